@@ -1,0 +1,26 @@
+"""The words that edge and Spark share: kinds of telemetry, record headers, state folders."""
+
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What a telemetry record holds; the topic is the prefix of the settings plus this word."""
+
+    REQUEST_LOG = "request-log"
+    CLIENT_LOG = "client-log"
+    METRICS = "metrics"
+    PERF_TEST = "perf-test"
+    CLUSTER = "cluster"
+
+
+class Header(StrEnum):
+    """The headers of a telemetry record; all values are UTF-8 text."""
+
+    CLUSTER = "cluster"
+    NODE = "node"  # as the edge names it, "broker-1": a broker's id is the number it ends in
+    KIND = "kind"
+    TIME_ZONE = "time-zone"  # IANA name, for log layouts that write local time without a zone
+    SOURCE = "source"  # file path or URL, for people
+    POSITION = "position"  # NODE/FINGERPRINT/OFFSET or NODE/scrape/EPOCH_NS: the same for a re-sent line
+    CONTENT_ENCODING = "content-encoding"  # "gzip" or absent
+    CHUNK = "chunk"  # "2/3": second of three parts of one oversized value; absent when whole

@@ -1,0 +1,161 @@
+"""Typed settings: one TOML file a deployment, read once at the edge of a program."""
+
+import tomllib
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+PROJECT = Path(__file__).resolve().parent.parent
+BASE = PROJECT / "conf" / "base.toml"
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telemetry:
+    """The Kafka cluster that carries the telemetry, never the one that is observed."""
+
+    bootstrap_servers: str = "127.0.0.1:9092"
+    topic_prefix: str = "telemetry."
+    own_client_prefix: str = "plumbline-"
+    client_options: dict[str, str] = field(default_factory=dict)  # TLS and SASL, in librdkafka's words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TailedFile:
+    """One log a collector follows; `path` may hold a glob for the rotated files of the same log."""
+
+    path: str
+    kind: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScrapedEndpoint:
+    """One JMX exporter a collector scrapes."""
+
+    url: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collector:
+    """What one collector reads and where it remembers how far it got."""
+
+    cluster: str = "lab"
+    time_zone: str = "UTC"
+    state: str = ".state/collector"
+    files: tuple[TailedFile, ...] = ()
+    endpoints: tuple[ScrapedEndpoint, ...] = ()
+    scrape_interval_s: float = 10.0
+    poll_interval_s: float = 0.2
+    metrics_port: int = 0  # 0 asks the system for a free port
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Warehouse:
+    """Where the Delta tables and the checkpoints of the streams live."""
+
+    root: str = ".state/warehouse"
+    checkpoints: str = ".state/checkpoints"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingest:
+    """The streams from the telemetry topics into bronze and silver."""
+
+    trigger: str = "2 seconds"
+    max_offsets_per_trigger: int = 200_000
+    metrics_port: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildGold:
+    """The stream from silver to gold."""
+
+    trigger: str = "5 seconds"
+    max_files_per_trigger: int = 1_000
+    lease_timeout_s: float = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spark:
+    """How a session is made when `spark-submit` has not made one."""
+
+    master: str = "local[2]"
+    driver_memory: str = "2g"
+    shuffle_partitions: int = 2
+    jars: str = ".jars/spark"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything a program of ours can be told by a file."""
+
+    telemetry: Telemetry = field(default_factory=Telemetry)
+    collector: Collector = field(default_factory=Collector)
+    warehouse: Warehouse = field(default_factory=Warehouse)
+    ingest: Ingest = field(default_factory=Ingest)
+    build_gold: BuildGold = field(default_factory=BuildGold)
+    spark: Spark = field(default_factory=Spark)
+
+    @classmethod
+    def load(cls, *paths: Path) -> "Settings":
+        """
+        Lay the given TOML files over `conf/base.toml`, the last one winning key by key.
+
+        Raises:
+            ValueError: a key is unknown, or a file is not TOML; the message names file, section and key.
+
+        """
+        settings = cls()
+        for path in (BASE, *paths):
+            try:
+                told = tomllib.loads(path.read_text())
+            except tomllib.TOMLDecodeError as error:
+                message = f"{path}: not valid TOML: {error}"
+                raise ValueError(message) from error
+            settings = _overlay(settings, told, where=str(path))
+        return settings
+
+    @property
+    def warehouse_root(self) -> Path:
+        """The warehouse folder, resolved against the working directory."""
+        return Path(self.warehouse.root).resolve()
+
+
+def _overlay(settings: S, told: dict[str, Any], *, where: str) -> S:
+    known = {f.name: f for f in fields(settings)}  # type: ignore[arg-type]
+    unknown = sorted(set(told) - set(known))
+    if unknown:
+        message = f"{where}: unknown setting {unknown[0]!r}; known are {', '.join(sorted(known))}"
+        raise ValueError(message)
+    changes: dict[str, Any] = {}
+    for name, value in told.items():
+        current = getattr(settings, name)
+        here = f"{where}: [{name}]"
+        if is_dataclass(current):
+            changes[name] = _overlay(current, value, where=here)
+        elif name == "files":
+            changes[name] = tuple(_made(TailedFile, row, here) for row in value)
+        elif name == "endpoints":
+            changes[name] = tuple(_made(ScrapedEndpoint, row, here) for row in value)
+        else:
+            changes[name] = _checked(value, current, f"{here} {name}" if "[" not in where else f"{where} {name}")
+    return replace(settings, **changes)  # type: ignore[type-var]
+
+
+def _made(kind: type[S], row: dict[str, Any], where: str) -> S:
+    try:
+        return kind(**row)
+    except TypeError as error:
+        message = f"{where}: {error}"
+        raise ValueError(message) from error
+
+
+def _checked(value: Any, current: Any, where: str) -> Any:  # noqa: ANN401 (settings are of several types)
+    wanted = (int, float) if isinstance(current, float) else type(current)
+    if isinstance(value, bool) or not isinstance(value, wanted):
+        message = f"{where}: {value!r} is not of type {type(current).__name__}"
+        raise ValueError(message)
+    return value
