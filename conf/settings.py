@@ -141,7 +141,9 @@ def _overlay(settings: S, told: dict[str, Any], *, where: str) -> S:
         elif name == "endpoints":
             changes[name] = tuple(_made(ScrapedEndpoint, row, here) for row in value)
         else:
-            changes[name] = _checked(value, current, f"{here} {name}" if "[" not in where else f"{where} {name}")
+            changes[name] = _checked(
+                value, current, f"{here} {name}" if "[" not in where else f"{where} {name}"
+            )
     return replace(settings, **changes)  # type: ignore[type-var]
 
 
@@ -157,5 +159,5 @@ def _checked(value: Any, current: Any, where: str) -> Any:  # noqa: ANN401 (sett
     wanted = (int, float) if isinstance(current, float) else type(current)
     if isinstance(value, bool) or not isinstance(value, wanted):
         message = f"{where}: {value!r} is not of type {type(current).__name__}"
-        raise ValueError(message)
+        raise ValueError(message)  # noqa: TRY004 (one error for all that is wrong with a settings file)
     return value

@@ -1,0 +1,62 @@
+"""Bronze: every byte that arrived, with where it came from. Five tables, one shape."""
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DateType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from schemas.fields import Table, column
+
+HEADERS = ArrayType(
+    StructType([StructField("key", StringType()), StructField("value", BinaryType())]), containsNull=False
+)
+
+RAW = StructType(
+    [
+        column("value", BinaryType(), "the line, scrape or document as it came, still compressed if it was"),
+        column("key", BinaryType(), "Kafka record key; NULL when read from a file"),
+        column("headers", HEADERS, "Kafka record headers as they came; NULL when read from a file"),
+        column("topic", StringType(), "telemetry topic; NULL when read from a file"),
+        column("partition", IntegerType(), "telemetry partition; NULL when read from a file"),
+        column("offset", LongType(), "offset in the telemetry partition; NULL when read from a file"),
+        column("timestamp", TimestampType(), "Kafka record timestamp; NULL when read from a file"),
+        column("timestamp_type", IntegerType(), "0 = CreateTime, 1 = LogAppendTime"),
+        column("cluster", StringType(), "observed cluster, from the record's headers"),
+        column("node", StringType(), "node as the edge names it: broker-1"),
+        column("kind", StringType(), "request-log, client-log, metrics, perf-test or cluster"),
+        column("time_zone", StringType(), "IANA zone of the node, for layouts that write local time"),
+        column("source", StringType(), "file path or URL at the edge, for people"),
+        column(
+            "position", StringType(), "NODE/FINGERPRINT/OFFSET or NODE/scrape/EPOCH_NS; equal when re-sent"
+        ),
+        column("chunk", StringType(), "part of one oversized value, '2/3'; NULL when whole"),
+        column("content_encoding", StringType(), "gzip, or NULL when the value is plain"),
+        column("ingested_at", TimestampType(), "when the ingest batch ran"),
+        column("ingest_date", DateType(), "UTC date of the Kafka timestamp: retention goes by it"),
+    ]
+)
+
+
+def _bronze(name: str, about: str) -> Table:
+    return Table(
+        layer="bronze",
+        name=name,
+        about=about,
+        schema=RAW,
+        key=("topic", "partition", "offset"),
+        partition_by=("ingest_date",),
+    )
+
+
+REQUEST_LOG = _bronze("request_log", "Lines of the brokers' request logs.")
+CLIENT_LOG = _bronze("client_log", "Lines of NetworkClient logs: replica fetchers and clients.")
+METRICS = _bronze("metrics", "Whole scrapes of JMX exporters.")
+
+BRONZE = (REQUEST_LOG, CLIENT_LOG, METRICS)

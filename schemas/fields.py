@@ -1,0 +1,26 @@
+"""How a table is declared: a name, a layer, a `StructType` with comments, a key."""
+
+from dataclasses import dataclass
+
+from pyspark.sql.types import DataType, IntegerType, LongType, MapType, StructField, StructType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """One Delta table: everything a reader needs to know about it, and its folder `layer/name`."""
+
+    layer: str  # bronze, silver or gold
+    name: str
+    about: str
+    schema: StructType
+    key: tuple[str, ...]  # what makes a row unique once duplicates of delivery are gone
+    partition_by: tuple[str, ...] = ()
+
+
+def column(name: str, kind: DataType, comment: str) -> StructField:
+    """Declare one column; the comment gives meaning and unit and becomes the data dictionary."""
+    return StructField(name, kind, nullable=True, metadata={"comment": comment})
+
+
+HISTOGRAM = MapType(IntegerType(), LongType(), valueContainsNull=False)
+"""Log-bucket histogram, bucket -> count; `transforms.histogram` tells what a bucket means."""
