@@ -1,0 +1,84 @@
+"""What round trip is normal for a pair of brokers: its own history, frozen per hour."""
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from schemas.gold import BROKER_RTT_BASELINE
+
+PAIR = ("cluster", "follower_id", "leader_id", "method")
+
+OPENING_WINDOWS = 6
+"""Without a history, the first minute of a pair's settled windows stands in for it."""
+
+MIN_N = 12
+"""Fewer round trips than this in a window are no estimate (see `broker_rtt.rtt_ms`)."""
+
+
+def baseline(
+    broker_rtt: DataFrame, hours: DataFrame, *, trailing_hours: int, min_windows: int
+) -> DataFrame:
+    """
+    Learn each pair's level for each of `hours` (cluster, hour) from the settled windows of the span before it.
+
+    A median over hours of windows hardly moves while a fault lasts shorter than half the span. A pair with
+    fewer than `min_windows` gets NULL levels: it has no history yet.
+    """
+    since = F.col("hour") - F.make_dt_interval(hours=F.lit(trailing_hours))
+    is_history = F.col("window_start").between(F.col("history_since"), F.col("hour")) & (
+        F.col("window_start") < F.col("hour")
+    )
+    return (
+        _quiet(broker_rtt)
+        .join(F.broadcast(hours.withColumn("history_since", since)), on="cluster", how="inner")
+        .filter(is_history)
+        .transform(_levels, [*PAIR, "hour", "history_since"], min_windows)
+        .select(*BROKER_RTT_BASELINE.schema.names)
+    )
+
+
+def opening(broker_rtt: DataFrame) -> DataFrame:
+    """
+    Learn each pair's level from its first minute: what a young recording has for a history.
+
+    `used_from` is the start of the first window the level may be used in. A pair that was slow from its
+    first line on cannot be seen against its own opening; its peers show it.
+    """
+    order = Window.partitionBy(*PAIR).orderBy("window_start")
+    opened = (
+        _quiet(broker_rtt).withColumn("nth", F.row_number().over(order)).filter(F.col("nth") <= OPENING_WINDOWS)
+    )
+    return _levels(opened, list(PAIR), OPENING_WINDOWS).withColumn(
+        "used_from", F.col("last_window_start") + F.make_dt_interval(secs=F.lit(10))
+    )
+
+
+def _quiet(broker_rtt: DataFrame) -> DataFrame:
+    return broker_rtt.filter(F.col("is_settled") & (F.col("n") >= MIN_N))
+
+
+def _levels(windows: DataFrame, key: list[str], min_windows: int) -> DataFrame:
+    """Add median and spread (1.4826 x median absolute deviation) of p10 and p50 over the windows of a key."""
+    group = Window.partitionBy(*key)
+    has_enough = F.count(F.lit(1)) >= min_windows
+    levels = [
+        column
+        for name in ("p10", "p50")
+        for column in (
+            F.when(has_enough, F.median(f"rtt_{name}_ms")).alias(f"{name}_ms"),
+            F.when(has_enough, 1.4826 * F.median(f"{name}_deviation_ms")).alias(f"{name}_spread_ms"),
+        )
+    ]
+    return (
+        windows.withColumns(
+            {
+                f"{name}_deviation_ms": F.abs(F.col(f"rtt_{name}_ms") - F.median(f"rtt_{name}_ms").over(group))
+                for name in ("p10", "p50")
+            }
+        )
+        .groupBy(*key)
+        .agg(
+            F.count(F.lit(1)).cast("int").alias("windows"),
+            F.max("window_start").alias("last_window_start"),
+            *levels,
+        )
+    )

@@ -1,0 +1,179 @@
+"""Who is slow: the broker, side or link that explains the round trips of a window best, and since when."""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from schemas.gold import BROKER_RTT_CULPRIT
+from transforms.gold.broker_rtt_baseline import MIN_N, PAIR, opening
+from transforms.shapes import SHAPE, WINDOW_KEY, Thresholds, accumulated, scored, with_weight
+
+MIN_N_P10 = 30
+MIN_PAIRS = 3
+"""Two round trips alone cannot tell which of them is the slow one."""
+
+MEASURED = (*WINDOW_KEY, "follower_id", "leader_id", "method", "x_ms", "y_ms", "spread_ms", "is_young")
+
+
+def culprit(broker_rtt: DataFrame, baseline: DataFrame, thresholds: Thresholds) -> DataFrame:
+    """Name the culprit of every window of `broker_rtt`; `memory_windows` windows before it are its history."""
+    pairs = judged_pairs(broker_rtt)
+    measured = against_own_history(pairs, broker_rtt, baseline).unionByName(against_peers(pairs))
+    evidence = (
+        measured.transform(with_weight, thresholds)
+        .transform(scored, thresholds)
+        .transform(accumulated, thresholds)
+    )
+    return with_verdict(seen_windows(broker_rtt, pairs), named(evidence, thresholds)).select(
+        *BROKER_RTT_CULPRIT.schema.names
+    )
+
+
+def judged_pairs(broker_rtt: DataFrame) -> DataFrame:
+    """
+    Keep one round trip a pair and window: the method that covers most pairs, one quantile for all of them.
+
+    p10 where every pair of the window has 30 round trips and a clock finer than a millisecond, else the median.
+    """
+    window = Window.partitionBy("cluster", "window_start")
+    of_method = Window.partitionBy("cluster", "window_start", "method")
+    rank = F.struct("coverage", F.col("method") == "paired")
+    has_p10 = (F.col("n") >= MIN_N_P10) & (F.col("clock_resolution_ms") < 1)
+    return (
+        broker_rtt.filter(F.col("n") >= MIN_N)
+        .withColumn("coverage", F.count(F.lit(1)).over(of_method))
+        .withColumn("best", F.max(rank).over(window))
+        .filter(F.col("best") == rank)
+        .withColumn("quantile", F.when(F.min(has_p10).over(window), F.lit("p10")).otherwise(F.lit("p50")))
+        .withColumn("x_ms", _of_quantile("rtt_p10_ms", "rtt_p50_ms"))
+        .select("window_start", *PAIR, "quantile", "x_ms")
+    )
+
+
+def against_own_history(pairs: DataFrame, broker_rtt: DataFrame, baseline: DataFrame) -> DataFrame:
+    """Subtract each pair's own level: the hour's baseline, else its opening, else the median of its peers'."""
+    hourly = baseline.select(*PAIR, "hour", *_levels("hourly"))
+    young = opening(broker_rtt).select(*PAIR, "used_from", *_levels("opening"))
+    window = Window.partitionBy("cluster", "window_start")
+    is_open = F.col("window_start") >= F.col("used_from")
+    return (
+        pairs.withColumn("hour", F.date_trunc("hour", "window_start"))
+        .join(F.broadcast(hourly), on=[*PAIR, "hour"], how="left")
+        .join(F.broadcast(young), on=list(PAIR), how="left")
+        .withColumns(
+            {
+                "own": F.coalesce(_picked("hourly"), F.when(is_open, _picked("opening"))),
+                "is_young": F.max(_picked("hourly").isNull()).over(window),
+            }
+        )
+        .withColumn("level_ms", F.coalesce("own.ms", F.median("own.ms").over(window)))
+        .filter(F.col("level_ms").isNotNull())
+        .withColumn("y_ms", F.col("x_ms") - F.col("level_ms"))
+        .withColumns({"basis": F.lit("own"), "spread_ms": F.col("own.spread_ms")})
+        .select(*MEASURED)
+    )
+
+
+def against_peers(pairs: DataFrame) -> DataFrame:
+    """Take the round trips as they are: what the pairs of a window share is estimated from themselves."""
+    return pairs.withColumns(
+        {
+            "basis": F.lit("peers"),
+            "y_ms": F.col("x_ms"),
+            "spread_ms": F.lit(None).cast("double"),
+            "is_young": F.lit(True),
+        }
+    ).select(*MEASURED)
+
+
+def named(evidence: DataFrame, thresholds: Thresholds) -> DataFrame:
+    """
+    Return one row a window: the best shape with its rivals, whether it is accused and whether it is a tie.
+
+    Against own history first; against peers only while no pair's hour has a history of its own.
+    """
+    is_accused = (F.col("evidence") >= thresholds.alarm) & F.col("holds")
+    window = Window.partitionBy("cluster", "window_start")
+    is_heard = (F.col("basis") == "own") | ~F.coalesce(F.col("has_history"), F.lit(False))
+    has_history = F.max((F.col("basis") == "own") & ~F.col("is_young")).over(window)
+    order = ("is_accused", "is_own", "holds", "evidence")
+    columns = ("shape", "since", "effect_ms", "effect_se_ms", "method", "basis", "support")
+    ranked = F.reverse(F.array_sort(F.collect_list(F.struct(*order, *columns))))
+    best = F.col("ranked").getItem(0)
+    rivals = F.filter("ranked", lambda r: (r["basis"] == best["basis"]) & (r["shape"] != best["shape"]))
+    is_near = lambda r: r["evidence"] > best["evidence"] - thresholds.tie  # noqa: E731 (a Column function)
+    return (
+        evidence.withColumn("has_history", has_history)
+        .filter(is_heard)
+        .withColumns(
+            {"is_accused": is_accused, "is_own": F.col("basis") == "own", "shape": F.struct(*SHAPE)}
+        )
+        .groupBy("cluster", "window_start")
+        .agg(ranked.alias("ranked"))
+        .withColumn("rivals", rivals)
+        .withColumn("near", F.transform(F.filter("rivals", is_near), lambda r: r["shape"]))
+        .select("cluster", "window_start", best.alias("best"), F.get("rivals", F.lit(0)).alias("second"), "near")
+    )
+
+
+def seen_windows(broker_rtt: DataFrame, pairs: DataFrame) -> DataFrame:
+    """Return one row a window, with how many pairs could be judged and how many there should be."""
+    judged = pairs.groupBy("cluster", "window_start").agg(F.count(F.lit(1)).cast("int").alias("pairs_seen"))
+    windows = broker_rtt.groupBy("cluster", "window_start").agg(
+        F.max("nodes_expected").alias("nodes_expected"),
+        F.max("nodes_reporting").alias("nodes_reporting"),
+        F.min("is_settled").alias("is_settled"),
+    )
+    expected = (F.col("nodes_expected") * (F.col("nodes_expected") - 1)).cast("int")
+    return (
+        windows.join(judged, on=["cluster", "window_start"], how="left")
+        .withColumn("pairs_seen", F.coalesce("pairs_seen", F.lit(0)))
+        .withColumn("pairs_expected", expected)
+    )
+
+
+def with_verdict(windows: DataFrame, candidates: DataFrame) -> DataFrame:
+    """Turn the best shape of each window into the row people read."""
+    accused = F.coalesce(F.col("best.is_accused"), F.lit(False))
+    is_tie = F.size("near") > 0
+    verdict = (
+        F.when(F.col("best").isNull() | (F.col("pairs_seen") < MIN_PAIRS), F.lit("not_enough_data"))
+        .when(accused & is_tie, F.lit("ambiguous"))
+        .when(accused, F.col("best.shape.culprit"))
+        .otherwise(F.lit("none"))
+    )
+    is_named = F.col("culprit").isin("broker", "follower_side", "leader_side", "link")
+    is_slow = is_named | (F.col("culprit") == "ambiguous")
+    half = 1.96 * F.col("best.effect_se_ms")
+    return windows.join(candidates, on=["cluster", "window_start"], how="left").withColumn(
+        "culprit", verdict
+    ).withColumns(
+        {
+            **{name: F.when(is_named, F.col(f"best.shape.{name}")) for name in SHAPE[1:]},
+            "effect_ms": F.when(is_slow, F.col("best.effect_ms")),
+            "effect_low_ms": F.when(is_slow, F.col("best.effect_ms") - half),
+            "effect_high_ms": F.when(is_slow, F.col("best.effect_ms") + half),
+            "since": F.when(is_slow, F.col("best.since")),
+            "evidence": F.col("best.evidence"),
+            "runner_up": F.when(is_slow, F.col("second.shape")),
+            "runner_up_margin": F.when(is_slow, F.col("best.evidence") - F.col("second.evidence")),
+            "tied": F.when(F.col("culprit") == "ambiguous", F.concat(F.array("best.shape"), "near")),
+            "method": F.col("best.method"),
+            "baseline": F.col("best.basis"),
+        }
+    )
+
+
+def _of_quantile(p10: str, p50: str) -> Column:
+    return F.when(F.col("quantile") == "p10", F.col(p10)).otherwise(F.col(p50))
+
+
+def _levels(name: str) -> list[Column]:
+    columns = ("p10_ms", "p10_spread_ms", "p50_ms", "p50_spread_ms")
+    return [F.col(c).alias(f"{name}_{c}") for c in columns]
+
+
+def _picked(name: str) -> Column:
+    """The level of the window's own quantile, NULL when there is none."""
+    level = _of_quantile(f"{name}_p10_ms", f"{name}_p50_ms")
+    spread = _of_quantile(f"{name}_p10_spread_ms", f"{name}_p50_spread_ms")
+    return F.when(level.isNotNull(), F.struct(level.alias("ms"), spread.alias("spread_ms")))

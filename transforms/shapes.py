@@ -1,0 +1,154 @@
+"""
+Shapes of slowness, their evidence in one window and over windows. `docs/culprit.md` derives every line.
+
+Each window's round trips y (one an ordered pair of brokers) are explained as `y = c + e on the pairs of a
+shape + noise`: c is what all pairs share, e >= 0 the effect of the shape. The evidence of one window is the
+log likelihood ratio of a shape against "nobody", less a penalty for the shapes that were tried (BIC). Over
+windows it is a CUSUM (Page 1954): the sum since the start that favours the shape most, and that start is the
+onset.
+"""
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+WINDOW_KEY = ("cluster", "window_start", "basis")
+SHAPE = ("culprit", "broker_id", "follower_id", "leader_id")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """What counts as noise and what as evidence: learnt from healthy windows, never guessed."""
+
+    noise_ms: float  # standard deviation of a pair's estimate, from window to window and between equal pairs
+    shared_ms: float  # standard deviation of what all pairs share, from window to window
+    relative_noise: float  # noise that grows with the round trip itself
+    min_effect_ms: float  # healthy levels wander by as much: a smaller effect is nobody's fault
+    alarm: float  # evidence from which a shape is named
+    cap: float  # evidence one window can give: below `alarm`, so that no single window accuses anybody
+    tie: float  # shapes whose evidence differs by less cannot be told apart
+    memory_windows: int  # evidence is summed over at most so many windows
+
+
+def shapes_of_pair() -> Column:
+    """
+    Return the five shapes that a pair of brokers is part of, as an array of structs.
+
+    >>> pair = spark.createDataFrame([(2, 1)], "follower_id int, leader_id int")
+    >>> pair.select(F.inline(shapes_of_pair())).show()
+    +-------------+---------+-----------+---------+
+    |      culprit|broker_id|follower_id|leader_id|
+    +-------------+---------+-----------+---------+
+    |         link|     NULL|          2|        1|
+    |follower_side|        2|          2|     NULL|
+    |  leader_side|        1|       NULL|        1|
+    |       broker|        2|       NULL|     NULL|
+    |       broker|        1|       NULL|     NULL|
+    +-------------+---------+-----------+---------+
+    <BLANKLINE>
+    """
+    follower, leader, nobody = F.col("follower_id"), F.col("leader_id"), F.lit(None).cast("int")
+    rows = [
+        ("link", nobody, follower, leader),
+        ("follower_side", follower, follower, nobody),
+        ("leader_side", leader, nobody, leader),
+        ("broker", follower, nobody, nobody),
+        ("broker", leader, nobody, nobody),
+    ]
+    return F.array(
+        *[
+            F.struct(
+                F.lit(culprit).alias("culprit"),
+                broker.alias("broker_id"),
+                of_follower.alias("follower_id"),
+                of_leader.alias("leader_id"),
+            )
+            for culprit, broker, of_follower, of_leader in rows
+        ]
+    )
+
+
+def with_weight(measured: DataFrame, thresholds: Thresholds) -> DataFrame:
+    """Add `w`, one over the variance of a pair's estimate: its own spread, at least the learnt noise."""
+    noise = F.greatest(F.lit(thresholds.noise_ms), F.coalesce("spread_ms", F.lit(0.0)))
+    relative = thresholds.relative_noise * F.abs("x_ms")
+    return measured.withColumn("w", 1 / (noise * noise + relative * relative))
+
+
+def scored(weighted: DataFrame, thresholds: Thresholds) -> DataFrame:
+    """Score every shape of every window: its effect, the standard error, and `llr`, the evidence in nats."""
+    window = Window.partitionBy(*WINDOW_KEY)
+    held = F.when(F.col("basis") == "own", 1 / thresholds.shared_ms**2).otherwise(0.0)
+    tried = F.count(F.lit(1)).over(window)
+    is_real = F.col("effect_ms") >= thresholds.min_effect_ms
+    surplus = F.greatest(F.lit(0.0), F.max("llr").over(window) - thresholds.cap)
+    return (
+        _sums_by_shape(weighted)
+        .join(_sums_by_window(weighted), on=list(WINDOW_KEY), how="inner")
+        .withColumn("held", held)
+        .transform(_with_fit)
+        .withColumn("llr", F.col("gain") / 2 - F.log("pairs") / 2 - F.log(tried))
+        .withColumn("llr", F.when(is_real, F.col("llr")).otherwise(F.lit(-thresholds.cap)))
+        # All shapes of a window are lowered alike: what tells them apart is kept.
+        .withColumn("llr", F.greatest(F.col("llr") - surplus, F.lit(-100 * thresholds.cap)))
+    )
+
+
+def accumulated(scores: DataFrame, thresholds: Thresholds) -> DataFrame:
+    """Add `evidence`, the sum of `llr` since the start that favours the shape most, and `since`, that start."""
+    history = Window.partitionBy("cluster", "basis", *SHAPE).orderBy("window_start")
+    memory = history.rowsBetween(1 - thresholds.memory_windows, Window.currentRow)
+    so_far = F.sum("llr").over(history.rowsBetween(Window.unboundedPreceding, Window.currentRow))
+    previous = F.coalesce(F.lag("llr").over(history), F.lit(0.0))
+    return (
+        scores.withColumn("so_far", so_far)
+        .withColumn("before", F.round(F.col("so_far") - F.col("llr"), 6))
+        .withColumn("lowest", F.min(F.struct("before", "window_start")).over(memory))
+        .withColumn("evidence", F.col("so_far") - F.col("lowest.before"))
+        .withColumn("since", F.col("lowest.window_start"))
+        # A shape that fits the past but not the present is not what is slow now.
+        .withColumn("holds", (F.col("llr") + previous) > 0)
+    )
+
+
+def _sums_by_shape(weighted: DataFrame) -> DataFrame:
+    pair = F.struct(F.col("follower_id").alias("follower"), F.col("leader_id").alias("leader"))
+    members = weighted.select(*WINDOW_KEY, "w", "y_ms", pair.alias("pair"), F.inline(shapes_of_pair()))
+    return members.groupBy(*WINDOW_KEY, *SHAPE).agg(
+        *_sums("in"), F.sort_array(F.collect_list("pair")).alias("support")
+    )
+
+
+def _sums_by_window(weighted: DataFrame) -> DataFrame:
+    return weighted.groupBy(*WINDOW_KEY).agg(
+        *_sums("all"),
+        F.count(F.lit(1)).cast("int").alias("pairs"),
+        F.max("method").alias("method"),
+        F.max("is_young").alias("is_young"),
+    )
+
+
+def _sums(name: str) -> list[Column]:
+    w, y = F.col("w"), F.col("y_ms")
+    return [
+        F.sum(w).alias(f"w_{name}"),
+        F.sum(w * y).alias(f"wy_{name}"),
+        F.sum(w * y * y).alias(f"wyy_{name}"),
+    ]
+
+
+def _with_fit(sums: DataFrame) -> DataFrame:
+    """Fit effect and shared part by least squares in closed form; `gain` is the drop of the squared error."""
+    w_out, wy_out = F.col("w_all") - F.col("w_in"), F.col("wy_all") - F.col("wy_in")
+    wyy_out = F.col("wyy_all") - F.col("wyy_in")
+    rest = F.when(F.size("support") < F.col("pairs"), w_out).otherwise(0.0) + F.col("held")
+    shared = F.when(rest > 0, wy_out / rest)  # NULL when a shape is all there is: nothing to compare it with
+    error_in = F.col("wyy_in") - F.col("wy_in") * F.col("wy_in") / F.col("w_in")
+    error_nobody = F.col("wyy_all") - F.col("wy_all") * F.col("wy_all") / (F.col("w_all") + F.col("held"))
+    return (
+        sums.withColumn("shared_part_ms", shared)
+        .withColumn("effect_ms", F.col("wy_in") / F.col("w_in") - F.col("shared_part_ms"))
+        .withColumn("effect_se_ms", F.sqrt(1 / F.col("w_in") + 1 / rest))
+        .withColumn("gain", error_nobody - error_in - (wyy_out - F.col("shared_part_ms") * wy_out))
+    )
