@@ -1,0 +1,61 @@
+# One word a habit. `make help` lists them.
+SHELL := /bin/bash
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+MVN := mvn -q -B -ntp
+COPY := dependency:copy-dependencies -DincludeScope=runtime
+# What PySpark lacks; the rest of the tree would duplicate its own jars.
+SPARK_JARS := delta-spark_4.0_2.13,delta-storage,delta-kernel-api,delta-kernel-defaults,unitycatalog-client,unitycatalog-hadoop,spark-sql-kafka-0-10_2.13,spark-token-provider-kafka-0-10_2.13,kafka-clients,commons-pool2
+
+.PHONY: help setup demo test lint docs verify bench clean
+
+help: ## list these words
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+setup: $(VENV)/.runtime .jars/.done ## install what running needs: Python packages and jars
+
+demo: setup ## real cluster to report: start brokers, slow one link, find it (about 4 minutes)
+	$(BIN)/plumbline demo
+
+test: $(VENV)/.dev .jars/.done ## run the tests, live ones on real brokers among them
+	$(BIN)/pytest $(ARGS)
+
+lint: $(VENV)/.dev ## ruff, mypy --strict, import-linter, generated docs up to date
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m docs.tables --check
+
+docs: $(VENV)/.dev ## generate docs/tables.md from the schemas
+	$(BIN)/python -m docs.tables
+
+verify: $(VENV)/.dev .jars/.done ## measure against injected truth, write docs/truth.md (about 2 hours, resumes)
+	$(BIN)/python -m benchmarks.truth
+
+bench: $(VENV)/.dev .jars/.done ## what the request log costs a broker, write docs/cost-of-logging.md (about 20 minutes)
+	$(BIN)/python -m benchmarks.logging_cost
+
+clean: ## stop the lab and remove all that was made here but the downloads
+	[ ! -x $(BIN)/plumbline ] || $(BIN)/plumbline lab stop
+	rm -rf .state build spark-warehouse metastore_db derby.log
+
+$(VENV)/.made:
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.runtime: $(VENV)/.made requirements.lock pyproject.toml
+	$(BIN)/pip install -q --require-hashes -r requirements.lock
+	$(BIN)/pip install -q --no-deps --no-build-isolation -e .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime requirements-dev.lock
+	$(BIN)/pip install -q --require-hashes -r requirements-dev.lock
+	touch $@
+
+.jars/.done: $(wildcard conf/jars/*.xml)
+	$(MVN) -f conf/jars/kafka.xml $(COPY) -DoutputDirectory=$(CURDIR)/.jars/kafka
+	$(MVN) -f conf/jars/agent.xml $(COPY) -DoutputDirectory=$(CURDIR)/.jars/agent
+	$(MVN) -f conf/jars/spark.xml $(COPY) -DoutputDirectory=$(CURDIR)/.jars/spark -DincludeArtifactIds=$(SPARK_JARS)
+	touch $@
