@@ -1,0 +1,192 @@
+"""Start, look at and stop a lab: N observed brokers, one telemetry broker, the proxies between."""
+
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from lab import config, jvm, processes, proxy_control, topics
+from lab.errors import LabError
+from lab.layout import DEFAULT_STATE, Lab, lay_out
+from lab.ports import free_ports
+
+READY_TIMEOUT_S = 180.0
+POLL_INTERVAL_S = 0.25
+Say = Callable[[str], None]
+
+
+def start(  # noqa: PLR0913 (the switches of a lab, each by name)
+    state: Path = DEFAULT_STATE,
+    *,
+    brokers: int = 3,
+    request_log: bool = True,
+    client_log: bool = True,
+    telemetry_partitions: int = 2,
+    fresh: bool = False,
+    say: Say = print,
+) -> Lab:
+    """
+    Start a lab and return it when all brokers are registered and every replica is in sync.
+
+    The observed cluster, its logs and the applied-delay log begin anew. What the telemetry broker holds
+    stays, so that streams with checkpoints go on, unless `fresh`.
+
+    Raises:
+        LabError: a lab already runs in this folder, or a process did not come up (its log is quoted).
+
+    """
+    state = state.resolve()
+    state.mkdir(parents=True, exist_ok=True)
+    with _only_one(state):
+        _clear_the_way(state, fresh=fresh, say=say)
+        lab = lay_out(state, brokers, free_ports())
+        lab.request_log, lab.client_log = request_log, client_log
+        lab.telemetry_partitions = telemetry_partitions
+        try:
+            _bring_up(lab, say)
+        except BaseException:
+            say("stopping what was started")
+            processes.end(lab.processes.values(), patience_s=3)
+            lab.status = "failed"
+            lab.save()
+            raise
+    return lab
+
+
+def stop(state: Path = DEFAULT_STATE, *, say: Say = print) -> None:
+    """
+    End every process of the lab: SIGTERM, and SIGKILL for what is left after a while.
+
+    Raises:
+        LabError: there is no lab in this folder.
+
+    """
+    lab = Lab.load(state)
+    with _only_one(lab.state):
+        _end(lab, say)
+
+
+def status(state: Path = DEFAULT_STATE) -> dict[str, object]:
+    """Return what runs, where it listens and each link's delay, as one JSON-able value."""
+    lab = Lab.load(state)
+    is_alive = {name: processes.find(record) is not None for name, record in lab.processes.items()}
+    return {
+        "state": str(lab.state),
+        "status": lab.status,
+        "is_running": lab.status == "running" and all(is_alive.values()),
+        "started_at": lab.started_at,
+        "bootstrap_servers": lab.bootstrap_servers,
+        "telemetry_bootstrap_servers": lab.telemetry_bootstrap_servers,
+        "settings_file": str(lab.settings_file),
+        "request_log": lab.request_log,
+        "processes": {
+            name: {"pid": int(record["pid"]), "is_alive": is_alive[name]}
+            for name, record in lab.processes.items()
+        },
+        "links": proxy_control.links(lab.state) if is_alive.get("proxy") else [],
+    }
+
+
+def set_request_log(state: Path, *, is_on: bool) -> None:
+    """Switch `kafka.request.logger` of every broker while it runs (DEBUG, or WARN for off)."""
+    lab = Lab.load(state)
+    for broker in lab.brokers:
+        level = "DEBUG" if is_on else "WARN"
+        jvm.set_logger(lab.bootstrap_servers, broker.id, "kafka.request.logger", level)
+    lab.request_log = is_on
+    lab.save()
+
+
+@contextmanager
+def _only_one(state: Path) -> Iterator[None]:
+    try:
+        with FileLock(state / ".lock", timeout=0):
+            yield
+    except Timeout:
+        message = f"another `plumbline lab` is starting or stopping in {state}: wait for it"
+        raise LabError(message) from None
+
+
+def _clear_the_way(state: Path, *, fresh: bool, say: Say) -> None:
+    if (state / "lab.json").exists():
+        lab = Lab.load(state)
+        alive = [name for name, record in lab.processes.items() if processes.find(record)]
+        if lab.status == "running" and len(alive) == len(lab.processes):
+            message = f"a lab already runs in {state}: `plumbline lab stop --state {state}` first"
+            raise LabError(message)
+        if alive:
+            say(f"ending what an earlier lab left running: {', '.join(alive)}")
+            _end(lab, say)
+    for stale in [*state.glob("broker-*"), state / "logs", state / "proxy", state / "load"]:
+        shutil.rmtree(stale, ignore_errors=True)
+    if fresh:
+        shutil.rmtree(state / "telemetry", ignore_errors=True)
+
+
+def _bring_up(lab: Lab, say: Say) -> None:
+    began = time.monotonic()
+    config.write_all(lab)
+    lab.save()
+    _spawn(lab, "proxy", [sys.executable, "-m", "lab.proxy", str(lab.state)])
+    say(f"formatting the storage of {len(lab.brokers)} brokers")
+    jvm.format_storage(lab)
+    for broker in lab.brokers:
+        _spawn(lab, f"broker-{broker.id}", jvm.observed_broker(lab, broker))
+    _spawn(lab, "telemetry", jvm.telemetry_broker(lab))
+    say(f"waiting for {len(lab.brokers)} brokers and the telemetry broker")
+    _wait(lab, lambda: topics.registered(lab.bootstrap_servers) >= len(lab.brokers))
+    _wait(lab, lambda: topics.registered(lab.telemetry_bootstrap_servers) >= 1)
+    say(f"brokers registered after {time.monotonic() - began:.1f} s, creating topics")
+    topics.create_load_topic(lab)
+    topics.create_telemetry_topics(lab)
+    _wait(lab, lambda: topics.is_in_sync(lab))
+    lab.status, lab.started_at = "running", datetime.now(UTC).isoformat(timespec="microseconds")
+    lab.save()
+    say(f"ready after {time.monotonic() - began:.1f} s: brokers {lab.bootstrap_servers}")
+    say(f"telemetry {lab.telemetry_bootstrap_servers}, settings for --conf: {lab.settings_file}")
+
+
+def _spawn(lab: Lab, name: str, command: list[str]) -> None:
+    lab.processes[name] = processes.spawn(command, output=output_of(lab, name))
+    lab.save()  # at once: a crash of this very program must not orphan what runs
+
+
+def output_of(lab: Lab, name: str) -> Path:
+    """Return where a process of the lab writes its stdout and stderr."""
+    return lab.state / "logs" / name / "output.txt"
+
+
+def _wait(lab: Lab, is_done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + READY_TIMEOUT_S
+    while not is_done():
+        for name, record in lab.processes.items():
+            if processes.find(record) is None:
+                message = f"{name} ended while the lab was starting:\n{_last_words(lab, name)}"
+                raise LabError(message)
+        if time.monotonic() > deadline:
+            words = "\n".join(_last_words(lab, name) for name in lab.processes if name != "proxy")
+            message = f"the lab was not ready within {READY_TIMEOUT_S:g} s:\n{words}"
+            raise LabError(message)
+        time.sleep(POLL_INTERVAL_S)
+
+
+def _last_words(lab: Lab, name: str) -> str:
+    logs = lab.state / "telemetry" / "logs" if name == "telemetry" else lab.state / "logs" / name
+    said = [f"--- {path}\n{processes.tail(path)}" for path in (logs / "server.log", output_of(lab, name))]
+    return "\n".join(said)
+
+
+def _end(lab: Lab, say: Say) -> None:
+    by_name = dict(lab.processes)
+    proxy = by_name.pop("proxy", None)
+    killed = processes.end(by_name.values())
+    if proxy:  # last: brokers that shut down still talk to each other
+        killed += processes.end([proxy])
+    lab.status, lab.processes = "stopped", {}
+    lab.save()
+    say(f"stopped the lab in {lab.state}" + (f" ({killed} had to be killed)" if killed else ""))

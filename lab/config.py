@@ -1,0 +1,87 @@
+"""The files of a lab, rendered from `lab/templates`."""
+
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from lab.layout import Broker, Lab
+
+# UTC, nanoseconds, and a column of monotonic nanoseconds (%N) that compares across JVMs on one host.
+LOG_LAYOUT = "%d{yyyy-MM-dd'T'HH:mm:ss.SSSSSSSSSXXX}{UTC} %N %p %m (%c)%n"
+
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+_TEMPLATES = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "templates"),
+    undefined=StrictUndefined,
+    autoescape=False,  # noqa: S701 (properties, TOML and our own XML, no page that a browser shows)
+    keep_trailing_newline=True,
+    trim_blocks=False,
+)
+
+
+def _render(template: str, **values: object) -> str:
+    return _TEMPLATES.get_template(template).render(**values)
+
+
+def server_properties(lab: Lab, broker: Broker) -> str:
+    """Return one observed broker's settings: every other broker is told to come through its proxy."""
+    proxied = {link.follower: link.listen_port for link in lab.links if link.leader == broker.id}
+    return _render(
+        "server.properties.j2",
+        broker=broker,
+        advertised={f: proxied.get(f, port) for f, port in broker.peer_ports.items()},
+        voters=",".join(f"{b.id}@127.0.0.1:{b.controller_port}" for b in lab.brokers),
+        data=lab.state / f"broker-{broker.id}" / "data",
+        replication_factor=min(3, len(lab.brokers)),
+    )
+
+
+def telemetry_properties(lab: Lab) -> str:
+    """Return the settings of the broker that carries the telemetry, a cluster of its own."""
+    return _render(
+        "telemetry.properties.j2",
+        client_port=lab.telemetry_port,
+        controller_port=lab.telemetry_controller_port,
+        data=lab.state / "telemetry" / "data",
+        max_message_bytes=MAX_MESSAGE_BYTES,
+    )
+
+
+def log4j2(logs: Path, *, request_log: bool, client_log: bool) -> str:
+    """Return the logging of one broker; rotated files are `NAME.log.1` and on, 256 MB each, 20 kept."""
+    return _render(
+        "log4j2.xml.j2", logs=logs, layout=LOG_LAYOUT, request_log=request_log, client_log=client_log
+    )
+
+
+def lab_toml(lab: Lab) -> str:
+    """Return the settings overlay with which collectors and jobs read this lab."""
+    beside = lab.state.parent
+    return _render(
+        "lab.toml.j2",
+        telemetry_bootstrap=lab.telemetry_bootstrap_servers,
+        cluster=lab.cluster,
+        collector_state=str(beside / "collector"),
+        brokers=lab.brokers,
+        warehouse=str(beside / "warehouse"),
+        checkpoints=str(beside / "checkpoints"),
+    )
+
+
+def write_all(lab: Lab) -> None:
+    """Write every file a broker reads, and the overlay."""
+    for broker in lab.brokers:
+        home = lab.state / f"broker-{broker.id}"
+        _write(home / "server.properties", server_properties(lab, broker))
+        logging = log4j2(Path(broker.logs), request_log=lab.request_log, client_log=lab.client_log)
+        _write(home / "log4j2.xml", logging)
+        _write(home / "exporter.yaml", "{}\n")  # no rules: every bean as it stands
+    home = lab.state / "telemetry"
+    _write(home / "server.properties", telemetry_properties(lab))
+    _write(home / "log4j2.xml", log4j2(home / "logs", request_log=False, client_log=False))
+    _write(lab.settings_file, lab_toml(lab))
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)

@@ -1,0 +1,163 @@
+"""The Java side: command lines of brokers and tools, from the jars in `.jars`."""
+
+import base64
+import os
+import shutil
+import subprocess
+import uuid
+from pathlib import Path
+
+from conf.settings import PROJECT
+from lab.errors import LabError
+from lab.layout import Broker, Lab
+
+JARS = PROJECT / ".jars"
+TOOL_TIMEOUT_S = 120
+
+# Kafka's own choices (kafka-run-class.sh); nothing that would change how a warm broker behaves.
+_BROKER_OPTIONS = (
+    "-server",
+    "-Xms256m",
+    "-Xmx512m",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-Djava.awt.headless=true",
+)
+# A tool lives for seconds: the quick compiler alone is enough and leaves the cores to the brokers.
+_TOOL_OPTIONS = (
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-Xmx256m",
+    "-Duser.language=en",
+    "-Duser.country=US",
+)
+
+
+def java() -> str:
+    """
+    Return the java program: JAVA_HOME's, else the one on the path.
+
+    Raises:
+        LabError: there is none.
+
+    """
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=f"{home}/bin" if home else None)
+    if found is None:
+        message = "no `java` found: install Java 17 or set JAVA_HOME"
+        raise LabError(message)
+    return found
+
+
+def class_path() -> str:
+    """
+    Return the class path of brokers and tools.
+
+    Raises:
+        LabError: the jars were not fetched.
+
+    """
+    if not any((JARS / "kafka").glob("kafka_*.jar")):
+        message = f"no Kafka jars in {JARS / 'kafka'}: fetch them with `make jars`"
+        raise LabError(message)
+    return f"{JARS / 'kafka'}/*"
+
+
+def tool(main_class: str, *arguments: str, options: tuple[str, ...] = _TOOL_OPTIONS) -> list[str]:
+    """Return the command line of one of Kafka's own tools."""
+    return [java(), *options, "-cp", class_path(), main_class, *arguments]
+
+
+def _broker(home: Path, logs: Path, agent: tuple[str, ...]) -> list[str]:
+    return [
+        java(),
+        *_BROKER_OPTIONS,
+        *agent,
+        f"-Dkafka.logs.dir={logs}",
+        f"-Dlog4j2.configurationFile={home / 'log4j2.xml'}",
+        "-cp",
+        class_path(),
+        "kafka.Kafka",
+        str(home / "server.properties"),
+    ]
+
+
+def observed_broker(lab: Lab, broker: Broker) -> list[str]:
+    """Return the command line of one observed broker, with the JMX exporter's agent."""
+    home = lab.state / f"broker-{broker.id}"
+    agents = sorted((JARS / "agent").glob("jmx_prometheus_javaagent-*.jar"))
+    if not agents:
+        message = f"no JMX exporter agent in {JARS / 'agent'}: fetch it with `make jars`"
+        raise LabError(message)
+    agent = f"-javaagent:{agents[-1]}=127.0.0.1:{broker.exporter_port}:{home / 'exporter.yaml'}"
+    return _broker(home, Path(broker.logs), (agent,))
+
+
+def telemetry_broker(lab: Lab) -> list[str]:
+    """Return the command line of the broker that carries the telemetry."""
+    home = lab.state / "telemetry"
+    return _broker(home, home / "logs", ())
+
+
+def format_storage(lab: Lab) -> None:
+    """
+    Format every data folder that is not formatted yet.
+
+    Kafka's StorageTool runs once; what it writes for one node (`bootstrap.checkpoint`, the feature levels)
+    is the same for all of one release, so the others get a copy with names of their own: a JVM start saved.
+    """
+    first, *others = [lab.state / f"broker-{broker.id}" for broker in lab.brokers]
+    cluster_id = _kafka_uuid()
+    run_tool(
+        tool("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(first / "server.properties"))
+    )
+    for broker, home in zip(lab.brokers[1:], others, strict=True):
+        _copy_format(first / "data", home / "data", node_id=broker.id, cluster_id=cluster_id)
+    telemetry = lab.state / "telemetry" / "data"
+    if not (telemetry / "meta.properties").exists():
+        _copy_format(first / "data", telemetry, node_id=1, cluster_id=_kafka_uuid())
+
+
+def _copy_format(formatted: Path, data: Path, *, node_id: int, cluster_id: str) -> None:
+    data.mkdir(parents=True)
+    shutil.copy(formatted / "bootstrap.checkpoint", data)
+    names = {"version": 1, "node.id": node_id, "directory.id": _kafka_uuid(), "cluster.id": cluster_id}
+    (data / "meta.properties").write_text("".join(f"{key}={value}\n" for key, value in names.items()))
+
+
+def _kafka_uuid() -> str:
+    """Return a random id as Kafka writes it; like Kafka's own, it never begins with a dash."""
+    return "A" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")[1:]
+
+
+def run_tool(command: list[str]) -> str:
+    """
+    Run a tool to its end and return what it printed.
+
+    Raises:
+        LabError: it failed; its output is quoted.
+
+    """
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TOOL_TIMEOUT_S, check=False)
+    if done.returncode:
+        name = next(
+            (part for part in command if part.startswith(("kafka.", "org.apache.kafka."))), command[0]
+        )
+        message = (
+            f"{name} failed with exit code {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        )
+        raise LabError(message)
+    return done.stdout
+
+
+def set_logger(bootstrap_servers: str, broker_id: int, logger: str, level: str) -> None:
+    """Set one logger of a running broker; librdkafka has no BROKER_LOGGER resource, so Kafka's own tool."""
+    run_tool(
+        tool(
+            "org.apache.kafka.tools.ConfigCommand",
+            *("--bootstrap-server", bootstrap_servers, "--entity-type", "broker-loggers"),
+            *("--entity-name", str(broker_id), "--alter", "--add-config", f"{logger}={level}"),
+        )
+    )

@@ -1,0 +1,168 @@
+"""What a lab consists of and where it stands: the contents of `lab.json`."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from lab.errors import LabError
+
+CLUSTER = "lab"
+LOAD_TOPIC = "lab-load"
+DEFAULT_STATE = Path(".state/lab")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broker:
+    """One observed broker; `peer_ports` are its own listeners, by the follower each one is for."""
+
+    id: int
+    client_port: int
+    controller_port: int
+    exporter_port: int
+    peer_ports: dict[int, int]
+    logs: str
+
+    @property
+    def exporter_url(self) -> str:
+        """Where its JMX exporter answers."""
+        return f"http://127.0.0.1:{self.exporter_port}/metrics"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """One ordered pair: the follower connects to `listen_port`, the proxy to the leader's `target_port`."""
+
+    follower: int
+    leader: int
+    listen_port: int
+    target_port: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Lab:
+    """A laid out lab and, once started, its processes: name -> pid and create time (epoch seconds)."""
+
+    state: Path
+    brokers: list[Broker]
+    links: list[Link]
+    telemetry_port: int
+    telemetry_controller_port: int
+    control_port: int
+    telemetry_partitions: int = 2
+    request_log: bool = True
+    client_log: bool = True
+    cluster: str = CLUSTER
+    status: str = "starting"
+    started_at: str = ""
+    processes: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The observed cluster, past the proxies."""
+        return ",".join(f"127.0.0.1:{broker.client_port}" for broker in self.brokers)
+
+    @property
+    def telemetry_bootstrap_servers(self) -> str:
+        """The broker that carries the telemetry."""
+        return f"127.0.0.1:{self.telemetry_port}"
+
+    @property
+    def broker_ids(self) -> list[int]:
+        """The observed brokers' ids, ascending."""
+        return [broker.id for broker in self.brokers]
+
+    @property
+    def settings_file(self) -> Path:
+        """The overlay that tells the pipeline about this lab."""
+        return self.state / "lab.toml"
+
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        """Every ordered pair (follower, leader)."""
+        return ((link.follower, link.leader) for link in self.links)
+
+    def save(self) -> None:
+        """Write `lab.json` whole or not at all; what is derived is written too, for other readers."""
+        derived = {
+            "state": str(self.state),
+            "bootstrap_servers": self.bootstrap_servers,
+            "telemetry_bootstrap_servers": self.telemetry_bootstrap_servers,
+            "proxy_control": f"127.0.0.1:{self.control_port}",
+            "exporter_urls": {f"broker-{broker.id}": broker.exporter_url for broker in self.brokers},
+            "settings_file": str(self.settings_file),
+        }
+        written = self.state / "lab.json.new"
+        written.write_text(json.dumps(asdict(self) | derived, indent=2) + "\n")
+        written.replace(self.state / "lab.json")
+
+    @classmethod
+    def load(cls, state: Path) -> "Lab":
+        """
+        Read the lab that stands in a state folder.
+
+        Raises:
+            LabError: there is none, or its file is damaged.
+
+        """
+        path = state.resolve() / "lab.json"
+        if not path.exists():
+            message = f"no lab in {state}: start one with `plumbline lab start --state {state}`"
+            raise LabError(message)
+        try:
+            told = json.loads(path.read_text())
+            brokers = [_broker(row) for row in told["brokers"]]
+            links = [Link(**row) for row in told["links"]]
+            plain = {name: told[name] for name in _PLAIN}
+            return cls(state=path.parent, brokers=brokers, links=links, **plain)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            message = f"{path} cannot be read ({error!r}): end the processes it names by hand and delete it"
+            raise LabError(message) from error
+
+
+_PLAIN = (
+    "telemetry_port",
+    "telemetry_controller_port",
+    "control_port",
+    "telemetry_partitions",
+    "request_log",
+    "client_log",
+    "cluster",
+    "status",
+    "started_at",
+    "processes",
+)
+
+
+def _broker(row: dict[str, object]) -> Broker:
+    ports = row.pop("peer_ports")
+    return Broker(**row, peer_ports={int(k): v for k, v in ports.items()})  # type: ignore[arg-type,attr-defined]
+
+
+def lay_out(state: Path, brokers: int, ports: Iterator[int]) -> Lab:
+    """Give every listener, exporter and proxy of a lab its port."""
+    ids = range(1, brokers + 1)
+    made = [
+        Broker(
+            id=broker_id,
+            client_port=next(ports),
+            controller_port=next(ports),
+            exporter_port=next(ports),
+            peer_ports={follower: next(ports) for follower in ids},
+            logs=str(state / "logs" / f"broker-{broker_id}"),
+        )
+        for broker_id in ids
+    ]
+    links = [
+        Link(follower=f, leader=leader.id, listen_port=next(ports), target_port=leader.peer_ports[f])
+        for leader in made
+        for f in ids
+        if f != leader.id
+    ]
+    return Lab(
+        state=state,
+        brokers=made,
+        links=links,
+        telemetry_port=next(ports),
+        telemetry_controller_port=next(ports),
+        control_port=next(ports),
+    )
