@@ -1,0 +1,79 @@
+"""Record real clusters with known slowness, part by part; a part that is done is not recorded again."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab import cluster, scenarios
+from lab.scenarios import Plan, Scenario, Side
+
+DELAYS_MS = (3.0, 10.0, 20.0)
+RATES = (0.0, 500.0, 2000.0)
+TRIES = 10
+LEARN_S, HEALTHY_S = 15 * 60.0, 60 * 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Scenarios that run one after another on one cluster."""
+
+    name: str
+    plans: tuple[Plan, ...]
+
+
+def links() -> Iterator[Plan]:
+    """One pair slowed, by every delay at every rate: is the round trip right?"""
+    for rate in RATES:
+        for delay_ms in DELAYS_MS:
+            yield Plan(
+                scenario=Scenario.SLOW_LINK,
+                follower=2,
+                leader=1,
+                delay_ms=delay_ms,
+                quiet_s=60,
+                for_s=60,
+                records_per_s=rate,
+            )
+
+
+def shapes() -> Iterator[Plan]:
+    """Each shape ten times, idle and at 500 records/s in turn, on pairs picked by the seed: is it named?"""
+    for nth in range(TRIES):
+        rate = 0.0 if nth % 2 == 0 else 500.0
+        for scenario, side in (
+            (Scenario.SLOW_BROKER, None),
+            (Scenario.SLOW_SIDE, Side.FOLLOWER),
+            (Scenario.SLOW_SIDE, Side.LEADER),
+            (Scenario.SLOW_LINK, None),
+        ):
+            yield Plan(
+                scenario=scenario, side=side, delay_ms=10, quiet_s=30, for_s=40, records_per_s=rate, seed=nth
+            )
+
+
+def healthy() -> Iterator[Plan]:
+    """Nothing slowed: a quarter of an hour to learn what is normal, an hour to count false alarms."""
+    yield Plan(scenario=Scenario.HEALTHY, quiet_s=0, for_s=LEARN_S)
+    yield Plan(scenario=Scenario.HEALTHY, quiet_s=0, for_s=HEALTHY_S)
+
+
+PARTS = (Part("links", tuple(links())), Part("shapes", tuple(shapes())), Part("healthy", tuple(healthy())))
+
+
+def record(part: Part, root: Path) -> None:
+    """Record a part in `root/NAME` and end with `done.json`; a part broken off begins anew."""
+    done = root / part.name / "done.json"
+    if done.exists():
+        print(f"{part.name}: recorded before, in {done.parent}")
+        return
+    state = root / part.name / "lab"
+    cluster.start(state)
+    try:
+        truths = []
+        for nth, plan in enumerate(part.plans, start=1):
+            print(f"{part.name} {nth}/{len(part.plans)}", flush=True)
+            truths.append(scenarios.run(state, plan).name)
+    finally:
+        cluster.stop(state)
+    done.write_text(json.dumps(truths, indent=2) + "\n")
