@@ -1,0 +1,120 @@
+"""Which files under a folder are telemetry, of which node and kind: for reports without Kafka."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+
+from collectors.gunzip import TornGzipError
+from collectors.lines import is_gzip, read_blocks
+from conf.names import Kind
+
+LOOKED_AT_BYTES = 64 * 1024
+
+NO_NODE = "no folder ends in a number; use --node PATTERN=ID"
+NOT_TELEMETRY = "neither the name nor the content is a request log, a client log or a scrape"
+NOT_A_FILE = "not a regular file"
+
+_ROTATED = r"([.-][\w.:-]+)?"  # .1, .2026-11-21-10, .gz, or both
+_BY_NAME = {
+    Kind.REQUEST_LOG: re.compile(r".*request.*\.log" + _ROTATED, re.IGNORECASE),
+    Kind.CLIENT_LOG: re.compile(r".*client.*\.log" + _ROTATED, re.IGNORECASE),
+    Kind.METRICS: re.compile(r".*\.prom(\.gz)?", re.IGNORECASE),
+}
+_BY_CONTENT = (
+    (b"Completed request:", Kind.REQUEST_LOG),
+    (b"(kafka.request.logger)", Kind.REQUEST_LOG),
+    (b"NetworkClient)", Kind.CLIENT_LOG),
+    (b"[ReplicaFetcher replicaId=", Kind.CLIENT_LOG),
+)
+_ENDS_IN_A_NUMBER = re.compile(r"\d$")
+
+
+class NoSuchFolderError(Exception):
+    """The folder to read from is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class TelemetryFile:
+    """One file whose lines can be read: `node` is the folder or id, `kind` the word of the topic."""
+
+    path: Path
+    node: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Every file of a folder, in one of two lists; both are in the order of their paths."""
+
+    understood: list[TelemetryFile]
+    not_understood: list[tuple[Path, str]]
+
+
+def discover(folder: Path, nodes: Mapping[str, str] | None = None) -> Found:
+    """
+    Sort the files under `folder`, hidden ones left out, into telemetry and the rest.
+
+    `nodes` maps glob patterns, held against the path below `folder`, its name and its folders' names, to
+    the node; the first that fits wins. Without one the nearest folder that ends in a number is the node,
+    `folder` itself included and nothing above it. A file is known by its name, else by its first 64 KiB.
+
+    Raises:
+        NoSuchFolderError: `folder` is missing or no folder.
+
+    """
+    if not folder.is_dir():
+        state = "is not a folder" if folder.exists() else "does not exist"
+        message = f"{folder} {state}; give the folder that holds the brokers' logs, as in --from DIR"
+        raise NoSuchFolderError(message)
+    found = Found([], [])
+    for path in sorted(folder.rglob("*")):
+        below = path.relative_to(folder)
+        if path.is_dir() or any(part.startswith(".") for part in below.parts):
+            continue
+        kind, reason = _kind_of(path)
+        node = _node_of(path, folder, nodes or {})
+        if kind and node:
+            found.understood.append(TelemetryFile(path, node, kind.value))
+        else:
+            found.not_understood.append((path, reason or NO_NODE))
+    return found
+
+
+def _node_of(path: Path, folder: Path, nodes: Mapping[str, str]) -> str | None:
+    below = path.relative_to(folder)
+    for pattern, node in nodes.items():
+        if any(fnmatch(name, pattern) for name in (str(below), *below.parts)):
+            return node
+    names = (*reversed(below.parts[:-1]), folder.resolve().name)
+    return next((name for name in names if _ENDS_IN_A_NUMBER.search(name)), None)
+
+
+def _kind_of(path: Path) -> tuple[Kind | None, str]:
+    """Give the kind, or why there is none; a name that fits needs no readable content."""
+    if not path.is_file():
+        return None, NOT_A_FILE
+    by_name = next((kind for kind, name in _BY_NAME.items() if name.fullmatch(path.name)), None)
+    if by_name:
+        return by_name, ""
+    try:
+        head = _head(path)
+    except OSError as error:
+        return None, f"cannot be read: {error.strerror or error}"
+    by_content = next((kind for words, kind in _BY_CONTENT if words in head), None)
+    return by_content, "" if by_content else ("empty" if not head else NOT_TELEMETRY)
+
+
+def _head(path: Path) -> bytes:
+    """Read the first bytes; of a torn gzip what there is."""
+    head = b""
+    with path.open("rb") as stream:
+        try:
+            for block in read_blocks(stream, is_compressed=is_gzip(path)):
+                head += block
+                if len(head) >= LOOKED_AT_BYTES:
+                    break
+        except TornGzipError:
+            return head
+    return head[:LOOKED_AT_BYTES]

@@ -1,0 +1,106 @@
+import gzip
+from pathlib import Path
+
+import pytest
+
+from collectors.files import NO_NODE, NOT_TELEMETRY, NoSuchFolderError, discover
+
+EXAMPLES = {
+    "request": b"[2026-11-21 07:15:38,310] DEBUG Completed request:{} (kafka.request.logger)\n",
+    "client": b"[2026-11-21 07:15:38,310] DEBUG [ReplicaFetcher replicaId=1, leaderId=3] Sending\n",
+}
+
+
+@pytest.fixture
+def logs(tmp_path):
+    def written(name: str, content: bytes = b"") -> Path:
+        path = tmp_path / "logs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        return path
+
+    (tmp_path / "logs").mkdir()
+    written.folder = tmp_path / "logs"  # type: ignore[attr-defined]
+    return written
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("kafka-request.log", "request-log"),
+        ("kafka-request.log.2026-11-21-10", "request-log"),
+        ("kafka-request.log.1.gz", "request-log"),
+        ("request.log.gz", "request-log"),
+        ("kafka-client.log", "client-log"),
+        ("network-client.log.3", "client-log"),
+        ("jmx.prom", "metrics"),
+    ],
+)
+def test_a_name_that_fits_is_enough_whatever_the_file_holds(logs, name, kind):
+    logs(f"broker-1/{name}", b"\x00\xff garbage")
+
+    assert [(file.node, file.kind) for file in discover(logs.folder).understood] == [("broker-1", kind)]
+
+
+def test_a_file_with_another_name_is_known_by_its_content(logs):
+    logs("node2/a.txt", b"a line of another logger\n" + EXAMPLES["request"])
+    logs("node2/b.txt.gz", gzip.compress(EXAMPLES["client"]))
+    logs("node2/c.txt", b"nothing of interest\n")
+    logs("node2/d.txt", b"x" * 70_000 + EXAMPLES["request"])  # behind the first 64 KiB
+
+    found = discover(logs.folder)
+
+    assert [(file.path.name, file.kind) for file in found.understood] == [
+        ("a.txt", "request-log"),
+        ("b.txt.gz", "client-log"),
+    ]
+    assert [(path.name, reason) for path, reason in found.not_understood] == [
+        ("c.txt", NOT_TELEMETRY),
+        ("d.txt", NOT_TELEMETRY),
+    ]
+
+
+def test_the_nearest_folder_that_ends_in_a_number_is_the_node(logs):
+    logs("dc1/broker-3/logs/kafka-request.log")
+    logs("other/kafka-request.log")
+
+    found = discover(logs.folder)
+
+    assert [file.node for file in found.understood] == ["broker-3"]
+    assert [reason for _, reason in found.not_understood] == [NO_NODE]
+
+
+def test_the_folder_itself_may_be_the_node(logs):
+    logs("broker-1/kafka-request.log")
+
+    assert [file.node for file in discover(logs.folder / "broker-1").understood] == ["broker-1"]
+
+
+def test_a_pattern_wins_over_the_folder(logs):
+    logs("broker-3/kafka-request.log")
+    logs("east/kafka-request.log")
+
+    found = discover(logs.folder, {"broker-3/*": "7", "east": "broker-8"})
+
+    assert [file.node for file in found.understood] == ["7", "broker-8"]
+
+
+def test_an_empty_file_is_understood_by_its_name_only(logs):
+    logs("broker-1/kafka-request.log")
+    logs("broker-1/unknown.txt")
+
+    found = discover(logs.folder)
+
+    assert [file.path.name for file in found.understood] == ["kafka-request.log"]
+    assert [reason for _, reason in found.not_understood] == ["empty"]
+
+
+def test_hidden_files_are_left_alone(logs):
+    logs(".git/broker-1/kafka-request.log")
+    found = discover(logs.folder)
+    assert (found.understood, found.not_understood) == ([], [])
+
+
+def test_a_missing_folder_is_a_clear_error(tmp_path):
+    with pytest.raises(NoSuchFolderError, match="does not exist; give the folder"):
+        discover(tmp_path / "gone")
