@@ -1,0 +1,140 @@
+"""Files as brokers wrote them, as rows of bronze: Parquet in a folder of its own, in bounded memory."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from collectors.files import TelemetryFile
+from collectors.lines import DamagedFileError, RawLine, read_lines, read_scrape
+from conf.names import Kind
+
+GROUP_BYTES = 32 * 1024 * 1024
+GROUP_ROWS = 50_000
+"""A row group is written when either is reached: so much is held in memory at once."""
+
+INSTANT = pa.timestamp("us", tz="UTC")
+WRITTEN = pa.schema(
+    [
+        ("value", pa.binary()),
+        ("cluster", pa.string()),
+        ("node", pa.string()),
+        ("kind", pa.string()),
+        ("time_zone", pa.string()),
+        ("source", pa.string()),
+        ("position", pa.string()),
+        ("chunk", pa.string()),
+        ("ingested_at", INSTANT),
+        ("ingest_date", pa.date32()),
+    ]
+)
+"""The columns of `schemas.bronze.RAW` that a file has; Spark reads the others as NULL."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """What a file does not say of itself."""
+
+    folder: Path
+    cluster: str
+    time_zone: str
+    ingested_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRead:
+    """What was found in one file; `damage` tells where it could not be read further."""
+
+    source: str
+    node: str
+    kind: str
+    lines: int
+    value_bytes: int
+    damage: str | None
+
+
+def write_raw(
+    files: Iterable[TelemetryFile], origin: Origin, target: Path, *, on_file: Callable[[FileRead], None]
+) -> list[FileRead]:
+    """
+    Write every line of the files to `target`, one Parquet file a source; tell `on_file` after each.
+
+    Bytes and positions are kept as they are. A place that cannot be read becomes a row without a value,
+    which the parser quarantines; the lines before it are kept.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    read = []
+    for nth, file in enumerate(files):
+        read.append(_write_one(file, origin, target / f"source-{nth:05d}.parquet"))
+        on_file(read[-1])
+    return read
+
+
+def _write_one(file: TelemetryFile, origin: Origin, target: Path) -> FileRead:
+    source = str(file.path.relative_to(origin.folder))
+    lines = value_bytes = 0
+    damage: str | None = None
+    with closing(pq.ParquetWriter(target, WRITTEN, compression="zstd", use_dictionary=_repeated())) as writer:
+        for group in _groups(_until_damage(file)):
+            writer.write_table(_table([_row(line, source, origin) for line in group]))
+            lines += len(group)
+            for line in group:
+                if isinstance(line, DamagedFileError):
+                    damage = f"{line.reason} at {line.position}"
+                else:
+                    value_bytes += len(line.value)
+    return FileRead(
+        source=source, node=file.node, kind=file.kind, lines=lines, value_bytes=value_bytes, damage=damage
+    )
+
+
+def _until_damage(file: TelemetryFile) -> Iterator[RawLine | DamagedFileError]:
+    try:
+        if file.kind == Kind.METRICS:
+            yield read_scrape(file.path, file.node)
+        else:
+            yield from read_lines(file.path, file.node, file.kind)
+    except DamagedFileError as damage:
+        yield damage
+
+
+def _groups(lines: Iterator[RawLine | DamagedFileError]) -> Iterator[list[RawLine | DamagedFileError]]:
+    group: list[RawLine | DamagedFileError] = []
+    held_bytes = 0
+    for line in lines:
+        group.append(line)
+        held_bytes += len(line.value) if isinstance(line, RawLine) else 0
+        if held_bytes >= GROUP_BYTES or len(group) >= GROUP_ROWS:
+            yield group
+            group, held_bytes = [], 0
+    if group:
+        yield group
+
+
+def _row(line: RawLine | DamagedFileError, source: str, origin: Origin) -> dict[str, Any]:
+    is_line = isinstance(line, RawLine)
+    return {
+        "value": line.value if isinstance(line, RawLine) else None,
+        "cluster": origin.cluster,
+        "node": line.node,
+        "kind": line.kind,
+        "time_zone": origin.time_zone,
+        "source": source,
+        "position": line.position if is_line else f"{line.position}/damage",
+        "chunk": line.chunk if isinstance(line, RawLine) else None,
+        "ingested_at": origin.ingested_at,
+        "ingest_date": origin.ingested_at.date(),
+    }
+
+
+def _table(rows: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema=WRITTEN)
+
+
+def _repeated() -> list[str]:
+    return [name for name in WRITTEN.names if name not in {"value", "position"}]

@@ -1,0 +1,76 @@
+"""What a report is made from: rows of the gold tables as plain Python, and how a row is read."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from schemas.fields import HISTOGRAM, Table
+
+NONE = "\N{EN DASH}"
+"""How NULL is shown to people."""
+
+Row = dict[str, Any]
+"""One row of a table: column name -> value; instants are aware datetimes in UTC."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """The rows a report shows, for one cluster and one span of time."""
+
+    fetch_latency: Sequence[Row] = ()
+    fetch_latency_summary: Sequence[Row] = ()  # one row a leader and fetcher over the whole span
+    fetch_latency_accused: Sequence[Row] = ()  # the same over the span of the headline's finding
+    broker_rtt: Sequence[Row] = ()
+    broker_rtt_summary: Sequence[Row] = ()  # one row a pair and method over the whole span
+    broker_rtt_accused: Sequence[Row] = ()  # the same over the span of the headline's finding
+    broker_rtt_before: Sequence[Row] = ()  # the same over what lies before that span
+    broker_rtt_culprit: Sequence[Row] = ()
+    stock_fetch_total: Sequence[Row] = ()
+    data_quality: Sequence[Row] = ()
+    quarantine: Sequence[Row] = ()  # listed rows only; counts of all are in `quarantine_by_reason`
+    quarantine_by_reason: Sequence[Row] = ()  # reason, lines
+    skipped: Sequence[Row] = ()  # logger, reason, lines
+    inputs: Row = field(default_factory=dict)
+    truth: Sequence[Row] = ()  # of `reports.truth.injected_against_measured`
+
+
+def columns_of(table: Table) -> list[str]:
+    """Name the columns of a table that a person can read: all but its histograms."""
+    return [field.name for field in table.schema.fields if field.dataType != HISTOGRAM]
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401 (a cell of any type)
+    """Make a cell fit for JSON: instants as ISO-8601 UTC with `Z`, what is no finite number as NULL."""
+    if isinstance(value, datetime):
+        return iso(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): plain(cell) for key, cell in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(cell) for cell in value]
+    return value
+
+
+def iso(instant: datetime) -> str:
+    """
+    Write an instant as ISO-8601 UTC, with as many decimals as it has, at most microseconds.
+
+    Raises:
+        ValueError: the instant has no zone, so nobody knows which one it is.
+
+    >>> iso(datetime(2026, 11, 21, 11, 4, 20, tzinfo=UTC))
+    '2026-11-21T11:04:20Z'
+
+    """
+    if instant.tzinfo is None:
+        message = f"{instant!r} has no time zone"
+        raise ValueError(message)
+    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def present(values: Iterable[float | None]) -> list[float]:
+    """Keep the finite numbers."""
+    return [value for value in values if value is not None and math.isfinite(value)]

@@ -1,0 +1,108 @@
+"""The report as JSON: every key always there, NULL as null, no NaN; `docs/report.md` tells the keys."""
+
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from reports.answers import Answers, Row, columns_of, plain
+from schemas.fields import Table
+from schemas.gold import (
+    BROKER_RTT,
+    BROKER_RTT_CULPRIT,
+    BROKER_RTT_SUMMARY,
+    DATA_QUALITY,
+    FETCH_LATENCY,
+    STOCK_FETCH_TOTAL,
+)
+
+BALANCE = ("lines_read", "kept", "quarantined", "skipped", "duplicates")
+QUARANTINE = ("reason", "kind", "node", "source", "position", "detail", "preview")
+SUMMARY = ["window_start", *columns_of(BROKER_RTT_SUMMARY)]
+
+
+def document(answers: Answers) -> Row:
+    """Lay the answers out as the JSON document of the report."""
+    return {
+        "tables": {
+            "fetch_latency": _rows(answers.fetch_latency, columns_of(FETCH_LATENCY)),
+            "fetch_latency_summary": _rows(answers.fetch_latency_summary, columns_of(FETCH_LATENCY)),
+            "fetch_latency_accused": _rows(answers.fetch_latency_accused, columns_of(FETCH_LATENCY)),
+            "broker_rtt": _rows(answers.broker_rtt, columns_of(BROKER_RTT)),
+            "broker_rtt_summary": _summary(answers.broker_rtt_summary),
+            "broker_rtt_accused": _summary(answers.broker_rtt_accused),
+            "broker_rtt_before": _summary(answers.broker_rtt_before),
+            "broker_rtt_culprit": _rows(answers.broker_rtt_culprit, columns_of(BROKER_RTT_CULPRIT)),
+            "stock_fetch_total": _rows(answers.stock_fetch_total, columns_of(STOCK_FETCH_TOTAL)),
+            "quarantine": _rows(answers.quarantine, list(QUARANTINE)),
+        },
+        "data_quality": data_quality(answers),
+        "inputs": plain(answers.inputs),
+    }
+
+
+def data_quality(answers: Answers) -> Row:
+    """Add up what became of every line, and list it by source, by reason and by logger."""
+    totals = totals_of(answers.data_quality)
+    return {
+        **totals,
+        "is_balanced": totals["lines_read"] == sum(totals[part] for part in BALANCE[1:]),
+        "by_source": _rows(answers.data_quality, columns_of(DATA_QUALITY)),
+        "quarantined_by_reason": _rows(answers.quarantine_by_reason, ["reason", "lines"]),
+        "skipped_by_logger": _rows(answers.skipped, ["logger", "reason", "lines"]),
+    }
+
+
+def totals_of(by_source: Sequence[Row]) -> dict[str, int]:
+    """Add up the counts of all sources."""
+    return {count: sum(row.get(count) or 0 for row in by_source) for count in BALANCE}
+
+
+def _rows(rows: Sequence[Row], columns: list[str]) -> list[Row]:
+    return [{column: plain(row.get(column)) for column in columns} for row in rows]
+
+
+def _summary(rows: Sequence[Row]) -> list[Row]:
+    # `window_start` is the start of the span, so that rows of a window and of a span read alike.
+    return _rows([{**row, "window_start": row.get("since")} for row in rows], SUMMARY)
+
+
+def as_text(content: Row) -> str:
+    """
+    Write the document as JSON text.
+
+    Raises:
+        ValueError: a number is NaN or infinite: `plain` was passed by.
+
+    """
+    return json.dumps(content, allow_nan=False, ensure_ascii=False, indent=1) + "\n"
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file whole or not at all: a reader sees the old one or the new one, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def table_names() -> dict[str, Table]:
+    """Tell which declared table each key of `tables` follows; `docs/report.md` is checked against it."""
+    return {
+        "fetch_latency": FETCH_LATENCY,
+        "fetch_latency_summary": FETCH_LATENCY,
+        "fetch_latency_accused": FETCH_LATENCY,
+        "broker_rtt": BROKER_RTT,
+        "broker_rtt_summary": BROKER_RTT_SUMMARY,
+        "broker_rtt_accused": BROKER_RTT_SUMMARY,
+        "broker_rtt_before": BROKER_RTT_SUMMARY,
+        "broker_rtt_culprit": BROKER_RTT_CULPRIT,
+        "stock_fetch_total": STOCK_FETCH_TOTAL,
+    }

@@ -1,0 +1,197 @@
+"""From the culprit of each window to what a person is told: findings over time, and one sentence."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from reports.answers import Row
+
+WINDOW = timedelta(seconds=10)
+ACCUSED = frozenset({"broker", "follower_side", "leader_side", "link", "ambiguous"})
+SHAPE = ("culprit", "broker_id", "follower_id", "leader_id")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One stretch of windows in which somebody was accused, told by the shape with the most evidence."""
+
+    since: datetime
+    until: datetime
+    row: Row  # the window of the shape whose effect is the median: what is told is one window's own estimate
+    last: Row  # the shape's last window: its evidence has added up
+    windows: int
+    is_open: bool  # no later window cleared it
+
+    @property
+    def pairs(self) -> frozenset[tuple[int, int]] | None:
+        """The (follower, leader) ids accused by a link, else NULL: sides and brokers match by either id."""
+        link = self.row["culprit"] == "link"
+        return frozenset({(self.row["follower_id"], self.row["leader_id"])}) if link else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Headline:
+    """The sentence on top of the page."""
+
+    sentence: str
+    mood: str  # alarm, unsure or calm
+    small_print: list[str] = field(default_factory=list)
+    finding: Finding | None = None
+
+
+def findings(culprits: Sequence[Row]) -> list[Finding]:
+    """Join neighbouring accused windows; a window without enough data does not end a stretch, `none` does."""
+    stretches: list[list[Row]] = []
+    is_running = False
+    for row in sorted(culprits, key=lambda row: row["window_start"]):
+        if row["culprit"] in ACCUSED:
+            stretches = stretches if is_running else [*stretches, []]
+            stretches[-1].append(row)
+            is_running = True
+        elif row["culprit"] == "none":
+            is_running = False
+    return [
+        _finding(rows, is_open=is_running and nth == len(stretches))
+        for nth, rows in enumerate(stretches, start=1)
+    ]
+
+
+def _finding(rows: list[Row], *, is_open: bool) -> Finding:
+    # A named shape outweighs the tie it was part of in its first windows.
+    strongest = max(rows, key=lambda row: (row["culprit"] != "ambiguous", row.get("evidence") or 0.0))
+    same = [row for row in rows if shape(row) == shape(strongest)]
+    ranked = sorted(same, key=lambda row: row.get("effect_ms") or 0.0)
+    return Finding(
+        since=min(row.get("since") or row["window_start"] for row in same),
+        until=rows[-1]["window_start"] + WINDOW,
+        row=ranked[len(ranked) // 2],
+        last=same[-1],
+        windows=len(rows),
+        is_open=is_open,
+    )
+
+
+def shape(row: Row) -> tuple[str | int | None, ...]:
+    """Tell two accusations apart."""
+    tied = row.get("tied") or []
+    return (*(row.get(name) for name in SHAPE), *sorted(who(part) for part in tied))
+
+
+def headline(culprits: Sequence[Row]) -> Headline:
+    """Say in one sentence who is slow: the open finding, else the strongest past one, else nobody."""
+    found = findings(culprits)
+    if found:
+        strongest = max(found, key=lambda one: (one.is_open, one.last.get("evidence") or 0.0))
+        mood = "unsure" if strongest.row["culprit"] == "ambiguous" else "alarm"
+        others = [_other(one) for one in found if one is not strongest]
+        small = [*_small_print(strongest), *others]
+        return Headline(sentence=sentence(strongest), mood=mood, small_print=small, finding=strongest)
+    judged = [row for row in culprits if row["culprit"] == "none"]
+    if judged:
+        coverage = f"{_count(len(judged), 'window')} of 10 s judged, {len(culprits) - len(judged)} left open."
+        return Headline(sentence="No broker, side or link stands out.", mood="calm", small_print=[coverage])
+    why = _why_not(culprits)
+    return Headline(sentence="Not enough data to say who is slow.", mood="unsure", small_print=[why])
+
+
+def sentence(finding: Finding) -> str:
+    """Tell one finding in plain words: who, by how much, since when."""
+    row = finding.row
+    effect = row.get("effect_ms")
+    amount = "" if effect is None else f" by {effect:.1f} ms"
+    be = "is" if finding.is_open else "was"
+    when = (
+        f"since {clock(finding.since)} UTC"
+        if finding.is_open
+        else f"from {clock(finding.since)} to {clock(finding.until)} UTC"
+    )
+    if row["culprit"] == "ambiguous":
+        who_may_be = " or ".join(who(part) for part in row.get("tied") or []) or "more than one shape"
+        return f"Something {be} slow{amount} {when}, but the data cannot tell which: {who_may_be}."
+    return f"{_capital(who(row))} {be} slow{amount} {when}."
+
+
+def who(part: Row) -> str:
+    """Name a shape: a broker, one of its sides, or one link."""
+    broker = part.get("broker_id")
+    return {
+        "broker": f"broker {broker}",
+        "follower_side": f"broker {_or(part, 'follower_id')}'s fetching side",
+        "leader_side": f"broker {_or(part, 'leader_id')}'s serving side",
+        "link": f"broker {part.get('follower_id')}'s link to broker {part.get('leader_id')}",
+        "none": "nobody",
+    }.get(str(part.get("culprit")), "something else")
+
+
+def is_accused(row: Row, follower_id: int, leader_id: int) -> bool:
+    """Tell whether a pair belongs to the accused shape, or to one of the tied ones."""
+    if row["culprit"] == "ambiguous":
+        return any(is_accused(part, follower_id, leader_id) for part in row.get("tied") or [])
+    return {
+        "broker": row.get("broker_id") in (follower_id, leader_id),
+        "follower_side": follower_id == _or(row, "follower_id"),
+        "leader_side": leader_id == _or(row, "leader_id"),
+        "link": (follower_id, leader_id) == (row.get("follower_id"), row.get("leader_id")),
+    }.get(row["culprit"], False)
+
+
+def clock(instant: datetime) -> str:
+    """Write the time of day, UTC."""
+    return instant.astimezone(UTC).strftime("%H:%M:%S")
+
+
+def _small_print(finding: Finding) -> list[str]:
+    row, last = finding.row, finding.last
+    low, high = row.get("effect_low_ms"), row.get("effect_high_ms")
+    lines = [
+        f"On {finding.since.astimezone(UTC):%Y-%m-%d}, over {_count(finding.windows, 'window')} of 10 s."
+    ]
+    if row["culprit"] == "link":
+        lines.append(f"That is: follower {row['follower_id']} fetching from leader {row['leader_id']}.")
+    if low is not None and high is not None:
+        lines.append(f"Added round trip: {low:.1f} to {high:.1f} ms (95 % interval, median window).")
+    if last.get("evidence") is not None:
+        lines.append(f"Evidence: {last['evidence']:.1f} (log likelihood ratio against nobody, added up).")
+    runner_up = last.get("runner_up")
+    if runner_up and runner_up.get("culprit"):
+        margin = last.get("runner_up_margin")
+        behind = "" if margin is None else f", {margin:.1f} behind"
+        lines.append(f"Runner-up: {who(runner_up)}{behind}.")
+    return [*lines, *_basis(last)]
+
+
+def _basis(row: Row) -> list[str]:
+    measured = {"baseline": row.get("baseline"), "method": row.get("method")}
+    against = {"own": "each pair's own quiet history", "peers": "the other pairs of the same window"}
+    if not all(measured.values()):
+        return []
+    pairs = f"{row.get('pairs_seen')} of {row.get('pairs_expected')} pairs"
+    return [
+        f"Judged on {pairs} ({measured['method']} round trips) against {against.get(str(row['baseline']))}."
+    ]
+
+
+def _other(finding: Finding) -> str:
+    return f"Also found: {sentence(finding)}"
+
+
+def _why_not(culprits: Sequence[Row]) -> str:
+    if not culprits:
+        return "No window has round trips of broker pairs: is there a request log with fetches of followers?"
+    seen = max(row.get("pairs_seen") or 0 for row in culprits)
+    wanted = max(row.get("pairs_expected") or 0 for row in culprits)
+    windows = _count(len(culprits), "window")
+    return f"{windows} of 10 s, at best {seen} of {wanted} pairs with 12 or more round trips."
+
+
+def _or(part: Row, name: str) -> int | None:
+    value = part.get(name)
+    return part.get("broker_id") if value is None else value
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

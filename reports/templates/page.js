@@ -1,0 +1,26 @@
+"use strict";
+(() => {
+  const ink = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const axes = (layout) => Object.keys(layout).filter((key) => /^[xy]axis\d*$/.test(key));
+  const colours = (layout) => {
+    const wanted = {"font.color": ink("--ink")};
+    for (const axis of axes(layout)) {
+      wanted[`${axis}.gridcolor`] = ink("--line");
+      wanted[`${axis}.zerolinecolor`] = ink("--line");
+    }
+    return wanted;
+  };
+  const drawings = [...document.querySelectorAll("[data-figure]")];
+  const config = {
+    displaylogo: false, responsive: true, showLink: false, plotlyServerURL: "",
+    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+  };
+  for (const place of drawings) {
+    const figure = JSON.parse(document.getElementById(place.dataset.figure).textContent);
+    Plotly.newPlot(place, figure.data, figure.layout, config)
+      .then(() => Plotly.relayout(place, colours(figure.layout)));
+  }
+  const repaint = () => drawings.forEach((place) => Plotly.relayout(place, colours(place.layout)));
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+  window.matchMedia("print").addEventListener("change", repaint);
+})();
