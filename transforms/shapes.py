@@ -143,12 +143,12 @@ def _with_fit(sums: DataFrame) -> DataFrame:
     w_out, wy_out = F.col("w_all") - F.col("w_in"), F.col("wy_all") - F.col("wy_in")
     wyy_out = F.col("wyy_all") - F.col("wyy_in")
     rest = F.when(F.size("support") < F.col("pairs"), w_out).otherwise(0.0) + F.col("held")
-    shared = F.when(rest > 0, wy_out / rest)  # NULL when a shape is all there is: nothing to compare it with
+    shared = F.try_divide(wy_out, rest)  # NULL when a shape is all there is: nothing to compare it with
     error_in = F.col("wyy_in") - F.col("wy_in") * F.col("wy_in") / F.col("w_in")
     error_nobody = F.col("wyy_all") - F.col("wy_all") * F.col("wy_all") / (F.col("w_all") + F.col("held"))
     return (
         sums.withColumn("shared_part_ms", shared)
         .withColumn("effect_ms", F.col("wy_in") / F.col("w_in") - F.col("shared_part_ms"))
-        .withColumn("effect_se_ms", F.sqrt(1 / F.col("w_in") + 1 / rest))
+        .withColumn("effect_se_ms", F.sqrt(1 / F.col("w_in") + F.try_divide(F.lit(1.0), rest)))
         .withColumn("gain", error_nobody - error_in - (wyy_out - F.col("shared_part_ms") * wy_out))
     )

@@ -23,7 +23,7 @@ class Part:
 
 
 def links() -> Iterator[Plan]:
-    """One pair slowed, by every delay at every rate: is the round trip right?"""
+    """Slow one pair, by every delay at every rate. Is the round trip right?"""
     for rate in RATES:
         for delay_ms in DELAYS_MS:
             yield Plan(
@@ -38,7 +38,7 @@ def links() -> Iterator[Plan]:
 
 
 def shapes() -> Iterator[Plan]:
-    """Each shape ten times, idle and at 500 records/s in turn, on pairs picked by the seed: is it named?"""
+    """Slow each shape ten times, idle and at 500 records/s in turn, on pairs picked by the seed. Is it named?"""
     for nth in range(TRIES):
         rate = 0.0 if nth % 2 == 0 else 500.0
         for scenario, side in (
@@ -53,7 +53,7 @@ def shapes() -> Iterator[Plan]:
 
 
 def healthy() -> Iterator[Plan]:
-    """Nothing slowed: a quarter of an hour to learn what is normal, an hour to count false alarms."""
+    """Slow nothing: a quarter of an hour to learn what is normal, an hour to count false alarms."""
     yield Plan(scenario=Scenario.HEALTHY, quiet_s=0, for_s=LEARN_S)
     yield Plan(scenario=Scenario.HEALTHY, quiet_s=0, for_s=HEALTHY_S)
 

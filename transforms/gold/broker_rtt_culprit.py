@@ -8,8 +8,8 @@ from transforms.gold.broker_rtt_baseline import MIN_N, PAIR, opening
 from transforms.shapes import SHAPE, WINDOW_KEY, Thresholds, accumulated, scored, with_weight
 
 MIN_N_P10 = 30
-MIN_PAIRS = 3
-"""Two round trips alone cannot tell which of them is the slow one."""
+MIN_PAIRS_OF_PEERS = 3
+"""Two round trips alone cannot tell which of them is the slow one; each against its own history can."""
 
 MEASURED = (*WINDOW_KEY, "follower_id", "leader_id", "method", "x_ms", "y_ms", "spread_ms", "is_young")
 
@@ -135,8 +135,9 @@ def with_verdict(windows: DataFrame, candidates: DataFrame) -> DataFrame:
     """Turn the best shape of each window into the row people read."""
     accused = F.coalesce(F.col("best.is_accused"), F.lit(False))
     is_tie = F.size("near") > 0
+    is_too_few = (F.col("best.basis") == "peers") & (F.col("pairs_seen") < MIN_PAIRS_OF_PEERS)
     verdict = (
-        F.when(F.col("best").isNull() | (F.col("pairs_seen") < MIN_PAIRS), F.lit("not_enough_data"))
+        F.when(F.col("best").isNull() | is_too_few, F.lit("not_enough_data"))
         .when(accused & is_tie, F.lit("ambiguous"))
         .when(accused, F.col("best.shape.culprit"))
         .otherwise(F.lit("none"))
