@@ -1,6 +1,16 @@
-"""What all tests share: with `--no-skips` a skipped test is a failure, as in CI."""
+"""What all tests share: one Spark session in UTC, and `--no-skips`: a skipped test is a failure, as in CI."""
+
+import os
+import time
+import warnings
+from collections.abc import Iterator
 
 import pytest
+from _pytest.doctest import DoctestItem
+from pyspark.sql import SparkSession
+
+os.environ["TZ"] = "UTC"
+time.tzset()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -15,3 +25,29 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if session.config.getoption("--no-skips") and reporter and reporter.stats.get("skipped"):
         reporter.write_line("a skipped test is a failure here (--no-skips)", red=True)
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture(scope="session")
+def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
+    """Give the local session that the jobs use, with Delta, sized for tests."""
+    from conf.settings import Settings, Spark  # noqa: PLC0415 (only tests that need Spark pay for it)
+    from jobs.session import spark_session  # noqa: PLC0415
+
+    settings = Settings(spark=Spark(master="local[2]", shuffle_partitions=2))
+    session = spark_session(settings, "tests")
+    _forgive_sockets_of_pyspark(request.config)
+    yield session
+    session.stop()
+
+
+def _forgive_sockets_of_pyspark(config: pytest.Config) -> None:
+    """PySpark leaves the sockets of `collect` to the garbage collector: forgiven once there is a session."""
+    message = r"unclosed <socket.*raddr=\('127.0.0.1'"
+    warnings.filterwarnings("ignore", message, ResourceWarning)
+    config.addinivalue_line("filterwarnings", f"ignore:{message}:ResourceWarning")
+
+
+@pytest.fixture(autouse=True)
+def _spark_of_doctests(request: pytest.FixtureRequest, doctest_namespace: dict[str, object]) -> None:
+    if isinstance(request.node, DoctestItem):
+        doctest_namespace["spark"] = request.getfixturevalue("spark")

@@ -1,0 +1,80 @@
+"""The Spark session: the one `spark-submit` made, or a local one built from the settings."""
+
+import os
+import sys
+from pathlib import Path
+
+from pyspark import SparkConf
+from pyspark.sql import SparkSession
+
+from conf.settings import PROJECT, Settings
+
+# What our tables and jobs need, wherever they run; a value that spark-submit was given wins.
+NEEDED = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+    # Files are written once and read many times; zstd costs no more CPU than snappy and halves bronze.
+    "spark.sql.parquet.compression.codec": "zstd",
+    # A small table log is read by one task; the default of 50 tasks is most of a small commit's cost.
+    "spark.databricks.delta.snapshotPartitions": "1",
+}
+
+# What suits one machine, and only there.
+LOCAL = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    # Partitions are few and told by the settings, so planning anew at run time only costs: 50 ms an append.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -Djava.net.preferIPv4Stack=true",
+}
+
+
+def spark_session(settings: Settings, app_name: str) -> SparkSession:
+    """
+    Give the running session, or one that spark-submit configured, or a local one of our own.
+
+    Raises:
+        FileNotFoundError: a local session is wanted and the folder of jars is not there.
+
+    """
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if not submitted:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    conf = SparkConf()
+    wanted = NEEDED if submitted else NEEDED | LOCAL | _sized(settings)
+    for key, value in wanted.items():
+        conf.setIfMissing(key, value)
+    conf.setIfMissing("spark.app.name", app_name)
+    return SparkSession.builder.config(conf=conf).getOrCreate()
+
+
+def _sized(settings: Settings) -> dict[str, str]:
+    return {
+        "spark.master": settings.spark.master,
+        "spark.driver.memory": settings.spark.driver_memory,
+        "spark.sql.shuffle.partitions": str(settings.spark.shuffle_partitions),
+        "spark.driver.extraClassPath": str(jar_folder(settings) / "*"),
+    }
+
+
+def jar_folder(settings: Settings) -> Path:
+    """
+    Find Spark's Kafka and Delta jars; a relative setting is meant from the project's folder.
+
+    Raises:
+        FileNotFoundError: no jar is there.
+
+    """
+    folder = (PROJECT / settings.spark.jars).resolve()
+    if not any(folder.glob("*.jar")):
+        message = f"no jars in {folder}: run `make setup`, or set [spark] jars to where they are"
+        raise FileNotFoundError(message)
+    return folder

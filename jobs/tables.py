@@ -1,0 +1,73 @@
+"""Delta tables by path: where a table lives, how it is made, read and appended to exactly once."""
+
+from pathlib import Path
+
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import TimestampType
+
+from schemas.fields import Table
+
+# Reader version 1 asks nothing of a reader; writer version 2 is what appends and invariants need.
+PROPERTIES = {
+    "delta.minReaderVersion": "1",
+    "delta.minWriterVersion": "2",
+    "delta.enableDeletionVectors": "false",
+    "delta.checkpointPolicy": "classic",
+    # A checkpoint costs as much as three appends, so a stream that commits every 2 s makes one in 3 minutes.
+    "delta.checkpointInterval": "100",
+    # At that pace the default of 30 days would keep a million files in `_delta_log`.
+    "delta.logRetentionDuration": "interval 7 days",
+}
+
+
+def path(warehouse: Path, table: Table) -> str:
+    """Give the table's folder, `<warehouse>/<layer>/<name>`."""
+    return str(warehouse / table.layer / table.name)
+
+
+def exists(spark: SparkSession, warehouse: Path, table: Table) -> bool:
+    """Tell whether the table was ever made; a folder without a first commit is no table."""
+    return DeltaTable.isDeltaTable(spark, path(warehouse, table))
+
+
+def read(spark: SparkSession, warehouse: Path, table: Table) -> DataFrame:
+    """Read the table, or give an empty frame of its schema when it does not exist yet."""
+    if not exists(spark, warehouse, table):
+        return spark.createDataFrame([], table.schema)
+    return spark.read.format("delta").load(path(warehouse, table))
+
+
+def ensure(spark: SparkSession, warehouse: Path, table: Table) -> None:
+    """
+    Make the table if it is missing; add the columns it has gained since it was made.
+
+    Raises:
+        pyspark.errors.AnalysisException: a column changed its type, which no append can mend.
+
+    """
+    where = path(warehouse, table)
+    if not exists(spark, warehouse, table):
+        builder = DeltaTable.createIfNotExists(spark).location(where).comment(table.about)
+        builder = builder.addColumns(table.schema).partitionedBy(*table.partition_by)
+        for key, value in (PROPERTIES | _statistics(table)).items():
+            builder = builder.property(key, value)
+        builder.execute()
+    elif spark.read.format("delta").load(where).schema.simpleString() != table.schema.simpleString():
+        empty = spark.createDataFrame([], table.schema)
+        empty.write.format("delta").mode("append").option("mergeSchema", "true").save(where)
+
+
+def append(frame: DataFrame, warehouse: Path, table: Table, *, txn_app_id: str, txn_version: int) -> None:
+    """Append once: a second call with the same application id and version writes nothing."""
+    writer = frame.write.format("delta").mode("append")
+    writer = writer.option("txnAppId", txn_app_id).option("txnVersion", str(txn_version))
+    writer.save(path(warehouse, table))
+
+
+def _statistics(table: Table) -> dict[str, str]:
+    """Collect statistics where readers skip by them: instants. A wide row's other columns only cost."""
+    if table.layer == "gold":
+        return {}
+    instants = [field.name for field in table.schema if isinstance(field.dataType, TimestampType)]
+    return {"delta.dataSkippingStatsColumns": ",".join(instants)} if instants else {}

@@ -1,0 +1,79 @@
+"""Delta tables by path."""
+
+import dataclasses
+import json
+
+import pytest
+from pyspark.sql.types import LongType, StringType, StructType, TimestampType
+
+from jobs import tables
+from schemas.bronze import BRONZE
+from schemas.fields import Table, column
+from schemas.gold import GOLD
+from schemas.silver import SILVER
+
+LAG = Table(
+    layer="silver",
+    name="lag",
+    about="Lag of a group.",
+    key=("group",),
+    schema=StructType(
+        [
+            column("group", StringType(), "consumer group"),
+            column("lag", LongType(), "records"),
+            column("at", TimestampType(), "instant"),
+        ]
+    ),
+)
+
+
+def test_a_table_that_was_never_made_reads_as_empty_rows_of_its_schema(spark, tmp_path):
+    frame = tables.read(spark, tmp_path, LAG)
+
+    assert frame.schema == LAG.schema
+    assert frame.count() == 0
+
+
+@pytest.mark.parametrize("table", [*BRONZE, *SILVER, *GOLD], ids=lambda table: f"{table.layer}.{table.name}")
+def test_every_table_is_made_with_reader_version_1_its_comments_and_its_partitions(spark, tmp_path, table):
+    tables.ensure(spark, tmp_path, table)
+    tables.ensure(spark, tmp_path, table)
+
+    detail = spark.sql(f"DESCRIBE DETAIL delta.`{tables.path(tmp_path, table)}`").first()
+    assert detail.minReaderVersion == 1
+    assert detail.description == table.about
+    assert tuple(detail.partitionColumns) == table.partition_by
+    made = tables.read(spark, tmp_path, table).schema
+    assert {f.name: f.metadata.get("comment") for f in made} == {
+        f.name: f.metadata.get("comment") for f in table.schema
+    }
+
+
+def test_an_append_with_the_same_application_and_version_writes_once(spark, tmp_path):
+    tables.ensure(spark, tmp_path, LAG)
+    frame = spark.createDataFrame([("g", 1, None)], LAG.schema)
+
+    for _ in range(2):
+        tables.append(frame, tmp_path, LAG, txn_app_id="app", txn_version=0)
+    tables.append(frame, tmp_path, LAG, txn_app_id="other", txn_version=0)
+
+    assert tables.read(spark, tmp_path, LAG).count() == 2
+
+
+def test_a_table_gains_the_columns_its_schema_has_gained(spark, tmp_path):
+    tables.ensure(spark, tmp_path, LAG)
+    grown = dataclasses.replace(LAG, schema=StructType([*LAG.schema, column("seen", LongType(), "more")]))
+
+    tables.ensure(spark, tmp_path, grown)
+
+    assert tables.read(spark, tmp_path, grown).columns == ["group", "lag", "at", "seen"]
+
+
+def test_statistics_are_kept_for_instants_only(spark, tmp_path):
+    tables.ensure(spark, tmp_path, LAG)
+
+    log = min((tmp_path / "silver" / "lag" / "_delta_log").glob("*.json")).read_text()
+    configured = [
+        json.loads(line)["metaData"]["configuration"] for line in log.splitlines() if "metaData" in line
+    ]
+    assert configured[0]["delta.dataSkippingStatsColumns"] == "at"
