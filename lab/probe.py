@@ -30,7 +30,7 @@ def request(correlation_id: int) -> bytes:
     Return a framed ApiVersions v0 request (header v1: api key, version, correlation id, client id).
 
     >>> request(7).hex()
-    '0000001300120000000000070009' + '6c61622d70726f6265'
+    '00000013001200000000000700096c61622d70726f6265'
     """
     header = struct.pack(">hhih", _API_VERSIONS, 0, correlation_id, len(_CLIENT_ID)) + _CLIENT_ID
     return struct.pack(">i", len(header)) + header

@@ -31,15 +31,19 @@ async def listen(ways: Mapping[Pair, Delayed], port: int) -> asyncio.Server:
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         line = await reader.readline()
-        try:
-            told = _obey(ways, json.loads(line))
-        except (ValueError, KeyError, TypeError) as error:
-            told = {"error": f"{type(error).__name__}: {error}"}
-        writer.write(json.dumps(told).encode() + b"\n")
+        writer.write(json.dumps(answer_to(ways, line)).encode() + b"\n")
         await writer.drain()
         writer.close()
 
     return await asyncio.start_server(answer, "127.0.0.1", port)
+
+
+def answer_to(ways: Mapping[Pair, Delayed], line: bytes) -> dict[str, Any]:
+    """Return the answer to one line; a line that cannot be obeyed changes nothing and gets an `error`."""
+    try:
+        return _obey(ways, json.loads(line))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return {"error": f"{type(error).__name__}: {error}"}
 
 
 def _obey(ways: Mapping[Pair, Delayed], order: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,30 @@
+import socket
+import threading
+
+import pytest
+
+from lab.errors import LabError
+from lab.ports import free_ports
+from lab.probe import probe
+
+
+def test_a_port_where_nobody_listens_is_a_clear_error():
+    port = next(free_ports())
+
+    with pytest.raises(LabError, match=f"no answer to ApiVersions on 127.0.0.1:{port}"):
+        probe(port, n=10)
+
+
+def test_something_that_is_not_kafka_is_told_so():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def talk():
+            with server.accept()[0] as line:
+                line.recv(100)
+                line.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n" * 10)
+
+        talking = threading.Thread(target=talk)
+        talking.start()
+        with pytest.raises(LabError, match=r"does not speak Kafka|no answer"):
+            probe(server.getsockname()[1], n=10)
+        talking.join()
