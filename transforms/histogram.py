@@ -1,0 +1,227 @@
+"""
+Log-bucket histograms as `map<int,bigint>`: bucket -> count. They merge by addition in any SQL engine.
+
+A bucket holds the values `gamma^(k-1) < |x| <= gamma^k`, `gamma = (1 + a) / (1 - a)`; its value is off by at
+most `a` = 1 % from whatever fell into it. The key is `sign(x) * (k + OFFSET)`, so that keys sort like values
+and 0 is the bucket of everything nearer to zero than one nanosecond.
+"""
+
+import math
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+RELATIVE_ERROR = 0.01
+SMALLEST_MS = 1e-6
+"""One nanosecond, the finest clock there is: anything smaller is zero."""
+
+_GAMMA = (1 + RELATIVE_ERROR) / (1 - RELATIVE_ERROR)
+_LN_GAMMA = math.log(_GAMMA)
+OFFSET = 1 - math.ceil(math.log(SMALLEST_MS) / _LN_GAMMA)
+"""Added to every exponent, so that the smallest value gets key 1."""
+
+_Z_95 = 1.959964
+_RANK_SLACK = 1e-9
+"""0.07 x 100 is 7.000000000000001 in binary: without the slack it would be the eighth value."""
+
+
+def finite(value_ms: Column) -> Column:
+    """
+    Return the value as a double; NULL for NaN and the infinities, which no clock can measure.
+
+    >>> values = spark.createDataFrame([(1.5,), (float("nan"),), (float("-inf"),), (None,)], "ms double")
+    >>> values.select("ms", finite(F.col("ms")).alias("finite")).show()
+    +---------+------+
+    |       ms|finite|
+    +---------+------+
+    |      1.5|   1.5|
+    |      NaN|  NULL|
+    |-Infinity|  NULL|
+    |     NULL|  NULL|
+    +---------+------+
+    <BLANKLINE>
+    """
+    value = value_ms.cast("double")
+    return F.when(F.abs(value) < F.lit(math.inf), value)
+
+
+def bucket(value_ms: Column) -> Column:
+    """
+    Return the key of the bucket a value falls into; NULL for NULL, NaN and the infinities.
+
+    >>> values = spark.createDataFrame([(-2.0,), (0.0,), (1e-06,), (2.0,), (500.0,), (None,)], "ms double")
+    >>> values.select("ms", bucket(F.col("ms")).alias("bucket")).show()
+    +------+------+
+    |    ms|bucket|
+    +------+------+
+    |  -2.0|  -726|
+    |   0.0|     0|
+    |1.0E-6|     1|
+    |   2.0|   726|
+    | 500.0|  1002|
+    |  NULL|  NULL|
+    +------+------+
+    <BLANKLINE>
+    """
+    value = finite(value_ms)
+    exponent = F.ceil(F.log(F.abs(value)) / F.lit(_LN_GAMMA)) + F.lit(OFFSET)
+    return F.when(F.abs(value) < SMALLEST_MS, F.lit(0)).otherwise(F.signum(value) * exponent).cast("int")
+
+
+def bucket_value(key: Column) -> Column:
+    """
+    Return the value in ms that stands for a bucket: within 1 % of everything in it.
+
+    >>> keys = spark.createDataFrame([(-726,), (0,), (726,), (1002,), (None,)], "bucket int")
+    >>> keys.select("bucket", F.round(bucket_value(F.col("bucket")), 3).alias("ms")).show()
+    +------+-------+
+    |bucket|     ms|
+    +------+-------+
+    |  -726| -1.994|
+    |     0|    0.0|
+    |   726|  1.994|
+    |  1002|497.779|
+    |  NULL|   NULL|
+    +------+-------+
+    <BLANKLINE>
+    """
+    return _signed_power(key, exponent=0, factor=2 / (_GAMMA + 1))
+
+
+def quantile(hist: Column, q: float, low: Column | None = None, high: Column | None = None) -> Column:
+    """
+    Return the nearest-rank quantile in ms, within the exact `low` and `high` where they are given.
+
+    NULL for a NULL and for an empty histogram.
+
+    >>> hists = spark.createDataFrame(
+    ...     [({1002: 9, 726: 1}, 2.0), ({}, None), (None, None)], "hist map<int,bigint>, low double")
+    >>> hists.select(
+    ...     F.round(quantile(F.col("hist"), 0.1), 3).alias("p10_ms"),
+    ...     quantile(F.col("hist"), 0.1, low=F.col("low")).alias("clamped_ms"),
+    ...     F.round(quantile(F.col("hist"), 0.5), 3).alias("p50_ms"),
+    ... ).show()
+    +------+----------+-------+
+    |p10_ms|clamped_ms| p50_ms|
+    +------+----------+-------+
+    | 1.994|       2.0|497.779|
+    |  NULL|      NULL|   NULL|
+    |  NULL|      NULL|   NULL|
+    +------+----------+-------+
+    <BLANKLINE>
+    """
+    nothing = F.lit(None).cast("double")
+    value = bucket_value(_bucket_at(hist, F.ceil(F.lit(q) * count(hist) - _RANK_SLACK)))
+    # Both pass over a NULL, so a missing bound bounds nothing; a missing value must stay missing.
+    at_most = F.least(value, nothing if high is None else high)
+    return F.when(value.isNotNull(), F.greatest(at_most, nothing if low is None else low))
+
+
+def quantile_interval(hist: Column, q: float, blocks: Column) -> tuple[Column, Column]:
+    """
+    Return the ends in ms of the 95 % interval of a quantile, by order statistics: no distribution is assumed.
+
+    The ranks lie `1.96 * sqrt(q * (1 - q) / blocks)` to either side of `q`, clipped to the data; `blocks` is
+    how many values count as independent. Each end is the outer edge of its bucket. With fewer blocks than
+    `3.84 * (1 - q) / q` the lower end is the minimum and covers less than 95 %.
+
+    >>> hists = spark.createDataFrame(
+    ...     [({726: 50, 760: 50}, 100), ({726: 50, 760: 50}, 4), ({726: 1}, None), (None, 4)],
+    ...     "hist map<int,bigint>, blocks bigint")
+    >>> low, high = quantile_interval(F.col("hist"), 0.25, F.col("blocks"))
+    >>> hists.select("blocks", F.round(low, 2).alias("low"), F.round(high, 2).alias("high")).show()
+    +------+----+----+
+    |blocks| low|high|
+    +------+----+----+
+    |   100|1.97|2.01|
+    |     4|1.97|3.98|
+    |  NULL|NULL|NULL|
+    |     4|NULL|NULL|
+    +------+----+----+
+    <BLANKLINE>
+    """
+    total = count(hist)
+    reach = F.lit(_Z_95 * math.sqrt(q * (1 - q))) / F.sqrt(blocks)
+    lower_rank = F.ceil((F.lit(q) - reach) * total - _RANK_SLACK)
+    upper_rank = F.floor((F.lit(q) + reach) * total + _RANK_SLACK) + 1
+    lower, upper = _bucket_at(hist, lower_rank), _bucket_at(hist, upper_rank)
+    return _edge(lower, outward=-1), _edge(upper, outward=1)
+
+
+def count(hist: Column) -> Column:
+    """
+    Return how many values a histogram holds; NULL for a NULL histogram, 0 for an empty one.
+
+    >>> hists = spark.createDataFrame([({726: 2, 0: 1},), ({},), (None,)], "hist map<int,bigint>")
+    >>> hists.select(count(F.col("hist")).alias("n")).show()
+    +----+
+    |   n|
+    +----+
+    |   3|
+    |   0|
+    |NULL|
+    +----+
+    <BLANKLINE>
+    """
+    return F.aggregate(F.map_values(hist), F.lit(0).cast("bigint"), lambda total, n: total + n)
+
+
+def collected(key: Column, n: Column) -> Column:
+    """
+    Aggregate distinct buckets and their counts into one histogram; NULL when there is no bucket.
+
+    >>> rows = spark.createDataFrame(
+    ...     [("a", 726, 2), ("a", -3, 1), ("b", None, 7)], "g string, bucket int, n bigint")
+    >>> rows.groupBy("g").agg(collected(F.col("bucket"), F.col("n")).alias("hist")).orderBy("g").show()
+    +---+-------------------+
+    |  g|               hist|
+    +---+-------------------+
+    |  a|{-3 -> 1, 726 -> 2}|
+    |  b|               NULL|
+    +---+-------------------+
+    <BLANKLINE>
+    """
+    entry = F.when(key.isNotNull(), F.struct(key.alias("key"), F.coalesce(n, F.lit(0)).alias("value")))
+    # Sorted, so that the same counts give the same map, whichever task came first.
+    entries = F.array_sort(F.collect_list(entry))
+    return F.when(F.size(entries) > 0, F.map_from_entries(entries))
+
+
+def merge(rows: DataFrame, by: Sequence[str], hist: str) -> DataFrame:
+    """Add up the histograms of the rows of each `by` key; NULL where every one of them is NULL or empty."""
+    return (
+        rows.select(*by, F.explode_outer(hist).alias("_bucket", "_n"))
+        .groupBy(*by, "_bucket")
+        .agg(F.sum("_n").alias("_n"))
+        .groupBy(*by)
+        .agg(collected(F.col("_bucket"), F.col("_n")).alias(hist))
+    )
+
+
+def _bucket_at(hist: Column, rank: Column) -> Column:
+    """Return the bucket of the value of this rank, counted from 1; ranks outside are clipped to the data."""
+    wanted = F.greatest(F.lit(1).cast("bigint"), F.least(rank, count(hist)))
+    start = F.struct(F.lit(0).cast("bigint").alias("seen"), F.lit(None).cast("int").alias("key"))
+
+    def step(state: Column, entry: Column) -> Column:
+        seen = state["seen"] + entry["value"]
+        is_here = state["key"].isNull() & (seen >= wanted)
+        return F.struct(
+            seen.alias("seen"), F.when(is_here, entry["key"]).otherwise(state["key"]).alias("key")
+        )
+
+    found = F.aggregate(F.array_sort(F.map_entries(hist)), start, step, lambda state: state["key"])
+    return F.when(rank.isNotNull(), found)
+
+
+def _edge(key: Column, *, outward: int) -> Column:
+    """Return the lower (-1) or upper (+1) edge of a bucket in ms."""
+    is_far_side = F.signum(key) == outward
+    far, near = _signed_power(key, exponent=0, factor=1.0), _signed_power(key, exponent=-1, factor=1.0)
+    return F.when(key == 0, F.lit(outward * SMALLEST_MS)).when(is_far_side, far).otherwise(near)
+
+
+def _signed_power(key: Column, *, exponent: int, factor: float) -> Column:
+    power = F.exp((F.abs(key) - F.lit(OFFSET) + F.lit(exponent)) * F.lit(_LN_GAMMA))
+    return F.when(key == 0, F.lit(0.0)).otherwise(F.signum(key) * power * F.lit(factor))
