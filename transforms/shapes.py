@@ -96,7 +96,7 @@ def scored(weighted: DataFrame, thresholds: Thresholds) -> DataFrame:
 
 
 def accumulated(scores: DataFrame, thresholds: Thresholds) -> DataFrame:
-    """Add `evidence`, the sum of `llr` since the start that favours the shape most, and `since`, that start."""
+    """Add `evidence`, sum of `llr` since the start that favours the shape most, and that start, `since`."""
     history = Window.partitionBy("cluster", "basis", *SHAPE).orderBy("window_start")
     memory = history.rowsBetween(1 - thresholds.memory_windows, Window.currentRow)
     so_far = F.sum("llr").over(history.rowsBetween(Window.unboundedPreceding, Window.currentRow))

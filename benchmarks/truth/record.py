@@ -38,7 +38,7 @@ def links() -> Iterator[Plan]:
 
 
 def shapes() -> Iterator[Plan]:
-    """Slow each shape ten times, idle and at 500 records/s in turn, on pairs picked by the seed. Is it named?"""
+    """Slow each shape ten times, idle and at 500 records/s in turn, on seeded brokers. Is it named?"""
     for nth in range(TRIES):
         rate = 0.0 if nth % 2 == 0 else 500.0
         for scenario, side in (
@@ -58,7 +58,11 @@ def healthy() -> Iterator[Plan]:
     yield Plan(scenario=Scenario.HEALTHY, quiet_s=0, for_s=HEALTHY_S)
 
 
-PARTS = (Part("links", tuple(links())), Part("shapes", tuple(shapes())), Part("healthy", tuple(healthy())))
+PARTS = (
+    Part("links", tuple(links())),
+    Part("shapes", tuple(shapes())),
+    Part("healthy", tuple(healthy())),
+)
 
 
 def record(part: Part, root: Path) -> None:

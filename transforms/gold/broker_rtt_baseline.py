@@ -14,11 +14,9 @@ MIN_N = 12
 """Fewer round trips than this in a window are no estimate (see `broker_rtt.rtt_ms`)."""
 
 
-def baseline(
-    broker_rtt: DataFrame, hours: DataFrame, *, trailing_hours: int, min_windows: int
-) -> DataFrame:
+def baseline(broker_rtt: DataFrame, hours: DataFrame, *, trailing_hours: int, min_windows: int) -> DataFrame:
     """
-    Learn each pair's level for each of `hours` (cluster, hour) from the settled windows of the span before it.
+    Learn each pair's level for each of `hours` (cluster, hour) from the settled windows before it.
 
     A median over hours of windows hardly moves while a fault lasts shorter than half the span. A pair with
     fewer than `min_windows` gets NULL levels: it has no history yet.
@@ -45,7 +43,9 @@ def opening(broker_rtt: DataFrame) -> DataFrame:
     """
     order = Window.partitionBy(*PAIR).orderBy("window_start")
     opened = (
-        _quiet(broker_rtt).withColumn("nth", F.row_number().over(order)).filter(F.col("nth") <= OPENING_WINDOWS)
+        _quiet(broker_rtt)
+        .withColumn("nth", F.row_number().over(order))
+        .filter(F.col("nth") <= OPENING_WINDOWS)
     )
     return _levels(opened, list(PAIR), OPENING_WINDOWS).withColumn(
         "used_from", F.col("last_window_start") + F.make_dt_interval(secs=F.lit(10))
@@ -71,7 +71,9 @@ def _levels(windows: DataFrame, key: list[str], min_windows: int) -> DataFrame:
     return (
         windows.withColumns(
             {
-                f"{name}_deviation_ms": F.abs(F.col(f"rtt_{name}_ms") - F.median(f"rtt_{name}_ms").over(group))
+                f"{name}_deviation_ms": F.abs(
+                    F.col(f"rtt_{name}_ms") - F.median(f"rtt_{name}_ms").over(group)
+                )
                 for name in ("p10", "p50")
             }
         )

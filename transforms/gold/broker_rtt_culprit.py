@@ -15,7 +15,7 @@ MEASURED = (*WINDOW_KEY, "follower_id", "leader_id", "method", "x_ms", "y_ms", "
 
 
 def culprit(broker_rtt: DataFrame, baseline: DataFrame, thresholds: Thresholds) -> DataFrame:
-    """Name the culprit of every window of `broker_rtt`; `memory_windows` windows before it are its history."""
+    """Name the culprit of every window of `broker_rtt`; the `memory_windows` before it are its history."""
     pairs = judged_pairs(broker_rtt)
     measured = against_own_history(pairs, broker_rtt, baseline).unionByName(against_peers(pairs))
     evidence = (
@@ -32,7 +32,7 @@ def judged_pairs(broker_rtt: DataFrame) -> DataFrame:
     """
     Keep one round trip a pair and window: the method that covers most pairs, one quantile for all of them.
 
-    p10 where every pair of the window has 30 round trips and a clock finer than a millisecond, else the median.
+    p10 where every pair of the window has 30 round trips and a clock finer than 1 ms, else the median.
     """
     window = Window.partitionBy("cluster", "window_start")
     of_method = Window.partitionBy("cluster", "window_start", "method")
@@ -50,7 +50,7 @@ def judged_pairs(broker_rtt: DataFrame) -> DataFrame:
 
 
 def against_own_history(pairs: DataFrame, broker_rtt: DataFrame, baseline: DataFrame) -> DataFrame:
-    """Subtract each pair's own level: the hour's baseline, else its opening, else the median of its peers'."""
+    """Subtract each pair's own level: the hour's baseline, else its opening, else its peers' median."""
     hourly = baseline.select(*PAIR, "hour", *_levels("hourly"))
     young = opening(broker_rtt).select(*PAIR, "used_from", *_levels("opening"))
     window = Window.partitionBy("cluster", "window_start")
@@ -104,14 +104,14 @@ def named(evidence: DataFrame, thresholds: Thresholds) -> DataFrame:
     return (
         evidence.withColumn("has_history", has_history)
         .filter(is_heard)
-        .withColumns(
-            {"is_accused": is_accused, "is_own": F.col("basis") == "own", "shape": F.struct(*SHAPE)}
-        )
+        .withColumns({"is_accused": is_accused, "is_own": F.col("basis") == "own", "shape": F.struct(*SHAPE)})
         .groupBy("cluster", "window_start")
         .agg(ranked.alias("ranked"))
         .withColumn("rivals", rivals)
         .withColumn("near", F.transform(F.filter("rivals", is_near), lambda r: r["shape"]))
-        .select("cluster", "window_start", best.alias("best"), F.get("rivals", F.lit(0)).alias("second"), "near")
+        .select(
+            "cluster", "window_start", best.alias("best"), F.get("rivals", F.lit(0)).alias("second"), "near"
+        )
     )
 
 
@@ -145,22 +145,24 @@ def with_verdict(windows: DataFrame, candidates: DataFrame) -> DataFrame:
     is_named = F.col("culprit").isin("broker", "follower_side", "leader_side", "link")
     is_slow = is_named | (F.col("culprit") == "ambiguous")
     half = 1.96 * F.col("best.effect_se_ms")
-    return windows.join(candidates, on=["cluster", "window_start"], how="left").withColumn(
-        "culprit", verdict
-    ).withColumns(
-        {
-            **{name: F.when(is_named, F.col(f"best.shape.{name}")) for name in SHAPE[1:]},
-            "effect_ms": F.when(is_slow, F.col("best.effect_ms")),
-            "effect_low_ms": F.when(is_slow, F.col("best.effect_ms") - half),
-            "effect_high_ms": F.when(is_slow, F.col("best.effect_ms") + half),
-            "since": F.when(is_slow, F.col("best.since")),
-            "evidence": F.col("best.evidence"),
-            "runner_up": F.when(is_slow, F.col("second.shape")),
-            "runner_up_margin": F.when(is_slow, F.col("best.evidence") - F.col("second.evidence")),
-            "tied": F.when(F.col("culprit") == "ambiguous", F.concat(F.array("best.shape"), "near")),
-            "method": F.col("best.method"),
-            "baseline": F.col("best.basis"),
-        }
+    return (
+        windows.join(candidates, on=["cluster", "window_start"], how="left")
+        .withColumn("culprit", verdict)
+        .withColumns(
+            {
+                **{name: F.when(is_named, F.col(f"best.shape.{name}")) for name in SHAPE[1:]},
+                "effect_ms": F.when(is_slow, F.col("best.effect_ms")),
+                "effect_low_ms": F.when(is_slow, F.col("best.effect_ms") - half),
+                "effect_high_ms": F.when(is_slow, F.col("best.effect_ms") + half),
+                "since": F.when(is_slow, F.col("best.since")),
+                "evidence": F.col("best.evidence"),
+                "runner_up": F.when(is_slow, F.col("second.shape")),
+                "runner_up_margin": F.when(is_slow, F.col("best.evidence") - F.col("second.evidence")),
+                "tied": F.when(F.col("culprit") == "ambiguous", F.concat(F.array("best.shape"), "near")),
+                "method": F.col("best.method"),
+                "baseline": F.col("best.basis"),
+            }
+        )
     )
 
 
@@ -174,7 +176,7 @@ def _levels(name: str) -> list[Column]:
 
 
 def _picked(name: str) -> Column:
-    """The level of the window's own quantile, NULL when there is none."""
+    """Return the level of the window's own quantile, NULL when there is none."""
     level = _of_quantile(f"{name}_p10_ms", f"{name}_p50_ms")
     spread = _of_quantile(f"{name}_p10_spread_ms", f"{name}_p50_spread_ms")
     return F.when(level.isNotNull(), F.struct(level.alias("ms"), spread.alias("spread_ms")))
