@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -163,7 +162,7 @@ def probe(
     """
     with _clear_errors():
         told = probing.probe_link(state, follower, leader, n=n)
-    typer.echo(json.dumps({name: asdict(probed) for name, probed in told.items()}, indent=2))
+    typer.echo(json.dumps({name: probed.summary for name, probed in told.items()}, indent=2))
 
 
 @app.command(name="load")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -75,10 +76,13 @@ def status(state: Path = DEFAULT_STATE) -> dict[str, object]:
     """Return what runs, where it listens and each link's delay, as one JSON-able value."""
     lab = Lab.load(state)
     is_alive = {name: processes.find(record) is not None for name, record in lab.processes.items()}
+    links = _links(lab)
     return {
         "state": str(lab.state),
         "status": lab.status,
-        "is_running": lab.status == "running" and all(is_alive.values()),
+        "is_running": lab.status == "running"
+        and all(is_alive.values())
+        and bool(links or len(lab.brokers) == 1),
         "started_at": lab.started_at,
         "bootstrap_servers": lab.bootstrap_servers,
         "telemetry_bootstrap_servers": lab.telemetry_bootstrap_servers,
@@ -88,8 +92,15 @@ def status(state: Path = DEFAULT_STATE) -> dict[str, object]:
             name: {"pid": int(record["pid"]), "is_alive": is_alive[name]}
             for name, record in lab.processes.items()
         },
-        "links": proxy_control.links(lab.state) if is_alive.get("proxy") else [],
+        "links": links,
     }
+
+
+def _links(lab: Lab) -> list[dict[str, Any]]:
+    try:
+        return proxy_control.links(lab.state)
+    except LabError:  # the proxies are down, or about to be
+        return []
 
 
 def set_request_log(state: Path, *, is_on: bool) -> None:
@@ -145,6 +156,8 @@ def _bring_up(lab: Lab, say: Say) -> None:
     topics.create_load_topic(lab)
     topics.create_telemetry_topics(lab)
     _wait(lab, lambda: topics.is_in_sync(lab))
+    # A new topic's replicas are born in sync: only an answered fetch shows that a link is in use.
+    _wait(lab, lambda: all(link["exchanges"] for link in _links(lab)))
     lab.status, lab.started_at = "running", datetime.now(UTC).isoformat(timespec="microseconds")
     lab.save()
     say(f"ready after {time.monotonic() - began:.1f} s: brokers {lab.bootstrap_servers}")

@@ -156,7 +156,7 @@ def set_logger(bootstrap_servers: str, broker_id: int, logger: str, level: str) 
     """Set one logger of a running broker; librdkafka has no BROKER_LOGGER resource, so Kafka's own tool."""
     run_tool(
         tool(
-            "org.apache.kafka.tools.ConfigCommand",
+            "kafka.admin.ConfigCommand",
             *("--bootstrap-server", bootstrap_servers, "--entity-type", "broker-loggers"),
             *("--entity-name", str(broker_id), "--alter", "--add-config", f"{logger}={level}"),
         )

@@ -3,7 +3,9 @@
 import socket
 import struct
 import time
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import quantiles
 
@@ -13,16 +15,22 @@ from lab.layout import Lab, Link
 TIMEOUT_S = 10.0
 _API_VERSIONS = 18
 _CLIENT_ID = b"lab-probe"
+_CORRELATION_BYTES = 4
+_MAX_RESPONSE_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Probed:
     """Round-trip times in ms of ApiVersions v0 on one connection, whose own TCP port is `connection`."""
 
-    n: int
-    p10_ms: float
-    p50_ms: float
     connection: int
+    times_ms: list[float] = field(default_factory=list)
+
+    @property
+    def summary(self) -> dict[str, float | int]:
+        """Return n, p10 and p50."""
+        deciles = quantiles(self.times_ms, n=10, method="inclusive")
+        return {"n": len(self.times_ms), "p10_ms": round(deciles[0], 4), "p50_ms": round(deciles[4], 4)}
 
 
 def request(correlation_id: int) -> bytes:
@@ -36,38 +44,49 @@ def request(correlation_id: int) -> bytes:
     return struct.pack(">i", len(header)) + header
 
 
-def probe(port: int, *, n: int = 100, pause_s: float = 0.01) -> Probed:
+def probe(ports: dict[str, int], *, n: int = 100, pause_s: float = 0.01) -> dict[str, Probed]:
     """
-    Time n requests on a new connection, one after another, the first (a cold one) left out.
+    Time n requests to each port, in turns so that a busy moment meets all of them alike.
+
+    The first of each, which pays for the broker's side of a new connection, is left out.
 
     Raises:
-        LabError: nobody answers on the port, or what answers does not speak Kafka.
+        LabError: nobody answers on a port, or what answers does not speak Kafka.
 
     """
-    times_ms = []
+    with ExitStack() as wires:
+        opened = {name: wires.enter_context(_connection(port)) for name, port in ports.items()}
+        told = {name: Probed(wire.getsockname()[1]) for name, wire in opened.items()}
+        for correlation_id in range(n + 1):
+            for name, wire in opened.items():
+                took_ms = _ask(wire, correlation_id)
+                if correlation_id:
+                    told[name].times_ms.append(took_ms)
+                time.sleep(pause_s)
+    return told
+
+
+@contextmanager
+def _connection(port: int) -> Iterator[socket.socket]:
     try:
         with socket.create_connection(("127.0.0.1", port), TIMEOUT_S) as wire:
             wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            for correlation_id in range(n + 1):
-                began_ns = time.monotonic_ns()
-                wire.sendall(request(correlation_id))
-                _expect(wire, correlation_id, port)
-                times_ms.append((time.monotonic_ns() - began_ns) / 1e6)
-                time.sleep(pause_s)
-            connection = wire.getsockname()[1]
+            yield wire
     except OSError as error:
         message = f"no answer to ApiVersions on 127.0.0.1:{port}: {error}"
         raise LabError(message) from error
-    deciles = quantiles(times_ms[1:], n=10, method="inclusive")
-    return Probed(n, round(deciles[0], 4), round(deciles[4], 4), connection)
 
 
-def _expect(wire: socket.socket, correlation_id: int, port: int) -> None:
+def _ask(wire: socket.socket, correlation_id: int) -> float:
+    """Return how long one request took, in ms."""
+    began_ns = time.monotonic_ns()
+    wire.sendall(request(correlation_id))
     size, told = struct.unpack(">ii", _exactly(wire, 8))
-    _exactly(wire, size - 4)
-    if told != correlation_id:
-        message = f"127.0.0.1:{port} answered {told} to request {correlation_id}: it does not speak Kafka"
+    if told != correlation_id or not _CORRELATION_BYTES <= size < _MAX_RESPONSE_BYTES:
+        message = f"{wire.getpeername()} answered {told} to request {correlation_id}: it does not speak Kafka"
         raise LabError(message)
+    _exactly(wire, size - _CORRELATION_BYTES)
+    return (time.monotonic_ns() - began_ns) / 1e6
 
 
 def _exactly(wire: socket.socket, size: int) -> bytes:
@@ -94,4 +113,4 @@ def probe_link(state: Path, follower: int, leader: int, *, n: int = 100) -> dict
     if link is None:
         message = f"no link follower {follower} -> leader {leader}: brokers are {lab.broker_ids}"
         raise LabError(message)
-    return {"proxied": probe(link.listen_port, n=n), "direct": probe(link.target_port, n=n)}
+    return probe({"proxied": link.listen_port, "direct": link.target_port}, n=n)

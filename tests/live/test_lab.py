@@ -1,0 +1,178 @@
+"""The lab itself on real brokers: its proxies tell the truth, and its processes come and go by pid."""
+
+import json
+import time
+from collections import Counter
+from datetime import datetime
+from pathlib import Path
+from statistics import median
+
+import psutil
+import pytest
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+
+from lab import applied_log, cluster, load, processes, scenarios, topics
+from lab.errors import LabError
+from lab.layout import Lab
+from lab.probe import probe_link
+from lab.proxy_control import links, set_delay
+
+pytestmark = pytest.mark.live
+PROBES = 60
+LOG_LAG_S = 1.0
+
+
+def applied(lab, connection):
+    """Return what the proxies logged for one connection, in order."""
+    time.sleep(LOG_LAG_S)
+    lines = applied_log.read(lab.state / "proxy", since_ns=0, until_ns=2**63)
+    return [line["applied_ms"] for line in lines if line["connection"] == connection]
+
+
+def test_leaders_are_spread_and_every_pair_replicates_through_its_proxy(quiet_lab):
+    assert set(Counter(topics.leaders(quiet_lab).values()).values()) == {2}
+    assert [row["connections"] for row in links(quiet_lab.state)] == [1] * 6
+
+
+def test_a_probe_feels_what_the_proxy_says_it_applied(quiet_lab):
+    """
+    What the probe waits beyond a direct request rises by what the log's median rises, within 0.5 ms.
+
+    Stretches with and without delay take turns, so that a machine that gets busier spoils neither side.
+    """
+    extra_ms, logged_ms = {0.0: [], 10.0: []}, {0.0: [], 10.0: []}
+    for delay_ms in (0.0, 10.0) * 4:
+        set_delay(quiet_lab.state, {(2, 1): delay_ms})
+        told = probe_link(quiet_lab.state, 2, 1, n=PROBES)
+        both = zip(told["proxied"].times_ms, told["direct"].times_ms, strict=True)
+        extra_ms[delay_ms] += [proxied - direct for proxied, direct in both]
+        lines = applied(quiet_lab, told["proxied"].connection)
+        assert len(lines) == PROBES + 1
+        logged_ms[delay_ms] += lines
+    rise_ms = median(logged_ms[10.0]) - median(logged_ms[0.0])
+
+    assert min(logged_ms[10.0]) >= 10
+    assert median(logged_ms[0.0]) < 0.5
+    assert median(extra_ms[10.0]) - median(extra_ms[0.0]) == pytest.approx(rise_ms, abs=0.5)
+
+
+def test_a_delayed_link_leaves_the_way_back_alone(quiet_lab):
+    """Ordered pairs: 2 fetching from 1 is slow, 1 fetching from 2 is not."""
+    set_delay(quiet_lab.state, {(2, 1): 10.0})
+    back = probe_link(quiet_lab.state, 1, 2, n=PROBES)["proxied"]
+
+    assert median(applied(quiet_lab, back.connection)) < 0.5
+
+
+def test_the_brokers_write_the_logs_the_pipeline_reads(quiet_lab):
+    for broker in quiet_lab.brokers:
+        followers = {
+            json.loads(line.split("Completed request:")[1].rsplit(" (kafka.request.logger)")[0])["listener"]
+            for line in (Path(broker.logs) / "kafka-request.log").read_text().splitlines()
+            if '-fetcher-0"' in line and line.endswith("(kafka.request.logger)")
+        }
+        client_log = (Path(broker.logs) / "network-client.log").read_text()
+        others = [other for other in quiet_lab.broker_ids if other != broker.id]
+        assert followers == {f"PEER{other}" for other in others}
+        for other in others:
+            assert (
+                f"[ReplicaFetcher replicaId={broker.id}, leaderId={other}, fetcherId=0] Received"
+                in client_log
+            )
+
+
+def test_a_scenario_leaves_its_ground_truth_and_no_delay(quiet_lab):
+    plan = scenarios.Plan(
+        scenario=scenarios.Scenario.SLOW_SIDE,
+        broker=3,
+        side=scenarios.Side.LEADER,
+        quiet_s=3,
+        for_s=3,
+        records_per_s=200,
+    )
+    truth = json.loads(scenarios.run(quiet_lab.state, plan).read_text())
+    span_s = datetime.fromisoformat(truth["ended_at"]) - datetime.fromisoformat(truth["injected_at"])
+    slowed = {
+        (row["follower_id"], row["leader_id"])
+        for row in truth["applied_injected"]
+        if row["applied_p50_ms"] > 9
+    }
+
+    assert (truth["shape"], truth["broker_id"]) == ("leader_side", 3)
+    assert slowed == {(1, 3), (2, 3)}
+    assert max(row["applied_p50_ms"] for row in truth["applied_quiet"]) < 2
+    assert span_s.total_seconds() == pytest.approx(3, abs=0.5)
+    assert {row["nominal_ms"] for row in links(quiet_lab.state)} == {0}
+
+
+def test_a_run_over_links_that_are_already_slow_is_refused(quiet_lab):
+    """Its quiet lead time would not be quiet."""
+    set_delay(quiet_lab.state, {(1, 2): 5.0})
+
+    with pytest.raises(LabError, match=r"already delayed: 1->2; .*--clear"):
+        scenarios.run(
+            quiet_lab.state, scenarios.Plan(scenario=scenarios.Scenario.HEALTHY, quiet_s=0, for_s=0)
+        )
+
+
+def test_a_load_of_so_many_records_sends_them_all(quiet_lab):
+    running = load.begin(quiet_lab, load.Load(records_per_s=100, duration_s=3))
+    running.wait()
+
+    assert "300 records sent" in running.output.read_text().splitlines()[-1]
+
+
+def test_the_request_log_is_switched_while_the_brokers_run(quiet_lab):
+    log = Path(quiet_lab.brokers[0].logs) / "kafka-request.log"
+    cluster.set_request_log(quiet_lab.state, is_on=False)
+    time.sleep(1)
+    size_when_off = log.stat().st_size
+    time.sleep(2)
+    still = log.stat().st_size
+    cluster.set_request_log(quiet_lab.state, is_on=True)
+    time.sleep(2)
+
+    assert still == size_when_off
+    assert log.stat().st_size > still
+
+
+def test_the_telemetry_topics_take_16_mib(quiet_lab):
+    wanted = [
+        ConfigResource(ResourceType.TOPIC, f"telemetry.{kind}")
+        for kind in ("request-log", "client-log", "metrics")
+    ]
+    admin = AdminClient({"bootstrap.servers": quiet_lab.telemetry_bootstrap_servers})
+    told = [future.result(timeout=15) for future in admin.describe_configs(wanted).values()]
+
+    assert [settings["max.message.bytes"].value for settings in told] == [str(16 * 1024 * 1024)] * 3
+
+
+@pytest.fixture
+def own_state(tmp_path):
+    """Give the folder of a cluster that one test starts for itself, and end it whatever the test did."""
+    state = tmp_path / "lab"
+    yield state
+    cluster.stop(state)
+
+
+def test_after_a_crash_the_next_start_works_and_stop_leaves_no_process(own_state):
+    """A cluster of its own: the proxy and a broker are killed, and started again over the leftovers."""
+    state = own_state
+    first = cluster.start(state, brokers=2)
+    for name in ("proxy", "broker-2"):
+        victim = psutil.Process(int(first.processes[name]["pid"]))
+        victim.kill()
+        psutil.wait_procs([victim], timeout=5)
+    assert cluster.status(state)["is_running"] is False
+
+    second = cluster.start(state, brokers=2)
+    assert not any(processes.find(record) for record in first.processes.values())
+    assert cluster.status(state)["is_running"] is True
+    assert sum(topics.leaders(second).values()) == 3
+
+    cluster.stop(state)
+    assert not any(processes.find(record) for record in second.processes.values())
+    assert Lab.load(state).status == "stopped"
+    assert not [
+        p for p in psutil.process_iter(["cmdline"]) if str(state) in " ".join(p.info["cmdline"] or [])
+    ]
