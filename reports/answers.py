@@ -25,7 +25,7 @@ class Answers:
     broker_rtt: Sequence[Row] = ()
     broker_rtt_summary: Sequence[Row] = ()  # one row a pair and method over the whole span
     broker_rtt_accused: Sequence[Row] = ()  # the same over the span of the headline's finding
-    broker_rtt_before: Sequence[Row] = ()  # the same over what lies before that span
+    broker_rtt_quiet: Sequence[Row] = ()  # the same over the windows outside every finding
     broker_rtt_culprit: Sequence[Row] = ()
     stock_fetch_total: Sequence[Row] = ()
     data_quality: Sequence[Row] = ()

@@ -32,7 +32,7 @@ def document(answers: Answers) -> Row:
             "broker_rtt": _rows(answers.broker_rtt, columns_of(BROKER_RTT)),
             "broker_rtt_summary": _summary(answers.broker_rtt_summary),
             "broker_rtt_accused": _summary(answers.broker_rtt_accused),
-            "broker_rtt_before": _summary(answers.broker_rtt_before),
+            "broker_rtt_quiet": _summary(answers.broker_rtt_quiet),
             "broker_rtt_culprit": _rows(answers.broker_rtt_culprit, columns_of(BROKER_RTT_CULPRIT)),
             "stock_fetch_total": _rows(answers.stock_fetch_total, columns_of(STOCK_FETCH_TOTAL)),
             "quarantine": _rows(answers.quarantine, list(QUARANTINE)),
@@ -102,7 +102,7 @@ def table_names() -> dict[str, Table]:
         "broker_rtt": BROKER_RTT,
         "broker_rtt_summary": BROKER_RTT_SUMMARY,
         "broker_rtt_accused": BROKER_RTT_SUMMARY,
-        "broker_rtt_before": BROKER_RTT_SUMMARY,
+        "broker_rtt_quiet": BROKER_RTT_SUMMARY,
         "broker_rtt_culprit": BROKER_RTT_CULPRIT,
         "stock_fetch_total": STOCK_FETCH_TOTAL,
     }

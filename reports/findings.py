@@ -8,6 +8,9 @@ from reports.answers import Row
 
 WINDOW = timedelta(seconds=10)
 ACCUSED = frozenset({"broker", "follower_side", "leader_side", "link", "ambiguous"})
+FULL = 0.6
+"""A window with less than this part of the median effect holds quiet time as well."""
+
 SHAPE = ("culprit", "broker_id", "follower_id", "leader_id")
 
 
@@ -16,17 +19,13 @@ class Finding:
     """One stretch of windows in which somebody was accused, told by the shape with the most evidence."""
 
     since: datetime
-    until: datetime
+    until: datetime  # end of the last window of `core`
+    named_until: datetime  # end of the last accused window: a name lingers for up to two windows
+    core: tuple[datetime, ...]  # starts of the accused windows that show the effect in full
     row: Row  # the window of the shape whose effect is the median: what is told is one window's own estimate
     last: Row  # the shape's last window: its evidence has added up
     windows: int
-    is_open: bool  # no later window cleared it
-
-    @property
-    def pairs(self) -> frozenset[tuple[int, int]] | None:
-        """The (follower, leader) ids accused by a link, else NULL: sides and brokers match by either id."""
-        link = self.row["culprit"] == "link"
-        return frozenset({(self.row["follower_id"], self.row["leader_id"])}) if link else None
+    is_open: bool  # it lasts to the end of what was judged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,24 +50,31 @@ def findings(culprits: Sequence[Row]) -> list[Finding]:
         elif row["culprit"] == "none":
             is_running = False
     return [
-        _finding(rows, is_open=is_running and nth == len(stretches))
+        _finding(rows, is_running=is_running and nth == len(stretches))
         for nth, rows in enumerate(stretches, start=1)
     ]
 
 
-def _finding(rows: list[Row], *, is_open: bool) -> Finding:
+def _finding(rows: list[Row], *, is_running: bool) -> Finding:
     # A named shape outweighs the tie it was part of in its first windows.
     strongest = max(rows, key=lambda row: (row["culprit"] != "ambiguous", row.get("evidence") or 0.0))
     same = [row for row in rows if shape(row) == shape(strongest)]
-    ranked = sorted(same, key=lambda row: row.get("effect_ms") or 0.0)
+    middle = sorted(same, key=_effect_ms)[len(same) // 2]
+    core = [row for row in rows if _effect_ms(row) >= FULL * _effect_ms(middle)]
     return Finding(
         since=min(row.get("since") or row["window_start"] for row in same),
-        until=rows[-1]["window_start"] + WINDOW,
-        row=ranked[len(ranked) // 2],
+        until=core[-1]["window_start"] + WINDOW,
+        named_until=rows[-1]["window_start"] + WINDOW,
+        core=tuple(row["window_start"] for row in core),
+        row=middle,
         last=same[-1],
         windows=len(rows),
-        is_open=is_open,
+        is_open=is_running and core[-1] is rows[-1],
     )
+
+
+def _effect_ms(row: Row) -> float:
+    return row.get("effect_ms") or 0.0
 
 
 def shape(row: Row) -> tuple[str | int | None, ...]:

@@ -57,17 +57,17 @@ def brokers_of(*tables: Sequence[Row]) -> list[int]:
     return sorted(broker for broker in seen if broker is not None)
 
 
-def pair_rows(summary: Sequence[Row], before: Sequence[Row]) -> list[Row]:
-    """List the pairs, slowest rise first, with the level each had before and how far it rose."""
-    level = {(row["method"], row["follower_id"], row["leader_id"]): row for row in before}
+def pair_rows(summary: Sequence[Row], quiet: Sequence[Row]) -> list[Row]:
+    """List the pairs, slowest rise first, with the level each has when nobody is accused and how far it rose."""
+    level = {(row["method"], row["follower_id"], row["leader_id"]): row for row in quiet}
     rows = []
     for row in summary:
         was = level.get((row["method"], row["follower_id"], row["leader_id"]), {})
         column = f"rtt_{row['estimator']}_ms" if row.get("estimator") else ""
         # The same quantile on both sides, also where the two spans would choose different ones.
-        before_ms = was.get(column)
-        rise_ms = None if before_ms is None or row["rtt_ms"] is None else row["rtt_ms"] - before_ms
-        rows.append({**row, "before_ms": before_ms, "rise_ms": rise_ms})
+        quiet_ms = was.get(column)
+        rise_ms = None if quiet_ms is None or row["rtt_ms"] is None else row["rtt_ms"] - quiet_ms
+        rows.append({**row, "quiet_ms": quiet_ms, "rise_ms": rise_ms})
     return sorted(rows, key=_slowest_first)
 
 

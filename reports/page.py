@@ -44,7 +44,7 @@ def page(answers: Answers, stamp: Stamp) -> str:
             span=_span(answers),
             map_span=_map_span(answers, told),
             matrices=shown,
-            pairs=pair_rows(_matrix_rows(answers, told), answers.broker_rtt_before if told.finding else []),
+            pairs=pair_rows(_matrix_rows(answers, told), answers.broker_rtt_quiet if told.finding else []),
             is_accused=lambda row: _is_accused(row, told),
             dashboard=beside_the_dashboard(
                 answers.stock_fetch_total, answers.fetch_latency_accused or answers.fetch_latency_summary

@@ -36,7 +36,7 @@ def answers(
         "broker_rtt": rtt,
         "broker_rtt_summary": _summary(rtt, 0, WINDOWS),
         "broker_rtt_accused": _summary(during, ONSET, WINDOWS) if accused else [],
-        "broker_rtt_before": _summary(before, 0, ONSET) if accused else [],
+        "broker_rtt_quiet": _summary(before, 0, ONSET) if accused else [],
         "broker_rtt_culprit": [_culprit(nth, verdict, added_ms) for nth in range(WINDOWS)],
         "fetch_latency": latency,
         "fetch_latency_accused": _latest(latency) if accused else [],

@@ -3,11 +3,12 @@
 import json
 import math
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 
 from reports.answers import Answers, iso
-from reports.document import as_text, document, table_names, write_atomically
+from reports.document import QUARANTINE, as_text, document, table_names, write_atomically
 from tests.reports import gold_rows
 
 RTT = (
@@ -92,3 +93,12 @@ def test_failed_write_leaves_the_old_file_and_no_litter(tmp_path):
         write_atomically(tmp_path / "report.json", None)
 
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("report.json", "old")]
+
+
+def test_every_key_is_explained_to_the_reader():
+    page = (Path(__file__).parents[2] / "docs" / "report.md").read_text()
+    content = document(Answers())
+
+    named = {*content, *content["tables"], *content["data_quality"], *QUARANTINE}
+
+    assert [name for name in sorted(named) if f"`{name}`" not in page] == []

@@ -105,3 +105,21 @@ def test_side_with_broker_id_alone_still_accuses_that_side():
     side = {**NAMELESS, "culprit": "leader_side", "broker_id": 2}
 
     assert {pair for pair in gold_rows.LEVELS if is_accused(side, *pair)} == {(1, 2), (3, 2)}
+
+
+def test_lingering_name_does_not_make_a_finding_look_open():
+    """A name goes up to two windows after the fault; those windows show no effect any more."""
+    rows = [window(0, LINK, since=0), window(1, LINK, since=0), window(2, LINK, since=0, effect_ms=0.3)]
+
+    (found,) = findings(rows)
+
+    assert (found.is_open, found.until, found.core) == (False, at(2), (at(0), at(1)))
+
+
+def test_windows_half_in_quiet_time_are_not_part_of_the_core():
+    effects = [4.0, 10.0, 10.0, 10.0]
+
+    (found,) = findings([window(nth, LINK, since=0, effect_ms=effect) for nth, effect in enumerate(effects)])
+
+    assert found.core == (at(1), at(2), at(3))
+    assert found.is_open
