@@ -3,9 +3,13 @@
 import json
 import os
 from collections import deque
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+
+from confluent_kafka import KafkaError
+
+from collectors.errors import CollectorError
 
 REMEMBERED_FILES = 64  # finished files that are gone, kept so that a file that comes back is not sent twice
 
@@ -22,7 +26,7 @@ Progresses = dict[str, Progress]
 """Fingerprint to progress, of all files one log has had."""
 
 
-class PositionFileError(Exception):
+class PositionFileError(CollectorError):
     """The saved positions cannot be read."""
 
 
@@ -85,11 +89,11 @@ class InFlight:
     Only then does `safe` move: a restart re-sends at most what was in flight and skips nothing.
     """
 
-    def __init__(self, safe: Progresses) -> None:
-        """Start from what is safe already."""
+    def __init__(self, safe: Progresses, failed: Callable[[KafkaError], None]) -> None:
+        """Start from what is safe already; `failed` hears of a delivery that failed for good."""
         self.safe = safe
-        self.failure: str | None = None
-        self.acked_lines = 0
+        self.failed = failed
+        self.acked_records = 0
         self._receipts: deque[Receipt] = deque()
 
     def __len__(self) -> int:
@@ -102,9 +106,10 @@ class InFlight:
         self._receipts.append(receipt)
         return receipt
 
-    def withdraw(self) -> None:
+    def withdraw(self, receipt: "Receipt") -> None:
         """Take back the last receipt: the producer did not take its record."""
-        self._receipts.pop()
+        if self._receipts and self._receipts[-1] is receipt:
+            self._receipts.pop()
 
     def finish(self, mark: str, end_offset: int) -> None:
         """Note that nothing more comes from this file."""
@@ -119,7 +124,7 @@ class InFlight:
             receipt = receipts.popleft()
             progress = self.safe.setdefault(receipt.mark, Progress(0))
             progress.offset, progress.is_finished = receipt.end_offset, receipt.is_last
-            self.acked_lines += not receipt.is_last
+            self.acked_records += not receipt.is_last
 
 
 class Receipt:
@@ -135,10 +140,10 @@ class Receipt:
         self.is_acked = False
         self.is_last = False
 
-    def __call__(self, error: object, _message: object) -> None:
+    def __call__(self, error: KafkaError | None, _message: object) -> None:
         """Take the producer's word: acknowledged by all in-sync replicas, or failed for good."""
         if error is not None:
-            self.flight.failure = self.flight.failure or str(error)
+            self.flight.failed(error)
             return
         self.is_acked = True
         self.flight.settle()

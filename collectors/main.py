@@ -1,0 +1,224 @@
+"""One collector: tails its logs, scrapes its exporters, publishes, and remembers what is safe."""
+
+import logging
+import threading
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, Queue
+
+from confluent_kafka import KafkaError
+from filelock import FileLock, Timeout
+
+from collectors.errors import CollectorError
+from collectors.meters import Meters
+from collectors.positions import InFlight, copied, load_positions, save_positions
+from collectors.progress import Progress
+from collectors.publish import Publisher, StoppedError
+from collectors.scrape import Scrape, Scraper
+from collectors.tail import Tailer
+from conf.settings import Collector, Settings, TailedFile
+
+log = logging.getLogger(__name__)
+
+TICK_S = 1.0  # positions and gauges; after a kill at most so much is sent again
+BLOCKS_A_TURN = 16  # 4 MiB of one log before the next one has its turn
+FLUSH_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What one run did; the records not acknowledged are read again by the next run."""
+
+    lines: int
+    read_bytes: int
+    unacknowledged: int
+
+
+@dataclass(slots=True)
+class _Followed:
+    """One log: read on one side, safe on the other."""
+
+    file: TailedFile
+    name: str
+    tailer: Tailer
+    flight: InFlight
+    counted_acks: int = 0
+
+    def tidy(self) -> None:
+        """Forget the finished files that the tailer has forgotten."""
+        for mark in [m for m, p in self.flight.safe.items() if p.is_finished and m not in self.tailer.known]:
+            del self.flight.safe[mark]
+
+
+def run(settings: Settings, stop: threading.Event, *, once: bool = False) -> Summary:
+    """
+    Collect until `stop` is set, or with `once` until all that is there has been acknowledged.
+
+    Positions are saved for acknowledged lines only, so that after any end the next run loses nothing.
+
+    Raises:
+        CollectorError: nothing to collect, another collector on this state folder, unreadable positions, or
+            a telemetry cluster that does not take what it is sent.
+
+    """
+    collector = settings.collector
+    if not collector.files and not collector.endpoints:
+        message = "nothing to collect: list [[collector.files]] or [[collector.endpoints]] in a --conf file"
+        raise CollectorError(message)
+    state = Path(collector.state)
+    state.mkdir(parents=True, exist_ok=True)
+    try:
+        lock = FileLock(state / "lock").acquire(timeout=0)
+    except Timeout as error:
+        message = f"another collector works in {state}; stop it, or give this one a state folder of its own"
+        raise CollectorError(message) from error
+    with lock, Meters(collector.metrics_port) as meters, Progress(meters) as progress:
+        publisher = Publisher(settings.telemetry, collector, stop)
+        publisher.check()
+        return _Collection(collector, publisher, meters, progress, stop).collected(once=once)
+
+
+class _Collection:
+    """The loop over all logs and scrapes; it alone touches the producer."""
+
+    def __init__(
+        self,
+        collector: Collector,
+        publisher: Publisher,
+        meters: Meters,
+        progress: Progress,
+        stop: threading.Event,
+    ) -> None:
+        self._collector = collector
+        self._publisher = publisher
+        self._meters = meters
+        self._progress = progress
+        self._stop = stop
+        self._positions = Path(collector.state) / "positions.json"
+        self._saved = load_positions(self._positions)
+        self._ticked_at = time.monotonic()
+        self._scrapes: Queue[Scrape] = Queue(maxsize=2 * len(collector.endpoints))
+        self._scrapes_in_flight = 0
+        self._stop_scraping = threading.Event()
+        self._logs = [self._followed(file) for file in collector.files]
+        if len({log.name for log in self._logs}) < len(self._logs):
+            message = "a log is listed twice in [[collector.files]]: every line of it would be sent twice"
+            raise CollectorError(message)
+        self._save()  # where a log begins is decided once, even when this run is killed in a moment
+
+    def collected(self, *, once: bool) -> Summary:
+        """Run the loop and close everything it opened, whatever ends it."""
+        scrapers = self._started_scrapers(once=once)
+        with ExitStack() as closing:
+            closing.callback(self._stop_scraping.set)
+            for followed in self._logs:
+                closing.callback(followed.tailer.close)
+            closing.callback(self._tick)  # saves what is safe, after a failure too
+            closing.callback(self._publisher.abandon)
+            try:
+                self._follow(scrapers, once=once)
+            except StoppedError:
+                log.info("told to stop with a full queue")
+            unacknowledged = self._publisher.flush(FLUSH_S)
+            self._publisher.serve()
+            if unacknowledged:
+                log.warning("%d records were not acknowledged; the next run sends them again", unacknowledged)
+            return Summary(self._meters.lines, self._meters.read_bytes, unacknowledged)
+
+    def _followed(self, file: TailedFile) -> _Followed:
+        name = f"{file.kind} {file.node} {Path(file.path).absolute()}"
+        tailer = Tailer(file, self._saved.get(name))
+        topic = self._publisher.topic(file.kind)
+
+        def failed(error: KafkaError) -> None:
+            self._publisher.failed(error, topic)
+
+        self._meters.declare(file)
+        return _Followed(file, name, tailer, InFlight(copied(tailer.known), failed))
+
+    def _started_scrapers(self, *, once: bool) -> list[Scraper]:
+        interval_s = self._collector.scrape_interval_s
+        scrapers = [
+            Scraper(endpoint, self._scrapes, self._stop_scraping, interval_s=interval_s, once=once)
+            for endpoint in self._collector.endpoints
+        ]
+        for scraper in scrapers:
+            scraper.start()
+        return scrapers
+
+    def _follow(self, scrapers: list[Scraper], *, once: bool) -> None:
+        while not self._stop.is_set():
+            has_read = False
+            for followed in self._logs:
+                has_read |= self._take(followed)
+            has_read |= self._take_scrapes()
+            self._publisher.serve()
+            if time.monotonic() - self._ticked_at >= TICK_S:
+                self._tick()
+            if has_read:
+                continue
+            if once and not self._is_more_to_come(scrapers):
+                return
+            self._stop.wait(self._collector.poll_interval_s)
+
+    def _take(self, followed: _Followed) -> bool:
+        """Publish a turn's blocks of one log; tell whether there may be more."""
+        for _ in range(BLOCKS_A_TURN):
+            batch = followed.tailer.poll()
+            if batch is None:
+                return False
+            self._meters.read(followed.file, batch)
+            self._publisher.send_batch(batch, followed.flight)
+            self._publisher.serve()
+        return True
+
+    def _take_scrapes(self) -> bool:
+        has_taken = False
+        while True:
+            try:
+                scrape = self._scrapes.get_nowait()
+            except Empty:
+                return has_taken
+            has_taken = True
+            self._meters.scraped(scrape)
+            if scrape.line:
+                self._scrapes_in_flight += 1
+                self._publisher.send(scrape.line, self._scrape_delivered)
+
+    def _scrape_delivered(self, error: KafkaError | None, _message: object) -> None:
+        self._scrapes_in_flight -= 1
+        if error is not None:
+            self._publisher.failed(error, self._publisher.topic("metrics"))
+
+    def _is_more_to_come(self, scrapers: list[Scraper]) -> bool:
+        is_scraping = any(scraper.is_alive() for scraper in scrapers) or not self._scrapes.empty()
+        is_unsafe = self._scrapes_in_flight or any(len(followed.flight) for followed in self._logs)
+        return bool(is_scraping or is_unsafe or any(followed.tailer.is_waiting for followed in self._logs))
+
+    def _tick(self) -> None:
+        self._ticked_at = time.monotonic()
+        self._save()
+        in_flight, behind_bytes = self._scrapes_in_flight, 0
+        for followed in self._logs:
+            acked, behind = followed.flight.acked_records, followed.tailer.bytes_behind()
+            self._meters.progress(
+                followed.file,
+                acked=acked - followed.counted_acks,
+                in_flight=len(followed.flight),
+                behind_bytes=behind,
+            )
+            followed.counted_acks = acked
+            in_flight += len(followed.flight)
+            behind_bytes += behind
+        self._progress.show(in_flight=in_flight, behind_bytes=behind_bytes)
+
+    def _save(self) -> None:
+        """Write what is safe, when it has changed; logs that are no longer listed keep their place."""
+        for followed in self._logs:
+            followed.tidy()
+        safe = {**self._saved, **{followed.name: copied(followed.flight.safe) for followed in self._logs}}
+        if safe != self._saved or not self._positions.exists():
+            save_positions(self._positions, safe)
+            self._saved = safe

@@ -1,0 +1,102 @@
+"""What a collector tells Prometheus about itself, on a loopback port."""
+
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Self
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
+
+from collectors.scrape import Scrape
+from collectors.tail import Batch
+from conf.settings import TailedFile
+
+_LOG = ("node", "kind", "source")
+_PREFIX = "plumbline_collector_"
+
+
+class Meters:
+    """The counters of one run, served while it is entered."""
+
+    def __init__(self, port: int) -> None:
+        """Set everything to nothing; `port` 0 is a free one."""
+        self._wanted_port = port
+        self.port = 0
+        self.lines = 0
+        self.read_bytes = 0
+        registry = self._registry = CollectorRegistry()
+        self._lines_read = Counter(_PREFIX + "lines_read", "Lines and chunks read.", _LOG, registry=registry)
+        self._bytes_read = Counter(
+            _PREFIX + "read_bytes", "Bytes read, uncompressed.", _LOG, registry=registry
+        )
+        self._acked = Counter(_PREFIX + "lines_acked", "Lines and chunks safe.", _LOG, registry=registry)
+        self._in_flight = Gauge(_PREFIX + "lines_in_flight", "Sent, not safe yet.", _LOG, registry=registry)
+        self._behind = Gauge(_PREFIX + "behind_bytes", "Bytes not read yet.", _LOG, registry=registry)
+        self._lost = Counter(_PREFIX + "lost_ranges", "Byte ranges gone unread.", _LOG, registry=registry)
+        self._scrapes = Counter(_PREFIX + "scrapes", "Scrapes read.", ["node"], registry=registry)
+        self._errors = Counter(_PREFIX + "scrape_errors", "Scrapes failed.", ["node"], registry=registry)
+        self._scrape_s = Gauge(
+            _PREFIX + "scrape_duration_seconds", "How long the last scrape took.", ["node"], registry=registry
+        )
+        self._scraped_at = Gauge(
+            _PREFIX + "last_scrape_timestamp_seconds",
+            "When the last scrape came.",
+            ["node"],
+            registry=registry,
+        )
+        self._close = ExitStack()
+
+    def __enter__(self) -> Self:
+        """Serve on loopback."""
+        server, thread = start_http_server(self._wanted_port, addr="127.0.0.1", registry=self._registry)
+        self.port = server.server_port
+        self._close.callback(thread.join)
+        self._close.callback(server.server_close)
+        self._close.callback(server.shutdown)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the server and its thread."""
+        self._close.close()
+
+    def declare(self, file: TailedFile) -> None:
+        """Show a log before its first line: absent and zero are two things to an alert."""
+        for meter in (
+            self._lines_read,
+            self._bytes_read,
+            self._acked,
+            self._in_flight,
+            self._behind,
+            self._lost,
+        ):
+            meter.labels(file.node, file.kind, file.path)
+
+    def read(self, file: TailedFile, batch: Batch) -> None:
+        """Count a batch."""
+        labels = (file.node, file.kind, file.path)
+        self.lines += len(batch.lines)
+        self.read_bytes += batch.read_bytes
+        self._lines_read.labels(*labels).inc(len(batch.lines))
+        self._bytes_read.labels(*labels).inc(batch.read_bytes)
+        if batch.lost:
+            self._lost.labels(*labels).inc()
+
+    def progress(self, file: TailedFile, *, acked: int, in_flight: int, behind_bytes: int) -> None:
+        """Count new acks and note how far behind a log is."""
+        labels = (file.node, file.kind, file.path)
+        self._acked.labels(*labels).inc(acked)
+        self._in_flight.labels(*labels).set(in_flight)
+        self._behind.labels(*labels).set(behind_bytes)
+
+    def scraped(self, scrape: Scrape) -> None:
+        """Count one try."""
+        node = scrape.endpoint.node
+        self._scrape_s.labels(node).set(scrape.duration_s)
+        if scrape.line is None:
+            self._errors.labels(node).inc()
+            return
+        self.lines += 1
+        self.read_bytes += len(scrape.line.value)
+        self._scrapes.labels(node).inc()
+        self._scraped_at.labels(node).set_to_current_time()
