@@ -10,11 +10,28 @@ PAIR = ("cluster", "follower_id", "leader_id", "method")
 OPENING_WINDOWS = 6
 """Without a history, the first minute of a pair's settled windows stands in for it."""
 
+TRAILING_HOURS = 24
+"""The span before an hour that its baseline is learnt from: a fault of up to half of it is outlived."""
+
+MIN_WINDOWS = 30
+"""Five minutes of windows: with fewer a pair has no history."""
+
 MIN_N = 12
 """Fewer round trips than this in a window are no estimate (see `broker_rtt.rtt_ms`)."""
 
 
-def baseline(broker_rtt: DataFrame, hours: DataFrame, *, trailing_hours: int, min_windows: int) -> DataFrame:
+def hours_of(broker_rtt: DataFrame) -> DataFrame:
+    """Return the hours that have windows: one row each of `cluster` and `hour`."""
+    return broker_rtt.select("cluster", F.date_trunc("hour", "window_start").alias("hour")).distinct()
+
+
+def baseline(
+    broker_rtt: DataFrame,
+    hours: DataFrame,
+    *,
+    trailing_hours: int = TRAILING_HOURS,
+    min_windows: int = MIN_WINDOWS,
+) -> DataFrame:
     """
     Learn each pair's level for each of `hours` (cluster, hour) from the settled windows before it.
 
@@ -22,9 +39,7 @@ def baseline(broker_rtt: DataFrame, hours: DataFrame, *, trailing_hours: int, mi
     fewer than `min_windows` gets NULL levels: it has no history yet.
     """
     since = F.col("hour") - F.make_dt_interval(hours=F.lit(trailing_hours))
-    is_history = F.col("window_start").between(F.col("history_since"), F.col("hour")) & (
-        F.col("window_start") < F.col("hour")
-    )
+    is_history = (F.col("window_start") >= F.col("history_since")) & (F.col("window_start") < F.col("hour"))
     return (
         _quiet(broker_rtt)
         .join(F.broadcast(hours.withColumn("history_since", since)), on="cluster", how="inner")
