@@ -58,7 +58,7 @@ def brokers_of(*tables: Sequence[Row]) -> list[int]:
 
 
 def pair_rows(summary: Sequence[Row], quiet: Sequence[Row]) -> list[Row]:
-    """List the pairs, slowest rise first, with the level each has when nobody is accused and how far it rose."""
+    """List the pairs, largest rise first, with the level each has while nobody is accused."""
     level = {(row["method"], row["follower_id"], row["leader_id"]): row for row in quiet}
     rows = []
     for row in summary:

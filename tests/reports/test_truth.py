@@ -28,9 +28,9 @@ def at(minute, second):
     return datetime(2026, 11, 21, 11, minute, second, tzinfo=UTC)
 
 
-def summary(follower, leader, p10, p50, *, estimator="p10", n=100):
+def summary(follower, leader, p10, p50, *, estimator="p10"):
     pair = {"follower_id": follower, "leader_id": leader, "method": "paired"}
-    return {**pair, "n": n, "estimator": estimator, "rtt_p10_ms": p10, "rtt_p50_ms": p50}
+    return {**pair, "n": 100, "estimator": estimator, "rtt_p10_ms": p10, "rtt_p50_ms": p50}
 
 
 def written(tmp_path, truth=TRUTH):
@@ -57,7 +57,7 @@ def test_rise_is_held_against_the_rise_of_what_was_applied_at_the_same_quantile(
 
 
 def test_median_is_used_on_both_sides_when_one_span_is_too_thin_for_p10(tmp_path):
-    rows = {4: [summary(3, 1, 0.6, 0.7, estimator="p50", n=20)], 5: [summary(3, 1, 10.9, 11.6)]}
+    rows = {4: [summary(3, 1, 0.6, 0.7, estimator="p50")], 5: [summary(3, 1, 10.9, 11.6)]}
 
     told = injected_against_measured(written(tmp_path), lambda _since, until: rows[until.minute])
 

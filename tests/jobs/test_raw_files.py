@@ -1,0 +1,100 @@
+"""Files on disk as rows of bronze."""
+
+import gzip
+from pathlib import Path
+
+from pyspark.sql import functions as F
+
+from collectors.files import discover
+from collectors.lines import fingerprint
+from jobs import raw_files
+from jobs.raw_files import Origin, write_raw
+from schemas.bronze import RAW
+
+
+def written(folder: Path, scratch: Path):
+    origin = Origin(folder=folder, cluster="east", time_zone="Europe/Berlin")
+    return write_raw(discover(folder).understood, origin, scratch / "raw", on_file=lambda _file: None)
+
+
+def rows_of(spark, scratch: Path):
+    frame = spark.read.schema(RAW).parquet(str(scratch / "raw"))
+    return frame.orderBy("source", F.length("position"), "position").collect()
+
+
+def log(folder: Path, content: bytes, name: str = "broker-1/kafka-request.log") -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def test_every_byte_of_every_line_arrives_with_its_place(spark, tmp_path):
+    """Bytes that are no text, carriage returns and blank lines too."""
+    log(tmp_path / "logs", b"first\r\n\x00\xff\xfe\n\nlast without newline")
+
+    (read,) = written(tmp_path / "logs", tmp_path)
+    rows = rows_of(spark, tmp_path)
+
+    mark = fingerprint(b"first\r")
+    assert [(bytes(row["value"]), row["position"]) for row in rows] == [
+        (b"first\r", f"broker-1/{mark}/0"),
+        (b"\x00\xff\xfe", f"broker-1/{mark}/7"),
+        (b"", f"broker-1/{mark}/11"),
+        (b"last without newline", f"broker-1/{mark}/12"),
+    ]
+    assert {(row["cluster"], row["node"], row["kind"], row["time_zone"], row["source"]) for row in rows} == {
+        ("east", "broker-1", "request-log", "Europe/Berlin", "broker-1/kafka-request.log")
+    }
+    assert (read.lines, read.damage) == (4, None)
+
+
+def test_torn_gzip_keeps_its_lines_and_says_where_it_ends(spark, tmp_path):
+    lines = b"".join(b"%06d %s\n" % (nth, b"x" * (nth % 90)) for nth in range(2000))
+    packed = gzip.compress(lines, mtime=0)
+    log(tmp_path / "logs", packed[: len(packed) // 2], "broker-1/kafka-request.log.gz")
+
+    (read,) = written(tmp_path / "logs", tmp_path)
+    rows = rows_of(spark, tmp_path)
+
+    values = [bytes(row["value"]) for row in rows if row["value"] is not None]
+    damage = [row["position"] for row in rows if row["value"] is None]
+    assert lines.startswith(b"\n".join(values))
+    assert len(values) > 500
+    assert len(damage) == 1
+    assert damage[0].endswith("/damage")
+    assert read.lines == len(values) + 1
+    assert read.damage
+
+
+def test_empty_file_gives_no_rows_and_no_error(spark, tmp_path):
+    log(tmp_path / "logs", b"")
+
+    (read,) = written(tmp_path / "logs", tmp_path)
+
+    assert (read.lines, rows_of(spark, tmp_path)) == (0, [])
+
+
+def test_row_groups_are_cut_by_bytes_so_memory_stays_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr(raw_files, "GROUP_BYTES", 1000)
+    log(tmp_path / "logs", b"".join(b"%099d\n" % nth for nth in range(100)))
+
+    written(tmp_path / "logs", tmp_path)
+
+    (path,) = (tmp_path / "raw").iterdir()
+    parquet = raw_files.pq.ParquetFile(path)
+    groups = [parquet.metadata.row_group(nth).num_rows for nth in range(parquet.num_row_groups)]
+    assert sum(groups) == 100
+    assert max(groups) <= 11
+
+
+def test_two_files_of_one_name_stay_two_sources(spark, tmp_path):
+    log(tmp_path / "logs", b"one\n", "broker-1/kafka-request.log")
+    log(tmp_path / "logs", b"two\n", "broker-2/kafka-request.log")
+
+    written(tmp_path / "logs", tmp_path)
+
+    assert [row["source"] for row in rows_of(spark, tmp_path)] == [
+        "broker-1/kafka-request.log",
+        "broker-2/kafka-request.log",
+    ]
