@@ -81,7 +81,7 @@ def status(state: Path = DEFAULT_STATE) -> dict[str, object]:
         "state": str(lab.state),
         "status": lab.status,
         "is_running": lab.status == "running"
-        and all(is_alive.values())
+        and all(is_alive[name] for name in lab.standing)
         and bool(links or len(lab.brokers) == 1),
         "started_at": lab.started_at,
         "bootstrap_servers": lab.bootstrap_servers,
@@ -109,6 +109,7 @@ def set_request_log(state: Path, *, is_on: bool) -> None:
     for broker in lab.brokers:
         level = "DEBUG" if is_on else "WARN"
         jvm.set_logger(lab.bootstrap_servers, broker.id, "kafka.request.logger", level)
+    lab = Lab.load(state)  # a load may have been noted since
     lab.request_log = is_on
     lab.save()
 
@@ -127,7 +128,7 @@ def _clear_the_way(state: Path, *, fresh: bool, say: Say) -> None:
     if (state / "lab.json").exists():
         lab = Lab.load(state)
         alive = [name for name, record in lab.processes.items() if processes.find(record)]
-        if lab.status == "running" and len(alive) == len(lab.processes):
+        if lab.status == "running" and set(lab.standing) <= set(alive):
             message = f"a lab already runs in {state}: `plumbline lab stop --state {state}` first"
             raise LabError(message)
         if alive:

@@ -60,7 +60,7 @@ def class_path() -> str:
 
     """
     if not any((JARS / "kafka").glob("kafka_*.jar")):
-        message = f"no Kafka jars in {JARS / 'kafka'}: fetch them with `make jars`"
+        message = f"no Kafka jars in {JARS / 'kafka'}: fetch them with `make setup`"
         raise LabError(message)
     return f"{JARS / 'kafka'}/*"
 
@@ -89,7 +89,7 @@ def observed_broker(lab: Lab, broker: Broker) -> list[str]:
     home = lab.state / f"broker-{broker.id}"
     agents = sorted((JARS / "agent").glob("jmx_prometheus_javaagent-*.jar"))
     if not agents:
-        message = f"no JMX exporter agent in {JARS / 'agent'}: fetch it with `make jars`"
+        message = f"no JMX exporter agent in {JARS / 'agent'}: fetch it with `make setup`"
         raise LabError(message)
     agent = f"-javaagent:{agents[-1]}=127.0.0.1:{broker.exporter_port}:{home / 'exporter.yaml'}"
     return _broker(home, Path(broker.logs), (agent,))

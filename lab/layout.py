@@ -9,6 +9,7 @@ from lab.errors import LabError
 
 CLUSTER = "lab"
 LOAD_TOPIC = "lab-load"
+LOAD_PREFIX = "load-"
 DEFAULT_STATE = Path(".state/lab")
 
 
@@ -66,6 +67,11 @@ class Lab:
     def telemetry_bootstrap_servers(self) -> str:
         """The broker that carries the telemetry."""
         return f"127.0.0.1:{self.telemetry_port}"
+
+    @property
+    def standing(self) -> dict[str, dict[str, float]]:
+        """The processes without which it is no lab; loads come and go."""
+        return {name: record for name, record in self.processes.items() if not name.startswith(LOAD_PREFIX)}
 
     @property
     def broker_ids(self) -> list[int]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lab import jvm, processes
 from lab.errors import LabError
-from lab.layout import LOAD_TOPIC, Lab
+from lab.layout import LOAD_PREFIX, LOAD_TOPIC, Lab
 
 FOREVER_S = 7 * 24 * 3600.0  # "until stopped": ProducerPerformance wants a number of records
 TRICKLE_RECORDS_PER_S = 5.0  # enough that each pair has news now and then, too little to keep a core busy
@@ -86,8 +86,12 @@ def command(bootstrap_servers: str, load: Load) -> list[str]:
 
 def begin(lab: Lab, load: Load) -> Running:
     """Start a load on the observed cluster; it is one of the lab's processes, so `stop` ends it too."""
-    name = f"load-{time.time_ns()}"
+    name = f"{LOAD_PREFIX}{time.time_ns()}"
     output = lab.state / "load" / f"{name}.txt"
-    lab.processes[name] = processes.spawn(command(lab.bootstrap_servers, load), output=output)
-    lab.save()
-    return Running(lab.processes[name], output)
+    process = processes.spawn(command(lab.bootstrap_servers, load), output=output)
+    current = Lab.load(lab.state)
+    loads = {other: record for other, record in current.processes.items() if other not in current.standing}
+    going = {other: record for other, record in loads.items() if processes.find(record)}
+    current.processes = current.standing | going | {name: process}
+    current.save()
+    return Running(process, output)

@@ -220,9 +220,18 @@ async def serve(lab: Lab) -> None:
                 await open_servers.enter_async_context(await listen(way))
             await open_servers.enter_async_context(await proxy_control.listen(ways, lab.control_port))
             gc.freeze()  # nothing made so far is ever garbage: later collections stay short
-            flushing = loop.create_task(log.keep_flushed())
-            await stop.wait()
-            flushing.cancel()
+            await until_stopped(stop, log)
+
+
+async def until_stopped(stop: asyncio.Event, log: applied_log.AppliedLog) -> None:
+    """Return when told to stop; raise when the log cannot be written, since a delay unlogged is no truth."""
+    stopping = asyncio.ensure_future(stop.wait())
+    flushing = asyncio.ensure_future(log.keep_flushed())
+    done, _ = await asyncio.wait({stopping, flushing}, return_when=asyncio.FIRST_COMPLETED)
+    for task in (stopping, flushing):
+        task.cancel()
+    if flushing in done:
+        flushing.result()
 
 
 async def listen(way: Way) -> asyncio.Server:

@@ -2,6 +2,8 @@ import subprocess
 import sys
 import time
 
+import psutil
+
 from lab import processes
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
@@ -42,6 +44,17 @@ def test_a_child_that_ended_counts_as_ended_though_nobody_waited(tmp_path):
         time.sleep(0.02)
 
     assert processes.find(record) is None
+
+
+def test_a_zombie_counts_as_ended():
+    """A dead child that another program started and never waited for still has a pid."""
+    child = subprocess.Popen([sys.executable, "-c", "pass"])
+    record = {"pid": child.pid, "created_at": psutil.Process(child.pid).create_time()}
+    while psutil.Process(child.pid).status() != psutil.STATUS_ZOMBIE:
+        time.sleep(0.02)
+
+    assert processes.find(record) is None
+    child.wait()
 
 
 def test_a_started_process_outlives_its_starter(tmp_path):

@@ -177,6 +177,15 @@ def test_what_is_on_its_way_arrives_after_the_sender_hung_up(tmp_path):
     assert run(scene()) == frame(b"last words")
 
 
+def test_a_log_that_cannot_be_written_ends_the_proxies(tmp_path):
+    """A delay that is applied but not logged would be a wrong truth."""
+    log = applied_log.AppliedLog(tmp_path / "gone")
+    log.add(Link(follower=2, leader=1, listen_port=1, target_port=2), 1, 0, 0, 0)
+
+    with pytest.raises(FileNotFoundError):
+        run(proxy.until_stopped(asyncio.Event(), log))
+
+
 @pytest.mark.parametrize(
     ("order", "reason"),
     [

@@ -35,6 +35,17 @@ def test_a_running_lab_is_not_started_twice(with_processes):
     assert all(processes.find(record) for record in with_processes.processes.values())
 
 
+def test_a_load_that_ended_does_not_make_a_lab_a_crashed_one(with_processes, tmp_path):
+    """Its brokers run: a start must not end them."""
+    ended = processes.spawn([sys.executable, "-c", "pass"], output=tmp_path / "load")
+    processes.end([ended])
+    with_processes.processes["load-1"] = ended
+    with_processes.save()
+
+    with pytest.raises(LabError, match="already runs"):
+        cluster.start(with_processes.state, say=lambda _: None)
+
+
 def test_the_leftovers_of_a_crash_are_ended_and_cleared(with_processes, monkeypatch, tmp_path):
     """The proxy died, a broker did not: the next start ends it, clears the folder and goes on."""
     state = with_processes.state
@@ -45,7 +56,7 @@ def test_the_leftovers_of_a_crash_are_ended_and_cleared(with_processes, monkeypa
     monkeypatch.setattr(jvm, "JARS", tmp_path / "no-jars")  # so that the start itself ends early
     said = []
 
-    with pytest.raises(LabError, match="make jars"):
+    with pytest.raises(LabError, match="make setup"):
         cluster.start(state, say=said.append)
 
     assert any("broker-1" in line for line in said)
