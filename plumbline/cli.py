@@ -1,5 +1,25 @@
-"""The `plumbline` command."""
+"""The `plumbline` command: a thin front of the jobs, the collectors and the lab."""
 
 import typer
+from collectors.cli import collect
+from jobs.build_gold import build_gold
+from jobs.ingest import ingest
 
-app = typer.Typer(no_args_is_help=True)
+from jobs.report import report
+from lab.cli import app as lab
+from plumbline.demo import demo
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    help="Which broker, which link, which client is slow, and since when: from Kafka's own logs.",
+    epilog="First time here? `plumbline demo` starts real brokers and finds a delay it injected. "
+    "For logs that you have: `plumbline report --from DIR`.",
+)
+app.command()(demo)
+app.command()(report)
+app.command()(collect)
+app.command()(ingest)
+app.command("build-gold")(build_gold)
+app.add_typer(lab, name="lab")

@@ -1,0 +1,5 @@
+"""`python -m plumbline` is `plumbline`."""
+
+from plumbline.cli import app
+
+app()
