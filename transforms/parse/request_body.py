@@ -1,0 +1,191 @@
+"""
+What the bodies of a request line hold that we read: sessions, partitions, topics.
+
+One narrow schema serves all APIs (RequestConvertToJson of Kafka 2.8 to 4.x, KIP-673): the JSON is read
+once and fields that are not named here are passed over. Kafka leaves out what an API version lacks.
+"""
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType
+
+from schemas.silver import REQUEST_PARTITION
+from transforms.parse.outcome import let
+
+NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"  # Uuid.ZERO_UUID
+METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"  # Uuid.METADATA_TOPIC_ID
+METADATA_TOPIC = "__cluster_metadata"
+
+_LEADER = "currentLeader STRUCT<leaderId INT, leaderEpoch INT>"
+
+REQUEST = f"""STRUCT<
+    replicaId INT, replicaState STRUCT<replicaId INT, replicaEpoch BIGINT>, sessionId INT, sessionEpoch INT,
+    topics ARRAY<STRUCT<topic STRING, name STRING, topicId STRING,
+        partitions ARRAY<STRUCT<partition INT, fetchOffset BIGINT>>>>,
+    topicData ARRAY<STRUCT<name STRING, topicId STRING,
+        partitionData ARRAY<STRUCT<index INT, recordsSizeInBytes BIGINT>>>>>""".replace("\n", " ")
+
+RESPONSE = f"""STRUCT<
+    errorCode INT, sessionId INT,
+    responses ARRAY<STRUCT<topic STRING, name STRING, topicId STRING,
+        partitions ARRAY<STRUCT<partitionIndex INT, errorCode INT, {_LEADER}, recordsSizeInBytes BIGINT>>,
+        partitionResponses ARRAY<STRUCT<index INT, partition INT, errorCode INT, baseOffset BIGINT, {_LEADER},
+            recordSetSizeInBytes BIGINT>>>>,
+    topics ARRAY<STRUCT<name STRING, topicId STRING, isInternal BOOLEAN, errorCode INT>>>""".replace("\n", " ")
+
+
+def id_or_null(topic_id: Column) -> Column:
+    """
+    Read the zero id, which Kafka writes where an id is unknown, as NULL.
+
+    >>> ids = spark.createDataFrame([(NO_ID,), ("lbkW2mcMTU2a3rA6VuNANA",), (None,)], "id string")
+    >>> ids.select(id_or_null(F.col("id")).alias("id")).show(truncate=False)
+    +----------------------+
+    |id                    |
+    +----------------------+
+    |NULL                  |
+    |lbkW2mcMTU2a3rA6VuNANA|
+    |NULL                  |
+    +----------------------+
+    <BLANKLINE>
+    """
+    return F.when(topic_id != NO_ID, topic_id)
+
+
+def partitions(api: Column, request: Column, response: Column) -> Column:
+    """
+    Give one element for each partition of a FETCH or PRODUCE, answered or only asked for.
+
+    Answers come in another order than they were asked, and incremental fetch sessions leave out what did
+    not change on either side, so the two lists are joined by topic and partition. A body that was not
+    logged gives nothing; NULL means that a body's lists could not be read.
+    """
+    nothing = F.array().cast(ArrayType(REQUEST_PARTITION))
+    lists = F.when(api == "FETCH", _fetched(request)).otherwise(_produced(request))
+    asked = F.when(request.isNull(), nothing).otherwise(lists)
+    answered = F.when(response.isNull(), nothing).otherwise(_answered(response))
+    is_idle = (F.size(asked) == 0) & (F.size(answered) == 0)
+    both = F.struct(asked.alias("asked"), answered.alias("answered"))
+    return F.when(api.isin("FETCH", "PRODUCE"), F.when(is_idle, nothing).otherwise(let(both, _keyed)))
+
+
+def _fetched(request: Column) -> Column:
+    return F.flatten(
+        F.transform(
+            request.topics,
+            lambda topic: F.transform(
+                topic.partitions,
+                lambda asked: _element(topic, topic.topic, asked.partition, offset=asked.fetchOffset),
+            ),
+        )
+    )
+
+
+def _produced(request: Column) -> Column:
+    return F.flatten(
+        F.transform(
+            request.topicData,
+            lambda topic: F.transform(
+                topic.partitionData,
+                lambda asked: _element(topic, topic["name"], asked["index"], bytes=asked.recordsSizeInBytes),
+            ),
+        )
+    )
+
+
+def _answered(response: Column) -> Column:
+    def one(topic: Column, partition: Column, answer: Column, **fields: Column) -> Column:
+        leader = answer.currentLeader
+        return _element(
+            topic,
+            F.coalesce(topic.topic, topic["name"]),
+            partition,
+            error_code=answer.errorCode,
+            hinted_leader_id=leader.leaderId,
+            hinted_leader_epoch=leader.leaderEpoch,
+            **fields,
+        )
+
+    return F.flatten(
+        F.transform(
+            response.responses,
+            lambda topic: F.coalesce(
+                F.transform(  # a FETCH since 3.0
+                    topic.partitions,
+                    lambda p: one(topic, p.partitionIndex, p, bytes=p.recordsSizeInBytes),
+                ),
+                F.transform(  # a PRODUCE, and a FETCH of 2.8
+                    topic.partitionResponses,
+                    lambda p: one(
+                        topic,
+                        F.coalesce(p["index"], p.partition),
+                        p,
+                        bytes=p.recordSetSizeInBytes,
+                        offset=p.baseOffset,
+                    ),
+                ),
+            ),
+        )
+    )
+
+
+def _element(topic: Column, name: Column, partition: Column, **fields: Column) -> Column:
+    known = {"topic_id": id_or_null(topic.topicId), "topic_name": name, "partition": partition, **fields}
+    return F.struct(
+        *(
+            known.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name)
+            for field in REQUEST_PARTITION
+        )
+    )
+
+
+def _keyed(both: Column) -> Column:
+    keys = F.struct(
+        both.asked.alias("asked"),
+        both.answered.alias("answered"),
+        F.transform(both.asked, _key).alias("asked_keys"),
+        F.transform(both.answered, _key).alias("answered_keys"),
+    )
+    return let(keys, _joined)
+
+
+def _key(element: Column) -> Column:
+    return F.concat_ws("/", F.coalesce(element.topic_id, element.topic_name), element.partition)
+
+
+def _joined(both: Column) -> Column:
+    def asked_for(answer: Column) -> Column:
+        place = F.array_position(both.asked_keys, _key(answer)).cast("int")
+        return F.get(both.asked, place - 1)
+
+    answers = F.transform(both.answered, lambda answer: let(asked_for(answer), lambda asked: _merged(answer, asked)))
+    unanswered = F.filter(both.asked, lambda asked: ~F.array_contains(both.answered_keys, _key(asked)))
+    return F.concat(answers, unanswered)
+
+
+def _merged(answer: Column, asked: Column) -> Column:
+    return F.struct(*(F.coalesce(answer[name], asked[name]).alias(name) for name in REQUEST_PARTITION.fieldNames()))
+
+
+def topics_asked(api: Column, api_version: Column, request: Column) -> Column:
+    """Give the topics a METADATA asks for, by name or else id; NULL for all (v0 writes all as an empty list)."""
+    named = F.transform(request.topics, lambda topic: F.coalesce(topic["name"], id_or_null(topic.topicId)))
+    is_all = (api_version == 0) & (F.size(request.topics) == 0)
+    return F.when((api == "METADATA") & ~is_all, named)
+
+
+def topics_told(api: Column, response: Column) -> Column:
+    """Give the (id, name, is_internal) that a METADATA or CREATE_TOPICS answer tells; NULL without any."""
+    told = F.filter(
+        response.topics,
+        lambda topic: (topic.errorCode == 0) & topic["name"].isNotNull() & (topic.topicId != NO_ID),
+    )
+    pairs = F.transform(
+        told,
+        lambda topic: F.struct(
+            topic.topicId.alias("topic_id"),
+            topic["name"].alias("topic_name"),
+            topic.isInternal.alias("is_internal"),
+        ),
+    )
+    return F.when(api.isin("METADATA", "CREATE_TOPICS") & (F.size(told) > 0), pairs)

@@ -1,0 +1,127 @@
+"""
+The start and end of a log line: instant, monotonic nanoseconds, level, message, logger.
+
+Layouts: log4j's `[%d] %p %m (%c)` as Kafka ships it, and ISO with up to nanoseconds, with or without zone,
+brackets and a column of monotonic nanoseconds (`%N`) behind the time.
+"""
+
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from transforms.parse.outcome import fails, once, sample
+
+HEAD_CHARS = 96
+"""A stamp is shorter; a line can have megabytes, and a regular expression reads only this much of it."""
+
+TAIL_CHARS = 160
+
+# date, time, up to six digits, further digits, zone, monotonic nanoseconds, level
+PREFIX = (
+    r"^\[?(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}:\d{2})(?:[.,](\d{0,6})(\d{0,3}))?(Z|[+-]\d{2}(?::?\d{2})?)?\]? +"
+    r"(?:(\d+) +)?(TRACE|DEBUG|INFO|WARN|ERROR|FATAL) +"
+)
+SEPARATOR = "\x01"
+SUFFIX = r" \(([^() ]+)\)\s*$"
+
+OVERLAPS = ("1 HOUR", "30 MINUTES", "2 HOURS")
+"""How far clocks are set back: everywhere else, on Lord Howe, at Troll."""
+
+
+def with_stamp(raw: DataFrame) -> DataFrame:
+    """Add `text`, `stamp`, `message` and `logger`; `stamp` is NULL where the layout is not known."""
+    with_text = once(raw.select("*", _text().alias("text")))
+    framed = once(with_text.select("*", *_frame(F.col("text"))))
+    start, end = F.length("prefix") + 1, F.length("suffix")
+    message = F.substr(F.col("text"), start, F.length("text") - end - start + 1)
+    parts = F.when(F.col("prefix") != "", _parts(F.col("prefix")))
+    split = once(framed.select("*", parts.alias("parts"), message.alias("message")).drop("prefix", "suffix"))
+    return once(split.select("*", _stamp().alias("stamp")).drop("parts"))
+
+
+def _text() -> Column:
+    """Read whole, plain values only: the rest is quarantined unread."""
+    is_plain = F.col("chunk").isNull() & F.col("content_encoding").isNull()
+    return F.when(is_plain, F.col("value").cast("string"))
+
+
+def _frame(text: Column) -> list[Column]:
+    tail = F.substring(text, -TAIL_CHARS, TAIL_CHARS)
+    logger = F.regexp_extract(tail, SUFFIX, 1)
+    return [
+        F.regexp_extract(F.substring(text, 1, HEAD_CHARS), PREFIX, 0).alias("prefix"),
+        F.regexp_extract(tail, SUFFIX, 0).alias("suffix"),
+        F.when(logger != "", logger).alias("logger"),
+    ]
+
+
+def _parts(prefix: Column) -> Column:
+    """One pass gives all groups: an extraction a group would search seven times."""
+    groups = SEPARATOR.join(f"${n}" for n in range(1, 8))
+    return F.split(F.regexp_replace(prefix, PREFIX, groups), SEPARATOR)
+
+
+def _stamp() -> Column:
+    date, time, micros, nanos, zone, mono, level = (F.col("parts")[n] for n in range(7))
+    written = F.concat(date, F.lit("T"), time, F.lit("."), micros)
+    has_zone = zone != ""
+    named = F.concat(F.lit(" "), F.coalesce(F.col("time_zone"), F.lit("UTC")))
+    instant = F.concat(written, F.when(has_zone, zone).otherwise(named)).try_cast("timestamp")
+    digits = F.length(micros) + F.length(nanos)
+    return F.when(
+        F.col("parts").isNotNull(),
+        F.struct(
+            instant.alias("logged_at"),
+            F.concat(written, F.lit("Z")).try_cast("timestamp").alias("wall"),
+            has_zone.alias("has_zone"),
+            F.when(mono != "", mono).try_cast("long").alias("logged_mono_ns"),
+            F.pow(F.lit(10.0), F.lit(3) - digits).alias("clock_resolution_ms"),
+            level.alias("level"),
+        ),
+    )
+
+
+def stamp_columns() -> list[Column]:
+    """Give the columns of `schemas.silver.STAMP`."""
+    stamp = F.col("stamp")
+    return [
+        stamp.logged_at.alias("logged_at"),
+        stamp.logged_mono_ns.alias("logged_mono_ns"),
+        stamp.clock_resolution_ms.alias("clock_resolution_ms"),
+        F.to_date(stamp.logged_at).alias("logged_date"),
+    ]
+
+
+def unreadable() -> Column:
+    """Tell why a value cannot be read as a line at all, or NULL."""
+    text = F.col("text")
+    return F.coalesce(
+        fails(F.col("value").isNull(), "no_value", "the file could not be read from here on"),
+        fails(F.col("chunk").isNotNull(), "oversized", F.concat(F.lit("part "), F.col("chunk"))),
+        fails(F.col("content_encoding").isNotNull(), "compressed_line", F.col("content_encoding")),
+        fails(~F.is_valid_utf8(text), "not_utf8", "bytes that are no UTF-8"),
+        fails(F.col("stamp").isNull() & ~is_blank(), "no_timestamp", sample(text)),
+    )
+
+
+def is_blank() -> Column:
+    """Tell whether the line holds nothing but white space."""
+    return (F.length("text") < HEAD_CHARS) & (F.trim(F.regexp_replace("text", r"\s", "")) == "")
+
+
+def untimed() -> Column:
+    """Tell why the instant of a line is not known, or NULL. Nothing is guessed where clocks are changed."""
+    stamp, zone = F.col("stamp"), F.col("time_zone")
+    is_local = ~stamp.has_zone & zone.isNotNull() & ~zone.isin("UTC", "Etc/UTC", "Z", "GMT")
+    known = is_local & stamp.logged_at.isNotNull()
+    shown = F.from_utc_timestamp(stamp.logged_at, zone)
+    later = [F.from_utc_timestamp(stamp.logged_at + F.expr(f"INTERVAL {by}"), zone) for by in OVERLAPS]
+    is_twice = reduce(Column.__or__, (shown_later == stamp.wall for shown_later in later))
+    return F.coalesce(
+        fails(stamp.wall.isNull(), "impossible_timestamp", sample(F.col("text"))),
+        fails(stamp.logged_at.isNull() & stamp.has_zone, "impossible_timestamp", sample(F.col("text"))),
+        fails(stamp.logged_at.isNull(), "unknown_time_zone", zone),
+        F.when(known, fails(shown != stamp.wall, "time_not_in_zone", zone)),
+        F.when(known, fails(is_twice, "ambiguous_local_time", zone)),
+    )
