@@ -48,9 +48,13 @@ def scrape(endpoint: ScrapedEndpoint, *, timeout_s: float = TIMEOUT_S) -> RawLin
     try:
         with urllib.request.urlopen(request, timeout=timeout_s) as answer:  # noqa: S310 (checked above)
             value: bytes = answer.read(MAX_SCRAPE_BYTES + 1)
+            missing_bytes = 0 if len(value) > MAX_SCRAPE_BYTES else (answer.length or 0)
     except (OSError, http.client.HTTPException, ValueError) as error:
         message = f"{endpoint.url}: {error}"
         raise ScrapeError(message) from error
+    if missing_bytes:  # http.client is silent about it when it is told how much to read
+        message = f"{endpoint.url}: the answer ends {missing_bytes} bytes early"
+        raise ScrapeError(message)
     if len(value) > MAX_SCRAPE_BYTES:
         message = f"{endpoint.url}: more than {MAX_SCRAPE_BYTES} bytes; narrow the exporter's rules"
         raise ScrapeError(message)

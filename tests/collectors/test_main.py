@@ -1,0 +1,86 @@
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+
+import pytest
+from filelock import FileLock
+
+from collectors.errors import CollectorError
+from collectors.main import run
+from collectors.publish import MAX_RECORD_BYTES, encoded, producer_options
+from conf.settings import Collector, Settings, TailedFile, Telemetry
+
+NOBODY = Telemetry(bootstrap_servers="127.0.0.1:1")
+
+
+@pytest.fixture
+def settings(tmp_path):
+    file = TailedFile(path=str(tmp_path / "kafka-request.log"), kind="request-log", node="broker-1")
+    return Settings(telemetry=NOBODY, collector=Collector(state=str(tmp_path / "state"), files=(file,)))
+
+
+def test_a_big_value_is_compressed_to_the_same_bytes_every_time():
+    value = b"0123456789abcdef" * 20_000
+
+    assert encoded(value[:262_144]) == (value[:262_144], False)
+    assert encoded(value)[1] is True
+    assert encoded(value) == encoded(value)
+    assert len(encoded(value)[0]) < len(value) / 10
+
+
+def test_settings_can_add_tls_but_not_take_the_promise_of_delivery_away():
+    told = replace(
+        NOBODY, client_options={"security.protocol": "SSL", "acks": "0", "enable.idempotence": "false"}
+    )
+
+    options = producer_options(told)
+
+    assert (options["security.protocol"], options["acks"], options["enable.idempotence"]) == (
+        "SSL",
+        "all",
+        True,
+    )
+    assert options["message.max.bytes"] == MAX_RECORD_BYTES
+    assert str(options["client.id"]).startswith("plumbline-")
+
+
+def test_nothing_to_collect_is_an_error(tmp_path):
+    empty = Settings(collector=Collector(state=str(tmp_path)))
+    with pytest.raises(CollectorError, match=r"nothing to collect: list \[\[collector.files\]\]"):
+        run(empty, threading.Event(), once=True)
+
+
+def test_a_second_collector_on_a_state_folder_is_refused(settings, tmp_path):
+    (tmp_path / "state").mkdir()
+    with (
+        FileLock(tmp_path / "state" / "lock"),
+        pytest.raises(CollectorError, match="another collector works in"),
+    ):
+        run(settings, threading.Event(), once=True)
+
+
+def test_a_telemetry_broker_that_is_not_there_is_an_error_with_its_address(settings, monkeypatch):
+    monkeypatch.setattr("collectors.publish.CONNECT_TIMEOUT_S", 0.5)
+    with pytest.raises(CollectorError, match=r"no telemetry broker answers at 127\.0\.0\.1:1 .*; start it"):
+        run(settings, threading.Event(), once=True)
+
+
+def test_the_lock_is_free_after_an_error(settings, tmp_path, monkeypatch):
+    monkeypatch.setattr("collectors.publish.CONNECT_TIMEOUT_S", 0.1)
+    with pytest.raises(CollectorError):
+        run(settings, threading.Event(), once=True)
+
+    with FileLock(tmp_path / "state" / "lock", timeout=0):
+        pass
+
+
+def test_a_producer_option_that_is_none_is_named(settings):
+    told = replace(NOBODY, client_options={"no.such.option": "1"})
+    with pytest.raises(CollectorError, match=r"no\.such\.option.*client_options"):
+        run(replace(settings, telemetry=told), threading.Event(), once=True)
+
+
+def test_the_collector_needs_no_spark():
+    code = "import sys; sys.modules['pyspark'] = None; sys.modules['delta'] = None; import collectors.cli"
+    subprocess.run([sys.executable, "-c", code], check=True)
