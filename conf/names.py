@@ -23,4 +23,6 @@ class Header(StrEnum):
     SOURCE = "source"  # file path or URL, for people
     POSITION = "position"  # NODE/FINGERPRINT/OFFSET or NODE/scrape/EPOCH_NS: the same for a re-sent line
     CONTENT_ENCODING = "content-encoding"  # "gzip" or absent
-    CHUNK = "chunk"  # "2/3": second of three parts of one oversized value; absent when whole
+    # "1/?", "2/?", "3/3": parts of one oversized line, all with the position of its start; absent when whole.
+    # Only the last part knows how many there are. A record is known by its position and chunk together.
+    CHUNK = "chunk"

@@ -152,6 +152,34 @@ def test_a_killed_collector_leaves_no_gap_and_doubles_only_what_can_be_told(lab,
     assert len(written) == next(numbers)
 
 
+def test_what_a_stopped_broker_has_not_acknowledged_is_not_saved_and_sent_again(lab, tmp_path):
+    """Frozen, the broker still gets the bytes: after the kill they are in the topic twice, in one place."""
+    site = Site(lab, tmp_path)
+    site.log.write_bytes(b"first\n")
+    assert site.collected()[0] == 0
+    with site.started() as collector:
+        wait_until(lambda: "metrics: " in collector.stderr.readline())
+        time.sleep(2.0)  # connected, and with nothing to do
+        os.kill(int(lab.processes["telemetry"]["pid"]), signal.SIGSTOP)
+        try:
+            with site.log.open("ab") as out:
+                out.writelines(b"line %d\n" % number for number in range(1_000))
+            time.sleep(2.5)  # two saves of the positions
+            collector.kill()
+            collector.communicate()
+        finally:
+            os.kill(int(lab.processes["telemetry"]["pid"]), signal.SIGCONT)
+    assert site.saved_offsets() == [6]
+    assert site.collected()[0] == 0
+
+    values = defaultdict(list)
+    for headers, _, value in site.records():
+        values[headers["position"]].append(value)
+    written = {line.position: line.value for line in read_lines(site.log, "broker-1", "request-log")}
+    assert {position: set(sent) for position, sent in values.items()} == {p: {v} for p, v in written.items()}
+    assert {len(sent) for position, sent in values.items() if not position.endswith("/0")} == {2}
+
+
 def test_a_record_says_where_it_came_from_and_big_values_arrive_whole(lab, tmp_path):
     site = Site(lab, tmp_path)
     oversized = bytes(range(11, 256)) * (2 * CHUNK_BYTES // 245 + 1)  # more than two chunks
