@@ -30,6 +30,8 @@ _WAYS_OUT = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "allow this client to write to the topic",
 }
 
+_POSITION = Header.POSITION.value  # looked up once, not for every line
+
 RecordHeader = tuple[str, str | bytes | None]
 Delivered = Callable[[KafkaError | None, object], None]
 
@@ -46,7 +48,7 @@ def producer_options(telemetry: Telemetry) -> dict[str, str | int | bool]:
     """Lay the settings' own words (TLS, SASL, timeouts) under what the promise of delivery needs."""
     return {
         "linger.ms": 50,
-        "compression.type": "lz4",
+        "compression.type": "zstd",  # fewer bytes than lz4 on request lines, for no more CPU
         "queue.buffering.max.kbytes": 64 * 1024,
         "queue.buffering.max.messages": 50_000,
         **telemetry.client_options,
@@ -133,7 +135,7 @@ class Publisher:
 
         """
         value, is_compressed = encoded(line.value)
-        headers = [*self._headers_of(line), (Header.POSITION.value, line.position.encode())]
+        headers = [*self._headers_of(line), (_POSITION, line.position.encode())]
         if is_compressed:
             headers.append((Header.CONTENT_ENCODING.value, b"gzip"))
         if line.chunk:

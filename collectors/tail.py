@@ -225,7 +225,7 @@ class Tailer:
         else:
             lost = Lost(str(path), mark, start, end)
             log.error(
-                "%s: a rotated file is gone before it was read; its bytes %d to %s are lost (%s)",
+                "%s: a rotated file is gone before it was read; its bytes %d to %s, if any, are lost (%s)",
                 path, start, "the end" if end is None else end, mark,
             )  # fmt: skip
         progress.offset, progress.is_finished = start, True
