@@ -18,6 +18,9 @@ GROUP_BYTES = 32 * 1024 * 1024
 GROUP_ROWS = 50_000
 """A row group is written when either is reached: so much is held in memory at once."""
 
+DAMAGE_MARK = "/damage"
+"""Ends the position of a place that could not be read: no line has it."""
+
 INSTANT = pa.timestamp("us", tz="UTC")
 WRITTEN = pa.schema(
     [
@@ -62,15 +65,16 @@ def write_raw(
     files: Iterable[TelemetryFile], origin: Origin, target: Path, *, on_file: Callable[[FileRead], None]
 ) -> list[FileRead]:
     """
-    Write every line of the files to `target`, one Parquet file a source; tell `on_file` after each.
+    Write every line of the files to `target/KIND`, one Parquet file a source; tell `on_file` after each.
 
     Bytes and positions are kept as they are. A place that cannot be read becomes a row without a value,
     which the parser quarantines; the lines before it are kept.
     """
-    target.mkdir(parents=True, exist_ok=True)
+    for kind in Kind:
+        (target / kind.value).mkdir(parents=True, exist_ok=True)
     read = []
     for nth, file in enumerate(files):
-        read.append(_write_one(file, origin, target / f"source-{nth:05d}.parquet"))
+        read.append(_write_one(file, origin, target / file.kind / f"source-{nth:05d}.parquet"))
         on_file(read[-1])
     return read
 
@@ -125,7 +129,7 @@ def _row(line: RawLine | DamagedFileError, source: str, origin: Origin) -> dict[
         "kind": line.kind,
         "time_zone": origin.time_zone,
         "source": source,
-        "position": line.position if is_line else f"{line.position}/damage",
+        "position": line.position if is_line else f"{line.position}{DAMAGE_MARK}",
         "chunk": line.chunk if isinstance(line, RawLine) else None,
         "ingested_at": origin.ingested_at,
         "ingest_date": origin.ingested_at.date(),

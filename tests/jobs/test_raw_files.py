@@ -18,7 +18,7 @@ def written(folder: Path, scratch: Path):
 
 
 def rows_of(spark, scratch: Path):
-    frame = spark.read.schema(RAW).parquet(str(scratch / "raw"))
+    frame = spark.read.schema(RAW).parquet(str(scratch / "raw" / "request-log"))
     return frame.orderBy("source", F.length("position"), "position").collect()
 
 
@@ -81,7 +81,7 @@ def test_row_groups_are_cut_by_bytes_so_memory_stays_bounded(tmp_path, monkeypat
 
     written(tmp_path / "logs", tmp_path)
 
-    (path,) = (tmp_path / "raw").iterdir()
+    (path,) = (tmp_path / "raw" / "request-log").iterdir()
     parquet = raw_files.pq.ParquetFile(path)
     groups = [parquet.metadata.row_group(nth).num_rows for nth in range(parquet.num_row_groups)]
     assert sum(groups) == 100

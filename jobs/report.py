@@ -1,0 +1,364 @@
+"""
+The report: one offline HTML page and the same as JSON, from raw files or from the gold tables.
+
+`plumbline report --from DIR` or `spark-submit jobs/report.py --from DIR`.
+"""
+
+import signal
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, NoReturn
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import typer
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.table import Table
+
+from collectors.files import Found, NoSuchFolderError, discover
+from conf.settings import Settings
+from jobs.progress import Progress
+from jobs.raw_files import FileRead, Origin, write_raw
+from jobs.report_files import gold_of_files
+from jobs.report_rows import SeveralClustersError, Span, answers_of, gold_of_warehouse
+from jobs.session import spark_session
+from reports.answers import NONE, Answers, Row
+from reports.document import as_text, document, totals_of, write_atomically
+from reports.findings import headline
+from reports.page import Stamp, ms, page
+from reports.truth import read_truth
+
+WRONG_USE = 2
+STOPPED = 130
+HTML, JSON = Path("report.html"), Path("report.json")
+
+
+class WrongUseError(Exception):
+    """What was asked for cannot be done; the message names it and the way out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What to read and what to write."""
+
+    folder: Path | None
+    conf: list[Path]
+    html: Path | None
+    json: Path | None
+    nodes: dict[str, str]
+    time_zone: str
+    cluster: str | None
+    span: Span
+    truth: Row | None
+
+
+def report(  # noqa: PLR0913 (one option of the command each)
+    *,
+    folder: Annotated[
+        Path | None, typer.Option("--from", help="Folder of log files as brokers write them.")
+    ] = None,
+    conf: Annotated[
+        list[Path] | None, typer.Option(help="Settings that name the warehouse; the last file wins.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Page to write.")] = None,
+    json: Annotated[Path | None, typer.Option(help="JSON to write.")] = None,
+    node: Annotated[
+        list[str] | None,
+        typer.Option(help="PATTERN=ID: files that match the glob are of that broker. May be repeated."),
+    ] = None,
+    time_zone: Annotated[str, typer.Option(help="Zone of log layouts that write local time.")] = "UTC",
+    cluster: Annotated[
+        str | None, typer.Option(help="Name of the cluster; needed if there are several.")
+    ] = None,
+    since: Annotated[str | None, typer.Option(help="First instant, ISO-8601; UTC without a zone.")] = None,
+    until: Annotated[str | None, typer.Option(help="Instant behind the last, ISO-8601.")] = None,
+    truth: Annotated[
+        Path | None, typer.Option(help="Ground truth of a lab scenario to hold against.")
+    ] = None,
+) -> None:
+    """
+    Show who is slow: from raw log files, or from the gold tables of a warehouse.
+
+    Without --html and --json both are written, as report.html and report.json.
+    Exit code 2: there was nothing to read. A line that cannot be read is no error: it is told under data
+    quality.
+
+    Example: `plumbline report --from logs --html report.html --json report.json`
+
+    Example: `plumbline report --from logs --node 'east/*=1' --time-zone Europe/Berlin`
+
+    Example: `plumbline report --conf my.toml --since 2026-11-21T11:00Z --until 2026-11-21T12:00Z`
+    """
+    signal.signal(signal.SIGTERM, _terminated)
+    progress = Progress()
+    try:
+        wanted = Wanted(
+            folder=folder,
+            conf=conf or [],
+            html=html if html or json else HTML,
+            json=json if html or json else JSON,
+            nodes=nodes_of(node or []),
+            time_zone=zone_of(time_zone),
+            cluster=cluster,
+            span=Span(since=instant_of("--since", since), until=instant_of("--until", until)),
+            truth=_truth(truth),
+        )
+        run(wanted, progress)
+    except WrongUseError as error:
+        progress.say(f"error: {error}")
+        raise typer.Exit(WRONG_USE) from error
+    except KeyboardInterrupt as error:
+        progress.say("stopped; nothing was written")
+        raise typer.Exit(STOPPED) from error
+
+
+def run(wanted: Wanted, progress: Progress) -> Answers:
+    """
+    Read, judge, write; return what was written.
+
+    Raises:
+        WrongUseError: there is nothing to read, or nowhere to write.
+
+    """
+    if (wanted.folder is None) == (not wanted.conf):
+        message = "give either --from DIR, for raw files, or --conf FILE, for the gold tables of a warehouse"
+        raise WrongUseError(message)
+    _check_targets(wanted)
+    if wanted.folder is not None:
+        answers = from_files(wanted.folder, wanted, progress)
+    else:
+        answers = from_warehouse(wanted, progress)
+    _write(answers, wanted, progress)
+    return answers
+
+
+def from_files(folder: Path, wanted: Wanted, progress: Progress) -> Answers:
+    """Parse the files of a folder and build gold from them, in a temporary folder that is always removed."""
+    with progress.step(f"looking through {folder}"):
+        found = _found(folder, wanted.nodes)
+    cluster = wanted.cluster or folder.resolve().name
+    origin = Origin(folder=folder, cluster=cluster, time_zone=wanted.time_zone)
+    with tempfile.TemporaryDirectory(prefix="plumbline-report-", ignore_cleanup_errors=True) as scratch:
+        raw = Path(scratch) / "raw"
+        with progress.step(f"reading {len(found.understood)} files"):
+            read = write_raw(found.understood, origin, raw, on_file=lambda file: progress.say(_told(file)))
+        inputs = inputs_of_files(folder, wanted, found, read)
+        spark, is_ours = _spark(Settings())
+        try:
+            with progress.step("parsing and building gold"):
+                damages = {file.source: file.damage for file in read if file.damage}
+                gold = gold_of_files(spark, raw, Path(scratch), damages)
+            with progress.step("adding up"), interpreted(spark):
+                return answers_of(gold, wanted.span, truth=wanted.truth, inputs=inputs)
+        finally:
+            if is_ours:
+                spark.stop()
+
+
+def from_warehouse(wanted: Wanted, progress: Progress) -> Answers:
+    """Read the gold tables of the warehouse that the settings name."""
+    try:
+        settings = Settings.load(*wanted.conf)
+    except (OSError, ValueError) as error:
+        message = f"{error}; give a settings file, as in --conf my.toml"
+        raise WrongUseError(message) from error
+    root = settings.warehouse_root
+    if not root.is_dir():
+        message = (
+            f"no warehouse at {root}, which [warehouse] root names; run the ingest first, or mend the setting"
+        )
+        raise WrongUseError(message)
+    inputs = {
+        "conf": [str(path) for path in wanted.conf],
+        "warehouse": settings.warehouse.root,
+        "not_understood": [],
+    }
+    spark, is_ours = _spark(settings)
+    try:
+        with progress.step("reading gold"):
+            gold = gold_of_warehouse(spark, root, wanted.cluster)
+        with progress.step("adding up"), interpreted(spark):
+            return answers_of(gold, wanted.span, truth=wanted.truth, inputs=inputs | _span(wanted))
+    except SeveralClustersError as error:
+        message = f"choose one of the clusters in {root} with --cluster: {error}"
+        raise WrongUseError(message) from error
+    finally:
+        if is_ours:
+            spark.stop()
+
+
+@contextmanager
+def interpreted(spark: SparkSession) -> Iterator[None]:
+    """Run plans without compiling them: gold is small, and compiling takes longer than its rows."""
+    settings = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    before = {key: spark.conf.get(key) for key in settings}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            spark.conf.set(key, str(value))
+
+
+def inputs_of_files(folder: Path, wanted: Wanted, found: Found, read: list[FileRead]) -> Row:
+    """Tell what was read of what kind, what was not understood and why, and what was assumed."""
+    return {
+        "from": str(folder),
+        "time_zone": wanted.time_zone,
+        "nodes": wanted.nodes,
+        "files": [
+            {
+                "path": file.source,
+                "node": file.node,
+                "kind": file.kind,
+                "lines": file.lines,
+                "bytes": file.value_bytes,
+                "damage": file.damage,
+            }
+            for file in read
+        ],
+        "not_understood": [
+            {"path": str(path.relative_to(folder)), "reason": reason} for path, reason in found.not_understood
+        ],
+        **_span(wanted),
+    }
+
+
+def truth_table(rows: Sequence[Row]) -> Table:
+    """Lay out injected against measured for a terminal; the delayed pairs first and in bold."""
+    table = Table(title="injected against measured, ms")
+    for name in ("follower", "leader", "method", "quantile", "injected", "measured", "error", "n"):
+        table.add_column(name, justify="left" if name in {"method", "quantile"} else "right")
+    for row in rows:
+        figures = (ms(row[name]) for name in ("injected_ms", "rise_ms", "error_ms"))
+        pair = (str(row["follower_id"]), str(row["leader_id"]), row["method"], row["quantile"] or NONE)
+        table.add_row(*pair, *figures, str(row["n"]), style="bold" if row["is_delayed"] else "dim")
+    return table
+
+
+def nodes_of(options: list[str]) -> dict[str, str]:
+    """
+    Read `PATTERN=ID` options; the ID ends in the broker's number.
+
+    >>> nodes_of(["*/east/*=1", "kafka-b=broker-2"])
+    {'*/east/*': '1', 'kafka-b': 'broker-2'}
+    """
+    nodes = {}
+    for option in options:
+        pattern, sign, node = option.rpartition("=")
+        if not (pattern and sign and node[-1:].isdecimal()):
+            message = (
+                f"--node {option!r} is not PATTERN=ID with an ID that ends in a number, as in 'east/*=1'"
+            )
+            raise WrongUseError(message)
+        nodes[pattern] = node
+    return nodes
+
+
+def zone_of(name: str) -> str:
+    """Check the name of a zone."""
+    try:
+        return ZoneInfo(name).key
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        message = f"--time-zone {name!r} is no zone; give an IANA name, as in Europe/Berlin"
+        raise WrongUseError(message) from error
+
+
+def instant_of(option: str, text: str | None) -> datetime | None:
+    """Read an ISO-8601 instant, UTC unless it names a zone."""
+    if text is None:
+        return None
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError as error:
+        message = f"{option} {text!r} is no ISO-8601 instant, as in 2026-11-21T11:00:00Z"
+        raise WrongUseError(message) from error
+    return instant.astimezone(UTC) if instant.tzinfo else instant.replace(tzinfo=UTC)
+
+
+def _found(folder: Path, nodes: dict[str, str]) -> Found:
+    try:
+        found = discover(folder, nodes)
+    except NoSuchFolderError as error:
+        raise WrongUseError(str(error)) from error
+    if not found.understood:
+        first = "; ".join(
+            f"{path.relative_to(folder)}: {reason}" for path, reason in found.not_understood[:3]
+        )
+        message = (
+            f"no file in {folder} is understood ({first or 'it is empty'}); wanted are *request*.log* and "
+            "*client*.log* in folders that end in the broker's number, as in broker-1/kafka-request.log"
+        )
+        raise WrongUseError(message)
+    return found
+
+
+def _truth(path: Path | None) -> Row | None:
+    try:
+        return read_truth(path) if path else None
+    except ValueError as error:
+        raise WrongUseError(str(error)) from error
+
+
+def _check_targets(wanted: Wanted) -> None:
+    for target in (wanted.html, wanted.json):
+        if target is not None and target.is_dir():
+            message = f"{target} is a folder; name the file to write, as in {target / HTML}"
+            raise WrongUseError(message)
+
+
+def _write(answers: Answers, wanted: Wanted, progress: Progress) -> None:
+    stamp = Stamp(generated_at=datetime.now(UTC), version=_version())
+    if wanted.html is not None:
+        write_atomically(wanted.html, page(answers, stamp))
+    if wanted.json is not None:
+        write_atomically(wanted.json, as_text(document(answers)))
+    for file in answers.inputs.get("not_understood", []):
+        progress.say(f"not understood: {file['path']}: {file['reason']}")
+    counts = totals_of(answers.data_quality)
+    progress.say(", ".join(f"{name} {n}" for name, n in counts.items()))
+    if answers.truth:
+        Console(highlight=False).print(truth_table(answers.truth))
+    typer.echo(headline(answers.broker_rtt_culprit).sentence)
+    for target in (wanted.html, wanted.json):
+        if target is not None:
+            typer.echo(str(target))
+
+
+def _version() -> str:
+    try:
+        return version("plumbline")
+    except PackageNotFoundError:  # shipped by --py-files, without its metadata
+        return "of an unknown version"
+
+
+def _told(file: FileRead) -> str:
+    damage = f"; damaged: {file.damage}" if file.damage else ""
+    return f"  {file.source}: {file.kind} of {file.node}, {file.lines} lines{damage}"
+
+
+def _span(wanted: Wanted) -> Row:
+    return {"since": wanted.span.since, "until": wanted.span.until}
+
+
+def _spark(settings: Settings) -> tuple[SparkSession, bool]:
+    is_ours = SparkSession.getActiveSession() is None
+    try:
+        return spark_session(settings, "plumbline-report"), is_ours
+    except FileNotFoundError as error:
+        raise WrongUseError(str(error)) from error
+
+
+def _terminated(_signal: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    typer.run(report)

@@ -1,0 +1,206 @@
+"""From frames of gold to the rows a report shows: spans cut, summaries added up, instants in UTC."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import reduce
+from operator import and_
+from pathlib import Path
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import TimestampType
+
+from jobs import tables
+from jobs.thresholds import thresholds
+from reports.answers import Answers, Row
+from reports.document import QUARANTINE
+from reports.findings import Finding, findings, headline
+from reports.truth import injected_against_measured
+from schemas import gold as gold_tables
+from schemas.fields import HISTOGRAM
+from schemas.silver import QUARANTINE as QUARANTINE_TABLE
+from schemas.silver import SKIPPED
+from transforms.gold.broker_rtt import broker_rtt_summary
+from transforms.gold.broker_rtt_baseline import baseline
+from transforms.gold.broker_rtt_culprit import culprit
+from transforms.gold.fetch_latency_summary import fetch_latency_summary
+
+TRAILING_HOURS, MIN_WINDOWS = 24, 30
+"""A pair's history: settled windows of the last day, five minutes of them at least."""
+
+PREVIEW_BYTES = 160
+MOST_LISTED_A_REASON = 50
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Which windows to show; an end that is None is open."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def holds(self, at: str) -> Column:
+        """Tell whether an instant lies in the span, its end not included."""
+        after = F.col(at) >= F.lit(self.since) if self.since else F.expr("true")
+        before = F.col(at) < F.lit(self.until) if self.until else F.expr("true")
+        return after & before
+
+
+IN_WAREHOUSE = {
+    "fetch_latency": gold_tables.FETCH_LATENCY,
+    "broker_rtt": gold_tables.BROKER_RTT,
+    "broker_rtt_culprit": gold_tables.BROKER_RTT_CULPRIT,
+    "stock_fetch_total": gold_tables.STOCK_FETCH_TOTAL,
+    "data_quality": gold_tables.DATA_QUALITY,
+    "quarantine": QUARANTINE_TABLE,
+    "skipped": SKIPPED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gold:
+    """The frames a report reads, of one cluster."""
+
+    fetch_latency: DataFrame
+    broker_rtt: DataFrame
+    broker_rtt_culprit: DataFrame
+    stock_fetch_total: DataFrame
+    data_quality: DataFrame
+    quarantine: DataFrame
+    skipped: DataFrame
+
+
+def judged(broker_rtt: DataFrame) -> DataFrame:
+    """Name the culprit of every window, against the history that lies in the frame itself."""
+    hours = broker_rtt.select("cluster", F.date_trunc("hour", "window_start").alias("hour")).distinct()
+    history = baseline(broker_rtt, hours, trailing_hours=TRAILING_HOURS, min_windows=MIN_WINDOWS)
+    return culprit(broker_rtt, history, thresholds())
+
+
+class SeveralClustersError(Exception):
+    """A report is of one cluster; the message lists which there are."""
+
+
+def gold_of_warehouse(spark: SparkSession, warehouse: Path, cluster: str | None) -> Gold:
+    """
+    Read the tables of one cluster.
+
+    Raises:
+        SeveralClustersError: the warehouse holds several and none was chosen, or not the chosen one.
+
+    """
+    frames = {field: tables.read(spark, warehouse, table) for field, table in IN_WAREHOUSE.items()}
+    seen = frames["data_quality"].select("cluster").union(frames["broker_rtt"].select("cluster"))
+    names = sorted(row["cluster"] for row in seen.distinct().filter("cluster IS NOT NULL").collect())
+    wanted = cluster or (names[0] if len(names) == 1 else None)
+    if names and wanted not in names:
+        raise SeveralClustersError(", ".join(names))
+    if not tables.exists(spark, warehouse, gold_tables.BROKER_RTT_CULPRIT):
+        frames["broker_rtt_culprit"] = judged(frames["broker_rtt"])
+    return Gold(**{field: frame.filter(F.col("cluster") == F.lit(wanted)) for field, frame in frames.items()})
+
+
+def answers_of(gold: Gold, span: Span, *, truth: Row | None, inputs: Row) -> Answers:
+    """Collect what a report shows; every frame is cut to the span first."""
+    latency = gold.fetch_latency.filter(span.holds("window_start"))
+    rtt = gold.broker_rtt.filter(span.holds("window_start"))
+    culprits = rows_of(gold.broker_rtt_culprit.filter(span.holds("window_start")), "window_start")
+    accused = _core(headline(culprits).finding)
+    quiet = _outside(findings(culprits))
+    return Answers(
+        fetch_latency=rows_of(latency, "window_start", "leader_id", "kind", "follower_id", "client_id"),
+        fetch_latency_summary=rows_of(fetch_latency_summary(latency), "leader_id", "kind", "client_id"),
+        fetch_latency_accused=rows_of(
+            fetch_latency_summary(latency.filter(accused)), "leader_id", "client_id"
+        ),
+        broker_rtt=rows_of(rtt, "window_start", "follower_id", "leader_id", "method"),
+        broker_rtt_summary=_summary(rtt),
+        broker_rtt_accused=_summary(rtt.filter(accused)),
+        broker_rtt_quiet=_summary(rtt.filter(quiet)),
+        broker_rtt_culprit=culprits,
+        stock_fetch_total=rows_of(
+            gold.stock_fetch_total.filter(span.holds("scraped_at")), "scraped_at", "leader_id"
+        ),
+        data_quality=rows_of(gold.data_quality, "kind", "node", "source"),
+        quarantine=[
+            {**row, "preview": preview(row["preview"])}
+            for row in rows_of(_listed(gold.quarantine), "reason", "source", "position")
+        ],
+        quarantine_by_reason=rows_of(_by_reason(gold.quarantine), "reason"),
+        skipped=rows_of(_by_logger(gold.skipped), "logger", "reason"),
+        inputs=inputs,
+        truth=_against(truth, rtt),
+    )
+
+
+def _core(finding: Finding | None) -> Column:
+    """Tell whether a window is of the finding; none is where there is no finding."""
+    return F.col("window_start").isin(list(finding.core)) if finding else F.expr("false")
+
+
+def _outside(found: Sequence[Finding]) -> Column:
+    """Tell whether a window is outside every finding, and some finding there is."""
+    outside = [~Span(one.since, one.named_until).holds("window_start") for one in found]
+    return reduce(and_, outside) if outside else F.expr("false")
+
+
+def _summary(rtt: DataFrame) -> list[Row]:
+    return rows_of(broker_rtt_summary(rtt), "method", "follower_id", "leader_id")
+
+
+def _against(truth: Row | None, rtt: DataFrame) -> list[Row]:
+    if truth is None:
+        return []
+    return injected_against_measured(
+        truth, lambda since, until: _summary(rtt.filter(Span(since, until).holds("window_start")))
+    )
+
+
+def _listed(quarantine: DataFrame) -> DataFrame:
+    """Take the first lines of each reason, and of each line its first bytes."""
+    nth = F.row_number().over(Window.partitionBy("reason").orderBy("source", "position"))
+    return (
+        quarantine.withColumn("nth", nth)
+        .filter(F.col("nth") <= MOST_LISTED_A_REASON)
+        .withColumn("preview", F.substring("value", 1, PREVIEW_BYTES))
+        .select(*QUARANTINE)
+    )
+
+
+def _by_reason(quarantine: DataFrame) -> DataFrame:
+    return quarantine.groupBy("reason").agg(F.count_distinct("position").alias("lines"))
+
+
+def _by_logger(skipped: DataFrame) -> DataFrame:
+    return skipped.groupBy("logger", "reason").agg(F.sum("lines").alias("lines"))
+
+
+def preview(value: bytes | None) -> str:
+    r"""
+    Show the first bytes of a line as text a person can read and no terminal or page can be hurt by.
+
+    >>> preview(b"caf\xc3\xa9\tx\x00\xff")
+    'café\\tx\\x00\\xff'
+    """
+    text = (value or b"").decode("utf-8", errors="backslashreplace")
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
+
+
+def _instant(micros: int | None) -> datetime | None:
+    return None if micros is None else EPOCH + timedelta(microseconds=micros)
+
+
+def rows_of(frame: DataFrame, *order: str) -> list[Row]:
+    """Collect a frame without its histograms; instants become aware datetimes, whatever zone Python is in."""
+    readable = [field for field in frame.schema.fields if field.dataType != HISTOGRAM]
+    instants = [field.name for field in readable if isinstance(field.dataType, TimestampType)]
+    numbers = frame.orderBy(*order).select(
+        *[
+            F.unix_micros(field.name).alias(field.name) if field.name in instants else F.col(field.name)
+            for field in readable
+        ]
+    )
+    rows = [row.asDict(recursive=True) for row in numbers.collect()]
+    return [{**row, **{name: _instant(row[name]) for name in instants}} for row in rows]

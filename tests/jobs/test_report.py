@@ -1,0 +1,206 @@
+"""The report as a person asks for it."""
+
+import gzip
+import json
+import shutil
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from jobs import report as job
+from jobs.report import WrongUseError, instant_of, nodes_of, zone_of
+from tests.jobs import made_logs
+
+app = typer.Typer()
+app.command()(job.report)
+
+
+def run(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def refused(*words):
+    """Give the line that a wrong use gets, without the progress before it."""
+    result = run(*words)
+    assert result.exit_code == 2, result.output
+    return result.output.strip().splitlines()[-1]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("here")
+def test_missing_folder_is_named_with_the_way_out():
+    told = refused("--from", "nowhere")
+
+    assert (
+        told
+        == "error: nowhere does not exist; give the folder that holds the brokers' logs, as in --from DIR"
+    )
+
+
+def test_file_instead_of_a_folder_is_named(here):
+    (here / "a.log").write_text("")
+
+    assert refused("--from", "a.log").startswith("error: a.log is not a folder")
+
+
+def test_folder_without_anything_understood_is_told_what_is_wanted(here):
+    (here / "logs").mkdir()
+    assert "it is empty" in refused("--from", "logs")
+
+    (here / "logs" / "photo.jpg").write_bytes(b"\xff\xd8\xff")
+    told = refused("--from", "logs")
+
+    assert "photo.jpg: neither the name nor the content" in told
+    assert "broker-1/kafka-request.log" in told
+
+
+def test_folder_that_names_no_broker_is_told_about_node(here):
+    folder = here / "x" / "logs"
+    folder.mkdir(parents=True)
+    (folder / "kafka-request.log").write_text("")
+    told = refused("--from", folder) if not any(part[-1:].isdigit() for part in here.parts) else None
+
+    assert told is None or "use --node PATTERN=ID" in told
+
+
+def test_nothing_or_both_to_read_is_wrong_use(here):
+    (here / "logs").mkdir()
+    (here / "my.toml").write_text("")
+
+    assert "give either --from DIR" in refused()
+    assert "give either --from DIR" in refused("--from", "logs", "--conf", "my.toml")
+
+
+def test_settings_that_are_wrong_are_named(here):
+    (here / "my.toml").write_text("[warehouse]\nrot = 1\n")
+
+    assert "my.toml: [warehouse]: unknown setting 'rot'" in refused("--conf", "my.toml")
+    assert "missing.toml" in refused("--conf", "missing.toml")
+
+
+def test_warehouse_that_is_not_there_is_named(here):
+    (here / "my.toml").write_text('[warehouse]\nroot = "lake"\n')
+
+    assert "no warehouse at" in refused("--conf", "my.toml")
+    assert not (here / "report.html").exists()
+
+
+def test_folder_as_a_target_is_refused_before_any_work(here):
+    (here / "logs").mkdir()
+
+    assert "logs is a folder; name the file to write" in refused("--from", "logs", "--html", "logs")
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("--node", "east", "is not PATTERN=ID"),
+        ("--node", "east=left", "an ID that ends in a number"),
+        ("--node", "=1", "is not PATTERN=ID"),
+        ("--time-zone", "Mars/Base", "is no zone"),
+        ("--time-zone", "../etc/passwd", "is no zone"),
+        ("--since", "yesterday", "is no ISO-8601 instant"),
+        ("--truth", "nowhere.json", "not the ground truth"),
+    ],
+)
+def test_option_that_cannot_be_understood_is_named(option, value, told):
+    assert told in refused("--from", "logs", option, value)
+
+
+def test_patterns_may_hold_an_equals_sign():
+    assert nodes_of(["rack=a/*=7"]) == {"rack=a/*": "7"}
+
+
+def test_instants_are_utc_unless_they_say_otherwise():
+    assert instant_of("--since", "2026-11-21T11:00").isoformat() == "2026-11-21T11:00:00+00:00"
+    assert instant_of("--since", "2026-11-21T12:00+01:00").isoformat() == "2026-11-21T11:00:00+00:00"
+    assert instant_of("--since", None) is None
+
+
+def test_zone_is_checked_when_it_is_given():
+    assert zone_of("Europe/Berlin") == "Europe/Berlin"
+    with pytest.raises(WrongUseError, match="Europe/Berlin"):
+        zone_of("Berlin")
+
+
+@pytest.fixture(scope="module")
+def slow_link(tmp_path_factory):
+    """Two minutes of three brokers; from the 70th second on follower 3 reaches leader 1 by 20 ms later."""
+    folder = tmp_path_factory.mktemp("logs") / "logs"
+    made_logs.write_logs(folder, seconds=130, added_ms={(3, 1): 20.0}, onset_s=70)
+    return folder
+
+
+def report_of(folder, target, *words):
+    """Make the report of a folder and give its JSON."""
+    told = run("--from", folder, "--json", target / "r.json", "--html", target / "r.html", *words)
+    assert told.exit_code == 0, told.output
+    return json.loads((target / "r.json").read_text()), told.output
+
+
+@pytest.mark.usefixtures("spark")
+def test_slow_link_is_found_in_raw_files(slow_link, tmp_path):
+    content, told = report_of(slow_link, tmp_path)
+
+    summary = content["tables"]["broker_rtt_accused"]
+    slow = [row for row in summary if (row["follower_id"], row["leader_id"]) == (3, 1)]
+    others = [row for row in summary if (row["follower_id"], row["leader_id"]) != (3, 1)]
+    assert "Broker 3's link to broker 1 is slow by 20.0 ms since 11:04:10 UTC." in told
+    assert {row["method"]: round(row["rtt_ms"]) for row in slow} == {"paired": 21, "passive": 21}
+    assert max(row["rtt_ms"] for row in others) < 1.2
+    assert {row["total_p50_ms"] // 10 for row in content["tables"]["fetch_latency"]} == {50}
+
+
+@pytest.mark.usefixtures("spark")
+def test_every_line_is_accounted_for(slow_link, tmp_path):
+    """A truncated line, garbage, another logger's line, a file given twice, a torn gzip, an empty file."""
+    folder = tmp_path / "logs"
+    shutil.copytree(slow_link, folder)
+    request_log = folder / "broker-1" / "kafka-request.log"
+    packed = gzip.compress(request_log.read_bytes())
+    (folder / "broker-1" / "kafka-request.log.2026-11-21-10.gz").write_bytes(packed[: len(packed) // 2])
+    (folder / "broker-2" / "kafka-request.log.1").write_bytes(
+        (folder / "broker-2/kafka-request.log").read_bytes()
+    )
+    (folder / "broker-3" / "kafka-request.log.1").write_bytes(b"\x00\xff\xfe\x80garbage\n" * 3)
+    (folder / "broker-3" / "kafka-request.log.2").write_bytes(b"")
+    (folder / "notes.txt").write_text("nothing\n")
+    with (folder / "broker-3" / "kafka-request.log").open("ab") as log:
+        log.write(b'2026-11-21T11:05:10.1Z DEBUG Completed request:{"isForwarded":fal\n')
+        log.write(b"2026-11-21T11:05:10.1Z INFO Rolled new log segment (kafka.log.UnifiedLog)\n")
+
+    content, told = report_of(folder, tmp_path)
+
+    quality = content["data_quality"]
+    reasons = {row["reason"]: row["lines"] for row in quality["quarantined_by_reason"]}
+    assert quality["is_balanced"]
+    assert quality["lines_read"] == sum(file["lines"] for file in content["inputs"]["files"])
+    assert quality["skipped"] == 1
+    assert reasons["no_value"] == 1
+    assert quality["quarantined"] == 3 + 1 + 1 + (sum(reasons.values()) - 5)
+    assert quality["duplicates"] >= 700
+    assert [file["path"] for file in content["inputs"]["not_understood"]] == ["notes.txt"]
+    assert "not understood: notes.txt" in told
+
+
+@pytest.mark.usefixtures("spark")
+def test_empty_logs_give_a_whole_report_that_says_so_and_leave_no_litter(tmp_path, monkeypatch):
+    scratch = tmp_path / "tmp"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    (tmp_path / "broker-1").mkdir()
+    (tmp_path / "broker-1" / "kafka-request.log").write_bytes(b"")
+
+    content, told = report_of(tmp_path, tmp_path, "--cluster", "east")
+
+    assert "Not enough data to say who is slow." in told
+    assert content["data_quality"]["lines_read"] == 0
+    assert all(rows == [] for rows in content["tables"].values())
+    assert list(scratch.glob("plumbline-report-*")) == []
