@@ -29,7 +29,7 @@ from jobs.report_files import gold_of_files
 from jobs.report_rows import SeveralClustersError, Span, answers_of, gold_of_warehouse
 from jobs.session import spark_session
 from reports.answers import NONE, Answers, Row
-from reports.document import as_text, document, totals_of, write_atomically
+from reports.document import as_text, document, doubts, totals_of, write_atomically
 from reports.findings import headline
 from reports.page import Stamp, ms, page
 from reports.truth import read_truth
@@ -197,14 +197,14 @@ def from_warehouse(wanted: Wanted, progress: Progress) -> Answers:
 def interpreted(spark: SparkSession) -> Iterator[None]:
     """Run plans without compiling them: gold is small, and compiling takes longer than its rows."""
     settings = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-    before = {key: spark.conf.get(key) for key in settings}
+    before = {key: str(spark.conf.get(key)) for key in settings}
     for key, value in settings.items():
         spark.conf.set(key, value)
     try:
         yield
     finally:
         for key, value in before.items():
-            spark.conf.set(key, str(value))
+            spark.conf.set(key, value)
 
 
 def inputs_of_files(folder: Path, wanted: Wanted, found: Found, read: list[FileRead]) -> Row:
@@ -322,6 +322,8 @@ def _write(answers: Answers, wanted: Wanted, progress: Progress) -> None:
         write_atomically(wanted.json, as_text(document(answers)))
     for file in answers.inputs.get("not_understood", []):
         progress.say(f"not understood: {file['path']}: {file['reason']}")
+    for doubt in doubts(answers):
+        progress.say(f"doubtful: {doubt}")
     counts = totals_of(answers.data_quality)
     progress.say(", ".join(f"{name} {n}" for name, n in counts.items()))
     if answers.truth:

@@ -48,10 +48,22 @@ def data_quality(answers: Answers) -> Row:
     return {
         **totals,
         "is_balanced": totals["lines_read"] == sum(totals[part] for part in BALANCE[1:]),
+        "doubts": doubts(answers),
         "by_source": _rows(answers.data_quality, columns_of(DATA_QUALITY)),
         "quarantined_by_reason": _rows(answers.quarantine_by_reason, ["reason", "lines"]),
         "skipped_by_logger": _rows(answers.skipped, ["logger", "reason", "lines"]),
     }
+
+
+def doubts(answers: Answers) -> list[str]:
+    """Say what contradicts itself: a broker never fetches from itself, so its folder holds another's log."""
+    followers = [row for row in answers.fetch_latency_summary if row["kind"] == "follower"]
+    own = sorted({row["leader_id"] for row in followers if row["leader_id"] == row["follower_id"]})
+    return [
+        f"broker {broker} seems to fetch from itself: a request log of another broker is counted as its own; "
+        "see which folder each file lies in, or use --node PATTERN=ID"
+        for broker in own
+    ]
 
 
 def totals_of(by_source: Sequence[Row]) -> dict[str, int]:

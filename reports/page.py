@@ -12,7 +12,7 @@ from plotly.offline import get_plotlyjs
 
 from reports.answers import NONE, Answers, Row, iso
 from reports.dashboard import beside_the_dashboard
-from reports.document import BALANCE, totals_of
+from reports.document import BALANCE, doubts, totals_of
 from reports.figures import heat_map, latency_over_time, rtt_over_time
 from reports.findings import WINDOW, Headline, findings, headline, is_accused, sentence
 from reports.matrix import Matrix, brokers_of, matrices, pair_rows, scale_ms
@@ -53,6 +53,7 @@ def page(answers: Answers, stamp: Stamp) -> str:
             rafts=_of_kind(answers, "raft"),
             leaders=_leaders(answers),
             totals=totals_of(answers.data_quality),
+            doubts=doubts(answers),
             parts=BALANCE[1:],
             nodes=freshness(answers.data_quality),
             figures=figures(answers, told, shown),

@@ -102,3 +102,16 @@ def test_every_key_is_explained_to_the_reader():
     named = {*content, *content["tables"], *content["data_quality"], *QUARANTINE}
 
     assert [name for name in sorted(named) if f"`{name}`" not in page] == []
+
+
+def test_log_in_the_folder_of_another_broker_is_doubted():
+    """Follower 2 in the log of "broker 2": nobody fetches from itself."""
+    rows = gold_rows.healthy().fetch_latency_summary
+    swapped = [{**rows[0], "leader_id": 2, "follower_id": 2}]
+
+    content = document(Answers(fetch_latency_summary=[*rows, *swapped]))
+
+    assert [doubt[:34] for doubt in content["data_quality"]["doubts"]] == [
+        "broker 2 seems to fetch from itsel"
+    ]
+    assert document(gold_rows.healthy())["data_quality"]["doubts"] == []
