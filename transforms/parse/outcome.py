@@ -5,6 +5,8 @@ A parsed frame holds the columns of bronze, `logger`, `outcome`, `reason`, `deta
 of a kept line.
 """
 
+from collections.abc import Callable
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -37,9 +39,9 @@ def once(frame: DataFrame) -> DataFrame:
     return frame.select(F.inline(F.array(F.struct("*"))))
 
 
-def let(value: Column, body: object) -> Column:
+def let(value: Column, body: Callable[[Column], Column]) -> Column:
     """Give a value a name inside one expression, so that a lambda does not work it out for each element."""
-    return F.transform(F.array(value), body)[0]  # type: ignore[arg-type]
+    return F.get(F.transform(F.array(value), body), F.lit(0))
 
 
 def fails(condition: Column, reason: str, detail: Column | str) -> Column:
@@ -66,7 +68,9 @@ def sample(text: Column) -> Column:
     return F.concat(F.lit("starts with: "), F.substring(text, 1, SHOWN))
 
 
-def with_outcome(frame: DataFrame, *, failure: Column, skip: Column, row: Column, extra: list[str]) -> DataFrame:
+def with_outcome(
+    frame: DataFrame, *, failure: Column, skip: Column, row: Column, extra: list[str]
+) -> DataFrame:
     """
     Judge every line once: `failure` (see `fails`) before `skip` (a reason, or NULL) before being kept.
 
@@ -74,7 +78,9 @@ def with_outcome(frame: DataFrame, *, failure: Column, skip: Column, row: Column
     """
     judged = once(frame.select("*", failure.alias("failure"), skip.alias("skip"), row.alias("row")))
     outcome = (
-        F.when(F.col("failure").isNotNull(), QUARANTINED).when(F.col("skip").isNotNull(), SKIP).otherwise(KEPT)
+        F.when(F.col("failure").isNotNull(), QUARANTINED)
+        .when(F.col("skip").isNotNull(), SKIP)
+        .otherwise(KEPT)
     )
     return once(
         judged.select(
@@ -98,9 +104,9 @@ def quarantined(parsed: DataFrame) -> DataFrame:
     """Give the lines that could not be read, as rows of `silver.quarantine`."""
     date = F.coalesce("ingest_date", F.to_date("ingested_at"), F.to_date("timestamp"))
     bad = parsed.where(F.col("outcome") == QUARANTINED)
-    return bad.select(
-        "*", F.lit(PARSER_VERSION).alias("parser_version"), date.alias("quarantined_date")
-    ).to(QUARANTINE.schema)
+    return bad.select("*", F.lit(PARSER_VERSION).alias("parser_version"), date.alias("quarantined_date")).to(
+        QUARANTINE.schema
+    )
 
 
 def skipped(parsed: DataFrame, *, batch_id: int) -> DataFrame:

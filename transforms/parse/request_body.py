@@ -18,7 +18,7 @@ METADATA_TOPIC = "__cluster_metadata"
 
 _LEADER = "currentLeader STRUCT<leaderId INT, leaderEpoch INT>"
 
-REQUEST = f"""STRUCT<
+REQUEST = """STRUCT<
     replicaId INT, replicaState STRUCT<replicaId INT, replicaEpoch BIGINT>, sessionId INT, sessionEpoch INT,
     topics ARRAY<STRUCT<topic STRING, name STRING, topicId STRING,
         partitions ARRAY<STRUCT<partition INT, fetchOffset BIGINT>>>>,
@@ -31,7 +31,9 @@ RESPONSE = f"""STRUCT<
         partitions ARRAY<STRUCT<partitionIndex INT, errorCode INT, {_LEADER}, recordsSizeInBytes BIGINT>>,
         partitionResponses ARRAY<STRUCT<index INT, partition INT, errorCode INT, baseOffset BIGINT, {_LEADER},
             recordSetSizeInBytes BIGINT>>>>,
-    topics ARRAY<STRUCT<name STRING, topicId STRING, isInternal BOOLEAN, errorCode INT>>>""".replace("\n", " ")
+    topics ARRAY<STRUCT<name STRING, topicId STRING, isInternal BOOLEAN, errorCode INT>>>""".replace(
+    "\n", " "
+)
 
 
 def id_or_null(topic_id: Column) -> Column:
@@ -158,17 +160,21 @@ def _joined(both: Column) -> Column:
         place = F.array_position(both.asked_keys, _key(answer)).cast("int")
         return F.get(both.asked, place - 1)
 
-    answers = F.transform(both.answered, lambda answer: let(asked_for(answer), lambda asked: _merged(answer, asked)))
+    answers = F.transform(
+        both.answered, lambda answer: let(asked_for(answer), lambda asked: _merged(answer, asked))
+    )
     unanswered = F.filter(both.asked, lambda asked: ~F.array_contains(both.answered_keys, _key(asked)))
     return F.concat(answers, unanswered)
 
 
 def _merged(answer: Column, asked: Column) -> Column:
-    return F.struct(*(F.coalesce(answer[name], asked[name]).alias(name) for name in REQUEST_PARTITION.fieldNames()))
+    return F.struct(
+        *(F.coalesce(answer[name], asked[name]).alias(name) for name in REQUEST_PARTITION.fieldNames())
+    )
 
 
 def topics_asked(api: Column, api_version: Column, request: Column) -> Column:
-    """Give the topics a METADATA asks for, by name or else id; NULL for all (v0 writes all as an empty list)."""
+    """Give the topics a METADATA asks for, by name or else id; NULL for all (v0: an empty list)."""
     named = F.transform(request.topics, lambda topic: F.coalesce(topic["name"], id_or_null(topic.topicId)))
     is_all = (api_version == 0) & (F.size(request.topics) == 0)
     return F.when((api == "METADATA") & ~is_all, named)

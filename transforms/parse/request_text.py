@@ -20,7 +20,7 @@ HEADER = (
     r"(?:, headerVersion=-?\d+)?\) -- "
 )
 NUMBER = r"([-+.\dEe]+)"
-# connection, total, request queue, local, remote, throttle, response queue, send, principal, listener, software
+# connection, the seven TIMES, principal, listener, software name and version
 FOOTER = (
     rf"^(\S+);totalTime:{NUMBER},requestQueueTime:{NUMBER},localTime:{NUMBER},remoteTime:{NUMBER},"
     rf"(?:throttleTime:{NUMBER},)?responseQueueTime:{NUMBER},sendTime:{NUMBER},"
@@ -48,7 +48,9 @@ def read_text(message: Column) -> Column:
     # The last one: a client id may hold the same words, what stands behind the bodies cannot.
     footer = F.substring_index(message, " from connection ", -1)
     of_footer = _groups(F.regexp_extract(F.substring(footer, 1, TAIL_CHARS), FOOTER, 0), FOOTER, 12)
-    return F.when((header != "") & (F.size(of_footer) == len(TIMES) + 5), _document(of_header, of_footer, asked))
+    return F.when(
+        (header != "") & (F.size(of_footer) == len(TIMES) + 5), _document(of_header, of_footer, asked)
+    )
 
 
 def _groups(matched: Column, pattern: str, count: int) -> Column:

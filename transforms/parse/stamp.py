@@ -12,45 +12,48 @@ from pyspark.sql import functions as F
 
 from transforms.parse.outcome import fails, once, sample
 
-HEAD_CHARS = 96
+HEAD_BYTES = 96
 """A stamp is shorter; a line can have megabytes, and a regular expression reads only this much of it."""
 
-TAIL_CHARS = 160
+TAIL_BYTES = 160
 
 # date, time, up to six digits, further digits, zone, monotonic nanoseconds, level
 PREFIX = (
-    r"^\[?(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}:\d{2})(?:[.,](\d{0,6})(\d{0,3}))?(Z|[+-]\d{2}(?::?\d{2})?)?\]? +"
-    r"(?:(\d+) +)?(TRACE|DEBUG|INFO|WARN|ERROR|FATAL) +"
+    r"^\[?(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}:\d{2})(?:[.,](\d{0,6})(\d{0,3}))?"
+    r"(Z|[+-]\d{2}(?::?\d{2})?)?\]? +(?:(\d+) +)?(TRACE|DEBUG|INFO|WARN|ERROR|FATAL) +"
 )
 SEPARATOR = "\x01"
-SUFFIX = r" \(([^() ]+)\)\s*$"
+SUFFIX = r" \(([!-'*-~]+)\)\s*$"  # ASCII without parentheses and blanks
 
 OVERLAPS = ("1 HOUR", "30 MINUTES", "2 HOURS")
 """How far clocks are set back: everywhere else, on Lord Howe, at Troll."""
 
 
 def with_stamp(raw: DataFrame) -> DataFrame:
-    """Add `text`, `stamp`, `message` and `logger`; `stamp` is NULL where the layout is not known."""
-    with_text = once(raw.select("*", _text().alias("text")))
-    framed = once(with_text.select("*", *_frame(F.col("text"))))
-    start, end = F.length("prefix") + 1, F.length("suffix")
-    message = F.substr(F.col("text"), start, F.length("text") - end - start + 1)
+    """
+    Add `text`, `stamp`, `message` and `logger`; `stamp` is NULL where the layout is not known.
+
+    Lines are cut by bytes: to count the characters of a long line costs more than to read its stamp.
+    """
+    framed = once(raw.select("*", *_frame(_plain())))
     parts = F.when(F.col("prefix") != "", _parts(F.col("prefix")))
-    split = once(framed.select("*", parts.alias("parts"), message.alias("message")).drop("prefix", "suffix"))
-    return once(split.select("*", _stamp().alias("stamp")).drop("parts"))
+    start, end = F.octet_length("prefix") + 1, F.octet_length("suffix")
+    inner = F.substr(_plain(), start, F.octet_length("value") - end - start + 1).cast("string")
+    split = framed.select("*", parts.alias("parts"), inner.alias("message")).drop("prefix", "suffix")
+    return split.select("*", _stamp().alias("stamp")).drop("parts")
 
 
-def _text() -> Column:
+def _plain() -> Column:
     """Read whole, plain values only: the rest is quarantined unread."""
-    is_plain = F.col("chunk").isNull() & F.col("content_encoding").isNull()
-    return F.when(is_plain, F.col("value").cast("string"))
+    return F.when(F.col("chunk").isNull() & F.col("content_encoding").isNull(), F.col("value"))
 
 
-def _frame(text: Column) -> list[Column]:
-    tail = F.substring(text, -TAIL_CHARS, TAIL_CHARS)
+def _frame(plain: Column) -> list[Column]:
+    tail = F.substring(plain, -TAIL_BYTES, TAIL_BYTES).cast("string")
     logger = F.regexp_extract(tail, SUFFIX, 1)
     return [
-        F.regexp_extract(F.substring(text, 1, HEAD_CHARS), PREFIX, 0).alias("prefix"),
+        plain.cast("string").alias("text"),
+        F.regexp_extract(F.substring(plain, 1, HEAD_BYTES).cast("string"), PREFIX, 0).alias("prefix"),
         F.regexp_extract(tail, SUFFIX, 0).alias("suffix"),
         F.when(logger != "", logger).alias("logger"),
     ]
@@ -107,7 +110,7 @@ def unreadable() -> Column:
 
 def is_blank() -> Column:
     """Tell whether the line holds nothing but white space."""
-    return (F.length("text") < HEAD_CHARS) & (F.trim(F.regexp_replace("text", r"\s", "")) == "")
+    return (F.octet_length("text") < HEAD_BYTES) & (F.trim(F.regexp_replace("text", r"\s", "")) == "")
 
 
 def untimed() -> Column:

@@ -1,0 +1,228 @@
+"""
+Stream the telemetry topics into bronze and silver, each line exactly once.
+
+Exit codes: 0 done (Ctrl-C and SIGTERM too), 1 a stream failed, 2 wrong settings, 3 lines are lost: the
+topic's retention passed the checkpoint; the line printed names topic, partition and range.
+
+Under plain Spark, from the project's folder: `PYTHONPATH=. spark-submit --driver-class-path '.jars/spark/*'
+jobs/ingest.py --conf my.toml`; on a cluster add `--py-files` with a zip of `conf jobs schemas transforms`.
+"""
+
+import signal
+import threading
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from conf.settings import Settings
+from jobs import tables
+from jobs.gate import Gate
+from jobs.ingest_batch import SOURCES, Source, prepared, write_batch
+from jobs.ingest_checkpoint import Lost, NoTopicError, lost, writer_id
+from jobs.ingest_meters import Meters
+from jobs.kafka_options import java_options
+from jobs.progress import Progress
+from jobs.session import spark_session
+
+EXIT_FAILED, EXIT_WRONG, EXIT_LOST = 1, 2, 3
+
+CHECKPOINT_VERSION = 1
+"""Counted up when a query reads other columns or topics: an old checkpoint cannot be gone on from."""
+
+FINISH_BATCH_S = 60.0
+"""So long a batch that is being written may take to end when the job is stopped."""
+
+app = typer.Typer(add_completion=False)
+
+
+class LostError(Exception):
+    """Lines were never read and are gone from the topic."""
+
+    def __init__(self, gone: list[Lost]) -> None:
+        """Name every range."""
+        super().__init__(
+            "lines are lost, the topic's retention passed the checkpoint: "
+            + "; ".join(str(one) for one in gone)
+        )
+
+
+@app.command(epilog="Examples: `--conf .state/lab/lab.toml`; `--conf my.toml --once`")
+def ingest(
+    conf: Annotated[
+        list[Path] | None, typer.Option(help="Settings; the last file wins.", exists=True)
+    ] = None,
+    *,
+    once: Annotated[bool, typer.Option("--once", help="Take what is there now, then end.")] = False,
+) -> None:
+    """
+    Stream the telemetry topics into bronze and silver until Ctrl-C.
+
+    Exit code 3: the topic's retention passed the checkpoint, so lines are lost; nothing was written.
+
+    Example: `plumbline ingest --conf .state/lab/lab.toml`
+
+    Example: `plumbline ingest --conf my.toml --once`
+    """
+    progress = Progress()
+    try:
+        settings = Settings.load(*(conf or ()))
+        java_options(settings.telemetry)
+    except ValueError as error:
+        progress.say(str(error))
+        raise typer.Exit(EXIT_WRONG) from error
+    stop = _stop_on_signals()
+    try:
+        check_nothing_lost(settings)
+        with Meters(settings.ingest.metrics_port, progress.say) as meters:
+            run(spark_session(settings, "ingest"), settings, meters, stop, once=once)
+            progress.say(f"ingest: {meters.summary()}")
+    except LostError as error:
+        progress.say(str(error))
+        raise typer.Exit(EXIT_LOST) from error
+    except (StreamingQueryException, NoTopicError, ValueError, FileNotFoundError) as error:
+        progress.say(f"ingest stopped: {first_line(str(error))}")
+        raise typer.Exit(EXIT_FAILED) from error
+
+
+def run(
+    spark: SparkSession, settings: Settings, meters: Meters, stop: threading.Event, *, once: bool
+) -> None:
+    """
+    Start every query and wait: for their ends with `once`, else until `stop` or a failure.
+
+    Raises:
+        StreamingQueryException: a query failed; the others were stopped.
+        LostError: it failed since the topic no longer holds what was not read yet.
+
+    """
+    listener = meters.listener()
+    spark.streams.addListener(listener)
+    gate = Gate()
+    queries = [
+        start(writer_of(spark, settings, source, meters, gate), settings, once=once) for source in SOURCES
+    ]
+    try:
+        while not stop.is_set() and any(query.isActive for query in queries):
+            _raise_failure(queries, settings)
+            stop.wait(0.5)
+        if not stop.is_set():
+            _raise_failure(queries, settings)
+    finally:
+        gate.close(FINISH_BATCH_S)
+        for query in queries:
+            query.stop()
+        spark.streams.removeListener(listener)
+
+
+def start(writer: DataStreamWriter, settings: Settings, *, once: bool) -> StreamingQuery:
+    """Start one query: over what is there now, or for good."""
+    if once:
+        return writer.trigger(availableNow=True).start()
+    return writer.trigger(processingTime=settings.ingest.trigger).start()
+
+
+def writer_of(
+    spark: SparkSession, settings: Settings, source: Source, meters: Meters, gate: Gate
+) -> DataStreamWriter:
+    """Wire one query from its topic without starting it."""
+    options = java_options(settings.telemetry) | {
+        "subscribe": topic_of(settings, source),
+        "startingOffsets": "earliest",
+        "failOnDataLoss": "true",
+        "includeHeaders": "true",
+        "maxOffsetsPerTrigger": str(settings.ingest.max_offsets_per_trigger),
+        "kafka.client.id": f"{settings.telemetry.own_client_prefix}ingest",
+    }
+    records = spark.readStream.format("kafka").options(**options).load()
+    return writer_from(records, settings, source, meters, gate)
+
+
+def writer_from(
+    records: DataFrame, settings: Settings, source: Source, meters: Meters, gate: Gate
+) -> DataStreamWriter:
+    """Wire one query from a stream that looks like Kafka's, without starting it."""
+    spark = records.sparkSession
+    for table in source.tables:
+        tables.ensure(spark, settings.warehouse_root, table)
+    checkpoint = checkpoint_of(settings, source)
+    app_id = f"{source.query_name}-{writer_id(checkpoint)}"
+
+    def write(batch: DataFrame, batch_id: int) -> None:
+        gate.enter()
+        try:
+            counts = write_batch(batch, batch_id, source, settings=settings, app_id=app_id)
+            meters.count(source.kind, counts)
+        finally:
+            gate.leave()
+
+    return (
+        prepared(records, source, settings)
+        .writeStream.queryName(source.query_name)
+        .option("checkpointLocation", str(checkpoint))
+        .foreachBatch(write)
+    )
+
+
+def topic_of(settings: Settings, source: Source) -> str:
+    """Give the telemetry topic of a source."""
+    return f"{settings.telemetry.topic_prefix}{source.kind}"
+
+
+def checkpoint_of(settings: Settings, source: Source) -> Path:
+    """Give the folder of a query's checkpoint."""
+    return Path(settings.warehouse.checkpoints).resolve() / f"{source.query_name}_v{CHECKPOINT_VERSION}"
+
+
+def check_nothing_lost(settings: Settings) -> None:
+    """
+    Look, before anything is started, whether the topics still hold all that was not read.
+
+    Raises:
+        LostError: they do not.
+        NoTopicError: a topic or its cluster cannot be reached.
+
+    """
+    gone = [
+        one
+        for source in SOURCES
+        for one in lost(settings.telemetry, topic_of(settings, source), checkpoint_of(settings, source))
+    ]
+    if gone:
+        raise LostError(gone)
+
+
+def first_line(message: str) -> str:
+    """Return the first line of an error that says something."""
+    return next((line.strip() for line in message.splitlines() if line.strip()), "unknown error")
+
+
+def _raise_failure(queries: list[StreamingQuery], settings: Settings) -> None:
+    for query in queries:
+        failure = query.exception()
+        if failure is not None:
+            if "KAFKA_DATA_LOSS" in str(failure) or "OffsetOutOfRange" in str(failure):
+                check_nothing_lost(settings)
+            raise failure
+
+
+def _stop_on_signals() -> threading.Event:
+    """Ask for an end at SIGINT or SIGTERM; a second one ends the program at once."""
+    stop = threading.Event()
+
+    def asked(number: int, _frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, asked)
+    return stop
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,134 @@
+"""What the ingest does, as Prometheus metrics on a loopback port and as lines in the terminal."""
+
+import json
+import threading
+import time
+from collections import Counter as Counted
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, Self
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
+from pyspark.sql.streaming.listener import (
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+from conf.names import Kind
+
+SAY_EVERY_S = 5.0
+
+
+class Meters:
+    """Counts of one ingest, for as long as it runs; a context manager, since it holds a port."""
+
+    def __init__(self, port: int, say: Callable[[str], None]) -> None:
+        """Serve on 127.0.0.1; port 0 asks the system for a free one, and the line printed tells it."""
+        registry = CollectorRegistry()
+        self._lines = Counter(
+            "plumbline_ingest_lines",
+            "Lines written, by what became of them",
+            ["kind", "outcome"],
+            registry=registry,
+        )
+        self._newest = Gauge(
+            "plumbline_ingest_newest_line_timestamp_seconds",
+            "Instant of the newest line of a node, by the node's clock",
+            ["kind", "cluster", "node"],
+            registry=registry,
+        )
+        self._lag = Gauge(
+            "plumbline_ingest_lag_records", "Records in the topic not yet read", ["topic"], registry=registry
+        )
+        self._batch = Gauge(
+            "plumbline_ingest_batch_seconds", "Duration of the last batch", ["query"], registry=registry
+        )
+        self._tally: Counted[str] = Counted()
+        self._behind: Counted[str] = Counted()
+        self._newest_us = 0
+        self._lock = threading.Lock()  # each query calls from a thread of its own
+        self._say = say
+        self._said_at = time.monotonic()
+        self._server, self._thread = start_http_server(port, addr="127.0.0.1", registry=registry)
+        self.port: int = self._server.server_port
+        say(f"metrics: http://127.0.0.1:{self.port}/metrics")
+
+    def __enter__(self) -> Self:
+        """Serve."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Give the port back."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def count(self, kind: Kind, counts: Sequence[dict[str, Any]]) -> None:
+        """Take in what a batch did: rows of cluster, node, outcome, lines, newest instant in microseconds."""
+        with self._lock:
+            for row in counts:
+                self._lines.labels(kind.value, row["outcome"]).inc(row["lines"])
+                self._tally[row["outcome"]] += row["lines"]
+                if row["newest_us"] is not None:
+                    self._newest.labels(kind.value, row["cluster"], row["node"]).set(row["newest_us"] / 1e6)
+                    self._newest_us = max(self._newest_us, row["newest_us"])
+            if time.monotonic() - self._said_at >= SAY_EVERY_S:
+                self._said_at = time.monotonic()
+                self._say(f"ingest: {self.summary()}")
+
+    def progressed(self, progress: dict[str, Any]) -> None:
+        """Take in what Spark tells of a batch: its duration and how far each topic is ahead."""
+        seconds = progress.get("durationMs", {}).get("triggerExecution", 0) / 1e3
+        self._batch.labels(progress["name"]).set(seconds)
+        with self._lock:
+            for topic, records in behind(progress.get("sources", ())).items():
+                self._lag.labels(topic).set(records)
+                self._behind[topic] = records
+
+    def summary(self) -> str:
+        """Return the counts so far, for people."""
+        if not self._tally:
+            return "no lines yet"
+        counts = ", ".join(f"{n:,} {outcome}" for outcome, n in sorted(self._tally.items()))
+        newest = f", up to {datetime.fromtimestamp(self._newest_us / 1e6, UTC):%H:%M:%S} UTC"
+        return counts + (newest if self._newest_us else "") + f", {self._behind.total():,} to read"
+
+    def listener(self) -> StreamingQueryListener:
+        """Return what Spark calls after each batch."""
+        return _Listener(self)
+
+
+def behind(sources: Iterable[dict[str, Any]]) -> dict[str, int]:
+    """
+    Return how many records of each topic Kafka sources have not read yet.
+
+    >>> behind([{"latestOffset": {"t": {"0": 5, "1": 2}}, "endOffset": {"t": {"0": 3}}}])
+    {'t': 4}
+    """
+    records: Counted[str] = Counted()
+    for source in sources:
+        latest, end = source.get("latestOffset") or {}, source.get("endOffset") or {}
+        for topic, partitions in latest.items():
+            for partition, offset in partitions.items():
+                records[topic] += offset - end.get(topic, {}).get(partition, 0)
+    return dict(records)
+
+
+class _Listener(StreamingQueryListener):
+    def __init__(self, meters: Meters) -> None:
+        self._meters = meters
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 (Spark names it)
+        """Nothing is known yet."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 (Spark names it)
+        """Hand the progress on as plain data."""
+        self._meters.progressed(json.loads(event.progress.json))
+
+    def onQueryIdle(self, event: object) -> None:  # noqa: N802 (Spark names it)
+        """Nothing new to tell."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 (Spark names it)
+        """Whoever waits for the query tells how it ended."""

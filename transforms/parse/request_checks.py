@@ -1,0 +1,120 @@
+"""What can be wrong with a request line, and which lines of the same file are not ours to parse."""
+
+from functools import reduce
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from transforms.parse.outcome import fails, sample
+from transforms.parse.request_document import MARK, TIMES
+from transforms.parse.request_text import START as TEXT_START
+from transforms.parse.stamp import is_blank, unreadable, untimed
+
+LOGGER = "kafka.request.logger"
+
+LONGEST_MS = 1e10
+"""A duration of months is no duration; NaN is greater than any number in Spark, so it fails as well."""
+
+HAVE_BODIES = ("FETCH", "PRODUCE", "METADATA", "CREATE_TOPICS")
+FETCH_WITH_SESSION = 7  # KIP-227
+FETCH_WITH_REPLICA_STATE = 15  # KIP-903
+
+
+def failure() -> Column:
+    """Give the first thing wrong with a line; only one that holds `Completed request:` is read further."""
+    return F.coalesce(unreadable(), F.when(is_request(), _misread()))
+
+
+def is_request() -> Column:
+    """Tell whether a line is ours to read: kept or quarantined, never skipped."""
+    return F.contains("text", F.lit(MARK))
+
+
+def _misread() -> Column:
+    message, text = F.col("message"), F.col("text")
+    is_json = message.startswith(MARK + "{")
+    is_text = message.startswith(TEXT_START)
+    count = F.size("objects")
+    return F.coalesce(
+        untimed(),
+        fails(F.col("cluster").isNull(), "no_cluster", "the record names no cluster"),
+        fails(broker_id().isNull(), "node_without_number", F.coalesce("node", F.lit("no node"))),
+        fails(~is_json & ~is_text, "unknown_form", sample(text)),
+        fails(is_json & ~message.endswith("}"), "truncated_line", _length(text)),
+        fails(is_json & F.col("objects").isNull(), "bad_json", _length(text)),
+        fails(is_json & (count != 1), "several_objects", count),
+        fails(
+            is_text & F.contains(F.substr(message, F.lit(len(MARK))), F.lit(MARK)), "several_objects", "text"
+        ),
+        fails(is_text & F.col("old").isNull(), "bad_text_form", sample(message)),
+        _missing(),
+        _impossible(),
+    )
+
+
+def _length(text: Column) -> Column:
+    return F.concat(
+        F.length(text).cast("string"), F.lit(" characters, ends with: "), F.substring(text, -60, 60)
+    )
+
+
+def _missing() -> Column:
+    """Name the required fields that are absent or of a wrong type: Spark reads both as NULL."""
+    required = ["api", "api_version", "correlationId", "connection", *TIMES]
+    is_json = F.col("objects").isNotNull()
+    api, request, response = F.col("api"), F.col("request"), F.col("response")
+    has_request, has_response = request.isNotNull(), response.isNotNull()
+    is_old_fetch = (api == "FETCH") & (F.col("api_version") < FETCH_WITH_REPLICA_STATE)
+    absent = {
+        "request": is_json & api.isin(*HAVE_BODIES) & ~has_request & ~is_unlogged("request"),
+        "response": is_json & api.isin(*HAVE_BODIES) & ~has_response & ~is_unlogged("response"),
+        "request.replicaId": is_old_fetch & has_request & request.replicaId.isNull(),
+        "request.sessionId": (api == "FETCH")
+        & (F.col("api_version") >= FETCH_WITH_SESSION)
+        & has_request
+        & request.sessionId.isNull(),
+        "partitions": is_json & api.isin("FETCH", "PRODUCE") & F.col("partitions").isNull(),
+        "partition": F.exists("partitions", lambda p: p.partition.isNull()),
+        "request.topics": (api == "METADATA")
+        & has_request
+        & request.topics.isNull()
+        & ~F.contains("message", F.lit('"topics":null')),
+        "response.topics": api.isin("METADATA", "CREATE_TOPICS") & has_response & response.topics.isNull(),
+    }
+    named = [F.when(F.col(name).isNull(), name) for name in required]
+    named += [F.when(condition, name) for name, condition in absent.items()]
+    return fails(
+        reduce(Column.__or__, (name.isNotNull() for name in named)),
+        "missing_field",
+        F.concat_ws(", ", *named),
+    )
+
+
+def is_unlogged(body: str) -> Column:
+    """Tell a body that Kafka left out: `""` up to 4.3, null since 4.4; nested texts are escaped."""
+    return F.contains("message", F.lit(f'"{body}":""')) | F.contains("message", F.lit(f'"{body}":null'))
+
+
+def _impossible() -> Column:
+    named = [F.when(~F.col(name).between(0, LONGEST_MS), name) for name in TIMES]
+    return fails(
+        reduce(Column.__or__, (name.isNotNull() for name in named)),
+        "impossible_duration",
+        F.concat_ws(", ", *named),
+    )
+
+
+def skip() -> Column:
+    """Give the reason for skipping a line that is no request, or NULL."""
+    ours = F.coalesce(F.col("logger") == LOGGER, F.lit(True))
+    return (
+        F.when(is_request(), None)
+        .when(is_blank(), "blank")
+        .when(ours, "not_a_request")
+        .otherwise("other_logger")
+    )
+
+
+def broker_id() -> Column:
+    """Give the number that the node's name ends in."""
+    return F.regexp_extract("node", r"(\d+)$", 1).try_cast("int")
