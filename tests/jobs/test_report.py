@@ -8,8 +8,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from collectors.files import discover
 from jobs import report as job
+from jobs import tables
+from jobs.raw_files import Origin, write_raw
 from jobs.report import WrongUseError, instant_of, nodes_of, zone_of
+from jobs.report_files import gold_of_files
+from jobs.report_rows import IN_WAREHOUSE
 from tests.jobs import made_logs
 
 app = typer.Typer()
@@ -204,3 +209,36 @@ def test_empty_logs_give_a_whole_report_that_says_so_and_leave_no_litter(tmp_pat
     assert content["data_quality"]["lines_read"] == 0
     assert all(rows == [] for rows in content["tables"].values())
     assert list(scratch.glob("plumbline-report-*")) == []
+
+
+@pytest.fixture(scope="module")
+def warehouse(spark, slow_link, tmp_path_factory):
+    """Give settings of a warehouse that holds the gold of the slow link, as cluster east."""
+    root = tmp_path_factory.mktemp("warehouse")
+    origin = Origin(folder=slow_link, cluster="east", time_zone="UTC")
+    write_raw(discover(slow_link).understood, origin, root / "raw", on_file=lambda _file: None)
+    gold = gold_of_files(spark, root / "raw", root / "scratch", {})
+    for field, table in IN_WAREHOUSE.items():
+        if field != "broker_rtt_culprit":
+            tables.ensure(spark, root / "lake", table)
+            tables.append(getattr(gold, field), root / "lake", table, txn_app_id="test", txn_version=1)
+    (root / "my.toml").write_text(f'[warehouse]\nroot = "{root / "lake"}"\n')
+    return root / "my.toml"
+
+
+@pytest.mark.usefixtures("spark")
+def test_warehouse_gives_the_report_that_its_raw_files_gave(warehouse, tmp_path):
+    told = run("--conf", warehouse, "--json", tmp_path / "r.json", "--until", "2026-11-21T11:05")
+
+    content = json.loads((tmp_path / "r.json").read_text())
+    slow = [row for row in content["tables"]["broker_rtt_accused"] if row["rtt_ms"] > 2]
+    assert "Broker 3's link to broker 1 is slow by 20.0 ms since 11:04:10 UTC." in told.output
+    assert {(row["follower_id"], row["leader_id"]) for row in slow} == {(3, 1)}
+    assert max(row["window_start"] for row in content["tables"]["broker_rtt"]) == "2026-11-21T11:04:50Z"
+    assert content["data_quality"]["is_balanced"]
+    assert not (tmp_path / "report.html").exists()
+
+
+@pytest.mark.usefixtures("spark")
+def test_cluster_that_is_not_in_the_warehouse_is_refused_with_those_that_are(warehouse):
+    assert refused("--conf", warehouse, "--cluster", "west").endswith("with --cluster: east")
