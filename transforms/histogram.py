@@ -7,7 +7,7 @@ and 0 is the bucket of everything nearer to zero than one nanosecond.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -112,10 +112,13 @@ def quantile(hist: Column, q: float, low: Column | None = None, high: Column | N
     <BLANKLINE>
     """
     nothing = F.lit(None).cast("double")
-    value = bucket_value(_bucket_at(hist, F.ceil(F.lit(q) * count(hist) - _RANK_SLACK)))
-    # Both pass over a NULL, so a missing bound bounds nothing; a missing value must stay missing.
-    at_most = F.least(value, nothing if high is None else high)
-    return F.when(value.isNotNull(), F.greatest(at_most, nothing if low is None else low))
+    at_most, at_least = (nothing if bound is None else bound for bound in (high, low))
+
+    def within_extremes(key: Column) -> Column:
+        # `least` passes over a NULL, so a missing bound bounds nothing; a missing value must stay missing.
+        return F.when(key.isNotNull(), F.greatest(F.least(bucket_value(key), at_most), at_least))
+
+    return _at_rank(hist, F.ceil(F.lit(q) * count(hist) - _RANK_SLACK), within_extremes)
 
 
 def quantile_interval(hist: Column, q: float, blocks: Column) -> tuple[Column, Column]:
@@ -145,8 +148,10 @@ def quantile_interval(hist: Column, q: float, blocks: Column) -> tuple[Column, C
     reach = F.lit(_Z_95 * math.sqrt(q * (1 - q))) / F.sqrt(blocks)
     lower_rank = F.ceil((F.lit(q) - reach) * total - _RANK_SLACK)
     upper_rank = F.floor((F.lit(q) + reach) * total + _RANK_SLACK) + 1
-    lower, upper = _bucket_at(hist, lower_rank), _bucket_at(hist, upper_rank)
-    return _edge(lower, outward=-1), _edge(upper, outward=1)
+    return (
+        _at_rank(hist, lower_rank, lambda key: _edge(key, outward=-1)),
+        _at_rank(hist, upper_rank, lambda key: _edge(key, outward=1)),
+    )
 
 
 def count(hist: Column) -> Column:
@@ -199,20 +204,27 @@ def merge(rows: DataFrame, by: Sequence[str], hist: str) -> DataFrame:
     )
 
 
-def _bucket_at(hist: Column, rank: Column) -> Column:
-    """Return the bucket of the value of this rank, counted from 1; ranks outside are clipped to the data."""
+def _at_rank(hist: Column, rank: Column, told: Callable[[Column], Column]) -> Column:
+    """
+    Return what is `told` of the bucket of the value of this rank, counted from 1 and clipped to the data.
+
+    Everything that is looked at more than once is part of the fold's state: Spark would compute it anew
+    for every bucket otherwise.
+    """
     wanted = F.greatest(F.lit(1).cast("bigint"), F.least(rank, count(hist)))
-    start = F.struct(F.lit(0).cast("bigint").alias("seen"), F.lit(None).cast("int").alias("key"))
+    start = F.struct(
+        F.when(rank.isNotNull(), wanted).alias("wanted"),
+        F.lit(0).cast("bigint").alias("seen"),
+        F.lit(None).cast("int").alias("key"),
+    )
 
     def step(state: Column, entry: Column) -> Column:
         seen = state["seen"] + entry["value"]
-        is_here = state["key"].isNull() & (seen >= wanted)
-        return F.struct(
-            seen.alias("seen"), F.when(is_here, entry["key"]).otherwise(state["key"]).alias("key")
-        )
+        is_here = state["key"].isNull() & (seen >= state["wanted"])
+        key = F.when(is_here, entry["key"]).otherwise(state["key"])
+        return F.struct(state["wanted"].alias("wanted"), seen.alias("seen"), key.alias("key"))
 
-    found = F.aggregate(F.array_sort(F.map_entries(hist)), start, step, lambda state: state["key"])
-    return F.when(rank.isNotNull(), found)
+    return F.aggregate(F.array_sort(F.map_entries(hist)), start, step, lambda state: told(state["key"]))
 
 
 def _edge(key: Column, *, outward: int) -> Column:

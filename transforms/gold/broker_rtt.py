@@ -82,7 +82,9 @@ def with_gap(fetches: DataFrame) -> DataFrame:
     Monotonic nanoseconds when both lines carry them, else the wall clock.
     """
     order = Window.partitionBy("cluster", "leader_id", "connection", "client_id").orderBy(
-        "correlation_id", "logged_at"
+        # One connection is answered in order, so time puts a restarted count of ids into its place too.
+        "logged_at",
+        "correlation_id",
     )
     names = ("correlation_id", "logged_at", "logged_mono_ns", "clock_resolution_ms")
     before = F.lag(F.struct(*names)).over(order)

@@ -2,6 +2,7 @@
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql.window import WindowSpec
 
 from transforms.windows import Reach, window_start
 
@@ -80,13 +81,13 @@ def fetches(requests: DataFrame, client_events: DataFrame) -> DataFrame:
 def served(requests: DataFrame) -> DataFrame:
     """Keep the FETCHes that a broker served, each once, its own traffic left out."""
     is_fetch = (F.col("api") == "FETCH") & F.col("kind").isin("follower", "consumer", "raft")
-    is_own = F.col("is_own_traffic").eqNullSafe(F.lit(True))  # noqa: FBT003 (lit takes a value, not a switch)
+    is_own = F.col("is_own_traffic").eqNullSafe(F.lit(True))
     return (
         requests.filter(is_fetch & ~is_own & F.col("logged_at").isNotNull())
         .withColumn("leader_id", F.col("broker_id"))
         .withColumn("session_id", F.coalesce("response_session_id", F.lit(0)))
         .select(*MATCH, "position", *[name for name in FETCHES if name in _AS_LOGGED])
-        .dropDuplicates(["cluster", "position"])
+        .transform(_once, Window.partitionBy(*MATCH).orderBy("logged_at", "position"))
     )
 
 
@@ -107,6 +108,7 @@ def elapsed(client_events: DataFrame) -> DataFrame:
     line = F.struct("direction", "logged_at", "logged_mono_ns", "clock_resolution_ms")
     return (
         _fetcher_lines(client_events)
+        .transform(_once, order)
         .withColumn("sent", F.lag(line).over(order))
         .filter((F.col("direction") == "received") & (F.col("sent.direction") == "sent"))
         .withColumns(_elapsed())
@@ -114,7 +116,7 @@ def elapsed(client_events: DataFrame) -> DataFrame:
         .withColumn("leader_id", F.col("destination_id"))
         .withColumn("session_id", F.coalesce("session_id", F.lit(0)))
         .withColumn("received_at", F.col("logged_at"))
-        .select(*MATCH, "received_at", "elapsed_ms", "elapsed_resolution_ms")
+        .select(*MATCH, "position", "received_at", "elapsed_ms", "elapsed_resolution_ms")
     )
 
 
@@ -130,9 +132,9 @@ def ambiguous(requests: DataFrame, client_events: DataFrame) -> DataFrame:
 
 def with_twin(rows: DataFrame, at: Column) -> DataFrame:
     """Add `is_twin`: another row of the same `MATCH` key is so near that one line could belong to either."""
-    apart_us = 2 * NEAR_S * 1_000_000
-    near = Window.partitionBy(*MATCH).orderBy(F.unix_micros(at)).rangeBetween(-apart_us, apart_us)
-    return rows.withColumn("is_twin", F.count(F.lit(1)).over(near) > 1)
+    order = Window.partitionBy(*MATCH).orderBy(at, "position")
+    is_near = [_apart_us(at, side(at).over(order)) <= 2 * NEAR_S * 1_000_000 for side in (F.lag, F.lead)]
+    return rows.withColumn("is_twin", F.coalesce(F.greatest(*is_near), F.lit(False)))
 
 
 _AS_LOGGED = {
@@ -160,7 +162,8 @@ def _fetcher_lines(client_events: DataFrame) -> DataFrame:
             "clock_resolution_ms",
             "position",
         )
-        .dropDuplicates(["cluster", "position"])
+        # By what `FETCHER` and `MATCH` share: one shuffle serves the windows of both.
+        .repartition("cluster", "follower_id", "destination_id", "client_id", "correlation_id")
     )
 
 
@@ -174,6 +177,16 @@ def _elapsed() -> dict[str, Column]:
         # A reboot starts monotonic time anew; the wall clock shows that the lines are of two runs.
         "is_one_run": wall_us <= MAX_ELAPSED_S * 1_000_000,
     }
+
+
+def _once(rows: DataFrame, order: WindowSpec) -> DataFrame:
+    """
+    Drop what was sent again: the same position, which any order of a line's own columns puts side by side.
+
+    The windows that follow use the same order, so being exact costs no shuffle and no sort of its own.
+    """
+    is_again = F.col("position").eqNullSafe(F.lag("position").over(order)) & F.col("position").isNotNull()
+    return rows.withColumn("is_again", is_again).filter(~F.col("is_again")).drop("is_again")
 
 
 def _apart_us(one: Column, other: Column) -> Column:

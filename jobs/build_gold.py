@@ -1,0 +1,258 @@
+"""
+Build the gold tables from silver: as a stream, in one go over what is new, or again for a span of time.
+
+Exit codes: 0 done (also when Ctrl-C ended `--follow`), 1 failed, 2 wrong settings or options, 3 another
+process writes gold into this warehouse, 4 part of the span was refused since retention has thinned out its
+silver, 130 stopped by Ctrl-C before it was done.
+"""
+
+import os
+import signal
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from conf.settings import Settings
+from jobs import tables
+from jobs.gold_lease import LeaseHeldError, lease
+from jobs.gold_spans import Span, touched, window_of
+from jobs.gold_writer import GoldWriter
+from jobs.progress import Progress
+from jobs.session import spark_session
+from schemas.bronze import BRONZE, CLIENT_LOG, METRICS, REQUEST_LOG
+from schemas.fields import Table
+from schemas.gold import DATA_QUALITY
+from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SILVER, SKIPPED
+from transforms.gold.assemble import REACH
+from transforms.gold.data_quality import data_quality
+from transforms.gold.stock_fetch_total import samples
+from transforms.windows import WINDOW_S, window_start
+
+EXIT_WRONG, EXIT_LEASE, EXIT_REFUSED = 2, 3, 4
+
+QUERY_NAME = "build_gold"
+CHECKPOINT_VERSION = 1
+"""Counted up when what the query reads changes: a checkpoint cannot be read by another query."""
+
+QUALITY_EVERY_S = 300.0
+"""Data quality counts every line there is, so a stream does not do it with every batch."""
+
+app = typer.Typer(add_completion=False)
+
+EPILOG = (
+    "Examples: `--conf lab.toml --follow`; `--conf my.toml`; "
+    "`--conf my.toml --since 2026-11-21T09:00:00 --until 2026-11-21T10:00:00`"
+)
+
+
+@app.command(epilog=EPILOG)
+def build_gold(
+    conf: Annotated[
+        list[Path] | None, typer.Option(help="Settings; the last file wins.", exists=True)
+    ] = None,
+    *,
+    follow: Annotated[bool, typer.Option(help="Go on with every new line until Ctrl-C.")] = False,
+    since: Annotated[datetime | None, typer.Option(help="Rebuild from here on, UTC.")] = None,
+    until: Annotated[datetime | None, typer.Option(help="Rebuild up to here, UTC; with --since.")] = None,
+) -> None:
+    """Build the gold tables: of what is new (default), of all that comes (--follow), or of a span again."""
+    progress = Progress()
+    try:
+        settings = Settings.load(*(conf or ()))
+        span = _span(since, until, follow=follow)
+    except ValueError as error:
+        progress.say(str(error))
+        raise typer.Exit(EXIT_WRONG) from error
+    _use_utc()
+    _stop_on_sigterm()
+    try:
+        with lease(settings.warehouse_root, timeout_s=settings.build_gold.lease_timeout_s):
+            spark = spark_session(settings, QUERY_NAME)
+            refused = _run(spark, settings, progress, span, follow=follow)
+    except LeaseHeldError as error:
+        progress.say(str(error))
+        raise typer.Exit(EXIT_LEASE) from error
+    except KeyboardInterrupt:
+        progress.say("stopped; the next run goes on from here")
+        raise typer.Exit(0 if follow else 130) from None
+    if refused and span:
+        raise typer.Exit(EXIT_REFUSED)
+
+
+def _run(
+    spark: SparkSession, settings: Settings, progress: Progress, span: Span | None, *, follow: bool
+) -> int:
+    warehouse = settings.warehouse_root
+    for table in (*BRONZE, *SILVER, DATA_QUALITY):
+        tables.ensure(spark, warehouse, table)
+    writer = GoldWriter(spark, warehouse, progress)
+    refused = 0
+    if span:
+        with progress.step(f"rebuilding {span}"):
+            refused = writer.rebuild(range(span.start, span.end, WINDOW_S))
+            writer.rebuild_scrapes(span)
+    else:
+        batches = Batches(writer, progress, settings if follow else None)
+        stream = stream_writer(inputs(spark, settings), settings, batches)
+        trigger = {"processingTime": settings.build_gold.trigger} if follow else {"availableNow": True}
+        _wait(stream.trigger(**trigger).start())
+    if not follow:
+        with progress.step("counting every line"):
+            rebuild_data_quality(spark, warehouse)
+    return refused
+
+
+class Batches:
+    """What the stream does with each batch: find the windows it touches and rebuild them."""
+
+    def __init__(self, writer: GoldWriter, progress: Progress, follow: Settings | None) -> None:
+        """With settings to follow by, data quality is counted every few minutes too."""
+        self._writer, self._progress, self._follow = writer, progress, follow
+        self._counted_at = time.monotonic()
+
+    def __call__(self, batch: DataFrame, batch_id: int) -> None:
+        """Rebuild what a batch touched; a batch that is given again gives the same gold."""
+        started = time.monotonic()
+        arrived = by_window(batch).collect()
+        windows, lines = self._windows(arrived), sum(row["lines"] for row in arrived)
+        self._writer.expect(lines)
+        self._writer.rebuild(windows)
+        self._writer.add_scrapes([row for row in arrived if row["has_metric"]])
+        self._tell_unreadable(arrived)
+        newest = max((row["slot"] for row in arrived), default=0)
+        took = time.monotonic() - started
+        until = f"{datetime.fromtimestamp(newest, UTC):%Y-%m-%dT%H:%M:%SZ}"
+        self._progress.say(
+            f"batch {batch_id}: {lines} lines up to {until}, {len(windows)} windows, {took:.1f} s"
+        )
+        if self._follow and time.monotonic() - self._counted_at > QUALITY_EVERY_S:
+            rebuild_data_quality(batch.sparkSession, self._follow.warehouse_root)
+            self._counted_at = time.monotonic()
+
+    def _windows(self, arrived: Iterable[Row]) -> set[int]:
+        """Give the windows to rebuild: those the lines touch, and older ones that they let settle."""
+        of_table: dict[str, set[int]] = defaultdict(set)
+        for row in arrived:
+            of_table[row["input"]].add(row["slot"])
+        requests = [row for row in arrived if row["input"] == REQUESTS.name and row["broker_id"] is not None]
+        self._writer.saw((row["cluster"], row["broker_id"], row["newest"]) for row in requests)
+        windows = [touched(of_table[table.name], reach) for table, reach in REACH.items()]
+        return set().union(*windows, self._writer.may_settle())
+
+    def _tell_unreadable(self, arrived: Iterable[Row]) -> None:
+        unreadable = [row for row in arrived if row["is_readable"] is False]
+        for row in unreadable:
+            self._progress.say(f"a scrape of broker {row['broker_id']} at {row['newest']} UTC cannot be read")
+
+
+def inputs(spark: SparkSession, settings: Settings) -> DataFrame:
+    """Stream the few columns of every input that tell which windows a line touches; scrapes come read."""
+    read = _stream_of(spark, settings, METRICS)
+    scrapes = samples(read).withColumnsRenamed({"scraped_at": "logged_at", "leader_id": "broker_id"})
+    lines = (
+        _stream_of(spark, settings, table).select("cluster", broker.alias("broker_id"), "logged_at")
+        for table, broker in ((REQUESTS, F.col("broker_id")), (CLIENT_EVENTS, F.lit(None).cast("int")))
+    )
+    requests, client_events = (
+        rows.withColumn("input", F.lit(table.name)) for rows, table in zip(lines, REACH, strict=True)
+    )
+    return (
+        scrapes.withColumn("input", F.lit(METRICS.name))
+        .unionByName(requests, allowMissingColumns=True)
+        .unionByName(client_events, allowMissingColumns=True)
+    )
+
+
+def by_window(batch: DataFrame) -> DataFrame:
+    """Count a batch's lines by input, broker and window; a scrape stays a row of its own."""
+    is_scrape = F.col("input") == METRICS.name
+    second = F.unix_seconds(window_start(F.col("logged_at"))).alias("slot")
+    told = ("mean_ms", "p50_ms", "p99_ms", "count", "is_readable", "has_metric")
+    return (
+        batch.filter(F.col("logged_at").isNotNull())
+        .groupBy(
+            "input", "cluster", "broker_id", second, F.when(is_scrape, F.col("logged_at")).alias("scraped_at")
+        )
+        .agg(
+            F.count(F.lit(1)).alias("lines"),
+            F.max("logged_at").alias("newest"),
+            *[F.max(name).alias(name) for name in told],
+        )
+        .withColumn("leader_id", F.col("broker_id"))
+    )
+
+
+def stream_writer(rows: DataFrame, settings: Settings, batches: Batches) -> DataStreamWriter:
+    """Wire the stream without starting it, so that a test can start it in its own way."""
+    checkpoint = Path(settings.warehouse.checkpoints).resolve() / f"{QUERY_NAME}-v{CHECKPOINT_VERSION}"
+    return (
+        rows.writeStream.queryName(QUERY_NAME)
+        .option("checkpointLocation", str(checkpoint))
+        .foreachBatch(batches)
+    )
+
+
+def rebuild_data_quality(spark: SparkSession, warehouse: Path) -> None:
+    """Count every line of every log again."""
+    bronze = tables.read(spark, warehouse, REQUEST_LOG).unionByName(tables.read(spark, warehouse, CLIENT_LOG))
+    silver = [
+        tables.read(spark, warehouse, table) for table in (REQUESTS, CLIENT_EVENTS, QUARANTINE, SKIPPED)
+    ]
+    rows = data_quality(bronze, *silver)
+    rows.write.format("delta").mode("overwrite").save(tables.path(warehouse, DATA_QUALITY))
+
+
+def _stream_of(spark: SparkSession, settings: Settings, table: Table) -> DataFrame:
+    return (
+        spark.readStream.format("delta")
+        .option("maxFilesPerTrigger", settings.build_gold.max_files_per_trigger)
+        # Retention deletes and a replay rewrites: neither is a new line. `--since` rebuilds after a replay.
+        .option("skipChangeCommits", "true")
+        .load(tables.path(settings.warehouse_root, table))
+    )
+
+
+def _span(since: datetime | None, until: datetime | None, *, follow: bool) -> Span | None:
+    if since is None and until is None:
+        return None
+    if since is None or follow:
+        message = "--until goes with --since, and neither with --follow"
+        raise ValueError(message)
+    start = since.replace(tzinfo=UTC).timestamp()
+    end = (until.replace(tzinfo=UTC) if until else datetime.now(UTC)).timestamp()
+    if start >= end:
+        message = f"nothing lies between --since {since} and --until {until or 'now'}"
+        raise ValueError(message)
+    return Span(window_of(start), window_of(end - 1e-6) + WINDOW_S)
+
+
+def _wait(query: StreamingQuery) -> None:
+    try:
+        # A wait without end would hold Ctrl-C back until the query ends by itself.
+        while not query.awaitTermination(1):
+            pass
+    finally:
+        query.stop()
+
+
+def _use_utc() -> None:
+    """Spark hands instants out in the process's zone; in UTC no hour comes twice."""
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+
+
+def _stop_on_sigterm() -> None:
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+
+
+if __name__ == "__main__":
+    app()

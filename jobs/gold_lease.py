@@ -1,0 +1,48 @@
+"""One gold writer a warehouse: a lease that ends with its process, however that ends."""
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+
+class LeaseHeldError(RuntimeError):
+    """Another process writes gold into this warehouse."""
+
+
+@contextmanager
+def lease(warehouse: Path, *, timeout_s: float) -> Iterator[None]:
+    """
+    Hold the warehouse's gold lease, `_gold.lock`, for as long as the block runs.
+
+    Raises:
+        LeaseHeldError: another process holds it for longer than `timeout_s`; the message names its pid.
+
+    """
+    warehouse.mkdir(parents=True, exist_ok=True)
+    # The lock file itself is emptied by whoever tries it, so the holder's name stands beside it.
+    holder = warehouse / "_gold.holder.json"
+    try:
+        with FileLock(warehouse / "_gold.lock").acquire(timeout=timeout_s):
+            holder.write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}))
+            try:
+                yield
+            finally:
+                holder.unlink(missing_ok=True)
+    except Timeout:
+        message = (
+            f"gold of {warehouse} is being written by {_told(holder)}: stop it first, or wait for it to end"
+        )
+        raise LeaseHeldError(message) from None
+
+
+def _told(holder: Path) -> str:
+    try:
+        known = json.loads(holder.read_text())
+    except (OSError, ValueError):
+        return "another process"
+    return f"process {known['pid']} on {known['host']}"

@@ -1,0 +1,117 @@
+"""Which windows a line touches, and the spans of time that must be read and replaced for them."""
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from transforms.windows import WINDOW_S, Reach
+
+MAX_WINDOWS = 360
+"""A back-fill goes hour by hour, so that memory does not grow with its length."""
+
+MAX_SPANS = 16
+
+
+class Span(NamedTuple):
+    """From `start` up to, not with, `end`; seconds since the epoch, whole windows."""
+
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        """Write the span for people."""
+        return f"{_instant(self.start)} to {_instant(self.end)}"
+
+
+def window_of(second: float) -> int:
+    """Give the start of the window that holds an instant."""
+    return int(second // WINDOW_S) * WINDOW_S
+
+
+def touched(windows: Iterable[int], reach: Reach) -> set[int]:
+    """
+    Give the windows whose rows can change when lines of these windows arrive.
+
+    >>> sorted(touched([100], Reach(lookback_s=15, lookahead_s=5)))
+    [90, 100, 110, 120]
+    """
+    found: set[int] = set()
+    for window in windows:
+        first = window_of(window - reach.lookahead_s)
+        last = window_of(window + WINDOW_S - 1 + reach.lookback_s)
+        found.update(range(first, last + WINDOW_S, WINDOW_S))
+    return found
+
+
+def spans_of(windows: Iterable[int]) -> list[Span]:
+    """
+    Join neighbouring windows.
+
+    >>> spans_of([100, 110, 300])
+    [Span(start=100, end=120), Span(start=300, end=310)]
+    """
+    spans: list[Span] = []
+    for window in sorted(set(windows)):
+        if spans and spans[-1].end == window:
+            spans[-1] = Span(spans[-1].start, window + WINDOW_S)
+        else:
+            spans.append(Span(window, window + WINDOW_S))
+    return spans
+
+
+def in_steps(spans: Iterable[Span]) -> Iterator[list[Span]]:
+    """
+    Cut spans into steps of at most an hour of windows, and of few enough spans for one condition.
+
+    >>> [[str(span) for span in step] for step in in_steps([Span(0, 5400)])]
+    [['1970-01-01T00:00:00Z to 1970-01-01T01:00:00Z'], ['1970-01-01T01:00:00Z to 1970-01-01T01:30:00Z']]
+    """
+    longest = MAX_WINDOWS * WINDOW_S
+    step: list[Span] = []
+    room = longest
+    for whole in spans:
+        start = whole.start
+        while start < whole.end:
+            if not room or len(step) == MAX_SPANS:
+                yield step
+                step, room = [], longest
+            end = min(whole.end, start + room)
+            step.append(Span(start, end))
+            room -= end - start
+            start = end
+    if step:
+        yield step
+
+
+def within(column: str, spans: Iterable[Span], reach: Reach = Reach()) -> str:  # noqa: B008 (it is frozen)
+    """
+    Write the SQL condition that an instant lies in the spans, widened by the reach.
+
+    >>> within("at", [Span(100, 110)], Reach(lookback_s=40))
+    "(at >= TIMESTAMP'1970-01-01T00:01:00Z' AND at < TIMESTAMP'1970-01-01T00:01:50Z')"
+    """
+    parts = [
+        f"({column} >= TIMESTAMP'{_instant(span.start - reach.lookback_s)}'"
+        f" AND {column} < TIMESTAMP'{_instant(span.end + reach.lookahead_s)}')"
+        for span in spans
+    ]
+    return " OR ".join(parts)
+
+
+def on_dates(column: str, spans: Iterable[Span], reach: Reach = Reach()) -> str:  # noqa: B008 (it is frozen)
+    """
+    Write the SQL condition that a UTC date holds part of the spans: what prunes partitions.
+
+    >>> on_dates("day", [Span(86_400, 86_410)], Reach(lookback_s=40))
+    "(day >= DATE'1970-01-01' AND day <= DATE'1970-01-02')"
+    """
+    parts = [
+        f"({column} >= DATE'{_instant(span.start - reach.lookback_s)[:10]}'"
+        f" AND {column} <= DATE'{_instant(span.end + reach.lookahead_s)[:10]}')"
+        for span in spans
+    ]
+    return " OR ".join(parts)
+
+
+def _instant(second: int) -> str:
+    return f"{datetime.fromtimestamp(second, UTC):%Y-%m-%dT%H:%M:%SZ}"

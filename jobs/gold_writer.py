@@ -1,0 +1,225 @@
+"""Rebuild windows of gold: read the silver they depend on, replace them whole, remember the unsettled."""
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BooleanType,
+    IntegerType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from jobs import tables
+from jobs.gold_spans import Span, in_steps, on_dates, spans_of, within
+from jobs.progress import Progress
+from schemas.bronze import METRICS
+from schemas.fields import Table
+from schemas.gold import BROKER_RTT, FETCH_LATENCY, STOCK_FETCH_TOTAL
+from schemas.silver import CLIENT_EVENTS, REQUESTS
+from transforms.gold import pairing
+from transforms.gold.assemble import REACH, of_fetches
+from transforms.gold.stock_fetch_total import stock_fetch_total
+from transforms.windows import SETTLE_S, WINDOW_S, coverage
+
+COMPLETE_FROM = "plumbline.complete_from"
+"""Property of a silver table: the instant from which on retention has left it whole, ISO 8601."""
+
+COVERED = StructType(
+    [
+        StructField("cluster", StringType()),
+        StructField("window_start", TimestampType()),
+        StructField("nodes_expected", IntegerType()),
+        StructField("nodes_reporting", IntegerType()),
+        StructField("is_settled", BooleanType()),
+    ]
+)
+
+FEW_LINES = 500_000
+"""Up to here Spark runs quicker interpreted: compiling a batch's plans costs more CPU than its rows."""
+
+LINES = "cluster string, broker_id int, logged_at timestamp"
+
+
+class GoldWriter:
+    """
+    Writes the gold tables of one warehouse; its caller holds the lease.
+
+    Between rebuilds it remembers two things, both rebuilt from the tables at need: the newest request line
+    of each broker, and the windows that were not settled when they were written.
+    """
+
+    def __init__(self, spark: SparkSession, warehouse: Path, progress: Progress) -> None:
+        """Make the tables that are missing."""
+        self._spark, self._warehouse, self._progress = spark, warehouse, progress
+        for table in (REQUESTS, CLIENT_EVENTS, METRICS, FETCH_LATENCY, BROKER_RTT, STOCK_FETCH_TOTAL):
+            tables.ensure(spark, warehouse, table)
+        self._newest: dict[tuple[str, int], datetime] = {}
+        self._newest_since: date | None = None
+        self._unsettled = self._unsettled_in_gold()
+        self._refused: set[int] = set()
+
+    def rebuild(self, windows: Iterable[int]) -> int:
+        """Rebuild these windows (epoch seconds) and say how many were too old to be; see `COMPLETE_FROM`."""
+        wanted = set(windows)
+        oldest = self._complete_from()
+        refused = {window for window in wanted if oldest is not None and window < oldest}
+        self._unsettled = {key for key in self._unsettled if key[1] not in refused}
+        self._tell_refused(refused, oldest)
+        for spans in in_steps(spans_of(wanted - refused)):
+            self._replace(spans)
+        return len(refused)
+
+    def expect(self, lines: int) -> None:
+        """Make ready for batches of about so many lines."""
+        is_worth_compiling = lines > FEW_LINES
+        self._spark.conf.set("spark.sql.codegen.wholeStage", str(is_worth_compiling).lower())
+        self._spark.conf.set(
+            "spark.sql.codegen.factoryMode", "FALLBACK" if is_worth_compiling else "NO_CODEGEN"
+        )
+
+    def saw(self, newest: Iterable[tuple[str, int, datetime]]) -> None:
+        """Learn of request lines (cluster, broker, instant) that arrived."""
+        for cluster, broker_id, at in newest:
+            key = (cluster, broker_id)
+            self._newest[key] = max(at, self._newest.get(key, at))
+
+    def may_settle(self) -> set[int]:
+        """Give the windows that were written unsettled and that the lines seen since can have settled."""
+        return {window for cluster, window in self._unsettled if self._can_be_settled(cluster, window)}
+
+    def add_scrapes(self, rows: Sequence[Row]) -> None:
+        """Append what scrapes said; one that is there already was sent again and says the same."""
+        if not rows:
+            return
+        names = STOCK_FETCH_TOTAL.schema.names
+        fresh = self._spark.createDataFrame(
+            [[row[name] for name in names] for row in rows], STOCK_FETCH_TOTAL.schema
+        )
+        first = min(row["scraped_at"] for row in rows)
+        known = tables.read(self._spark, self._warehouse, STOCK_FETCH_TOTAL)
+        known = known.filter(F.col("scraped_at") >= F.lit(first))
+        key = list(STOCK_FETCH_TOTAL.key)
+        new = fresh.dropDuplicates(key).join(F.broadcast(known.select(*key)), on=key, how="left_anti")
+        new.write.format("delta").mode("append").save(tables.path(self._warehouse, STOCK_FETCH_TOTAL))
+
+    def rebuild_scrapes(self, span: Span) -> None:
+        """Read the scrapes of a span again, from bronze; a scrape is never ingested before it was made."""
+        metrics = tables.read(self._spark, self._warehouse, METRICS)
+        rows = stock_fetch_total(metrics.filter(F.expr(f"ingest_date >= DATE'{str(span)[:10]}'")))
+        rows = rows.filter(within("scraped_at", [span])).dropDuplicates(list(STOCK_FETCH_TOTAL.key))
+        self._overwrite(STOCK_FETCH_TOTAL, rows, within("scraped_at", [span]), {})
+
+    def _replace(self, spans: list[Span]) -> None:
+        versions = {table: self._version(table) for table in REACH}
+        requests, client_events = (self._silver(table, spans, versions[table]) for table in REACH)
+        covered = self._covered(requests, spans)
+        fetches = pairing.fetches(requests, client_events).persist()
+        note = {f"{table.layer}.{table.name}": version for table, version in versions.items()}
+        condition = within("window_start", spans)
+        try:
+            for table, rows in of_fetches(fetches, covered).items():
+                self._overwrite(table, rows.filter(condition), condition, note)
+        finally:
+            fetches.unpersist()
+
+    def _covered(self, requests: DataFrame, spans: list[Span]) -> DataFrame:
+        """Settle the windows now, and keep the few rows here: two tables want them."""
+        self._learn_newest(spans[0])
+        newest = [(cluster, broker, at) for (cluster, broker), at in self._newest.items()]
+        lines = requests.select("cluster", "broker_id", "logged_at").unionByName(
+            self._spark.createDataFrame(newest, LINES)
+        )
+        rows = coverage(lines).filter(within("window_start", spans)).collect()
+        done = {window for span in spans for window in range(span.start, span.end, WINDOW_S)}
+        self._unsettled = {key for key in self._unsettled if key[1] not in done}
+        self._unsettled |= {
+            (row["cluster"], _second(row["window_start"]))
+            for row in rows
+            if not row["is_settled"] and row["nodes_reporting"]
+        }
+        return self._spark.createDataFrame(rows, COVERED)
+
+    def _silver(self, table: Table, spans: list[Span], version: int) -> DataFrame:
+        where = tables.path(self._warehouse, table)
+        frame = self._spark.read.format("delta").option("versionAsOf", version).load(where)
+        return frame.filter(on_dates("logged_date", spans, REACH[table])).filter(
+            within("logged_at", spans, REACH[table])
+        )
+
+    def _overwrite(self, table: Table, rows: DataFrame, condition: str, note: dict[str, int]) -> None:
+        writer = rows.write.format("delta").mode("overwrite").option("replaceWhere", condition)
+        writer = writer.option("userMetadata", json.dumps({"built_from": note}))
+        writer.save(tables.path(self._warehouse, table))
+
+    def _learn_newest(self, earliest: Span) -> None:
+        """Look the newest line of each broker up once; from then on the stream tells."""
+        since = datetime.fromtimestamp(earliest.start, UTC).date()
+        if self._newest_since is not None and self._newest_since <= since:
+            return
+        requests = tables.read(self._spark, self._warehouse, REQUESTS)
+        rows = (
+            requests.filter(F.col("logged_date") >= F.lit(since))
+            .groupBy("cluster", "broker_id")
+            .agg(F.max("logged_at").alias("newest"))
+            .collect()
+        )
+        self.saw((row["cluster"], row["broker_id"], row["newest"]) for row in rows)
+        self._newest_since = since
+
+    def _can_be_settled(self, cluster: str, window: int) -> bool:
+        """Leave out the windows that `windows.coverage` would surely find unsettled again."""
+        end = window + WINDOW_S
+        known = [_second(at) for (where, _), at in self._newest.items() if where == cluster]
+        waited_for = [at for at in known if at >= window - SETTLE_S]
+        return bool(known) and (max(known) > end + SETTLE_S or all(at >= end for at in waited_for))
+
+    def _unsettled_in_gold(self) -> set[tuple[str, int]]:
+        gold = tables.read(self._spark, self._warehouse, FETCH_LATENCY)
+        rows = gold.filter(~F.col("is_settled")).select("cluster", "window_start").distinct().collect()
+        return {(row["cluster"], _second(row["window_start"])) for row in rows}
+
+    def _complete_from(self) -> int | None:
+        """Give the first window that can be rebuilt, NULL when nothing was ever deleted from silver."""
+        told = [
+            _first_window(datetime.fromisoformat(properties[COMPLETE_FROM]).timestamp() + reach.lookback_s)
+            for table, reach in REACH.items()
+            if COMPLETE_FROM in (properties := self._properties(table))
+        ]
+        return max(told, default=None)
+
+    def _properties(self, table: Table) -> dict[str, str]:
+        detail = DeltaTable.forPath(self._spark, tables.path(self._warehouse, table)).detail()
+        properties: dict[str, str] = detail.select("properties").first()["properties"]  # type: ignore[index]
+        return properties
+
+    def _version(self, table: Table) -> int:
+        log = Path(tables.path(self._warehouse, table)) / "_delta_log"
+        return max(int(entry.stem) for entry in log.glob("*.json") if entry.stem.isdigit())
+
+    def _tell_refused(self, refused: set[int], oldest: int | None) -> None:
+        if oldest is None or refused <= self._refused:
+            return
+        self._refused |= refused
+        for span in spans_of(refused):
+            self._progress.say(
+                f"not rebuilt: {span}; silver is complete only for windows from {Span(oldest, oldest)}"
+            )
+
+
+def _first_window(second: float) -> int:
+    """Give the first window that starts at an instant or after it."""
+    return math.ceil(second / WINDOW_S) * WINDOW_S
+
+
+def _second(at: datetime) -> int:
+    """Give epoch seconds; Spark hands instants out in the process's own zone, without saying so."""
+    return int(at.timestamp())

@@ -1,0 +1,292 @@
+"""Gold from silver: what arrives late, twice, or in another order gives the same gold."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from datetime import timedelta
+
+import pytest
+from delta.tables import DeltaTable as SilverTable
+from deltalake import DeltaTable
+from typer.testing import CliRunner
+
+from conf.settings import PROJECT, Settings, Warehouse
+from jobs import tables
+from jobs.build_gold import Batches, app, inputs, rebuild_data_quality, stream_writer
+from jobs.gold_lease import lease
+from jobs.gold_spans import window_of
+from jobs.gold_writer import COMPLETE_FROM, GoldWriter
+from jobs.progress import Progress
+from schemas.bronze import BRONZE, METRICS
+from schemas.gold import BROKER_RTT, DATA_QUALITY, FETCH_LATENCY, STOCK_FETCH_TOTAL
+from schemas.silver import CLIENT_EVENTS, REQUESTS, SILVER
+from tests.transforms.gold.silver_rows import START, as_rows, at, joined, silver, stream_of
+from transforms.gold.assemble import gold_of
+
+BUILT = (FETCH_LATENCY, BROKER_RTT)
+
+
+class Lab:
+    """A warehouse and the three ways gold is built in it."""
+
+    def __init__(self, spark, root):
+        """Make the tables that ingest makes."""
+        self.spark, self.root = spark, root
+        self.settings = Settings(
+            warehouse=Warehouse(root=str(root / "warehouse"), checkpoints=str(root / "checkpoints"))
+        )
+        self.warehouse = self.settings.warehouse_root
+        for table in (*BRONZE, *SILVER, DATA_QUALITY):
+            tables.ensure(spark, self.warehouse, table)
+
+    def arrive(self, requests, events=()):
+        """Append silver rows, a file a table."""
+        for table, rows in ((REQUESTS, requests), (CLIENT_EVENTS, events)):
+            if rows:
+                frame = self.spark.createDataFrame(rows, table.schema).coalesce(1)
+                frame.write.format("delta").mode("append").save(tables.path(self.warehouse, table))
+
+    def scrape(self, *scrapes):
+        """Append bronze rows of scrapes."""
+        names = METRICS.schema.names
+        rows = [tuple(scrape.get(name) for name in names) for scrape in scrapes]
+        frame = self.spark.createDataFrame(rows, METRICS.schema).coalesce(1)
+        frame.write.format("delta").mode("append").save(tables.path(self.warehouse, METRICS))
+
+    def lose_requests(self):
+        """Delete every request from silver."""
+        SilverTable.forPath(self.spark, tables.path(self.warehouse, REQUESTS)).delete()
+
+    def run(self):
+        """Build what is new, as a run of its own would: no memory but the tables and the checkpoint."""
+        batches = Batches(self.writer(), Progress(), None)
+        query = stream_writer(inputs(self.spark, self.settings), self.settings, batches)
+        query.trigger(availableNow=True).start().awaitTermination()
+
+    def writer(self):
+        """Make a writer that remembers nothing."""
+        return GoldWriter(self.spark, self.warehouse, Progress())
+
+    def gold(self, table):
+        """Read a table as rows that compare."""
+        return as_rows(tables.read(self.spark, self.warehouse, table))
+
+
+@pytest.fixture
+def lab(spark, tmp_path):
+    return Lab(spark, tmp_path)
+
+
+def at_once(spark, requests, events, table):
+    return as_rows(gold_of(*silver(spark, requests, events))[table])
+
+
+def idle(*, first=0.6, n=60, **more):
+    """Two brokers that fetch from each other for half a minute, 2 ms and 5 ms apart."""
+    return joined(
+        stream_of(n, first=first, rtt_ms=2, leader=1, follower=2, **more),
+        stream_of(n, first=first + 0.1, rtt_ms=5, leader=2, follower=1, **more),
+    )
+
+
+def windows(*seconds):
+    return [window_of((START + timedelta(seconds=second)).timestamp()) for second in seconds]
+
+
+def test_lines_that_come_late_and_twice_restate_gold_as_if_built_at_once(lab):
+    """
+    Three arrivals, each its own run: the last is a late stretch of one log, lines of it sent again.
+
+    The stretch reaches over a window's end, so the windows beside it change too: gaps, pairs, coverage.
+    """
+    requests, events = idle()
+    late = [row for row in requests if row[1] == 1 and at(8) <= row[2] < at(12)]
+    late_events = [row for row in events if at(15) <= row[2] < at(16)]
+    on_time = [row for row in requests if row not in late]
+    seen = [row for row in events if row not in late_events]
+    lab.arrive([row for row in on_time if row[2] < at(14)], seen)
+    lab.run()
+    lab.arrive([row for row in on_time if row[2] >= at(14)])
+    lab.run()
+    between = lab.gold(FETCH_LATENCY)
+    lab.arrive(late + on_time[5:20], late_events + seen[:9])
+    lab.run()
+
+    for table in BUILT:
+        assert lab.gold(table) == at_once(lab.spark, requests, events, table)
+    assert between != lab.gold(FETCH_LATENCY)
+
+
+def test_window_settles_when_later_lines_say_so_however_late_they_come(lab):
+    """The last window of a run is open; five minutes later it is settled, though no line of its own came."""
+    requests, events = idle(n=18)
+    later, later_events = stream_of(4, first=300.6, leader=1, follower=2, start_id=900)
+    lab.arrive(requests, events)
+    lab.run()
+    before = {row["is_settled"] for row in lab.gold(BROKER_RTT)}
+    lab.arrive(later, later_events)
+    lab.run()
+
+    assert before == {False}
+    for table in BUILT:
+        assert lab.gold(table) == at_once(lab.spark, requests + later, events + later_events, table)
+
+
+def test_rebuilding_a_span_gives_the_same_rows(lab):
+    requests, events = idle()
+    lab.arrive(requests, events)
+    lab.run()
+    first = {table.name: lab.gold(table) for table in BUILT}
+    lab.writer().rebuild(windows(0, 10, 20, 30))
+
+    assert {table.name: lab.gold(table) for table in BUILT} == first
+    assert len(first[BROKER_RTT.name]) > 8
+
+
+def test_rebuilding_one_window_leaves_the_others_alone(lab):
+    """Silver lost its first window to a mistake; only the window that is rebuilt shows it."""
+    requests, events = idle()
+    lab.arrive(requests, events)
+    lab.run()
+    before = lab.gold(FETCH_LATENCY)
+    lab.lose_requests()
+    lab.writer().rebuild(windows(10))
+
+    ten = at(10).replace(tzinfo=None)
+    assert lab.gold(FETCH_LATENCY) == [row for row in before if row["window_start"] != ten]
+
+
+def test_nothing_new_writes_nothing(lab):
+    lab.arrive(*idle(n=10))
+    lab.run()
+    version = DeltaTable(tables.path(lab.warehouse, FETCH_LATENCY)).version()
+    lab.run()
+
+    assert DeltaTable(tables.path(lab.warehouse, FETCH_LATENCY)).version() == version
+
+
+def test_windows_that_retention_has_thinned_out_are_never_rebuilt(lab, capsys):
+    """Silver is whole from 11:01:00 on, and a window looks a minute back: 11:02:00 is the first."""
+    requests, events = idle()
+    lab.arrive(requests, events)
+    lab.run()
+    before = lab.gold(FETCH_LATENCY)
+    where = tables.path(lab.warehouse, REQUESTS)
+    lab.spark.sql(
+        f"ALTER TABLE delta.`{where}` SET TBLPROPERTIES ('{COMPLETE_FROM}' = '2026-11-21T11:01:00Z')"
+    )
+    lab.lose_requests()
+
+    refused = lab.writer().rebuild(windows(0, 10, 110, 120, 130))
+
+    assert refused == 3
+    assert lab.gold(FETCH_LATENCY) == before
+    told = capsys.readouterr().err
+    assert "not rebuilt: 2026-11-21T11:00:00Z to 2026-11-21T11:00:20Z" in told
+    assert "not rebuilt: 2026-11-21T11:01:50Z to 2026-11-21T11:02:00Z" in told
+
+
+def test_commit_says_which_versions_of_silver_it_was_built_from(lab):
+    lab.arrive(*idle(n=10))
+    lab.run()
+
+    newest = DeltaTable(tables.path(lab.warehouse, BROKER_RTT)).history(1)[0]
+    built_from = json.loads(newest["userMetadata"])["built_from"]
+    assert built_from == {"silver.requests": 1, "silver.client_events": 1}
+
+
+def test_every_gold_table_opens_in_delta_rs_at_reader_version_1(lab):
+    lab.arrive(*idle(n=10))
+    lab.scrape(scraped(1, "501.5"))
+    lab.run()
+    rebuild_data_quality(lab.spark, lab.warehouse)
+
+    for table in (*BUILT, STOCK_FETCH_TOTAL, DATA_QUALITY):
+        opened = DeltaTable(tables.path(lab.warehouse, table))
+        assert opened.protocol().min_reader_version == 1
+        assert [field.name for field in opened.schema().fields] == table.schema.names
+        assert opened.to_pyarrow_table().num_rows > 0
+
+
+def scraped(second, mean, **more):
+    at_ns = round((START + timedelta(seconds=second)).timestamp() * 1e9)
+    text = f'kafka_network_RequestMetrics_Mean{{name="TotalTimeMs",request="FetchFollower",}} {mean}\n'
+    known = {
+        "value": bytearray(text.encode()),
+        "cluster": "lab",
+        "node": "broker-1",
+        "kind": "metrics",
+        "position": f"broker-1/scrape/{at_ns}",
+        "ingest_date": START.date(),
+    }
+    return known | more
+
+
+def test_scrapes_are_added_once_and_a_broken_one_is_named(lab, capsys):
+    lab.scrape(scraped(1, "501.5"), scraped(11, "502.5"))
+    lab.run()
+    lab.scrape(scraped(11, "502.5"), scraped(21, "503.5"), scraped(31, "1", content_encoding="gzip"))
+    lab.run()
+
+    assert [row["mean_ms"] for row in lab.gold(STOCK_FETCH_TOTAL)] == [501.5, 502.5, 503.5]
+    assert "a scrape of broker 1 at 2026-11-21 11:00:31 UTC cannot be read" in capsys.readouterr().err
+
+
+def settings_file(lab):
+    conf = lab.root / "conf.toml"
+    conf.write_text(
+        f'[warehouse]\nroot = "{lab.warehouse}"\ncheckpoints = "{lab.root}/checkpoints"\n'
+        "[build_gold]\nlease_timeout_s = 0.2\n"
+    )
+    return str(conf)
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "told"),
+    [
+        (["--until", "2026-11-21T11:00:00"], 2, "--until goes with --since"),
+        (["--since", "2026-11-21T11:00:00", "--follow"], 2, "neither with --follow"),
+        (["--since", "2026-11-21T11:00:00", "--until", "2026-11-21T11:00:00"], 2, "nothing lies between"),
+        (
+            ["--since", "2026-11-21T11:00:00", "--until", "2026-11-21T11:00:20"],
+            0,
+            "rebuilding 2026-11-21T11:00:00Z",
+        ),
+        ([], 0, "counting every line"),
+    ],
+)
+def test_command_says_what_it_does_and_ends_with_the_code_that_fits(lab, options, code, told):
+    lab.arrive(*idle(n=20))
+
+    result = CliRunner().invoke(app, ["--conf", settings_file(lab), *options])
+
+    assert (result.exit_code, told in " ".join(result.stderr.split())) == (code, True), result.stderr
+    if code == 0:
+        assert lab.gold(BROKER_RTT)
+
+
+def test_second_writer_is_sent_away(lab):
+    with lease(lab.warehouse, timeout_s=0.2):
+        result = CliRunner().invoke(app, ["--conf", settings_file(lab)])
+
+    assert result.exit_code == 3
+    assert f"process {os.getpid()} " in result.stderr
+
+
+def test_following_ends_cleanly_with_ctrl_c(lab):
+    lab.arrive(*idle(n=20))
+    command = [sys.executable, "-m", "jobs.build_gold", "--conf", settings_file(lab), "--follow"]
+    with subprocess.Popen(command, cwd=PROJECT, stderr=subprocess.PIPE, text=True) as process:
+        told = []
+        for line in process.stderr:
+            told.append(line)
+            if line.startswith("batch "):
+                process.send_signal(signal.SIGINT)
+        code = process.wait(120)
+
+    assert code == 0, told
+    assert "stopped" in told[-1]
+    assert "Traceback" not in "".join(told)
+    assert lab.gold(BROKER_RTT)

@@ -1,0 +1,123 @@
+"""Silver as parsers would write it, from the few facts a test cares about."""
+
+from datetime import UTC, datetime, timedelta
+
+from schemas.silver import CLIENT_EVENTS, REQUESTS
+
+START = datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
+MONO_AT_START_NS = 5_000_000_000_000
+
+
+def at(second):
+    return START + timedelta(microseconds=round(second * 1e6))
+
+
+def mono(second):
+    return MONO_AT_START_NS + round(second * 1e9)
+
+
+def _row(table, known):
+    unknown = set(known) - set(table.schema.names)
+    assert not unknown, unknown
+    return tuple(known.get(name) for name in table.schema.names)
+
+
+def request(  # noqa: PLR0913 (each is a fact of a line that some test is about)
+    second, *, leader=1, follower=2, correlation_id=0, session_id=77, total_ms=500.0, **more
+):
+    """Make a replica fetch that the leader logged `second` seconds after `START`."""
+    known = {
+        "cluster": "lab",
+        "broker_id": leader,
+        "logged_at": at(second),
+        "logged_mono_ns": mono(second),
+        "clock_resolution_ms": 1e-6,
+        "logged_date": at(second).date(),
+        "api": "FETCH",
+        "client_id": f"broker-{follower}-fetcher-0",
+        "correlation_id": correlation_id,
+        "connection": f"127.0.0.1:2100{leader}-127.0.0.1:3600{follower}-0-0",
+        "response_session_id": session_id,
+        "kind": "follower",
+        "follower_id": follower,
+        "total_ms": None if total_ms is None else float(total_ms),
+        "remote_ms": total_ms - 1 if total_ms is not None and total_ms > 100 else 0.0,
+        "send_ms": 0.1,
+        "is_own_traffic": False,
+        "node": f"broker-{leader}",
+        "source": f"broker-{leader}/kafka-request.log",
+        "position": f"broker-{leader}/f00d/{second}/{follower}/{correlation_id}",
+    }
+    return _row(REQUESTS, known | more)
+
+
+def event(  # noqa: PLR0913 (as above)
+    second, direction, *, leader=1, follower=2, correlation_id=0, session_id=77, **more
+):
+    """Make a NetworkClient line of a replica fetcher."""
+    known = {
+        "cluster": "lab",
+        "node_id": follower,
+        "logged_at": at(second),
+        "logged_mono_ns": mono(second) + 10**15,  # each host counts from its own boot
+        "clock_resolution_ms": 1e-6,
+        "logged_date": at(second).date(),
+        "direction": direction,
+        "component": "ReplicaFetcher",
+        "follower_id": follower,
+        "fetcher_id": 0,
+        "destination_id": leader,
+        "api": "FETCH",
+        "client_id": f"broker-{follower}-fetcher-0",
+        "correlation_id": correlation_id,
+        "session_id": session_id,
+        "node": f"broker-{follower}",
+        "source": f"broker-{follower}/network-client.log",
+        "position": f"broker-{follower}/beef/{second}/{direction}/{leader}/{correlation_id}",
+    }
+    return _row(CLIENT_EVENTS, known | more)
+
+
+def fetch(  # noqa: PLR0913 (as above)
+    second, *, rtt_ms=1.0, total_ms=500.0, correlation_id=0, leader=1, follower=2, **more
+):
+    """One fetch that ends at the leader at `second`, as (requests, client events); half the way each way."""
+    names = {"leader": leader, "follower": follower, "correlation_id": correlation_id, **more}
+    sent, received = second - (total_ms + rtt_ms / 2) / 1e3, second + rtt_ms / 2e3
+    return [request(second, total_ms=total_ms, send_ms=0.0, **names)], [
+        event(sent, "sent", **names),
+        event(received, "received", **names),
+    ]
+
+
+def stream_of(n, *, first=0.6, rtt_ms=1.0, total_ms=500.0, start_id=0, **more):
+    """`n` fetches of one fetcher, one after the other; the follower itself takes no time."""
+    requests, events = [], []
+    second = first
+    for correlation_id in range(start_id, start_id + n):
+        served, seen = fetch(second, rtt_ms=rtt_ms, total_ms=total_ms, correlation_id=correlation_id, **more)
+        requests += served
+        events += seen
+        second += (total_ms + rtt_ms) / 1e3
+    return requests, events
+
+
+def joined(*parts):
+    return [row for requests, _ in parts for row in requests], [row for _, events in parts for row in events]
+
+
+def silver(spark, requests, events=()):
+    return (
+        spark.createDataFrame(list(requests), REQUESTS.schema),
+        spark.createDataFrame(list(events), CLIENT_EVENTS.schema),
+    )
+
+
+def replaced(table, row, **changes):
+    values = dict(zip(table.schema.names, row, strict=True)) | changes
+    return tuple(values[name] for name in table.schema.names)
+
+
+def as_rows(frame):
+    """Put rows into an order of their own: equal frames give equal lists."""
+    return sorted((row.asDict(recursive=True) for row in frame.collect()), key=repr)

@@ -1,0 +1,40 @@
+"""Gold from silver in one place: the same for a stream's windows, a back-fill and a folder of raw files."""
+
+from pyspark.sql import DataFrame
+
+from schemas.fields import Table
+from schemas.gold import BROKER_RTT, FETCH_LATENCY
+from schemas.silver import CLIENT_EVENTS, REQUESTS
+from transforms.gold import broker_rtt, pairing
+from transforms.gold.fetch_latency import fetch_latency
+from transforms.windows import COVERAGE_REACH, Reach, coverage
+
+REACH: dict[Table, Reach] = {
+    REQUESTS: Reach(
+        lookback_s=max(
+            COVERAGE_REACH.lookback_s, pairing.REQUESTS_REACH.lookback_s, broker_rtt.REQUESTS_REACH.lookback_s
+        ),
+        lookahead_s=pairing.REQUESTS_REACH.lookahead_s,
+    ),
+    CLIENT_EVENTS: pairing.CLIENT_EVENTS_REACH,
+}
+"""How far `fetch_latency` and `broker_rtt` look; both are built in one go, so the wider reach counts."""
+
+
+def gold_of(requests: DataFrame, client_events: DataFrame) -> dict[Table, DataFrame]:
+    """
+    Build the tables of windows from silver, whole: what is not in the frames does not exist.
+
+    The fetches are read by both tables: a caller that writes them may rather persist `pairing.fetches` and
+    go on with `of_fetches`.
+    """
+    lines = requests.select("cluster", "broker_id", "logged_at")
+    return of_fetches(pairing.fetches(requests, client_events), coverage(lines))
+
+
+def of_fetches(fetches: DataFrame, covered: DataFrame) -> dict[Table, DataFrame]:
+    """Build the tables of windows from paired fetches and from which windows are settled."""
+    return {
+        FETCH_LATENCY: fetch_latency(fetches, covered),
+        BROKER_RTT: broker_rtt.broker_rtt(fetches, covered),
+    }
