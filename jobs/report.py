@@ -4,6 +4,7 @@ The report: one offline HTML page and the same as JSON, from raw files or from t
 `plumbline report --from DIR` or `spark-submit jobs/report.py --from DIR`.
 """
 
+import logging
 import signal
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -114,6 +115,7 @@ def report(  # noqa: PLR0913 (one option of the command each)
         progress.say(f"error: {error}")
         raise typer.Exit(WRONG_USE) from error
     except KeyboardInterrupt as error:
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it mourns the connection that was cut
         progress.say("stopped; nothing was written")
         raise typer.Exit(STOPPED) from error
 
@@ -353,9 +355,12 @@ def _span(wanted: Wanted) -> Row:
 def _spark(settings: Settings) -> tuple[SparkSession, bool]:
     is_ours = SparkSession.getActiveSession() is None
     try:
-        return spark_session(settings, "plumbline-report"), is_ours
+        spark = spark_session(settings, "plumbline-report")
     except FileNotFoundError as error:
         raise WrongUseError(str(error)) from error
+    # PySpark's own handler calls the JVM from inside a call to the JVM, which fails when Ctrl-C comes then.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    return spark, is_ours
 
 
 def _terminated(_signal: int, _frame: FrameType | None) -> NoReturn:
