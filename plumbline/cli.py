@@ -1,10 +1,10 @@
 """The `plumbline` command: a thin front of the jobs, the collectors and the lab."""
 
 import typer
+
 from collectors.cli import collect
 from jobs.build_gold import build_gold
 from jobs.ingest import ingest
-
 from jobs.report import report
 from lab.cli import app as lab
 from plumbline.demo import demo

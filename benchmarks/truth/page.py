@@ -49,7 +49,7 @@ def links_section(results: Sequence[tuple[Row, list[Row]]]) -> str:
 
 
 def plain_section(rows: Sequence[Row]) -> str:
-    """What stock Kafka's total says while a broker is slow, beside true latency."""
+    """Set what stock Kafka's total says of a slow broker beside true latency."""
     lines = [
         f"| {r['leader_id']} | {r['follower_id']} | {r['n']} | {r['total_p50_ms']:.1f} | {r['total_p99_ms']:.1f} | "
         f"{r['true_p50_ms']:.2f} | {'yes' if r['is_delayed'] else 'no'} |"
@@ -99,7 +99,7 @@ def shapes_section(results: Sequence[Named]) -> str:
 
 
 def healthy_section(found: Sequence[Row], windows: int, learnt_windows: int, seconds: float) -> str:
-    """False alarms of healthy windows that were not learnt from."""
+    """Count the false alarms of healthy windows that were not learnt from."""
     rate, low, high = rate_per_hour(len(found), seconds / 3600)
     lines = "".join(
         f"- {r['window_start']:%H:%M:%S}: {r['culprit']} {r['broker_id'] or ''} {r['follower_id'] or ''} "

@@ -100,7 +100,11 @@ def named(evidence: DataFrame, thresholds: Thresholds) -> DataFrame:
     ranked = F.reverse(F.array_sort(F.collect_list(F.struct(*order, *columns))))
     best = F.col("ranked").getItem(0)
     rivals = F.filter("ranked", lambda r: (r["basis"] == best["basis"]) & (r["shape"] != best["shape"]))
-    is_near = lambda r: r["evidence"] > best["evidence"] - thresholds.tie  # noqa: E731 (a Column function)
+
+    def is_near(rival: Column) -> Column:
+        """Tell whether a shape that fits the present, not only an earlier fault, comes as close."""
+        return rival["holds"] & (rival["evidence"] > best["evidence"] - thresholds.tie)
+
     return (
         evidence.withColumn("has_history", has_history)
         .filter(is_heard)

@@ -1,0 +1,86 @@
+"""`python -m benchmarks.truth`: record, learn, judge, write docs/truth.md."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchmarks.truth import judge, page
+from benchmarks.truth.analyse import Recorded, recorded
+from benchmarks.truth.learn import learn, toml
+from benchmarks.truth.record import PARTS, record
+from conf.settings import PROJECT, Settings
+from jobs.session import spark_session
+from jobs.thresholds import LEARNT, thresholds
+
+PAGE = PROJECT / "docs" / "truth.md"
+CONDITIONS = "Nothing else ran on the machine."
+
+
+def main(
+    state: Annotated[Path, typer.Option(help="Recordings; parts done before are kept.")] = PROJECT
+    / ".state"
+    / "verify",
+    *,
+    only: Annotated[list[str] | None, typer.Option(help="Record only these parts.")] = None,
+    relearn: Annotated[bool, typer.Option(help="Learn the thresholds anew from this recording.")] = False,
+    conditions: Annotated[str, typer.Option(help="What else ran on the machine, for the page.")] = CONDITIONS,
+) -> None:
+    """
+    Measure the pipeline against injected truth: about 2 hours of recording, then 10 minutes of judging.
+
+    Exit code 0 when every aim is met, 1 otherwise; the page is written in both cases.
+
+    Example: `python -m benchmarks.truth`
+
+    Example: `python -m benchmarks.truth --only links --state .state/verify`
+    """
+    for part in PARTS:
+        if not only or part.name in only:
+            record(part, state)
+    spark = spark_session(Settings.load(), "verify")
+    there = {
+        part.name: recorded(spark, state / part.name)
+        for part in PARTS
+        if (state / part.name / "done.json").exists()
+    }
+    if relearn and "healthy" in there:
+        LEARNT.write_text(toml(learn(there["healthy"].windows_of(0))))
+        print(f"written: {LEARNT}")
+    sections, is_met = _sections(there)
+    PAGE.write_text(page.page(sections, conditions))
+    print(f"written: {PAGE}; {'every aim is met' if is_met else 'an aim is missed, see the page'}")
+    raise typer.Exit(0 if is_met else 1)
+
+
+def _sections(there: dict[str, Recorded]) -> tuple[list[str], bool]:
+    sections, is_met = [], True
+    if "links" in there:
+        compared = [(truth, there["links"].compared(truth)) for truth in there["links"].truths]
+        sections.append(page.links_section(compared))
+        is_met &= all(judge.is_met(row) for _, rows in compared for row in rows)
+    if "shapes" in there:
+        part = there["shapes"]
+        culprits = part.culprits(thresholds())
+        results = [judge.named(truth, culprits) for truth in part.truths]
+        idle = next(t for t in part.truths if t["shape"] == "broker" and not t["records_per_s"])
+        sections += [page.plain_section(part.latency(idle)), page.shapes_section(results)]
+        kinds = {result.shape.split()[0] for result in results}
+        is_met &= all(_nine_of_ten([r.is_right for r in results if r.shape.split()[0] == k]) for k in kinds)
+    if "healthy" in there:
+        part = there["healthy"]
+        learnt, tried = part.truths
+        since, until = tried["injected_at"], tried["ended_at"]
+        found = judge.alarms(part.culprits(thresholds()), since, until)
+        seconds = (until - since).total_seconds()
+        learnt_windows = int((learnt["ended_at"] - learnt["injected_at"]).total_seconds() // 10)
+        sections.append(page.healthy_section(found, int(seconds // 10), learnt_windows, seconds))
+        is_met &= len(found) <= 1
+    return sections, is_met
+
+
+def _nine_of_ten(right: list[bool]) -> bool:
+    return 10 * sum(right) >= 9 * len(right)
+
+
+typer.run(main)

@@ -1,0 +1,91 @@
+"""From a recording to gold, once, and from gold to what the judge holds against the truth."""
+
+import json
+import shutil
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from benchmarks.truth.judge import Row
+from collectors.files import discover
+from conf.names import Kind
+from jobs.raw_files import Origin, write_raw
+from jobs.report_files import gold_of_files
+from jobs.report_rows import Span, rows_of
+from reports.truth import injected_against_measured, read_truth, whole_windows
+from schemas.fields import Table
+from schemas.gold import BROKER_RTT, FETCH_LATENCY
+from transforms.gold.broker_rtt import broker_rtt_summary
+from transforms.gold.broker_rtt_baseline import baseline, hours_of
+from transforms.gold.broker_rtt_culprit import culprit
+from transforms.gold.fetch_latency_summary import fetch_latency_summary
+from transforms.shapes import Thresholds
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One recorded part: its ground truths in order, and gold of the whole recording."""
+
+    truths: list[Row]
+    broker_rtt: DataFrame
+    fetch_latency: DataFrame
+
+    def windows_of(self, nth: int) -> DataFrame:
+        """Return `broker_rtt` of the span of one truth."""
+        truth = self.truths[nth]
+        return self.broker_rtt.filter(Span(truth["injected_at"], truth["ended_at"]).holds("window_start"))
+
+    def compared(self, truth: Row) -> list[Row]:
+        """Return what was injected beside what was measured, pair by pair."""
+        return injected_against_measured(
+            truth, lambda since, until: rows_of(self._summary(since, until), "method")
+        )
+
+    def culprits(self, thresholds: Thresholds) -> list[Row]:
+        """Return the verdict of every window, judged as a stream would: from what came before it."""
+        levels = baseline(self.broker_rtt, hours_of(self.broker_rtt))
+        return rows_of(culprit(self.broker_rtt, levels, thresholds), "window_start")
+
+    def latency(self, truth: Row) -> list[Row]:
+        """Return plain and true latency of the follower fetches of one injected span, leader by leader."""
+        span = Span(*whole_windows(truth["injected_at"], truth["ended_at"]))
+        rows = self.fetch_latency.filter(span.holds("window_start") & (F.col("kind") == "follower"))
+        slowed = {(pair["follower_id"], pair["leader_id"]) for pair in truth["delayed_pairs"]}
+        return [
+            {**row, "is_delayed": (row["follower_id"], row["leader_id"]) in slowed}
+            for row in rows_of(fetch_latency_summary(rows), "leader_id", "follower_id")
+        ]
+
+    def _summary(self, since: datetime, until: datetime) -> DataFrame:
+        return broker_rtt_summary(self.broker_rtt.filter(Span(since, until).holds("window_start")))
+
+
+def recorded(spark: SparkSession, part: Path) -> Recorded:
+    """Read a part's truths and its gold; build that gold from the raw logs first when it is not there yet."""
+    gold = part / "gold"
+    if not (gold / "done").exists():
+        _build_gold(spark, part / "lab" / "logs", gold)
+    names = json.loads((part / "done.json").read_text())
+    return Recorded(
+        truths=[read_truth(part / "lab" / "truth" / name) for name in names],
+        broker_rtt=_kept(spark, gold, BROKER_RTT),
+        fetch_latency=_kept(spark, gold, FETCH_LATENCY),
+    )
+
+
+def _build_gold(spark: SparkSession, logs: Path, gold: Path) -> None:
+    """Take the way of `plumbline report --from`, and keep its frames instead of the page."""
+    shutil.rmtree(gold, ignore_errors=True)
+    files = [file for file in discover(logs).understood if file.kind in (Kind.REQUEST_LOG, Kind.CLIENT_LOG)]
+    origin = Origin(folder=logs, cluster="lab", time_zone="UTC")
+    write_raw(files, origin, gold / "raw", on_file=lambda read: print(f"{read.source}: {read.lines:,} lines"))
+    gold_of_files(spark, gold / "raw", gold, {})
+    shutil.rmtree(gold / "raw")
+    (gold / "done").touch()
+
+
+def _kept(spark: SparkSession, gold: Path, table: Table) -> DataFrame:
+    return spark.read.parquet(str(gold / f"{table.layer}-{table.name}")).cache()
