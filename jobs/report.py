@@ -7,56 +7,35 @@ The report: one offline HTML page and the same as JSON, from raw files or from t
 import logging
 import signal
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
 from pyspark.sql import SparkSession
 from rich.console import Console
-from rich.table import Table
 
 from collectors.files import Found, NoSuchFolderError, discover
 from conf.settings import Settings
 from jobs.progress import Progress
 from jobs.raw_files import FileRead, Origin, write_raw
 from jobs.report_files import gold_of_files
+from jobs.report_options import Wanted, WrongUseError, instant_of, nodes_of, truth_of, zone_of
 from jobs.report_rows import SeveralClustersError, Span, answers_of, gold_of_warehouse
 from jobs.session import spark_session
-from reports.answers import NONE, Answers, Row
+from reports.answers import Answers, Row
 from reports.document import as_text, document, doubts, totals_of, write_atomically
 from reports.findings import headline
-from reports.page import Stamp, ms, page
-from reports.truth import read_truth
+from reports.page import Stamp, page
+from reports.terminal import truth_table
 
 WRONG_USE = 2
 STOPPED = 130
 HTML, JSON = Path("report.html"), Path("report.json")
-
-
-class WrongUseError(Exception):
-    """What was asked for cannot be done; the message names it and the way out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What to read and what to write."""
-
-    folder: Path | None
-    conf: list[Path]
-    html: Path | None
-    json: Path | None
-    nodes: dict[str, str]
-    time_zone: str
-    cluster: str | None
-    span: Span
-    truth: Row | None
 
 
 def report(  # noqa: PLR0913 (one option of the command each)
@@ -108,7 +87,7 @@ def report(  # noqa: PLR0913 (one option of the command each)
             time_zone=zone_of(time_zone),
             cluster=cluster,
             span=Span(since=instant_of("--since", since), until=instant_of("--until", until)),
-            truth=_truth(truth),
+            truth=truth_of(truth),
         )
         run(wanted, progress)
     except WrongUseError as error:
@@ -233,58 +212,6 @@ def inputs_of_files(folder: Path, wanted: Wanted, found: Found, read: list[FileR
     }
 
 
-def truth_table(rows: Sequence[Row]) -> Table:
-    """Lay out injected against measured for a terminal; the delayed pairs first and in bold."""
-    table = Table(title="injected against measured, ms")
-    for name in ("follower", "leader", "method", "quantile", "injected", "measured", "error", "n"):
-        table.add_column(name, justify="left" if name in {"method", "quantile"} else "right")
-    for row in rows:
-        figures = (ms(row[name]) for name in ("injected_ms", "rise_ms", "error_ms"))
-        pair = (str(row["follower_id"]), str(row["leader_id"]), row["method"], row["quantile"] or NONE)
-        table.add_row(*pair, *figures, str(row["n"]), style="bold" if row["is_delayed"] else "dim")
-    return table
-
-
-def nodes_of(options: list[str]) -> dict[str, str]:
-    """
-    Read `PATTERN=ID` options; the ID ends in the broker's number.
-
-    >>> nodes_of(["*/east/*=1", "kafka-b=broker-2"])
-    {'*/east/*': '1', 'kafka-b': 'broker-2'}
-    """
-    nodes = {}
-    for option in options:
-        pattern, sign, node = option.rpartition("=")
-        if not (pattern and sign and node[-1:].isdecimal()):
-            message = (
-                f"--node {option!r} is not PATTERN=ID with an ID that ends in a number, as in 'east/*=1'"
-            )
-            raise WrongUseError(message)
-        nodes[pattern] = node
-    return nodes
-
-
-def zone_of(name: str) -> str:
-    """Check the name of a zone."""
-    try:
-        return ZoneInfo(name).key
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        message = f"--time-zone {name!r} is no zone; give an IANA name, as in Europe/Berlin"
-        raise WrongUseError(message) from error
-
-
-def instant_of(option: str, text: str | None) -> datetime | None:
-    """Read an ISO-8601 instant, UTC unless it names a zone."""
-    if text is None:
-        return None
-    try:
-        instant = datetime.fromisoformat(text)
-    except ValueError as error:
-        message = f"{option} {text!r} is no ISO-8601 instant, as in 2026-11-21T11:00:00Z"
-        raise WrongUseError(message) from error
-    return instant.astimezone(UTC) if instant.tzinfo else instant.replace(tzinfo=UTC)
-
-
 def _found(folder: Path, nodes: dict[str, str]) -> Found:
     try:
         found = discover(folder, nodes)
@@ -300,13 +227,6 @@ def _found(folder: Path, nodes: dict[str, str]) -> Found:
         )
         raise WrongUseError(message)
     return found
-
-
-def _truth(path: Path | None) -> Row | None:
-    try:
-        return read_truth(path) if path else None
-    except ValueError as error:
-        raise WrongUseError(str(error)) from error
 
 
 def _check_targets(wanted: Wanted) -> None:

@@ -12,8 +12,8 @@ from collectors.files import discover
 from jobs import report as job
 from jobs import tables
 from jobs.raw_files import Origin, write_raw
-from jobs.report import WrongUseError, instant_of, nodes_of, zone_of
 from jobs.report_files import gold_of_files
+from jobs.report_options import WrongUseError, instant_of, nodes_of, zone_of
 from jobs.report_rows import IN_WAREHOUSE
 from tests.jobs import made_logs
 
