@@ -19,6 +19,7 @@ from pyspark.sql.types import (
 )
 
 from jobs import tables
+from jobs.gold_culprit import CulpritWriter
 from jobs.gold_spans import Span, in_steps, on_dates, spans_of, within
 from jobs.progress import Progress
 from schemas.bronze import METRICS
@@ -62,6 +63,7 @@ class GoldWriter:
         self._spark, self._warehouse, self._progress = spark, warehouse, progress
         for table in (REQUESTS, CLIENT_EVENTS, METRICS, FETCH_LATENCY, BROKER_RTT, STOCK_FETCH_TOTAL):
             tables.ensure(spark, warehouse, table)
+        self._culprits = CulpritWriter(spark, warehouse)
         self._newest: dict[tuple[str, int], datetime] = {}
         self._newest_since: date | None = None
         self._unsettled = self._unsettled_in_gold()
@@ -74,8 +76,10 @@ class GoldWriter:
         refused = {window for window in wanted if oldest is not None and window < oldest}
         self._unsettled = {key for key in self._unsettled if key[1] not in refused}
         self._tell_refused(refused, oldest)
-        for spans in in_steps(spans_of(wanted - refused)):
+        rebuilt = spans_of(wanted - refused)
+        for spans in in_steps(rebuilt):
             self._replace(spans)
+        self._culprits.rebuild(rebuilt)
         return len(refused)
 
     def expect(self, lines: int) -> None:

@@ -8,13 +8,14 @@ from pyspark.sql import functions as F
 
 from conf.names import Kind
 from jobs.raw_files import DAMAGE_MARK
-from jobs.report_rows import Gold, judged
+from jobs.report_rows import Gold
+from jobs.thresholds import thresholds
 from schemas.bronze import RAW
 from schemas.fields import Table
-from schemas.gold import BROKER_RTT, DATA_QUALITY, FETCH_LATENCY, STOCK_FETCH_TOTAL
+from schemas.gold import BROKER_RTT, BROKER_RTT_CULPRIT, DATA_QUALITY, FETCH_LATENCY, STOCK_FETCH_TOTAL
 from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED
 from transforms.gold import pairing
-from transforms.gold.assemble import of_fetches
+from transforms.gold.assemble import judged, of_fetches
 from transforms.gold.data_quality import data_quality
 from transforms.gold.stock_fetch_total import stock_fetch_total
 from transforms.parse.client_log import parse_client_log
@@ -50,7 +51,7 @@ def gold_of_files(spark: SparkSession, raw: Path, scratch: Path, damages: Mappin
     )
     silver = silver_of(request_lines, client_lines, layers)
     requests, client_events = silver[REQUESTS], silver[CLIENT_EVENTS]
-    fetches = layers.keep(pairing.fetches(requests, client_events), "fetches")
+    fetches = layers.keep(pairing.fetches(requests, client_events, skew_s=pairing.ANY_SKEW_S), "fetches")
     covered = layers.keep(coverage(requests.select("cluster", "broker_id", "logged_at")), "covered")
     gold = {table: layers.keep_table(frame, table) for table, frame in of_fetches(fetches, covered).items()}
     lines = request_lines.unionByName(client_lines)
@@ -58,7 +59,7 @@ def gold_of_files(spark: SparkSession, raw: Path, scratch: Path, damages: Mappin
     return Gold(
         fetch_latency=gold[FETCH_LATENCY],
         broker_rtt=gold[BROKER_RTT],
-        broker_rtt_culprit=judged(gold[BROKER_RTT]),
+        broker_rtt_culprit=judged(gold[BROKER_RTT], thresholds())[BROKER_RTT_CULPRIT],
         stock_fetch_total=layers.keep_table(stock_fetch_total(scrapes), STOCK_FETCH_TOTAL),
         data_quality=layers.keep_table(quality, DATA_QUALITY),
         quarantine=with_damage(silver[QUARANTINE], damages),

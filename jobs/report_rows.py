@@ -12,7 +12,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
 from jobs import tables
-from jobs.thresholds import thresholds
 from reports.answers import Answers, Row
 from reports.document import QUARANTINE
 from reports.findings import Finding, findings, headline
@@ -22,12 +21,7 @@ from schemas.fields import HISTOGRAM
 from schemas.silver import QUARANTINE as QUARANTINE_TABLE
 from schemas.silver import SKIPPED
 from transforms.gold.broker_rtt import broker_rtt_summary
-from transforms.gold.broker_rtt_baseline import baseline
-from transforms.gold.broker_rtt_culprit import culprit
 from transforms.gold.fetch_latency_summary import fetch_latency_summary
-
-TRAILING_HOURS, MIN_WINDOWS = 24, 30
-"""A pair's history: settled windows of the last day, five minutes of them at least."""
 
 PREVIEW_BYTES = 160
 MOST_LISTED_A_REASON = 50
@@ -72,13 +66,6 @@ class Gold:
     skipped: DataFrame
 
 
-def judged(broker_rtt: DataFrame) -> DataFrame:
-    """Name the culprit of every window, against the history that lies in the frame itself."""
-    hours = broker_rtt.select("cluster", F.date_trunc("hour", "window_start").alias("hour")).distinct()
-    history = baseline(broker_rtt, hours, trailing_hours=TRAILING_HOURS, min_windows=MIN_WINDOWS)
-    return culprit(broker_rtt, history, thresholds())
-
-
 class SeveralClustersError(Exception):
     """A report is of one cluster; the message lists which there are."""
 
@@ -97,8 +84,6 @@ def gold_of_warehouse(spark: SparkSession, warehouse: Path, cluster: str | None)
     wanted = cluster or (names[0] if len(names) == 1 else None)
     if names and wanted not in names:
         raise SeveralClustersError(", ".join(names))
-    if not tables.exists(spark, warehouse, gold_tables.BROKER_RTT_CULPRIT):
-        frames["broker_rtt_culprit"] = judged(frames["broker_rtt"])
     return Gold(**{field: frame.filter(F.col("cluster") == F.lit(wanted)) for field, frame in frames.items()})
 
 

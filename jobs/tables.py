@@ -1,8 +1,11 @@
 """Delta tables by path: where a table lives, how it is made, read and appended to exactly once."""
 
+import time
 from pathlib import Path
 
+from delta.exceptions import DeltaConcurrentModificationException
 from delta.tables import DeltaTable
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import TimestampType
 
@@ -19,6 +22,9 @@ PROPERTIES = {
     # At that pace the default of 30 days would keep a million files in `_delta_log`.
     "delta.logRetentionDuration": "interval 7 days",
 }
+
+MAKING_TIMEOUT_S = 20.0
+"""So long another process that makes the same table may take from its folder to its first commit."""
 
 
 def path(warehouse: Path, table: Table) -> str:
@@ -48,11 +54,7 @@ def ensure(spark: SparkSession, warehouse: Path, table: Table) -> None:
     """
     where = path(warehouse, table)
     if not exists(spark, warehouse, table):
-        builder = DeltaTable.createIfNotExists(spark).location(where).comment(table.about)
-        builder = builder.addColumns(table.schema).partitionedBy(*table.partition_by)
-        for key, value in (PROPERTIES | _statistics(table)).items():
-            builder = builder.property(key, value)
-        builder.execute()
+        _make(spark, warehouse, table)
     elif spark.read.format("delta").load(where).schema.simpleString() != table.schema.simpleString():
         empty = spark.createDataFrame([], table.schema)
         empty.write.format("delta").mode("append").option("mergeSchema", "true").save(where)
@@ -63,6 +65,22 @@ def append(frame: DataFrame, warehouse: Path, table: Table, *, txn_app_id: str, 
     writer = frame.write.format("delta").mode("append")
     writer = writer.option("txnAppId", txn_app_id).option("txnVersion", str(txn_version))
     writer.save(path(warehouse, table))
+
+
+def _make(spark: SparkSession, warehouse: Path, table: Table) -> None:
+    """Make the table; jobs that start side by side try at once, and the one that comes second waits."""
+    builder = DeltaTable.createIfNotExists(spark).location(path(warehouse, table)).comment(table.about)
+    builder = builder.addColumns(table.schema).partitionedBy(*table.partition_by)
+    for key, value in (PROPERTIES | _statistics(table)).items():
+        builder = builder.property(key, value)
+    try:
+        builder.execute()
+    except (AnalysisException, DeltaConcurrentModificationException):
+        deadline = time.monotonic() + MAKING_TIMEOUT_S
+        while not exists(spark, warehouse, table):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
 
 
 def _statistics(table: Table) -> dict[str, str]:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from transforms.windows import WINDOW_S
+
 WINDOW_KEY = ("cluster", "window_start", "basis")
 SHAPE = ("culprit", "broker_id", "follower_id", "leader_id")
 
@@ -97,10 +99,14 @@ def scored(weighted: DataFrame, thresholds: Thresholds) -> DataFrame:
 
 def accumulated(scores: DataFrame, thresholds: Thresholds) -> DataFrame:
     """Add `evidence`, sum of `llr` since the start that favours the shape most, and that start, `since`."""
-    history = Window.partitionBy("cluster", "basis", *SHAPE).orderBy("window_start")
-    memory = history.rowsBetween(1 - thresholds.memory_windows, Window.currentRow)
-    so_far = F.sum("llr").over(history.rowsBetween(Window.unboundedPreceding, Window.currentRow))
-    previous = F.coalesce(F.lag("llr").over(history), F.lit(0.0))
+    at = F.unix_seconds("window_start")
+    history = Window.partitionBy("cluster", "basis", *SHAPE).orderBy(at)
+    back_s = WINDOW_S * (thresholds.memory_windows - 1)
+    # By time, not by rows: a shape is not in every window, and a stream reads no further back than this.
+    memory = history.rangeBetween(-back_s, Window.currentRow)
+    so_far = F.sum("llr").over(history.rangeBetween(Window.unboundedPreceding, Window.currentRow))
+    is_near = F.lag(at).over(history) >= at - back_s
+    previous = F.when(is_near, F.lag("llr").over(history)).otherwise(0.0)
     return (
         scores.withColumn("so_far", so_far)
         .withColumn("before", F.round(F.col("so_far") - F.col("llr"), 6))

@@ -17,10 +17,9 @@ from jobs.report_files import gold_of_files
 from jobs.report_rows import Span, rows_of
 from reports.truth import injected_against_measured, read_truth, whole_windows
 from schemas.fields import Table
-from schemas.gold import BROKER_RTT, FETCH_LATENCY
+from schemas.gold import BROKER_RTT, BROKER_RTT_CULPRIT, FETCH_LATENCY
+from transforms.gold.assemble import judged
 from transforms.gold.broker_rtt import broker_rtt_summary
-from transforms.gold.broker_rtt_baseline import baseline, hours_of
-from transforms.gold.broker_rtt_culprit import culprit
 from transforms.gold.fetch_latency_summary import fetch_latency_summary
 from transforms.shapes import Thresholds
 
@@ -46,8 +45,7 @@ class Recorded:
 
     def culprits(self, thresholds: Thresholds) -> list[Row]:
         """Return the verdict of every window, judged as a stream would: from what came before it."""
-        levels = baseline(self.broker_rtt, hours_of(self.broker_rtt))
-        return rows_of(culprit(self.broker_rtt, levels, thresholds), "window_start")
+        return rows_of(judged(self.broker_rtt, thresholds)[BROKER_RTT_CULPRIT], "window_start")
 
     def latency(self, truth: Row) -> list[Row]:
         """Return plain and true latency of the follower fetches of one injected span, leader by leader."""

@@ -7,8 +7,9 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from schemas.gold import BROKER_RTT_BASELINE
-from transforms.gold.broker_rtt_culprit import against_own_history, against_peers, judged_pairs
-from transforms.shapes import Thresholds, accumulated, scored, with_weight
+from transforms.gold.broker_rtt_baseline import hours_of, opening
+from transforms.gold.broker_rtt_culprit import evidence, judged_pairs
+from transforms.shapes import Thresholds
 
 RELATIVE_NOISE = 0.05
 MEMORY_WINDOWS = 30
@@ -44,13 +45,9 @@ def largest_evidence(healthy: DataFrame, thresholds: Thresholds) -> float:
     """Return the most evidence that any shape gathered while nothing was slow."""
     pairs = judged_pairs(healthy)
     nothing = healthy.sparkSession.createDataFrame([], BROKER_RTT_BASELINE.schema)
-    measured = against_own_history(pairs, healthy, nothing).unionByName(against_peers(pairs))
-    evidence = (
-        measured.transform(with_weight, thresholds)
-        .transform(scored, thresholds)
-        .transform(accumulated, thresholds)
-    )
-    return float(evidence.agg(F.max("evidence")).first()[0] or 0.0)
+    openings = opening(healthy, hours_of(healthy))
+    rows = evidence(pairs, openings, nothing, thresholds).agg(F.max("evidence")).collect()
+    return float(rows[0][0] or 0.0)
 
 
 def toml(learnt: Thresholds) -> str:
@@ -75,7 +72,7 @@ def _noise(pairs: DataFrame) -> dict[str, float]:
             F.max("apart_ms").alias("apart"),
             F.max("wandered_ms").alias("wandered"),
         )
-        .first()
+        .collect()[0]
     )
     noise_ms = math.hypot(spreads["window_95"] / 1.96, spreads["apart"] / 2)
     return {

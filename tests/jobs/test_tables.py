@@ -2,8 +2,11 @@
 
 import dataclasses
 import json
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql.types import LongType, StringType, StructType, TimestampType
 
 from jobs import tables
@@ -77,3 +80,17 @@ def test_statistics_are_kept_for_instants_only(spark, tmp_path):
         json.loads(line)["metaData"]["configuration"] for line in log.splitlines() if "metaData" in line
     ]
     assert configured[0]["delta.dataSkippingStatsColumns"] == "at"
+
+
+def test_jobs_that_start_side_by_side_make_a_table_once(spark, tmp_path):
+    """Collector, ingest and gold start together and all want the same tables."""
+    start = Barrier(4)
+
+    def make(_):
+        start.wait()
+        tables.ensure(spark, tmp_path, LAG)
+
+    with ThreadPoolExecutor(4) as jobs:
+        list(jobs.map(make, range(4)))
+
+    assert DeltaTable(tables.path(tmp_path, LAG)).version() == 0

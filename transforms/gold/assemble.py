@@ -3,10 +3,13 @@
 from pyspark.sql import DataFrame
 
 from schemas.fields import Table
-from schemas.gold import BROKER_RTT, FETCH_LATENCY
+from schemas.gold import BROKER_RTT, BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT, FETCH_LATENCY
 from schemas.silver import CLIENT_EVENTS, REQUESTS
 from transforms.gold import broker_rtt, pairing
+from transforms.gold.broker_rtt_baseline import baseline, hours_of
+from transforms.gold.broker_rtt_culprit import culprit
 from transforms.gold.fetch_latency import fetch_latency
+from transforms.shapes import Thresholds
 from transforms.windows import COVERAGE_REACH, Reach, coverage
 
 REACH: dict[Table, Reach] = {
@@ -38,3 +41,9 @@ def of_fetches(fetches: DataFrame, covered: DataFrame) -> dict[Table, DataFrame]
         FETCH_LATENCY: fetch_latency(fetches, covered),
         BROKER_RTT: broker_rtt.broker_rtt(fetches, covered),
     }
+
+
+def judged(broker_rtt: DataFrame, thresholds: Thresholds) -> dict[Table, DataFrame]:
+    """Name the culprit of every window, against the history that lies in the frame itself."""
+    levels = baseline(broker_rtt, hours_of(broker_rtt))
+    return {BROKER_RTT_BASELINE: levels, BROKER_RTT_CULPRIT: culprit(broker_rtt, levels, thresholds)}

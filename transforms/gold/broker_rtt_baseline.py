@@ -10,6 +10,9 @@ PAIR = ("cluster", "follower_id", "leader_id", "method")
 OPENING_WINDOWS = 6
 """Without a history, the first minute of a pair's settled windows stands in for it."""
 
+OPENING_REACH_S = 600
+"""How long before an hour an opening can lie: who has `MIN_WINDOWS` windows before it needs none."""
+
 TRAILING_HOURS = 24
 """The span before an hour that its baseline is learnt from: a fault of up to half of it is outlived."""
 
@@ -49,20 +52,27 @@ def baseline(
     )
 
 
-def opening(broker_rtt: DataFrame) -> DataFrame:
+def opening(broker_rtt: DataFrame, hours: DataFrame) -> DataFrame:
     """
     Learn each pair's level from its first minute: what a young recording has for a history.
 
-    `used_from` is the start of the first window the level may be used in. A pair that was slow from its
-    first line on cannot be seen against its own opening; its peers show it.
+    Of each of `hours` (cluster, hour) that is the first six settled windows from `OPENING_REACH_S` before it
+    on: a pair that has more than that behind it has a baseline. `used_from` is the start of the first window
+    the level may be used in. A pair that was slow from its first line on cannot be seen against its own
+    opening; its peers show it.
     """
-    order = Window.partitionBy(*PAIR).orderBy("window_start")
+    order = Window.partitionBy(*PAIR, "hour").orderBy("window_start")
+    since = F.col("hour") - F.make_dt_interval(secs=F.lit(OPENING_REACH_S))
+    until = F.col("hour") + F.make_dt_interval(hours=F.lit(1))
+    is_near = (F.col("window_start") >= since) & (F.col("window_start") < until)
     opened = (
         _quiet(broker_rtt)
+        .join(F.broadcast(hours), on="cluster", how="inner")
+        .filter(is_near)
         .withColumn("nth", F.row_number().over(order))
         .filter(F.col("nth") <= OPENING_WINDOWS)
     )
-    return _levels(opened, list(PAIR), OPENING_WINDOWS).withColumn(
+    return _levels(opened, [*PAIR, "hour"], OPENING_WINDOWS).withColumn(
         "used_from", F.col("last_window_start") + F.make_dt_interval(secs=F.lit(10))
     )
 

@@ -4,7 +4,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from schemas.gold import BROKER_RTT_CULPRIT
-from transforms.gold.broker_rtt_baseline import MIN_N, PAIR, opening
+from transforms.gold.broker_rtt_baseline import MIN_N, PAIR, hours_of, opening
 from transforms.shapes import SHAPE, WINDOW_KEY, Thresholds, accumulated, scored, with_weight
 
 MIN_N_P10 = 30
@@ -14,17 +14,27 @@ MIN_PAIRS_OF_PEERS = 3
 MEASURED = (*WINDOW_KEY, "follower_id", "leader_id", "method", "x_ms", "y_ms", "spread_ms", "is_young")
 
 
-def culprit(broker_rtt: DataFrame, baseline: DataFrame, thresholds: Thresholds) -> DataFrame:
-    """Name the culprit of every window of `broker_rtt`; the `memory_windows` before it are its history."""
+def culprit(
+    broker_rtt: DataFrame, baseline: DataFrame, thresholds: Thresholds, *, opened: DataFrame | None = None
+) -> DataFrame:
+    """
+    Name the culprit of every window of `broker_rtt`, from that window and the `memory_windows` before it.
+
+    `opened` holds the windows that openings are taken from, when `broker_rtt` does not reach back to them.
+    """
     pairs = judged_pairs(broker_rtt)
-    measured = against_own_history(pairs, broker_rtt, baseline).unionByName(against_peers(pairs))
-    evidence = (
+    openings = opening(broker_rtt if opened is None else opened, hours_of(broker_rtt))
+    best = named(evidence(pairs, openings, baseline, thresholds), thresholds)
+    return with_verdict(seen_windows(broker_rtt, pairs), best).select(*BROKER_RTT_CULPRIT.schema.names)
+
+
+def evidence(pairs: DataFrame, openings: DataFrame, baseline: DataFrame, thresholds: Thresholds) -> DataFrame:
+    """Return one row a window, basis and shape: its effect, `evidence`, `since`, and whether it `holds`."""
+    measured = against_own_history(pairs, openings, baseline).unionByName(against_peers(pairs))
+    return (
         measured.transform(with_weight, thresholds)
         .transform(scored, thresholds)
         .transform(accumulated, thresholds)
-    )
-    return with_verdict(seen_windows(broker_rtt, pairs), named(evidence, thresholds)).select(
-        *BROKER_RTT_CULPRIT.schema.names
     )
 
 
@@ -49,16 +59,16 @@ def judged_pairs(broker_rtt: DataFrame) -> DataFrame:
     )
 
 
-def against_own_history(pairs: DataFrame, broker_rtt: DataFrame, baseline: DataFrame) -> DataFrame:
+def against_own_history(pairs: DataFrame, openings: DataFrame, baseline: DataFrame) -> DataFrame:
     """Subtract each pair's own level: the hour's baseline, else its opening, else its peers' median."""
     hourly = baseline.select(*PAIR, "hour", *_levels("hourly"))
-    young = opening(broker_rtt).select(*PAIR, "used_from", *_levels("opening"))
+    young = openings.select(*PAIR, "hour", "used_from", *_levels("opening"))
     window = Window.partitionBy("cluster", "window_start")
     is_open = F.col("window_start") >= F.col("used_from")
     return (
         pairs.withColumn("hour", F.date_trunc("hour", "window_start"))
         .join(F.broadcast(hourly), on=[*PAIR, "hour"], how="left")
-        .join(F.broadcast(young), on=list(PAIR), how="left")
+        .join(F.broadcast(young), on=[*PAIR, "hour"], how="left")
         .withColumns(
             {
                 "own": F.coalesce(_picked("hourly"), F.when(is_open, _picked("opening"))),
@@ -155,19 +165,24 @@ def with_verdict(windows: DataFrame, candidates: DataFrame) -> DataFrame:
         .withColumns(
             {
                 **{name: F.when(is_named, F.col(f"best.shape.{name}")) for name in SHAPE[1:]},
-                "effect_ms": F.when(is_slow, F.col("best.effect_ms")),
-                "effect_low_ms": F.when(is_slow, F.col("best.effect_ms") - half),
-                "effect_high_ms": F.when(is_slow, F.col("best.effect_ms") + half),
+                "effect_ms": F.when(is_slow, _told(F.col("best.effect_ms"))),
+                "effect_low_ms": F.when(is_slow, _told(F.col("best.effect_ms") - half)),
+                "effect_high_ms": F.when(is_slow, _told(F.col("best.effect_ms") + half)),
                 "since": F.when(is_slow, F.col("best.since")),
-                "evidence": F.col("best.evidence"),
+                "evidence": _told(F.col("best.evidence")),
                 "runner_up": F.when(is_slow, F.col("second.shape")),
-                "runner_up_margin": F.when(is_slow, F.col("best.evidence") - F.col("second.evidence")),
+                "runner_up_margin": F.when(is_slow, _told(F.col("best.evidence") - F.col("second.evidence"))),
                 "tied": F.when(F.col("culprit") == "ambiguous", F.concat(F.array("best.shape"), "near")),
                 "method": F.col("best.method"),
                 "baseline": F.col("best.basis"),
             }
         )
     )
+
+
+def _told(value: Column) -> Column:
+    """Round off what depends on the order in which Spark adds numbers up: a rebuilt row is the same row."""
+    return F.round(value, 6)
 
 
 def _of_quantile(p10: str, p50: str) -> Column:

@@ -12,6 +12,9 @@ MAX_ELAPSED_S = 30
 NEAR_S = 5
 """The answer's line and the leader's line of one fetch lie no further apart, skew of both clocks included."""
 
+ANY_SKEW_S = 12 * 3600
+"""With all lines at hand a session's id and count say enough: brokers whose zone was set wrongly pair too."""
+
 REQUESTS_REACH = Reach(lookback_s=2 * NEAR_S, lookahead_s=2 * NEAR_S)
 CLIENT_EVENTS_REACH = Reach(lookback_s=3 * NEAR_S + MAX_ELAPSED_S, lookahead_s=3 * NEAR_S)
 
@@ -52,14 +55,16 @@ FETCHES = (
 )
 
 
-def fetches(requests: DataFrame, client_events: DataFrame) -> DataFrame:
+def fetches(requests: DataFrame, client_events: DataFrame, *, skew_s: int = NEAR_S) -> DataFrame:
     """
     Return every FETCH once, with `elapsed_ms` at the follower; NULL where its log is missing.
 
     Re-sent lines and Plumbline's own traffic are left out. `is_ambiguous` marks the follower fetches that
     share their key with another one near by: they get no `elapsed_ms`, since none is better than a guess.
+    Within a session, lines up to `skew_s` apart belong together; a stream, which reads a few windows at a
+    time, cannot look further than `NEAR_S`.
     """
-    answers = with_twin(elapsed(client_events), F.col("received_at"))
+    answers = with_twin(elapsed(client_events), F.col("received_at"), skew_s)
     answers = answers.filter(~F.col("is_twin")).select(
         *[F.col(name).alias(f"answer_{name}") for name in MATCH],
         "received_at",
@@ -68,9 +73,9 @@ def fetches(requests: DataFrame, client_events: DataFrame) -> DataFrame:
     )
     is_same = [F.col(name) == F.col(f"answer_{name}") for name in MATCH]
     # A twin is marked on either side, so at most one answer is near enough and the join adds no rows.
-    is_near = _apart_us(F.col("received_at"), F.col("logged_at")) <= NEAR_S * 1_000_000
+    is_near = _apart_us(F.col("received_at"), F.col("logged_at")) <= _near_us(skew_s)
     return (
-        with_twin(served(requests), F.col("logged_at"))
+        with_twin(served(requests), F.col("logged_at"), skew_s)
         .join(answers, on=[*is_same, is_near, ~F.col("is_twin")], how="left")
         .withColumn("window_start", window_start(F.col("logged_at")))
         .withColumn("is_ambiguous", F.col("is_twin") & (F.col("kind") == "follower"))
@@ -130,10 +135,10 @@ def ambiguous(requests: DataFrame, client_events: DataFrame) -> DataFrame:
     return seen[0].unionByName(seen[1]).groupBy("cluster", "seen_by").agg(F.count_if("is_twin").alias("n"))
 
 
-def with_twin(rows: DataFrame, at: Column) -> DataFrame:
+def with_twin(rows: DataFrame, at: Column, skew_s: int = NEAR_S) -> DataFrame:
     """Add `is_twin`: another row of the same `MATCH` key is so near that one line could belong to either."""
     order = Window.partitionBy(*MATCH).orderBy(at, "position")
-    is_near = [_apart_us(at, side(at).over(order)) <= 2 * NEAR_S * 1_000_000 for side in (F.lag, F.lead)]
+    is_near = [_apart_us(at, side(at).over(order)) <= 2 * _near_us(skew_s) for side in (F.lag, F.lead)]
     return rows.withColumn("is_twin", F.coalesce(F.greatest(*is_near), F.lit(False)))
 
 
@@ -187,6 +192,11 @@ def _once(rows: DataFrame, order: WindowSpec) -> DataFrame:
     """
     is_again = F.col("position").eqNullSafe(F.lag("position").over(order)) & F.col("position").isNotNull()
     return rows.withColumn("is_again", is_again).filter(~F.col("is_again")).drop("is_again")
+
+
+def _near_us(skew_s: int) -> Column:
+    """Outside a session nothing but nearness tells two fetches of one count apart."""
+    return F.when(F.col("session_id") == 0, F.lit(NEAR_S)).otherwise(F.lit(skew_s)) * 1_000_000
 
 
 def _apart_us(one: Column, other: Column) -> Column:

@@ -27,8 +27,8 @@ HEAD_BYTES = 4_096
 # prefix, verb, node answering, api, version, client id, correlation id, node asked
 EVENT = (
     r"^(?:\[(.*?)\] )?(Sending|Received) [A-Z0-9_]+ (?:request|response from node (-?\d+) for request)"
-    r" with header RequestHeader\(apiKey=([A-Z0-9_]+), apiVersion=(\d+), clientId=(.*?), correlationId=(-?\d+)"
-    r"(?:, headerVersion=-?\d+)?\)(?: and timeout -?\d+ to node (-?\d+))?: "
+    r" with header RequestHeader\(apiKey=([A-Z0-9_]+), apiVersion=(\d+), clientId=(.*?)"
+    r", correlationId=(-?\d+)(?:, headerVersion=-?\d+)?\)(?: and timeout -?\d+ to node (-?\d+))?: "
 )
 GROUPS = ("prefix", "verb", "from_node", "api", "api_version", "client_id", "correlation_id", "to_node")
 

@@ -41,6 +41,8 @@ def _misread() -> Column:
         fails(broker_id().isNull(), "node_without_number", F.coalesce("node", F.lit("no node"))),
         fails(~is_json & ~is_text, "unknown_form", sample(text)),
         fails(is_json & ~message.endswith("}"), "truncated_line", _length(text)),
+        # Where text ends is told by the logger behind it alone: a principal or listener has no end mark.
+        fails(is_text & F.col("logger").isNull(), "truncated_line", _length(text)),
         fails(is_json & F.col("objects").isNull(), "bad_json", _length(text)),
         fails(is_json & (count != 1), "several_objects", count),
         fails(

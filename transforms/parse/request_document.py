@@ -66,7 +66,7 @@ def lists() -> list[Column]:
     """Give what the bodies say of partitions and topics; needs the columns of `fields`."""
     api, request, response = F.col("api"), F.col("request"), F.col("response")
     return [
-        partitions(api, request, response).alias("partitions"),
+        F.when(F.col("old").isNull(), partitions(api, request, response)).alias("partitions"),
         topics_asked(api, F.col("api_version"), request).alias("topics_asked"),
         topics_told(api, response).alias("topics_told"),
     ]

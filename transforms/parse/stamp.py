@@ -25,6 +25,9 @@ PREFIX = (
 SEPARATOR = "\x01"
 SUFFIX = r" \(([!-'*-~]+)\)\s*$"  # ASCII without parentheses and blanks
 
+ZONE = r"^([A-Za-z][A-Za-z0-9_+/-]*|[+-]\d{2}:\d{2})$"
+"""What may be a zone's name: Spark's functions disagree on blanks, and one of them fails the whole batch."""
+
 OVERLAPS = ("1 HOUR", "30 MINUTES", "2 HOURS")
 """How far clocks are set back: everywhere else, on Lord Howe, at Troll."""
 
@@ -69,7 +72,8 @@ def _stamp() -> Column:
     date, time, micros, nanos, zone, mono, level = (F.col("parts")[n] for n in range(7))
     written = F.concat(date, F.lit("T"), time, F.lit("."), micros)
     has_zone = zone != ""
-    named = F.concat(F.lit(" "), F.coalesce(F.col("time_zone"), F.lit("UTC")))
+    zone_of_node = F.coalesce(F.col("time_zone"), F.lit("UTC"))
+    named = F.when(zone_of_node.rlike(ZONE), F.concat(F.lit(" "), zone_of_node))
     instant = F.concat(written, F.when(has_zone, zone).otherwise(named)).try_cast("timestamp")
     digits = F.length(micros) + F.length(nanos)
     return F.when(

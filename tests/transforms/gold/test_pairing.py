@@ -1,6 +1,7 @@
 """Follower and leader brought together."""
 
 import random
+from datetime import timedelta
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -9,7 +10,9 @@ from pyspark.sql import functions as F
 
 from schemas.silver import CLIENT_EVENTS, REQUESTS
 from tests.transforms.gold.silver_rows import at, event, fetch, joined, replaced, request, silver, stream_of
-from transforms.gold.pairing import ambiguous, elapsed, fetches
+from transforms.gold.pairing import ANY_SKEW_S, ambiguous, elapsed, fetches
+
+HOUR = timedelta(hours=1)
 
 
 def elapsed_of(spark, requests, events):
@@ -47,7 +50,7 @@ def test_lines_of_one_millisecond_pair_in_the_order_sent_then_received(spark):
 
 
 def test_fetcher_that_is_started_again_never_meets_its_former_self(spark):
-    """Before the restart request 3 was sent and never answered; afterwards 3 comes again, in a new session."""
+    """Before the restart request 3 was sent and never answered; then 3 comes again, in a new session."""
     lost = event(9.0, "sent", correlation_id=3, session_id=77)
     served, events = fetch(12, rtt_ms=2, correlation_id=3, session_id=88)
 
@@ -69,6 +72,19 @@ def test_same_correlation_id_before_and_after_a_restart_is_told_apart_by_the_ses
     )
 
     assert elapsed_of(spark, *joined(before, after)) == [501.0, 509.0]
+
+
+def test_brokers_whose_clocks_are_an_hour_apart_pair_when_all_lines_are_at_hand(spark):
+    """No clock is compared: a stream looks `NEAR_S` around a window, a folder of files everywhere."""
+    served, events = fetch(10, rtt_ms=4, total_ms=500)
+    ahead = [
+        replaced(CLIENT_EVENTS, row, logged_at=row[CLIENT_EVENTS.schema.names.index("logged_at")] + HOUR)
+        for row in events
+    ]
+    frames = silver(spark, served, ahead)
+
+    assert [row.elapsed_ms for row in fetches(*frames).collect()] == [None]
+    assert [row.elapsed_ms for row in fetches(*frames, skew_s=ANY_SKEW_S).collect()] == [504.0]
 
 
 def test_without_a_session_nearness_in_time_decides(spark):
@@ -144,7 +160,7 @@ restarts = st.lists(st.tuples(st.integers(1, 6), st.sampled_from([0.3, 2.0, 9.0]
 @few
 @given(restarts, st.booleans(), st.randoms(use_true_random=False))
 def test_pairing_loses_no_fetch_and_invents_none(spark, runs, is_sent_again, order: random.Random):
-    """However often a fetcher starts anew: every fetch of a session is there once, with its own elapsed time."""
+    """However often a fetcher starts anew: every fetch is there once, with its own elapsed time."""
     parts, expected, first = [], [], 1.0
     for session_id, (n, rtt_ms) in enumerate(runs, start=100):
         parts.append(stream_of(n, first=first, rtt_ms=rtt_ms, total_ms=50.0, session_id=session_id))

@@ -1,0 +1,105 @@
+"""Keep the levels of pairs and the named culprits in step with the windows of `broker_rtt`."""
+
+from functools import reduce
+from pathlib import Path
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from jobs import tables
+from jobs.gold_spans import Span, within
+from jobs.thresholds import thresholds
+from schemas.fields import Table
+from schemas.gold import BROKER_RTT, BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT
+from transforms.gold.broker_rtt_baseline import OPENING_REACH_S, PAIR, TRAILING_HOURS, baseline
+from transforms.gold.broker_rtt_culprit import culprit
+from transforms.windows import WINDOW_S
+
+HOUR_S = 3600
+TRAILING_S = TRAILING_HOURS * HOUR_S
+
+
+class CulpritWriter:
+    """
+    Judges windows again once the round trips of one of them, or of its history, have changed.
+
+    It remembers which pairs have a level in which hour, so that a settled cluster's batch reads minutes of
+    history and not a day; `GoldWriter` owns it and holds the lease.
+    """
+
+    def __init__(self, spark: SparkSession, warehouse: Path) -> None:
+        """Make the tables that are missing."""
+        self._spark, self._warehouse = spark, warehouse
+        self._thresholds = thresholds()
+        self._memory_s = self._thresholds.memory_windows * WINDOW_S
+        for table in (BROKER_RTT, BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT):
+            tables.ensure(spark, warehouse, table)
+        newest = F.unix_seconds(F.max("window_start")).alias("newest")
+        found = tables.read(spark, warehouse, BROKER_RTT).agg(newest).first()
+        self._end = found["newest"] + WINDOW_S if found and found["newest"] is not None else 0
+        self._with_level: dict[int, set[Row]] = {}
+
+    def rebuild(self, spans: list[Span]) -> None:
+        """
+        Judge again from the first window of these spans to the newest there is.
+
+        What follows a window hangs on it: the evidence for some minutes, a pair's level for a day. Without
+        late lines that is the last minute, and one step.
+        """
+        if not spans:
+            return
+        start = spans[0].start
+        self._end = max(self._end, spans[-1].end)
+        # A stream of months must not grow by what it knew of hours long past.
+        self._with_level = {at: pairs for at, pairs in self._with_level.items() if at > start - 3 * HOUR_S}
+        for hour in range(_hour(start - self._memory_s), self._end, HOUR_S):
+            self._learn(hour, spans)
+        for hour in range(_hour(start), self._end, HOUR_S):
+            self._judge(Span(max(start, hour), min(self._end, hour + HOUR_S)))
+
+    def _learn(self, hour: int, spans: list[Span]) -> None:
+        """Work the hour's levels out when its history has changed, or was never looked at."""
+        history = Span(hour - TRAILING_S, hour)
+        has_changed = any(span.start < history.end and span.end > history.start for span in spans)
+        if hour in self._with_level and not has_changed:
+            return
+        if has_changed or self._levels(hour).isEmpty():
+            rtt = self._rtt(history)
+            hours = rtt.select("cluster").distinct().withColumn("hour", F.timestamp_seconds(F.lit(hour)))
+            self._overwrite(BROKER_RTT_BASELINE, baseline(rtt, hours), self._within_hour(hour))
+        known = self._levels(hour).filter(F.col("p50_ms").isNotNull())
+        self._with_level[hour] = set(known.select(*PAIR).collect())
+
+    def _judge(self, span: Span) -> None:
+        seen = Span(span.start - self._memory_s, span.end)
+        hours = sorted({_hour(seen.start), _hour(span.start)})
+        rtt = self._rtt(seen)
+        pairs = set(rtt.select(*PAIR).distinct().collect())
+        opened = None
+        if any(pairs - self._with_level[hour] for hour in hours):
+            opened = self._rtt(Span(hours[0] - OPENING_REACH_S, span.end))
+        levels = reduce(DataFrame.unionByName, [self._levels(hour) for hour in hours])
+        rows = culprit(rtt, levels, self._thresholds, opened=opened)
+        condition = within("window_start", [span])
+        self._overwrite(BROKER_RTT_CULPRIT, rows.filter(condition), condition)
+
+    def _levels(self, hour: int) -> DataFrame:
+        levels = tables.read(self._spark, self._warehouse, BROKER_RTT_BASELINE)
+        return levels.filter(self._within_hour(hour))
+
+    def _rtt(self, span: Span) -> DataFrame:
+        rtt = tables.read(self._spark, self._warehouse, BROKER_RTT)
+        return rtt.filter(within("window_start", [span]))
+
+    def _overwrite(self, table: Table, rows: DataFrame, condition: str) -> None:
+        writer = rows.write.format("delta").mode("overwrite").option("replaceWhere", condition)
+        writer.save(tables.path(self._warehouse, table))
+
+    @staticmethod
+    def _within_hour(hour: int) -> str:
+        return within("hour", [Span(hour, hour + HOUR_S)])
+
+
+def _hour(second: int) -> int:
+    """Give the start of the hour that holds a second."""
+    return second - second % HOUR_S

@@ -1,0 +1,113 @@
+"""Culprits in a warehouse: whatever order the windows come in, the verdicts are those of all at once."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from jobs import tables
+from jobs.gold_culprit import CulpritWriter
+from jobs.gold_spans import spans_of
+from jobs.thresholds import thresholds
+from schemas.gold import BROKER_RTT, BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT
+from tests.transforms.gold.silver_rows import as_rows
+from transforms.gold.assemble import judged
+
+BEFORE_NOON = datetime(2026, 11, 21, 11, 50)
+NOON = 60
+SLOW = range(70, 84)
+
+
+def window_rows(nth, *, pairs=((2, 1), (3, 1), (1, 2), (3, 2), (1, 3), (2, 3)), settled=True):
+    """Make the paired rows of a window, ten seconds each from 11:50 on; 2 -> 1 is slow for a while."""
+    for follower, leader in pairs:
+        is_slow = (follower, leader) == (2, 1) and nth in SLOW
+        rtt = 1.0 + 0.1 * ((nth * 7 + follower * 3 + leader) % 5) + 10.0 * is_slow
+        told = {
+            "cluster": "lab",
+            "window_start": BEFORE_NOON + timedelta(seconds=10 * nth),
+            "follower_id": follower,
+            "leader_id": leader,
+            "method": "paired",
+            "n": 20,
+            "rtt_p10_ms": rtt - 0.2,
+            "rtt_p50_ms": rtt,
+            "clock_resolution_ms": 1e-6,
+            "nodes_expected": 3,
+            "nodes_reporting": 3,
+            "is_settled": settled,
+        }
+        yield tuple(told.get(name) for name in BROKER_RTT.schema.names)
+
+
+class Warehouse:
+    """A warehouse whose windows arrive as a test says."""
+
+    def __init__(self, spark, root):
+        """Make `broker_rtt`."""
+        self.spark, self.root = spark, root
+        tables.ensure(spark, root, BROKER_RTT)
+        self.writer = CulpritWriter(spark, root)
+
+    def arrive(self, numbers, **more):
+        """Replace these windows and judge what hangs on them."""
+        rows = [row for nth in numbers for row in window_rows(nth, **more)]
+        starts = sorted({row[1] for row in rows})
+        spans = spans_of(int((at - datetime(1970, 1, 1)).total_seconds()) for at in starts)
+        listed = ", ".join(f"TIMESTAMP'{at}'" for at in starts)
+        frame = self.spark.createDataFrame(rows, BROKER_RTT.schema).coalesce(1)
+        writer = frame.write.format("delta").mode("overwrite")
+        writer = writer.option("replaceWhere", f"window_start IN ({listed})")
+        writer.save(tables.path(self.root, BROKER_RTT))
+        self.writer.rebuild(spans)
+
+    def read(self, table):
+        """Read a table as rows that compare."""
+        return as_rows(tables.read(self.spark, self.root, table))
+
+
+@pytest.fixture(scope="module")
+def filled(spark, tmp_path_factory):
+    """Sixteen minutes over noon: six windows unsettled at first, one late by minutes, a restart between."""
+    there = Warehouse(spark, tmp_path_factory.mktemp("warehouse"))
+    there.arrive(range(40), pairs=((2, 1), (3, 1), (1, 2), (3, 2), (1, 3)))
+    there.arrive(range(40, 58))
+    there.arrive(range(58, 64), settled=False)
+    there.arrive([*range(58, 64), *range(64, 76)])
+    there.writer = CulpritWriter(spark, there.root)
+    there.arrive(range(76, 96))
+    there.arrive(range(30, 33))
+    return there
+
+
+def test_verdicts_are_those_of_all_windows_judged_at_once(filled):
+    """Levels of the hour too, though its history came in pieces and partly after its own first windows."""
+    whole = judged(tables.read(filled.spark, filled.root, BROKER_RTT), thresholds())
+
+    for table in (BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT):
+        assert filled.read(table) == as_rows(whole[table])
+
+
+def test_the_slow_link_is_named_since_its_onset_and_no_longer_than_it_lasts(filled):
+    rows = {
+        (row["window_start"] - BEFORE_NOON).total_seconds() // 10: row
+        for row in filled.read(BROKER_RTT_CULPRIT)
+    }
+    named = {nth: row for nth, row in rows.items() if row["culprit"] == "link"}
+
+    assert min(named) <= SLOW.start + 1
+    assert max(named) <= SLOW.stop + 1
+    assert {(row["follower_id"], row["leader_id"], row["since"]) for row in named.values()} == {
+        (2, 1, BEFORE_NOON + timedelta(seconds=10 * SLOW.start))
+    }
+    assert all(row["culprit"] == "none" for nth, row in rows.items() if nth < SLOW.start)
+
+
+def test_hour_with_a_history_is_judged_against_it(filled):
+    """Of the sixth pair only 20 windows lie before noon: too few for a level of its own."""
+    levels = {(row["follower_id"], row["leader_id"]): row for row in filled.read(BROKER_RTT_BASELINE)}
+
+    assert {pair: row["windows"] for pair, row in levels.items()} == dict.fromkeys(levels, NOON) | {
+        (2, 3): 20 + 3
+    }
+    assert levels[2, 3]["p50_ms"] is None
+    assert levels[2, 1]["p50_ms"] == pytest.approx(1.2)
