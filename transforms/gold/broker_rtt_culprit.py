@@ -11,6 +11,9 @@ MIN_N_P10 = 30
 MIN_PAIRS_OF_PEERS = 3
 """Two round trips alone cannot tell which of them is the slow one; each against its own history can."""
 
+UNSTEADY = 2.0
+"""An opening that spreads by more than so many of the least effects holds the beginning or end of a fault."""
+
 MEASURED = (*WINDOW_KEY, "follower_id", "leader_id", "method", "x_ms", "y_ms", "spread_ms", "is_young")
 
 
@@ -30,7 +33,8 @@ def culprit(
 
 def evidence(pairs: DataFrame, openings: DataFrame, baseline: DataFrame, thresholds: Thresholds) -> DataFrame:
     """Return one row a window, basis and shape: its effect, `evidence`, `since`, and whether it `holds`."""
-    measured = against_own_history(pairs, openings, baseline).unionByName(against_peers(pairs))
+    own = against_own_history(pairs, steady(openings, thresholds), baseline)
+    measured = own.unionByName(against_peers(pairs))
     return (
         measured.transform(with_weight, thresholds)
         .transform(scored, thresholds)
@@ -80,6 +84,17 @@ def against_own_history(pairs: DataFrame, openings: DataFrame, baseline: DataFra
         .withColumn("y_ms", F.col("x_ms") - F.col("level_ms"))
         .withColumns({"basis": F.lit("own"), "spread_ms": F.col("own.spread_ms")})
         .select(*MEASURED)
+    )
+
+
+def steady(openings: DataFrame, thresholds: Thresholds) -> DataFrame:
+    """Take the level away from an opening in which something happened: it spreads as no healthy pair does."""
+    most = UNSTEADY * thresholds.min_effect_ms
+    return openings.withColumns(
+        {
+            f"{name}_ms": F.when(F.col(f"{name}_spread_ms") <= most, F.col(f"{name}_ms"))
+            for name in ("p10", "p50")
+        }
     )
 
 

@@ -196,7 +196,8 @@ def _once(rows: DataFrame, order: WindowSpec) -> DataFrame:
 
 def _near_us(skew_s: int) -> Column:
     """Outside a session nothing but nearness tells two fetches of one count apart."""
-    return F.when(F.col("session_id") == 0, F.lit(NEAR_S)).otherwise(F.lit(skew_s)) * 1_000_000
+    near_s = F.when(F.col("session_id") == 0, F.lit(NEAR_S)).otherwise(F.lit(skew_s))
+    return near_s.cast("bigint") * 1_000_000
 
 
 def _apart_us(one: Column, other: Column) -> Column:

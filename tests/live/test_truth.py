@@ -1,0 +1,75 @@
+"""One case of each aim of `make verify` on real brokers: what was injected is what is measured and named."""
+
+import json
+
+import pytest
+
+from benchmarks.truth import judge
+from benchmarks.truth.analyse import recorded
+from jobs.thresholds import thresholds
+from lab import scenarios
+from lab.scenarios import Plan, Scenario, Side
+
+pytestmark = pytest.mark.live
+
+PLANS = {
+    "healthy": Plan(scenario=Scenario.HEALTHY, quiet_s=0, for_s=90),
+    "link": Plan(scenario=Scenario.SLOW_LINK, follower=2, leader=1, delay_ms=10, quiet_s=60, for_s=60),
+    "broker": Plan(scenario=Scenario.SLOW_BROKER, broker=3, delay_ms=10, quiet_s=30, for_s=40),
+    "follower_side": Plan(
+        scenario=Scenario.SLOW_SIDE, side=Side.FOLLOWER, broker=1, delay_ms=10, quiet_s=30, for_s=40
+    ),
+    "leader_side": Plan(
+        scenario=Scenario.SLOW_SIDE, side=Side.LEADER, broker=2, delay_ms=10, quiet_s=30, for_s=40
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def part(lab, request):
+    """Record every scenario while no Spark job runs, then read the brokers' files as a report would."""
+    names = [scenarios.run(lab.state, plan).name for plan in PLANS.values()]
+    folder = lab.state.parent
+    (folder / "done.json").write_text(json.dumps(names))
+    return recorded(request.getfixturevalue("spark"), folder)
+
+
+@pytest.fixture(scope="module")
+def truths(part):
+    return dict(zip(PLANS, part.truths, strict=True))
+
+
+@pytest.fixture(scope="module")
+def culprits(part):
+    return part.culprits(thresholds())
+
+
+@pytest.mark.parametrize("method", ["paired", "passive"])
+def test_round_trip_rises_by_what_the_proxy_applied_and_on_no_other_pair(part, truths, method):
+    rows = [row for row in part.compared(truths["link"]) if row["method"] == method]
+
+    assert len(rows) == 6
+    assert [judge.is_met(row) for row in rows] == [True] * 6, rows
+    assert [row["injected_ms"] > 9 for row in rows if row["is_delayed"]] == [True]
+
+
+def test_plain_total_says_500_ms_everywhere_and_true_latency_names_the_broker(part, truths):
+    rows = part.latency(truths["broker"])
+    true = {slowed: [row["true_p50_ms"] for row in rows if row["is_delayed"] is slowed] for slowed in (0, 1)}
+
+    assert all(450 < row["total_p50_ms"] < 600 for row in rows)
+    assert (len(true[False]), len(true[True])) == (2, 4)
+    assert min(true[True]) - max(true[False]) > 5
+
+
+@pytest.mark.parametrize("shape", ["link", "broker", "follower_side", "leader_side"])
+def test_shape_is_named_within_30_s_and_nothing_else_is(truths, culprits, shape):
+    named = judge.named(truths[shape], culprits)
+
+    assert named.is_right, named
+
+
+def test_nobody_is_accused_while_nothing_is_slow(truths, culprits):
+    span = truths["healthy"]
+
+    assert judge.alarms(culprits, span["injected_at"], span["ended_at"]) == []
