@@ -35,6 +35,9 @@ def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
 
     settings = Settings(spark=Spark(master="local[2]", shuffle_partitions=2))
     session = spark_session(settings, "tests")
+    # A handful of rows is quicker interpreted; the live tests run the jobs as they are, compiled.
+    session.conf.set("spark.sql.codegen.wholeStage", "false")
+    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     _forgive_sockets_of_pyspark(request.config)
     yield session
     session.stop()

@@ -3,9 +3,8 @@
 import time
 from pathlib import Path
 
-from delta.exceptions import DeltaConcurrentModificationException
 from delta.tables import DeltaTable
-from pyspark.errors import AnalysisException
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import TimestampType
 
@@ -75,7 +74,7 @@ def _make(spark: SparkSession, warehouse: Path, table: Table) -> None:
         builder = builder.property(key, value)
     try:
         builder.execute()
-    except (AnalysisException, DeltaConcurrentModificationException):
+    except PySparkException:
         deadline = time.monotonic() + MAKING_TIMEOUT_S
         while not exists(spark, warehouse, table):
             if time.monotonic() > deadline:

@@ -104,7 +104,7 @@ def _levels(windows: DataFrame, key: list[str], min_windows: int) -> DataFrame:
         )
         .groupBy(*key)
         .agg(
-            F.count(F.lit(1)).cast("int").alias("windows"),
+            F.count(F.lit(1)).alias("windows"),
             F.max("window_start").alias("last_window_start"),
             *levels,
         )

@@ -41,7 +41,7 @@ def request(  # noqa: PLR0913 (each is a fact of a line that some test is about)
         "kind": "follower",
         "follower_id": follower,
         "total_ms": None if total_ms is None else float(total_ms),
-        "remote_ms": total_ms - 1 if total_ms is not None and total_ms > 100 else 0.0,
+        "remote_ms": float(total_ms - 1) if total_ms is not None and total_ms > 100 else 0.0,
         "send_ms": 0.1,
         "is_own_traffic": False,
         "node": f"broker-{leader}",
