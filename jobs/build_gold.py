@@ -7,7 +7,7 @@ silver, 130 stopped by Ctrl-C before it was done.
 """
 
 import os
-import signal
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterable
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
@@ -23,11 +24,13 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from conf.settings import Settings
 from jobs import tables
+from jobs.gate import FINISH_BATCH_S, Gate
 from jobs.gold_lease import LeaseHeldError, lease
 from jobs.gold_spans import Span, touched, window_of
 from jobs.gold_writer import GoldWriter
-from jobs.progress import Progress
+from jobs.progress import Progress, first_line
 from jobs.session import spark_session
+from jobs.stopping import ask_on_signals, interrupt_on_signals
 from schemas.bronze import BRONZE, CLIENT_LOG, METRICS, REQUEST_LOG
 from schemas.fields import Table
 from schemas.gold import DATA_QUALITY
@@ -37,7 +40,7 @@ from transforms.gold.data_quality import data_quality
 from transforms.gold.stock_fetch_total import samples
 from transforms.windows import WINDOW_S, window_start
 
-EXIT_WRONG, EXIT_LEASE, EXIT_REFUSED = 2, 3, 4
+EXIT_FAILED, EXIT_WRONG, EXIT_LEASE, EXIT_REFUSED = 1, 2, 3, 4
 
 QUERY_NAME = "build_gold"
 CHECKPOINT_VERSION = 1
@@ -73,14 +76,18 @@ def build_gold(
         progress.say(str(error))
         raise typer.Exit(EXIT_WRONG) from error
     _use_utc()
-    _stop_on_sigterm()
+    interrupt_on_signals()
     try:
         with lease(settings.warehouse_root, timeout_s=settings.build_gold.lease_timeout_s):
             spark = spark_session(settings, QUERY_NAME)
+            interrupt_on_signals()
             refused = _run(spark, settings, progress, span, follow=follow)
     except LeaseHeldError as error:
         progress.say(str(error))
         raise typer.Exit(EXIT_LEASE) from error
+    except (StreamingQueryException, FileNotFoundError) as error:
+        progress.say(f"build_gold stopped: {first_line(str(error))}")
+        raise typer.Exit(EXIT_FAILED) from error
     except KeyboardInterrupt:
         progress.say("stopped; the next run goes on from here")
         raise typer.Exit(0 if follow else 130) from None
@@ -101,10 +108,13 @@ def _run(
             refused = writer.rebuild(range(span.start, span.end, WINDOW_S))
             writer.rebuild_scrapes(span)
     else:
-        batches = Batches(writer, progress, settings if follow else None)
+        gate, stop = Gate(), threading.Event()
+        batches = Batches(writer, progress, settings if follow else None, gate)
         stream = stream_writer(inputs(spark, settings), settings, batches)
         trigger = {"processingTime": settings.build_gold.trigger} if follow else {"availableNow": True}
-        _wait(stream.trigger(**trigger).start())
+        ask_on_signals(stop)
+        _wait(stream.trigger(**trigger).start(), stop, gate)
+        interrupt_on_signals()
     if not follow:
         with progress.step("counting every line"):
             rebuild_data_quality(spark, warehouse)
@@ -114,13 +124,23 @@ def _run(
 class Batches:
     """What the stream does with each batch: find the windows it touches and rebuild them."""
 
-    def __init__(self, writer: GoldWriter, progress: Progress, follow: Settings | None) -> None:
+    def __init__(
+        self, writer: GoldWriter, progress: Progress, follow: Settings | None, gate: Gate | None = None
+    ) -> None:
         """With settings to follow by, data quality is counted every few minutes too."""
         self._writer, self._progress, self._follow = writer, progress, follow
+        self._gate = gate or Gate()
         self._counted_at = time.monotonic()
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Rebuild what a batch touched; a batch that is given again gives the same gold."""
+        self._gate.enter()
+        try:
+            self._rebuild(batch, batch_id)
+        finally:
+            self._gate.leave()
+
+    def _rebuild(self, batch: DataFrame, batch_id: int) -> None:
         started = time.monotonic()
         arrived = by_window(batch).collect()
         windows, lines = self._windows(arrived), sum(row["lines"] for row in arrived)
@@ -235,12 +255,18 @@ def _span(since: datetime | None, until: datetime | None, *, follow: bool) -> Sp
     return Span(window_of(start), window_of(end - 1e-6) + WINDOW_S)
 
 
-def _wait(query: StreamingQuery) -> None:
+def _wait(query: StreamingQuery, stop: threading.Event, gate: Gate) -> None:
+    """Wait for the end of the stream or for the wish to stop it, which lets the running batch end."""
     try:
-        # A wait without end would hold Ctrl-C back until the query ends by itself.
-        while not query.awaitTermination(1):
-            pass
+        while query.isActive and not stop.is_set():
+            stop.wait(0.5)
+        if stop.is_set():
+            raise KeyboardInterrupt
+        failure = query.exception()
+        if failure is not None:
+            raise failure
     finally:
+        gate.close(FINISH_BATCH_S)
         query.stop()
 
 
@@ -248,10 +274,6 @@ def _use_utc() -> None:
     """Spark hands instants out in the process's zone; in UTC no hour comes twice."""
     os.environ["TZ"] = "UTC"
     time.tzset()
-
-
-def _stop_on_sigterm() -> None:
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
 
 
 if __name__ == "__main__":

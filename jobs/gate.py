@@ -2,6 +2,9 @@
 
 import threading
 
+FINISH_BATCH_S = 60.0
+"""So long a batch that is being written may take to end when the job is stopped."""
+
 
 class Gate:
     """Lets batches end, and no further ones begin, before their queries are stopped."""

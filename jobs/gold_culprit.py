@@ -73,7 +73,7 @@ class CulpritWriter:
     def _judge(self, span: Span) -> None:
         seen = Span(span.start - self._memory_s, span.end)
         hours = sorted({_hour(seen.start), _hour(span.start)})
-        rtt = self._rtt(seen)
+        rtt = self._rtt(seen).drop("rtt_hist").localCheckpoint()
         pairs = set(rtt.select(*PAIR).distinct().collect())
         opened = None
         if any(pairs - self._with_level[hour] for hour in hours):

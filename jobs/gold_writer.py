@@ -126,14 +126,12 @@ class GoldWriter:
         versions = {table: self._version(table) for table in REACH}
         requests, client_events = (self._silver(table, spans, versions[table]) for table in REACH)
         covered = self._covered(requests, spans)
-        fetches = pairing.fetches(requests, client_events).persist()
+        # Not only kept: what follows would analyse the whole way here again with each column it adds.
+        fetches = pairing.fetches(requests, client_events).localCheckpoint()
         note = {f"{table.layer}.{table.name}": version for table, version in versions.items()}
         condition = within("window_start", spans)
-        try:
-            for table, rows in of_fetches(fetches, covered).items():
-                self._overwrite(table, rows.filter(condition), condition, note)
-        finally:
-            fetches.unpersist()
+        for table, rows in of_fetches(fetches, covered).items():
+            self._overwrite(table, rows.filter(condition), condition, note)
 
     def _covered(self, requests: DataFrame, spans: list[Span]) -> DataFrame:
         """Settle the windows now, and keep the few rows here: two tables want them."""

@@ -8,10 +8,8 @@ Under plain Spark, from the project's folder: `PYTHONPATH=. spark-submit --drive
 jobs/ingest.py --conf my.toml`; on a cluster add `--py-files` with a zip of `conf jobs schemas transforms`.
 """
 
-import signal
 import threading
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
@@ -22,21 +20,19 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from conf.settings import Settings
 from jobs import tables
-from jobs.gate import Gate
+from jobs.gate import FINISH_BATCH_S, Gate
 from jobs.ingest_batch import SOURCES, Source, prepared, write_batch
 from jobs.ingest_checkpoint import Lost, NoTopicError, lost, writer_id
 from jobs.ingest_meters import Meters
 from jobs.kafka_options import java_options
-from jobs.progress import Progress
+from jobs.progress import Progress, first_line
 from jobs.session import spark_session
+from jobs.stopping import ask_on_signals
 
 EXIT_FAILED, EXIT_WRONG, EXIT_LOST = 1, 2, 3
 
 CHECKPOINT_VERSION = 1
 """Counted up when a query reads other columns or topics: an old checkpoint cannot be gone on from."""
-
-FINISH_BATCH_S = 60.0
-"""So long a batch that is being written may take to end when the job is stopped."""
 
 app = typer.Typer(add_completion=False)
 
@@ -76,11 +72,14 @@ def ingest(
     except ValueError as error:
         progress.say(str(error))
         raise typer.Exit(EXIT_WRONG) from error
-    stop = _stop_on_signals()
+    stop = threading.Event()
+    ask_on_signals(stop)
     try:
         check_nothing_lost(settings)
         with Meters(settings.ingest.metrics_port, progress.say) as meters:
-            run(spark_session(settings, "ingest"), settings, meters, stop, once=once)
+            spark = spark_session(settings, "ingest")
+            ask_on_signals(stop)
+            run(spark, settings, meters, stop, once=once)
             progress.say(f"ingest: {meters.summary()}")
     except LostError as error:
         progress.say(str(error))
@@ -197,11 +196,6 @@ def check_nothing_lost(settings: Settings) -> None:
         raise LostError(gone)
 
 
-def first_line(message: str) -> str:
-    """Return the first line of an error that says something."""
-    return next((line.strip() for line in message.splitlines() if line.strip()), "unknown error")
-
-
 def _raise_failure(queries: list[StreamingQuery], settings: Settings) -> None:
     for query in queries:
         failure = query.exception()
@@ -209,19 +203,6 @@ def _raise_failure(queries: list[StreamingQuery], settings: Settings) -> None:
             if "KAFKA_DATA_LOSS" in str(failure) or "OffsetOutOfRange" in str(failure):
                 check_nothing_lost(settings)
             raise failure
-
-
-def _stop_on_signals() -> threading.Event:
-    """Ask for an end at SIGINT or SIGTERM; a second one ends the program at once."""
-    stop = threading.Event()
-
-    def asked(number: int, _frame: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_DFL)
-        stop.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, asked)
-    return stop
 
 
 if __name__ == "__main__":

@@ -8,6 +8,11 @@ from rich.console import Console
 from rich.markup import escape
 
 
+def first_line(message: str) -> str:
+    """Return the first line of an error that says something."""
+    return next((line.strip() for line in message.splitlines() if line.strip()), "unknown error")
+
+
 class Progress:
     """Tells what is being done, on standard error, so that standard output stays the answer."""
 

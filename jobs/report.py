@@ -4,16 +4,13 @@ The report: one offline HTML page and the same as JSON, from raw files or from t
 `plumbline report --from DIR` or `spark-submit jobs/report.py --from DIR`.
 """
 
-import logging
-import signal
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import FrameType
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 from pyspark.sql import SparkSession
@@ -27,6 +24,7 @@ from jobs.report_files import gold_of_files
 from jobs.report_options import Wanted, WrongUseError, instant_of, nodes_of, truth_of, zone_of
 from jobs.report_rows import SeveralClustersError, Span, answers_of, gold_of_warehouse
 from jobs.session import spark_session
+from jobs.stopping import interrupt_on_signals
 from reports.answers import Answers, Row
 from reports.document import as_text, document, doubts, totals_of, write_atomically
 from reports.findings import headline
@@ -75,7 +73,7 @@ def report(  # noqa: PLR0913 (one option of the command each)
 
     Example: `plumbline report --conf my.toml --since 2026-11-21T11:00Z --until 2026-11-21T12:00Z`
     """
-    signal.signal(signal.SIGTERM, _terminated)
+    interrupt_on_signals()
     progress = Progress()
     try:
         wanted = Wanted(
@@ -94,7 +92,6 @@ def report(  # noqa: PLR0913 (one option of the command each)
         progress.say(f"error: {error}")
         raise typer.Exit(WRONG_USE) from error
     except KeyboardInterrupt as error:
-        logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it mourns the connection that was cut
         progress.say("stopped; nothing was written")
         raise typer.Exit(STOPPED) from error
 
@@ -278,13 +275,8 @@ def _spark(settings: Settings) -> tuple[SparkSession, bool]:
         spark = spark_session(settings, "plumbline-report")
     except FileNotFoundError as error:
         raise WrongUseError(str(error)) from error
-    # PySpark's own handler calls the JVM from inside a call to the JVM, which fails when Ctrl-C comes then.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    interrupt_on_signals()
     return spark, is_ours
-
-
-def _terminated(_signal: int, _frame: FrameType | None) -> NoReturn:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

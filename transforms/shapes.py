@@ -81,14 +81,11 @@ def with_weight(measured: DataFrame, thresholds: Thresholds) -> DataFrame:
 def scored(weighted: DataFrame, thresholds: Thresholds) -> DataFrame:
     """Score every shape of every window: its effect, the standard error, and `llr`, the evidence in nats."""
     window = Window.partitionBy(*WINDOW_KEY)
-    held = F.when(F.col("basis") == "own", 1 / thresholds.shared_ms**2).otherwise(0.0)
     tried = F.count(F.lit(1)).over(window)
     is_real = F.col("effect_ms") >= thresholds.min_effect_ms
     surplus = F.greatest(F.lit(0.0), F.max("llr").over(window) - thresholds.cap)
     return (
-        _sums_by_shape(weighted)
-        .join(_sums_by_window(weighted), on=list(WINDOW_KEY), how="inner")
-        .withColumn("held", held)
+        _summed(weighted, thresholds)
         .transform(_with_fit)
         .withColumn("llr", F.col("gain") / 2 - F.log("pairs") / 2 - F.log(tried))
         .withColumn("llr", F.when(is_real, F.col("llr")).otherwise(F.lit(-thresholds.cap)))
@@ -118,30 +115,33 @@ def accumulated(scores: DataFrame, thresholds: Thresholds) -> DataFrame:
     )
 
 
-def _sums_by_shape(weighted: DataFrame) -> DataFrame:
+def _summed(weighted: DataFrame, thresholds: Thresholds) -> DataFrame:
+    """Add up the pairs of each shape (`_in`) and of the whole window (`_all`)."""
+    window = Window.partitionBy(*WINDOW_KEY)
+    of_window = {
+        **{name: total.over(window) for name, total in _sums("all").items()},
+        "pairs": F.count(F.lit(1)).over(window).cast("int"),
+        "held": F.when(F.col("basis") == "own", 1 / thresholds.shared_ms**2).otherwise(0.0),
+        "is_young": F.max("is_young").over(window),
+    }
     pair = F.struct(F.col("follower_id").alias("follower"), F.col("leader_id").alias("leader"))
-    members = weighted.select(*WINDOW_KEY, "w", "y_ms", pair.alias("pair"), F.inline(shapes_of_pair()))
-    return members.groupBy(*WINDOW_KEY, *SHAPE).agg(
-        *_sums("in"), F.sort_array(F.collect_list("pair")).alias("support")
+    return (
+        weighted.withColumns(of_window)
+        .select(
+            *WINDOW_KEY, "method", *of_window, "w", "y_ms", pair.alias("pair"), F.inline(shapes_of_pair())
+        )
+        .groupBy(*WINDOW_KEY, *SHAPE)
+        .agg(
+            *[total.alias(name) for name, total in _sums("in").items()],
+            F.sort_array(F.collect_list("pair")).alias("support"),
+            *[F.max(name).alias(name) for name in ("method", *of_window)],
+        )
     )
 
 
-def _sums_by_window(weighted: DataFrame) -> DataFrame:
-    return weighted.groupBy(*WINDOW_KEY).agg(
-        *_sums("all"),
-        F.count(F.lit(1)).cast("int").alias("pairs"),
-        F.max("method").alias("method"),
-        F.max("is_young").alias("is_young"),
-    )
-
-
-def _sums(name: str) -> list[Column]:
+def _sums(name: str) -> dict[str, Column]:
     w, y = F.col("w"), F.col("y_ms")
-    return [
-        F.sum(w).alias(f"w_{name}"),
-        F.sum(w * y).alias(f"wy_{name}"),
-        F.sum(w * y * y).alias(f"wyy_{name}"),
-    ]
+    return {f"w_{name}": F.sum(w), f"wy_{name}": F.sum(w * y), f"wyy_{name}": F.sum(w * y * y)}
 
 
 def _with_fit(sums: DataFrame) -> DataFrame:

@@ -219,9 +219,8 @@ def warehouse(spark, slow_link, tmp_path_factory):
     write_raw(discover(slow_link).understood, origin, root / "raw", on_file=lambda _file: None)
     gold = gold_of_files(spark, root / "raw", root / "scratch", {})
     for field, table in IN_WAREHOUSE.items():
-        if field != "broker_rtt_culprit":
-            tables.ensure(spark, root / "lake", table)
-            tables.append(getattr(gold, field), root / "lake", table, txn_app_id="test", txn_version=1)
+        tables.ensure(spark, root / "lake", table)
+        tables.append(getattr(gold, field), root / "lake", table, txn_app_id="test", txn_version=1)
     (root / "my.toml").write_text(f'[warehouse]\nroot = "{root / "lake"}"\n')
     return root / "my.toml"
 

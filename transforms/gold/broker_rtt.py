@@ -1,5 +1,7 @@
 """A2: the round trip of each ordered pair of brokers, measured on its replica fetches."""
 
+from functools import cache
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -143,11 +145,9 @@ def estimator(n: Column, clock_resolution_ms: Column) -> Column:
 
 def with_estimate(sums: DataFrame) -> DataFrame:
     """Add the quantiles, the estimate and its interval to rows of summed round trips."""
-    hist, low, high = F.col("rtt_hist"), F.col("rtt_min_ms"), F.col("rtt_max_ms")
-    quantiles = {f"rtt_{name}_ms": quantile(hist, q, low=low, high=high) for name, q in _QUANTILES}
-    ends = {q: quantile_interval(hist, q, F.col("blocks")) for q in (0.1, 0.5)}
+    ends = _ends()
     return (
-        sums.withColumns({**quantiles, "estimator": estimator(F.col("n"), F.col("clock_resolution_ms"))})
+        sums.withColumns({**_quantiles(), "estimator": estimator(F.col("n"), F.col("clock_resolution_ms"))})
         .withColumns(
             {
                 "rtt_ms": _chosen(F.col("rtt_p10_ms"), F.col("rtt_p50_ms")),
@@ -159,7 +159,17 @@ def with_estimate(sums: DataFrame) -> DataFrame:
     )
 
 
-_QUANTILES = (("p10", 0.1), ("p50", 0.5), ("p99", 0.99))
+@cache
+def _quantiles() -> dict[str, Column]:
+    """Made once: the thousands of calls into the JVM that a fold takes would cost a stream 1 s a batch."""
+    hist, low, high = F.col("rtt_hist"), F.col("rtt_min_ms"), F.col("rtt_max_ms")
+    named = (("p10", 0.1), ("p50", 0.5), ("p99", 0.99))
+    return {f"rtt_{name}_ms": quantile(hist, q, low=low, high=high) for name, q in named}
+
+
+@cache
+def _ends() -> dict[float, tuple[Column, Column]]:
+    return {q: quantile_interval(F.col("rtt_hist"), q, F.col("blocks")) for q in (0.1, 0.5)}
 
 
 def _round_trip(method: str, rtt_ms: Column, resolution_ms: Column) -> Column:

@@ -1,5 +1,7 @@
 """A1: how slow a fetch is once the wait in purgatory is taken out (KIP-736)."""
 
+from functools import cache
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -132,7 +134,9 @@ def _with_empty_histograms(rows: DataFrame) -> DataFrame:
     )
 
 
+@cache
 def _quantiles() -> dict[str, Column]:
+    """Made once: the thousands of calls into the JVM that a fold takes would cost a stream 1 s a batch."""
     return {
         f"{metric}_{name}_ms": quantile(
             F.col(f"{metric}_hist"), q, low=F.col(f"{metric}_min_ms"), high=F.col(f"{metric}_max_ms")

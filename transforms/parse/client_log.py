@@ -109,7 +109,11 @@ def _misread() -> Column:
     return F.coalesce(
         untimed(),
         fails(F.col("cluster").isNull(), "no_cluster", "the record names no cluster"),
-        fails(F.contains(rest, F.lit(MARK)), "several_objects", "the header stands twice in the line"),
+        fails(
+            event.isNotNull() & F.contains(rest, F.lit(MARK)),
+            "several_objects",
+            "the header stands twice in the line",
+        ),
         fails(~message.endswith(")"), "truncated_line", sample(message)),
         fails(event.isNull(), "unknown_form", sample(message)),
         fails(absent != "", "missing_field", absent),

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from schemas.silver import CLIENT_EVENTS, REQUESTS
 
-START = datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
+START = datetime(2026, 11, 21, 11, 20, tzinfo=UTC)
 MONO_AT_START_NS = 5_000_000_000_000
 
 

@@ -1,0 +1,35 @@
+"""
+Ctrl-C and SIGTERM mean the same to every job.
+
+PySpark's own handler of Ctrl-C calls the JVM from inside a call to the JVM, which breaks the connection. It
+is put in place with the session, so call these functions once before and once after the session is made.
+"""
+
+import logging
+import signal
+import threading
+from types import FrameType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def interrupt_on_signals() -> None:
+    """Let a signal raise KeyboardInterrupt wherever the main thread is: for work whose writes are atomic."""
+    for number in SIGNALS:
+        signal.signal(number, _interrupt)
+
+
+def ask_on_signals(stop: threading.Event) -> None:
+    """Let the first signal set `stop`, so that a stream ends between batches; the second ends at once."""
+
+    def asked(number: int, _frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        stop.set()
+
+    for number in SIGNALS:
+        signal.signal(number, asked)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it mourns the connection that is cut
+    raise KeyboardInterrupt
