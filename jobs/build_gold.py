@@ -30,7 +30,7 @@ from jobs.gold_spans import Span, touched, window_of
 from jobs.gold_writer import GoldWriter
 from jobs.progress import Progress, first_line
 from jobs.session import spark_session
-from jobs.stopping import ask_on_signals, interrupt_on_signals
+from jobs.stopping import ask_on_signals, hush, interrupt_on_signals
 from schemas.bronze import BRONZE, CLIENT_LOG, METRICS, REQUEST_LOG
 from schemas.fields import Table
 from schemas.gold import DATA_QUALITY
@@ -151,9 +151,10 @@ class Batches:
         newest = max((row["slot"] for row in arrived), default=0)
         took = time.monotonic() - started
         until = f"{datetime.fromtimestamp(newest, UTC):%Y-%m-%dT%H:%M:%SZ}"
-        self._progress.say(
-            f"batch {batch_id}: {lines} lines up to {until}, {len(windows)} windows, {took:.1f} s"
-        )
+        if arrived:
+            self._progress.say(
+                f"batch {batch_id}: {lines} lines up to {until}, {len(windows)} windows, {took:.1f} s"
+            )
         if self._follow and time.monotonic() - self._counted_at > QUALITY_EVERY_S:
             rebuild_data_quality(batch.sparkSession, self._follow.warehouse_root)
             self._counted_at = time.monotonic()
@@ -261,6 +262,7 @@ def _wait(query: StreamingQuery, stop: threading.Event, gate: Gate) -> None:
         while query.isActive and not stop.is_set():
             stop.wait(0.5)
         if stop.is_set():
+            hush(query.sparkSession)
             raise KeyboardInterrupt
         failure = query.exception()
         if failure is not None:

@@ -27,7 +27,7 @@ from jobs.ingest_meters import Meters
 from jobs.kafka_options import java_options
 from jobs.progress import Progress, first_line
 from jobs.session import spark_session
-from jobs.stopping import ask_on_signals
+from jobs.stopping import ask_on_signals, hush
 
 EXIT_FAILED, EXIT_WRONG, EXIT_LOST = 1, 2, 3
 
@@ -110,7 +110,9 @@ def run(
         while not stop.is_set() and any(query.isActive for query in queries):
             _raise_failure(queries, settings)
             stop.wait(0.5)
-        if not stop.is_set():
+        if stop.is_set():
+            hush(spark)
+        else:
             _raise_failure(queries, settings)
     finally:
         gate.close(FINISH_BATCH_S)

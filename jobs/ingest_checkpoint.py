@@ -84,32 +84,54 @@ def lost(telemetry: Telemetry, topic: str, checkpoint: Path) -> list[Lost]:
         NoTopicError: the topic or its cluster cannot be reached.
 
     """
-    consumer = Consumer(
-        telemetry.client_options
-        | {
-            "bootstrap.servers": telemetry.bootstrap_servers,
-            "group.id": f"{telemetry.own_client_prefix}look",
-        },
-        logger=logging.getLogger(__name__),
-    )
+    held, gone = offsets_held(telemetry, topic), list[Lost]()
+    for (name, partition), reached in read_until(checkpoint).items():
+        low, high = held.get(partition, (0, 0))
+        if low > reached:
+            gone.append(Lost(topic=name, partition=partition, first=reached, end=low))
+        elif high < reached:
+            gone.append(Lost(topic=name, partition=partition, first=0, end=high))
+    return gone
+
+
+def unread(telemetry: Telemetry, topic: str, checkpoint: Path) -> int:
+    """
+    Count the records of the topic that no finished batch of the checkpoint has read.
+
+    Raises:
+        NoTopicError: the topic or its cluster cannot be reached.
+
+    """
+    seen = read_until(checkpoint)
+    held = offsets_held(telemetry, topic)
+    return sum(high - max(low, seen.get((topic, partition), 0)) for partition, (low, high) in held.items())
+
+
+def offsets_held(telemetry: Telemetry, topic: str) -> dict[int, tuple[int, int]]:
+    """
+    Give the first offset and the end of each partition.
+
+    Raises:
+        NoTopicError: the topic or its cluster cannot be reached.
+
+    """
+    own = {
+        "bootstrap.servers": telemetry.bootstrap_servers,
+        "group.id": f"{telemetry.own_client_prefix}look",
+    }
+    consumer = Consumer(telemetry.client_options | own, logger=logging.getLogger(__name__))
     try:
         partitions = consumer.list_topics(topic, timeout=ANSWER_TIMEOUT_S).topics[topic].partitions
-        if not partitions:
-            message = (
-                f"there is no topic {topic} at {telemetry.bootstrap_servers}: create it, or start the lab"
-            )
-            raise NoTopicError(message)
-        seen = read_until(checkpoint)
-        gone: list[Lost] = []
-        for (name, partition), reached in seen.items():
-            low, high = consumer.get_watermark_offsets(TopicPartition(name, partition), ANSWER_TIMEOUT_S)
-            if low > reached:
-                gone.append(Lost(topic=name, partition=partition, first=reached, end=low))
-            elif high < reached:
-                gone.append(Lost(topic=name, partition=partition, first=0, end=high))
+        held = {
+            partition: consumer.get_watermark_offsets(TopicPartition(topic, partition), ANSWER_TIMEOUT_S)
+            for partition in partitions
+        }
     except KafkaException as error:
         message = f"{telemetry.bootstrap_servers} does not answer for {topic}: {error.args[0].str()}"
         raise NoTopicError(message) from error
     finally:
         consumer.close()
-    return gone
+    if not held:
+        message = f"there is no topic {topic} at {telemetry.bootstrap_servers}: create it, or start the lab"
+        raise NoTopicError(message)
+    return held

@@ -10,6 +10,8 @@ import signal
 import threading
 from types import FrameType
 
+from pyspark.sql import SparkSession
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -28,6 +30,12 @@ def ask_on_signals(stop: threading.Event) -> None:
 
     for number in SIGNALS:
         signal.signal(number, asked)
+
+
+def hush(spark: SparkSession) -> None:
+    """Keep Spark from telling of the batches that are not let begin any more: they are given again."""
+    spark.sparkContext.setLogLevel("OFF")
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

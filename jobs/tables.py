@@ -1,10 +1,10 @@
 """Delta tables by path: where a table lives, how it is made, read and appended to exactly once."""
 
-import time
+import shutil
 from pathlib import Path
 
 from delta.tables import DeltaTable
-from pyspark.errors import PySparkException
+from filelock import FileLock
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import TimestampType
 
@@ -21,9 +21,6 @@ PROPERTIES = {
     # At that pace the default of 30 days would keep a million files in `_delta_log`.
     "delta.logRetentionDuration": "interval 7 days",
 }
-
-MAKING_TIMEOUT_S = 20.0
-"""So long another process that makes the same table may take from its folder to its first commit."""
 
 
 def path(warehouse: Path, table: Table) -> str:
@@ -52,9 +49,13 @@ def ensure(spark: SparkSession, warehouse: Path, table: Table) -> None:
 
     """
     where = path(warehouse, table)
-    if not exists(spark, warehouse, table):
-        _make(spark, warehouse, table)
-    elif spark.read.format("delta").load(where).schema.simpleString() != table.schema.simpleString():
+    warehouse.mkdir(parents=True, exist_ok=True)
+    # Jobs start side by side and want the same tables; Delta would make the second of them fail.
+    with FileLock(warehouse / "_tables.lock"):
+        is_there = exists(spark, warehouse, table)
+        if not is_there:
+            _make(spark, warehouse, table)
+    if is_there and read(spark, warehouse, table).schema.simpleString() != table.schema.simpleString():
         empty = spark.createDataFrame([], table.schema)
         empty.write.format("delta").mode("append").option("mergeSchema", "true").save(where)
 
@@ -67,19 +68,14 @@ def append(frame: DataFrame, warehouse: Path, table: Table, *, txn_app_id: str, 
 
 
 def _make(spark: SparkSession, warehouse: Path, table: Table) -> None:
-    """Make the table; jobs that start side by side try at once, and the one that comes second waits."""
-    builder = DeltaTable.createIfNotExists(spark).location(path(warehouse, table)).comment(table.about)
+    where = Path(path(warehouse, table))
+    if where.exists() and not any(file.is_file() for file in where.rglob("[!._]*")):
+        shutil.rmtree(where)  # a maker was killed before its first commit, and Delta refuses what it left
+    builder = DeltaTable.createIfNotExists(spark).location(str(where)).comment(table.about)
     builder = builder.addColumns(table.schema).partitionedBy(*table.partition_by)
     for key, value in (PROPERTIES | _statistics(table)).items():
         builder = builder.property(key, value)
-    try:
-        builder.execute()
-    except PySparkException:
-        deadline = time.monotonic() + MAKING_TIMEOUT_S
-        while not exists(spark, warehouse, table):
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.2)
+    builder.execute()
 
 
 def _statistics(table: Table) -> dict[str, str]:

@@ -12,10 +12,17 @@ from typing import Annotated
 
 import typer
 
+from conf.settings import Settings
+from jobs.ingest import checkpoint_of, topic_of
+from jobs.ingest_batch import SOURCES
+from jobs.ingest_checkpoint import unread
 from lab import cluster, processes, scenarios
 from lab.errors import LabError
 
 STREAMS_TIMEOUT_S = 120.0
+PATIENCE_S = 60.0
+"""So long a stream may take to end its batch."""
+
 WINDOW_S = 10.0
 VERDICT = ("culprit", "broker_id", "follower_id", "leader_id")
 
@@ -64,15 +71,15 @@ def demo(
 
 
 def _recorded_and_reported(state: Path, plan: scenarios.Plan) -> tuple[Path, Path]:
-    with _lab(state / "lab") as settings:
-        with _streams(state, settings):
-            truth = scenarios.run(state / "lab", plan, say=typer.echo)
-            time.sleep(WINDOW_S)  # so that every broker is read past the last window
-        typer.echo("reading the last lines, building the last windows")
-        _run("collect", "--conf", settings, "--once")
-        _run("ingest", "--conf", settings, "--once")
-        _run("build-gold", "--conf", settings)
+    with _lab(state / "lab") as settings, _streams(state, settings) as started:
+        truth = scenarios.run(state / "lab", plan, say=typer.echo)
+        time.sleep(WINDOW_S)  # so that every broker is read past the last window
+        _check_alive(state, started)
+        typer.echo("reading the last lines")
+        processes.end([started["collect"]], patience_s=PATIENCE_S)
+        _wait_until_read(Settings.load(settings), state, started)
     html = state / "report.html"
+    _run("build-gold", "--conf", settings)
     _run(
         *("report", "--conf", settings, "--truth", truth),
         *("--html", html, "--json", html.with_suffix(".json")),
@@ -90,7 +97,7 @@ def _lab(state: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _streams(state: Path, settings: Path) -> Iterator[None]:
+def _streams(state: Path, settings: Path) -> Iterator[dict[str, dict[str, float]]]:
     """Run collector, ingest and gold beside the cluster, each a process of its own, until the block ends."""
     commands = {"collect": (), "ingest": (), "build-gold": ("--follow",)}
     started: dict[str, dict[str, float]] = {}
@@ -101,20 +108,20 @@ def _streams(state: Path, settings: Path) -> Iterator[None]:
             command = [sys.executable, "-m", "plumbline", word, "--conf", str(settings), *options]
             started[word] = processes.spawn(command, output=output)
             typer.echo(f"started plumbline {word}: {output}")
-        _wait_for_gold(state, started)
-        yield
-        _check_alive(state, started)
+        yield started
     finally:
-        processes.end(started.values(), patience_s=40)
+        processes.end(started.values(), patience_s=PATIENCE_S)
 
 
-def _wait_for_gold(state: Path, started: dict[str, dict[str, float]]) -> None:
-    typer.echo("waiting for the first rows of gold")
+def _wait_until_read(settings: Settings, state: Path, started: dict[str, dict[str, float]]) -> None:
     deadline = time.monotonic() + STREAMS_TIMEOUT_S
-    while not any((state / "warehouse" / "gold" / "broker_rtt").glob("**/*.parquet")):
-        _check_alive(state, started)
+    while any(
+        unread(settings.telemetry, topic_of(settings, source), checkpoint_of(settings, source))
+        for source in SOURCES
+    ):
+        _check_alive(state, {word: started[word] for word in ("ingest", "build-gold")})
         if time.monotonic() > deadline:
-            message = f"no gold after {STREAMS_TIMEOUT_S:g} s; see {state / 'logs'}"
+            message = f"the streams are behind after {STREAMS_TIMEOUT_S:g} s; see {state / 'logs'}"
             raise LabError(message)
         time.sleep(0.5)
 

@@ -3,10 +3,12 @@
 import dataclasses
 import json
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Barrier
 
 import pytest
 from deltalake import DeltaTable
+from pyspark.errors import AnalysisException
 from pyspark.sql.types import LongType, StringType, StructType, TimestampType
 
 from jobs import tables
@@ -83,7 +85,7 @@ def test_statistics_are_kept_for_instants_only(spark, tmp_path):
 
 
 def test_jobs_that_start_side_by_side_make_a_table_once(spark, tmp_path):
-    """Collector, ingest and gold start together and all want the same tables."""
+    """Ingest and gold start together and want the same tables; in one process that is the same race."""
     start = Barrier(4)
 
     def make(_):
@@ -94,3 +96,25 @@ def test_jobs_that_start_side_by_side_make_a_table_once(spark, tmp_path):
         list(jobs.map(make, range(4)))
 
     assert DeltaTable(tables.path(tmp_path, LAG)).version() == 0
+
+
+def test_what_a_killed_maker_left_is_no_obstacle(spark, tmp_path):
+    log = Path(tables.path(tmp_path, LAG)) / "_delta_log"
+    log.mkdir(parents=True)
+    (log / ".00000000000000000000.json.1f0c.tmp").write_text("{")
+
+    tables.ensure(spark, tmp_path, LAG)
+
+    assert tables.read(spark, tmp_path, LAG).count() == 0
+
+
+def test_files_that_are_no_table_are_left_alone(spark, tmp_path):
+    """Somebody's own files in the place of a table: the job stops and touches nothing."""
+    strange = Path(tables.path(tmp_path, LAG)) / "notes.parquet"
+    strange.parent.mkdir(parents=True)
+    strange.write_text("mine")
+
+    with pytest.raises(AnalysisException, match="DELTA_MISSING_DELTA_TABLE"):
+        tables.ensure(spark, tmp_path, LAG)
+
+    assert strange.read_text() == "mine"
