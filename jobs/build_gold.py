@@ -1,9 +1,9 @@
 """
 Build the gold tables from silver: as a stream, in one go over what is new, or again for a span of time.
 
-Exit codes: 0 done (also when Ctrl-C ended `--follow`), 1 failed, 2 wrong settings or options, 3 another
-process writes gold into this warehouse, 4 part of the span was refused since retention has thinned out its
-silver, 130 stopped by Ctrl-C before it was done.
+Exit codes: 0 done (also when Ctrl-C or SIGTERM ended `--follow`), 1 failed, 2 wrong settings or options,
+3 another process writes gold into this warehouse, 4 part of the span was refused since retention has thinned
+out its silver, 130 stopped before it was done.
 """
 
 import os
@@ -89,8 +89,7 @@ def build_gold(
         progress.say(f"build_gold stopped: {first_line(str(error))}")
         raise typer.Exit(EXIT_FAILED) from error
     except KeyboardInterrupt:
-        progress.say("stopped; the next run goes on from here")
-        raise typer.Exit(0 if follow else 130) from None
+        raise typer.Exit(130) from None
     if refused and span:
         raise typer.Exit(EXIT_REFUSED)
 
@@ -115,9 +114,12 @@ def _run(
         ask_on_signals(stop)
         _wait(stream.trigger(**trigger).start(), stop, gate)
         interrupt_on_signals()
-    if not follow:
-        with progress.step("counting every line"):
-            rebuild_data_quality(spark, warehouse)
+        if stop.is_set():
+            progress.say("stopped; the next run goes on from here")
+            if not follow:
+                raise KeyboardInterrupt
+    with progress.step("counting every line"):
+        rebuild_data_quality(spark, warehouse)
     return refused
 
 
@@ -261,12 +263,10 @@ def _wait(query: StreamingQuery, stop: threading.Event, gate: Gate) -> None:
     try:
         while query.isActive and not stop.is_set():
             stop.wait(0.5)
-        if stop.is_set():
-            hush(query.sparkSession)
-            raise KeyboardInterrupt
         failure = query.exception()
         if failure is not None:
             raise failure
+        hush()
     finally:
         gate.close(FINISH_BATCH_S)
         query.stop()

@@ -111,7 +111,7 @@ def run(
             _raise_failure(queries, settings)
             stop.wait(0.5)
         if stop.is_set():
-            hush(spark)
+            hush()
         else:
             _raise_failure(queries, settings)
     finally:

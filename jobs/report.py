@@ -159,7 +159,7 @@ def from_warehouse(wanted: Wanted, progress: Progress) -> Answers:
     }
     spark, is_ours = _spark(settings)
     try:
-        with progress.step("reading gold"):
+        with progress.step("reading gold"), interpreted(spark):
             gold = gold_of_warehouse(spark, root, wanted.cluster)
         with progress.step("adding up"), interpreted(spark):
             return answers_of(gold, wanted.span, truth=wanted.truth, inputs=inputs | _span(wanted))

@@ -32,9 +32,11 @@ def ask_on_signals(stop: threading.Event) -> None:
         signal.signal(number, asked)
 
 
-def hush(spark: SparkSession) -> None:
+def hush() -> None:
     """Keep Spark from telling of the batches that are not let begin any more: they are given again."""
-    spark.sparkContext.setLogLevel("OFF")
+    spark = SparkSession.getActiveSession()
+    if spark is not None:
+        spark.sparkContext.setLogLevel("OFF")
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
 
 

@@ -18,6 +18,9 @@ from jobs.ingest_batch import SOURCES
 from jobs.ingest_checkpoint import unread
 from lab import cluster, processes, scenarios
 from lab.errors import LabError
+from schemas.fields import Table
+from schemas.gold import BROKER_RTT
+from schemas.silver import CLIENT_EVENTS, REQUESTS
 
 STREAMS_TIMEOUT_S = 120.0
 PATIENCE_S = 60.0
@@ -79,7 +82,6 @@ def _recorded_and_reported(state: Path, plan: scenarios.Plan) -> tuple[Path, Pat
         processes.end([started["collect"]], patience_s=PATIENCE_S)
         _wait_until_read(Settings.load(settings), state, started)
     html = state / "report.html"
-    _run("build-gold", "--conf", settings)
     _run(
         *("report", "--conf", settings, "--truth", truth),
         *("--html", html, "--json", html.with_suffix(".json")),
@@ -115,15 +117,36 @@ def _streams(state: Path, settings: Path) -> Iterator[dict[str, dict[str, float]
 
 def _wait_until_read(settings: Settings, state: Path, started: dict[str, dict[str, float]]) -> None:
     deadline = time.monotonic() + STREAMS_TIMEOUT_S
-    while any(
-        unread(settings.telemetry, topic_of(settings, source), checkpoint_of(settings, source))
-        for source in SOURCES
-    ):
+    while not (_is_read(settings) and _is_built(settings.warehouse_root)):
         _check_alive(state, {word: started[word] for word in ("ingest", "build-gold")})
         if time.monotonic() > deadline:
             message = f"the streams are behind after {STREAMS_TIMEOUT_S:g} s; see {state / 'logs'}"
             raise LabError(message)
         time.sleep(0.5)
+
+
+def _is_read(settings: Settings) -> bool:
+    """Tell whether ingest has taken every record there is."""
+    return not any(
+        unread(settings.telemetry, topic_of(settings, source), checkpoint_of(settings, source))
+        for source in SOURCES
+    )
+
+
+def _is_built(warehouse: Path) -> bool:
+    """Tell whether gold was built from the newest silver there is: its commits say from which."""
+    commits = {table: _commits(warehouse, table) for table in (REQUESTS, CLIENT_EVENTS, BROKER_RTT)}
+    actions = [json.loads(line) for line in commits[BROKER_RTT][-1].read_text().splitlines()]
+    told = next(action["commitInfo"].get("userMetadata") for action in actions if "commitInfo" in action)
+    built_from = json.loads(told)["built_from"] if told else {}
+    return all(
+        built_from.get(f"silver.{table.name}", -1) >= int(commits[table][-1].stem)
+        for table in (REQUESTS, CLIENT_EVENTS)
+    )
+
+
+def _commits(warehouse: Path, table: Table) -> list[Path]:
+    return sorted((warehouse / table.layer / table.name / "_delta_log").glob("[0-9]*.json"))
 
 
 def _check_alive(state: Path, started: dict[str, dict[str, float]]) -> None:
