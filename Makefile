@@ -15,7 +15,7 @@ help: ## list these words
 
 setup: $(VENV)/.runtime .jars/.done ## install what running needs: Python packages and jars
 
-demo: setup ## real cluster to report: start brokers, slow one link, find it (about 4 minutes)
+demo: setup ## real cluster to report: start brokers, slow one link, find it (under 5 minutes)
 	$(BIN)/plumbline demo
 
 test: $(VENV)/.dev .jars/.done ## run the tests, live ones on real brokers among them
