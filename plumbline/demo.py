@@ -43,7 +43,7 @@ def demo(
     state: Annotated[Path, typer.Option(help="Folder for everything the demo makes.")] = Path(".state/demo"),
 ) -> None:
     """
-    Start three brokers, slow one link, stream their logs into Delta and report who is slow: about 4 minutes.
+    Start three brokers, slow one link, stream their logs into Delta and report who is slow: under 5 minutes.
 
     Exit code 0 when the report names what was injected, 1 when it does not or a step fails.
 
