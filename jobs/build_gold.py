@@ -266,8 +266,9 @@ def _wait(query: StreamingQuery, stop: threading.Event, gate: Gate) -> None:
         failure = query.exception()
         if failure is not None:
             raise failure
-        hush()
     finally:
+        if stop.is_set():
+            hush()
         gate.close(FINISH_BATCH_S)
         query.stop()
 
