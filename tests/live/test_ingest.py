@@ -7,6 +7,7 @@ import sys
 import time
 import urllib.request
 import uuid
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -58,10 +59,15 @@ class Site:
         for created in self.admin.create_topics(topics).values():
             created.result(timeout=30)
 
+    @contextmanager
     def start(self, word, *options):
-        """Start a job."""
+        """Start a job; one that still runs at the end of the block is killed."""
         command = [sys.executable, "-m", "plumbline", word, "--conf", str(self.conf), *options]
-        return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as job:
+            try:
+                yield job
+            finally:
+                job.kill()
 
     def run(self, app, *options):
         """Run a job to its end, in the session of the tests; give its exit code and what it said."""
