@@ -1,7 +1,8 @@
 """Which files under a folder are telemetry, of which node and kind: for reports without Kafka."""
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -54,7 +55,7 @@ class Found:
 
 def discover(folder: Path, nodes: Mapping[str, str] | None = None) -> Found:
     """
-    Sort the files under `folder`, hidden ones left out, into telemetry and the rest.
+    Sort the files under `folder`, hidden ones left out and links followed, into telemetry and the rest.
 
     `nodes` maps glob patterns, held against the path below `folder`, its name and its folders' names, to
     the node; the first that fits wins. Without one the nearest folder that ends in a number is the node,
@@ -69,10 +70,7 @@ def discover(folder: Path, nodes: Mapping[str, str] | None = None) -> Found:
         message = f"{folder} {state}; give the folder that holds the brokers' logs, as in --from DIR"
         raise NoSuchFolderError(message)
     found = Found([], [])
-    for path in sorted(folder.rglob("*")):
-        below = path.relative_to(folder)
-        if path.is_dir() or any(part.startswith(".") for part in below.parts):
-            continue
+    for path in sorted(_files(folder)):
         kind, reason = _kind_of(path)
         node = _node_of(path, folder, nodes or {})
         if kind and node:
@@ -80,6 +78,17 @@ def discover(folder: Path, nodes: Mapping[str, str] | None = None) -> Found:
         else:
             found.not_understood.append((path, reason or NO_NODE))
     return found
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Walk every folder once, by its own name before any link to it."""
+    seen: set[str] = set()
+    for root, folders, names in os.walk(folder, followlinks=True):
+        here = os.path.realpath(root)
+        is_known, found = here in seen, sorted(name for name in folders if not name.startswith("."))
+        seen.add(here)
+        folders[:] = [] if is_known else sorted(found, key=lambda name: Path(root, name).is_symlink())
+        yield from (Path(root, name) for name in names if not is_known and not name.startswith("."))
 
 
 def _node_of(path: Path, folder: Path, nodes: Mapping[str, str]) -> str | None:

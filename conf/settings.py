@@ -124,6 +124,9 @@ class Settings:
         return Path(self.warehouse.root).resolve()
 
 
+ROWS: dict[str, type] = {"files": TailedFile, "endpoints": ScrapedEndpoint}
+
+
 def _overlay(settings: S, told: dict[str, Any], *, where: str) -> S:
     known = {f.name: f for f in fields(settings)}  # type: ignore[arg-type]
     unknown = sorted(set(told) - set(known))
@@ -135,11 +138,15 @@ def _overlay(settings: S, told: dict[str, Any], *, where: str) -> S:
         current = getattr(settings, name)
         here = f"{where}: [{name}]"
         if is_dataclass(current):
+            if not isinstance(value, dict):
+                message = f"{where}: {name} = {value!r}: a section is wanted, as in [{name}]"
+                raise ValueError(message)
             changes[name] = _overlay(current, value, where=here)
-        elif name == "files":
-            changes[name] = tuple(_made(TailedFile, row, here) for row in value)
-        elif name == "endpoints":
-            changes[name] = tuple(_made(ScrapedEndpoint, row, here) for row in value)
+        elif name in ROWS:
+            if not isinstance(value, list):
+                message = f"{where} {name} = {value!r}: rows are wanted, as in [[collector.{name}]]"
+                raise ValueError(message)
+            changes[name] = tuple(_made(ROWS[name], row, here) for row in value)
         else:
             changes[name] = _checked(
                 value, current, f"{here} {name}" if "[" not in where else f"{where} {name}"
@@ -147,7 +154,10 @@ def _overlay(settings: S, told: dict[str, Any], *, where: str) -> S:
     return replace(settings, **changes)  # type: ignore[type-var]
 
 
-def _made(kind: type[S], row: dict[str, Any], where: str) -> S:
+def _made(kind: type[S], row: Any, where: str) -> S:  # noqa: ANN401 (whatever stands in the file)
+    if not isinstance(row, dict):
+        message = f"{where}: {row!r} is no row of keys and values"
+        raise ValueError(message)  # noqa: TRY004 (as in `_checked`)
     try:
         return kind(**row)
     except TypeError as error:

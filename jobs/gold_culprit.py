@@ -11,11 +11,16 @@ from jobs.gold_spans import Span, within
 from jobs.thresholds import thresholds
 from schemas.fields import Table
 from schemas.gold import BROKER_RTT, BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT
-from transforms.gold.broker_rtt_baseline import OPENING_REACH_S, PAIR, TRAILING_HOURS, baseline
-from transforms.gold.broker_rtt_culprit import culprit
-from transforms.windows import WINDOW_S
+from transforms.gold.broker_rtt_baseline import (
+    MIN_WINDOWS,
+    OPENING_REACH_S,
+    PAIR,
+    TRAILING_HOURS,
+    baseline,
+)
+from transforms.gold.broker_rtt_culprit import accused, culprit, with_onset
+from transforms.windows import HOUR_S, WINDOW_S
 
-HOUR_S = 3600
 TRAILING_S = TRAILING_HOURS * HOUR_S
 
 
@@ -54,8 +59,9 @@ class CulpritWriter:
         self._with_level = {at: pairs for at, pairs in self._with_level.items() if at > start - 3 * HOUR_S}
         for hour in range(_hour(start - self._memory_s), self._end, HOUR_S):
             self._learn(hour, spans)
-        for hour in range(_hour(start), self._end, HOUR_S):
-            self._judge(Span(max(start, hour), min(self._end, hour + HOUR_S)))
+            # Before the next hour learns: what is accused in this one is no history there.
+            if hour + HOUR_S > start:
+                self._judge(Span(max(start, hour), min(self._end, hour + HOUR_S)))
 
     def _learn(self, hour: int, spans: list[Span]) -> None:
         """Work the hour's levels out when its history has changed, or was never looked at."""
@@ -64,32 +70,35 @@ class CulpritWriter:
         if hour in self._with_level and not has_changed:
             return
         if has_changed or self._levels(hour).isEmpty():
-            rtt = self._rtt(history)
+            rtt, verdicts = self._rows(BROKER_RTT, history), self._rows(BROKER_RTT_CULPRIT, history)
             hours = rtt.select("cluster").distinct().withColumn("hour", F.timestamp_seconds(F.lit(hour)))
-            self._overwrite(BROKER_RTT_BASELINE, baseline(rtt, hours), self._within_hour(hour))
-        known = self._levels(hour).filter(F.col("p50_ms").isNotNull())
+            levels = baseline(rtt, hours, accused(verdicts))
+            self._overwrite(BROKER_RTT_BASELINE, levels, self._within_hour(hour))
+        known = self._levels(hour).filter(F.col("windows") >= MIN_WINDOWS)
         self._with_level[hour] = set(known.select(*PAIR).collect())
 
     def _judge(self, span: Span) -> None:
         seen = Span(span.start - self._memory_s, span.end)
         hours = sorted({_hour(seen.start), _hour(span.start)})
-        rtt = self._rtt(seen).drop("rtt_hist").localCheckpoint()
+        rtt = self._rows(BROKER_RTT, seen).drop("rtt_hist").localCheckpoint()
         pairs = set(rtt.select(*PAIR).distinct().collect())
         opened = None
         if any(pairs - self._with_level[hour] for hour in hours):
-            opened = self._rtt(Span(hours[0] - OPENING_REACH_S, span.end))
+            opened = self._rows(BROKER_RTT, Span(hours[0] - OPENING_REACH_S, span.end))
         levels = reduce(DataFrame.unionByName, [self._levels(hour) for hour in hours])
         rows = culprit(rtt, levels, self._thresholds, opened=opened)
         condition = within("window_start", [span])
-        self._overwrite(BROKER_RTT_CULPRIT, rows.filter(condition), condition)
+        before = self._rows(BROKER_RTT_CULPRIT, Span(seen.start, span.start))
+        named = with_onset(rows.filter(condition), before)
+        self._overwrite(BROKER_RTT_CULPRIT, named, condition)
 
     def _levels(self, hour: int) -> DataFrame:
         levels = tables.read(self._spark, self._warehouse, BROKER_RTT_BASELINE)
         return levels.filter(self._within_hour(hour))
 
-    def _rtt(self, span: Span) -> DataFrame:
-        rtt = tables.read(self._spark, self._warehouse, BROKER_RTT)
-        return rtt.filter(within("window_start", [span]))
+    def _rows(self, table: Table, span: Span) -> DataFrame:
+        rows = tables.read(self._spark, self._warehouse, table)
+        return rows.filter(within("window_start", [span]))
 
     def _overwrite(self, table: Table, rows: DataFrame, condition: str) -> None:
         writer = rows.write.format("delta").mode("overwrite").option("replaceWhere", condition)

@@ -1,5 +1,6 @@
 """Files as brokers wrote them, as rows of bronze: Parquet in a folder of its own, in bounded memory."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -80,7 +81,7 @@ def write_raw(
 
 
 def _write_one(file: TelemetryFile, origin: Origin, target: Path) -> FileRead:
-    source = str(file.path.relative_to(origin.folder))
+    source = readable(file.path.relative_to(origin.folder))
     lines = value_bytes = 0
     damage: str | None = None
     with closing(pq.ParquetWriter(target, WRITTEN, compression="zstd", use_dictionary=_repeated())) as writer:
@@ -95,6 +96,11 @@ def _write_one(file: TelemetryFile, origin: Origin, target: Path) -> FileRead:
     return FileRead(
         source=source, node=file.node, kind=file.kind, lines=lines, value_bytes=value_bytes, damage=damage
     )
+
+
+def readable(path: Path) -> str:
+    """Write a path as text; of a name that is no UTF-8 the odd bytes are escaped."""
+    return os.fsencode(path).decode(errors="backslashreplace")
 
 
 def _until_damage(file: TelemetryFile) -> Iterator[RawLine | DamagedFileError]:
@@ -125,7 +131,7 @@ def _row(line: RawLine | DamagedFileError, source: str, origin: Origin) -> dict[
     return {
         "value": line.value if isinstance(line, RawLine) else None,
         "cluster": origin.cluster,
-        "node": line.node,
+        "node": readable(Path(line.node)),
         "kind": line.kind,
         "time_zone": origin.time_zone,
         "source": source,

@@ -4,6 +4,7 @@ The report: one offline HTML page and the same as JSON, from raw files or from t
 `plumbline report --from DIR` or `spark-submit jobs/report.py --from DIR`.
 """
 
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from rich.console import Console
 from collectors.files import Found, NoSuchFolderError, discover
 from conf.settings import Settings
 from jobs.progress import Progress
-from jobs.raw_files import FileRead, Origin, write_raw
+from jobs.raw_files import FileRead, Origin, readable, write_raw
 from jobs.report_files import gold_of_files
 from jobs.report_options import Wanted, WrongUseError, instant_of, nodes_of, truth_of, zone_of
 from jobs.report_rows import SeveralClustersError, Span, answers_of, gold_of_warehouse
@@ -120,12 +121,15 @@ def from_files(folder: Path, wanted: Wanted, progress: Progress) -> Answers:
     """Parse the files of a folder and build gold from them, in a temporary folder that is always removed."""
     with progress.step(f"looking through {folder}"):
         found = _found(folder, wanted.nodes)
-    cluster = wanted.cluster or folder.resolve().name
+    cluster = wanted.cluster or readable(Path(folder.resolve().name))
     origin = Origin(folder=folder, cluster=cluster, time_zone=wanted.time_zone)
     with tempfile.TemporaryDirectory(prefix="plumbline-report-", ignore_cleanup_errors=True) as scratch:
         raw = Path(scratch) / "raw"
         with progress.step(f"reading {len(found.understood)} files"):
             read = write_raw(found.understood, origin, raw, on_file=lambda file: progress.say(_told(file)))
+        if not any(file.lines for file in read):
+            message = f"not one line in the {len(read)} files of {folder}: all are empty; is the logger on?"
+            raise WrongUseError(message)
         inputs = inputs_of_files(folder, wanted, found, read)
         spark, is_ours = _spark(Settings())
         try:
@@ -188,7 +192,7 @@ def interpreted(spark: SparkSession) -> Iterator[None]:
 def inputs_of_files(folder: Path, wanted: Wanted, found: Found, read: list[FileRead]) -> Row:
     """Tell what was read of what kind, what was not understood and why, and what was assumed."""
     return {
-        "from": str(folder),
+        "from": readable(folder),
         "time_zone": wanted.time_zone,
         "nodes": wanted.nodes,
         "files": [
@@ -203,7 +207,8 @@ def inputs_of_files(folder: Path, wanted: Wanted, found: Found, read: list[FileR
             for file in read
         ],
         "not_understood": [
-            {"path": str(path.relative_to(folder)), "reason": reason} for path, reason in found.not_understood
+            {"path": readable(path.relative_to(folder)), "reason": reason}
+            for path, reason in found.not_understood
         ],
         **_span(wanted),
     }
@@ -216,7 +221,7 @@ def _found(folder: Path, nodes: dict[str, str]) -> Found:
         raise WrongUseError(str(error)) from error
     if not found.understood:
         first = "; ".join(
-            f"{path.relative_to(folder)}: {reason}" for path, reason in found.not_understood[:3]
+            f"{readable(path.relative_to(folder))}: {reason}" for path, reason in found.not_understood[:3]
         )
         message = (
             f"no file in {folder} is understood ({first or 'it is empty'}); wanted are *request*.log* and "
@@ -228,17 +233,27 @@ def _found(folder: Path, nodes: dict[str, str]) -> Found:
 
 def _check_targets(wanted: Wanted) -> None:
     for target in (wanted.html, wanted.json):
-        if target is not None and target.is_dir():
+        if target is None:
+            continue
+        if target.is_dir():
             message = f"{target} is a folder; name the file to write, as in {target / HTML}"
+            raise WrongUseError(message)
+        parent = next(folder for folder in target.absolute().parents if folder.exists())
+        if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+            message = f"{target} cannot be written: {parent} is no folder that can be written to"
             raise WrongUseError(message)
 
 
 def _write(answers: Answers, wanted: Wanted, progress: Progress) -> None:
     stamp = Stamp(generated_at=datetime.now(UTC), version=_version())
-    if wanted.html is not None:
-        write_atomically(wanted.html, page(answers, stamp))
-    if wanted.json is not None:
-        write_atomically(wanted.json, as_text(document(answers)))
+    try:
+        if wanted.html is not None:
+            write_atomically(wanted.html, page(answers, stamp))
+        if wanted.json is not None:
+            write_atomically(wanted.json, as_text(document(answers)))
+    except OSError as error:
+        message = f"{error.filename or 'the report'} cannot be written: {error.strerror or error}"
+        raise WrongUseError(message) from error
     for file in answers.inputs.get("not_understood", []):
         progress.say(f"not understood: {file['path']}: {file['reason']}")
     for doubt in doubts(answers):

@@ -56,13 +56,18 @@ def data_quality(answers: Answers) -> Row:
 
 
 def doubts(answers: Answers) -> list[str]:
-    """Say what contradicts itself: a broker never fetches from itself, so its folder holds another's log."""
-    followers = [row for row in answers.fetch_latency_summary if row["kind"] == "follower"]
-    own = sorted({row["leader_id"] for row in followers if row["leader_id"] == row["follower_id"]})
+    """Say what makes the figures doubtful: files under another broker's name, files without a line."""
+    misplaced = sorted(
+        {row["source"] for row in answers.quarantine if row["reason"] == "node_is_another_replica"}
+    )
+    empty = [file["path"] for file in answers.inputs.get("files", []) if not file["lines"]]
     return [
-        f"broker {broker} seems to fetch from itself: a request log of another broker is counted as its own; "
-        "see which folder each file lies in, or use --node PATTERN=ID"
-        for broker in own
+        *(
+            f"{source} holds lines of another broker (node_is_another_replica), and what else stands in it "
+            "is counted as this one's; see which folder it lies in, or use --node PATTERN=ID"
+            for source in misplaced
+        ),
+        *(f"{path} is empty" for path in empty),
     ]
 
 
@@ -92,8 +97,20 @@ def as_text(content: Row) -> str:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a file whole or not at all: a reader sees the old one or the new one, never a part."""
+    """
+    Write a file whole or not at all: a reader sees the old one or the new one, never a part.
+
+    What is there and no regular file, as `/dev/stdout`, is written to and not replaced; a link stays a link.
+
+    Raises:
+        OSError: the file or its folder cannot be made.
+
+    """
+    path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+        return
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:

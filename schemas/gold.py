@@ -217,7 +217,7 @@ DATA_QUALITY = Table(
             column("kept", LongType(), "distinct positions in silver"),
             column("quarantined", LongType(), "rows of quarantine, re-sent ones counted once"),
             column("skipped", LongType(), "lines of other loggers"),
-            column("duplicates", LongType(), "re-sent lines: same position, same bytes"),
+            column("duplicates", LongType(), "lines sent again: same node, file and position"),
             column("first_logged_at", TimestampType(), "earliest instant of a kept line"),
             column("last_logged_at", TimestampType(), "latest instant of a kept line: how fresh the node is"),
             column("is_balanced", BooleanType(), "the four counts add up to lines_read"),

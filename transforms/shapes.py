@@ -72,10 +72,14 @@ def shapes_of_pair() -> Column:
 
 
 def with_weight(measured: DataFrame, thresholds: Thresholds) -> DataFrame:
-    """Add `w`, one over the variance of a pair's estimate: its own spread, at least the learnt noise."""
+    """
+    Add `w`, one over the variance of a pair's estimate: its own spread, at least the learnt noise.
+
+    Both were learnt from windows with enough round trips; with fewer, the variance is `thin` times it.
+    """
     noise = F.greatest(F.lit(thresholds.noise_ms), F.coalesce("spread_ms", F.lit(0.0)))
     relative = thresholds.relative_noise * F.abs("x_ms")
-    return measured.withColumn("w", 1 / (noise * noise + relative * relative))
+    return measured.withColumn("w", 1 / (F.col("thin") * (noise * noise + relative * relative)))
 
 
 def scored(weighted: DataFrame, thresholds: Thresholds) -> DataFrame:

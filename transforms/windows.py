@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 WINDOW_S = 10
+HOUR_S = 3600
 SETTLE_S = 60
 """A broker silent for so long is not waited for; also how far back a broker counts as expected."""
 

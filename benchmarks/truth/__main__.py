@@ -14,7 +14,8 @@ from jobs.session import spark_session
 from jobs.thresholds import LEARNT, thresholds
 
 PAGE = PROJECT / "docs" / "truth.md"
-CONDITIONS = "Nothing else ran on the machine."
+CONDITIONS = "conditions.txt"
+"""Beside the recordings: what else ran on the machine while they were made."""
 
 
 def main(
@@ -24,7 +25,9 @@ def main(
     *,
     only: Annotated[list[str] | None, typer.Option(help="Record only these parts.")] = None,
     relearn: Annotated[bool, typer.Option(help="Learn the thresholds anew from this recording.")] = False,
-    conditions: Annotated[str, typer.Option(help="What else ran on the machine, for the page.")] = CONDITIONS,
+    conditions: Annotated[
+        str | None, typer.Option(help="What else ran on the machine: for the page, kept for the next one.")
+    ] = None,
 ) -> None:
     """
     Measure the pipeline against injected truth: about 2 hours of recording, then 10 minutes of judging.
@@ -35,6 +38,10 @@ def main(
 
     Example: `python -m benchmarks.truth --only links --state .state/verify`
     """
+    kept = state / CONDITIONS
+    state.mkdir(parents=True, exist_ok=True)
+    if conditions or not kept.exists():
+        kept.write_text(conditions or "Nothing else ran on the machine.")
     for part in PARTS:
         if not only or part.name in only:
             record(part, state)
@@ -48,7 +55,7 @@ def main(
         LEARNT.write_text(toml(learn(there["healthy"].windows_of(0))))
         print(f"written: {LEARNT}")
     sections, is_met = _sections(there)
-    PAGE.write_text(page.page(sections, conditions))
+    PAGE.write_text(page.page(sections, kept.read_text().strip()))
     print(f"written: {PAGE}; {'every aim is met' if is_met else 'an aim is missed, see the page'}")
     raise typer.Exit(0 if is_met else 1)
 

@@ -22,7 +22,8 @@ SAFETY = 1.5
 
 HEAD = """\
 # What counts as noise and as evidence when a culprit is named: docs/culprit.md.
-# Learnt from healthy windows on real brokers by `make verify`; docs/truth.md tells from how many.
+# Learnt from healthy windows on real brokers by `python -m benchmarks.truth --relearn`,
+# but for relative_noise, tie, memory_windows and the floor of alarm, which are set.
 """
 
 

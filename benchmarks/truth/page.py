@@ -108,6 +108,7 @@ def healthy_section(found: Sequence[Row], windows: int, learnt_windows: int, sec
     )
     return (
         "## Healthy windows: false alarms\n\n"
+        "The cluster is idle throughout; how often a busy one raises an alarm is not in this figure. "
         f"Thresholds learnt from {learnt_windows} windows, tried on {windows} others ({seconds / 60:.0f} minutes): "
         f"**{len(found)} false alarms**, {rate:.2f} per hour (95 % interval {low:.2f} to {high:.2f}).\n\n{lines}"
     )

@@ -101,6 +101,20 @@ def test_hidden_files_are_left_alone(logs):
     assert (found.understood, found.not_understood) == ([], [])
 
 
+def test_links_are_followed_once_and_a_loop_ends(logs, tmp_path):
+    elsewhere = tmp_path / "disk7" / "broker-1"
+    elsewhere.mkdir(parents=True)
+    (elsewhere / "kafka-request.log").write_bytes(EXAMPLES["request"])
+    logs("broker-2/kafka-request.log")
+    (logs.folder / "broker-1").symlink_to(elsewhere)
+    (logs.folder / "a-link-to-2").symlink_to(logs.folder / "broker-2")
+    (logs.folder / "broker-2" / "up").symlink_to(logs.folder)
+
+    found = discover(logs.folder)
+
+    assert [file.node for file in found.understood] == ["broker-1", "broker-2"]
+
+
 def test_a_missing_folder_is_a_clear_error(tmp_path):
     with pytest.raises(NoSuchFolderError, match="does not exist; give the folder"):
         discover(tmp_path / "gone")

@@ -300,11 +300,11 @@ def test_following_ends_cleanly_with_ctrl_c(lab):
         told = []
         for line in process.stderr:
             told.append(line)
-            if line.startswith("batch "):
+            if line.startswith("batch ") and not any("batch " in earlier for earlier in told[:-1]):
                 process.send_signal(signal.SIGINT)
         code = process.wait(120)
 
     assert code == 0, "".join(told)
-    assert "stopped" in told[-1]
+    assert any("stopped" in line for line in told)
     assert "Traceback" not in "".join(told)
     assert lab.gold(BROKER_RTT)

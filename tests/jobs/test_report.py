@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import shutil
 
 import pytest
@@ -193,21 +194,41 @@ def test_every_line_is_accounted_for(slow_link, tmp_path):
     assert quality["duplicates"] >= 700
     assert [file["path"] for file in content["inputs"]["not_understood"]] == ["notes.txt"]
     assert "not understood: notes.txt" in told
+    assert "doubtful: broker-3/kafka-request.log.2 is empty" in told
 
 
 @pytest.mark.usefixtures("spark")
-def test_empty_logs_give_a_whole_report_that_says_so_and_leave_no_litter(tmp_path, monkeypatch):
+def test_names_that_are_no_utf8_are_read_and_told(tmp_path):
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    made_logs.write_logs(folder, seconds=2)
+    odd = folder / "broker-1" / os.fsdecode(b"request-\xff.log")
+    (folder / "broker-1" / "kafka-request.log").rename(odd)
+    (folder / os.fsdecode(b"notes-\xff.txt")).write_text("nothing\n")
+
+    content, told = report_of(folder, tmp_path)
+
+    assert content["data_quality"]["is_balanced"]
+    assert r"broker-1/request-\xff.log" in {file["path"] for file in content["inputs"]["files"]}
+    assert r"not understood: notes-\xff.txt" in told
+
+
+def test_target_that_cannot_be_written_is_refused_before_any_work(here):
+    (here / "a.txt").write_text("")
+
+    assert "a.txt is no folder that can be written to" in refused("--from", "logs", "--html", "a.txt/r.html")
+
+
+def test_empty_logs_are_wrong_use_and_leave_no_litter(tmp_path, monkeypatch):
     scratch = tmp_path / "tmp"
     scratch.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
     (tmp_path / "broker-1").mkdir()
     (tmp_path / "broker-1" / "kafka-request.log").write_bytes(b"")
 
-    content, told = report_of(tmp_path, tmp_path, "--cluster", "east")
+    told = refused("--from", tmp_path, "--json", tmp_path / "r.json")
 
-    assert "Not enough data to say who is slow." in told
-    assert content["data_quality"]["lines_read"] == 0
-    assert all(rows == [] for rows in content["tables"].values())
+    assert "not one line in the 1 files" in told
+    assert not (tmp_path / "r.json").exists()
     assert list(scratch.glob("plumbline-report-*")) == []
 
 

@@ -104,14 +104,24 @@ def test_every_key_is_explained_to_the_reader():
     assert [name for name in sorted(named) if f"`{name}`" not in page] == []
 
 
+def test_device_is_written_to_and_a_link_stays_one(tmp_path):
+    (tmp_path / "latest.json").symlink_to(tmp_path / "of-today.json")
+
+    write_atomically(tmp_path / "latest.json", "new")
+    write_atomically(Path("/dev/null"), "gone")
+
+    assert (tmp_path / "latest.json").is_symlink()
+    assert (tmp_path / "of-today.json").read_text() == "new"
+    assert Path("/dev/null").is_char_device()
+
+
 def test_log_in_the_folder_of_another_broker_is_doubted():
     """Follower 2 in the log of "broker 2": nobody fetches from itself."""
-    rows = gold_rows.healthy().fetch_latency_summary
-    swapped = [{**rows[0], "leader_id": 2, "follower_id": 2}]
+    rows = [{"reason": "node_is_another_replica", "source": "broker-2/kafka-request.log"}] * 2
 
-    content = document(Answers(fetch_latency_summary=[*rows, *swapped]))
+    content = document(Answers(quarantine=rows))
 
-    assert [doubt[:34] for doubt in content["data_quality"]["doubts"]] == [
-        "broker 2 seems to fetch from itsel"
+    assert [doubt[:53] for doubt in content["data_quality"]["doubts"]] == [
+        "broker-2/kafka-request.log holds lines of another bro"
     ]
     assert document(gold_rows.healthy())["data_quality"]["doubts"] == []

@@ -1,16 +1,17 @@
 """Gold from silver in one place: the same for a stream's windows, a back-fill and a folder of raw files."""
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from schemas.fields import Table
 from schemas.gold import BROKER_RTT, BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT, FETCH_LATENCY
 from schemas.silver import CLIENT_EVENTS, REQUESTS
 from transforms.gold import broker_rtt, pairing
 from transforms.gold.broker_rtt_baseline import baseline, hours_of
-from transforms.gold.broker_rtt_culprit import culprit
+from transforms.gold.broker_rtt_culprit import accused, culprit, with_onset
 from transforms.gold.fetch_latency import fetch_latency
 from transforms.shapes import Thresholds
-from transforms.windows import COVERAGE_REACH, Reach, coverage
+from transforms.windows import COVERAGE_REACH, HOUR_S, WINDOW_S, Reach, coverage
 
 REACH: dict[Table, Reach] = {
     REQUESTS: Reach(
@@ -44,6 +45,22 @@ def of_fetches(fetches: DataFrame, covered: DataFrame) -> dict[Table, DataFrame]
 
 
 def judged(broker_rtt: DataFrame, thresholds: Thresholds) -> dict[Table, DataFrame]:
-    """Name the culprit of every window, against the history that lies in the frame itself."""
-    levels = baseline(broker_rtt, hours_of(broker_rtt))
-    return {BROKER_RTT_BASELINE: levels, BROKER_RTT_CULPRIT: culprit(broker_rtt, levels, thresholds)}
+    """
+    Name the culprit of every window, against the history that lies in the frame itself.
+
+    Hour by hour, for a window that is accused in one hour is no history of the next.
+    """
+    spark = broker_rtt.sparkSession
+    rtt = broker_rtt.drop("rtt_hist").localCheckpoint()
+    levels = spark.createDataFrame([], BROKER_RTT_BASELINE.schema)
+    verdicts = spark.createDataFrame([], BROKER_RTT_CULPRIT.schema)
+    hours = hours_of(rtt)
+    starts = hours.select(F.unix_seconds("hour").alias("start")).distinct().orderBy("start")
+    for (hour,) in starts.collect():
+        at = F.unix_seconds("window_start")
+        seen = rtt.filter(at.between(hour - thresholds.memory_windows * WINDOW_S, hour + HOUR_S - 1))
+        of_hour = baseline(rtt, hours.filter(F.unix_seconds("hour") == hour), accused(verdicts))
+        levels = levels.unionByName(of_hour).localCheckpoint()
+        rows = culprit(seen, levels, thresholds, opened=rtt).filter(at >= hour)
+        verdicts = verdicts.unionByName(with_onset(rows, verdicts)).localCheckpoint()
+    return {BROKER_RTT_BASELINE: levels, BROKER_RTT_CULPRIT: verdicts}

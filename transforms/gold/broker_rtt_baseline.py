@@ -4,6 +4,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from schemas.gold import BROKER_RTT_BASELINE
+from transforms.gold.broker_rtt import MIN_N_P50
 
 PAIR = ("cluster", "follower_id", "leader_id", "method")
 
@@ -11,16 +12,13 @@ OPENING_WINDOWS = 6
 """Without a history, the first minute of a pair's settled windows stands in for it."""
 
 OPENING_REACH_S = 600
-"""How long before an hour an opening can lie: who has `MIN_WINDOWS` windows before it needs none."""
+"""How long before an hour an opening can lie: who has six quiet windows before it needs none."""
 
 TRAILING_HOURS = 24
 """The span before an hour that its baseline is learnt from: a fault of up to half of it is outlived."""
 
 MIN_WINDOWS = 30
-"""Five minutes of windows: with fewer a pair has no history."""
-
-MIN_N = 12
-"""Fewer round trips than this in a window are no estimate (see `broker_rtt.rtt_ms`)."""
+"""Five minutes of windows: a level of fewer is young, and so is not trusted alone."""
 
 
 def hours_of(broker_rtt: DataFrame) -> DataFrame:
@@ -28,26 +26,22 @@ def hours_of(broker_rtt: DataFrame) -> DataFrame:
     return broker_rtt.select("cluster", F.date_trunc("hour", "window_start").alias("hour")).distinct()
 
 
-def baseline(
-    broker_rtt: DataFrame,
-    hours: DataFrame,
-    *,
-    trailing_hours: int = TRAILING_HOURS,
-    min_windows: int = MIN_WINDOWS,
-) -> DataFrame:
+def baseline(broker_rtt: DataFrame, hours: DataFrame, accused: DataFrame) -> DataFrame:
     """
-    Learn each pair's level for each of `hours` (cluster, hour) from the settled windows before it.
+    Learn each pair's level for each of `hours` (cluster, hour) from the quiet windows before it.
 
-    A median over hours of windows hardly moves while a fault lasts shorter than half the span. A pair with
-    fewer than `min_windows` gets NULL levels: it has no history yet.
+    Quiet is a settled window that is not among `accused` (cluster, window_start): a fault is no history, so
+    it stays one for as long as any of the trailing span is quiet. A pair with fewer than `OPENING_WINDOWS`
+    gets NULL levels: it has no history yet.
     """
-    since = F.col("hour") - F.make_dt_interval(hours=F.lit(trailing_hours))
+    since = F.col("hour") - F.make_dt_interval(hours=F.lit(TRAILING_HOURS))
     is_history = (F.col("window_start") >= F.col("history_since")) & (F.col("window_start") < F.col("hour"))
     return (
-        _quiet(broker_rtt)
+        _enough(broker_rtt)
+        .join(accused, on=["cluster", "window_start"], how="left_anti")
         .join(F.broadcast(hours.withColumn("history_since", since)), on="cluster", how="inner")
         .filter(is_history)
-        .transform(_levels, [*PAIR, "hour", "history_since"], min_windows)
+        .transform(_levels, [*PAIR, "hour", "history_since"])
         .select(*BROKER_RTT_BASELINE.schema.names)
     )
 
@@ -66,25 +60,25 @@ def opening(broker_rtt: DataFrame, hours: DataFrame) -> DataFrame:
     until = F.col("hour") + F.make_dt_interval(hours=F.lit(1))
     is_near = (F.col("window_start") >= since) & (F.col("window_start") < until)
     opened = (
-        _quiet(broker_rtt)
+        _enough(broker_rtt)
         .join(F.broadcast(hours), on="cluster", how="inner")
         .filter(is_near)
         .withColumn("nth", F.row_number().over(order))
         .filter(F.col("nth") <= OPENING_WINDOWS)
     )
-    return _levels(opened, [*PAIR, "hour"], OPENING_WINDOWS).withColumn(
+    return _levels(opened, [*PAIR, "hour"]).withColumn(
         "used_from", F.col("last_window_start") + F.make_dt_interval(secs=F.lit(10))
     )
 
 
-def _quiet(broker_rtt: DataFrame) -> DataFrame:
-    return broker_rtt.filter(F.col("is_settled") & (F.col("n") >= MIN_N))
+def _enough(broker_rtt: DataFrame) -> DataFrame:
+    return broker_rtt.filter(F.col("is_settled") & (F.col("n") >= MIN_N_P50))
 
 
-def _levels(windows: DataFrame, key: list[str], min_windows: int) -> DataFrame:
+def _levels(windows: DataFrame, key: list[str]) -> DataFrame:
     """Add median and spread (1.4826 x median absolute deviation) of p10 and p50 over the windows of a key."""
     group = Window.partitionBy(*key)
-    has_enough = F.count(F.lit(1)) >= min_windows
+    has_enough = F.count(F.lit(1)) >= OPENING_WINDOWS
     levels = [
         column
         for name in ("p10", "p50")

@@ -4,17 +4,30 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from schemas.gold import BROKER_RTT_CULPRIT
-from transforms.gold.broker_rtt_baseline import MIN_N, PAIR, hours_of, opening
+from transforms.gold.broker_rtt import MIN_N_P10, MIN_N_P50
+from transforms.gold.broker_rtt_baseline import MIN_WINDOWS, PAIR, hours_of, opening
 from transforms.shapes import SHAPE, WINDOW_KEY, Thresholds, accumulated, scored, with_weight
 
-MIN_N_P10 = 30
+MIN_N_JUDGED = 4
+"""An idle link some 100 ms slower has few fetches a window: their median is noisier, and weighs less."""
+
 MIN_PAIRS_OF_PEERS = 3
 """Two round trips alone cannot tell which of them is the slow one; each against its own history can."""
 
 UNSTEADY = 2.0
-"""An opening that spreads by more than so many of the least effects holds the beginning or end of a fault."""
+"""A young level that spreads by more than so many least effects holds the beginning or end of a fault."""
 
-MEASURED = (*WINDOW_KEY, "follower_id", "leader_id", "method", "x_ms", "y_ms", "spread_ms", "is_young")
+MEASURED = (
+    *WINDOW_KEY,
+    "follower_id",
+    "leader_id",
+    "method",
+    "x_ms",
+    "y_ms",
+    "thin",
+    "spread_ms",
+    "is_young",
+)
 
 
 def culprit(
@@ -33,7 +46,7 @@ def culprit(
 
 def evidence(pairs: DataFrame, openings: DataFrame, baseline: DataFrame, thresholds: Thresholds) -> DataFrame:
     """Return one row a window, basis and shape: its effect, `evidence`, `since`, and whether it `holds`."""
-    own = against_own_history(pairs, steady(openings, thresholds), baseline)
+    own = against_own_history(pairs, steady(openings, thresholds), steady(baseline, thresholds))
     measured = own.unionByName(against_peers(pairs))
     return (
         measured.transform(with_weight, thresholds)
@@ -53,19 +66,22 @@ def judged_pairs(broker_rtt: DataFrame) -> DataFrame:
     rank = F.struct("coverage", F.col("method") == "paired")
     has_p10 = (F.col("n") >= MIN_N_P10) & (F.col("clock_resolution_ms") < 1)
     return (
-        broker_rtt.filter(F.col("n") >= MIN_N)
+        broker_rtt.filter(F.col("n") >= MIN_N_JUDGED)
         .withColumn("coverage", F.count(F.lit(1)).over(of_method))
         .withColumn("best", F.max(rank).over(window))
         .filter(F.col("best") == rank)
         .withColumn("quantile", F.when(F.min(has_p10).over(window), F.lit("p10")).otherwise(F.lit("p50")))
         .withColumn("x_ms", _of_quantile("rtt_p10_ms", "rtt_p50_ms"))
-        .select("window_start", *PAIR, "quantile", "x_ms")
+        .withColumn("thin", F.greatest(F.lit(1.0), MIN_N_P50 / F.col("n")))
+        .select("window_start", *PAIR, "quantile", "x_ms", "thin")
     )
 
 
 def against_own_history(pairs: DataFrame, openings: DataFrame, baseline: DataFrame) -> DataFrame:
     """Subtract each pair's own level: the hour's baseline, else its opening, else its peers' median."""
-    hourly = baseline.select(*PAIR, "hour", *_levels("hourly"))
+    hourly = baseline.select(
+        *PAIR, "hour", (F.col("windows") < MIN_WINDOWS).alias("is_thin"), *_levels("hourly")
+    )
     young = openings.select(*PAIR, "hour", "used_from", *_levels("opening"))
     window = Window.partitionBy("cluster", "window_start")
     is_open = F.col("window_start") >= F.col("used_from")
@@ -76,7 +92,7 @@ def against_own_history(pairs: DataFrame, openings: DataFrame, baseline: DataFra
         .withColumns(
             {
                 "own": F.coalesce(_picked("hourly"), F.when(is_open, _picked("opening"))),
-                "is_young": F.max(_picked("hourly").isNull()).over(window),
+                "is_young": F.max(_picked("hourly").isNull() | F.col("is_thin")).over(window),
             }
         )
         .withColumn("level_ms", F.coalesce("own.ms", F.median("own.ms").over(window)))
@@ -87,12 +103,13 @@ def against_own_history(pairs: DataFrame, openings: DataFrame, baseline: DataFra
     )
 
 
-def steady(openings: DataFrame, thresholds: Thresholds) -> DataFrame:
-    """Take the level away from an opening in which something happened: it spreads as no healthy pair does."""
+def steady(levels: DataFrame, thresholds: Thresholds) -> DataFrame:
+    """Take a young level away in whose windows something happened: they spread as no healthy pair's do."""
     most = UNSTEADY * thresholds.min_effect_ms
-    return openings.withColumns(
+    is_grown = F.col("windows") >= MIN_WINDOWS
+    return levels.withColumns(
         {
-            f"{name}_ms": F.when(F.col(f"{name}_spread_ms") <= most, F.col(f"{name}_ms"))
+            f"{name}_ms": F.when(is_grown | (F.col(f"{name}_spread_ms") <= most), F.col(f"{name}_ms"))
             for name in ("p10", "p50")
         }
     )
@@ -144,15 +161,28 @@ def named(evidence: DataFrame, thresholds: Thresholds) -> DataFrame:
     )
 
 
+def accused(verdicts: DataFrame) -> DataFrame:
+    """
+    Return the windows (cluster, window_start) that are no history: something was slower than it used to be.
+
+    What is slower than its peers may always have been so, and is history.
+    """
+    is_slow = ~F.col("culprit").isin("none", "not_enough_data")
+    return verdicts.filter(is_slow & (F.col("baseline") == "own")).select("cluster", "window_start")
+
+
 def seen_windows(broker_rtt: DataFrame, pairs: DataFrame) -> DataFrame:
-    """Return one row a window, with how many pairs could be judged and how many there should be."""
+    """Return one row a window: how many pairs were judged, how many show, how many its brokers make up."""
     judged = pairs.groupBy("cluster", "window_start").agg(F.count(F.lit(1)).cast("int").alias("pairs_seen"))
     windows = broker_rtt.groupBy("cluster", "window_start").agg(
         F.max("nodes_expected").alias("nodes_expected"),
         F.max("nodes_reporting").alias("nodes_reporting"),
         F.min("is_settled").alias("is_settled"),
+        F.count_distinct("follower_id", "leader_id").alias("pairs_shown"),
+        F.array_union(F.collect_set("follower_id"), F.collect_set("leader_id")).alias("brokers"),
     )
-    expected = (F.col("nodes_expected") * (F.col("nodes_expected") - 1)).cast("int")
+    brokers = F.greatest(F.col("nodes_expected"), F.size("brokers"))
+    expected = (brokers * (brokers - 1)).cast("int")
     return (
         windows.join(judged, on=["cluster", "window_start"], how="left")
         .withColumn("pairs_seen", F.coalesce("pairs_seen", F.lit(0)))
@@ -165,10 +195,12 @@ def with_verdict(windows: DataFrame, candidates: DataFrame) -> DataFrame:
     accused = F.coalesce(F.col("best.is_accused"), F.lit(False))
     is_tie = F.size("near") > 0
     is_too_few = (F.col("best.basis") == "peers") & (F.col("pairs_seen") < MIN_PAIRS_OF_PEERS)
+    is_partial = F.col("pairs_seen") < F.col("pairs_shown")
     verdict = (
         F.when(F.col("best").isNull() | is_too_few, F.lit("not_enough_data"))
         .when(accused & is_tie, F.lit("ambiguous"))
         .when(accused, F.col("best.shape.culprit"))
+        .when(is_partial, F.lit("not_enough_data"))
         .otherwise(F.lit("none"))
     )
     is_named = F.col("culprit").isin("broker", "follower_side", "leader_side", "link")
@@ -192,6 +224,26 @@ def with_verdict(windows: DataFrame, candidates: DataFrame) -> DataFrame:
                 "baseline": F.col("best.basis"),
             }
         )
+    )
+
+
+def with_onset(verdicts: DataFrame, before: DataFrame) -> DataFrame:
+    """
+    Carry `since` on while a fault outlasts `memory_windows`; `before` are the verdicts before the first.
+
+    A row goes on with the fault of the row before that names the same shape when its own evidence reaches
+    back to that row's window.
+    """
+    of_shape = Window.partitionBy("cluster", *SHAPE).orderBy("window_start")
+    begins = F.coalesce(F.col("since") > F.lag("window_start").over(of_shape), F.lit(True)).cast("int")
+    of_fault = Window.partitionBy("cluster", *SHAPE, "fault").orderBy("window_start")
+    return (
+        verdicts.withColumn("is_new", F.lit(True))
+        .unionByName(before.withColumn("is_new", F.lit(False)))
+        .withColumn("fault", F.sum(begins).over(of_shape))
+        .withColumn("since", F.min("since").over(of_fault))
+        .filter("is_new")
+        .drop("is_new", "fault")
     )
 
 

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from schemas.silver import CLIENT_EVENTS
 from transforms.parse import PARSER_VERSION
 from transforms.parse.outcome import fails, once, quarantined, rows_of, sample, skipped, with_outcome
+from transforms.parse.request_document import MARK as REQUEST_MARK
 from transforms.parse.stamp import SEPARATOR, is_blank, stamp_columns, unreadable, untimed, with_stamp
 
 __all__ = ["kept", "parse_client_log", "quarantined", "skipped"]
@@ -96,7 +97,12 @@ def _number(text: Column, pattern: str) -> Column:
 
 
 def _failure() -> Column:
-    return F.coalesce(unreadable(), F.when(_is_event(), _misread()))
+    is_request = F.contains("text", F.lit(REQUEST_MARK))
+    return F.coalesce(
+        unreadable(),
+        F.when(_is_event(), _misread()),
+        fails(is_request, "request_in_client_log", sample(F.col("text"))),
+    )
 
 
 def _misread() -> Column:

@@ -51,6 +51,7 @@ def _misread() -> Column:
         fails(is_text & F.col("old").isNull(), "bad_text_form", sample(message)),
         _missing(),
         _impossible(),
+        _own_fetch(),
     )
 
 
@@ -104,6 +105,19 @@ def _impossible() -> Column:
         "impossible_duration",
         F.concat_ws(", ", *named),
     )
+
+
+def _own_fetch() -> Column:
+    """Give a fetch that the node seems to send to itself: no broker does, so the log is another's."""
+    own = F.concat(F.lit("a fetch of replica "), replica_id(), F.lit(" on "), F.col("node"))
+    return fails(replica_id() == broker_id(), "node_is_another_replica", own)
+
+
+def replica_id() -> Column:
+    """Give the broker or controller that fetches, NULL for consumers and other requests."""
+    request = F.col("request")
+    asked = F.coalesce(request.replicaState.replicaId, request.replicaId, F.col("old_session.replicaId"))
+    return F.when((F.col("api") == "FETCH") & (asked >= 0), asked)
 
 
 def skip() -> Column:

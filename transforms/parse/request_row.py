@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from transforms.parse import PARSER_VERSION
 from transforms.parse.request_body import METADATA_TOPIC, METADATA_TOPIC_ID
-from transforms.parse.request_checks import broker_id, is_unlogged
+from transforms.parse.request_checks import broker_id, is_unlogged, replica_id
 from transforms.parse.request_document import PARTS
 from transforms.parse.stamp import stamp_columns
 
@@ -23,12 +23,6 @@ SLACK_MS = 0.005
 """Total and its five parts are each cut to whole microseconds, so they differ by less than 5 of them."""
 
 FLOAT_NOISE_MS = 1e-6
-
-
-def _replica_id() -> Column:
-    request = F.col("request")
-    asked = F.coalesce(request.replicaState.replicaId, request.replicaId, F.col("old_session.replicaId"))
-    return F.when((F.col("api") == "FETCH") & (asked >= 0), asked)
 
 
 def _kind() -> Column:
@@ -39,7 +33,7 @@ def _kind() -> Column:
     return (
         F.when(F.col("api") != "FETCH", "other")
         .when(~has_request, None)
-        .when(_replica_id().isNull(), "consumer")
+        .when(replica_id().isNull(), "consumer")
         .when(F.coalesce(is_metadata, F.lit(False)), "raft")
         .otherwise("follower")
     )
@@ -76,7 +70,7 @@ def row(own_client_prefix: str) -> Column:
         F.when(is_fetch, response.sessionId).alias("response_session_id"),
         "listener",
         _kind().alias("kind"),
-        _replica_id().alias("follower_id"),
+        replica_id().alias("follower_id"),
         F.when(is_fetch, request.replicaState.replicaEpoch).alias("replica_epoch"),
         _told("softwareName").alias("software_name"),
         _told("softwareVersion").alias("software_version"),

@@ -3,7 +3,7 @@
 import random
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import pytest
@@ -39,6 +39,8 @@ class Case:
     absent: frozenset[tuple[int, int]] = frozenset()
     windows: int = 24
     n: int = 20
+    n_of: dict[tuple[int, int], int] = field(default_factory=dict)  # from window 12 on, where it is not `n`
+    nodes_expected: int | None = None
     seed: int = 1
 
 
@@ -75,7 +77,12 @@ CASES = {
     "far, unknown": Case(slow_by=far),
     "a log missing": Case(slow_by=from_window_12(lambda f, _: f == 3), absent=frozenset({(1, 3), (2, 3)})),
     "two brokers": Case(slow_by=from_window_12(lambda f, _: f == 1), nodes=(1, 2)),
-    "few fetches": Case(slow_by=healthy, n=5),
+    "few fetches": Case(slow_by=healthy, n=3),
+    "very slow": Case(slow_by=from_window_12(SHAPES["link"][0], 600.0), n_of={(3, 1): 7}),
+    "a pair too thin": Case(slow_by=healthy, n_of={(3, 1): 3}),
+    "one log of three": Case(
+        slow_by=healthy, absent=frozenset({(1, 2), (3, 2), (1, 3), (2, 3)}), nodes_expected=1
+    ),
 }
 
 
@@ -92,11 +99,11 @@ def window_rows(cluster, case, windows):
                 "follower_id": follower,
                 "leader_id": leader,
                 "method": "paired",
-                "n": case.n,
+                "n": case.n_of.get((follower, leader), case.n) if nth >= 12 else case.n,
                 "rtt_p10_ms": rtt - 0.2,
                 "rtt_p50_ms": rtt,
                 "clock_resolution_ms": 1e-6,
-                "nodes_expected": len(case.nodes),
+                "nodes_expected": case.nodes_expected or len(case.nodes),
                 "nodes_reporting": len(case.nodes),
                 "is_settled": True,
             }
@@ -110,7 +117,8 @@ def verdicts(spark):
     yesterday = list(window_rows("far, known", Case(slow_by=far, seed=9), range(-60, 0)))
     hours = spark.createDataFrame([("far, known", NOON)], "cluster string, hour timestamp")
     history = spark.createDataFrame(yesterday, BROKER_RTT.schema)
-    learnt = baseline(history, hours, trailing_hours=24, min_windows=30)
+    nobody = spark.createDataFrame([], "cluster string, window_start timestamp")
+    learnt = baseline(history, hours, nobody)
     rows = [row for name, case in CASES.items() for row in window_rows(name, case, range(case.windows))]
     named = defaultdict(dict)
     for row in culprit(spark.createDataFrame(rows, BROKER_RTT.schema), learnt, THRESHOLDS).collect():
@@ -182,6 +190,25 @@ def test_two_brokers_show_that_something_is_slow_but_not_what(verdicts):
     assert rows[3].culprit == "not_enough_data"
     assert rows[13].culprit == "ambiguous"
     assert {shape.culprit for shape in rows[13].tied} == {"link", "follower_side", "leader_side"}
+
+
+def test_link_so_slow_that_it_fetches_little_is_named_all_the_same(verdicts):
+    """A wait of 500 ms and 600 ms on the way are 7 fetches in 10 s, too few for `broker_rtt.rtt_ms`."""
+    named = verdicts["very slow"][13]
+
+    assert (named.culprit, named.follower_id, named.leader_id) == ("link", 3, 1)
+    assert named.effect_ms == pytest.approx(600, abs=1)
+
+
+def test_a_pair_that_cannot_be_judged_is_not_acquitted(verdicts):
+    rows = verdicts["a pair too thin"]
+
+    assert {rows[nth].culprit for nth in range(12)} == {"none"}
+    assert {(rows[nth].culprit, rows[nth].pairs_seen) for nth in range(12, 24)} == {("not_enough_data", 5)}
+
+
+def test_pairs_of_brokers_whose_logs_are_missing_are_expected_too(verdicts):
+    assert {(row.pairs_seen, row.pairs_expected) for row in verdicts["one log of three"].values()} == {(2, 6)}
 
 
 def test_windows_without_estimates_are_told_apart_from_quiet_ones(verdicts):

@@ -119,6 +119,7 @@ OTHERS = {
     "separator in a name": (SENT.replace(b"broker-1-f", b"broker\x01f"), "quarantined", "unknown_form"),
     "another node's": ({"value": SENT, "node": "broker-2"}, "quarantined", "node_is_another_replica"),
     "no cluster": ({"value": SENT, "cluster": None}, "quarantined", "no_cluster"),
+    "a request": (message(b"Completed request:{}"), "quarantined", "request_in_client_log"),
     "bytes": (b"\xff\xfe", "quarantined", "not_utf8"),
     "no stamp": (SENT[40:], "quarantined", "no_timestamp"),
     "a part": ({"value": SENT, "chunk": "2/3"}, "quarantined", "oversized"),

@@ -281,6 +281,7 @@ WRONG = {
     "node's number too large": ({"value": COMPLETED, "node": "b99999999999"}, "node_without_number"),
     "no node": ({"value": COMPLETED, "node": None}, "node_without_number"),
     "no cluster": ({"value": COMPLETED, "cluster": None}, "no_cluster"),
+    "a fetch from itself": ({"value": COMPLETED, "node": "broker-2"}, "node_is_another_replica"),
     "a part": ({"value": COMPLETED, "chunk": "1/?"}, "oversized"),
     "compressed": ({"value": b"\x1f\x8b", "content_encoding": "gzip"}, "compressed_line"),
 }  # fmt: skip

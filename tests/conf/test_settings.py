@@ -1,0 +1,38 @@
+"""Settings from TOML: what is wrong with a file is one error that names file, section and key."""
+
+import pytest
+
+from conf.settings import Settings
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("[spark]\nmastr = 'local'", "unknown setting 'mastr'; known are driver_memory"),
+        ("[warehous]\nroot = 'x'", "unknown setting 'warehous'"),
+        ("warehouse = 5", "warehouse = 5: a section is wanted, as in [warehouse]"),
+        ("[collector]\nfiles = 1", "files = 1: rows are wanted, as in [[collector.files]]"),
+        ("[collector]\nfiles = [1]", "1 is no row of keys and values"),
+        ("[[collector.files]]\npath = 'a'", "missing 2 required keyword-only arguments: 'kind' and 'node'"),
+        ("[ingest]\nmetrics_port = true", "True is not of type int"),
+        ("[ingest]\ntrigger = 2", "2 is not of type str"),
+        ("[ingest", "not valid TOML"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path, written, told):
+    path = tmp_path / "my.toml"
+    path.write_text(written)
+
+    with pytest.raises(ValueError, match=r"my\.toml") as error:
+        Settings.load(path)
+
+    assert told in str(error.value)
+
+
+def test_the_last_file_wins_key_by_key(tmp_path):
+    (tmp_path / "a.toml").write_text("[warehouse]\nroot = 'a'\ncheckpoints = 'a'")
+    (tmp_path / "b.toml").write_text("[warehouse]\nroot = 'b'")
+
+    warehouse = Settings.load(tmp_path / "a.toml", tmp_path / "b.toml").warehouse
+
+    assert (warehouse.root, warehouse.checkpoints) == ("b", "a")
