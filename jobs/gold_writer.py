@@ -26,6 +26,7 @@ from schemas.bronze import METRICS
 from schemas.fields import Table
 from schemas.gold import BROKER_RTT, FETCH_LATENCY, STOCK_FETCH_TOTAL
 from schemas.silver import CLIENT_EVENTS, REQUESTS
+from transforms.frames import frame_of
 from transforms.gold import pairing
 from transforms.gold.assemble import REACH, of_fetches
 from transforms.gold.stock_fetch_total import stock_fetch_total
@@ -47,7 +48,13 @@ COVERED = StructType(
 FEW_LINES = 500_000
 """Up to here Spark runs quicker interpreted: compiling a batch's plans costs more CPU than its rows."""
 
-LINES = "cluster string, broker_id int, logged_at timestamp"
+LINES = StructType(
+    [
+        StructField("cluster", StringType()),
+        StructField("broker_id", IntegerType()),
+        StructField("logged_at", TimestampType()),
+    ]
+)
 
 
 class GoldWriter:
@@ -105,9 +112,8 @@ class GoldWriter:
         if not rows:
             return
         names = STOCK_FETCH_TOTAL.schema.names
-        fresh = self._spark.createDataFrame(
-            [[row[name] for name in names] for row in rows], STOCK_FETCH_TOTAL.schema
-        )
+        told = [[row[name] for name in names] for row in rows]
+        fresh = frame_of(self._spark, told, STOCK_FETCH_TOTAL.schema)
         first = min(row["scraped_at"] for row in rows)
         known = tables.read(self._spark, self._warehouse, STOCK_FETCH_TOTAL)
         known = known.filter(F.col("scraped_at") >= F.lit(first))
@@ -138,7 +144,7 @@ class GoldWriter:
         self._learn_newest(spans[0])
         newest = [(cluster, broker, at) for (cluster, broker), at in self._newest.items()]
         lines = requests.select("cluster", "broker_id", "logged_at").unionByName(
-            self._spark.createDataFrame(newest, LINES)
+            frame_of(self._spark, newest, LINES)
         )
         rows = coverage(lines).filter(within("window_start", spans)).collect()
         done = {window for span in spans for window in range(span.start, span.end, WINDOW_S)}
@@ -148,7 +154,7 @@ class GoldWriter:
             for row in rows
             if not row["is_settled"] and row["nodes_reporting"]
         }
-        return self._spark.createDataFrame(rows, COVERED)
+        return frame_of(self._spark, rows, COVERED)
 
     def _silver(self, table: Table, spans: list[Span], version: int) -> DataFrame:
         where = tables.path(self._warehouse, table)

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import TimestampType
 
 from schemas.fields import Table
+from transforms.frames import frame_of
 
 # Reader version 1 asks nothing of a reader; writer version 2 is what appends and invariants need.
 PROPERTIES = {
@@ -36,7 +37,7 @@ def exists(spark: SparkSession, warehouse: Path, table: Table) -> bool:
 def read(spark: SparkSession, warehouse: Path, table: Table) -> DataFrame:
     """Read the table, or give an empty frame of its schema when it does not exist yet."""
     if not exists(spark, warehouse, table):
-        return spark.createDataFrame([], table.schema)
+        return frame_of(spark, [], table.schema)
     return spark.read.format("delta").load(path(warehouse, table))
 
 
@@ -56,7 +57,7 @@ def ensure(spark: SparkSession, warehouse: Path, table: Table) -> None:
         if not is_there:
             _make(spark, warehouse, table)
     if is_there and read(spark, warehouse, table).schema.simpleString() != table.schema.simpleString():
-        empty = spark.createDataFrame([], table.schema)
+        empty = frame_of(spark, [], table.schema)
         empty.write.format("delta").mode("append").option("mergeSchema", "true").save(where)
 
 

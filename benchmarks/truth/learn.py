@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from schemas.gold import BROKER_RTT_BASELINE
+from transforms.frames import frame_of
 from transforms.gold.broker_rtt_baseline import hours_of, opening
 from transforms.gold.broker_rtt_culprit import evidence, judged_pairs
 from transforms.shapes import Thresholds
@@ -45,7 +46,7 @@ def learn(healthy: DataFrame) -> Thresholds:
 def largest_evidence(healthy: DataFrame, thresholds: Thresholds) -> float:
     """Return the most evidence that any shape gathered while nothing was slow."""
     pairs = judged_pairs(healthy)
-    nothing = healthy.sparkSession.createDataFrame([], BROKER_RTT_BASELINE.schema)
+    nothing = frame_of(healthy.sparkSession, [], BROKER_RTT_BASELINE.schema)
     openings = opening(healthy, hours_of(healthy))
     rows = evidence(pairs, openings, nothing, thresholds).agg(F.max("evidence")).collect()
     return float(rows[0][0] or 0.0)

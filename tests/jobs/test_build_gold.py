@@ -31,6 +31,7 @@ from schemas.gold import (
 )
 from schemas.silver import CLIENT_EVENTS, REQUESTS, SILVER
 from tests.transforms.gold.silver_rows import START, as_rows, at, joined, silver, stream_of
+from transforms.frames import frame_of
 from transforms.gold.assemble import gold_of
 
 BUILT = (FETCH_LATENCY, BROKER_RTT)
@@ -57,14 +58,14 @@ class Lab:
         """Append silver rows, a file a table."""
         for table, rows in ((REQUESTS, requests), (CLIENT_EVENTS, events)):
             if rows:
-                frame = self.spark.createDataFrame(rows, table.schema).coalesce(1)
+                frame = frame_of(self.spark, rows, table.schema).coalesce(1)
                 frame.write.format("delta").mode("append").save(tables.path(self.warehouse, table))
 
     def scrape(self, *scrapes):
         """Append bronze rows of scrapes."""
         names = METRICS.schema.names
         rows = [tuple(scrape.get(name) for name in names) for scrape in scrapes]
-        frame = self.spark.createDataFrame(rows, METRICS.schema).coalesce(1)
+        frame = frame_of(self.spark, rows, METRICS.schema).coalesce(1)
         frame.write.format("delta").mode("append").save(tables.path(self.warehouse, METRICS))
 
     def lose_requests(self):

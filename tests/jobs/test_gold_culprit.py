@@ -10,6 +10,7 @@ from jobs.gold_spans import spans_of
 from jobs.thresholds import thresholds
 from schemas.gold import BROKER_RTT, BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT
 from tests.transforms.gold.silver_rows import as_rows
+from transforms.frames import frame_of
 from transforms.gold.assemble import judged
 
 BEFORE_NOON = datetime(2026, 11, 21, 11, 50)
@@ -54,7 +55,7 @@ class Warehouse:
         starts = sorted({row[1] for row in rows})
         spans = spans_of(int((at - datetime(1970, 1, 1)).total_seconds()) for at in starts)
         listed = ", ".join(f"TIMESTAMP'{at}'" for at in starts)
-        frame = self.spark.createDataFrame(rows, BROKER_RTT.schema).coalesce(1)
+        frame = frame_of(self.spark, rows, BROKER_RTT.schema).coalesce(1)
         writer = frame.write.format("delta").mode("overwrite")
         writer = writer.option("replaceWhere", f"window_start IN ({listed})")
         writer.save(tables.path(self.root, BROKER_RTT))

@@ -200,7 +200,7 @@ def test_every_line_is_accounted_for(slow_link, tmp_path):
 @pytest.mark.usefixtures("spark")
 def test_names_that_are_no_utf8_are_read_and_told(tmp_path):
     folder = tmp_path / os.fsdecode(b"caf\xe9")
-    made_logs.write_logs(folder, seconds=2)
+    made_logs.write_logs(folder, seconds=2, added_ms={}, onset_s=1)
     odd = folder / "broker-1" / os.fsdecode(b"request-\xff.log")
     (folder / "broker-1" / "kafka-request.log").rename(odd)
     (folder / os.fsdecode(b"notes-\xff.txt")).write_text("nothing\n")

@@ -16,6 +16,7 @@ from schemas.bronze import BRONZE
 from schemas.fields import Table, column
 from schemas.gold import GOLD
 from schemas.silver import SILVER
+from transforms.frames import frame_of
 
 LAG = Table(
     layer="silver",
@@ -56,7 +57,7 @@ def test_every_table_is_made_with_reader_version_1_its_comments_and_its_partitio
 
 def test_an_append_with_the_same_application_and_version_writes_once(spark, tmp_path):
     tables.ensure(spark, tmp_path, LAG)
-    frame = spark.createDataFrame([("g", 1, None)], LAG.schema)
+    frame = frame_of(spark, [("g", 1, None)], LAG.schema)
 
     for _ in range(2):
         tables.append(frame, tmp_path, LAG, txn_app_id="app", txn_version=0)

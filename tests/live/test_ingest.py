@@ -130,21 +130,22 @@ def site(lab, tmp_path):
 @pytest.mark.usefixtures("quiet_lab")
 def test_collector_and_ingest_killed_in_mid_run_lose_and_double_nothing(site, spark):
     """
-    Both killed twice while they work, once at different times; the brokers go on logging all the while.
+    Both are ended twice while they work: killed, then the ingest asked; the brokers go on logging meanwhile.
 
     The truth is what lies in the brokers' files up to where the collector says it is.
     """
     bronze = site.warehouse / "bronze" / "request_log"
-    for wanted in (2, 6):
+    for wanted, ending in ((2, signal.SIGKILL), (6, signal.SIGTERM)):
         with site.start("collect") as collector, site.start("ingest") as ingest:
             url = next(line.split()[-1] for line in ingest.stderr if "/metrics" in line)
             wait_for(lambda: len(list(bronze.glob("**/*.parquet"))) >= wanted)  # noqa: B023 (waited for here)
             assert 'kind="request-log",outcome="kept"' in scraped(url)
             collector.kill()
             time.sleep(1.0)
-            ingest.kill()
+            ingest.send_signal(ending)
             collector.communicate()
-            ingest.communicate()
+            told = ingest.communicate(timeout=ENDS_WITHIN_S)[1]
+    assert (ingest.returncode, "Traceback" in told) == (0, False), told
     with site.start("collect", "--once") as collector:
         collector.communicate(timeout=ENDS_WITHIN_S)
     assert collector.returncode == 0

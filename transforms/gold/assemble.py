@@ -6,6 +6,7 @@ from pyspark.sql import functions as F
 from schemas.fields import Table
 from schemas.gold import BROKER_RTT, BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT, FETCH_LATENCY
 from schemas.silver import CLIENT_EVENTS, REQUESTS
+from transforms.frames import frame_of
 from transforms.gold import broker_rtt, pairing
 from transforms.gold.broker_rtt_baseline import baseline, hours_of
 from transforms.gold.broker_rtt_culprit import accused, culprit, with_onset
@@ -52,8 +53,8 @@ def judged(broker_rtt: DataFrame, thresholds: Thresholds) -> dict[Table, DataFra
     """
     spark = broker_rtt.sparkSession
     rtt = broker_rtt.drop("rtt_hist").localCheckpoint()
-    levels = spark.createDataFrame([], BROKER_RTT_BASELINE.schema)
-    verdicts = spark.createDataFrame([], BROKER_RTT_CULPRIT.schema)
+    levels = frame_of(spark, [], BROKER_RTT_BASELINE.schema)
+    verdicts = frame_of(spark, [], BROKER_RTT_CULPRIT.schema)
     hours = hours_of(rtt)
     starts = hours.select(F.unix_seconds("hour").alias("start")).distinct().orderBy("start")
     for (hour,) in starts.collect():

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from schemas.silver import CLIENT_EVENTS, REQUESTS
+from transforms.frames import frame_of
 
 START = datetime(2026, 11, 21, 11, 20, tzinfo=UTC)
 MONO_AT_START_NS = 5_000_000_000_000
@@ -108,8 +109,8 @@ def joined(*parts):
 
 def silver(spark, requests, events=()):
     return (
-        spark.createDataFrame(list(requests), REQUESTS.schema),
-        spark.createDataFrame(list(events), CLIENT_EVENTS.schema),
+        frame_of(spark, list(requests), REQUESTS.schema),
+        frame_of(spark, list(events), CLIENT_EVENTS.schema),
     )
 
 

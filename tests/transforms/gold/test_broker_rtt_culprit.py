@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from schemas.gold import BROKER_RTT, BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT
+from transforms.frames import frame_of
 from transforms.gold.broker_rtt_baseline import baseline
 from transforms.gold.broker_rtt_culprit import culprit
 from transforms.shapes import Thresholds
@@ -116,12 +117,12 @@ def verdicts(spark):
     """Judge all clusters at once: cluster -> number of the window -> row."""
     yesterday = list(window_rows("far, known", Case(slow_by=far, seed=9), range(-60, 0)))
     hours = spark.createDataFrame([("far, known", NOON)], "cluster string, hour timestamp")
-    history = spark.createDataFrame(yesterday, BROKER_RTT.schema)
+    history = frame_of(spark, yesterday, BROKER_RTT.schema)
     nobody = spark.createDataFrame([], "cluster string, window_start timestamp")
     learnt = baseline(history, hours, nobody)
     rows = [row for name, case in CASES.items() for row in window_rows(name, case, range(case.windows))]
     named = defaultdict(dict)
-    for row in culprit(spark.createDataFrame(rows, BROKER_RTT.schema), learnt, THRESHOLDS).collect():
+    for row in culprit(frame_of(spark, rows, BROKER_RTT.schema), learnt, THRESHOLDS).collect():
         named[row.cluster][int((row.window_start - NOON).total_seconds()) // 10] = row
     return named
 
@@ -220,8 +221,8 @@ def test_five_minutes_of_ten_healthy_clusters_raise_no_alarm(verdicts):
 
 
 def test_gold_has_exactly_the_promised_schema(spark):
-    empty = spark.createDataFrame([], BROKER_RTT.schema)
-    named = culprit(empty, spark.createDataFrame([], BROKER_RTT_BASELINE.schema), THRESHOLDS)
+    empty = frame_of(spark, [], BROKER_RTT.schema)
+    named = culprit(empty, frame_of(spark, [], BROKER_RTT_BASELINE.schema), THRESHOLDS)
 
     assert named.schema.simpleString() == BROKER_RTT_CULPRIT.schema.simpleString()
     assert named.count() == 0

@@ -8,13 +8,14 @@ from schemas.bronze import RAW
 from schemas.gold import DATA_QUALITY
 from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED
 from tests.transforms.gold.silver_rows import at, event, replaced, request
+from transforms.frames import frame_of
 from transforms.gold.data_quality import data_quality
 
 LOG, ROLLED = "broker-1/kafka-request.log", "broker-1/kafka-request.log.2026-11-21-11"
 
 
 def frame(spark, schema: StructType, rows):
-    return spark.createDataFrame([tuple(row.get(name) for name in schema.names) for row in rows], schema)
+    return frame_of(spark, [tuple(row.get(name) for name in schema.names) for row in rows], schema)
 
 
 def raw(position, source=LOG, kind="request-log", node="broker-1"):
@@ -28,8 +29,8 @@ def skip(lines, logger="kafka.network.RequestChannel$", batch_id=0):
 def quality(spark, bronze=(), requests=(), events=(), *, quarantine=(), skipped=()):  # noqa: PLR0913 (one a table)
     rows = data_quality(
         frame(spark, RAW, bronze),
-        spark.createDataFrame(list(requests), REQUESTS.schema),
-        spark.createDataFrame(list(events), CLIENT_EVENTS.schema),
+        frame_of(spark, list(requests), REQUESTS.schema),
+        frame_of(spark, list(events), CLIENT_EVENTS.schema),
         frame(spark, QUARANTINE.schema, quarantine),
         frame(spark, SKIPPED.schema, skipped),
     )

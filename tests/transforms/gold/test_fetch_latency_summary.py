@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from schemas.gold import FETCH_LATENCY
+from transforms.frames import frame_of
 from transforms.gold.fetch_latency_summary import fetch_latency_summary
 
 START = datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
@@ -33,7 +34,7 @@ def window(nth, hist, *, client_id="broker-2-fetcher-0", follower_id=2, **more):
 
 def frame(spark, rows):
     names = FETCH_LATENCY.schema.names
-    return spark.createDataFrame([[row[name] for name in names] for row in rows], FETCH_LATENCY.schema)
+    return frame_of(spark, [[row[name] for name in names] for row in rows], FETCH_LATENCY.schema)
 
 
 def test_percentile_of_a_span_is_of_its_fetches_and_not_of_its_windows(spark):
@@ -67,4 +68,4 @@ def test_missing_metric_stays_null(spark):
 
 
 def test_no_windows_give_no_rows(spark):
-    assert fetch_latency_summary(spark.createDataFrame([], FETCH_LATENCY.schema)).collect() == []
+    assert fetch_latency_summary(frame_of(spark, [], FETCH_LATENCY.schema)).collect() == []

@@ -8,6 +8,7 @@ from pyspark.testing import assertSchemaEqual
 from schemas.bronze import METRICS
 from schemas.gold import STOCK_FETCH_TOTAL
 from tests.transforms.gold.silver_rows import START
+from transforms.frames import frame_of
 from transforms.gold.stock_fetch_total import samples, stock_fetch_total
 
 # As the exporter 1.0.1 writes it: labels in alphabetical order, other requests and names around.
@@ -38,7 +39,7 @@ def scrape(value=SCRAPE, node="broker-3", **more):
 
 def metrics(spark, *scrapes):
     rows = [tuple(row.get(name) for name in METRICS.schema.names) for row in scrapes]
-    return spark.createDataFrame(rows, METRICS.schema)
+    return frame_of(spark, rows, METRICS.schema)
 
 
 def test_metric_is_read_from_a_whole_scrape(spark):

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from schemas.bronze import RAW
+from transforms.frames import frame_of
 
 DATA = Path(__file__).parents[2] / "data"
 INGESTED_AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -19,7 +20,7 @@ def raw(spark, rows, **fields):
         told = row if isinstance(row, dict) else {"value": row}
         common = {"cluster": "lab", "node": "broker-1", "source": "a.log", "position": f"p/{number}"}
         made.append(common | {"time_zone": "UTC", "ingested_at": INGESTED_AT} | fields | told)
-    return spark.createDataFrame(made, RAW)
+    return frame_of(spark, made, RAW)
 
 
 def outcomes(parsed):
