@@ -149,17 +149,21 @@ class _Collection:
         return scrapers
 
     def _follow(self, scrapers: list[Scraper], *, once: bool) -> None:
+        followed_on = list(self._logs)
         while not self._stop.is_set():
             has_read = False
-            for followed in self._logs:
-                has_read |= self._take(followed)
+            for followed in list(followed_on):
+                has_more = self._take(followed)
+                has_read |= has_more
+                if once and not has_more and not followed.tailer.is_waiting:
+                    followed_on.remove(followed)  # seen to its end; a busy broker never is quiet
             has_read |= self._take_scrapes()
             self._publisher.serve()
             if time.monotonic() - self._ticked_at >= TICK_S:
                 self._tick()
             if has_read:
                 continue
-            if once and not self._is_more_to_come(scrapers):
+            if once and not followed_on and not self._is_more_to_come(scrapers):
                 return
             self._stop.wait(self._collector.poll_interval_s)
 
@@ -195,7 +199,7 @@ class _Collection:
     def _is_more_to_come(self, scrapers: list[Scraper]) -> bool:
         is_scraping = any(scraper.is_alive() for scraper in scrapers) or not self._scrapes.empty()
         is_unsafe = self._scrapes_in_flight or any(len(followed.flight) for followed in self._logs)
-        return bool(is_scraping or is_unsafe or any(followed.tailer.is_waiting for followed in self._logs))
+        return bool(is_scraping or is_unsafe)
 
     def _tick(self) -> None:
         self._ticked_at = time.monotonic()

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 import uuid
@@ -35,6 +36,7 @@ class Site:
         self.log = folder / "kafka-request.log"
         self.positions_file = folder / "state" / "positions.json"
         self.conf = folder / "site.toml"
+        self.command = [sys.executable, "-m", "collectors", "--conf", str(self.conf)]
         self.conf.write_text(
             f'telemetry = {{ bootstrap_servers = "{self.bootstrap}", topic_prefix = "{self.prefix}" }}\n'
             f'[collector]\nstate = "{folder / "state"}"\ncluster = "lab"\ntime_zone = "UTC"\n'
@@ -58,14 +60,14 @@ class Site:
 
     def started(self, *options: str) -> subprocess.Popen[str]:
         """Start a collector."""
-        command = [sys.executable, "-m", "collectors", "--conf", str(self.conf), *options]
-        return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen([*self.command, *options], stderr=subprocess.PIPE, text=True)
 
     def collected(self) -> tuple[int, str]:
         """Run a collector over what is there; give its exit code and what it said."""
-        with self.started("--once") as collector:
-            _, said = collector.communicate(timeout=120)
-            return collector.returncode, said
+        done = subprocess.run(  # noqa: PLW1510 (the exit code is what is asked for)
+            [*self.command, "--once"], stderr=subprocess.PIPE, text=True, timeout=120
+        )
+        return done.returncode, done.stderr
 
     def saved_offsets(self) -> list[int]:
         """Give the saved offset of every file the log has had."""
@@ -178,6 +180,26 @@ def test_what_a_stopped_broker_has_not_acknowledged_is_not_saved_and_sent_again(
     written = {line.position: line.value for line in read_lines(site.log, "broker-1", "request-log")}
     assert {position: set(sent) for position, sent in values.items()} == {p: {v} for p, v in written.items()}
     assert {len(sent) for position, sent in values.items() if not position.endswith("/0")} == {2}
+
+
+def test_once_ends_though_the_log_never_is_quiet(lab, tmp_path):
+    site = Site(lab, tmp_path)
+    site.log.write_bytes(b"first\n")
+    is_over = threading.Event()
+
+    def write() -> None:
+        with site.log.open("ab", buffering=0) as out:
+            while not is_over.wait(0.002):
+                out.write(b"another\n")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        assert site.collected()[0] == 0
+    finally:
+        is_over.set()
+        writer.join()
+    assert site.saved_offsets()[0] >= len(b"first\n")
 
 
 def test_a_record_says_where_it_came_from_and_big_values_arrive_whole(lab, tmp_path):

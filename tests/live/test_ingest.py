@@ -31,6 +31,7 @@ pytestmark = pytest.mark.live
 KINDS = ("request-log", "client-log", "metrics")
 LOGGED = ("request-log", "client-log")
 ENDS_WITHIN_S = 120
+PARTITIONS = 2
 
 
 class Site:
@@ -55,7 +56,7 @@ class Site:
         self.positions_file = folder / "state" / "positions.json"
         self.warehouse = Settings.load(self.conf).warehouse_root
         self.admin = AdminClient({"bootstrap.servers": self.bootstrap})
-        topics = [NewTopic(self.prefix + kind, num_partitions=2, replication_factor=1) for kind in KINDS]
+        topics = [NewTopic(self.prefix + kind, PARTITIONS, replication_factor=1) for kind in KINDS]
         for created in self.admin.create_topics(topics).values():
             created.result(timeout=30)
 
@@ -80,9 +81,10 @@ class Site:
     def publish(self, kind, lines, **headers):
         """Publish lines as some collector would, each with its position."""
         producer = Producer({"bootstrap.servers": self.bootstrap, "enable.idempotence": True})
-        for position, line in lines:
+        for nth, (position, line) in enumerate(lines):
             told = {"node": "broker-1", "kind": kind, "cluster": "lab", "position": position} | headers
-            producer.produce(self.prefix + kind, line, headers=[(k, v.encode()) for k, v in told.items()])
+            headers_of = [(k, v.encode()) for k, v in told.items()]
+            producer.produce(self.prefix + kind, line, partition=nth % PARTITIONS, headers=headers_of)
             producer.poll(0)
         assert producer.flush(30) == 0
 
@@ -195,7 +197,7 @@ def test_lines_that_retention_took_before_they_were_read_stop_the_job_and_are_na
     assert site.run(ingest_app, "--once")[0] == 0
     site.publish("request-log", [(f"p/2/{n}", b"x (a.b)") for n in range(400)])
     topic = site.prefix + "request-log"
-    gone = [TopicPartition(topic, partition, 150) for partition in range(2)]
+    gone = [TopicPartition(topic, partition, 150) for partition in range(PARTITIONS)]
     for deleted in site.admin.delete_records(gone).values():
         deleted.result(timeout=30)
 
