@@ -137,7 +137,7 @@ def test_collector_and_ingest_killed_in_mid_run_lose_and_double_nothing(site, sp
     The truth is what lies in the brokers' files up to where the collector says it is.
     """
     bronze = site.warehouse / "bronze" / "request_log"
-    for wanted, ending in ((2, signal.SIGKILL), (6, signal.SIGTERM)):
+    for wanted, ending in ((2, signal.SIGKILL), (4, signal.SIGTERM)):
         with site.start("collect") as collector, site.start("ingest") as ingest:
             url = next(line.split()[-1] for line in ingest.stderr if "/metrics" in line)
             wait_for(lambda: len(list(bronze.glob("**/*.parquet"))) >= wanted)  # noqa: B023 (waited for here)

@@ -13,14 +13,14 @@ from lab.scenarios import Plan, Scenario, Side
 pytestmark = pytest.mark.live
 
 PLANS = {
-    "healthy": Plan(scenario=Scenario.HEALTHY, quiet_s=0, for_s=60),
-    "link": Plan(scenario=Scenario.SLOW_LINK, follower=2, leader=1, delay_ms=10, quiet_s=50, for_s=50),
-    "broker": Plan(scenario=Scenario.SLOW_BROKER, broker=3, delay_ms=10, quiet_s=20, for_s=40),
+    "healthy": Plan(scenario=Scenario.HEALTHY, quiet_s=0, for_s=40),
+    "link": Plan(scenario=Scenario.SLOW_LINK, follower=2, leader=1, delay_ms=10, quiet_s=40, for_s=40),
+    "broker": Plan(scenario=Scenario.SLOW_BROKER, broker=3, delay_ms=10, quiet_s=20, for_s=35),
     "follower_side": Plan(
-        scenario=Scenario.SLOW_SIDE, side=Side.FOLLOWER, broker=1, delay_ms=10, quiet_s=20, for_s=40
+        scenario=Scenario.SLOW_SIDE, side=Side.FOLLOWER, broker=1, delay_ms=10, quiet_s=20, for_s=35
     ),
     "leader_side": Plan(
-        scenario=Scenario.SLOW_SIDE, side=Side.LEADER, broker=2, delay_ms=10, quiet_s=20, for_s=40
+        scenario=Scenario.SLOW_SIDE, side=Side.LEADER, broker=2, delay_ms=10, quiet_s=20, for_s=35
     ),
 }
 
