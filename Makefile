@@ -8,7 +8,7 @@ COPY := dependency:copy-dependencies -DincludeScope=runtime
 # What PySpark lacks; the rest of the tree would duplicate its own jars.
 SPARK_JARS := delta-spark_4.0_2.13,delta-storage,delta-kernel-api,delta-kernel-defaults,unitycatalog-client,unitycatalog-hadoop,spark-sql-kafka-0-10_2.13,spark-token-provider-kafka-0-10_2.13,kafka-clients,commons-pool2
 
-.PHONY: help setup demo test lint docs verify bench clean
+.PHONY: help setup demo test faults lint docs verify bench clean
 
 help: ## list these words
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -20,6 +20,9 @@ demo: setup ## real cluster to report: start brokers, slow one link, find it (un
 
 test: $(VENV)/.dev .jars/.done ## run the tests, live ones on real brokers among them
 	$(BIN)/pytest $(ARGS)
+
+faults: $(VENV)/.dev .jars/.done ## kill ingest and gold at every named place; a ledger and a twin tell what is lost
+	$(BIN)/pytest -m faults tests/faults $(ARGS)
 
 lint: $(VENV)/.dev ## ruff, mypy --strict, import-linter, generated docs up to date
 	$(BIN)/ruff check .

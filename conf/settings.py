@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 PROJECT = Path(__file__).resolve().parent.parent
 BASE = PROJECT / "conf" / "base.toml"
 
+LIGHT, DELTA = "delta-rs", "delta"
+
 S = TypeVar("S")
 
 
@@ -58,6 +60,7 @@ class Warehouse:
 
     root: str = ".state/warehouse"
     checkpoints: str = ".state/checkpoints"
+    committer: str = LIGHT  # of the ingest's appends: `delta-rs`, or `delta` for Delta's own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +70,7 @@ class Ingest:
     trigger: str = "2 seconds"
     max_offsets_per_trigger: int = 200_000
     metrics_port: int = 0
+    lease_timeout_s: float = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +120,10 @@ class Settings:
                 message = f"{path}: not valid TOML: {error}"
                 raise ValueError(message) from error
             settings = _overlay(settings, told, where=str(path))
+            if settings.warehouse.committer not in (LIGHT, DELTA):
+                told_of = settings.warehouse.committer
+                message = f"{path}: [warehouse] committer = {told_of!r}: it is {LIGHT} or {DELTA}"
+                raise ValueError(message)
         return settings
 
     @property

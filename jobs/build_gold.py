@@ -24,10 +24,11 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from conf.settings import Settings
 from jobs import tables
+from jobs.fail_points import reached
 from jobs.gate import FINISH_BATCH_S, Gate
-from jobs.gold_lease import LeaseHeldError, lease
 from jobs.gold_spans import Span, touched, window_of
 from jobs.gold_writer import GoldWriter
+from jobs.lease import LeaseHeldError, lease
 from jobs.progress import Progress, first_line
 from jobs.session import spark_session
 from jobs.stopping import ask_on_signals, hush, interrupt_on_signals
@@ -78,7 +79,7 @@ def build_gold(
     _use_utc()
     interrupt_on_signals()
     try:
-        with lease(settings.warehouse_root, timeout_s=settings.build_gold.lease_timeout_s):
+        with lease(settings.warehouse_root, "gold", timeout_s=settings.build_gold.lease_timeout_s):
             spark = spark_session(settings, QUERY_NAME)
             interrupt_on_signals()
             refused = _run(spark, settings, progress, span, follow=follow)
@@ -150,6 +151,7 @@ class Batches:
         self._writer.rebuild(windows)
         self._writer.add_scrapes([row for row in arrived if row["has_metric"]])
         self._tell_unreadable(arrived)
+        reached("gold-written")
         newest = max((row["slot"] for row in arrived), default=0)
         took = time.monotonic() - started
         until = f"{datetime.fromtimestamp(newest, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -19,6 +19,7 @@ from pyspark.sql.types import (
 )
 
 from jobs import tables
+from jobs.fail_points import reached
 from jobs.gold_culprit import CulpritWriter
 from jobs.gold_spans import Span, in_steps, on_dates, spans_of, within
 from jobs.progress import Progress
@@ -84,8 +85,10 @@ class GoldWriter:
         self._unsettled = {key for key in self._unsettled if key[1] not in refused}
         self._tell_refused(refused, oldest)
         rebuilt = spans_of(wanted - refused)
+        reached("gold-begun")
         for spans in in_steps(rebuilt):
             self._replace(spans)
+        reached("gold-windows-committed")
         self._culprits.rebuild(rebuilt)
         return len(refused)
 

@@ -2,10 +2,12 @@
 Stream the telemetry topics into bronze and silver, each line exactly once.
 
 Exit codes: 0 done (Ctrl-C and SIGTERM too), 1 a stream failed, 2 wrong settings, 3 lines are lost: the
-topic's retention passed the checkpoint; the line printed names topic, partition and range.
+topic's retention passed the checkpoint; the line printed names topic, partition and range. 4 another process
+writes bronze and silver of this warehouse.
 
-Under plain Spark, from the project's folder: `PYTHONPATH=. spark-submit --driver-class-path '.jars/spark/*'
-jobs/ingest.py --conf my.toml`; on a cluster add `--py-files` with a zip of `conf jobs schemas transforms`.
+Under plain Spark, from the project's folder with its venv activated:
+`PYTHONPATH=. spark-submit --driver-class-path '.jars/spark/*' jobs/ingest.py --conf my.toml`; on a
+cluster add `--py-files` with a zip of `conf jobs schemas transforms`.
 """
 
 import threading
@@ -25,14 +27,18 @@ from jobs.ingest_batch import SOURCES, Source, prepared, write_batch
 from jobs.ingest_checkpoint import Lost, NoTopicError, lost, writer_id
 from jobs.ingest_meters import Meters
 from jobs.kafka_options import java_options
+from jobs.lease import LeaseHeldError, lease
 from jobs.progress import Progress, first_line
 from jobs.session import spark_session
 from jobs.stopping import ask_on_signals, hush
 
-EXIT_FAILED, EXIT_WRONG, EXIT_LOST = 1, 2, 3
+EXIT_FAILED, EXIT_WRONG, EXIT_LOST, EXIT_HELD = 1, 2, 3, 4
 
 CHECKPOINT_VERSION = 1
 """Counted up when a query reads other columns or topics: an old checkpoint cannot be gone on from."""
+
+SILVER_LAYER = "silver"
+"""Whoever holds this lease writes bronze too: the two are written from one batch."""
 
 app = typer.Typer(add_completion=False)
 
@@ -59,7 +65,8 @@ def ingest(
     """
     Stream the telemetry topics into bronze and silver until Ctrl-C.
 
-    Exit code 3: the topic's retention passed the checkpoint, so lines are lost; nothing was written.
+    Exit code 3: the topic's retention passed the checkpoint, so lines are lost; nothing was written. 4:
+    another process writes into the warehouse.
 
     Example: `plumbline ingest --conf .state/lab/lab.toml`
 
@@ -76,11 +83,17 @@ def ingest(
     ask_on_signals(stop)
     try:
         check_nothing_lost(settings)
-        with Meters(settings.ingest.metrics_port, progress.say) as meters:
+        with (
+            lease(settings.warehouse_root, SILVER_LAYER, timeout_s=settings.ingest.lease_timeout_s),
+            Meters(settings.ingest.metrics_port, progress.say) as meters,
+        ):
             spark = spark_session(settings, "ingest")
             ask_on_signals(stop)
             run(spark, settings, meters, stop, once=once)
             progress.say(f"ingest: {meters.summary()}")
+    except LeaseHeldError as error:
+        progress.say(str(error))
+        raise typer.Exit(EXIT_HELD) from error
     except LostError as error:
         progress.say(str(error))
         raise typer.Exit(EXIT_LOST) from error

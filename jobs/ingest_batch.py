@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from conf.names import Header, Kind
 from conf.settings import Settings
 from jobs import tables
+from jobs.fail_points import reached
 from schemas.bronze import CLIENT_LOG, METRICS, RAW, REQUEST_LOG
 from schemas.fields import Table
 from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED, TOPICS
@@ -104,16 +105,26 @@ def write_batch(
 
     def append(rows: DataFrame, table: Table) -> None:
         written = rows.select(*table.schema.names)
-        tables.append(written, settings.warehouse_root, table, txn_app_id=app_id, txn_version=batch_id)
+        tables.append(
+            written,
+            settings.warehouse_root,
+            table,
+            txn_app_id=app_id,
+            txn_version=batch_id,
+            committer=settings.warehouse.committer,
+        )
 
+    reached("offsets-logged")
     batch.persist()
     try:
+        reached("tasks-running")
         append(batch, source.bronze)
+        reached("bronze-committed")
         counts = _counts(batch, source)
-        if source.rows is None:
-            return counts
         for table, selected in _selected(source, _totals(counts), batch_id):
             append(selected(batch), table)
+            reached("silver-committed")
+        reached("batch-written")
         return counts
     finally:
         batch.unpersist()
@@ -122,6 +133,8 @@ def write_batch(
 def _selected(source: Source, totals: Mapping[str, int], batch_id: int) -> list[tuple[Table, Selector]]:
     """Choose the tables that the batch has rows for: an empty append costs as much as a full one."""
     wanted: list[tuple[Table, Selector]] = []
+    if source.parse is None:
+        return wanted
     if source.rows and totals[outcome.KEPT]:
         wanted.append(source.rows)
     if source.told and totals["told"]:

@@ -118,6 +118,7 @@ def offsets_held(telemetry: Telemetry, topic: str) -> dict[int, tuple[int, int]]
     own = {
         "bootstrap.servers": telemetry.bootstrap_servers,
         "group.id": f"{telemetry.own_client_prefix}look",
+        "log_level": "2",  # a broker that does not answer is told once, by the error below
     }
     consumer = Consumer(telemetry.client_options | own, logger=logging.getLogger(__name__))
     try:

@@ -1,7 +1,8 @@
 """
 The report: one offline HTML page and the same as JSON, from raw files or from the gold tables.
 
-`plumbline report --from DIR` or `spark-submit jobs/report.py --from DIR`.
+`plumbline report --from DIR`; under plain Spark, from the project's folder with its venv activated:
+`PYTHONPATH=. spark-submit --driver-class-path '.jars/spark/*' jobs/report.py --from DIR`.
 """
 
 import os
@@ -65,8 +66,8 @@ def report(  # noqa: PLR0913 (one option of the command each)
     Show who is slow: from raw log files, or from the gold tables of a warehouse.
 
     Without --html and --json both are written, as report.html and report.json.
-    Exit code 2: there was nothing to read. A line that cannot be read is no error: it is told under data
-    quality.
+    Exit code 2: there was nothing to read or nowhere to write. A line that cannot be read is no error: it is
+    told under data quality.
 
     Example: `plumbline report --from logs --html report.html --json report.json`
 
@@ -109,6 +110,9 @@ def run(wanted: Wanted, progress: Progress) -> Answers:
         message = "give either --from DIR, for raw files, or --conf FILE, for the gold tables of a warehouse"
         raise WrongUseError(message)
     _check_targets(wanted)
+    if wanted.span.since and wanted.span.until and wanted.span.since >= wanted.span.until:
+        message = f"--since {wanted.span.since} is not before --until {wanted.span.until}"
+        raise WrongUseError(message)
     if wanted.folder is not None:
         answers = from_files(wanted.folder, wanted, progress)
     else:
@@ -262,7 +266,8 @@ def _write(answers: Answers, wanted: Wanted, progress: Progress) -> None:
     progress.say(", ".join(f"{name} {n}" for name, n in counts.items()))
     if answers.truth:
         Console(highlight=False).print(truth_table(answers.truth))
-    typer.echo(headline(answers.broker_rtt_culprit).sentence)
+    told = headline(answers.broker_rtt_culprit, answers.broker_rtt_accused, answers.broker_rtt_quiet)
+    typer.echo(told.sentence)
     for target in (wanted.html, wanted.json):
         if target is not None:
             typer.echo(str(target))

@@ -16,6 +16,8 @@ NEEDED = {
     "spark.sql.session.timeZone": "UTC",
     # Files are written once and read many times; zstd costs no more CPU than snappy and halves bronze.
     "spark.sql.parquet.compression.codec": "zstd",
+    # Spark's default, INT96, has no statistics in the footer.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # A small table log is read by one task; the default of 50 tasks is most of a small commit's cost.
     "spark.databricks.delta.snapshotPartitions": "1",
     # Else every column made in Python costs five calls into the JVM more, to note where it was made.

@@ -5,6 +5,7 @@ import typer
 from collectors.cli import collect
 from jobs.build_gold import build_gold
 from jobs.ingest import ingest
+from jobs.replay import replay
 from jobs.report import report
 from lab.cli import app as lab
 from plumbline.demo import demo
@@ -22,4 +23,5 @@ app.command()(report)
 app.command()(collect)
 app.command()(ingest)
 app.command("build-gold")(build_gold)
+app.command()(replay)
 app.add_typer(lab, name="lab")

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from statistics import median
 
 from reports.answers import Row
+from reports.matrix import pair_rows
 
 WINDOW = timedelta(seconds=10)
 ACCUSED = frozenset({"broker", "follower_side", "leader_side", "link", "ambiguous"})
@@ -26,6 +28,14 @@ class Finding:
     last: Row  # the shape's last window: its evidence has added up
     windows: int
     is_open: bool  # it lasts to the end of what was judged
+
+
+@dataclass(frozen=True, slots=True)
+class _Pooled:
+    """The effect of all windows of a finding together, and how it was made."""
+
+    effect_ms: float
+    told: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,15 +93,22 @@ def shape(row: Row) -> tuple[str | int | None, ...]:
     return (*(row.get(name) for name in SHAPE), *sorted(who(part) for part in tied))
 
 
-def headline(culprits: Sequence[Row]) -> Headline:
-    """Say in one sentence who is slow: the open finding, else the strongest past one, else nobody."""
+def headline(culprits: Sequence[Row], accused: Sequence[Row] = (), quiet: Sequence[Row] = ()) -> Headline:
+    """
+    Say in one sentence who is slow: the open finding, else the strongest past one, else nobody.
+
+    `accused` and `quiet` are the pairs' round trips over the finding and outside it: with them the amount is
+    that of all of its windows together, and not of one.
+    """
     found = findings(culprits)
     if found:
         strongest = max(found, key=lambda one: (one.is_open, one.last.get("evidence") or 0.0))
         mood = "unsure" if strongest.row["culprit"] == "ambiguous" else "alarm"
         others = [_other(one) for one in found if one is not strongest]
-        small = [*_small_print(strongest), *others]
-        return Headline(sentence=sentence(strongest), mood=mood, small_print=small, finding=strongest)
+        pooled = _pooled(strongest, pair_rows(accused, quiet))
+        small = [*([pooled.told] if pooled else []), *_small_print(strongest), *others]
+        words = sentence(strongest, pooled.effect_ms if pooled else None)
+        return Headline(sentence=words, mood=mood, small_print=small, finding=strongest)
     judged = [row for row in culprits if row["culprit"] == "none"]
     if judged:
         coverage = f"{_count(len(judged), 'window')} of 10 s judged, {len(culprits) - len(judged)} left open."
@@ -100,10 +117,25 @@ def headline(culprits: Sequence[Row]) -> Headline:
     return Headline(sentence="Not enough data to say who is slow.", mood="unsure", small_print=[why])
 
 
-def sentence(finding: Finding) -> str:
-    """Tell one finding in plain words: who, by how much, since when."""
+def _pooled(finding: Finding, pairs: Sequence[Row]) -> _Pooled | None:
+    """Add a finding's windows up: how much more its pairs rose than the others, at one quantile."""
+    rows = [row for row in pairs if row["method"] == finding.row.get("method") and row["rise_ms"] is not None]
+    inside = [row for row in rows if is_accused(finding.row, row["follower_id"], row["leader_id"])]
+    if not inside:
+        return None
+    outside = [row["rise_ms"] for row in rows if row not in inside]
+    effect_ms = median(row["rise_ms"] for row in inside) - (median(outside) if outside else 0.0)
+    told = (
+        f"{effect_ms:.1f} ms: {inside[0]['estimator']} of {min(row['n'] for row in inside)} round trips "
+        "a pair over these windows, less its quiet level and less what the other pairs rose."
+    )
+    return _Pooled(effect_ms, told)
+
+
+def sentence(finding: Finding, effect_ms: float | None = None) -> str:
+    """Tell one finding in plain words: who, by how much (else its median window's effect), since when."""
     row = finding.row
-    effect = row.get("effect_ms")
+    effect = row.get("effect_ms") if effect_ms is None else effect_ms
     amount = "" if effect is None else f" by {effect:.1f} ms"
     be = "is" if finding.is_open else "was"
     when = (
@@ -155,7 +187,7 @@ def _small_print(finding: Finding) -> list[str]:
     if row["culprit"] == "link":
         lines.append(f"That is: follower {row['follower_id']} fetching from leader {row['leader_id']}.")
     if low is not None and high is not None:
-        lines.append(f"Added round trip: {low:.1f} to {high:.1f} ms (95 % interval, median window).")
+        lines.append(f"In its median window alone: {low:.1f} to {high:.1f} ms (95 % interval).")
     if last.get("evidence") is not None:
         lines.append(f"Evidence: {last['evidence']:.1f} (log likelihood ratio against nobody, added up).")
     runner_up = last.get("runner_up")
@@ -187,7 +219,7 @@ def _why_not(culprits: Sequence[Row]) -> str:
     seen = max(row.get("pairs_seen") or 0 for row in culprits)
     wanted = max(row.get("pairs_expected") or 0 for row in culprits)
     windows = _count(len(culprits), "window")
-    return f"{windows} of 10 s, at best {seen} of {wanted} pairs with 12 or more round trips."
+    return f"{windows} of 10 s, at best {seen} of {wanted} pairs with enough round trips."
 
 
 def _or(part: Row, name: str) -> int | None:

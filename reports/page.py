@@ -32,7 +32,7 @@ class Stamp:
 
 def page(answers: Answers, stamp: Stamp) -> str:
     """Render the report; everything a user wrote is escaped, and no address of any host stands in it."""
-    told = headline(answers.broker_rtt_culprit)
+    told = headline(answers.broker_rtt_culprit, answers.broker_rtt_accused, answers.broker_rtt_quiet)
     shown = matrices(_matrix_rows(answers, told), _brokers(answers))
     return (
         _environment()

@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 from conf.settings import PROJECT, Settings, Warehouse
 from jobs import tables
 from jobs.build_gold import Batches, app, inputs, rebuild_data_quality, stream_writer
-from jobs.gold_lease import lease
 from jobs.gold_spans import window_of
 from jobs.gold_writer import COMPLETE_FROM, GoldWriter
+from jobs.lease import lease
 from jobs.progress import Progress
 from schemas.bronze import BRONZE, METRICS
 from schemas.gold import (
@@ -287,7 +287,7 @@ def test_command_says_what_it_does_and_ends_with_the_code_that_fits(lab, options
 
 
 def test_second_writer_is_sent_away(lab):
-    with lease(lab.warehouse, timeout_s=0.2):
+    with lease(lab.warehouse, "gold", timeout_s=0.2):
         result = CliRunner().invoke(app, ["--conf", settings_file(lab)])
 
     assert result.exit_code == 3

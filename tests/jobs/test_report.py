@@ -212,6 +212,13 @@ def test_names_that_are_no_utf8_are_read_and_told(tmp_path):
     assert r"not understood: notes-\xff.txt" in told
 
 
+@pytest.mark.usefixtures("here")
+def test_a_span_that_ends_before_it_begins_is_refused():
+    assert "is not before --until" in refused(
+        "--from", "logs", "--since", "2026-11-21T12:00", "--until", "2026-11-21T11:00"
+    )
+
+
 def test_target_that_cannot_be_written_is_refused_before_any_work(here):
     (here / "a.txt").write_text("")
 

@@ -87,6 +87,8 @@ def served(requests: DataFrame) -> DataFrame:
     """Keep the FETCHes that a broker served, each once, its own traffic left out."""
     is_fetch = (F.col("api") == "FETCH") & F.col("kind").isin("follower", "consumer", "raft")
     is_own = F.col("is_own_traffic").eqNullSafe(F.lit(True))
+    # A KRaft node without a leader asks itself: that is no way between two nodes.
+    is_own = is_own | F.col("follower_id").eqNullSafe(F.col("broker_id"))
     return (
         requests.filter(is_fetch & ~is_own & F.col("logged_at").isNotNull())
         .withColumn("leader_id", F.col("broker_id"))

@@ -6,6 +6,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from transforms.parse.outcome import fails, sample
+from transforms.parse.request_body import METADATA_TOPIC, METADATA_TOPIC_ID
 from transforms.parse.request_document import MARK, TIMES
 from transforms.parse.request_text import START as TEXT_START
 from transforms.parse.stamp import is_blank, unreadable, untimed
@@ -108,9 +109,21 @@ def _impossible() -> Column:
 
 
 def _own_fetch() -> Column:
-    """Give a fetch that the node seems to send to itself: no broker does, so the log is another's."""
+    """
+    Give a fetch that the node seems to send to itself: no broker does, so the log is another's.
+
+    A KRaft node that knows no leader yet may ask itself for the metadata; it is told that it is none.
+    """
     own = F.concat(F.lit("a fetch of replica "), replica_id(), F.lit(" on "), F.col("node"))
-    return fails(replica_id() == broker_id(), "node_is_another_replica", own)
+    return fails((replica_id() == broker_id()) & ~is_raft(), "node_is_another_replica", own)
+
+
+def is_raft() -> Column:
+    """Tell a fetch of `__cluster_metadata`; false where it names no topic."""
+    named = F.exists(
+        "partitions", lambda p: (p.topic_id == METADATA_TOPIC_ID) | (p.topic_name == METADATA_TOPIC)
+    )
+    return F.coalesce(named, F.lit(False))
 
 
 def replica_id() -> Column:

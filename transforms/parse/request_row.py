@@ -14,8 +14,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from transforms.parse import PARSER_VERSION
-from transforms.parse.request_body import METADATA_TOPIC, METADATA_TOPIC_ID
-from transforms.parse.request_checks import broker_id, is_unlogged, replica_id
+from transforms.parse.request_checks import broker_id, is_raft, is_unlogged, replica_id
 from transforms.parse.request_document import PARTS
 from transforms.parse.stamp import stamp_columns
 
@@ -26,15 +25,12 @@ FLOAT_NOISE_MS = 1e-6
 
 
 def _kind() -> Column:
-    is_metadata = F.exists(
-        "partitions", lambda p: (p.topic_id == METADATA_TOPIC_ID) | (p.topic_name == METADATA_TOPIC)
-    )
     has_request = F.col("request").isNotNull() | F.col("old_session.replicaId").isNotNull()
     return (
         F.when(F.col("api") != "FETCH", "other")
         .when(~has_request, None)
         .when(replica_id().isNull(), "consumer")
-        .when(F.coalesce(is_metadata, F.lit(False)), "raft")
+        .when(is_raft(), "raft")
         .otherwise("follower")
     )
 

@@ -224,9 +224,19 @@ KINDS = {
         "consumer",
         None,
     ),
+    "a KRaft node that asks itself": (
+        line(**{"request.replicaState.replicaId": 1, "request.topics": asks({"topicId": RAFT_ID})}),
+        "raft", 1,
+    ),
     "sessionless and empty": (line(**{"request.sessionEpoch": -1}), "follower", 2),
     "request not logged": (line(request=""), None, None),
     "produce": (line(**{"requestHeader.requestApiKeyName": "HEARTBEAT"}), "other", None),
+    "fields of a newer Kafka": (
+        line(newThing={"a": [1]}, **{"request.newField": 7, "requestHeader.newToo": None}), "follower", 2,
+    ),
+    "a key twice": (COMPLETED.replace(b'"listener":', b'"listener":"a","listener":'), "follower", 2),
+    "half a surrogate pair": (COMPLETED.replace(b"PEER2", b"PE\\ud800R2"), "follower", 2),
+    "20 MB": (line(principal="User:" + "x" * 20_000_000), "follower", 2),
 }  # fmt: skip
 
 FLAGS = {
@@ -275,6 +285,11 @@ WRONG = {
     "in another logger's line": (HEAD.replace(b"Completed", b"saw Completed") + b"x (a.b)", "unknown_form"),
     "no stamp": (COMPLETED[30:], "no_timestamp"),
     "impossible time": (COMPLETED.replace(b"T09:", b"T25:", 1), "impossible_timestamp"),
+    "2,000 deep": (
+        COMPLETED.replace(b'"isForwarded":false', b'"x":' + b"[" * 2_000 + b"]" * 2_000), "bad_json",
+    ),
+    "2,000 digits": (COMPLETED.replace(b":500.529,", b":" + b"9" * 2_000 + b","), "bad_json"),
+    "surrogate bytes": (COMPLETED.replace(b"PEER2", b"\xed\xa0\x80"), "not_utf8"),
     "not UTF-8": (COMPLETED.replace(b"PEER2", b"PE\xffR2"), "not_utf8"),
     "no value": (None, "no_value"),
     "node without a number": ({"value": COMPLETED, "node": "controller"}, "node_without_number"),

@@ -1,4 +1,4 @@
-"""One gold writer a warehouse: a lease that ends with its process, however that ends."""
+"""One writer of a layer of a warehouse: a lease that ends with its process, however that ends."""
 
 import json
 import os
@@ -11,13 +11,13 @@ from filelock import FileLock, Timeout
 
 
 class LeaseHeldError(RuntimeError):
-    """Another process writes gold into this warehouse."""
+    """Another process writes this layer of the warehouse."""
 
 
 @contextmanager
-def lease(warehouse: Path, *, timeout_s: float) -> Iterator[None]:
+def lease(warehouse: Path, layer: str, *, timeout_s: float) -> Iterator[None]:
     """
-    Hold the warehouse's gold lease, `_gold.lock`, for as long as the block runs.
+    Hold the lease of a layer, `_LAYER.lock` in the warehouse, for as long as the block runs.
 
     Raises:
         LeaseHeldError: another process holds it for longer than `timeout_s`; the message names its pid.
@@ -25,18 +25,16 @@ def lease(warehouse: Path, *, timeout_s: float) -> Iterator[None]:
     """
     warehouse.mkdir(parents=True, exist_ok=True)
     # The lock file itself is emptied by whoever tries it, so the holder's name stands beside it.
-    holder = warehouse / "_gold.holder.json"
+    holder = warehouse / f"_{layer}.holder.json"
     try:
-        with FileLock(warehouse / "_gold.lock").acquire(timeout=timeout_s):
+        with FileLock(warehouse / f"_{layer}.lock").acquire(timeout=timeout_s):
             holder.write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}))
             try:
                 yield
             finally:
                 holder.unlink(missing_ok=True)
     except Timeout:
-        message = (
-            f"gold of {warehouse} is being written by {_told(holder)}: stop it first, or wait for it to end"
-        )
+        message = f"{layer} of {warehouse} is being written by {_told(holder)}: stop it first, or wait for it"
         raise LeaseHeldError(message) from None
 
 

@@ -1,15 +1,15 @@
-"""One gold writer a warehouse."""
+"""One writer of a layer."""
 
 import multiprocessing
 import os
 
 import pytest
 
-from jobs.gold_lease import LeaseHeldError, lease
+from jobs.lease import LeaseHeldError, lease
 
 
 def hold(warehouse, is_held, may_end):
-    with lease(warehouse, timeout_s=5):
+    with lease(warehouse, "gold", timeout_s=5):
         is_held.set()
         may_end.wait(30)
 
@@ -21,7 +21,10 @@ def test_second_writer_is_told_which_process_holds_the_lease(tmp_path):
     other.start()
     try:
         assert is_held.wait(30)
-        with pytest.raises(LeaseHeldError, match=f"process {other.pid} "), lease(tmp_path, timeout_s=0.2):
+        with (
+            pytest.raises(LeaseHeldError, match=f"process {other.pid} "),
+            lease(tmp_path, "gold", timeout_s=0.2),
+        ):
             pass
     finally:
         may_end.set()
@@ -37,6 +40,6 @@ def test_lease_ends_with_its_process_however_that_ends(tmp_path):
     other.kill()
     other.join(30)
 
-    with lease(tmp_path, timeout_s=1):
+    with lease(tmp_path, "gold", timeout_s=1):
         assert str(os.getpid()) in (tmp_path / "_gold.holder.json").read_text()
     assert not (tmp_path / "_gold.holder.json").exists()

@@ -1,4 +1,4 @@
-"""One real cluster for all live tests of a run; a test that delays links or ends processes tidies up."""
+"""One real cluster for all tests of a run that need one; who delays links or ends processes tidies up."""
 
 import pytest
 

@@ -1,0 +1,163 @@
+"""
+Read the quarantine again: a line that today's parser can read becomes a row of silver, once.
+
+Exit codes: 0 done, 1 failed, 2 wrong settings, 4 another process writes silver: stop the ingest first.
+
+`plumbline replay --conf my.toml`; under plain Spark as `jobs/ingest.py`.
+"""
+
+import uuid
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from delta.tables import DeltaTable
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from conf.settings import Settings
+from jobs import tables
+from jobs.ingest import EXIT_FAILED, EXIT_HELD, EXIT_WRONG, SILVER_LAYER
+from jobs.ingest_batch import SOURCES, Selector, Source
+from jobs.lease import LeaseHeldError, lease
+from jobs.progress import Progress, first_line
+from jobs.session import spark_session
+from jobs.stopping import interrupt_on_signals
+from schemas.fields import Table
+from schemas.silver import QUARANTINE
+from transforms.parse import outcome
+
+RECORD = ["topic", "partition", "offset"]
+STOPPED = 130
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(epilog="Examples: `--conf my.toml --dry-run`; `--conf my.toml`")
+def replay(
+    conf: Annotated[
+        list[Path] | None, typer.Option(help="Settings; the last file wins.", exists=True)
+    ] = None,
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be restored, write nothing.")
+    ] = False,
+) -> None:
+    """
+    Read the quarantine again after a parser was mended, and restore each line that can be read now, once.
+
+    The rows restored leave the quarantine; gold takes them in with the next build. Stop the ingest first.
+
+    Example: `plumbline replay --conf my.toml --dry-run`
+    """
+    interrupt_on_signals()
+    progress = Progress()
+    try:
+        settings = Settings.load(*(conf or ()))
+    except ValueError as error:
+        progress.say(str(error))
+        raise typer.Exit(EXIT_WRONG) from error
+    try:
+        with lease(settings.warehouse_root, SILVER_LAYER, timeout_s=settings.ingest.lease_timeout_s):
+            spark = spark_session(settings, "replay")
+            interrupt_on_signals()
+            for source in SOURCES:
+                if source.rows is None:
+                    continue
+                with progress.step(f"reading the quarantined lines of {source.kind.value}"):
+                    counts = restore(spark, settings, source, dry_run=dry_run)
+                progress.say(told(source, counts, dry_run=dry_run))
+    except LeaseHeldError as error:
+        progress.say(str(error))
+        raise typer.Exit(EXIT_HELD) from error
+    except (PySparkException, FileNotFoundError, ValueError) as error:
+        progress.say(f"replay stopped: {first_line(str(error))}; run it again, it restores no line twice")
+        raise typer.Exit(EXIT_FAILED) from error
+    except KeyboardInterrupt as error:
+        progress.say("stopped; run it again, it restores no line twice")
+        raise typer.Exit(STOPPED) from error
+
+
+def told(source: Source, counts: Counter[str], *, dry_run: bool) -> str:
+    """Say in one line what became of the quarantined lines of a source."""
+    would = "would be restored" if dry_run else "restored"
+    return (
+        f"{source.kind.value}: {counts[outcome.KEPT]} {would}, {counts[outcome.QUARANTINED]} stay in "
+        f"quarantine, {counts[outcome.SKIP]} are none of ours by today's parser and stay as well"
+    )
+
+
+def restore(
+    spark: SparkSession, settings: Settings, source: Source, *, dry_run: bool = False
+) -> Counter[str]:
+    """
+    Restore the quarantined lines of one source that can be read; return how many got which outcome.
+
+    Silver is written first and the quarantine emptied after it: a run that breaks off between the two is run
+    again, finds its rows in silver and leaves them out.
+    """
+    warehouse = settings.warehouse_root
+    if source.parse is None or source.rows is None:
+        return Counter()
+    for table in source.tables:
+        tables.ensure(spark, warehouse, table)
+    raw = _raw_of_quarantine(spark, warehouse, source)
+    parsed = source.parse(raw, settings).persist()
+    try:
+        counts = Counter(
+            {row["outcome"]: row["count"] for row in parsed.groupBy("outcome").count().collect()}
+        )
+        if dry_run or not counts[outcome.KEPT]:
+            return counts
+        run = f"replay-{uuid.uuid4()}"
+        for nth, (table, selected) in enumerate(filter(None, (source.rows, source.told))):
+            rows = _unknown(spark, warehouse, table, selected, parsed)
+            tables.append(
+                rows,
+                warehouse,
+                table,
+                txn_app_id=run,
+                txn_version=nth,
+                committer=settings.warehouse.committer,
+            )
+        readable = parsed.filter(F.col("outcome") == outcome.KEPT).select(*RECORD).distinct()
+        quarantine = DeltaTable.forPath(spark, tables.path(warehouse, QUARANTINE)).alias("held")
+        matching = quarantine.merge(readable.alias("readable"), _same_record("held", "readable"))
+        matching.whenMatchedDelete().execute()
+        return counts
+    finally:
+        parsed.unpersist()
+
+
+def _raw_of_quarantine(spark: SparkSession, warehouse: Path, source: Source) -> DataFrame:
+    """Give the bronze rows of the quarantined lines: bronze is what silver is a function of."""
+    held = tables.read(spark, warehouse, QUARANTINE).filter(F.col("kind") == source.kind.value)
+    dates = [row["quarantined_date"] for row in held.select("quarantined_date").distinct().collect()]
+    bronze = tables.read(spark, warehouse, source.bronze)
+    return bronze.filter(F.col("ingest_date").isin(dates)).join(
+        held.select(*RECORD).distinct(), on=RECORD, how="left_semi"
+    )
+
+
+def _unknown(
+    spark: SparkSession, warehouse: Path, table: Table, selected: Selector, parsed: DataFrame
+) -> DataFrame:
+    """Leave out what an earlier run that broke off has restored."""
+    rows = selected(parsed).select(*table.schema.names)
+    key = RECORD if set(RECORD) <= set(table.schema.names) else list(table.key)
+    known = tables.read(spark, warehouse, table)
+    for column in table.partition_by:
+        dates = [row[column] for row in rows.select(column).distinct().collect()]
+        known = known.filter(F.col(column).isin(dates))
+    return rows.join(known.select(*key).distinct(), on=key, how="left_anti").select(*table.schema.names)
+
+
+def _same_record(left: str, right: str) -> Column:
+    same = [F.col(f"{left}.{name}") == F.col(f"{right}.{name}") for name in RECORD]
+    return same[0] & same[1] & same[2]
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,145 @@
+"""
+What must hold of a warehouse whatever died while it was written, told by a second reader: delta-rs.
+
+Every oracle gives a list of what is wrong, empty when all is well; `test_oracles.py` plants a fault for each.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+
+from schemas.bronze import CLIENT_LOG, REQUEST_LOG
+from schemas.fields import Table
+from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED
+from tests.faults.site import Acked
+
+RECORD = ("topic", "partition", "offset")
+PARSED = {REQUEST_LOG: REQUESTS, CLIENT_LOG: CLIENT_EVENTS}
+VOLATILE = {"ingested_at", "batch_id"}
+"""When and in which batch a row was written: the only things that a disturbed run may do otherwise."""
+
+
+def where(root: Path, table: Table) -> Path:
+    """Give a table's folder."""
+    return root / table.layer / table.name
+
+
+def rows_of(root: Path, table: Table, *columns: str) -> pa.Table:
+    """Read columns of a table with delta-rs, all of them when none is named."""
+    return DeltaTable(str(where(root, table))).to_pyarrow_table(columns=list(columns) or None)
+
+
+def lost_or_doubled(root: Path, ledger: Sequence[Acked]) -> list[str]:
+    """Hold bronze against the ledger: every acknowledged record is there, once, byte for byte."""
+    wrong = []
+    for table in PARSED:
+        rows = rows_of(root, table, *RECORD, "value").to_pylist()
+        found = Counter(tuple(row[name] for name in RECORD) for row in rows)
+        doubled = [place for place, n in found.items() if n > 1]
+        held = {tuple(row[name] for name in RECORD): row["value"] for row in rows}
+        acked = {(a.topic, a.partition, a.offset): a.sha256 for a in ledger if a.topic.endswith(_kind(table))}
+        lost = sorted(acked.keys() - held.keys())
+        changed = [p for p in acked.keys() & held.keys() if hashlib.sha256(held[p]).hexdigest() != acked[p]]
+        wrong += [f"{table.name}: {len(doubled)} doubled, first {doubled[0]}"] if doubled else []
+        wrong += [f"{table.name}: {len(lost)} lost, first {lost[0]}"] if lost else []
+        wrong += [f"{table.name}: {len(changed)} with other bytes, first {changed[0]}"] if changed else []
+    return wrong
+
+
+def unbalanced(root: Path) -> list[str]:
+    """Hold silver against bronze: each line is kept, quarantined or skipped, and exactly one of them."""
+    wrong = []
+    for bronze, silver in PARSED.items():
+        kind = _kind(bronze)
+        read = rows_of(root, bronze, "position").num_rows
+        quarantined = rows_of(root, QUARANTINE, "kind", *RECORD)
+        quarantined = quarantined.filter(pc.equal(quarantined["kind"], kind)).select(RECORD)
+        kept = rows_of(root, silver, *RECORD)
+        skipped = rows_of(root, SKIPPED, "kind", "lines")
+        skipped_lines = pc.sum(skipped.filter(pc.equal(skipped["kind"], kind))["lines"]).as_py() or 0
+        total = kept.num_rows + quarantined.num_rows + skipped_lines
+        if read != total:
+            wrong.append(
+                f"{kind}: {read} read, {kept.num_rows} kept + {quarantined.num_rows} quarantined + "
+                f"{skipped_lines} skipped = {total}"
+            )
+        both = pa.concat_tables([kept, quarantined.cast(kept.schema)])
+        places = Counter(tuple(row.values()) for row in both.to_pylist())
+        twice = [place for place, n in places.items() if n > 1]
+        wrong += [f"{kind}: {len(twice)} lines in silver twice, first {twice[0]}"] if twice else []
+    return wrong
+
+
+def other_than_twin(root: Path, twin: Path, tables: Sequence[Table]) -> list[str]:
+    """Hold every row of every table against those of an undisturbed run over the same input."""
+    stable = {t: [field.name for field in t.schema if field.name not in VOLATILE] for t in tables}
+    return [told for table in tables if (told := rows_that_differ(root, twin, table, stable[table]))]
+
+
+def rows_that_differ(root: Path, twin: Path, table: Table, columns: list[str]) -> str:
+    """Tell how many rows of one table are missing or too many, or nothing."""
+    ours, theirs = (_rows(base, table, columns) for base in (root, twin))
+    if ours == theirs:
+        return ""
+    missing, more = sum((theirs - ours).values()), sum((ours - theirs).values())
+    example = next(iter((theirs - ours) or (ours - theirs)))[:300]
+    return f"{table.layer}.{table.name}: {missing} rows missing, {more} too many, as {example}"
+
+
+def bad_log(root: Path, tables: Sequence[Table]) -> list[str]:
+    """Audit the Delta logs: versions without a hole, each batch committed once, each file there and whole."""
+    wrong = []
+    for table in tables:
+        log = where(root, table) / "_delta_log"
+        versions = sorted(int(path.stem) for path in log.glob("*.json") if path.stem.isdigit())
+        if versions != list(range(versions[0], versions[0] + len(versions))):
+            wrong.append(f"{table.name}: versions {versions} have a hole")
+        actions = [
+            json.loads(line)
+            for version in versions
+            for line in (log / f"{version:020}.json").read_text().splitlines()
+        ]
+        batches = Counter((a["txn"]["appId"], a["txn"]["version"]) for a in actions if "txn" in a)
+        wrong += [f"{table.name}: {batch} was committed {n} times" for batch, n in batches.items() if n > 1]
+        wrong += _bad_files(root, table)
+    return wrong
+
+
+def _bad_files(root: Path, table: Table) -> list[str]:
+    wrong = []
+    held = pa.table(DeltaTable(str(where(root, table))).get_add_actions(flatten=True)).to_pylist()
+    for file in held:
+        path = where(root, table) / file["path"]
+        try:
+            rows = pq.read_metadata(path).num_rows
+        except (OSError, pa.ArrowInvalid) as error:
+            wrong.append(f"{table.name}: {file['path']} cannot be read: {error}")
+            continue
+        if file.get("num_records") not in (None, rows):
+            wrong.append(f"{table.name}: {file['path']} has {rows} rows, its log says {file['num_records']}")
+    return wrong
+
+
+def _rows(root: Path, table: Table, columns: list[str]) -> Counter[str]:
+    rows = rows_of(root, table, *columns).to_pylist()
+    if table == SKIPPED:  # one row a batch; what counts is how many lines of which logger
+        lines = Counter[str]()
+        for row in rows:
+            lines[json.dumps({k: v for k, v in row.items() if k != "lines"}, default=_told)] += row["lines"]
+        return lines
+    return Counter(json.dumps(row, default=_told, sort_keys=True) for row in rows)
+
+
+def _told(value: object) -> str:
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def _kind(bronze: Table) -> str:
+    return bronze.name.replace("_", "-")

@@ -1,0 +1,125 @@
+"""What a campaign of faults needs: topics, a ledger of what was acknowledged, a warehouse, jobs that die."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from confluent_kafka import Message, Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import KafkaError, NewTopic
+
+from conf.settings import PROJECT, Settings
+from jobs.fail_points import VARIABLE
+
+KINDS = ("request-log", "client-log", "metrics")
+PARTITIONS = 2
+ENDS_WITHIN_S = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Acked:
+    """One line of the ledger: a record that a broker has acknowledged."""
+
+    topic: str
+    partition: int
+    offset: int
+    position: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line to publish."""
+
+    kind: str
+    node: str
+    position: str
+    value: bytes
+
+
+class Site:
+    """Topics of its own on a running telemetry broker, and as many warehouses over them as are asked for."""
+
+    def __init__(self, bootstrap_servers: str, folder: Path) -> None:
+        """Create the topics."""
+        self.folder, self.ledger = folder, list[Acked]()
+        self._bootstrap, self._prefix = bootstrap_servers, f"faults-{uuid.uuid4().hex[:8]}."
+        self._producer = Producer({"bootstrap.servers": bootstrap_servers, "enable.idempotence": True})
+        admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+        topics = [NewTopic(self._prefix + kind, PARTITIONS, replication_factor=1) for kind in KINDS]
+        for created in admin.create_topics(topics).values():
+            created.result(timeout=30)
+
+    def publish(self, lines: Iterable[Line]) -> None:
+        """Publish lines; each goes into the ledger once a broker has acknowledged it."""
+        for nth, line in enumerate(lines):
+            headers = {
+                "node": line.node,
+                "kind": line.kind,
+                "cluster": "made",
+                "time_zone": "UTC",
+                "position": line.position,
+                "source": f"{line.node}/{line.kind}",
+            }
+            self._producer.produce(
+                self._prefix + line.kind,
+                line.value,
+                partition=nth % PARTITIONS,
+                headers=[(name, text.encode()) for name, text in headers.items()],
+                on_delivery=lambda error, message, line=line: self._delivered(error, message, line),
+            )
+            self._producer.poll(0)
+        assert self._producer.flush(60) == 0
+
+    def _delivered(self, error: KafkaError | None, message: Message, line: Line) -> None:
+        assert error is None, error
+        digest = hashlib.sha256(line.value).hexdigest()
+        place = (message.topic(), message.partition(), message.offset())
+        self.ledger.append(Acked(*place, line.position, digest))
+
+    def warehouse(self, name: str, *, batch: int = 500) -> "Written":
+        """Make a warehouse that reads these topics in batches of so many records."""
+        folder = self.folder / name
+        folder.mkdir()
+        conf = folder / "site.toml"
+        conf.write_text(
+            f'telemetry = {{ bootstrap_servers = "{self._bootstrap}", topic_prefix = "{self._prefix}" }}\n'
+            f'[warehouse]\nroot = "{folder / "warehouse"}"\ncheckpoints = "{folder / "checkpoints"}"\n'
+            f"[ingest]\nmax_offsets_per_trigger = {batch}\n"
+        )
+        return Written(conf)
+
+
+class Written:
+    """One warehouse, and the jobs that write it as processes of their own."""
+
+    def __init__(self, conf: Path) -> None:
+        """Use what the settings name."""
+        self.conf, self.settings = conf, Settings.load(conf)
+        self.root = self.settings.warehouse_root
+
+    def ingest(self, fail_at: str = "") -> tuple[int, str]:
+        """Take what is there; give the exit code (-9 when it was killed) and what was said."""
+        return self._run("ingest", "--once", fail_at=fail_at)
+
+    def build_gold(self, fail_at: str = "") -> tuple[int, str]:
+        """Build what is new."""
+        return self._run("build-gold", fail_at=fail_at)
+
+    def _run(self, word: str, *options: str, fail_at: str) -> tuple[int, str]:
+        command = [sys.executable, "-m", "plumbline", word, "--conf", str(self.conf), *options]
+        told = {VARIABLE: fail_at} if fail_at else {}
+        done = subprocess.run(  # noqa: PLW1510 (the exit code is what is asked for)
+            command,
+            cwd=PROJECT,
+            env=os.environ | told,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=ENDS_WITHIN_S,
+        )
+        return done.returncode, done.stderr

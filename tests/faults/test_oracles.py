@@ -1,0 +1,133 @@
+"""Each oracle catches the fault it is there for: planted on purpose, one at a time."""
+
+import hashlib
+import json
+import shutil
+
+import pyarrow as pa
+import pytest
+from deltalake import CommitProperties, DeltaTable, write_deltalake
+from deltalake.transaction import Transaction
+
+from schemas.bronze import CLIENT_LOG, REQUEST_LOG
+from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED
+from tests.faults import oracles
+from tests.faults.site import Acked
+
+TOPIC = "t.request-log"
+VALUES = [b"one", b"two", b"three", b"four"]
+ALL = (REQUEST_LOG, CLIENT_LOG, REQUESTS, CLIENT_EVENTS, QUARANTINE, SKIPPED)
+
+
+def record(offset):
+    return {"topic": TOPIC, "partition": 0, "offset": offset, "position": f"p/{offset}"}
+
+
+class Warehouse:
+    """Four lines: two kept, one quarantined, one skipped."""
+
+    def __init__(self, root):
+        """Write every table once."""
+        self.root = root
+        self.ledger = [
+            Acked(TOPIC, 0, n, f"p/{n}", hashlib.sha256(value).hexdigest()) for n, value in enumerate(VALUES)
+        ]
+        self.add(REQUEST_LOG, *(record(n) | {"value": value} for n, value in enumerate(VALUES)))
+        self.add(REQUESTS, record(0), record(1))
+        self.add(QUARANTINE, record(2) | {"kind": "request-log"})
+        self.add(SKIPPED, {"kind": "request-log", "lines": 1})
+        empty = {"topic": pa.string(), "partition": pa.int64(), "offset": pa.int64(), "position": pa.string()}
+        for table, more in ((CLIENT_LOG, {"value": pa.binary()}), (CLIENT_EVENTS, {})):
+            write_deltalake(oracles.where(root, table), pa.schema(empty | more).empty_table())
+
+    def add(self, table, *rows, version=0):
+        """Append rows as one batch."""
+        properties = CommitProperties(app_transactions=[Transaction("app", version)])
+        path = oracles.where(self.root, table)
+        path.mkdir(parents=True, exist_ok=True)
+        write_deltalake(path, pa.Table.from_pylist(list(rows)), mode="append", commit_properties=properties)
+
+    def wrong(self):
+        """Ask all oracles that need no twin."""
+        return [
+            *oracles.lost_or_doubled(self.root, self.ledger),
+            *oracles.unbalanced(self.root),
+            *oracles.bad_log(self.root, ALL),
+        ]
+
+
+@pytest.fixture
+def warehouse(tmp_path):
+    there = Warehouse(tmp_path / "warehouse")
+    assert there.wrong() == []
+    return there
+
+
+def test_a_lost_record_is_found(warehouse):
+    DeltaTable(str(oracles.where(warehouse.root, REQUEST_LOG))).delete("offset = 3")
+    assert "request_log: 1 lost, first ('t.request-log', 0, 3)" in warehouse.wrong()
+
+
+def test_a_doubled_record_is_found(warehouse):
+    warehouse.add(REQUEST_LOG, record(1) | {"value": VALUES[1]}, version=1)
+    assert "request_log: 1 doubled, first ('t.request-log', 0, 1)" in warehouse.wrong()
+
+
+def test_changed_bytes_are_found(warehouse):
+    DeltaTable(str(oracles.where(warehouse.root, REQUEST_LOG))).update(
+        predicate="offset = 0", updates={"value": "X'00'"}
+    )
+    assert "request_log: 1 with other bytes, first ('t.request-log', 0, 0)" in warehouse.wrong()
+
+
+def test_a_line_that_silver_lacks_is_found(warehouse):
+    DeltaTable(str(oracles.where(warehouse.root, REQUESTS))).delete("offset = 1")
+    assert warehouse.wrong() == ["request-log: 4 read, 1 kept + 1 quarantined + 1 skipped = 3"]
+
+
+def test_a_line_that_is_kept_and_quarantined_is_found(warehouse):
+    warehouse.add(REQUESTS, record(2), version=1)
+    assert any("1 lines in silver twice" in found for found in warehouse.wrong())
+
+
+def test_a_batch_that_was_committed_twice_is_found(warehouse):
+    log = oracles.where(warehouse.root, REQUESTS) / "_delta_log"
+    actions = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
+    again = [action for action in actions if "txn" in action or "commitInfo" in action]
+    (log / f"{1:020}.json").write_text("\n".join(map(json.dumps, again)))
+    assert "requests: ('app', 0) was committed 2 times" in warehouse.wrong()
+
+
+def test_a_hole_in_the_versions_is_found(warehouse):
+    warehouse.add(SKIPPED, {"kind": "other", "lines": 1}, version=1)
+    warehouse.add(SKIPPED, {"kind": "other", "lines": 1}, version=2)
+    table = DeltaTable(str(oracles.where(warehouse.root, SKIPPED)))
+    table.create_checkpoint()
+    log = oracles.where(warehouse.root, SKIPPED) / "_delta_log"
+    (log / f"{1:020}.json").unlink()
+    assert "skipped: versions [0, 2] have a hole" in warehouse.wrong()
+
+
+@pytest.mark.parametrize("damage", ["gone", "torn", "other"])
+def test_a_file_that_is_not_there_or_not_whole_is_found(warehouse, damage):
+    path = oracles.where(warehouse.root, REQUESTS)
+    file = next(path.glob("*.parquet"))
+    if damage == "gone":
+        file.unlink()
+    elif damage == "torn":
+        file.write_bytes(file.read_bytes()[:50])
+    else:
+        shutil.copy(next(oracles.where(warehouse.root, QUARANTINE).glob("*.parquet")), file)
+
+    assert any(file.name in found for found in oracles.bad_log(warehouse.root, ALL))
+
+
+def test_a_row_that_differs_from_the_twin_s_is_found(tmp_path):
+    ours, theirs = Warehouse(tmp_path / "ours"), Warehouse(tmp_path / "theirs")
+    columns = [*oracles.RECORD, "position"]
+    assert oracles.rows_that_differ(ours.root, theirs.root, REQUESTS, columns) == ""
+    ours.add(REQUESTS, record(9), version=1)
+
+    assert oracles.rows_that_differ(ours.root, theirs.root, REQUESTS, columns).startswith(
+        "silver.requests: 0 rows missing, 1 too many, as"
+    )

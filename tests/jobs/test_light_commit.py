@@ -1,0 +1,170 @@
+"""Appends of Spark's files committed by delta-rs: what Spark, Delta and a second reader make of them."""
+
+import json
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from delta.tables import DeltaTable as DeltaOfSpark
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    DateType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from jobs import light_commit, tables
+from schemas.fields import Table, column
+from transforms.frames import frame_of
+
+AT = datetime(2026, 11, 21, 12, 0, 0, 123456, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+
+LINES = Table(
+    layer="silver",
+    name="lines",
+    about="Lines of a test.",
+    key=("n",),
+    schema=StructType(
+        [
+            column("n", LongType(), "number"),
+            column("at", TimestampType(), "instant"),
+            column("seen", TimestampType(), "an instant that is mostly missing"),
+            column("parts", ArrayType(StructType([StructField("id", LongType())])), "nested"),
+            column("day", DateType(), "partition"),
+            column("kind", StringType(), "partition"),
+        ]
+    ),
+    partition_by=("day", "kind"),
+)
+
+
+def row(n, *, at=AT, kind="a", day=date(2026, 11, 21)):
+    return (n, at, None, [(n,)], day, kind)
+
+
+class Site:
+    """One table and the two ways to read it."""
+
+    def __init__(self, spark, root):
+        """Make the table."""
+        self.spark, self.root = spark, root
+        tables.ensure(spark, root, LINES)
+        self.where = root / "silver" / "lines"
+
+    def append(self, *rows, app="app", version=0):
+        """Append rows in two files at most."""
+        frame = frame_of(self.spark, rows, LINES.schema).repartition(2)
+        return light_commit.append(frame, self.where, LINES, txn_app_id=app, txn_version=version)
+
+    def read(self):
+        """Read the table with Spark."""
+        return tables.read(self.spark, self.root, LINES)
+
+    def numbers(self):
+        """Give the numbers Spark sees, and those of delta-rs."""
+        by_spark = sorted(row.n for row in self.read().select("n").collect())
+        return by_spark, sorted(DeltaTable(str(self.where)).to_pyarrow_table(columns=["n"])["n"].to_pylist())
+
+    def folders(self):
+        """Give the folders of attempts."""
+        return sorted(path.name for path in self.where.iterdir() if path.name != "_delta_log")
+
+
+@pytest.fixture
+def site(spark, tmp_path):
+    return Site(spark, tmp_path)
+
+
+def test_rows_are_read_alike_by_spark_and_by_delta_rs(site):
+    kinds = ["a", "b/c=d e%f", None]
+    site.append(*(row(n, kind=kind) for n, kind in enumerate(kinds)))
+
+    assert site.numbers() == ([0, 1, 2], [0, 1, 2])
+    rows = {found.n: found for found in site.read().collect()}
+    assert [rows[n].kind for n in range(3)] == kinds
+    assert rows[1].at.replace(tzinfo=UTC) == AT
+    assert (rows[1].parts[0].id, rows[1].day) == (1, date(2026, 11, 21))
+
+
+def test_the_same_version_writes_once(site):
+    assert site.append(row(1), version=7)
+    before = site.folders()
+
+    assert not site.append(row(1), version=7)
+    assert not site.append(row(2), version=6)
+    assert site.append(row(1), app="other", version=7)
+    assert site.numbers()[0] == [1, 1]
+    assert site.folders()[: len(before)] == before
+
+
+def test_it_may_take_turns_with_delta_itself(site):
+    site.append(row(1), version=1)
+    frame = frame_of(site.spark, [row(2)], LINES.schema)
+    tables.append(frame, site.root, LINES, txn_app_id="app", txn_version=2, committer="delta")
+    tables.append(frame, site.root, LINES, txn_app_id="app", txn_version=1, committer="delta")
+    site.append(row(2), version=2)
+    site.append(row(3), version=3)
+
+    assert site.numbers() == ([1, 2, 3], [1, 2, 3])
+    DeltaOfSpark.forPath(site.spark, str(site.where)).optimize().executeCompaction()
+    assert site.numbers() == ([1, 2, 3], [1, 2, 3])
+
+
+def test_a_second_driver_on_one_checkpoint_cannot_write_a_batch_again(site, monkeypatch):
+    """It looked before the first one committed, and comes after it."""
+    site.append(row(1), version=1)
+    before = site.folders()
+    monkeypatch.setattr(light_commit, "_log", lambda where: DeltaTable(str(where), version=0))
+
+    with pytest.raises(CommitFailedError):
+        site.append(row(1), version=1)
+
+    assert site.folders() == before
+    assert site.numbers() == ([1], [1])
+
+
+def test_files_of_an_attempt_that_was_killed_are_not_seen(site, monkeypatch):
+    with monkeypatch.context() as killed:
+        killed.setattr(light_commit.shutil, "rmtree", lambda *_args, **_named: None)
+        killed.setattr(light_commit, "_adds", lambda *_args: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            site.append(row(1))
+    assert len(site.folders()) == 1
+
+    site.append(row(1))
+
+    assert site.numbers() == ([1], [1])
+    assert len(site.folders()) == 2
+
+
+def test_readers_skip_files_by_exact_instants(site):
+    site.append(row(1, at=AT))
+    site.append(row(2, at=AT + timedelta(seconds=1)), version=1)
+
+    actions = DeltaTable(str(site.where)).get_add_actions(flatten=True)
+    assert sorted(actions["min.at"].to_pylist()) == [AT, AT + timedelta(seconds=1)]
+    assert set(actions["null_count.seen"].to_pylist()) == {1}
+    for instant, wanted in ((AT, [1]), (AT + MICROSECOND, []), (AT - MICROSECOND, [])):
+        assert [found.n for found in site.read().filter(F.col("at") == F.lit(instant)).collect()] == wanted
+
+
+def test_a_frame_of_other_columns_is_refused(site):
+    frame = site.read().drop("seen")
+
+    with pytest.raises(ValueError, match=r"silver\.lines wants struct<n:bigint,"):
+        light_commit.append(frame, site.where, LINES, txn_app_id="app", txn_version=0)
+    assert site.folders() == []
+
+
+def test_nothing_to_write_is_still_a_version(site):
+    site.append(version=3)
+
+    assert DeltaTable(str(site.where)).transaction_version("app") == 3
+    log = site.where / "_delta_log" / f"{1:020}.json"
+    assert any("txn" in json.loads(line) for line in log.read_text().splitlines())

@@ -1,0 +1,115 @@
+"""The quarantine read again: each line that can be read now is restored, once."""
+
+import dataclasses
+from collections import Counter
+from datetime import date
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from conf.settings import Settings, Warehouse
+from jobs import replay as job
+from jobs import tables
+from jobs.ingest_batch import SOURCES
+from jobs.lease import lease
+from schemas.bronze import REQUEST_LOG
+from schemas.silver import QUARANTINE, REQUESTS
+from tests.transforms.parse.raw_rows import COMPLETED, raw
+from transforms.parse import outcome
+from transforms.parse.request_log import parse_request_log
+
+app = typer.Typer()
+app.command()(job.replay)
+
+SOURCE = SOURCES[0]
+TRUNCATED = COMPLETED[:200]
+ARRIVED = date(2026, 11, 21)
+
+
+class Site:
+    """A warehouse in which an older parser could read no request line at all."""
+
+    def __init__(self, spark, root, values):
+        """Write bronze as it came, and quarantine as that parser left it."""
+        self.spark, self.root = spark, root
+        self.settings = Settings(warehouse=Warehouse(root=str(root)))
+        for table in SOURCE.tables:
+            tables.ensure(spark, root, table)
+        rows = [
+            {"value": value, "topic": "t", "partition": nth % 2, "offset": nth}
+            for nth, value in enumerate(values)
+        ]
+        told = {"kind": "request-log", "ingest_date": ARRIVED}
+        self.append(raw(spark, rows, **told), REQUEST_LOG)
+        unread = [row | {"value": row["value"][:100]} for row in rows]
+        self.append(outcome.quarantined(parse_request_log(raw(spark, unread, **told))), QUARANTINE)
+
+    def append(self, frame, table):
+        """Append rows to a table."""
+        rows = frame.select(*table.schema.names).coalesce(1)
+        rows.write.format("delta").mode("append").save(tables.path(self.root, table))
+
+    def offsets(self, table):
+        """Give the offsets of a table's rows."""
+        return sorted(row.offset for row in tables.read(self.spark, self.root, table).collect())
+
+    def restore(self, **more):
+        """Read the quarantine again."""
+        return job.restore(self.spark, self.settings, SOURCE, **more)
+
+
+@pytest.fixture
+def site(spark, tmp_path):
+    return Site(spark, tmp_path / "warehouse", [COMPLETED, TRUNCATED, COMPLETED, COMPLETED])
+
+
+def test_each_line_that_can_be_read_is_restored_once(site):
+    assert site.offsets(QUARANTINE) == [0, 1, 2, 3]
+
+    first, second = site.restore(), site.restore()
+
+    assert first == Counter({outcome.KEPT: 3, outcome.QUARANTINED: 1})
+    assert second == Counter({outcome.QUARANTINED: 1})
+    assert site.offsets(REQUESTS) == [0, 2, 3]
+    assert site.offsets(QUARANTINE) == [1]
+
+
+def test_a_run_that_broke_off_behind_silver_is_run_again(site, monkeypatch):
+    with monkeypatch.context() as broken:
+        broken.setattr(job.DeltaTable, "forPath", lambda *_args: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            site.restore()
+    assert (site.offsets(REQUESTS), site.offsets(QUARANTINE)) == ([0, 2, 3], [0, 1, 2, 3])
+
+    site.restore()
+
+    assert (site.offsets(REQUESTS), site.offsets(QUARANTINE)) == ([0, 2, 3], [1])
+
+
+def test_a_dry_run_says_what_it_would_do_and_does_nothing(site):
+    counts = site.restore(dry_run=True)
+
+    assert "request-log: 3 would be restored, 1 stay in quarantine" in job.told(SOURCE, counts, dry_run=True)
+    assert (site.offsets(REQUESTS), site.offsets(QUARANTINE)) == ([], [0, 1, 2, 3])
+
+
+def test_delta_s_own_appends_do_as_well(site):
+    site.settings = dataclasses.replace(
+        site.settings, warehouse=dataclasses.replace(site.settings.warehouse, committer="delta")
+    )
+
+    site.restore()
+
+    assert (site.offsets(REQUESTS), site.offsets(QUARANTINE)) == ([0, 2, 3], [1])
+
+
+def test_it_is_refused_while_the_ingest_writes(tmp_path):
+    conf = tmp_path / "my.toml"
+    conf.write_text(f'[warehouse]\nroot = "{tmp_path}"\n[ingest]\nlease_timeout_s = 0.1\n')
+
+    with lease(tmp_path, "silver", timeout_s=1):
+        result = CliRunner().invoke(app, ["--conf", str(conf)])
+
+    assert result.exit_code == 4
+    assert "silver of" in result.stderr
