@@ -7,7 +7,6 @@ files and nothing else; delta-rs adds one entry to the log. Why it is as safe:
 """
 
 import json
-import shutil
 import threading
 import uuid
 from collections.abc import Iterator, Mapping
@@ -35,7 +34,7 @@ def append(frame: DataFrame, where: Path, table: Table, *, txn_app_id: str, txn_
     """
     Append once; tell whether anything was written. A second call with the same id and version writes nothing.
 
-    Each attempt writes into a folder of its own: one that is killed leaves files that no log names, and a
+    Each attempt writes into a folder of its own: one that fails leaves files that no log names, and a
     second driver on the same checkpoint can neither touch the files of the first nor commit beside them.
 
     Raises:
@@ -52,19 +51,17 @@ def append(frame: DataFrame, where: Path, table: Table, *, txn_app_id: str, txn_
     if written is not None and written >= txn_version:
         return False
     attempt = where / f"{txn_app_id}-{txn_version}-{uuid.uuid4().hex[:8]}"
-    try:
-        frame.write.options(**NO_MARKS).partitionBy(*table.partition_by).parquet(str(attempt))
-        reached("files-written")
-        log.create_write_transaction(
-            list(_adds(where, attempt, table)),
-            mode="append",
-            schema=log.schema(),
-            partition_by=list(table.partition_by),
-            commit_properties=CommitProperties(app_transactions=[Transaction(txn_app_id, txn_version)]),
-        )
-    except BaseException:
-        shutil.rmtree(attempt, ignore_errors=True)
-        raise
+    frame.write.options(**NO_MARKS).partitionBy(*table.partition_by).parquet(str(attempt))
+    reached("files-written")
+    # Whatever is raised from here on, the files stay: a failure behind the commit, in the checkpoint that may
+    # follow it, looks the same as one before it, and then the log names them.
+    log.create_write_transaction(
+        list(_adds(where, attempt, table)),
+        mode="append",
+        schema=log.schema(),
+        partition_by=list(table.partition_by),
+        commit_properties=CommitProperties(app_transactions=[Transaction(txn_app_id, txn_version)]),
+    )
     return True
 
 

@@ -15,7 +15,7 @@ OPENING_REACH_S = 600
 """How long before an hour an opening can lie: who has six quiet windows before it needs none."""
 
 TRAILING_HOURS = 24
-"""The span before an hour that its baseline is learnt from: a fault of up to half of it is outlived."""
+"""The span before an hour that its baseline is learnt from: a fault stays one while any of it is quiet."""
 
 MIN_WINDOWS = 30
 """Five minutes of windows: a level of fewer is young, and so is not trusted alone."""
