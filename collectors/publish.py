@@ -12,7 +12,7 @@ from collectors.errors import CollectorError
 from collectors.lines import RawLine
 from collectors.positions import InFlight
 from collectors.tail import Batch
-from conf.names import Header
+from conf.names import Header, Kind
 from conf.settings import Collector, Telemetry
 
 log = logging.getLogger(__name__)
@@ -61,11 +61,15 @@ def producer_options(telemetry: Telemetry) -> dict[str, str | int | bool]:
     }
 
 
-def encoded(value: bytes) -> tuple[bytes, bool]:
-    """Compress a big value, always to the same bytes; say whether it was."""
-    if len(value) <= COMPRESS_ABOVE_BYTES:
-        return value, False
-    return gzip.compress(value, compresslevel=1, mtime=0), True
+def encoded(line: RawLine) -> tuple[bytes, bool]:
+    """
+    Compress a big scrape, always to the same bytes; say whether it was.
+
+    A line of a log goes plain, for Spark reads it plain: what is too long for a record comes in parts.
+    """
+    if line.kind != Kind.METRICS.value or len(line.value) <= COMPRESS_ABOVE_BYTES:
+        return line.value, False
+    return gzip.compress(line.value, compresslevel=1, mtime=0), True
 
 
 class Publisher:
@@ -134,7 +138,7 @@ class Publisher:
             StoppedError: told to stop before there was room.
 
         """
-        value, is_compressed = encoded(line.value)
+        value, is_compressed = encoded(line)
         headers = [*self._headers_of(line), (_POSITION, line.position.encode())]
         if is_compressed:
             headers.append((Header.CONTENT_ENCODING.value, b"gzip"))

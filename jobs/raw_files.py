@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from collectors.files import TelemetryFile
-from collectors.lines import DamagedFileError, RawLine, read_lines, read_scrape
+from collectors.lines import CHUNK_BYTES, DamagedFileError, RawLine, read_lines, read_scrape
 from conf.names import Kind
 
 GROUP_BYTES = 32 * 1024 * 1024
 GROUP_ROWS = 50_000
 """A row group is written when either is reached: so much is held in memory at once."""
+
+LINE_BYTES = CHUNK_BYTES
+"""Of a longer line so much is taken: what a record of a telemetry topic takes."""
 
 DAMAGE_MARK = "/damage"
 """Ends the position of a place that could not be read: no line has it."""
@@ -52,7 +55,11 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRead:
-    """What was found in one file; `damage` tells where it could not be read further."""
+    """
+    What was found in one file; `damage` tells where it could not be read further.
+
+    `value_bytes` are those that were taken: of a line longer than `LINE_BYTES` its first part.
+    """
 
     source: str
     node: str
@@ -68,8 +75,8 @@ def write_raw(
     """
     Write every line of the files to `target/KIND`, one Parquet file a source; tell `on_file` after each.
 
-    Bytes and positions are kept as they are. A place that cannot be read becomes a row without a value,
-    which the parser quarantines; the lines before it are kept.
+    Bytes and positions are kept as they are, but a line longer than 16 MiB is cut off there. It and a place
+    that cannot be read, a row without a value, are quarantined by the parser; the lines around are kept.
     """
     for kind in Kind:
         (target / kind.value).mkdir(parents=True, exist_ok=True)
@@ -108,9 +115,31 @@ def _until_damage(file: TelemetryFile) -> Iterator[RawLine | DamagedFileError]:
         if file.kind == Kind.METRICS:
             yield read_scrape(file.path, file.node)
         else:
-            yield from read_lines(file.path, file.node, file.kind)
+            lines = read_lines(file.path, file.node, file.kind, chunk_bytes=LINE_BYTES)
+            yield from cut_off(lines)
     except DamagedFileError as damage:
         yield damage
+
+
+def cut_off(lines: Iterator[RawLine]) -> Iterator[RawLine]:
+    """
+    Keep the first part of a line that comes in parts, and say in `chunk` how long the line is.
+
+    A gzip of a megabyte can hold a line of gigabytes; the file still has its bytes.
+    """
+    head: RawLine | None = None
+    length_bytes = 0
+    for line in lines:
+        if line.chunk is None:
+            yield line
+            continue
+        part, parts = line.chunk.split("/")
+        if part == "1":
+            head, length_bytes = line, 0
+        length_bytes += len(line.value)
+        if head and part == parts:
+            yield replace(head, chunk=f"1/{parts} of {length_bytes} bytes", end_offset=line.end_offset)
+            head = None
 
 
 def _groups(lines: Iterator[RawLine | DamagedFileError]) -> Iterator[list[RawLine | DamagedFileError]]:

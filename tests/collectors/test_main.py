@@ -7,6 +7,7 @@ import pytest
 from filelock import FileLock
 
 from collectors.errors import CollectorError
+from collectors.lines import RawLine
 from collectors.main import run
 from collectors.publish import MAX_RECORD_BYTES, encoded, producer_options
 from conf.settings import Collector, Settings, TailedFile, Telemetry
@@ -20,13 +21,20 @@ def settings(tmp_path):
     return Settings(telemetry=NOBODY, collector=Collector(state=str(tmp_path / "state"), files=(file,)))
 
 
-def test_a_big_value_is_compressed_to_the_same_bytes_every_time():
-    value = b"0123456789abcdef" * 20_000
+def test_a_big_scrape_is_compressed_to_the_same_bytes_every_time():
+    scrape = RawLine(b"0123456789abcdef" * 20_000, "broker-1", "url", "p", "metrics")
+    small = replace(scrape, value=scrape.value[:262_144])
 
-    assert encoded(value[:262_144]) == (value[:262_144], False)
-    assert encoded(value)[1] is True
-    assert encoded(value) == encoded(value)
-    assert len(encoded(value)[0]) < len(value) / 10
+    assert encoded(small) == (small.value, False)
+    assert encoded(scrape)[1] is True
+    assert encoded(scrape) == encoded(scrape)
+    assert len(encoded(scrape)[0]) < len(scrape.value) / 10
+
+
+def test_a_big_line_goes_plain_for_its_reader_reads_it_plain():
+    line = RawLine(b"x" * 15_000_000, "broker-1", "kafka-request.log", "p", "request-log")
+
+    assert encoded(line) == (line.value, False)
 
 
 def test_settings_can_add_tls_but_not_take_the_promise_of_delivery_away():

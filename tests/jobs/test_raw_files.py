@@ -1,15 +1,21 @@
 """Files on disk as rows of bronze."""
 
 import gzip
+import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import functions as F
 
 from collectors.files import discover
-from collectors.lines import fingerprint
+from collectors.lines import RawLine, fingerprint
 from jobs import raw_files
-from jobs.raw_files import Origin, write_raw
+from jobs.raw_files import Origin, cut_off, write_raw
 from schemas.bronze import RAW
+from tests.transforms.parse.raw_rows import COMPLETED, HEAD
+from transforms.parse.request_log import parse_request_log
+
+MIB = 1024 * 1024
 
 
 def written(folder: Path, scratch: Path):
@@ -65,6 +71,41 @@ def test_torn_gzip_keeps_its_lines_and_says_where_it_ends(spark, tmp_path):
     assert damage[0].endswith("/damage")
     assert read.lines == len(values) + 1
     assert read.damage
+
+
+def test_a_line_longer_than_the_limit_is_cut_off_there_and_its_length_told(spark, tmp_path, monkeypatch):
+    """A gzip of 64 KB that holds one line of 64 MB: little of it is ever in memory, the lines around stay."""
+    monkeypatch.setattr(raw_files, "LINE_BYTES", MIB)
+    path = log(tmp_path / "logs", b"", "broker-1/kafka-request.log.gz")
+    with gzip.open(path, "wb", compresslevel=1) as out:
+        out.write(COMPLETED + b"\n" + HEAD)
+        for _ in range(64):
+            out.write(b"x" * MIB)
+        out.write(b"\n" + COMPLETED + b"\n")
+
+    tracemalloc.start()
+    (read,) = written(tmp_path / "logs", tmp_path)
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    frame = spark.read.schema(RAW).parquet(str(tmp_path / "raw" / "request-log"))
+    parsed = parse_request_log(frame).orderBy(F.col("chunk").isNull(), "position").collect()
+    line, *around = parsed
+    length_bytes = 64 * MIB + len(HEAD)
+    assert (line.outcome, line.reason) == ("quarantined", "oversized")
+    assert line.detail == f"part 1/65 of {length_bytes} bytes"
+    assert bytes(line.value) == (HEAD + b"x" * MIB)[:MIB]
+    assert line.position.endswith(f"/{len(COMPLETED) + 1}")
+    assert [(row.outcome, bytes(row.value)) for row in around] == [("kept", COMPLETED)] * 2
+    assert (read.lines, read.value_bytes, read.damage) == (3, MIB + 2 * len(COMPLETED), None)
+    assert peak_bytes < 8 * MIB
+
+
+def test_of_a_line_in_parts_the_first_stays_and_says_how_long_it_is():
+    line = RawLine(b"abcd", "broker-1", "a.log", "p/0", "request-log", "1/?")
+    rest = replace(line, value=b"ef", chunk="2/2", end_offset=6)
+
+    assert list(cut_off(iter([line, rest]))) == [replace(line, chunk="1/2 of 6 bytes", end_offset=6)]
 
 
 def test_empty_file_gives_no_rows_and_no_error(spark, tmp_path):

@@ -16,6 +16,11 @@ NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"  # Uuid.ZERO_UUID
 METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"  # Uuid.METADATA_TOPIC_ID
 METADATA_TOPIC = "__cluster_metadata"
 
+FEW_PAIRS = 10_000
+"""So many comparisons cost less than sorting; a line of 16 MiB could ask for thousands of millions."""
+
+ASKED, ANSWERED = 0, 1
+
 _LEADER = "currentLeader STRUCT<leaderId INT, leaderEpoch INT>"
 
 REQUEST = """STRUCT<
@@ -68,7 +73,8 @@ def partitions(api: Column, request: Column, response: Column) -> Column:
     answered = F.when(response.isNull(), nothing).otherwise(_answered(response))
     is_idle = (F.size(asked) == 0) & (F.size(answered) == 0)
     both = F.struct(asked.alias("asked"), answered.alias("answered"))
-    return F.when(api.isin("FETCH", "PRODUCE"), F.when(is_idle, nothing).otherwise(let(both, _keyed)))
+    together = F.when(is_idle, nothing).otherwise(let(both, _brought_together))
+    return F.when(api.isin("FETCH", "PRODUCE"), together)
 
 
 def _fetched(request: Column) -> Column:
@@ -139,6 +145,48 @@ def _element(topic: Column, name: Column, partition: Column, **fields: Column) -
             for field in REQUEST_PARTITION
         )
     )
+
+
+def _brought_together(both: Column) -> Column:
+    """Join asked to answered: each with each where they are few, else over one sorted list."""
+    is_few = F.size(both.asked) * F.size(both.answered).cast("bigint") <= FEW_PAIRS
+    return F.when(is_few, _keyed(both)).otherwise(let(_sorted(both), _neighbours))
+
+
+def _sorted(both: Column) -> Column:
+    """Give (key, side, place, element) in order: what was asked for, then its answer, right behind it."""
+
+    def sides(elements: Column, side: int) -> Column:
+        return F.transform(
+            elements,
+            lambda element, place: F.struct(
+                _key(element).alias("key"),
+                F.lit(side).alias("side"),
+                place.alias("place"),
+                element.alias("element"),
+            ),
+        )
+
+    return F.array_sort(F.concat(sides(both.asked, ASKED), sides(both.answered, ANSWERED)))
+
+
+def _neighbours(listed: Column) -> Column:
+    """Give the answers in their order, each with what was asked for, and behind them what got none."""
+
+    def joined(one: Column, at: Column) -> Column:
+        before, behind = F.get(listed, at - 1), F.get(listed, at + 1)
+        is_asked_before = (before.key == one.key) & (before.side == ASKED)
+        is_answered = (one.side == ASKED) & (behind.key == one.key)
+        asked = F.when((one.side == ANSWERED) & is_asked_before, before.element)
+        return F.struct(
+            (-one.side).alias("side"),
+            one.place.alias("place"),
+            F.coalesce(is_answered, F.lit(False)).alias("is_dropped"),
+            let(asked, lambda known: _merged(one.element, known)).alias("element"),
+        )
+
+    kept = F.filter(F.transform(listed, joined), lambda one: ~one.is_dropped)
+    return F.transform(F.array_sort(kept), lambda one: one.element)
 
 
 def _keyed(both: Column) -> Column:

@@ -108,6 +108,35 @@ def test_a_client_that_is_no_broker_has_no_node_id(spark):
     assert (row.node_id, row.node) == (None, "orders-app")
 
 
+ODD = {  # lines that are read, and what of them
+    "fields of a newer Kafka": (
+        SENT.replace(b"rackId=", b"newField=[a=1], rackId="), {"session_id": 468386446},
+    ),
+    "an API of a newer Kafka": (SENT.replace(b"FETCH", b"TELEPORT"), {"api": "TELEPORT", "session_id": None}),
+    "a newer version": (SENT.replace(b"apiVersion=18", b"apiVersion=99"), {"api_version": 99}),
+    "a key twice in the body: the first one counts": (
+        SENT.replace(b"sessionId=", b"sessionId=7, sessionId="), {"session_id": 7},
+    ),
+    "NUL in a name": (SENT.replace(b"broker-1-f", b"broker\x00f"), {"client_id": "broker\x00fetcher-0"}),
+    "an empty name": (SENT.replace(b"clientId=broker-1-fetcher-0", b"clientId="), {"client_id": None}),
+    "another epoch": (SENT.replace(b"sessionEpoch=182", b"sessionEpoch=1e400"), {"session_epoch": 1}),
+    "2,000 digits of an epoch": (
+        SENT.replace(b"sessionEpoch=182", b"sessionEpoch=" + b"9" * 2_000), {"session_epoch": None},
+    ),
+    "2,000 deep": (SENT.replace(b"topics=[", b"topics=[" + b"[" * 2_000), {"session_id": 468386446}),
+    "20 MB": (SENT.replace(b"topics=[", b"topics=[" + b"x" * 20_000_000), {"session_id": 468386446}),
+}  # fmt: skip
+
+
+def test_an_odd_line_is_kept_with_what_it_says(spark):
+    rows = [{"value": value, "position": name} for name, (value, _) in ODD.items()]
+    found = {row.position: row.asDict() for row in kept(parse_client_log(raw(spark, rows))).collect()}
+
+    assert {name: {key: found[name][key] for key in told} for name, (_, told) in ODD.items()} == {
+        name: told for name, (_, told) in ODD.items()
+    }
+
+
 OTHERS = {
     "truncated": (RECEIVED[:-20], "quarantined", "truncated_line"),
     "truncated in the header": (RECEIVED[:200], "quarantined", "truncated_line"),
@@ -115,6 +144,22 @@ OTHERS = {
     "sent to nobody": (SENT.replace(b" and timeout 30000 to node 3", b""), "quarantined", "missing_field"),
     "no session": (SENT.replace(b"sessionId=", b"session="), "quarantined", "missing_field"),
     "unknown verb": (SENT.replace(b"Sending", b"Resending"), "quarantined", "unknown_form"),
+    "a session that is no number": (
+        SENT.replace(b"sessionId=468386446", b"sessionId=NaN"), "quarantined",
+        "missing_field",
+    ),
+    "wrong case": (SENT.replace(b"correlationId", b"correlationid"), "quarantined", "unknown_form"),
+    "wrong type": (SENT.replace(b"apiVersion=18", b"apiVersion=eighteen"), "quarantined", "unknown_form"),
+    "a key twice in the header": (
+        SENT.replace(b"apiVersion=18", b"apiVersion=18, apiVersion=17"), "quarantined", "unknown_form",
+    ),
+    "another field in the header": (
+        SENT.replace(b", headerVersion=2", b", headerVersion=2, x=1"), "quarantined", "unknown_form",
+    ),
+    "2,000 digits": (SENT.replace(b"Id=182", b"Id=" + b"9" * 2_000), "quarantined", "missing_field"),
+    "NUL before the stamp": (b"\x00" * 500 + SENT, "quarantined", "no_timestamp"),
+    "NUL behind the line": (SENT + b"\x00" * 500, "quarantined", "truncated_line"),
+    "surrogate bytes": (SENT.replace(b"broker-1-f", b"\xed\xa0\x80f"), "quarantined", "not_utf8"),
     "large number": (SENT.replace(b"Id=182", b"Id=99999999999"), "quarantined", "missing_field"),
     "separator in a name": (SENT.replace(b"broker-1-f", b"broker\x01f"), "quarantined", "unknown_form"),
     "another node's": ({"value": SENT, "node": "broker-2"}, "quarantined", "node_is_another_replica"),
@@ -137,6 +182,9 @@ def test_other_lines_are_quarantined_or_skipped_with_a_reason(spark):
     parsed = parse_client_log(raw(spark, rows, kind="client-log")).cache()
 
     assert outcomes(parsed) == {name: tuple(wanted) for name, (_, *wanted) in OTHERS.items()}
+    bad = {row.position: bytes(row.value) for row in quarantined(parsed).collect()}
+    given = {row["position"]: row["value"] for row in rows}
+    assert bad == {name: given[name] for name, (_, outcome, _) in OTHERS.items() if outcome == "quarantined"}
     assert sorted((r.logger or "", r.reason, r.lines) for r in skipped(parsed, batch_id=0).collect()) == [
         ("", "blank", 1),
         ("a.b", "other_logger", 1),

@@ -1,36 +1,15 @@
 """Request lines, real ones of running brokers first."""
 
-import json
 from datetime import UTC, date, datetime
 
 import pytest
 
 from schemas.silver import QUARANTINE, REQUESTS, SKIPPED, TOPICS
-from tests.transforms.parse.raw_rows import COMPLETED, DATA, outcomes, raw
+from tests.transforms.parse.raw_rows import COMPLETED, DATA, line, outcomes, raw
 from transforms.parse import PARSER_VERSION
 from transforms.parse.request_log import kept, parse_request_log, quarantined, skipped, topics
 
 FILES = sorted(DATA.joinpath("request-log").glob("*.txt"))
-HEAD, TAIL = (
-    b"2026-11-21T09:19:28.987716710Z 2929988848476 DEBUG Completed request:",
-    b" (kafka.request.logger)",
-)
-DOCUMENT = json.loads(COMPLETED.removeprefix(HEAD).removesuffix(TAIL))
-
-
-def line(**changes):
-    """Change fields of a real follower's fetch; a dotted name reaches inside, `...` removes."""
-    document = json.loads(json.dumps(DOCUMENT))
-    for dotted, value in changes.items():
-        *path, last = dotted.split(".")
-        place = document
-        for name in path:
-            place = place[name]
-        if value is ...:
-            del place[last]
-        else:
-            place[last] = value
-    return HEAD + json.dumps(document, separators=(",", ":")).encode() + TAIL
 
 
 @pytest.fixture(scope="module")
@@ -231,12 +210,6 @@ KINDS = {
     "sessionless and empty": (line(**{"request.sessionEpoch": -1}), "follower", 2),
     "request not logged": (line(request=""), None, None),
     "produce": (line(**{"requestHeader.requestApiKeyName": "HEARTBEAT"}), "other", None),
-    "fields of a newer Kafka": (
-        line(newThing={"a": [1]}, **{"request.newField": 7, "requestHeader.newToo": None}), "follower", 2,
-    ),
-    "a key twice": (COMPLETED.replace(b'"listener":', b'"listener":"a","listener":'), "follower", 2),
-    "half a surrogate pair": (COMPLETED.replace(b"PEER2", b"PE\\ud800R2"), "follower", 2),
-    "20 MB": (line(principal="User:" + "x" * 20_000_000), "follower", 2),
 }  # fmt: skip
 
 FLAGS = {
@@ -248,76 +221,12 @@ FLAGS = {
     "parts too large": (line(totalTimeMs=500.066), ["parts_do_not_add_up"]),
 }
 
-WRONG = {
-    "truncated": (COMPLETED[:-40], "truncated_line"),
-    "truncated in the logger's name": (COMPLETED[:-3], "truncated_line"),
-    "cut after the stamp": (HEAD, "unknown_form"),
-    "two lines in one": (COMPLETED + COMPLETED, "bad_json"),
-    "two objects": (COMPLETED.removesuffix(TAIL) + b",{}" + TAIL, "several_objects"),
-    "two objects without comma": (COMPLETED.removesuffix(TAIL) + b" {}" + TAIL, "bad_json"),
-    "garbage behind": (COMPLETED.removesuffix(TAIL) + b" x}" + TAIL, "bad_json"),
-    "broken quotes": (COMPLETED.replace(b'"listener":"PEER2"', b'"listener":"PEER2'), "bad_json"),
-    "single quotes": (COMPLETED.replace(b'"listener"', b"'listener'"), "bad_json"),
-    "raw NUL": (COMPLETED.replace(b"PEER2", b"PE\x00R2"), "bad_json"),
-    "NaN": (COMPLETED.replace(b":500.529,", b":NaN,"), "bad_json"),
-    "NaN in quotes": (line(totalTimeMs="NaN"), "missing_field"),
-    "1e400": (COMPLETED.replace(b":500.529,", b":1e400,"), "impossible_duration"),
-    "negative": (line(sendTimeMs=-0.1), "impossible_duration"),
-    "time missing": (line(remoteTimeMs=...), "missing_field"),
-    "time as text": (line(remoteTimeMs="1.0"), "missing_field"),
-    "wrong case": (COMPLETED.replace(b"totalTimeMs", b"totaltimems"), "missing_field"),
-    "correlation id too large": (line(**{"requestHeader.correlationId": 2**31}), "missing_field"),
-    "correlation id no integer": (line(**{"requestHeader.correlationId": 1.5}), "missing_field"),
-    "api missing": (line(**{"requestHeader.requestApiKeyName": ...}), "missing_field"),
-    "request of a wrong type": (line(request=[1]), "missing_field"),
-    "response of a wrong type": (line(response="x"), "missing_field"),
-    "topics of a wrong type": (line(**{"request.topics": ["a"]}), "missing_field"),
-    "partitions missing": (line(**{"request.topics": [{"topicId": RAFT_ID}]}), "missing_field"),
-    "partition missing": (
-        line(**{"response.responses": [{"topicId": RAFT_ID, "partitions": [{"errorCode": 0}]}]}),
-        "missing_field",
-    ),
-    "replica id missing before v15": (
-        line(**{"requestHeader.requestApiVersion": 14, "request.replicaState": ...}), "missing_field",
-    ),
-    "session id missing": (line(**{"request.sessionId": ...}), "missing_field"),
-    "not at the start": (COMPLETED.replace(b"Completed", b"[thread-1] Completed"), "unknown_form"),
-    "in another logger's line": (HEAD.replace(b"Completed", b"saw Completed") + b"x (a.b)", "unknown_form"),
-    "no stamp": (COMPLETED[30:], "no_timestamp"),
-    "impossible time": (COMPLETED.replace(b"T09:", b"T25:", 1), "impossible_timestamp"),
-    "2,000 deep": (
-        COMPLETED.replace(b'"isForwarded":false', b'"x":' + b"[" * 2_000 + b"]" * 2_000), "bad_json",
-    ),
-    "2,000 digits": (COMPLETED.replace(b":500.529,", b":" + b"9" * 2_000 + b","), "bad_json"),
-    "surrogate bytes": (COMPLETED.replace(b"PEER2", b"\xed\xa0\x80"), "not_utf8"),
-    "not UTF-8": (COMPLETED.replace(b"PEER2", b"PE\xffR2"), "not_utf8"),
-    "no value": (None, "no_value"),
-    "node without a number": ({"value": COMPLETED, "node": "controller"}, "node_without_number"),
-    "node's number too large": ({"value": COMPLETED, "node": "b99999999999"}, "node_without_number"),
-    "no node": ({"value": COMPLETED, "node": None}, "node_without_number"),
-    "no cluster": ({"value": COMPLETED, "cluster": None}, "no_cluster"),
-    "a fetch from itself": ({"value": COMPLETED, "node": "broker-2"}, "node_is_another_replica"),
-    "a part": ({"value": COMPLETED, "chunk": "1/?"}, "oversized"),
-    "compressed": ({"value": b"\x1f\x8b", "content_encoding": "gzip"}, "compressed_line"),
-}  # fmt: skip
-
-
-def labelled(cases):
-    for name, (row, *_) in cases.items():
-        yield {**(row if isinstance(row, dict) else {"value": row}), "position": name}
-
 
 @pytest.fixture(scope="module")
-def made(spark):
-    rows = [*labelled(KINDS), *labelled(FLAGS), *labelled(WRONG)]
-    parsed = parse_request_log(raw(spark, rows)).cache()
-    yield parsed
-    parsed.unpersist()
-
-
-@pytest.fixture(scope="module")
-def made_rows(made):
-    return {row.position: row for row in kept(made).collect()}
+def made_rows(spark):
+    cases = {**KINDS, **FLAGS}
+    rows = [{"value": value, "position": name} for name, (value, *_) in cases.items()]
+    return {row.position: row for row in kept(parse_request_log(raw(spark, rows))).collect()}
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -330,25 +239,6 @@ def test_a_fetchs_kind_is_told_by_replica_id_and_topic(made_rows, name):
 @pytest.mark.parametrize("name", FLAGS)
 def test_a_doubtful_line_is_kept_with_a_flag(made_rows, name):
     assert made_rows[name].quality_flags == FLAGS[name][1]
-
-
-@pytest.fixture(scope="module")
-def made_outcomes(made):
-    return outcomes(made)
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_a_line_that_cannot_be_read_is_quarantined_with_a_reason(made_outcomes, name):
-    assert made_outcomes[name] == ("quarantined", WRONG[name][1])
-
-
-def test_a_quarantined_row_has_the_bytes_the_place_and_what_was_found(made):
-    rows = {row.position: row for row in quarantined(made).collect()}
-
-    row = rows["time missing"]
-    assert bytes(row.value) == WRONG["time missing"][0]
-    assert (row.detail, row.node, row.quarantined_date) == ("remoteTimeMs", "broker-1", date(2026, 11, 21))
-    assert all(rows[name].detail for name in WRONG)
 
 
 def test_own_traffic_is_told_by_the_prefix_it_was_given(spark):
@@ -373,70 +263,6 @@ def test_a_broker_in_another_zone_logs_the_same_instant(spark):
     assert (row.logged_mono_ns, row.clock_resolution_ms) == (None, 1.0)
 
 
-TEXT = (
-    b"[2026-11-21 07:15:38,310] DEBUG Completed request:RequestHeader(apiKey=FETCH, apiVersion=11, "
-    b"clientId=broker-2-fetcher-0, correlationId=17) -- {replica_id=2,max_wait_time=500,min_bytes=1,"
-    b"max_bytes=10485760,isolation_level=0,session_id=99,session_epoch=4,topics=[],forgotten_topics_data=[],"
-    b"rack_id=},response:{throttle_time_ms=0,error_code=0,session_id=99,responses=[]} from connection "
-    b"127.0.0.1:9094-127.0.0.1:61040-0;totalTime:502.42,requestQueueTime:0.112,localTime:2.15,remoteTime:500.0,"
-    b"throttleTime:0.0,responseQueueTime:0.04,sendTime:0.118,securityProtocol:SASL_SSL,"
-    b"principal:User:CN=a,OU=b,listener:SASL_SSL,clientInformation:ClientInformation("
-    b"softwareName=apache-kafka-java, softwareVersion=2.7.0) (kafka.request.logger)"
-)
-TEXT_27 = TEXT.replace(b"{replica_id=2,", b"FetchRequestData(clusterId=null, replicaId=2, ").replace(
-    b"session_id=99,session_epoch=4", b"sessionId=99, sessionEpoch=4"
-)
-TEXT_PRODUCE = (
-    b"[2026-11-21 07:15:38,310] DEBUG Completed request:RequestHeader(apiKey=PRODUCE, apiVersion=8, "
-    b"clientId=null, correlationId=6) -- {acks=-1,timeout=30000,partitionSizes=[orders-0=15514]},"
-    b"response:null from connection [::1]:9094-[::1]:61040-0;totalTime:2.42,requestQueueTime:0.112,"
-    b"localTime:2.15,"
-    b"remoteTime:0.0,responseQueueTime:0.04,sendTime:0.118,securityProtocol:PLAINTEXT,principal:User:ANONYMOUS,"
-    b"listener:PLAINTEXT (kafka.request.logger)"
-)
-
-
-def test_the_text_of_kafka_2_7_and_older_gives_header_times_session_and_kind(spark):
-    parsed = parse_request_log(raw(spark, [TEXT, TEXT_27, TEXT_PRODUCE]))
-    rows = sorted(kept(parsed).collect(), key=lambda row: row.position)
-
-    fetch, newer, produce = rows
-    for row in (fetch, newer):
-        assert (row.api, row.api_version, row.client_id, row.correlation_id) == (
-            "FETCH",
-            11,
-            "broker-2-fetcher-0",
-            17,
-        )
-        assert (row.kind, row.follower_id, row.session_id, row.session_epoch) == ("follower", 2, 99, 4)
-        assert (row.total_ms, row.remote_ms, row.throttle_ms, row.send_ms) == (502.42, 500.0, 0.0, 0.118)
-        assert (row.principal, row.listener, row.software_version) == ("User:CN=a,OU=b", "SASL_SSL", "2.7.0")
-        assert (row.partitions, row.quality_flags) == (None, ["text_form"])
-    assert (produce.client_id, produce.kind, produce.throttle_ms, produce.software_name) == (
-        None,
-        "other",
-        None,
-        None,
-    )
-
-
-def test_text_that_is_cut_or_joined_is_quarantined(spark):
-    rows = {
-        "cut": TEXT[:-120],
-        "no times": TEXT[:150] + TAIL,
-        "joined": TEXT + TEXT,
-        "bad number": TEXT.replace(b"0.112", b"0.1.2"),
-    }
-    parsed = parse_request_log(raw(spark, [{"value": v, "position": name} for name, v in rows.items()]))
-
-    assert outcomes(parsed) == {
-        "cut": ("quarantined", "truncated_line"),
-        "no times": ("quarantined", "bad_text_form"),
-        "joined": ("quarantined", "several_objects"),
-        "bad number": ("quarantined", "missing_field"),
-    }
-
-
 def test_a_partition_asked_for_and_not_answered_stays_visible(spark):
     asked = [{"topicId": "t", "partitions": [{"partition": n, "fetchOffset": 10 + n} for n in range(3)]}]
     answered = [
@@ -455,6 +281,28 @@ def test_a_partition_asked_for_and_not_answered_stays_visible(spark):
     assert found == [
         [(7, 9, 0, None), (1, 9, 0, 11), (0, None, None, 10), (2, None, None, 12)],
         [(0, None, None, 10), (1, None, None, 11), (2, None, None, 12)],
+    ]
+
+
+def test_as_many_partitions_as_a_line_can_name_are_joined_before_anyone_waits(spark):
+    """40,000 asked for and answered, a thousand of them not the same: each with each takes a minute."""
+    many = 40_000
+    asked = [{"partition": n, "fetchOffset": n} for n in range(many)]
+    answered = [
+        {"partitionIndex": n, "errorCode": 0, "recordsSizeInBytes": 9} for n in range(many + 999, 999, -1)
+    ]
+    value = line(
+        **{
+            "request.topics": [{"topicId": "t", "partitions": asked}],
+            "response.responses": [{"topicId": "t", "partitions": answered}],
+        }
+    )
+    (row,) = kept(parse_request_log(raw(spark, [value]))).select("partitions").collect()
+
+    found = [(p.partition, p.bytes, p.offset) for p in row.partitions]
+    assert found == [
+        *((n, 9, n if n < many else None) for n in range(many + 999, 999, -1)),
+        *((n, None, n) for n in range(1_000)),
     ]
 
 
