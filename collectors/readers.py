@@ -48,11 +48,12 @@ class PlainReader:
         """
         at = self.splitter.read_offset
         block = os.pread(self._descriptor, BLOCK_BYTES, at)
+        size = self.size()
         if os.pread(self._descriptor, len(self._head), 0) != self._head:
             raise ReplacedError
-        if not block and self.is_live and self.size() < at:
+        if not block and self.is_live and size < at:
             raise ReplacedError
-        self.seen_bytes = max(self.seen_bytes, at + len(block))
+        self.seen_bytes = max(self.seen_bytes, size)
         return block
 
     def size(self) -> int:
@@ -62,6 +63,10 @@ class PlainReader:
     def bytes_behind(self) -> int:
         """Give the bytes not read yet."""
         return max(0, self.size() - self.splitter.read_offset)
+
+    def modified_at(self) -> float:
+        """Tell when the file was last written to, in epoch seconds."""
+        return os.fstat(self._descriptor).st_mtime
 
     def close(self) -> None:
         """Let go of the file."""
@@ -98,6 +103,10 @@ class GzipReader:
 
         """
         return next(self._blocks, b"")
+
+    def modified_at(self) -> float:
+        """Tell when the file was last written to, in epoch seconds."""
+        return os.fstat(self._stream.fileno()).st_mtime
 
     def bytes_behind(self) -> int:
         """Give the bytes on disk: how much is inside is known at the end."""

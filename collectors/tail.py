@@ -140,12 +140,22 @@ class Tailer:
             except (ReplacedError, OSError):
                 continue  # rotated between the listing and the opening: the next listing shows where to
             progress.is_finished = False
-            self._rotated_at = None
-            self._cut.pop(sibling.mark, None)
+            self._rotated_at = self._may_grow_since(self._reader)
+            if sibling.is_live:
+                self._cut.pop(sibling.mark, None)
             self._retry_at.pop(sibling.mark, None)
             self._waiting_bytes = sum(other.size for other in unread if other is not sibling)
             return self._reader
         return None
+
+    def _may_grow_since(self, reader: Reader) -> float | None:
+        """Give a rotated file's last writer the time to end its line, also when we came after the rename."""
+        if reader.is_live or reader.sibling.is_compressed or self._is_old(reader):
+            return None
+        return self.clock()
+
+    def _is_old(self, reader: Reader) -> bool:
+        return time.time() - reader.modified_at() >= self.settle_s
 
     def _is_unread(self, sibling: Sibling) -> bool:
         progress = self.known.get(sibling.mark)
@@ -186,8 +196,19 @@ class Tailer:
         return Batch(mark, lines, progress.offset, is_finished, lost, read_bytes)
 
     def _ended(self, reader: Reader) -> Batch:
+        """Close the book on a rotated file; of a copy that ends before what was seen, tell what it lacks."""
         self.close()
-        return self._batch(reader, reader.splitter.flush(), is_finished=True)
+        sibling, cut = reader.sibling, self._cut.pop(reader.sibling.mark, None)
+        if cut and cut.splitter.read_offset > reader.splitter.read_offset:
+            reader.splitter = cut.splitter  # half a line in memory is more than the copy has
+        pieces, end, lost = reader.splitter.flush(), reader.splitter.read_offset, None
+        if cut and cut.seen_bytes > end:
+            lost = Lost(str(sibling.path), sibling.mark, end, cut.seen_bytes)
+            log.error(
+                "%s was truncated at %d, its copy %s ends before: bytes from %d on are lost (%s)",
+                self._siblings.live, cut.seen_bytes, sibling.path.name, end, sibling.mark,
+            )  # fmt: skip
+        return self._batch(reader, pieces, is_finished=True, lost=lost)
 
     def _broken_off(self, reader: Reader, error: ReplacedError | TornGzipError) -> Batch | None:
         """
@@ -195,12 +216,13 @@ class Tailer:
 
         A torn gzip may still be written; when it is not, take what there is and count the rest as lost.
         """
+        is_old = self._is_old(reader)
         self.close()
         sibling = reader.sibling
         if isinstance(error, ReplacedError):
             self._cut[sibling.mark] = _Cut(reader.splitter, reader.seen_bytes)
             return None
-        if time.time() - sibling.modified_ns / 1e9 < self.settle_s:
+        if not is_old:
             self._retry_at[sibling.mark] = self.clock() + self.settle_s / 2
             return None
         pieces = reader.splitter.flush()

@@ -184,6 +184,56 @@ def test_a_file_deleted_while_it_is_read_is_read_to_its_end(log):
     assert log.lost == []
 
 
+def test_half_a_line_of_a_renamed_file_waits_for_its_writer_after_a_restart_too(log):
+    log.append(b"one\ntw")
+    log.poll()
+    renamed = log.rename_to("kafka-request.log.1")
+    log.restart()
+    assert log.tailer.poll().lines == []
+    assert log.tailer.poll() is None
+    with renamed.open("ab") as out:
+        out.write(b"o\n")
+
+    assert log.poll() == [b"two"]
+
+
+def test_of_two_files_that_begin_alike_the_longer_one_is_read(log):
+    """A copy that a full disk cut short, or one that somebody made by hand."""
+    log.append(b"one\n")
+    log.poll()
+    for name in ("kafka-request.log.0", "kafka-request.log.2"):
+        shutil.copy(log.live, log.live.with_name(name))
+    log.append(b"two\n")
+    log.rename_to("kafka-request.log.1")
+    log.restart()
+
+    assert log.poll() == [b"two"]
+
+
+def test_a_file_compressed_by_another_program_is_told_and_not_sent_as_lines(log, caplog):
+    log.append(b"one\n")
+    log.poll()
+    log.live.with_name("kafka-request.log.1.xz").write_bytes(b"\xfd7zXZ\x00no line\n")
+    log.restart()
+
+    assert log.poll() == []
+    assert [r.getMessage() for r in caplog.records] == [
+        f"{log.live}.1.xz: is compressed, and not by gzip; let the rotation use gzip"
+    ]
+
+
+def test_a_copy_that_ends_before_what_was_seen_is_told_with_its_bytes(log, caplog):
+    log.append(b"one\ntw")
+    log.poll()
+    log.live.with_name("kafka-request.log.1").write_bytes(b"one\n")
+    log.tailer._reader.seen_bytes = 100  # a look at the size found that much
+    os.truncate(log.live, 0)
+
+    assert log.poll() == [b"tw"]  # what was in memory is not thrown away
+    assert [(lost.start_offset, lost.end_offset) for lost in log.lost] == [(6, 100)]
+    assert "was truncated at 100, its copy kafka-request.log.1 ends before: bytes from 6 on" in caplog.text
+
+
 def test_an_inode_that_is_used_again_is_not_taken_for_the_old_file(log):
     log.append(b"one\n")
     log.poll()
@@ -216,6 +266,25 @@ def test_a_gzip_in_the_making_is_waited_for(log):
     log.poll()
 
     assert [value for _, value in log.read] == [b"one", *rest.splitlines()]
+    assert log.lost == []
+
+
+def test_a_gzip_that_was_written_to_while_it_was_read_is_not_given_up(log):
+    log.append(b"one\n" + b"".join(os.urandom(30).hex().encode() + b"\n" for _ in range(3000)))
+    packed = gzip.compress(log.live.read_bytes())
+    log.poll()
+    log.tailer.known[next(iter(log.tailer.known))].offset = 4
+    log.restart()
+    log.live.unlink()
+    half = log.live.with_name("kafka-request.log.1.gz")
+    half.write_bytes(packed[: len(packed) // 2])
+    os.utime(half, (0, 0))  # long ago, when it was listed
+    assert log.tailer.poll()
+    half.touch()
+    while log.tailer.poll():
+        pass
+
+    assert log.tailer.is_waiting
     assert log.lost == []
 
 
