@@ -1,1 +1,176 @@
-BROKER_FAULTS = {}
+"""
+Telemetry brokers of three that are killed, stopped or all away while collector, producer and ingest work.
+
+The cluster is this module's own, shared by all runs of a process: the campaign's broker is left alone.
+"""
+
+import random
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from schemas.bronze import CLIENT_LOG
+from tests.faults import oracles
+from tests.faults.edge_site import Edge, edge, ended_by, waited_for
+from tests.faults.site import Line, Site
+from tests.faults.three_brokers import SESSION_TIMEOUT_S, ThreeBrokers, three_brokers
+from tests.jobs import made_logs
+
+Harm = Callable[[ThreeBrokers, Edge, random.Random], None]
+Fault = Callable[[str, Path, random.Random], list[str]]
+
+FROZEN_S = 2 * SESSION_TIMEOUT_S
+AWAY_S = 30.0
+LINES_A_TURN, TURN_S = 20, 0.1
+INGESTS_WITHIN_S = 120
+EXIT_FAILED = 1
+
+
+def _fault(harm: Harm, *, may_end: bool = False) -> Fault:
+    def run(_bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
+        cluster = three_brokers()
+        cluster.wait_until_healthy()
+        site = Site(cluster.bootstrap_servers, folder, replicas=3)
+        with edge(site, folder, dice) as there:
+            there.begin()
+            there.write("go", "rename")
+            ingest = there.start_ingest()
+            with publishing(site, folder) as failures:
+                if not waited_for(lambda: batches(there), timeout_s=INGESTS_WITHIN_S):
+                    return [f"the ingest has begun no batch: {last_words(there)}"]
+                harm(cluster, there, dice)
+                cluster.wait_until_healthy()
+                n = batches(there)
+                waited_for(lambda: ingest.poll() is not None or batches(there) > n)
+            return (
+                failures
+                or after(there, ingest, may_end=may_end)
+                or there.wrong()
+                or sent_twice(there.warehouse.root)
+            )
+
+    run.__name__, run.__doc__ = harm.__name__, harm.__doc__
+    return run
+
+
+def after(there: Edge, ingest: subprocess.Popen[bytes], *, may_end: bool) -> list[str]:
+    """Tell what is wrong with the way the stream took it: it goes on, or ends with 1 and one line."""
+    if ingest.poll() is None:
+        return ended_by(ingest, signal.SIGTERM, "the ingest", within_s=60)
+    told = last_words(there)
+    if may_end and ingest.returncode == EXIT_FAILED and told.startswith("ingest stopped: "):
+        return []
+    return [f"the ingest ended with {ingest.returncode}: {told}"]
+
+
+def last_words(there: Edge) -> str:
+    """Give the last line that the ingest has said."""
+    return (there.ingest_said.read_text(errors="replace").splitlines() or [""])[-1]
+
+
+def batches(there: Edge) -> int:
+    """Count the batches that the ingest's queries have finished."""
+    return sum(
+        path.name.isdigit()
+        for path in Path(there.warehouse.settings.warehouse.checkpoints).glob("*/commits/*")
+    )
+
+
+@contextmanager
+def publishing(site: Site, folder: Path) -> Iterator[list[str]]:
+    """Publish lines of client logs all the while, each into the ledger once acknowledged; give what failed."""
+    lines, is_over, failures = list(client_lines(folder / "made")), threading.Event(), list[str]()
+
+    def publish() -> None:
+        for first in range(0, len(lines), LINES_A_TURN):
+            if is_over.wait(TURN_S):
+                return
+            try:
+                site.publish(lines[first : first + LINES_A_TURN])
+            except AssertionError as error:
+                failures.append(f"the producer has failed: {error!r}")
+                return
+
+    thread = threading.Thread(target=publish)
+    thread.start()
+    try:
+        yield failures
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def client_lines(folder: Path) -> Iterator[Line]:
+    """Make client logs of three brokers; lines have positions of their own."""
+    made_logs.write_logs(folder, seconds=1_000, added_ms={}, onset_s=0)
+    for path in sorted(folder.rglob("client.log")):
+        node = path.parent.name
+        for nth, line in enumerate(path.read_bytes().splitlines()):
+            yield Line("client-log", node, f"{node}/client-log/{nth}", line)
+
+
+def sent_twice(root: Path) -> list[str]:
+    """Tell of lines that an idempotent producer has sent twice."""
+    positions = oracles.rows_of(root, CLIENT_LOG, "position")["position"].to_pylist()
+    twice = len(positions) - len(set(positions))
+    return [f"{twice} lines of the idempotent producer are there twice"] if twice else []
+
+
+def leader_killed(cluster: ThreeBrokers, there: Edge, dice: random.Random) -> None:
+    """Kill the leader of the log's partition, and start it again."""
+    cluster.kill(cluster.leader(there.topic, there.partition()))
+    time.sleep(dice.uniform(1.0, 10.0))
+
+
+def leader_stopped(cluster: ThreeBrokers, there: Edge, dice: random.Random) -> None:
+    """Stop the leader for longer than its session, and let it go on believing that it leads."""
+    with cluster.frozen(cluster.leader(there.topic, there.partition())):
+        time.sleep(FROZEN_S + dice.uniform(0.0, 3.0))
+
+
+def controller_killed(cluster: ThreeBrokers, _there: Edge, dice: random.Random) -> None:
+    """Kill the active controller."""
+    cluster.kill(cluster.controller())
+    time.sleep(dice.uniform(1.0, 10.0))
+
+
+def controller_stopped(cluster: ThreeBrokers, _there: Edge, dice: random.Random) -> None:
+    """Stop the active controller for longer than its session."""
+    with cluster.frozen(cluster.controller()):
+        time.sleep(FROZEN_S + dice.uniform(0.0, 3.0))
+
+
+def each_killed_in_turn(cluster: ThreeBrokers, _there: Edge, dice: random.Random) -> None:
+    """Kill one broker after the other, each when the one before is back in sync."""
+    for broker_id in dice.sample(cluster.ids, len(cluster.ids)):
+        cluster.kill(broker_id)
+        time.sleep(dice.uniform(0.0, 3.0))
+        cluster.wait_until_healthy()
+
+
+def all_away(cluster: ThreeBrokers, _there: Edge, dice: random.Random) -> None:
+    """Kill or stop the whole cluster for 30 s."""
+    if dice.random() < 0.5:
+        with cluster.frozen(*cluster.ids):
+            time.sleep(AWAY_S)
+        return
+    for broker_id in cluster.ids:
+        cluster.kill(broker_id)
+    time.sleep(AWAY_S)
+
+
+BROKER_FAULTS: dict[str, Fault] = {
+    f"broker-{harm.__name__.replace('_', '-')}": _fault(harm, may_end=harm is all_away)
+    for harm in (
+        leader_killed,
+        leader_stopped,
+        controller_killed,
+        controller_stopped,
+        each_killed_in_turn,
+        all_away,
+    )
+}

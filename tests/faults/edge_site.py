@@ -13,8 +13,11 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from random import Random
+from typing import Any
 
-from conf.settings import PROJECT
+from confluent_kafka import Consumer, TopicPartition
+
+from conf.settings import PROJECT, Telemetry
 from jobs.ingest_checkpoint import offsets_held
 from schemas.bronze import CLIENT_LOG, REQUEST_LOG
 from schemas.gold import DATA_QUALITY
@@ -26,6 +29,9 @@ NODE = "broker-1"
 INGESTED = (REQUEST_LOG, CLIENT_LOG, REQUESTS, CLIENT_EVENTS, QUARANTINE, SKIPPED)
 CAUGHT_UP_WITHIN_S = 90
 ENDS_WITHIN_S = 10
+
+Row = dict[str, Any]
+"""A line that arrived: `position`, `value`, `partition` and `offset`."""
 
 
 @dataclass(slots=True)
@@ -77,7 +83,7 @@ class Edge:
             stdout=subprocess.PIPE,
             text=True,
         )
-        self._topic = f"{self.warehouse.settings.telemetry.topic_prefix}request-log"
+        self.topic = f"{self.warehouse.settings.telemetry.topic_prefix}request-log"
         self.collector: subprocess.Popen[bytes] | None = None
         self._processes: list[subprocess.Popen[bytes]] = []
 
@@ -158,18 +164,30 @@ class Edge:
             mark: (saved.get(mark, 0), end) for mark, end in written.end.items() if saved.get(mark, 0) < end
         }
 
+    def partition(self) -> int:
+        """Name the partition that the log goes to: the one that holds something."""
+        held = offsets_held(self.warehouse.settings.telemetry, self.topic)
+        return max(held, key=lambda partition: held[partition][1])
+
     def records(self) -> int:
         """Count what the topic of the log holds."""
-        return sum(high for _, high in offsets_held(self.warehouse.settings.telemetry, self._topic).values())
+        return sum(high for _, high in offsets_held(self.warehouse.settings.telemetry, self.topic).values())
 
     def wrong(self) -> list[str]:
-        """Catch up, ingest what is there, build gold, and ask every oracle."""
+        """Catch up, look into the topic; then ingest what is there, build gold, and ask every oracle."""
         self.write("pause")
-        wrong = self.caught_up()
+        wrong = self.caught_up() or self.wrong_in_topic()
+        if wrong:
+            return wrong
         for job in (self.warehouse.ingest, self.warehouse.build_gold):
             code, told = job()
             wrong += [f"{job.__name__} ended with {code}: {told[-500:]}"] if code else []
         return wrong or self.wrong_in_tables()
+
+    def wrong_in_topic(self) -> list[str]:
+        """Hold the topic against the log's ledger."""
+        rows = in_topic(self.warehouse.settings.telemetry, self.topic)
+        return [f"topic: {told}" for told in wrong_lines(rows, Written.read(self.ledger))]
 
     def wrong_in_tables(self) -> list[str]:
         """Hold bronze, silver and gold against both ledgers."""
@@ -178,15 +196,36 @@ class Edge:
             *oracles.lost_or_doubled(root, self.site.ledger),
             *oracles.unbalanced(root),
             *oracles.bad_log(root, INGESTED),
-            *wrong_lines(root, Written.read(self.ledger)),
+            *wrong_lines(in_bronze(root), Written.read(self.ledger)),
             *wrong_totals(root),
         ]
 
 
-def wrong_lines(root: Path, written: Written) -> list[str]:
-    """Hold bronze against the log's ledger: no line lost, torn, merged or made up, each file in its order."""
+def in_bronze(root: Path) -> list[Row]:
+    """Give what bronze holds of the log, in the topic's order."""
     rows = oracles.rows_of(root, REQUEST_LOG, "position", "value", "partition", "offset").to_pylist()
-    rows.sort(key=lambda row: (row["partition"], row["offset"]))
+    return sorted(rows, key=lambda row: (row["partition"], row["offset"]))
+
+
+def in_topic(telemetry: Telemetry, topic: str) -> list[Row]:
+    """Give what the topic of the log holds, in its order."""
+    held = offsets_held(telemetry, topic)
+    consumer = Consumer({"bootstrap.servers": telemetry.bootstrap_servers, "group.id": "plumbline-faults"})
+    consumer.assign([TopicPartition(topic, partition, low) for partition, (low, _) in held.items()])
+    missing, rows = sum(high - low for low, high in held.values()), list[Row]()
+    while missing and (messages := consumer.consume(min(missing, 5_000), timeout=30)):
+        missing -= len(messages)
+        for message in messages:
+            position = dict(message.headers())["position"].decode()
+            where = {"partition": message.partition(), "offset": message.offset()}
+            rows.append({"position": position, "value": message.value(), **where})
+    consumer.close()
+    assert not missing, f"{missing} records of {topic} cannot be read"
+    return sorted(rows, key=lambda row: (row["partition"], row["offset"]))
+
+
+def wrong_lines(rows: list[Row], written: Written) -> list[str]:
+    """Hold rows against the log's ledger: no line lost, torn, merged or made up, each file in its order."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for row in rows:
         found[row["position"]].add(sha256(row["value"]).hexdigest())
@@ -221,15 +260,17 @@ def wrong_totals(root: Path) -> list[str]:
     return wrong + [f"{row['source']} is not balanced" for row in books if not row["is_balanced"]]
 
 
-def ended_by(process: subprocess.Popen[bytes], number: int, name: str) -> list[str]:
-    """Send a signal; the process ends with 0 within a few seconds."""
+def ended_by(
+    process: subprocess.Popen[bytes], number: int, name: str, *, within_s: float = ENDS_WITHIN_S
+) -> list[str]:
+    """Send a signal; the process ends with 0 in time."""
     process.send_signal(number)
     try:
-        code = process.wait(ENDS_WITHIN_S)
+        code = process.wait(within_s)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-        return [f"{name} did not end within {ENDS_WITHIN_S} s of signal {number}"]
+        return [f"{name} did not end within {within_s} s of signal {number}"]
     return [f"{name} ended with {code} at signal {number}"] if code else []
 
 
