@@ -27,6 +27,7 @@ FROZEN_S = 2 * SESSION_TIMEOUT_S
 AWAY_S = 30.0
 LINES_A_TURN, TURN_S = 20, 0.1
 INGESTS_WITHIN_S = 120
+ACKED_WITHIN_S = 180
 EXIT_FAILED = 1
 
 
@@ -46,12 +47,8 @@ def _fault(harm: Harm, *, may_end: bool = False) -> Fault:
                 cluster.wait_until_healthy()
                 n = batches(there)
                 waited_for(lambda: ingest.poll() is not None or batches(there) > n)
-            return (
-                failures
-                or after(there, ingest, may_end=may_end)
-                or there.wrong()
-                or sent_twice(there.warehouse.root)
-            )
+            wrong = failures or after(there, ingest, may_end=may_end) or there.wrong()
+            return wrong or sent_twice(there.warehouse.root)
 
     run.__name__, run.__doc__ = harm.__name__, harm.__doc__
     return run
@@ -74,15 +71,13 @@ def last_words(there: Edge) -> str:
 
 def batches(there: Edge) -> int:
     """Count the batches that the ingest's queries have finished."""
-    return sum(
-        path.name.isdigit()
-        for path in Path(there.warehouse.settings.warehouse.checkpoints).glob("*/commits/*")
-    )
+    checkpoints = Path(there.warehouse.settings.warehouse.checkpoints)
+    return sum(path.name.isdigit() for path in checkpoints.glob("*/commits/*"))
 
 
 @contextmanager
 def publishing(site: Site, folder: Path) -> Iterator[list[str]]:
-    """Publish lines of client logs all the while, each into the ledger once acknowledged; give what failed."""
+    """Publish lines of client logs all the while, each into the ledger once acked; give what failed."""
     lines, is_over, failures = list(client_lines(folder / "made")), threading.Event(), list[str]()
 
     def publish() -> None:
@@ -92,8 +87,9 @@ def publishing(site: Site, folder: Path) -> Iterator[list[str]]:
             try:
                 site.publish(lines[first : first + LINES_A_TURN])
             except AssertionError as error:
-                failures.append(f"the producer has failed: {error!r}")
-                return
+                if error.args or site._producer.flush(ACKED_WITHIN_S):  # it waits for a minute only
+                    failures.append(f"the producer has failed: {error!r}")
+                    return
 
     thread = threading.Thread(target=publish)
     thread.start()
