@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
+
 from schemas.bronze import CLIENT_LOG
 from tests.faults import oracles
 from tests.faults.edge_site import Edge, edge, ended_by, waited_for
@@ -23,6 +25,10 @@ from tests.jobs import made_logs
 Harm = Callable[[ThreeBrokers, Edge, random.Random], None]
 Fault = Callable[[str, Path, random.Random], list[str]]
 
+WRITES_EVERY_S = 0.1
+MANY_LINES = 60_000
+"""More than the 50,000 records that the collector's queue takes."""
+MAX_COLLECTOR_BYTES = 400 * 1024 * 1024
 FROZEN_S = 2 * SESSION_TIMEOUT_S
 AWAY_S = 30.0
 LINES_A_TURN, TURN_S = 20, 0.1
@@ -38,7 +44,7 @@ def _fault(harm: Harm, *, may_end: bool = False) -> Fault:
         site = Site(cluster.bootstrap_servers, folder, replicas=3)
         with edge(site, folder, dice) as there:
             there.begin()
-            there.write("go", "rename")
+            there.write("go", "rename", WRITES_EVERY_S)
             ingest = there.start_ingest()
             with publishing(site, folder) as failures:
                 if not waited_for(lambda: batches(there), timeout_s=INGESTS_WITHIN_S):
@@ -159,6 +165,27 @@ def all_away(cluster: ThreeBrokers, _there: Edge, dice: random.Random) -> None:
     time.sleep(AWAY_S)
 
 
+def stopped_while_all_are_away(_bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
+    """Stop all brokers, fill the collector's queue, end the collector: in seconds, within bounds of memory."""
+    cluster = three_brokers()
+    cluster.wait_until_healthy()
+    with edge(Site(cluster.bootstrap_servers, folder, replicas=3), folder, dice) as there:
+        there.begin()
+        there.write("write", dice.randint(1, 1_000))
+        waited_for(lambda: not there.behind())
+        before = there.saved()
+        with cluster.frozen(*cluster.ids):
+            there.write("write", MANY_LINES)
+            time.sleep(dice.uniform(2.0, 5.0))
+            used_bytes = psutil.Process(there.collector.pid).memory_info().rss
+            wrong = there.stop()
+        wrong += [f"the collector took {used_bytes:,} bytes"] if used_bytes > MAX_COLLECTOR_BYTES else []
+        if any(there.saved().get(mark, 0) < offset for mark, offset in before.items()):
+            wrong.append(f"saved were {before}, and now {there.saved()}")
+        there.start_again()
+        return wrong or there.caught_up() or there.wrong_in_topic()
+
+
 BROKER_FAULTS: dict[str, Fault] = {
     f"broker-{harm.__name__.replace('_', '-')}": _fault(harm, may_end=harm is all_away)
     for harm in (
@@ -169,4 +196,4 @@ BROKER_FAULTS: dict[str, Fault] = {
         each_killed_in_turn,
         all_away,
     )
-}
+} | {"broker-stopped-while-all-are-away": stopped_while_all_are_away}

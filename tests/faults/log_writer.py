@@ -148,11 +148,12 @@ def _index(path: Path) -> int:
 
 
 def main() -> None:
-    """Obey until the input ends; `go STYLES` writes on and on, until the next command."""
+    """Obey until the input ends; `go STYLES [STEP_S]` writes on and on, until the next command."""
     live, ledger, node, seed = sys.argv[1:]
     writer, style = LogWriter(Path(live), Path(ledger), node, seed), ""
+    step_s = STEP_S
     while True:
-        ready, _, _ = select.select([sys.stdin], [], [], STEP_S if style else None)
+        ready, _, _ = select.select([sys.stdin], [], [], step_s if style else None)
         if not ready:
             writer.step(style)
             continue
@@ -161,6 +162,7 @@ def main() -> None:
             return
         word, *rest = told
         style = rest[0] if word == "go" else ""
+        step_s = float(rest[1]) if len(rest) > 1 else STEP_S
         if word not in ("go", "pause"):
             getattr(writer, word)(*rest)
         sys.stdout.write("done\n")
