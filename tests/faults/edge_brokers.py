@@ -166,7 +166,7 @@ def all_away(cluster: ThreeBrokers, _there: Edge, dice: random.Random) -> None:
 
 
 def stopped_while_all_are_away(_bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
-    """Stop all brokers, fill the collector's queue, end the collector: in seconds, within bounds of memory."""
+    """Stop all brokers, fill the collector's queue, end it: in seconds, and within bounds of memory."""
     cluster = three_brokers()
     cluster.wait_until_healthy()
     with edge(Site(cluster.bootstrap_servers, folder, replicas=3), folder, dice) as there:
