@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from collectors.gunzip import TornGzipError
 from collectors.lines import BLOCK_BYTES, LineSplitter, fingerprint, read_blocks
-from collectors.siblings import Inode, Sibling, head_of
+from collectors.siblings import Inode, Sibling, head_of, mark_of
 
 
 class ReplacedError(Exception):
@@ -79,12 +79,22 @@ class GzipReader:
     is_live = False
 
     def __init__(self, sibling: Sibling, offset: int, chunk_bytes: int) -> None:
-        """Open the file; what lies before `offset` (uncompressed) is read over."""
+        """
+        Open the file; what lies before `offset` (uncompressed) is read over.
+
+        Raises:
+            ReplacedError: the next rotation has put another file under its name since it was listed.
+
+        """
         self.sibling = sibling
         self.inode: Inode = (0, 0)
         self.seen_bytes = 0
         self.splitter = LineSplitter(offset, chunk_bytes)
         self._stream = sibling.path.open("rb")
+        if mark_of(self._stream, is_compressed=True) != sibling.mark:
+            self.close()
+            raise ReplacedError
+        self._stream.seek(0)
         self._blocks = self._from(offset)
 
     def _from(self, offset: int) -> Iterator[bytes]:
@@ -107,6 +117,10 @@ class GzipReader:
     def modified_at(self) -> float:
         """Tell when the file was last written to, in epoch seconds."""
         return os.fstat(self._stream.fileno()).st_mtime
+
+    def size(self) -> int:
+        """Give the bytes on disk, compressed."""
+        return os.fstat(self._stream.fileno()).st_size
 
     def bytes_behind(self) -> int:
         """Give the bytes on disk: how much is inside is known at the end."""

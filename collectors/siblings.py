@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from collectors.gunzip import TornGzipError
 from collectors.lines import HEAD_BYTES, fingerprint, first_line, is_gzip, is_unreadable, read_blocks
@@ -118,16 +119,20 @@ def _preference(sibling: Sibling) -> tuple[bool, bool, bool, int, str]:
 
 
 def _mark(path: Path, *, is_live: bool) -> str | None:
+    with path.open("rb") as stream:
+        return mark_of(stream, is_compressed=is_gzip(path), is_live=is_live)
+
+
+def mark_of(stream: IO[bytes], *, is_compressed: bool, is_live: bool = False) -> str | None:
     """Give the fingerprint, None while the first line may still grow; a rotated file grows no more."""
     head = b""
-    with path.open("rb") as stream:
-        try:
-            for block in read_blocks(stream, is_compressed=is_gzip(path)):
-                head += block
-                if len(head) >= HEAD_BYTES or b"\n" in block:
-                    break
-        except TornGzipError:
-            is_live = True  # gzip may be at work: only a whole first line counts
+    try:
+        for block in read_blocks(stream, is_compressed=is_compressed):
+            head += block
+            if len(head) >= HEAD_BYTES or b"\n" in block:
+                break
+    except TornGzipError:
+        is_live = True  # gzip may be at work: only a whole first line counts
     line = first_line(head, is_whole=not is_live)
     return None if line is None else fingerprint(line)
 

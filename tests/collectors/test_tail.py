@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collectors.positions import copied
-from collectors.siblings import LogPathError
+from collectors.siblings import LogPathError, Siblings
 from collectors.tail import Tailer
 from conf.settings import TailedFile
 
@@ -201,8 +201,8 @@ def test_of_two_files_that_begin_alike_the_longer_one_is_read(log):
     """A copy that a full disk cut short, or one that somebody made by hand."""
     log.append(b"one\n")
     log.poll()
-    for name in ("kafka-request.log.0", "kafka-request.log.2"):
-        shutil.copy(log.live, log.live.with_name(name))
+    for number in range(2, 10):
+        shutil.copy(log.live, log.live.with_name(f"kafka-request.log.{number}"))
     log.append(b"two\n")
     log.rename_to("kafka-request.log.1")
     log.restart()
@@ -285,6 +285,68 @@ def test_a_gzip_that_was_written_to_while_it_was_read_is_not_given_up(log):
         pass
 
     assert log.tailer.is_waiting
+    assert log.lost == []
+
+
+def test_a_gzip_that_moved_on_between_listing_and_opening_is_not_taken_for_its_successor(log, monkeypatch):
+    """Every rotation renames all older files: `.1.gz` is another file a moment later."""
+    log.append(b"one\n")
+    log.poll()
+    for lines in (b"two\nthree\n", b"four\n"):
+        log.append(lines)
+        compress(log.rename_to("kafka-request.log.1"))
+        if lines.startswith(b"two"):
+            first = log.live.with_name("kafka-request.log.1.gz").read_bytes()
+            log.live.with_name("kafka-request.log.1.gz").rename(log.live.with_name("kafka-request.log.2.gz"))
+    log.restart()
+    second = log.live.with_name("kafka-request.log.1.gz").read_bytes()
+    older, newer = (log.live.with_name(f"kafka-request.log.{n}.gz") for n in (2, 1))
+    newer.write_bytes(first)
+    older.unlink()
+    listed = log.tailer._siblings.listed()
+    newer.rename(older)
+    newer.write_bytes(second)  # the rotation, behind the listing
+    answers = [listed]
+    look = log.tailer._siblings.listed
+    monkeypatch.setattr(Siblings, "listed", lambda _: answers.pop() if answers else look())
+
+    assert sorted(log.poll()) == [b"four", b"three", b"two"]
+    assert log.lost == []
+
+
+def test_a_file_missing_in_one_look_is_looked_for_again_however_late(log):
+    """The collector may be stopped, or wait for room in its queue, just after the look."""
+    log.append(b"one\n")
+    log.poll()
+    log.append(b"two\n")
+    log.restart()
+    away = log.rename_to("away")
+    assert log.tailer.poll() is None
+    log.now += 100.0
+    compress(away.rename(log.live.with_name("kafka-request.log.1")))
+
+    assert log.poll() == [b"two"]
+    assert log.lost == []
+
+
+def test_a_gzip_found_torn_once_is_read_again_before_it_is_given_up(log):
+    log.append(b"one\ntwo\n")
+    packed = gzip.compress(log.live.read_bytes())
+    log.tailer.poll()
+    log.tailer.close()
+    log.tailer.known[next(iter(log.tailer.known))].offset = 4
+    log.restart()
+    log.live.unlink()
+    half = log.live.with_name("kafka-request.log.1.gz")
+    half.write_bytes(packed[:-10])
+    os.utime(half, (0, 0))
+    while batch := log.tailer.poll():
+        log.read += [(line.position, line.value) for line in batch.lines]
+    half.write_bytes(packed)
+    os.utime(half, (0, 0))
+    log.poll()
+
+    assert [value for _, value in log.read] == [b"two"]
     assert log.lost == []
 
 
