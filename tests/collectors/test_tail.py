@@ -342,6 +342,7 @@ def test_a_gzip_found_torn_once_is_read_again_before_it_is_given_up(log):
     os.utime(half, (0, 0))
     while batch := log.tailer.poll():
         log.read += [(line.position, line.value) for line in batch.lines]
+        assert batch.lost is None
     half.write_bytes(packed)
     os.utime(half, (0, 0))
     log.poll()
