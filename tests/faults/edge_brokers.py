@@ -11,13 +11,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 
 import psutil
 
-from schemas.bronze import CLIENT_LOG
-from tests.faults import oracles
-from tests.faults.edge_site import Edge, edge, ended_by, waited_for
+from tests.faults.edge_site import Edge, edge, ended_by, in_topic, waited_for
 from tests.faults.site import Line, Site
 from tests.faults.three_brokers import SESSION_TIMEOUT_S, ThreeBrokers, three_brokers
 from tests.jobs import made_logs
@@ -53,8 +52,8 @@ def _fault(harm: Harm, *, may_end: bool = False) -> Fault:
                 cluster.wait_until_healthy()
                 n = batches(there)
                 waited_for(lambda: ingest.poll() is not None or batches(there) > n)
-            wrong = failures or after(there, ingest, may_end=may_end) or there.wrong()
-            return wrong or sent_twice(there.warehouse.root)
+            wrong = failures or after(there, ingest, may_end=may_end) or wrong_acks(there)
+            return wrong or there.wrong()
 
     run.__name__, run.__doc__ = harm.__name__, harm.__doc__
     return run
@@ -115,11 +114,15 @@ def client_lines(folder: Path) -> Iterator[Line]:
             yield Line("client-log", node, f"{node}/client-log/{nth}", line)
 
 
-def sent_twice(root: Path) -> list[str]:
-    """Tell of lines that an idempotent producer has sent twice."""
-    positions = oracles.rows_of(root, CLIENT_LOG, "position")["position"].to_pylist()
-    twice = len(positions) - len(set(positions))
-    return [f"{twice} lines of the idempotent producer are there twice"] if twice else []
+def wrong_acks(there: Edge) -> list[str]:
+    """Hold the producer's topic against its ledger: each record in its place, none sent twice."""
+    telemetry = there.warehouse.settings.telemetry
+    rows = in_topic(telemetry, f"{telemetry.topic_prefix}client-log")
+    held = {(row["partition"], row["offset"]): sha256(row["value"]).hexdigest() for row in rows}
+    lost = [acked for acked in there.site.ledger if held.get((acked.partition, acked.offset)) != acked.sha256]
+    twice = len(rows) - len({row["position"] for row in rows})
+    wrong = [f"{len(lost)} acknowledged records are not in the topic, as {lost[0]}"] if lost else []
+    return wrong + ([f"the idempotent producer has sent {twice} lines twice"] if twice else [])
 
 
 def leader_killed(cluster: ThreeBrokers, there: Edge, dice: random.Random) -> None:

@@ -210,7 +210,12 @@ def in_bronze(root: Path) -> list[Row]:
 def in_topic(telemetry: Telemetry, topic: str) -> list[Row]:
     """Give what the topic of the log holds, in its order."""
     held = offsets_held(telemetry, topic)
-    consumer = Consumer({"bootstrap.servers": telemetry.bootstrap_servers, "group.id": "plumbline-faults"})
+    told = {
+        "bootstrap.servers": telemetry.bootstrap_servers,
+        "group.id": "plumbline-faults",
+        "log_level": "2",
+    }
+    consumer = Consumer(told)
     consumer.assign([TopicPartition(topic, partition, low) for partition, (low, _) in held.items()])
     missing, rows = sum(high - low for low, high in held.values()), list[Row]()
     while missing and (messages := consumer.consume(min(missing, 5_000), timeout=30)):

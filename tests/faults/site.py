@@ -49,7 +49,10 @@ class Site:
         """Create the topics; with several replicas a record is acknowledged by all but one of them."""
         self.folder, self.ledger = folder, list[Acked]()
         self._bootstrap, self._prefix = bootstrap_servers, f"faults-{uuid.uuid4().hex[:8]}."
-        self._producer = Producer({"bootstrap.servers": bootstrap_servers, "enable.idempotence": True})
+        quiet = {"log_level": "2"}  # brokers that are away are what some faults are about
+        self._producer = Producer(
+            {"bootstrap.servers": bootstrap_servers, "enable.idempotence": True} | quiet
+        )
         admin = AdminClient({"bootstrap.servers": bootstrap_servers})
         config = {"min.insync.replicas": str(max(1, replicas - 1))}
         topics = [
