@@ -8,13 +8,14 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from collectors.gunzip import TornGzipError
-from collectors.lines import is_gzip, read_blocks
+from collectors.lines import is_gzip, is_unreadable, read_blocks
 from conf.names import Kind
 
 LOOKED_AT_BYTES = 64 * 1024
 
 NO_NODE = "no folder ends in a number; use --node PATTERN=ID"
 NOT_TELEMETRY = "neither the name nor the content is a request log, a client log or a scrape"
+NOT_GZIP = "compressed, and not by gzip: unpack it first"
 NOT_A_FILE = "not a regular file"
 
 _ROTATED = r"([.-][\w.:-]+)?"  # .1, .2026-11-21-10, .gz, or both
@@ -104,6 +105,8 @@ def _kind_of(path: Path) -> tuple[Kind | None, str]:
     """Give the kind, or why there is none; a name that fits needs no readable content."""
     if not path.is_file():
         return None, NOT_A_FILE
+    if is_unreadable(path):
+        return None, NOT_GZIP
     by_name = next((kind for kind, name in _BY_NAME.items() if name.fullmatch(path.name)), None)
     if by_name:
         return by_name, ""

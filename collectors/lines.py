@@ -13,6 +13,8 @@ BLOCK_BYTES = 256 * 1024
 CHUNK_BYTES = 16 * 1024 * 1024 - 64 * 1024  # a topic takes 16 MiB a record; headers need room too
 HEAD_BYTES = 64 * 1024  # so much of a first line makes the fingerprint
 
+_NOT_READ = {".bz2", ".deflate", ".lz4", ".lzma", ".pack200", ".xz", ".z", ".zip", ".zst"}
+
 Piece = tuple[bytes, int, int, str | None]
 """Value without newline, offset of its line, offset behind it, chunk label."""
 
@@ -154,6 +156,11 @@ class LineSplitter:
 def is_gzip(path: Path) -> bool:
     """Tell by the name, as brokers and logrotate write it."""
     return path.suffix == ".gz"
+
+
+def is_unreadable(path: Path) -> bool:
+    """Tell by the name that log4j2 or logrotate compressed a file in a way that is not read here."""
+    return path.suffix.lower() in _NOT_READ
 
 
 def read_blocks(stream: IO[bytes], *, is_compressed: bool) -> Iterator[bytes]:

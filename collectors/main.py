@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 TICK_S = 1.0  # positions and gauges; after a kill at most so much is sent again
 BLOCKS_A_TURN = 16  # 4 MiB of one log before the next one has its turn
 FLUSH_S = 30.0
+QUIET_S = 3.0  # without an ack for so long at the end, the brokers are away
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,27 +70,34 @@ def run(settings: Settings, stop: threading.Event, *, once: bool = False) -> Sum
         raise CollectorError(message)
     state = Path(collector.state)
     state.mkdir(parents=True, exist_ok=True)
+    is_first_run = not (state / "lock").exists()
     try:
         lock = FileLock(state / "lock").acquire(timeout=0)
     except Timeout as error:
         message = f"another collector works in {state}; stop it, or give this one a state folder of its own"
         raise CollectorError(message) from error
     with lock, Meters(collector.metrics_port) as meters, Progress(meters) as progress:
-        publisher = Publisher(settings.telemetry, collector, stop)
-        publisher.check()
-        return _Collection(collector, publisher, meters, progress, stop).collected(once=once)
+        publisher = Publisher(settings.telemetry, collector, stop, once=once)
+        collection = _Collection(collector, publisher, meters, progress, stop, is_first_run=is_first_run)
+        try:
+            publisher.check()
+        except StoppedError:
+            return Summary(0, 0, 0)
+        return collection.collected(once=once)
 
 
 class _Collection:
     """The loop over all logs and scrapes; it alone touches the producer."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (the parts of one collector, each by name)
         self,
         collector: Collector,
         publisher: Publisher,
         meters: Meters,
         progress: Progress,
         stop: threading.Event,
+        *,
+        is_first_run: bool,
     ) -> None:
         self._collector = collector
         self._publisher = publisher
@@ -98,6 +106,12 @@ class _Collection:
         self._stop = stop
         self._positions = Path(collector.state) / "positions.json"
         self._saved = load_positions(self._positions)
+        self._is_state_lost = not is_first_run and not self._positions.exists()
+        if self._is_state_lost:
+            log.warning(
+                "%s is gone: every file of each log is sent again, with its old positions", self._positions
+            )
+        publisher.on_wait = self._tick_when_due
         self._ticked_at = time.monotonic()
         self._scrapes: Queue[Scrape] = Queue(maxsize=2 * len(collector.endpoints))
         self._scrapes_in_flight = 0
@@ -121,7 +135,7 @@ class _Collection:
                 self._follow(scrapers, once=once)
             except StoppedError:
                 log.info("told to stop with a full queue")
-            unacknowledged = self._publisher.flush(FLUSH_S)
+            unacknowledged = self._publisher.flush(FLUSH_S, QUIET_S)
             self._publisher.serve()
             if unacknowledged:
                 log.warning("%d records were not acknowledged; the next run sends them again", unacknowledged)
@@ -129,7 +143,7 @@ class _Collection:
 
     def _followed(self, file: TailedFile) -> _Followed:
         name = f"{file.kind} {file.node} {Path(file.path).absolute()}"
-        tailer = Tailer(file, self._saved.get(name))
+        tailer = Tailer(file, self._saved.get(name, {} if self._is_state_lost else None))
         topic = self._publisher.topic(file.kind)
 
         def failed(error: KafkaError) -> None:
@@ -159,8 +173,7 @@ class _Collection:
                     followed_on.remove(followed)  # seen to its end; a busy broker never is quiet
             has_read |= self._take_scrapes()
             self._publisher.serve()
-            if time.monotonic() - self._ticked_at >= TICK_S:
-                self._tick()
+            self._tick_when_due()
             if has_read:
                 continue
             if once and not followed_on and not self._is_more_to_come(scrapers):
@@ -201,6 +214,10 @@ class _Collection:
         is_unsafe = self._scrapes_in_flight or any(len(followed.flight) for followed in self._logs)
         return bool(is_scraping or is_unsafe)
 
+    def _tick_when_due(self) -> None:
+        if time.monotonic() - self._ticked_at >= TICK_S:
+            self._tick()
+
     def _tick(self) -> None:
         self._ticked_at = time.monotonic()
         self._save()
@@ -224,5 +241,12 @@ class _Collection:
             followed.tidy()
         safe = {**self._saved, **{followed.name: copied(followed.flight.safe) for followed in self._logs}}
         if safe != self._saved or not self._positions.exists():
-            save_positions(self._positions, safe)
+            try:
+                save_positions(self._positions, safe)
+            except OSError as error:
+                message = (
+                    f"{self._positions} cannot be written ({error.strerror}); make room or give the right to "
+                    "write, and start again: what was sent since the last save is sent twice, none is lost"
+                )
+                raise CollectorError(message) from error
             self._saved = safe

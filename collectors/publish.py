@@ -4,6 +4,7 @@ import gzip
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -20,7 +21,9 @@ log = logging.getLogger(__name__)
 COMPRESS_ABOVE_BYTES = 256 * 1024
 MAX_RECORD_BYTES = 16 * 1024 * 1024  # what the telemetry topics take
 CONNECT_TIMEOUT_S = 10.0
+LOOK_S = 1.0  # so long a signal may have to wait while nobody answers
 QUEUE_FULL_WAIT_S = 0.1
+FLUSH_TURN_S = 0.25
 
 _WAYS_OUT = {
     KafkaError._MSG_TIMED_OUT: "is the telemetry broker up and reachable?",  # noqa: SLF001 (librdkafka's names)
@@ -44,10 +47,16 @@ class StoppedError(Exception):
     """The collector was told to stop while it waited for room in the producer's queue."""
 
 
-def producer_options(telemetry: Telemetry) -> dict[str, str | int | bool]:
-    """Lay the settings' own words (TLS, SASL, timeouts) under what the promise of delivery needs."""
+def producer_options(telemetry: Telemetry, *, once: bool = False) -> dict[str, str | int | bool]:
+    """
+    Lay the settings' own words (TLS, SASL, timeouts) under what the promise of delivery needs.
+
+    A collector that runs on waits for brokers however long they are away, its queue full and the log its
+    memory; a single run gives up after five minutes.
+    """
     return {
         "linger.ms": 50,
+        "message.timeout.ms": 300_000 if once else 0,  # 0 is for ever
         "compression.type": "zstd",  # fewer bytes than lz4 on request lines, for no more CPU
         "queue.buffering.max.kbytes": 64 * 1024,
         "queue.buffering.max.messages": 50_000,
@@ -75,8 +84,11 @@ def encoded(line: RawLine) -> tuple[bytes, bool]:
 class Publisher:
     """An idempotent producer that waits when its queue is full and stops at the first failed delivery."""
 
-    def __init__(self, telemetry: Telemetry, collector: Collector, stop: threading.Event) -> None:
-        """Prepare the producer; nothing is sent yet."""
+    def __init__(
+        self, telemetry: Telemetry, collector: Collector, stop: threading.Event, *, once: bool = False
+    ) -> None:
+        """Prepare the producer; nothing is sent yet. `on_wait` is called while there is no room."""
+        self.on_wait: Callable[[], None] = lambda: None
         self._prefix = telemetry.topic_prefix
         self._bootstrap = telemetry.bootstrap_servers
         self._stop = stop
@@ -86,7 +98,7 @@ class Publisher:
             (Header.TIME_ZONE.value, collector.time_zone.encode()),
         ]
         self._headers: dict[tuple[str, str, str], list[RecordHeader]] = {}
-        options = {**producer_options(telemetry), "error_cb": self._on_error}
+        options = {**producer_options(telemetry, once=once), "error_cb": self._on_error}
         try:
             self._producer = Producer(options, logger=log)
         except (KafkaException, ValueError) as error:
@@ -99,16 +111,25 @@ class Publisher:
 
         Raises:
             PublishError: nobody answers within 10 s.
+            StoppedError: told to stop before somebody did.
 
         """
-        try:
-            self._producer.list_topics(timeout=CONNECT_TIMEOUT_S)
-        except KafkaException as error:
-            message = (
-                f"no telemetry broker answers at {self._bootstrap} ({error.args[0].str()}); "
-                "start it, or correct bootstrap_servers and client_options in [telemetry]"
-            )
-            raise PublishError(message) from error
+        give_up_at = time.monotonic() + CONNECT_TIMEOUT_S
+        while True:
+            try:
+                self._producer.list_topics(timeout=min(LOOK_S, CONNECT_TIMEOUT_S))
+            except KafkaException as error:
+                if self._stop.is_set():
+                    raise StoppedError from None
+                if time.monotonic() < give_up_at:
+                    continue
+                message = (
+                    f"no telemetry broker answers at {self._bootstrap} ({error.args[0].str()}); "
+                    "start it, or correct bootstrap_servers and client_options in [telemetry]"
+                )
+                raise PublishError(message) from error
+            else:
+                return
 
     def send_batch(self, batch: Batch, flight: InFlight) -> None:
         """
@@ -152,6 +173,7 @@ class Publisher:
                 )
             except BufferError:
                 self.serve(QUEUE_FULL_WAIT_S)
+                self.on_wait()
                 if self._stop.is_set():
                     raise StoppedError from None
             except KafkaException as error:
@@ -179,9 +201,18 @@ class Publisher:
         """Name the topic of a kind."""
         return self._prefix + kind
 
-    def flush(self, timeout_s: float) -> int:
-        """Wait until all is acknowledged; give the number of records that are not."""
-        return self._producer.flush(timeout_s)
+    def flush(self, timeout_s: float, quiet_s: float) -> int:
+        """
+        Wait until all is acknowledged; give the number of records that are not.
+
+        The wait ends early when no ack came for `quiet_s`: brokers that are away do not hold up an end.
+        """
+        give_up_at, acked_at = time.monotonic() + timeout_s, time.monotonic()
+        left: int = self._producer.flush(0.0)
+        while left and time.monotonic() < min(give_up_at, acked_at + quiet_s):
+            before, left = left, self._producer.flush(FLUSH_TURN_S)
+            acked_at = time.monotonic() if left < before else acked_at
+        return left
 
     def abandon(self) -> None:
         """Forget what is not acknowledged: it is read and sent again by the next run."""

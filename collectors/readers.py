@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from collectors.gunzip import TornGzipError
 from collectors.lines import BLOCK_BYTES, LineSplitter, fingerprint, read_blocks
-from collectors.siblings import Inode, Sibling, head_of
+from collectors.siblings import Inode, Sibling, head_of, mark_of
 
 
 class ReplacedError(Exception):
@@ -48,11 +48,12 @@ class PlainReader:
         """
         at = self.splitter.read_offset
         block = os.pread(self._descriptor, BLOCK_BYTES, at)
+        size = self.size()
         if os.pread(self._descriptor, len(self._head), 0) != self._head:
             raise ReplacedError
-        if not block and self.is_live and self.size() < at:
+        if not block and self.is_live and size < at:
             raise ReplacedError
-        self.seen_bytes = max(self.seen_bytes, at + len(block))
+        self.seen_bytes = max(self.seen_bytes, size)
         return block
 
     def size(self) -> int:
@@ -62,6 +63,10 @@ class PlainReader:
     def bytes_behind(self) -> int:
         """Give the bytes not read yet."""
         return max(0, self.size() - self.splitter.read_offset)
+
+    def modified_at(self) -> float:
+        """Tell when the file was last written to, in epoch seconds."""
+        return os.fstat(self._descriptor).st_mtime
 
     def close(self) -> None:
         """Let go of the file."""
@@ -74,12 +79,22 @@ class GzipReader:
     is_live = False
 
     def __init__(self, sibling: Sibling, offset: int, chunk_bytes: int) -> None:
-        """Open the file; what lies before `offset` (uncompressed) is read over."""
+        """
+        Open the file; what lies before `offset` (uncompressed) is read over.
+
+        Raises:
+            ReplacedError: the next rotation has put another file under its name since it was listed.
+
+        """
         self.sibling = sibling
         self.inode: Inode = (0, 0)
         self.seen_bytes = 0
         self.splitter = LineSplitter(offset, chunk_bytes)
         self._stream = sibling.path.open("rb")
+        if mark_of(self._stream, is_compressed=True) != sibling.mark:
+            self.close()
+            raise ReplacedError
+        self._stream.seek(0)
         self._blocks = self._from(offset)
 
     def _from(self, offset: int) -> Iterator[bytes]:
@@ -98,6 +113,14 @@ class GzipReader:
 
         """
         return next(self._blocks, b"")
+
+    def modified_at(self) -> float:
+        """Tell when the file was last written to, in epoch seconds."""
+        return os.fstat(self._stream.fileno()).st_mtime
+
+    def size(self) -> int:
+        """Give the bytes on disk, compressed."""
+        return os.fstat(self._stream.fileno()).st_size
 
     def bytes_behind(self) -> int:
         """Give the bytes on disk: how much is inside is known at the end."""

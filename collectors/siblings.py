@@ -6,9 +6,10 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from collectors.gunzip import TornGzipError
-from collectors.lines import HEAD_BYTES, fingerprint, first_line, is_gzip, read_blocks
+from collectors.lines import HEAD_BYTES, fingerprint, first_line, is_gzip, is_unreadable, read_blocks
 
 log = logging.getLogger(__name__)
 
@@ -87,6 +88,9 @@ class Siblings:
                 status = path.stat()
                 if not path.is_file():
                     continue
+                if is_unreadable(path):
+                    self._complain(path, "is compressed, and not by gzip; let the rotation use gzip")
+                    continue
                 key = (path.name, (status.st_dev, status.st_ino), status.st_size, status.st_mtime_ns)
                 is_live = path == self.live
                 mark = (
@@ -95,35 +99,40 @@ class Siblings:
             except FileNotFoundError:
                 continue  # rotated away between the listing and the look
             except OSError as error:
-                self._complain(path, error)
+                self._complain(path, f"cannot be read: {error.strerror}; it is tried again and again")
                 continue
             seen[key] = mark
             if mark:
                 yield Sibling(path, mark, status.st_size, status.st_mtime_ns, is_live)
         self._marks = seen
 
-    def _complain(self, path: Path, error: OSError) -> None:
+    def _complain(self, path: Path, what: str) -> None:
         if path not in self._unreadable:
             self._unreadable.add(path)
-            log.error("%s: cannot be read: %s; it is tried again and again", path, error.strerror)
+            log.error("%s: %s", path, what)
 
 
-def _preference(sibling: Sibling) -> tuple[bool, bool, bool]:
-    """Put the live file before a copy of it, and what is plain before what may still be compressed."""
-    return (not sibling.is_live, sibling.is_compressed, sibling.path.name.endswith(".tmp"))
+def _preference(sibling: Sibling) -> tuple[bool, bool, bool, int, str]:
+    """Put the live file before a copy of it, what is plain before what may still be compressed, then size."""
+    name = sibling.path.name
+    return (not sibling.is_live, sibling.is_compressed, name.endswith(".tmp"), -sibling.size, name)
 
 
 def _mark(path: Path, *, is_live: bool) -> str | None:
+    with path.open("rb") as stream:
+        return mark_of(stream, is_compressed=is_gzip(path), is_live=is_live)
+
+
+def mark_of(stream: IO[bytes], *, is_compressed: bool, is_live: bool = False) -> str | None:
     """Give the fingerprint, None while the first line may still grow; a rotated file grows no more."""
     head = b""
-    with path.open("rb") as stream:
-        try:
-            for block in read_blocks(stream, is_compressed=is_gzip(path)):
-                head += block
-                if len(head) >= HEAD_BYTES or b"\n" in block:
-                    break
-        except TornGzipError:
-            is_live = True  # gzip may be at work: only a whole first line counts
+    try:
+        for block in read_blocks(stream, is_compressed=is_compressed):
+            head += block
+            if len(head) >= HEAD_BYTES or b"\n" in block:
+                break
+    except TornGzipError:
+        is_live = True  # gzip may be at work: only a whole first line counts
     line = first_line(head, is_whole=not is_live)
     return None if line is None else fingerprint(line)
 

@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum, auto
 
 from collectors.gunzip import TornGzipError
 from collectors.lines import CHUNK_BYTES, LineSplitter, Piece, RawLine, raw_line
@@ -39,6 +40,12 @@ class Batch:
     read_bytes: int = 0
 
 
+class _Step(Enum):
+    """What `poll` does next."""
+
+    AGAIN, WAIT, ENDED = auto(), auto(), auto()
+
+
 @dataclass(slots=True)
 class _Cut:
     """What is remembered of a file that was truncated under the reader."""
@@ -65,9 +72,11 @@ class Tailer:
     _siblings: Siblings = field(init=False)
     _reader: Reader | None = field(init=False, default=None)
     _rotated_at: float | None = field(init=False, default=None)
+    _is_last_look: bool = field(init=False, default=False)
     _missing_since: dict[str, float] = field(init=False, default_factory=dict)
     _cut: dict[str, _Cut] = field(init=False, default_factory=dict)
     _retry_at: dict[str, float] = field(init=False, default_factory=dict)
+    _torn_bytes: dict[str, int] = field(init=False, default_factory=dict)  # size of a gzip when it was torn
     _looked_at: float = field(init=False, default=0.0)
     _waiting_bytes: int = field(init=False, default=0)
 
@@ -116,15 +125,26 @@ class Tailer:
                     return damaged
                 continue
             if block:
+                self._is_last_look = False
                 return self._batch(reader, reader.splitter.feed(block), read_bytes=len(block))
-            if not reader.is_live:
-                return self._ended(reader) if self._is_settled() else None
-            if self._siblings.is_live(reader.inode):
-                if not self._is_time_to_look_again():
-                    return None
-                self.close()
-            else:  # renamed: what was written before the rename is read first, hence another turn
-                reader.is_live, self._rotated_at = False, self.clock()
+            step = self._at_the_end_of(reader)
+            if step is not _Step.AGAIN:
+                return self._ended(reader) if step is _Step.ENDED else None
+
+    def _at_the_end_of(self, reader: Reader) -> "_Step":
+        """Say what to do when a file has given nothing; a rotated one is read once more before it is left."""
+        if not reader.is_live:
+            if self._is_last_look:
+                return _Step.ENDED
+            self._is_last_look = self._is_settled()  # what its writer wrote before leaving it is there now
+            return _Step.AGAIN if self._is_last_look else _Step.WAIT
+        if self._siblings.is_live(reader.inode):
+            if not self._is_time_to_look_again():
+                return _Step.WAIT
+            self.close()
+        else:  # renamed: what was written before the rename is read first
+            reader.is_live, self._rotated_at = False, self.clock()
+        return _Step.AGAIN
 
     def _open_next(self) -> Reader | None:
         siblings = self._siblings.listed()
@@ -140,12 +160,22 @@ class Tailer:
             except (ReplacedError, OSError):
                 continue  # rotated between the listing and the opening: the next listing shows where to
             progress.is_finished = False
-            self._rotated_at = None
-            self._cut.pop(sibling.mark, None)
+            self._rotated_at, self._is_last_look = self._may_grow_since(self._reader), False
+            if sibling.is_live:
+                self._cut.pop(sibling.mark, None)
             self._retry_at.pop(sibling.mark, None)
             self._waiting_bytes = sum(other.size for other in unread if other is not sibling)
             return self._reader
         return None
+
+    def _may_grow_since(self, reader: Reader) -> float | None:
+        """Give a rotated file's last writer the time to end its line, also when we came after the rename."""
+        if reader.is_live or reader.sibling.is_compressed or self._is_old(reader):
+            return None
+        return self.clock()
+
+    def _is_old(self, reader: Reader) -> bool:
+        return time.time() - reader.modified_at() >= self.settle_s
 
     def _is_unread(self, sibling: Sibling) -> bool:
         progress = self.known.get(sibling.mark)
@@ -186,8 +216,19 @@ class Tailer:
         return Batch(mark, lines, progress.offset, is_finished, lost, read_bytes)
 
     def _ended(self, reader: Reader) -> Batch:
+        """Close the book on a rotated file; of a copy that ends before what was seen, tell what it lacks."""
         self.close()
-        return self._batch(reader, reader.splitter.flush(), is_finished=True)
+        sibling, cut = reader.sibling, self._cut.pop(reader.sibling.mark, None)
+        if cut and cut.splitter.read_offset > reader.splitter.read_offset:
+            reader.splitter = cut.splitter  # half a line in memory is more than the copy has
+        pieces, end, lost = reader.splitter.flush(), reader.splitter.read_offset, None
+        if cut and cut.seen_bytes > end:
+            lost = Lost(str(sibling.path), sibling.mark, end, cut.seen_bytes)
+            log.error(
+                "%s was truncated at %d, its copy %s ends before: bytes from %d on are lost (%s)",
+                self._siblings.live, cut.seen_bytes, sibling.path.name, end, sibling.mark,
+            )  # fmt: skip
+        return self._batch(reader, pieces, is_finished=True, lost=lost)
 
     def _broken_off(self, reader: Reader, error: ReplacedError | TornGzipError) -> Batch | None:
         """
@@ -195,23 +236,31 @@ class Tailer:
 
         A torn gzip may still be written; when it is not, take what there is and count the rest as lost.
         """
+        sibling, size = reader.sibling, reader.size()
+        is_done = self._is_old(reader) and self._torn_bytes.get(sibling.mark) == size
         self.close()
-        sibling = reader.sibling
         if isinstance(error, ReplacedError):
             self._cut[sibling.mark] = _Cut(reader.splitter, reader.seen_bytes)
             return None
-        if time.time() - sibling.modified_ns / 1e9 < self.settle_s:
+        if not is_done:  # one look is not enough: this very process may have been stopped in between
+            self._torn_bytes[sibling.mark] = size
             self._retry_at[sibling.mark] = self.clock() + self.settle_s / 2
             return None
+        del self._torn_bytes[sibling.mark]
         pieces = reader.splitter.flush()
         lost = Lost(str(sibling.path), sibling.mark, reader.splitter.read_offset, None)
         log.error("%s: %s; bytes from %d on are lost (%s)", sibling.path, error, lost.start_offset, lost.mark)
         return self._batch(reader, pieces, is_finished=True, lost=lost)
 
     def _given_up(self) -> Batch | None:
-        """Close the book on a file with unread bytes that has been gone for long enough."""
-        now = self.clock()
-        mark = next((m for m, since in self._missing_since.items() if now - since >= self.settle_s), None)
+        """
+        Close the book on a file with unread bytes that has been gone for long enough.
+
+        So long that a look has shown it: time alone passes for a stopped process, too, and in a full queue.
+        """
+        looked_at = self._looked_at
+        gone = (m for m, since in self._missing_since.items() if looked_at - since >= self.settle_s)
+        mark = next(gone, None)
         if mark is None:
             return None
         del self._missing_since[mark]

@@ -1,6 +1,8 @@
+import json
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import replace
 
 import pytest
@@ -9,7 +11,7 @@ from filelock import FileLock
 from collectors.errors import CollectorError
 from collectors.lines import RawLine
 from collectors.main import run
-from collectors.publish import MAX_RECORD_BYTES, encoded, producer_options
+from collectors.publish import MAX_RECORD_BYTES, Publisher, encoded, producer_options
 from conf.settings import Collector, Settings, TailedFile, Telemetry
 
 NOBODY = Telemetry(bootstrap_servers="127.0.0.1:1")
@@ -87,6 +89,53 @@ def test_a_producer_option_that_is_none_is_named(settings):
     told = replace(NOBODY, client_options={"no.such.option": "1"})
     with pytest.raises(CollectorError, match=r"no\.such\.option.*client_options"):
         run(replace(settings, telemetry=told), threading.Event(), once=True)
+
+
+def test_a_single_run_gives_up_in_the_end_and_a_lasting_one_never():
+    assert producer_options(NOBODY, once=True)["message.timeout.ms"] == 300_000
+    assert producer_options(NOBODY)["message.timeout.ms"] == 0
+
+
+def test_a_state_that_is_gone_is_not_a_first_run(settings, tmp_path, monkeypatch, caplog):
+    """A first run leaves older files alone; without its state a collector sends them again."""
+    monkeypatch.setattr("collectors.publish.CONNECT_TIMEOUT_S", 0.1)
+    (tmp_path / "kafka-request.log").write_bytes(b"new\n")
+    (tmp_path / "kafka-request.log.1").write_bytes(b"old\n")
+    positions, begun = tmp_path / "state" / "positions.json", []
+    for _ in range(2):
+        with pytest.raises(CollectorError, match="no telemetry broker"):
+            run(settings, threading.Event(), once=True)
+        (log,) = json.loads(positions.read_text())["logs"].values()
+        begun.append({row["is_finished"] for row in log.values()})
+        positions.unlink()
+
+    assert begun == [{True, False}, set()]
+    assert f"{positions} is gone: every file of each log is sent again" in caplog.text
+
+
+def test_positions_that_cannot_be_written_are_an_error_that_names_them(settings, tmp_path):
+    (tmp_path / "state" / "positions.json.new").mkdir(parents=True)
+    with pytest.raises(
+        CollectorError, match=r"positions\.json cannot be written \(Is a directory\); make room"
+    ):
+        run(settings, threading.Event(), once=True)
+
+
+def test_a_collector_told_to_stop_does_not_wait_for_brokers_that_are_away(settings):
+    stop, began = threading.Event(), time.monotonic()
+    stop.set()
+
+    assert run(settings, stop).unacknowledged == 0
+    assert time.monotonic() - began < 5
+
+
+def test_an_end_waits_for_acks_only_while_there_are_any(settings):
+    publisher, began = Publisher(NOBODY, settings.collector, threading.Event()), time.monotonic()
+    publisher.send(RawLine(b"line", "broker-1", "log", "broker-1/mark/0", "request-log"), lambda *_: None)
+
+    assert publisher.flush(30.0, 0.5) == 1
+    assert time.monotonic() - began < 5
+    publisher.abandon()
 
 
 def test_the_collector_needs_no_spark():

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collectors.positions import copied
-from collectors.siblings import LogPathError
+from collectors.siblings import LogPathError, Siblings
 from collectors.tail import Tailer
 from conf.settings import TailedFile
 
@@ -184,6 +184,56 @@ def test_a_file_deleted_while_it_is_read_is_read_to_its_end(log):
     assert log.lost == []
 
 
+def test_half_a_line_of_a_renamed_file_waits_for_its_writer_after_a_restart_too(log):
+    log.append(b"one\ntw")
+    log.poll()
+    renamed = log.rename_to("kafka-request.log.1")
+    log.restart()
+    assert log.tailer.poll().lines == []
+    assert log.tailer.poll() is None
+    with renamed.open("ab") as out:
+        out.write(b"o\n")
+
+    assert log.poll() == [b"two"]
+
+
+def test_of_two_files_that_begin_alike_the_longer_one_is_read(log):
+    """A copy that a full disk cut short, or one that somebody made by hand."""
+    log.append(b"one\n")
+    log.poll()
+    for number in range(2, 10):
+        shutil.copy(log.live, log.live.with_name(f"kafka-request.log.{number}"))
+    log.append(b"two\n")
+    log.rename_to("kafka-request.log.1")
+    log.restart()
+
+    assert log.poll() == [b"two"]
+
+
+def test_a_file_compressed_by_another_program_is_told_and_not_sent_as_lines(log, caplog):
+    log.append(b"one\n")
+    log.poll()
+    log.live.with_name("kafka-request.log.1.xz").write_bytes(b"\xfd7zXZ\x00no line\n")
+    log.restart()
+
+    assert log.poll() == []
+    assert [r.getMessage() for r in caplog.records] == [
+        f"{log.live}.1.xz: is compressed, and not by gzip; let the rotation use gzip"
+    ]
+
+
+def test_a_copy_that_ends_before_what_was_seen_is_told_with_its_bytes(log, caplog):
+    log.append(b"one\ntw")
+    log.poll()
+    log.live.with_name("kafka-request.log.1").write_bytes(b"one\n")
+    log.tailer._reader.seen_bytes = 100  # a look at the size found that much
+    os.truncate(log.live, 0)
+
+    assert log.poll() == [b"tw"]  # what was in memory is not thrown away
+    assert [(lost.start_offset, lost.end_offset) for lost in log.lost] == [(6, 100)]
+    assert "was truncated at 100, its copy kafka-request.log.1 ends before: bytes from 6 on" in caplog.text
+
+
 def test_an_inode_that_is_used_again_is_not_taken_for_the_old_file(log):
     log.append(b"one\n")
     log.poll()
@@ -216,6 +266,88 @@ def test_a_gzip_in_the_making_is_waited_for(log):
     log.poll()
 
     assert [value for _, value in log.read] == [b"one", *rest.splitlines()]
+    assert log.lost == []
+
+
+def test_a_gzip_that_was_written_to_while_it_was_read_is_not_given_up(log):
+    log.append(b"one\n" + b"".join(os.urandom(30).hex().encode() + b"\n" for _ in range(3000)))
+    packed = gzip.compress(log.live.read_bytes())
+    log.poll()
+    log.tailer.known[next(iter(log.tailer.known))].offset = 4
+    log.restart()
+    log.live.unlink()
+    half = log.live.with_name("kafka-request.log.1.gz")
+    half.write_bytes(packed[: len(packed) // 2])
+    os.utime(half, (0, 0))  # long ago, when it was listed
+    assert log.tailer.poll()
+    half.touch()
+    while log.tailer.poll():
+        pass
+
+    assert log.tailer.is_waiting
+    assert log.lost == []
+
+
+def test_a_gzip_that_moved_on_between_listing_and_opening_is_not_taken_for_its_successor(log, monkeypatch):
+    """Every rotation renames all older files: `.1.gz` is another file a moment later."""
+    log.append(b"one\n")
+    log.poll()
+    for lines in (b"two\nthree\n", b"four\n"):
+        log.append(lines)
+        compress(log.rename_to("kafka-request.log.1"))
+        if lines.startswith(b"two"):
+            first = log.live.with_name("kafka-request.log.1.gz").read_bytes()
+            log.live.with_name("kafka-request.log.1.gz").rename(log.live.with_name("kafka-request.log.2.gz"))
+    log.restart()
+    second = log.live.with_name("kafka-request.log.1.gz").read_bytes()
+    older, newer = (log.live.with_name(f"kafka-request.log.{n}.gz") for n in (2, 1))
+    newer.write_bytes(first)
+    older.unlink()
+    listed = log.tailer._siblings.listed()
+    newer.rename(older)
+    newer.write_bytes(second)  # the rotation, behind the listing
+    answers = [listed]
+    look = log.tailer._siblings.listed
+    monkeypatch.setattr(Siblings, "listed", lambda _: answers.pop() if answers else look())
+
+    assert sorted(log.poll()) == [b"four", b"three", b"two"]
+    assert log.lost == []
+
+
+def test_a_file_missing_in_one_look_is_looked_for_again_however_late(log):
+    """The collector may be stopped, or wait for room in its queue, just after the look."""
+    log.append(b"one\n")
+    log.poll()
+    log.append(b"two\n")
+    log.restart()
+    away = log.rename_to("away")
+    assert log.tailer.poll() is None
+    log.now += 100.0
+    compress(away.rename(log.live.with_name("kafka-request.log.1")))
+
+    assert log.poll() == [b"two"]
+    assert log.lost == []
+
+
+def test_a_gzip_found_torn_once_is_read_again_before_it_is_given_up(log):
+    log.append(b"one\ntwo\n")
+    packed = gzip.compress(log.live.read_bytes())
+    log.tailer.poll()
+    log.tailer.close()
+    log.tailer.known[next(iter(log.tailer.known))].offset = 4
+    log.restart()
+    log.live.unlink()
+    half = log.live.with_name("kafka-request.log.1.gz")
+    half.write_bytes(packed[:-10])
+    os.utime(half, (0, 0))
+    while batch := log.tailer.poll():
+        log.read += [(line.position, line.value) for line in batch.lines]
+        assert batch.lost is None
+    half.write_bytes(packed)
+    os.utime(half, (0, 0))
+    log.poll()
+
+    assert [value for _, value in log.read] == [b"two"]
     assert log.lost == []
 
 

@@ -45,13 +45,20 @@ class Line:
 class Site:
     """Topics of its own on a running telemetry broker, and as many warehouses over them as are asked for."""
 
-    def __init__(self, bootstrap_servers: str, folder: Path) -> None:
-        """Create the topics."""
+    def __init__(self, bootstrap_servers: str, folder: Path, *, replicas: int = 1) -> None:
+        """Create the topics; with several replicas a record is acknowledged by all but one of them."""
         self.folder, self.ledger = folder, list[Acked]()
         self._bootstrap, self._prefix = bootstrap_servers, f"faults-{uuid.uuid4().hex[:8]}."
-        self._producer = Producer({"bootstrap.servers": bootstrap_servers, "enable.idempotence": True})
+        quiet = {"log_level": "2"}  # brokers that are away are what some faults are about
+        self._producer = Producer(
+            {"bootstrap.servers": bootstrap_servers, "enable.idempotence": True} | quiet
+        )
         admin = AdminClient({"bootstrap.servers": bootstrap_servers})
-        topics = [NewTopic(self._prefix + kind, PARTITIONS, replication_factor=1) for kind in KINDS]
+        config = {"min.insync.replicas": str(max(1, replicas - 1))}
+        topics = [
+            NewTopic(self._prefix + kind, PARTITIONS, replication_factor=replicas, config=config)
+            for kind in KINDS
+        ]
         for created in admin.create_topics(topics).values():
             created.result(timeout=30)
 

@@ -1,0 +1,68 @@
+"""The oracles of a log's way catch what is planted; one whole fault, the others are in the campaign."""
+
+import random
+from hashlib import sha256
+
+import pytest
+
+from tests.faults.edge import FAULTS
+from tests.faults.edge_site import Written, wrong_lines
+
+LINES = {"broker-1/m/0": b"one", "broker-1/m/4": b"two", "broker-1/n/0": b"three"}
+WRITTEN = Written(sha256={position: sha256(line).hexdigest() for position, line in LINES.items()})
+
+
+def rows(lines):
+    return [
+        {"position": position, "value": value, "partition": 0, "offset": offset}
+        for offset, (position, value) in enumerate(lines)
+    ]
+
+
+def test_lines_that_arrived_and_some_of_them_again_are_well():
+    sent = list(LINES.items())
+
+    assert wrong_lines(rows([*sent, sent[1]]), WRITTEN) == []
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        ({"broker-1/m/4": None}, "of 3 lines 1 are lost, as broker-1/m/4"),
+        ({"broker-1/m/4": b"tw"}, "of 3 lines 1 are with other bytes, as broker-1/m/4"),
+        ({"broker-1/m/0": b"one\ntwo"}, "of 3 lines 1 are with other bytes, as broker-1/m/0"),
+        ({"broker-1/m/6": b"o"}, "of 3 lines 1 are made up, as broker-1/m/6"),
+    ],
+    ids=["lost", "torn", "merged", "made up"],
+)
+def test_a_line_that_is_not_as_it_was_written_is_found(sent, told):
+    arrived = {position: value for position, value in (LINES | sent).items() if value is not None}
+
+    assert told in wrong_lines(rows(arrived.items()), WRITTEN)
+
+
+def test_a_line_sent_again_with_other_bytes_is_found():
+    again = [*LINES.items(), ("broker-1/m/0", b"eno")]
+
+    assert wrong_lines(rows(again), WRITTEN) == ["of 3 lines 1 are with other bytes, as broker-1/m/0"]
+
+
+def test_a_file_that_arrives_out_of_its_order_is_found():
+    assert wrong_lines(rows(reversed(LINES.items())), WRITTEN) == [
+        "of 3 lines 1 are out of order, as broker-1/m/0"
+    ]
+
+
+def test_a_line_that_no_file_holds_may_be_missing():
+    gone = Written(sha256=WRITTEN.sha256, gone={"broker-1/m/4"})
+
+    assert wrong_lines(rows([line for line in LINES.items() if line[0] not in gone.gone]), gone) == []
+
+
+@pytest.mark.live
+@pytest.mark.faults
+@pytest.mark.timeout(600)
+def test_a_collector_killed_again_and_again_loses_tears_and_doubles_nothing(lab, tmp_path):
+    fault = FAULTS["collector-killed-while-writing"]
+
+    assert fault(lab.telemetry_bootstrap_servers, tmp_path, random.Random(7)) == []
