@@ -4,6 +4,8 @@ import hashlib
 import os
 import subprocess
 import sys
+import threading
+import time
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -50,14 +52,25 @@ class Site:
         self.folder, self.ledger = folder, list[Acked]()
         self._bootstrap, self._prefix = bootstrap_servers, f"faults-{uuid.uuid4().hex[:8]}."
         self._producer = Producer({"bootstrap.servers": bootstrap_servers, "enable.idempotence": True})
-        admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+        self._admin = AdminClient({"bootstrap.servers": bootstrap_servers})
         topics = [NewTopic(self._prefix + kind, PARTITIONS, replication_factor=1) for kind in KINDS]
-        for created in admin.create_topics(topics).values():
+        for created in self._admin.create_topics(topics).values():
             created.result(timeout=30)
 
-    def publish(self, lines: Iterable[Line]) -> None:
-        """Publish lines; each goes into the ledger once a broker has acknowledged it."""
+    def publish(
+        self, lines: Iterable[Line], *, per_s: float = 0.0, until: threading.Event | None = None
+    ) -> None:
+        """
+        Publish lines; each goes into the ledger once a broker has acknowledged it.
+
+        With `per_s` no faster than that, and with `until` no longer than till it is set.
+        """
+        began = time.monotonic()
         for nth, line in enumerate(lines):
+            if until and until.is_set():
+                break
+            while per_s and nth > per_s * (time.monotonic() - began):
+                self._producer.poll(0.02)
             headers = {
                 "node": line.node,
                 "kind": line.kind,
@@ -75,6 +88,11 @@ class Site:
             )
             self._producer.poll(0)
         assert self._producer.flush(60) == 0
+
+    def close(self) -> None:
+        """Delete the topics."""
+        for deleted in self._admin.delete_topics([self._prefix + kind for kind in KINDS]).values():
+            deleted.result(timeout=30)
 
     def _delivered(self, error: KafkaError | None, message: Message, line: Line) -> None:
         assert error is None, error

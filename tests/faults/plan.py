@@ -1,0 +1,145 @@
+"""What the campaign does and how often: its kills, and the faults that the modules beside it export."""
+
+import importlib
+import inspect
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from jobs.fail_points import POINTS
+from tests.faults import steady
+from tests.faults.steady import Outcome
+
+Fault = Callable[[str, Path, random.Random], list[str]]
+Run = Callable[[str, Path, random.Random], Outcome]
+
+MODULES = ("resent",)
+"""Modules of this folder with `FAULTS: dict[str, Fault]`; a module more is a name more."""
+
+TIMES = {"broker": 10, "collector": 10, "full-disk": 5}
+"""Runs of all faults whose names begin so, taken in turn; any other fault runs `TIMES_OTHER` times."""
+
+TIMES_OTHER, OTHER_S = 1, 90.0
+ROUNDS, INGEST_KILLS, GOLD_KILLS = 5, 12, 8
+SHORT_INGEST_KILLS, SHORT_GOLD_KILLS = 3, 2
+
+HARNESS = tuple(
+    Path(__file__).parent / name for name in ("job.py", "lines.py", "oracles.py", "poller.py", "site.py")
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One fault of the campaign; `n` is how many faults a run of it does, `expected_s` what one takes."""
+
+    name: str
+    group: str
+    run: Run
+    times: int
+    n: int = 1
+    expected_s: float = OTHER_S
+    is_short: bool = False
+    files: tuple[Path, ...] = HARNESS
+
+
+def whole() -> list[Entry]:
+    """Give the long campaign."""
+    source = Path(inspect.getfile(steady))
+    kills = INGEST_KILLS + GOLD_KILLS
+    own = [
+        Entry(
+            name="random-kills",
+            group="kill -9 of ingest or gold at a random moment",
+            run=_random_kills(INGEST_KILLS, GOLD_KILLS),
+            times=ROUNDS,
+            n=kills,
+            expected_s=25.0 * kills,
+            files=(*HARNESS, source),
+        ),
+        Entry(
+            name="named-kills",
+            group="kill -9 at a named point",
+            run=_named_kills,
+            times=ROUNDS,
+            n=len(POINTS),
+            expected_s=25.0 * len(POINTS),
+            files=(*HARNESS, source),
+        ),
+    ]
+    return [*own, *(entry for module in MODULES for entry in _of_module(module))]
+
+
+def short() -> list[Entry]:
+    """Give the ten minutes of CI: every named point once, and a few random kills."""
+    random_kills, named_kills, *_ = whole()
+    few = SHORT_INGEST_KILLS + SHORT_GOLD_KILLS
+    return [
+        Entry(
+            name="few-random-kills",
+            group=random_kills.group,
+            run=_random_kills(SHORT_INGEST_KILLS, SHORT_GOLD_KILLS),
+            times=1,
+            n=few,
+            expected_s=25.0 * few,
+        ),
+        Entry(
+            name=named_kills.name,
+            group=named_kills.group,
+            run=_named_kills,
+            times=1,
+            n=named_kills.n,
+            expected_s=named_kills.expected_s,
+        ),
+    ]
+
+
+def of_list(fault: Fault) -> Run:
+    """Let a fault that gives what is wrong be run as the kills are."""
+
+    def run(bootstrap_servers: str, folder: Path, dice: random.Random) -> Outcome:
+        return Outcome(wrong=fault(bootstrap_servers, folder, dice))
+
+    return run
+
+
+def times_of(names: list[str]) -> dict[str, int]:
+    """
+    Share the runs that a class of faults gets among its faults.
+
+    >>> times_of(["broker-killed", "broker-stopped", "broker-gone", "late-by-hours"])
+    {'broker-killed': 4, 'broker-stopped': 3, 'broker-gone': 3, 'late-by-hours': 1}
+    """
+    times = dict.fromkeys(names, TIMES_OTHER)
+    for prefix, wanted in TIMES.items():
+        of_class = [name for name in names if name.startswith(prefix)]
+        for nth, name in enumerate(of_class):
+            times[name] = max(1, len(range(nth, wanted, len(of_class))))
+    return times
+
+
+def _of_module(name: str) -> list[Entry]:
+    module = importlib.import_module(f"tests.faults.{name}")
+    faults: dict[str, Fault] = module.FAULTS
+    times = times_of(list(faults))
+    files = (*HARNESS, Path(inspect.getfile(module)))
+    return [
+        Entry(name=fault, group=_group(fault), run=of_list(does), times=times[fault], files=files)
+        for fault, does in faults.items()
+    ]
+
+
+def _group(fault: str) -> str:
+    return next((f"{prefix} faults" for prefix in TIMES if fault.startswith(prefix)), fault.replace("-", " "))
+
+
+def _random_kills(ingest: int, gold: int) -> Run:
+    def run(bootstrap_servers: str, folder: Path, dice: random.Random) -> Outcome:
+        kills = steady.random_kills(dice, ingest=ingest, gold=gold)
+        return steady.stretch(bootstrap_servers, folder, dice, kills)
+
+    return run
+
+
+def _named_kills(bootstrap_servers: str, folder: Path, dice: random.Random) -> Outcome:
+    return steady.stretch(bootstrap_servers, folder, dice, steady.named_kills(dice))
