@@ -8,6 +8,7 @@ import random
 import shutil
 import time
 import traceback
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -167,9 +168,9 @@ def _broker(state: Path) -> Iterator[str]:
 
 def _left(to_do: list[Planned], done: dict[tuple[str, int, int, str], Result]) -> str:
     """Estimate what the runs to come take, from those done on this machine."""
-    took = {planned.entry.name: [] for planned in to_do} | {}
+    took = defaultdict[str, list[float]](list)
     for result in done.values():
-        took.setdefault(result.fault, []).append(result.seconds)
+        took[result.fault].append(result.seconds)
     seconds = sum(
         sum(known) / len(known) if (known := took[planned.entry.name]) else planned.entry.expected_s
         for planned in to_do

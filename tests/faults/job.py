@@ -14,7 +14,7 @@ import psutil
 from conf.settings import PROJECT, Settings
 from jobs.fail_points import VARIABLE
 
-INGEST, GOLD = "ingest", "build-gold"
+INGEST, GOLD, MAINTAIN = "ingest", "build-gold", "maintain"
 QUERIES = {INGEST: "ingest_*", GOLD: "build_gold*"}
 VICTIMS = ("all", "python", "jvm")
 ENDS_WITHIN_S = 90.0
@@ -62,8 +62,7 @@ class Job:
     @property
     def is_in_batch(self) -> bool:
         """Tell whether some batch was begun and is not marked as done."""
-        folders = self._checkpoints.glob(QUERIES.get(self.word, ""))
-        return any(_newest(folder / "offsets") > _newest(folder / "commits") for folder in folders)
+        return any(_newest(folder / "offsets") > _newest(folder / "commits") for folder in self._queries())
 
     def ended(self, within_s: float) -> bool:
         """Wait for its end; tell whether it came in time."""
@@ -78,8 +77,11 @@ class Job:
         if victim == "all":
             self.bury()
             return
-        self._left = psutil.Process(self._process.pid).children(recursive=True)
-        if victim == "python":
+        with suppress(psutil.NoSuchProcess):
+            self._left = psutil.Process(self._process.pid).children(recursive=True)
+        if not self._left:  # it has no JVM yet
+            self.bury()
+        elif victim == "python":
             self._process.kill()
             self._process.wait()
         else:
@@ -105,8 +107,11 @@ class Job:
                 child.kill()
 
     def _finished(self) -> int:
-        folders = self._checkpoints.glob(QUERIES.get(self.word, ""))
-        return sum(_newest(folder / "commits") + 1 for folder in folders)
+        return sum(_newest(folder / "commits") + 1 for folder in self._queries())
+
+    def _queries(self) -> list[Path]:
+        """Give the checkpoints of the job's queries; it may have none."""
+        return list(self._checkpoints.glob(QUERIES[self.word])) if self.word in QUERIES else []
 
 
 def batch_ends(checkpoint: Path) -> dict[int, dict[tuple[str, int], int]]:

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.fail_points import POINTS
-from tests.faults import steady
+from tests.faults import kills, steady
 from tests.faults.steady import Outcome
 
 Fault = Callable[[str, Path, random.Random], list[str]]
@@ -24,9 +23,8 @@ TIMES_OTHER, OTHER_S = 1, 90.0
 ROUNDS, INGEST_KILLS, GOLD_KILLS = 5, 12, 8
 SHORT_INGEST_KILLS, SHORT_GOLD_KILLS = 3, 2
 
-HARNESS = tuple(
-    Path(__file__).parent / name for name in ("job.py", "lines.py", "oracles.py", "poller.py", "site.py")
-)
+PARTS = ("job", "kills", "lines", "oracles", "poller", "site", "steady")
+HARNESS = tuple(Path(__file__).parent / f"{name}.py" for name in PARTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,26 +43,23 @@ class Entry:
 
 def whole() -> list[Entry]:
     """Give the long campaign."""
-    source = Path(inspect.getfile(steady))
-    kills = INGEST_KILLS + GOLD_KILLS
+    n = INGEST_KILLS + GOLD_KILLS
     own = [
         Entry(
             name="random-kills",
             group="kill -9 of ingest or gold at a random moment",
             run=_random_kills(INGEST_KILLS, GOLD_KILLS),
             times=ROUNDS,
-            n=kills,
-            expected_s=25.0 * kills,
-            files=(*HARNESS, source),
+            n=n,
+            expected_s=25.0 * n,
         ),
         Entry(
             name="named-kills",
             group="kill -9 at a named point",
             run=_named_kills,
             times=ROUNDS,
-            n=len(POINTS),
-            expected_s=25.0 * len(POINTS),
-            files=(*HARNESS, source),
+            n=len(kills.NAMED),
+            expected_s=25.0 * len(kills.NAMED),
         ),
     ]
     return [*own, *(entry for module in MODULES for entry in _of_module(module))]
@@ -135,11 +130,11 @@ def _group(fault: str) -> str:
 
 def _random_kills(ingest: int, gold: int) -> Run:
     def run(bootstrap_servers: str, folder: Path, dice: random.Random) -> Outcome:
-        kills = steady.random_kills(dice, ingest=ingest, gold=gold)
-        return steady.stretch(bootstrap_servers, folder, dice, kills)
+        drawn = kills.random_kills(dice, ingest=ingest, gold=gold)
+        return steady.stretch(bootstrap_servers, folder, dice, drawn)
 
     return run
 
 
 def _named_kills(bootstrap_servers: str, folder: Path, dice: random.Random) -> Outcome:
-    return steady.stretch(bootstrap_servers, folder, dice, steady.named_kills(dice))
+    return steady.stretch(bootstrap_servers, folder, dice, kills.named_kills(dice))

@@ -100,15 +100,15 @@ class Site:
         place = (message.topic(), message.partition(), message.offset())
         self.ledger.append(Acked(*place, line.position, digest))
 
-    def warehouse(self, name: str, *, batch: int = 500) -> "Written":
-        """Make a warehouse that reads these topics in batches of so many records."""
+    def warehouse(self, name: str, *, batch: int = 500, more: str = "") -> "Written":
+        """Make a warehouse that reads these topics in batches of so many records; `more` is TOML as well."""
         folder = self.folder / name
         folder.mkdir()
         conf = folder / "site.toml"
         conf.write_text(
             f'telemetry = {{ bootstrap_servers = "{self._bootstrap}", topic_prefix = "{self._prefix}" }}\n'
             f'[warehouse]\nroot = "{folder / "warehouse"}"\ncheckpoints = "{folder / "checkpoints"}"\n'
-            f"[ingest]\nmax_offsets_per_trigger = {batch}\n"
+            f"[ingest]\nmax_offsets_per_trigger = {batch}\n{more}"
         )
         return Written(conf)
 

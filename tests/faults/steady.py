@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
 
-from jobs.fail_points import POINTS
 from jobs.ingest import checkpoint_of, topic_of
 from jobs.ingest_batch import SOURCES
 from jobs.ingest_checkpoint import unread
@@ -25,52 +25,27 @@ from schemas.bronze import BRONZE
 from schemas.gold import GOLD as GOLD_TABLES
 from schemas.silver import SILVER
 from tests.faults import lines, oracles
-from tests.faults.job import GOLD, INGEST, LOOK_EVERY_S, VICTIMS, Job
+from tests.faults.job import GOLD, INGEST, LOOK_EVERY_S, MAINTAIN, Job
+from tests.faults.kills import HAS_MAINTENANCE, Hit, Kill, hit_of, of_job
 from tests.faults.poller import Poller
 from tests.faults.site import Site, Written
 
 LINES_PER_S = 100
 BATCH = 2_000
-COMES_TO_WORK_S = 240.0
+COMES_TO_WORK_S = 600.0
 """So long a job may take from its start to its first finished batch, on two busy cores."""
 
 ENDS_BY_ITSELF_S = 120.0
 TAKES_THE_REST_S = 300.0
-STARTING_S, WORKING_S = 10.0, 12.0
-START_SHARE = 0.25
-"""This share of the random kills falls into the start, the others behind the first finished batch."""
-
-OPTIONS = {INGEST: (), GOLD: ("--follow",)}
+MAINTAINED_EVERY_S = 5.0
+KILLED = -9
+STREAMS = {INGEST: (), GOLD: ("--follow",)}
 OF_JOB = {INGEST: (*BRONZE, *SILVER), GOLD: GOLD_TABLES}
 ALL = (*BRONZE, *SILVER, *GOLD_TABLES)
+
+OFTEN_MERGED = "[maintain]\nbronze_days = 0\nsilver_days = 0\ncompact_from_files = 4\n"
 CHECKPOINT_EVERY = {"delta.checkpointInterval": "5"}
 """A table meets its Delta checkpoint in each round, not once in minutes."""
-
-MOMENTS_MS = {"tasks-running": 300, "checkpoint-begun": 15}
-"""Points that are followed by work worth being killed in: half of their kills come up to so much later."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kill:
-    """One kill to do: at a fail point, or so long after the start or after the first finished batch."""
-
-    word: str
-    fail_at: str = ""
-    victim: str = "all"
-    after_s: float = 0.0
-    is_at_work: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
-    """One kill done: when it hit after the job's start, after how many finished batches, whether in one."""
-
-    word: str
-    how: str
-    victim: str
-    after_s: float
-    batches: int
-    is_in_batch: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,40 +58,10 @@ class Outcome:
     looks: int = 0
 
 
-def random_kills(dice: random.Random, *, ingest: int, gold: int) -> list[Kill]:
-    """Draw kills of both jobs, a quarter of them into the start."""
-
-    def draw(word: str) -> Kill:
-        is_at_work = dice.random() >= START_SHARE
-        after_s = dice.uniform(0.2, WORKING_S if is_at_work else STARTING_S)
-        victim = dice.choices(VICTIMS, weights=(2, 1, 1))[0]
-        return Kill(word=word, victim=victim, after_s=after_s, is_at_work=is_at_work)
-
-    return [draw(word) for word, n in ((INGEST, ingest), (GOLD, gold)) for _ in range(n)]
-
-
-def named_kills(dice: random.Random) -> list[Kill]:
-    """Give one kill for each named point, in some order, now and then a moment behind it."""
-    kills = []
-    for point in POINTS:
-        after_ms = dice.choice([0, dice.randrange(1, MOMENTS_MS[point])]) if point in MOMENTS_MS else 0
-        nth = 1 if point.startswith("checkpoint") else dice.randint(1, 3)
-        kills.append(
-            Kill(word=job_of(point), fail_at=f"{point}:{nth}" + (f"+{after_ms}" if after_ms else ""))
-        )
-    dice.shuffle(kills)
-    return kills
-
-
-def job_of(point: str) -> str:
-    """Tell which job comes to a fail point."""
-    return GOLD if point.startswith("gold") else INGEST
-
-
 def stretch(bootstrap_servers: str, folder: Path, dice: random.Random, kills: Sequence[Kill]) -> Outcome:
     """Do all kills in one stretch of work, and tell what is wrong after it."""
     site = Site(bootstrap_servers, folder)
-    written = site.warehouse("killed", batch=BATCH)
+    written = site.warehouse("killed", batch=BATCH, more=OFTEN_MERGED if HAS_MAINTENANCE else "")
     work = _Work(site, written, dice)
     try:
         wrong, hits = work.through(kills)
@@ -156,25 +101,31 @@ class _Work:
 
     def through(self, kills: Sequence[Kill]) -> tuple[list[str], list[Hit]]:
         """Kill, let both jobs take in the rest, stop them."""
+        self.poller.start()
+        try:
+            with ThreadPoolExecutor(4) as threads:
+                try:
+                    self._do(kills, threads)
+                finally:  # the threads end by these, and only then does the block
+                    self._enough.set()
+                    self._stop_publishing.set()
+        finally:
+            for job in self._jobs.values():
+                job.bury()
+            wrong = self.poller.finish()
+        return [*self._wrong, *wrong], self._hits
+
+    def _do(self, kills: Sequence[Kill], threads: ThreadPoolExecutor) -> None:
         told = lines.steady(self._site.folder / "logs", self._dice)
-        with ThreadPoolExecutor(3) as threads:
-            published = threads.submit(
-                self._site.publish, told, per_s=LINES_PER_S, until=self._stop_publishing
-            )
-            self.poller.start()
-            try:
-                chains = [threads.submit(self._chain, word, _of(word, kills)) for word in OPTIONS]
-                for chain in chains:
-                    chain.result()
-                self._stop_publishing.set()
-                published.result()
-                self._take_the_rest()
-            finally:
-                self._enough.set()
-                self._stop_publishing.set()
-                for job in self._jobs.values():
-                    job.bury()
-        return [*self._wrong, *self.poller.finish()], self._hits
+        publish = self._site.publish
+        published = threads.submit(publish, told, per_s=LINES_PER_S, until=self._stop_publishing)
+        chains = [threads.submit(self._chain, word, of_job(word, kills)) for word in STREAMS]
+        chains += [threads.submit(self._maintain, of_job(MAINTAIN, kills))]
+        for chain in chains:
+            chain.result()
+        self._stop_publishing.set()
+        published.result()
+        self._take_the_rest()
 
     def _chain(self, word: str, kills: Sequence[Kill]) -> None:
         for kill in kills:
@@ -186,10 +137,23 @@ class _Work:
             self._wrong += oracles.bad_log(self._written.root, self._there(word))
         self._start(word)
 
+    def _maintain(self, kills: Sequence[Kill]) -> None:
+        """Merge files beside the streams, again and again, until it has died as often as it is meant to."""
+        for kill in kills:
+            deadline = time.monotonic() + COMES_TO_WORK_S
+            while time.monotonic() < deadline and not self._enough.wait(MAINTAINED_EVERY_S):
+                job = self._start(MAINTAIN, kill.fail_at)
+                job.ended(ENDS_BY_ITSELF_S)
+                if job.code == KILLED:
+                    self._hits.append(hit_of(job, kill, kill.fail_at.partition(":")[0]))
+                    break
+            else:
+                self._wrong.append(f"maintain did not come to {kill.fail_at}: {_last_line(job.said)}")
+
     def _start(self, word: str, fail_at: str = "") -> Job:
-        for table in self._there(word):
+        for table in self._there(word) if word in OF_JOB else ():
             _checkpoint_often(oracles.where(self._written.root, table))
-        self._jobs[word] = Job(self._written.conf, word, *OPTIONS[word], fail_at=fail_at)
+        self._jobs[word] = Job(self._written.conf, word, *STREAMS.get(word, ()), fail_at=fail_at)
         return self._jobs[word]
 
     def _there(self, word: str) -> list[Any]:
@@ -199,9 +163,9 @@ class _Work:
     def _by_point(self, job: Job, kill: Kill) -> Hit:
         if not self._wait(lambda: job.code is not None, COMES_TO_WORK_S):
             self._wrong.append(f"{kill.word} did not come to {kill.fail_at}")
-        elif job.code != -9:
+        elif job.code != KILLED:
             self._tell_end(job, f"before {kill.fail_at}")
-        return _hit(job, kill, kill.fail_at.partition(":")[0])
+        return hit_of(job, kill, kill.fail_at.partition(":")[0])
 
     def _by_chance(self, job: Job, kill: Kill) -> Hit:
         if kill.is_at_work and not self._wait(
@@ -211,13 +175,14 @@ class _Work:
         self._wait(lambda: job.code is not None, kill.after_s)
         if job.code is not None:
             self._tell_end(job, "before it was killed")
-        hit = _hit(job, kill, "random")
-        with suppress(ProcessLookupError):
-            job.kill(kill.victim)
-        if kill.victim == "jvm" and not self._wait(lambda: job.code is not None, ENDS_BY_ITSELF_S):
+        hit = hit_of(job, kill, "random")
+        job.kill(kill.victim)
+        if kill.victim != "jvm" or job.code == KILLED:
+            return hit
+        if not self._wait(lambda: job.code is not None, ENDS_BY_ITSELF_S):
             self._wrong.append(f"{kill.word} lived on for {ENDS_BY_ITSELF_S:g} s without its JVM")
-        elif kill.victim == "jvm" and job.code == 0:
-            self._wrong.append(f"{kill.word} lost its JVM and called that success")
+        elif job.code != 1 or "JVM has died" not in _last_line(job.said):
+            self._tell_end(job, "without its JVM")
         return hit
 
     def _take_the_rest(self) -> None:
@@ -230,7 +195,7 @@ class _Work:
 
         if not self._wait(is_read, TAKES_THE_REST_S, every_s=1.0):
             self._wrong.append(f"ingest did not take the rest within {TAKES_THE_REST_S:g} s")
-        for job in self._jobs.values():
+        for job in (self._jobs[word] for word in STREAMS):
             if job.code is not None or job.stop() != 0:
                 self._tell_end(job, "instead of stopping")
 
@@ -244,25 +209,11 @@ class _Work:
         return so
 
 
-def _hit(job: Job, kill: Kill, how: str) -> Hit:
-    return Hit(
-        word=kill.word,
-        how=how,
-        victim="python" if kill.fail_at else kill.victim,
-        after_s=round(time.monotonic() - job.started_at, 1),
-        batches=job.batches,
-        is_in_batch=job.is_in_batch,
-    )
-
-
-def _of(word: str, kills: Sequence[Kill]) -> list[Kill]:
-    return [kill for kill in kills if kill.word == word]
-
-
 def _checkpoint_often(where: Path) -> None:
     log = DeltaTable(str(where))
     if CHECKPOINT_EVERY.items() - log.metadata().configuration.items():
-        log.alter.set_table_properties(CHECKPOINT_EVERY)
+        with suppress(CommitFailedError):  # files are being merged: the next start sets it
+            log.alter.set_table_properties(CHECKPOINT_EVERY)
 
 
 def _last_line(told: str) -> str:

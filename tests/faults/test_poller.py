@@ -66,7 +66,9 @@ def test_a_part_of_a_batch_is_found_although_the_rest_follows(watched, table, pa
     watched.add(table, *batch(1)[:part])
     watched.add(table, *batch(1)[part:])
 
-    assert any(f"{table.name} version 1" in told and "a part of a batch" in told for told in watched.poller.finish())
+    assert any(
+        f"{table.name} version 1" in told and "a part of a batch" in told for told in watched.poller.finish()
+    )
 
 
 def test_rows_behind_the_last_batch_are_found(watched):
