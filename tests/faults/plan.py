@@ -4,7 +4,7 @@ import importlib
 import inspect
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.faults import kills, steady
@@ -21,7 +21,10 @@ TIMES = {"broker": 10, "collector": 10, "full-disk": 5}
 
 TIMES_OTHER, OTHER_S = 1, 90.0
 ROUNDS, INGEST_KILLS, GOLD_KILLS = 5, 12, 8
-SHORT_INGEST_KILLS, SHORT_GOLD_KILLS = 3, 2
+SHORT_RANDOM_KILLS = 2
+SHORT = ("topic-replayed",)
+"""Faults that CI runs once, beside kills."""
+
 
 PARTS = ("job", "kills", "lines", "oracles", "poller", "site", "steady")
 HARNESS = tuple(Path(__file__).parent / f"{name}.py" for name in PARTS)
@@ -37,7 +40,6 @@ class Entry:
     times: int
     n: int = 1
     expected_s: float = OTHER_S
-    is_short: bool = False
     files: tuple[Path, ...] = HARNESS
 
 
@@ -66,27 +68,18 @@ def whole() -> list[Entry]:
 
 
 def short() -> list[Entry]:
-    """Give the ten minutes of CI: every named point once, and a few random kills."""
-    random_kills, named_kills, *_ = whole()
-    few = SHORT_INGEST_KILLS + SHORT_GOLD_KILLS
-    return [
-        Entry(
-            name="few-random-kills",
-            group=random_kills.group,
-            run=_random_kills(SHORT_INGEST_KILLS, SHORT_GOLD_KILLS),
-            times=1,
-            n=few,
-            expected_s=25.0 * few,
-        ),
-        Entry(
-            name=named_kills.name,
-            group=named_kills.group,
-            run=_named_kills,
-            times=1,
-            n=named_kills.n,
-            expected_s=named_kills.expected_s,
-        ),
-    ]
+    """Give the ten minutes of CI: each named point and some random kills in one stretch, and a few faults."""
+    n = len(kills.NAMED) + 2 * SHORT_RANDOM_KILLS
+    known = {entry.name: entry for entry in whole()}
+    killed = Entry(
+        name="short-kills",
+        group="kill -9 at each named point, and a few at random",
+        run=_short_kills,
+        times=1,
+        n=n,
+        expected_s=20.0 * n,
+    )
+    return [killed, *(replace(known[name], times=1) for name in SHORT)]
 
 
 def of_list(fault: Fault) -> Run:
@@ -138,3 +131,8 @@ def _random_kills(ingest: int, gold: int) -> Run:
 
 def _named_kills(bootstrap_servers: str, folder: Path, dice: random.Random) -> Outcome:
     return steady.stretch(bootstrap_servers, folder, dice, kills.named_kills(dice))
+
+
+def _short_kills(bootstrap_servers: str, folder: Path, dice: random.Random) -> Outcome:
+    few = kills.random_kills(dice, ingest=SHORT_RANDOM_KILLS, gold=SHORT_RANDOM_KILLS)
+    return steady.stretch(bootstrap_servers, folder, dice, [*kills.named_kills(dice), *few])
