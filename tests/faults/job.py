@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -114,11 +115,11 @@ class Job:
         return list(self._checkpoints.glob(QUERIES[self.word])) if self.word in QUERIES else []
 
 
-def batch_ends(checkpoint: Path) -> dict[int, dict[tuple[str, int], int]]:
-    """Give, by batch, the offset up to which each partition of a Kafka query is read, from Spark's log."""
-    ends = {}
+def batch_ends(checkpoint: Path, known: Collection[int] = ()) -> dict[int, dict[tuple[str, int], int]]:
+    """Give, by batch not known yet, up to which offset a Kafka query reads, from Spark's own log."""
+    ends = dict[int, dict[tuple[str, int], int]]()
     for file in checkpoint.glob("offsets/*"):
-        if not file.name.isdigit():
+        if not file.name.isdigit() or int(file.name) in known:
             continue
         with suppress(FileNotFoundError, json.JSONDecodeError, IndexError):  # purged, or not yet whole
             told = json.loads(file.read_text().splitlines()[-1])

@@ -2,7 +2,7 @@
 
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
@@ -30,7 +30,9 @@ WINDOWS = {
 EVERY_S = 0.5
 
 Partition = tuple[str, int]
-Ends = Mapping[Partition, int]
+Ends = dict[Partition, int]
+Places = dict[Partition, np.ndarray]
+"""The offsets of some records, by partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,8 @@ class Poller(threading.Thread):
         super().__init__(name="poller", daemon=True)
         self.wrong, self.looks = list[str](), 0
         self._root, self._checkpoints = root, checkpoints
-        self._seen, self._ends = list[Seen](), dict[tuple[str, int], Ends]()
-        self._offsets = dict[Path, dict[Partition, np.ndarray]]()
+        self._seen, self._ends = list[Seen](), defaultdict[str, dict[int, Ends]](dict)
+        self._offsets = dict[Path, Places]()
         self._rows = dict[tuple[str, str], dict[Partition, int]]()
         self._versions, self._windows = dict[str, int](), dict[str, set[tuple[object, ...]]]()
         self._is_over = threading.Event()
@@ -87,19 +89,19 @@ class Poller(threading.Thread):
                 self.wrong.append(f"{table.name}: a reader beside failed: {str(error)[:200]}")
         # After the tables: of a batch that is seen the offsets were logged before.
         for checkpoint in self._checkpoints.glob("ingest_*"):
-            for batch, ends in batch_ends(checkpoint).items():
-                self._ends[checkpoint.name, batch] = ends
+            of = self._ends[checkpoint.name]
+            of |= batch_ends(checkpoint, known=of.keys())
         self.looks += 1
 
     def partial(self) -> list[str]:
         """Hold every look against what is there at the end: all of the batches up to one, and no more."""
-        return [told for seen in self._seen if (told := self._part_of_a_batch(seen))]
+        final = {table: self._places(self._files(table)) for table in {seen.table for seen in self._seen}}
+        return [told for seen in self._seen if (told := self._part_of_a_batch(seen, final[seen.table]))]
 
-    def _part_of_a_batch(self, seen: Seen) -> str:
-        ends = covering(seen, self._ends.values())
+    def _part_of_a_batch(self, seen: Seen, final: Places) -> str:
+        ends = covering(seen, (ends for of in self._ends.values() for ends in of.values()))
         if ends is None:
             return f"{seen}: no batch of Spark's log ends behind it"
-        final = self._places(self._files(seen.table))
         whole = {place: int((final[place] < end).sum()) for place, end in ends.items() if place in final}
         whole = {place: rows for place, rows in whole.items() if rows}
         return "" if whole == seen.rows else f"{seen}: a part of a batch, which has {whole}"
@@ -142,7 +144,7 @@ class Poller(threading.Thread):
             self._rows[table.name, topic] = rows
             self._seen.append(seen)
 
-    def _places(self, files: list[Path]) -> dict[Partition, np.ndarray]:
+    def _places(self, files: list[Path]) -> Places:
         """Give the offsets that the files hold, by partition."""
         found = defaultdict[Partition, list[np.ndarray]](list)
         for file in files:
@@ -167,7 +169,7 @@ def covering(seen: Seen, batches: Iterable[Ends]) -> Ends | None:
     return min(behind, key=lambda ends: sum(ends.values()), default=None)
 
 
-def offsets_in(file: Path) -> dict[Partition, np.ndarray]:
+def offsets_in(file: Path) -> Places:
     """Read the offsets of one Parquet file, by partition; not the partitions that its folders name."""
     rows = pq.ParquetFile(file).read(columns=["topic", "partition", "offset"])
     places = rows.group_by(["topic", "partition"]).aggregate([("offset", "list")]).to_pylist()
