@@ -30,13 +30,13 @@ from tests.faults.kills import HAS_MAINTENANCE, Hit, Kill, hit_of, of_job
 from tests.faults.poller import Poller
 from tests.faults.site import Site, Written
 
-LINES_PER_S = 100
+LINES_PER_S = 60
 BATCH = 2_000
 COMES_TO_WORK_S = 600.0
 """So long a job may take from its start to its first finished batch, on two busy cores."""
 
 ENDS_BY_ITSELF_S = 120.0
-TAKES_THE_REST_S = 300.0
+TAKES_THE_REST_S = 900.0
 MAINTAINED_EVERY_S = 5.0
 KILLED = -9
 STREAMS = {INGEST: (), GOLD: ("--follow",)}
