@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -28,7 +27,7 @@ class Job:
     def __init__(self, conf: Path, word: str, *options: str, fail_at: str = "") -> None:
         """Start it, in a session of its own: Ctrl-C at the campaign is not Ctrl-C here."""
         self.word, self._said = word, conf.parent / f"{word}.txt"
-        self._left = list[psutil.Process]()
+        self._children = list[psutil.Process]()
         self._checkpoints = Path(Settings.load(conf).warehouse.checkpoints)
         self._begun, self.started_at = self._finished(), time.monotonic()
         with self._said.open("ab") as sink:
@@ -46,7 +45,12 @@ class Job:
     @property
     def code(self) -> int | None:
         """The exit code, -9 after a kill, None while it runs."""
-        return self._process.poll()
+        code = self._process.poll()
+        if code is None and not self._children:
+            # Known while it lives: a process is found again by pid and start, and a pid alone is reused.
+            with suppress(psutil.NoSuchProcess):
+                self._children = psutil.Process(self._process.pid).children(recursive=True)
+        return code
 
     @property
     def said(self) -> str:
@@ -65,6 +69,11 @@ class Job:
         """Tell whether some batch was begun and is not marked as done."""
         return any(_newest(folder / "offsets") > _newest(folder / "commits") for folder in self._queries())
 
+    @property
+    def has_left_its_jvm(self) -> bool:
+        """Tell whether the JVM outlived the Python process: it should end by itself within moments."""
+        return self.code is not None and any(child.is_running() for child in self._children)
+
     def ended(self, within_s: float) -> bool:
         """Wait for its end; tell whether it came in time."""
         try:
@@ -74,36 +83,26 @@ class Job:
         return True
 
     def kill(self, victim: str = "all") -> None:
-        """End the Python process, its JVM, or both at once, by SIGKILL."""
-        if victim == "all":
-            self.bury()
-            return
-        with suppress(psutil.NoSuchProcess):
-            self._left = psutil.Process(self._process.pid).children(recursive=True)
-        if not self._left:  # it has no JVM yet
-            self.bury()
-        elif victim == "python":
+        """End the Python process, its JVM, or both at once, by SIGKILL; both where there is no JVM yet."""
+        is_alone = self.code is None and not self._children
+        if victim != "jvm" or is_alone:
             self._process.kill()
+        if victim != "python":
+            self._kill_children()
+        if victim != "jvm" or is_alone:
             self._process.wait()
-        else:
-            self._kill_left()
 
     def bury(self) -> None:
-        """End whatever is left of it: at once after its end, since a pid does not stay its own for ever."""
-        self._kill_left()
-        if self._left and self._process.returncode is not None:
-            return
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        """End whatever is left of it."""
+        self.kill()
 
     def stop(self) -> int | None:
         """Ask it to end, as SIGTERM does, and give its exit code; None when it did not end in time."""
         self._process.terminate()
         return self._process.returncode if self.ended(ENDS_WITHIN_S) else None
 
-    def _kill_left(self) -> None:
-        for child in self._left:
+    def _kill_children(self) -> None:
+        for child in self._children:
             with suppress(psutil.NoSuchProcess):
                 child.kill()
 

@@ -15,7 +15,7 @@ START_SHARE = 0.25
 NOT_IN_STEADY_WORK = ("retention-noted",)
 """Points that only a job that deletes old days comes to: no twin holds what it deletes."""
 
-MOMENTS_MS = {"tasks-running": 300, "checkpoint-begun": 15}
+MOMENTS_MS = {"tasks-running": 300, "checkpoint-begun": 15, "optimize-begun": 100}
 """Points that are followed by work worth being killed in: half of their kills come up to so much later."""
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import psutil
@@ -17,6 +18,7 @@ from conf.settings import PROJECT
 
 CODE = ("jobs", "transforms", "schemas", "conf", "collectors", "plumbline", "requirements.lock")
 RULE_OF_THREE = 3
+HITS = "| job | place | n | before its first batch was done | inside a batch | batches done: median, most |"
 LOST, DOUBLED, TOTALS, OTHER = "lost", "doubled", "wrong totals", "other wrong"
 
 
@@ -133,13 +135,12 @@ def places(results: Iterable[Result]) -> str:
     by_how = defaultdict[tuple[str, str], list[dict[str, Any]]](list)
     for hit in hits:
         by_how[hit["word"], hit["how"]].append(hit)
-    lines = [
-        "| job | place | n | before the first batch was done | in the middle of a batch |",
-        "|---|---|---:|---:|---:|",
-    ]
+    lines = [HITS, f"|---|---|{'---:|' * (HITS.count('|') - 3)}"]
     for (word, how), of in sorted(by_how.items()):
-        early = sum(hit["batches"] == 0 for hit in of)
-        lines.append(f"| {word} | {how} | {len(of)} | {early} | {sum(hit['is_in_batch'] for hit in of)} |")
+        batches = [hit["batches"] for hit in of]
+        early, within = batches.count(0), sum(hit["is_in_batch"] for hit in of)
+        told = f"{median(batches):g}, {max(batches)}"
+        lines.append(f"| {word} | {how} | {len(of)} | {early} | {within} | {told} |")
     return "\n".join(lines)
 
 

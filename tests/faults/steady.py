@@ -95,7 +95,7 @@ class _Work:
     def __init__(self, site: Site, written: Written, dice: random.Random) -> None:
         self._site, self._written, self._dice = site, written, dice
         self._enough, self._stop_publishing = threading.Event(), threading.Event()
-        self._jobs = dict[str, Job]()
+        self._jobs, self._started = dict[str, Job](), list[Job]()
         self._wrong, self._hits = list[str](), list[Hit]()
         self.poller = Poller(written.root, Path(written.settings.warehouse.checkpoints))
 
@@ -110,7 +110,7 @@ class _Work:
                     self._enough.set()
                     self._stop_publishing.set()
         finally:
-            for job in self._jobs.values():
+            for job in self._started:
                 job.bury()
             wrong = self.poller.finish()
         return [*self._wrong, *wrong], self._hits
@@ -133,7 +133,6 @@ class _Work:
             self._hits += [self._by_point(job, kill) if kill.fail_at else self._by_chance(job, kill)]
             if self._enough.is_set():
                 return
-            job.bury()
             self._wrong += oracles.bad_log(self._written.root, self._there(word))
         self._start(word)
 
@@ -154,6 +153,11 @@ class _Work:
         for table in self._there(word) if word in OF_JOB else ():
             _checkpoint_often(oracles.where(self._written.root, table))
         self._jobs[word] = Job(self._written.conf, word, *STREAMS.get(word, ()), fail_at=fail_at)
+        before = [job for job in self._started if job.word == word]
+        self._started.append(self._jobs[word])
+        # Looked at while the next one starts: that one must bear with a JVM that still writes.
+        if not self._wait(lambda: not any(job.has_left_its_jvm for job in before), ENDS_BY_ITSELF_S):
+            self._wrong.append(f"{word} died, and its JVM lived on for {ENDS_BY_ITSELF_S:g} s")
         return self._jobs[word]
 
     def _there(self, word: str) -> list[Any]:

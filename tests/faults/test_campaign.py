@@ -100,3 +100,14 @@ def test_the_plan_is_that_of_the_campaign():
     assert entries["named-kills"].times == 5
     assert len(kills.named_kills(random.Random(1))) == entries["named-kills"].n
     assert kills.named_kills(random.Random(1)) == kills.named_kills(random.Random(1))
+
+
+def test_the_page_tells_where_the_kills_hit_and_what_was_wrong():
+    hit = {"word": "ingest", "how": "random", "victim": "all", "after_s": 9.0, "is_in_batch": True}
+    hits = [hit | {"batches": n} for n in (0, 4, 11)]
+    page = results.page([result(n=3, hits=hits, records=9_000, looks=70, wrong=["x: 1 lost"])], seed=4)
+
+    assert "| ingest | random | 3 | 1 | 3 | 4, 11 |" in page
+    assert "- f 0: x: 1 lost" in page
+    assert "Seed 4, " in page
+    assert "9,000 records" in page
