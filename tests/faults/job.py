@@ -72,7 +72,7 @@ class Job:
     @property
     def has_left_its_jvm(self) -> bool:
         """Tell whether the JVM outlived the Python process: it should end by itself within moments."""
-        return self.code is not None and any(child.is_running() for child in self._children)
+        return self.code is not None and any(map(_is_alive, self._children))
 
     def ended(self, within_s: float) -> bool:
         """Wait for its end; tell whether it came in time."""
@@ -124,6 +124,13 @@ def batch_ends(checkpoint: Path, known: Collection[int] = ()) -> dict[int, dict[
             told = json.loads(file.read_text().splitlines()[-1])
             ends[int(file.name)] = {(t, int(p)): end for t, of in told.items() for p, end in of.items()}
     return ends
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _newest(folder: Path) -> int:
