@@ -108,7 +108,7 @@ def times_of(names: list[str]) -> dict[str, int]:
 
 def _of_module(name: str) -> list[Entry]:
     module = importlib.import_module(f"tests.faults.{name}")
-    faults: dict[str, Fault] = module.FAULTS
+    faults: dict[str, Fault] = {fault.replace(" ", "-"): does for fault, does in module.FAULTS.items()}
     times = times_of(list(faults))
     files = (*HARNESS, Path(inspect.getfile(module)))
     return [

@@ -111,3 +111,9 @@ def test_the_page_tells_where_the_kills_hit_and_what_was_wrong():
     assert "- f 0: x: 1 lost" in page
     assert "Seed 4, " in page
     assert "9,000 records" in page
+
+
+def test_no_two_faults_have_one_name():
+    names = [entry.name for entry in plan.whole()]
+
+    assert len(names) == len(set(names))
