@@ -41,7 +41,7 @@ def in_order(folder: Path, *, seconds: int) -> list[tuple[float, Line]]:
     return sorted([*lines, *_scrapes(seconds)], key=lambda pair: pair[0])
 
 
-def steady(folder: Path, dice: random.Random, *, seconds: int = 3600) -> Iterator[Line]:
+def steady(folder: Path, dice: random.Random, *, seconds: int = 1800) -> Iterator[Line]:
     """Give lines for ever, about in order: some late, sent again or damaged; then all of it once more."""
     lines = in_order(folder, seconds=seconds)
     arriving = [(at + dice.uniform(0, JITTER_S), line) for at, line in lines]
