@@ -133,6 +133,8 @@ class _Work:
             self._hits += [self._by_point(job, kill) if kill.fail_at else self._by_chance(job, kill)]
             if self._enough.is_set():
                 return
+            if job.code is None:  # it should have died, and that was told; the next one needs its lease
+                job.kill()
             self._wrong += oracles.bad_log(self._written.root, self._there(word))
         self._start(word)
 
@@ -147,7 +149,7 @@ class _Work:
                     self._hits.append(hit_of(job, kill, kill.fail_at.partition(":")[0]))
                     break
             else:
-                self._wrong.append(f"maintain did not come to {kill.fail_at}: {_last_line(job.said)}")
+                self._wrong.append(f"maintain did not come to {kill.fail_at}")
 
     def _start(self, word: str, fail_at: str = "") -> Job:
         for table in self._there(word) if word in OF_JOB else ():
