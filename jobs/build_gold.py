@@ -30,7 +30,7 @@ from jobs.gold_spans import Span, touched, window_of
 from jobs.gold_writer import GoldWriter
 from jobs.lease import LeaseHeldError, lease
 from jobs.progress import Progress, first_line
-from jobs.session import spark_session
+from jobs.session import JvmGoneError, jvm_watched, spark_session
 from jobs.stopping import ask_on_signals, hush, interrupt_on_signals
 from schemas.bronze import BRONZE, CLIENT_LOG, METRICS, REQUEST_LOG
 from schemas.fields import Table
@@ -79,14 +79,17 @@ def build_gold(
     _use_utc()
     interrupt_on_signals()
     try:
-        with lease(settings.warehouse_root, "gold", timeout_s=settings.build_gold.lease_timeout_s):
+        with (
+            lease(settings.warehouse_root, "gold", timeout_s=settings.build_gold.lease_timeout_s),
+            jvm_watched(),
+        ):
             spark = spark_session(settings, QUERY_NAME)
             interrupt_on_signals()
             refused = _run(spark, settings, progress, span, follow=follow)
     except LeaseHeldError as error:
         progress.say(str(error))
         raise typer.Exit(EXIT_LEASE) from error
-    except (StreamingQueryException, FileNotFoundError) as error:
+    except (StreamingQueryException, JvmGoneError, FileNotFoundError) as error:
         progress.say(f"build_gold stopped: {first_line(str(error))}")
         raise typer.Exit(EXIT_FAILED) from error
     except KeyboardInterrupt:

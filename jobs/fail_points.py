@@ -18,6 +18,8 @@ POINTS: Final = (
     "offsets-logged",  # Spark has logged the batch's offsets and written nothing yet
     "tasks-running",  # Spark is about to write the first files of the batch
     "files-written",  # Parquet is there and no log names it
+    "checkpoint-begun",  # a version is committed, and the Delta checkpoint that it is due is not written
+    "checkpoint-written",  # it is, and the log it replaces is still there
     "bronze-committed",  # and silver is not
     "silver-committed",  # the kept rows are, the quarantined and skipped ones are not
     "batch-written",  # all tables are, and Spark's commit log does not say so

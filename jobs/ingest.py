@@ -29,7 +29,7 @@ from jobs.ingest_meters import Meters
 from jobs.kafka_options import java_options
 from jobs.lease import LeaseHeldError, lease
 from jobs.progress import Progress, first_line
-from jobs.session import spark_session
+from jobs.session import JvmGoneError, jvm_watched, spark_session
 from jobs.stopping import ask_on_signals, hush
 
 EXIT_FAILED, EXIT_WRONG, EXIT_LOST, EXIT_HELD = 1, 2, 3, 4
@@ -86,6 +86,7 @@ def ingest(
         with (
             lease(settings.warehouse_root, SILVER_LAYER, timeout_s=settings.ingest.lease_timeout_s),
             Meters(settings.ingest.metrics_port, progress.say) as meters,
+            jvm_watched(),
         ):
             spark = spark_session(settings, "ingest")
             ask_on_signals(stop)
@@ -97,7 +98,7 @@ def ingest(
     except LostError as error:
         progress.say(str(error))
         raise typer.Exit(EXIT_LOST) from error
-    except (StreamingQueryException, NoTopicError, ValueError, FileNotFoundError) as error:
+    except (StreamingQueryException, JvmGoneError, NoTopicError, ValueError, FileNotFoundError) as error:
         progress.say(f"ingest stopped: {first_line(str(error))}")
         raise typer.Exit(EXIT_FAILED) from error
 

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
-from deltalake.transaction import AddAction, CommitProperties, Transaction
+from deltalake.transaction import AddAction, CommitProperties, PostCommitHookProperties, Transaction
 from pyspark.sql import DataFrame
 from pyspark.sql.types import TimestampType
 
@@ -28,6 +28,10 @@ _held = threading.local()
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 NO_MARKS = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
+NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+
+CHECKPOINT_INTERVAL = "delta.checkpointInterval"
+DEFAULT_INTERVAL = 10
 
 
 def append(frame: DataFrame, where: Path, table: Table, *, txn_app_id: str, txn_version: int) -> bool:
@@ -61,8 +65,33 @@ def append(frame: DataFrame, where: Path, table: Table, *, txn_app_id: str, txn_
         schema=log.schema(),
         partition_by=list(table.partition_by),
         commit_properties=CommitProperties(app_transactions=[Transaction(txn_app_id, txn_version)]),
+        post_commithook_properties=NO_HOOKS,
     )
+    _checkpoint_when_due(log, where)
     return True
+
+
+def _checkpoint_when_due(log: DeltaTable, where: Path) -> None:
+    """Write a checkpoint once the log is its interval past the last one; one that failed is due again."""
+    interval = int(log.metadata().configuration.get(CHECKPOINT_INTERVAL, DEFAULT_INTERVAL))
+    if log.version() + 1 - _last_checkpoint(where) < interval:
+        return
+    reached("checkpoint-begun")
+    log.update_incremental()  # a commit does not tell the log that it went on
+    log.create_checkpoint()
+    reached("checkpoint-written")
+    log.cleanup_metadata()
+    # What is held goes on from the old checkpoint, and each commit would replay all versions since.
+    _held.logs.pop(where, None)
+
+
+def _last_checkpoint(where: Path) -> int:
+    """Give the version of the last checkpoint, 0 when there is none or its file is torn."""
+    try:
+        told = json.loads((where / "_delta_log" / "_last_checkpoint").read_text())
+        return int(told["version"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0
 
 
 def _log(where: Path) -> DeltaTable:

@@ -2,9 +2,13 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkConf
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from conf.settings import PROJECT, Settings
@@ -39,6 +43,33 @@ LOCAL = {
     # On two cores G1 takes a tenth of them for collecting beside the work.
     "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -Djava.net.preferIPv4Stack=true -XX:+UseParallelGC",
 }
+
+
+class JvmGoneError(RuntimeError):
+    """The JVM that a session talks to has ended under it."""
+
+
+@contextmanager
+def jvm_watched() -> Iterator[None]:
+    """
+    Tell a JVM that has died from a failure in it.
+
+    Raises:
+        JvmGoneError: whatever was asked last got no answer; the message names the way out.
+
+    """
+    try:
+        yield
+    except Py4JJavaError:
+        raise
+    except (Py4JError, ConnectionError, PySparkRuntimeError) as error:
+        if isinstance(error, PySparkRuntimeError) and error.getErrorClass() != "JAVA_GATEWAY_EXITED":
+            raise
+        message = (
+            "Spark's JVM has died: it was killed, or short of memory ([spark] driver_memory); start the job "
+            "again, it goes on from what is committed"
+        )
+        raise JvmGoneError(message) from error
 
 
 def spark_session(settings: Settings, app_name: str) -> SparkSession:

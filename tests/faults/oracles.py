@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from schemas.bronze import CLIENT_LOG, REQUEST_LOG
+from schemas.bronze import BRONZE, CLIENT_LOG, REQUEST_LOG
 from schemas.fields import Table
 from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED
 from tests.faults.site import Acked
@@ -39,7 +39,7 @@ def rows_of(root: Path, table: Table, *columns: str) -> pa.Table:
 def lost_or_doubled(root: Path, ledger: Sequence[Acked]) -> list[str]:
     """Hold bronze against the ledger: every acknowledged record is there, once, byte for byte."""
     wrong = []
-    for table in PARSED:
+    for table in BRONZE:
         rows = rows_of(root, table, *RECORD, "value").to_pylist()
         found = Counter(tuple(row[name] for name in RECORD) for row in rows)
         doubled = [place for place, n in found.items() if n > 1]

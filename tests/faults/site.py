@@ -4,6 +4,8 @@ import hashlib
 import os
 import subprocess
 import sys
+import threading
+import time
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -53,18 +55,29 @@ class Site:
         self._producer = Producer(
             {"bootstrap.servers": bootstrap_servers, "enable.idempotence": True} | quiet
         )
-        admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+        self._admin = AdminClient({"bootstrap.servers": bootstrap_servers})
         config = {"min.insync.replicas": str(max(1, replicas - 1))}
         topics = [
             NewTopic(self._prefix + kind, PARTITIONS, replication_factor=replicas, config=config)
             for kind in KINDS
         ]
-        for created in admin.create_topics(topics).values():
+        for created in self._admin.create_topics(topics).values():
             created.result(timeout=30)
 
-    def publish(self, lines: Iterable[Line]) -> None:
-        """Publish lines; each goes into the ledger once a broker has acknowledged it."""
+    def publish(
+        self, lines: Iterable[Line], *, per_s: float = 0.0, until: threading.Event | None = None
+    ) -> None:
+        """
+        Publish lines; each goes into the ledger once a broker has acknowledged it.
+
+        With `per_s` no faster than that, and with `until` no longer than till it is set.
+        """
+        began = time.monotonic()
         for nth, line in enumerate(lines):
+            if until and until.is_set():
+                break
+            while per_s and nth > per_s * (time.monotonic() - began):
+                self._producer.poll(0.02)
             headers = {
                 "node": line.node,
                 "kind": line.kind,
@@ -83,21 +96,26 @@ class Site:
             self._producer.poll(0)
         assert self._producer.flush(60) == 0
 
+    def close(self) -> None:
+        """Delete the topics."""
+        for deleted in self._admin.delete_topics([self._prefix + kind for kind in KINDS]).values():
+            deleted.result(timeout=30)
+
     def _delivered(self, error: KafkaError | None, message: Message, line: Line) -> None:
         assert error is None, error
         digest = hashlib.sha256(line.value).hexdigest()
         place = (message.topic(), message.partition(), message.offset())
         self.ledger.append(Acked(*place, line.position, digest))
 
-    def warehouse(self, name: str, *, batch: int = 500) -> "Written":
-        """Make a warehouse that reads these topics in batches of so many records."""
+    def warehouse(self, name: str, *, batch: int = 500, more: str = "") -> "Written":
+        """Make a warehouse that reads these topics in batches of so many records; `more` is TOML as well."""
         folder = self.folder / name
         folder.mkdir()
         conf = folder / "site.toml"
         conf.write_text(
             f'telemetry = {{ bootstrap_servers = "{self._bootstrap}", topic_prefix = "{self._prefix}" }}\n'
             f'[warehouse]\nroot = "{folder / "warehouse"}"\ncheckpoints = "{folder / "checkpoints"}"\n'
-            f"[ingest]\nmax_offsets_per_trigger = {batch}\n"
+            f"[ingest]\nmax_offsets_per_trigger = {batch}\n{more}"
         )
         return Written(conf)
 

@@ -9,7 +9,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.transaction import Transaction
 
-from schemas.bronze import CLIENT_LOG, REQUEST_LOG
+from schemas.bronze import CLIENT_LOG, METRICS, REQUEST_LOG
 from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED
 from tests.faults import oracles
 from tests.faults.site import Acked
@@ -37,7 +37,8 @@ class Warehouse:
         self.add(QUARANTINE, record(2) | {"kind": "request-log"})
         self.add(SKIPPED, {"kind": "request-log", "lines": 1})
         empty = {"topic": pa.string(), "partition": pa.int64(), "offset": pa.int64(), "position": pa.string()}
-        for table, more in ((CLIENT_LOG, {"value": pa.binary()}), (CLIENT_EVENTS, {})):
+        value = {"value": pa.binary()}
+        for table, more in ((CLIENT_LOG, value), (METRICS, value), (CLIENT_EVENTS, {})):
             write_deltalake(oracles.where(root, table), pa.schema(empty | more).empty_table())
 
     def add(self, table, *rows, version=0):

@@ -182,3 +182,40 @@ def test_nothing_to_write_is_still_a_version(site):
     assert DeltaTable(str(site.where)).transaction_version("app") == 3
     log = site.where / "_delta_log" / f"{1:020}.json"
     assert any("txn" in json.loads(line) for line in log.read_text().splitlines())
+
+
+def checkpoints(site):
+    """Give the versions that have a checkpoint."""
+    return sorted(int(path.name[:20]) for path in (site.where / "_delta_log").glob("*.checkpoint.parquet"))
+
+
+def test_a_checkpoint_is_written_when_it_is_due_and_again_when_it_failed(site, monkeypatch):
+    DeltaTable(str(site.where)).alter.set_table_properties({"delta.checkpointInterval": "3"})  # version 1
+    site.append(row(2), version=2)
+    with monkeypatch.context() as full:
+        full.setattr(DeltaTable, "create_checkpoint", lambda _log: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            site.append(row(3), version=3)
+    assert not site.append(row(3), version=3)
+    assert checkpoints(site) == []
+
+    for n in range(4, 8):
+        site.append(row(n), version=n)
+
+    assert checkpoints(site) == [4, 7]
+    assert site.numbers() == ([*range(2, 8)],) * 2
+
+
+def test_a_checkpoint_that_was_begun_or_is_named_by_half_a_line_stops_nothing(site):
+    DeltaTable(str(site.where)).alter.set_table_properties({"delta.checkpointInterval": "3"})
+    for n in (2, 3):
+        site.append(row(n), version=n)
+    light_commit._held.logs.clear()  # as in a new process
+    log = site.where / "_delta_log"
+    (log / f"{3:020}.checkpoint.parquet#1").write_bytes(b"PAR1")  # renamed once it is whole
+    (log / "_last_checkpoint").write_bytes(b"{")
+
+    site.append(row(4), version=4)
+
+    assert site.numbers() == ([2, 3, 4], [2, 3, 4])
+    assert checkpoints(site) == [3, 4]

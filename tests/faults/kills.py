@@ -1,0 +1,98 @@
+"""Which kills to do, drawn by dice, and what is noted of one that was done."""
+
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jobs.fail_points import POINTS
+from tests.faults.job import GOLD, INGEST, MAINTAIN, VICTIMS, Job
+
+STARTING_S, WORKING_S = 10.0, 12.0
+START_SHARE = 0.25
+"""This share of the random kills falls into the start, the others behind the first finished batch."""
+
+NOT_IN_STEADY_WORK = ("retention-noted",)
+"""Points that only a job that deletes old days comes to: no twin holds what it deletes."""
+
+MOMENTS_MS = {"tasks-running": 300, "checkpoint-begun": 15, "optimize-begun": 100}
+"""Points that are followed by work worth being killed in: half of their kills come up to so much later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kill:
+    """One kill to do: at a fail point, or so long after the start or after the first finished batch."""
+
+    word: str
+    fail_at: str = ""
+    victim: str = "all"
+    after_s: float = 0.0
+    is_at_work: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One kill done: when it hit after the job's start, after how many finished batches, whether in one."""
+
+    word: str
+    how: str
+    victim: str
+    after_s: float
+    batches: int
+    is_in_batch: bool
+
+
+def random_kills(dice: random.Random, *, ingest: int, gold: int) -> list[Kill]:
+    """Draw kills of both jobs, a quarter of them into the start."""
+
+    def draw(word: str) -> Kill:
+        is_at_work = dice.random() >= START_SHARE
+        after_s = dice.uniform(0.2, WORKING_S if is_at_work else STARTING_S)
+        victim = dice.choices(VICTIMS, weights=(2, 1, 1))[0]
+        return Kill(word=word, victim=victim, after_s=after_s, is_at_work=is_at_work)
+
+    return [draw(word) for word, n in ((INGEST, ingest), (GOLD, gold)) for _ in range(n)]
+
+
+def named_kills(dice: random.Random) -> list[Kill]:
+    """Give one kill for each named point, in some order, now and then a moment behind it."""
+    kills = []
+    for point in NAMED:
+        after_ms = dice.choice([0, dice.randrange(1, MOMENTS_MS[point])]) if point in MOMENTS_MS else 0
+        nth = dice.randint(1, 3) if is_frequent(point) else 1
+        kills.append(
+            Kill(word=job_of(point), fail_at=f"{point}:{nth}" + (f"+{after_ms}" if after_ms else ""))
+        )
+    dice.shuffle(kills)
+    return kills
+
+
+def job_of(point: str) -> str:
+    """Tell which job comes to a fail point."""
+    if point.startswith(("optimize", "retention")):
+        return MAINTAIN
+    return GOLD if point.startswith("gold") else INGEST
+
+
+def is_frequent(point: str) -> bool:
+    """Tell whether every batch comes to the point, so that the job can be let come to it a few times."""
+    return job_of(point) != MAINTAIN and not point.startswith("checkpoint")
+
+
+NAMED = tuple(point for point in POINTS if point not in NOT_IN_STEADY_WORK)
+HAS_MAINTENANCE = any(job_of(point) == MAINTAIN for point in NAMED)
+
+
+def hit_of(job: Job, kill: Kill, how: str) -> Hit:
+    return Hit(
+        word=kill.word,
+        how=how,
+        victim="python" if kill.fail_at else kill.victim,
+        after_s=round(time.monotonic() - job.started_at, 1),
+        batches=job.batches,
+        is_in_batch=job.is_in_batch,
+    )
+
+
+def of_job(word: str, kills: Sequence[Kill]) -> list[Kill]:
+    return [kill for kill in kills if kill.word == word]

@@ -1,0 +1,76 @@
+"""Lines to publish: logs of three brokers with one slow link, damaged here and there, and their scrapes."""
+
+import random
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import cache
+from itertools import cycle
+from pathlib import Path
+
+from tests.faults.site import Line
+from tests.jobs import made_logs
+
+OF_ANOTHER_LOGGER = b"2026-11-21T11:04:10Z INFO Rolled new log segment (kafka.log.UnifiedLog)"
+DAMAGED = (b"\x00\xff\xfe", OF_ANOTHER_LOGGER)
+SLOW_LINK, ADDED_MS, ONSET_S = (3, 1), 20.0, 70
+SCRAPE_EVERY_S = 10
+SCRAPE = (
+    'kafka_network_RequestMetrics_Mean{{name="TotalTimeMs",request="FetchFollower"}} {mean_ms}\n'
+    'kafka_network_RequestMetrics_Count{{name="TotalTimeMs",request="FetchFollower"}} {count}\n'
+)
+JITTER_S, LATE_S, LATE_SHARE, AGAIN_SHARE, DAMAGED_SHARE = 3.0, 300.0, 0.002, 0.01, 0.005
+
+
+def damaged(lines: list[Line], dice: random.Random, share: float = DAMAGED_SHARE) -> list[Line]:
+    """Cut some lines off, or replace them by garbage or by a line of another logger."""
+    of_logs = [nth for nth, line in enumerate(lines) if line.kind != "metrics"]
+    for nth in dice.sample(of_logs, int(share * len(of_logs))):
+        value = dice.choice([lines[nth].value[:80], *DAMAGED])
+        lines[nth] = Line(lines[nth].kind, lines[nth].node, lines[nth].position, value)
+    return lines
+
+
+def in_order(folder: Path, *, seconds: int) -> list[tuple[float, Line]]:
+    """Make the logs and scrapes of so many seconds, each line with its instant, in their order."""
+    made_logs.write_logs(folder, seconds=seconds, added_ms={SLOW_LINK: ADDED_MS}, onset_s=ONSET_S)
+    lines = []
+    for path in sorted(folder.rglob("*.log")):
+        node, kind = path.parent.name, "request-log" if "request" in path.name else "client-log"
+        for nth, written in enumerate(path.read_bytes().splitlines()):
+            lines.append((instant(written), Line(kind, node, f"{node}/{kind}/{nth}", written)))
+    return sorted([*lines, *_scrapes(seconds)], key=lambda pair: pair[0])
+
+
+def steady(folder: Path, dice: random.Random, *, seconds: int = 1800) -> Iterator[Line]:
+    """Give lines for ever, about in order: some late, sent again or damaged; then all of it once more."""
+    lines = in_order(folder, seconds=seconds)
+    arriving = [(at + dice.uniform(0, JITTER_S), line) for at, line in lines]
+    arriving += [(at + dice.uniform(0, LATE_S), line) for at, line in _some(arriving, dice, AGAIN_SHARE)]
+    for nth in dice.sample(range(len(arriving)), int(LATE_SHARE * len(arriving))):
+        arriving[nth] = (arriving[nth][0] + dice.uniform(0, LATE_S), arriving[nth][1])
+    arriving.sort(key=lambda pair: pair[0])
+    return cycle(damaged([line for _, line in arriving], dice))
+
+
+def instant(line: bytes) -> float:
+    """Read the instant at a line's start, epoch seconds."""
+    whole, _, fraction = line.split(b"Z", 1)[0].decode().partition(".")
+    return _second(whole) + float(f"0.{fraction}")
+
+
+@cache
+def _second(whole: str) -> float:
+    return datetime.fromisoformat(whole).replace(tzinfo=UTC).timestamp()
+
+
+def _scrapes(seconds: int) -> Iterator[tuple[float, Line]]:
+    for nth, after_s in enumerate(range(0, seconds, SCRAPE_EVERY_S)):
+        at_ns = made_logs.START_NS + after_s * 1_000_000_000
+        for broker in (1, 2, 3):
+            node = f"broker-{broker}"
+            text = SCRAPE.format(mean_ms=500 + broker + nth / 100, count=10 * nth)
+            yield at_ns / 1e9, Line("metrics", node, f"{node}/scrape/{at_ns}", text.encode())
+
+
+def _some(lines: list[tuple[float, Line]], dice: random.Random, share: float) -> list[tuple[float, Line]]:
+    return dice.sample(lines, int(share * len(lines)))

@@ -1,0 +1,138 @@
+"""What the campaign does and how often: its kills, and the faults that the modules beside it export."""
+
+import importlib
+import inspect
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tests.faults import kills, steady
+from tests.faults.steady import Outcome
+
+Fault = Callable[[str, Path, random.Random], list[str]]
+Run = Callable[[str, Path, random.Random], Outcome]
+
+MODULES = ("resent",)
+"""Modules of this folder with `FAULTS: dict[str, Fault]`; a module more is a name more."""
+
+TIMES = {"broker": 10, "collector": 10, "full-disk": 5}
+"""Runs of all faults whose names begin so, taken in turn; any other fault runs `TIMES_OTHER` times."""
+
+TIMES_OTHER, OTHER_S = 1, 90.0
+ROUNDS, INGEST_KILLS, GOLD_KILLS = 5, 12, 8
+SHORT_RANDOM_KILLS = 2
+SHORT = ("topic-replayed",)
+"""Faults that CI runs once, beside kills."""
+
+
+PARTS = ("job", "kills", "lines", "oracles", "poller", "site", "steady")
+HARNESS = tuple(Path(__file__).parent / f"{name}.py" for name in PARTS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One fault of the campaign; `n` is how many faults a run of it does, `expected_s` what one takes."""
+
+    name: str
+    group: str
+    run: Run
+    times: int
+    n: int = 1
+    expected_s: float = OTHER_S
+    files: tuple[Path, ...] = HARNESS
+
+
+def whole() -> list[Entry]:
+    """Give the long campaign."""
+    n = INGEST_KILLS + GOLD_KILLS
+    own = [
+        Entry(
+            name="random-kills",
+            group="kill -9 of ingest or gold at a random moment",
+            run=_random_kills(INGEST_KILLS, GOLD_KILLS),
+            times=ROUNDS,
+            n=n,
+            expected_s=25.0 * n,
+        ),
+        Entry(
+            name="named-kills",
+            group="kill -9 at a named point",
+            run=_named_kills,
+            times=ROUNDS,
+            n=len(kills.NAMED),
+            expected_s=25.0 * len(kills.NAMED),
+        ),
+    ]
+    return [*own, *(entry for module in MODULES for entry in _of_module(module))]
+
+
+def short() -> list[Entry]:
+    """Give the ten minutes of CI: each named point and some random kills in one stretch, and a few faults."""
+    n = len(kills.NAMED) + 2 * SHORT_RANDOM_KILLS
+    known = {entry.name: entry for entry in whole()}
+    killed = Entry(
+        name="short-kills",
+        group="kill -9 at each named point, and a few at random",
+        run=_short_kills,
+        times=1,
+        n=n,
+        expected_s=20.0 * n,
+    )
+    return [killed, *(replace(known[name], times=1) for name in SHORT)]
+
+
+def of_list(fault: Fault) -> Run:
+    """Let a fault that gives what is wrong be run as the kills are."""
+
+    def run(bootstrap_servers: str, folder: Path, dice: random.Random) -> Outcome:
+        return Outcome(wrong=fault(bootstrap_servers, folder, dice))
+
+    return run
+
+
+def times_of(names: list[str]) -> dict[str, int]:
+    """
+    Share the runs that a class of faults gets among its faults.
+
+    >>> times_of(["broker-killed", "broker-stopped", "broker-gone", "late-by-hours"])
+    {'broker-killed': 4, 'broker-stopped': 3, 'broker-gone': 3, 'late-by-hours': 1}
+    """
+    times = dict.fromkeys(names, TIMES_OTHER)
+    for prefix, wanted in TIMES.items():
+        of_class = [name for name in names if name.startswith(prefix)]
+        for nth, name in enumerate(of_class):
+            times[name] = max(1, len(range(nth, wanted, len(of_class))))
+    return times
+
+
+def _of_module(name: str) -> list[Entry]:
+    module = importlib.import_module(f"tests.faults.{name}")
+    faults: dict[str, Fault] = {fault.replace(" ", "-"): does for fault, does in module.FAULTS.items()}
+    times = times_of(list(faults))
+    files = (*HARNESS, Path(inspect.getfile(module)))
+    return [
+        Entry(name=fault, group=_group(fault), run=of_list(does), times=times[fault], files=files)
+        for fault, does in faults.items()
+    ]
+
+
+def _group(fault: str) -> str:
+    return next((f"{prefix} faults" for prefix in TIMES if fault.startswith(prefix)), fault.replace("-", " "))
+
+
+def _random_kills(ingest: int, gold: int) -> Run:
+    def run(bootstrap_servers: str, folder: Path, dice: random.Random) -> Outcome:
+        drawn = kills.random_kills(dice, ingest=ingest, gold=gold)
+        return steady.stretch(bootstrap_servers, folder, dice, drawn)
+
+    return run
+
+
+def _named_kills(bootstrap_servers: str, folder: Path, dice: random.Random) -> Outcome:
+    return steady.stretch(bootstrap_servers, folder, dice, kills.named_kills(dice))
+
+
+def _short_kills(bootstrap_servers: str, folder: Path, dice: random.Random) -> Outcome:
+    few = kills.random_kills(dice, ingest=SHORT_RANDOM_KILLS, gold=SHORT_RANDOM_KILLS)
+    return steady.stretch(bootstrap_servers, folder, dice, [*kills.named_kills(dice), *few])

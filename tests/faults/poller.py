@@ -1,0 +1,176 @@
+"""A reader beside the faults: it looks at every table again and again, and may never see half a batch."""
+
+import threading
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from schemas.bronze import BRONZE
+from schemas.fields import Table
+from schemas.gold import BROKER_RTT, FETCH_LATENCY, STOCK_FETCH_TOTAL
+from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS
+from tests.faults.job import batch_ends
+
+RECORDS = (*BRONZE, REQUESTS, CLIENT_EVENTS, QUARANTINE)
+WINDOWS = {
+    FETCH_LATENCY: ("cluster", "window_start"),
+    BROKER_RTT: ("cluster", "window_start"),
+    STOCK_FETCH_TOTAL: ("cluster", "scraped_at", "leader_id"),
+}
+"""What of gold is never taken back: a window once there may change, and stays."""
+
+EVERY_S = 0.5
+
+Partition = tuple[str, int]
+Ends = dict[Partition, int]
+Places = dict[Partition, np.ndarray]
+"""The offsets of some records, by partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one look found of a topic in a table: of each partition the rows and the highest offset + 1."""
+
+    table: Table
+    topic: str
+    version: int
+    rows: dict[Partition, int]
+    ends: dict[Partition, int]
+
+    def __str__(self) -> str:
+        """Begin a line that tells what is wrong."""
+        return f"{self.table.name} version {self.version} showed {self.rows}"
+
+
+class Poller(threading.Thread):
+    """Looks until it is stopped; `wrong` tells at once what it saw, `partial` at the end."""
+
+    def __init__(self, root: Path, checkpoints: Path) -> None:
+        """Poll the tables of one warehouse, and Spark's own log of which batch ends where."""
+        super().__init__(name="poller", daemon=True)
+        self.wrong, self.looks = list[str](), 0
+        self._root, self._checkpoints = root, checkpoints
+        self._seen, self._ends = list[Seen](), defaultdict[str, dict[int, Ends]](dict)
+        self._offsets = dict[Path, Places]()
+        self._rows = dict[tuple[str, str], dict[Partition, int]]()
+        self._versions, self._windows = dict[str, int](), dict[str, set[tuple[object, ...]]]()
+        self._is_over = threading.Event()
+
+    def run(self) -> None:
+        """Poll."""
+        while not self._is_over.wait(EVERY_S):
+            self.look()
+
+    def finish(self) -> list[str]:
+        """Stop, look once more, and give all that was wrong."""
+        self._is_over.set()
+        if self.is_alive():
+            self.join()
+        self.look()
+        return sorted({*self.wrong, *self.partial()})
+
+    def look(self) -> None:
+        """Look once at every table that is there."""
+        for table in (*RECORDS, *WINDOWS):
+            where = self._root / table.layer / table.name
+            if not any((where / "_delta_log").glob("*.json")):
+                continue
+            try:
+                self._look_at(table, where)
+            except (DeltaError, OSError) as error:
+                self.wrong.append(f"{table.name}: a reader beside failed: {str(error)[:200]}")
+        # After the tables: of a batch that is seen the offsets were logged before.
+        for checkpoint in self._checkpoints.glob("ingest_*"):
+            of = self._ends[checkpoint.name]
+            of |= batch_ends(checkpoint, known=of.keys())
+        self.looks += 1
+
+    def partial(self) -> list[str]:
+        """Hold every look against what is there at the end: all of the batches up to one, and no more."""
+        final = {table: self._places(self._files(table)) for table in {seen.table for seen in self._seen}}
+        return [told for seen in self._seen if (told := self._part_of_a_batch(seen, final[seen.table]))]
+
+    def _part_of_a_batch(self, seen: Seen, final: Places) -> str:
+        ends = covering(seen, (ends for of in self._ends.values() for ends in of.values()))
+        if ends is None:
+            return f"{seen}: no batch of Spark's log ends behind it"
+        whole = {place: int((final[place] < end).sum()) for place, end in ends.items() if place in final}
+        whole = {place: rows for place, rows in whole.items() if rows}
+        return "" if whole == seen.rows else f"{seen}: a part of a batch, which has {whole}"
+
+    def _look_at(self, table: Table, where: Path) -> None:
+        log = DeltaTable(str(where))
+        version, before = log.version(), self._versions.get(table.name, -1)
+        self._versions[table.name] = version
+        if version == before:
+            return
+        if version < before:
+            self.wrong.append(f"{table.name}: version {before} went back to {version}")
+        if table in WINDOWS:
+            self._judge_windows(table, version, log)
+        else:
+            self._judge_records(table, version, self._files_of(log, where))
+
+    def _judge_windows(self, table: Table, version: int, log: DeltaTable) -> None:
+        rows = log.to_pyarrow_table(columns=list(WINDOWS[table])).to_pylist()
+        windows = {tuple(row.values()) for row in rows}
+        if gone := self._windows.get(table.name, set()) - windows:
+            self.wrong.append(
+                f"{table.name}: version {version} lacks {len(gone)} windows, as {min(gone, key=str)}"
+            )
+        self._windows[table.name] = windows
+
+    def _judge_records(self, table: Table, version: int, files: list[Path]) -> None:
+        held = self._places(files)
+        for topic in sorted({topic for topic, _ in held}):
+            places = {place: offsets for place, offsets in held.items() if place[0] == topic}
+            rows = {place: len(offsets) for place, offsets in places.items()}
+            ends = {place: int(offsets.max()) + 1 for place, offsets in places.items()}
+            seen = Seen(table, topic, version, rows, ends)
+            if any(len(np.unique(offsets)) < len(offsets) for offsets in places.values()):
+                self.wrong.append(f"{seen}: doubled")
+            if table in BRONZE and rows != ends:  # the topics begin with offset 0
+                self.wrong.append(f"{seen}: a hole, the ends are {ends}")
+            if any(rows.get(place, 0) < n for place, n in self._rows.get((table.name, topic), {}).items()):
+                self.wrong.append(f"{seen}: it shrank from {self._rows[table.name, topic]}")
+            self._rows[table.name, topic] = rows
+            self._seen.append(seen)
+
+    def _places(self, files: list[Path]) -> Places:
+        """Give the offsets that the files hold, by partition."""
+        found = defaultdict[Partition, list[np.ndarray]](list)
+        for file in files:
+            if file not in self._offsets:
+                self._offsets[file] = offsets_in(file)
+            for place, offsets in self._offsets[file].items():
+                found[place].append(offsets)
+        return {place: np.concatenate(parts) for place, parts in found.items()}
+
+    def _files(self, table: Table) -> list[Path]:
+        where = self._root / table.layer / table.name
+        return self._files_of(DeltaTable(str(where)), where)
+
+    @staticmethod
+    def _files_of(log: DeltaTable, where: Path) -> list[Path]:
+        return [where / unquote(file) for file in pa.table(log.get_add_actions())["path"].to_pylist()]
+
+
+def covering(seen: Seen, batches: Iterable[Ends]) -> Ends | None:
+    """Find the first batch that ends behind all that was seen."""
+    behind = [ends for ends in batches if all(end <= ends.get(place, -1) for place, end in seen.ends.items())]
+    return min(behind, key=lambda ends: sum(ends.values()), default=None)
+
+
+def offsets_in(file: Path) -> Places:
+    """Read the offsets of one Parquet file, by partition; not the partitions that its folders name."""
+    rows = pq.ParquetFile(file).read(columns=["topic", "partition", "offset"])
+    places = rows.group_by(["topic", "partition"]).aggregate([("offset", "list")]).to_pylist()
+    return {(of["topic"], of["partition"]): np.array(of["offset_list"]) for of in places}

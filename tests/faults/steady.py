@@ -1,0 +1,226 @@
+"""
+Steady work with kills in it: a producer publishes, ingest and gold follow, and die again and again.
+
+A reader polls all the while. At the end everything is taken in, and every row held against the ledger and
+against a twin that reads the same topics undisturbed.
+"""
+
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
+
+from jobs.ingest import checkpoint_of, topic_of
+from jobs.ingest_batch import SOURCES
+from jobs.ingest_checkpoint import unread
+from schemas.bronze import BRONZE
+from schemas.gold import GOLD as GOLD_TABLES
+from schemas.silver import SILVER
+from tests.faults import lines, oracles
+from tests.faults.job import GOLD, INGEST, LOOK_EVERY_S, MAINTAIN, Job
+from tests.faults.kills import HAS_MAINTENANCE, Hit, Kill, hit_of, of_job
+from tests.faults.poller import Poller
+from tests.faults.site import Site, Written
+
+LINES_PER_S = 60
+BATCH = 2_000
+COMES_TO_WORK_S = 600.0
+"""So long a job may take from its start to its first finished batch, on two busy cores."""
+
+ENDS_BY_ITSELF_S = 120.0
+TAKES_THE_REST_S = 900.0
+MAINTAINED_EVERY_S = 5.0
+KILLED = -9
+STREAMS = {INGEST: (), GOLD: ("--follow",)}
+OF_JOB = {INGEST: (*BRONZE, *SILVER), GOLD: GOLD_TABLES}
+ALL = (*BRONZE, *SILVER, *GOLD_TABLES)
+
+OFTEN_MERGED = "[maintain]\nbronze_days = 0\nsilver_days = 0\ncompact_from_files = 4\n"
+CHECKPOINT_EVERY = {"delta.checkpointInterval": "5"}
+"""A table meets its Delta checkpoint in each round, not once in minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a stretch with kills came to."""
+
+    wrong: list[str]
+    hits: list[dict[str, Any]] = field(default_factory=list)
+    records: int = 0
+    looks: int = 0
+
+
+def stretch(bootstrap_servers: str, folder: Path, dice: random.Random, kills: Sequence[Kill]) -> Outcome:
+    """Do all kills in one stretch of work, and tell what is wrong after it."""
+    site = Site(bootstrap_servers, folder)
+    written = site.warehouse("killed", batch=BATCH, more=OFTEN_MERGED if HAS_MAINTENANCE else "")
+    work = _Work(site, written, dice)
+    try:
+        wrong, hits = work.through(kills)
+        wrong += against_twin(site, written)
+        return Outcome(wrong, [asdict(hit) for hit in hits], len(site.ledger), work.poller.looks)
+    finally:
+        site.close()
+
+
+def against_twin(site: Site, written: Written) -> list[str]:
+    """Hold everything that was written against the ledger, the logs, and a warehouse written undisturbed."""
+    wrong, twin = list[str](), site.warehouse("twin", batch=1_000_000)
+    for whose, code, told in (
+        ("the rest of gold", *written.build_gold()),
+        ("the twin's ingest", *twin.ingest()),
+        ("the twin's gold", *twin.build_gold()),
+    ):
+        wrong += [f"{whose} ended with exit code {code}: {_last_line(told)}"] if code else []
+    return [
+        *wrong,
+        *oracles.lost_or_doubled(written.root, site.ledger),
+        *oracles.unbalanced(written.root),
+        *oracles.bad_log(written.root, ALL),
+        *oracles.other_than_twin(written.root, twin.root, ALL),
+    ]
+
+
+class _Work:
+    """One warehouse at work: its producer, its poller, and both jobs with the kills meant for them."""
+
+    def __init__(self, site: Site, written: Written, dice: random.Random) -> None:
+        self._site, self._written, self._dice = site, written, dice
+        self._enough, self._stop_publishing = threading.Event(), threading.Event()
+        self._jobs, self._started = dict[str, Job](), list[Job]()
+        self._wrong, self._hits = list[str](), list[Hit]()
+        self.poller = Poller(written.root, Path(written.settings.warehouse.checkpoints))
+
+    def through(self, kills: Sequence[Kill]) -> tuple[list[str], list[Hit]]:
+        """Kill, let both jobs take in the rest, stop them."""
+        self.poller.start()
+        try:
+            with ThreadPoolExecutor(4) as threads:
+                try:
+                    self._do(kills, threads)
+                finally:  # the threads end by these, and only then does the block
+                    self._enough.set()
+                    self._stop_publishing.set()
+        finally:
+            for job in self._started:
+                job.bury()
+            wrong = self.poller.finish()
+        return [*self._wrong, *wrong], self._hits
+
+    def _do(self, kills: Sequence[Kill], threads: ThreadPoolExecutor) -> None:
+        told = lines.steady(self._site.folder / "logs", self._dice)
+        publish = self._site.publish
+        published = threads.submit(publish, told, per_s=LINES_PER_S, until=self._stop_publishing)
+        chains = [threads.submit(self._chain, word, of_job(word, kills)) for word in STREAMS]
+        chains += [threads.submit(self._maintain, of_job(MAINTAIN, kills))]
+        for chain in chains:
+            chain.result()
+        self._stop_publishing.set()
+        published.result()
+        self._take_the_rest()
+
+    def _chain(self, word: str, kills: Sequence[Kill]) -> None:
+        for kill in kills:
+            job = self._start(word, kill.fail_at)
+            self._hits += [self._by_point(job, kill) if kill.fail_at else self._by_chance(job, kill)]
+            if self._enough.is_set():
+                return
+            if job.code is None:  # it should have died, and that was told; the next one needs its lease
+                job.kill()
+            self._wrong += oracles.bad_log(self._written.root, self._there(word))
+        self._start(word)
+
+    def _maintain(self, kills: Sequence[Kill]) -> None:
+        """Merge files beside the streams, again and again, until it has died as often as it is meant to."""
+        for kill in kills:
+            deadline = time.monotonic() + COMES_TO_WORK_S
+            while time.monotonic() < deadline and not self._enough.wait(MAINTAINED_EVERY_S):
+                job = self._start(MAINTAIN, kill.fail_at)
+                job.ended(ENDS_BY_ITSELF_S)
+                if job.code == KILLED:
+                    self._hits.append(hit_of(job, kill, kill.fail_at.partition(":")[0]))
+                    break
+            else:
+                self._wrong.append(f"maintain did not come to {kill.fail_at}")
+
+    def _start(self, word: str, fail_at: str = "") -> Job:
+        for table in self._there(word) if word in OF_JOB else ():
+            _checkpoint_often(oracles.where(self._written.root, table))
+        self._jobs[word] = Job(self._written.conf, word, *STREAMS.get(word, ()), fail_at=fail_at)
+        before = [job for job in self._started if job.word == word]
+        self._started.append(self._jobs[word])
+        # Looked at while the next one starts: that one must bear with a JVM that still writes.
+        if not self._wait(lambda: not any(job.has_left_its_jvm for job in before), ENDS_BY_ITSELF_S):
+            self._wrong.append(f"{word} died, and its JVM lived on for {ENDS_BY_ITSELF_S:g} s")
+        return self._jobs[word]
+
+    def _there(self, word: str) -> list[Any]:
+        logs = {table: oracles.where(self._written.root, table) / "_delta_log" for table in OF_JOB[word]}
+        return [table for table, log in logs.items() if any(log.glob("*.json"))]
+
+    def _by_point(self, job: Job, kill: Kill) -> Hit:
+        if not self._wait(lambda: job.code is not None, COMES_TO_WORK_S):
+            self._wrong.append(f"{kill.word} did not come to {kill.fail_at}")
+        elif job.code != KILLED:
+            self._tell_end(job, f"before {kill.fail_at}")
+        return hit_of(job, kill, kill.fail_at.partition(":")[0])
+
+    def _by_chance(self, job: Job, kill: Kill) -> Hit:
+        if kill.is_at_work and not self._wait(
+            lambda: job.batches > 0 or job.code is not None, COMES_TO_WORK_S
+        ):
+            self._wrong.append(f"{kill.word} finished no batch within {COMES_TO_WORK_S:g} s of its start")
+        self._wait(lambda: job.code is not None, kill.after_s)
+        if job.code is not None:
+            self._tell_end(job, "before it was killed")
+        hit = hit_of(job, kill, "random")
+        job.kill(kill.victim)
+        if kill.victim != "jvm" or job.code == KILLED:
+            return hit
+        if not self._wait(lambda: job.code is not None, ENDS_BY_ITSELF_S):
+            self._wrong.append(f"{kill.word} lived on for {ENDS_BY_ITSELF_S:g} s without its JVM")
+        elif job.code != 1 or "JVM has died" not in _last_line(job.said):
+            self._tell_end(job, "without its JVM")
+        return hit
+
+    def _take_the_rest(self) -> None:
+        """Wait until the ingest has read everything, then stop both jobs."""
+        settings = self._written.settings
+
+        def is_read() -> bool:
+            of = ((topic_of(settings, source), checkpoint_of(settings, source)) for source in SOURCES)
+            return all(unread(settings.telemetry, topic, checkpoint) == 0 for topic, checkpoint in of)
+
+        if not self._wait(is_read, TAKES_THE_REST_S, every_s=1.0):
+            self._wrong.append(f"ingest did not take the rest within {TAKES_THE_REST_S:g} s")
+        for job in (self._jobs[word] for word in STREAMS):
+            if job.code is not None or job.stop() != 0:
+                self._tell_end(job, "instead of stopping")
+
+    def _tell_end(self, job: Job, when: str) -> None:
+        self._wrong.append(f"{job.word} ended {when} with exit code {job.code}: {_last_line(job.said)}")
+
+    def _wait(self, is_so: Callable[[], bool], for_s: float, every_s: float = LOOK_EVERY_S) -> bool:
+        deadline = time.monotonic() + for_s
+        while not (so := is_so()) and time.monotonic() < deadline and not self._enough.wait(every_s):
+            pass
+        return so
+
+
+def _checkpoint_often(where: Path) -> None:
+    log = DeltaTable(str(where))
+    if CHECKPOINT_EVERY.items() - log.metadata().configuration.items():
+        with suppress(CommitFailedError):  # files are being merged: the next start sets it
+            log.alter.set_table_properties(CHECKPOINT_EVERY)
+
+
+def _last_line(told: str) -> str:
+    return next((line for line in reversed(told.splitlines()) if line.strip()), "without a word")[:300]

@@ -1,0 +1,119 @@
+"""The campaign itself: what is done is not repeated, a cut-off result does not count, the page adds up."""
+
+import random
+from contextlib import nullcontext
+
+import pytest
+
+from tests.faults import campaign, kills, plan, results
+from tests.faults.results import Result
+from tests.faults.steady import Outcome
+
+
+def result(**told):
+    """Give a result of which only some things matter."""
+    plain = {"fault": "f", "group": "g", "nth": 0, "seed": 4, "code": "c", "commit": "abc", "seconds": 60.0}
+    return Result(**(plain | {"began_at": "2026-11-21T12:00:00+00:00", "n": 1, "wrong": []} | told))
+
+
+def test_a_result_that_was_cut_off_is_not_there_and_the_next_one_is(tmp_path):
+    file = tmp_path / "results.jsonl"
+    results.add(file, result(nth=0))
+    file.write_text(file.read_text() + '{"fault": "f", "nth"')
+    results.add(file, result(nth=1))
+
+    assert [found.nth for found in results.read(file)] == [0, 1]
+
+
+def test_a_run_that_is_done_is_not_repeated(tmp_path, monkeypatch):
+    """Neither after Ctrl-C: the run that was under way is begun again, those before are kept."""
+    ran = []
+
+    def fault(_servers, _folder, dice):
+        ran.append(dice.random())
+        if len(ran) == 2:
+            raise KeyboardInterrupt
+        return Outcome(wrong=[])
+
+    monkeypatch.setattr(campaign, "_broker", lambda _state: nullcontext("nowhere"))
+    entry = plan.Entry(name="f", group="g", run=fault, times=2)
+    runs = campaign._runs(entry, 2, 4)
+    with pytest.raises(campaign.typer.Exit) as stopped:
+        campaign._all(runs, tmp_path, campaign.Progress())
+    assert stopped.value.exit_code == campaign.EXIT_STOPPED
+
+    found = campaign._all(runs, tmp_path, campaign.Progress())
+    assert [one.nth for one in found] == [0, 1]
+    assert len(ran) == 3
+    assert ran[1] == ran[2] != ran[0]
+
+
+def test_a_fault_that_breaks_is_wrong_and_keeps_its_folder(tmp_path):
+    def fault(_servers, folder, _dice):
+        (folder / "left.txt").write_text("here")
+        raise RuntimeError(str(folder))
+
+    entry = plan.Entry(name="f", group="g", run=fault, times=1)
+    (planned,) = campaign._runs(entry, 1, 4)
+    found = campaign._one(planned, tmp_path, "nowhere")
+
+    assert f"RuntimeError: {tmp_path}" in found.wrong[0]
+    assert (tmp_path / "runs" / "f-4-0" / "left.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("told", "kind"),
+    [
+        ("request_log: 3 lost, first ('t', 0, 1)", results.LOST),
+        ("request_log: 1 doubled, first ('t', 0, 1)", results.DOUBLED),
+        ("requests: ('app', 0) was committed 2 times", results.DOUBLED),
+        ("request-log: 1 lines in silver twice, first ('t', 0, 1)", results.DOUBLED),
+        ("request-log: 4 read, 1 kept + 1 quarantined + 1 skipped = 3", results.TOTALS),
+        ("silver.requests: 2 rows missing, 0 too many, as x", results.LOST),
+        ("silver.requests: 0 rows missing, 1 too many, as x", results.DOUBLED),
+        ("gold.broker_rtt: 1 rows missing, 1 too many, as x", results.TOTALS),
+        ("requests: versions [0, 2] have a hole", results.OTHER),
+    ],
+)
+def test_what_an_oracle_says_goes_into_its_column(told, kind):
+    assert results.kind_of(told) == kind
+
+
+def test_the_table_counts_faults_and_bounds_only_what_did_no_harm():
+    well = [result(nth=nth, n=20) for nth in range(5)]
+    ill = result(fault="h", group="other", n=5, wrong=["request_log: 3 lost, first x"])
+
+    assert results.table([*well, ill]).splitlines()[2:] == [
+        "| g | 100 | 0 | 0 | 0 | 0 | 3.0 % |",
+        "| other | 5 | 1 | 0 | 0 | 0 | - |",
+        "| **all** | 105 | 1 | 0 | 0 | 0 | - |",
+    ]
+
+
+def test_the_plan_is_that_of_the_campaign():
+    """100 random kills, each named point five times; the same dice give the same kills."""
+    entries = {entry.name: entry for entry in plan.whole()}
+    drawn = kills.random_kills(random.Random(1), ingest=plan.INGEST_KILLS, gold=plan.GOLD_KILLS)
+
+    assert entries["random-kills"].times * entries["random-kills"].n == 100
+    assert len(drawn) == entries["random-kills"].n
+    assert entries["named-kills"].times == 5
+    assert len(kills.named_kills(random.Random(1))) == entries["named-kills"].n
+    assert kills.named_kills(random.Random(1)) == kills.named_kills(random.Random(1))
+
+
+def test_the_page_tells_where_the_kills_hit_and_what_was_wrong():
+    hit = {"word": "ingest", "how": "random", "victim": "all", "after_s": 9.0, "is_in_batch": True}
+    hits = [hit | {"batches": n} for n in (0, 4, 11)]
+    page = results.page([result(n=3, hits=hits, records=9_000, looks=70, wrong=["x: 1 lost"])], seed=4)
+
+    assert "| ingest | random | 3 | 1 | 3 | 4, 11 |" in page
+    assert "- f 0: x: 1 lost" in page
+    assert "Seed 4, " in page
+    assert "9,000 records" in page
+
+
+def test_no_two_faults_have_one_name():
+    names = [entry.name for entry in plan.whole()]
+
+    assert len(names) == len(set(names))

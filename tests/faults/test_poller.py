@@ -1,0 +1,121 @@
+"""The reader beside the faults catches what it is there for: planted on purpose, one at a time."""
+
+import json
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from schemas.bronze import REQUEST_LOG
+from schemas.gold import FETCH_LATENCY
+from schemas.silver import REQUESTS
+from tests.faults import oracles
+from tests.faults.poller import Poller
+
+TOPIC = "t.request-log"
+
+
+class Watched:
+    """One topic of two partitions, read in two batches of two records a partition."""
+
+    def __init__(self, folder):
+        """Write Spark's own log of the batches."""
+        self.root = folder / "warehouse"
+        offsets = folder / "checkpoints" / "ingest_request_log_v1" / "offsets"
+        offsets.mkdir(parents=True)
+        for batch, end in enumerate((2, 4)):
+            ends = json.dumps({TOPIC: {"0": end, "1": end}})
+            (offsets / str(batch)).write_text(f"v1\n{{}}\n{ends}")
+        self.poller = Poller(self.root, folder / "checkpoints")
+
+    def add(self, table, *places):
+        """Commit records, given as (partition, offset)."""
+        rows = [{"topic": TOPIC, "partition": of, "offset": offset} for of, offset in places]
+        self.write(table, rows)
+
+    def write(self, table, rows):
+        """Commit rows, and look."""
+        path = oracles.where(self.root, table)
+        path.mkdir(parents=True, exist_ok=True)
+        write_deltalake(path, pa.Table.from_pylist(rows), mode="append")
+        self.poller.look()
+
+
+@pytest.fixture
+def watched(tmp_path):
+    return Watched(tmp_path)
+
+
+def batch(number):
+    return [(of, 2 * number + nth) for of in (0, 1) for nth in (0, 1)]
+
+
+def test_whole_batches_are_no_fault(watched):
+    for number in (0, 1):
+        watched.add(REQUEST_LOG, *batch(number))
+        watched.add(REQUESTS, *batch(number)[number:])  # silver may leave a line out
+    DeltaTable(oracles.where(watched.root, REQUEST_LOG)).optimize.compact()
+
+    assert watched.poller.finish() == []
+
+
+@pytest.mark.parametrize("table", [REQUEST_LOG, REQUESTS], ids=lambda table: table.name)
+@pytest.mark.parametrize("part", [1, 2, 3])
+def test_a_part_of_a_batch_is_found_although_the_rest_follows(watched, table, part):
+    watched.add(table, *batch(0))
+    watched.add(table, *batch(1)[:part])
+    watched.add(table, *batch(1)[part:])
+
+    assert any(
+        f"{table.name} version 1" in told and "a part of a batch" in told for told in watched.poller.finish()
+    )
+
+
+def test_rows_behind_the_last_batch_are_found(watched):
+    watched.add(REQUESTS, (0, 7))
+
+    assert any("no batch of Spark's log ends behind it" in told for told in watched.poller.finish())
+
+
+def test_a_hole_that_is_filled_later_is_found(watched):
+    watched.add(REQUEST_LOG, *batch(1))
+    watched.add(REQUEST_LOG, *batch(0))
+
+    assert any("version 0" in told and "a hole" in told for told in watched.poller.finish())
+
+
+def test_a_double_that_is_taken_away_later_is_found(watched):
+    watched.add(REQUESTS, *batch(0), (0, 1))
+    DeltaTable(oracles.where(watched.root, REQUESTS)).delete("offset = 1")
+    watched.add(REQUESTS, (0, 1), (1, 1))
+
+    assert any("version 0" in told and "doubled" in told for told in watched.poller.finish())
+
+
+@pytest.mark.parametrize("table", [REQUEST_LOG, REQUESTS], ids=lambda table: table.name)
+def test_a_count_that_shrinks_is_found(watched, table):
+    watched.add(table, *batch(0))
+    DeltaTable(oracles.where(watched.root, table)).delete("offset = 1")
+    watched.poller.look()
+
+    assert any("it shrank" in told for told in watched.poller.finish())
+
+
+def test_a_window_that_goes_away_is_found(watched):
+    windows = [{"cluster": "c", "window_start": start} for start in (10, 20)]
+    watched.write(FETCH_LATENCY, windows)
+    DeltaTable(oracles.where(watched.root, FETCH_LATENCY)).delete("window_start = 10")
+    watched.poller.look()
+
+    assert watched.poller.finish() == ["fetch_latency: version 1 lacks 1 windows, as ('c', 10)"]
+
+
+def test_a_file_that_its_log_names_and_that_is_not_there_is_found(watched):
+    watched.add(REQUESTS, *batch(0))
+    log = DeltaTable(oracles.where(watched.root, REQUESTS))
+    (oracles.where(watched.root, REQUESTS) / log.get_add_actions().column("path")[0].as_py()).unlink()
+    watched.poller._offsets.clear()  # as for a reader that comes now
+    watched.poller._versions.clear()
+    watched.poller.look()
+
+    assert any("a reader beside failed" in told for told in watched.poller.wrong)

@@ -1,0 +1,37 @@
+"""A session whose JVM dies, and one that cannot begin."""
+
+import subprocess
+import sys
+
+from conf.settings import PROJECT
+
+LOSE_IT = """
+from conf.settings import Settings
+from jobs.session import JvmGoneError, jvm_watched, spark_session
+try:
+    with jvm_watched():
+        {before}
+        spark = spark_session(Settings(), "dies")
+        spark.sparkContext._gateway.proc.kill()
+        try:
+            spark.range(1).count()
+        finally:
+            spark.range(1).count()
+except JvmGoneError as error:
+    print("told:", error)
+"""
+
+
+def lose(before="pass"):
+    """Run it in a process of its own; give what it says at the end."""
+    command = [sys.executable, "-c", LOSE_IT.format(before=before)]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=120, check=True)
+    return done.stdout.strip()
+
+
+def test_a_jvm_that_dies_is_told_in_one_line():
+    assert lose().startswith("told: Spark's JVM has died: it was killed, or short of memory")
+
+
+def test_a_jvm_that_does_not_come_up_is_told_alike():
+    assert lose("import os; os.environ['JAVA_HOME'] = '/nowhere'").startswith("told: Spark's JVM has died")
