@@ -9,7 +9,7 @@ files and nothing else; delta-rs adds one entry to the log. Why it is as safe:
 import json
 import threading
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ def append(frame: DataFrame, where: Path, table: Table, *, txn_app_id: str, txn_
 
 
 def _commit(
-    log: DeltaTable, where: Path, adds: Iterable[AddAction], table: Table, transaction: Transaction
+    log: DeltaTable, where: Path, adds: Sequence[AddAction], table: Table, transaction: Transaction
 ) -> None:
     """Commit, and look again when retention has deleted or noted something since the log was read."""
     for nth in range(1, TRIES + 1):

@@ -18,6 +18,9 @@ from schemas.silver import QUARANTINE
 LOG_HOURS = 7 * 24
 """`delta.logRetentionDuration` of every table, see `jobs.tables.PROPERTIES`."""
 
+FOR_EVER = ("topics", "gaps")
+"""What every later line is read with, and what says that lines are missing: small, and never too old."""
+
 
 class OneTable:
     """One table, and what is said of it."""
@@ -35,7 +38,7 @@ class OneTable:
     def retain(self) -> None:
         """Delete the days that the setting of the layer no longer keeps."""
         days = getattr(self._told, f"{self._table.layer}_days")
-        if not days:
+        if not days or self._table.name in FOR_EVER:
             return
         before = self._now.date() - timedelta(days=days)
         old = actions.outdated(actions.files_of(self._log, self._table), self._table, before)
@@ -98,9 +101,10 @@ class OneTable:
         where = self._settings.warehouse_root / QUARANTINE.layer / QUARANTINE.name
         if self._table not in BRONZE or not DeltaTable.is_deltatable(str(where)):
             return
-        held = DeltaTable(str(where)).to_pyarrow_dataset()
+        # Filtered here: delta-rs takes a column without statistics for one that holds nothing.
+        held = DeltaTable(str(where)).to_pyarrow_table(columns=["kind", "quarantined_date"])
         old = pc.field("quarantined_date") < pc.scalar(before)
-        count = held.count_rows(filter=old & (pc.field("kind") == self._table.name.replace("_", "-")))
+        count = held.filter(old & (pc.field("kind") == self._table.name.replace("_", "-"))).num_rows
         if count:
             self._progress.say(
                 f"{self._name}: {count:,} quarantined lines of before {before} can then not be replayed"

@@ -25,6 +25,8 @@ PROPERTIES = {
     "delta.logRetentionDuration": "interval 7 days",
 }
 
+NO_STATISTICS = "delta.dataSkippingNumIndexedCols"
+
 
 def path(warehouse: Path, table: Table) -> str:
     """Give the table's folder, `<warehouse>/<layer>/<name>`."""
@@ -98,4 +100,5 @@ def _statistics(table: Table) -> dict[str, str]:
     if table.layer == "gold":
         return {}
     instants = [field.name for field in table.schema if isinstance(field.dataType, TimestampType)]
-    return {"delta.dataSkippingStatsColumns": ",".join(instants)} if instants else {}
+    # Where none are announced, none may be missed: delta-rs takes a column without them for an empty one.
+    return {"delta.dataSkippingStatsColumns": ",".join(instants)} if instants else {NO_STATISTICS: "0"}
