@@ -21,7 +21,7 @@ from deltalake.exceptions import CommitFailedError
 from pyspark.sql.types import DateType, TimestampType
 
 from jobs.fail_points import reached
-from jobs.gold_writer import COMPLETE_FROM
+from jobs.tables import COMPLETE_FROM
 from schemas.fields import Table
 
 TRIES = 10

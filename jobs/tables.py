@@ -1,6 +1,7 @@
 """Delta tables by path: where a table lives, how it is made, read and appended to exactly once."""
 
 import shutil
+from datetime import datetime
 from pathlib import Path
 
 from delta.tables import DeltaTable
@@ -25,6 +26,9 @@ PROPERTIES = {
     "delta.logRetentionDuration": "interval 7 days",
 }
 
+COMPLETE_FROM = "plumbline.complete_from"
+"""Property of a table that is parted by days: from this instant on (ISO 8601) retention has left it whole."""
+
 NO_STATISTICS = "delta.dataSkippingNumIndexedCols"
 
 
@@ -43,6 +47,13 @@ def read(spark: SparkSession, warehouse: Path, table: Table) -> DataFrame:
     if not exists(spark, warehouse, table):
         return frame_of(spark, [], table.schema)
     return spark.read.format("delta").load(path(warehouse, table))
+
+
+def complete_from(spark: SparkSession, warehouse: Path, table: Table) -> datetime | None:
+    """Give the instant from which on retention has left a table whole, None when it has deleted nothing."""
+    detail = DeltaTable.forPath(spark, path(warehouse, table)).detail()
+    told = detail.select("properties").first()["properties"].get(COMPLETE_FROM)  # type: ignore[index]
+    return datetime.fromisoformat(told) if told else None
 
 
 def ensure(spark: SparkSession, warehouse: Path, table: Table) -> None:

@@ -21,12 +21,13 @@ from typer.testing import CliRunner
 from conf.settings import PROJECT
 from jobs import light_commit, maintain_actions, tables
 from jobs import maintain as job
+from jobs.build_gold import rebuild_data_quality
 from jobs.fail_points import VARIABLE
-from jobs.gold_writer import COMPLETE_FROM
 from jobs.lease import MAINTENANCE, lease
 from jobs.maintain_streams import Reader, needed, readers
-from schemas.bronze import REQUEST_LOG
-from schemas.silver import QUARANTINE, REQUESTS, TOPICS
+from schemas.bronze import CLIENT_LOG, REQUEST_LOG
+from schemas.gold import DATA_QUALITY
+from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED, TOPICS
 from tests.faults import oracles
 from tests.jobs.test_light_commit import LINES, Site, row
 
@@ -61,13 +62,13 @@ class Tables:
             f'[warehouse]\nroot = "{self.root}"\ncheckpoints = "{self.checkpoints}"\n[maintain]\n{lines}'
         )
 
-    def append(self, table, *days, times=2):
+    def append(self, table, *days, times=2, **more):
         """Append a row of each of these days, a file a day, so many times."""
         column, where = maintain_actions.day_column(table), self.where(table)
         kinds = pa.schema(DeltaTable(str(where)).schema().to_arrow())
         for _ in range(times):
             self.nth += 1
-            told = {"offset": self.nth, "kind": "request-log", "position": f"p{self.nth}"}
+            told = {"offset": self.nth, "kind": "request-log", "position": f"p{self.nth}"} | more
             attempt = where / f"ingest-{self.nth}"
             log = light_commit._log(where)
             for day in days:
@@ -98,7 +99,7 @@ class Tables:
 
     def noted(self, table):
         """Give the instant from which on the table is whole."""
-        return DeltaTable(str(self.where(table))).metadata().configuration.get(COMPLETE_FROM)
+        return DeltaTable(str(self.where(table))).metadata().configuration.get(tables.COMPLETE_FROM)
 
     def maintain(self, *options):
         """Run the job here."""
@@ -122,7 +123,16 @@ class Tables:
 @pytest.fixture(scope="module")
 def made(spark, tmp_path_factory):
     root = tmp_path_factory.mktemp("made")
-    for table in (REQUEST_LOG, REQUESTS, QUARANTINE, TOPICS):
+    for table in (
+        REQUEST_LOG,
+        CLIENT_LOG,
+        REQUESTS,
+        CLIENT_EVENTS,
+        QUARANTINE,
+        SKIPPED,
+        TOPICS,
+        DATA_QUALITY,
+    ):
         tables.ensure(spark, root, table)
     return root
 
@@ -223,6 +233,25 @@ def test_days_go_after_what_each_layer_keeps_and_the_table_says_so(warehouse):
     assert warehouse.noted(REQUEST_LOG) == f"{days_ago(7)}T00:00:00Z"
     assert f"deleted what is older than {days_ago(30)}: 2 files" in result.stderr
     assert "4 quarantined lines of before" in result.stderr
+
+
+def test_what_was_read_adds_up_of_the_days_that_bronze_still_holds(warehouse):
+    """Bronze is kept for a week, silver for a month: neither may look as if lines were lost or made up."""
+    offset = 0
+    for day in map(days_ago, (40, 20, 3)):
+        for table in (REQUESTS, QUARANTINE, SKIPPED):
+            offset += 1
+            same = {"topic": "t", "partition": 0, "offset": offset, "position": f"p{offset}", "cluster": "c"}
+            for one in (REQUEST_LOG, table):
+                warehouse.append(one, day, times=1, lines=1, **same)
+    assert warehouse.maintain().exit_code == 0
+
+    rebuild_data_quality(warehouse.spark, warehouse.root)
+
+    [told] = tables.read(warehouse.spark, warehouse.root, DATA_QUALITY).collect()
+    assert (told.lines_read, told.kept, told.quarantined, told.skipped, told.duplicates) == (3, 1, 1, 1, 0)
+    assert told.is_balanced
+    assert len(warehouse.days(REQUESTS)) == len(warehouse.days(SKIPPED)) == 2
 
 
 def test_zero_days_keep_everything(warehouse):
@@ -333,36 +362,38 @@ from deltalake.transaction import Transaction
 from jobs import light_commit
 from tests.jobs.test_light_commit import LINES
 
-where, day = Path(sys.argv[1]), sys.argv[2]
-for n in range(int(sys.argv[3])):
-    attempt = where / f"other-{n}"
+where, app, day, times = Path(sys.argv[1]), *sys.argv[2:]
+for n in range(int(times)):
+    attempt = where / f"{app}-{n}"
     file = attempt / f"day={day}" / "kind=a" / "part-0.parquet"
     file.parent.mkdir(parents=True)
     log = light_commit._log(where)
     pq.write_table(pa.table({"n": pa.array([n], pa.int64())}), file)
     adds = list(light_commit._adds(where, attempt, LINES))
-    light_commit._commit(log, where, adds, LINES, Transaction("other", n))
+    light_commit._commit(log, where, adds, LINES, Transaction(app, n))
 """
 
 
 def test_an_appender_and_maintenance_lose_nothing_of_each_other(lines):
-    """Both commit as fast as they can, to the same day, with deletes and notes of retention in between."""
-    wanted, day = 150, date(2026, 11, 21)
-    lines.append(row(-1, day=day))
-    command = [sys.executable, "-c", APPENDER, str(lines.where), str(day), str(wanted)]
-    appender = subprocess.Popen(command, cwd=PROJECT, stderr=subprocess.PIPE, text=True)
-    rounds = 0
-    while appender.poll() is None:
+    """Both commit as fast as they can, to the same day, with notes of retention and deletes in between."""
+    wanted, day, rounds = 100, date(2026, 11, 21), 0
+    command = [sys.executable, "-c", APPENDER, str(lines.where)]
+    appenders = [
+        subprocess.Popen([*command, *told], cwd=PROJECT, stderr=subprocess.PIPE, text=True)
+        for told in (("new", str(day), str(wanted)), ("old", "2026-01-01", "1000000"))
+    ]
+    while appenders[0].poll() is None:
         rounds += 1
         log = DeltaTable(str(lines.where))
-        lines.append(row(-2, day=date(2026, 1, 1)), version=rounds)
         maintain_actions.delete_before(log, LINES, date(2026, 2, 1) + timedelta(days=rounds % 100))
         maintain_actions.compact(log, LINES, day, target_bytes=MIB)
-    told = appender.stderr.read()
-    appender.stderr.close()
+    assert appenders[1].poll() is None
+    appenders[1].terminate()
+    told = [appender.communicate()[1] for appender in appenders]
 
-    assert appender.returncode == 0, told
-    assert lines.numbers()[0] == [-1, *range(wanted)]
+    assert appenders[0].returncode == 0, told
+    maintain_actions.delete_before(DeltaTable(str(lines.where)), LINES, day)
+    assert lines.numbers() == (list(range(wanted)), list(range(wanted)))
     assert rounds > 3
     assert oracles.bad_log(lines.root, [LINES]) == []
 
