@@ -333,9 +333,7 @@ def test_files_are_kept_since_the_slowest_stream_stood_still(tmp_path):
     assert "cannot go on" in kept(1).why
 
 
-@pytest.mark.parametrize(
-    "point", ["optimize-begun", "optimize-begun:1+5", "optimize-committed", "retention-noted"]
-)
+@pytest.mark.parametrize("point", ["optimize-begun:1+5", "optimize-committed", "retention-noted"])
 def test_killed_anywhere_it_loses_nothing_and_is_run_again(warehouse, point):
     warehouse.append(REQUESTS, days_ago(40), days_ago(1), days_ago(0))
 
