@@ -103,7 +103,7 @@ def delete_before(log: DeltaTable, table: Table, before: date) -> None:
     condition = (
         f"{column} < DATE '{before.isoformat()}'"
         if column
-        else f"{instant_column(table)} < TIMESTAMP '{instant}'"
+        else f"{instant_column(table)} < arrow_cast('{instant}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
     )
     _again(log, lambda: log.delete(condition, writer_properties=ZSTD))
 

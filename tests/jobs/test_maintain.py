@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import typer
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from deltalake.transaction import Transaction
 from typer.testing import CliRunner
 
@@ -26,7 +26,7 @@ from jobs.fail_points import VARIABLE
 from jobs.lease import MAINTENANCE, lease
 from jobs.maintain_streams import Reader, needed, readers
 from schemas.bronze import CLIENT_LOG, REQUEST_LOG
-from schemas.gold import DATA_QUALITY
+from schemas.gold import DATA_QUALITY, FETCH_LATENCY
 from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED, TOPICS
 from tests.faults import oracles
 from tests.jobs.test_light_commit import LINES, Site, row
@@ -252,6 +252,22 @@ def test_what_was_read_adds_up_of_the_days_that_bronze_still_holds(warehouse):
     assert (told.lines_read, told.kept, told.quarantined, told.skipped, told.duplicates) == (3, 1, 1, 1, 0)
     assert told.is_balanced
     assert len(warehouse.days(REQUESTS)) == len(warehouse.days(SKIPPED)) == 2
+
+
+def test_rows_of_gold_go_by_their_window_to_the_instant(tmp_path):
+    """Gold has no days, so a file that holds both kinds of rows is written again."""
+    midnight = datetime(2026, 10, 11, tzinfo=UTC)
+    starts = [midnight - timedelta(microseconds=1), midnight, midnight + timedelta(days=1)]
+    column = pa.array(starts, pa.timestamp("us", tz="UTC"))
+    for rows in (column, column[1:]):
+        write_deltalake(tmp_path, pa.table({"window_start": rows}), mode="append")
+    log = DeltaTable(tmp_path)
+    files = maintain_actions.files_of(log, FETCH_LATENCY)
+
+    assert len(maintain_actions.outdated(files, FETCH_LATENCY, midnight.date())) == 1
+    maintain_actions.delete_before(log, FETCH_LATENCY, midnight.date())
+    assert Counter(log.to_pyarrow_table()["window_start"].to_pylist()) == dict.fromkeys(starts[1:], 2)
+    assert maintain_actions.outdated(files, DATA_QUALITY, midnight.date()) == []
 
 
 def test_zero_days_keep_everything(warehouse):
