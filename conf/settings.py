@@ -83,6 +83,19 @@ class BuildGold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Maintain:
+    """What `plumbline maintain` keeps and how it packs it; 0 days is for ever."""
+
+    bronze_days: int = 7
+    silver_days: int = 30
+    gold_days: int = 0
+    target_file_mib: int = 128
+    compact_from_files: int = 1_000  # small files of the running day, or of a table without days
+    vacuum_retention_hours: int = 168  # further back than any stream or report ever stands still
+    lease_timeout_s: float = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Spark:
     """How a session is made when `spark-submit` has not made one."""
 
@@ -101,6 +114,7 @@ class Settings:
     warehouse: Warehouse = field(default_factory=Warehouse)
     ingest: Ingest = field(default_factory=Ingest)
     build_gold: BuildGold = field(default_factory=BuildGold)
+    maintain: Maintain = field(default_factory=Maintain)
     spark: Spark = field(default_factory=Spark)
 
     @classmethod

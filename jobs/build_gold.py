@@ -43,6 +43,8 @@ from transforms.windows import WINDOW_S, window_start
 
 EXIT_FAILED, EXIT_WRONG, EXIT_LEASE, EXIT_REFUSED = 1, 2, 3, 4
 
+RECORD = ("topic", "partition", "offset")
+
 QUERY_NAME = "build_gold"
 CHECKPOINT_VERSION = 1
 """Counted up when what the query reads changes: a checkpoint cannot be read by another query."""
@@ -230,12 +232,21 @@ def stream_writer(rows: DataFrame, settings: Settings, batches: Batches) -> Data
 
 
 def rebuild_data_quality(spark: SparkSession, warehouse: Path) -> None:
-    """Count every line of every log again."""
+    """Count every line of every log again; of what retention has deleted from bronze, nothing is counted."""
+    logs = (REQUEST_LOG, CLIENT_LOG)
     bronze = tables.read(spark, warehouse, REQUEST_LOG).unionByName(tables.read(spark, warehouse, CLIENT_LOG))
-    silver = [
+    requests, client_events, quarantine, skipped = (
         tables.read(spark, warehouse, table) for table in (REQUESTS, CLIENT_EVENTS, QUARANTINE, SKIPPED)
-    ]
-    rows = data_quality(bronze, *silver)
+    )
+    cut = [at for log in logs if (at := tables.complete_from(spark, warehouse, log)) is not None]
+    if cut:
+        is_whole = F.col("ingest_date") >= F.lit(max(cut).date())
+        bronze, skipped = bronze.filter(is_whole), skipped.filter(is_whole)
+        requests, client_events, quarantine = (
+            rows.join(bronze.select(*RECORD), on=list(RECORD), how="left_semi")
+            for rows in (requests, client_events, quarantine)
+        )
+    rows = data_quality(bronze, requests, client_events, quarantine, skipped)
     rows.write.format("delta").mode("overwrite").save(tables.path(warehouse, DATA_QUALITY))
 
 

@@ -26,6 +26,9 @@ POINTS: Final = (
     "gold-begun",  # silver is committed and gold is not
     "gold-windows-committed",  # the tables of windows are, the culprits are not
     "gold-written",  # all tables are, and Spark's commit log does not say so
+    "optimize-begun",  # small files are about to be merged; timed, it is hit while they are
+    "optimize-committed",  # they are, and what they replace is still there
+    "retention-noted",  # silver tells from when on it is whole, and nothing is deleted yet
 )
 
 _AT = os.environ.get(VARIABLE)

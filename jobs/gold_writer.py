@@ -2,11 +2,10 @@
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
@@ -32,9 +31,6 @@ from transforms.gold import pairing
 from transforms.gold.assemble import REACH, of_fetches
 from transforms.gold.stock_fetch_total import stock_fetch_total
 from transforms.windows import SETTLE_S, WINDOW_S, coverage
-
-COMPLETE_FROM = "plumbline.complete_from"
-"""Property of a silver table: the instant from which on retention has left it whole, ISO 8601."""
 
 COVERED = StructType(
     [
@@ -78,7 +74,9 @@ class GoldWriter:
         self._refused: set[int] = set()
 
     def rebuild(self, windows: Iterable[int]) -> int:
-        """Rebuild these windows (epoch seconds) and say how many were too old to be; see `COMPLETE_FROM`."""
+        """Rebuild these windows (epoch seconds) and say how many retention left too little silver for."""
+        # Before it is asked how far silver is whole: what is deleted after that is still in these versions.
+        versions = {table: self._version(table) for table in REACH}
         wanted = set(windows)
         oldest = self._complete_from()
         refused = {window for window in wanted if oldest is not None and window < oldest}
@@ -87,7 +85,7 @@ class GoldWriter:
         rebuilt = spans_of(wanted - refused)
         reached("gold-begun")
         for spans in in_steps(rebuilt):
-            self._replace(spans)
+            self._replace(spans, versions)
         reached("gold-windows-committed")
         self._culprits.rebuild(rebuilt)
         return len(refused)
@@ -131,8 +129,7 @@ class GoldWriter:
         rows = rows.filter(within("scraped_at", [span])).dropDuplicates(list(STOCK_FETCH_TOTAL.key))
         self._overwrite(STOCK_FETCH_TOTAL, rows, within("scraped_at", [span]), {})
 
-    def _replace(self, spans: list[Span]) -> None:
-        versions = {table: self._version(table) for table in REACH}
+    def _replace(self, spans: list[Span], versions: Mapping[Table, int]) -> None:
         requests, client_events = (self._silver(table, spans, versions[table]) for table in REACH)
         covered = self._covered(requests, spans)
         # Not only kept: what follows would analyse the whole way here again with each column it adds.
@@ -201,16 +198,11 @@ class GoldWriter:
     def _complete_from(self) -> int | None:
         """Give the first window that can be rebuilt, NULL when nothing was ever deleted from silver."""
         told = [
-            _first_window(datetime.fromisoformat(properties[COMPLETE_FROM]).timestamp() + reach.lookback_s)
+            _first_window(at.timestamp() + reach.lookback_s)
             for table, reach in REACH.items()
-            if COMPLETE_FROM in (properties := self._properties(table))
+            if (at := tables.complete_from(self._spark, self._warehouse, table)) is not None
         ]
         return max(told, default=None)
-
-    def _properties(self, table: Table) -> dict[str, str]:
-        detail = DeltaTable.forPath(self._spark, tables.path(self._warehouse, table)).detail()
-        properties: dict[str, str] = detail.select("properties").first()["properties"]  # type: ignore[index]
-        return properties
 
     def _version(self, table: Table) -> int:
         log = Path(tables.path(self._warehouse, table)) / "_delta_log"

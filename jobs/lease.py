@@ -9,6 +9,9 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+MAINTENANCE = "maintenance"
+"""Held by whoever rewrites tables that others append to: `maintain`, and `replay`."""
+
 
 class LeaseHeldError(RuntimeError):
     """Another process writes this layer of the warehouse."""

@@ -9,7 +9,7 @@ files and nothing else; delta-rs adds one entry to the log. Why it is as safe:
 import json
 import threading
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from urllib.parse import unquote
 
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, CommitProperties, PostCommitHookProperties, Transaction
 from pyspark.sql import DataFrame
 from pyspark.sql.types import TimestampType
@@ -27,6 +28,9 @@ from schemas.fields import Table
 _held = threading.local()
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+TRIES = 5
+"""Each failure is one commit of `plumbline maintain` that came in between."""
+
 NO_MARKS = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
 NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 
@@ -59,16 +63,32 @@ def append(frame: DataFrame, where: Path, table: Table, *, txn_app_id: str, txn_
     reached("files-written")
     # Whatever is raised from here on, the files stay: a failure behind the commit, in the checkpoint that may
     # follow it, looks the same as one before it, and then the log names them.
-    log.create_write_transaction(
-        list(_adds(where, attempt, table)),
-        mode="append",
-        schema=log.schema(),
-        partition_by=list(table.partition_by),
-        commit_properties=CommitProperties(app_transactions=[Transaction(txn_app_id, txn_version)]),
-        post_commithook_properties=NO_HOOKS,
-    )
-    _checkpoint_when_due(log, where)
+    _commit(log, where, list(_adds(where, attempt, table)), table, Transaction(txn_app_id, txn_version))
+    _checkpoint_when_due(_log(where), where)
     return True
+
+
+def _commit(
+    log: DeltaTable, where: Path, adds: Sequence[AddAction], table: Table, transaction: Transaction
+) -> None:
+    """Commit, and look again when retention has deleted or noted something since the log was read."""
+    for nth in range(1, TRIES + 1):
+        try:
+            log.create_write_transaction(
+                [*adds],
+                mode="append",
+                schema=log.schema(),
+                partition_by=list(table.partition_by),
+                commit_properties=CommitProperties(app_transactions=[transaction]),
+                post_commithook_properties=NO_HOOKS,
+            )
+        except CommitFailedError:
+            log = _log(where)
+            written = log.transaction_version(transaction.app_id)
+            if nth == TRIES or (written is not None and written >= transaction.version):
+                raise
+        else:
+            return
 
 
 def _checkpoint_when_due(log: DeltaTable, where: Path) -> None:
@@ -80,7 +100,6 @@ def _checkpoint_when_due(log: DeltaTable, where: Path) -> None:
     log.update_incremental()  # a commit does not tell the log that it went on
     log.create_checkpoint()
     reached("checkpoint-written")
-    log.cleanup_metadata()
     # What is held goes on from the old checkpoint, and each commit would replay all versions since.
     _held.logs.pop(where, None)
 

@@ -1,7 +1,8 @@
 """
 Read the quarantine again: a line that today's parser can read becomes a row of silver, once.
 
-Exit codes: 0 done, 1 failed, 2 wrong settings, 4 another process writes silver: stop the ingest first.
+Exit codes: 0 done, 1 failed, 2 wrong settings, 4 another process writes silver: stop the ingest first,
+or wait for `maintain` to end.
 
 `plumbline replay --conf my.toml`; under plain Spark as `jobs/ingest.py`.
 """
@@ -21,7 +22,7 @@ from conf.settings import Settings
 from jobs import tables
 from jobs.ingest import EXIT_FAILED, EXIT_HELD, EXIT_WRONG, SILVER_LAYER
 from jobs.ingest_batch import SOURCES, Selector, Source
-from jobs.lease import LeaseHeldError, lease
+from jobs.lease import MAINTENANCE, LeaseHeldError, lease
 from jobs.progress import Progress, first_line
 from jobs.session import spark_session
 from jobs.stopping import interrupt_on_signals
@@ -60,7 +61,10 @@ def replay(
         progress.say(str(error))
         raise typer.Exit(EXIT_WRONG) from error
     try:
-        with lease(settings.warehouse_root, SILVER_LAYER, timeout_s=settings.ingest.lease_timeout_s):
+        with (
+            lease(settings.warehouse_root, SILVER_LAYER, timeout_s=settings.ingest.lease_timeout_s),
+            lease(settings.warehouse_root, MAINTENANCE, timeout_s=settings.ingest.lease_timeout_s),
+        ):
             spark = spark_session(settings, "replay")
             interrupt_on_signals()
             for source in SOURCES:

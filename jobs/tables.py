@@ -1,6 +1,7 @@
 """Delta tables by path: where a table lives, how it is made, read and appended to exactly once."""
 
 import shutil
+from datetime import datetime
 from pathlib import Path
 
 from delta.tables import DeltaTable
@@ -25,6 +26,11 @@ PROPERTIES = {
     "delta.logRetentionDuration": "interval 7 days",
 }
 
+COMPLETE_FROM = "plumbline.complete_from"
+"""Property of a table that is parted by days: from this instant on (ISO 8601) retention has left it whole."""
+
+NO_STATISTICS = "delta.dataSkippingNumIndexedCols"
+
 
 def path(warehouse: Path, table: Table) -> str:
     """Give the table's folder, `<warehouse>/<layer>/<name>`."""
@@ -41,6 +47,13 @@ def read(spark: SparkSession, warehouse: Path, table: Table) -> DataFrame:
     if not exists(spark, warehouse, table):
         return frame_of(spark, [], table.schema)
     return spark.read.format("delta").load(path(warehouse, table))
+
+
+def complete_from(spark: SparkSession, warehouse: Path, table: Table) -> datetime | None:
+    """Give the instant from which on retention has left a table whole, None when it has deleted nothing."""
+    detail = DeltaTable.forPath(spark, path(warehouse, table)).detail()
+    told = detail.select("properties").first()["properties"].get(COMPLETE_FROM)  # type: ignore[index]
+    return datetime.fromisoformat(told) if told else None
 
 
 def ensure(spark: SparkSession, warehouse: Path, table: Table) -> None:
@@ -98,4 +111,5 @@ def _statistics(table: Table) -> dict[str, str]:
     if table.layer == "gold":
         return {}
     instants = [field.name for field in table.schema if isinstance(field.dataType, TimestampType)]
-    return {"delta.dataSkippingStatsColumns": ",".join(instants)} if instants else {}
+    # Where none are announced, none may be missed: delta-rs takes a column without them for an empty one.
+    return {"delta.dataSkippingStatsColumns": ",".join(instants)} if instants else {NO_STATISTICS: "0"}

@@ -5,6 +5,7 @@ import typer
 from collectors.cli import collect
 from jobs.build_gold import build_gold
 from jobs.ingest import ingest
+from jobs.maintain import maintain
 from jobs.replay import replay
 from jobs.report import report
 from lab.cli import app as lab
@@ -24,4 +25,5 @@ app.command()(collect)
 app.command()(ingest)
 app.command("build-gold")(build_gold)
 app.command()(replay)
+app.command()(maintain)
 app.add_typer(lab, name="lab")

@@ -179,6 +179,7 @@ SKIPPED = Table(
     name="skipped",
     about="Lines that are not ours to parse, counted by logger: one row a batch, node, source and logger.",
     key=("batch_id", "kind", "cluster", "node", "source", "logger"),
+    partition_by=("ingest_date",),
     schema=StructType(
         [
             column("batch_id", LongType(), "batch of the ingest query"),
@@ -190,6 +191,7 @@ SKIPPED = Table(
             column("reason", StringType(), "other_logger, not_a_request, blank"),
             column("lines", LongType(), "how many"),
             column("parser_version", IntegerType(), "version of the parser"),
+            column("ingest_date", DateType(), "UTC date of the bronze rows: retention goes by it"),
         ]
     ),
 )

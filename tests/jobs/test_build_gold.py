@@ -17,7 +17,7 @@ from conf.settings import PROJECT, Settings, Warehouse
 from jobs import tables
 from jobs.build_gold import Batches, app, inputs, rebuild_data_quality, stream_writer
 from jobs.gold_spans import window_of
-from jobs.gold_writer import COMPLETE_FROM, GoldWriter
+from jobs.gold_writer import GoldWriter
 from jobs.lease import lease
 from jobs.progress import Progress
 from schemas.bronze import BRONZE, METRICS
@@ -199,7 +199,7 @@ def test_windows_that_retention_has_thinned_out_are_never_rebuilt(built, capsys)
     before = built.gold(FETCH_LATENCY)
     where = tables.path(built.warehouse, REQUESTS)
     built.spark.sql(
-        f"ALTER TABLE delta.`{where}` SET TBLPROPERTIES ('{COMPLETE_FROM}' = '2026-11-21T11:21:00Z')"
+        f"ALTER TABLE delta.`{where}` SET TBLPROPERTIES ('{tables.COMPLETE_FROM}' = '2026-11-21T11:21:00Z')"
     )
     built.lose_requests()
 

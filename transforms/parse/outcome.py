@@ -111,7 +111,7 @@ def quarantined(parsed: DataFrame) -> DataFrame:
 
 def skipped(parsed: DataFrame, *, batch_id: int) -> DataFrame:
     """Count the lines that are not ours to parse, as rows of `silver.skipped`."""
-    by = ["kind", "cluster", "node", "source", "logger", "reason"]
+    by = ["kind", "cluster", "node", "source", "logger", "reason", "ingest_date"]
     counts = parsed.where(F.col("outcome") == SKIP).groupBy(*by).agg(F.count("*").alias("lines"))
     return counts.select(
         "*", F.lit(batch_id).cast("long").alias("batch_id"), F.lit(PARSER_VERSION).alias("parser_version")

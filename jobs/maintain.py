@@ -1,0 +1,188 @@
+"""
+Keep the tables in shape beside the running streams: delete old days, merge small files, remove unused ones.
+
+Exit codes: 0 done, 1 a table failed (the others were done), 2 wrong settings or options, 3 done but for
+tables that only their writer may commit to, which runs now, 4 another `maintain` or a `replay` runs,
+130 stopped.
+No Spark is started. `plumbline maintain --conf my.toml`, once a day, from cron or Airflow.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from conf.settings import LIGHT, Maintain, Settings
+from jobs.lease import MAINTENANCE, LeaseHeldError, lease
+from jobs.maintain_table import OneTable
+from jobs.progress import Progress, first_line
+from jobs.stopping import interrupt_on_signals
+from schemas.bronze import BRONZE
+from schemas.fields import Table
+from schemas.gold import GOLD
+from schemas.silver import SILVER
+
+EXIT_FAILED, EXIT_WRONG, EXIT_LEFT_OUT, EXIT_HELD, STOPPED = 1, 2, 3, 4, 130
+
+ALL = (*BRONZE, *SILVER, *GOLD)
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(epilog="Examples: `--conf my.toml --dry-run`; `--conf my.toml`; `--conf my.toml --only silver`")
+def maintain(
+    conf: Annotated[
+        list[Path] | None, typer.Option(help="Settings; the last file wins.", exists=True)
+    ] = None,
+    *,
+    only: Annotated[
+        list[str] | None, typer.Option(help="A layer (silver) or a table (silver.requests); repeatable.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
+) -> None:
+    """
+    Delete old days, merge small files and remove unused ones, beside the running ingest and build-gold.
+
+    What is kept, and for how long, stands in [maintain] of the settings. Run it once a day.
+
+    Example: `plumbline maintain --conf my.toml --dry-run`
+    """
+    progress = Progress()
+    try:
+        settings = Settings.load(*(conf or ()))
+        check(settings.maintain)
+        chosen = choose(only or [])
+    except ValueError as error:
+        progress.say(str(error))
+        raise typer.Exit(EXIT_WRONG) from error
+    interrupt_on_signals()
+    try:
+        with lease(settings.warehouse_root, MAINTENANCE, timeout_s=settings.maintain.lease_timeout_s):
+            code = _beside(lambda: run(settings, chosen, progress, dry_run=dry_run))
+    except LeaseHeldError as error:
+        progress.say(str(error))
+        raise typer.Exit(EXIT_HELD) from error
+    except KeyboardInterrupt as error:
+        progress.say("stopped; nothing is half done, run it again")
+        raise typer.Exit(STOPPED) from error
+    if code:
+        raise typer.Exit(code)
+
+
+def check(told: Maintain) -> None:
+    """
+    Refuse settings that would take away what somebody still writes or reads.
+
+    Raises:
+        ValueError: the message names the setting and what it may be.
+
+    """
+    least = {
+        "bronze_days": 0,
+        "silver_days": 0,
+        "gold_days": 0,
+        "target_file_mib": 1,
+        "compact_from_files": 2,
+        "vacuum_retention_hours": 24,
+    }
+    for name, low in least.items():
+        if getattr(told, name) < low:
+            message = f"[maintain] {name} = {getattr(told, name)}: it is {low} at least"
+            raise ValueError(message)
+
+
+def choose(only: Sequence[str]) -> tuple[Table, ...]:
+    """
+    Give the tables named, or all: `silver` is a layer, `silver.requests` a table.
+
+    Raises:
+        ValueError: there is no such layer or table.
+
+    """
+    known = {f"{table.layer}.{table.name}": table for table in ALL}
+    wrong = [name for name in only if not any(name in (full, table.layer) for full, table in known.items())]
+    if wrong:
+        message = f"--only {wrong[0]}: there is no such table; there are {', '.join(known)}"
+        raise ValueError(message)
+    return tuple(t for full, t in known.items() if not only or full in only or t.layer in only)
+
+
+def run(settings: Settings, chosen: Sequence[Table], progress: Progress, *, dry_run: bool) -> int:
+    """Maintain these tables, one after the other; give the exit code."""
+    is_failed = is_left_out = False
+    for layer in dict.fromkeys(table.layer for table in chosen):
+        of_layer = [table for table in chosen if table.layer == layer and _is_there(settings, table)]
+        try:
+            with _alone_where_needed(settings, layer):
+                for table in of_layer:
+                    is_failed |= not _maintained(settings, table, progress, dry_run=dry_run)
+        except LeaseHeldError as error:
+            progress.say(f"{layer} left out: {error}")
+            is_left_out = True
+    return EXIT_FAILED if is_failed else EXIT_LEFT_OUT if is_left_out else 0
+
+
+def is_shared(settings: Settings, layer: str) -> bool:
+    """
+    Tell whether others may commit to a layer's tables at the same time.
+
+    delta-rs writes an entry of the log only where there is none. Delta's own way on a local disk looks first
+    and then renames over whatever came in between.
+    """
+    return settings.warehouse.committer == LIGHT and layer != "gold"
+
+
+@contextmanager
+def _alone_where_needed(settings: Settings, layer: str) -> Iterator[None]:
+    if is_shared(settings, layer):
+        yield
+        return
+    writer = "gold" if layer == "gold" else "silver"  # who writes silver writes bronze too
+    with lease(settings.warehouse_root, writer, timeout_s=settings.maintain.lease_timeout_s):
+        yield
+
+
+def _is_there(settings: Settings, table: Table) -> bool:
+    return DeltaTable.is_deltatable(str(settings.warehouse_root / table.layer / table.name))
+
+
+def _maintained(settings: Settings, table: Table, progress: Progress, *, dry_run: bool) -> bool:
+    name = f"{table.layer}.{table.name}"
+    try:
+        one = OneTable(settings, table, progress, datetime.now(UTC), dry_run=dry_run)
+        one.retain()
+        one.compact()
+        one.clean()
+    except (DeltaError, OSError, ValueError) as error:
+        progress.say(f"{name} failed: {first_line(str(error))}; run it again, nothing is half done")
+        return False
+    return True
+
+
+def _beside(do: Callable[[], int]) -> int:
+    """Work in another thread: delta-rs does not look at Ctrl-C, and a big day takes it minutes."""
+    codes, raised = list[int](), list[BaseException]()
+
+    def work_on() -> None:
+        try:
+            codes.append(do())
+        except BaseException as error:  # noqa: BLE001 (raised again where it is waited for)
+            raised.append(error)
+
+    thread = threading.Thread(target=work_on, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.2)
+    if raised:
+        raise raised[0]
+    return codes[0]
+
+
+if __name__ == "__main__":
+    app()

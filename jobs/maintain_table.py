@@ -1,0 +1,123 @@
+"""One table maintained: which days go, which files are merged, what is removed, and what is said of it."""
+
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+
+from conf.settings import Settings
+from jobs import maintain_actions as actions
+from jobs.maintain_streams import needed, readers
+from jobs.progress import Progress
+from schemas.bronze import BRONZE
+from schemas.fields import Table
+from schemas.silver import QUARANTINE
+
+LOG_HOURS = 7 * 24
+"""`delta.logRetentionDuration` of every table, see `jobs.tables.PROPERTIES`."""
+
+FOR_EVER = ("topics", "gaps")
+"""What every later line is read with, and what says that lines are missing: small, and never too old."""
+
+
+class OneTable:
+    """One table, and what is said of it."""
+
+    def __init__(
+        self, settings: Settings, table: Table, progress: Progress, now: datetime, *, dry_run: bool
+    ) -> None:
+        """Open its log."""
+        self._settings, self._told, self._table = settings, settings.maintain, table
+        self._progress, self._now, self._dry_run = progress, now, dry_run
+        self._where = settings.warehouse_root / table.layer / table.name
+        self._log = DeltaTable(str(self._where))
+        self._target_bytes = self._told.target_file_mib * actions.MIB
+
+    def retain(self) -> None:
+        """Delete the days that the setting of the layer no longer keeps."""
+        days = getattr(self._told, f"{self._table.layer}_days")
+        if not days or self._table.name in FOR_EVER:
+            return
+        before = self._now.date() - timedelta(days=days)
+        old = actions.outdated(actions.files_of(self._log, self._table), self._table, before)
+        if not old:
+            return
+        self._warn_of_quarantine(before)
+        if not self._dry_run:
+            actions.delete_before(self._log, self._table, before)
+        self._say("delete", f"what is older than {before}: {_size(old)}")
+
+    def compact(self) -> None:
+        """Merge small files, day by day: a commit each."""
+        files, today = actions.files_of(self._log, self._table), self._now.date()
+        chosen = actions.to_compact(
+            files, today, target_bytes=self._target_bytes, from_files=self._told.compact_from_files
+        )
+        for day, small in chosen.items():
+            if not self._dry_run:
+                actions.compact(self._log, self._table, day, target_bytes=self._target_bytes)
+            self._say("merge", f"{f'{day}: ' if day else ''}{_size(small)}{self._left(day)}")
+
+    def clean(self) -> None:
+        """Remove files and entries of the log that no reader needs, as far as the slowest stream allows."""
+        wanted = needed(
+            self._where / "_delta_log",
+            readers(Path(self._settings.warehouse.checkpoints).resolve(), str(self._log.metadata().id)),
+            hours=self._told.vacuum_retention_hours,
+            log_hours=LOG_HOURS,
+            now=self._now,
+        )
+        if wanted.why:
+            self._progress.say(f"{self._name}: {wanted.why}")
+        unused = actions.unneeded(self._log, wanted.hours)
+        if unused:
+            if not self._dry_run:
+                actions.vacuum(self._log, wanted.hours)
+            size = f"{len(unused):,} files of {_bytes(sum(unused.values()))}"
+            self._say("remove", f"{size} that nobody reads since {wanted.hours} h")
+        if not self._dry_run:
+            expired = actions.tidy_log(self._log, is_needed=wanted.is_log_needed)
+            if expired:
+                self._say("remove", f"{expired:,} expired entries of the log")
+
+    @property
+    def _name(self) -> str:
+        return f"{self._table.layer}.{self._table.name}"
+
+    def _say(self, verb: str, what: str) -> None:
+        done = f"would {verb}" if self._dry_run else f"{verb}d"
+        self._progress.say(f"{self._name}: {done} {what}")
+
+    def _left(self, day: date | None) -> str:
+        if self._dry_run:
+            return ""
+        now = [file for file in actions.files_of(self._log, self._table) if file.day == day]
+        return f"; the day has {_size(now)} now" if day else f"; there are {_size(now)} now"
+
+    def _warn_of_quarantine(self, before: date) -> None:
+        """Say how many lines can no longer be replayed: that wants their bronze."""
+        where = self._settings.warehouse_root / QUARANTINE.layer / QUARANTINE.name
+        if self._table not in BRONZE or not DeltaTable.is_deltatable(str(where)):
+            return
+        # Filtered here: delta-rs takes a column without statistics for one that holds nothing.
+        held = DeltaTable(str(where)).to_pyarrow_table(columns=["kind", "quarantined_date"])
+        old = pc.field("quarantined_date") < pc.scalar(before)
+        count = held.filter(old & (pc.field("kind") == self._table.name.replace("_", "-"))).num_rows
+        if count:
+            self._progress.say(
+                f"{self._name}: {count:,} quarantined lines of before {before} can then not be replayed"
+            )
+
+
+def _size(files: Sequence[actions.File]) -> str:
+    return f"{len(files):,} files of {_bytes(sum(file.size_bytes for file in files))}"
+
+
+def _bytes(n: float) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if n < 1_024:  # noqa: PLR2004 (the step of the units)
+            return f"{n:.0f} {unit}" if unit == "B" else f"{n:.1f} {unit}"
+        n /= 1_024
+    return f"{n:.1f} TiB"

@@ -1,0 +1,481 @@
+"""Maintenance beside the streams: rows stay, days go, nobody fails, and whoever is killed is run again."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from datetime import UTC, date, datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+import typer
+from deltalake import DeltaTable, write_deltalake
+from deltalake.transaction import Transaction
+from typer.testing import CliRunner
+
+from conf.settings import PROJECT
+from jobs import light_commit, maintain_actions, tables
+from jobs import maintain as job
+from jobs.build_gold import rebuild_data_quality
+from jobs.fail_points import VARIABLE
+from jobs.lease import MAINTENANCE, lease
+from jobs.maintain_streams import Reader, needed, readers
+from schemas.bronze import CLIENT_LOG, REQUEST_LOG
+from schemas.gold import DATA_QUALITY, FETCH_LATENCY
+from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED, TOPICS
+from tests.faults import oracles
+from tests.jobs.test_light_commit import LINES, Site, row
+
+app = typer.Typer()
+app.command()(job.maintain)
+
+TODAY = datetime.now(UTC).date()
+HOUR_S = 3_600
+MIB = 1 << 20
+
+
+def days_ago(days):
+    return TODAY - timedelta(days=days)
+
+
+class Tables:
+    """Requests and request lines of some days, each day in two small files or more."""
+
+    def __init__(self, spark, folder, made):
+        """Copy tables: that is quicker than making them."""
+        self.spark, self.conf = spark, folder / "my.toml"
+        self.root, self.checkpoints = folder / "warehouse", folder / "checkpoints"
+        self.tell()
+        self.nth = 0
+        shutil.copytree(made, self.root)
+
+    def tell(self, **settings):
+        """Write the settings."""
+        told = {"lease_timeout_s": 0.1} | settings
+        lines = "".join(f"{key} = {value}\n" for key, value in told.items())
+        self.conf.write_text(
+            f'[warehouse]\nroot = "{self.root}"\ncheckpoints = "{self.checkpoints}"\n[maintain]\n{lines}'
+        )
+
+    def append(self, table, *days, times=2, **more):
+        """Append a row of each of these days, a file a day, so many times."""
+        column, where = maintain_actions.day_column(table), self.where(table)
+        kinds = pa.schema(DeltaTable(str(where)).schema().to_arrow())
+        for _ in range(times):
+            self.nth += 1
+            told = {"offset": self.nth, "kind": "request-log", "position": f"p{self.nth}"} | more
+            attempt = where / f"ingest-{self.nth}"
+            log = light_commit._log(where)
+            for day in days:
+                file = attempt / f"{column}={day}" / "part-0.parquet"
+                file.parent.mkdir(parents=True)
+                names = [name for name in kinds.names if name != column]
+                rows = {name: pa.array([told.get(name)], kinds.field(name).type) for name in names}
+                pq.write_table(pa.table(rows), file)
+            adds = list(light_commit._adds(where, attempt, table))
+            light_commit._commit(log, where, adds, table, Transaction("ingest", self.nth))
+
+    def where(self, table):
+        """Give the table's folder."""
+        return self.root / table.layer / table.name
+
+    def days(self, table):
+        """Count rows by day, as delta-rs reads them."""
+        column = maintain_actions.day_column(table)
+        return Counter(
+            DeltaTable(str(self.where(table))).to_pyarrow_table(columns=[column])[column].to_pylist()
+        )
+
+    def files(self, table):
+        """Count the files of each day."""
+        return Counter(
+            file.day for file in maintain_actions.files_of(DeltaTable(str(self.where(table))), table)
+        )
+
+    def noted(self, table):
+        """Give the instant from which on the table is whole."""
+        return DeltaTable(str(self.where(table))).metadata().configuration.get(tables.COMPLETE_FROM)
+
+    def maintain(self, *options):
+        """Run the job here."""
+        return CliRunner().invoke(app, ["--conf", str(self.conf), *options])
+
+    def maintain_elsewhere(self, fail_at=""):
+        """Run the job as a process of its own."""
+        command = [sys.executable, "-m", "plumbline", "maintain", "--conf", str(self.conf)]
+        told = {VARIABLE: fail_at} if fail_at else {}
+        return subprocess.run(
+            command,
+            cwd=PROJECT,
+            env=os.environ | told,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+
+@pytest.fixture(scope="module")
+def made(spark, tmp_path_factory):
+    root = tmp_path_factory.mktemp("made")
+    for table in (
+        REQUEST_LOG,
+        CLIENT_LOG,
+        REQUESTS,
+        CLIENT_EVENTS,
+        QUARANTINE,
+        SKIPPED,
+        TOPICS,
+        DATA_QUALITY,
+    ):
+        tables.ensure(spark, root, table)
+    return root
+
+
+@pytest.fixture
+def warehouse(spark, tmp_path, made):
+    return Tables(spark, tmp_path, made)
+
+
+@pytest.fixture
+def lines(spark, tmp_path):
+    return Site(spark, tmp_path)
+
+
+def test_merged_files_hold_the_same_rows_for_every_reader(lines):
+    kinds = ["a", "b/c=d e%f", None]
+    for n in range(0, 9, 3):
+        lines.append(*(row(n + k, kind=kind) for k, kind in enumerate(kinds)), version=n)
+    before = {found.n: found for found in lines.read().collect()}
+    log = DeltaTable(str(lines.where))
+
+    maintain_actions.compact(log, LINES, date(2026, 11, 21), target_bytes=MIB)
+
+    assert {found.n: found for found in lines.read().collect()} == before
+    assert lines.numbers() == (list(range(9)), list(range(9)))
+    files = pa.table(log.get_add_actions(flatten=True)).to_pylist()
+    assert {file["partition.kind"]: file["num_records"] for file in files} == dict.fromkeys(kinds, 3)
+    assert (log.protocol().min_reader_version, log.protocol().min_writer_version) == (1, 2)
+    written = pq.read_metadata(lines.where / log.to_pyarrow_dataset().files[0])
+    assert written.row_group(0).column(0).compression == "ZSTD"
+    entry = (lines.where / "_delta_log" / f"{log.version():020}.json").read_text().splitlines()
+    changes = [next(iter(json.loads(line).items())) for line in entry if "commitInfo" not in line]
+    assert {told["dataChange"] for _, told in changes} == {False}
+
+
+def test_instants_are_found_to_the_microsecond_in_merged_files(lines):
+    """delta-rs cuts the extremes in the log to the millisecond, as Delta does: readers must allow for it."""
+    for n in range(2):
+        lines.append(row(n, at=datetime(2026, 11, 21, 12, 0, 0, 123_456 + 400 * n, tzinfo=UTC)), version=n)
+
+    maintain_actions.compact(DeltaTable(str(lines.where)), LINES, date(2026, 11, 21), target_bytes=MIB)
+
+    at = datetime(2026, 11, 21, 12, 0, 0, 123_856, tzinfo=UTC)
+    for condition, wanted in (("at =", [1]), ("at >=", [1]), ("at <", [0])):
+        found = lines.read().filter(f"{condition} TIMESTAMP'{at.isoformat()}'").collect()
+        assert [one.n for one in found] == wanted
+    dataset = DeltaTable(str(lines.where)).to_pyarrow_dataset()
+    assert dataset.to_table(filter=pc.field("at") >= at)["n"].to_pylist() == [1]
+
+
+def test_a_stream_goes_on_over_merged_deleted_and_vacuumed_files(warehouse):
+    """It neither fails nor reads a line again; what it has not read yet is kept for it."""
+    seen = Counter()
+
+    def read_on():
+        stream = warehouse.spark.readStream.format("delta").option("skipChangeCommits", "true")
+        query = (
+            stream.option("maxFilesPerTrigger", 1)
+            .load(str(warehouse.where(REQUESTS)))
+            .writeStream.option("checkpointLocation", str(warehouse.checkpoints / "gold"))
+            .foreachBatch(
+                lambda batch, _: seen.update(r.position for r in batch.select("position").collect())
+            )
+        )
+        query.trigger(availableNow=True).start().awaitTermination()
+
+    warehouse.append(REQUESTS, days_ago(1), days_ago(40))
+    read_on()
+    warehouse.append(REQUESTS, days_ago(1), days_ago(40), times=3)
+    result = warehouse.maintain()
+    assert result.exit_code == 0, result.stderr
+    stream = readers(warehouse.checkpoints, str(DeltaTable(str(warehouse.where(REQUESTS))).metadata().id))
+    warehouse.append(REQUESTS, days_ago(0))
+    read_on()
+    maintain_actions.compact(
+        DeltaTable(str(warehouse.where(REQUESTS))), REQUESTS, days_ago(0), target_bytes=MIB
+    )
+    maintain_actions.vacuum(DeltaTable(str(warehouse.where(REQUESTS))), 0)
+    warehouse.append(REQUESTS, days_ago(0), times=1)
+    read_on()
+
+    assert [(reader.query, reader.version) for reader in stream] == [("gold", 3)]
+    assert seen == {f"p{n}": 2 if n <= 5 else 1 for n in range(1, 9)}
+    assert warehouse.files(REQUESTS)[days_ago(1)] == 1
+
+
+def test_days_go_after_what_each_layer_keeps_and_the_table_says_so(warehouse):
+    for table in (REQUEST_LOG, REQUESTS, QUARANTINE):
+        warehouse.append(table, *map(days_ago, (40, 31, 30, 8, 7, 0)), times=1)
+
+    result = warehouse.maintain()
+
+    assert result.exit_code == 0, result.stderr
+    assert sorted(warehouse.days(REQUEST_LOG)) == [days_ago(7), days_ago(0)]
+    for table in (REQUESTS, QUARANTINE):
+        assert sorted(warehouse.days(table)) == [*map(days_ago, (30, 8, 7, 0))]
+    assert warehouse.noted(REQUESTS) == f"{days_ago(30)}T00:00:00Z"
+    assert warehouse.noted(REQUEST_LOG) == f"{days_ago(7)}T00:00:00Z"
+    assert f"deleted what is older than {days_ago(30)}: 2 files" in result.stderr
+    assert "4 quarantined lines of before" in result.stderr
+
+
+def test_what_was_read_adds_up_of_the_days_that_bronze_still_holds(warehouse):
+    """Bronze is kept for a week, silver for a month: neither may look as if lines were lost or made up."""
+    offset = 0
+    for day in map(days_ago, (40, 20, 3)):
+        for table in (REQUESTS, QUARANTINE, SKIPPED):
+            offset += 1
+            same = {"topic": "t", "partition": 0, "offset": offset, "position": f"p{offset}", "cluster": "c"}
+            for one in (REQUEST_LOG, table):
+                warehouse.append(one, day, times=1, lines=1, **same)
+    assert warehouse.maintain().exit_code == 0
+
+    rebuild_data_quality(warehouse.spark, warehouse.root)
+
+    [told] = tables.read(warehouse.spark, warehouse.root, DATA_QUALITY).collect()
+    assert (told.lines_read, told.kept, told.quarantined, told.skipped, told.duplicates) == (3, 1, 1, 1, 0)
+    assert told.is_balanced
+    assert len(warehouse.days(REQUESTS)) == len(warehouse.days(SKIPPED)) == 2
+
+
+def test_rows_of_gold_go_by_their_window_to_the_instant(tmp_path):
+    """Gold has no days, so a file that holds both kinds of rows is written again."""
+    midnight = datetime(2026, 10, 11, tzinfo=UTC)
+    starts = [midnight - timedelta(microseconds=1), midnight, midnight + timedelta(days=1)]
+    column = pa.array(starts, pa.timestamp("us", tz="UTC"))
+    for rows in (column, column[1:]):
+        write_deltalake(tmp_path, pa.table({"window_start": rows}), mode="append")
+    log = DeltaTable(tmp_path)
+    files = maintain_actions.files_of(log, FETCH_LATENCY)
+
+    assert len(maintain_actions.outdated(files, FETCH_LATENCY, midnight.date())) == 1
+    maintain_actions.delete_before(log, FETCH_LATENCY, midnight.date())
+    assert Counter(log.to_pyarrow_table()["window_start"].to_pylist()) == dict.fromkeys(starts[1:], 2)
+    assert maintain_actions.outdated(files, DATA_QUALITY, midnight.date()) == []
+
+
+def test_zero_days_keep_everything(warehouse):
+    warehouse.tell(bronze_days=0, silver_days=0)
+    warehouse.append(REQUESTS, days_ago(4_000), times=1)
+
+    assert warehouse.maintain().exit_code == 0
+    assert warehouse.days(REQUESTS) == {days_ago(4_000): 1}
+    assert warehouse.noted(REQUESTS) is None
+
+
+def test_a_dry_run_says_what_it_would_do_and_writes_nothing(warehouse):
+    warehouse.append(REQUESTS, days_ago(40), days_ago(1))
+    before = sorted(warehouse.root.rglob("*"))
+
+    result = warehouse.maintain("--dry-run", "--only", "silver.requests")
+
+    assert f"silver.requests: would delete what is older than {days_ago(30)}: 2 files" in result.stderr
+    assert f"silver.requests: would merge {days_ago(1)}: 2 files" in result.stderr
+    assert [p for p in sorted(warehouse.root.rglob("*")) if "_maintenance" not in p.name] == before
+
+
+def test_the_running_day_waits_until_there_are_many_files(warehouse):
+    warehouse.tell(compact_from_files=4)
+    warehouse.append(REQUESTS, days_ago(0), times=3)
+    assert warehouse.maintain().exit_code == 0
+    assert warehouse.files(REQUESTS) == {days_ago(0): 3}
+
+    warehouse.append(REQUESTS, days_ago(0), times=1)
+
+    assert warehouse.maintain().exit_code == 0
+    assert warehouse.files(REQUESTS) == {days_ago(0): 1}
+    assert warehouse.days(REQUESTS) == {days_ago(0): 4}
+
+
+def test_what_nobody_reads_goes_once_it_is_old_and_never_before(warehouse):
+    """Files of an attempt that may still be in progress are young; those of one that was killed grow old."""
+    warehouse.append(REQUESTS, days_ago(1))
+    folder = warehouse.where(REQUESTS)
+    for name, hours in (("killed", 200), ("running", 1)):
+        for below in (
+            f"logged_date={days_ago(1)}/part-0.parquet",
+            "_temporary/0/_temporary/a/part-1.parquet",
+        ):
+            file = folder / f"{name}-1-abcd" / below
+            file.parent.mkdir(parents=True)
+            file.write_bytes(b"x" * 100)
+            for one in (file, folder / f"{name}-1-abcd" / "_temporary"):
+                if one.exists():
+                    os.utime(one, (time.time() - hours * HOUR_S,) * 2)
+
+    result = warehouse.maintain()
+
+    assert "silver.requests: removed 2 files of 200 B that nobody reads since 168 h" in result.stderr
+    assert not (folder / "killed-1-abcd").exists()
+    assert len([*(folder / "running-1-abcd").rglob("*.parquet")]) == 2
+    assert oracles.bad_log(warehouse.root, [REQUESTS]) == []
+
+
+def test_files_are_kept_since_the_slowest_stream_stood_still(tmp_path):
+    log = tmp_path / "log"
+    log.mkdir()
+    now = datetime.now(UTC)
+    for version, hours in enumerate((400, 300, 200, 1)):
+        entry = log / f"{version:020}.json"
+        entry.touch()
+        os.utime(entry, (now.timestamp() - hours * HOUR_S,) * 2)
+
+    def kept(version):
+        stream = Reader(query="build_gold", checkpoint=tmp_path, version=version)
+        return needed(log, [stream], hours=168, log_hours=168, now=now)
+
+    assert (kept(3).hours, kept(4).hours) == (168, 168)
+    assert kept(1).hours == 301
+    assert kept(1).is_log_needed
+    assert "build_gold" in kept(1).why
+    (log / f"{1:020}.json").unlink()
+    assert kept(1).hours == 168
+    assert "cannot go on" in kept(1).why
+
+
+@pytest.mark.parametrize("point", ["optimize-begun:1+5", "optimize-committed", "retention-noted"])
+def test_killed_anywhere_it_loses_nothing_and_is_run_again(warehouse, point):
+    warehouse.append(REQUESTS, days_ago(40), days_ago(1), days_ago(0))
+
+    killed = warehouse.maintain_elsewhere(fail_at=point)
+
+    assert killed.returncode == -9, killed.stderr
+    assert oracles.bad_log(warehouse.root, [REQUESTS]) == []
+    assert warehouse.days(REQUESTS).items() >= {days_ago(1): 2, days_ago(0): 2}.items()
+    assert warehouse.noted(REQUESTS) == f"{days_ago(30)}T00:00:00Z"
+    if point == "retention-noted":
+        assert warehouse.days(REQUESTS)[days_ago(40)] == 2
+    again = warehouse.maintain_elsewhere()
+    assert again.returncode == 0, again.stderr
+    assert oracles.bad_log(warehouse.root, [REQUESTS]) == []
+    assert warehouse.days(REQUESTS) == {days_ago(1): 2, days_ago(0): 2}
+    assert warehouse.files(REQUESTS) == {days_ago(1): 1, days_ago(0): 2}
+
+
+APPENDER = """
+import sys
+from pathlib import Path
+import pyarrow as pa, pyarrow.parquet as pq
+from deltalake.transaction import Transaction
+from jobs import light_commit
+from tests.jobs.test_light_commit import LINES
+
+where, app, day, times = Path(sys.argv[1]), *sys.argv[2:]
+for n in range(int(times)):
+    attempt = where / f"{app}-{n}"
+    file = attempt / f"day={day}" / "kind=a" / "part-0.parquet"
+    file.parent.mkdir(parents=True)
+    log = light_commit._log(where)
+    pq.write_table(pa.table({"n": pa.array([n], pa.int64())}), file)
+    adds = list(light_commit._adds(where, attempt, LINES))
+    light_commit._commit(log, where, adds, LINES, Transaction(app, n))
+"""
+
+
+def test_an_appender_and_maintenance_lose_nothing_of_each_other(lines):
+    """Both commit as fast as they can, to the same day, with notes of retention and deletes in between."""
+    wanted, day, rounds = 100, date(2026, 11, 21), 0
+    command = [sys.executable, "-c", APPENDER, str(lines.where)]
+    appenders = [
+        subprocess.Popen([*command, *told], cwd=PROJECT, stderr=subprocess.PIPE, text=True)
+        for told in (("new", str(day), str(wanted)), ("old", "2026-01-01", "1000000"))
+    ]
+    while appenders[0].poll() is None:
+        rounds += 1
+        log = DeltaTable(str(lines.where))
+        maintain_actions.delete_before(log, LINES, date(2026, 2, 1) + timedelta(days=rounds % 100))
+        maintain_actions.compact(log, LINES, day, target_bytes=MIB)
+    assert appenders[1].poll() is None
+    appenders[1].terminate()
+    told = [appender.communicate()[1] for appender in appenders]
+
+    assert appenders[0].returncode == 0, told
+    maintain_actions.delete_before(DeltaTable(str(lines.where)), LINES, day)
+    assert lines.numbers() == (list(range(wanted)), list(range(wanted)))
+    assert rounds > 3
+    assert oracles.bad_log(lines.root, [LINES]) == []
+
+
+def test_an_append_that_began_before_a_day_was_deleted_is_committed_behind_it(lines, monkeypatch):
+    lines.append(row(1, day=date(2026, 1, 1)))
+    write = light_commit._adds
+
+    def meanwhile(*told):
+        maintain_actions.delete_before(DeltaTable(str(lines.where)), LINES, date(2026, 2, 1))
+        return write(*told)
+
+    monkeypatch.setattr(light_commit, "_adds", meanwhile)
+
+    assert lines.append(row(2), version=1)
+    assert lines.numbers() == ([2], [2])
+
+
+def test_two_of_them_exclude_each_other(warehouse):
+    with lease(warehouse.root, MAINTENANCE, timeout_s=1):
+        result = warehouse.maintain()
+
+    assert result.exit_code == 4
+    assert "maintenance of" in result.stderr
+
+
+def test_beside_delta_s_own_commits_it_leaves_the_tables_to_their_writer(warehouse):
+    """Delta's rename on a local disk would write over an entry that came in between."""
+    warehouse.append(REQUESTS, days_ago(1))
+    text = warehouse.conf.read_text().replace("[maintain]", 'committer = "delta"\n[maintain]')
+    warehouse.conf.write_text(text)
+
+    with lease(warehouse.root, "silver", timeout_s=1):
+        result = warehouse.maintain("--only", "silver.requests")
+    assert result.exit_code == 3
+    assert "silver left out: silver of" in result.stderr
+    assert warehouse.files(REQUESTS) == {days_ago(1): 2}
+
+    assert warehouse.maintain("--only", "silver.requests").exit_code == 0
+    assert warehouse.files(REQUESTS) == {days_ago(1): 1}
+
+
+@pytest.mark.parametrize(
+    ("options", "settings", "told"),
+    [
+        (["--only", "silver.request"], {}, "there is no such table; there are bronze.request_log"),
+        ([], {"vacuum_retention_hours": 0}, "vacuum_retention_hours = 0: it is 24 at least"),
+        ([], {"silver_days": -1}, "silver_days = -1: it is 0 at least"),
+    ],
+)
+def test_what_is_wrong_is_one_line(tmp_path, options, settings, told):
+    conf = tmp_path / "my.toml"
+    lines = "".join(f"{key} = {value}\n" for key, value in settings.items())
+    conf.write_text(f'[warehouse]\nroot = "{tmp_path}"\n[maintain]\n{lines}')
+
+    result = CliRunner().invoke(app, ["--conf", str(conf), *options])
+
+    assert result.exit_code == 2
+    assert told in result.stderr
+
+
+def test_a_table_that_cannot_be_read_stops_no_other(warehouse):
+    warehouse.append(REQUESTS, days_ago(1))
+    broken = warehouse.where(REQUEST_LOG) / "_delta_log" / f"{0:020}.json"
+    broken.write_text("{")
+
+    result = warehouse.maintain()
+
+    assert result.exit_code == 1
+    assert "bronze.request_log failed: " in result.stderr
+    assert warehouse.files(REQUESTS) == {days_ago(1): 1}
