@@ -14,7 +14,7 @@ from pathlib import Path
 from jobs.delta_log import LogState, has_rows_of, log_state, rows_of_batch
 from jobs.hadoop_files import is_as_written, orphans, set_aside
 from jobs.state import RESTORE, START_OVER, Found, Repair, StateError, Writer
-from jobs.state_note import written
+from jobs.state_note import NONE, written
 from jobs.stream_log import Ends, StreamLog
 from jobs.writer_id import WRITER_ID
 
@@ -190,8 +190,11 @@ def _tables(found: Found) -> None:
             wrong = f"has batch {has} of {found.writer.app_id} and the checkpoint only {found.top}"
             way_out = f"restore the newest entries of {_name(found.logs[0])}, {START_OVER}"
             raise StateError(log_folder, "comparing batches", wrong, way_out)
-        due = max(found.committed, found.top - 1) if nth == 0 else noted.get(name, -1)
-        if has < due < found.top:
+        newest, before = noted.get(name, NONE)
+        due = newest
+        if nth == 0:  # each batch goes into bronze
+            due, before = max(found.committed, found.top - 1), found.top - 1
+        if has < before or has < due < found.top:
             wrong = f"ends with batch {has} of {found.writer.app_id}, and batch {due} was written into it"
             raise StateError(
                 log_folder, "comparing batches", wrong, f"restore its newest entries, {START_OVER}"
