@@ -6,16 +6,15 @@ old numbers to new lines and every table would leave them out. What is torn or m
 proved what it held; else the job stops and names the file. What happens when: `docs/recovery.md`.
 """
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from jobs.delta_log import LogState, has_rows_of, log_state, rows_of_batch
-from jobs.hadoop_files import is_as_written, orphans, set_aside
+from jobs.hadoop_files import orphans, set_aside
 from jobs.state import RESTORE, START_OVER, Found, Repair, StateError, Writer
 from jobs.state_note import NONE, written
-from jobs.stream_log import Ends, StreamLog
+from jobs.stream_log import Ends, StreamLog, is_json
 from jobs.writer_id import WRITER_ID
 
 
@@ -28,7 +27,7 @@ def repairs_of(writers: Sequence[Writer]) -> list[Repair]:
 
     """
     states = {where: log_state(where) for writer in writers for where in writer.tables}
-    repairs = [repair for state in states.values() for repair in _of_table(state)]
+    repairs = [repair for state in states.values() for repair in of_table(state)]
     told = []
     for writer in writers:
         found = Found(writer, StreamLog(writer.checkpoint), [states[where] for where in writer.tables])
@@ -39,7 +38,14 @@ def repairs_of(writers: Sequence[Writer]) -> list[Repair]:
     return repairs
 
 
-def _of_table(state: LogState) -> Iterator[Repair]:
+def of_table(state: LogState) -> Iterator[Repair]:
+    """
+    Give what is to be set aside in a table's log.
+
+    Raises:
+        StateError: an entry in its middle is not whole.
+
+    """
     if state.hole is not None:
         aside = next((file for file in state.confusing if ".checkpoint" in file.name), None)
         also = f", and {aside.name} is not whole" if aside else ""
@@ -101,7 +107,7 @@ def _metadata(found: Found) -> None:
     """Let Spark make files anew that it only wants to be there."""
     folder = found.log.folder
     for name in (folder / "metadata", folder / "sources" / "0" / "0"):
-        is_whole = found.log.initial() is not None if name.name == "0" else _is_json(name)
+        is_whole = found.log.initial() is not None if name.name == "0" else is_json(name)
         if name.exists() and not is_whole:
             found.mend(f"{name} is torn; the stream does without it", _aside(name))
     for place in (folder, folder / "offsets", folder / "commits", folder / "sources" / "0"):
@@ -223,13 +229,6 @@ def _last_batch(found: Found) -> None:
             )
             file = found.log.offsets_file(found.top)
             raise StateError(file, "comparing batches", wrong, f"set it aside, start again, {START_OVER}")
-
-
-def _is_json(file: Path) -> bool:
-    try:
-        return isinstance(json.loads(file.read_text()), dict) and is_as_written(file)
-    except (OSError, ValueError):
-        return False
 
 
 def _aside(file: Path) -> Callable[[], None]:

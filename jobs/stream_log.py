@@ -66,6 +66,10 @@ class StreamLog:
         """Tell whether Spark can read the file of a batch in the offset log."""
         return _lines(self.offsets_file(batch)) is not None
 
+    def sources(self, batch: int) -> list[dict[str, Any] | None]:
+        """Give where a batch ends in each source of the stream; [] when its file is not whole."""
+        return (_lines(self.offsets_file(batch)) or [])[2:]
+
     def is_commit_whole(self, batch: int) -> bool:
         """Tell whether Spark can read the file of a batch in the commit log."""
         return _lines(self.commits_file(batch)) is not None
@@ -83,6 +87,14 @@ class StreamLog:
     def write_commit(self, batch: int) -> None:
         """Write a batch into the commit log as Spark would have."""
         write_whole(self.commits_file(batch), COMMITTED)
+
+
+def is_json(file: Path) -> bool:
+    """Tell whether a file is one whole JSON object."""
+    try:
+        return isinstance(json.loads(file.read_text()), dict) and is_as_written(file)
+    except (OSError, ValueError):
+        return False
 
 
 def _whole(log: StreamLog, batch: int) -> list[Any] | None:
