@@ -20,6 +20,9 @@ from jobs.stream_log import Place
 
 CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.(\d{10}))?\.parquet")
 LAST_CHECKPOINT = "_last_checkpoint"
+OF_OURS = ("ingest_", "replay-")
+"""How the folders begin that the ingest and the replay write their files into."""
+
 RECORD = ("topic", "partition", "offset")
 
 Action = dict[str, Any]
@@ -78,10 +81,18 @@ def entry(log: Path, version: int) -> list[Action] | None:
         return None
     if not actions or not all(isinstance(action, dict) for action in actions) or not is_as_written(file):
         return None
-    # An append of ours ends with its application and batch: without them the end of the file is missing.
+    return None if _lost_its_end(actions) else actions
+
+
+def _lost_its_end(actions: list[Action]) -> bool:
+    """Tell whether an append of ours lacks its last line, which names application and batch."""
     info: Action = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
-    is_ours = info.get("operation") == "WRITE" and str(info.get("engineInfo", "")).startswith("delta-rs")
-    return None if is_ours and not any("txn" in action for action in actions) else actions
+    is_append = info.get("operationParameters", {}).get("mode") == "Append"
+    is_light = is_append and str(info.get("engineInfo", "")).startswith("delta-rs")
+    if not is_light or any("txn" in action for action in actions):
+        return False
+    added = [action["add"]["path"] for action in actions if "add" in action]
+    return not added or any(path.startswith(OF_OURS) for path in added)
 
 
 def rows_of_batch(state: LogState, app_id: str, batch: int) -> dict[Place, tuple[int, int]] | None:

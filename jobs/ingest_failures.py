@@ -1,5 +1,7 @@
 """What can end the ingest: in one line for a person, and with an exit code for a program."""
 
+import re
+
 from deltalake.exceptions import DeltaError
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -26,6 +28,8 @@ class LostError(Exception):
         )
 
 
+RAISED = re.compile(r"^[\w.]+(?:Error|Exception|Interrupt): (.+)$", re.MULTILINE)
+
 FAILURES = (
     LeaseHeldError,
     LostError,
@@ -40,6 +44,13 @@ FAILURES = (
 )
 
 
+def cause(message: str) -> str:
+    """Give the line that says what went wrong; of a batch's own failure, Spark tells the whole traceback."""
+    _, is_traceback, after = message.partition("Traceback (most recent call last):")
+    told = RAISED.search(after) if is_traceback else None
+    return told[1] if told else first_line(message)
+
+
 def failure(error: Exception, settings: Settings) -> tuple[str, int]:
     """Say in one line what went wrong, and with which code the job ends."""
     if isinstance(error, LeaseHeldError):
@@ -51,4 +62,4 @@ def failure(error: Exception, settings: Settings) -> tuple[str, int]:
     full = told_full(settings, error)
     if full is not None:
         return f"ingest stopped: {full}", EXIT_FULL
-    return f"ingest stopped: {first_line(str(error))}", EXIT_FAILED
+    return f"ingest stopped: {cause(str(error))}", EXIT_FAILED

@@ -31,13 +31,9 @@ def gold_repairs(checkpoint: Path, gold: Sequence[Path], inputs: Sequence[Path])
     for state in read:
         broken = state.hole or state.torn
         if broken is not None:
-            wrong, way_out = (
-                "is missing or not whole",
-                f"run `plumbline ingest`, which mends it, or {RESTORE}",
-            )
-            raise StateError(
-                broken, f"reading the log of silver for gold, {state.where.name}", wrong, way_out
-            )
+            step = f"reading the log of {state.where.parent.name}.{state.where.name}"
+            way_out = f"run `plumbline ingest`, which may mend it, or {RESTORE}"
+            raise StateError(broken, step, "is missing or not whole", way_out)
     states = [log_state(where) for where in gold]
     repairs = [repair for state in states for repair in of_table(state)]
     torn = [state.torn for state in states if state.torn is not None]
