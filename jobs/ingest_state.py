@@ -12,6 +12,7 @@ from jobs.ingest_checkpoint import check_same_topic, lost, read_until
 from jobs.ingest_failures import LostError
 from jobs.progress import Progress
 from jobs.state import Writer
+from jobs.stream_log import StreamLog
 from jobs.writer_id import known_writer_id
 
 CHECKPOINT_VERSION = 1
@@ -52,6 +53,9 @@ def writer_of_query(settings: Settings, source: Source) -> Writer:
 def finish_if_gone(spark: SparkSession, settings: Settings, source: Source) -> None:
     """End a batch from bronze when the topic no longer holds all of what it read."""
     writer = writer_of_query(settings, source)
+    log = StreamLog(writer.checkpoint)
+    if not log.offsets or log.offsets[-1] in log.commits:
+        return
     if lost(settings.telemetry, writer.topic, read_until(writer.checkpoint)):
         finish_from_bronze(spark, settings, source, writer)
 
