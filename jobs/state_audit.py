@@ -158,7 +158,8 @@ def _ends(found: Found, batch: int) -> Ends:
     while ends is None and n >= 0:
         missing.append(n)
         n -= 1
-        ends = found.log.ends(n) if n >= 0 else found.log.initial()
+        # Spark lets a partition that it does not know begin at its start, and fails when that is gone.
+        ends = found.log.ends(n) if n >= 0 else found.log.initial() or {}
     bronze = found.logs[0]
     for each in reversed(missing):
         rows = rows_of_batch(bronze, found.writer.id, each)

@@ -172,6 +172,16 @@ def test_a_whole_offset_log_that_is_gone_is_derived_from_where_the_stream_began(
     assert stream.log.ends(2) == {(TOPIC, 0): 30, (TOPIC, 1): 0}
 
 
+def test_without_a_beginning_the_first_batch_is_derived_from_its_rows_alone(stream):
+    """A partition that it had no row of is then unknown to Spark, which lets it begin at its start."""
+    stream.write(1)
+    stream.log.offsets_file(0).unlink()
+    (stream.checkpoint / "sources" / "0" / "0").unlink()
+    stream.audit()
+
+    assert stream.log.ends(0) == {(TOPIC, 0): 10}
+
+
 def test_offsets_that_no_file_and_no_log_tell_stop_the_job(stream):
     """The rows were put into other files, so the log no longer tells which batch they came with."""
     stream.write(3)
