@@ -3,7 +3,8 @@ Build the gold tables from silver: as a stream, in one go over what is new, or a
 
 Exit codes: 0 done (also when Ctrl-C or SIGTERM ended `--follow`), 1 failed, 2 wrong settings or options,
 3 another process writes gold into this warehouse, 4 part of the span was refused since retention has thinned
-out its silver, 130 stopped before it was done.
+out its silver, 5 a file of the checkpoint or of a table's log is damaged and cannot be mended, 6 a disk is
+full, 130 stopped before it was done. After 5 and 6: `docs/recovery.md`.
 """
 
 import os
@@ -16,7 +17,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from pyspark.errors import StreamingQueryException
+from deltalake.exceptions import DeltaError
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
@@ -24,6 +27,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from conf.settings import Settings
 from jobs import tables
+from jobs.disk import told_full
 from jobs.fail_points import reached
 from jobs.gate import FINISH_BATCH_S, Gate
 from jobs.gold_spans import Span, touched, window_of
@@ -31,17 +35,21 @@ from jobs.gold_writer import GoldWriter
 from jobs.lease import LeaseHeldError, lease
 from jobs.progress import Progress, first_line
 from jobs.session import JvmGoneError, jvm_watched, spark_session
+from jobs.state import Repair, StateError, mend
+from jobs.state_gold import gold_repairs
 from jobs.stopping import ask_on_signals, hush, interrupt_on_signals
 from schemas.bronze import BRONZE, CLIENT_LOG, METRICS, REQUEST_LOG
 from schemas.fields import Table
-from schemas.gold import DATA_QUALITY
+from schemas.gold import DATA_QUALITY, GOLD
 from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SILVER, SKIPPED
 from transforms.gold.assemble import REACH
 from transforms.gold.data_quality import data_quality
 from transforms.gold.stock_fetch_total import samples
 from transforms.windows import WINDOW_S, window_start
 
-EXIT_FAILED, EXIT_WRONG, EXIT_LEASE, EXIT_REFUSED = 1, 2, 3, 4
+EXIT_FAILED, EXIT_WRONG, EXIT_LEASE, EXIT_REFUSED, EXIT_STATE, EXIT_FULL = 1, 2, 3, 4, 5, 6
+
+STOPPED_BY = (PySparkException, Py4JError, DeltaError, JvmGoneError, OSError)
 
 RECORD = ("topic", "partition", "offset")
 
@@ -85,15 +93,20 @@ def build_gold(
             lease(settings.warehouse_root, "gold", timeout_s=settings.build_gold.lease_timeout_s),
             jvm_watched(),
         ):
+            mend(repairs(settings), progress.say)
             spark = spark_session(settings, QUERY_NAME)
             interrupt_on_signals()
             refused = _run(spark, settings, progress, span, follow=follow)
     except LeaseHeldError as error:
         progress.say(str(error))
         raise typer.Exit(EXIT_LEASE) from error
-    except (StreamingQueryException, JvmGoneError, FileNotFoundError) as error:
-        progress.say(f"build_gold stopped: {first_line(str(error))}")
-        raise typer.Exit(EXIT_FAILED) from error
+    except StateError as error:
+        progress.say(str(error))
+        raise typer.Exit(EXIT_STATE) from error
+    except STOPPED_BY as error:
+        full = told_full(settings, error)
+        progress.say(f"build_gold stopped: {full or first_line(str(error))}")
+        raise typer.Exit(EXIT_FULL if full else EXIT_FAILED) from error
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
     if refused and span:
@@ -223,12 +236,32 @@ def by_window(batch: DataFrame) -> DataFrame:
 
 def stream_writer(rows: DataFrame, settings: Settings, batches: Batches) -> DataStreamWriter:
     """Wire the stream without starting it, so that a test can start it in its own way."""
-    checkpoint = Path(settings.warehouse.checkpoints).resolve() / f"{QUERY_NAME}-v{CHECKPOINT_VERSION}"
+    checkpoint = checkpoint_of(settings)
     return (
         rows.writeStream.queryName(QUERY_NAME)
         .option("checkpointLocation", str(checkpoint))
         .foreachBatch(batches)
     )
+
+
+def checkpoint_of(settings: Settings) -> Path:
+    """Give the folder of the query's checkpoint."""
+    return Path(settings.warehouse.checkpoints).resolve() / f"{QUERY_NAME}-v{CHECKPOINT_VERSION}"
+
+
+def repairs(settings: Settings) -> list[Repair]:
+    """
+    Audit the state of gold and of what it reads.
+
+    Raises:
+        StateError: something cannot be mended.
+
+    """
+    gold, read = (
+        [Path(tables.path(settings.warehouse_root, table)) for table in of]
+        for of in (GOLD, (METRICS, *REACH))
+    )
+    return gold_repairs(checkpoint_of(settings), gold, read)
 
 
 def rebuild_data_quality(spark: SparkSession, warehouse: Path) -> None:

@@ -2,8 +2,10 @@
 Stream the telemetry topics into bronze and silver, each line exactly once.
 
 Exit codes: 0 done (Ctrl-C and SIGTERM too), 1 a stream failed, 2 wrong settings, 3 lines are lost: the
-topic's retention passed the checkpoint; the line printed names topic, partition and range. 4 another process
-writes bronze and silver of this warehouse.
+topic's retention passed the checkpoint, or the topic was made anew; the line printed names topic, partition
+and range, and `--accept-gap` goes on behind what retention took. 4 another process writes bronze and silver
+of this warehouse. 5 a file of the checkpoint or of a table's log is damaged and cannot be mended. 6 a disk is
+full. After 3, 5 and 6 nothing is half written; `docs/recovery.md` tells what to do.
 
 Under plain Spark, from the project's folder with its venv activated:
 `PYTHONPATH=. spark-submit --driver-class-path '.jars/spark/*' jobs/ingest.py --conf my.toml`; on a
@@ -15,7 +17,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -23,35 +24,32 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from conf.settings import Settings
 from jobs import tables
 from jobs.gate import FINISH_BATCH_S, Gate
-from jobs.ingest_batch import SOURCES, Source, prepared, write_batch
-from jobs.ingest_checkpoint import Lost, NoTopicError, lost, writer_id
+from jobs.ingest_batch import SOURCES, Source, prepared, write_batch, written_tables
+from jobs.ingest_failures import EXIT_WRONG, FAILURES, failure
 from jobs.ingest_meters import Meters
+from jobs.ingest_state import (
+    accept_gaps,
+    check_nothing_lost,
+    checkpoint_of,
+    finish_if_gone,
+    topic_of,
+    writers,
+)
 from jobs.kafka_options import java_options
-from jobs.lease import LeaseHeldError, lease
-from jobs.progress import Progress, first_line
-from jobs.session import JvmGoneError, jvm_watched, spark_session
+from jobs.lease import lease
+from jobs.progress import Progress
+from jobs.session import jvm_watched, spark_session
+from jobs.state import mend
+from jobs.state_audit import repairs_of
+from jobs.state_note import note_written
 from jobs.stopping import ask_on_signals, hush
-
-EXIT_FAILED, EXIT_WRONG, EXIT_LOST, EXIT_HELD = 1, 2, 3, 4
-
-CHECKPOINT_VERSION = 1
-"""Counted up when a query reads other columns or topics: an old checkpoint cannot be gone on from."""
+from jobs.stream_log import StreamLog
+from jobs.writer_id import writer_id
 
 SILVER_LAYER = "silver"
 """Whoever holds this lease writes bronze too: the two are written from one batch."""
 
 app = typer.Typer(add_completion=False)
-
-
-class LostError(Exception):
-    """Lines were never read and are gone from the topic."""
-
-    def __init__(self, gone: list[Lost]) -> None:
-        """Name every range."""
-        super().__init__(
-            "lines are lost, the topic's retention passed the checkpoint: "
-            + "; ".join(str(one) for one in gone)
-        )
 
 
 @app.command(epilog="Examples: `--conf .state/lab/lab.toml`; `--conf my.toml --once`")
@@ -61,12 +59,16 @@ def ingest(
     ] = None,
     *,
     once: Annotated[bool, typer.Option("--once", help="Take what is there now, then end.")] = False,
+    accept_gap: Annotated[
+        bool, typer.Option("--accept-gap", help="Note what retention took in silver.gaps, and go on.")
+    ] = False,
 ) -> None:
     """
     Stream the telemetry topics into bronze and silver until Ctrl-C.
 
     Exit code 3: the topic's retention passed the checkpoint, so lines are lost; nothing was written. 4:
-    another process writes into the warehouse.
+    another process writes into the warehouse. 5: a damaged file of the streams' state is named. 6: a disk is
+    full.
 
     Example: `plumbline ingest --conf .state/lab/lab.toml`
 
@@ -82,25 +84,24 @@ def ingest(
     stop = threading.Event()
     ask_on_signals(stop)
     try:
-        check_nothing_lost(settings)
         with (
             lease(settings.warehouse_root, SILVER_LAYER, timeout_s=settings.ingest.lease_timeout_s),
             Meters(settings.ingest.metrics_port, progress.say) as meters,
             jvm_watched(),
         ):
+            mend(repairs_of(writers(settings)), progress.say)
+            if not accept_gap:
+                check_nothing_lost(settings)
             spark = spark_session(settings, "ingest")
             ask_on_signals(stop)
+            if accept_gap:
+                accept_gaps(spark, settings, progress)
             run(spark, settings, meters, stop, once=once)
             progress.say(f"ingest: {meters.summary()}")
-    except LeaseHeldError as error:
-        progress.say(str(error))
-        raise typer.Exit(EXIT_HELD) from error
-    except LostError as error:
-        progress.say(str(error))
-        raise typer.Exit(EXIT_LOST) from error
-    except (StreamingQueryException, JvmGoneError, NoTopicError, ValueError, FileNotFoundError) as error:
-        progress.say(f"ingest stopped: {first_line(str(error))}")
-        raise typer.Exit(EXIT_FAILED) from error
+    except FAILURES as error:
+        told, code = failure(error, settings)
+        progress.say(told)
+        raise typer.Exit(code) from error
 
 
 def run(
@@ -117,6 +118,8 @@ def run(
     listener = meters.listener()
     spark.streams.addListener(listener)
     gate = Gate()
+    for source in SOURCES:
+        finish_if_gone(spark, settings, source)
     queries = [
         start(writer_of(spark, settings, source, meters, gate), settings, once=once) for source in SOURCES
     ]
@@ -167,11 +170,14 @@ def writer_from(
         tables.ensure(spark, settings.warehouse_root, table)
     checkpoint = checkpoint_of(settings, source)
     app_id = f"{source.query_name}-{writer_id(checkpoint)}"
+    begun = max(StreamLog(checkpoint).offsets, default=-1)
 
     def write(batch: DataFrame, batch_id: int) -> None:
         gate.enter()
         try:
-            counts = write_batch(batch, batch_id, source, settings=settings, app_id=app_id)
+            is_new = batch_id > begun
+            counts = write_batch(batch, batch_id, source, settings=settings, app_id=app_id, is_new=is_new)
+            note_written(checkpoint, written_tables(source, counts), batch_id)
             meters.count(source.kind, counts)
         finally:
             gate.leave()
@@ -182,34 +188,6 @@ def writer_from(
         .option("checkpointLocation", str(checkpoint))
         .foreachBatch(write)
     )
-
-
-def topic_of(settings: Settings, source: Source) -> str:
-    """Give the telemetry topic of a source."""
-    return f"{settings.telemetry.topic_prefix}{source.kind}"
-
-
-def checkpoint_of(settings: Settings, source: Source) -> Path:
-    """Give the folder of a query's checkpoint."""
-    return Path(settings.warehouse.checkpoints).resolve() / f"{source.query_name}_v{CHECKPOINT_VERSION}"
-
-
-def check_nothing_lost(settings: Settings) -> None:
-    """
-    Look, before anything is started, whether the topics still hold all that was not read.
-
-    Raises:
-        LostError: they do not.
-        NoTopicError: a topic or its cluster cannot be reached.
-
-    """
-    gone = [
-        one
-        for source in SOURCES
-        for one in lost(settings.telemetry, topic_of(settings, source), checkpoint_of(settings, source))
-    ]
-    if gone:
-        raise LostError(gone)
 
 
 def _raise_failure(queries: list[StreamingQuery], settings: Settings) -> None:

@@ -93,19 +93,33 @@ def prepared(records: DataFrame, source: Source, settings: Settings) -> DataFram
     return source.parse(raw, settings) if source.parse else raw
 
 
-def write_batch(
-    batch: DataFrame, batch_id: int, source: Source, *, settings: Settings, app_id: str
+class TakenError(Exception):
+    """Another driver works on the same checkpoint."""
+
+
+def write_batch(  # noqa: PLR0913 (what, where to, and who writes what for the how-manyth time)
+    batch: DataFrame,
+    batch_id: int,
+    source: Source,
+    *,
+    settings: Settings,
+    app_id: str,
+    is_new: bool = False,
 ) -> Counts:
     """
     Write one prepared batch to bronze, then to silver; what was written before is left out.
 
     Returns counts of lines by node and outcome. Bronze goes first, so that silver never holds a line that
     bronze lacks; a batch that broke off between the two is given again and fills in what is missing.
+
+    Raises:
+        TakenError: the batch `is_new`, yet bronze has its number, maybe with other lines.
+
     """
 
-    def append(rows: DataFrame, table: Table) -> None:
+    def append(rows: DataFrame, table: Table) -> bool:
         written = rows.select(*table.schema.names)
-        tables.append(
+        return tables.append(
             written,
             settings.warehouse_root,
             table,
@@ -118,7 +132,9 @@ def write_batch(
     batch.persist()
     try:
         reached("tasks-running")
-        append(batch, source.bronze)
+        if not append(batch, source.bronze) and is_new:
+            message = f"another driver has written batch {batch_id} of {app_id}: one of the two must end"
+            raise TakenError(message)
         reached("bronze-committed")
         counts = _counts(batch, source)
         for table, selected in _selected(source, _totals(counts), batch_id):
@@ -128,6 +144,12 @@ def write_batch(
         return counts
     finally:
         batch.unpersist()
+
+
+def written_tables(source: Source, counts: Counts) -> list[str]:
+    """Name the tables, `layer.name`, that a batch with these counts is written into."""
+    silver = [table for table, _ in _selected(source, _totals(counts), 0)]
+    return [f"{table.layer}.{table.name}" for table in (source.bronze, *silver)]
 
 
 def _selected(source: Source, totals: Mapping[str, int], batch_id: int) -> list[tuple[Table, Selector]]:

@@ -1,22 +1,34 @@
 """What a query's checkpoint tells: who writes, how far it read, whether the topic still has the rest."""
 
-import json
 import logging
-import os
-import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from conf.settings import Telemetry
+from jobs.hadoop_files import write_whole
+from jobs.stream_log import Ends, StreamLog
 
-WRITER_ID = "plumbline-writer-id"
+TOPIC_ID = "plumbline-topic-id"
+TOPIC_ID_CHARS = 22
 ANSWER_TIMEOUT_S = 15.0
 
 
 class NoTopicError(Exception):
     """A telemetry topic cannot be read; the message names it and the way out."""
+
+
+class MadeAnewError(Exception):
+    """A topic was deleted and made again: offsets no longer tell what was read, so there is no going on."""
+
+    def __init__(self, topic: str, told: str) -> None:
+        """Tell the way out."""
+        super().__init__(
+            f"{topic} was made anew ({told}), so what it held and was not read is lost; nothing was written: "
+            "set new [warehouse] checkpoints and with them another topic_prefix or a new [warehouse] root"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,65 +45,67 @@ class Lost:
         return f"{self.topic} partition {self.partition}: offsets {self.first:,} to {self.end - 1:,}"
 
 
-def writer_id(checkpoint: Path) -> str:
-    """
-    Give the UUID kept inside the checkpoint, made with it.
-
-    Delta skips a version that an application id has written before, so a new checkpoint, which counts its
-    batches from 0 again, must be a new application.
-
-    Raises:
-        ValueError: the checkpoint has batches but lost its id; a batch begun could be written twice.
-
-    """
-    kept = checkpoint / WRITER_ID
-    if kept.exists():
-        return kept.read_text().strip()
-    if (checkpoint / "offsets").exists():
-        message = (
-            f"{checkpoint} has lost its {WRITER_ID}: restore it, or remove the checkpoint and its tables"
-        )
-        raise ValueError(message)
-    checkpoint.mkdir(parents=True, exist_ok=True)
-    draft = checkpoint / f".{WRITER_ID}.{os.getpid()}"
-    draft.write_text(str(uuid.uuid4()))
-    draft.rename(kept)
-    return kept.read_text().strip()
-
-
-def read_until(checkpoint: Path) -> dict[tuple[str, int], int]:
+def read_until(checkpoint: Path) -> Ends:
     """Give the offset up to which each partition was read and written, from Spark's own log; {} when new."""
-    done = [int(file.name) for file in checkpoint.glob("commits/*") if file.name.isdigit()]
-    offsets = checkpoint / "offsets" / str(max(done, default=-1))
-    if not offsets.exists():
-        return {}
-    ends = json.loads(offsets.read_text().splitlines()[-1])
-    return {
-        (topic, int(partition)): end
-        for topic, partitions in ends.items()
-        for partition, end in partitions.items()
-    }
+    log = StreamLog(checkpoint)
+    done = max(max(log.commits, default=-1), max(log.offsets, default=-1) - 1)
+    return log.ends(done) or {}
 
 
-def lost(telemetry: Telemetry, topic: str, checkpoint: Path) -> list[Lost]:
+def lost(telemetry: Telemetry, topic: str, reached: Ends) -> list[Lost]:
     """
-    Compare the checkpoint with what the topic still holds.
-
-    An end below what was read means that the topic was made anew: what it held in between is unknown,
-    and its records from 0 on were not read, so they count as lost to this checkpoint.
+    Compare what was read with what the topic still holds.
 
     Raises:
+        MadeAnewError: the topic ends before what was read.
         NoTopicError: the topic or its cluster cannot be reached.
 
     """
     held, gone = offsets_held(telemetry, topic), list[Lost]()
-    for (name, partition), reached in read_until(checkpoint).items():
+    for (name, partition), end in reached.items():
         low, high = held.get(partition, (0, 0))
-        if low > reached:
-            gone.append(Lost(topic=name, partition=partition, first=reached, end=low))
-        elif high < reached:
-            gone.append(Lost(topic=name, partition=partition, first=0, end=high))
+        if high < end:
+            raise MadeAnewError(topic, f"partition {partition} ends at {high:,} and was read up to {end:,}")
+        if low > end:
+            gone.append(Lost(topic=name, partition=partition, first=end, end=low))
     return gone
+
+
+def check_same_topic(telemetry: Telemetry, topic: str, checkpoint: Path) -> None:
+    """
+    Hold the topic's id against the one kept in the checkpoint, and keep it when there is none yet.
+
+    Raises:
+        MadeAnewError: it is another topic of the same name: its offsets count other lines.
+        NoTopicError: the cluster cannot be reached.
+
+    """
+    kept, now = checkpoint / TOPIC_ID, topic_id(telemetry, topic)
+    try:
+        before = kept.read_text().strip()
+    except FileNotFoundError:
+        before = ""
+    if len(before) == TOPIC_ID_CHARS and before != now:
+        raise MadeAnewError(topic, f"its id is {now} and was {before}")
+    if before != now:
+        write_whole(kept, now)
+
+
+def topic_id(telemetry: Telemetry, topic: str) -> str:
+    """
+    Give the id of a topic, which tells it from an earlier one of the same name.
+
+    Raises:
+        NoTopicError: the cluster does not tell.
+
+    """
+    admin = AdminClient(dict(_client(telemetry)), logger=logging.getLogger(__name__))
+    told = admin.describe_topics(TopicCollection([topic]), request_timeout=ANSWER_TIMEOUT_S)[topic]
+    try:
+        return str(told.result(ANSWER_TIMEOUT_S).topic_id)
+    except KafkaException as error:
+        message = f"{telemetry.bootstrap_servers} does not describe {topic}: {error.args[0].str()}"
+        raise NoTopicError(message) from error
 
 
 def unread(telemetry: Telemetry, topic: str, checkpoint: Path) -> int:
@@ -115,12 +129,8 @@ def offsets_held(telemetry: Telemetry, topic: str) -> dict[int, tuple[int, int]]
         NoTopicError: the topic or its cluster cannot be reached.
 
     """
-    own = {
-        "bootstrap.servers": telemetry.bootstrap_servers,
-        "group.id": f"{telemetry.own_client_prefix}look",
-        "log_level": "2",  # a broker that does not answer is told once, by the error below
-    }
-    consumer = Consumer(telemetry.client_options | own, logger=logging.getLogger(__name__))
+    group = {"group.id": f"{telemetry.own_client_prefix}look"}
+    consumer = Consumer(_client(telemetry) | group, logger=logging.getLogger(__name__))
     try:
         partitions = consumer.list_topics(topic, timeout=ANSWER_TIMEOUT_S).topics[topic].partitions
         held = {
@@ -136,3 +146,11 @@ def offsets_held(telemetry: Telemetry, topic: str) -> dict[int, tuple[int, int]]
         message = f"there is no topic {topic} at {telemetry.bootstrap_servers}: create it, or start the lab"
         raise NoTopicError(message)
     return held
+
+
+def _client(telemetry: Telemetry) -> dict[str, str]:
+    own = {
+        "bootstrap.servers": telemetry.bootstrap_servers,
+        "log_level": "2",  # a broker that does not answer is told once, by our own error
+    }
+    return telemetry.client_options | own

@@ -113,6 +113,23 @@ def _last_checkpoint(where: Path) -> int:
         return 0
 
 
+def note_batch(where: Path, *, txn_app_id: str, txn_version: int) -> None:
+    """Note a batch without a row, once: its number is taken, nothing else changes."""
+    log = _log(where)
+    written = log.transaction_version(txn_app_id)
+    if written is not None and written >= txn_version:
+        return
+    noted = CommitProperties(app_transactions=[Transaction(txn_app_id, txn_version)])
+    log.create_write_transaction(
+        [],
+        mode="append",
+        schema=log.schema(),
+        partition_by=log.metadata().partition_columns,
+        commit_properties=noted,
+        post_commithook_properties=NO_HOOKS,
+    )
+
+
 def _log(where: Path) -> DeltaTable:
     """Open a table's log once a thread, and then read only what is new: an aged table's takes a while."""
     opened: dict[Path, DeltaTable] = _held.__dict__.setdefault("logs", {})

@@ -20,8 +20,9 @@ from pyspark.sql import functions as F
 
 from conf.settings import Settings
 from jobs import tables
-from jobs.ingest import EXIT_FAILED, EXIT_HELD, EXIT_WRONG, SILVER_LAYER
+from jobs.ingest import SILVER_LAYER
 from jobs.ingest_batch import SOURCES, Selector, Source
+from jobs.ingest_failures import EXIT_FAILED, EXIT_HELD, EXIT_WRONG
 from jobs.lease import MAINTENANCE, LeaseHeldError, lease
 from jobs.progress import Progress, first_line
 from jobs.session import spark_session

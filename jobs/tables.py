@@ -84,15 +84,19 @@ def append(  # noqa: PLR0913 (what, where, and who writes what for the how-manyt
     txn_app_id: str,
     txn_version: int,
     committer: str = DELTA,
-) -> None:
-    """Append once: a second call with the same application id and version writes nothing."""
+) -> bool:
+    """
+    Append once: a second call with the same application id and version writes nothing.
+
+    Returns whether it was written; Delta's own appends do not tell, so for them it is always true.
+    """
     if committer == LIGHT:
         where = Path(path(warehouse, table))
-        light_commit.append(frame, where, table, txn_app_id=txn_app_id, txn_version=txn_version)
-        return
+        return light_commit.append(frame, where, table, txn_app_id=txn_app_id, txn_version=txn_version)
     writer = frame.write.format("delta").mode("append")
     writer = writer.option("txnAppId", txn_app_id).option("txnVersion", str(txn_version))
     writer.save(path(warehouse, table))
+    return True
 
 
 def _make(spark: SparkSession, warehouse: Path, table: Table) -> None:

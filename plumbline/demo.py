@@ -13,9 +13,9 @@ from typing import Annotated
 import typer
 
 from conf.settings import Settings
-from jobs.ingest import checkpoint_of, topic_of
 from jobs.ingest_batch import SOURCES
 from jobs.ingest_checkpoint import unread
+from jobs.ingest_state import checkpoint_of, topic_of
 from lab import cluster, processes, scenarios
 from lab.errors import LabError
 from schemas.fields import Table

@@ -196,4 +196,28 @@ SKIPPED = Table(
     ),
 )
 
-SILVER = (REQUESTS, CLIENT_EVENTS, TOPICS, QUARANTINE, SKIPPED)
+GAPS = Table(
+    layer="silver",
+    name="gaps",
+    about="What a telemetry topic's retention took before it was read, accepted by `--accept-gap`.",
+    key=("writer", "batch_id", "topic", "partition"),
+    schema=StructType(
+        [
+            column("topic", StringType(), "telemetry topic"),
+            column("partition", IntegerType(), "telemetry partition"),
+            column("first_offset", LongType(), "first offset that was lost"),
+            column("end_offset", LongType(), "first offset after the lost ones"),
+            column(
+                "lines", LongType(), "offsets lost: lines, and the markers of transactions if there were any"
+            ),
+            column("found_at", TimestampType(), "when the ingest found them gone"),
+            column("reason", StringType(), "retention"),
+            column("writer", StringType(), "query and id of its checkpoint, as in the Delta log"),
+            column(
+                "batch_id", LongType(), "batch of the query that stands for the gap; bronze has no row of it"
+            ),
+        ]
+    ),
+)
+
+SILVER = (REQUESTS, CLIENT_EVENTS, TOPICS, QUARANTINE, SKIPPED, GAPS)

@@ -128,13 +128,18 @@ class Written:
         self.conf, self.settings = conf, Settings.load(conf)
         self.root = self.settings.warehouse_root
 
-    def ingest(self, fail_at: str = "") -> tuple[int, str]:
+    def ingest(self, fail_at: str = "", *options: str) -> tuple[int, str]:
         """Take what is there; give the exit code (-9 when it was killed) and what was said."""
-        return self._run("ingest", "--once", fail_at=fail_at)
+        return self._run("ingest", "--once", *options, fail_at=fail_at)
 
     def build_gold(self, fail_at: str = "") -> tuple[int, str]:
         """Build what is new."""
         return self._run("build-gold", fail_at=fail_at)
+
+    def start(self, word: str, *options: str) -> subprocess.Popen[str]:
+        """Start a job and let it run; whoever starts it ends it."""
+        command = [sys.executable, "-m", "plumbline", word, "--conf", str(self.conf), *options]
+        return subprocess.Popen(command, cwd=PROJECT, stderr=subprocess.PIPE, text=True)
 
     def _run(self, word: str, *options: str, fail_at: str) -> tuple[int, str]:
         command = [sys.executable, "-m", "plumbline", word, "--conf", str(self.conf), *options]

@@ -70,7 +70,7 @@ def test_a_report_over_a_bomb_tells_it_and_reads_the_lines_around(bomb, tmp_path
     told = tmp_path / "r.json"
     code, peaks_mib = run("report", "--from", str(bomb.parents[1]), "--json", str(told))
 
-    print(dict(peaks_mib))  # noqa: T201 (the figures that the caps stand on)
+    print(dict(peaks_mib))
     quality = json.loads(told.read_text())["data_quality"]
     assert code == 0
     assert (quality["lines_read"], quality["kept"], quality["quarantined"]) == (3, 2, 1)
@@ -90,7 +90,7 @@ def test_a_bomb_passes_collector_and_ingest_in_parts_with_every_byte(lab, bomb, 
         )
     for word in ("collect", "ingest"):
         code, peaks_mib = run(word, "--once", "--conf", str(written.conf))
-        print(word, dict(peaks_mib))  # noqa: T201 (the figures that the caps stand on)
+        print(word, dict(peaks_mib))
         assert code == 0, word
         assert peaks_mib["python"] < PYTHON_MIB
         assert peaks_mib["java"] < JVM_MIB

@@ -1,0 +1,175 @@
+"""
+The log of a Delta table, read file by file to tell what of it is whole: a reader stops at the first tear.
+
+Only what makes up the newest state is read: the newest whole checkpoint and the entries after it.
+"""
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+
+from jobs.hadoop_files import is_as_written, orphans
+from jobs.stream_log import Place
+
+CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.(\d{10}))?\.parquet")
+LAST_CHECKPOINT = "_last_checkpoint"
+OF_OURS = ("ingest_", "replay-")
+"""How the folders begin that the ingest and the replay write their files into."""
+
+RECORD = ("topic", "partition", "offset")
+
+Action = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogState:
+    """What the log of one table tells; `version` is -1 when it has no whole entry."""
+
+    where: Path
+    version: int = -1
+    txns: dict[str, int] = field(default_factory=dict)
+    torn: Path | None = None  # the newest entry, when it is not whole
+    hole: Path | None = None  # an entry in between that is missing or not whole, which nothing mends
+    confusing: tuple[Path, ...] = ()  # files that readers stumble over and nobody needs
+
+
+def log_state(where: Path) -> LogState:
+    """Read the log of the table in a folder; one that was never made is at version -1."""
+    log = where / "_delta_log"
+    if not log.is_dir():
+        return LogState(where=where)
+    whole, torn_checkpoints = _checkpoints(log)
+    begin = max(whole, default=-1)
+    confusing = [file for version in torn_checkpoints for file in torn_checkpoints[version]]
+    confusing += _bad_hint(log, whole)
+    txns = _txns_of_checkpoint(whole[begin]) if whole else {}
+    entries = [n for file in log.glob("*.json") if file.stem.isdigit() and (n := int(file.stem)) > begin]
+    version, hole, torn = begin, None, None
+    for n in range(begin + 1, max(entries, default=begin) + 1):
+        actions = entry(log, n)
+        if actions is None:
+            is_newest = n == max(entries)
+            torn, hole = (entry_file(log, n), None) if is_newest else (None, entry_file(log, n))
+            break
+        version = n
+        txns |= {a["txn"]["appId"]: int(a["txn"]["version"]) for a in actions if "txn" in a}
+    confusing += [crc for crc in orphans(log) if crc.name.endswith((".json.crc", ".crc.crc"))]
+    newer = [file for file in log.glob("*.crc") if file.stem.isdigit() and int(file.stem) > version]
+    return LogState(
+        where=where, version=version, txns=txns, torn=torn, hole=hole, confusing=(*confusing, *newer)
+    )
+
+
+def entry_file(log: Path, version: int) -> Path:
+    """Give the file of a version."""
+    return log / f"{version:020}.json"
+
+
+def entry(log: Path, version: int) -> list[Action] | None:
+    """Read the actions of a version; None when it is missing or not whole."""
+    file = entry_file(log, version)
+    try:
+        actions = [json.loads(line) for line in file.read_text().splitlines()]
+    except (OSError, ValueError):
+        return None
+    if not actions or not all(isinstance(action, dict) for action in actions) or not is_as_written(file):
+        return None
+    return None if _lost_its_end(actions) else actions
+
+
+def _lost_its_end(actions: list[Action]) -> bool:
+    """Tell whether an append of ours lacks its last line, which names application and batch."""
+    info: Action = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
+    is_append = info.get("operationParameters", {}).get("mode") == "Append"
+    is_light = is_append and str(info.get("engineInfo", "")).startswith("delta-rs")
+    if not is_light or any("txn" in action for action in actions):
+        return False
+    added = [action["add"]["path"] for action in actions if "add" in action]
+    return not added or any(path.startswith(OF_OURS) for path in added)
+
+
+def rows_of_batch(state: LogState, app_id: str, batch: int) -> dict[Place, tuple[int, int]] | None:
+    """
+    Give the first and last offset that a batch has committed into a bronze table, of each partition.
+
+    None when the log no longer tells: its entry was cleaned up, or its files were rewritten.
+    """
+    log = state.where / "_delta_log"
+    for version in range(state.version, -1, -1):
+        actions = entry(log, version)
+        if actions is None:
+            return None
+        if {"appId": app_id, "version": batch} in [_txn(action) for action in actions]:
+            files = [state.where / action["add"]["path"] for action in actions if "add" in action]
+            return _extremes(files) if all(file.exists() for file in files) else None
+    return None
+
+
+def has_rows_of(where: Path, topic: str) -> bool:
+    """Tell whether a bronze table holds a row of a topic."""
+    rows = DeltaTable(str(where)).to_pyarrow_dataset()
+    return bool(rows.filter(pc.field("topic") == topic).head(1, columns=["topic"]).num_rows)
+
+
+def _txn(action: Action) -> Action | None:
+    told = action.get("txn")
+    return {"appId": told["appId"], "version": int(told["version"])} if told else None
+
+
+def _extremes(files: list[Path]) -> dict[Place, tuple[int, int]]:
+    if not files:
+        return {}
+    rows = pa.concat_tables([pq.read_table(file, columns=list(RECORD), partitioning=None) for file in files])
+    found = rows.group_by(["topic", "partition"]).aggregate([("offset", "min"), ("offset", "max")])
+    return {
+        (row["topic"], row["partition"]): (row["offset_min"], row["offset_max"]) for row in found.to_pylist()
+    }
+
+
+def _checkpoints(log: Path) -> tuple[dict[int, list[Path]], dict[int, list[Path]]]:
+    """Give the files of each checkpoint that is whole, and of each that is not."""
+    found: dict[int, list[Path]] = {}
+    parts: dict[int, int] = {}
+    for file in sorted(log.glob("*.checkpoint*.parquet")):
+        if told := CHECKPOINT.fullmatch(file.name):
+            found.setdefault(int(told[1]), []).append(file)
+            parts[int(told[1])] = int(told[2] or 1)
+    newest_whole = -1
+    for version in sorted(found, reverse=True):
+        if len(found[version]) == parts[version] and all(map(_is_parquet, found[version])):
+            newest_whole = version
+            break
+    torn = {version: files for version, files in found.items() if version > newest_whole}
+    return ({newest_whole: found[newest_whole]} if newest_whole >= 0 else {}), torn
+
+
+def _is_parquet(file: Path) -> bool:
+    try:
+        return is_as_written(file) and pq.read_metadata(file).num_rows > 0
+    except (OSError, pa.ArrowInvalid):
+        return False
+
+
+def _txns_of_checkpoint(files: list[Path]) -> dict[str, int]:
+    rows = [row["txn"] for file in files for row in pq.read_table(file, columns=["txn"]).to_pylist()]
+    return {row["appId"]: int(row["version"]) for row in rows if row}
+
+
+def _bad_hint(log: Path, whole: dict[int, list[Path]]) -> list[Path]:
+    """Give the hint at the newest checkpoint when it is torn or points to none that is whole."""
+    hint = log / LAST_CHECKPOINT
+    if not hint.exists():
+        return []
+    try:
+        version = json.loads(hint.read_text())["version"]
+        is_good = is_as_written(hint) and version in whole
+    except (ValueError, KeyError, TypeError):
+        is_good = False
+    return [] if is_good else [hint]

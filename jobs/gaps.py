@@ -1,0 +1,128 @@
+"""
+Go on behind a gap: `plumbline ingest --accept-gap`.
+
+A gap is a batch of its own that holds no line: its range goes into `silver.gaps`, then into Spark's offset
+log, its number into bronze, and at last into Spark's commit log. Broken off anywhere in between, the next run
+with `--accept-gap` finds the same number free and the range in `silver.gaps`, and goes on from there.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from conf.settings import Settings
+from jobs import light_commit, tables
+from jobs.delta_log import log_state
+from jobs.hadoop_files import set_aside
+from jobs.ingest_batch import Source, write_batch
+from jobs.ingest_checkpoint import Lost, lost
+from jobs.state import Writer
+from jobs.stream_log import Ends, StreamLog
+from schemas.silver import GAPS
+from transforms.frames import frame_of
+
+RETENTION = "retention"
+
+
+def reached(writer: Writer) -> Ends:
+    """Give how far the lines are in bronze: a batch that bronze has is not lost, whatever retention took."""
+    log = StreamLog(writer.checkpoint)
+    newest = max(log.offsets, default=-1)
+    if newest < 0:
+        return {}
+    done = max(log.commits, default=-1)
+    is_in_bronze = _bronze_has(writer) >= newest
+    return log.ends(newest if is_in_bronze or done >= newest else newest - 1) or {}
+
+
+def finish_from_bronze(spark: SparkSession, settings: Settings, source: Source, writer: Writer) -> bool:
+    """
+    End a batch that bronze has and the topic no longer: what silver lacks of it is made from bronze.
+
+    Does nothing, and returns False, when no batch is begun or bronze has none of it.
+    """
+    log = StreamLog(writer.checkpoint)
+    batch = max(log.offsets, default=-1)
+    if batch < 0 or batch in log.commits or _bronze_has(writer) < batch:
+        return False
+    begin, end = log.ends(batch - 1) if batch else log.initial(), log.ends(batch) or {}
+    for table in source.tables:
+        tables.ensure(spark, settings.warehouse_root, table)
+    rows = tables.read(spark, settings.warehouse_root, source.bronze).filter(F.col("topic") == writer.topic)
+    wanted = F.lit(False)
+    for place, until in end.items():
+        since = (begin or {}).get(place, 0)
+        wanted = wanted | (
+            (F.col("partition") == place[1]) & (F.col("offset") >= since) & (F.col("offset") < until)
+        )
+    raw = rows.filter(wanted)
+    parsed = source.parse(raw, settings) if source.parse else raw
+    write_batch(parsed, batch, source, settings=settings, app_id=writer.id)
+    log.write_commit(batch)
+    return True
+
+
+def accept(
+    spark: SparkSession, settings: Settings, source: Source, writer: Writer, say: Callable[[str], None]
+) -> None:
+    """
+    Write what one query has lost into `silver.gaps` and let it go on behind it; nothing when nothing is lost.
+
+    Raises:
+        MadeAnewError: the topic was made anew, so there is no going on.
+
+    """
+    log = StreamLog(writer.checkpoint)
+    if not lost(settings.telemetry, writer.topic, reached(writer)):
+        return
+    if not finish_from_bronze(spark, settings, source, writer):
+        begun = max(log.offsets)
+        if begun not in log.commits:
+            set_aside(log.offsets_file(begun))  # no table has a line of it
+    last = max(log.offsets)
+    batch, ends = last + 1, log.ends(last) or {}
+    told = _recorded(spark, settings, writer, batch)
+    gone = told or lost(settings.telemetry, writer.topic, ends)
+    if not gone:
+        return
+    if not told:
+        _record(spark, settings, writer, batch, gone)
+    log.write_ends(batch, ends | {(one.topic, one.partition): one.end for one in gone})
+    light_commit.note_batch(writer.tables[0], txn_app_id=writer.id, txn_version=batch)
+    log.write_commit(batch)
+    for one in gone:
+        say(f"gap accepted and noted in silver.gaps: {one}, {one.end - one.first:,} lines")
+
+
+def _recorded(spark: SparkSession, settings: Settings, writer: Writer, batch: int) -> Sequence[Lost]:
+    rows = tables.read(spark, settings.warehouse_root, GAPS)
+    mine = rows.filter((F.col("writer") == writer.id) & (F.col("batch_id") == batch)).collect()
+    return [
+        Lost(topic=row.topic, partition=row.partition, first=row.first_offset, end=row.end_offset)
+        for row in mine
+    ]
+
+
+def _record(
+    spark: SparkSession, settings: Settings, writer: Writer, batch: int, gone: Sequence[Lost]
+) -> None:
+    tables.ensure(spark, settings.warehouse_root, GAPS)
+    now = datetime.now(UTC)
+    rows = [
+        (g.topic, g.partition, g.first, g.end, g.end - g.first, now, RETENTION, writer.id, batch)
+        for g in gone
+    ]
+    tables.append(
+        frame_of(spark, rows, GAPS.schema),
+        settings.warehouse_root,
+        GAPS,
+        txn_app_id=writer.id,
+        txn_version=batch,
+        committer=settings.warehouse.committer,
+    )
+
+
+def _bronze_has(writer: Writer) -> int:
+    return log_state(writer.tables[0]).txns.get(writer.id, -1)

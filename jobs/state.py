@@ -1,0 +1,71 @@
+"""What an audit of a stream's state works with: a writer, what was found about it, what is to be mended."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jobs.delta_log import LogState
+from jobs.stream_log import Ends, StreamLog
+
+RESTORE = "restore it"
+START_OVER = "or begin with a new [warehouse] root and checkpoints"
+
+
+class StateError(Exception):
+    """The state of a stream is damaged, and what it held cannot be told; nothing was written."""
+
+    def __init__(self, file: Path, step: str, wrong: str, way_out: str) -> None:
+        """Tell file, step and way out in one line."""
+        super().__init__(f"{step}: {file} {wrong}; nothing was written: {way_out}")
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """One thing to do before the stream starts, and why it is harmless."""
+
+    told: str
+    do: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writer:
+    """One query: its checkpoint, its id, its bronze table and then its others."""
+
+    query_name: str
+    checkpoint: Path
+    app_id: str | None  # None as long as the checkpoint has none
+    topic: str
+    tables: tuple[Path, ...]
+
+    @property
+    def id(self) -> str:
+        """The application id in the tables; one that no table knows when there is none yet."""
+        return self.app_id or ""
+
+
+@dataclass(slots=True)
+class Found:
+    """What an audit has found out about one writer so far."""
+
+    writer: Writer
+    log: StreamLog
+    logs: list[LogState]
+    repairs: list[Repair] = field(default_factory=list)
+    committed: int = -1  # newest batch that the commit log has, torn entries left out
+    top: int = -1  # newest batch that the stream will find in the offset log
+    ends: dict[int, Ends] = field(default_factory=dict)
+
+    def txn(self, state: LogState) -> int:
+        """Give the newest batch that a table has of this writer, -1 without any."""
+        return state.txns.get(self.writer.id, -1)
+
+    def mend(self, told: str, do: Callable[[], None]) -> None:
+        """Note a repair."""
+        self.repairs.append(Repair(told, do))
+
+
+def mend(repairs: Sequence[Repair], say: Callable[[str], None]) -> None:
+    """Do what was found to be harmless, and tell it."""
+    for repair in repairs:
+        repair.do()
+        say(f"mended: {repair.told}")

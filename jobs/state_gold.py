@@ -1,0 +1,82 @@
+"""
+Whether gold's checkpoint and tables are whole, looked at before anything is written.
+
+Gold is a pure function of silver and a window is replaced whole, so a batch that is given again does no harm
+and a stream that starts over makes the same gold: whatever is torn in the checkpoint is set aside.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from jobs.delta_log import LogState, log_state
+from jobs.hadoop_files import orphans, set_aside
+from jobs.state import RESTORE, Repair, StateError
+from jobs.state_audit import of_table
+from jobs.stream_log import StreamLog, is_json
+
+AGAIN = "gold is built again from all of silver"
+
+
+def gold_repairs(checkpoint: Path, gold: Sequence[Path], inputs: Sequence[Path]) -> list[Repair]:
+    """
+    Audit the checkpoint, gold's tables, and the logs of what the stream reads, in the stream's own order.
+
+    Raises:
+        StateError: something cannot be mended; nothing was changed.
+
+    """
+    read = [log_state(where) for where in inputs]
+    for state in read:
+        broken = state.hole or state.torn
+        if broken is not None:
+            step = f"reading the log of {state.where.parent.name}.{state.where.name}"
+            way_out = f"run `plumbline ingest`, which may mend it, or {RESTORE}"
+            raise StateError(broken, step, "is missing or not whole", way_out)
+    states = [log_state(where) for where in gold]
+    repairs = [repair for state in states for repair in of_table(state)]
+    torn = [state.torn for state in states if state.torn is not None]
+    repairs += [Repair(f"{file} is torn; {AGAIN}", partial(set_aside, file)) for file in torn]
+    log = StreamLog(checkpoint)
+    metadata = checkpoint / "metadata"
+    if metadata.exists() and not is_json(metadata):
+        repairs.append(
+            Repair(f"{metadata} is torn; the stream does without it", partial(set_aside, metadata))
+        )
+    goes_on_from = _newest_whole(log)
+    starts_over = bool(torn) or goes_on_from is None or _is_ahead(log, goes_on_from, read)
+    return repairs + (_start_over(log) if starts_over else _set_back(log, goes_on_from or 0))
+
+
+def _newest_whole(log: StreamLog) -> int | None:
+    """Give the newest batch that Spark can start from, for which it wants the one before it too."""
+    whole = {n for n in log.offsets if log.is_offsets_whole(n)}
+    return max((n for n in whole if n == 0 or n - 1 in whole), default=None)
+
+
+def _set_back(log: StreamLog, newest: int) -> list[Repair]:
+    files = [log.offsets_file(n) for n in log.offsets if n > newest]
+    files += [log.commits_file(n) for n in log.commits if n > newest]
+    files += [log.commits_file(n) for n in log.commits if n == newest and not log.is_commit_whole(n)]
+    told = "is torn or left over; its batch is given again"
+    repairs = [Repair(f"{file} {told}", partial(set_aside, file)) for file in files]
+    for folder in (log.folder, log.folder / "offsets", log.folder / "commits"):
+        repairs += [Repair(f"{crc} is a checksum without its file", crc.unlink) for crc in orphans(folder)]
+    return repairs
+
+
+def _start_over(log: StreamLog) -> list[Repair]:
+    if not log.offsets and not log.commits:
+        return []
+    folders = [folder for folder in (log.folder / "offsets", log.folder / "commits") if folder.exists()]
+    return [Repair(f"{folder} is set aside; {AGAIN}", partial(set_aside, folder)) for folder in folders]
+
+
+def _is_ahead(log: StreamLog, batch: int, read: Sequence[LogState]) -> bool:
+    """Tell whether gold has read versions that a table no longer has: others come under their numbers."""
+    told: list[dict[str, Any] | None] = log.sources(batch)
+    return any(
+        at is not None and int(at.get("reservoirVersion", 0)) > state.version + 1
+        for at, state in zip(told, read, strict=False)
+    )

@@ -1,0 +1,99 @@
+"""What an audit makes of gold: whatever is torn is set aside, for gold can be made again."""
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from jobs.delta_log import log_state
+from jobs.state import StateError, mend
+from jobs.state_gold import gold_repairs
+from jobs.stream_log import COMMITTED, StreamLog
+
+OFFSET = '{"sourceVersion":1,"reservoirId":"r","reservoirVersion":%d,"index":-1,"isStartingVersion":false}'
+
+
+class Gold:
+    """A gold stream of three batches over one silver table."""
+
+    def __init__(self, root):
+        """Write it."""
+        self.root, self.log = root, StreamLog(root / "checkpoint")
+        self.silver, self.table = root / "silver" / "requests", root / "gold" / "broker_rtt"
+        for where in (self.silver, self.table):
+            where.mkdir(parents=True)
+            for _ in range(3):
+                write_deltalake(where, pa.table({"n": [1]}), mode="append")
+        for name in ("offsets", "commits"):
+            (self.log.folder / name).mkdir(parents=True)
+        (self.log.folder / "metadata").write_text('{"id":"x"}')
+        for batch in range(3):
+            self.log.offsets_file(batch).write_text(f"v1\n{{}}\n{OFFSET % (batch + 1)}")
+            self.log.commits_file(batch).write_text(COMMITTED)
+
+    def audit(self):
+        """Audit and mend; a second audit must find nothing more."""
+        told = []
+        mend(self.repairs(), told.append)
+        assert self.repairs() == []
+        return told
+
+    def repairs(self):
+        """Audit."""
+        return gold_repairs(self.log.folder, [self.table], [self.silver])
+
+
+@pytest.fixture
+def gold(tmp_path):
+    return Gold(tmp_path)
+
+
+def test_a_whole_state_needs_no_mending(gold):
+    assert gold.repairs() == []
+
+
+def test_torn_last_offsets_and_commits_are_set_aside(gold):
+    gold.log.offsets_file(2).write_text("v1\n{")
+    gold.log.commits_file(1).write_text("")
+
+    assert len(gold.audit()) == 3
+    assert (gold.log.offsets, gold.log.commits) == ([0, 1], [0])
+
+
+def test_a_hole_in_the_offsets_lets_the_stream_start_over(gold):
+    gold.log.offsets_file(1).unlink()
+    gold.log.offsets_file(0).unlink()
+    gold.audit()
+
+    assert (gold.log.offsets, gold.log.commits) == ([], [])
+
+
+def test_a_torn_last_entry_of_a_gold_table_is_set_aside_and_gold_is_built_again(gold):
+    max((gold.table / "_delta_log").glob("*.json")).write_text("")
+    gold.audit()
+
+    assert (log_state(gold.table).version, gold.log.offsets) == (1, [])
+
+
+def test_gold_that_has_read_what_silver_no_longer_has_is_built_again(gold):
+    """Silver was set back; other rows will come under the versions that gold has read."""
+    for version in (2, 1):
+        (gold.silver / "_delta_log" / f"{version:020}.json").unlink()
+    gold.audit()
+
+    assert gold.log.offsets == []
+
+
+@pytest.mark.parametrize("table", ["silver", "table"])
+def test_a_hole_in_a_log_stops_the_job_and_is_named(gold, table):
+    file = getattr(gold, table) / "_delta_log" / f"{1:020}.json"
+    file.unlink()
+
+    with pytest.raises(StateError, match=file.name):
+        gold.repairs()
+
+
+def test_a_torn_query_id_is_set_aside(gold):
+    (gold.log.folder / "metadata").write_text("")
+
+    assert len(gold.audit()) == 1
+    assert gold.log.offsets == [0, 1, 2]
