@@ -119,7 +119,8 @@ def _run(
     warehouse = settings.warehouse_root
     for table in (*BRONZE, *SILVER, DATA_QUALITY):
         tables.ensure(spark, warehouse, table)
-    writer = GoldWriter(spark, warehouse, progress)
+    committer = settings.warehouse.committer
+    writer = GoldWriter(spark, warehouse, progress, committer=committer)
     refused = 0
     if span:
         with progress.step(f"rebuilding {span}"):
@@ -138,7 +139,7 @@ def _run(
             if not follow:
                 raise KeyboardInterrupt
     with progress.step("counting every line"):
-        rebuild_data_quality(spark, warehouse)
+        rebuild_data_quality(spark, warehouse, committer=committer)
     return refused
 
 
@@ -178,7 +179,8 @@ class Batches:
                 f"batch {batch_id}: {lines} lines up to {until}, {len(windows)} windows, {took:.1f} s"
             )
         if self._follow and time.monotonic() - self._counted_at > QUALITY_EVERY_S:
-            rebuild_data_quality(batch.sparkSession, self._follow.warehouse_root)
+            told = self._follow.warehouse
+            rebuild_data_quality(batch.sparkSession, self._follow.warehouse_root, committer=told.committer)
             self._counted_at = time.monotonic()
 
     def _windows(self, arrived: Iterable[Row]) -> set[int]:
@@ -264,14 +266,14 @@ def repairs(settings: Settings) -> list[Repair]:
     return gold_repairs(checkpoint_of(settings), gold, read)
 
 
-def rebuild_data_quality(spark: SparkSession, warehouse: Path) -> None:
+def rebuild_data_quality(spark: SparkSession, warehouse: Path, *, committer: str) -> None:
     """Count every line of every log again; of what retention has deleted from bronze, nothing is counted."""
     logs = (REQUEST_LOG, CLIENT_LOG)
     bronze = tables.read(spark, warehouse, REQUEST_LOG).unionByName(tables.read(spark, warehouse, CLIENT_LOG))
     requests, client_events, quarantine, skipped = (
         tables.read(spark, warehouse, table) for table in (REQUESTS, CLIENT_EVENTS, QUARANTINE, SKIPPED)
     )
-    cut = [at for log in logs if (at := tables.complete_from(spark, warehouse, log)) is not None]
+    cut = [at for log in logs if (at := tables.complete_from(warehouse, log)) is not None]
     if cut:
         is_whole = F.col("ingest_date") >= F.lit(max(cut).date())
         bronze, skipped = bronze.filter(is_whole), skipped.filter(is_whole)
@@ -280,7 +282,7 @@ def rebuild_data_quality(spark: SparkSession, warehouse: Path) -> None:
             for rows in (requests, client_events, quarantine)
         )
     rows = data_quality(bronze, requests, client_events, quarantine, skipped)
-    rows.write.format("delta").mode("overwrite").save(tables.path(warehouse, DATA_QUALITY))
+    tables.overwrite(rows, warehouse, DATA_QUALITY, committer=committer)
 
 
 def _stream_of(spark: SparkSession, settings: Settings, table: Table) -> DataFrame:

@@ -32,9 +32,9 @@ class CulpritWriter:
     history and not a day; `GoldWriter` owns it and holds the lease.
     """
 
-    def __init__(self, spark: SparkSession, warehouse: Path) -> None:
+    def __init__(self, spark: SparkSession, warehouse: Path, *, committer: str) -> None:
         """Make the tables that are missing."""
-        self._spark, self._warehouse = spark, warehouse
+        self._spark, self._warehouse, self._committer = spark, warehouse, committer
         self._thresholds = thresholds()
         self._memory_s = self._thresholds.memory_windows * WINDOW_S
         for table in (BROKER_RTT, BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT):
@@ -73,7 +73,7 @@ class CulpritWriter:
             rtt, verdicts = self._rows(BROKER_RTT, history), self._rows(BROKER_RTT_CULPRIT, history)
             hours = rtt.select("cluster").distinct().withColumn("hour", F.timestamp_seconds(F.lit(hour)))
             levels = baseline(rtt, hours, accused(verdicts))
-            self._overwrite(BROKER_RTT_BASELINE, levels, self._within_hour(hour))
+            self._replace(BROKER_RTT_BASELINE, levels, "hour", Span(hour, hour + HOUR_S))
         known = self._levels(hour).filter(F.col("windows") >= MIN_WINDOWS)
         self._with_level[hour] = set(known.select(*PAIR).collect())
 
@@ -87,26 +87,19 @@ class CulpritWriter:
             opened = self._rows(BROKER_RTT, Span(hours[0] - OPENING_REACH_S, span.end))
         levels = reduce(DataFrame.unionByName, [self._levels(hour) for hour in hours])
         rows = culprit(rtt, levels, self._thresholds, opened=opened)
-        condition = within("window_start", [span])
         before = self._rows(BROKER_RTT_CULPRIT, Span(seen.start, span.start))
-        named = with_onset(rows.filter(condition), before)
-        self._overwrite(BROKER_RTT_CULPRIT, named, condition)
+        named = with_onset(rows.filter(within("window_start", [span])), before)
+        self._replace(BROKER_RTT_CULPRIT, named, "window_start", span)
 
     def _levels(self, hour: int) -> DataFrame:
-        levels = tables.read(self._spark, self._warehouse, BROKER_RTT_BASELINE)
-        return levels.filter(self._within_hour(hour))
+        levels = tables.snapshot(self._warehouse, BROKER_RTT_BASELINE)
+        return levels.rows(self._spark, "hour", [Span(hour, hour + HOUR_S)])
 
     def _rows(self, table: Table, span: Span) -> DataFrame:
-        rows = tables.read(self._spark, self._warehouse, table)
-        return rows.filter(within("window_start", [span]))
+        return tables.snapshot(self._warehouse, table).rows(self._spark, "window_start", [span])
 
-    def _overwrite(self, table: Table, rows: DataFrame, condition: str) -> None:
-        writer = rows.write.format("delta").mode("overwrite").option("replaceWhere", condition)
-        writer.save(tables.path(self._warehouse, table))
-
-    @staticmethod
-    def _within_hour(hour: int) -> str:
-        return within("hour", [Span(hour, hour + HOUR_S)])
+    def _replace(self, table: Table, rows: DataFrame, column: str, span: Span) -> None:
+        tables.replace(rows, self._warehouse, table, column=column, spans=[span], committer=self._committer)
 
 
 def _hour(second: int) -> int:

@@ -98,20 +98,5 @@ def within(column: str, spans: Iterable[Span], reach: Reach = Reach()) -> str:  
     return " OR ".join(parts)
 
 
-def on_dates(column: str, spans: Iterable[Span], reach: Reach = Reach()) -> str:  # noqa: B008 (it is frozen)
-    """
-    Write the SQL condition that a UTC date holds part of the spans: what prunes partitions.
-
-    >>> on_dates("day", [Span(86_400, 86_410)], Reach(lookback_s=40))
-    "(day >= DATE'1970-01-01' AND day <= DATE'1970-01-02')"
-    """
-    parts = [
-        f"({column} >= DATE'{_instant(span.start - reach.lookback_s)[:10]}'"
-        f" AND {column} <= DATE'{_instant(span.end + reach.lookahead_s)[:10]}')"
-        for span in spans
-    ]
-    return " OR ".join(parts)
-
-
 def _instant(second: int) -> str:
     return f"{datetime.fromtimestamp(second, UTC):%Y-%m-%dT%H:%M:%SZ}"

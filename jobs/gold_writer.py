@@ -20,7 +20,8 @@ from pyspark.sql.types import (
 from jobs import tables
 from jobs.fail_points import reached
 from jobs.gold_culprit import CulpritWriter
-from jobs.gold_spans import Span, in_steps, on_dates, spans_of, within
+from jobs.gold_spans import Span, in_steps, spans_of, window_of, within
+from jobs.light_read import Snapshot
 from jobs.progress import Progress
 from schemas.bronze import METRICS
 from schemas.fields import Table
@@ -62,12 +63,13 @@ class GoldWriter:
     of each broker, and the windows that were not settled when they were written.
     """
 
-    def __init__(self, spark: SparkSession, warehouse: Path, progress: Progress) -> None:
+    def __init__(self, spark: SparkSession, warehouse: Path, progress: Progress, *, committer: str) -> None:
         """Make the tables that are missing."""
         self._spark, self._warehouse, self._progress = spark, warehouse, progress
+        self._committer = committer
         for table in (REQUESTS, CLIENT_EVENTS, METRICS, FETCH_LATENCY, BROKER_RTT, STOCK_FETCH_TOTAL):
             tables.ensure(spark, warehouse, table)
-        self._culprits = CulpritWriter(spark, warehouse)
+        self._culprits = CulpritWriter(spark, warehouse, committer=committer)
         self._newest: dict[tuple[str, int], datetime] = {}
         self._newest_since: date | None = None
         self._unsettled = self._unsettled_in_gold()
@@ -76,7 +78,7 @@ class GoldWriter:
     def rebuild(self, windows: Iterable[int]) -> int:
         """Rebuild these windows (epoch seconds) and say how many retention left too little silver for."""
         # Before it is asked how far silver is whole: what is deleted after that is still in these versions.
-        versions = {table: self._version(table) for table in REACH}
+        silver = {table: tables.snapshot(self._warehouse, table) for table in REACH}
         wanted = set(windows)
         oldest = self._complete_from()
         refused = {window for window in wanted if oldest is not None and window < oldest}
@@ -85,7 +87,7 @@ class GoldWriter:
         rebuilt = spans_of(wanted - refused)
         reached("gold-begun")
         for spans in in_steps(rebuilt):
-            self._replace(spans, versions)
+            self._replace(spans, silver)
         reached("gold-windows-committed")
         self._culprits.rebuild(rebuilt)
         return len(refused)
@@ -116,28 +118,30 @@ class GoldWriter:
         told = [[row[name] for name in names] for row in rows]
         fresh = frame_of(self._spark, told, STOCK_FETCH_TOTAL.schema)
         first = min(row["scraped_at"] for row in rows)
-        known = tables.read(self._spark, self._warehouse, STOCK_FETCH_TOTAL)
-        known = known.filter(F.col("scraped_at") >= F.lit(first))
+        last = max(row["scraped_at"] for row in rows)
+        span = Span(window_of(first.timestamp()), window_of(last.timestamp()) + WINDOW_S)
+        known = tables.snapshot(self._warehouse, STOCK_FETCH_TOTAL).rows(self._spark, "scraped_at", [span])
         key = list(STOCK_FETCH_TOTAL.key)
-        new = fresh.dropDuplicates(key).join(F.broadcast(known.select(*key)), on=key, how="left_anti")
-        new.write.format("delta").mode("append").save(tables.path(self._warehouse, STOCK_FETCH_TOTAL))
+        both = known.select(*names).unionByName(fresh).dropDuplicates(key)
+        self._write(STOCK_FETCH_TOTAL, both, "scraped_at", [span])
 
     def rebuild_scrapes(self, span: Span) -> None:
         """Read the scrapes of a span again, from bronze; a scrape is never ingested before it was made."""
         metrics = tables.read(self._spark, self._warehouse, METRICS)
         rows = stock_fetch_total(metrics.filter(F.expr(f"ingest_date >= DATE'{str(span)[:10]}'")))
         rows = rows.filter(within("scraped_at", [span])).dropDuplicates(list(STOCK_FETCH_TOTAL.key))
-        self._overwrite(STOCK_FETCH_TOTAL, rows, within("scraped_at", [span]), {})
+        self._write(STOCK_FETCH_TOTAL, rows, "scraped_at", [span])
 
-    def _replace(self, spans: list[Span], versions: Mapping[Table, int]) -> None:
-        requests, client_events = (self._silver(table, spans, versions[table]) for table in REACH)
+    def _replace(self, spans: list[Span], silver: Mapping[Table, Snapshot]) -> None:
+        requests, client_events = (
+            silver[table].rows(self._spark, "logged_at", spans, reach) for table, reach in REACH.items()
+        )
         covered = self._covered(requests, spans)
         # Not only kept: what follows would analyse the whole way here again with each column it adds.
         fetches = pairing.fetches(requests, client_events).localCheckpoint()
-        note = {f"{table.layer}.{table.name}": version for table, version in versions.items()}
-        condition = within("window_start", spans)
+        built_from = {f"{table.layer}.{table.name}": of.version for table, of in silver.items()}
         for table, rows in of_fetches(fetches, covered).items():
-            self._overwrite(table, rows.filter(condition), condition, note)
+            self._write(table, rows, "window_start", spans, json.dumps({"built_from": built_from}))
 
     def _covered(self, requests: DataFrame, spans: list[Span]) -> DataFrame:
         """Settle the windows now, and keep the few rows here: two tables want them."""
@@ -156,17 +160,12 @@ class GoldWriter:
         }
         return frame_of(self._spark, rows, COVERED)
 
-    def _silver(self, table: Table, spans: list[Span], version: int) -> DataFrame:
-        where = tables.path(self._warehouse, table)
-        frame = self._spark.read.format("delta").option("versionAsOf", version).load(where)
-        return frame.filter(on_dates("logged_date", spans, REACH[table])).filter(
-            within("logged_at", spans, REACH[table])
+    def _write(
+        self, table: Table, rows: DataFrame, column: str, spans: Sequence[Span], note: str = ""
+    ) -> None:
+        tables.replace(
+            rows, self._warehouse, table, column=column, spans=spans, note=note, committer=self._committer
         )
-
-    def _overwrite(self, table: Table, rows: DataFrame, condition: str, note: dict[str, int]) -> None:
-        writer = rows.write.format("delta").mode("overwrite").option("replaceWhere", condition)
-        writer = writer.option("userMetadata", json.dumps({"built_from": note}))
-        writer.save(tables.path(self._warehouse, table))
 
     def _learn_newest(self, earliest: Span) -> None:
         """Look the newest line of each broker up once; from then on the stream tells."""
@@ -200,13 +199,9 @@ class GoldWriter:
         told = [
             _first_window(at.timestamp() + reach.lookback_s)
             for table, reach in REACH.items()
-            if (at := tables.complete_from(self._spark, self._warehouse, table)) is not None
+            if (at := tables.complete_from(self._warehouse, table)) is not None
         ]
         return max(told, default=None)
-
-    def _version(self, table: Table) -> int:
-        log = Path(tables.path(self._warehouse, table)) / "_delta_log"
-        return max(int(entry.stem) for entry in log.glob("*.json") if entry.stem.isdigit())
 
     def _tell_refused(self, refused: set[int], oldest: int | None) -> None:
         if oldest is None or refused <= self._refused:

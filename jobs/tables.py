@@ -1,6 +1,7 @@
 """Delta tables by path: where a table lives, how it is made, read and appended to exactly once."""
 
 import shutil
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -10,7 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import TimestampType
 
 from conf.settings import DELTA, LIGHT
-from jobs import light_commit
+from jobs import light_commit, light_log
+from jobs.gold_spans import Span, within
+from jobs.light_read import Snapshot
 from schemas.fields import Table
 from transforms.frames import frame_of
 
@@ -49,10 +52,9 @@ def read(spark: SparkSession, warehouse: Path, table: Table) -> DataFrame:
     return spark.read.format("delta").load(path(warehouse, table))
 
 
-def complete_from(spark: SparkSession, warehouse: Path, table: Table) -> datetime | None:
+def complete_from(warehouse: Path, table: Table) -> datetime | None:
     """Give the instant from which on retention has left a table whole, None when it has deleted nothing."""
-    detail = DeltaTable.forPath(spark, path(warehouse, table)).detail()
-    told = detail.select("properties").first()["properties"].get(COMPLETE_FROM)  # type: ignore[index]
+    told = light_log.opened(Path(path(warehouse, table))).metadata().configuration.get(COMPLETE_FROM)
     return datetime.fromisoformat(told) if told else None
 
 
@@ -97,6 +99,40 @@ def append(  # noqa: PLR0913 (what, where, and who writes what for the how-manyt
     writer = writer.option("txnAppId", txn_app_id).option("txnVersion", str(txn_version))
     writer.save(path(warehouse, table))
     return True
+
+
+def snapshot(warehouse: Path, table: Table) -> Snapshot:
+    """Take the newest version of a table, to read spans of it without a plan of Delta's."""
+    return Snapshot.of(Path(path(warehouse, table)), table)
+
+
+def replace(  # noqa: PLR0913 (what, where, which part of it, and who commits what it was built from)
+    frame: DataFrame,
+    warehouse: Path,
+    table: Table,
+    *,
+    column: str,
+    spans: Sequence[Span],
+    note: str = "",
+    committer: str = DELTA,
+) -> None:
+    """Put rows into the place of those whose instant lies in the spans; `note` becomes `userMetadata`."""
+    where, rows = Path(path(warehouse, table)), frame.filter(within(column, spans))
+    if committer == LIGHT:
+        rows = rows.select(*table.schema.names)
+        light_commit.replace(rows, where, table, column=column, spans=spans, note=note)
+        return
+    writer = rows.write.format("delta").mode("overwrite").option("replaceWhere", within(column, spans))
+    writer.option("userMetadata", note).save(str(where))
+
+
+def overwrite(frame: DataFrame, warehouse: Path, table: Table, *, committer: str = DELTA) -> None:
+    """Put rows into the place of all there are."""
+    where = Path(path(warehouse, table))
+    if committer == LIGHT:
+        light_commit.overwrite(frame.select(*table.schema.names), where, table)
+        return
+    frame.write.format("delta").mode("overwrite").save(str(where))
 
 
 def _make(spark: SparkSession, warehouse: Path, table: Table) -> None:

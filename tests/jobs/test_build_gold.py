@@ -13,7 +13,7 @@ from delta.tables import DeltaTable as SilverTable
 from deltalake import DeltaTable
 from typer.testing import CliRunner
 
-from conf.settings import PROJECT, Settings, Warehouse
+from conf.settings import LIGHT, PROJECT, Settings, Warehouse
 from jobs import tables
 from jobs.build_gold import Batches, app, inputs, rebuild_data_quality, stream_writer
 from jobs.gold_spans import window_of
@@ -80,7 +80,7 @@ class Lab:
 
     def writer(self):
         """Make a writer that remembers nothing."""
-        return GoldWriter(self.spark, self.warehouse, Progress())
+        return GoldWriter(self.spark, self.warehouse, Progress(), committer=LIGHT)
 
     def gold(self, table):
         """Read a table as rows that compare."""
@@ -219,7 +219,7 @@ def test_commit_says_which_versions_of_silver_it_was_built_from(built):
 
 
 def test_every_gold_table_opens_in_delta_rs_at_reader_version_1(built):
-    rebuild_data_quality(built.spark, built.warehouse)
+    rebuild_data_quality(built.spark, built.warehouse, committer=LIGHT)
 
     for table in GOLD:
         opened = DeltaTable(tables.path(built.warehouse, table))

@@ -18,7 +18,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from jobs import light_commit, tables
+from jobs import light_commit, light_log, tables
 from schemas.fields import Table, column
 from transforms.frames import frame_of
 
@@ -119,7 +119,7 @@ def test_it_may_take_turns_with_delta_itself(site):
 def test_a_second_driver_on_one_checkpoint_cannot_write_a_batch_again(site, monkeypatch):
     """It looked before the first one committed, and comes after it."""
     site.append(row(1), version=1)
-    monkeypatch.setattr(light_commit, "_log", lambda where: DeltaTable(str(where), version=0))
+    monkeypatch.setattr(light_log, "opened", lambda where: DeltaTable(str(where), version=0))
 
     with pytest.raises(CommitFailedError):
         site.append(row(1), version=1)
@@ -146,7 +146,7 @@ def test_a_failure_behind_the_commit_takes_no_committed_file_away(site, monkeypa
 
 def test_files_of_an_attempt_that_was_killed_are_not_seen(site, monkeypatch):
     with monkeypatch.context() as killed:
-        killed.setattr(light_commit, "_adds", lambda *_args: 1 / 0)
+        killed.setattr(light_log, "added", lambda *_args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             site.append(row(1))
     assert len(site.folders()) == 1
@@ -210,7 +210,7 @@ def test_a_checkpoint_that_was_begun_or_is_named_by_half_a_line_stops_nothing(si
     DeltaTable(str(site.where)).alter.set_table_properties({"delta.checkpointInterval": "3"})
     for n in (2, 3):
         site.append(row(n), version=n)
-    light_commit._held.logs.clear()  # as in a new process
+    light_log._held.logs.clear()  # as in a new process
     log = site.where / "_delta_log"
     (log / f"{3:020}.checkpoint.parquet#1").write_bytes(b"PAR1")  # renamed once it is whole
     (log / "_last_checkpoint").write_bytes(b"{")

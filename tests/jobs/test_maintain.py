@@ -18,8 +18,8 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.transaction import Transaction
 from typer.testing import CliRunner
 
-from conf.settings import PROJECT
-from jobs import light_commit, maintain_actions, tables
+from conf.settings import LIGHT, PROJECT
+from jobs import light_commit, light_log, maintain_actions, tables
 from jobs import maintain as job
 from jobs.build_gold import rebuild_data_quality
 from jobs.fail_points import VARIABLE
@@ -70,15 +70,15 @@ class Tables:
             self.nth += 1
             told = {"offset": self.nth, "kind": "request-log", "position": f"p{self.nth}"} | more
             attempt = where / f"ingest-{self.nth}"
-            log = light_commit._log(where)
+            log = light_log.opened(where)
             for day in days:
                 file = attempt / f"{column}={day}" / "part-0.parquet"
                 file.parent.mkdir(parents=True)
                 names = [name for name in kinds.names if name != column]
                 rows = {name: pa.array([told.get(name)], kinds.field(name).type) for name in names}
                 pq.write_table(pa.table(rows), file)
-            adds = list(light_commit._adds(where, attempt, table))
-            light_commit._commit(log, where, adds, table, Transaction("ingest", self.nth))
+            adds = list(light_log.added(where, attempt, table))
+            light_commit.commit(log, where, adds, Transaction("ingest", self.nth))
 
     def where(self, table):
         """Give the table's folder."""
@@ -246,7 +246,7 @@ def test_what_was_read_adds_up_of_the_days_that_bronze_still_holds(warehouse):
                 warehouse.append(one, day, times=1, lines=1, **same)
     assert warehouse.maintain().exit_code == 0
 
-    rebuild_data_quality(warehouse.spark, warehouse.root)
+    rebuild_data_quality(warehouse.spark, warehouse.root, committer=LIGHT)
 
     [told] = tables.read(warehouse.spark, warehouse.root, DATA_QUALITY).collect()
     assert (told.lines_read, told.kept, told.quarantined, told.skipped, told.duplicates) == (3, 1, 1, 1, 0)
@@ -373,7 +373,7 @@ import sys
 from pathlib import Path
 import pyarrow as pa, pyarrow.parquet as pq
 from deltalake.transaction import Transaction
-from jobs import light_commit
+from jobs import light_commit, light_log
 from tests.jobs.test_light_commit import LINES
 
 where, app, day, times = Path(sys.argv[1]), *sys.argv[2:]
@@ -381,10 +381,10 @@ for n in range(int(times)):
     attempt = where / f"{app}-{n}"
     file = attempt / f"day={day}" / "kind=a" / "part-0.parquet"
     file.parent.mkdir(parents=True)
-    log = light_commit._log(where)
+    log = light_log.opened(where)
     pq.write_table(pa.table({"n": pa.array([n], pa.int64())}), file)
-    adds = list(light_commit._adds(where, attempt, LINES))
-    light_commit._commit(log, where, adds, LINES, Transaction(app, n))
+    adds = list(light_log.added(where, attempt, LINES))
+    light_commit.commit(log, where, adds, Transaction(app, n))
 """
 
 
@@ -414,13 +414,13 @@ def test_an_appender_and_maintenance_lose_nothing_of_each_other(lines):
 
 def test_an_append_that_began_before_a_day_was_deleted_is_committed_behind_it(lines, monkeypatch):
     lines.append(row(1, day=date(2026, 1, 1)))
-    write = light_commit._adds
+    write = light_log.added
 
     def meanwhile(*told):
         maintain_actions.delete_before(DeltaTable(str(lines.where)), LINES, date(2026, 2, 1))
         return write(*told)
 
-    monkeypatch.setattr(light_commit, "_adds", meanwhile)
+    monkeypatch.setattr(light_log, "added", meanwhile)
 
     assert lines.append(row(2), version=1)
     assert lines.numbers() == ([2], [2])

@@ -1,0 +1,120 @@
+"""
+Measure the pipeline and write docs/performance.md: `make bench`, or `python -m benchmarks.pipeline`.
+
+A part that was measured stands in `.state/bench/PART.json`; the page is made of what is there.
+"""
+
+import json
+import uuid
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchmarks.pipeline import aged, costs, freshness, lines, page
+from conf.settings import DELTA, LIGHT, PROJECT, Settings
+from jobs.session import spark_session
+from lab import cluster
+
+STATE = PROJECT / ".state" / "bench"
+PARTS = ("costs", "freshness", "aged")
+RATES = (2_000.0, 10_000.0)
+
+
+def main(  # noqa: PLR0913, PLR0917 (the switches of a benchmark, each by name)
+    n: Annotated[int, typer.Option(help="Lines of the costs' topic.")] = 1_000_000,
+    rounds: Annotated[int, typer.Option(min=2, help="Rounds that count; one more is thrown away.")] = 3,
+    seconds: Annotated[float, typer.Option(help="How long each rate of the freshness is measured.")] = 120.0,
+    appends: Annotated[int, typer.Option(help="Timed appends on each table.")] = 30,
+    only: Annotated[list[str] | None, typer.Option(help=f"Parts to measure: {', '.join(PARTS)}.")] = None,
+    seed: Annotated[int, typer.Option(help="Orders what is interleaved.")] = 1,
+) -> None:
+    """
+    Measure and write the page; leave the machine alone meanwhile.
+
+    Example: `python -m benchmarks.pipeline`
+
+    Example: `python -m benchmarks.pipeline --only freshness --seconds 300`
+    """
+    wanted = only or list(PARTS)
+    if unknown := set(wanted) - set(PARTS):
+        message = f"{', '.join(unknown)}: the parts are {', '.join(PARTS)}"
+        raise typer.BadParameter(message)
+    STATE.mkdir(parents=True, exist_ok=True)
+    runs: dict[str, Callable[[], object]] = {
+        "costs": lambda: measure_costs(n, rounds),
+        "freshness": lambda: measure_freshness(seconds, seed),
+        "aged": lambda: measure_aged(appends, seed),
+    }
+    for part in wanted:
+        (STATE / f"{part}.json").write_text(json.dumps(runs[part](), indent=1))
+    page.write(STATE)
+
+
+def measure_costs(n: int, rounds: int) -> dict[str, object]:
+    """Measure every arm, round by round, over one topic."""
+    logs = lines.record(STATE)
+    lab = cluster.start(STATE / "lab", brokers=1, request_log=False, client_log=False, fresh=True)
+    try:
+        topics = lines.Topics(lab, f"bench-{uuid.uuid4().hex[:8]}.")
+        read, file = lines.in_order(logs), STATE / "lines.log"
+        topics.publish(lines.repeated(read, n))
+        file.write_bytes(b"\n".join(line for _, line in lines.repeated(read, n)) + b"\n")
+        conf = _conf(lab.telemetry_bootstrap_servers, topics.prefix, STATE / "costs")
+        spark = spark_session(Settings.load(conf), "bench")
+        bench, measured = costs.Costs(spark, STATE / "costs" / "runs", conf, topics, n), list[costs.Cost]()
+        for nth in range(rounds + 1):
+            for cost in bench.round(nth, file):
+                print(json.dumps(asdict(cost)), flush=True)
+                measured.append(cost)
+        told = {"n": n, "bytes": file.stat().st_size, "rounds": rounds, "differences": bench.differences()}
+        spark.stop()
+    finally:
+        cluster.stop(STATE / "lab")
+    return told | {"costs": [asdict(cost) for cost in measured]}
+
+
+def measure_freshness(seconds: float, seed: int) -> list[dict[str, object]]:
+    """Measure each rate on tables of its own."""
+    logs, told = lines.record(STATE), []
+    for per_s in RATES:
+        lab = cluster.start(STATE / "lab", brokers=1, request_log=False, client_log=False, fresh=True)
+        try:
+            topics = lines.Topics(lab, f"bench-{uuid.uuid4().hex[:8]}.")
+            conf = _conf(lab.telemetry_bootstrap_servers, topics.prefix, STATE / "fresh" / topics.prefix)
+            seen = freshness.watch(topics, conf, logs, per_s=per_s, duration_s=seconds)
+        finally:
+            cluster.stop(STATE / "lab")
+        told.append(freshness.told(seen, seed))
+        print(json.dumps(told[-1]), flush=True)
+    return told
+
+
+def measure_aged(appends: int, seed: int) -> dict[str, object]:
+    """Age a table a committer and age, then time the real writer on all of them, interleaved."""
+    root = STATE / "aged" / uuid.uuid4().hex[:8]
+    spark = spark_session(Settings.load(), "bench")
+    for committer in (LIGHT, DELTA):
+        for commits in aged.AGES:
+            print(f"ageing: {committer}, {commits} commits", flush=True)
+            aged.age(spark, root / str(commits) / committer, commits)
+    rows = aged.sample_rows(spark, lines.in_order(lines.record(STATE)))
+    measured = aged.timed(rows, {commits: root / str(commits) for commits in aged.AGES}, appends + 1, seed)
+    spark.stop()
+    return {"appends": appends, "rows": aged.ROWS, "measured": [asdict(one) for one in measured]}
+
+
+def _conf(bootstrap_servers: str, prefix: str, folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    conf = folder / "bench.toml"
+    conf.write_text(
+        f'telemetry = {{ bootstrap_servers = "{bootstrap_servers}", topic_prefix = "{prefix}" }}\n'
+        f'[warehouse]\nroot = "{folder / "warehouse"}"\ncheckpoints = "{folder / "checkpoints"}"\n'
+    )
+    return conf
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,112 @@
+"""What one small append costs on a young table and on ones with 100, 1,000 and 10,000 commits behind them."""
+
+import random
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from deltalake.transaction import AddAction, CommitProperties, PostCommitHookProperties, Transaction
+from pyspark.sql import DataFrame, SparkSession
+
+from benchmarks.pipeline.measure import Measured
+from conf.settings import DELTA, LIGHT
+from jobs import tables
+from schemas.bronze import RAW
+from schemas.silver import REQUESTS
+from transforms.frames import frame_of
+from transforms.parse import request_log
+
+AGES = (1, 100, 1_000, 10_000)
+CHECKPOINT_EVERY = 100
+ROWS = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Append:
+    """One append that was timed."""
+
+    committer: str
+    age: int
+    round: int
+    cpu_ms: float
+    wall_ms: float
+
+
+def age(spark: SparkSession, root: Path, commits: int) -> None:
+    """Make the table and commit to it, by delta-rs, until it has so many versions; a file of one row each."""
+    tables.ensure(spark, root, REQUESTS)
+    where = Path(tables.path(root, REQUESTS))
+    file = where / "aged.parquet"
+    day = "2026-11-20"
+    pq.write_table(pa.table({"position": pa.array(["aged"])}), file)
+    size = file.stat().st_size
+    log = DeltaTable(str(where))
+    for nth in range(log.version() + 1, commits):
+        name = f"aged-{nth}.parquet"
+        (where / name).hardlink_to(file)
+        added = AddAction(name, size, {"logged_date": day}, 0, data_change=True, stats='{"numRecords":1}')
+        log.create_write_transaction(
+            [added],
+            mode="append",
+            schema=log.schema(),
+            partition_by=list(REQUESTS.partition_by),
+            commit_properties=CommitProperties(app_transactions=[Transaction("aged", nth)]),
+            post_commithook_properties=PostCommitHookProperties(
+                create_checkpoint=nth % CHECKPOINT_EVERY == 0
+            ),
+        )
+        log.update_incremental()
+
+
+def timed(rows: DataFrame, roots: dict[int, Path], rounds: int, seed: int) -> list[Append]:
+    """Append the same rows to every table with both committers, in random order within each round."""
+    dice, measured = random.Random(seed), list[Append]()  # noqa: S311 (a repeatable order, no secret)
+    for nth in range(rounds):
+        arms = [(committer, age) for committer in (LIGHT, DELTA) for age in roots]
+        for committer, of_age in dice.sample(arms, len(arms)):
+            with Measured() as took:
+                tables.append(
+                    rows,
+                    roots[of_age] / committer,
+                    REQUESTS,
+                    txn_app_id="bench",
+                    txn_version=nth,
+                    committer=committer,
+                )
+            measured.append(
+                Append(
+                    committer=committer,
+                    age=of_age,
+                    round=nth,
+                    cpu_ms=took.cpu_s * 1e3,
+                    wall_ms=took.wall_s * 1e3,
+                )
+            )
+    return measured
+
+
+def sample_rows(spark: SparkSession, lines: list[tuple[str, bytes]]) -> DataFrame:
+    """Parse so many real lines once and keep them in memory, so that only the append is timed."""
+    at = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    told = [
+        [
+            {
+                "value": line,
+                "cluster": "lab",
+                "node": node,
+                "kind": "request-log",
+                "ingest_date": at.date(),
+                "position": f"{node}/bench/{nth}",
+            }.get(name)
+            for name in RAW.names
+        ]
+        for nth, (node, line) in enumerate(lines[:ROWS])
+    ]
+    rows = request_log.kept(request_log.parse_request_log(frame_of(spark, told, RAW))).coalesce(2).cache()
+    if rows.count() != ROWS:
+        message = f"of {ROWS} recorded lines some cannot be parsed"
+        raise ValueError(message)
+    return rows

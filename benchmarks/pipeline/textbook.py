@@ -1,0 +1,133 @@
+"""
+The pipeline that a competent user would write: three chained queries, `from_json`, `percentile_approx`.
+
+Kafka to a Delta table of raw lines; from there to a table of parsed requests; from there to windows. Each is
+a plain Structured Streaming query with a Delta sink, as the guides of Spark and Delta show it. The parsed table
+holds what `silver.requests` holds, with the bodies left nested as Kafka writes them, so both can be compared.
+"""
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from transforms.parse.request_body import REQUEST, RESPONSE
+
+TIMES = (
+    "totalTimeMs",
+    "requestQueueTimeMs",
+    "localTimeMs",
+    "remoteTimeMs",
+    "responseQueueTimeMs",
+    "sendTimeMs",
+    "throttleTimeMs",
+)
+DOCUMENT = f"""isForwarded BOOLEAN,
+    requestHeader STRUCT<requestApiKeyName STRING, requestApiVersion INT, correlationId INT, clientId STRING>,
+    request {REQUEST}, response {RESPONSE}, connection STRING,
+    {", ".join(f"{name} DOUBLE" for name in TIMES)}, principal STRING, listener STRING,
+    clientInformation STRUCT<softwareName STRING, softwareVersion STRING>""".replace("\n", " ")
+
+MARK = "Completed request:"
+
+
+class Textbook:
+    """One warehouse of the textbook pipeline."""
+
+    def __init__(
+        self, spark: SparkSession, root: Path, *, bootstrap_servers: str, topic: str, batch: int
+    ) -> None:
+        """Say where it reads and writes."""
+        self._spark, self._root, self._batch = spark, root, batch
+        self._kafka = {
+            "kafka.bootstrap.servers": bootstrap_servers,
+            "subscribe": topic,
+            "startingOffsets": "earliest",
+            "maxOffsetsPerTrigger": str(batch),
+        }
+
+    def bronze(self) -> None:
+        """Copy Kafka's records."""
+        records = (
+            self._spark.readStream.format("kafka").options(**self._kafka).option("includeHeaders", "true")
+        )
+        lines = records.load().select(
+            "value", "key", "headers", "topic", "partition", "offset", "timestamp", "timestampType"
+        )
+        self._run(lines, "bronze")
+
+    def silver(self) -> None:
+        """Parse raw lines."""
+        self._run(parsed(self._spark.readStream.format("delta").load(str(self._root / "bronze"))), "silver")
+
+    def bronze_and_silver(self) -> None:
+        """Both, one behind the other."""
+        self.bronze()
+        self.silver()
+
+    def gold(self) -> None:
+        """Put requests into windows of 10 s."""
+        requests = self._spark.readStream.format("delta").load(str(self._root / "silver"))
+        self._run(windows(requests), "gold")
+
+    def rows(self, table: str) -> DataFrame:
+        """Read what was written."""
+        return self._spark.read.format("delta").load(str(self._root / table))
+
+    def _run(self, frame: DataFrame, table: str) -> None:
+        writer = frame.writeStream.format("delta").option("checkpointLocation", str(self._root / f"_{table}"))
+        query = writer.trigger(availableNow=True).start(str(self._root / table))
+        query.awaitTermination()
+
+
+def parsed(lines: DataFrame) -> DataFrame:
+    """Parse with `from_json`, and keep the columns that questions are asked of."""
+    text = F.col("value").cast("string")
+    document = F.regexp_extract(text, MARK + r"(\{.*\})", 1)
+    node = F.filter("headers", lambda header: header.key == "node")[0].value.cast("string")
+    read = lines.select(
+        F.to_timestamp(F.substring_index(text, " ", 1)).alias("logged_at"),
+        F.regexp_extract(node, r"(\d+)$", 1).cast("int").alias("broker_id"),
+        F.from_json(document, DOCUMENT).alias("document"),
+        "topic",
+        "partition",
+        "offset",
+    )
+    header, request, response = (
+        F.col(f"document.{name}") for name in ("requestHeader", "request", "response")
+    )
+    replica_id = F.coalesce(request.replicaState.replicaId, request.replicaId)
+    return read.where(F.col("document.totalTimeMs").isNotNull()).select(
+        "logged_at",
+        F.to_date("logged_at").alias("logged_date"),
+        "broker_id",
+        header.requestApiKeyName.alias("api"),
+        header.requestApiVersion.alias("api_version"),
+        header.clientId.alias("client_id"),
+        header.correlationId.alias("correlation_id"),
+        request.sessionId.alias("session_id"),
+        request.sessionEpoch.alias("session_epoch"),
+        F.when(replica_id >= 0, replica_id).alias("follower_id"),
+        *(
+            F.col(f"document.{name}")
+            for name in ("connection", "isForwarded", "principal", "listener", *TIMES)
+        ),
+        F.col("document.clientInformation").alias("software"),
+        response.errorCode.alias("error_code"),
+        request.alias("request"),
+        response.alias("response"),
+        "topic",
+        "partition",
+        "offset",
+    )
+
+
+def windows(requests: DataFrame) -> DataFrame:
+    """Percentiles of a follower's fetches on a leader, ten seconds each."""
+    fetches = requests.where((F.col("api") == "FETCH") & F.col("follower_id").isNotNull())
+    local_ms = F.col("totalTimeMs") - F.col("remoteTimeMs")
+    return (
+        fetches.withWatermark("logged_at", "20 seconds")
+        .groupBy(F.window("logged_at", "10 seconds"), "broker_id", "follower_id")
+        .agg(F.count("*").alias("n"), F.percentile_approx(local_ms, [0.5, 0.99], 10_000).alias("local_ms"))
+    )

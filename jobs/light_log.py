@@ -1,0 +1,130 @@
+"""
+The Delta log of a table by delta-rs: opened once, read on from there, and committed to.
+
+Spark writes and reads the Parquet files; what the log says of them costs milliseconds here, and half a
+second a table where Delta plans a query for it. Why it is as safe: `docs/decisions/006-light-commits.md`.
+"""
+
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from deltalake.transaction import (
+    AddAction,
+    CommitProperties,
+    PostCommitHookProperties,
+    RemoveAction,
+)
+from pyspark.sql.types import TimestampType
+
+from jobs.fail_points import reached
+from schemas.fields import Table
+
+_held = threading.local()
+
+NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+
+CHECKPOINT_INTERVAL = "delta.checkpointInterval"
+DEFAULT_INTERVAL = 10
+
+
+def opened(where: Path) -> DeltaTable:
+    """Open a table's log once a thread, and then read only what is new: an aged table's takes a while."""
+    logs: dict[Path, DeltaTable] = _held.__dict__.setdefault("logs", {})
+    if where in logs:
+        logs[where].update_incremental()
+    else:
+        logs[where] = DeltaTable(str(where))
+    return logs[where]
+
+
+def commit(
+    log: DeltaTable, where: Path, actions: Sequence[AddAction | RemoveAction], properties: CommitProperties
+) -> None:
+    """
+    Add one version to the log.
+
+    Raises:
+        deltalake.exceptions.CommitFailedError: another has committed meanwhile what this does not go with.
+
+    """
+    log.create_write_transaction(
+        [*actions],
+        mode="append",
+        schema=log.schema(),
+        partition_by=log.metadata().partition_columns,
+        commit_properties=properties,
+        post_commithook_properties=NO_HOOKS,
+    )
+    _checkpoint_when_due(opened(where), where)
+
+
+def _checkpoint_when_due(log: DeltaTable, where: Path) -> None:
+    """Write a checkpoint once the log is its interval past the last one; one that failed is due again."""
+    interval = int(log.metadata().configuration.get(CHECKPOINT_INTERVAL, DEFAULT_INTERVAL))
+    if log.version() - _last_checkpoint(where) < interval:
+        return
+    reached("checkpoint-begun")
+    log.create_checkpoint()
+    reached("checkpoint-written")
+    # What is held goes on from the old checkpoint, and each commit would replay all versions since.
+    _held.logs.pop(where, None)
+
+
+def _last_checkpoint(where: Path) -> int:
+    """Give the version of the last checkpoint, 0 when there is none or its file is torn."""
+    try:
+        told = json.loads((where / "_delta_log" / "_last_checkpoint").read_text())
+        return int(told["version"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0
+
+
+def added(where: Path, attempt: Path, table: Table) -> Iterator[AddAction]:
+    """Name the files of an attempt that hold rows, with the statistics that readers skip files by."""
+    instants = [field.name for field in table.schema if isinstance(field.dataType, TimestampType)]
+    for file in sorted(attempt.rglob("*.parquet")):
+        footer = pq.read_metadata(file)
+        if not footer.num_rows:
+            continue
+        state = file.stat()
+        yield AddAction(
+            path=str(file.relative_to(where)),
+            size=state.st_size,
+            partition_values=_partition_of(file.relative_to(attempt)),
+            modification_time=int(state.st_mtime * 1_000),
+            data_change=True,
+            stats=json.dumps(_stats(footer, instants)),
+        )
+
+
+def _partition_of(below: Path) -> dict[str, str | None]:
+    pairs = (part.split("=", 1) for part in below.parts[:-1])
+    return {name: None if value == NULL_PARTITION else unquote(value) for name, value in pairs}
+
+
+def _stats(footer: pq.FileMetaData, instants: list[str]) -> Mapping[str, Any]:
+    """Give the number of rows, and of each instant the extremes and the NULLs."""
+    stats: dict[str, Any] = {"numRecords": footer.num_rows, "minValues": {}, "maxValues": {}, "nullCount": {}}
+    places = {footer.schema.column(n).path: n for n in range(footer.num_columns)}
+    for name in (name for name in instants if name in places):
+        groups = [footer.row_group(g).column(places[name]).statistics for g in range(footer.num_row_groups)]
+        if not all(groups):
+            continue
+        stats["nullCount"][name] = sum(group.null_count for group in groups)
+        known = [group for group in groups if group.has_min_max]
+        if known and len(known) == sum(group.num_values > 0 for group in groups):
+            stats["minValues"][name] = _instant(min(group.min for group in known))
+            stats["maxValues"][name] = _instant(max(group.max for group in known))
+    return stats
+
+
+def _instant(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
