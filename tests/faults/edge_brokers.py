@@ -75,9 +75,9 @@ def last_words(there: Edge) -> str:
 
 
 def batches(there: Edge) -> int:
-    """Count the batches that the ingest's queries have finished."""
+    """Count the batches of the log that the ingest has finished."""
     checkpoints = Path(there.warehouse.settings.warehouse.checkpoints)
-    return sum(path.name.isdigit() for path in checkpoints.glob("*/commits/*"))
+    return sum(path.name.isdigit() for path in checkpoints.glob("ingest_request_log*/commits/*"))
 
 
 @contextmanager
