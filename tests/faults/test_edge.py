@@ -3,10 +3,15 @@
 import random
 from hashlib import sha256
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
+from schemas.bronze import REQUEST_LOG
+from schemas.gold import DATA_QUALITY
+from tests.faults import oracles
 from tests.faults.edge import FAULTS
-from tests.faults.edge_site import Written, wrong_lines
+from tests.faults.edge_site import Written, wrong_lines, wrong_totals
 
 LINES = {"broker-1/m/0": b"one", "broker-1/m/4": b"two", "broker-1/n/0": b"three"}
 WRITTEN = Written(sha256={position: sha256(line).hexdigest() for position, line in LINES.items()})
@@ -57,6 +62,32 @@ def test_a_line_that_no_file_holds_may_be_missing():
     gone = Written(sha256=WRITTEN.sha256, gone={"broker-1/m/4"})
 
     assert wrong_lines(rows([line for line in LINES.items() if line[0] not in gone.gone]), gone) == []
+
+
+@pytest.mark.parametrize(
+    ("booked", "told"),
+    [
+        ({}, []),
+        ({"kept": 3, "duplicates": 0}, ["gold tells of 3 kept, there are 2", "gold tells of 0 duplicates"]),
+        ({"is_balanced": False}, ["x.log is not balanced"]),
+    ],
+    ids=["well", "counted twice", "not balanced"],
+)
+def test_gold_s_books_are_held_against_bronze(tmp_path, booked, told):
+    """Three rows, two positions: one line was sent again."""
+    books = {"kind": "request-log", "source": "x.log", "lines_read": 3, "kept": 2, "duplicates": 1}
+    for table, told_rows in (
+        (REQUEST_LOG, [{"position": position} for position in ("p/0", "p/1", "p/1")]),
+        (DATA_QUALITY, [books | {"is_balanced": True} | booked]),
+    ):
+        path = oracles.where(tmp_path, table)
+        path.mkdir(parents=True)
+        write_deltalake(path, pa.Table.from_pylist(told_rows))
+
+    found = wrong_totals(tmp_path)
+
+    assert len(found) == len(told)
+    assert all(line.startswith(start) for line, start in zip(found, told, strict=True))
 
 
 @pytest.mark.live
