@@ -17,7 +17,7 @@ from jobs.fail_points import VARIABLE
 INGEST, GOLD, MAINTAIN = "ingest", "build-gold", "maintain"
 QUERIES = {INGEST: "ingest_*", GOLD: "build_gold*"}
 VICTIMS = ("all", "python", "jvm")
-ENDS_WITHIN_S = 90.0
+ENDS_WITHIN_S = 240.0
 LOOK_EVERY_S = 0.05
 
 

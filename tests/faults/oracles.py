@@ -99,6 +99,9 @@ def bad_log(root: Path, tables: Sequence[Table]) -> list[str]:
     for table in tables:
         log = where(root, table) / "_delta_log"
         versions = sorted(int(path.stem) for path in log.glob("*.json") if path.stem.isdigit())
+        if not versions:
+            wrong.append(f"{table.name}: there is no log")
+            continue
         if versions != list(range(versions[0], versions[0] + len(versions))):
             wrong.append(f"{table.name}: versions {versions} have a hole")
         actions = [

@@ -1,8 +1,8 @@
 """What the campaign does and how often: its kills, and the faults that the modules beside it export."""
 
 import importlib
-import inspect
 import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,11 +13,19 @@ from tests.faults.steady import Outcome
 Fault = Callable[[str, Path, random.Random], list[str]]
 Run = Callable[[str, Path, random.Random], Outcome]
 
-MODULES = ("resent",)
-"""Modules of this folder with `FAULTS: dict[str, Fault]`; a module more is a name more."""
+MODULES = {
+    "resent": "all sent again, or late by hours",
+    "edge": "",
+    "torn": "a torn, stale or missing file of the state",
+    "gap": "retention passes the checkpoint",
+    "full_disk": "",
+    "two_drivers": "two drivers on one checkpoint",
+    "mutations": "a million mutated lines",
+}
+"""Modules of this folder with `FAULTS: dict[str, Fault]`, and their line in the table; "" is one by class."""
 
 TIMES = {"broker": 10, "collector": 10, "full-disk": 5}
-"""Runs of all faults whose names begin so, taken in turn; any other fault runs `TIMES_OTHER` times."""
+"""Classes: runs of all faults whose names begin so, each once at least; others run `TIMES_OTHER` times."""
 
 TIMES_OTHER, OTHER_S = 1, 90.0
 ROUNDS, INGEST_KILLS, GOLD_KILLS = 5, 12, 8
@@ -26,8 +34,8 @@ SHORT = ("topic-replayed",)
 """Faults that CI runs once, beside kills."""
 
 
-PARTS = ("job", "kills", "lines", "oracles", "poller", "site", "steady")
-HARNESS = tuple(Path(__file__).parent / f"{name}.py" for name in PARTS)
+FOLDER = Path(__file__).parent
+NAMES = re.compile(r"from tests\.faults import ([\w, ]+)|tests\.faults\.(\w+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +48,7 @@ class Entry:
     times: int
     n: int = 1
     expected_s: float = OTHER_S
-    files: tuple[Path, ...] = HARNESS
+    files: tuple[Path, ...] = ()
 
 
 def whole() -> list[Entry]:
@@ -54,6 +62,7 @@ def whole() -> list[Entry]:
             times=ROUNDS,
             n=n,
             expected_s=25.0 * n,
+            files=files_of("steady"),
         ),
         Entry(
             name="named-kills",
@@ -62,9 +71,10 @@ def whole() -> list[Entry]:
             times=ROUNDS,
             n=len(kills.NAMED),
             expected_s=25.0 * len(kills.NAMED),
+            files=files_of("steady"),
         ),
     ]
-    return [*own, *(entry for module in MODULES for entry in _of_module(module))]
+    return [*own, *(entry for module, group in MODULES.items() for entry in _of_module(module, group))]
 
 
 def short() -> list[Entry]:
@@ -78,6 +88,7 @@ def short() -> list[Entry]:
         times=1,
         n=n,
         expected_s=20.0 * n,
+        files=files_of("steady"),
     )
     return [killed, *(replace(known[name], times=1) for name in SHORT)]
 
@@ -106,18 +117,27 @@ def times_of(names: list[str]) -> dict[str, int]:
     return times
 
 
-def _of_module(name: str) -> list[Entry]:
+def files_of(name: str) -> tuple[Path, ...]:
+    """Give a module of this folder and all that it names, directly or not: a run depends on these."""
+    found, to_read = set[str](), {name}
+    while to_read:
+        found |= to_read
+        named = [names for stem in to_read for names in NAMES.findall((FOLDER / f"{stem}.py").read_text())]
+        to_read = {word for names in named for part in names for word in re.findall(r"\w+", part)} - found
+    return tuple(sorted(FOLDER / f"{stem}.py" for stem in found))
+
+
+def _of_module(name: str, group: str) -> list[Entry]:
     module = importlib.import_module(f"tests.faults.{name}")
     faults: dict[str, Fault] = {fault.replace(" ", "-"): does for fault, does in module.FAULTS.items()}
-    times = times_of(list(faults))
-    files = (*HARNESS, Path(inspect.getfile(module)))
+    times, files = times_of(list(faults)), files_of(name)
     return [
-        Entry(name=fault, group=_group(fault), run=of_list(does), times=times[fault], files=files)
+        Entry(name=fault, group=group or _class(fault), run=of_list(does), times=times[fault], files=files)
         for fault, does in faults.items()
     ]
 
 
-def _group(fault: str) -> str:
+def _class(fault: str) -> str:
     return next((f"{prefix} faults" for prefix in TIMES if fault.startswith(prefix)), fault.replace("-", " "))
 
 

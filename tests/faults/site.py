@@ -20,7 +20,7 @@ from jobs.fail_points import VARIABLE
 
 KINDS = ("request-log", "client-log", "metrics")
 PARTITIONS = 2
-ENDS_WITHIN_S = 240
+ENDS_WITHIN_S = 900
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from jobs.ingest_batch import SOURCES
 from jobs.ingest_checkpoint import unread
 from schemas.bronze import BRONZE
 from schemas.gold import GOLD as GOLD_TABLES
-from schemas.silver import SILVER
+from schemas.silver import GAPS, SILVER
 from tests.faults import lines, oracles
 from tests.faults.job import GOLD, INGEST, LOOK_EVERY_S, MAINTAIN, Job
 from tests.faults.kills import HAS_MAINTENANCE, Hit, Kill, hit_of, of_job
@@ -37,11 +37,12 @@ COMES_TO_WORK_S = 600.0
 
 ENDS_BY_ITSELF_S = 120.0
 TAKES_THE_REST_S = 900.0
-MAINTAINED_EVERY_S = 5.0
+MAINTAINED_EVERY_S = 10.0
 KILLED = -9
 STREAMS = {INGEST: (), GOLD: ("--follow",)}
-OF_JOB = {INGEST: (*BRONZE, *SILVER), GOLD: GOLD_TABLES}
-ALL = (*BRONZE, *SILVER, *GOLD_TABLES)
+INGESTED = (*BRONZE, *(table for table in SILVER if table != GAPS))  # made only once a gap was accepted
+OF_JOB = {INGEST: INGESTED, GOLD: GOLD_TABLES}
+ALL = (*INGESTED, *GOLD_TABLES)
 
 OFTEN_MERGED = "[maintain]\nbronze_days = 0\nsilver_days = 0\ncompact_from_files = 4\n"
 CHECKPOINT_EVERY = {"delta.checkpointInterval": "5"}

@@ -117,3 +117,10 @@ def test_no_two_faults_have_one_name():
     names = [entry.name for entry in plan.whole()]
 
     assert len(names) == len(set(names))
+
+
+def test_a_run_depends_on_the_modules_that_its_own_names():
+    names = {file.stem for file in plan.files_of("steady")}
+
+    assert {"steady", "kills", "job", "oracles", "poller", "lines", "site"} <= names
+    assert not names & {"plan", "campaign", "results", "edge"}

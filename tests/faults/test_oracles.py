@@ -109,6 +109,11 @@ def test_a_hole_in_the_versions_is_found(warehouse):
     assert "skipped: versions [0, 2] have a hole" in warehouse.wrong()
 
 
+def test_a_table_that_is_not_there_is_found(warehouse):
+    shutil.rmtree(oracles.where(warehouse.root, SKIPPED))
+    assert oracles.bad_log(warehouse.root, ALL) == ["skipped: there is no log"]
+
+
 @pytest.mark.parametrize("damage", ["gone", "torn", "other"])
 def test_a_file_that_is_not_there_or_not_whole_is_found(warehouse, damage):
     path = oracles.where(warehouse.root, REQUESTS)
