@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 
 from schemas.silver import CLIENT_EVENTS
 from transforms.parse import PARSER_VERSION
-from transforms.parse.outcome import fails, once, quarantined, rows_of, sample, skipped, with_outcome
+from transforms.parse.outcome import fails, quarantined, rows_of, sample, skipped, with_outcome
 from transforms.parse.request_document import MARK as REQUEST_MARK
-from transforms.parse.stamp import SEPARATOR, is_blank, stamp_columns, unreadable, untimed, with_stamp
+from transforms.parse.stamp import SEPARATOR, is_blank, stamp_columns, text, unreadable, untimed, with_stamp
 
 __all__ = ["kept", "parse_client_log", "quarantined", "skipped"]
 
@@ -37,14 +37,14 @@ GROUPS = ("prefix", "verb", "from_node", "api", "api_version", "client_id", "cor
 def parse_client_log(raw: DataFrame) -> DataFrame:
     """Parse raw rows (`schemas.bronze.RAW`) once; `kept`, `quarantined`, `skipped` select from it."""
     head = F.substring(F.col("message").cast("binary"), 1, HEAD_BYTES).cast("string")
-    headed = once(with_stamp(raw).select("*", F.when(_is_event(), head).alias("head")))
-    matched = once(headed.select("*", F.regexp_extract("head", EVENT, 0).alias("header")))
+    headed = with_stamp(raw).select("*", F.when(_is_event(), head).alias("head"))
+    matched = headed.select("*", F.regexp_extract("head", EVENT, 0).alias("header"))
     groups = SEPARATOR.join(f"${n}" for n in range(1, len(GROUPS) + 1))
     found = F.split(F.regexp_replace("header", EVENT, groups), SEPARATOR)
     is_found = (F.col("header") != "") & (F.size(found) == len(GROUPS))
-    split = once(matched.select("*", F.when(is_found, found).alias("found")))
+    split = matched.select("*", F.when(is_found, found).alias("found"))
     return with_outcome(
-        once(split.select("*", _event().alias("event"))),
+        split.select("*", _event().alias("event")),
         failure=_failure(),
         skip=_skip(),
         row=_row(),
@@ -58,7 +58,7 @@ def kept(parsed: DataFrame) -> DataFrame:
 
 
 def _is_event() -> Column:
-    return F.contains("text", F.lit(MARK))
+    return F.contains(text(), F.lit(MARK))
 
 
 def _event() -> Column:
@@ -97,11 +97,11 @@ def _number(text: Column, pattern: str) -> Column:
 
 
 def _failure() -> Column:
-    is_request = F.contains("text", F.lit(REQUEST_MARK))
+    is_request = F.contains(text(), F.lit(REQUEST_MARK))
     return F.coalesce(
         unreadable(),
         F.when(_is_event(), _misread()),
-        fails(is_request, "request_in_client_log", sample(F.col("text"))),
+        fails(is_request, "request_in_client_log", sample(text())),
     )
 
 
@@ -124,7 +124,7 @@ def _misread() -> Column:
         fails(event.isNull(), "unknown_form", sample(message)),
         fails(absent != "", "missing_field", absent),
         fails(has_session & event.session_id.isNull(), "missing_field", "sessionId"),
-        fails(event.follower_id != _node_id(), "node_is_another_replica", other),
+        fails(event.follower_id != F.col("node_id"), "node_is_another_replica", other),
     )
 
 
@@ -138,14 +138,10 @@ def _skip() -> Column:
     )
 
 
-def _node_id() -> Column:
-    return F.regexp_extract("node", r"(\d+)$", 1).try_cast("int")
-
-
 def _row() -> Column:
     return F.struct(
         "cluster",
-        _node_id().alias("node_id"),
+        "node_id",
         *stamp_columns(),
         "event.*",
         "node",

@@ -21,24 +21,6 @@ SHOWN = 120
 """So many characters of a bad line are repeated in `detail`, for people."""
 
 
-def once(frame: DataFrame) -> DataFrame:
-    """
-    Let later steps read the columns of this one, instead of working them out again.
-
-    Catalyst moves a filter below a projection by copying the projection's expressions into it, so a filter
-    on a parsed field would parse each line once for each condition. Nothing moves through a generator.
-
-    >>> once(spark.range(1).select(F.lit(None).cast("int").alias("x"), "id")).show()
-    +----+---+
-    |   x| id|
-    +----+---+
-    |NULL|  0|
-    +----+---+
-    <BLANKLINE>
-    """
-    return frame.select(F.inline(F.array(F.struct("*"))))
-
-
 def let(value: Column, body: Callable[[Column], Column]) -> Column:
     """Give a value a name inside one expression, so that a lambda does not work it out for each element."""
     return F.get(F.transform(F.array(value), body), F.lit(0))
@@ -74,24 +56,25 @@ def with_outcome(
     """
     Judge every line once: `failure` (see `fails`) before `skip` (a reason, or NULL) before being kept.
 
-    `extra` names further columns of a kept line that the parsed frame holds.
+    `extra` names further columns of a kept line that the parsed frame holds. Catalyst moves a filter below a
+    projection by copying the projection's expressions into it, so a filter on the outcome would parse each
+    line once for each condition in it. Nothing moves below what calls itself nondeterministic.
     """
-    judged = once(frame.select("*", failure.alias("failure"), skip.alias("skip"), row.alias("row")))
+    judged = frame.select("*", failure.alias("failure"), skip.alias("skip"), row.alias("row"))
     outcome = (
-        F.when(F.col("failure").isNotNull(), QUARANTINED)
+        F.when(F.spark_partition_id() < 0, None)
+        .when(F.col("failure").isNotNull(), QUARANTINED)
         .when(F.col("skip").isNotNull(), SKIP)
         .otherwise(KEPT)
     )
-    return once(
-        judged.select(
-            *RAW.fieldNames(),
-            "logger",
-            outcome.alias("outcome"),
-            F.coalesce(F.col("failure.reason"), F.col("skip")).alias("reason"),
-            F.col("failure.detail").alias("detail"),
-            "row",
-            *extra,
-        )
+    return judged.select(
+        *RAW.fieldNames(),
+        "logger",
+        outcome.alias("outcome"),
+        F.coalesce(F.col("failure.reason"), F.col("skip")).alias("reason"),
+        F.col("failure.detail").alias("detail"),
+        "row",
+        *extra,
     )
 
 

@@ -9,7 +9,7 @@ from transforms.parse.outcome import fails, sample
 from transforms.parse.request_body import METADATA_TOPIC, METADATA_TOPIC_ID
 from transforms.parse.request_document import MARK, TIMES
 from transforms.parse.request_text import START as TEXT_START
-from transforms.parse.stamp import is_blank, unreadable, untimed
+from transforms.parse.stamp import is_blank, text, unreadable, untimed
 
 LOGGER = "kafka.request.logger"
 
@@ -28,28 +28,28 @@ def failure() -> Column:
 
 def is_request() -> Column:
     """Tell whether a line is ours to read: kept or quarantined, never skipped."""
-    return F.contains("text", F.lit(MARK))
+    return F.contains(text(), F.lit(MARK))
 
 
 def _misread() -> Column:
-    message, text = F.col("message"), F.col("text")
+    message = F.col("message")
     is_json = message.startswith(MARK + "{")
     is_text = message.startswith(TEXT_START)
-    count = F.size("objects")
+    count = F.col("count")
     return F.coalesce(
         untimed(),
         fails(F.col("cluster").isNull(), "no_cluster", "the record names no cluster"),
         fails(broker_id().isNull(), "node_without_number", F.coalesce("node", F.lit("no node"))),
-        fails(~is_json & ~is_text, "unknown_form", sample(text)),
-        fails(is_json & ~message.endswith("}"), "truncated_line", _length(text)),
+        fails(~is_json & ~is_text, "unknown_form", sample(text())),
+        fails(is_json & ~message.endswith("}"), "truncated_line", _length(text())),
         # Where text ends is told by the logger behind it alone: a principal or listener has no end mark.
-        fails(is_text & F.col("logger").isNull(), "truncated_line", _length(text)),
-        fails(is_json & F.col("objects").isNull(), "bad_json", _length(text)),
+        fails(is_text & F.col("logger").isNull(), "truncated_line", _length(text())),
+        fails(is_json & (F.coalesce(count, F.lit(-1)) < 0), "bad_json", _length(text())),
         fails(is_json & (count != 1), "several_objects", count),
         fails(
-            is_text & F.contains(F.substr(message, F.lit(len(MARK))), F.lit(MARK)), "several_objects", "text"
+            is_text & F.contains(F.substr(message, F.lit(len(MARK))), F.lit(MARK)), "several_objects", text()
         ),
-        fails(is_text & F.col("old").isNull(), "bad_text_form", sample(message)),
+        fails(is_text & ~F.col("is_text"), "bad_text_form", sample(message)),
         _missing(),
         _impossible(),
         _own_fetch(),
@@ -65,7 +65,7 @@ def _length(text: Column) -> Column:
 def _missing() -> Column:
     """Name the required fields that are absent or of a wrong type: Spark reads both as NULL."""
     required = ["api", "api_version", "correlationId", "connection", *TIMES]
-    is_json = F.col("objects").isNotNull()
+    is_json = F.col("count") >= 0
     api, request, response = F.col("api"), F.col("request"), F.col("response")
     has_request, has_response = request.isNotNull(), response.isNotNull()
     is_old_fetch = (api == "FETCH") & (F.col("api_version") < FETCH_WITH_REPLICA_STATE)
@@ -81,9 +81,9 @@ def _missing() -> Column:
         "partition": F.exists("partitions", lambda p: p.partition.isNull()),
         "request.topics": (api == "METADATA")
         & has_request
-        & request.topics.isNull()
+        & ~request.has_topics
         & ~F.contains("message", F.lit('"topics":null')),
-        "response.topics": api.isin("METADATA", "CREATE_TOPICS") & has_response & response.topics.isNull(),
+        "response.topics": api.isin("METADATA", "CREATE_TOPICS") & has_response & ~response.has_topics,
     }
     named = [F.when(F.col(name).isNull(), name) for name in required]
     named += [F.when(condition, name) for name, condition in absent.items()]
@@ -100,12 +100,17 @@ def is_unlogged(body: str) -> Column:
 
 
 def _impossible() -> Column:
-    named = [F.when(~F.col(name).between(0, LONGEST_MS), name) for name in TIMES]
+    named = [F.when(~is_possible(name), name) for name in TIMES]
     return fails(
         reduce(Column.__or__, (name.isNotNull() for name in named)),
         "impossible_duration",
         F.concat_ws(", ", *named),
     )
+
+
+def is_possible(name: str) -> Column:
+    """Tell whether a duration can be one."""
+    return F.col(name).between(0, LONGEST_MS)
 
 
 def _own_fetch() -> Column:
@@ -146,4 +151,4 @@ def skip() -> Column:
 
 def broker_id() -> Column:
     """Give the number that the node's name ends in."""
-    return F.regexp_extract("node", r"(\d+)$", 1).try_cast("int")
+    return F.col("node_id")

@@ -38,7 +38,7 @@ def documents() -> list[Column]:
 
 
 def fields() -> list[Column]:
-    """Give the fields that both forms have under one name each, and the bodies of the JSON form."""
+    """Give the fields that both forms have under one name each, and what the bodies of the JSON form tell."""
     document, old = F.col("objects")[0], F.col("old")
     names = ["connection", *TIMES, "throttleTimeMs", "principal", "listener", "isForwarded"]
     header = ("requestApiKeyName", "requestApiVersion", "correlationId", "clientId")
@@ -52,21 +52,31 @@ def fields() -> list[Column]:
             )
             for name in names
         ),
-        document.request.alias("request"),
-        document.response.alias("response"),
+        _slim(document.request, "replicaId", "replicaState", "sessionId", "sessionEpoch").alias("request"),
+        _slim(document.response, "errorCode", "sessionId").alias("response"),
         old.session.alias("old_session"),
+        F.size("objects").alias("count"),
+        old.isNotNull().alias("is_text"),
+        *_lists(document, old),
     ]
+
+
+def _slim(body: Column, *names: str) -> Column:
+    """Leave the lists behind: what is told of them stands in columns of their own."""
+    has_topics = body.topics.isNotNull().alias("has_topics")
+    return F.when(body.isNotNull(), F.struct(*(body[name].alias(name) for name in names), has_topics))
 
 
 def _dig(document: Column, dotted: str) -> Column:
     return reduce(lambda column, name: column[name], dotted.split("."), document)
 
 
-def lists() -> list[Column]:
-    """Give what the bodies say of partitions and topics; needs the columns of `fields`."""
-    api, request, response = F.col("api"), F.col("request"), F.col("response")
+def _lists(document: Column, old: Column) -> list[Column]:
+    """Give what the bodies of the JSON form say of partitions and topics."""
+    header, request, response = document.requestHeader, document.request, document.response
+    api, version = header.requestApiKeyName, header.requestApiVersion
     return [
-        F.when(F.col("old").isNull(), partitions(api, request, response)).alias("partitions"),
-        topics_asked(api, F.col("api_version"), request).alias("topics_asked"),
+        F.when(old.isNull(), partitions(api, request, response)).alias("partitions"),
+        topics_asked(api, version, request).alias("topics_asked"),
         topics_told(api, response).alias("topics_told"),
     ]

@@ -9,9 +9,9 @@ from pyspark.sql import functions as F
 
 from schemas.silver import REQUESTS, TOPICS
 from transforms.parse import PARSER_VERSION
-from transforms.parse.outcome import KEPT, once, quarantined, rows_of, skipped, with_outcome
+from transforms.parse.outcome import KEPT, quarantined, rows_of, skipped, with_outcome
 from transforms.parse.request_checks import failure, skip
-from transforms.parse.request_document import documents, fields, lists
+from transforms.parse.request_document import documents, fields
 from transforms.parse.request_row import row
 from transforms.parse.stamp import with_stamp
 
@@ -20,10 +20,9 @@ __all__ = ["kept", "parse_request_log", "quarantined", "skipped", "topics"]
 
 def parse_request_log(raw: DataFrame, *, own_client_prefix: str = "plumbline-") -> DataFrame:
     """Parse raw rows (`schemas.bronze.RAW`); `own_client_prefix` marks the telemetry's own traffic."""
-    read = once(with_stamp(raw).select("*", *documents()))
-    listed = once(read.select("*", *fields()).select("*", *lists()))
+    read = with_stamp(raw).select("*", *documents())
     return with_outcome(
-        listed,
+        read.select("*", *fields()).drop("objects", "old"),
         failure=failure(),
         skip=skip(),
         row=row(own_client_prefix),

@@ -14,7 +14,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from transforms.parse import PARSER_VERSION
-from transforms.parse.request_checks import broker_id, is_raft, is_unlogged, replica_id
+from transforms.parse.request_checks import broker_id, is_possible, is_raft, is_unlogged, replica_id
 from transforms.parse.request_document import PARTS
 from transforms.parse.stamp import stamp_columns
 
@@ -36,7 +36,7 @@ def _kind() -> Column:
 
 
 def _flags() -> Column:
-    is_text = F.col("old").isNotNull()
+    is_text = F.col("is_text")
     gap = F.col("totalTimeMs") - reduce(Column.__add__, (F.col(name) for name in PARTS))
     flags = F.array(
         F.when(~gap.between(-FLOAT_NOISE_MS, SLACK_MS + FLOAT_NOISE_MS), "parts_do_not_add_up"),
@@ -95,7 +95,9 @@ def row(own_client_prefix: str) -> Column:
 
 
 def _started_at() -> Column:
-    micros = F.unix_micros(F.col("stamp.logged_at")) - F.round(F.col("totalTimeMs") * 1_000).try_cast("long")
+    # Spark rounds a double by way of its decimal text.
+    total_us = F.when(is_possible("totalTimeMs"), F.floor(F.col("totalTimeMs") * 1_000 + 0.5))
+    micros = F.unix_micros(F.col("stamp.logged_at")) - total_us
     return F.timestamp_micros(micros)
 
 

@@ -10,7 +10,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from transforms.parse.outcome import fails, once, sample
+from transforms.parse.outcome import fails, sample
 
 HEAD_BYTES = 96
 """A stamp is shorter; a line can have megabytes, and a regular expression reads only this much of it."""
@@ -22,6 +22,7 @@ PREFIX = (
     r"^\[?(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}:\d{2})(?:[.,](\d{0,6})(\d{0,3}))?"
     r"(Z|[+-]\d{2}(?::?\d{2})?)?\]? +(?:(\d+) +)?(TRACE|DEBUG|INFO|WARN|ERROR|FATAL) +"
 )
+GROUPS = 7
 SEPARATOR = "\x01"
 SUFFIX = r" \(([!-'*-~]+)\)\s*$"  # ASCII without parentheses and blanks
 
@@ -34,16 +35,27 @@ OVERLAPS = ("1 HOUR", "30 MINUTES", "2 HOURS")
 
 def with_stamp(raw: DataFrame) -> DataFrame:
     """
-    Add `text`, `stamp`, `message` and `logger`; `stamp` is NULL where the layout is not known.
+    Add `stamp`, `message`, `logger` and `node_id`; `stamp` is NULL where the layout is not known.
 
     Lines are cut by bytes: to count the characters of a long line costs more than to read its stamp.
     """
-    framed = once(raw.select("*", *_frame(_plain())))
-    parts = F.when(F.col("prefix") != "", _parts(F.col("prefix")))
-    start, end = F.octet_length("prefix") + 1, F.octet_length("suffix")
+    framed = raw.select("*", *_ends())
+    split = framed.select("*", F.split("marked", SEPARATOR, GROUPS + 2).alias("split"))
+    # Bytes that are no UTF-8 come back as others from a replacement that replaced nothing.
+    is_found = (F.size("split") == GROUPS + 2) & (F.col("marked") != F.col("head"))
+    parted = split.select("*", F.when(is_found, F.col("split")).alias("parts")).drop("head", "marked", "split")
+    start, end = F.coalesce(F.octet_length(F.col("parts")[0]), F.lit(0)) + 1, F.octet_length("suffix")
     inner = F.substr(_plain(), start, F.octet_length("value") - end - start + 1).cast("string")
-    split = framed.select("*", parts.alias("parts"), inner.alias("message")).drop("prefix", "suffix")
-    return split.select("*", _stamp().alias("stamp")).drop("parts")
+    logger = F.when(F.col("suffix") != "", F.regexp_extract("suffix", SUFFIX, 1))
+    node_id = F.regexp_extract("node", r"(\d+)$", 1).try_cast("int")
+    told = {"message": inner, "logger": logger, "node_id": node_id, "stamp": _stamp()}
+    found = (column.alias(name) for name, column in told.items())
+    return parted.select("*", *found).drop("parts", "suffix")
+
+
+def text() -> Column:
+    """Give the whole line as text."""
+    return _plain().cast("string")
 
 
 def _plain() -> Column:
@@ -51,25 +63,24 @@ def _plain() -> Column:
     return F.when(F.col("chunk").isNull() & F.col("content_encoding").isNull(), F.col("value"))
 
 
-def _frame(plain: Column) -> list[Column]:
-    tail = F.substring(plain, -TAIL_BYTES, TAIL_BYTES).cast("string")
-    logger = F.regexp_extract(tail, SUFFIX, 1)
+def _ends() -> list[Column]:
+    """
+    Search each end once: the groups of the prefix go into its place, behind the prefix itself.
+
+    Where there is no prefix, `marked` is the head as it was.
+    """
+    head = F.substring(_plain(), 1, HEAD_BYTES).cast("string")
+    tail = F.substring(_plain(), -TAIL_BYTES, TAIL_BYTES).cast("string")
+    groups = "".join(f"${n}{SEPARATOR}" for n in range(GROUPS + 1))
     return [
-        plain.cast("string").alias("text"),
-        F.regexp_extract(F.substring(plain, 1, HEAD_BYTES).cast("string"), PREFIX, 0).alias("prefix"),
-        F.regexp_extract(tail, SUFFIX, 0).alias("suffix"),
-        F.when(logger != "", logger).alias("logger"),
+        head.alias("head"),
+        F.regexp_replace(head, PREFIX, groups).alias("marked"),
+        F.when(tail.endswith("}"), "").otherwise(F.regexp_extract(tail, SUFFIX, 0)).alias("suffix"),
     ]
 
 
-def _parts(prefix: Column) -> Column:
-    """One pass gives all groups: an extraction a group would search seven times."""
-    groups = SEPARATOR.join(f"${n}" for n in range(1, 8))
-    return F.split(F.regexp_replace(prefix, PREFIX, groups), SEPARATOR)
-
-
 def _stamp() -> Column:
-    date, time, micros, nanos, zone, mono, level = (F.col("parts")[n] for n in range(7))
+    date, time, micros, nanos, zone, mono, level = (F.col("parts")[n] for n in range(1, GROUPS + 1))
     written = F.concat(date, F.lit("T"), time, F.lit("."), micros)
     has_zone = zone != ""
     zone_of_node = F.coalesce(F.col("time_zone"), F.lit("UTC"))
@@ -102,19 +113,18 @@ def stamp_columns() -> list[Column]:
 
 def unreadable() -> Column:
     """Tell why a value cannot be read as a line at all, or NULL."""
-    text = F.col("text")
     return F.coalesce(
         fails(F.col("value").isNull(), "no_value", "the file could not be read from here on"),
         fails(F.col("chunk").isNotNull(), "oversized", F.concat(F.lit("part "), F.col("chunk"))),
         fails(F.col("content_encoding").isNotNull(), "compressed_line", F.col("content_encoding")),
-        fails(~F.is_valid_utf8(text), "not_utf8", "bytes that are no UTF-8"),
-        fails(F.col("stamp").isNull() & ~is_blank(), "no_timestamp", sample(text)),
+        fails(~F.is_valid_utf8(text()), "not_utf8", "bytes that are no UTF-8"),
+        fails(F.col("stamp").isNull() & ~is_blank(), "no_timestamp", sample(text())),
     )
 
 
 def is_blank() -> Column:
     """Tell whether the line holds nothing but white space."""
-    return (F.octet_length("text") < HEAD_BYTES) & (F.trim(F.regexp_replace("text", r"\s", "")) == "")
+    return (F.octet_length(text()) < HEAD_BYTES) & (F.trim(F.regexp_replace(text(), r"\s", "")) == "")
 
 
 def untimed() -> Column:
@@ -126,8 +136,8 @@ def untimed() -> Column:
     later = [F.from_utc_timestamp(stamp.logged_at + F.expr(f"INTERVAL {by}"), zone) for by in OVERLAPS]
     is_twice = reduce(Column.__or__, (shown_later == stamp.wall for shown_later in later))
     return F.coalesce(
-        fails(stamp.wall.isNull(), "impossible_timestamp", sample(F.col("text"))),
-        fails(stamp.logged_at.isNull() & stamp.has_zone, "impossible_timestamp", sample(F.col("text"))),
+        fails(stamp.wall.isNull(), "impossible_timestamp", sample(text())),
+        fails(stamp.logged_at.isNull() & stamp.has_zone, "impossible_timestamp", sample(text())),
         fails(stamp.logged_at.isNull(), "unknown_time_zone", zone),
         F.when(known, fails(shown != stamp.wall, "time_not_in_zone", zone)),
         F.when(known, fails(is_twice, "ambiguous_local_time", zone)),

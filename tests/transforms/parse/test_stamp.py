@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from tests.transforms.parse.raw_rows import raw
-from transforms.parse.stamp import is_blank, unreadable, untimed, with_stamp
+from transforms.parse.stamp import is_blank, text, unreadable, untimed, with_stamp
 
 BERLIN, LORD_HOWE = "Europe/Berlin", "Australia/Lord_Howe"
 AT = datetime(2026, 11, 21, 7, 15, 38, 310870, tzinfo=UTC)
@@ -56,7 +56,7 @@ ZONES = {  # line and zone of the node -> instant, or the reason why it is not k
 @pytest.fixture(scope="module")
 def stamped(spark):
     rows = with_stamp(raw(spark, [line.encode() for line in LAYOUTS])).collect()
-    return {row.text: row for row in rows}
+    return {bytes(row.value).decode(): row for row in rows}
 
 
 @pytest.mark.parametrize("line", LAYOUTS)
@@ -74,7 +74,7 @@ def test_a_layout_is_read_as_instant_nanoseconds_resolution_level_message_and_lo
 def timed(spark):
     rows = [{"value": line.encode(), "time_zone": zone} for line, zone in ZONES]
     judged = with_stamp(raw(spark, rows)).select(
-        "text", "time_zone", F.col("stamp.logged_at").alias("logged_at"), untimed()["reason"].alias("reason")
+        text().alias("text"), "time_zone", F.col("stamp.logged_at").alias("logged_at"), untimed()["reason"].alias("reason")
     )
     return {(row.text, row.time_zone): row for row in judged.collect()}
 
