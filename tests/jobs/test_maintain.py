@@ -214,7 +214,7 @@ def test_a_stream_goes_on_over_merged_deleted_and_vacuumed_files(warehouse):
     warehouse.append(REQUESTS, days_ago(0), times=1)
     read_on()
 
-    assert [(reader.query, reader.version) for reader in stream] == [("gold", 3)]
+    assert [(reader.query, reader.version, reader.is_starting) for reader in stream] == [("gold", 3, False)]
     assert seen == {f"p{n}": 2 if n <= 5 else 1 for n in range(1, 9)}
     assert warehouse.files(REQUESTS)[days_ago(1)] == 1
 
@@ -287,6 +287,7 @@ def test_a_dry_run_says_what_it_would_do_and_writes_nothing(warehouse):
 
     assert f"silver.requests: would delete what is older than {days_ago(30)}: 2 files" in result.stderr
     assert f"silver.requests: would merge {days_ago(1)}: 2 files" in result.stderr
+    assert f"merge {days_ago(40)}" not in result.stderr
     assert [p for p in sorted(warehouse.root.rglob("*")) if "_maintenance" not in p.name] == before
 
 
@@ -336,13 +337,15 @@ def test_files_are_kept_since_the_slowest_stream_stood_still(tmp_path):
         entry.touch()
         os.utime(entry, (now.timestamp() - hours * HOUR_S,) * 2)
 
-    def kept(version):
-        stream = Reader(query="build_gold", checkpoint=tmp_path, version=version)
+    def kept(version, **more):
+        stream = Reader(query="build_gold", checkpoint=tmp_path, version=version, **more)
         return needed(log, [stream], hours=168, log_hours=168, now=now)
 
     assert (kept(3).hours, kept(4).hours) == (168, 168)
     assert kept(1).hours == 301
     assert kept(1).is_log_needed
+    assert kept(1, is_starting=True).hours > 100 * 365 * 24
+    assert kept(3, is_starting=True).hours == 168
     assert "build_gold" in kept(1).why
     (log / f"{1:020}.json").unlink()
     assert kept(1).hours == 168
