@@ -136,7 +136,7 @@ def compact(log: DeltaTable, table: Table, day: date | None, *, target_bytes: in
 
     """
     column = day_column(table)
-    chosen = [(column, "=", day.isoformat())] if column and day else None
+    chosen = [(column, "=", day.isoformat() if day else "")] if column else None  # "" is how it says NULL
     reached("optimize-begun")
     _again(
         log,

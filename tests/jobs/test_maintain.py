@@ -151,15 +151,21 @@ def test_merged_files_hold_the_same_rows_for_every_reader(lines):
     kinds = ["a", "b/c=d e%f", None]
     for n in range(0, 9, 3):
         lines.append(*(row(n + k, kind=kind) for k, kind in enumerate(kinds)), version=n)
+        lines.append(row(-n - 1, day=None), version=n + 1)
     before = {found.n: found for found in lines.read().collect()}
     log = DeltaTable(str(lines.where))
 
-    maintain_actions.compact(log, LINES, date(2026, 11, 21), target_bytes=MIB)
+    for day in (date(2026, 11, 21), None):
+        maintain_actions.compact(log, LINES, day, target_bytes=MIB)
+        merged = Counter(file.day for file in maintain_actions.files_of(log, LINES))
+        assert merged[None] == (1 if day is None else 3)
 
     assert {found.n: found for found in lines.read().collect()} == before
-    assert lines.numbers() == (list(range(9)), list(range(9)))
+    assert lines.numbers()[0] == lines.numbers()[1] == [-7, -4, *range(-1, 9)]
     files = pa.table(log.get_add_actions(flatten=True)).to_pylist()
-    assert {file["partition.kind"]: file["num_records"] for file in files} == dict.fromkeys(kinds, 3)
+    assert {file["partition.kind"]: file["num_records"] for file in files if file["partition.day"]} == (
+        dict.fromkeys(kinds, 3)
+    )
     assert (log.protocol().min_reader_version, log.protocol().min_writer_version) == (1, 2)
     written = pq.read_metadata(lines.where / log.to_pyarrow_dataset().files[0])
     assert written.row_group(0).column(0).compression == "ZSTD"
