@@ -97,25 +97,26 @@ def section(weights: dict[str, Weight], settings: Settings, window_bytes: float)
 Bytes a line, which is megabytes per million lines, on real logs of three loaded brokers
 (`python -m benchmarks.sizes`). *Young* is as committed every {TRIGGER_S} s at {LINES_PER_S:,} lines/s,
 *merged* is after `plumbline maintain`. Kafka's bytes are those of one replica, compressed as the
-collector sends them.
+collector sends them. Logs of a lab repeat themselves more than those of a cluster with many clients;
+`--logs DIR` weighs logs of your own.
 
 | log | raw | Kafka | bronze, young | bronze, merged | silver, young | silver, merged | lines measured |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 {chr(10).join(_weighed(log, weight) for log, weight in weights.items())}
 
 Gold grows by time and by pairs of brokers, not by lines: at most {window_bytes / 1_000:,.1f} kB a window
-of 10 s for three brokers, {window_bytes * DAY_S / 10 / MILLION:,.0f} MB a day. (A short recording has few
-windows to a file.)
+of 10 s for three brokers, {window_bytes * DAY_S / 10 / MILLION:,.0f} MB a day; a short recording has few
+windows to a file, which makes them dear.
 
 What request-log lines take a day once merged, and the disk that `[maintain]`'s defaults want for them:
-bronze for {told.bronze_days} days, silver for {told.silver_days}, and for
-{told.vacuum_retention_hours // 24} days more what was deleted, and the young files that were merged.
+bronze for {told.bronze_days} days, silver for {told.silver_days}; what was deleted, and the young files
+that were merged, stay for {told.vacuum_retention_hours // 24} days more, until VACUUM takes them.
 
 | lines/s | raw a day | Kafka a day | bronze a day | silver a day | disk for bronze | disk for silver |
 | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 {chr(10).join(_sized(rate, request, settings) for rate in RATES)}
 
-10,000 lines/s are {terabytes:.1f} TB a day raw; {bronze:,.0f} GB of it remain in bronze.
+10,000 lines/s are {terabytes:.1f} TB a day raw, of which {bronze:,.0f} GB remain in bronze.
 """
 
 
