@@ -6,10 +6,12 @@ batches as large as two seconds of the stated rate give, gold is built, and the 
 are added up: young, as committed, and once `plumbline maintain` has merged them.
 """
 
+import shutil
 import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +19,7 @@ import typer
 from deltalake import DeltaTable
 
 from conf.settings import PROJECT, Settings
-from lab import cluster, jvm, load
+from lab import cluster, load
 from lab.layout import Lab
 from schemas.bronze import CLIENT_LOG, REQUEST_LOG
 from schemas.fields import Table
@@ -26,8 +28,7 @@ from schemas.silver import CLIENT_EVENTS, REQUESTS
 
 PAGE = PROJECT / "docs" / "performance.md"
 BEGIN, END = "<!-- sizes: begin -->", "<!-- sizes: end -->"
-LOGGERS = ("kafka.request.logger", "org.apache.kafka.clients.NetworkClient")
-TRIGGER_S = 2
+TRIGGER_S, LINES_PER_S = 2, 2_000
 RATES = (100, 1_000, 10_000)
 DAY_S = 86_400
 MILLION, GB, TB = 1e6, 1e9, 1e12
@@ -51,7 +52,10 @@ class Weight:
 def main(
     seconds: Annotated[float, typer.Option(min=10, help="How long the brokers are loaded.")] = 90,
     records_per_s: Annotated[float, typer.Option(min=1, help="Produce load.")] = 500,
-    lines_per_s: Annotated[int, typer.Option(min=100, help="Rate that the batches are cut for.")] = 2_000,
+    logs: Annotated[
+        Path | None, typer.Option(help="A lab's logs recorded before, instead of new ones.")
+    ] = None,
+    first: Annotated[int, typer.Option(min=1_000, help="So many lines of each file.")] = 50_000,
     state: Annotated[Path, typer.Option(help="Folder for all of it.")] = PROJECT / ".state" / "sizes",
 ) -> None:
     """
@@ -59,14 +63,15 @@ def main(
 
     Example: `python -m benchmarks.sizes --seconds 90`
     """
+    for made_before in ("warehouse", "checkpoints", "collector", "logs"):
+        shutil.rmtree(state / made_before, ignore_errors=True)
     conf = state / "sizes.toml"
-    lab = cluster.start(state / "lab", fresh=True)
+    lab = cluster.start(state / "lab", fresh=True, request_log=logs is None, client_log=logs is None)
     try:
-        load.begin(lab, load.Load(records_per_s=records_per_s, duration_s=seconds)).wait()
-        for broker in lab.brokers:  # so that what is read is all there is
-            for logger in LOGGERS:
-                jvm.set_logger(lab.bootstrap_servers, broker.id, logger, "WARN")
-        conf.write_text(_settings(state, lines_per_s))
+        if logs is None:
+            load.begin(lab, load.Load(records_per_s=records_per_s, duration_s=seconds)).wait()
+        taken = _take(logs or lab.state / "logs", state / "logs", first)
+        conf.write_text(_settings(state, taken))
         settings = Settings.load(lab.settings_file, conf)
         for words in (("collect", "--once"), ("ingest", "--once"), ("build-gold",)):
             _run(lab, conf, *words)
@@ -76,12 +81,12 @@ def main(
     young = _table_bytes(settings)
     _run(lab, conf, "maintain")
     merged = _table_bytes(settings)
-    weights = {log: _weight(lab, settings, log, kafka, young, merged) for log in LOGS}
+    weights = {log: _weight(state, settings, log, kafka, young, merged) for log in LOGS}
     window_bytes = _bytes_of(settings, *GOLD) / _rows(settings, BROKER_RTT_CULPRIT)
-    write(section(weights, settings, window_bytes, lines_per_s))
+    write(section(weights, settings, window_bytes))
 
 
-def section(weights: dict[str, Weight], settings: Settings, window_bytes: float, lines_per_s: int) -> str:
+def section(weights: dict[str, Weight], settings: Settings, window_bytes: float) -> str:
     """Write the figures as Markdown."""
     told = settings.maintain
     request = weights["request log"]
@@ -90,27 +95,28 @@ def section(weights: dict[str, Weight], settings: Settings, window_bytes: float,
     return f"""## Size
 
 Bytes a line, which is megabytes per million lines, on real logs of three loaded brokers
-(`python -m benchmarks.sizes`). *Young* is as committed every {TRIGGER_S} s at {lines_per_s:,} lines/s,
+(`python -m benchmarks.sizes`). *Young* is as committed every {TRIGGER_S} s at {LINES_PER_S:,} lines/s,
 *merged* is after `plumbline maintain`. Kafka's bytes are those of one replica, compressed as the
-collector sends them.
+collector sends them. Logs of a lab repeat themselves more than those of a cluster with many clients;
+`--logs DIR` weighs logs of your own.
 
 | log | raw | Kafka | bronze, young | bronze, merged | silver, young | silver, merged | lines measured |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 {chr(10).join(_weighed(log, weight) for log, weight in weights.items())}
 
 Gold grows by time and by pairs of brokers, not by lines: at most {window_bytes / 1_000:,.1f} kB a window
-of 10 s for three brokers, {window_bytes * DAY_S / 10 / MILLION:,.0f} MB a day. (A short recording has few
-windows to a file.)
+of 10 s for three brokers, {window_bytes * DAY_S / 10 / MILLION:,.0f} MB a day; a short recording has few
+windows to a file, which makes them dear.
 
 What request-log lines take a day once merged, and the disk that `[maintain]`'s defaults want for them:
-bronze for {told.bronze_days} days, silver for {told.silver_days}, and for
-{told.vacuum_retention_hours // 24} days more what was deleted, and the young files that were merged.
+bronze for {told.bronze_days} days, silver for {told.silver_days}; what was deleted, and the young files
+that were merged, stay for {told.vacuum_retention_hours // 24} days more, until VACUUM takes them.
 
 | lines/s | raw a day | Kafka a day | bronze a day | silver a day | disk for bronze | disk for silver |
 | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 {chr(10).join(_sized(rate, request, settings) for rate in RATES)}
 
-10,000 lines/s are {terabytes:.1f} TB a day raw; {bronze:,.0f} GB of it remain in bronze.
+10,000 lines/s are {terabytes:.1f} TB a day raw, of which {bronze:,.0f} GB remain in bronze.
 """
 
 
@@ -140,7 +146,7 @@ def _sized(rate: int, w: Weight, settings: Settings) -> str:
 
 
 def _weight(
-    lab: Lab,
+    state: Path,
     settings: Settings,
     log: str,
     kafka: dict[str, int],
@@ -148,7 +154,7 @@ def _weight(
 ) -> Weight:
     pattern, topic, bronze, silver = LOGS[log]
     lines = _rows(settings, bronze)
-    raw = sum(path.stat().st_size for path in lab.state.glob(f"logs/broker-*/{pattern}"))
+    raw = sum(path.stat().st_size for path in state.glob(f"logs/broker-*/{pattern}"))
     young, merged = tables
     return Weight(
         lines=lines,
@@ -159,12 +165,30 @@ def _weight(
     )
 
 
-def _settings(state: Path, lines_per_s: int) -> str:
+def _take(logs: Path, into: Path, first: int) -> list[Path]:
+    """Copy the first lines of every broker's logs, so that what is read is all there is."""
+    taken = []
+    for pattern, _, _, _ in LOGS.values():
+        for path in sorted(logs.glob(f"broker-*/{pattern.removesuffix('*')}")):
+            copy = into / path.parent.name / path.name
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("rb") as lines, copy.open("wb") as written:
+                written.writelines(line for line in islice(lines, first) if line.endswith(b"\n"))
+            taken.append(copy)
+    return taken
+
+
+def _settings(state: Path, logs: list[Path]) -> str:
+    kinds = {pattern.removesuffix("*"): kind for pattern, kind, _, _ in LOGS.values()}
+    files = "".join(
+        f'[[collector.files]]\npath = "{path}"\nkind = "{kinds[path.name]}"\nnode = "{path.parent.name}"\n'
+        for path in logs
+    )
     return (
         f'[warehouse]\nroot = "{state / "warehouse"}"\ncheckpoints = "{state / "checkpoints"}"\n'
-        f"[ingest]\nmax_offsets_per_trigger = {lines_per_s * TRIGGER_S}\n"
+        f"[ingest]\nmax_offsets_per_trigger = {LINES_PER_S * TRIGGER_S}\n"
         f'[collector]\nstate = "{state / "collector"}"\n'
-        "[maintain]\ncompact_from_files = 2\n"
+        f"{files}[maintain]\ncompact_from_files = 2\n"
     )
 
 

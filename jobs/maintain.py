@@ -128,19 +128,15 @@ def run(settings: Settings, chosen: Sequence[Table], progress: Progress, *, dry_
     return EXIT_FAILED if is_failed else EXIT_LEFT_OUT if is_left_out else 0
 
 
-def is_shared(settings: Settings, layer: str) -> bool:
+@contextmanager
+def _alone_where_needed(settings: Settings, layer: str) -> Iterator[None]:
     """
-    Tell whether others may commit to a layer's tables at the same time.
+    Keep a layer's writer out where two may not commit to one table.
 
     delta-rs writes an entry of the log only where there is none. Delta's own way on a local disk looks first
     and then renames over whatever came in between.
     """
-    return settings.warehouse.committer == LIGHT and layer != "gold"
-
-
-@contextmanager
-def _alone_where_needed(settings: Settings, layer: str) -> Iterator[None]:
-    if is_shared(settings, layer):
+    if settings.warehouse.committer == LIGHT:
         yield
         return
     writer = "gold" if layer == "gold" else "silver"  # who writes silver writes bronze too

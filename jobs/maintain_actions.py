@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
-from deltalake import DeltaTable, WriterProperties
+from deltalake import ColumnProperties, DeltaTable, WriterProperties
 from deltalake.exceptions import CommitFailedError
 from pyspark.sql.types import DateType, TimestampType
 
@@ -29,7 +29,18 @@ ROWS_IN_A_GROUP = 250_000
 """Readers skip and share out whole groups, and the writer holds one in memory."""
 
 MIB = 1 << 20
-ZSTD = WriterProperties(compression="ZSTD", compression_level=3, max_row_group_size=ROWS_IN_A_GROUP)
+OF_ITS_OWN = (
+    *("value", "position", "offset", "timestamp"),
+    *("logged_at", "logged_mono_ns", "started_at", "correlation_id", "session_epoch"),
+)
+"""Columns whose rows nearly all differ: a dictionary of them only takes room, a third of silver's."""
+
+ZSTD = WriterProperties(
+    compression="ZSTD",
+    compression_level=6,  # a fifth off bronze against Spark's 3, for half as much CPU again
+    max_row_group_size=ROWS_IN_A_GROUP,
+    column_properties={name: ColumnProperties(dictionary_enabled=False) for name in OF_ITS_OWN},
+)
 
 T = TypeVar("T")
 
@@ -136,7 +147,7 @@ def compact(log: DeltaTable, table: Table, day: date | None, *, target_bytes: in
 
     """
     column = day_column(table)
-    chosen = [(column, "=", day.isoformat())] if column and day else None
+    chosen = [(column, "=", day.isoformat() if day else "")] if column else None  # "" is how it says NULL
     reached("optimize-begun")
     _again(
         log,

@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 SECONDS_AN_HOUR = 3_600
+NEVER_HOURS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +16,7 @@ class Reader:
     query: str
     checkpoint: Path
     version: int
+    is_starting: bool = False  # it still reads what was there at its first start, of whatever age
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,15 +35,17 @@ def readers(checkpoints: Path, table_id: str) -> list[Reader]:
         offsets = _last_done(folder.parent)
         if offsets is None:
             continue
-        versions = [
-            told["reservoirVersion"]
-            for line in offsets.read_text().splitlines()
-            if line.startswith("{") and (told := json.loads(line)).get("reservoirId") == table_id
-        ]
-        if versions:
-            found.append(
-                Reader(query=folder.parent.name, checkpoint=folder.parent, version=int(min(versions)))
+        told = [json.loads(line) for line in offsets.read_text().splitlines() if line.startswith("{")]
+        found += [
+            Reader(
+                query=folder.parent.name,
+                checkpoint=folder.parent,
+                version=int(one["reservoirVersion"]),
+                is_starting=bool(one.get("isStartingVersion")),
             )
+            for one in told
+            if one.get("reservoirId") == table_id
+        ]
     return found
 
 
@@ -50,7 +54,8 @@ def needed(log: Path, streams: list[Reader], *, hours: int, log_hours: int, now:
     Say how many hours back VACUUM must leave files: `hours`, or since the slowest stream stood still.
 
     A file that a stream has yet to read was named by an entry it has not read; whoever removed the file did
-    so later. So what was removed before that entry was written is wanted by no stream.
+    so later. So what was removed before that entry was written is wanted by no stream. One that still reads
+    the table's first state wants files of any age.
     """
     most, why, is_log_needed = hours, "", False
     latest = max(int(entry.stem) for entry in log.glob("*.json") if entry.stem.isdigit())
@@ -62,10 +67,11 @@ def needed(log: Path, streams: list[Reader], *, hours: int, log_hours: int, now:
             continue
         age_hours = int((now.timestamp() - entry.stat().st_mtime) // SECONDS_AN_HOUR) + 1
         is_log_needed |= age_hours >= log_hours
-        if age_hours > most:
-            most = age_hours
+        wanted = NEVER_HOURS if stream.is_starting and age_hours > hours else age_hours
+        if wanted > most:
+            most = wanted
             if stream.version < latest:
-                why = f"{_of(stream)} stands at version {stream.version}: {age_hours} h are kept for it"
+                why = f"{_of(stream)} stands at version {stream.version}, {age_hours} h old: kept for it"
     return Needed(hours=most, why=why, is_log_needed=is_log_needed)
 
 

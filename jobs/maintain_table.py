@@ -34,6 +34,7 @@ class OneTable:
         self._where = settings.warehouse_root / table.layer / table.name
         self._log = DeltaTable(str(self._where))
         self._target_bytes = self._told.target_file_mib * actions.MIB
+        self._gone = set[actions.File]()  # what a dry run would have deleted
 
     def retain(self) -> None:
         """Delete the days that the setting of the layer no longer keeps."""
@@ -45,15 +46,19 @@ class OneTable:
         if not old:
             return
         self._warn_of_quarantine(before)
+        self._gone = set(old)
         if not self._dry_run:
             actions.delete_before(self._log, self._table, before)
         self._say("delete", f"what is older than {before}: {_size(old)}")
 
     def compact(self) -> None:
         """Merge small files, day by day: a commit each."""
-        files, today = actions.files_of(self._log, self._table), self._now.date()
+        files = [file for file in actions.files_of(self._log, self._table) if file not in self._gone]
         chosen = actions.to_compact(
-            files, today, target_bytes=self._target_bytes, from_files=self._told.compact_from_files
+            files,
+            self._now.date(),
+            target_bytes=self._target_bytes,
+            from_files=self._told.compact_from_files,
         )
         for day, small in chosen.items():
             if not self._dry_run:

@@ -1,20 +1,18 @@
 """Maintenance beside the streams: rows stay, days go, nobody fails, and whoever is killed is run again."""
 
-import json
 import os
 import shutil
 import subprocess
 import sys
 import time
 from collections import Counter
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import typer
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable
 from deltalake.transaction import Transaction
 from typer.testing import CliRunner
 
@@ -26,10 +24,9 @@ from jobs.fail_points import VARIABLE
 from jobs.lease import MAINTENANCE, lease
 from jobs.maintain_streams import Reader, needed, readers
 from schemas.bronze import CLIENT_LOG, REQUEST_LOG
-from schemas.gold import DATA_QUALITY, FETCH_LATENCY
+from schemas.gold import DATA_QUALITY
 from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED, TOPICS
 from tests.faults import oracles
-from tests.jobs.test_light_commit import LINES, Site, row
 
 app = typer.Typer()
 app.command()(job.maintain)
@@ -142,47 +139,6 @@ def warehouse(spark, tmp_path, made):
     return Tables(spark, tmp_path, made)
 
 
-@pytest.fixture
-def lines(spark, tmp_path):
-    return Site(spark, tmp_path)
-
-
-def test_merged_files_hold_the_same_rows_for_every_reader(lines):
-    kinds = ["a", "b/c=d e%f", None]
-    for n in range(0, 9, 3):
-        lines.append(*(row(n + k, kind=kind) for k, kind in enumerate(kinds)), version=n)
-    before = {found.n: found for found in lines.read().collect()}
-    log = DeltaTable(str(lines.where))
-
-    maintain_actions.compact(log, LINES, date(2026, 11, 21), target_bytes=MIB)
-
-    assert {found.n: found for found in lines.read().collect()} == before
-    assert lines.numbers() == (list(range(9)), list(range(9)))
-    files = pa.table(log.get_add_actions(flatten=True)).to_pylist()
-    assert {file["partition.kind"]: file["num_records"] for file in files} == dict.fromkeys(kinds, 3)
-    assert (log.protocol().min_reader_version, log.protocol().min_writer_version) == (1, 2)
-    written = pq.read_metadata(lines.where / log.to_pyarrow_dataset().files[0])
-    assert written.row_group(0).column(0).compression == "ZSTD"
-    entry = (lines.where / "_delta_log" / f"{log.version():020}.json").read_text().splitlines()
-    changes = [next(iter(json.loads(line).items())) for line in entry if "commitInfo" not in line]
-    assert {told["dataChange"] for _, told in changes} == {False}
-
-
-def test_instants_are_found_to_the_microsecond_in_merged_files(lines):
-    """delta-rs cuts the extremes in the log to the millisecond, as Delta does: readers must allow for it."""
-    for n in range(2):
-        lines.append(row(n, at=datetime(2026, 11, 21, 12, 0, 0, 123_456 + 400 * n, tzinfo=UTC)), version=n)
-
-    maintain_actions.compact(DeltaTable(str(lines.where)), LINES, date(2026, 11, 21), target_bytes=MIB)
-
-    at = datetime(2026, 11, 21, 12, 0, 0, 123_856, tzinfo=UTC)
-    for condition, wanted in (("at =", [1]), ("at >=", [1]), ("at <", [0])):
-        found = lines.read().filter(f"{condition} TIMESTAMP'{at.isoformat()}'").collect()
-        assert [one.n for one in found] == wanted
-    dataset = DeltaTable(str(lines.where)).to_pyarrow_dataset()
-    assert dataset.to_table(filter=pc.field("at") >= at)["n"].to_pylist() == [1]
-
-
 def test_a_stream_goes_on_over_merged_deleted_and_vacuumed_files(warehouse):
     """It neither fails nor reads a line again; what it has not read yet is kept for it."""
     seen = Counter()
@@ -214,7 +170,7 @@ def test_a_stream_goes_on_over_merged_deleted_and_vacuumed_files(warehouse):
     warehouse.append(REQUESTS, days_ago(0), times=1)
     read_on()
 
-    assert [(reader.query, reader.version) for reader in stream] == [("gold", 3)]
+    assert [(reader.query, reader.version, reader.is_starting) for reader in stream] == [("gold", 3, False)]
     assert seen == {f"p{n}": 2 if n <= 5 else 1 for n in range(1, 9)}
     assert warehouse.files(REQUESTS)[days_ago(1)] == 1
 
@@ -254,22 +210,6 @@ def test_what_was_read_adds_up_of_the_days_that_bronze_still_holds(warehouse):
     assert len(warehouse.days(REQUESTS)) == len(warehouse.days(SKIPPED)) == 2
 
 
-def test_rows_of_gold_go_by_their_window_to_the_instant(tmp_path):
-    """Gold has no days, so a file that holds both kinds of rows is written again."""
-    midnight = datetime(2026, 10, 11, tzinfo=UTC)
-    starts = [midnight - timedelta(microseconds=1), midnight, midnight + timedelta(days=1)]
-    column = pa.array(starts, pa.timestamp("us", tz="UTC"))
-    for rows in (column, column[1:]):
-        write_deltalake(tmp_path, pa.table({"window_start": rows}), mode="append")
-    log = DeltaTable(tmp_path)
-    files = maintain_actions.files_of(log, FETCH_LATENCY)
-
-    assert len(maintain_actions.outdated(files, FETCH_LATENCY, midnight.date())) == 1
-    maintain_actions.delete_before(log, FETCH_LATENCY, midnight.date())
-    assert Counter(log.to_pyarrow_table()["window_start"].to_pylist()) == dict.fromkeys(starts[1:], 2)
-    assert maintain_actions.outdated(files, DATA_QUALITY, midnight.date()) == []
-
-
 def test_zero_days_keep_everything(warehouse):
     warehouse.tell(bronze_days=0, silver_days=0)
     warehouse.append(REQUESTS, days_ago(4_000), times=1)
@@ -287,6 +227,7 @@ def test_a_dry_run_says_what_it_would_do_and_writes_nothing(warehouse):
 
     assert f"silver.requests: would delete what is older than {days_ago(30)}: 2 files" in result.stderr
     assert f"silver.requests: would merge {days_ago(1)}: 2 files" in result.stderr
+    assert f"merge {days_ago(40)}" not in result.stderr
     assert [p for p in sorted(warehouse.root.rglob("*")) if "_maintenance" not in p.name] == before
 
 
@@ -336,13 +277,15 @@ def test_files_are_kept_since_the_slowest_stream_stood_still(tmp_path):
         entry.touch()
         os.utime(entry, (now.timestamp() - hours * HOUR_S,) * 2)
 
-    def kept(version):
-        stream = Reader(query="build_gold", checkpoint=tmp_path, version=version)
+    def kept(version, **more):
+        stream = Reader(query="build_gold", checkpoint=tmp_path, version=version, **more)
         return needed(log, [stream], hours=168, log_hours=168, now=now)
 
     assert (kept(3).hours, kept(4).hours) == (168, 168)
     assert kept(1).hours == 301
     assert kept(1).is_log_needed
+    assert kept(1, is_starting=True).hours > 100 * 365 * 24
+    assert kept(3, is_starting=True).hours == 168
     assert "build_gold" in kept(1).why
     (log / f"{1:020}.json").unlink()
     assert kept(1).hours == 168
@@ -366,64 +309,6 @@ def test_killed_anywhere_it_loses_nothing_and_is_run_again(warehouse, point):
     assert oracles.bad_log(warehouse.root, [REQUESTS]) == []
     assert warehouse.days(REQUESTS) == {days_ago(1): 2, days_ago(0): 2}
     assert warehouse.files(REQUESTS) == {days_ago(1): 1, days_ago(0): 2}
-
-
-APPENDER = """
-import sys
-from pathlib import Path
-import pyarrow as pa, pyarrow.parquet as pq
-from deltalake.transaction import Transaction
-from jobs import light_commit, light_log
-from tests.jobs.test_light_commit import LINES
-
-where, app, day, times = Path(sys.argv[1]), *sys.argv[2:]
-for n in range(int(times)):
-    attempt = where / f"{app}-{n}"
-    file = attempt / f"day={day}" / "kind=a" / "part-0.parquet"
-    file.parent.mkdir(parents=True)
-    log = light_log.opened(where)
-    pq.write_table(pa.table({"n": pa.array([n], pa.int64())}), file)
-    adds = list(light_log.added(where, attempt, LINES))
-    light_commit.commit(log, where, adds, Transaction(app, n))
-"""
-
-
-def test_an_appender_and_maintenance_lose_nothing_of_each_other(lines):
-    """Both commit as fast as they can, to the same day, with notes of retention and deletes in between."""
-    wanted, day, rounds = 100, date(2026, 11, 21), 0
-    command = [sys.executable, "-c", APPENDER, str(lines.where)]
-    appenders = [
-        subprocess.Popen([*command, *told], cwd=PROJECT, stderr=subprocess.PIPE, text=True)
-        for told in (("new", str(day), str(wanted)), ("old", "2026-01-01", "1000000"))
-    ]
-    while appenders[0].poll() is None:
-        rounds += 1
-        log = DeltaTable(str(lines.where))
-        maintain_actions.delete_before(log, LINES, date(2026, 2, 1) + timedelta(days=rounds % 100))
-        maintain_actions.compact(log, LINES, day, target_bytes=MIB)
-    assert appenders[1].poll() is None
-    appenders[1].terminate()
-    told = [appender.communicate()[1] for appender in appenders]
-
-    assert appenders[0].returncode == 0, told
-    maintain_actions.delete_before(DeltaTable(str(lines.where)), LINES, day)
-    assert lines.numbers() == (list(range(wanted)), list(range(wanted)))
-    assert rounds > 3
-    assert oracles.bad_log(lines.root, [LINES]) == []
-
-
-def test_an_append_that_began_before_a_day_was_deleted_is_committed_behind_it(lines, monkeypatch):
-    lines.append(row(1, day=date(2026, 1, 1)))
-    write = light_log.added
-
-    def meanwhile(*told):
-        maintain_actions.delete_before(DeltaTable(str(lines.where)), LINES, date(2026, 2, 1))
-        return write(*told)
-
-    monkeypatch.setattr(light_log, "added", meanwhile)
-
-    assert lines.append(row(2), version=1)
-    assert lines.numbers() == ([2], [2])
 
 
 def test_two_of_them_exclude_each_other(warehouse):

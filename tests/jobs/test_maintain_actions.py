@@ -1,0 +1,160 @@
+"""Files merged and rows deleted by delta-rs beside others who write: what each reader finds afterwards."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from datetime import UTC, date, datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import CommitFailedError
+from deltalake.transaction import AddAction, CommitProperties, RemoveAction
+
+from conf.settings import PROJECT
+from jobs import light_log, maintain_actions
+from schemas.gold import DATA_QUALITY, FETCH_LATENCY
+from tests.faults import oracles
+from tests.jobs.test_light_commit import LINES, Site, row
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def lines(spark, tmp_path):
+    return Site(spark, tmp_path)
+
+
+def test_merged_files_hold_the_same_rows_for_every_reader(lines):
+    kinds = ["a", "b/c=d e%f", None]
+    for n in range(0, 9, 3):
+        lines.append(*(row(n + k, kind=kind) for k, kind in enumerate(kinds)), version=n)
+        lines.append(row(-n - 1, day=None), version=n + 1)
+    before = {found.n: found for found in lines.read().collect()}
+    log = DeltaTable(str(lines.where))
+
+    for day in (date(2026, 11, 21), None):
+        maintain_actions.compact(log, LINES, day, target_bytes=MIB)
+        merged = Counter(file.day for file in maintain_actions.files_of(log, LINES))
+        assert merged[None] == (1 if day is None else 3)
+
+    assert {found.n: found for found in lines.read().collect()} == before
+    assert lines.numbers()[0] == lines.numbers()[1] == [-7, -4, *range(-1, 9)]
+    files = pa.table(log.get_add_actions(flatten=True)).to_pylist()
+    assert {file["partition.kind"]: file["num_records"] for file in files if file["partition.day"]} == (
+        dict.fromkeys(kinds, 3)
+    )
+    assert (log.protocol().min_reader_version, log.protocol().min_writer_version) == (1, 2)
+    written = pq.read_metadata(lines.where / log.to_pyarrow_dataset().files[0])
+    assert written.row_group(0).column(0).compression == "ZSTD"
+    entry = (lines.where / "_delta_log" / f"{log.version():020}.json").read_text().splitlines()
+    changes = [next(iter(json.loads(line).items())) for line in entry if "commitInfo" not in line]
+    assert {told["dataChange"] for _, told in changes} == {False}
+
+
+def test_instants_are_found_to_the_microsecond_in_merged_files(lines):
+    """delta-rs cuts the extremes in the log to the millisecond, as Delta does: readers must allow for it."""
+    for n in range(2):
+        lines.append(row(n, at=datetime(2026, 11, 21, 12, 0, 0, 123_456 + 400 * n, tzinfo=UTC)), version=n)
+
+    maintain_actions.compact(DeltaTable(str(lines.where)), LINES, date(2026, 11, 21), target_bytes=MIB)
+
+    at = datetime(2026, 11, 21, 12, 0, 0, 123_856, tzinfo=UTC)
+    for condition, wanted in (("at =", [1]), ("at >=", [1]), ("at <", [0])):
+        found = lines.read().filter(f"{condition} TIMESTAMP'{at.isoformat()}'").collect()
+        assert [one.n for one in found] == wanted
+    dataset = DeltaTable(str(lines.where)).to_pyarrow_dataset()
+    assert dataset.to_table(filter=pc.field("at") >= at)["n"].to_pylist() == [1]
+
+
+def test_rows_of_gold_go_by_their_window_to_the_instant(tmp_path):
+    """Gold has no days, so a file that holds both kinds of rows is written again."""
+    midnight = datetime(2026, 10, 11, tzinfo=UTC)
+    starts = [midnight - timedelta(microseconds=1), midnight, midnight + timedelta(days=1)]
+    column = pa.array(starts, pa.timestamp("us", tz="UTC"))
+    for rows in (column, column[1:]):
+        write_deltalake(tmp_path, pa.table({"window_start": rows}), mode="append")
+    log = DeltaTable(tmp_path)
+    files = maintain_actions.files_of(log, FETCH_LATENCY)
+
+    assert len(maintain_actions.outdated(files, FETCH_LATENCY, midnight.date())) == 1
+    maintain_actions.delete_before(log, FETCH_LATENCY, midnight.date())
+    assert Counter(log.to_pyarrow_table()["window_start"].to_pylist()) == dict.fromkeys(starts[1:], 2)
+    assert maintain_actions.outdated(files, DATA_QUALITY, midnight.date()) == []
+
+
+APPENDER = """
+import sys
+from pathlib import Path
+import pyarrow as pa, pyarrow.parquet as pq
+from deltalake.transaction import Transaction
+from jobs import light_commit, light_log
+from tests.jobs.test_light_commit import LINES
+
+where, app, day, times = Path(sys.argv[1]), *sys.argv[2:]
+for n in range(int(times)):
+    attempt = where / f"{app}-{n}"
+    file = attempt / f"day={day}" / "kind=a" / "part-0.parquet"
+    file.parent.mkdir(parents=True)
+    log = light_log.opened(where)
+    pq.write_table(pa.table({"n": pa.array([n], pa.int64())}), file)
+    adds = list(light_log.added(where, attempt, LINES))
+    light_commit.commit(log, where, adds, Transaction(app, n))
+"""
+
+
+def test_an_appender_and_maintenance_lose_nothing_of_each_other(lines):
+    """Both commit as fast as they can, to the same day, with notes of retention and deletes in between."""
+    wanted, day, rounds = 100, date(2026, 11, 21), 0
+    command = [sys.executable, "-c", APPENDER, str(lines.where)]
+    appenders = [
+        subprocess.Popen([*command, *told], cwd=PROJECT, stderr=subprocess.PIPE, text=True)
+        for told in (("new", str(day), str(wanted)), ("old", "2026-01-01", "1000000"))
+    ]
+    while appenders[0].poll() is None:
+        rounds += 1
+        log = DeltaTable(str(lines.where))
+        maintain_actions.delete_before(log, LINES, date(2026, 2, 1) + timedelta(days=rounds % 100))
+        maintain_actions.compact(log, LINES, day, target_bytes=MIB)
+    assert appenders[1].poll() is None
+    appenders[1].terminate()
+    told = [appender.communicate()[1] for appender in appenders]
+
+    assert appenders[0].returncode == 0, told
+    maintain_actions.delete_before(DeltaTable(str(lines.where)), LINES, day)
+    assert lines.numbers() == (list(range(wanted)), list(range(wanted)))
+    assert rounds > 3
+    assert oracles.bad_log(lines.root, [LINES]) == []
+
+
+def test_rows_that_were_replaced_while_they_were_merged_do_not_come_back(tmp_path):
+    """What delta-rs promises for the windows of gold: whoever comes second is refused."""
+    for n in range(3):
+        write_deltalake(tmp_path, pa.table({"n": pa.array([n], pa.int64())}), mode="append")
+    merging, replacing = DeltaTable(tmp_path), DeltaTable(tmp_path)
+    [old] = [file["path"] for file in pa.table(replacing.get_add_actions(flatten=True)).to_pylist()[:1]]
+    pq.write_table(pa.table({"n": pa.array([9], pa.int64())}), tmp_path / "new.parquet")
+    new = AddAction("new.parquet", (tmp_path / "new.parquet").stat().st_size, {}, 0, True, '{"numRecords":1}')
+    light_log.commit(replacing, tmp_path, [new, RemoveAction(old, True, 0)], CommitProperties())
+
+    with pytest.raises(CommitFailedError):
+        merging.optimize.compact(target_size=MIB)
+
+    assert sorted(DeltaTable(tmp_path).to_pyarrow_table()["n"].to_pylist()) in ([0, 1, 9], [1, 2, 9])
+
+
+def test_an_append_that_began_before_a_day_was_deleted_is_committed_behind_it(lines, monkeypatch):
+    lines.append(row(1, day=date(2026, 1, 1)))
+    write = light_log.added
+
+    def meanwhile(*told):
+        maintain_actions.delete_before(DeltaTable(str(lines.where)), LINES, date(2026, 2, 1))
+        return write(*told)
+
+    monkeypatch.setattr(light_log, "added", meanwhile)
+
+    assert lines.append(row(2), version=1)
+    assert lines.numbers() == ([2], [2])
