@@ -12,6 +12,12 @@ from pyspark.sql import functions as F
 
 from transforms.parse.outcome import fails, sample
 
+LONGEST_BYTES = 4 * 1024 * 1024
+"""
+A longer line is not read: each step of the parse holds it several times, and two of 16 MB, one a task, were
+enough to end a driver of 2 GB. A fetch over 40,000 partitions has 4 MB.
+"""
+
 HEAD_BYTES = 96
 """A stamp is shorter; a line can have megabytes, and a regular expression reads only this much of it."""
 
@@ -59,8 +65,9 @@ def text() -> Column:
 
 
 def _plain() -> Column:
-    """Read whole, plain values only: the rest is quarantined unread."""
-    return F.when(F.col("chunk").isNull() & F.col("content_encoding").isNull(), F.col("value"))
+    """Read whole, plain values only, and none too long: the rest is quarantined unread."""
+    is_plain = F.col("chunk").isNull() & F.col("content_encoding").isNull()
+    return F.when(is_plain & (F.octet_length("value") <= LONGEST_BYTES), F.col("value"))
 
 
 def _ends() -> list[Column]:
@@ -117,6 +124,11 @@ def unreadable() -> Column:
         fails(F.col("value").isNull(), "no_value", "the file could not be read from here on"),
         fails(F.col("chunk").isNotNull(), "oversized", F.concat(F.lit("part "), F.col("chunk"))),
         fails(F.col("content_encoding").isNotNull(), "compressed_line", F.col("content_encoding")),
+        fails(
+            F.octet_length("value") > LONGEST_BYTES,
+            "oversized",
+            F.concat(F.octet_length("value").cast("string"), F.lit(" bytes")),
+        ),
         fails(~F.is_valid_utf8(text()), "not_utf8", "bytes that are no UTF-8"),
         fails(F.col("stamp").isNull() & ~is_blank(), "no_timestamp", sample(text())),
     )

@@ -58,7 +58,7 @@ KEPT = {
     "a flag of a wrong type": (line(isForwarded="no"), {"is_forwarded": None, "follower_id": 2}),
     "an error of a wrong type": (line(**{"response.errorCode": "x"}), {"error_code": None, "follower_id": 2}),
     "a carriage return at the end": (COMPLETED + b"\r", {"follower_id": 2}),
-    "20 MB": (line(principal="User:" + "x" * 20_000_000), {"follower_id": 2}),
+    "4 MB": (line(principal="User:" + "x" * 4_000_000), {"follower_id": 2}),
 }  # fmt: skip
 
 WRONG = {
@@ -140,6 +140,8 @@ WRONG = {
     "no node": ({"value": COMPLETED, "node": None}, "node_without_number"),
     "no cluster": ({"value": COMPLETED, "cluster": None}, "no_cluster"),
     "a fetch from itself": ({"value": COMPLETED, "node": "broker-2"}, "node_is_another_replica"),
+    "20 MB": (line(principal="User:" + "x" * 20_000_000), "oversized"),
+    "20 MB of another logger": (HEAD[:50] + b"x" * 20_000_000 + b" (a.b)", "oversized"),
     "a part": ({"value": COMPLETED, "chunk": "1/?"}, "oversized"),
     "compressed": ({"value": b"\x1f\x8b", "content_encoding": "gzip"}, "compressed_line"),
 }  # fmt: skip

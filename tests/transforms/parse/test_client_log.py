@@ -124,7 +124,7 @@ ODD = {  # lines that are read, and what of them
         SENT.replace(b"sessionEpoch=182", b"sessionEpoch=" + b"9" * 2_000), {"session_epoch": None},
     ),
     "2,000 deep": (SENT.replace(b"topics=[", b"topics=[" + b"[" * 2_000), {"session_id": 468386446}),
-    "20 MB": (SENT.replace(b"topics=[", b"topics=[" + b"x" * 20_000_000), {"session_id": 468386446}),
+    "4 MB": (SENT.replace(b"topics=[", b"topics=[" + b"x" * 4_000_000), {"session_id": 468386446}),
 }  # fmt: skip
 
 
@@ -156,6 +156,7 @@ OTHERS = {
     "another field in the header": (
         SENT.replace(b", headerVersion=2", b", headerVersion=2, x=1"), "quarantined", "unknown_form",
     ),
+    "20 MB": (SENT.replace(b"topics=[", b"topics=[" + b"x" * 20_000_000), "quarantined", "oversized"),
     "2,000 digits": (SENT.replace(b"Id=182", b"Id=" + b"9" * 2_000), "quarantined", "missing_field"),
     "NUL before the stamp": (b"\x00" * 500 + SENT, "quarantined", "no_timestamp"),
     "NUL behind the line": (SENT + b"\x00" * 500, "quarantined", "truncated_line"),
