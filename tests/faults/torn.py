@@ -66,7 +66,7 @@ def stale_checksum(written: Written, _how: str) -> Path:
     """Leave a checksum that fits no longer, and one whose file is gone."""
     log = _log(written)
     file = log.offsets_file(max(log.offsets))
-    crc_of(file).write_bytes(crc_of(log.offsets_file(0)).read_bytes()[:-4] + b"\x00\x01\x02\x03")
+    crc_of(file).write_bytes(b"crc\x00\x00\x00\x02\x00\x00\x01\x02\x03")
     crc_of(log.commits_file(max(log.commits) + 1)).write_bytes(b"crc\x00\x00\x00\x02\x00")
     return file
 
