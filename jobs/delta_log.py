@@ -81,18 +81,18 @@ def entry(log: Path, version: int) -> list[Action] | None:
         return None
     if not actions or not all(isinstance(action, dict) for action in actions) or not is_as_written(file):
         return None
-    return None if _lost_its_end(actions) else actions
+    return None if _lost_its_end(actions, is_ingested=log.parent.parent.name != "gold") else actions
 
 
-def _lost_its_end(actions: list[Action]) -> bool:
-    """Tell whether an append of ours lacks its last line, which names application and batch."""
+def _lost_its_end(actions: list[Action], *, is_ingested: bool) -> bool:
+    """Tell whether an append of the ingest lacks its last line, which names application and batch."""
     info: Action = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
     is_append = info.get("operationParameters", {}).get("mode") == "Append"
     is_light = is_append and str(info.get("engineInfo", "")).startswith("delta-rs")
     if not is_light or any("txn" in action for action in actions):
         return False
     added = [action["add"]["path"] for action in actions if "add" in action]
-    return not added or any(path.startswith(OF_OURS) for path in added)
+    return any(path.startswith(OF_OURS) for path in added) or (is_ingested and len(actions) == 1)
 
 
 def rows_of_batch(state: LogState, app_id: str, batch: int) -> dict[Place, tuple[int, int]] | None:

@@ -57,7 +57,9 @@ def found(written: Written, ledger: Sequence[Acked]) -> list[str]:
 
 
 def tear(file: Path, how: str) -> None:
-    """Tear a file as a machine that went down does; its checksum stays, as it would."""
+    """Tear a file as a machine that went down does; its checksum stays. One that is not there is left so."""
+    if not file.exists():
+        return
     content = file.read_bytes()
     if how == "gone":
         file.unlink()

@@ -29,7 +29,7 @@ def _log(written: Written, query: str = QUERIES[0]) -> StreamLog:
 def last_offsets(written: Written, how: str) -> Path:
     """Tear the newest entry of the offset log."""
     log = _log(written)
-    file = log.offsets_file(max(log.offsets))
+    file = log.offsets_file(max(log.offsets, default=0))
     harm.tear(file, how)
     return file
 
@@ -37,7 +37,7 @@ def last_offsets(written: Written, how: str) -> Path:
 def last_commit(written: Written, how: str) -> Path:
     """Tear the newest entry of the commit log."""
     log = _log(written, QUERIES[1])
-    file = log.commits_file(max(log.commits))
+    file = log.commits_file(max(log.commits, default=0))
     harm.tear(file, how)
     return file
 
@@ -45,7 +45,7 @@ def last_commit(written: Written, how: str) -> Path:
 def both_logs(written: Written, how: str) -> Path:
     """Set both logs back by a batch, and tear the batch before that."""
     log = _log(written)
-    newest = max(log.offsets)
+    newest = max(log.offsets, default=0)
     for file in (log.offsets_file(newest), log.commits_file(newest)):
         file.unlink(missing_ok=True)
         crc_of(file).unlink(missing_ok=True)
@@ -65,9 +65,10 @@ def metadata(written: Written, how: str) -> Path:
 def stale_checksum(written: Written, _how: str) -> Path:
     """Leave a checksum that fits no longer, and one whose file is gone."""
     log = _log(written)
-    file = log.offsets_file(max(log.offsets))
-    crc_of(file).write_bytes(crc_of(log.offsets_file(0)).read_bytes()[:-4] + b"\x00\x01\x02\x03")
-    crc_of(log.commits_file(max(log.commits) + 1)).write_bytes(b"crc\x00\x00\x00\x02\x00")
+    file = log.offsets_file(max(log.offsets, default=0))
+    if file.exists():
+        crc_of(file).write_bytes(b"crc\x00\x00\x00\x02\x00\x00\x01\x02\x03")
+    crc_of(log.commits_file(max(log.commits, default=-1) + 1)).write_bytes(b"crc\x00\x00\x00\x02\x00")
     return file
 
 
@@ -80,7 +81,8 @@ def last_entry(table: Table, written: Written, how: str) -> Path:
 
 def middle_entry(written: Written, how: str) -> Path:
     """Tear an entry in the middle of a table's log."""
-    file = sorted((where(written.root, REQUEST_LOG) / "_delta_log").glob("*.json"))[1]
+    entries = sorted((where(written.root, REQUEST_LOG) / "_delta_log").glob("*.json"))
+    file = entries[(len(entries) - 1) // 2]
     harm.tear(file, how)
     return file
 
@@ -110,7 +112,7 @@ def mended(damage: Damage, bootstrap_servers: str, folder: Path, dice: random.Ra
 
 def stopped(damage: Damage, bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
     """Do a damage that nothing mends: the job names the file and writes nothing; restored, it goes on."""
-    site, written, more = harm.begun(bootstrap_servers, folder, dice, dice.choice(harm.KILLED_AT))
+    site, written, more = harm.begun(bootstrap_servers, folder, dice, "")
     site.publish(more)
     saved = folder / "saved"
     shutil.copytree(written.conf.parent, saved)

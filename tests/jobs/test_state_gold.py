@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 
 from jobs.delta_log import log_state
 from jobs.state import StateError, mend
@@ -48,6 +48,14 @@ def gold(tmp_path):
 
 
 def test_a_whole_state_needs_no_mending(gold):
+    assert gold.repairs() == []
+
+
+def test_a_replacement_without_a_row_is_no_torn_entry(gold):
+    """Commits of gold name no batch; where nothing is left and nothing was, they hold nothing else either."""
+    log = DeltaTable(str(gold.table))
+    log.create_write_transaction([], mode="append", schema=log.schema(), partition_by=[])
+
     assert gold.repairs() == []
 
 
