@@ -62,13 +62,20 @@ SOURCES = (
 )
 
 
+# What a collector writes beside a whole, plain line, in its order.
+USUAL = (Header.CLUSTER, Header.TIME_ZONE, Header.NODE, Header.KIND, Header.SOURCE, Header.POSITION)
+
+
 def raw_of(records: DataFrame) -> DataFrame:
     """Turn records of the Kafka source into rows of bronze; a foreign one has its offset for a position."""
     place = F.concat_ws("/", F.lit("kafka"), "topic", "partition", "offset")
-    named = {header.name.lower(): _header(header) for header in Header}
+    is_usual = F.col("headers.key") == F.array(*(F.lit(header.value) for header in USUAL))
+    named = {header.name.lower(): _header(header, is_usual) for header in Header}
     columns = {
         **named,
         "position": F.coalesce(named["position"], place),
+        # Each of the usual ones has a column of its own, and so loses nothing.
+        "headers": F.when(~F.coalesce(is_usual, F.lit(False)), F.col("headers")),
         "timestamp_type": F.col("timestampType"),
         "ingested_at": F.current_timestamp(),
         "ingest_date": F.to_date("timestamp"),
@@ -76,10 +83,12 @@ def raw_of(records: DataFrame) -> DataFrame:
     return records.withColumns(columns).select(*RAW.names)
 
 
-def _header(header: Header) -> Column:
+def _header(header: Header, is_usual: Column) -> Column:
     """Take the first header of that name; a map would fail on a record that has one twice."""
-    place = F.array_position(F.col("headers.key"), F.lit(header.value)).cast("int")
-    return F.get(F.col("headers.value"), place - 1).cast("string")
+    values = F.col("headers.value")
+    at = F.get(values, F.array_position(F.col("headers.key"), F.lit(header.value)).cast("int") - 1)
+    usual = F.get(values, F.lit(USUAL.index(header))) if header in USUAL else F.lit(None).cast("binary")
+    return F.when(is_usual, usual).otherwise(at).cast("string")
 
 
 def prepared(records: DataFrame, source: Source, settings: Settings) -> DataFrame:

@@ -21,6 +21,7 @@ from deltalake.exceptions import CommitFailedError
 from pyspark.sql.types import DateType, TimestampType
 
 from jobs.fail_points import reached
+from jobs.light_log import OF_ITS_OWN
 from jobs.tables import COMPLETE_FROM
 from schemas.fields import Table
 
@@ -29,12 +30,6 @@ ROWS_IN_A_GROUP = 250_000
 """Readers skip and share out whole groups, and the writer holds one in memory."""
 
 MIB = 1 << 20
-OF_ITS_OWN = (
-    *("value", "position", "offset", "timestamp"),
-    *("logged_at", "logged_mono_ns", "started_at", "correlation_id", "session_epoch"),
-)
-"""Columns whose rows nearly all differ: a dictionary of them only takes room, a third of silver's."""
-
 ZSTD = WriterProperties(
     compression="ZSTD",
     compression_level=6,  # a fifth off bronze against Spark's 3, for half as much CPU again

@@ -22,7 +22,11 @@ RAW = StructType(
     [
         column("value", BinaryType(), "the line, scrape or document as it came, still compressed if it was"),
         column("key", BinaryType(), "Kafka record key; NULL when read from a file"),
-        column("headers", HEADERS, "Kafka record headers as they came; NULL when read from a file"),
+        column(
+            "headers",
+            HEADERS,
+            "Kafka record headers as they came; NULL where each has a column here, and when read from a file",
+        ),
         column("topic", StringType(), "telemetry topic; NULL when read from a file"),
         column("partition", IntegerType(), "telemetry partition; NULL when read from a file"),
         column("offset", LongType(), "offset in the telemetry partition; NULL when read from a file"),

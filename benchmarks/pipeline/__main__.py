@@ -6,10 +6,9 @@ A part that was measured stands in `.state/bench/PART.json`; the page is made of
 
 import json
 import uuid
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +16,9 @@ from benchmarks.pipeline import aged, costs, freshness, lines, page
 from conf.settings import DELTA, LIGHT, PROJECT, Settings
 from jobs.session import spark_session
 from lab import cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 STATE = PROJECT / ".state" / "bench"
 PARTS = ("costs", "freshness", "aged")

@@ -36,7 +36,8 @@ def parse_and_write(lines: Path, folder: Path) -> int:
         connection.execute("SET threads = 2")
         connection.execute(
             "CREATE TEMP TABLE lines AS SELECT column0 AS line FROM read_csv(?, "
-            "columns = {'column0': 'VARCHAR'}, header = false, delim = '\x01', quote = '', escape = '', max_line_size = 20000000)",
+            "columns = {'column0': 'VARCHAR'}, header = false, delim = '\x01', quote = '', escape = '', "
+            "max_line_size = 20000000)",
             [str(lines)],
         )
         connection.execute(f"COPY lines TO '{folder / 'bronze.parquet'}' (FORMAT parquet, COMPRESSION zstd)")

@@ -2,8 +2,8 @@
 From broker append to visible: a reader of its own polls the logs of silver and gold while lines come in.
 
 Ingest and gold run as their own processes as shipped. The broker stamps each record as it appends it
-(LogAppendTime). A line is visible in silver once the reader has read its row; in gold once the reader has seen
-a commit of `gold.fetch_latency` built from a version of silver that holds it, which the commit itself says.
+(LogAppendTime). A line is visible in silver once the reader has read its row; in gold once the reader has
+seen a commit of `gold.fetch_latency` built from a version of silver that holds it: the commit itself says so.
 """
 
 import json
@@ -127,7 +127,7 @@ class Reader:
 
 
 def quantiles(late_s: np.ndarray, appended_at: np.ndarray, seed: int) -> dict[str, tuple[float, ...]]:
-    """Give p50 and p99 with 95 % intervals; blocks of ten seconds are resampled: lines of a batch are alike."""
+    """Give p50 and p99 with 95 % intervals; blocks of ten seconds are resampled."""
     dice = np.random.default_rng(seed)
     block = ((appended_at - appended_at.min()) // BLOCK_S).astype(int)
     parts = [late_s[block == nth] for nth in range(block.max() + 1)]

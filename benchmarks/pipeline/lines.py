@@ -9,7 +9,7 @@ from pathlib import Path
 from confluent_kafka import KafkaError, Message, Producer
 from confluent_kafka.cimpl import NewTopic
 
-from conf.names import Kind
+from conf.names import Header, Kind
 from lab import cluster, load
 from lab.layout import Lab
 from lab.topics import admin
@@ -102,10 +102,15 @@ class Topics:
         producer, nth = Producer(options | {"queue.buffering.max.messages": 200_000}), 0
         noted = self._note if is_timed else None
         for nth, (node, value) in enumerate(lines, start=1):
-            position = f"{node}/bench/{nth}"
-            headers = {"cluster": "lab", "node": node, "kind": "request-log", "position": position}
-            headers |= {"time_zone": "UTC", "source": f"{node}/kafka-request.log"}
-            coded: dict[str, str | bytes | None] = {name: text.encode() for name, text in headers.items()}
+            told = {
+                Header.CLUSTER: "lab",
+                Header.TIME_ZONE: "UTC",
+                Header.NODE: node,
+                Header.KIND: Kind.REQUEST_LOG.value,
+                Header.SOURCE: f"{node}/kafka-request.log",
+                Header.POSITION: f"{node}/bench/{nth}",
+            }
+            headers: list[tuple[str, str | bytes | None]] = [(k.value, v.encode()) for k, v in told.items()]
             while True:
                 try:
                     producer.produce(
@@ -113,7 +118,7 @@ class Topics:
                         value,
                         node.encode(),
                         nth % PARTITIONS,
-                        headers=coded,
+                        headers=headers,
                         on_delivery=noted,
                     )
                     break
@@ -128,4 +133,5 @@ class Topics:
     def _note(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             raise RuntimeError(str(error))
-        self.appended_at[message.partition(), message.offset()] = message.timestamp()[1] / 1e3
+        place = (int(message.partition() or 0), int(message.offset() or 0))
+        self.appended_at[place] = message.timestamp()[1] / 1e3

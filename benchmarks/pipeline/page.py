@@ -3,9 +3,8 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import psutil
@@ -13,6 +12,9 @@ from scipy import stats
 
 from benchmarks.pipeline import costs
 from conf.settings import DELTA, LIGHT, PROJECT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PAGE = PROJECT / "docs" / "performance.md"
 

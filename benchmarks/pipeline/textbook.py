@@ -2,8 +2,9 @@
 The pipeline that a competent user would write: three chained queries, `from_json`, `percentile_approx`.
 
 Kafka to a Delta table of raw lines; from there to a table of parsed requests; from there to windows. Each is
-a plain Structured Streaming query with a Delta sink, as the guides of Spark and Delta show it. The parsed table
-holds what `silver.requests` holds, with the bodies left nested as Kafka writes them, so both can be compared.
+a plain Structured Streaming query with a Delta sink, as the guides of Spark and Delta show it. The table of
+requests holds what `silver.requests` holds, with the bodies left nested as Kafka writes them, so both can
+be compared.
 """
 
 from pathlib import Path

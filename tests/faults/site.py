@@ -82,7 +82,7 @@ class Site:
                 "node": line.node,
                 "kind": line.kind,
                 "cluster": "made",
-                "time_zone": "UTC",
+                "time-zone": "UTC",
                 "position": line.position,
                 "source": f"{line.node}/{line.kind}",
             }

@@ -49,7 +49,9 @@ def with_stamp(raw: DataFrame) -> DataFrame:
     split = framed.select("*", F.split("marked", SEPARATOR, GROUPS + 2).alias("split"))
     # Bytes that are no UTF-8 come back as others from a replacement that replaced nothing.
     is_found = (F.size("split") == GROUPS + 2) & (F.col("marked") != F.col("head"))
-    parted = split.select("*", F.when(is_found, F.col("split")).alias("parts")).drop("head", "marked", "split")
+    parted = split.select("*", F.when(is_found, F.col("split")).alias("parts")).drop(
+        "head", "marked", "split"
+    )
     start, end = F.coalesce(F.octet_length(F.col("parts")[0]), F.lit(0)) + 1, F.octet_length("suffix")
     inner = F.substr(_plain(), start, F.octet_length("value") - end - start + 1).cast("string")
     logger = F.when(F.col("suffix") != "", F.regexp_extract("suffix", SUFFIX, 1))

@@ -74,7 +74,10 @@ def test_a_layout_is_read_as_instant_nanoseconds_resolution_level_message_and_lo
 def timed(spark):
     rows = [{"value": line.encode(), "time_zone": zone} for line, zone in ZONES]
     judged = with_stamp(raw(spark, rows)).select(
-        text().alias("text"), "time_zone", F.col("stamp.logged_at").alias("logged_at"), untimed()["reason"].alias("reason")
+        text().alias("text"),
+        "time_zone",
+        F.col("stamp.logged_at").alias("logged_at"),
+        untimed()["reason"].alias("reason"),
     )
     return {(row.text, row.time_zone): row for row in judged.collect()}
 
