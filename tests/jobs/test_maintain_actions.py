@@ -114,13 +114,16 @@ def test_an_appender_and_maintenance_lose_nothing_of_each_other(lines):
         subprocess.Popen([*command, *told], cwd=PROJECT, stderr=subprocess.PIPE, text=True)
         for told in (("new", str(day), str(wanted)), ("old", "2026-01-01", "1000000"))
     ]
-    while appenders[0].poll() is None:
-        rounds += 1
-        log = DeltaTable(str(lines.where))
-        maintain_actions.delete_before(log, LINES, date(2026, 2, 1) + timedelta(days=rounds % 100))
-        maintain_actions.compact(log, LINES, day, target_bytes=MIB)
-    assert appenders[1].poll() is None
-    appenders[1].terminate()
+    try:
+        while appenders[0].poll() is None:
+            rounds += 1
+            log = DeltaTable(str(lines.where))
+            maintain_actions.delete_before(log, LINES, date(2026, 2, 1) + timedelta(days=rounds % 100))
+            maintain_actions.compact(log, LINES, day, target_bytes=MIB)
+        assert appenders[1].poll() is None
+    finally:
+        for appender in appenders:
+            appender.terminate()
     told = [appender.communicate()[1] for appender in appenders]
 
     assert appenders[0].returncode == 0, told
