@@ -10,7 +10,7 @@ from collectors.gunzip import TornGzipError, gunzip_blocks
 from conf.names import Kind
 
 BLOCK_BYTES = 256 * 1024
-CHUNK_BYTES = 16 * 1024 * 1024 - 64 * 1024  # a topic takes 16 MiB a record; headers need room too
+CHUNK_BYTES = 4 * 1024 * 1024  # what the parser reads of a line; some dozens are in a reader's memory at once
 HEAD_BYTES = 64 * 1024  # so much of a first line makes the fingerprint
 
 _NOT_READ = {".bz2", ".deflate", ".lz4", ".lzma", ".pack200", ".xz", ".z", ".zip", ".zst"}

@@ -46,6 +46,9 @@ from jobs.stopping import ask_on_signals, hush
 from jobs.stream_log import StreamLog
 from jobs.writer_id import writer_id
 
+POLLED_RECORDS = "64"
+"""So many records of 4 MiB are unpacked at once, 256 MiB a task; Kafka's 500 would be 2 GB, packed to nothing."""
+
 SILVER_LAYER = "silver"
 """Whoever holds this lease writes bronze too: the two are written from one batch."""
 
@@ -155,6 +158,7 @@ def writer_of(
         "failOnDataLoss": "true",
         "includeHeaders": "true",
         "maxOffsetsPerTrigger": str(settings.ingest.max_offsets_per_trigger),
+        "kafka.max.poll.records": POLLED_RECORDS,
         "kafka.client.id": f"{settings.telemetry.own_client_prefix}ingest",
     }
     records = spark.readStream.format("kafka").options(**options).load()

@@ -20,7 +20,7 @@ GROUP_ROWS = 50_000
 """A row group is written when either is reached: so much is held in memory at once."""
 
 LINE_BYTES = CHUNK_BYTES
-"""Of a longer line so much is taken: what a record of a telemetry topic takes."""
+"""Of a longer line so much is taken: what the collector puts into a record."""
 
 DAMAGE_MARK = "/damage"
 """Ends the position of a place that could not be read: no line has it."""
@@ -75,7 +75,7 @@ def write_raw(
     """
     Write every line of the files to `target/KIND`, one Parquet file a source; tell `on_file` after each.
 
-    Bytes and positions are kept as they are, but a line longer than 16 MiB is cut off there. It and a place
+    Bytes and positions are kept as they are, but a line longer than 4 MiB is cut off there. It and a place
     that cannot be read, a row without a value, are quarantined by the parser; the lines around are kept.
     """
     for kind in Kind:
