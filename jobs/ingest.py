@@ -47,7 +47,7 @@ from jobs.stream_log import StreamLog
 from jobs.writer_id import writer_id
 
 POLLED_RECORDS = "64"
-"""So many records of 4 MiB are unpacked at once, 256 MiB a task; Kafka's 500 would be 2 GB, packed to nothing."""
+"""So many records of 4 MiB are unpacked at once, 256 MiB a task; Kafka's 500 would be 2 GB."""
 
 SILVER_LAYER = "silver"
 """Whoever holds this lease writes bronze too: the two are written from one batch."""

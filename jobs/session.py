@@ -22,9 +22,10 @@ NEEDED = {
     "spark.sql.parquet.compression.codec": "zstd",
     # Spark's default, INT96, has no statistics in the footer.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # Parquet's writer looks at its size after 100 rows: lines of 16 MiB would be more than there is.
-    "spark.hadoop.parquet.block.size.row.check.min": "1",
-    "spark.hadoop.parquet.page.size.row.check.min": "1",
+    # Parquet's writer guesses from the first rows when to look how much it holds; then come lines of 4 MiB.
+    "spark.hadoop.parquet.page.size.check.estimate": "false",
+    "spark.hadoop.parquet.page.size.row.check.min": "16",
+    "spark.hadoop.parquet.block.size.row.check.min": "16",
     # A small table log is read by one task; the default of 50 tasks is most of a small commit's cost.
     "spark.databricks.delta.snapshotPartitions": "1",
     # Else every column made in Python costs five calls into the JVM more, to note where it was made.
