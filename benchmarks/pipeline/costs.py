@@ -3,7 +3,7 @@
 import dataclasses
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,9 @@ from jobs.ingest_batch import SOURCES, Source
 from jobs.ingest_meters import Meters
 from jobs.progress import Progress
 from lab import jvm
-from schemas.silver import REQUESTS
+from schemas.bronze import BRONZE as BRONZE_TABLES
+from schemas.gold import DATA_QUALITY
+from schemas.silver import REQUESTS, SILVER
 
 CONSUMER, BRONZE, INGEST, GOLD = (
     "consumer perf test",
@@ -81,7 +83,7 @@ class Costs:
         """Say what is read and where everything is written."""
         self._spark, self._folder, self._conf, self._topics, self._n = spark, folder, conf, topics, n
 
-    def round(self, nth: int, lines: Path) -> list[Cost]:
+    def round(self, nth: int, lines: Path) -> Iterator[Cost]:
         """Run every arm once. An arm that reads what another wrote comes behind it."""
         shutil.rmtree(self._folder, ignore_errors=True)
         book = self._book()
@@ -95,7 +97,8 @@ class Costs:
             TEXTBOOK_GOLD: book.gold,
             DUCKDB: lambda: duck.parse_and_write(lines, self._folder / "duckdb"),
         }
-        return [self._cost(nth, arm, run) for arm, run in arms.items()]
+        for arm, run in arms.items():
+            yield self._cost(nth, arm, run)
 
     def differences(self) -> int:
         """Count the rows of silver that the two pipelines of the last round do not share."""
@@ -133,13 +136,14 @@ class Costs:
 
     def _gold(self) -> None:
         settings = self._settings("ingest")
-        writer = GoldWriter(
-            self._spark, settings.warehouse_root, Progress(), committer=settings.warehouse.committer
-        )
+        root, committer = settings.warehouse_root, settings.warehouse.committer
+        for table in (*BRONZE_TABLES, *SILVER, DATA_QUALITY):
+            tables.ensure(self._spark, root, table)
+        writer = GoldWriter(self._spark, root, Progress(), committer=committer)
         batches = Batches(writer, Progress(), follow=None)
         stream = stream_writer(inputs(self._spark, settings), settings, batches)
         stream.trigger(availableNow=True).start().awaitTermination()
-        rebuild_data_quality(self._spark, settings.warehouse_root, committer=settings.warehouse.committer)
+        rebuild_data_quality(self._spark, root, committer=committer)
 
     def _book(self) -> Textbook:
         settings = Settings.load(self._conf)

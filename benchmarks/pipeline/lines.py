@@ -87,7 +87,8 @@ class Topics:
         self.prefix, self._bootstrap = prefix, lab.telemetry_bootstrap_servers
         stamped = {"message.timestamp.type": "LogAppendTime"}
         made = [NewTopic(prefix + kind, PARTITIONS, replication_factor=1, config=stamped) for kind in TOPICS]
-        for created in admin(self._bootstrap).create_topics(made).values():
+        telemetry = admin(self._bootstrap)
+        for created in telemetry.create_topics(made).values():
             created.result(timeout=30)
         self.appended_at: dict[tuple[int, int], float] = {}
 
