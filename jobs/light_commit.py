@@ -25,6 +25,9 @@ from schemas.fields import Table
 TRIES = 5
 """Each failure is one commit of `plumbline maintain` that came in between."""
 
+APPEND_TRIES = 10
+"""An append that gave up would end its stream, and `maintain` may have much to delete and to note at once."""
+
 WRITTEN = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     # What is written every second is written anew by maintenance, and better packed.
@@ -132,13 +135,14 @@ def _written(frame: DataFrame, where: Path, table: Table, name: str) -> Path:
 
 def commit(log: DeltaTable, where: Path, adds: Sequence[AddAction], transaction: Transaction) -> None:
     """Commit, and look again when retention has deleted or noted something since the log was read."""
-    for nth in range(1, TRIES + 1):
+    for nth in range(1, APPEND_TRIES + 1):
         try:
             light_log.commit(log, where, adds, CommitProperties(app_transactions=[transaction]))
         except CommitFailedError:
             log = light_log.opened(where)
             written = log.transaction_version(transaction.app_id)
-            if nth == TRIES or (written is not None and written >= transaction.version):
+            if nth == APPEND_TRIES or (written is not None and written >= transaction.version):
                 raise
+            time.sleep(0.01 * nth)
         else:
             return

@@ -25,7 +25,7 @@ from jobs.light_log import OF_ITS_OWN
 from jobs.tables import COMPLETE_FROM
 from schemas.fields import Table
 
-TRIES = 10
+TRIES = 30
 ROWS_IN_A_GROUP = 250_000
 """Readers skip and share out whole groups, and the writer holds one in memory."""
 
@@ -194,7 +194,7 @@ def _again(log: DeltaTable, commit: Callable[[], T]) -> T:
         except CommitFailedError:
             if nth == TRIES:
                 raise
-            time.sleep(0.05 * nth)
+            time.sleep(min(0.05 * nth, 0.5))
     raise AssertionError
 
 
