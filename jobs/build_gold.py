@@ -48,6 +48,8 @@ from transforms.gold.stock_fetch_total import samples
 from transforms.windows import WINDOW_S, window_start
 
 EXIT_FAILED, EXIT_WRONG, EXIT_LEASE, EXIT_REFUSED, EXIT_STATE, EXIT_FULL = 1, 2, 3, 4, 5, 6
+EXIT_INTERRUPTED = 130
+STOPPED = "stopped; the next run goes on from here"
 
 STOPPED_BY = (PySparkException, Py4JError, DeltaError, JvmGoneError, OSError)
 
@@ -107,8 +109,9 @@ def build_gold(
         full = told_full(settings, error)
         progress.say(f"build_gold stopped: {full or first_line(str(error))}")
         raise typer.Exit(EXIT_FULL if full else EXIT_FAILED) from error
-    except KeyboardInterrupt:
-        raise typer.Exit(130) from None
+    except KeyboardInterrupt:  # a stream that was asked to end before it began has ended as well
+        progress.say(STOPPED)
+        raise typer.Exit(0 if follow else EXIT_INTERRUPTED) from None
     if refused and span:
         raise typer.Exit(EXIT_REFUSED)
 
@@ -135,8 +138,9 @@ def _run(
         _wait(stream.trigger(**trigger).start(), stop, gate)
         interrupt_on_signals()
         if stop.is_set():
-            progress.say("stopped; the next run goes on from here")
-            if not follow:
+            if follow:
+                progress.say(STOPPED)
+            else:
                 raise KeyboardInterrupt
     with progress.step("counting every line"):
         rebuild_data_quality(spark, warehouse, committer=committer)

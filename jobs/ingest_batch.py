@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -15,6 +16,7 @@ from schemas.bronze import CLIENT_LOG, METRICS, RAW, REQUEST_LOG
 from schemas.fields import Table
 from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED, TOPICS
 from transforms.parse import client_log, outcome, request_log
+from transforms.parse.outcome import apart
 
 Selector = Callable[[DataFrame], DataFrame]
 Counts = list[dict[str, Any]]
@@ -67,7 +69,11 @@ USUAL = (Header.CLUSTER, Header.TIME_ZONE, Header.NODE, Header.KIND, Header.SOUR
 
 
 def raw_of(records: DataFrame) -> DataFrame:
-    """Turn records of the Kafka source into rows of bronze; a foreign one has its offset for a position."""
+    """
+    Turn records of the Kafka source into rows of bronze; a foreign one has its offset for a position.
+
+    `ingested_at` is left open: see `_now`.
+    """
     place = F.concat_ws("/", F.lit("kafka"), "topic", "partition", "offset")
     is_usual = F.col("headers.key") == F.array(*(F.lit(header.value) for header in USUAL))
     named = {header.name.lower(): _header(header, is_usual) for header in Header}
@@ -77,7 +83,7 @@ def raw_of(records: DataFrame) -> DataFrame:
         # Each of the usual ones has a column of its own, and so loses nothing.
         "headers": F.when(~F.coalesce(is_usual, F.lit(False)), F.col("headers")),
         "timestamp_type": F.col("timestampType"),
-        "ingested_at": F.current_timestamp(),
+        "ingested_at": F.lit(None).cast("timestamp"),
         "ingest_date": F.to_date("timestamp"),
     }
     return records.withColumns(columns).select(*RAW.names)
@@ -141,7 +147,8 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes what for the h
     batch.persist()
     try:
         reached("tasks-running")
-        if not append(batch, source.bronze) and is_new:
+        ingested = batch.withColumn("ingested_at", _now())
+        if not append(ingested, source.bronze) and is_new:
             message = f"another driver has written batch {batch_id} of {app_id}: one of the two must end"
             raise TakenError(message)
         reached("bronze-committed")
@@ -153,6 +160,17 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes what for the h
         return counts
     finally:
         batch.unpersist()
+
+
+def _now() -> Column:
+    """
+    Give this instant as data.
+
+    A number or an instant becomes part of the code that Spark makes of a plan, which then is compiled, and
+    warms up, anew for each batch; a text does not, unless it is cast before the plan runs.
+    """
+    text = datetime.now(UTC).isoformat()
+    return F.concat(F.lit(text), apart(F.lit(""))).cast("timestamp")
 
 
 def written_tables(source: Source, counts: Counts) -> list[str]:

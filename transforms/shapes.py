@@ -110,8 +110,11 @@ def accumulated(scores: DataFrame, thresholds: Thresholds) -> DataFrame:
     previous = F.when(is_near, F.lag("llr").over(history)).otherwise(0.0)
     return (
         scores.withColumn("so_far", so_far)
-        .withColumn("before", F.round(F.col("so_far") - F.col("llr"), 6))
-        .withColumn("lowest", F.min(F.struct("before", "window_start")).over(memory))
+        .withColumn("before", F.col("so_far") - F.col("llr"))
+        # Rounded to find the earliest of equals, and not to subtract: where the sum begins, and with it what
+        # rounding does, hangs on how far back was read.
+        .withColumn("ranked", F.struct(F.round("before", 6), "window_start", "before"))
+        .withColumn("lowest", F.min("ranked").over(memory))
         .withColumn("evidence", F.col("so_far") - F.col("lowest.before"))
         .withColumn("since", F.col("lowest.window_start"))
         # A shape that fits the past but not the present is not what is slow now.

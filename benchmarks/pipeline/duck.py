@@ -42,9 +42,11 @@ def parse_and_write(lines: Path, folder: Path) -> int:
         )
         connection.execute(f"COPY lines TO '{folder / 'bronze.parquet'}' (FORMAT parquet, COMPRESSION zstd)")
         connection.execute(
-            f"""COPY (
+            rf"""COPY (
                 SELECT try_cast(split_part(line, ' ', 1) AS TIMESTAMPTZ) AS logged_at,
-                    json_transform(regexp_extract(line, 'Completed request:(.*)$', 1), '{SHAPE}') AS document
+                    json_transform(
+                        regexp_extract(line, 'Completed request:(\{{.*\}})', 1), '{SHAPE}'
+                    ) AS document
                 FROM lines WHERE contains(line, 'Completed request:')
             ) TO '{folder / "silver.parquet"}' (FORMAT parquet, COMPRESSION zstd)"""  # noqa: S608 (our own path)
         )

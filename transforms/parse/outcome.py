@@ -26,6 +26,16 @@ def let(value: Column, body: Callable[[Column], Column]) -> Column:
     return F.get(F.transform(F.array(value), body), F.lit(0))
 
 
+def apart(value: Column) -> Column:
+    """
+    Keep Catalyst from copying a column's expression into whatever reads the column.
+
+    It would be worked out once for each reader, and be interpreted, not compiled, where the reader is: as
+    `from_json` and every function with a lambda are. Nothing is copied that calls itself nondeterministic.
+    """
+    return F.when(F.spark_partition_id() < 0, None).otherwise(value)
+
+
 def fails(condition: Column, reason: str, detail: Column | str) -> Column:
     """
     Give the reason and detail where the condition is true, NULL where it is false or unknown.
@@ -56,21 +66,19 @@ def with_outcome(
     """
     Judge every line once: `failure` (see `fails`) before `skip` (a reason, or NULL) before being kept.
 
-    `extra` names further columns of a kept line that the parsed frame holds. Catalyst moves a filter below a
-    projection by copying the projection's expressions into it, so a filter on the outcome would parse each
-    line once for each condition in it. Nothing moves below what calls itself nondeterministic.
+    `extra` names further columns of a kept line that the parsed frame holds. The outcome stands `apart`, or
+    a filter on it would be moved below the parse and do it once more for each condition in it.
     """
     judged = frame.select("*", failure.alias("failure"), skip.alias("skip"), row.alias("row"))
     outcome = (
-        F.when(F.spark_partition_id() < 0, None)
-        .when(F.col("failure").isNotNull(), QUARANTINED)
+        F.when(F.col("failure").isNotNull(), QUARANTINED)
         .when(F.col("skip").isNotNull(), SKIP)
         .otherwise(KEPT)
     )
     return judged.select(
         *RAW.fieldNames(),
         "logger",
-        outcome.alias("outcome"),
+        apart(outcome).alias("outcome"),
         F.coalesce(F.col("failure.reason"), F.col("skip")).alias("reason"),
         F.col("failure.detail").alias("detail"),
         "row",

@@ -5,6 +5,9 @@ One narrow schema serves all APIs (RequestConvertToJson of Kafka 2.8 to 4.x, KIP
 once and fields that are not named here are passed over. Kafka leaves out what an API version lacks.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType
@@ -16,10 +19,13 @@ NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"  # Uuid.ZERO_UUID
 METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"  # Uuid.METADATA_TOPIC_ID
 METADATA_TOPIC = "__cluster_metadata"
 
-FEW_PAIRS = 10_000
-"""So many comparisons cost less than sorting; a line of 16 MiB could ask for thousands of millions."""
+FEW_PAIRS = 1_000
+"""So many comparisons cost less than sorting; a line of 4 MiB could ask for a thousand million."""
 
 ASKED, ANSWERED = 0, 1
+
+Element = Callable[[Column, Column], Column]
+"""What a topic and one of its partitions tell, as an element of `partitions`."""
 
 _LEADER = "currentLeader STRUCT<leaderId INT, leaderEpoch INT>"
 
@@ -59,81 +65,104 @@ def id_or_null(topic_id: Column) -> Column:
     return F.when(topic_id != NO_ID, topic_id)
 
 
-def partitions(api: Column, request: Column, response: Column) -> Column:
+def partitions(
+    api: Column, request: Column, response: Column, asked_one: Column, answered_one: Column
+) -> Column:
     """
     Give one element for each partition of a FETCH or PRODUCE, answered or only asked for.
 
     Answers come in another order than they were asked, and incremental fetch sessions leave out what did
     not change on either side, so the two lists are joined by topic and partition. A body that was not
-    logged gives nothing; NULL means that a body's lists could not be read.
+    logged gives nothing; NULL means that a body's lists could not be read. `asked_one` and `answered_one`
+    are columns of `only_asked` and `only_answered`: where they are the same, no list is gone through.
     """
     nothing = F.array().cast(ArrayType(REQUEST_PARTITION))
+    is_one = (_topic(asked_one) == _topic(answered_one)) & (asked_one.partition == answered_one.partition)
+    merged = F.array(_merged(answered_one, asked_one))
     lists = F.when(api == "FETCH", _fetched(request)).otherwise(_produced(request))
     asked = F.when(request.isNull(), nothing).otherwise(lists)
     answered = F.when(response.isNull(), nothing).otherwise(_answered(response))
     is_idle = (F.size(asked) == 0) & (F.size(answered) == 0)
     both = F.struct(asked.alias("asked"), answered.alias("answered"))
     together = F.when(is_idle, nothing).otherwise(let(both, _brought_together))
-    return F.when(api.isin("FETCH", "PRODUCE"), together)
+    return F.when(api.isin("FETCH", "PRODUCE"), F.when(is_one, merged).otherwise(together))
+
+
+def only_asked(api: Column, request: Column) -> Column:
+    """Give the partition of a body that asks for exactly one: nearly all do, and no lambda is needed."""
+    fetched = _only(request.topics, "partitions", _fetch)
+    produced = _only(request.topicData, "partitionData", _produce)
+    return F.when(api == "FETCH", fetched).otherwise(produced)
+
+
+def only_answered(response: Column) -> Column:
+    """Give the partition of an answer that tells of exactly one."""
+    topics = response.responses
+    of_fetch, of_produce = (
+        _only(topics, "partitions", _fetch_answer),
+        _only(topics, "partitionResponses", _answer),
+    )
+    return F.when(F.get(topics, F.lit(0)).partitions.isNull(), of_produce).otherwise(of_fetch)
+
+
+def _only(topics: Column, name: str, read: Element) -> Column:
+    """Read the one partition of the one topic; NULL where there is another number of either."""
+    topic = F.get(topics, F.lit(0))
+    is_only = (F.size(topics) == 1) & (F.size(topic[name]) == 1)
+    return F.when(is_only, read(topic, F.get(topic[name], F.lit(0))))
 
 
 def _fetched(request: Column) -> Column:
-    return F.flatten(
-        F.transform(
-            request.topics,
-            lambda topic: F.transform(
-                topic.partitions,
-                lambda asked: _element(topic, topic.topic, asked.partition, offset=asked.fetchOffset),
-            ),
-        )
-    )
+    return _each(request.topics, lambda topic: F.transform(topic.partitions, partial(_fetch, topic)))
 
 
 def _produced(request: Column) -> Column:
-    return F.flatten(
-        F.transform(
-            request.topicData,
-            lambda topic: F.transform(
-                topic.partitionData,
-                lambda asked: _element(topic, topic["name"], asked["index"], bytes=asked.recordsSizeInBytes),
-            ),
-        )
-    )
+    return _each(request.topicData, lambda topic: F.transform(topic.partitionData, partial(_produce, topic)))
 
 
 def _answered(response: Column) -> Column:
-    def one(topic: Column, partition: Column, answer: Column, **fields: Column) -> Column:
-        leader = answer.currentLeader
-        return _element(
-            topic,
-            F.coalesce(topic.topic, topic["name"]),
-            partition,
-            error_code=answer.errorCode,
-            hinted_leader_id=leader.leaderId,
-            hinted_leader_epoch=leader.leaderEpoch,
-            **fields,
-        )
+    return _each(
+        response.responses,
+        lambda topic: F.coalesce(
+            F.transform(topic.partitions, partial(_fetch_answer, topic)),
+            F.transform(topic.partitionResponses, partial(_answer, topic)),
+        ),
+    )
 
-    return F.flatten(
-        F.transform(
-            response.responses,
-            lambda topic: F.coalesce(
-                F.transform(  # a FETCH since 3.0
-                    topic.partitions,
-                    lambda p: one(topic, p.partitionIndex, p, bytes=p.recordsSizeInBytes),
-                ),
-                F.transform(  # a PRODUCE, and a FETCH of 2.8
-                    topic.partitionResponses,
-                    lambda p: one(
-                        topic,
-                        F.coalesce(p["index"], p.partition),
-                        p,
-                        bytes=p.recordSetSizeInBytes,
-                        offset=p.baseOffset,
-                    ),
-                ),
-            ),
-        )
+
+def _each(topics: Column, partitions_of: Callable[[Column], Column]) -> Column:
+    return F.flatten(F.transform(topics, partitions_of))
+
+
+def _fetch(topic: Column, asked: Column) -> Column:
+    return _element(topic, topic.topic, asked.partition, offset=asked.fetchOffset)
+
+
+def _produce(topic: Column, asked: Column) -> Column:
+    return _element(topic, topic["name"], asked["index"], bytes=asked.recordsSizeInBytes)
+
+
+def _fetch_answer(topic: Column, answer: Column) -> Column:
+    """Read an answer to a FETCH since 3.0."""
+    return _told(topic, answer.partitionIndex, answer, bytes=answer.recordsSizeInBytes)
+
+
+def _answer(topic: Column, answer: Column) -> Column:
+    """Read an answer to a PRODUCE, and to a FETCH of 2.8."""
+    index = F.coalesce(answer["index"], answer.partition)
+    return _told(topic, index, answer, bytes=answer.recordSetSizeInBytes, offset=answer.baseOffset)
+
+
+def _told(topic: Column, partition: Column, answer: Column, **fields: Column) -> Column:
+    leader = answer.currentLeader
+    return _element(
+        topic,
+        F.coalesce(topic.topic, topic["name"]),
+        partition,
+        error_code=answer.errorCode,
+        hinted_leader_id=leader.leaderId,
+        hinted_leader_epoch=leader.leaderEpoch,
+        **fields,
     )
 
 
@@ -150,7 +179,7 @@ def _element(topic: Column, name: Column, partition: Column, **fields: Column) -
 def _brought_together(both: Column) -> Column:
     """Join asked to answered: each with each where they are few, else over one sorted list."""
     is_few = F.size(both.asked) * F.size(both.answered).cast("bigint") <= FEW_PAIRS
-    return F.when(is_few, _keyed(both)).otherwise(let(_sorted(both), _neighbours))
+    return F.when(is_few, _joined(both)).otherwise(let(_sorted(both), _neighbours))
 
 
 def _sorted(both: Column) -> Column:
@@ -171,7 +200,7 @@ def _sorted(both: Column) -> Column:
 
 
 def _neighbours(listed: Column) -> Column:
-    """Give the answers in their order, each with what was asked for, and behind them what got none."""
+    """Do the same as `_joined`, over the sorted list."""
 
     def joined(one: Column, at: Column) -> Column:
         before, behind = F.get(listed, at - 1), F.get(listed, at + 1)
@@ -189,30 +218,31 @@ def _neighbours(listed: Column) -> Column:
     return F.transform(F.array_sort(kept), lambda one: one.element)
 
 
-def _keyed(both: Column) -> Column:
-    keys = F.struct(
-        both.asked.alias("asked"),
-        both.answered.alias("answered"),
-        F.transform(both.asked, _key).alias("asked_keys"),
-        F.transform(both.answered, _key).alias("answered_keys"),
-    )
-    return let(keys, _joined)
-
-
 def _key(element: Column) -> Column:
-    return F.concat_ws("/", F.coalesce(element.topic_id, element.topic_name), element.partition)
+    return F.concat_ws("/", _topic(element), element.partition)
+
+
+def _topic(element: Column) -> Column:
+    return F.coalesce(element.topic_id, element.topic_name)
 
 
 def _joined(both: Column) -> Column:
+    """Give the answers in their order, each with what was asked for, and behind them what got none."""
+
     def asked_for(answer: Column) -> Column:
-        place = F.array_position(both.asked_keys, _key(answer)).cast("int")
-        return F.get(both.asked, place - 1)
+        return F.get(F.filter(both.asked, lambda asked: _is_same(asked, answer)), F.lit(0))
+
+    def is_unanswered(asked: Column) -> Column:
+        return ~F.exists(both.answered, lambda answer: _is_same(asked, answer))
 
     answers = F.transform(
         both.answered, lambda answer: let(asked_for(answer), lambda asked: _merged(answer, asked))
     )
-    unanswered = F.filter(both.asked, lambda asked: ~F.array_contains(both.answered_keys, _key(asked)))
-    return F.concat(answers, unanswered)
+    return F.concat(answers, F.filter(both.asked, is_unanswered))
+
+
+def _is_same(one: Column, other: Column) -> Column:
+    return _topic(one).eqNullSafe(_topic(other)) & one.partition.eqNullSafe(other.partition)
 
 
 def _merged(answer: Column, asked: Column) -> Column:

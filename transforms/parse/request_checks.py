@@ -1,5 +1,6 @@
 """What can be wrong with a request line, and which lines of the same file are not ours to parse."""
 
+from collections.abc import Callable
 from functools import reduce
 
 from pyspark.sql import Column
@@ -78,7 +79,7 @@ def _missing() -> Column:
         & has_request
         & request.sessionId.isNull(),
         "partitions": is_json & api.isin("FETCH", "PRODUCE") & F.col("partitions").isNull(),
-        "partition": F.exists("partitions", lambda p: p.partition.isNull()),
+        "partition": _any_partition(lambda p: p.partition.isNull()),
         "request.topics": (api == "METADATA")
         & has_request
         & ~request.has_topics
@@ -125,17 +126,21 @@ def _own_fetch() -> Column:
 
 def is_raft() -> Column:
     """Tell a fetch of `__cluster_metadata`; false where it names no topic."""
-    named = F.exists(
-        "partitions", lambda p: (p.topic_id == METADATA_TOPIC_ID) | (p.topic_name == METADATA_TOPIC)
+    return F.coalesce(
+        _any_partition(lambda p: (p.topic_id == METADATA_TOPIC_ID) | (p.topic_name == METADATA_TOPIC)),
+        F.lit(False),
     )
-    return F.coalesce(named, F.lit(False))
+
+
+def _any_partition(is_so: Callable[[Column], Column]) -> Column:
+    """Tell whether one of the partitions is so: of a single one without a lambda, which is interpreted."""
+    only = is_so(F.get("partitions", F.lit(0)))
+    return F.when(F.size("partitions") == 1, only).otherwise(F.exists("partitions", is_so))
 
 
 def replica_id() -> Column:
     """Give the broker or controller that fetches, NULL for consumers and other requests."""
-    request = F.col("request")
-    asked = F.coalesce(request.replicaState.replicaId, request.replicaId, F.col("old_session.replicaId"))
-    return F.when((F.col("api") == "FETCH") & (asked >= 0), asked)
+    return F.col("replica_id")
 
 
 def skip() -> Column:

@@ -2,12 +2,20 @@
 
 from functools import reduce
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from transforms.parse.request_body import REQUEST, RESPONSE, partitions, topics_asked, topics_told
-from transforms.parse.request_text import START as TEXT_START
-from transforms.parse.request_text import read_text
+from transforms.parse.outcome import apart
+from transforms.parse.request_body import (
+    REQUEST,
+    RESPONSE,
+    only_answered,
+    only_asked,
+    partitions,
+    topics_asked,
+    topics_told,
+)
+from transforms.parse.request_text import with_text
 
 MARK = "Completed request:"
 PARTS = ("requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "responseQueueTimeMs", "sendTimeMs")
@@ -21,25 +29,54 @@ DOCUMENT = f"""isForwarded BOOLEAN,
 JSON_OPTIONS = {"allowNonNumericNumbers": "false", "allowSingleQuotes": "false"}
 
 
-def documents() -> list[Column]:
+def with_documents(stamped: DataFrame) -> DataFrame:
     """
-    Read JSON inside a list of our own: what stands behind the first object then breaks the list.
+    Add `objects`, what the JSON form holds, and `old`, what the text form does; NULL where it is the other.
 
-    Spark's reader takes the first value of a text and says nothing of a second one.
+    JSON is read inside a list of our own: what stands behind the first object then breaks the list. Spark's
+    reader takes the first value of a text and says nothing of a second one.
     """
     message = F.col("message")
     has_json = message.startswith(MARK + "{") & message.endswith("}")
-    listed = F.concat(F.lit("["), F.substr(message, F.lit(len(MARK) + 1)), F.lit("]"))
-    read = F.from_json(listed, f"ARRAY<STRUCT<{DOCUMENT}>>", JSON_OPTIONS)
-    return [
-        F.when(has_json, read).alias("objects"),
-        F.when(message.startswith(TEXT_START), read_text(message)).alias("old"),
-    ]
+    # By bytes: Spark counts the characters of a text up to where it cuts.
+    body = F.substr(message.cast("binary"), F.lit(len(MARK) + 1)).cast("string")
+    listed = F.when(has_json, F.concat(F.lit("["), body, F.lit("]")))
+    read = F.from_json("listed", f"ARRAY<STRUCT<{DOCUMENT}>>", JSON_OPTIONS)
+    objects = stamped.select("*", apart(listed).alias("listed")).select("*", read.alias("objects"))
+    return with_text(objects.drop("listed"))
 
 
-def fields() -> list[Column]:
-    """Give the fields that both forms have under one name each, and what the bodies of the JSON form tell."""
-    document, old = F.col("objects")[0], F.col("old")
+def with_fields(read: DataFrame) -> DataFrame:
+    """
+    Add the fields that both forms have under one name each, and what the bodies of the JSON form tell.
+
+    What is referred to more than once is a column on the way: the code that Spark makes of an expression
+    grows with each mention of it.
+    """
+    document = F.col("objects")[0]
+    api, request, response = document.requestHeader.requestApiKeyName, document.request, document.response
+    only = [only_asked(api, request).alias("only_asked"), only_answered(response).alias("only_answered")]
+    listed = partitions(api, request, response, F.col("only_asked"), F.col("only_answered"))
+    return (
+        read.select("*", *_fields(document, F.col("old")), *only)
+        .select(
+            "*",
+            F.when(~F.col("is_text"), listed).alias("partitions"),
+            topics_asked(api, F.col("api_version"), request).alias("topics_asked"),
+            topics_told(api, response).alias("topics_told"),
+            _replica_id().alias("replica_id"),
+        )
+        .drop("objects", "old", "only_asked", "only_answered")
+    )
+
+
+def _replica_id() -> Column:
+    request = F.col("request")
+    asked = F.coalesce(request.replicaState.replicaId, request.replicaId, F.col("old_session.replicaId"))
+    return F.when((F.col("api") == "FETCH") & (asked >= 0), asked)
+
+
+def _fields(document: Column, old: Column) -> list[Column]:
     names = ["connection", *TIMES, "throttleTimeMs", "principal", "listener", "isForwarded"]
     header = ("requestApiKeyName", "requestApiVersion", "correlationId", "clientId")
     names += [f"requestHeader.{name}" for name in header]
@@ -57,7 +94,6 @@ def fields() -> list[Column]:
         old.session.alias("old_session"),
         F.size("objects").alias("count"),
         old.isNotNull().alias("is_text"),
-        *_lists(document, old),
     ]
 
 
@@ -69,14 +105,3 @@ def _slim(body: Column, *names: str) -> Column:
 
 def _dig(document: Column, dotted: str) -> Column:
     return reduce(lambda column, name: column[name], dotted.split("."), document)
-
-
-def _lists(document: Column, old: Column) -> list[Column]:
-    """Give what the bodies of the JSON form say of partitions and topics."""
-    header, request, response = document.requestHeader, document.request, document.response
-    api, version = header.requestApiKeyName, header.requestApiVersion
-    return [
-        F.when(old.isNull(), partitions(api, request, response)).alias("partitions"),
-        topics_asked(api, version, request).alias("topics_asked"),
-        topics_told(api, response).alias("topics_told"),
-    ]

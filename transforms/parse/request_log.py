@@ -11,7 +11,7 @@ from schemas.silver import REQUESTS, TOPICS
 from transforms.parse import PARSER_VERSION
 from transforms.parse.outcome import KEPT, quarantined, rows_of, skipped, with_outcome
 from transforms.parse.request_checks import failure, skip
-from transforms.parse.request_document import documents, fields
+from transforms.parse.request_document import with_documents, with_fields
 from transforms.parse.request_row import row
 from transforms.parse.stamp import with_stamp
 
@@ -20,9 +20,9 @@ __all__ = ["kept", "parse_request_log", "quarantined", "skipped", "topics"]
 
 def parse_request_log(raw: DataFrame, *, own_client_prefix: str = "plumbline-") -> DataFrame:
     """Parse raw rows (`schemas.bronze.RAW`); `own_client_prefix` marks the telemetry's own traffic."""
-    read = with_stamp(raw).select("*", *documents())
+    read = with_documents(with_stamp(raw))
     return with_outcome(
-        read.select("*", *fields()).drop("objects", "old"),
+        with_fields(read),
         failure=failure(),
         skip=skip(),
         row=row(own_client_prefix),

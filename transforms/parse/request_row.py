@@ -38,13 +38,14 @@ def _kind() -> Column:
 def _flags() -> Column:
     is_text = F.col("is_text")
     gap = F.col("totalTimeMs") - reduce(Column.__add__, (F.col(name) for name in PARTS))
-    flags = F.array(
+    flags = [
         F.when(~gap.between(-FLOAT_NOISE_MS, SLACK_MS + FLOAT_NOISE_MS), "parts_do_not_add_up"),
         F.when(~is_text & F.col("request").isNull() & is_unlogged("request"), "no_request_body"),
         F.when(~is_text & F.col("response").isNull() & is_unlogged("response"), "no_response_body"),
         F.when(is_text, "text_form"),
-    )
-    return F.filter(flags, lambda flag: flag.isNotNull())
+    ]
+    none = F.array().cast("array<string>")
+    return F.when(F.coalesce(*flags).isNull(), none).otherwise(F.array_compact(F.array(*flags)))
 
 
 def row(own_client_prefix: str) -> Column:

@@ -6,7 +6,7 @@ Completed requests as Kafka 2.7 and older wrote them: text, not JSON.
 replica id are read; the other bodies are not.
 """
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 START = "Completed request:RequestHeader("
@@ -39,18 +39,34 @@ TIMES = (
 )
 
 
-def read_text(message: Column) -> Column:
-    """Give the same document that the JSON form gives (see `request_log.DOCUMENT`), or NULL."""
+def with_text(frame: DataFrame) -> DataFrame:
+    """
+    Add `old`, the same document that the JSON form gives (see `request_document.DOCUMENT`), or NULL.
+
+    Header and footer are columns on the way: as parts of `old` they would be searched, and compiled, anew for
+    each of its fields.
+    """
+    message = F.col("message")
     told = F.substring(message, len("Completed request:") + 1, HEAD_CHARS)
-    header = F.regexp_extract(told, HEADER, 0)
-    of_header = _groups(header, HEADER, 4)
-    asked = F.substr(told, F.length(header) + 1)
     # The last one: a client id may hold the same words, what stands behind the bodies cannot.
-    footer = F.substring_index(message, " from connection ", -1)
-    of_footer = _groups(F.regexp_extract(F.substring(footer, 1, TAIL_CHARS), FOOTER, 0), FOOTER, 12)
-    return F.when(
-        (header != "") & (F.size(of_footer) == len(TIMES) + 5), _document(of_header, of_footer, asked)
+    footer = F.substring(F.substring_index(message, " from connection ", -1), 1, TAIL_CHARS)
+    is_text = message.startswith(START)
+    matched = frame.select(
+        "*",
+        F.when(is_text, told).alias("told"),
+        F.when(is_text, F.regexp_extract(told, HEADER, 0)).alias("header"),
+        F.when(is_text, F.regexp_extract(footer, FOOTER, 0)).alias("footer"),
     )
+    parted = matched.select(
+        "*",
+        _groups(F.col("header"), HEADER, 4).alias("of_header"),
+        _groups(F.col("footer"), FOOTER, len(TIMES) + 5).alias("of_footer"),
+        F.substr("told", F.length("header") + 1).alias("asked"),
+    ).drop("told", "header", "footer")
+    of_header, of_footer, asked = (F.col(name) for name in ("of_header", "of_footer", "asked"))
+    is_read = of_header.isNotNull() & (F.size(of_footer) == len(TIMES) + 5)
+    old = F.when(is_read, _document(of_header, of_footer, asked))
+    return parted.select("*", old.alias("old")).drop("of_header", "of_footer", "asked")
 
 
 def _groups(matched: Column, pattern: str, count: int) -> Column:
