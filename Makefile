@@ -37,8 +37,8 @@ docs: $(VENV)/.dev ## generate docs/tables.md from the schemas
 verify: $(VENV)/.dev .jars/.done ## measure against injected truth, write docs/truth.md (about 2 hours, resumes)
 	$(BIN)/python -m benchmarks.truth
 
-bench: $(VENV)/.dev .jars/.done ## what the request log costs a broker, write docs/cost-of-logging.md (about 20 minutes)
-	$(BIN)/python -m benchmarks.logging_cost
+bench: $(VENV)/.dev .jars/.done ## CPU, freshness and old tables beside what else there is, write docs/performance.md (an hour)
+	$(BIN)/python -m benchmarks.pipeline $(ARGS)
 
 clean: ## stop the lab and remove all that was made here but the downloads
 	[ ! -x $(BIN)/plumbline ] || $(BIN)/plumbline lab stop

@@ -146,11 +146,11 @@ def _row(measured: list[Measured], arm: str, field: str, what: str) -> str:
 
 HEAD = """# What DEBUG logging costs a broker
 
-Made by `make bench`: three brokers with three replicas of six partitions on one machine of {cores} cores
-that also runs the load, the logs written to its disk. {rounds} rounds after one that is thrown away; in each
-round the three arms in random order (seed {seed}), switched with dynamic `broker-loggers`, so nothing is
-restarted. Load: Kafka's ProducerPerformance, 500-byte records, acks=all, linger.ms=5. The last column is
-on / off within a round: mean and 95 % interval.
+Made by `python -m benchmarks.logging_cost`: three brokers with three replicas of six partitions on
+one machine of {cores} cores that also runs the load, the logs written to its disk. {rounds} rounds after one
+that is thrown away; in each round the three arms in random order (seed {seed}), switched with dynamic
+`broker-loggers`, so nothing is restarted. Load: Kafka's ProducerPerformance, 500-byte records, acks=all,
+linger.ms=5. The last column is on / off within a round: mean and 95 % interval.
 
 | logging | what | off, median | on, median | on / off |
 | --- | --- | --- | --- | --- |

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 PAGE = PROJECT / "docs" / "performance.md"
 
-HEAD = """# What it costs
-
-Measured by `make bench` on one machine of {cores} cores and {memory:.0f} GiB that also runs the broker and the
+HEAD = """Measured by `make bench` on one machine of {cores} cores and {memory:.0f} GiB that also runs the broker and the
 load. Read ratios, not seconds: another machine has other seconds. Losing rows stand beside the winning ones.
 """
 
