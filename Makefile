@@ -21,7 +21,7 @@ demo: setup ## real cluster to report: start brokers, slow one link, find it (un
 test: $(VENV)/.dev .jars/.done ## run the tests, live ones on real brokers among them
 	$(BIN)/pytest $(ARGS)
 
-faults: $(VENV)/.dev .jars/.done ## do harm 200 times, write docs/faults.md (hours, resumes; ARGS=--short: 10 minutes)
+faults: $(VENV)/.dev .jars/.done ## do harm 200 times, write docs/faults.md (hours, resumes; ARGS=--short: 16 minutes)
 	$(BIN)/python -m tests.faults.campaign $(ARGS)
 
 lint: $(VENV)/.dev ## ruff, mypy --strict, import-linter, generated docs up to date
@@ -37,7 +37,7 @@ docs: $(VENV)/.dev ## generate docs/tables.md from the schemas
 verify: $(VENV)/.dev .jars/.done ## measure against injected truth, write docs/truth.md (about 2 hours, resumes)
 	$(BIN)/python -m benchmarks.truth
 
-bench: $(VENV)/.dev .jars/.done ## CPU, freshness and old tables beside what else there is, write docs/performance.md (an hour)
+bench: $(VENV)/.dev .jars/.done ## CPU, freshness and old tables beside what else there is, write docs/performance.md
 	$(BIN)/python -m benchmarks.pipeline $(ARGS)
 
 clean: ## stop the lab and remove all that was made here but the downloads

@@ -42,7 +42,7 @@ LOCAL = {
     # Partitions are few and told by the settings, so planning anew at run time only costs: 50 ms an append.
     "spark.sql.adaptive.enabled": "false",
     # On two cores G1 takes a tenth of them for collecting beside the work.
-    # HotSpot leaves methods of more than 8,000 bytecodes interpreted unless told otherwise: Spark makes such.
+    # HotSpot leaves methods of more than 8,000 bytecodes interpreted unless told otherwise.
     "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -Djava.net.preferIPv4Stack=true -XX:+UseParallelGC "
     "-XX:-DontCompileHugeMethods",
 }

@@ -31,7 +31,7 @@ TIMES_OTHER, OTHER_S = 1, 90.0
 ROUNDS, INGEST_KILLS, GOLD_KILLS = 5, 12, 8
 SHORT_RANDOM_KILLS = 2
 SHORT = ("topic-replayed",)
-"""Faults that CI runs once, beside kills."""
+"""Faults that the short campaign does once, beside kills."""
 
 
 FOLDER = Path(__file__).parent
@@ -78,7 +78,7 @@ def whole() -> list[Entry]:
 
 
 def short() -> list[Entry]:
-    """Give the ten minutes of CI: each named point and some random kills in one stretch, and a few faults."""
+    """Give a quarter of an hour: each named point and some random kills in one stretch, and a few faults."""
     n = len(kills.NAMED) + 2 * SHORT_RANDOM_KILLS
     known = {entry.name: entry for entry in whole()}
     killed = Entry(

@@ -120,8 +120,8 @@ def _own_fetch() -> Column:
 
     A KRaft node that knows no leader yet may ask itself for the metadata; it is told that it is none.
     """
-    own = F.concat(F.lit("a fetch of replica "), replica_id(), F.lit(" on "), F.col("node"))
-    return fails((replica_id() == broker_id()) & ~is_raft(), "node_is_another_replica", own)
+    own = F.concat(F.lit("a fetch of replica "), F.col("replica_id"), F.lit(" on "), F.col("node"))
+    return fails((F.col("replica_id") == broker_id()) & ~is_raft(), "node_is_another_replica", own)
 
 
 def is_raft() -> Column:
@@ -136,11 +136,6 @@ def _any_partition(is_so: Callable[[Column], Column]) -> Column:
     """Tell whether one of the partitions is so: of a single one without a lambda, which is interpreted."""
     only = is_so(F.get("partitions", F.lit(0)))
     return F.when(F.size("partitions") == 1, only).otherwise(F.exists("partitions", is_so))
-
-
-def replica_id() -> Column:
-    """Give the broker or controller that fetches, NULL for consumers and other requests."""
-    return F.col("replica_id")
 
 
 def skip() -> Column:

@@ -71,6 +71,7 @@ def with_fields(read: DataFrame) -> DataFrame:
 
 
 def _replica_id() -> Column:
+    """Give the broker or controller that fetches, NULL for consumers and other requests."""
     request = F.col("request")
     asked = F.coalesce(request.replicaState.replicaId, request.replicaId, F.col("old_session.replicaId"))
     return F.when((F.col("api") == "FETCH") & (asked >= 0), asked)

@@ -14,7 +14,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from transforms.parse import PARSER_VERSION
-from transforms.parse.request_checks import broker_id, is_possible, is_raft, is_unlogged, replica_id
+from transforms.parse.request_checks import broker_id, is_possible, is_raft, is_unlogged
 from transforms.parse.request_document import PARTS
 from transforms.parse.stamp import stamp_columns
 
@@ -29,7 +29,7 @@ def _kind() -> Column:
     return (
         F.when(F.col("api") != "FETCH", "other")
         .when(~has_request, None)
-        .when(replica_id().isNull(), "consumer")
+        .when(F.col("replica_id").isNull(), "consumer")
         .when(is_raft(), "raft")
         .otherwise("follower")
     )
@@ -67,7 +67,7 @@ def row(own_client_prefix: str) -> Column:
         F.when(is_fetch, response.sessionId).alias("response_session_id"),
         "listener",
         _kind().alias("kind"),
-        replica_id().alias("follower_id"),
+        F.col("replica_id").alias("follower_id"),
         F.when(is_fetch, request.replicaState.replicaEpoch).alias("replica_epoch"),
         _told("softwareName").alias("software_name"),
         _told("softwareVersion").alias("software_version"),
