@@ -152,6 +152,11 @@ def writer_of(
     spark: SparkSession, settings: Settings, source: Source, meters: Meters, gate: Gate
 ) -> DataStreamWriter:
     """Wire one query from its topic without starting it."""
+    return writer_from(records_of(spark, settings, source), settings, source, meters, gate)
+
+
+def records_of(spark: SparkSession, settings: Settings, source: Source) -> DataFrame:
+    """Give the topic as a stream, in batches as the settings want them."""
     options = java_options(settings.telemetry) | {
         "subscribe": topic_of(settings, source),
         "startingOffsets": "earliest",
@@ -161,8 +166,7 @@ def writer_of(
         "kafka.max.poll.records": POLLED_RECORDS,
         "kafka.client.id": f"{settings.telemetry.own_client_prefix}ingest",
     }
-    records = spark.readStream.format("kafka").options(**options).load()
-    return writer_from(records, settings, source, meters, gate)
+    return spark.readStream.format("kafka").options(**options).load()
 
 
 def writer_from(

@@ -72,7 +72,7 @@ def raw_of(records: DataFrame) -> DataFrame:
     """
     Turn records of the Kafka source into rows of bronze; a foreign one has its offset for a position.
 
-    `ingested_at` is left open: see `_now`.
+    `ingested_at` is left open: see `now`.
     """
     place = F.concat_ws("/", F.lit("kafka"), "topic", "partition", "offset")
     is_usual = F.col("headers.key") == F.array(*(F.lit(header.value) for header in USUAL))
@@ -144,10 +144,11 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes what for the h
         )
 
     reached("offsets-logged")
-    batch.persist()
+    if source.parse:  # what is only copied is read again for the counts: that costs less than to keep it
+        batch.persist()
     try:
         reached("tasks-running")
-        ingested = batch.withColumn("ingested_at", _now())
+        ingested = batch.withColumn("ingested_at", now())
         if not append(ingested, source.bronze) and is_new:
             message = f"another driver has written batch {batch_id} of {app_id}: one of the two must end"
             raise TakenError(message)
@@ -162,7 +163,7 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes what for the h
         batch.unpersist()
 
 
-def _now() -> Column:
+def now() -> Column:
     """
     Give this instant as data.
 

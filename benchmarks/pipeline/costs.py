@@ -20,11 +20,13 @@ from jobs import ingest, tables
 from jobs.build_gold import Batches, inputs, rebuild_data_quality, stream_writer
 from jobs.gate import Gate
 from jobs.gold_writer import GoldWriter
-from jobs.ingest_batch import SOURCES, Source
+from jobs.ingest_batch import SOURCES, now, raw_of
 from jobs.ingest_meters import Meters
+from jobs.ingest_state import checkpoint_of
 from jobs.progress import Progress
 from lab import jvm
 from schemas.bronze import BRONZE as BRONZE_TABLES
+from schemas.bronze import RAW
 from schemas.gold import GOLD as GOLD_TABLES
 from schemas.silver import REQUESTS, SILVER
 
@@ -39,7 +41,6 @@ TEXTBOOK, TEXTBOOK_GOLD, DUCKDB = "textbook: bronze and silver", "textbook: gold
 
 REQUEST_LOG = SOURCES[0]
 CODEGEN = ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode")
-RAW_ONLY = dataclasses.replace(REQUEST_LOG, parse=None, rows=None, told=None)
 
 SHARED = {
     "logged_at": "logged_at",
@@ -82,17 +83,19 @@ class Costs:
 
     def __init__(self, spark: SparkSession, folder: Path, conf: Path, topics: Topics, n: int) -> None:
         """Say what is read and where everything is written."""
-        self._spark, self._folder, self._conf, self._topics, self._n = spark, folder, conf, topics, n
+        self._spark, self._conf, self._topics, self._n = spark, conf, topics, n
+        self._all, self._folder = folder, folder
 
     def round(self, nth: int, lines: Path) -> Iterator[Cost]:
         """Run every arm once. An arm that reads what another wrote comes behind it."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self._all, ignore_errors=True)
+        self._folder = self._all / str(nth)  # Delta remembers the tables of a path
         book = self._book()
         arms: dict[str, Callable[[], object]] = {
             CONSUMER: self._consume,
-            BRONZE: lambda: self._ingest("raw", RAW_ONLY),
-            INGEST: lambda: self._ingest("ingest", REQUEST_LOG),
-            DELTA: lambda: self._ingest("delta", REQUEST_LOG, committer="delta"),
+            BRONZE: self._copy,
+            INGEST: lambda: self._ingest("ingest"),
+            DELTA: lambda: self._ingest("delta", committer="delta"),
             GOLD: self._gold,
             TEXTBOOK: book.bronze_and_silver,
             TEXTBOOK_GOLD: book.gold,
@@ -137,11 +140,30 @@ class Costs:
         )
         return dataclasses.replace(settings, warehouse=warehouse)
 
-    def _ingest(self, name: str, source: Source, *, committer: str = "delta-rs") -> None:
+    def _ingest(self, name: str, *, committer: str = "delta-rs") -> None:
         settings = self._settings(name, committer=committer)
-        writer = ingest.writer_of(self._spark, settings, source, Uncounted(), Gate())
+        writer = ingest.writer_of(self._spark, settings, REQUEST_LOG, Uncounted(), Gate())
         query = ingest.start(writer, settings, once=True)
         query.awaitTermination()
+
+    def _copy(self) -> None:
+        """Write what the ingest writes first, and nothing else."""
+        settings = self._settings("raw")
+
+        def copy(raw: DataFrame, batch_id: int) -> None:
+            tables.append(
+                raw.withColumn("ingested_at", now()).select(*RAW.names),
+                settings.warehouse_root,
+                REQUEST_LOG.bronze,
+                txn_app_id="bench",
+                txn_version=batch_id,
+                committer=settings.warehouse.committer,
+            )
+
+        stream = raw_of(ingest.records_of(self._spark, settings, REQUEST_LOG)).writeStream
+        writer = stream.foreachBatch(copy)
+        writer = writer.option("checkpointLocation", str(checkpoint_of(settings, REQUEST_LOG)))
+        ingest.start(writer, settings, once=True).awaitTermination()
 
     def _gold(self) -> None:
         settings = self._settings("ingest")

@@ -4,6 +4,7 @@ import heapq
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import repeat
 from pathlib import Path
 
 from confluent_kafka import KafkaError, Message, Producer
@@ -43,7 +44,7 @@ def record(state: Path) -> Path:
 def in_order(logs: Path) -> list[Line]:
     """Give all lines of all brokers in the order of their clocks."""
     nodes = [(path.parent.name, path) for path in sorted(logs.glob("broker-*/kafka-request.log"))]
-    read = [((line, node) for line in path.read_bytes().splitlines()) for node, path in nodes]
+    read = [zip(path.read_bytes().splitlines(), repeat(node)) for node, path in nodes]
     return [(node, line) for line, node in heapq.merge(*read)]
 
 

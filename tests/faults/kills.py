@@ -67,6 +67,13 @@ def named_kills(dice: random.Random) -> list[Kill]:
     return kills
 
 
+def few_kills(dice: random.Random, *, of_ingest: int) -> list[Kill]:
+    """Draw a random kill of each job, and named points: so many of ingest, and all of the other jobs."""
+    named = named_kills(dice)
+    of_others = [kill for kill in named if kill.word != INGEST]
+    return [*of_job(INGEST, named)[:of_ingest], *of_others, *random_kills(dice, ingest=1, gold=1)]
+
+
 def job_of(point: str) -> str:
     """Tell which job comes to a fail point."""
     if point.startswith(("optimize", "retention")):

@@ -4,7 +4,7 @@ import importlib
 import random
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.faults import kills, steady
@@ -29,10 +29,7 @@ TIMES = {"broker": 10, "collector": 10, "full-disk": 5}
 
 TIMES_OTHER, OTHER_S = 1, 90.0
 ROUNDS, INGEST_KILLS, GOLD_KILLS = 5, 12, 8
-SHORT_RANDOM_KILLS = 2
-SHORT = ("topic-replayed",)
-"""Faults that the short campaign does once, beside kills."""
-
+SHORT_INGEST_POINTS = 5
 
 FOLDER = Path(__file__).parent
 NAMES = re.compile(r"from tests\.faults import ([\w, ]+)|tests\.faults\.(\w+)")
@@ -78,19 +75,19 @@ def whole() -> list[Entry]:
 
 
 def short() -> list[Entry]:
-    """Give a quarter of an hour: each named point and some random kills in one stretch, and a few faults."""
-    n = len(kills.NAMED) + 2 * SHORT_RANDOM_KILLS
-    known = {entry.name: entry for entry in whole()}
-    killed = Entry(
-        name="short-kills",
-        group="kill -9 at each named point, and a few at random",
-        run=_short_kills,
-        times=1,
-        n=n,
-        expected_s=20.0 * n,
-        files=files_of("steady"),
-    )
-    return [killed, *(replace(known[name], times=1) for name in SHORT)]
+    """Give ten minutes: kills at named points and at random in one stretch; another seed draws others."""
+    n = len(kills.few_kills(random.Random(), of_ingest=SHORT_INGEST_POINTS))
+    return [
+        Entry(
+            name="short-kills",
+            group="kill -9 at named points, and at random",
+            run=_short_kills,
+            times=1,
+            n=n,
+            expected_s=45.0 * n,
+            files=files_of("steady"),
+        )
+    ]
 
 
 def of_list(fault: Fault) -> Run:
@@ -154,5 +151,5 @@ def _named_kills(bootstrap_servers: str, folder: Path, dice: random.Random) -> O
 
 
 def _short_kills(bootstrap_servers: str, folder: Path, dice: random.Random) -> Outcome:
-    few = kills.random_kills(dice, ingest=SHORT_RANDOM_KILLS, gold=SHORT_RANDOM_KILLS)
-    return steady.stretch(bootstrap_servers, folder, dice, [*kills.named_kills(dice), *few])
+    drawn = kills.few_kills(dice, of_ingest=SHORT_INGEST_POINTS)
+    return steady.stretch(bootstrap_servers, folder, dice, drawn)

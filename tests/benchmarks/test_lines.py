@@ -1,0 +1,21 @@
+"""The lines that benchmarks publish: each under its own node, in the order of their clocks."""
+
+from benchmarks.pipeline import lines
+
+
+def test_each_line_keeps_its_node_and_all_are_in_the_order_of_their_clocks(tmp_path):
+    for node, seconds in (("broker-1", (0, 3)), ("broker-2", (1, 2))):
+        (tmp_path / node).mkdir()
+        told = "".join(f"2026-11-21T11:27:0{second}.000Z {node}\n" for second in seconds)
+        (tmp_path / node / "kafka-request.log").write_text(told)
+
+    read = lines.in_order(tmp_path)
+
+    assert [node for node, _ in read] == ["broker-1", "broker-2", "broker-2", "broker-1"]
+    assert all(line.endswith(node.encode()) for node, line in read)
+
+
+def test_a_repeated_line_is_moved_on_by_the_length_of_the_recording():
+    read = [("broker-1", b"2026-11-21T11:27:00.5Z a"), ("broker-2", b"2026-11-21T11:27:09.5Z b")]
+
+    assert list(lines.repeated(read, 3)) == [*read, ("broker-1", b"2026-11-21T11:27:10.5Z a")]
