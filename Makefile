@@ -21,7 +21,7 @@ demo: setup ## real cluster to report: start brokers, slow one link, find it (un
 test: $(VENV)/.dev .jars/.done ## run the tests, live ones on real brokers among them
 	$(BIN)/pytest $(ARGS)
 
-faults: $(VENV)/.dev .jars/.done ## do harm 200 times, write docs/faults.md (hours, resumes; ARGS=--short: 10 minutes)
+faults: $(VENV)/.dev .jars/.done ## do harm 200 times, write docs/faults.md (hours, resumes; ARGS=--short: a few kills)
 	$(BIN)/python -m tests.faults.campaign $(ARGS)
 
 lint: $(VENV)/.dev ## ruff, mypy --strict, import-linter, generated docs up to date

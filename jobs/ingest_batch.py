@@ -144,8 +144,7 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes what for the h
         )
 
     reached("offsets-logged")
-    if source.parse:  # what is only copied is read again for the counts: that costs less than to keep it
-        batch.persist()
+    batch.persist()
     try:
         reached("tasks-running")
         ingested = batch.withColumn("ingested_at", now())

@@ -26,8 +26,6 @@ NEEDED = {
     "spark.hadoop.parquet.page.size.check.estimate": "false",
     "spark.hadoop.parquet.page.size.row.check.min": "16",
     "spark.hadoop.parquet.block.size.row.check.min": "16",
-    # What is kept in memory lives for one batch: packing it costs a quarter of what parsing does.
-    "spark.sql.inMemoryColumnarStorage.compressed": "false",
     # A small table log is read by one task; the default of 50 tasks is most of a small commit's cost.
     "spark.databricks.delta.snapshotPartitions": "1",
     # Else every column made in Python costs five calls into the JVM more, to note where it was made.

@@ -57,7 +57,7 @@ def main(  # noqa: PLR0913 (the options of a program)
     only: Annotated[list[str] | None, typer.Option(help="Run these faults alone.")] = None,
     times: Annotated[int, typer.Option(help="Run each so many times, instead of as planned.")] = 0,
     seed: Annotated[int, typer.Option(help="Another seed is another campaign.")] = 4,
-    short: Annotated[bool, typer.Option("--short", help="Ten minutes; writes no page.")] = False,
+    short: Annotated[bool, typer.Option("--short", help="A few kills; writes no page.")] = False,
     list_only: Annotated[bool, typer.Option("--list", help="List the faults, and run none.")] = False,
     state: Annotated[Path, typer.Option(help="Results, and what is left of a run that went wrong.")] = PROJECT
     / ".state"

@@ -75,7 +75,7 @@ def whole() -> list[Entry]:
 
 
 def short() -> list[Entry]:
-    """Give ten minutes: kills at named points and at random in one stretch; another seed draws others."""
+    """Give a few kills: at named points and at random, in one stretch; another seed draws others."""
     n = len(kills.few_kills(random.Random(), of_ingest=SHORT_INGEST_POINTS))
     return [
         Entry(

@@ -14,15 +14,11 @@ from pyspark.sql.types import ArrayType
 
 from schemas.silver import REQUEST_PARTITION
 from transforms.parse.outcome import let
+from transforms.parse.request_pairs import brought_together, merged, topic_of
 
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"  # Uuid.ZERO_UUID
 METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"  # Uuid.METADATA_TOPIC_ID
 METADATA_TOPIC = "__cluster_metadata"
-
-FEW_PAIRS = 1_000
-"""So many comparisons cost less than sorting; a line of 4 MiB could ask for a thousand million."""
-
-ASKED, ANSWERED = 0, 1
 
 Element = Callable[[Column, Column], Column]
 """What a topic and one of its partitions tell, as an element of `partitions`."""
@@ -77,15 +73,15 @@ def partitions(
     are columns of `only_asked` and `only_answered`: where they are the same, no list is gone through.
     """
     nothing = F.array().cast(ArrayType(REQUEST_PARTITION))
-    is_one = (_topic(asked_one) == _topic(answered_one)) & (asked_one.partition == answered_one.partition)
-    merged = F.array(_merged(answered_one, asked_one))
+    is_one = (topic_of(asked_one) == topic_of(answered_one)) & (asked_one.partition == answered_one.partition)
+    one = F.array(merged(answered_one, asked_one))
     lists = F.when(api == "FETCH", _fetched(request)).otherwise(_produced(request))
     asked = F.when(request.isNull(), nothing).otherwise(lists)
     answered = F.when(response.isNull(), nothing).otherwise(_answered(response))
     is_idle = (F.size(asked) == 0) & (F.size(answered) == 0)
     both = F.struct(asked.alias("asked"), answered.alias("answered"))
-    together = F.when(is_idle, nothing).otherwise(let(both, _brought_together))
-    return F.when(api.isin("FETCH", "PRODUCE"), F.when(is_one, merged).otherwise(together))
+    together = F.when(is_idle, nothing).otherwise(let(both, brought_together))
+    return F.when(api.isin("FETCH", "PRODUCE"), F.when(is_one, one).otherwise(together))
 
 
 def only_asked(api: Column, request: Column) -> Column:
@@ -173,81 +169,6 @@ def _element(topic: Column, name: Column, partition: Column, **fields: Column) -
             known.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name)
             for field in REQUEST_PARTITION
         )
-    )
-
-
-def _brought_together(both: Column) -> Column:
-    """Join asked to answered: each with each where they are few, else over one sorted list."""
-    is_few = F.size(both.asked) * F.size(both.answered).cast("bigint") <= FEW_PAIRS
-    return F.when(is_few, _joined(both)).otherwise(let(_sorted(both), _neighbours))
-
-
-def _sorted(both: Column) -> Column:
-    """Give (key, side, place, element) in order: what was asked for, then its answer, right behind it."""
-
-    def sides(elements: Column, side: int) -> Column:
-        return F.transform(
-            elements,
-            lambda element, place: F.struct(
-                _key(element).alias("key"),
-                F.lit(side).alias("side"),
-                place.alias("place"),
-                element.alias("element"),
-            ),
-        )
-
-    return F.array_sort(F.concat(sides(both.asked, ASKED), sides(both.answered, ANSWERED)))
-
-
-def _neighbours(listed: Column) -> Column:
-    """Do the same as `_joined`, over the sorted list."""
-
-    def joined(one: Column, at: Column) -> Column:
-        before, behind = F.get(listed, at - 1), F.get(listed, at + 1)
-        is_asked_before = (before.key == one.key) & (before.side == ASKED)
-        is_answered = (one.side == ASKED) & (behind.key == one.key)
-        asked = F.when((one.side == ANSWERED) & is_asked_before, before.element)
-        return F.struct(
-            (-one.side).alias("side"),
-            one.place.alias("place"),
-            F.coalesce(is_answered, F.lit(False)).alias("is_dropped"),
-            let(asked, lambda known: _merged(one.element, known)).alias("element"),
-        )
-
-    kept = F.filter(F.transform(listed, joined), lambda one: ~one.is_dropped)
-    return F.transform(F.array_sort(kept), lambda one: one.element)
-
-
-def _key(element: Column) -> Column:
-    return F.concat_ws("/", _topic(element), element.partition)
-
-
-def _topic(element: Column) -> Column:
-    return F.coalesce(element.topic_id, element.topic_name)
-
-
-def _joined(both: Column) -> Column:
-    """Give the answers in their order, each with what was asked for, and behind them what got none."""
-
-    def asked_for(answer: Column) -> Column:
-        return F.get(F.filter(both.asked, lambda asked: _is_same(asked, answer)), F.lit(0))
-
-    def is_unanswered(asked: Column) -> Column:
-        return ~F.exists(both.answered, lambda answer: _is_same(asked, answer))
-
-    answers = F.transform(
-        both.answered, lambda answer: let(asked_for(answer), lambda asked: _merged(answer, asked))
-    )
-    return F.concat(answers, F.filter(both.asked, is_unanswered))
-
-
-def _is_same(one: Column, other: Column) -> Column:
-    return _topic(one).eqNullSafe(_topic(other)) & one.partition.eqNullSafe(other.partition)
-
-
-def _merged(answer: Column, asked: Column) -> Column:
-    return F.struct(
-        *(F.coalesce(answer[name], asked[name]).alias(name) for name in REQUEST_PARTITION.fieldNames())
     )
 
 
