@@ -136,12 +136,13 @@ def test_collector_and_ingest_killed_in_mid_run_lose_and_double_nothing(site, sp
 
     The truth is what lies in the brokers' files up to where the collector says it is.
     """
-    bronze = site.warehouse / "bronze" / "request_log"
-    for wanted, ending in ((2, signal.SIGKILL), (4, signal.SIGTERM)):
+    log = site.warehouse / "bronze" / "request_log" / "_delta_log"
+    for ending in (signal.SIGKILL, signal.SIGTERM):
+        wanted = len(list(log.glob("*.json"))) + 2
         with site.start("collect") as collector, site.start("ingest") as ingest:
             url = next(line.split()[-1] for line in ingest.stderr if "/metrics" in line)
-            wait_for(lambda: len(list(bronze.glob("**/*.parquet"))) >= wanted)  # noqa: B023 (waited for here)
-            assert 'kind="request-log",outcome="kept"' in scraped(url)
+            wait_for(lambda: len(list(log.glob("*.json"))) >= wanted)  # noqa: B023 (waited for here)
+            wait_for(lambda: 'kind="request-log",outcome="kept"' in scraped(url))  # noqa: B023 (waited for here)
             collector.kill()
             time.sleep(1.0)
             ingest.send_signal(ending)
