@@ -66,6 +66,7 @@ SOURCES = (
 
 # What a collector writes beside a whole, plain line, in its order.
 USUAL = (Header.CLUSTER, Header.TIME_ZONE, Header.NODE, Header.KIND, Header.SOURCE, Header.POSITION)
+IN_ORDER = (*USUAL, *(header for header in Header if header not in USUAL))
 
 
 def raw_of(records: DataFrame) -> DataFrame:
@@ -75,8 +76,12 @@ def raw_of(records: DataFrame) -> DataFrame:
     `ingested_at` is left open: see `now`.
     """
     place = F.concat_ws("/", F.lit("kafka"), "topic", "partition", "offset")
-    is_usual = F.col("headers.key") == F.array(*(F.lit(header.value) for header in USUAL))
-    named = {header.name.lower(): _header(header, is_usual) for header in Header}
+    keys, values = F.col("headers.key"), F.col("headers.value")
+    is_usual = keys == F.array(*(F.lit(header.value) for header in USUAL))
+    # The first of each name; a map would fail on a record that has one twice.
+    first = (F.array_position(keys, F.lit(header.value)).cast("int") for header in IN_ORDER)
+    found = F.when(is_usual, values).otherwise(F.array(*(F.get(values, at - 1) for at in first)))
+    named = {header.name.lower(): F.get(found, F.lit(n)).cast("string") for n, header in enumerate(IN_ORDER)}
     columns = {
         **named,
         "position": F.coalesce(named["position"], place),
@@ -87,14 +92,6 @@ def raw_of(records: DataFrame) -> DataFrame:
         "ingest_date": F.to_date("timestamp"),
     }
     return records.withColumns(columns).select(*RAW.names)
-
-
-def _header(header: Header, is_usual: Column) -> Column:
-    """Take the first header of that name; a map would fail on a record that has one twice."""
-    values = F.col("headers.value")
-    at = F.get(values, F.array_position(F.col("headers.key"), F.lit(header.value)).cast("int") - 1)
-    usual = F.get(values, F.lit(USUAL.index(header))) if header in USUAL else F.lit(None).cast("binary")
-    return F.when(is_usual, usual).otherwise(at).cast("string")
 
 
 def prepared(records: DataFrame, source: Source, settings: Settings) -> DataFrame:

@@ -28,6 +28,8 @@ NEEDED = {
     "spark.hadoop.parquet.block.size.row.check.min": "16",
     # A small table log is read by one task; the default of 50 tasks is most of a small commit's cost.
     "spark.databricks.delta.snapshotPartitions": "1",
+    # HotSpot never compiles a method of more than 8,000 bytes, and Spark's own limit is 65,535.
+    "spark.sql.codegen.hugeMethodLimit": "8000",
     # Else every column made in Python costs five calls into the JVM more, to note where it was made.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }

@@ -73,10 +73,10 @@ def _audit(found: Found) -> None:
     _metadata(found)
     if not found.log.offsets and not found.log.commits:
         _new(found)
-        if found.top < 0:
-            return
     else:
         _offsets(found)
+    if found.top < 0:
+        return
     _topic(found)
     _tables(found)
     _last_batch(found)

@@ -107,7 +107,7 @@ class LogWriter:
 
     def lose(self, lines: str) -> None:
         """Copy, write some more, truncate: these lines are in no file."""
-        shutil.copy(self._live, self._live.with_name(f"{self._live.name}.copied"))
+        shutil.copy(self._live, self._live.with_name(f"{self._live.name}.copied-{self._written}"))
         before = len(self._held)
         self.write(lines)
         for position in self._held[before:]:
