@@ -13,7 +13,7 @@ from typing import Any
 from jobs.delta_log import LogState, log_state
 from jobs.hadoop_files import orphans, set_aside
 from jobs.state import RESTORE, Repair, StateError
-from jobs.state_audit import of_table
+from jobs.state_audit import of_table, without_torn_entry
 from jobs.stream_log import StreamLog, is_json
 
 AGAIN = "gold is built again from all of silver"
@@ -36,8 +36,8 @@ def gold_repairs(checkpoint: Path, gold: Sequence[Path], inputs: Sequence[Path])
             raise StateError(broken, step, "is missing or not whole", way_out)
     states = [log_state(where) for where in gold]
     repairs = [repair for state in states for repair in of_table(state)]
-    torn = [state.torn for state in states if state.torn is not None]
-    repairs += [Repair(f"{file} is torn; {AGAIN}", partial(set_aside, file)) for file in torn]
+    torn = [state for state in states if state.torn is not None]
+    repairs += [without_torn_entry(state, AGAIN) for state in torn]
     log = StreamLog(checkpoint)
     metadata = checkpoint / "metadata"
     if metadata.exists() and not is_json(metadata):

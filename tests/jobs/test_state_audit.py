@@ -139,6 +139,57 @@ def test_torn_offsets_of_a_batch_that_no_table_has_are_made_anew(stream, how, ba
     assert stream.log.offsets == list(range(batches - 1))
 
 
+@pytest.mark.parametrize("how", TEARS[:3])
+def test_a_table_whose_only_entry_is_torn_is_made_anew_with_all_that_lies_beside(stream, how):
+    """Delta makes no table where anything lies."""
+    DeltaTable.create(stream.silver, schema=pa.schema([("offset", pa.int64())]))
+    (stream.silver / "of-no-version.parquet").touch()
+    stream.write(1, until="bronze")
+    tear(stream.entry(stream.silver), how)
+
+    assert "the table is made anew" in stream.audit()[0]
+    assert not stream.silver.exists()
+    stream.append(stream.silver, 0)
+    assert stream.audit() == []
+
+
+def test_a_table_whose_only_entry_is_gone_is_made_anew_if_nothing_was_written(stream):
+    DeltaTable.create(stream.silver, schema=pa.schema([("offset", pa.int64())]))
+    stream.entry(stream.silver).with_suffix(".crc").touch()  # as Delta writes it
+    stream.write(1, until="bronze")
+    stream.entry(stream.silver).unlink()
+
+    assert "holds no entry; the table is made anew" in stream.audit()[0]
+    assert not stream.silver.exists()
+
+
+def test_a_table_whose_only_entry_is_gone_stops_the_job_if_its_files_are_there(stream):
+    stream.write(1)
+    stream.entry(stream.silver).unlink()
+
+    assert "holds no entry, and files of the table lie beside it" in stream.refused()
+
+
+@pytest.mark.parametrize("how", TEARS[:3])
+def test_a_table_whose_only_entry_is_torn_and_held_a_batch_gets_that_batch_again(stream, how):
+    stream.write(1)
+    tear(stream.entry(stream.silver), how)
+
+    assert len(stream.audit()) == 2
+    assert (stream.silver.exists(), stream.log.commits) == (False, [])
+
+
+def test_a_table_whose_only_entry_is_torn_and_held_an_old_batch_stops_the_job(stream):
+    stream.write(1)
+    stream.silver.rename(stream.silver.with_name("kept"))
+    stream.write(2)
+    shutil.rmtree(stream.silver)
+    stream.silver.with_name("kept").rename(stream.silver)
+    tear(stream.entry(stream.silver), "half")
+
+    assert "and batch 2 was written into it" in stream.refused()
+
+
 @pytest.mark.parametrize("how", TEARS)
 @pytest.mark.parametrize("until", ["bronze", "silver", "committed"])
 def test_torn_offsets_of_a_batch_that_bronze_has_are_derived_from_its_rows(stream, how, until):
