@@ -23,7 +23,10 @@ LAST_CHECKPOINT = "_last_checkpoint"
 OF_OURS = ("ingest_", "replay-")
 """How the folders begin that the ingest and the replay write their files into."""
 
-RECORD = ("topic", "partition", "offset")
+FILES = "plumblineFiles"
+"""In `commitInfo`: how many files an entry adds and removes, so that one cut at a line's end is found out."""
+
+RECORD, PARSER = ("topic", "partition", "offset"), "parser_version"
 
 Action = dict[str, Any]
 
@@ -60,6 +63,8 @@ def log_state(where: Path) -> LogState:
             break
         version = n
         txns |= {a["txn"]["appId"]: int(a["txn"]["version"]) for a in actions if "txn" in a}
+    if begin >= 0 and version == begin and torn is None and not entry_file(log, begin).exists():
+        hole = entry_file(log, begin)  # readers want the newest entry beside its checkpoint
     confusing += [crc for crc in orphans(log) if crc.name.endswith((".json.crc", ".crc.crc"))]
     newer = [file for file in log.glob("*.crc") if file.stem.isdigit() and int(file.stem) > version]
     return LogState(
@@ -85,8 +90,11 @@ def entry(log: Path, version: int) -> list[Action] | None:
 
 
 def _lost_its_end(actions: list[Action], *, is_ingested: bool) -> bool:
-    """Tell whether an append of the ingest lacks its last line, which names application and batch."""
+    """Tell whether an entry lacks files that it counts, or its last line, which names the batch."""
     info: Action = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
+    named = sum("add" in action or "remove" in action for action in actions)
+    if _files(info) not in {None, named}:
+        return True
     is_append = info.get("operationParameters", {}).get("mode") == "Append"
     is_light = is_append and str(info.get("engineInfo", "")).startswith("delta-rs")
     if not is_light or any("txn" in action for action in actions):
@@ -95,12 +103,36 @@ def _lost_its_end(actions: list[Action], *, is_ingested: bool) -> bool:
     return any(path.startswith(OF_OURS) for path in added) or (is_ingested and len(actions) == 1)
 
 
+def _files(info: Action) -> int | None:
+    """Give how many files an entry adds and removes, where it says so: ours do, and OPTIMIZE of delta-rs."""
+    if info.get("operation") != "OPTIMIZE":
+        return int(info[FILES]) if FILES in info else None
+    metrics = info.get("operationMetrics", {})
+    return int(metrics.get("numFilesAdded", 0)) + int(metrics.get("numFilesRemoved", 0))
+
+
 def rows_of_batch(state: LogState, app_id: str, batch: int) -> dict[Place, tuple[int, int]] | None:
     """
     Give the first and last offset that a batch has committed into a bronze table, of each partition.
 
     None when the log no longer tells: its entry was cleaned up, or its files were rewritten.
     """
+    files = _files_of_batch(state, app_id, batch)
+    return None if files is None else _extremes(files)
+
+
+def parsers_of_batch(state: LogState, app_id: str, batch: int) -> set[int]:
+    """Give the parser versions in the rows that a batch has committed into a table; {} where none is told."""
+    files = _files_of_batch(state, app_id, batch) or []
+    rows = [pq.read_table(file, columns=[PARSER], partitioning=None) for file in files if _has_parser(file)]
+    return {version for of in rows for version in of[PARSER].unique().to_pylist()}
+
+
+def _has_parser(file: Path) -> bool:
+    return PARSER in pq.read_schema(file).names
+
+
+def _files_of_batch(state: LogState, app_id: str, batch: int) -> list[Path] | None:
     log = state.where / "_delta_log"
     for version in range(state.version, -1, -1):
         actions = entry(log, version)
@@ -108,7 +140,7 @@ def rows_of_batch(state: LogState, app_id: str, batch: int) -> dict[Place, tuple
             return None
         if {"appId": app_id, "version": batch} in [_txn(action) for action in actions]:
             files = [state.where / action["add"]["path"] for action in actions if "add" in action]
-            return _extremes(files) if all(file.exists() for file in files) else None
+            return files if all(file.exists() for file in files) else None
     return None
 
 
@@ -152,8 +184,8 @@ def _checkpoints(log: Path) -> tuple[dict[int, list[Path]], dict[int, list[Path]
 
 def _is_parquet(file: Path) -> bool:
     try:
-        return is_as_written(file) and pq.read_metadata(file).num_rows > 0
-    except (OSError, pa.ArrowInvalid):
+        return is_as_written(file) and pq.read_table(file).num_rows > 0
+    except (OSError, pa.ArrowException):
         return False
 
 

@@ -23,6 +23,7 @@ from deltalake.transaction import (
 )
 from pyspark.sql.types import TimestampType
 
+from jobs.delta_log import FILES
 from jobs.fail_points import reached
 from schemas.fields import Table
 
@@ -61,6 +62,7 @@ def commit(
         deltalake.exceptions.CommitFailedError: another has committed meanwhile what this does not go with.
 
     """
+    properties.custom_metadata = {**(properties.custom_metadata or {}), FILES: str(len(actions))}
     log.create_write_transaction(
         [*actions],
         mode="append",

@@ -6,16 +6,17 @@ old numbers to new lines and every table would leave them out. What is torn or m
 proved what it held; else the job stops and names the file. What happens when: `docs/recovery.md`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
-from jobs.delta_log import LogState, has_rows_of, log_state, rows_of_batch
+from jobs.delta_log import LogState, has_rows_of, log_state, parsers_of_batch, rows_of_batch
 from jobs.hadoop_files import orphans, set_aside
 from jobs.state import RESTORE, START_OVER, Found, Repair, StateError, Writer
 from jobs.state_note import NONE, written
+from jobs.state_tables import aside, name_of, of_table, of_torn_entry
 from jobs.stream_log import Ends, StreamLog, is_json
 from jobs.writer_id import WRITER_ID
+from transforms.parse import PARSER_VERSION
 
 
 def repairs_of(writers: Sequence[Writer]) -> list[Repair]:
@@ -34,63 +35,8 @@ def repairs_of(writers: Sequence[Writer]) -> list[Repair]:
         _audit(found)
         repairs += found.repairs
         told.append(found)
-    repairs += [repair for state in states.values() for repair in _of_torn_entry(state, told)]
+    repairs += [repair for state in states.values() for repair in of_torn_entry(state, told)]
     return repairs
-
-
-def of_table(state: LogState) -> Iterator[Repair]:
-    """
-    Give what is to be set aside in a table's log.
-
-    Raises:
-        StateError: an entry in its middle is not whole, or all are gone and files of the table are there.
-
-    """
-    if state.hole is not None:
-        aside = next((file for file in state.confusing if ".checkpoint" in file.name), None)
-        also = f", and {aside.name} is not whole" if aside else ""
-        wrong = f"is missing or not whole{also}, so what the table held cannot be told"
-        step = f"reading the log of {_name(state)}"
-        raise StateError(state.hole, step, wrong, f"{RESTORE}, {START_OVER}")
-    if state.version < 0 and state.torn is None and (state.where / "_delta_log").is_dir():
-        yield from _of_empty_log(state)
-        return
-    for file in state.confusing:
-        yield Repair(f"{file} is torn or left over; {_name(state)} is whole without it", _aside(file))
-
-
-def _of_empty_log(state: LogState) -> Iterator[Repair]:
-    if next(state.where.rglob("*.parquet"), None):
-        wrong = "holds no entry, and files of the table lie beside it"
-        step = f"reading the log of {_name(state)}"
-        raise StateError(state.where / "_delta_log", step, wrong, f"{RESTORE}, {START_OVER}")
-    if state.confusing:
-        told = f"{state.where / '_delta_log'} holds no entry; the table is made anew"
-        yield Repair(told, _aside(state.where))
-
-
-def _of_torn_entry(state: LogState, found: Sequence[Found]) -> Iterator[Repair]:
-    """
-    Drop the newest entry of a table when it is torn and a batch that is given again will write it.
-
-    The first entry is written by whoever makes the table; that no batch is missing was looked at before.
-    """
-    if state.torn is None:
-        return
-    again = any(state in one.logs and one.committed < one.top for one in found)
-    if not again and state.version >= 0:
-        wrong = "is torn, and no batch that is given again would write it"
-        step = f"reading the log of {_name(state)}"
-        raise StateError(state.torn, step, wrong, f"{RESTORE}, {START_OVER}")
-    yield without_torn_entry(state, "its batch is given again")
-
-
-def without_torn_entry(state: LogState, way_on: str) -> Repair:
-    """Set the torn newest entry of a table aside; with the first goes the whole folder."""
-    assert state.torn is not None  # noqa: S101 (asked for by callers)
-    if state.version < 0:
-        return Repair(f"{state.torn} is torn and the first; the table is made anew", _aside(state.where))
-    return Repair(f"{state.torn} is torn; {way_on}", _aside(state.torn))
 
 
 def _audit(found: Found) -> None:
@@ -119,12 +65,14 @@ def _id(found: Found) -> None:
         newest = max(log.offsets + log.commits, default=-1)
         likely = [app_id for app_id, batch in known.items() if batch in (newest - 1, newest)]
         ids = ", ".join(app_id.removeprefix(prefix) for app_id in likely) or "none that fits"
-        way_out = f"restore it ({_name(bronze)} knows {ids}), {START_OVER}"
+        way_out = f"restore it ({name_of(bronze)} knows {ids}), {START_OVER}"
         raise StateError(file, "reading the writer's id", "is torn or missing", way_out)
     if file.exists():
-        found.mend(f"{file} is torn, and nothing was written under it", _aside(file))
+        found.mend(f"{file} is torn, and nothing was written under it", aside(file))
     if known and has_rows_of(bronze.where, writer.topic):
-        wrong = f"has no batch yet, and {_name(bronze)} holds lines of {writer.topic}: they would be doubled"
+        wrong = (
+            f"has no batch yet, and {name_of(bronze)} holds lines of {writer.topic}: they would be doubled"
+        )
         raise StateError(log.folder, "looking for the checkpoint", wrong, f"{RESTORE}, {START_OVER}")
 
 
@@ -134,7 +82,7 @@ def _metadata(found: Found) -> None:
     for name in (folder / "metadata", folder / "sources" / "0" / "0"):
         is_whole = found.log.initial() is not None if name.name == "0" else is_json(name)
         if name.exists() and not is_whole:
-            found.mend(f"{name} is torn; the stream does without it", _aside(name))
+            found.mend(f"{name} is torn; the stream does without it", aside(name))
     for place in (folder, folder / "offsets", folder / "commits", folder / "sources" / "0"):
         for crc in orphans(place):
             found.mend(f"{crc} is a checksum without its file", crc.unlink)
@@ -154,13 +102,13 @@ def _offsets(found: Found) -> None:
     whole = [n for n in log.commits if log.is_commit_whole(n)]
     found.committed = max(whole, default=-1)
     for n in (n for n in log.commits if n > found.committed):
-        found.mend(f"{log.commits_file(n)} is torn; its batch is given again", _aside(log.commits_file(n)))
+        found.mend(f"{log.commits_file(n)} is torn; its batch is given again", aside(log.commits_file(n)))
     newest = max((n for n in log.offsets if log.ends(n) is not None), default=-1)
     sure = max(found.committed, found.txn(bronze))
     found.top = max(newest, sure)
     for n in (n for n in log.offsets if n > found.top):
         told = f"{log.offsets_file(n)} is torn; nothing of its batch was written, it is made anew"
-        found.mend(told, _aside(log.offsets_file(n)))
+        found.mend(told, aside(log.offsets_file(n)))
     _derive(found)
 
 
@@ -188,9 +136,9 @@ def _ends(found: Found, batch: int) -> Ends:
     bronze = found.logs[0]
     for each in reversed(missing):
         rows = rows_of_batch(bronze, found.writer.id, each)
-        if rows is None or ends is None:
+        if not rows or ends is None:  # a gap is a batch without a row
             file, wrong = found.log.offsets_file(batch), "is torn or missing"
-            told = f"{wrong}, and {_name(bronze)} no longer tells what its batch read"
+            told = f"{wrong}, and {name_of(bronze)} does not tell what its batch read"
             raise StateError(file, "reading the offset log", told, f"{RESTORE}, {START_OVER}")
         ends = ends | {place: last + 1 for place, (_, last) in rows.items()}
     assert ends is not None  # noqa: S101 (the loop ends with some, or raises)
@@ -216,11 +164,11 @@ def _tables(found: Found) -> None:
     noted = written(found.log.folder)
     behind: list[LogState] = []
     for nth, state in enumerate(found.logs):
-        name, has = _name(state), found.txn(state)
+        name, has = name_of(state), found.txn(state)
         log_folder = state.where / "_delta_log"
         if has > found.top:
             wrong = f"has batch {has} of {found.writer.app_id} and the checkpoint only {found.top}"
-            way_out = f"restore the newest entries of {_name(found.logs[0])}, {START_OVER}"
+            way_out = f"restore the newest entries of {name_of(found.logs[0])}, {START_OVER}"
             raise StateError(log_folder, "comparing batches", wrong, way_out)
         newest, before = noted.get(name, NONE)
         due = newest
@@ -234,32 +182,41 @@ def _tables(found: Found) -> None:
         behind += [state] if has < due else []
     if behind and found.committed == found.top:
         file = found.log.commits_file(found.top)
-        names = ", ".join(_name(state) for state in behind)
-        found.mend(
-            f"{names} lost the newest entry of the log; batch {found.top} is given again", _aside(file)
-        )
+        names = ", ".join(name_of(state) for state in behind)
+        found.mend(f"{names} lost the newest entry of the log; batch {found.top} is given again", aside(file))
         found.committed = found.top - 1
 
 
 def _last_batch(found: Found) -> None:
-    """Hold a batch that is given again against what bronze already has of it: it must be the same lines."""
-    bronze = found.logs[0]
-    if found.committed == found.top or found.txn(bronze) != found.top:
+    """Hold a batch that is given again against what the tables already have of it."""
+    bronze, top = found.logs[0], found.top
+    if found.committed == top or found.txn(bronze) != top:
         return
-    begin = found.ends.get(found.top - 1, {})
-    rows = rows_of_batch(bronze, found.writer.id, found.top) or {}
+    _same_parser(found)
+    rows = rows_of_batch(bronze, found.writer.id, top)
+    if not rows:
+        return
+    file, ends = found.log.offsets_file(top), found.ends[top]
+    begin = found.ends.get(top - 1) or found.log.initial() or {}
     for place, (first, last) in rows.items():
-        if first < begin.get(place, 0) or last >= found.ends[found.top].get(place, 0):
-            wrong = (
-                f"tells other lines than {_name(bronze)} has of batch {found.top}: another driver wrote it"
-            )
-            file = found.log.offsets_file(found.top)
+        if first < begin.get(place, 0) or last >= ends.get(place, 0):
+            wrong = f"tells other lines than {name_of(bronze)} has of batch {top}: another driver wrote it"
             raise StateError(file, "comparing batches", wrong, f"set it aside, start again, {START_OVER}")
+    # What bronze has under a number is all that comes under it.
+    held = {
+        place: rows[place][1] + 1 if place in rows else begin.get(place, end) for place, end in ends.items()
+    }
+    if held != ends:
+        told = f"{file} tells more lines than {name_of(bronze)} has of batch {top}; the others come behind it"
+        found.mend(told, partial(_write_ends, found.log, top, held))
 
 
-def _aside(file: Path) -> Callable[[], None]:
-    return partial(set_aside, file)
-
-
-def _name(state: LogState) -> str:
-    return f"{state.where.parent.name}.{state.where.name}"
+def _same_parser(found: Found) -> None:
+    """Let a batch be ended only by the parser that began it: another keeps and quarantines other lines."""
+    begun = [state for state in found.logs[1:] if found.txn(state) == found.top]
+    parsers = {version for state in begun for version in parsers_of_batch(state, found.writer.id, found.top)}
+    if parsers - {PARSER_VERSION}:
+        told = ", ".join(map(str, sorted(parsers)))
+        wrong = f"was begun by parser version {told}, and this is {PARSER_VERSION}"
+        way_out = "let the version that began it end it (`plumbline ingest --once`), then upgrade"
+        raise StateError(found.log.offsets_file(found.top), "comparing parsers", wrong, way_out)

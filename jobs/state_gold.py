@@ -10,10 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from jobs.delta_log import LogState, log_state
+from jobs.delta_log import LogState, entry, log_state
 from jobs.hadoop_files import orphans, set_aside
 from jobs.state import RESTORE, Repair, StateError
-from jobs.state_audit import of_table, without_torn_entry
+from jobs.state_note import VERSIONS, versions
+from jobs.state_tables import name_of, of_table, without_torn_entry
 from jobs.stream_log import StreamLog, is_json
 
 AGAIN = "gold is built again from all of silver"
@@ -45,8 +46,11 @@ def gold_repairs(checkpoint: Path, gold: Sequence[Path], inputs: Sequence[Path])
             Repair(f"{metadata} is torn; the stream does without it", partial(set_aside, metadata))
         )
     goes_on_from = _newest_whole(log)
-    starts_over = bool(torn) or goes_on_from is None or _is_ahead(log, goes_on_from, read)
-    return repairs + (_start_over(log) if starts_over else _set_back(log, goes_on_from or 0))
+    noted = versions(checkpoint)
+    back = [state for state in states if state.version < noted.get(state.where.name, -1)]
+    is_behind = goes_on_from is not None and _is_ahead(log, goes_on_from, read)
+    starts_over = torn or back or goes_on_from is None or is_behind or _has_lost(log, goes_on_from, read)
+    return repairs + (_start_over(log, back) if starts_over else _set_back(log, goes_on_from or 0))
 
 
 def _newest_whole(log: StreamLog) -> int | None:
@@ -66,11 +70,27 @@ def _set_back(log: StreamLog, newest: int) -> list[Repair]:
     return repairs
 
 
-def _start_over(log: StreamLog) -> list[Repair]:
+def _start_over(log: StreamLog, back: Sequence[LogState]) -> list[Repair]:
+    repairs = []
+    if back:
+        names = ", ".join(name_of(state) for state in back)
+        note = log.folder / VERSIONS
+        repairs = [Repair(f"{names} lost its newest entries; {AGAIN}", partial(set_aside, note))]
     if not log.offsets and not log.commits:
-        return []
+        return repairs
     folders = [folder for folder in (log.folder / "offsets", log.folder / "commits") if folder.exists()]
-    return [Repair(f"{folder} is set aside; {AGAIN}", partial(set_aside, folder)) for folder in folders]
+    again = [Repair(f"{folder} is set aside; {AGAIN}", partial(set_aside, folder)) for folder in folders]
+    return repairs + again
+
+
+def _has_lost(log: StreamLog, batch: int, read: Sequence[LogState]) -> bool:
+    """Tell whether entries are damaged that the stream is yet to read and the table does without."""
+    told: list[dict[str, Any] | None] = log.sources(batch)
+    return any(
+        at is not None and entry(state.where / "_delta_log", version) is None
+        for at, state in zip(told, read, strict=False)
+        for version in range(int((at or {}).get("reservoirVersion", 0)), state.version + 1)
+    )
 
 
 def _is_ahead(log: StreamLog, batch: int, read: Sequence[LogState]) -> bool:

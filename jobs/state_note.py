@@ -1,11 +1,16 @@
-"""The note in a checkpoint of the newest batches of each table, so that a table set back is found out."""
+"""
+The notes in a checkpoint of how far each table was written, so that a table set back is found out.
+
+The ingest notes batches, whose numbers its tables hold; gold notes versions, for its tables hold none.
+"""
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
-WRITTEN = "plumbline-written.json"
+WRITTEN, VERSIONS = "plumbline-written.json", "plumbline-versions.json"
 NONE = (-1, -1)
 
 Pair = tuple[int, int]
@@ -28,6 +33,24 @@ def note_written(checkpoint: Path, tables: Iterable[str], batch: int) -> None:
         newest, _ = told.get(name, NONE)
         if batch > newest:
             told[name] = (batch, newest)
-    draft = checkpoint / f".{WRITTEN}.{os.getpid()}"
+    _put(checkpoint / WRITTEN, told)
+
+
+def versions(checkpoint: Path) -> dict[str, int]:
+    """Give the version of each table behind the newest batch; {} without a whole note."""
+    try:
+        told = json.loads((checkpoint / VERSIONS).read_text())
+        return {str(name): int(version) for name, version in told.items()}
+    except (OSError, ValueError, AttributeError, TypeError):
+        return {}
+
+
+def note_versions(checkpoint: Path, tables: Mapping[str, int]) -> None:
+    """Note the versions of tables; as with batches, not forced to disk."""
+    _put(checkpoint / VERSIONS, dict(tables))
+
+
+def _put(file: Path, told: Mapping[str, Any]) -> None:
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
     draft.write_text(json.dumps(told))
-    draft.replace(checkpoint / WRITTEN)
+    draft.replace(file)

@@ -17,8 +17,9 @@ from benchmarks.pipeline.measure import Measured
 from benchmarks.pipeline.textbook import Textbook
 from conf.settings import Settings
 from jobs import ingest, tables
-from jobs.build_gold import Batches, inputs, rebuild_data_quality, stream_writer
 from jobs.gate import Gate
+from jobs.gold_quality import rebuild_data_quality
+from jobs.gold_stream import Batches, inputs, stream_writer
 from jobs.gold_writer import GoldWriter
 from jobs.ingest_batch import SOURCES, now, raw_of
 from jobs.ingest_meters import Meters

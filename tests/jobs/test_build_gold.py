@@ -15,8 +15,10 @@ from typer.testing import CliRunner
 
 from conf.settings import LIGHT, PROJECT, Settings, Warehouse
 from jobs import tables
-from jobs.build_gold import Batches, app, inputs, rebuild_data_quality, stream_writer
+from jobs.build_gold import app
+from jobs.gold_quality import rebuild_data_quality
 from jobs.gold_spans import window_of
+from jobs.gold_stream import Batches, inputs, stream_writer
 from jobs.gold_writer import GoldWriter
 from jobs.lease import lease
 from jobs.progress import Progress

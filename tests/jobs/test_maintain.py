@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 from conf.settings import LIGHT, PROJECT
 from jobs import light_commit, light_log, maintain_actions, tables
 from jobs import maintain as job
-from jobs.build_gold import rebuild_data_quality
 from jobs.fail_points import VARIABLE
+from jobs.gold_quality import rebuild_data_quality
 from jobs.lease import MAINTENANCE, lease
 from jobs.maintain_streams import Reader, needed, readers
 from schemas.bronze import CLIENT_LOG, REQUEST_LOG

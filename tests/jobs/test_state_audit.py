@@ -7,8 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
-from deltalake.transaction import Transaction
+from deltalake.transaction import RemoveAction, Transaction
 
+from jobs import light_commit, light_log
 from jobs.delta_log import log_state
 from jobs.hadoop_files import ASIDE, crc_of, is_as_written
 from jobs.state import StateError, Writer, mend
@@ -16,6 +17,7 @@ from jobs.state_audit import repairs_of
 from jobs.state_note import note_written
 from jobs.stream_log import StreamLog
 from jobs.writer_id import WRITER_ID, known_writer_id, writer_id
+from transforms.parse import PARSER_VERSION
 
 TOPIC, QUERY = "telemetry.request-log", "ingest_request_log"
 BATCH = 10
@@ -360,6 +362,90 @@ def test_a_checksum_that_does_not_fit_its_file_counts_as_torn_and_one_without_a_
 
     assert len(stream.audit()) == 2
     assert stream.log.ends(2) == {(TOPIC, 0): 30, (TOPIC, 1): 0}
+
+
+def test_offsets_that_tell_more_than_bronze_has_are_set_back_to_it(stream):
+    """Bronze takes nothing more under that number, so what is beyond must come with the next one."""
+    stream.write(3, until="bronze")
+    stream.log.write_ends(2, {(TOPIC, 0): 3 * BATCH + 5, (TOPIC, 1): 0})
+
+    assert "the others come behind it" in stream.audit()[0]
+    assert stream.log.ends(2) == {(TOPIC, 0): 3 * BATCH, (TOPIC, 1): 0}
+
+
+def test_torn_offsets_of_a_batch_without_a_row_stop_the_job_for_it_may_be_a_gap(stream):
+    stream.write(3)
+    stream.log.write_ends(3, {(TOPIC, 0): 500, (TOPIC, 1): 0})
+    light_commit.note_batch(stream.bronze, txn_app_id=stream.app_id, txn_version=3)
+    stream.log.write_commit(3)
+    assert stream.audit() == []
+    tear(stream.log.offsets_file(3), "half")
+
+    assert "does not tell what its batch read" in stream.refused()
+
+
+def test_a_torn_entry_of_another_job_is_not_taken_for_the_batch_in_flight(stream):
+    """The batch in flight has its entry already, so the torn one is another's."""
+    stream.write(3, until="silver")
+    stream.append(stream.silver, 0, app_id="replay-1")
+    tear(stream.entry(stream.silver), "half")
+
+    assert "no batch that is given again would write it" in stream.refused()
+
+
+def test_a_batch_that_another_parser_began_is_not_ended_by_this_one(stream):
+    stream.write(2, until="bronze")
+    begun = pa.table({"topic": [TOPIC], "parser_version": pa.array([PARSER_VERSION - 1], pa.int32())})
+    noted = CommitProperties(app_transactions=[Transaction(stream.app_id, 1)])
+    write_deltalake(stream.silver, begun, mode="append", schema_mode="merge", commit_properties=noted)
+
+    assert f"was begun by parser version {PARSER_VERSION - 1}" in stream.refused()
+
+
+@pytest.mark.parametrize("kept", [1, 2, 3, 4])
+def test_an_entry_of_optimize_that_lost_its_end_at_a_line_s_end_counts_as_torn(stream, kept):
+    stream.write(3)
+    DeltaTable(stream.bronze).optimize.compact()
+    entry = stream.entry(stream.bronze)
+    entry.write_text("".join(entry.read_text().splitlines(keepends=True)[:kept]))
+
+    assert str(entry) in stream.refused()
+
+
+@pytest.mark.parametrize("kept", [1, 2])
+def test_an_entry_of_ours_that_lost_files_at_a_line_s_end_counts_as_torn(stream, kept):
+    stream.write(3)
+    log = DeltaTable(stream.bronze)
+    names = [Path(path).name for path in log.file_uris()[:2]]
+    gone = [RemoveAction(name, data_change=True, deletion_timestamp=1) for name in names]
+    light_log.commit(log, stream.bronze, gone, CommitProperties())
+    assert log_state(stream.bronze).version == 3
+    entry = stream.entry(stream.bronze)
+    entry.write_text("".join(entry.read_text().splitlines(keepends=True)[:kept]))
+
+    assert log_state(stream.bronze).torn == entry
+
+
+def test_a_missing_entry_beside_the_newest_checkpoint_is_named(stream):
+    """Readers open the table, and the first who commits fails."""
+    stream.write(3)
+    DeltaTable(stream.bronze).create_checkpoint()
+    stream.entry(stream.bronze).unlink()
+
+    assert "00000000000000000002.json" in stream.refused()
+
+
+@pytest.mark.parametrize("zeroed", [(4, 300), (4, 1_500), (2_000, 4_000)])
+def test_a_delta_checkpoint_with_zeroed_pages_counts_as_torn(stream, zeroed):
+    stream.write(3)
+    DeltaTable(stream.bronze).create_checkpoint()
+    checkpoint = next((stream.bronze / "_delta_log").glob("*.checkpoint.parquet"))
+    content = bytearray(checkpoint.read_bytes())
+    begin, end = zeroed
+    content[begin:end] = bytes(len(content[begin:end]))
+    checkpoint.write_bytes(content)
+
+    assert any(checkpoint.name in told for told in stream.audit())
 
 
 def test_a_batch_of_another_driver_under_the_same_number_stops_the_job(stream):

@@ -4,9 +4,10 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from jobs.delta_log import log_state
+from jobs.delta_log import entry_file, log_state
 from jobs.state import StateError, mend
 from jobs.state_gold import gold_repairs
+from jobs.state_note import note_versions
 from jobs.stream_log import COMMITTED, StreamLog
 
 OFFSET = '{"sourceVersion":1,"reservoirId":"r","reservoirVersion":%d,"index":-1,"isStartingVersion":false}'
@@ -105,3 +106,25 @@ def test_a_torn_query_id_is_set_aside(gold):
 
     assert len(gold.audit()) == 1
     assert gold.log.offsets == [0, 1, 2]
+
+
+def test_a_gold_table_that_lost_its_newest_entry_lets_the_stream_start_over(gold):
+    note_versions(gold.log.folder, {gold.table.name: 2})
+    assert gold.repairs() == []
+    max((gold.table / "_delta_log").glob("*.json")).unlink()
+
+    assert "broker_rtt lost its newest entries" in gold.audit()[0]
+    assert (gold.log.offsets, gold.log.commits) == ([], [])
+
+
+@pytest.mark.parametrize("how", ["torn", "gone"])
+def test_an_entry_that_the_stream_is_yet_to_read_counts_though_a_checkpoint_is_newer(gold, how):
+    for _ in range(2):
+        write_deltalake(gold.silver, pa.table({"n": [1]}), mode="append")
+    DeltaTable(gold.silver).create_checkpoint()
+    assert gold.repairs() == []
+    unread = entry_file(gold.silver / "_delta_log", 3)
+    unread.write_text("{") if how == "torn" else unread.unlink()
+
+    gold.audit()
+    assert gold.log.offsets == []
