@@ -2,7 +2,8 @@
 
 import threading
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
@@ -11,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
 
 from schemas.bronze import BRONZE
 from schemas.fields import Table
@@ -65,17 +65,23 @@ class Poller(threading.Thread):
         self._is_over = threading.Event()
 
     def run(self) -> None:
-        """Poll."""
-        while not self._is_over.wait(EVERY_S):
-            self.look()
+        """Poll; what ends a thread is seen by nobody, so it is told."""
+        try:
+            while not self._is_over.wait(EVERY_S):
+                self.look()
+        except BaseException as error:  # noqa: BLE001 (a panic of delta-rs is no Exception)
+            self.wrong.append(f"the reader beside has died: {error!r:.200}")
 
     def finish(self) -> list[str]:
         """Stop, look once more, and give all that was wrong."""
         self._is_over.set()
         if self.is_alive():
             self.join()
+        if not self._versions:
+            self.wrong.append("the reader beside has seen no table")
         self.look()
-        return sorted({*self.wrong, *self.partial()})
+        self.wrong += self.partial()
+        return sorted(set(self.wrong))
 
     def look(self) -> None:
         """Look once at every table that is there."""
@@ -83,20 +89,31 @@ class Poller(threading.Thread):
             where = self._root / table.layer / table.name
             if not any((where / "_delta_log").glob("*.json")):
                 continue
-            try:
+            with self._failure_told(table.name):
                 self._look_at(table, where)
-            except (DeltaError, OSError) as error:
-                self.wrong.append(f"{table.name}: a reader beside failed: {str(error)[:200]}")
         # After the tables: of a batch that is seen the offsets were logged before.
         for checkpoint in self._checkpoints.glob("ingest_*"):
             of = self._ends[checkpoint.name]
-            of |= batch_ends(checkpoint, known=of.keys())
+            with self._failure_told(checkpoint.name):
+                of |= batch_ends(checkpoint, known=of.keys())
         self.looks += 1
 
     def partial(self) -> list[str]:
         """Hold every look against what is there at the end: all of the batches up to one, and no more."""
-        final = {table: self._places(self._files(table)) for table in {seen.table for seen in self._seen}}
-        return [told for seen in self._seen if (told := self._part_of_a_batch(seen, final[seen.table]))]
+        parts = list[str]()
+        for table in {seen.table for seen in self._seen}:
+            with self._failure_told(table.name):
+                final = self._places(self._files(table))
+                looks = (seen for seen in self._seen if seen.table == table)
+                parts += [told for seen in looks if (told := self._part_of_a_batch(seen, final))]
+        return parts
+
+    @contextmanager
+    def _failure_told(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 (whatever a reader cannot read is wrong; the next look goes on)
+            self.wrong.append(f"{what}: a reader beside failed: {error!r:.200}")
 
     def _part_of_a_batch(self, seen: Seen, final: Places) -> str:
         ends = covering(seen, (ends for of in self._ends.values() for ends in of.values()))
@@ -109,7 +126,6 @@ class Poller(threading.Thread):
     def _look_at(self, table: Table, where: Path) -> None:
         log = DeltaTable(str(where))
         version, before = log.version(), self._versions.get(table.name, -1)
-        self._versions[table.name] = version
         if version == before:
             return
         if version < before:
@@ -118,6 +134,7 @@ class Poller(threading.Thread):
             self._judge_windows(table, version, log)
         else:
             self._judge_records(table, version, self._files_of(log, where))
+        self._versions[table.name] = version  # once judged: a look that failed is made again
 
     def _judge_windows(self, table: Table, version: int, log: DeltaTable) -> None:
         rows = log.to_pyarrow_table(columns=list(WINDOWS[table])).to_pylist()

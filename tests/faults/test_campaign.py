@@ -73,6 +73,20 @@ def test_a_fault_that_breaks_is_wrong_and_keeps_its_folder(tmp_path):
         ("silver.requests: 0 rows missing, 1 too many, as x", results.DOUBLED),
         ("gold.broker_rtt: 1 rows missing, 1 too many, as x", results.TOTALS),
         ("requests: versions [0, 2] have a hole", results.OTHER),
+        ("requests version 3 showed {('t', 0): 3}: it shrank from {('t', 0): 4}", results.TOTALS),
+        ("requests version 3 showed {('t', 0): 3}: doubled", results.DOUBLED),
+        ("requests version 3 showed {('t', 0): 3}: a part of a batch, which has {}", results.OTHER),
+        ("topic: of 3 lines 1 are lost, as broker-1/m/4", results.LOST),
+        ("bronze request-log: 1 lost, 0 doubled", results.LOST),
+        ("bronze request-log: 0 lost, 1 doubled", results.DOUBLED),
+        ("request-log: 1 lines twice in silver", results.DOUBLED),
+        # What stands behind the beginning is a row, a path or a last line, with any word in it.
+        ("silver.requests: 2 rows missing, 0 too many, as it doubled 2 times", results.LOST),
+        ("silver.requests: 0 rows missing, 1 too many, as 4 read, 3 lost", results.DOUBLED),
+        ("gold.broker_rtt: 0 rows missing, 1 too many, as it doubled", results.TOTALS),
+        ("requests: x.parquet cannot be read: 3 lost, 1 doubled", results.OTHER),
+        ("ingest ended with exit code 1: 3 rows missing, it shrank, it tried 2 times", results.OTHER),
+        ("not told once: 'bytes to the end, if any, are lost'", results.OTHER),
     ],
 )
 def test_what_an_oracle_says_goes_into_its_column(told, kind):

@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from schemas.bronze import REQUEST_LOG
+from schemas.bronze import BRONZE, REQUEST_LOG
 from schemas.gold import DATA_QUALITY
 from tests.faults import oracles
 from tests.faults.edge import FAULTS
-from tests.faults.edge_site import Written, wrong_lines, wrong_totals
+from tests.faults.edge_site import Written, acked, wrong_lines, wrong_totals
 
 LINES = {"broker-1/m/0": b"one", "broker-1/m/4": b"two", "broker-1/n/0": b"three"}
 WRITTEN = Written(sha256={position: sha256(line).hexdigest() for position, line in LINES.items()})
@@ -88,6 +88,22 @@ def test_gold_s_books_are_held_against_bronze(tmp_path, booked, told):
 
     assert len(found) == len(told)
     assert all(line.startswith(start) for line, start in zip(found, told, strict=True))
+
+
+def test_bronze_is_held_against_the_topic_where_a_collector_has_published(tmp_path):
+    """Lines that a collector sent again are records of their own, and none of them is made up."""
+    topic = "t.request-log"
+    in_topic = rows([*LINES.items(), ("broker-1/m/0", b"one")])
+    for table in BRONZE:
+        path = oracles.where(tmp_path, table)
+        path.mkdir(parents=True)
+        held = pa.Table.from_pylist([row | {"topic": topic} for row in in_topic])
+        write_deltalake(path, held if table == REQUEST_LOG else held.schema.empty_table())
+
+    assert oracles.lost_or_doubled(tmp_path, [acked(topic, row) for row in in_topic]) == []
+    assert oracles.lost_or_doubled(tmp_path, [acked(topic, row) for row in in_topic[:3]]) == [
+        "request_log: 1 made up, first ('t.request-log', 0, 3)"
+    ]
 
 
 @pytest.mark.live

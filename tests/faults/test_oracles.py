@@ -69,6 +69,18 @@ def test_a_lost_record_is_found(warehouse):
     assert "request_log: 1 lost, first ('t.request-log', 0, 3)" in warehouse.wrong()
 
 
+def test_an_empty_ledger_proves_nothing(warehouse):
+    for table in (REQUEST_LOG, REQUESTS, QUARANTINE, SKIPPED):
+        DeltaTable(str(oracles.where(warehouse.root, table))).delete()
+    warehouse.ledger.clear()
+    assert warehouse.wrong() == ["the ledger is empty"]
+
+
+def test_a_record_that_nobody_published_is_found(warehouse):
+    warehouse.add(REQUEST_LOG, record(4) | {"value": b"five"}, version=1)
+    assert "request_log: 1 made up, first ('t.request-log', 0, 4)" in warehouse.wrong()
+
+
 def test_a_doubled_record_is_found(warehouse):
     warehouse.add(REQUEST_LOG, record(1) | {"value": VALUES[1]}, version=1)
     assert "request_log: 1 doubled, first ('t.request-log', 0, 1)" in warehouse.wrong()
@@ -89,6 +101,27 @@ def test_a_line_that_silver_lacks_is_found(warehouse):
 def test_a_line_that_is_kept_and_quarantined_is_found(warehouse):
     warehouse.add(REQUESTS, record(2), version=1)
     assert any("1 lines in silver twice" in found for found in warehouse.wrong())
+
+
+@pytest.mark.parametrize("table", [REQUESTS, QUARANTINE], ids=lambda table: table.name)
+def test_a_line_of_silver_that_bronze_lacks_is_found_although_the_sums_are_right(warehouse, table):
+    """Line 1 or 2 has gone, and in its place is one that was never read."""
+    DeltaTable(str(oracles.where(warehouse.root, table))).delete("offset in (1, 2)")
+    warehouse.add(table, record(99) | ({"kind": "request-log"} if table == QUARANTINE else {}), version=1)
+
+    assert warehouse.wrong() == [
+        "request-log: 1 lines in silver made up, first ('t.request-log', 0, 99)",
+    ]
+
+
+def test_lines_skipped_are_those_left_over_and_not_a_second_copy_of_one(warehouse):
+    """Bronze has line 0 twice and not line 3, so that none is left over to be skipped."""
+    DeltaTable(str(oracles.where(warehouse.root, REQUEST_LOG))).delete("offset = 3")
+    warehouse.add(REQUEST_LOG, record(0) | {"value": VALUES[0]}, version=1)
+
+    assert oracles.unbalanced(warehouse.root) == [
+        "request-log: 3 read, 2 kept + 1 quarantined + 1 skipped = 4"
+    ]
 
 
 def test_a_batch_that_was_committed_twice_is_found(warehouse):

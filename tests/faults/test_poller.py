@@ -21,11 +21,11 @@ class Watched:
     def __init__(self, folder):
         """Write Spark's own log of the batches."""
         self.root = folder / "warehouse"
-        offsets = folder / "checkpoints" / "ingest_request_log_v1" / "offsets"
-        offsets.mkdir(parents=True)
+        self.offsets = folder / "checkpoints" / "ingest_request_log_v1" / "offsets"
+        self.offsets.mkdir(parents=True)
         for batch, end in enumerate((2, 4)):
             ends = json.dumps({TOPIC: {"0": end, "1": end}})
-            (offsets / str(batch)).write_text(f"v1\n{{}}\n{ends}")
+            (self.offsets / str(batch)).write_text(f"v1\n{{}}\n{ends}")
         self.poller = Poller(self.root, folder / "checkpoints")
 
     def add(self, table, *places):
@@ -119,3 +119,52 @@ def test_a_file_that_its_log_names_and_that_is_not_there_is_found(watched):
     watched.poller.look()
 
     assert any("a reader beside failed" in told for told in watched.poller.wrong)
+
+
+def test_a_file_that_is_torn_is_found_at_each_look_and_hides_no_other_table(watched):
+    watched.add(REQUESTS, *batch(0))
+    watched.add(REQUEST_LOG, *batch(0))
+    path = oracles.where(watched.root, REQUESTS)
+    write_deltalake(path, pa.table({"topic": [TOPIC], "partition": [0], "offset": [2]}), mode="append")
+    newest = max(path.glob("*.parquet"), key=lambda file: file.stat().st_mtime_ns)
+    newest.write_bytes(newest.read_bytes()[:50])
+    watched.poller.look()
+    watched.poller.look()
+    for part in (batch(1)[:1], batch(1)[1:]):
+        watched.add(REQUEST_LOG, *part)
+
+    failed = "requests: a reader beside failed: ArrowInvalid"
+    assert sum(told.startswith(failed) for told in watched.poller.wrong) == 4
+    of_bronze, of_silver = watched.poller.finish()
+    assert of_bronze.startswith("request_log version 1 showed")
+    assert of_silver.startswith(failed)
+
+
+@pytest.mark.parametrize("error", [ValueError, SystemExit])
+def test_what_ends_the_thread_is_told(watched, monkeypatch, error):
+    watched.add(REQUEST_LOG, *batch(0))
+    looked = watched.poller.look
+
+    def look():
+        monkeypatch.setattr(watched.poller, "look", looked)
+        raise error(1)
+
+    monkeypatch.setattr(watched.poller, "look", look)
+    watched.poller.start()
+    watched.poller.join()
+
+    assert watched.poller.finish() == [f"the reader beside has died: {error.__name__}(1)"]
+
+
+def test_a_batch_that_cannot_be_read_in_spark_s_log_is_told(watched):
+    watched.add(REQUEST_LOG, *batch(0))
+    (watched.offsets / "2").write_text("v1\n{}\n[]")
+    watched.poller.look()
+
+    assert any(
+        told.startswith("ingest_request_log_v1: a reader beside failed") for told in watched.poller.finish()
+    )
+
+
+def test_a_poller_that_has_seen_nothing_before_the_end_is_wrong(watched):
+    assert watched.poller.finish() == ["the reader beside has seen no table"]
