@@ -2,7 +2,8 @@
 Read the quarantine again: a line that today's parser can read becomes a row of silver, once.
 
 Exit codes: 0 done, 1 failed, 2 wrong settings, 4 another process writes silver: stop the ingest first,
-or wait for `maintain` to end.
+or wait for `maintain` to end. 5 the ingest has a batch begun or a file to mend: run `plumbline ingest --once`
+first. 6 a disk is full.
 
 `plumbline replay --conf my.toml`; under plain Spark as `jobs/ingest.py`.
 """
@@ -14,7 +15,6 @@ from typing import Annotated
 
 import typer
 from delta.tables import DeltaTable
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -22,17 +22,22 @@ from conf.settings import Settings
 from jobs import tables
 from jobs.ingest import SILVER_LAYER
 from jobs.ingest_batch import SOURCES, Selector, Source
-from jobs.ingest_failures import EXIT_FAILED, EXIT_HELD, EXIT_WRONG
-from jobs.lease import MAINTENANCE, LeaseHeldError, lease
-from jobs.progress import Progress, first_line
-from jobs.session import spark_session
+from jobs.ingest_failures import EXIT_FAILED, EXIT_FULL, EXIT_WRONG, FAILURES, failure
+from jobs.ingest_state import writers
+from jobs.lease import MAINTENANCE, lease
+from jobs.progress import Progress
+from jobs.session import jvm_watched, spark_session
+from jobs.state import StateError
+from jobs.state_audit import repairs_of
 from jobs.stopping import interrupt_on_signals
+from jobs.stream_log import StreamLog
 from schemas.fields import Table
 from schemas.silver import QUARANTINE
 from transforms.parse import outcome
 
 RECORD = ["topic", "partition", "offset"]
 STOPPED = 130
+AGAIN = "run it again, it restores no line twice"
 
 app = typer.Typer(add_completion=False)
 
@@ -65,7 +70,9 @@ def replay(
         with (
             lease(settings.warehouse_root, SILVER_LAYER, timeout_s=settings.ingest.lease_timeout_s),
             lease(settings.warehouse_root, MAINTENANCE, timeout_s=settings.ingest.lease_timeout_s),
+            jvm_watched(),
         ):
+            check_at_rest(settings)
             spark = spark_session(settings, "replay")
             interrupt_on_signals()
             for source in SOURCES:
@@ -74,15 +81,36 @@ def replay(
                 with progress.step(f"reading the quarantined lines of {source.kind.value}"):
                     counts = restore(spark, settings, source, dry_run=dry_run)
                 progress.say(told(source, counts, dry_run=dry_run))
-    except LeaseHeldError as error:
-        progress.say(str(error))
-        raise typer.Exit(EXIT_HELD) from error
-    except (PySparkException, FileNotFoundError, ValueError) as error:
-        progress.say(f"replay stopped: {first_line(str(error))}; run it again, it restores no line twice")
-        raise typer.Exit(EXIT_FAILED) from error
+    except FAILURES as error:
+        message, code = failure(error, settings)
+        again = f"; {AGAIN}" if code in (EXIT_FAILED, EXIT_FULL) else ""
+        progress.say(message.replace("ingest stopped", "replay stopped", 1) + again)
+        raise typer.Exit(code) from error
     except KeyboardInterrupt as error:
-        progress.say("stopped; run it again, it restores no line twice")
+        progress.say(f"stopped; {AGAIN}")
         raise typer.Exit(STOPPED) from error
+
+
+def check_at_rest(settings: Settings) -> None:
+    """
+    Look, before anything is written, whether the ingest has ended between two batches.
+
+    A batch that is given again takes a torn newest entry of its tables for its own and drops it. Were that
+    entry a replay's, its rows would be in no table any more.
+
+    Raises:
+        StateError: a batch is begun, or something is to be mended.
+
+    """
+    queries = writers(settings)
+    step, way_out = "looking where the ingest stands", "run `plumbline ingest --once` first"
+    repairs = repairs_of(queries)
+    if repairs:
+        raise StateError(settings.warehouse_root, step, f"wants mending ({repairs[0].told})", way_out)
+    for log in (StreamLog(query.checkpoint) for query in queries):
+        if log.offsets and log.offsets[-1] not in log.commits:
+            wrong = "is of a batch that was begun and has not ended"
+            raise StateError(log.offsets_file(log.offsets[-1]), step, wrong, way_out)
 
 
 def told(source: Source, counts: Counter[str], *, dry_run: bool) -> str:

@@ -1,18 +1,23 @@
 """The quarantine read again: each line that can be read now is restored, once."""
 
 import dataclasses
+import shutil
 from collections import Counter
 from datetime import date
 
 import pytest
 import typer
+from deltalake.exceptions import DeltaError
 from typer.testing import CliRunner
 
 from conf.settings import Settings, Warehouse
 from jobs import replay as job
 from jobs import tables
 from jobs.ingest_batch import SOURCES
+from jobs.ingest_state import checkpoint_of
 from jobs.lease import lease
+from jobs.stream_log import StreamLog
+from jobs.writer_id import writer_id
 from schemas.bronze import REQUEST_LOG
 from schemas.silver import QUARANTINE, REQUESTS
 from tests.transforms.parse.raw_rows import COMPLETED, raw
@@ -113,3 +118,95 @@ def test_it_is_refused_while_the_ingest_writes(tmp_path):
 
     assert result.exit_code == 4
     assert "silver of" in result.stderr
+
+
+class Ingested:
+    """A warehouse whose ingest has begun a batch of request lines, and a replay that only tells its steps."""
+
+    def __init__(self, root, monkeypatch):
+        """Begin a batch and write nothing of it."""
+        self.conf, self.restored = root / "my.toml", []
+        told = f'[warehouse]\nroot = "{root}/warehouse"\ncheckpoints = "{root}/checkpoints"\n'
+        self.conf.write_text(f"{told}[ingest]\nlease_timeout_s = 0.1\n")
+        self.log = StreamLog(checkpoint_of(Settings.load(self.conf), SOURCE))
+        writer_id(self.log.folder)
+        self.log.write_ends(0, {("telemetry.request-log", 0): 10})
+        monkeypatch.setattr(job, "spark_session", lambda *_: None)
+        monkeypatch.setattr(job, "interrupt_on_signals", lambda: None)
+        monkeypatch.setattr(job, "restore", self.restore)
+
+    def restore(self, _spark, _settings, source, **_more):
+        """Note that this source would have been restored."""
+        self.restored.append(source)
+        return Counter()
+
+    def replay(self):
+        """Run the job here."""
+        return CliRunner().invoke(app, ["--conf", str(self.conf)])
+
+
+@pytest.fixture
+def ingested(tmp_path, monkeypatch):
+    return Ingested(tmp_path, monkeypatch)
+
+
+def test_it_is_refused_while_a_batch_of_the_ingest_is_in_flight(ingested):
+    """The batch given again would take a torn newest entry, this job's, for its own and drop it."""
+    result = ingested.replay()
+    restored_in_flight = [*ingested.restored]
+    ingested.log.write_commit(0)
+
+    assert (result.exit_code, restored_in_flight) == (5, [])
+    assert f"{ingested.log.offsets_file(0)} is of a batch that was begun and has not ended" in result.stderr
+    assert "run `plumbline ingest --once` first" in result.stderr
+
+
+def test_it_is_refused_while_there_is_something_to_mend(ingested):
+    ingested.log.offsets_file(0).write_text("")
+
+    result = ingested.replay()
+
+    assert (result.exit_code, ingested.restored) == (5, [])
+    assert f"wants mending ({ingested.log.offsets_file(0)} is torn" in result.stderr
+    assert ingested.log.offsets_file(0).exists()
+
+
+def test_a_warehouse_without_a_checkpoint_is_replayed(ingested):
+    shutil.rmtree(ingested.log.folder.parent)
+
+    result = ingested.replay()
+
+    assert result.exit_code == 0, result.stderr
+    assert ingested.restored == [source for source in SOURCES if source.rows]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "told"),
+    [
+        (DeltaError("Invalid JSON"), 1, "replay stopped: Invalid JSON; run it again"),
+        (OSError(28, "No space left on device"), 6, "replay stopped: the disk is full: "),
+        (ConnectionRefusedError(111, "Connection refused"), 1, "Spark's JVM has died"),
+    ],
+)
+def test_whatever_stops_it_is_one_line(ingested, monkeypatch, error, code, told):
+    def fail(*_args, **_more):
+        raise error
+
+    shutil.rmtree(ingested.log.folder.parent)
+    monkeypatch.setattr(job, "restore", fail)
+
+    result = ingested.replay()
+
+    assert (result.exit_code, result.stderr.count("\n")) == (code, 2)  # one of the step, and one of its end
+    assert told in result.stderr
+
+
+def test_a_disk_that_is_full_before_it_begins_is_one_line(ingested):
+    holder = ingested.log.folder.parent.parent / "warehouse" / "_maintenance.holder.json"
+    holder.parent.mkdir()
+    holder.symlink_to("/dev/full")
+
+    result = ingested.replay()
+
+    assert (result.exit_code, ingested.restored) == (6, [])
+    assert "replay stopped: the disk is full: /" in result.stderr
