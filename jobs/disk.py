@@ -23,7 +23,7 @@ def told_full(settings: Settings, error: BaseException) -> str | None:
     free = {name: shutil.disk_usage(_there(folder)).free for name, folder in folders.items()}
     full = [name for name in folders if free[name] < NEARLY_NONE_BYTES] or [min(free, key=lambda n: free[n])]
     where = ", ".join(f"{folders[name]} ({name}, {free[name]:,} bytes free)" for name in full)
-    return f"the disk is full: {where}: make room and start again, the batch that broke off is given again"
+    return f"the disk is full: {where}: make room and start again, what broke off is done again"
 
 
 def _is_of_full_disk(error: BaseException | None) -> bool:

@@ -31,8 +31,8 @@ def lease(warehouse: Path, layer: str, *, timeout_s: float) -> Iterator[None]:
     holder = warehouse / f"_{layer}.holder.json"
     try:
         with FileLock(warehouse / f"_{layer}.lock").acquire(timeout=timeout_s):
-            holder.write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}))
             try:
+                holder.write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}))
                 yield
             finally:
                 holder.unlink(missing_ok=True)

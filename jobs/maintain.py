@@ -1,9 +1,9 @@
 """
 Keep the tables in shape beside the running streams: delete old days, merge small files, remove unused ones.
 
-Exit codes: 0 done, 1 a table failed (the others were done), 2 wrong settings or options, 3 done but for
-tables that only their writer may commit to, which runs now, 4 another `maintain` or a `replay` runs,
-130 stopped.
+Exit codes: 0 done, 1 a table failed, or its log is damaged (the others were done), 2 wrong settings or
+options, 3 done but for tables that only their writer may commit to, which runs now, 4 another `maintain` or a
+`replay` runs, 6 a disk is full, 130 stopped.
 No Spark is started. `plumbline maintain --conf my.toml`, once a day, from cron or Airflow.
 """
 
@@ -19,16 +19,18 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from conf.settings import LIGHT, Maintain, Settings
+from jobs.disk import told_full
 from jobs.lease import MAINTENANCE, LeaseHeldError, lease
 from jobs.maintain_table import OneTable
 from jobs.progress import Progress, first_line
+from jobs.state import StateError
 from jobs.stopping import interrupt_on_signals
 from schemas.bronze import BRONZE
 from schemas.fields import Table
 from schemas.gold import GOLD
 from schemas.silver import SILVER
 
-EXIT_FAILED, EXIT_WRONG, EXIT_LEFT_OUT, EXIT_HELD, STOPPED = 1, 2, 3, 4, 130
+EXIT_FAILED, EXIT_WRONG, EXIT_LEFT_OUT, EXIT_HELD, EXIT_FULL, STOPPED = 1, 2, 3, 4, 6, 130
 
 ALL = (*BRONZE, *SILVER, *GOLD)
 
@@ -68,6 +70,10 @@ def maintain(
     except LeaseHeldError as error:
         progress.say(str(error))
         raise typer.Exit(EXIT_HELD) from error
+    except OSError as error:
+        full = told_full(settings, error)
+        progress.say(f"maintain stopped: {full or first_line(str(error))}")
+        raise typer.Exit(EXIT_FULL if full else EXIT_FAILED) from error
     except KeyboardInterrupt as error:
         progress.say("stopped; nothing is half done, run it again")
         raise typer.Exit(STOPPED) from error
@@ -155,6 +161,9 @@ def _maintained(settings: Settings, table: Table, progress: Progress, *, dry_run
         one.retain()
         one.compact()
         one.clean()
+    except StateError as error:
+        progress.say(f"{name} failed: {error}")
+        return False
     except (DeltaError, OSError, ValueError) as error:
         progress.say(f"{name} failed: {first_line(str(error))}; run it again, nothing is half done")
         return False

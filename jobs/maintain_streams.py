@@ -1,9 +1,10 @@
 """How far the streams have read a Delta table: what VACUUM and the cleaning of its log must leave there."""
 
-import json
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+
+from jobs.stream_log import StreamLog
 
 SECONDS_AN_HOUR = 3_600
 NEVER_HOURS = 1_000_000
@@ -17,6 +18,7 @@ class Reader:
     checkpoint: Path
     version: int
     is_starting: bool = False  # it still reads what was there at its first start, of whatever age
+    torn: Path | None = None  # what would tell how far it has read, and of which tables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,19 +34,23 @@ def readers(checkpoints: Path, table_id: str) -> list[Reader]:
     """Find the streams of these checkpoints that read a table, from Spark's own logs of offsets."""
     found = []
     for folder in sorted(checkpoints.glob("*/offsets")):
-        offsets = _last_done(folder.parent)
-        if offsets is None:
+        log, checkpoint = StreamLog(folder.parent), folder.parent
+        last = _last_done(log)
+        if last is None:
             continue
-        told = [json.loads(line) for line in offsets.read_text().splitlines() if line.startswith("{")]
+        told = log.sources(last)
+        if not told:
+            file = log.offsets_file(last)
+            found.append(Reader(query=checkpoint.name, checkpoint=checkpoint, version=0, torn=file))
         found += [
             Reader(
-                query=folder.parent.name,
-                checkpoint=folder.parent,
+                query=checkpoint.name,
+                checkpoint=checkpoint,
                 version=int(one["reservoirVersion"]),
                 is_starting=bool(one.get("isStartingVersion")),
             )
             for one in told
-            if one.get("reservoirId") == table_id
+            if isinstance(one, dict) and one.get("reservoirId") == table_id
         ]
     return found
 
@@ -55,11 +61,15 @@ def needed(log: Path, streams: list[Reader], *, hours: int, log_hours: int, now:
 
     A file that a stream has yet to read was named by an entry it has not read; whoever removed the file did
     so later. So what was removed before that entry was written is wanted by no stream. One that still reads
-    the table's first state wants files of any age.
+    the table's first state wants files of any age, and so may one that does not tell what it has read.
     """
     most, why, is_log_needed = hours, "", False
     latest = max(int(entry.stem) for entry in log.glob("*.json") if entry.stem.isdigit())
     for stream in streams:
+        if stream.torn is not None:
+            most, is_log_needed = NEVER_HOURS, True
+            why = f"{_of(stream)} does not tell what it has read, {stream.torn} is torn: all is kept for it"
+            continue
         entry = log / f"{stream.version:020}.json"
         if not entry.exists():
             if stream.version <= latest:
@@ -79,11 +89,8 @@ def _of(stream: Reader) -> str:
     return f"the stream {stream.query} (if it was given up, remove {stream.checkpoint})"
 
 
-def _last_done(checkpoint: Path) -> Path | None:
-    """Give the offsets of the last batch that was finished, of the first one when none was."""
-    done = [int(file.name) for file in checkpoint.glob("commits/*") if file.name.isdigit()]
-    begun = [int(file.name) for file in checkpoint.glob("offsets/*") if file.name.isdigit()]
-    wanted = [batch for batch in begun if batch in done]
-    if not begun:
-        return None
-    return checkpoint / "offsets" / str(max(wanted, default=min(begun)))
+def _last_done(log: StreamLog) -> int | None:
+    """Give the last batch that was finished, the first one when none was."""
+    begun, done = log.offsets, set(log.commits)
+    finished = (batch for batch in reversed(begun) if batch in done and log.is_commit_whole(batch))
+    return next(finished, begun[0] if begun else None)

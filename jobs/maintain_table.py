@@ -1,5 +1,6 @@
 """One table maintained: which days go, which files are merged, what is removed, and what is said of it."""
 
+import re
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -9,14 +10,19 @@ from deltalake import DeltaTable
 
 from conf.settings import Settings
 from jobs import maintain_actions as actions
+from jobs.delta_log import log_state
 from jobs.maintain_streams import needed, readers
 from jobs.progress import Progress
+from jobs.state import StateError
 from schemas.bronze import BRONZE
 from schemas.fields import Table
 from schemas.silver import QUARANTINE
 
 LOG_HOURS = 7 * 24
 """`delta.logRetentionDuration` of every table, see `jobs.tables.PROPERTIES`."""
+
+VERSION_OF = re.compile(r"\.?(\d{20})\.")
+"""How the files of a version begin in a log, checksums with a dot before."""
 
 FOR_EVER = ("topics", "gaps")
 """What every later line is read with, and what says that lines are missing: small, and never too old."""
@@ -28,10 +34,17 @@ class OneTable:
     def __init__(
         self, settings: Settings, table: Table, progress: Progress, now: datetime, *, dry_run: bool
     ) -> None:
-        """Open its log."""
+        """
+        Open its log.
+
+        Raises:
+            StateError: it is damaged.
+
+        """
         self._settings, self._told, self._table = settings, settings.maintain, table
         self._progress, self._now, self._dry_run = progress, now, dry_run
         self._where = settings.warehouse_root / table.layer / table.name
+        check_log(self._where)
         self._log = DeltaTable(str(self._where))
         self._target_bytes = self._told.target_file_mib * actions.MIB
         self._gone = set[actions.File]()  # what a dry run would have deleted
@@ -114,6 +127,36 @@ class OneTable:
             self._progress.say(
                 f"{self._name}: {count:,} quarantined lines of before {before} can then not be replayed"
             )
+
+
+def check_log(where: Path) -> None:
+    """
+    Look whether the log of a table is whole before anything is committed to it.
+
+    delta-rs takes an empty entry for a version and commits behind it: what its writer would have mended is
+    then an entry in the middle of the log, which nobody mends.
+
+    Raises:
+        StateError: it is not.
+
+    """
+    # A first look may see half of what a stream commits meanwhile; damage is still there at the second.
+    broken = _broken(where) and _broken(where)
+    if broken:
+        job = "build-gold" if where.parent.name == "gold" else "ingest"
+        way_out = f"run `plumbline {job}`, which mends it or names the way out"
+        raise StateError(broken, "reading the log", "is torn, missing or left over", way_out)
+
+
+def _broken(where: Path) -> Path | None:
+    """Give what keeps the log from being whole: a torn or missing entry, or a file of a version it lacks."""
+    state = log_state(where)
+    newer = (
+        file
+        for file in state.confusing
+        if (told := VERSION_OF.match(file.name)) and int(told[1]) > state.version
+    )
+    return state.hole or state.torn or next(newer, None)
 
 
 def _size(files: Sequence[actions.File]) -> str:

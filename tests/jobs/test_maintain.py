@@ -23,6 +23,7 @@ from jobs.fail_points import VARIABLE
 from jobs.gold_quality import rebuild_data_quality
 from jobs.lease import MAINTENANCE, lease
 from jobs.maintain_streams import Reader, needed, readers
+from jobs.stream_log import StreamLog
 from schemas.bronze import CLIENT_LOG, REQUEST_LOG
 from schemas.gold import DATA_QUALITY
 from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED, TOPICS
@@ -364,3 +365,96 @@ def test_a_table_that_cannot_be_read_stops_no_other(warehouse):
     assert result.exit_code == 1
     assert "bronze.request_log failed: " in result.stderr
     assert warehouse.files(REQUESTS) == {days_ago(1): 1}
+
+
+def emptied(entry):
+    """Empty an entry, as a power cut does."""
+    entry.write_text("")
+
+
+def lost(entry):
+    """Take an entry away, but not what Delta keeps of its version beside it."""
+    entry.rename(entry.with_suffix(".crc"))
+
+
+@pytest.mark.parametrize("damage", [emptied, lost])
+@pytest.mark.parametrize(
+    ("table", "mender"), [(REQUEST_LOG, "plumbline ingest"), (DATA_QUALITY, "plumbline build-gold")]
+)
+def test_a_table_whose_log_is_damaged_is_left_to_its_writer(warehouse, table, mender, damage):
+    """delta-rs would commit behind the torn entry, and nobody could mend it then."""
+    warehouse.tell(bronze_days=0)
+    warehouse.append(REQUESTS, days_ago(1))
+    log = warehouse.where(table) / "_delta_log"
+    if table is REQUEST_LOG:
+        warehouse.append(table, days_ago(1), times=3)
+    else:
+        (log / f"{1:020}.json").write_text('{"commitInfo":{}}')
+    newest = max(log.glob("*.json"))
+    damage(newest)
+    before = sorted(log.iterdir())
+
+    result = warehouse.maintain()
+
+    assert result.exit_code == 1
+    assert f"{table.layer}.{table.name} failed: reading the log: {newest.with_suffix('')}" in result.stderr
+    assert f"run `{mender}`" in result.stderr
+    assert sorted(log.iterdir()) == before
+    assert warehouse.files(REQUESTS) == {days_ago(1): 1}
+
+
+@pytest.mark.parametrize("torn", ["", "\0" * 300, 'v1\n{"batchWatermarkMs":0}\n{"sourceVersion":1,"reser'])
+def test_a_stream_that_does_not_tell_what_it_has_read_wants_everything(warehouse, torn):
+    log = StreamLog(warehouse.checkpoints / "build_gold_v1")
+    for batch in range(2):
+        log.write_ends(batch, {("t", 0): batch})
+        log.write_commit(batch)
+    log.offsets_file(1).write_text(torn)
+    warehouse.append(REQUESTS, days_ago(1))
+    orphan = warehouse.where(REQUESTS) / "killed-1-abcd" / "part-0.parquet"
+    orphan.parent.mkdir()
+    orphan.write_bytes(b"x" * 100)
+    os.utime(orphan, (time.time() - 200 * HOUR_S,) * 2)
+
+    result = warehouse.maintain("--only", "silver.requests")
+
+    assert result.exit_code == 0, result.stderr
+    assert orphan.exists()
+    assert "silver.requests: the stream build_gold_v1 (if it was given up, remove" in result.stderr
+    assert f"{log.offsets_file(1)} is torn: all is kept for it" in result.stderr
+
+
+def test_a_batch_whose_commit_is_torn_is_given_again_and_wants_its_files(tmp_path):
+    log = StreamLog(tmp_path / "build_gold_v1")
+    for batch in range(3):
+        told = f'{{"sourceVersion":1,"reservoirId":"an-id","reservoirVersion":{batch + 5},"index":-1}}'
+        log.offsets_file(batch).parent.mkdir(parents=True, exist_ok=True)
+        log.offsets_file(batch).write_text(f"v1\n{{}}\n{told}")
+        log.write_commit(batch)
+    assert [stream.version for stream in readers(tmp_path, "an-id")] == [7]
+
+    log.commits_file(2).write_text("")
+
+    assert [stream.version for stream in readers(tmp_path, "an-id")] == [6]
+
+
+def test_a_full_disk_is_one_line(warehouse):
+    holder = warehouse.root / "_maintenance.holder.json"
+    holder.symlink_to("/dev/full")
+
+    result = warehouse.maintain()
+
+    assert not holder.is_symlink()
+    assert (result.exit_code, result.stderr.count("\n")) == (6, 1)
+    assert "maintain stopped: the disk is full: /" in result.stderr
+
+
+def test_a_warehouse_that_is_a_file_is_one_line(tmp_path):
+    root, conf = tmp_path / "warehouse", tmp_path / "my.toml"
+    root.touch()
+    conf.write_text(f'[warehouse]\nroot = "{root}"\n')
+
+    result = CliRunner().invoke(app, ["--conf", str(conf)])
+
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert f"File exists: '{root}'" in result.stderr
