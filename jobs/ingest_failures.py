@@ -53,7 +53,7 @@ def cause(message: str) -> str:
     return told[1] if told else first_line(message)
 
 
-def failure(error: Exception, settings: Settings) -> tuple[str, int]:
+def failure(error: Exception, settings: Settings, job: str = "ingest") -> tuple[str, int]:
     """Say in one line what went wrong, and with which code the job ends."""
     if isinstance(error, LeaseHeldError):
         return str(error), EXIT_HELD
@@ -63,5 +63,5 @@ def failure(error: Exception, settings: Settings) -> tuple[str, int]:
         return str(error), EXIT_STATE
     full = told_full(settings, error)
     if full is not None:
-        return f"ingest stopped: {full}", EXIT_FULL
-    return f"ingest stopped: {cause(str(error))}", EXIT_FAILED
+        return f"{job} stopped: {full}", EXIT_FULL
+    return f"{job} stopped: {cause(str(error))}", EXIT_FAILED

@@ -82,9 +82,9 @@ def replay(
                     counts = restore(spark, settings, source, dry_run=dry_run)
                 progress.say(told(source, counts, dry_run=dry_run))
     except FAILURES as error:
-        message, code = failure(error, settings)
+        message, code = failure(error, settings, "replay")
         again = f"; {AGAIN}" if code in (EXIT_FAILED, EXIT_FULL) else ""
-        progress.say(message.replace("ingest stopped", "replay stopped", 1) + again)
+        progress.say(message + again)
         raise typer.Exit(code) from error
     except KeyboardInterrupt as error:
         progress.say(f"stopped; {AGAIN}")
