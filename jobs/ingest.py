@@ -120,13 +120,12 @@ def run(
     """
     listener = meters.listener()
     spark.streams.addListener(listener)
-    gate = Gate()
-    for source in SOURCES:
-        finish_if_gone(spark, settings, source)
-    queries = [
-        start(writer_of(spark, settings, source, meters, gate), settings, once=once) for source in SOURCES
-    ]
+    gate, queries = Gate(), list[StreamingQuery]()
     try:
+        for source in SOURCES:
+            finish_if_gone(spark, settings, source)
+        for source in SOURCES:
+            queries.append(start(writer_of(spark, settings, source, meters, gate), settings, once=once))
         while not stop.is_set() and any(query.isActive for query in queries):
             _raise_failure(queries, settings)
             stop.wait(0.5)

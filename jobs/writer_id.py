@@ -4,6 +4,7 @@ import uuid
 from pathlib import Path
 
 from jobs.hadoop_files import write_whole
+from jobs.stream_log import StreamLog
 
 WRITER_ID = "plumbline-writer-id"
 
@@ -18,7 +19,7 @@ def known_writer_id(checkpoint: Path) -> str | None:
 
 def writer_id(checkpoint: Path) -> str:
     """
-    Give the id of a checkpoint, and make one for a new checkpoint.
+    Give the id of a checkpoint, and make one for a checkpoint without a batch.
 
     Delta skips a version that an application id has written before, so a new checkpoint, which counts its
     batches from 0 again, must be a new application.
@@ -30,7 +31,8 @@ def writer_id(checkpoint: Path) -> str:
     kept = checkpoint / WRITER_ID
     if known := known_writer_id(checkpoint):
         return known
-    if kept.exists() or (checkpoint / "offsets").exists():
+    log = StreamLog(checkpoint)
+    if log.offsets or log.commits:
         message = f"{checkpoint} has lost its {WRITER_ID}: restore it, or begin with a new warehouse"
         raise ValueError(message)
     write_whole(kept, str(uuid.uuid4()))
