@@ -30,30 +30,27 @@ def reached(writer: Writer) -> Ends:
     """Give how far the lines are in bronze: a batch that bronze has is not lost, whatever retention took."""
     log = StreamLog(writer.checkpoint)
     newest = max(log.offsets, default=-1)
-    if newest < 0:
-        return {}
-    done = max(log.commits, default=-1)
-    is_in_bronze = _bronze_has(writer) >= newest
-    return log.ends(newest if is_in_bronze or done >= newest else newest - 1) or {}
+    is_read = max(*log.commits, _bronze_has(writer), -1) >= newest
+    return log.begin(newest + 1 if is_read else newest)
 
 
-def finish_from_bronze(spark: SparkSession, settings: Settings, source: Source, writer: Writer) -> bool:
+def finish_from_bronze(spark: SparkSession, settings: Settings, source: Source, writer: Writer) -> None:
     """
     End a batch that bronze has and the topic no longer: what silver lacks of it is made from bronze.
 
-    Does nothing, and returns False, when no batch is begun or bronze has none of it.
+    Does nothing when no batch is begun or bronze has none of it.
     """
     log = StreamLog(writer.checkpoint)
     batch = max(log.offsets, default=-1)
     if batch < 0 or batch in log.commits or _bronze_has(writer) < batch:
-        return False
-    begin, end = log.ends(batch - 1) if batch else log.initial(), log.ends(batch) or {}
+        return
+    begin, end = log.begin(batch), log.ends(batch) or {}
     for table in source.tables:
         tables.ensure(spark, settings.warehouse_root, table)
     rows = tables.read(spark, settings.warehouse_root, source.bronze).filter(F.col("topic") == writer.topic)
     wanted = F.lit(False)
     for place, until in end.items():
-        since = (begin or {}).get(place, 0)
+        since = begin.get(place, 0)
         wanted = wanted | (
             (F.col("partition") == place[1]) & (F.col("offset") >= since) & (F.col("offset") < until)
         )
@@ -61,7 +58,6 @@ def finish_from_bronze(spark: SparkSession, settings: Settings, source: Source, 
     parsed = source.parse(raw, settings) if source.parse else raw
     write_batch(parsed, batch, source, settings=settings, app_id=writer.id)
     log.write_commit(batch)
-    return True
 
 
 def accept(
@@ -77,18 +73,20 @@ def accept(
     log = StreamLog(writer.checkpoint)
     if not lost(settings.telemetry, writer.topic, reached(writer)):
         return
-    if not finish_from_bronze(spark, settings, source, writer):
-        begun = max(log.offsets)
-        if begun not in log.commits:
-            set_aside(log.offsets_file(begun))  # no table has a line of it
-    last = max(log.offsets)
-    batch, ends = last + 1, log.ends(last) or {}
+    finish_from_bronze(spark, settings, source, writer)
+    newest = max(log.offsets, default=-1)
+    is_begun = newest >= 0 and newest not in log.commits  # no table has a line of it
+    batch = newest if is_begun else newest + 1
+    ends = log.begin(batch)
     told = _recorded(spark, settings, writer, batch)
     gone = told or lost(settings.telemetry, writer.topic, ends)
     if not gone:
         return
     if not told:
         _record(spark, settings, writer, batch, gone)
+    if is_begun:
+        set_aside(log.offsets_file(batch))  # not sooner: of a first batch it may alone tell that it began
+    tables.ensure(spark, settings.warehouse_root, source.bronze)
     log.write_ends(batch, ends | {(one.topic, one.partition): one.end for one in gone})
     light_commit.note_batch(writer.tables[0], txn_app_id=writer.id, txn_version=batch)
     log.write_commit(batch)

@@ -1,6 +1,7 @@
 """What a query's checkpoint tells: who writes, how far it read, whether the topic still has the rest."""
 
 import logging
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from jobs.hadoop_files import write_whole
 from jobs.stream_log import Ends, StreamLog
 
 TOPIC_ID = "plumbline-topic-id"
-TOPIC_ID_CHARS = 22
+TOPIC_ID_FORM = re.compile(r"[A-Za-z0-9_-]{22}")
 ANSWER_TIMEOUT_S = 15.0
 
 
@@ -46,15 +47,18 @@ class Lost:
 
 
 def read_until(checkpoint: Path) -> Ends:
-    """Give the offset up to which each partition was read and written, from Spark's own log; {} when new."""
+    """Give up to where each partition was read and written, or else where it begins; {} when new."""
     log = StreamLog(checkpoint)
     done = max(max(log.commits, default=-1), max(log.offsets, default=-1) - 1)
-    return log.ends(done) or {}
+    return log.begin(done + 1)
 
 
 def lost(telemetry: Telemetry, topic: str, reached: Ends) -> list[Lost]:
     """
     Compare what was read with what the topic still holds.
+
+    A partition that was not reached begins at 0, as Spark has it, unless nothing was: a new stream begins at
+    what is there.
 
     Raises:
         MadeAnewError: the topic ends before what was read.
@@ -62,7 +66,8 @@ def lost(telemetry: Telemetry, topic: str, reached: Ends) -> list[Lost]:
 
     """
     held, gone = offsets_held(telemetry, topic), list[Lost]()
-    for (name, partition), end in reached.items():
+    due = dict.fromkeys(((topic, partition) for partition in held), 0) | reached if reached else {}
+    for (name, partition), end in due.items():
         low, high = held.get(partition, (0, 0))
         if high < end:
             raise MadeAnewError(topic, f"partition {partition} ends at {high:,} and was read up to {end:,}")
@@ -73,7 +78,7 @@ def lost(telemetry: Telemetry, topic: str, reached: Ends) -> list[Lost]:
 
 def check_same_topic(telemetry: Telemetry, topic: str, checkpoint: Path) -> None:
     """
-    Hold the topic's id against the one kept in the checkpoint, and keep it when there is none yet.
+    Hold the topic's id against the one kept in the checkpoint, and keep it when there is none, or a torn one.
 
     Raises:
         MadeAnewError: it is another topic of the same name: its offsets count other lines.
@@ -82,10 +87,10 @@ def check_same_topic(telemetry: Telemetry, topic: str, checkpoint: Path) -> None
     """
     kept, now = checkpoint / TOPIC_ID, topic_id(telemetry, topic)
     try:
-        before = kept.read_text().strip()
+        before = kept.read_text(errors="replace").strip()
     except FileNotFoundError:
         before = ""
-    if len(before) == TOPIC_ID_CHARS and before != now:
+    if TOPIC_ID_FORM.fullmatch(before) and before != now:
         raise MadeAnewError(topic, f"its id is {now} and was {before}")
     if before != now:
         write_whole(kept, now)

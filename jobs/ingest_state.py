@@ -13,7 +13,7 @@ from jobs.ingest_failures import LostError
 from jobs.progress import Progress
 from jobs.state import Writer
 from jobs.stream_log import StreamLog
-from jobs.writer_id import known_writer_id
+from jobs.writer_id import known_writer_id, writer_id
 
 CHECKPOINT_VERSION = 1
 """Counted up when a query reads other columns or topics: an old checkpoint cannot be gone on from."""
@@ -88,6 +88,7 @@ def accept_gaps(spark: SparkSession, settings: Settings, progress: Progress) -> 
     """
     for _ in range(GAPS_AT_MOST):
         for source in SOURCES:
+            writer_id(checkpoint_of(settings, source))  # a gap may be its first batch
             accept(spark, settings, source, writer_of_query(settings, source), progress.say)
         try:
             check_nothing_lost(settings)

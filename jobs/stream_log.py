@@ -62,6 +62,13 @@ class StreamLog:
         except (OSError, ValueError, IndexError):
             return None
 
+    def begin(self, batch: int) -> Ends:
+        """Give where a batch begins: where the one before it ends, the first where the stream began."""
+        if batch > 0:
+            return self.ends(batch - 1) or {}
+        # Where it began is not told of a partition that came meanwhile, and not when that file is lost.
+        return dict.fromkeys(self.ends(0) or {}, 0) | (self.initial() or {})
+
     def is_offsets_whole(self, batch: int) -> bool:
         """Tell whether Spark can read the file of a batch in the offset log."""
         return _lines(self.offsets_file(batch)) is not None

@@ -1,14 +1,24 @@
 """What a gap leaves in bronze, and how far a query has read; that it is exact: tests/faults/test_gap.py."""
 
+from unittest.mock import Mock
+
 import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.transaction import Transaction
 
-from jobs import light_commit
+from conf.settings import Settings, Warehouse
+from jobs import ingest_checkpoint, light_commit, tables
 from jobs.gaps import reached
+from jobs.ingest_batch import SOURCES
+from jobs.ingest_failures import LostError
+from jobs.ingest_state import accept_gaps, check_nothing_lost, checkpoint_of, finish_if_gone, writer_of_query
 from jobs.state import Writer
 from jobs.stream_log import StreamLog
+from jobs.writer_id import writer_id
+from schemas.bronze import METRICS
+from schemas.silver import GAPS
+from tests.transforms.parse.raw_rows import COMPLETED, raw
 
 TOPIC, APP = "t.request-log", "ingest_request_log-x"
 
@@ -61,3 +71,123 @@ def test_lines_that_bronze_has_count_as_read(writer, batches, committed, end):
         log.write_commit(batch)
 
     assert reached(writer) == {(TOPIC, 0): end}
+
+
+REQUESTS_QUERY, _, METRICS_QUERY = SOURCES
+
+
+class Site:
+    """A warehouse, checkpoints and topics of one partition, of which retention leaves what `held` says."""
+
+    def __init__(self, spark, root, monkeypatch):
+        """Begin with topics that have lost nothing."""
+        self.spark = spark
+        self.settings = Settings(warehouse=Warehouse(root=str(root / "w"), checkpoints=str(root / "c")))
+        self.held = {0: (0, 1_000)}
+        monkeypatch.setattr(ingest_checkpoint, "offsets_held", self.offsets_held)
+        monkeypatch.setattr(ingest_checkpoint, "topic_id", lambda *_: "dKxJ3w_zS8-1b2c3d4e5fA")
+
+    def offsets_held(self, _telemetry, topic):
+        """Let only the topic of the query at hand lose lines."""
+        return self.held if self.of.kind in topic else {0: (0, 1_000)}
+
+    def begun(self, source, *, began=0, end=None):
+        """Let a query have made its files, and begun batch 0 when it has an end."""
+        self.of, self.log = source, StreamLog(checkpoint_of(self.settings, source))
+        self.topic = writer_of_query(self.settings, source).topic
+        writer_id(self.log.folder)
+        if began is not None:
+            file = self.log.folder / "sources" / "0" / "0"
+            file.parent.mkdir(parents=True)
+            file.write_text(f'\x00v1\n{{"{self.topic}":{{"0":{began}}}}}')
+        if end is not None:
+            self.log.write_ends(0, {(self.topic, 0): end})
+
+    def gaps(self):
+        """Give what `silver.gaps` holds."""
+        rows = tables.read(self.spark, self.settings.warehouse_root, GAPS).collect()
+        return [(row.topic, row.partition, row.first_offset, row.end_offset, row.batch_id) for row in rows]
+
+    def accept(self):
+        """Go on behind what is lost; nothing is lost then."""
+        accept_gaps(self.spark, self.settings, Mock())
+        check_nothing_lost(self.settings)
+
+
+@pytest.fixture
+def site(spark, tmp_path, monkeypatch):
+    return Site(spark, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("began", [0, None])
+def test_a_first_batch_that_retention_passed_is_named_and_its_gap_accepted(site, began):
+    site.begun(METRICS_QUERY, began=began, end=10)
+    site.held = {0: (100, 1_000)}
+
+    with pytest.raises(LostError, match="metrics partition 0: offsets 0 to 99;"):
+        check_nothing_lost(site.settings)
+    site.accept()
+
+    assert site.gaps() == [(site.topic, 0, 0, 100, 0)]
+    assert (site.log.ends(0), site.log.commits) == ({(site.topic, 0): 100}, [0])
+    bronze = DeltaTable(tables.path(site.settings.warehouse_root, METRICS))
+    assert bronze.transaction_version(writer_of_query(site.settings, METRICS_QUERY).id) == 0
+
+
+def test_a_stream_whose_beginning_is_gone_before_its_first_batch_can_go_on(site):
+    """It wrote where it begins, and broke off; its id was lost too, and nothing was written under it."""
+    site.begun(METRICS_QUERY, began=40)
+    (site.log.folder / "plumbline-writer-id").unlink()
+    site.held = {0: (100, 1_000)}
+
+    with pytest.raises(LostError, match="metrics partition 0: offsets 40 to 99;"):
+        check_nothing_lost(site.settings)
+    site.accept()
+
+    assert site.gaps() == [(site.topic, 0, 40, 100, 0)]
+    bronze = DeltaTable(tables.path(site.settings.warehouse_root, METRICS))
+    assert bronze.transaction_version(writer_of_query(site.settings, METRICS_QUERY).id) == 0
+
+
+def test_a_later_partition_whose_beginning_is_gone_is_named_and_its_gap_accepted(site):
+    site.begun(METRICS_QUERY, end=10)
+    site.log.write_commit(0)
+    site.held = {0: (0, 1_000), 2: (50, 80)}
+
+    with pytest.raises(LostError, match="metrics partition 2: offsets 0 to 49;"):
+        check_nothing_lost(site.settings)
+    site.accept()
+
+    assert site.gaps() == [(site.topic, 2, 0, 50, 1)]
+    assert site.log.ends(1) == {(site.topic, 0): 10, (site.topic, 2): 50}
+
+
+@pytest.mark.parametrize("broke_off_at", ["set_aside", "write_ends", "note_batch", "write_commit"])
+def test_an_accepted_first_batch_that_broke_off_is_noted_once(site, monkeypatch, broke_off_at):
+    """Where it began is told by its own file alone, which is not set aside before the gap is noted."""
+    site.begun(METRICS_QUERY, began=None, end=10)
+    site.held = {0: (100, 1_000)}
+    of = {"set_aside": "jobs.gaps", "note_batch": "jobs.light_commit"}
+    at = of.get(broke_off_at, "jobs.stream_log.StreamLog")
+    with monkeypatch.context() as broken:
+        broken.setattr(f"{at}.{broke_off_at}", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            accept_gaps(site.spark, site.settings, Mock())
+    site.accept()
+
+    assert site.gaps() == [(site.topic, 0, 0, 100, 0)]
+
+
+def test_a_first_batch_that_bronze_has_and_the_topic_no_longer_is_finished_from_bronze(site):
+    """Spark would read it again, and fail at every start."""
+    site.begun(REQUESTS_QUERY, end=1)
+    root, writer = site.settings.warehouse_root, writer_of_query(site.settings, REQUESTS_QUERY)
+    tables.ensure(site.spark, root, REQUESTS_QUERY.bronze)
+    rows = [{"value": COMPLETED, "topic": site.topic, "partition": 0, "offset": 0}]
+    line = raw(site.spark, rows, kind="request-log").select(*REQUESTS_QUERY.bronze.schema.names)
+    tables.append(line, root, REQUESTS_QUERY.bronze, txn_app_id=writer.id, txn_version=0)
+    site.held = {0: (100, 1_000)}
+    finish_if_gone(site.spark, site.settings, REQUESTS_QUERY)
+
+    silver = tables.read(site.spark, root, REQUESTS_QUERY.tables[1])
+    assert (silver.count(), site.log.commits) == (1, [0])
