@@ -72,4 +72,5 @@ def state_of(folder: Path) -> dict[str, int]:
     """Give the files of the warehouse and the checkpoints with their sizes: did a stopped job write any?"""
     rooms = (folder / "harmed" / "warehouse", folder / "harmed" / "checkpoints")
     files = (file for room in rooms for file in room.rglob("*") if file.is_file())
-    return {str(file): file.stat().st_size for file in files if not file.name.endswith(".lock")}
+    told = (".lock", ".holder.json")  # of the lease: who holds it now
+    return {str(file): file.stat().st_size for file in files if not file.name.endswith(told)}
