@@ -28,7 +28,7 @@ TIMES = {"broker": 10, "collector": 10, "full-disk": 5}
 """Classes: runs of all faults whose names begin so, each once at least; others run `TIMES_OTHER` times."""
 
 TIMES_OTHER, OTHER_S = 1, 90.0
-ROUNDS, INGEST_KILLS, GOLD_KILLS = 5, 12, 8
+ROUNDS, INGEST_KILLS, GOLD_KILLS = 5, 14, 6
 SHORT_INGEST_POINTS = 5
 
 FOLDER = Path(__file__).parent
@@ -58,7 +58,7 @@ def whole() -> list[Entry]:
             run=_random_kills(INGEST_KILLS, GOLD_KILLS),
             times=ROUNDS,
             n=n,
-            expected_s=25.0 * n,
+            expected_s=32.0 * n,
             files=files_of("steady"),
         ),
         Entry(
@@ -67,7 +67,7 @@ def whole() -> list[Entry]:
             run=_named_kills,
             times=ROUNDS,
             n=len(kills.NAMED),
-            expected_s=25.0 * len(kills.NAMED),
+            expected_s=45.0 * len(kills.NAMED),
             files=files_of("steady"),
         ),
     ]
@@ -84,7 +84,7 @@ def short() -> list[Entry]:
             run=_short_kills,
             times=1,
             n=n,
-            expected_s=45.0 * n,
+            expected_s=50.0 * n,
             files=files_of("steady"),
         )
     ]

@@ -116,6 +116,13 @@ def test_the_plan_is_that_of_the_campaign():
     assert kills.named_kills(random.Random(1)) == kills.named_kills(random.Random(1))
 
 
+def test_no_stretch_begins_with_a_point_that_only_tables_come_to_that_are_there():
+    first = {kills.of_job(kills.INGEST, kills.named_kills(random.Random(n)))[0].fail_at for n in range(99)}
+
+    assert not [point for point in first if point.startswith("checkpoint")]
+    assert len({point.partition(":")[0] for point in first}) > 3
+
+
 def test_the_page_tells_where_the_kills_hit_and_what_was_wrong():
     hit = {"word": "ingest", "how": "random", "victim": "all", "after_s": 9.0, "is_in_batch": True}
     hits = [hit | {"batches": n} for n in (0, 4, 11)]
