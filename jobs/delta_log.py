@@ -105,10 +105,10 @@ def _lost_its_end(actions: list[Action], *, is_ingested: bool) -> bool:
 
 def _files(info: Action) -> int | None:
     """Give how many files an entry adds and removes, where it says so: ours do, and OPTIMIZE of delta-rs."""
-    if info.get("operation") != "OPTIMIZE":
-        return int(info[FILES]) if FILES in info else None
     metrics = info.get("operationMetrics", {})
-    return int(metrics.get("numFilesAdded", 0)) + int(metrics.get("numFilesRemoved", 0))
+    if {"numFilesAdded", "numFilesRemoved"} <= metrics.keys():  # Delta's own OPTIMIZE names them otherwise
+        return int(metrics["numFilesAdded"]) + int(metrics["numFilesRemoved"])
+    return int(info[FILES]) if FILES in info else None
 
 
 def rows_of_batch(state: LogState, app_id: str, batch: int) -> dict[Place, tuple[int, int]] | None:

@@ -5,7 +5,7 @@ Gold is a pure function of silver and a window is replaced whole, so a batch tha
 and a stream that starts over makes the same gold: whatever is torn in the checkpoint is set aside.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ def gold_repairs(checkpoint: Path, gold: Sequence[Path], inputs: Sequence[Path])
     for state in read:
         broken = state.hole or state.torn
         if broken is not None:
-            step = f"reading the log of {state.where.parent.name}.{state.where.name}"
+            step = f"reading the log of {name_of(state)}"
             way_out = f"run `plumbline ingest`, which may mend it, or {RESTORE}"
             raise StateError(broken, step, "is missing or not whole", way_out)
     states = [log_state(where) for where in gold]
@@ -48,9 +48,10 @@ def gold_repairs(checkpoint: Path, gold: Sequence[Path], inputs: Sequence[Path])
     goes_on_from = _newest_whole(log)
     noted = versions(checkpoint)
     back = [state for state in states if state.version < noted.get(state.where.name, -1)]
-    is_behind = goes_on_from is not None and _is_ahead(log, goes_on_from, read)
-    starts_over = torn or back or goes_on_from is None or is_behind or _has_lost(log, goes_on_from, read)
-    return repairs + (_start_over(log, back) if starts_over else _set_back(log, goes_on_from or 0))
+    if torn or back or goes_on_from is None:
+        return repairs + _start_over(log, back)
+    is_cut_off = _is_ahead(log, goes_on_from, read) or _has_lost(log, goes_on_from, read)
+    return repairs + (_start_over(log) if is_cut_off else _set_back(log, goes_on_from))
 
 
 def _newest_whole(log: StreamLog) -> int | None:
@@ -70,7 +71,7 @@ def _set_back(log: StreamLog, newest: int) -> list[Repair]:
     return repairs
 
 
-def _start_over(log: StreamLog, back: Sequence[LogState]) -> list[Repair]:
+def _start_over(log: StreamLog, back: Sequence[LogState] = ()) -> list[Repair]:
     repairs = []
     if back:
         names = ", ".join(name_of(state) for state in back)
@@ -85,18 +86,21 @@ def _start_over(log: StreamLog, back: Sequence[LogState]) -> list[Repair]:
 
 def _has_lost(log: StreamLog, batch: int, read: Sequence[LogState]) -> bool:
     """Tell whether entries are damaged that the stream is yet to read and the table does without."""
-    told: list[dict[str, Any] | None] = log.sources(batch)
     return any(
-        at is not None and entry(state.where / "_delta_log", version) is None
-        for at, state in zip(told, read, strict=False)
-        for version in range(int((at or {}).get("reservoirVersion", 0)), state.version + 1)
+        entry(state.where / "_delta_log", version) is None
+        for unread, state in _unread_from(log, batch, read)
+        for version in range(unread, state.version + 1)
     )
 
 
 def _is_ahead(log: StreamLog, batch: int, read: Sequence[LogState]) -> bool:
     """Tell whether gold has read versions that a table no longer has: others come under their numbers."""
+    return any(unread > state.version + 1 for unread, state in _unread_from(log, batch, read))
+
+
+def _unread_from(log: StreamLog, batch: int, read: Sequence[LogState]) -> Iterator[tuple[int, LogState]]:
+    """Give each table with the first version of it that the stream has not read, behind a batch."""
     told: list[dict[str, Any] | None] = log.sources(batch)
-    return any(
-        at is not None and int(at.get("reservoirVersion", 0)) > state.version + 1
-        for at, state in zip(told, read, strict=False)
-    )
+    for at, state in zip(told, read, strict=False):
+        if at is not None:
+            yield int(at.get("reservoirVersion", 0)), state

@@ -412,6 +412,16 @@ def test_an_entry_of_optimize_that_lost_its_end_at_a_line_s_end_counts_as_torn(s
     assert str(entry) in stream.refused()
 
 
+def test_an_entry_of_delta_s_own_optimize_is_whole_though_it_counts_under_other_names(stream):
+    stream.write(3)
+    DeltaTable(stream.bronze).optimize.compact()
+    entry = stream.entry(stream.bronze)
+    told = entry.read_text().replace("numFilesAdded", "numAddedFiles")
+    entry.write_text(told.replace("numFilesRemoved", "numRemovedFiles"))
+
+    assert stream.audit() == []
+
+
 @pytest.mark.parametrize("kept", [1, 2])
 def test_an_entry_of_ours_that_lost_files_at_a_line_s_end_counts_as_torn(stream, kept):
     stream.write(3)
