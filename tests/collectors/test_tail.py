@@ -1,67 +1,14 @@
-# ruff: noqa: D102, D107 (a step of a test is named by what it does)
+"""How a log is followed: lines, rotation, truncation, restarts."""
+
 import gzip
 import logging
 import os
 import shutil
-import tempfile
-from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from collectors.positions import copied
-from collectors.siblings import LogPathError, Siblings
-from collectors.tail import Tailer
-from conf.settings import TailedFile
-
-
-class Log:
-    """A log as a broker writes it, and everything a tailer has read of it."""
-
-    def __init__(self, folder: Path, pattern: str = "kafka-request.log") -> None:
-        self.live = folder / "kafka-request.log"
-        self.file = TailedFile(path=str(folder / pattern), kind="request-log", node="broker-1")
-        self.now = 0.0
-        self.lost = []
-        self.read: list[tuple[str, bytes]] = []
-        self.tailer = self.tailing(None)
-
-    def tailing(self, saved, **options):
-        return Tailer(self.file, saved, settle_s=1.0, clock=lambda: self.now, **options)
-
-    def restart(self) -> None:
-        self.tailer.close()
-        self.tailer = self.tailing(copied(self.tailer.known))
-
-    def append(self, content: bytes) -> None:
-        with self.live.open("ab") as out:
-            out.write(content)
-
-    def rename_to(self, name: str) -> Path:
-        return self.live.rename(self.live.with_name(name))
-
-    def poll(self) -> list[bytes]:
-        """Read until nothing comes; then let the settling time pass and read again."""
-        before = len(self.read)
-        for _ in range(3):
-            while batch := self.tailer.poll():
-                self.read += [(line.position, line.value) for line in batch.lines]
-                self.lost += [batch.lost] if batch.lost else []
-            self.now += 1.0
-        return [value for _, value in self.read[before:]]
-
-
-@pytest.fixture
-def log(tmp_path):
-    log = Log(tmp_path)
-    yield log
-    log.tailer.close()
-
-
-def compress(path: Path) -> None:
-    path.with_name(path.name + ".gz").write_bytes(gzip.compress(path.read_bytes()))
-    path.unlink()
+from collectors.siblings import LogPathError
+from tests.collectors.made_log import Log, compress
 
 
 def test_a_log_that_is_not_there_yet_is_waited_for(log):
@@ -210,18 +157,6 @@ def test_of_two_files_that_begin_alike_the_longer_one_is_read(log):
     assert log.poll() == [b"two"]
 
 
-def test_a_file_compressed_by_another_program_is_told_and_not_sent_as_lines(log, caplog):
-    log.append(b"one\n")
-    log.poll()
-    log.live.with_name("kafka-request.log.1.xz").write_bytes(b"\xfd7zXZ\x00no line\n")
-    log.restart()
-
-    assert log.poll() == []
-    assert [r.getMessage() for r in caplog.records] == [
-        f"{log.live}.1.xz: is compressed, and not by gzip; let the rotation use gzip"
-    ]
-
-
 def test_a_copy_that_ends_before_what_was_seen_is_told_with_its_bytes(log, caplog):
     log.append(b"one\ntw")
     log.poll()
@@ -246,74 +181,6 @@ def test_an_inode_that_is_used_again_is_not_taken_for_the_old_file(log):
     assert log.poll() == [b"two"]
 
 
-def test_a_gzip_in_the_making_is_waited_for(log):
-    log.append(b"one\n")
-    log.poll()
-    rest = b"".join(os.urandom(30).hex().encode() + b"\n" for _ in range(3000))
-    log.append(rest)
-    log.restart()
-    packed = gzip.compress(log.live.read_bytes())
-    log.live.unlink()
-    half = log.live.with_name("kafka-request.log.1.gz")
-    half.write_bytes(packed[: len(packed) // 2])
-    first = log.tailer.poll()  # what can be read of it is good already
-    assert first
-    log.read += [(line.position, line.value) for line in first.lines]
-    while batch := log.tailer.poll():
-        log.read += [(line.position, line.value) for line in batch.lines]
-    assert log.tailer.is_waiting
-    half.write_bytes(packed)
-    log.poll()
-
-    assert [value for _, value in log.read] == [b"one", *rest.splitlines()]
-    assert log.lost == []
-
-
-def test_a_gzip_that_was_written_to_while_it_was_read_is_not_given_up(log):
-    log.append(b"one\n" + b"".join(os.urandom(30).hex().encode() + b"\n" for _ in range(3000)))
-    packed = gzip.compress(log.live.read_bytes())
-    log.poll()
-    log.tailer.known[next(iter(log.tailer.known))].offset = 4
-    log.restart()
-    log.live.unlink()
-    half = log.live.with_name("kafka-request.log.1.gz")
-    half.write_bytes(packed[: len(packed) // 2])
-    os.utime(half, (0, 0))  # long ago, when it was listed
-    assert log.tailer.poll()
-    half.touch()
-    while log.tailer.poll():
-        pass
-
-    assert log.tailer.is_waiting
-    assert log.lost == []
-
-
-def test_a_gzip_that_moved_on_between_listing_and_opening_is_not_taken_for_its_successor(log, monkeypatch):
-    """Every rotation renames all older files: `.1.gz` is another file a moment later."""
-    log.append(b"one\n")
-    log.poll()
-    for lines in (b"two\nthree\n", b"four\n"):
-        log.append(lines)
-        compress(log.rename_to("kafka-request.log.1"))
-        if lines.startswith(b"two"):
-            first = log.live.with_name("kafka-request.log.1.gz").read_bytes()
-            log.live.with_name("kafka-request.log.1.gz").rename(log.live.with_name("kafka-request.log.2.gz"))
-    log.restart()
-    second = log.live.with_name("kafka-request.log.1.gz").read_bytes()
-    older, newer = (log.live.with_name(f"kafka-request.log.{n}.gz") for n in (2, 1))
-    newer.write_bytes(first)
-    older.unlink()
-    listed = log.tailer._siblings.listed()
-    newer.rename(older)
-    newer.write_bytes(second)  # the rotation, behind the listing
-    answers = [listed]
-    look = log.tailer._siblings.listed
-    monkeypatch.setattr(Siblings, "listed", lambda _: answers.pop() if answers else look())
-
-    assert sorted(log.poll()) == [b"four", b"three", b"two"]
-    assert log.lost == []
-
-
 def test_a_file_missing_in_one_look_is_looked_for_again_however_late(log):
     """The collector may be stopped, or wait for room in its queue, just after the look."""
     log.append(b"one\n")
@@ -327,45 +194,6 @@ def test_a_file_missing_in_one_look_is_looked_for_again_however_late(log):
 
     assert log.poll() == [b"two"]
     assert log.lost == []
-
-
-def test_a_gzip_found_torn_once_is_read_again_before_it_is_given_up(log):
-    log.append(b"one\ntwo\n")
-    packed = gzip.compress(log.live.read_bytes())
-    log.tailer.poll()
-    log.tailer.close()
-    log.tailer.known[next(iter(log.tailer.known))].offset = 4
-    log.restart()
-    log.live.unlink()
-    half = log.live.with_name("kafka-request.log.1.gz")
-    half.write_bytes(packed[:-10])
-    os.utime(half, (0, 0))
-    while batch := log.tailer.poll():
-        log.read += [(line.position, line.value) for line in batch.lines]
-        assert batch.lost is None
-    half.write_bytes(packed)
-    os.utime(half, (0, 0))
-    log.poll()
-
-    assert [value for _, value in log.read] == [b"two"]
-    assert log.lost == []
-
-
-def test_a_torn_gzip_gives_what_it_has_and_counts_the_rest_as_lost(log, caplog):
-    log.append(b"one\ntwo\nthree\n")
-    packed = gzip.compress(log.live.read_bytes())
-    log.tailer.poll()
-    log.tailer.close()
-    log.tailer.known[next(iter(log.tailer.known))].offset = 4
-    log.restart()
-    log.live.unlink()
-    torn = log.live.with_name("kafka-request.log.1.gz")
-    torn.write_bytes(packed[:-6])
-    os.utime(torn, (0, 0))
-
-    assert log.poll() == [b"two", b"three"]
-    assert [lost.start_offset for lost in log.lost] == [14]
-    assert "bytes from 14 on are lost" in caplog.text
 
 
 def test_the_first_run_leaves_older_files_alone_unless_a_glob_asks_for_them(tmp_path):
@@ -396,65 +224,3 @@ def test_an_oversized_line_comes_in_chunks_while_it_is_still_written(log):
     log.append(b"y\n")
     last = log.tailer.poll()
     assert [(line.value, line.chunk, line.end_offset) for line in last.lines] == [(b"xxy", "3/3", 16)]
-
-
-class Writer(Log):
-    """A log that is written, rotated and read in any order, and the lines it has had."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self.wanted: list[bytes] = []
-        self.partial = b""
-        self.written = 0
-
-    def whole_line(self) -> None:
-        self.part()
-        self.append(b"\r\n")
-        self.wanted.append(self.partial + b"\r")
-        self.partial = b""
-
-    def part(self) -> None:
-        self.written += 1
-        self.append(b"part %d " % self.written)
-        self.partial += b"part %d " % self.written
-
-    def touch(self) -> None:
-        self.live.touch()
-
-    def rename(self) -> None:
-        if name := self.next_name():
-            os.utime(self.rename_to(name), ns=(self.written, self.written))
-
-    def copy_and_truncate(self) -> None:
-        if name := self.next_name():
-            shutil.copy(self.live, self.live.with_name(name))
-            os.truncate(self.live, 0)
-
-    def gzip(self) -> None:
-        for path in self.live.parent.glob("kafka-request.log.*[0-9]"):
-            compress(path)
-
-    def next_name(self) -> str | None:
-        if not self.live.exists() or not self.live.stat().st_size:
-            return None
-        self.wanted += [self.partial] if self.partial else []  # the rest of a rotated file is a line
-        self.partial = b""
-        self.written += 1
-        return f"kafka-request.log.{self.written:04}"
-
-
-STEPS = ["whole_line", "part", "touch", "rename", "copy_and_truncate", "gzip", "poll", "restart"]
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.lists(st.sampled_from(STEPS), max_size=40))
-def test_no_order_of_writes_rotations_and_restarts_loses_or_doubles_a_byte(steps):
-    with tempfile.TemporaryDirectory() as folder:
-        log = Writer(Path(folder))
-        for step in [*steps, "whole_line", "poll"]:
-            getattr(log, step)()
-        log.tailer.close()
-
-    assert sorted(value for _, value in log.read) == sorted(log.wanted)
-    assert len({position for position, _ in log.read}) == len(log.read)
-    assert log.lost == []

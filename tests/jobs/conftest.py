@@ -1,0 +1,31 @@
+"""Tables to maintain, made once a module."""
+
+import pytest
+
+from jobs import tables
+from schemas.bronze import CLIENT_LOG, REQUEST_LOG
+from schemas.gold import DATA_QUALITY
+from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED, TOPICS
+from tests.jobs.made_tables import Tables
+
+
+@pytest.fixture(scope="module")
+def made(spark, tmp_path_factory):
+    root = tmp_path_factory.mktemp("made")
+    for table in (
+        REQUEST_LOG,
+        CLIENT_LOG,
+        REQUESTS,
+        CLIENT_EVENTS,
+        QUARANTINE,
+        SKIPPED,
+        TOPICS,
+        DATA_QUALITY,
+    ):
+        tables.ensure(spark, root, table)
+    return root
+
+
+@pytest.fixture
+def warehouse(spark, tmp_path, made):
+    return Tables(spark, tmp_path, made)

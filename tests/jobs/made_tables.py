@@ -1,0 +1,115 @@
+"""Tables of some days, each in small files, and maintenance to run on them."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import typer
+from deltalake import DeltaTable
+from deltalake.transaction import Transaction
+from typer.testing import CliRunner
+
+from conf.settings import PROJECT
+from jobs import light_commit, light_log, maintain_actions, tables
+from jobs import maintain as job
+from jobs.fail_points import VARIABLE
+
+app = typer.Typer()
+
+
+app.command()(job.maintain)
+
+
+TODAY = datetime.now(UTC).date()
+
+
+HOUR_S = 3_600
+
+
+MIB = 1 << 20
+
+
+def days_ago(days):
+    return TODAY - timedelta(days=days)
+
+
+class Tables:
+    """Requests and request lines of some days, each day in two small files or more."""
+
+    def __init__(self, spark, folder, made):
+        """Copy tables: that is quicker than making them."""
+        self.spark, self.conf = spark, folder / "my.toml"
+        self.root, self.checkpoints = folder / "warehouse", folder / "checkpoints"
+        self.tell()
+        self.nth = 0
+        shutil.copytree(made, self.root)
+
+    def tell(self, **settings):
+        """Write the settings."""
+        told = {"lease_timeout_s": 0.1} | settings
+        lines = "".join(f"{key} = {value}\n" for key, value in told.items())
+        self.conf.write_text(
+            f'[warehouse]\nroot = "{self.root}"\ncheckpoints = "{self.checkpoints}"\n[maintain]\n{lines}'
+        )
+
+    def append(self, table, *days, times=2, **more):
+        """Append a row of each of these days, a file a day, so many times."""
+        column, where = maintain_actions.day_column(table), self.where(table)
+        kinds = pa.schema(DeltaTable(str(where)).schema().to_arrow())
+        for _ in range(times):
+            self.nth += 1
+            told = {"offset": self.nth, "kind": "request-log", "position": f"p{self.nth}"} | more
+            attempt = where / f"ingest-{self.nth}"
+            log = light_log.opened(where)
+            for day in days:
+                file = attempt / f"{column}={day}" / "part-0.parquet"
+                file.parent.mkdir(parents=True)
+                names = [name for name in kinds.names if name != column]
+                rows = {name: pa.array([told.get(name)], kinds.field(name).type) for name in names}
+                pq.write_table(pa.table(rows), file)
+            adds = list(light_log.added(where, attempt, table))
+            light_commit.commit(log, where, adds, Transaction("ingest", self.nth))
+
+    def where(self, table):
+        """Give the table's folder."""
+        return self.root / table.layer / table.name
+
+    def days(self, table):
+        """Count rows by day, as delta-rs reads them."""
+        column = maintain_actions.day_column(table)
+        return Counter(
+            DeltaTable(str(self.where(table))).to_pyarrow_table(columns=[column])[column].to_pylist()
+        )
+
+    def files(self, table):
+        """Count the files of each day."""
+        return Counter(
+            file.day for file in maintain_actions.files_of(DeltaTable(str(self.where(table))), table)
+        )
+
+    def noted(self, table):
+        """Give the instant from which on the table is whole."""
+        return DeltaTable(str(self.where(table))).metadata().configuration.get(tables.COMPLETE_FROM)
+
+    def maintain(self, *options):
+        """Run the job here."""
+        return CliRunner().invoke(app, ["--conf", str(self.conf), *options])
+
+    def maintain_elsewhere(self, fail_at=""):
+        """Run the job as a process of its own."""
+        command = [sys.executable, "-m", "plumbline", "maintain", "--conf", str(self.conf)]
+        told = {VARIABLE: fail_at} if fail_at else {}
+        return subprocess.run(
+            command,
+            cwd=PROJECT,
+            env=os.environ | told,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )

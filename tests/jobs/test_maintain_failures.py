@@ -1,0 +1,143 @@
+"""Maintenance that is killed, kept out, or finds damage: one line, and nothing lost."""
+
+import pytest
+from typer.testing import CliRunner
+
+from jobs.lease import MAINTENANCE, lease
+from schemas.bronze import REQUEST_LOG
+from schemas.gold import DATA_QUALITY
+from schemas.silver import REQUESTS
+from tests.faults import oracles
+from tests.jobs.made_tables import app, days_ago
+
+
+@pytest.mark.parametrize("point", ["optimize-begun:1+5", "optimize-committed", "retention-noted"])
+def test_killed_anywhere_it_loses_nothing_and_is_run_again(warehouse, point):
+    warehouse.append(REQUESTS, days_ago(40), days_ago(1), days_ago(0))
+
+    killed = warehouse.maintain_elsewhere(fail_at=point)
+
+    assert killed.returncode == -9, killed.stderr
+    assert oracles.bad_log(warehouse.root, [REQUESTS]) == []
+    assert warehouse.days(REQUESTS).items() >= {days_ago(1): 2, days_ago(0): 2}.items()
+    assert warehouse.noted(REQUESTS) == f"{days_ago(30)}T00:00:00Z"
+    if point == "retention-noted":
+        assert warehouse.days(REQUESTS)[days_ago(40)] == 2
+    again = warehouse.maintain_elsewhere()
+    assert again.returncode == 0, again.stderr
+    assert oracles.bad_log(warehouse.root, [REQUESTS]) == []
+    assert warehouse.days(REQUESTS) == {days_ago(1): 2, days_ago(0): 2}
+    assert warehouse.files(REQUESTS) == {days_ago(1): 1, days_ago(0): 2}
+
+
+def test_two_of_them_exclude_each_other(warehouse):
+    with lease(warehouse.root, MAINTENANCE, timeout_s=1):
+        result = warehouse.maintain()
+
+    assert result.exit_code == 4
+    assert "maintenance of" in result.stderr
+
+
+def test_beside_delta_s_own_commits_it_leaves_the_tables_to_their_writer(warehouse):
+    """Delta's rename on a local disk would write over an entry that came in between."""
+    warehouse.append(REQUESTS, days_ago(1))
+    text = warehouse.conf.read_text().replace("[maintain]", 'committer = "delta"\n[maintain]')
+    warehouse.conf.write_text(text)
+
+    with lease(warehouse.root, "silver", timeout_s=1):
+        result = warehouse.maintain("--only", "silver.requests")
+    assert result.exit_code == 3
+    assert "silver left out: silver of" in result.stderr
+    assert warehouse.files(REQUESTS) == {days_ago(1): 2}
+
+    assert warehouse.maintain("--only", "silver.requests").exit_code == 0
+    assert warehouse.files(REQUESTS) == {days_ago(1): 1}
+
+
+@pytest.mark.parametrize(
+    ("options", "settings", "told"),
+    [
+        (["--only", "silver.request"], {}, "there is no such table; there are bronze.request_log"),
+        ([], {"vacuum_retention_hours": 0}, "vacuum_retention_hours = 0: it is 24 at least"),
+        ([], {"silver_days": -1}, "silver_days = -1: it is 0 at least"),
+    ],
+)
+def test_what_is_wrong_is_one_line(tmp_path, options, settings, told):
+    conf = tmp_path / "my.toml"
+    lines = "".join(f"{key} = {value}\n" for key, value in settings.items())
+    conf.write_text(f'[warehouse]\nroot = "{tmp_path}"\n[maintain]\n{lines}')
+
+    result = CliRunner().invoke(app, ["--conf", str(conf), *options])
+
+    assert result.exit_code == 2
+    assert told in result.stderr
+
+
+def test_a_table_that_cannot_be_read_stops_no_other(warehouse):
+    warehouse.append(REQUESTS, days_ago(1))
+    broken = warehouse.where(REQUEST_LOG) / "_delta_log" / f"{0:020}.json"
+    broken.write_text("{")
+
+    result = warehouse.maintain()
+
+    assert result.exit_code == 1
+    assert "bronze.request_log failed: " in result.stderr
+    assert warehouse.files(REQUESTS) == {days_ago(1): 1}
+
+
+def emptied(entry):
+    """Empty an entry, as a power cut does."""
+    entry.write_text("")
+
+
+def lost(entry):
+    """Take an entry away, but not what Delta keeps of its version beside it."""
+    entry.rename(entry.with_suffix(".crc"))
+
+
+@pytest.mark.parametrize("damage", [emptied, lost])
+@pytest.mark.parametrize(
+    ("table", "mender"), [(REQUEST_LOG, "plumbline ingest"), (DATA_QUALITY, "plumbline build-gold")]
+)
+def test_a_table_whose_log_is_damaged_is_left_to_its_writer(warehouse, table, mender, damage):
+    """delta-rs would commit behind the torn entry, and nobody could mend it then."""
+    warehouse.tell(bronze_days=0)
+    warehouse.append(REQUESTS, days_ago(1))
+    log = warehouse.where(table) / "_delta_log"
+    if table is REQUEST_LOG:
+        warehouse.append(table, days_ago(1), times=3)
+    else:
+        (log / f"{1:020}.json").write_text('{"commitInfo":{}}')
+    newest = max(log.glob("*.json"))
+    damage(newest)
+    before = sorted(log.iterdir())
+
+    result = warehouse.maintain()
+
+    assert result.exit_code == 1
+    assert f"{table.layer}.{table.name} failed: reading the log: {newest.with_suffix('')}" in result.stderr
+    assert f"run `{mender}`" in result.stderr
+    assert sorted(log.iterdir()) == before
+    assert warehouse.files(REQUESTS) == {days_ago(1): 1}
+
+
+def test_a_full_disk_is_one_line(warehouse):
+    holder = warehouse.root / "_maintenance.holder.json"
+    holder.symlink_to("/dev/full")
+
+    result = warehouse.maintain()
+
+    assert not holder.is_symlink()
+    assert (result.exit_code, result.stderr.count("\n")) == (6, 1)
+    assert "maintain stopped: the disk is full: /" in result.stderr
+
+
+def test_a_warehouse_that_is_a_file_is_one_line(tmp_path):
+    root, conf = tmp_path / "warehouse", tmp_path / "my.toml"
+    root.touch()
+    conf.write_text(f'[warehouse]\nroot = "{root}"\n')
+
+    result = CliRunner().invoke(app, ["--conf", str(conf)])
+
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert f"File exists: '{root}'" in result.stderr
