@@ -104,8 +104,9 @@ def _run(
     spark: SparkSession, settings: Settings, progress: Progress, span: Span | None, *, follow: bool
 ) -> int:
     warehouse = settings.warehouse_root
-    for table in (*BRONZE, *SILVER, DATA_QUALITY):
-        tables.ensure(spark, warehouse, table)
+    for table in (*BRONZE, *SILVER):
+        tables.make(spark, warehouse, table)
+    tables.ensure(spark, warehouse, DATA_QUALITY)
     committer = settings.warehouse.committer
     writer = GoldWriter(spark, warehouse, progress, committer=committer)
     refused = 0
@@ -129,6 +130,7 @@ def _run(
                 raise KeyboardInterrupt
     with progress.step("counting every line"):
         rebuild_data_quality(spark, warehouse, committer=committer)
+    note_gold(settings)
     return refused
 
 

@@ -7,6 +7,7 @@ Only what makes up the newest state is read: the newest whole checkpoint and the
 import json
 import re
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from jobs.hadoop_files import is_as_written, orphans
 from jobs.stream_log import Place
 
 CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.(\d{10}))?\.parquet")
+CHECKSUM = re.compile(r"\.(\d{20})\.(?:json|crc)\.crc")
 LAST_CHECKPOINT = "_last_checkpoint"
 OF_OURS = ("ingest_", "replay-")
 """How the folders begin that the ingest and the replay write their files into."""
@@ -65,7 +67,9 @@ def log_state(where: Path) -> LogState:
         txns |= {a["txn"]["appId"]: int(a["txn"]["version"]) for a in actions if "txn" in a}
     if begin >= 0 and version == begin and torn is None and not entry_file(log, begin).exists():
         hole = entry_file(log, begin)  # readers want the newest entry beside its checkpoint
-    confusing += [crc for crc in orphans(log) if crc.name.endswith((".json.crc", ".crc.crc"))]
+    confusing += [
+        crc for crc in orphans(log) if (told := CHECKSUM.fullmatch(crc.name)) and int(told[1]) > version
+    ]
     newer = [file for file in log.glob("*.crc") if file.stem.isdigit() and int(file.stem) > version]
     return LogState(
         where=where, version=version, txns=txns, torn=torn, hole=hole, confusing=(*confusing, *newer)
@@ -81,7 +85,7 @@ def entry(log: Path, version: int) -> list[Action] | None:
     """Read the actions of a version; None when it is missing or not whole."""
     file = entry_file(log, version)
     try:
-        actions = [json.loads(line) for line in file.read_text().splitlines()]
+        actions = [json.loads(line) for line in file.read_text().rstrip("\n").split("\n")]
     except (OSError, ValueError):
         return None
     if not actions or not all(isinstance(action, dict) for action in actions) or not is_as_written(file):
@@ -121,6 +125,15 @@ def rows_of_batch(state: LogState, app_id: str, batch: int) -> dict[Place, tuple
     return None if files is None else _extremes(files)
 
 
+def days_of_batch(state: LogState, app_id: str, batch: int, day_column: str) -> set[date] | None:
+    """Give the days into which a batch has committed rows; None when the log no longer tells."""
+    actions = _entry_of_batch(state, app_id, batch)
+    if actions is None:
+        return None
+    days = (action["add"]["partitionValues"].get(day_column) for action in actions if "add" in action)
+    return {date.fromisoformat(day) for day in days if day}
+
+
 def parsers_of_batch(state: LogState, app_id: str, batch: int) -> set[int]:
     """Give the parser versions in the rows that a batch has committed into a table; {} where none is told."""
     files = _files_of_batch(state, app_id, batch) or []
@@ -133,14 +146,19 @@ def _has_parser(file: Path) -> bool:
 
 
 def _files_of_batch(state: LogState, app_id: str, batch: int) -> list[Path] | None:
+    actions = _entry_of_batch(state, app_id, batch)
+    if actions is None:
+        return None
+    files = [state.where / action["add"]["path"] for action in actions if "add" in action]
+    return files if all(file.exists() for file in files) else None
+
+
+def _entry_of_batch(state: LogState, app_id: str, batch: int) -> list[Action] | None:
     log = state.where / "_delta_log"
     for version in range(state.version, -1, -1):
         actions = entry(log, version)
-        if actions is None:
-            return None
-        if {"appId": app_id, "version": batch} in [_txn(action) for action in actions]:
-            files = [state.where / action["add"]["path"] for action in actions if "add" in action]
-            return files if all(file.exists() for file in files) else None
+        if actions is None or {"appId": app_id, "version": batch} in [_txn(action) for action in actions]:
+            return actions
     return None
 
 

@@ -19,11 +19,12 @@ from jobs.hadoop_files import set_aside
 from jobs.ingest_batch import Source, write_batch
 from jobs.ingest_checkpoint import Lost, lost
 from jobs.state import Writer
+from jobs.state_note import NONE, note_written, written
 from jobs.stream_log import Ends, StreamLog
 from schemas.silver import GAPS
 from transforms.frames import frame_of
 
-RETENTION = "retention"
+RETENTION, NAME = "retention", f"{GAPS.layer}.{GAPS.name}"
 
 
 def reached(writer: Writer) -> Ends:
@@ -38,7 +39,8 @@ def finish_from_bronze(spark: SparkSession, settings: Settings, source: Source, 
     """
     End a batch that bronze has and the topic no longer: what silver lacks of it is made from bronze.
 
-    Does nothing when no batch is begun or bronze has none of it.
+    A gap that `silver.gaps` was known to have is noted there again. Does nothing when no batch is begun, or
+    bronze has none of it.
     """
     log = StreamLog(writer.checkpoint)
     batch = max(log.offsets, default=-1)
@@ -57,6 +59,13 @@ def finish_from_bronze(spark: SparkSession, settings: Settings, source: Source, 
     raw = rows.filter(wanted)
     parsed = source.parse(raw, settings) if source.parse else raw
     write_batch(parsed, batch, source, settings=settings, app_id=writer.id)
+    if written(log.folder).get(NAME, NONE)[0] == batch:  # a gap, and the table of gaps was set back
+        passed = [
+            Lost(topic=place[0], partition=place[1], first=begin.get(place, 0), end=until)
+            for place, until in end.items()
+            if begin.get(place, 0) < until
+        ]
+        _record(spark, settings, writer, batch, passed)
     log.write_commit(batch)
 
 
@@ -89,6 +98,7 @@ def accept(
     tables.ensure(spark, settings.warehouse_root, source.bronze)
     log.write_ends(batch, ends | {(one.topic, one.partition): one.end for one in gone})
     light_commit.note_batch(writer.tables[0], txn_app_id=writer.id, txn_version=batch)
+    note_written(log.folder, [NAME], batch)
     log.write_commit(batch)
     for one in gone:
         say(f"gap accepted and noted in silver.gaps: {one}, {one.end - one.first:,} lines")

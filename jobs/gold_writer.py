@@ -67,7 +67,9 @@ class GoldWriter:
         """Make the tables that are missing."""
         self._spark, self._warehouse, self._progress = spark, warehouse, progress
         self._committer = committer
-        for table in (REQUESTS, CLIENT_EVENTS, METRICS, FETCH_LATENCY, BROKER_RTT, STOCK_FETCH_TOTAL):
+        for table in (REQUESTS, CLIENT_EVENTS, METRICS):
+            tables.make(spark, warehouse, table)
+        for table in (FETCH_LATENCY, BROKER_RTT, STOCK_FETCH_TOTAL):
             tables.ensure(spark, warehouse, table)
         self._culprits = CulpritWriter(spark, warehouse, committer=committer)
         self._newest: dict[tuple[str, int], datetime] = {}

@@ -14,6 +14,9 @@ from jobs.stream_log import Ends, StreamLog
 
 TOPIC_ID = "plumbline-topic-id"
 TOPIC_ID_FORM = re.compile(r"[A-Za-z0-9_-]{22}")
+NO_ID = "A" * 22
+"""Sixteen zero bytes: the cluster is older than topic ids."""
+
 ANSWER_TIMEOUT_S = 15.0
 
 
@@ -90,7 +93,9 @@ def check_same_topic(telemetry: Telemetry, topic: str, checkpoint: Path) -> None
         before = kept.read_text(errors="replace").strip()
     except FileNotFoundError:
         before = ""
-    if TOPIC_ID_FORM.fullmatch(before) and before != now:
+    if now == NO_ID:
+        return
+    if TOPIC_ID_FORM.fullmatch(before) and before not in {now, NO_ID}:
         raise MadeAnewError(topic, f"its id is {now} and was {before}")
     if before != now:
         write_whole(kept, now)

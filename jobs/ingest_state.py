@@ -14,6 +14,7 @@ from jobs.progress import Progress
 from jobs.state import Writer
 from jobs.stream_log import StreamLog
 from jobs.writer_id import known_writer_id, writer_id
+from schemas.silver import GAPS
 
 CHECKPOINT_VERSION = 1
 """Counted up when a query reads other columns or topics: an old checkpoint cannot be gone on from."""
@@ -46,7 +47,7 @@ def writer_of_query(settings: Settings, source: Source) -> Writer:
         checkpoint=checkpoint,
         app_id=f"{source.query_name}-{known}" if known else None,
         topic=topic_of(settings, source),
-        tables=tuple(Path(tables.path(settings.warehouse_root, table)) for table in source.tables),
+        tables=tuple(Path(tables.path(settings.warehouse_root, table)) for table in (*source.tables, GAPS)),
     )
 
 

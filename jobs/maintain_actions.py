@@ -20,7 +20,9 @@ from deltalake import ColumnProperties, DeltaTable, WriterProperties
 from deltalake.exceptions import CommitFailedError
 from pyspark.sql.types import DateType, TimestampType
 
+from jobs.delta_log import CHECKSUM
 from jobs.fail_points import reached
+from jobs.hadoop_files import orphans
 from jobs.light_log import OF_ITS_OWN
 from jobs.tables import COMPLETE_FROM
 from schemas.fields import Table
@@ -182,7 +184,16 @@ def tidy_log(log: DeltaTable, *, is_needed: bool) -> int:
     log.create_checkpoint()
     if not is_needed:
         log.cleanup_metadata()
+        _remove_checksums(entries)
     return before - sum(1 for _ in entries.glob("*.json"))
+
+
+def _remove_checksums(entries: Path) -> None:
+    """Remove the checksums of entries that were removed: delta-rs leaves what Hadoop wrote beside them."""
+    oldest = min(int(file.stem) for file in entries.glob("*.json") if file.stem.isdigit())
+    for crc in orphans(entries):
+        if (told := CHECKSUM.fullmatch(crc.name)) and int(told[1]) < oldest:
+            crc.unlink(missing_ok=True)
 
 
 def _again(log: DeltaTable, commit: Callable[[], T]) -> T:

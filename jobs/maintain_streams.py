@@ -1,9 +1,12 @@
-"""How far the streams have read a Delta table: what VACUUM and the cleaning of its log must leave there."""
+"""How far the streams have read and written a Delta table: what maintenance must leave there."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 
+from jobs.delta_log import days_of_batch, log_state
+from jobs.state import Writer
 from jobs.stream_log import StreamLog
 
 SECONDS_AN_HOUR = 3_600
@@ -53,6 +56,22 @@ def readers(checkpoints: Path, table_id: str) -> list[Reader]:
             if isinstance(one, dict) and one.get("reservoirId") == table_id
         ]
     return found
+
+
+def days_begun(writers: Sequence[Writer], bronze: Path, day_column: str) -> set[date] | None:
+    """
+    Give the days of the batch that a bronze table has and whose end is not noted: silver may lack it.
+
+    None when the log no longer tells of which days it is.
+    """
+    for writer in writers:
+        log = StreamLog(writer.checkpoint)
+        if writer.tables[0] != bronze or not log.offsets or log.offsets[-1] in log.commits:
+            continue
+        state = log_state(bronze)
+        if state.txns.get(writer.id) == log.offsets[-1]:
+            return days_of_batch(state, writer.id, log.offsets[-1], day_column)
+    return set()
 
 
 def needed(log: Path, streams: list[Reader], *, hours: int, log_hours: int, now: datetime) -> Needed:

@@ -11,7 +11,8 @@ from deltalake import DeltaTable
 from conf.settings import Settings
 from jobs import maintain_actions as actions
 from jobs.delta_log import log_state
-from jobs.maintain_streams import needed, readers
+from jobs.ingest_state import writers
+from jobs.maintain_streams import days_begun, needed, readers
 from jobs.progress import Progress
 from jobs.state import StateError
 from schemas.bronze import BRONZE
@@ -54,7 +55,7 @@ class OneTable:
         days = getattr(self._told, f"{self._table.layer}_days")
         if not days or self._table.name in FOR_EVER:
             return
-        before = self._now.date() - timedelta(days=days)
+        before = self._kept_from(self._now.date() - timedelta(days=days))
         old = actions.outdated(actions.files_of(self._log, self._table), self._table, before)
         if not old:
             return
@@ -63,6 +64,17 @@ class OneTable:
         if not self._dry_run:
             actions.delete_before(self._log, self._table, before)
         self._say("delete", f"what is older than {before}: {_size(old)}")
+
+    def _kept_from(self, before: date) -> date:
+        """Keep the days of a batch that bronze has and silver may lack: its topic may have lost them too."""
+        begun = days_begun(writers(self._settings), self._where, actions.day_column(self._table) or "")
+        told = "a batch of the ingest was begun and has not ended; start `plumbline ingest`"
+        if begun is None:
+            self._progress.say(f"{self._name}: nothing is deleted, {told}")
+            return date.min
+        if begun and min(begun) < before:
+            self._progress.say(f"{self._name}: kept from {min(begun)} on, {told}")
+        return min({before, *begun})
 
     def compact(self) -> None:
         """Merge small files, day by day: a commit each."""

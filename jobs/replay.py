@@ -135,7 +135,7 @@ def restore(
     if source.parse is None or source.rows is None:
         return Counter()
     for table in source.tables:
-        tables.ensure(spark, warehouse, table)
+        tables.make(spark, warehouse, table)
     raw = _raw_of_quarantine(spark, warehouse, source)
     parsed = source.parse(raw, settings).persist()
     try:

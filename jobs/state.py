@@ -29,7 +29,7 @@ class Repair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
-    """One query: its checkpoint, its id, its bronze table and then its others."""
+    """One query: its checkpoint, its id, its bronze table, then its others, that of gaps too."""
 
     query_name: str
     checkpoint: Path

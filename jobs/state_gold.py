@@ -38,7 +38,6 @@ def gold_repairs(checkpoint: Path, gold: Sequence[Path], inputs: Sequence[Path])
     states = [log_state(where) for where in gold]
     repairs = [repair for state in states for repair in of_table(state)]
     torn = [state for state in states if state.torn is not None]
-    repairs += [without_torn_entry(state, AGAIN) for state in torn]
     log = StreamLog(checkpoint)
     metadata = checkpoint / "metadata"
     if metadata.exists() and not is_json(metadata):
@@ -49,7 +48,9 @@ def gold_repairs(checkpoint: Path, gold: Sequence[Path], inputs: Sequence[Path])
     noted = versions(checkpoint)
     back = [state for state in states if state.version < noted.get(state.where.name, -1)]
     if torn or back or goes_on_from is None:
-        return repairs + _start_over(log, back)
+        # What tells that gold was set back goes last: broken off in between, the next audit finds it again.
+        told = [without_torn_entry(state, AGAIN) for state in torn]
+        return repairs + _start_over(log) + told + _without_note(log, back)
     is_cut_off = _is_ahead(log, goes_on_from, read) or _has_lost(log, goes_on_from, read)
     return repairs + (_start_over(log) if is_cut_off else _set_back(log, goes_on_from))
 
@@ -71,17 +72,18 @@ def _set_back(log: StreamLog, newest: int) -> list[Repair]:
     return repairs
 
 
-def _start_over(log: StreamLog, back: Sequence[LogState] = ()) -> list[Repair]:
-    repairs = []
-    if back:
-        names = ", ".join(name_of(state) for state in back)
-        note = log.folder / VERSIONS
-        repairs = [Repair(f"{names} lost its newest entries; {AGAIN}", partial(set_aside, note))]
+def _start_over(log: StreamLog) -> list[Repair]:
     if not log.offsets and not log.commits:
-        return repairs
+        return []
     folders = [folder for folder in (log.folder / "offsets", log.folder / "commits") if folder.exists()]
-    again = [Repair(f"{folder} is set aside; {AGAIN}", partial(set_aside, folder)) for folder in folders]
-    return repairs + again
+    return [Repair(f"{folder} is set aside; {AGAIN}", partial(set_aside, folder)) for folder in folders]
+
+
+def _without_note(log: StreamLog, back: Sequence[LogState]) -> list[Repair]:
+    if not back:
+        return []
+    names = ", ".join(name_of(state) for state in back)
+    return [Repair(f"{names} lost its newest entries; {AGAIN}", partial(set_aside, log.folder / VERSIONS))]
 
 
 def _has_lost(log: StreamLog, batch: int, read: Sequence[LogState]) -> bool:

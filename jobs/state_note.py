@@ -51,6 +51,7 @@ def note_versions(checkpoint: Path, tables: Mapping[str, int]) -> None:
 
 
 def _put(file: Path, told: Mapping[str, Any]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_name(f".{file.name}.{os.getpid()}")
     draft.write_text(json.dumps(told))
     draft.replace(file)

@@ -13,6 +13,7 @@ from pyspark.sql.types import TimestampType
 from conf.settings import DELTA, LIGHT
 from jobs import light_commit, light_log
 from jobs.gold_spans import Span, within
+from jobs.lease import MAINTENANCE, lease
 from jobs.light_read import Snapshot
 from schemas.fields import Table
 from transforms.frames import frame_of
@@ -31,6 +32,8 @@ PROPERTIES = {
 
 COMPLETE_FROM = "plumbline.complete_from"
 """Property of a table that is parted by days: from this instant on (ISO 8601) retention has left it whole."""
+
+MAINTENANCE_S = 60.0
 
 NO_STATISTICS = "delta.dataSkippingNumIndexedCols"
 
@@ -58,24 +61,33 @@ def complete_from(warehouse: Path, table: Table) -> datetime | None:
     return datetime.fromisoformat(told) if told else None
 
 
+def make(spark: SparkSession, warehouse: Path, table: Table) -> None:
+    """Make the table if it is missing; whoever does not write it does no more than that."""
+    warehouse.mkdir(parents=True, exist_ok=True)
+    # Jobs start side by side and want the same tables; Delta would make the second of them fail.
+    with FileLock(warehouse / "_tables.lock"):
+        if not exists(spark, warehouse, table):
+            _make(spark, warehouse, table)
+
+
 def ensure(spark: SparkSession, warehouse: Path, table: Table) -> None:
     """
     Make the table if it is missing; add the columns it has gained since it was made.
 
+    Its caller is its one writer: Delta's own commit, on a local disk, goes over one that comes in between.
+
     Raises:
         pyspark.errors.AnalysisException: a column changed its type, which no append can mend.
+        jobs.lease.LeaseHeldError: the table lacks columns and `maintain` is at work for longer than a minute.
 
     """
-    where = path(warehouse, table)
-    warehouse.mkdir(parents=True, exist_ok=True)
-    # Jobs start side by side and want the same tables; Delta would make the second of them fail.
-    with FileLock(warehouse / "_tables.lock"):
-        is_there = exists(spark, warehouse, table)
-        if not is_there:
-            _make(spark, warehouse, table)
-    if is_there and read(spark, warehouse, table).schema.simpleString() != table.schema.simpleString():
+    make(spark, warehouse, table)
+    held = {field.name: field.dataType.simpleString() for field in read(spark, warehouse, table).schema}
+    if all(held.get(field.name) == field.dataType.simpleString() for field in table.schema):
+        return
+    with lease(warehouse, MAINTENANCE, timeout_s=MAINTENANCE_S):
         empty = frame_of(spark, [], table.schema)
-        empty.write.format("delta").mode("append").option("mergeSchema", "true").save(where)
+        empty.write.format("delta").mode("append").option("mergeSchema", "true").save(path(warehouse, table))
 
 
 def append(  # noqa: PLR0913 (what, where, and who writes what for the how-manyth time)

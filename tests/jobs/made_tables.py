@@ -57,8 +57,8 @@ class Tables:
             f'[warehouse]\nroot = "{self.root}"\ncheckpoints = "{self.checkpoints}"\n[maintain]\n{lines}'
         )
 
-    def append(self, table, *days, times=2, **more):
-        """Append a row of each of these days, a file a day, so many times."""
+    def append(self, table, *days, times=2, txn=None, **more):
+        """Append a row of each of these days, a file a day, so many times; or as a batch of a writer."""
         column, where = maintain_actions.day_column(table), self.where(table)
         kinds = pa.schema(DeltaTable(str(where)).schema().to_arrow())
         for _ in range(times):
@@ -73,7 +73,7 @@ class Tables:
                 rows = {name: pa.array([told.get(name)], kinds.field(name).type) for name in names}
                 pq.write_table(pa.table(rows), file)
             adds = list(light_log.added(where, attempt, table))
-            light_commit.commit(log, where, adds, Transaction("ingest", self.nth))
+            light_commit.commit(log, where, adds, Transaction(*(txn or ("ingest", self.nth))))
 
     def where(self, table):
         """Give the table's folder."""

@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 from typer.testing import CliRunner
 
 from conf.settings import LIGHT, PROJECT, Settings, Warehouse
-from jobs import tables
+from jobs import light_log, tables
 from jobs.build_gold import app
 from jobs.gold_quality import rebuild_data_quality
 from jobs.gold_spans import window_of
@@ -22,11 +22,13 @@ from jobs.gold_stream import Batches, inputs, stream_writer
 from jobs.gold_writer import GoldWriter
 from jobs.lease import lease
 from jobs.progress import Progress
+from jobs.state_note import versions
 from schemas.bronze import BRONZE, METRICS
 from schemas.gold import (
     BROKER_RTT,
     BROKER_RTT_BASELINE,
     BROKER_RTT_CULPRIT,
+    DATA_QUALITY,
     FETCH_LATENCY,
     GOLD,
     STOCK_FETCH_TOTAL,
@@ -286,6 +288,9 @@ def test_command_says_what_it_does_and_ends_with_the_code_that_fits(lab, options
     assert (result.exit_code, told in " ".join(result.stderr.split())) == (code, True), result.stderr
     if code == 0:
         assert lab.gold(BROKER_RTT)
+        noted = versions(lab.root / "checkpoints" / "build_gold-v1")
+        for table in (BROKER_RTT, DATA_QUALITY):
+            assert noted[table.name] == light_log.opened(lab.warehouse / "gold" / table.name).version() > 0
 
 
 def test_second_writer_is_sent_away(lab):

@@ -13,7 +13,8 @@ from jobs.gaps import reached
 from jobs.ingest_batch import SOURCES
 from jobs.ingest_failures import LostError
 from jobs.ingest_state import accept_gaps, check_nothing_lost, checkpoint_of, finish_if_gone, writer_of_query
-from jobs.state import Writer
+from jobs.state import Writer, mend
+from jobs.state_audit import repairs_of
 from jobs.stream_log import StreamLog
 from jobs.writer_id import writer_id
 from schemas.bronze import METRICS
@@ -191,3 +192,19 @@ def test_a_first_batch_that_bronze_has_and_the_topic_no_longer_is_finished_from_
 
     silver = tables.read(site.spark, root, REQUESTS_QUERY.tables[1])
     assert (silver.count(), site.log.commits) == (1, [0])
+
+
+@pytest.mark.parametrize("how", ["torn", "gone"])
+def test_a_gap_whose_note_is_lost_is_noted_again(site, how):
+    site.begun(METRICS_QUERY, end=10)
+    site.held = {0: (100, 1_000)}
+    site.accept()
+    newest = max((site.settings.warehouse_root / "silver" / "gaps" / "_delta_log").glob("*.json"))
+    newest.write_text("{") if how == "torn" else newest.unlink()
+
+    mend(repairs_of([writer_of_query(site.settings, METRICS_QUERY)]), Mock())
+    assert (site.gaps(), site.log.commits) == ([], [])
+    finish_if_gone(site.spark, site.settings, METRICS_QUERY)
+
+    assert (site.gaps(), site.log.commits) == ([(site.topic, 0, 0, 100, 0)], [0])
+    assert repairs_of([writer_of_query(site.settings, METRICS_QUERY)]) == []

@@ -4,7 +4,7 @@ import pytest
 
 from conf.settings import Telemetry
 from jobs import ingest_checkpoint
-from jobs.ingest_checkpoint import TOPIC_ID, Lost, MadeAnewError, check_same_topic, lost, read_until
+from jobs.ingest_checkpoint import NO_ID, TOPIC_ID, Lost, MadeAnewError, check_same_topic, lost, read_until
 from jobs.stream_log import StreamLog
 
 TOPIC, ID = "t.request-log", "dKxJ3w_zS8-1b2c3d4e5fA"
@@ -87,3 +87,13 @@ def test_a_whole_id_of_another_topic_stops_the_job(tmp_path):
 
     with pytest.raises(MadeAnewError, match=f"its id is {ID} and was {ID[::-1]}"):
         check_same_topic(Telemetry(), TOPIC, tmp_path)
+
+
+@pytest.mark.parametrize("kept", [NO_ID, ID])
+def test_a_cluster_that_tells_no_ids_tells_nothing_else_either(tmp_path, monkeypatch, kept):
+    (tmp_path / TOPIC_ID).write_text(kept)
+    for told in (NO_ID, ID):
+        monkeypatch.setattr(ingest_checkpoint, "topic_id", lambda *_, told=told: told)
+        check_same_topic(Telemetry(), TOPIC, tmp_path)
+
+    assert (tmp_path / TOPIC_ID).read_text() == ID

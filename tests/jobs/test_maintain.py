@@ -3,9 +3,16 @@
 import os
 import time
 
-from conf.settings import LIGHT
+from deltalake import DeltaTable
+
+from conf.settings import LIGHT, Settings
 from jobs import tables
+from jobs.delta_log import entry_file
 from jobs.gold_quality import rebuild_data_quality
+from jobs.ingest_batch import SOURCES
+from jobs.ingest_state import checkpoint_of
+from jobs.stream_log import StreamLog
+from jobs.writer_id import writer_id
 from schemas.bronze import REQUEST_LOG
 from schemas.gold import DATA_QUALITY
 from schemas.silver import QUARANTINE, REQUESTS, SKIPPED
@@ -104,3 +111,39 @@ def test_what_nobody_reads_goes_once_it_is_old_and_never_before(warehouse):
     assert not (folder / "killed-1-abcd").exists()
     assert len([*(folder / "running-1-abcd").rglob("*.parquet")]) == 2
     assert oracles.bad_log(warehouse.root, [REQUESTS]) == []
+
+
+def test_days_of_a_batch_that_has_not_ended_stay_in_bronze(warehouse):
+    """Silver may lack its lines, and the topic may have lost them."""
+    source = next(source for source in SOURCES if source.bronze == REQUEST_LOG)
+    checkpoint = checkpoint_of(Settings.load(warehouse.conf), source)
+    log, app_id = StreamLog(checkpoint), f"{source.query_name}-{writer_id(checkpoint)}"
+    for batch, days in enumerate(([20, 9], [9, 0])):
+        log.write_ends(batch, {("telemetry.request-log", 0): batch + 1})
+        warehouse.append(REQUEST_LOG, *map(days_ago, days), times=1, txn=(app_id, batch))
+    log.write_commit(0)
+
+    result = warehouse.maintain("--only", "bronze")
+    assert sorted(warehouse.days(REQUEST_LOG)) == [days_ago(9), days_ago(0)]
+    assert f"kept from {days_ago(9)} on, a batch of the ingest was begun" in result.stderr
+
+    log.write_commit(1)
+    assert "was begun" not in warehouse.maintain("--only", "bronze").stderr
+    assert sorted(warehouse.days(REQUEST_LOG)) == [days_ago(0)]
+
+
+def test_nothing_is_deleted_when_the_log_no_longer_tells_of_the_batch_in_flight(warehouse):
+    source = next(source for source in SOURCES if source.bronze == REQUEST_LOG)
+    checkpoint = checkpoint_of(Settings.load(warehouse.conf), source)
+    log, app_id = StreamLog(checkpoint), f"{source.query_name}-{writer_id(checkpoint)}"
+    log.write_ends(0, {("telemetry.request-log", 0): 1})
+    warehouse.append(REQUEST_LOG, days_ago(20), times=1, txn=(app_id, 0))
+    warehouse.append(REQUEST_LOG, days_ago(20), times=1)
+    table = DeltaTable(str(warehouse.where(REQUEST_LOG)))
+    table.create_checkpoint()
+    entry_file(warehouse.where(REQUEST_LOG) / "_delta_log", table.version() - 1).unlink()
+
+    result = warehouse.maintain("--only", "bronze")
+
+    assert "nothing is deleted, a batch of the ingest was begun" in result.stderr
+    assert list(warehouse.days(REQUEST_LOG)) == [days_ago(20)]

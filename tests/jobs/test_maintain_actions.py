@@ -71,6 +71,24 @@ def test_instants_are_found_to_the_microsecond_in_merged_files(lines):
     assert dataset.to_table(filter=pc.field("at") >= at)["n"].to_pylist() == [1]
 
 
+def test_checksums_go_with_the_entries_that_have_expired(lines):
+    """Hadoop writes one beside each entry of Delta's own; delta-rs does not know them."""
+    for n in range(3):
+        lines.append(row(n), version=n)
+    entries = lines.where / "_delta_log"
+    (entries / f".{3:020}.json.crc").write_bytes(b"crc\x00")
+    (entries / f".{9:020}.json.crc").write_bytes(b"crc\x00")
+    log = DeltaTable(str(lines.where))
+    log.alter.set_table_properties({"delta.logRetentionDuration": "interval 0 seconds"})
+    log.create_checkpoint()
+    time.sleep(1.1)
+    lines.append(row(3), version=3)
+
+    assert maintain_actions.tidy_log(DeltaTable(str(lines.where)), is_needed=False) > 0
+    left = {file.name for file in entries.glob(".*.json.crc")}
+    assert left == {f".{9:020}.json.crc"}
+
+
 def test_rows_of_gold_go_by_their_window_to_the_instant(tmp_path):
     """Gold has no days, so a file that holds both kinds of rows is written again."""
     midnight = datetime(2026, 10, 11, tzinfo=UTC)

@@ -128,3 +128,28 @@ def test_an_entry_that_the_stream_is_yet_to_read_counts_though_a_checkpoint_is_n
 
     gold.audit()
     assert gold.log.offsets == []
+
+
+@pytest.mark.parametrize("done", range(4))
+@pytest.mark.parametrize("how", ["torn", "gone"])
+def test_mending_that_breaks_off_is_gone_on_with(gold, how, done):
+    note_versions(gold.log.folder, {gold.table.name: 2})
+    newest = entry_file(gold.table / "_delta_log", 2)
+    newest.write_text("{") if how == "torn" else newest.unlink()
+    repairs = gold.repairs()
+    for repair in repairs[:done]:
+        repair.do()
+
+    gold.audit()
+    assert len(repairs) == (4 if how == "torn" else 3)
+    assert (log_state(gold.table).version, gold.log.offsets, gold.log.commits) == (1, [], [])
+
+
+def test_an_entry_with_a_line_separator_in_a_name_is_whole(gold):
+    """JSON may have U+2028 in a text as it is; a cluster may be called by it."""
+    entry = entry_file(gold.table / "_delta_log", 2)
+    parted = entry.read_text().replace('"operation":"', '"operation":"\u2028\x85')
+    entry.write_text(parted, encoding="utf-8")
+
+    assert len(parted.splitlines()) > len(parted.strip().split("\n"))
+    assert gold.repairs() == []

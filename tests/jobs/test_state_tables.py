@@ -10,7 +10,7 @@ from deltalake import CommitProperties, DeltaTable
 from deltalake.transaction import RemoveAction
 
 from jobs import light_log
-from jobs.delta_log import log_state
+from jobs.delta_log import entry_file, log_state
 from tests.jobs.made_stream import TEARS, Stream, tear
 
 
@@ -206,3 +206,17 @@ def test_a_delta_checkpoint_with_zeroed_pages_counts_as_torn(stream, zeroed):
     checkpoint.write_bytes(content)
 
     assert any(checkpoint.name in told for told in stream.audit())
+
+
+def test_checksums_of_entries_that_maintenance_removed_are_no_damage(stream):
+    """delta-rs removes the entries that have expired and leaves what Hadoop wrote beside them."""
+    stream.write(3)
+    DeltaTable(stream.silver).create_checkpoint()
+    for name in (".00000000000000000000.json.crc", ".00000000000000000003.json.crc"):
+        (stream.silver / "_delta_log" / name).write_bytes(b"crc\x00")
+    entry_file(stream.silver / "_delta_log", 0).unlink()
+
+    told = stream.audit()
+
+    assert len(told) == 1
+    assert ".00000000000000000003.json.crc is torn or left over" in told[0]

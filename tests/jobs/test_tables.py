@@ -11,7 +11,8 @@ from deltalake import DeltaTable
 from pyspark.errors import AnalysisException
 from pyspark.sql.types import LongType, StringType, StructType, TimestampType
 
-from jobs import tables
+from jobs import light_log, tables
+from jobs.lease import MAINTENANCE, LeaseHeldError, lease
 from schemas.bronze import BRONZE
 from schemas.fields import Table, column
 from schemas.gold import GOLD
@@ -119,3 +120,25 @@ def test_files_that_are_no_table_are_left_alone(spark, tmp_path):
         tables.ensure(spark, tmp_path, LAG)
 
     assert strange.read_text() == "mine"
+
+
+def test_a_table_with_columns_of_a_user_s_own_is_left_alone(spark, tmp_path):
+    grown = dataclasses.replace(LAG, schema=StructType([*LAG.schema, column("seen", LongType(), "more")]))
+    tables.ensure(spark, tmp_path, grown)
+
+    tables.ensure(spark, tmp_path, LAG)
+
+    assert light_log.opened(Path(tables.path(tmp_path, LAG))).version() == 0
+
+
+def test_columns_are_added_by_the_writer_alone_and_not_beside_maintenance(spark, tmp_path, monkeypatch):
+    """Delta's own commit goes over one that comes in between; another process holds another lock."""
+    tables.make(spark, tmp_path, LAG)
+    grown = dataclasses.replace(LAG, schema=StructType([*LAG.schema, column("seen", LongType(), "more")]))
+    tables.make(spark, tmp_path, grown)
+    monkeypatch.setattr(tables, "MAINTENANCE_S", 0.1)
+
+    with lease(tmp_path, MAINTENANCE, timeout_s=1), pytest.raises(LeaseHeldError, match=MAINTENANCE):
+        tables.ensure(spark, tmp_path, grown)
+
+    assert light_log.opened(Path(tables.path(tmp_path, LAG))).version() == 0
