@@ -29,10 +29,10 @@ from jobs import tables
 from schemas.gold import FETCH_LATENCY
 from schemas.silver import REQUESTS
 
-SLOW_S, SLOW_PER_S = 75.0, 500.0
+SLOW_S, SLOW_PER_S = 240.0, 500.0
 """While the jobs start and their code is compiled, lines come slowly: a backlog of then would count later."""
 
-SETTLE_S, BLOCK_S, PATIENCE_S, POLL_S = 30.0, 10.0, 120.0, 0.02
+SETTLE_S, BLOCK_S, PATIENCE_S, POLL_S = 60.0, 10.0, 120.0, 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -113,7 +113,7 @@ def test_a_gold_table_that_lost_its_newest_entry_lets_the_stream_start_over(gold
     assert gold.repairs() == []
     max((gold.table / "_delta_log").glob("*.json")).unlink()
 
-    assert "broker_rtt lost its newest entries" in gold.audit()[0]
+    assert "broker_rtt lost its newest entries" in gold.audit()[-1]
     assert (gold.log.offsets, gold.log.commits) == ([], [])
 
 
