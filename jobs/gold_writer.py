@@ -28,10 +28,10 @@ from schemas.fields import Table
 from schemas.gold import BROKER_RTT, FETCH_LATENCY, STOCK_FETCH_TOTAL
 from schemas.silver import CLIENT_EVENTS, REQUESTS
 from transforms.frames import frame_of
-from transforms.gold import pairing
+from transforms.gold import broker_rtt, pairing
 from transforms.gold.assemble import REACH, of_fetches
 from transforms.gold.stock_fetch_total import stock_fetch_total
-from transforms.windows import SETTLE_S, WINDOW_S, coverage
+from transforms.windows import SETTLE_S, WINDOW_S, Reach, coverage
 
 COVERED = StructType(
     [
@@ -45,6 +45,10 @@ COVERED = StructType(
 
 FEW_LINES = 500_000
 """Up to here Spark runs quicker interpreted: compiling a batch's plans costs more CPU than its rows."""
+
+GAP_REACH = Reach(
+    lookback_s=broker_rtt.REQUESTS_REACH.lookback_s, lookahead_s=pairing.REQUESTS_REACH.lookahead_s
+)
 
 LINES = StructType(
     [
@@ -135,15 +139,23 @@ class GoldWriter:
         self._write(STOCK_FETCH_TOTAL, rows, "scraped_at", [span])
 
     def _replace(self, spans: list[Span], silver: Mapping[Table, Snapshot]) -> None:
-        requests, client_events = (
+        lines, client_events = (
             silver[table].rows(self._spark, "logged_at", spans, reach) for table, reach in REACH.items()
         )
-        covered = self._covered(requests, spans)
+        covered = self._covered(lines, spans)
+        requests = self._fetches(silver[REQUESTS], spans)
         # Not only kept: what follows would analyse the whole way here again with each column it adds.
         fetches = pairing.fetches(requests, client_events).localCheckpoint()
         built_from = {f"{table.layer}.{table.name}": of.version for table, of in silver.items()}
         for table, rows in of_fetches(fetches, covered).items():
             self._write(table, rows, "window_start", spans, json.dumps({"built_from": built_from}))
+
+    def _fetches(self, requests: Snapshot, spans: list[Span]) -> DataFrame:
+        """Read what pairs and round trips want: only a follower's fetch is asked for the one before it."""
+        near = within("logged_at", spans, pairing.REQUESTS_REACH)
+        return requests.rows(self._spark, "logged_at", spans, GAP_REACH).filter(
+            (F.col("kind") == "follower") | F.expr(near)
+        )
 
     def _covered(self, requests: DataFrame, spans: list[Span]) -> DataFrame:
         """Settle the windows now, and keep the few rows here: two tables want them."""

@@ -1,6 +1,7 @@
 """What one small append costs on a young table and on ones with 100, 1,000 and 10,000 commits behind them."""
 
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,12 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
-from deltalake.transaction import AddAction, CommitProperties, PostCommitHookProperties, Transaction
+from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
 from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.pipeline.measure import Measured
 from conf.settings import DELTA, LIGHT
-from jobs import tables
+from jobs import light_log, tables
 from schemas.bronze import RAW
 from schemas.silver import REQUESTS
 from transforms.frames import frame_of
@@ -36,29 +37,38 @@ class Append:
 
 
 def age(spark: SparkSession, root: Path, commits: int) -> None:
-    """Make the table and commit to it, by delta-rs, until it has so many versions; a file of one row each."""
+    """
+    Make the table and commit to it, by delta-rs, until it has so many versions and as many files of one row.
+
+    A commit costs the more the more files and entries there are, which would take an hour here. So each
+    takes the file before it away again, entries wait elsewhere once a checkpoint tells the same, and at
+    last all of both are put back.
+    """
     tables.ensure(spark, root, REQUESTS)
     where = Path(tables.path(root, REQUESTS))
-    file = where / "aged.parquet"
-    day = "2026-11-20"
+    file, names = where / "aged.parquet", [f"aged-{nth}.parquet" for nth in range(commits)]
     pq.write_table(pa.table({"position": pa.array(["aged"])}), file)
-    size = file.stat().st_size
-    log = DeltaTable(str(where))
-    for nth in range(log.version() + 1, commits):
-        name = f"aged-{nth}.parquet"
+    for name in names:
         (where / name).hardlink_to(file)
-        added = AddAction(name, size, {"logged_date": day}, 0, data_change=True, stats='{"numRecords":1}')
-        log.create_write_transaction(
-            [added],
-            mode="append",
-            schema=log.schema(),
-            partition_by=list(REQUESTS.partition_by),
-            commit_properties=CommitProperties(app_transactions=[Transaction("aged", nth)]),
-            post_commithook_properties=PostCommitHookProperties(
-                create_checkpoint=nth % CHECKPOINT_EVERY == 0
-            ),
-        )
-        log.update_incremental()
+    size, day = file.stat().st_size, {"logged_date": "2026-11-20"}
+    adds = [AddAction(name, size, day, 0, data_change=True, stats='{"numRecords":1}') for name in names]
+    entries, elsewhere = where / "_delta_log", root / "waiting"
+    elsewhere.mkdir()
+    for nth in range(1, commits):
+        gone = RemoveAction(names[nth - 1], data_change=True, deletion_timestamp=0)
+        log = light_log.opened(where)
+        noted = CommitProperties(app_transactions=[Transaction("aged", nth)])
+        light_log.commit(log, where, [adds[nth], gone] if nth < commits - 1 else adds[1:], noted)
+        if nth % CHECKPOINT_EVERY == 0:
+            DeltaTable(str(where)).create_checkpoint()
+            _move([entry for entry in entries.glob("*.json") if int(entry.stem) < nth], elsewhere)
+    _move(elsewhere.iterdir(), entries)
+    DeltaTable(str(where)).create_checkpoint()
+
+
+def _move(files: Iterable[Path], to: Path) -> None:
+    for file in files:
+        file.rename(to / file.name)
 
 
 def timed(rows: DataFrame, roots: dict[int, Path], rounds: int, seed: int) -> list[Append]:

@@ -143,11 +143,15 @@ def quantiles(late_s: np.ndarray, appended_at: np.ndarray, seed: int) -> dict[st
 
 @contextmanager
 def _jobs(conf: Path) -> Iterator[dict[str, psutil.Popen]]:
-    words = {"ingest": ["ingest"], "build-gold": ["build-gold", "--follow"]}
+    plumbline = [sys.executable, "-m", "plumbline"]
+    words = {
+        "ingest": [*plumbline, "ingest"],
+        "build-gold": ["nice", "-n", "5", *plumbline, "build-gold", "--follow"],
+    }
     out = conf.parent
     jobs = {
         name: psutil.Popen(
-            [sys.executable, "-m", "plumbline", *told, "--conf", str(conf)],
+            [*told, "--conf", str(conf)],
             cwd=PROJECT,
             stderr=(out / f"{name}.log").open("w"),
             stdout=subprocess.DEVNULL,

@@ -37,7 +37,7 @@ FRESHNESS = """## Freshness
 
 From the broker's append to visible, told by a reader of its own that polls the Delta logs every 20 ms: in silver
 once it has read the row, in gold once it has seen a commit of `gold.fetch_latency` built from that row.
-`plumbline ingest` and `plumbline build-gold --follow` as shipped, beside the broker and the load on the same
+`plumbline ingest` and `nice -n 5 plumbline build-gold --follow`, beside the broker and the load on the same
 cores, measured after five minutes of warming up. Seconds, with 95 % intervals (blocks of 10 s resampled); "thirds" are p50 to silver in the first and the last
 third of the time.
 
