@@ -71,16 +71,20 @@ def commit(
         commit_properties=properties,
         post_commithook_properties=NO_HOOKS,
     )
-    _checkpoint_when_due(opened(where), where)
+    _checkpoint_when_due(log, where)
 
 
 def _checkpoint_when_due(log: DeltaTable, where: Path) -> None:
-    """Write a checkpoint once the log is its interval past the last one; one that failed is due again."""
+    """
+    Write a checkpoint once the log is its interval past the last one; one that failed is due again.
+
+    `log` was opened before the commit: to look again would list all entries, which an aged table has many of.
+    """
     interval = int(log.metadata().configuration.get(CHECKPOINT_INTERVAL, DEFAULT_INTERVAL))
-    if log.version() - _last_checkpoint(where) < interval:
+    if log.version() + 1 - _last_checkpoint(where) < interval:
         return
     reached("checkpoint-begun")
-    log.create_checkpoint()
+    opened(where).create_checkpoint()
     reached("checkpoint-written")
     # What is held goes on from the old checkpoint, and each commit would replay all versions since.
     _held.logs.pop(where, None)

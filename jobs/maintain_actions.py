@@ -6,6 +6,7 @@ delta-rs writes an entry of the log only where there is none, so others may appe
 second looks again. Deleting and merging are tried again here, appends in `light_commit`.
 """
 
+import re
 import shutil
 import time
 from collections import defaultdict
@@ -20,9 +21,7 @@ from deltalake import ColumnProperties, DeltaTable, WriterProperties
 from deltalake.exceptions import CommitFailedError
 from pyspark.sql.types import DateType, TimestampType
 
-from jobs.delta_log import CHECKSUM
 from jobs.fail_points import reached
-from jobs.hadoop_files import orphans
 from jobs.light_log import OF_ITS_OWN
 from jobs.tables import COMPLETE_FROM
 from schemas.fields import Table
@@ -30,6 +29,10 @@ from schemas.fields import Table
 TRIES = 30
 ROWS_IN_A_GROUP = 250_000
 """Readers skip and share out whole groups, and the writer holds one in memory."""
+
+FOR_EVER_HOURS = 1_000_000
+OF_VERSION = re.compile(r"\.?(\d{20})\.")
+"""How the files of a version begin in a log, checksums with a dot before."""
 
 MIB = 1 << 20
 ZSTD = WriterProperties(
@@ -177,23 +180,26 @@ def vacuum(log: DeltaTable, hours: int) -> None:
             _remove_if_empty(leftover.parent, where)
 
 
-def tidy_log(log: DeltaTable, *, is_needed: bool) -> int:
-    """Write a checkpoint and remove the entries that have expired; tell how many. None when one is needed."""
+def tidy_log(log: DeltaTable, *, hours: float) -> int:
+    """
+    Write a checkpoint, and remove the entries older than `hours`; tell how many.
+
+    Removed is what lies behind the newest checkpoint of that age: all later versions can be told from it.
+    delta-rs would go by the table's property, which Delta wants to be 7 days at least, and leave checksums.
+    """
     entries = Path(log.table_uri.removeprefix("file://")) / "_delta_log"
-    before = sum(1 for _ in entries.glob("*.json"))
     log.create_checkpoint()
-    if not is_needed:
-        log.cleanup_metadata()
-        _remove_checksums(entries)
-    return before - sum(1 for _ in entries.glob("*.json"))
-
-
-def _remove_checksums(entries: Path) -> None:
-    """Remove the checksums of entries that were removed: delta-rs leaves what Hadoop wrote beside them."""
-    oldest = min(int(file.stem) for file in entries.glob("*.json") if file.stem.isdigit())
-    for crc in orphans(entries):
-        if (told := CHECKSUM.fullmatch(crc.name)) and int(told[1]) < oldest:
-            crc.unlink(missing_ok=True)
+    until = time.time() - hours * 3_600
+    told = {file: match for file in entries.iterdir() if (match := OF_VERSION.match(file.name))}
+    old = [
+        int(match[1])
+        for file, match in told.items()
+        if file.name.endswith(".checkpoint.parquet") and file.stat().st_mtime < until
+    ]
+    expired = [file for file, match in told.items() if int(match[1]) < max(old, default=0)]
+    for file in expired:
+        file.unlink(missing_ok=True)
+    return sum(file.name.endswith(".json") for file in expired)
 
 
 def _again(log: DeltaTable, commit: Callable[[], T]) -> T:

@@ -74,6 +74,16 @@ def days_begun(writers: Sequence[Writer], bronze: Path, day_column: str) -> set[
     return set()
 
 
+def stands_still(writers: Sequence[Writer], where: Path, now: datetime) -> bool:
+    """Tell whether a table's writer left a batch unfinished an hour ago: its entry tells how to end it."""
+    for log in (StreamLog(writer.checkpoint) for writer in writers if where in writer.tables):
+        if log.offsets and log.offsets[-1] not in log.commits:
+            begun_at = log.offsets_file(log.offsets[-1]).stat().st_mtime
+            if now.timestamp() - begun_at > SECONDS_AN_HOUR:
+                return True
+    return False
+
+
 def needed(log: Path, streams: list[Reader], *, hours: int, log_hours: int, now: datetime) -> Needed:
     """
     Say how many hours back VACUUM must leave files: `hours`, or since the slowest stream stood still.

@@ -1,6 +1,5 @@
 """One table maintained: which days go, which files are merged, what is removed, and what is said of it."""
 
-import re
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -12,18 +11,15 @@ from conf.settings import Settings
 from jobs import maintain_actions as actions
 from jobs.delta_log import log_state
 from jobs.ingest_state import writers
-from jobs.maintain_streams import days_begun, needed, readers
+from jobs.maintain_streams import days_begun, needed, readers, stands_still
 from jobs.progress import Progress
 from jobs.state import StateError
 from schemas.bronze import BRONZE
 from schemas.fields import Table
 from schemas.silver import QUARANTINE
 
-LOG_HOURS = 7 * 24
-"""`delta.logRetentionDuration` of every table, see `jobs.tables.PROPERTIES`."""
-
-VERSION_OF = re.compile(r"\.?(\d{20})\.")
-"""How the files of a version begin in a log, checksums with a dot before."""
+LOG_HOURS = 24
+"""Older entries go. Whoever commits lists all there are: a week of them, one in 2 s, would take it 3 s."""
 
 FOR_EVER = ("topics", "gaps")
 """What every later line is read with, and what says that lines are missing: small, and never too old."""
@@ -108,7 +104,9 @@ class OneTable:
             size = f"{len(unused):,} files of {_bytes(sum(unused.values()))}"
             self._say("remove", f"{size} that nobody reads since {wanted.hours} h")
         if not self._dry_run:
-            expired = actions.tidy_log(self._log, is_needed=wanted.is_log_needed)
+            is_needed = wanted.is_log_needed or stands_still(writers(self._settings), self._where, self._now)
+            keep_hours = actions.FOR_EVER_HOURS if is_needed else LOG_HOURS
+            expired = actions.tidy_log(self._log, hours=keep_hours)
             if expired:
                 self._say("remove", f"{expired:,} expired entries of the log")
 
@@ -166,7 +164,7 @@ def _broken(where: Path) -> Path | None:
     newer = (
         file
         for file in state.confusing
-        if (told := VERSION_OF.match(file.name)) and int(told[1]) > state.version
+        if (told := actions.OF_VERSION.match(file.name)) and int(told[1]) > state.version
     )
     return state.hole or state.torn or next(newer, None)
 

@@ -26,7 +26,8 @@ PROPERTIES = {
     "delta.checkpointPolicy": "classic",
     # A checkpoint costs as much as three appends, so a stream that commits every 2 s makes one in 3 minutes.
     "delta.checkpointInterval": "100",
-    # At that pace the default of 30 days would keep a million files in `_delta_log`.
+    # At that pace the default of 30 days would keep a million files in `_delta_log`; not below the 7 days of
+    # `delta.deletedFileRetentionDuration`. `plumbline maintain` removes entries sooner.
     "delta.logRetentionDuration": "interval 7 days",
 }
 

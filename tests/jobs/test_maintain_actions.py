@@ -1,6 +1,7 @@
 """Files merged and rows deleted by delta-rs beside others who write: what each reader finds afterwards."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -71,22 +72,27 @@ def test_instants_are_found_to_the_microsecond_in_merged_files(lines):
     assert dataset.to_table(filter=pc.field("at") >= at)["n"].to_pylist() == [1]
 
 
-def test_checksums_go_with_the_entries_that_have_expired(lines):
-    """Hadoop writes one beside each entry of Delta's own; delta-rs does not know them."""
-    for n in range(3):
-        lines.append(row(n), version=n)
+def test_old_entries_go_up_to_the_newest_checkpoint_as_old_and_the_rest_stays_readable(lines):
+    """Checksums, which Hadoop writes beside each entry of Delta's own, go with them."""
     entries = lines.where / "_delta_log"
-    (entries / f".{3:020}.json.crc").write_bytes(b"crc\x00")
-    (entries / f".{9:020}.json.crc").write_bytes(b"crc\x00")
-    log = DeltaTable(str(lines.where))
-    log.alter.set_table_properties({"delta.logRetentionDuration": "interval 0 seconds"})
-    log.create_checkpoint()
-    time.sleep(1.1)
-    lines.append(row(3), version=3)
+    for n in range(6):
+        lines.append(row(n), version=n)
+        if n in {2, 4}:
+            DeltaTable(str(lines.where)).create_checkpoint()
+        (entries / f".{n:020}.json.crc").write_bytes(b"crc\x00")
+    for file in entries.iterdir():
+        told = maintain_actions.OF_VERSION.match(file.name)
+        hours = 30 if told and int(told[1]) <= 4 else 1
+        os.utime(file, (time.time() - hours * 3_600,) * 2)
 
-    assert maintain_actions.tidy_log(DeltaTable(str(lines.where)), is_needed=False) > 0
-    left = {file.name for file in entries.glob(".*.json.crc")}
-    assert left == {f".{9:020}.json.crc"}
+    assert maintain_actions.tidy_log(DeltaTable(str(lines.where)), hours=48) == 0
+    assert maintain_actions.tidy_log(DeltaTable(str(lines.where)), hours=24) == 3
+
+    versions = sorted(int(file.stem) for file in entries.glob("*.json"))
+    assert versions == [3, 4, 5, 6]
+    assert sorted(int(file.name[1:21]) for file in entries.glob(".*.crc")) == [3, 4, 5]
+    assert sorted(DeltaTable(str(lines.where), version=3).to_pyarrow_table()["n"].to_pylist()) == [0, 1, 2]
+    assert lines.numbers()[0] == lines.numbers()[1] == [0, 1, 2, 3, 4, 5]
 
 
 def test_rows_of_gold_go_by_their_window_to_the_instant(tmp_path):
@@ -106,7 +112,7 @@ def test_rows_of_gold_go_by_their_window_to_the_instant(tmp_path):
 
 
 APPENDER = """
-import sys
+import sys, time
 from pathlib import Path
 import pyarrow as pa, pyarrow.parquet as pq
 from deltalake.transaction import Transaction
@@ -122,6 +128,7 @@ for n in range(int(times)):
     pq.write_table(pa.table({"n": pa.array([n], pa.int64())}), file)
     adds = list(light_log.added(where, attempt, LINES))
     light_commit.commit(log, where, adds, Transaction(app, n))
+    time.sleep(0.02)  # a hundredth of what a stream leaves between two
 """
 
 

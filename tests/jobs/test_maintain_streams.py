@@ -3,15 +3,16 @@
 import os
 import time
 from collections import Counter
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from deltalake import DeltaTable
 
 from jobs import maintain_actions
-from jobs.maintain_streams import Reader, needed, readers
+from jobs.maintain_streams import Reader, needed, readers, stands_still
 from jobs.stream_log import StreamLog
 from schemas.silver import REQUESTS
+from tests.jobs.made_stream import Stream
 from tests.jobs.made_tables import HOUR_S, MIB, days_ago
 
 
@@ -108,3 +109,17 @@ def test_a_batch_whose_commit_is_torn_is_given_again_and_wants_its_files(tmp_pat
     log.commits_file(2).write_text("")
 
     assert [stream.version for stream in readers(tmp_path, "an-id")] == [6]
+
+
+def test_the_entry_of_a_batch_that_was_left_unfinished_is_kept(tmp_path):
+    """Its rows tell where it ends, and which parser began it."""
+    stream = Stream(tmp_path).write(2, until="silver")
+    now = datetime.now(UTC)
+
+    def kept(where, hours):
+        return stands_still([stream.writer()], where, now + timedelta(hours=hours))
+
+    assert [kept(stream.silver, hours) for hours in (0.5, 1.5)] == [False, True]
+    assert not kept(tmp_path / "silver" / "other", 1.5)
+    stream.log.write_commit(1)
+    assert not kept(stream.silver, 1.5)
