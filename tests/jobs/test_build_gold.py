@@ -173,6 +173,18 @@ def test_window_settles_when_later_lines_say_so_however_late_they_come(lab):
         assert lab.gold(table) == at_once(lab.spark, requests + later, events + later_events, table)
 
 
+def test_the_fetch_before_is_found_however_long_a_fetch_has_waited(lab):
+    """Each comes alone, half a minute behind the one that its passive round trip is measured from."""
+    requests, _ = stream_of(3, total_ms=28_000.0, rtt_ms=3, leader=1, follower=2)
+    for served in requests:
+        lab.arrive([served], [])
+        lab.run()
+
+    found = lab.gold(BROKER_RTT)
+    assert found == at_once(lab.spark, requests, [], BROKER_RTT)
+    assert [row["n"] for row in found if row["method"] == "passive" and row["n"]] == [1, 1]
+
+
 def test_rebuilding_a_span_gives_the_same_rows(built):
     first = {table.name: built.gold(table) for table in JUDGED}
     built.writer().rebuild(windows(0, 10, 20, 30))
