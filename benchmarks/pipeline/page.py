@@ -38,8 +38,8 @@ FRESHNESS = """## Freshness
 From the broker's append to visible, told by a reader of its own that polls the Delta logs every 20 ms: in silver
 once it has read the row, in gold once it has seen a commit of `gold.fetch_latency` built from that row.
 `plumbline ingest` and `nice -n 5 plumbline build-gold --follow`, beside the broker and the load on the same
-cores, measured after five minutes of warming up. Seconds, with 95 % intervals (blocks of 10 s resampled); "thirds" are p50 to silver in the first and the last
-third of the time.
+cores, measured after five minutes of warming up. Seconds, with 95 % intervals (blocks of 10 s resampled); "thirds"
+are p50 to silver in the first and the last third of the time.
 
 | lines/s | lines | silver p50 | silver p99 | gold p50 | gold p99 | thirds | cores: ingest, gold |
 | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -48,7 +48,7 @@ third of the time.
 AGED = """## One append on a table of that age
 
 {rows:,} real rows into `silver.requests`, {appends} rounds behind one thrown away, all tables and both
-committers in random order within a round. Aged with delta-rs by commits of one file each. Medians; the ratio is to
+committers in random order within a round. Aged with delta-rs, a file a commit. Medians; the ratio is to
 the youngest table within a round: mean and 95 % interval.
 
 | committer | commits before | wall ms | CPU ms | wall, aged / young |
