@@ -20,7 +20,9 @@ from jobs.hadoop_files import is_as_written, orphans
 from jobs.stream_log import Place
 
 CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.(\d{10}))?\.parquet")
-CHECKSUM = re.compile(r"\.(\d{20})\.(?:json|crc)\.crc")
+OF_VERSION = re.compile(r"\.?(\d{20})\.")
+"""How the files of a version begin, checksums with a dot before."""
+
 LAST_CHECKPOINT = "_last_checkpoint"
 OF_OURS = ("ingest_", "replay-")
 """How the folders begin that the ingest and the replay write their files into."""
@@ -68,7 +70,7 @@ def log_state(where: Path) -> LogState:
     if begin >= 0 and version == begin and torn is None and not entry_file(log, begin).exists():
         hole = entry_file(log, begin)  # readers want the newest entry beside its checkpoint
     confusing += [
-        crc for crc in orphans(log) if (told := CHECKSUM.fullmatch(crc.name)) and int(told[1]) > version
+        crc for crc in orphans(log) if (told := OF_VERSION.match(crc.name)) and int(told[1]) > version
     ]
     newer = [file for file in log.glob("*.crc") if file.stem.isdigit() and int(file.stem) > version]
     return LogState(

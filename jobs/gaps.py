@@ -8,8 +8,9 @@ with `--accept-gap` finds the same number free and the range in `silver.gaps`, a
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import reduce
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from conf.settings import Settings
@@ -46,27 +47,31 @@ def finish_from_bronze(spark: SparkSession, settings: Settings, source: Source, 
     batch = max(log.offsets, default=-1)
     if batch < 0 or batch in log.commits or _bronze_has(writer) < batch:
         return
-    begin, end = log.begin(batch), log.ends(batch) or {}
     for table in source.tables:
         tables.ensure(spark, settings.warehouse_root, table)
+    passed = _passed(log, batch)
     rows = tables.read(spark, settings.warehouse_root, source.bronze).filter(F.col("topic") == writer.topic)
-    wanted = F.lit(False)
-    for place, until in end.items():
-        since = begin.get(place, 0)
-        wanted = wanted | (
-            (F.col("partition") == place[1]) & (F.col("offset") >= since) & (F.col("offset") < until)
-        )
-    raw = rows.filter(wanted)
+    raw = rows.filter(reduce(Column.__or__, map(_is_of, passed), F.lit(False)))
     parsed = source.parse(raw, settings) if source.parse else raw
     write_batch(parsed, batch, source, settings=settings, app_id=writer.id)
     if written(log.folder).get(NAME, NONE)[0] == batch:  # a gap, and the table of gaps was set back
-        passed = [
-            Lost(topic=place[0], partition=place[1], first=begin.get(place, 0), end=until)
-            for place, until in end.items()
-            if begin.get(place, 0) < until
-        ]
         _record(spark, settings, writer, batch, passed)
     log.write_commit(batch)
+
+
+def _passed(log: StreamLog, batch: int) -> list[Lost]:
+    """Give what a batch goes over in each partition: its lines, or all that a gap has lost."""
+    begin, end = log.begin(batch), log.ends(batch) or {}
+    ranges = (
+        Lost(topic=topic, partition=partition, first=begin.get((topic, partition), 0), end=until)
+        for (topic, partition), until in end.items()
+    )
+    return [one for one in ranges if one.first < one.end]
+
+
+def _is_of(one: Lost) -> Column:
+    offset = F.col("offset")
+    return (F.col("partition") == one.partition) & (offset >= one.first) & (offset < one.end)
 
 
 def accept(

@@ -28,10 +28,10 @@ from schemas.fields import Table
 from schemas.gold import BROKER_RTT, FETCH_LATENCY, STOCK_FETCH_TOTAL
 from schemas.silver import CLIENT_EVENTS, REQUESTS
 from transforms.frames import frame_of
-from transforms.gold import broker_rtt, pairing
-from transforms.gold.assemble import REACH, of_fetches
+from transforms.gold import pairing
+from transforms.gold.assemble import FOLLOWERS_REACH, REACH, of_fetches
 from transforms.gold.stock_fetch_total import stock_fetch_total
-from transforms.windows import SETTLE_S, WINDOW_S, Reach, coverage
+from transforms.windows import SETTLE_S, WINDOW_S, coverage
 
 COVERED = StructType(
     [
@@ -45,10 +45,6 @@ COVERED = StructType(
 
 FEW_LINES = 500_000
 """Up to here Spark runs quicker interpreted: compiling a batch's plans costs more CPU than its rows."""
-
-GAP_REACH = Reach(
-    lookback_s=broker_rtt.REQUESTS_REACH.lookback_s, lookahead_s=pairing.REQUESTS_REACH.lookahead_s
-)
 
 LINES = StructType(
     [
@@ -153,7 +149,7 @@ class GoldWriter:
     def _fetches(self, requests: Snapshot, spans: list[Span]) -> DataFrame:
         """Read what pairs and round trips want: only a follower's fetch is asked for the one before it."""
         near = within("logged_at", spans, pairing.REQUESTS_REACH)
-        return requests.rows(self._spark, "logged_at", spans, GAP_REACH).filter(
+        return requests.rows(self._spark, "logged_at", spans, FOLLOWERS_REACH).filter(
             (F.col("kind") == "follower") | F.expr(near)
         )
 

@@ -6,7 +6,6 @@ delta-rs writes an entry of the log only where there is none, so others may appe
 second looks again. Deleting and merging are tried again here, appends in `light_commit`.
 """
 
-import re
 import shutil
 import time
 from collections import defaultdict
@@ -21,6 +20,7 @@ from deltalake import ColumnProperties, DeltaTable, WriterProperties
 from deltalake.exceptions import CommitFailedError
 from pyspark.sql.types import DateType, TimestampType
 
+from jobs.delta_log import OF_VERSION
 from jobs.fail_points import reached
 from jobs.light_log import OF_ITS_OWN
 from jobs.tables import COMPLETE_FROM
@@ -29,10 +29,6 @@ from schemas.fields import Table
 TRIES = 30
 ROWS_IN_A_GROUP = 250_000
 """Readers skip and share out whole groups, and the writer holds one in memory."""
-
-FOR_EVER_HOURS = 1_000_000
-OF_VERSION = re.compile(r"\.?(\d{20})\.")
-"""How the files of a version begin in a log, checksums with a dot before."""
 
 MIB = 1 << 20
 ZSTD = WriterProperties(

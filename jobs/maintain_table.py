@@ -1,5 +1,6 @@
 """One table maintained: which days go, which files are merged, what is removed, and what is said of it."""
 
+import math
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -9,7 +10,7 @@ from deltalake import DeltaTable
 
 from conf.settings import Settings
 from jobs import maintain_actions as actions
-from jobs.delta_log import log_state
+from jobs.delta_log import OF_VERSION, log_state
 from jobs.ingest_state import writers
 from jobs.maintain_streams import days_begun, needed, readers, stands_still
 from jobs.progress import Progress
@@ -105,8 +106,7 @@ class OneTable:
             self._say("remove", f"{size} that nobody reads since {wanted.hours} h")
         if not self._dry_run:
             is_needed = wanted.is_log_needed or stands_still(writers(self._settings), self._where, self._now)
-            keep_hours = actions.FOR_EVER_HOURS if is_needed else LOG_HOURS
-            expired = actions.tidy_log(self._log, hours=keep_hours)
+            expired = actions.tidy_log(self._log, hours=math.inf if is_needed else LOG_HOURS)
             if expired:
                 self._say("remove", f"{expired:,} expired entries of the log")
 
@@ -164,7 +164,7 @@ def _broken(where: Path) -> Path | None:
     newer = (
         file
         for file in state.confusing
-        if (told := actions.OF_VERSION.match(file.name)) and int(told[1]) > state.version
+        if (told := OF_VERSION.match(file.name)) and int(told[1]) > state.version
     )
     return state.hole or state.torn or next(newer, None)
 

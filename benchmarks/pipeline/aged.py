@@ -46,16 +46,11 @@ def age(spark: SparkSession, root: Path, commits: int) -> None:
     """
     tables.ensure(spark, root, REQUESTS)
     where = Path(tables.path(root, REQUESTS))
-    file, names = where / "aged.parquet", [f"aged-{nth}.parquet" for nth in range(commits)]
-    pq.write_table(pa.table({"position": pa.array(["aged"])}), file)
-    for name in names:
-        (where / name).hardlink_to(file)
-    size, day = file.stat().st_size, {"logged_date": "2026-11-20"}
-    adds = [AddAction(name, size, day, 0, data_change=True, stats='{"numRecords":1}') for name in names]
+    adds = _files(where, commits)
     entries, elsewhere = where / "_delta_log", root / "waiting"
     elsewhere.mkdir()
     for nth in range(1, commits):
-        gone = RemoveAction(names[nth - 1], data_change=True, deletion_timestamp=0)
+        gone = RemoveAction(adds[nth - 1].path, data_change=True, deletion_timestamp=0)
         log = light_log.opened(where)
         noted = CommitProperties(app_transactions=[Transaction("aged", nth)])
         light_log.commit(log, where, [adds[nth], gone] if nth < commits - 1 else adds[1:], noted)
@@ -64,6 +59,15 @@ def age(spark: SparkSession, root: Path, commits: int) -> None:
             _move([entry for entry in entries.glob("*.json") if int(entry.stem) < nth], elsewhere)
     _move(elsewhere.iterdir(), entries)
     DeltaTable(str(where)).create_checkpoint()
+
+
+def _files(where: Path, n: int) -> list[AddAction]:
+    file, names = where / "aged.parquet", [f"aged-{nth}.parquet" for nth in range(n)]
+    pq.write_table(pa.table({"position": pa.array(["aged"])}), file)
+    for name in names:
+        (where / name).hardlink_to(file)
+    size, day = file.stat().st_size, {"logged_date": "2026-11-20"}
+    return [AddAction(name, size, day, 0, data_change=True, stats='{"numRecords":1}') for name in names]
 
 
 def _move(files: Iterable[Path], to: Path) -> None:

@@ -34,6 +34,17 @@ class Log:
     def rename_to(self, name: str) -> Path:
         return self.live.rename(self.live.with_name(name))
 
+    def pack_behind_the_first_line(self, lines: bytes) -> tuple[Path, bytes]:
+        """Read these; then be one that has read but the first, with the log gone. Give where to pack it."""
+        self.append(lines)
+        packed = gzip.compress(self.live.read_bytes())
+        self.tailer.poll()
+        self.tailer.close()
+        self.tailer.known[next(iter(self.tailer.known))].offset = lines.index(b"\n") + 1
+        self.restart()
+        self.live.unlink()
+        return self.live.with_name("kafka-request.log.1.gz"), packed
+
     def poll(self) -> list[bytes]:
         """Read until nothing comes; then let the settling time pass and read again."""
         before = len(self.read)

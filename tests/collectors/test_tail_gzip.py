@@ -88,14 +88,7 @@ def test_a_gzip_that_moved_on_between_listing_and_opening_is_not_taken_for_its_s
 
 
 def test_a_gzip_found_torn_once_is_read_again_before_it_is_given_up(log):
-    log.append(b"one\ntwo\n")
-    packed = gzip.compress(log.live.read_bytes())
-    log.tailer.poll()
-    log.tailer.close()
-    log.tailer.known[next(iter(log.tailer.known))].offset = 4
-    log.restart()
-    log.live.unlink()
-    half = log.live.with_name("kafka-request.log.1.gz")
+    half, packed = log.pack_behind_the_first_line(b"one\ntwo\n")
     half.write_bytes(packed[:-10])
     os.utime(half, (0, 0))
     while batch := log.tailer.poll():
@@ -110,14 +103,7 @@ def test_a_gzip_found_torn_once_is_read_again_before_it_is_given_up(log):
 
 
 def test_a_torn_gzip_gives_what_it_has_and_counts_the_rest_as_lost(log, caplog):
-    log.append(b"one\ntwo\nthree\n")
-    packed = gzip.compress(log.live.read_bytes())
-    log.tailer.poll()
-    log.tailer.close()
-    log.tailer.known[next(iter(log.tailer.known))].offset = 4
-    log.restart()
-    log.live.unlink()
-    torn = log.live.with_name("kafka-request.log.1.gz")
+    torn, packed = log.pack_behind_the_first_line(b"one\ntwo\nthree\n")
     torn.write_bytes(packed[:-6])
     os.utime(torn, (0, 0))
 

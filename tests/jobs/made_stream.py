@@ -14,8 +14,6 @@ from jobs.stream_log import StreamLog
 from jobs.writer_id import known_writer_id, writer_id
 
 TOPIC, QUERY = "telemetry.request-log", "ingest_request_log"
-
-
 BATCH = 10
 
 

@@ -20,17 +20,10 @@ from jobs import maintain as job
 from jobs.fail_points import VARIABLE
 
 app = typer.Typer()
-
-
 app.command()(job.maintain)
 
-
 TODAY = datetime.now(UTC).date()
-
-
 HOUR_S = 3_600
-
-
 MIB = 1 << 20
 
 

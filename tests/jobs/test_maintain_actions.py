@@ -18,6 +18,7 @@ from deltalake.transaction import AddAction, CommitProperties, RemoveAction
 
 from conf.settings import PROJECT
 from jobs import light_log, maintain_actions
+from jobs.delta_log import OF_VERSION
 from schemas.gold import DATA_QUALITY, FETCH_LATENCY
 from tests.faults import oracles
 from tests.jobs.test_light_commit import LINES, Site, row
@@ -81,7 +82,7 @@ def test_old_entries_go_up_to_the_newest_checkpoint_as_old_and_the_rest_stays_re
             DeltaTable(str(lines.where)).create_checkpoint()
         (entries / f".{n:020}.json.crc").write_bytes(b"crc\x00")
     for file in entries.iterdir():
-        told = maintain_actions.OF_VERSION.match(file.name)
+        told = OF_VERSION.match(file.name)
         hours = 30 if told and int(told[1]) <= 4 else 1
         os.utime(file, (time.time() - hours * 3_600,) * 2)
 

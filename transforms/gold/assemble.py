@@ -25,6 +25,11 @@ REACH: dict[Table, Reach] = {
 }
 """How far `fetch_latency` and `broker_rtt` look; both are built in one go, so the wider reach counts."""
 
+FOLLOWERS_REACH = Reach(
+    lookback_s=broker_rtt.REQUESTS_REACH.lookback_s, lookahead_s=pairing.REQUESTS_REACH.lookahead_s
+)
+"""How far they look among the fetches of followers; among others `pairing.REQUESTS_REACH` is enough."""
+
 
 def gold_of(requests: DataFrame, client_events: DataFrame) -> dict[Table, DataFrame]:
     """
