@@ -91,7 +91,7 @@ class Maintain:
     gold_days: int = 0
     target_file_mib: int = 128
     compact_from_files: int = 1_000  # small files of the running day, or of a table without days
-    vacuum_retention_hours: int = 168  # further back than any stream or report ever stands still
+    vacuum_retention_hours: int = 48  # further back than a report reads; streams that stand still are asked
     lease_timeout_s: float = 5.0
 
 

@@ -48,13 +48,8 @@ STOPPED_BY = (PySparkException, Py4JError, DeltaError, JvmGoneError, OSError)
 
 app = typer.Typer(add_completion=False)
 
-EPILOG = (
-    "Examples: `--conf lab.toml --follow`; `--conf my.toml`; "
-    "`--conf my.toml --since 2026-11-21T09:00:00 --until 2026-11-21T10:00:00`"
-)
 
-
-@app.command(epilog=EPILOG)
+@app.command()
 def build_gold(
     conf: Annotated[
         list[Path] | None, typer.Option(help="Settings; the last file wins.", exists=True)
@@ -64,7 +59,13 @@ def build_gold(
     since: Annotated[datetime | None, typer.Option(help="Rebuild from here on, UTC.")] = None,
     until: Annotated[datetime | None, typer.Option(help="Rebuild up to here, UTC; with --since.")] = None,
 ) -> None:
-    """Build the gold tables: of what is new (default), of all that comes (--follow), or of a span again."""
+    """
+    Build the gold tables: of what is new (default), of all that comes (--follow), or of a span again.
+
+    Example: `plumbline build-gold --conf my.toml --follow`
+
+    Example: `plumbline build-gold --conf my.toml --since 2026-11-21T09:00:00 --until 2026-11-21T10:00:00`
+    """
     progress = Progress()
     try:
         settings = Settings.load(*(conf or ()))

@@ -55,7 +55,7 @@ SILVER_LAYER = "silver"
 app = typer.Typer(add_completion=False)
 
 
-@app.command(epilog="Examples: `--conf .state/lab/lab.toml`; `--conf my.toml --once`")
+@app.command()
 def ingest(
     conf: Annotated[
         list[Path] | None, typer.Option(help="Settings; the last file wins.", exists=True)

@@ -50,8 +50,7 @@ def append(frame: DataFrame, where: Path, table: Table, *, txn_app_id: str, txn_
     """
     _check(frame, table)
     log = light_log.opened(where)
-    written = log.transaction_version(txn_app_id)
-    if written is not None and written >= txn_version:
+    if light_log.is_written(log, txn_app_id, txn_version):
         return False
     attempt = _written(frame, where, table, f"{txn_app_id}-{txn_version}")
     # Whatever is raised from here on, the files stay: a failure behind the commit, in the checkpoint that may
@@ -63,8 +62,7 @@ def append(frame: DataFrame, where: Path, table: Table, *, txn_app_id: str, txn_
 def note_batch(where: Path, *, txn_app_id: str, txn_version: int) -> None:
     """Note a batch without a row, once: its number is taken, nothing else changes."""
     log = light_log.opened(where)
-    written = log.transaction_version(txn_app_id)
-    if written is None or written < txn_version:
+    if not light_log.is_written(log, txn_app_id, txn_version):
         commit(log, where, [], Transaction(txn_app_id, txn_version))
 
 
@@ -140,8 +138,7 @@ def commit(log: DeltaTable, where: Path, adds: Sequence[AddAction], transaction:
             light_log.commit(log, where, adds, CommitProperties(app_transactions=[transaction]))
         except CommitFailedError:
             log = light_log.opened(where)
-            written = log.transaction_version(transaction.app_id)
-            if nth == APPEND_TRIES or (written is not None and written >= transaction.version):
+            if nth == APPEND_TRIES or light_log.is_written(log, transaction.app_id, transaction.version):
                 raise
             time.sleep(0.01 * nth)
         else:

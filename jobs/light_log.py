@@ -8,6 +8,7 @@ second a table where Delta plans a query for it. Why it is as safe: `docs/decisi
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,10 @@ OF_ITS_OWN = (
 CHECKPOINT_INTERVAL = "delta.checkpointInterval"
 DEFAULT_INTERVAL = 10
 
+CHECKPOINT_KEPT_EVERY_S = 4 * 3_600
+NEWEST_CHECKPOINTS = 3
+"""Whoever reads one has some minutes for it, until as many are made."""
+
 
 def opened(where: Path) -> DeltaTable:
     """Open a table's log once a thread, and then read only what is new: an aged table's takes a while."""
@@ -50,6 +55,12 @@ def opened(where: Path) -> DeltaTable:
     else:
         logs[where] = DeltaTable(str(where))
     return logs[where]
+
+
+def is_written(log: DeltaTable, txn_app_id: str, txn_version: int) -> bool:
+    """Tell whether the log has this batch of this writer, or a later one."""
+    written = log.transaction_version(txn_app_id)
+    return written is not None and written >= txn_version
 
 
 def commit(
@@ -86,8 +97,26 @@ def _checkpoint_when_due(log: DeltaTable, where: Path) -> None:
     reached("checkpoint-begun")
     opened(where).create_checkpoint()
     reached("checkpoint-written")
+    thin_checkpoints(where)
     # What is held goes on from the old checkpoint, and each commit would replay all versions since.
     _held.logs.pop(where, None)
+
+
+def thin_checkpoints(where: Path) -> None:
+    """
+    Remove the checkpoints that nobody needs: the newest are read, one in four hours lets the log be tidied.
+
+    Each names all files removed for two days: 432 of them a day are 12 GB for a table of a hundred megabytes.
+    """
+    with_age = []
+    for file in sorted((where / "_delta_log").glob("*.checkpoint.parquet")):
+        with suppress(FileNotFoundError):  # `maintain` tidies as well
+            with_age.append((file, int(file.stat().st_mtime // CHECKPOINT_KEPT_EVERY_S)))
+    first_of = {age: file for file, age in reversed(with_age)}
+    newest = [file for file, _ in with_age[-NEWEST_CHECKPOINTS:]]
+    for file, _ in with_age:
+        if file not in newest and file not in first_of.values():
+            file.unlink(missing_ok=True)
 
 
 def _last_checkpoint(where: Path) -> int:

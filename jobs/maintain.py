@@ -37,7 +37,7 @@ ALL = (*BRONZE, *SILVER, *GOLD)
 app = typer.Typer(add_completion=False)
 
 
-@app.command(epilog="Examples: `--conf my.toml --dry-run`; `--conf my.toml`; `--conf my.toml --only silver`")
+@app.command()
 def maintain(
     conf: Annotated[
         list[Path] | None, typer.Option(help="Settings; the last file wins.", exists=True)

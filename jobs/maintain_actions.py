@@ -22,11 +22,15 @@ from pyspark.sql.types import DateType, TimestampType
 
 from jobs.delta_log import OF_VERSION
 from jobs.fail_points import reached
-from jobs.light_log import OF_ITS_OWN
-from jobs.tables import COMPLETE_FROM
+from jobs.light_log import OF_ITS_OWN, thin_checkpoints
+from jobs.tables import COMPLETE_FROM, RETENTION
 from schemas.fields import Table
 
 TRIES = 30
+
+LOG_HOURS = 24
+"""Older entries go. Whoever commits lists all there are: a week of them, one in 2 s, would take it 3 s."""
+
 ROWS_IN_A_GROUP = 250_000
 """Readers skip and share out whole groups, and the writer holds one in memory."""
 
@@ -157,6 +161,18 @@ def compact(log: DeltaTable, table: Table, day: date | None, *, target_bytes: in
     reached("optimize-committed")
 
 
+def keep_named(log: DeltaTable, hours: int) -> None:
+    """
+    Let the log name removed files for as long as VACUUM leaves them.
+
+    VACUUM goes by the age of a file; one that was merged away an hour ago may be old, and is kept since the
+    log still names it.
+    """
+    wanted = {name: f"interval {max(hours, LOG_HOURS)} hours" for name in RETENTION}
+    if wanted.items() - log.metadata().configuration.items():
+        _again(log, lambda: log.alter.set_table_properties(wanted, raise_if_not_exists=False))
+
+
 def unneeded(log: DeltaTable, hours: int) -> dict[str, int]:
     """Give path and size of the files that VACUUM would remove: no reader has needed them for so long."""
     where = Path(log.table_uri.removeprefix("file://"))
@@ -181,10 +197,13 @@ def tidy_log(log: DeltaTable, *, hours: float) -> int:
     Write a checkpoint, and remove the entries older than `hours`; tell how many.
 
     Removed is what lies behind the newest checkpoint of that age: all later versions can be told from it.
-    delta-rs would go by the table's property, which Delta wants to be 7 days at least, and leave checksums.
+    delta-rs would go by the table's property, which Delta wants to be as long as removed files are named, and
+    leave checksums.
     """
-    entries = Path(log.table_uri.removeprefix("file://")) / "_delta_log"
+    where = Path(log.table_uri.removeprefix("file://"))
+    entries = where / "_delta_log"
     log.create_checkpoint()
+    thin_checkpoints(where)
     until = time.time() - hours * 3_600
     told = {file: match for file in entries.iterdir() if (match := OF_VERSION.match(file.name))}
     old = [

@@ -19,9 +19,6 @@ from schemas.bronze import BRONZE
 from schemas.fields import Table
 from schemas.silver import QUARANTINE
 
-LOG_HOURS = 24
-"""Older entries go. Whoever commits lists all there are: a week of them, one in 2 s, would take it 3 s."""
-
 FOR_EVER = ("topics", "gaps")
 """What every later line is read with, and what says that lines are missing: small, and never too old."""
 
@@ -93,11 +90,13 @@ class OneTable:
             self._where / "_delta_log",
             readers(Path(self._settings.warehouse.checkpoints).resolve(), str(self._log.metadata().id)),
             hours=self._told.vacuum_retention_hours,
-            log_hours=LOG_HOURS,
+            log_hours=actions.LOG_HOURS,
             now=self._now,
         )
         if wanted.why:
             self._progress.say(f"{self._name}: {wanted.why}")
+        if not self._dry_run:
+            actions.keep_named(self._log, self._told.vacuum_retention_hours)
         unused = actions.unneeded(self._log, wanted.hours)
         if unused:
             if not self._dry_run:
@@ -106,7 +105,7 @@ class OneTable:
             self._say("remove", f"{size} that nobody reads since {wanted.hours} h")
         if not self._dry_run:
             is_needed = wanted.is_log_needed or stands_still(writers(self._settings), self._where, self._now)
-            expired = actions.tidy_log(self._log, hours=math.inf if is_needed else LOG_HOURS)
+            expired = actions.tidy_log(self._log, hours=math.inf if is_needed else actions.LOG_HOURS)
             if expired:
                 self._say("remove", f"{expired:,} expired entries of the log")
 

@@ -42,7 +42,7 @@ AGAIN = "run it again, it restores no line twice"
 app = typer.Typer(add_completion=False)
 
 
-@app.command(epilog="Examples: `--conf my.toml --dry-run`; `--conf my.toml`")
+@app.command()
 def replay(
     conf: Annotated[
         list[Path] | None, typer.Option(help="Settings; the last file wins.", exists=True)

@@ -10,13 +10,16 @@ from filelock import FileLock
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import TimestampType
 
-from conf.settings import DELTA, LIGHT
+from conf.settings import DELTA, LIGHT, Maintain
 from jobs import light_commit, light_log
 from jobs.gold_spans import Span, within
 from jobs.lease import MAINTENANCE, lease
 from jobs.light_read import Snapshot
 from schemas.fields import Table
 from transforms.frames import frame_of
+
+RETENTION = ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration")
+RETENTION_HOURS = Maintain().vacuum_retention_hours
 
 # Reader version 1 asks nothing of a reader; writer version 2 is what appends and invariants need.
 PROPERTIES = {
@@ -26,9 +29,10 @@ PROPERTIES = {
     "delta.checkpointPolicy": "classic",
     # A checkpoint costs as much as three appends, so a stream that commits every 2 s makes one in 3 minutes.
     "delta.checkpointInterval": "100",
-    # At that pace the default of 30 days would keep a million files in `_delta_log`; not below the 7 days of
-    # `delta.deletedFileRetentionDuration`. `plumbline maintain` removes entries sooner.
-    "delta.logRetentionDuration": "interval 7 days",
+    # A checkpoint names the files removed for so long: two a commit, 160 bytes each, are 28 MB after two days
+    # and 97 MB after Delta's own week, 432 times a day. Not shorter than files are kept: `plumbline maintain`
+    # sets it to that. The log must be kept as long, which at this pace is 86,000 entries.
+    **dict.fromkeys(RETENTION, f"interval {RETENTION_HOURS} hours"),
 }
 
 COMPLETE_FROM = "plumbline.complete_from"
@@ -103,14 +107,16 @@ def append(  # noqa: PLR0913 (what, where, and who writes what for the how-manyt
     """
     Append once: a second call with the same application id and version writes nothing.
 
-    Returns whether it was written; Delta's own appends do not tell, so for them it is always true.
+    Returns whether it was written. Delta's own append does not tell: the log is asked before it.
     """
+    where = Path(path(warehouse, table))
     if committer == LIGHT:
-        where = Path(path(warehouse, table))
         return light_commit.append(frame, where, table, txn_app_id=txn_app_id, txn_version=txn_version)
+    if light_log.is_written(light_log.opened(where), txn_app_id, txn_version):
+        return False
     writer = frame.write.format("delta").mode("append")
     writer = writer.option("txnAppId", txn_app_id).option("txnVersion", str(txn_version))
-    writer.save(path(warehouse, table))
+    writer.save(str(where))
     return True
 
 

@@ -1,6 +1,7 @@
 """Appends of Spark's files committed by delta-rs: what Spark, Delta and a second reader make of them."""
 
 import json
+import os
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -204,6 +205,21 @@ def test_a_checkpoint_is_written_when_it_is_due_and_again_when_it_failed(site, m
 
     assert checkpoints(site) == [4, 7]
     assert site.numbers() == ([*range(2, 8)],) * 2
+
+
+def test_of_many_checkpoints_the_newest_stay_and_one_in_four_hours(site):
+    """Each names what was removed for two days: all of a day's would outweigh the table."""
+    for n in range(1, 9):
+        site.append(row(n), version=n)
+        DeltaTable(str(site.where)).create_checkpoint()
+        made = site.where / "_delta_log" / f"{n:020}.checkpoint.parquet"
+        os.utime(made, (1e9 + (n > 3) * light_log.CHECKPOINT_KEPT_EVERY_S,) * 2)
+
+    light_log.thin_checkpoints(site.where)
+
+    assert checkpoints(site) == [1, 4, 6, 7, 8]
+    assert DeltaTable(str(site.where), version=5).to_pyarrow_table().num_rows == 5
+    assert site.numbers() == ([*range(1, 9)],) * 2
 
 
 def test_a_checkpoint_that_was_begun_or_is_named_by_half_a_line_stops_nothing(site):

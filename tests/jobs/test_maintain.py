@@ -107,7 +107,7 @@ def test_what_nobody_reads_goes_once_it_is_old_and_never_before(warehouse):
 
     result = warehouse.maintain()
 
-    assert "silver.requests: removed 2 files of 200 B that nobody reads since 168 h" in result.stderr
+    assert "silver.requests: removed 2 files of 200 B that nobody reads since 48 h" in result.stderr
     assert not (folder / "killed-1-abcd").exists()
     assert len([*(folder / "running-1-abcd").rglob("*.parquet")]) == 2
     assert oracles.bad_log(warehouse.root, [REQUESTS]) == []

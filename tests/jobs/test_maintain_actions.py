@@ -96,6 +96,28 @@ def test_old_entries_go_up_to_the_newest_checkpoint_as_old_and_the_rest_stays_re
     assert lines.numbers()[0] == lines.numbers()[1] == [0, 1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize(("kept_hours", "named"), [(48, 1), (200, 2)])
+def test_the_log_names_removed_files_for_as_long_as_vacuum_leaves_them(lines, kept_hours, named):
+    """A checkpoint of a stream's table would else name a week of them, 160 bytes each."""
+    for n in range(3):
+        lines.append(row(n), version=n)
+    log = DeltaTable(str(lines.where))
+    for hours, path in zip((100, 1), log.file_uris()[:2], strict=True):
+        at = int((time.time() - hours * 3_600) * 1_000)
+        gone = RemoveAction(path.removeprefix(f"{lines.where}/"), data_change=True, deletion_timestamp=at)
+        light_log.commit(log, lines.where, [gone], CommitProperties())
+        log.update_incremental()
+
+    maintain_actions.keep_named(log, kept_hours)
+    log.create_checkpoint()
+
+    checkpoint = max((lines.where / "_delta_log").glob("*.checkpoint.parquet"))
+    assert sum(told is not None for told in pq.read_table(checkpoint)["remove"].to_pylist()) == named
+    assert DeltaTable(str(lines.where)).metadata().configuration["delta.logRetentionDuration"] == (
+        f"interval {kept_hours} hours"
+    )
+
+
 def test_rows_of_gold_go_by_their_window_to_the_instant(tmp_path):
     """Gold has no days, so a file that holds both kinds of rows is written again."""
     midnight = datetime(2026, 10, 11, tzinfo=UTC)
