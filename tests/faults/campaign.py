@@ -1,7 +1,8 @@
 """
 `python -m tests.faults.campaign`: run the faults, one after the other, and write docs/faults.md.
 
-A run that is done has a line in `.state/faults/results.jsonl` and is not repeated for the same seed and code.
+A run that is done has a line in docs/faults.jsonl and is not repeated for the same seed and code. What is
+less than the whole campaign has its lines in the state's folder.
 """
 
 import random
@@ -23,12 +24,12 @@ from jobs.progress import Progress
 from jobs.stopping import interrupt_on_signals
 from lab import cluster
 from lab.errors import LabError
-from tests.faults import plan, results
+from tests.faults import page, plan, results
 from tests.faults.plan import Entry
 from tests.faults.results import Result
 from tests.faults.steady import Outcome
 
-PAGE = PROJECT / "docs" / "faults.md"
+PAGE, RESULTS = (PROJECT / "docs" / name for name in ("faults.md", "faults.jsonl"))
 EXIT_WRONG, EXIT_OPTIONS, EXIT_STOPPED = 1, 2, 130
 
 
@@ -59,9 +60,15 @@ def main(  # noqa: PLR0913 (the options of a program)
     seed: Annotated[int, typer.Option(help="Another seed is another campaign.")] = 4,
     short: Annotated[bool, typer.Option("--short", help="A few kills; writes no page.")] = False,
     list_only: Annotated[bool, typer.Option("--list", help="List the faults, and run none.")] = False,
-    state: Annotated[Path, typer.Option(help="Results, and what is left of a run that went wrong.")] = PROJECT
+    state: Annotated[Path, typer.Option(help="The lab, and what is left of a run that went wrong.")] = PROJECT
     / ".state"
     / "faults",
+    results_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--results", help="Where results are kept: docs/faults.jsonl for the whole, else in the state."
+        ),
+    ] = None,
 ) -> None:
     """
     Run the campaign of faults; what is done already is not repeated.
@@ -86,10 +93,11 @@ def main(  # noqa: PLR0913 (the options of a program)
             print(f"{entry.name:24} {times or entry.times:3} x {entry.n:2}   {entry.group}")
         return
     runs = [planned for entry in entries for planned in _runs(entry, times or entry.times, seed)]
-    found = _all(runs, state.resolve(), progress)
     is_whole = not (short or only or times)
+    file = results_file or (RESULTS if is_whole else state / "results.jsonl")
+    found = _all(runs, state.resolve(), file.resolve(), progress)
     if is_whole:
-        PAGE.write_text(results.page(found, seed))
+        PAGE.write_text(page.page(found, seed))
         progress.say(f"written: {PAGE}")
     print(results.table(found))
     raise typer.Exit(EXIT_WRONG if any(result.wrong for result in found) else 0)
@@ -100,9 +108,8 @@ def _runs(entry: Entry, times: int, seed: int) -> list[Planned]:
     return [Planned(entry, nth, seed, code) for nth in range(times)]
 
 
-def _all(runs: list[Planned], state: Path, progress: Progress) -> list[Result]:
+def _all(runs: list[Planned], state: Path, file: Path, progress: Progress) -> list[Result]:
     """Do what is not done yet; give the results of all."""
-    file = state / "results.jsonl"
     done = {result.key: result for result in results.read(file)}
     to_do = [planned for planned in runs if planned.key not in done]
     progress.say(f"{len(runs)} runs, {len(runs) - len(to_do)} done before; about {_left(to_do, done)} to go")

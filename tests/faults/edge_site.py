@@ -197,6 +197,7 @@ class Edge:
             *oracles.lost_or_doubled(root, [*self.site.ledger, *(acked(self.topic, row) for row in rows)]),
             *oracles.unbalanced(root),
             *oracles.bad_log(root, INGESTED),
+            *oracles.unbalanced_books(root),
             *wrong_lines(in_bronze(root), Written.read(self.ledger)),
             *wrong_totals(root),
         ]

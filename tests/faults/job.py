@@ -43,6 +43,11 @@ class Job:
             )
 
     @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid
+
+    @property
     def code(self) -> int | None:
         """The exit code, -9 after a kill, None while it runs."""
         code = self._process.poll()

@@ -7,7 +7,7 @@ Every oracle gives a list of what is wrong, empty when all is well; `test_oracle
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,10 +17,17 @@ from deltalake import DeltaTable
 
 from schemas.bronze import BRONZE, CLIENT_LOG, REQUEST_LOG
 from schemas.fields import Table
-from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED
+from schemas.gold import DATA_QUALITY
+from schemas.silver import CLIENT_EVENTS, GAPS, QUARANTINE, REQUESTS, SILVER, SKIPPED
 from tests.faults.site import Acked
 
+Place = tuple[str, int, int]
+"""A record: topic, partition and offset."""
+
 RECORD = ("topic", "partition", "offset")
+INGESTED = (*BRONZE, *(table for table in SILVER if table != GAPS))
+"""What an ingest makes at its first start; gaps are made only once one was accepted."""
+
 PARSED = {REQUEST_LOG: REQUESTS, CLIENT_LOG: CLIENT_EVENTS}
 VOLATILE = {"ingested_at", "batch_id"}
 """When and in which batch a row was written: the only things that a disturbed run may do otherwise."""
@@ -40,21 +47,27 @@ def lost_or_doubled(root: Path, ledger: Sequence[Acked]) -> list[str]:
     """
     Hold bronze against the ledger: every acknowledged record is there, once, byte for byte, and nothing else.
 
+    Where the ledger knows a record's position at the edge, it is that one.
+
     A record that was delivered and never acknowledged needs a publisher that was cut off: `Site.publish`
     waits for each acknowledgement of its idempotent producer, or fails the run. A caller who lets others
     publish into the topics, as a collector does, adds their records to the ledger.
     """
     wrong = [] if ledger else ["the ledger is empty"]
     for table in BRONZE:
-        rows = rows_of(root, table, *RECORD, "value").to_pylist()
+        rows = rows_of(root, table, *RECORD, "value", "position").to_pylist()
         found = Counter(tuple(row[name] for name in RECORD) for row in rows)
         doubled = [place for place, n in found.items() if n > 1]
-        held = {tuple(row[name] for name in RECORD): row["value"] for row in rows}
-        acked = {(a.topic, a.partition, a.offset): a.sha256 for a in ledger if a.topic.endswith(_kind(table))}
-        lost = sorted(acked.keys() - held.keys())
-        changed = [p for p in acked.keys() & held.keys() if hashlib.sha256(held[p]).hexdigest() != acked[p]]
-        made_up = sorted(held.keys() - acked.keys())
-        kinds = {"doubled": doubled, "lost": lost, "with other bytes": changed, "made up": made_up}
+        held = {tuple(row[name] for name in RECORD): row for row in rows}
+        acked = {(a.topic, a.partition, a.offset): a for a in ledger if a.topic.endswith(_kind(table))}
+        both = sorted(acked.keys() & held.keys())
+        kinds = {
+            "doubled": doubled,
+            "lost": sorted(acked.keys() - held.keys()),
+            "with other bytes": [p for p in both if _digest(held[p]["value"]) != acked[p].sha256],
+            "with another position": [p for p in both if acked[p].position not in {"", held[p]["position"]}],
+            "made up": sorted(held.keys() - acked.keys()),
+        }
         wrong += [f"{table.name}: {len(bad)} {what}, first {bad[0]}" for what, bad in kinds.items() if bad]
     return wrong
 
@@ -89,17 +102,50 @@ def unbalanced(root: Path) -> list[str]:
     return wrong
 
 
-def other_than_twin(root: Path, twin: Path, tables: Sequence[Table]) -> list[str]:
-    """Hold every row of every table against those of an undisturbed run over the same input."""
-    stable = {t: [field.name for field in t.schema if field.name not in VOLATILE] for t in tables}
-    return [told for table in tables if (told := rows_that_differ(root, twin, table, stable[table]))]
+def unbalanced_books(root: Path) -> list[str]:
+    """Hold gold's own books to their word: each of their rows says that its lines add up."""
+    books = rows_of(root, DATA_QUALITY).to_pylist()
+    wrong = [] if books else ["gold.data_quality: no row in it"]
+    bad = [(row["node"], row["source"]) for row in books if not row["is_balanced"]]
+    return wrong + ([f"gold.data_quality: {len(bad)} rows not balanced, first {bad[0]}"] if bad else [])
 
 
-def rows_that_differ(root: Path, twin: Path, table: Table, columns: list[str]) -> str:
+def other_than_twin(
+    root: Path,
+    twin: Path,
+    tables: Sequence[Table],
+    *,
+    may_be_empty: Collection[Table] = (),
+    gone: Collection[Place] = (),
+) -> list[str]:
+    """
+    Hold every row of every table against those of an undisturbed run over the same input.
+
+    Two empty tables prove nothing: they are wrong unless they may be so. Records that are `gone` are those
+    that the twin alone has read, since the topic held them then.
+    """
+    wrong = list[str]()
+    for table in tables:
+        stable = [field.name for field in table.schema if field.name not in VOLATILE]
+        told = rows_that_differ(root, twin, table, stable, may_be_empty=table in may_be_empty, gone=gone)
+        wrong += [told] if told else []
+    return wrong
+
+
+def rows_that_differ(  # noqa: PLR0913 (two sides, what of them, and what is left out)
+    root: Path,
+    twin: Path,
+    table: Table,
+    columns: list[str],
+    *,
+    may_be_empty: bool = False,
+    gone: Collection[Place] = (),
+) -> str:
     """Tell how many rows of one table are missing or too many, or nothing."""
-    ours, theirs = (_rows(base, table, columns) for base in (root, twin))
+    ours, theirs = (_rows(base, table, columns, gone) for base in (root, twin))
     if ours == theirs:
-        return ""
+        is_proof = ours or may_be_empty
+        return "" if is_proof else f"{table.layer}.{table.name}: no row in it, and none in the twin's"
     missing, more = sum((theirs - ours).values()), sum((ours - theirs).values())
     example = next(iter((theirs - ours) or (ours - theirs)))[:300]
     return f"{table.layer}.{table.name}: {missing} rows missing, {more} too many, as {example}"
@@ -142,8 +188,10 @@ def _bad_files(root: Path, table: Table) -> list[str]:
     return wrong
 
 
-def _rows(root: Path, table: Table, columns: list[str]) -> Counter[str]:
+def _rows(root: Path, table: Table, columns: list[str], gone: Collection[Place]) -> Counter[str]:
     rows = rows_of(root, table, *columns).to_pylist()
+    if gone:
+        rows = [row for row in rows if tuple(row.get(name) for name in RECORD) not in gone]
     if table == SKIPPED:  # one row a batch; what counts is how many lines of which logger
         lines = Counter[str]()
         for row in rows:
@@ -152,7 +200,11 @@ def _rows(root: Path, table: Table, columns: list[str]) -> Counter[str]:
     return Counter(json.dumps(row, default=_told, sort_keys=True) for row in rows)
 
 
-def _places(rows: pa.Table) -> list[tuple[str, int, int]]:
+def _digest(value: bytes) -> str:
+    return hashlib.sha256(value).hexdigest()
+
+
+def _places(rows: pa.Table) -> list[Place]:
     return list(zip(*(rows[name].to_pylist() for name in RECORD), strict=True))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from conf.settings import PROJECT
 from tests.faults import kills, steady
 from tests.faults.steady import Outcome
 
@@ -14,13 +15,15 @@ Fault = Callable[[str, Path, random.Random], list[str]]
 Run = Callable[[str, Path, random.Random], Outcome]
 
 MODULES = {
-    "resent": "all sent again, or late by hours",
+    "resent": "",
     "edge": "",
     "torn": "a torn, stale or missing file of the state",
     "gap": "retention passes the checkpoint",
     "full_disk": "",
     "two_drivers": "two drivers on one checkpoint",
     "mutations": "a million mutated lines",
+    "bombs": "a gzip bomb of 1.5 GB",
+    "properties": "drawn batches of spoiled lines",
 }
 """Modules of this folder with `FAULTS: dict[str, Fault]`, and their line in the table; "" is one by class."""
 
@@ -31,8 +34,8 @@ TIMES_OTHER, OTHER_S = 1, 90.0
 ROUNDS, INGEST_KILLS, GOLD_KILLS = 5, 14, 6
 SHORT_INGEST_POINTS = 5
 
-FOLDER = Path(__file__).parent
-NAMES = re.compile(r"from tests\.faults import ([\w, ]+)|tests\.faults\.(\w+)")
+IMPORTED = re.compile(r"from (tests[\w.]*) import (\([^)]*\)|[\w, ]+)")
+DOTTED = re.compile(r"\btests(?:\.\w+)+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,23 +118,42 @@ def times_of(names: list[str]) -> dict[str, int]:
 
 
 def files_of(name: str) -> tuple[Path, ...]:
-    """Give a module of this folder and all that it names, directly or not: a run depends on these."""
-    found, to_read = set[str](), {name}
+    """Give a module of this folder and all modules of tests that it names, directly or not."""
+    found, to_read = set[Path](), {_file(f"tests.faults.{name}")}
     while to_read:
         found |= to_read
-        named = [names for stem in to_read for names in NAMES.findall((FOLDER / f"{stem}.py").read_text())]
-        to_read = {word for names in named for part in names for word in re.findall(r"\w+", part)} - found
-    return tuple(sorted(FOLDER / f"{stem}.py" for stem in found))
+        named = {module for file in to_read for module in modules_in(file.read_text())}
+        to_read = {file for module in named if (file := _file(module)).exists()} - found
+    return tuple(sorted(found))
+
+
+def modules_in(source: str) -> set[str]:
+    """
+    Name what may be modules of the tests in a source: imported, or run as a program.
+
+    >>> sorted(modules_in('from tests.jobs import a, b as c; run("-m", "tests.faults.d")'))
+    ['tests.faults.d', 'tests.jobs', 'tests.jobs.a', 'tests.jobs.as', 'tests.jobs.b', 'tests.jobs.c']
+    """
+    imported = {
+        f"{package}.{name}"
+        for package, names in IMPORTED.findall(source)
+        for name in re.findall(r"\w+", names)
+    }
+    return imported | set(DOTTED.findall(source))
 
 
 def _of_module(name: str, group: str) -> list[Entry]:
     module = importlib.import_module(f"tests.faults.{name}")
     faults: dict[str, Fault] = {fault.replace(" ", "-"): does for fault, does in module.FAULTS.items()}
-    times, files = times_of(list(faults)), files_of(name)
+    times, files = times_of(list(faults)), (*files_of(name), *getattr(module, "FILES", ()))
     return [
         Entry(name=fault, group=group or _class(fault), run=of_list(does), times=times[fault], files=files)
         for fault, does in faults.items()
     ]
+
+
+def _file(module: str) -> Path:
+    return PROJECT.joinpath(*module.split(".")).with_suffix(".py")
 
 
 def _class(fault: str) -> str:

@@ -8,12 +8,15 @@ import threading
 import time
 import uuid
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from confluent_kafka import Message, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import KafkaError, NewTopic
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
 
 from conf.settings import PROJECT, Settings
 from jobs.fail_points import VARIABLE
@@ -21,6 +24,8 @@ from jobs.fail_points import VARIABLE
 KINDS = ("request-log", "client-log", "metrics")
 PARTITIONS = 2
 ENDS_WITHIN_S = 900
+CHECKPOINT_EVERY = 5
+"""Versions: a table meets its Delta checkpoint within seconds of a test, not once in minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,3 +158,11 @@ class Written:
             timeout=ENDS_WITHIN_S,
         )
         return done.returncode, done.stderr
+
+
+def checkpoint_often(where: Path, every: int = CHECKPOINT_EVERY) -> None:
+    """Let the table in a folder have its Delta checkpoints often from now on."""
+    log, wanted = DeltaTable(str(where)), {"delta.checkpointInterval": str(every)}
+    if wanted.items() - log.metadata().configuration.items():
+        with suppress(CommitFailedError):  # files are being merged: the next start sets it
+            log.alter.set_table_properties(wanted)

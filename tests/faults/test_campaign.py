@@ -5,7 +5,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from tests.faults import campaign, kills, plan, results
+from tests.faults import campaign, kills, page, plan, results
 from tests.faults.results import Result
 from tests.faults.steady import Outcome
 
@@ -39,10 +39,10 @@ def test_a_run_that_is_done_is_not_repeated(tmp_path, monkeypatch):
     entry = plan.Entry(name="f", group="g", run=fault, times=2)
     runs = campaign._runs(entry, 2, 4)
     with pytest.raises(campaign.typer.Exit) as stopped:
-        campaign._all(runs, tmp_path, campaign.Progress())
+        campaign._all(runs, tmp_path, tmp_path / "found.jsonl", campaign.Progress())
     assert stopped.value.exit_code == campaign.EXIT_STOPPED
 
-    found = campaign._all(runs, tmp_path, campaign.Progress())
+    found = campaign._all(runs, tmp_path, tmp_path / "found.jsonl", campaign.Progress())
     assert [one.nth for one in found] == [0, 1]
     assert len(ran) == 3
     assert ran[1] == ran[2] != ran[0]
@@ -126,12 +126,12 @@ def test_no_stretch_begins_with_a_point_that_only_tables_come_to_that_are_there(
 def test_the_page_tells_where_the_kills_hit_and_what_was_wrong():
     hit = {"word": "ingest", "how": "random", "victim": "all", "after_s": 9.0, "is_in_batch": True}
     hits = [hit | {"batches": n} for n in (0, 4, 11)]
-    page = results.page([result(n=3, hits=hits, records=9_000, looks=70, wrong=["x: 1 lost"])], seed=4)
+    told = page.page([result(n=3, hits=hits, records=9_000, looks=70, wrong=["x: 1 lost"])], seed=4)
 
-    assert "| ingest | random | 3 | 1 | 3 | 4, 11 |" in page
-    assert "- f 0: x: 1 lost" in page
-    assert "Seed 4, " in page
-    assert "9,000 records" in page
+    assert "| ingest | random | 3 | 1 | 3 | 4, 11 |" in told
+    assert "- f 0: x: 1 lost" in told
+    assert "Seed 4, " in told
+    assert "9,000 records" in told
 
 
 def test_no_two_faults_have_one_name():
@@ -143,5 +143,63 @@ def test_no_two_faults_have_one_name():
 def test_a_run_depends_on_the_modules_that_its_own_names():
     names = {file.stem for file in plan.files_of("steady")}
 
-    assert {"steady", "kills", "job", "oracles", "poller", "lines", "site"} <= names
+    assert {"steady", "kills", "job", "oracles", "poller", "lines", "site", "made_logs"} <= names
     assert not names & {"plan", "campaign", "results", "edge"}
+    assert {"harms", "raw_rows", "test_text_form"} <= {file.stem for file in plan.files_of("mutations")}
+    assert {"log_writer", "three_brokers"} <= {file.stem for file in plan.files_of("edge")}
+
+
+@pytest.mark.parametrize("part", ["lab", "lab/templates", "reports", "conf/jars", "schemas"])
+def test_a_run_depends_on_the_product_and_the_lab(tmp_path, monkeypatch, part):
+    monkeypatch.setattr(results, "PROJECT", tmp_path)
+    file = tmp_path / part / "x.any"
+    file.parent.mkdir(parents=True)
+    file.write_text("one")
+    before = results.code_version()
+    (file.parent / "__pycache__").mkdir()
+    (file.parent / "__pycache__" / "x.pyc").touch()
+
+    assert results.code_version() == before
+    file.write_text("two")
+    assert results.code_version() != before
+
+
+def test_the_page_tells_of_each_group_what_it_is_held_against():
+    groups = {entry.group for entry in (*plan.whole(), *plan.short())}
+
+    assert groups == page.HELD.keys()
+    assert {name for asked, _ in page.HELD.values() for name in asked} == page.ORACLES.keys()
+    assert page.held_against(["late by hours"]).splitlines()[2:] == [
+        "| late by hours | x | x | x |  | x | x |  | the twin read the same lines in order |"
+    ]
+
+
+def test_the_page_names_the_tables_and_the_point_that_nothing_looks_at():
+    told = page.page([result()], seed=4)
+
+    assert "does not look at `silver.topics`, `silver.skipped`, `silver.gaps`, `gold." in told
+    assert "at `retention-noted`: only" in told
+
+
+@pytest.mark.parametrize(
+    ("options", "file"),
+    [
+        ({}, "docs/faults.jsonl"),
+        ({"short": True}, "state/results.jsonl"),
+        ({"only": ["late-by-hours"]}, "state/results.jsonl"),
+        ({"times": 1}, "state/results.jsonl"),
+        ({"times": 1, "results_file": "own.jsonl"}, "own.jsonl"),
+        ({"results_file": "own.jsonl"}, "own.jsonl"),
+    ],
+)
+def test_the_whole_campaign_alone_keeps_its_results_in_the_repository(tmp_path, monkeypatch, options, file):
+    asked = []
+    monkeypatch.setattr(campaign, "RESULTS", tmp_path / "docs" / "faults.jsonl")
+    monkeypatch.setattr(campaign, "PAGE", tmp_path / "faults.md")
+    monkeypatch.setattr(campaign, "_all", lambda _runs, _state, file, _progress: asked.append(file) or [])
+    named = {"results_file": tmp_path / options["results_file"]} if "results_file" in options else {}
+    with pytest.raises(campaign.typer.Exit):
+        campaign.main(state=tmp_path / "state", **(options | named))
+
+    assert asked == [tmp_path / file]
+    assert (tmp_path / "faults.md").exists() == (not options.keys() - {"results_file"})

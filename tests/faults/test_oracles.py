@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -10,6 +11,7 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.transaction import Transaction
 
 from schemas.bronze import CLIENT_LOG, METRICS, REQUEST_LOG
+from schemas.gold import DATA_QUALITY
 from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED
 from tests.faults import oracles
 from tests.faults.site import Acked
@@ -93,6 +95,18 @@ def test_changed_bytes_are_found(warehouse):
     assert "request_log: 1 with other bytes, first ('t.request-log', 0, 0)" in warehouse.wrong()
 
 
+def test_another_position_than_the_published_one_is_found(warehouse):
+    DeltaTable(str(oracles.where(warehouse.root, REQUEST_LOG))).update(
+        predicate="offset = 2", updates={"position": "'p/1'"}
+    )
+    assert warehouse.wrong() == ["request_log: 1 with another position, first ('t.request-log', 0, 2)"]
+
+
+def test_a_record_of_which_the_ledger_knows_no_position_may_have_any(warehouse):
+    warehouse.ledger[2] = replace(warehouse.ledger[2], position="")
+    assert warehouse.wrong() == []
+
+
 def test_a_line_that_silver_lacks_is_found(warehouse):
     DeltaTable(str(oracles.where(warehouse.root, REQUESTS))).delete("offset = 1")
     assert warehouse.wrong() == ["request-log: 4 read, 1 kept + 1 quarantined + 1 skipped = 3"]
@@ -170,3 +184,61 @@ def test_a_row_that_differs_from_the_twin_s_is_found(tmp_path):
     assert oracles.rows_that_differ(ours.root, theirs.root, REQUESTS, columns).startswith(
         "silver.requests: 0 rows missing, 1 too many, as"
     )
+
+
+def test_two_empty_tables_prove_nothing_unless_they_may_be_empty(tmp_path):
+    ours, theirs = Warehouse(tmp_path / "ours").root, Warehouse(tmp_path / "theirs").root
+    columns = [*oracles.RECORD, "position"]
+
+    assert oracles.rows_that_differ(ours, theirs, CLIENT_EVENTS, columns, may_be_empty=True) == ""
+    assert oracles.rows_that_differ(ours, theirs, CLIENT_EVENTS, columns) == (
+        "silver.client_events: no row in it, and none in the twin's"
+    )
+
+
+def test_every_table_is_held_against_the_twin_s_and_those_named_alone_may_be_empty(monkeypatch):
+    asked = {}
+
+    def differs(_root, _twin, table, _columns, **told):
+        asked[table] = told["may_be_empty"]
+        return ""
+
+    monkeypatch.setattr(oracles, "rows_that_differ", differs)
+    oracles.other_than_twin("ours", "theirs", [REQUESTS, METRICS], may_be_empty=[METRICS])
+
+    assert asked == {REQUESTS: False, METRICS: True}
+
+
+def test_of_a_record_that_is_gone_the_twin_alone_may_have_a_row_and_of_no_other(tmp_path):
+    ours, theirs = Warehouse(tmp_path / "ours"), Warehouse(tmp_path / "theirs")
+    theirs.add(REQUESTS, record(7), record(8), version=1)
+    told = [
+        oracles.rows_that_differ(
+            ours.root, theirs.root, REQUESTS, [*oracles.RECORD], gone={(TOPIC, 0, offset) for offset in gone}
+        )
+        for gone in ((7, 8), (7,))
+    ]
+
+    assert [line[:33] for line in told] == ["", "silver.requests: 1 rows missing, "]
+
+
+@pytest.mark.parametrize(
+    ("books", "told"),
+    [
+        ([True, True], []),
+        ([True, False], ["gold.data_quality: 1 rows not balanced, first ('broker-1', 'log/1')"]),
+        ([True, None], ["gold.data_quality: 1 rows not balanced, first ('broker-1', 'log/1')"]),
+        ([], ["gold.data_quality: no row in it"]),
+    ],
+    ids=["balanced", "not", "unknown", "none"],
+)
+def test_a_row_of_the_books_that_is_not_balanced_is_found(tmp_path, books, told):
+    of = {"node": pa.string(), "source": pa.string(), "is_balanced": pa.bool_()}
+    rows = [
+        {"node": "broker-1", "source": f"log/{nth}", "is_balanced": is_so} for nth, is_so in enumerate(books)
+    ]
+    where = oracles.where(tmp_path, DATA_QUALITY)
+    where.mkdir(parents=True)
+    write_deltalake(where, pa.Table.from_pylist(rows, schema=pa.schema(of)))
+
+    assert oracles.unbalanced_books(tmp_path) == told

@@ -1,14 +1,75 @@
 """Two drivers on one checkpoint, with the lease and without."""
 
 import random
+from types import SimpleNamespace
 
 import pytest
 
-from tests.faults.two_drivers import FAULTS
+from tests.faults import two_drivers
+from tests.faults.two_drivers import FAULTS, FOUND_OUT, collided
 
-pytestmark = [pytest.mark.live, pytest.mark.faults]
 
-
+@pytest.mark.live
+@pytest.mark.faults
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_second_driver_doubles_nothing(lab, tmp_path, name):
     assert FAULTS[name](lab.telemetry_bootstrap_servers, tmp_path, random.Random(3)) == []
+
+
+class Driver:
+    """A driver that ends when lines are published, or when asked to."""
+
+    def __init__(self, pid, ends_with=None, *, said="", stops_with=0):
+        """Let it run."""
+        self.pid, self.said, self.code = pid, said, None
+        self._ends_with, self._stops_with = ends_with, stops_with
+
+    def meet_lines(self):
+        """Write what came."""
+        self.code = self._ends_with
+
+    def stop(self):
+        """End as asked."""
+        self.code = self._stops_with
+        return self.code
+
+
+def wrong_with(*drivers, monkeypatch, holder=2):
+    monkeypatch.setattr(two_drivers, "COLLIDE_WITHIN_S", 0.3)
+    monkeypatch.setattr(two_drivers, "COMES_TO_WORK_S", 0.3)
+    monkeypatch.setattr(two_drivers, "_holder", lambda _: holder)
+    site = SimpleNamespace(publish=lambda *_, **__: [driver.meet_lines() for driver in drivers])
+    return collided(site, None, drivers, [])
+
+
+@pytest.mark.parametrize("told", FOUND_OUT)
+def test_one_of_two_that_work_side_by_side_ends_for_the_other(monkeypatch, told):
+    assert wrong_with(Driver(1), Driver(2, 1, said=f"ingest stopped: {told}"), monkeypatch=monkeypatch) == []
+
+
+def test_two_drivers_that_never_find_out_are_wrong(monkeypatch):
+    (told,) = wrong_with(Driver(1), Driver(2), monkeypatch=monkeypatch)
+    assert told.endswith("neither found out")
+
+
+def test_a_second_driver_that_never_holds_the_lease_proves_nothing(monkeypatch):
+    (told,) = wrong_with(Driver(1), Driver(2, 1, said=FOUND_OUT[0]), monkeypatch=monkeypatch, holder=1)
+    assert told.startswith("the second driver did not come past its lease")
+
+
+def test_a_driver_that_ended_before_both_were_at_work_proves_nothing(monkeypatch):
+    gone = Driver(1)
+    gone.code = 0
+    (told,) = wrong_with(gone, Driver(2), monkeypatch=monkeypatch)
+    assert told.startswith("process 1 ended with exit code 0")
+
+
+@pytest.mark.parametrize(("code", "said"), [(0, ""), (1, "ingest stopped: no memory"), (5, FOUND_OUT[0])])
+def test_a_driver_that_ends_for_anything_else_is_wrong(monkeypatch, code, said):
+    (told,) = wrong_with(Driver(1), Driver(2, code, said=said), monkeypatch=monkeypatch)
+    assert told.startswith(f"process 2 ended with exit code {code}: ")
+
+
+def test_the_driver_that_is_left_must_end_when_asked(monkeypatch):
+    first, second = Driver(1, stops_with=1, said="why"), Driver(2, 1, said=FOUND_OUT[0])
+    assert wrong_with(first, second, monkeypatch=monkeypatch) == ["process 1 ended with exit code 1: why"]

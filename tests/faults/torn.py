@@ -1,148 +1,148 @@
-"""Torn and missing files of a stream's state: mended with nothing lost or doubled, or named at a stop."""
+"""
+Torn and missing files of a stream's state: mended with nothing lost or doubled, or named at a stop.
 
+Which of the two it is: `docs/recovery.md`.
+"""
+
+import json
 import random
 import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from jobs.hadoop_files import crc_of
 from jobs.ingest_failures import EXIT_STATE
-from jobs.stream_log import StreamLog
-from jobs.writer_id import WRITER_ID
 from schemas.bronze import REQUEST_LOG
 from schemas.fields import Table
+from schemas.gold import BROKER_RTT_BASELINE, FETCH_LATENCY, GOLD, STOCK_FETCH_TOTAL
 from schemas.silver import REQUESTS, SKIPPED
-from tests.faults import harm
+from tests.faults import harm, oracles, tears
 from tests.faults.oracles import where
-from tests.faults.site import Written
+from tests.faults.site import Line, Site, Written, checkpoint_often
 
 Damage = Callable[[Written, str], Path]
-QUERIES = ("ingest_request_log_v1", "ingest_client_log_v1")
 HOW = ("empty", "half", "nul", "gone")
+GOLD_KILLED_AT = ("", "gold-windows-committed:2", "gold-written:2")
+SMALL_BATCHES = "[build_gold]\nmax_files_per_trigger = 3\n"
+"""Gold's stream comes to several batches, and its tables to several versions."""
+
+NO_GOLD_OF = (BROKER_RTT_BASELINE, STOCK_FETCH_TOTAL)
+"""The lines are of one hour, the first, and nothing is scraped."""
 
 
-def _log(written: Written, query: str = QUERIES[0]) -> StreamLog:
-    return StreamLog(Path(written.settings.warehouse.checkpoints) / query)
+def with_checkpoints(written: Written) -> None:
+    """Let the next run write a checkpoint of a table with its first batch."""
+    checkpoint_often(where(written.root, REQUESTS), every=2)
 
 
-def last_offsets(written: Written, how: str) -> Path:
-    """Tear the newest entry of the offset log."""
-    log = _log(written)
-    file = log.offsets_file(max(log.offsets, default=0))
-    harm.tear(file, how)
-    return file
-
-
-def last_commit(written: Written, how: str) -> Path:
-    """Tear the newest entry of the commit log."""
-    log = _log(written, QUERIES[1])
-    file = log.commits_file(max(log.commits, default=0))
-    harm.tear(file, how)
-    return file
-
-
-def both_logs(written: Written, how: str) -> Path:
-    """Set both logs back by a batch, and tear the batch before that."""
-    log = _log(written)
-    newest = max(log.offsets, default=0)
-    for file in (log.offsets_file(newest), log.commits_file(newest)):
-        file.unlink(missing_ok=True)
-        crc_of(file).unlink(missing_ok=True)
-    if newest:
-        harm.tear(log.offsets_file(newest - 1), how)
-    return log.offsets_file(newest)
-
-
-def metadata(written: Written, how: str) -> Path:
-    """Tear the query's id and where it began."""
-    folder = _log(written).folder
-    harm.tear(folder / "sources" / "0" / "0", how)
-    harm.tear(folder / "metadata", how)
-    return folder / "metadata"
-
-
-def stale_checksum(written: Written, _how: str) -> Path:
-    """Leave a checksum that fits no longer, and one whose file is gone."""
-    log = _log(written)
-    file = log.offsets_file(max(log.offsets, default=0))
-    if file.exists():
-        crc_of(file).write_bytes(b"crc\x00\x00\x00\x02\x00\x00\x01\x02\x03")
-    crc_of(log.commits_file(max(log.commits, default=-1) + 1)).write_bytes(b"crc\x00\x00\x00\x02\x00")
-    return file
-
-
-def last_entry(table: Table, written: Written, how: str) -> Path:
-    """Tear the newest entry of a table's log."""
-    file = max((where(written.root, table) / "_delta_log").glob("*.json"))
-    harm.tear(file, how)
-    return file
-
-
-def middle_entry(written: Written, how: str) -> Path:
-    """Tear an entry in the middle of a table's log."""
-    entries = sorted((where(written.root, REQUEST_LOG) / "_delta_log").glob("*.json"))
-    file = entries[(len(entries) - 1) // 2]
-    harm.tear(file, how)
-    return file
-
-
-def writer_id(written: Written, how: str) -> Path:
-    """Tear the writer's id."""
-    file = _log(written).folder / WRITER_ID
-    harm.tear(file, how)
-    return file
-
-
-def whole_checkpoint(written: Written, _how: str) -> Path:
-    """Remove a checkpoint."""
-    folder = _log(written).folder
-    shutil.rmtree(folder)
-    return folder
-
-
-def mended(damage: Damage, bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
-    """Do a damage that is mended by itself."""
-    site, written, more = harm.begun(bootstrap_servers, folder, dice, dice.choice(harm.KILLED_AT))
-    damage(written, dice.choice(HOW))
-    site.publish(more)
-    code, told = written.ingest()
-    return [f"exit code {code}: {told[-500:]}"] if code else harm.found(written, site.ledger)
+def mended(
+    damage: Damage,
+    bootstrap_servers: str,
+    folder: Path,
+    dice: random.Random,
+    *,
+    has_checkpoints: bool = False,
+) -> list[str]:
+    """Do a damage that is mended by itself; a run that was killed may have left no checkpoint of a table."""
+    if has_checkpoints:
+        begun = harm.begun(bootstrap_servers, folder, dice, "", between=with_checkpoints)
+    else:
+        begun = harm.begun(bootstrap_servers, folder, dice, dice.choice(harm.KILLED_AT))
+    return goes_on(damage, *begun, dice)
 
 
 def stopped(damage: Damage, bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
-    """Do a damage that nothing mends: the job names the file and writes nothing; restored, it goes on."""
-    site, written, more = harm.begun(bootstrap_servers, folder, dice, "")
+    """Do a damage that nothing mends."""
+    begun = harm.begun(bootstrap_servers, folder, dice, "", between=with_checkpoints)
+    return stops(damage, *begun, dice)
+
+
+def by_its_batch(table: Table, bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
+    """Tear the newest entry of a table: that of the newest batch is mended, and an older one is not."""
+    begun = harm.begun(bootstrap_servers, folder, dice, dice.choice(harm.KILLED_AT))
+    if is_of_newest_batch(begun[1], table):
+        return goes_on(partial(tears.last_entry, table), *begun, dice)
+    return stops(lambda written, how: tears.last_entry(table, written, how).parent, *begun, dice)
+
+
+def is_of_newest_batch(written: Written, table: Table) -> bool:
+    """Tell whether the newest entry of a table is of the newest batch that its query has begun."""
+    batch = next(
+        action["txn"]
+        for line in tears.entries_of(written, table)[-1].read_text().splitlines()
+        if "txn" in (action := json.loads(line))
+    )
+    query = next(query for query in tears.QUERIES if batch["appId"].startswith(query.removesuffix("_v1")))
+    return int(batch["version"]) == max(tears.log_of(written, query).offsets)
+
+
+def goes_on(damage: Damage, site: Site, written: Written, more: list[Line], dice: random.Random) -> list[str]:
+    """Do a damage and ingest what comes: the job goes on."""
+    damage(written, dice.choice(HOW))
     site.publish(more)
-    saved = folder / "saved"
+    code, told = written.ingest()
+    return [f"exit code {code}: {told[-500:]}"] if code else harm.found(site, written)
+
+
+def stops(damage: Damage, site: Site, written: Written, more: list[Line], dice: random.Random) -> list[str]:
+    """Do a damage: the job names what is damaged and writes nothing; restored, it goes on."""
+    site.publish(more)
+    saved, wrong = site.folder / "saved", list[str]()
     shutil.copytree(written.conf.parent, saved)
-    file, wrong = damage(written, dice.choice(HOW)), list[str]()
-    before = harm.state_of(folder)
+    file = damage(written, dice.choice(HOW))
+    before = harm.state_of(site.folder)
     code, told = written.ingest()
     if code != EXIT_STATE or str(file) not in told:
         wrong.append(f"exit code {code} and not {EXIT_STATE} with {file}: {told[-500:]}")
-    if harm.state_of(folder) != before:
-        wrong.append(f"files changed: {harm.state_of(folder).items() ^ before.items()}")
+    if harm.state_of(site.folder) != before:
+        wrong.append(f"files changed: {harm.state_of(site.folder).items() ^ before.items()}")
     shutil.rmtree(written.conf.parent)
     shutil.move(saved, written.conf.parent)
     code, told = written.ingest()
-    return (
-        [*wrong, f"exit code {code}: {told[-500:]}"] if code else [*wrong, *harm.found(written, site.ledger)]
-    )
+    return [*wrong, f"exit code {code}: {told[-500:]}"] if code else [*wrong, *harm.found(site, written)]
+
+
+def gold_mended(damage: Damage, bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
+    """Do a damage to what gold knows of itself: built on, it is that of an undisturbed run."""
+    site, written, more = harm.begun(bootstrap_servers, folder, dice, "", more=SMALL_BATCHES)
+    fail_at = dice.choice(GOLD_KILLED_AT)
+    code, told = written.build_gold(fail_at)
+    assert code == (-9 if fail_at else 0), told
+    damage(written, dice.choice(HOW))
+    site.publish(more)
+    twin = harm.twin_of(site)
+    for whose, (code, told) in (
+        ("the ingest", written.ingest()),
+        ("gold", written.build_gold()),
+        ("the twin's gold", twin.build_gold()),
+    ):
+        if code:
+            return [f"{whose} ended with exit code {code}: {told[-500:]}"]
+    return [
+        *harm.found(site, written, twin=twin),
+        *oracles.bad_log(written.root, GOLD),
+        *oracles.unbalanced_books(written.root),
+        *oracles.other_than_twin(written.root, twin.root, GOLD, may_be_empty=NO_GOLD_OF),
+    ]
 
 
 Fault = Callable[[str, Path, random.Random], list[str]]
 
 FAULTS: dict[str, Fault] = {
-    "torn last offsets": partial(mended, last_offsets),
-    "torn last commit": partial(mended, last_commit),
-    "offset and commit log set back": partial(mended, both_logs),
-    "torn metadata": partial(mended, metadata),
-    "stale checksum": partial(mended, stale_checksum),
-    "torn last entry of bronze": partial(mended, partial(last_entry, REQUEST_LOG)),
-    "torn last entry of silver": partial(mended, partial(last_entry, REQUESTS)),
-    "torn last entry of a shared table": partial(mended, partial(last_entry, SKIPPED)),
-    "torn middle entry": partial(stopped, middle_entry),
-    "torn writer id": partial(stopped, writer_id),
-    "lost checkpoint": partial(stopped, whole_checkpoint),
+    "torn last offsets": partial(mended, tears.last_offsets),
+    "torn last commit": partial(mended, tears.last_commit),
+    "offset and commit log set back": partial(mended, tears.both_logs),
+    "torn metadata": partial(mended, tears.metadata),
+    "stale checksum": partial(mended, tears.stale_checksum),
+    "torn last entry of bronze": partial(by_its_batch, REQUEST_LOG),
+    "torn last entry of silver": partial(by_its_batch, REQUESTS),
+    "torn last entry of a shared table": partial(by_its_batch, SKIPPED),
+    "torn last checkpoint": partial(mended, tears.hint, has_checkpoints=True),
+    "torn checkpoint of silver": partial(mended, tears.table_checkpoint, has_checkpoints=True),
+    "torn checkpoint of silver alone": partial(stopped, tears.table_checkpoint_alone),
+    "torn last offsets of gold": partial(gold_mended, tears.last_gold_offsets),
+    "torn last entry of gold": partial(gold_mended, partial(tears.last_entry, FETCH_LATENCY)),
+    "torn middle entry": partial(stopped, tears.middle_entry),
+    "torn writer id": partial(stopped, tears.writer_id),
+    "lost checkpoint": partial(stopped, tears.whole_checkpoint),
 }
