@@ -1,10 +1,11 @@
 """What one small append costs on a young table and on ones with 100, 1,000 and 10,000 commits behind them."""
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,12 +23,16 @@ from transforms.parse import request_log
 
 AGES = (1, 100, 1_000, 10_000)
 CHECKPOINT_EVERY = 100
+MOST_APPENDS = CHECKPOINT_EVERY - 20
+"""Beyond them one of the timed appends would make a checkpoint, which is timed apart."""
+
 ROWS = 2_000
+CHECKPOINTS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Append:
-    """One append that was timed."""
+    """One append, or one checkpoint, that was timed."""
 
     committer: str
     age: int
@@ -77,29 +82,57 @@ def _move(files: Iterable[Path], to: Path) -> None:
 
 def timed(rows: DataFrame, roots: dict[int, Path], rounds: int, seed: int) -> list[Append]:
     """Append the same rows to every table with both committers, in random order within each round."""
-    dice, measured = random.Random(seed), list[Append]()  # noqa: S311 (a repeatable order, no secret)
+    measured = []
+    for nth, committer, of_age in _interleaved(roots, rounds, seed):
+        with Measured() as took:
+            _append(rows, roots[of_age], committer, "bench", nth)
+        measured.append(_told(took, nth, committer, of_age))
+    return measured
+
+
+def timed_checkpoints(rows: DataFrame, roots: dict[int, Path], rounds: int, seed: int) -> list[Append]:
+    """Time the checkpoint that every hundredth append makes, each behind an append that is not timed."""
+    measured = []
+    for nth, committer, of_age in _interleaved(roots, rounds, seed):
+        _append(rows, roots[of_age], committer, "bench-checkpoints", nth)
+        where = Path(tables.path(roots[of_age] / committer, REQUESTS))
+        with Measured() as took:
+            if committer == LIGHT:
+                _light_checkpoint(where)
+            else:
+                _delta_checkpoint(rows.sparkSession, where)
+        measured.append(_told(took, nth, committer, of_age))
+    return measured
+
+
+def _interleaved(roots: dict[int, Path], rounds: int, seed: int) -> Iterator[tuple[int, str, int]]:
+    dice = random.Random(seed)  # noqa: S311 (a repeatable order, no secret)
     for nth in range(rounds):
         arms = [(committer, age) for committer in (LIGHT, DELTA) for age in roots]
         for committer, of_age in dice.sample(arms, len(arms)):
-            with Measured() as took:
-                tables.append(
-                    rows,
-                    roots[of_age] / committer,
-                    REQUESTS,
-                    txn_app_id="bench",
-                    txn_version=nth,
-                    committer=committer,
-                )
-            measured.append(
-                Append(
-                    committer=committer,
-                    age=of_age,
-                    round=nth,
-                    cpu_ms=took.cpu_s * 1e3,
-                    wall_ms=took.wall_s * 1e3,
-                )
-            )
-    return measured
+            yield nth, committer, of_age
+
+
+def _append(rows: DataFrame, root: Path, committer: str, app_id: str, nth: int) -> None:
+    tables.append(rows, root / committer, REQUESTS, txn_app_id=app_id, txn_version=nth, committer=committer)
+
+
+def _light_checkpoint(where: Path) -> None:
+    light_log.opened(where).create_checkpoint()
+    light_log.thin_checkpoints(where)
+    DeltaTable(str(where))  # behind a checkpoint the log is read anew from there
+
+
+def _delta_checkpoint(spark: SparkSession, where: Path) -> None:
+    java: Any = spark._jvm  # noqa: SLF001 (Delta has no Python name for it)
+    delta_log = java.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, str(where))  # noqa: SLF001
+    delta_log.checkpoint()
+
+
+def _told(took: Measured, nth: int, committer: str, of_age: int) -> Append:
+    return Append(
+        committer=committer, age=of_age, round=nth, cpu_ms=took.cpu_s * 1e3, wall_ms=took.wall_s * 1e3
+    )
 
 
 def sample_rows(spark: SparkSession, lines: list[tuple[str, bytes]]) -> DataFrame:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from benchmarks.pipeline import duck
+from benchmarks.pipeline import consumer, duck
+from benchmarks.pipeline.counts import Counts, check, column, rows_of
 from benchmarks.pipeline.lines import Topics
 from benchmarks.pipeline.measure import Measured
 from benchmarks.pipeline.textbook import Textbook
@@ -25,18 +25,16 @@ from jobs.ingest_batch import SOURCES, now, raw_of
 from jobs.ingest_meters import Meters
 from jobs.ingest_state import checkpoint_of
 from jobs.progress import Progress
-from lab import jvm
 from schemas.bronze import BRONZE as BRONZE_TABLES
 from schemas.bronze import RAW
+from schemas.fields import Table
+from schemas.gold import DATA_QUALITY, FETCH_LATENCY
 from schemas.gold import GOLD as GOLD_TABLES
-from schemas.silver import REQUESTS, SILVER
+from schemas.silver import QUARANTINE, REQUESTS, SILVER, SKIPPED
+from transforms.gold import pairing
 
-CONSUMER, BRONZE, INGEST, GOLD = (
-    "consumer perf test",
-    "raw copy to bronze",
-    "ingest: bronze and silver",
-    "gold",
-)
+START, CONSUMER = "consumer perf test, one record", "consumer perf test"
+BRONZE, INGEST, GOLD = "raw copy to bronze", "ingest: bronze and silver", "gold"
 DELTA = "ingest, committed by Delta"
 TEXTBOOK, TEXTBOOK_GOLD, DUCKDB = "textbook: bronze and silver", "textbook: gold", "DuckDB, from a file"
 
@@ -79,39 +77,50 @@ class Cost:
     wall_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """What is timed, and, asked behind it, the counts that tell whether all was done."""
+
+    run: Callable[[], Any]
+    counts: Callable[[Any], Counts]
+
+
 class Costs:
     """All arms over one topic of `n` lines, in one Spark session."""
 
-    def __init__(self, spark: SparkSession, folder: Path, conf: Path, topics: Topics, n: int) -> None:
-        """Say what is read and where everything is written."""
-        self._spark, self._conf, self._topics, self._n = spark, conf, topics, n
+    def __init__(  # noqa: PLR0913 (what is read, how much it is, and where everything is written)
+        self, spark: SparkSession, folder: Path, conf: Path, topics: Topics, *, n: int, requests: int
+    ) -> None:
+        """Say what is read, how many of its lines are whole requests, and where everything is written."""
+        self._spark, self._conf, self._topics, self._n, self._requests = spark, conf, topics, n, requests
         self._all, self._folder = folder, folder
 
     def round(self, nth: int, lines: Path) -> Iterator[Cost]:
         """Run every arm once. An arm that reads what another wrote comes behind it."""
         shutil.rmtree(self._all, ignore_errors=True)
         self._folder = self._all / str(nth)  # Delta remembers the tables of a path
-        book = self._book()
-        arms: dict[str, Callable[[], object]] = {
-            CONSUMER: self._consume,
-            BRONZE: self._copy,
-            INGEST: lambda: self._ingest("ingest"),
-            DELTA: lambda: self._ingest("delta", committer="delta"),
-            GOLD: self._gold,
-            TEXTBOOK: book.bronze_and_silver,
-            TEXTBOOK_GOLD: book.gold,
-            DUCKDB: lambda: duck.parse_and_write(lines, self._folder / "duckdb"),
+        book, duckdb, n = self._book(), self._folder / "duckdb", self._n
+        arms = {
+            START: Arm(lambda: self._consume(1), lambda _: {}),
+            CONSUMER: Arm(lambda: self._consume(n), lambda read: {"its summary": (read, n)}),
+            BRONZE: Arm(self._copy, lambda _: {"bronze": (self._bronze("raw"), n)}),
+            INGEST: Arm(lambda: self._ingest("ingest"), lambda _: self._taken_in("ingest")),
+            DELTA: Arm(lambda: self._ingest("delta", committer="delta"), lambda _: self._taken_in("delta")),
+            GOLD: Arm(self._gold, lambda _: self._accounted()),
+            TEXTBOOK: Arm(book.bronze_and_silver, lambda _: self._both(*book.counts())),
+            TEXTBOOK_GOLD: Arm(book.gold, lambda _: {"fetches in windows that are over": book.fetches()}),
+            DUCKDB: Arm(lambda: duck.parse_and_write(lines, duckdb), lambda told: self._both(*told)),
         }
         self._make_tables()
-        for arm, run in arms.items():
-            yield self._cost(nth, arm, run)
+        for name, arm in arms.items():
+            yield self._cost(nth, name, arm)
 
-    def differences(self) -> int:
-        """Count the rows of silver that the two pipelines of the last round do not share."""
+    def compared(self) -> dict[str, int]:
+        """Count the rows of silver of the two pipelines in the last round, and those they do not share."""
         ours = tables.read(self._spark, self._settings("ingest").warehouse_root, REQUESTS)
         ours = ours.select(*SHARED)
         theirs = self._book().rows("silver").select(*(F.col(b).alias(a) for a, b in SHARED.items()))
-        return _rows_apart(ours, theirs)
+        return {"ours": ours.count(), "textbook": theirs.count(), "apart": _rows_apart(ours, theirs)}
 
     def _make_tables(self) -> None:
         """Make our tables beforehand: that costs once and not by the line."""
@@ -120,12 +129,13 @@ class Costs:
             for table in (*BRONZE_TABLES, *SILVER, *GOLD_TABLES):
                 tables.ensure(self._spark, root, table)
 
-    def _cost(self, nth: int, arm: str, run: Callable[[], object]) -> Cost:
+    def _cost(self, nth: int, name: str, arm: Arm) -> Cost:
         with Measured() as took:
-            run()
+            done = arm.run()
+        check(name, arm.counts(done))
         return Cost(
             round=nth,
-            arm=arm,
+            arm=name,
             cpu_s_per_million=round(took.cpu_s / self._n * 1e6, 2),
             wall_s=round(took.wall_s, 2),
         )
@@ -187,17 +197,35 @@ class Costs:
             batch=settings.ingest.max_offsets_per_trigger,
         )
 
-    def _consume(self) -> None:
+    def _consume(self, n: int) -> int:
         settings = Settings.load(self._conf)
-        subprocess.run(
-            jvm.tool(
-                "org.apache.kafka.tools.ConsumerPerformance",
-                *("--bootstrap-server", settings.telemetry.bootstrap_servers),
-                *("--topic", self._topics.request_log, "--num-records", str(self._n)),
-            ),
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )
+        return consumer.consume(settings.telemetry.bootstrap_servers, self._topics.request_log, n)
+
+    def _where(self, name: str, table: Table) -> Path:
+        return Path(tables.path(self._settings(name).warehouse_root, table))
+
+    def _bronze(self, name: str) -> int:
+        return rows_of(self._where(name, REQUEST_LOG.bronze))
+
+    def _taken_in(self, name: str) -> Counts:
+        kept, quarantined = (rows_of(self._where(name, table)) for table in (REQUESTS, QUARANTINE))
+        skipped = sum(column(self._where(name, SKIPPED), "lines"))
+        return self._both(self._bronze(name), kept) | {
+            "silver with quarantined and skipped": (kept + quarantined + skipped, self._n)
+        }
+
+    def _accounted(self) -> Counts:
+        quality = self._where("ingest", DATA_QUALITY)
+        told = {name: sum(column(quality, name)) for name in ("kept", "quarantined", "skipped")}
+        served = pairing.served(tables.read(self._spark, self._settings("ingest").warehouse_root, REQUESTS))
+        fetches = sum(column(self._where("ingest", FETCH_LATENCY), "n"))
+        return {
+            "data quality": (sum(told.values()), self._n),
+            "fetches in windows": (fetches, served.count()),
+        }
+
+    def _both(self, bronze: int, silver: int) -> Counts:
+        return {"bronze": (bronze, self._n), "silver": (silver, self._requests)}
 
 
 class Uncounted(Meters):

@@ -29,8 +29,8 @@ SHAPE = """{"isForwarded": "BOOLEAN",
     "clientInformation": {"softwareName": "VARCHAR", "softwareVersion": "VARCHAR"}}"""
 
 
-def parse_and_write(lines: Path, folder: Path) -> int:
-    """Write raw lines and parsed requests as Parquet (zstd) and give the number of requests."""
+def parse_and_write(lines: Path, folder: Path) -> tuple[int, int]:
+    """Write raw lines and parsed requests as Parquet (zstd) and count both."""
     folder.mkdir(parents=True, exist_ok=True)
     with duckdb.connect() as connection:
         connection.execute("SET threads = 2")
@@ -50,7 +50,9 @@ def parse_and_write(lines: Path, folder: Path) -> int:
                 FROM lines WHERE contains(line, 'Completed request:')
             ) TO '{folder / "silver.parquet"}' (FORMAT parquet, COMPRESSION zstd)"""  # noqa: S608 (our own path)
         )
+        raw, parsed = (str(folder / f"{table}.parquet") for table in ("bronze", "silver"))
         written = connection.execute(
-            "SELECT count(document.totalTimeMs) FROM read_parquet(?)", [str(folder / "silver.parquet")]
+            "SELECT (SELECT count(*) FROM read_parquet(?)), count(document.totalTimeMs) FROM read_parquet(?)",
+            [raw, parsed],
         ).fetchall()
-    return int(written[0][0])
+    return int(written[0][0]), int(written[0][1])

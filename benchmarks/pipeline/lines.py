@@ -1,10 +1,13 @@
 """Real request-log lines for benchmarks: recorded from a lab once, repeated with their clocks moved on."""
 
 import heapq
+import json
 import time
+from array import array
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import repeat
+from math import nan
 from pathlib import Path
 
 from confluent_kafka import KafkaError, Message, Producer
@@ -19,6 +22,8 @@ RECORDED_S = 60.0
 RATE = 2_000.0
 SECOND = 19
 """So many bytes tell the second: `2026-11-21T11:27:49`."""
+
+MARK = "Completed request:"
 
 TOPICS = (Kind.REQUEST_LOG, Kind.CLIENT_LOG, Kind.METRICS)
 PARTITIONS = 2
@@ -64,6 +69,20 @@ def repeated(lines: list[Line], n: int) -> Iterator[Line]:
         shift += span
 
 
+def requests_in(lines: list[Line], n: int) -> int:
+    """Count those of `repeated(lines, n)` that tell a whole request."""
+    are_whole = [_is_whole(line) for _, line in lines]
+    times, rest = divmod(n, len(lines))
+    return times * sum(are_whole) + sum(are_whole[:rest])
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        return "totalTimeMs" in json.JSONDecoder().raw_decode(line.decode().partition(MARK)[2])[0]
+    except ValueError:
+        return False
+
+
 def at_rate(lines: list[Line], per_s: float, duration_s: float) -> Iterator[Line]:
     """Give lines at a steady pace with the clock of now; what was late is given at once, not left out."""
     began, n = time.monotonic(), int(per_s * duration_s)
@@ -91,7 +110,7 @@ class Topics:
         telemetry = admin(self._bootstrap)
         for created in telemetry.create_topics(made).values():
             created.result(timeout=30)
-        self.appended_at: dict[tuple[int, int], float] = {}
+        self.appended_at = {partition: array("d") for partition in range(PARTITIONS)}
 
     @property
     def request_log(self) -> str:
@@ -135,5 +154,7 @@ class Topics:
     def _note(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             raise RuntimeError(str(error))
-        place = (int(message.partition() or 0), int(message.offset() or 0))
-        self.appended_at[place] = message.timestamp()[1] / 1e3
+        appended_at = self.appended_at[int(message.partition() or 0)]
+        # Of records sent again, since the answer was lost, only the second places are told.
+        appended_at.extend([nan] * (int(message.offset() or 0) - len(appended_at)))
+        appended_at.append(message.timestamp()[1] / 1e3)

@@ -10,12 +10,16 @@ import numpy as np
 import psutil
 from scipy import stats
 
-from benchmarks.pipeline import costs
-from conf.settings import DELTA, LIGHT, PROJECT
+from benchmarks.pipeline import aged, costs, freshness, lateness
+from conf.settings import LIGHT, PROJECT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+Rounds = dict[int, float]
+"""What was measured in each round."""
+
+LESS_START = "consumer perf test, less one record's"
 PAGE = PROJECT / "docs" / "performance.md"
 
 HEAD = """Measured by `make bench` on one machine of {cores} cores and {memory:.0f} GiB that also runs the broker and the
@@ -25,11 +29,20 @@ load. Read ratios, not seconds: another machine has other seconds. Losing rows s
 COSTS = """## CPU-seconds per million request-log lines
 
 One topic of {n:,} real lines ({line_bytes:,.0f} bytes a line, recorded from three brokers under load and
-repeated with their clocks moved on), every arm once a round, {rounds} rounds behind one that is thrown away, the
-Spark arms in one warm session of `local[2]`. CPU is that of the process and its children, the broker's is not in
-it. The ratio is taken within a round: mean and 95 % interval over rounds (Student, logarithms).
+repeated with their clocks moved on), every arm once a round, {rounds} rounds behind one that is thrown away. CPU is
+that of the process and its children, the broker's is not in it. Behind each arm its rows are counted: one that did
+not read or write every line ends the run.
 
-| what | CPU-s per million | wall s | ratio |
+These are the costs of catching up: batches of {batch:,} lines, as the setting `max_offsets_per_trigger` is, and no
+lines of client logs. The small batches of a stream that keeps up cost more a line, see Freshness. All Spark arms,
+the textbook's too, run in one warm session of `local[2]` with our settings, which are tuned; alone, the textbook would
+have Spark's. The consumer perf test is a process of its own with the options of Kafka's script, so its JVM starts cold. What it takes
+to start and read one record stands above it, spread over as many lines; the raw copy is held against it with and without.
+
+Figures are geometric means over rounds. So the ratio, which is the mean of the ratios within each round with its 95 %
+interval (Student, logarithms), is also the one of the two figures.
+
+| what | CPU-s per million | wall s | ratio of CPU |
 | --- | --- | --- | --- |
 """
 
@@ -38,27 +51,49 @@ FRESHNESS = """## Freshness
 From the broker's append to visible, told by a reader of its own that polls the Delta logs every 20 ms: in silver
 once it has read the row, in gold once it has seen a commit of `gold.fetch_latency` built from that row.
 `plumbline ingest` and `nice -n 5 plumbline build-gold --follow`, beside the broker and the load on the same
-cores, measured after five minutes of warming up. Seconds, with 95 % intervals (blocks of 10 s resampled); "thirds"
-are p50 to silver in the first and the last third of the time.
+cores. They warm up for {slow_s:.0f} s at {slow_per_s:,.0f} lines/s and {settle_s:.0f} s at the measured rate; then
+{measured_s:.0f} s are measured. Seconds: p50 with its 95 % interval (Student over the p50 of blocks, logarithms; a block is
+a minute at least, and as long as three of the layer's batches take), p99 with the least and the greatest of the blocks:
+it hangs on the few longest batches, and no interval would hold what it says.
 
-| lines/s | lines | silver p50 | silver p99 | gold p50 | gold p99 | thirds | cores: ingest, gold |
-| --- | --- | --- | --- | --- | --- | --- | --- |
+| lines/s | lines | silver p50 | silver p99 | gold p50 | gold p99 | blocks: silver, gold |
+| --- | --- | --- | --- | --- | --- | --- |
+{late}
+
+Whether they keep up, in thirds of that time: p50, lines that are appended and not yet visible (the mean over the
+third), and by how many lines these grew from the first third to the last for each line that was appended meanwhile: 0
+keeps up, 1 stands still.
+
+| lines/s | layer | p50 of thirds, s | behind in thirds, lines | grew |
+| --- | --- | --- | --- | --- |
+{behind}
+
+What it costs at that steady rate, from the end of warming up until the last line was published:
+
+| lines/s | cores: ingest | cores: gold | CPU-s per million lines: ingest | CPU-s per million lines: gold |
+| --- | --- | --- | --- | --- |
+{cost}
+
+{never}
 """
 
 AGED = """## One append on a table of that age
 
 {rows:,} real rows into `silver.requests`, {appends} rounds behind one thrown away, all tables and both
-committers in random order within a round. Aged with delta-rs, a file a commit. Medians; the ratio is to
-the youngest table within a round: mean and 95 % interval.
+committers in random order within a round. Aged with delta-rs, a file a commit. One append in {every} makes a checkpoint
+as well; those were timed apart, {checkpoints} rounds behind one thrown away, each behind an append. "With its share" is
+an append with a hundredth of a checkpoint. Wall times are geometric means, so that a ratio, the mean of the ratios to
+the youngest table within each round with its 95 % interval, is also the one of two figures. CPU is the plain mean: its
+clock ticks in 10 ms.
 
-| committer | commits before | wall ms | CPU ms | wall, aged / young |
-| --- | --- | --- | --- | --- |
+| what | committer | commits before | wall ms | CPU ms | wall, aged / young |
+| --- | --- | --- | --- | --- | --- |
 """
 
 
-def write(state: Path) -> None:
+def write(state: Path, page: Path = PAGE) -> None:
     """Put the sections that were measured into the page; others stay as they are."""
-    text = PAGE.read_text() if PAGE.exists() else ""
+    text = page.read_text() if page.exists() else ""
     memory = psutil.virtual_memory().total / 2**30
     text = _put(text, "head", HEAD.format(cores=psutil.cpu_count(), memory=memory))
     sections: dict[str, Callable[[Any], str]] = {"costs": _costs, "freshness": _freshness, "aged": _aged}
@@ -66,8 +101,8 @@ def write(state: Path) -> None:
         file = state / f"{part}.json"
         if file.exists():
             text = _put(text, part, made(json.loads(file.read_text())))
-    PAGE.write_text(text)
-    print(f"written: {PAGE}")
+    page.write_text(text)
+    print(f"written: {page}")
 
 
 def _put(text: str, name: str, section: str) -> str:
@@ -79,35 +114,47 @@ def _put(text: str, name: str, section: str) -> str:
 
 
 def _costs(told: dict[str, Any]) -> str:
-    cpu: dict[str, dict[int, float]] = defaultdict(dict)
-    wall: dict[str, list[float]] = defaultdict(list)
+    cpu: dict[str, Rounds] = defaultdict(dict)
+    wall: dict[str, Rounds] = defaultdict(dict)
     for cost in told["costs"]:
         if cost["round"]:
             cpu[cost["arm"]][cost["round"]] = cost["cpu_s_per_million"]
-            wall[cost["arm"]].append(cost["wall_s"])
+            wall[cost["arm"]][cost["round"]] = cost["wall_s"]
+    for of in (cpu, wall):
+        of[LESS_START] = {nth: of[costs.CONSUMER][nth] - of[costs.START][nth] for nth in of[costs.CONSUMER]}
     against = {
-        costs.BRONZE: costs.CONSUMER,
-        costs.INGEST: costs.TEXTBOOK,
-        costs.DELTA: costs.INGEST,
-        costs.GOLD: costs.TEXTBOOK_GOLD,
-        costs.TEXTBOOK: costs.INGEST,
-        costs.DUCKDB: costs.INGEST,
+        costs.BRONZE: (costs.CONSUMER, LESS_START),
+        costs.INGEST: (costs.TEXTBOOK,),
+        costs.DELTA: (costs.INGEST,),
+        costs.GOLD: (costs.TEXTBOOK_GOLD,),
+        costs.TEXTBOOK: (costs.INGEST,),
+        costs.DUCKDB: (costs.INGEST,),
     }
-    rows = [
-        f"| {arm} | {np.median(list(of.values())):.1f} | {np.median(wall[arm]):.1f} | "
-        f"{_ratio(of, cpu[against[arm]]) + ' of ' + against[arm] if arm in against else ''} |"
-        for arm, of in cpu.items()
-    ]
+    first = (costs.START, costs.CONSUMER, LESS_START)
+    rows = []
+    for arm in (*first, *(arm for arm in cpu if arm not in first)):
+        ratios = "; ".join(f"{_ratio(cpu[arm], cpu[of])} of {of}" for of in against.get(arm, ()))
+        rows.append(f"| {arm} | {_mean(cpu[arm]):.1f} | {_mean(wall[arm]):.1f} | {ratios} |")
     every = "\n".join(json.dumps(cost) for cost in told["costs"])
-    head = COSTS.format(n=told["n"], line_bytes=told["bytes"] / told["n"], rounds=told["rounds"])
+    numbers = {name: told[name] for name in ("n", "rounds", "batch")}
+    compared = told["compared"]
     apart = (
-        f"\n\nSilver of ours and of the textbook, {len(costs.SHARED)} shared columns, row for row: "
-        f"{told['differences']} rows differ.\n\nEvery round:\n\n```\n{every}\n```\n"
+        f"\n\nSilver of the last round: of {told['n']:,} lines ours has {compared['ours']:,} and the textbook's "
+        f"{compared['textbook']:,}. {len(costs.SHARED)} shared columns, row for row: {compared['apart']:,} rows "
+        f"differ.\n\nEvery round:\n\n```\n{every}\n```\n"
     )
-    return head + "\n".join(rows) + apart
+    return COSTS.format(line_bytes=told["bytes"] / told["n"], **numbers) + "\n".join(rows) + apart
 
 
-def _ratio(ours: dict[int, float], theirs: dict[int, float]) -> str:
+def _mean(of: Rounds) -> float:
+    if min(of.values()) <= 0:
+        return float("nan")
+    return float(np.exp(np.mean(np.log(list(of.values())))))
+
+
+def _ratio(ours: Rounds, theirs: Rounds) -> str:
+    if min(*ours.values(), *theirs.values()) <= 0:
+        return "none"
     logs = np.log([ours[nth] / theirs[nth] for nth in sorted(ours)])
     half = stats.t.ppf(0.975, len(logs) - 1) * stats.sem(logs)
     middle, low, high = np.exp([logs.mean(), logs.mean() - half, logs.mean() + half])
@@ -115,39 +162,84 @@ def _ratio(ours: dict[int, float], theirs: dict[int, float]) -> str:
 
 
 def _freshness(told: list[dict[str, Any]]) -> str:
-    rows = []
+    rows: dict[str, list[str]] = defaultdict(list)
     for rate in told:
-        cells = [
-            f"{mid:.2f} ({low:.2f} to {high:.2f})"
-            for layer in ("silver_s", "gold_s")
-            for mid, low, high in (rate[layer]["p50"], rate[layer]["p99"])
-        ]
-        thirds = f"{rate['silver_p50_first_third_s']:.2f}, {rate['silver_p50_last_third_s']:.2f}"
-        cores = ", ".join(f"{used:.2f}" for used in rate["cores"].values())
-        rows.append(
-            f"| {rate['per_s']:,.0f} | {rate['lines']:,} | {' | '.join(cells)} | {thirds} | {cores} |"
+        per_s, layers = f"{rate['per_s']:,.0f}", [rate[layer] for layer in lateness.LAYERS]
+        late = [_seconds(*layer[name]) for layer in layers for name in ("p50_s", "p99_s")]
+        blocks = [f"{layer['blocks']} of {rate['measured_s'] / layer['blocks']:.0f} s" for layer in layers]
+        rows["late"].append(_row(per_s, f"{rate['lines']:,}", *late, ", ".join(blocks)))
+        rows["behind"] += [_row(per_s, name, *_behind(rate, rate[name])) for name in lateness.LAYERS]
+        cores = [f"{used:.2f}" for used in rate["cores"].values()]
+        rows["cost"].append(_row(per_s, *cores, *(f"{s:.0f}" for s in rate["cpu_s_per_million"].values())))
+        rows["never"].append(
+            f"At {per_s} lines/s {layers[0]['never']:,} lines never came to silver and "
+            f"{layers[1]['never']:,} never to gold within two minutes behind the last."
         )
-    missing = [
-        f"At {rate['per_s']:,.0f} lines/s {rate['never_in_silver']:,} lines never came to silver and "
-        f"{rate['never_in_gold']:,} never to gold within two minutes behind the last."
-        for rate in told
-    ]
-    return FRESHNESS + "\n".join(rows) + "\n\n" + "\n".join(missing)
+    return FRESHNESS.format(
+        slow_s=freshness.SLOW_S,
+        slow_per_s=freshness.SLOW_PER_S,
+        settle_s=freshness.SETTLE_S,
+        measured_s=np.mean([rate["measured_s"] for rate in told]),
+        **{name: "\n".join(of) for name, of in rows.items()},
+    )
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _seconds(middle: float, low: float, high: float) -> str:
+    return f"{middle:.2f} ({low:.2f} to {high:.2f})" if np.isfinite(low) else f"{middle:.2f} (no interval)"
+
+
+def _behind(rate: dict[str, Any], layer: dict[str, Any]) -> tuple[str, str, str]:
+    first, *_, last = layer["behind_of_thirds"]
+    appended = rate["lines"] * (lateness.THIRDS - 1) / lateness.THIRDS  # between the middles of the two
+    return (
+        ", ".join(f"{p50:.2f}" for p50 in layer["p50_of_thirds_s"]),
+        ", ".join(f"{lines:,.0f}" for lines in layer["behind_of_thirds"]),
+        f"{(last - first) / appended:+.3f}",
+    )
 
 
 def _aged(told: dict[str, Any]) -> str:
-    wall: dict[tuple[str, int], dict[int, float]] = defaultdict(dict)
-    cpu: dict[tuple[str, int], list[float]] = defaultdict(list)
-    for one in told["measured"]:
-        if one["round"]:
-            wall[one["committer"], one["age"]][one["round"]] = one["wall_ms"]
-            cpu[one["committer"], one["age"]].append(one["cpu_ms"])
+    appends, checkpoints = (_by_table(told[name]) for name in ("measured", "measured_checkpoints"))
+    every = aged.CHECKPOINT_EVERY
+    share = {
+        table: {nth: _mean(of) / every for nth in appends[table][0]} for table, (of, _) in checkpoints.items()
+    }
+    with_share = {
+        table: (
+            {nth: wall[nth] + share[table][nth] for nth in wall},
+            [cpu_ms + np.mean(checkpoints[table][1]) / every for cpu_ms in cpu],
+        )
+        for table, (wall, cpu) in appends.items()
+    }
     rows = []
-    for committer in (LIGHT, DELTA):
-        ages = sorted(age for name, age in wall if name == committer)
-        for age in ages:
-            of = wall[committer, age]
-            ratio = _ratio(of, wall[committer, ages[0]]) if age != ages[0] else ""
-            middle, cpu_ms = np.median(list(of.values())), np.median(cpu[committer, age])
-            rows.append(f"| {committer} | {age:,} | {middle:,.0f} | {cpu_ms:,.0f} | {ratio} |")
-    return AGED.format(rows=told["rows"], appends=told["appends"]) + "\n".join(rows)
+    for what, of_tables in (
+        ("append", appends),
+        (f"a checkpoint, every {every} commits", checkpoints),
+        ("append with its share of a checkpoint", with_share),
+    ):
+        for committer, age in sorted(of_tables, key=lambda table: (table[0] != LIGHT, table[1])):
+            wall, cpu = of_tables[committer, age]
+            youngest = min(other for name, other in of_tables if name == committer)
+            ratio = _ratio(wall, of_tables[committer, youngest][0]) if age != youngest else ""
+            rows.append(
+                f"| {what} | {committer} | {age:,} | {_mean(wall):,.0f} | {np.mean(cpu):,.0f} | {ratio} |"
+            )
+    head = AGED.format(
+        rows=told["rows"], appends=told["appends"], checkpoints=told["checkpoints"], every=every
+    )
+    return head + "\n".join(rows)
+
+
+def _by_table(measured: list[dict[str, Any]]) -> dict[tuple[str, int], tuple[Rounds, list[float]]]:
+    """Give wall times by round, and CPU times, of each committer and age, without the round thrown away."""
+    of: dict[tuple[str, int], tuple[Rounds, list[float]]] = defaultdict(lambda: ({}, []))
+    for one in measured:
+        if one["round"]:
+            wall, cpu = of[one["committer"], one["age"]]
+            wall[one["round"]] = one["wall_ms"]
+            cpu.append(one["cpu_ms"])
+    return of

@@ -29,6 +29,7 @@ DOCUMENT = f"""isForwarded BOOLEAN,
     {", ".join(f"{name} DOUBLE" for name in TIMES)}, principal STRING, listener STRING,
     clientInformation STRUCT<softwareName STRING, softwareVersion STRING>""".replace("\n", " ")
 
+WINDOW, LATE = "10 seconds", "20 seconds"
 MARK = "Completed request:"
 
 
@@ -74,6 +75,18 @@ class Textbook:
     def rows(self, table: str) -> DataFrame:
         """Read what was written."""
         return self._spark.read.format("delta").load(str(self._root / table))
+
+    def counts(self) -> tuple[int, int]:
+        """Count the rows of bronze and of silver."""
+        return self.rows("bronze").count(), self.rows("silver").count()
+
+    def fetches(self) -> tuple[int, int]:
+        """Count the followers' fetches that gold holds, and those of silver whose window is over for it."""
+        fetches = _of_followers(self.rows("silver"))
+        newest = fetches.agg((F.max("logged_at") - F.expr(f"INTERVAL {LATE}")).alias("newest"))
+        is_over = F.window("logged_at", WINDOW).end <= F.col("newest")
+        held = self.rows("gold").agg(F.coalesce(F.sum("n"), F.lit(0))).collect()
+        return int(held[0][0]), fetches.crossJoin(newest).where(is_over).count()
 
     def _run(self, frame: DataFrame, table: str) -> None:
         writer = frame.writeStream.format("delta").option("checkpointLocation", str(self._root / f"_{table}"))
@@ -125,10 +138,14 @@ def parsed(lines: DataFrame) -> DataFrame:
 
 def windows(requests: DataFrame) -> DataFrame:
     """Percentiles of a follower's fetches on a leader, ten seconds each."""
-    fetches = requests.where((F.col("api") == "FETCH") & F.col("follower_id").isNotNull())
     local_ms = F.col("totalTimeMs") - F.col("remoteTimeMs")
     return (
-        fetches.withWatermark("logged_at", "20 seconds")
-        .groupBy(F.window("logged_at", "10 seconds"), "broker_id", "follower_id")
+        _of_followers(requests)
+        .withWatermark("logged_at", LATE)
+        .groupBy(F.window("logged_at", WINDOW), "broker_id", "follower_id")
         .agg(F.count("*").alias("n"), F.percentile_approx(local_ms, [0.5, 0.99], 10_000).alias("local_ms"))
     )
+
+
+def _of_followers(requests: DataFrame) -> DataFrame:
+    return requests.where((F.col("api") == "FETCH") & F.col("follower_id").isNotNull())

@@ -19,3 +19,13 @@ def test_a_repeated_line_is_moved_on_by_the_length_of_the_recording():
     read = [("broker-1", b"2026-11-21T11:27:00.5Z a"), ("broker-2", b"2026-11-21T11:27:09.5Z b")]
 
     assert list(lines.repeated(read, 3)) == [*read, ("broker-1", b"2026-11-21T11:27:10.5Z a")]
+
+
+def test_a_line_that_was_cut_is_no_request():
+    whole, cut = (
+        f"2026-11-21T11:27:00.5Z 1 DEBUG Completed request:{json} (logger)".encode()
+        for json in ('{"totalTimeMs":1}', '{"totalT')
+    )
+    read = [("broker-1", whole), ("broker-1", cut)]
+
+    assert lines.requests_in(read, 5) == 3

@@ -1,0 +1,19 @@
+"""An arm that did not do the whole work ends the benchmark."""
+
+import pytest
+
+from benchmarks.pipeline import consumer, counts
+
+
+def test_an_arm_that_left_lines_out_is_named_with_both_counts():
+    with pytest.raises(ValueError, match="gold: silver: 999 and not 1,000"):
+        counts.check("gold", {"bronze": (1_000, 1_000), "silver": (999, 1_000)})
+
+
+def test_an_arm_that_did_all_passes():
+    counts.check("gold", {"bronze": (1_000, 1_000)})
+
+
+def test_a_consumer_that_prints_no_summary_is_an_error():
+    with pytest.raises(ValueError, match="printed no"):
+        consumer.count_of("WARNING: exiting before consuming the expected number of messages\n")
