@@ -8,6 +8,9 @@ from scipy import stats
 BLOCK_S, BATCHES_A_BLOCK = 60.0, 3
 """A block is long enough to hold several batches: parts of one batch are no independent draws."""
 
+LEAST_BLOCKS = 3
+"""Of two, Student makes an interval that tells nothing."""
+
 LAYERS = ("silver", "gold")
 THIRDS = 3
 MILLION = 1e6
@@ -84,7 +87,7 @@ def with_interval(late_s: np.ndarray, block: np.ndarray, q: float) -> list[float
     """
     middle = quantile(late_s, q)
     of_blocks = [quantile(late_s[block == nth], q) for nth in range(block.max() + 1)]
-    if len(of_blocks) == 1 or not np.isfinite([middle, *of_blocks]).all():
+    if len(of_blocks) < LEAST_BLOCKS or not np.isfinite([middle, *of_blocks]).all():
         return [middle, float("nan"), float("nan")]
     apart = np.log(of_blocks) - np.log(middle)
     spread = np.sqrt((apart**2).sum() / (len(apart) - 1) / len(apart))

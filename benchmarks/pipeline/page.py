@@ -52,17 +52,17 @@ From the broker's append to visible, told by a reader of its own that polls the 
 once it has read the row, in gold once it has seen a commit of `gold.fetch_latency` built from that row.
 `plumbline ingest` and `nice -n 5 plumbline build-gold --follow`, beside the broker and the load on the same
 cores. They warm up for {slow_s:.0f} s at {slow_per_s:,.0f} lines/s and {settle_s:.0f} s at the measured rate; then
-{measured_s:.0f} s are measured. Seconds: p50 with its 95 % interval (Student over the p50 of blocks, logarithms; a block is
-a minute at least, and as long as three of the layer's batches take), p99 with the least and the greatest of the blocks:
-it hangs on the few longest batches, and no interval would hold what it says.
+{measured_s:.0f} s are measured. Seconds: p50 with its 95 % interval (Student over the p50 of blocks, logarithms; a block
+is a minute at least, and as long as three of the layer's batches take; fewer than three blocks have none), p99 with the
+least and the greatest of the blocks: it hangs on the few longest batches, and no interval would hold what it says.
 
 | lines/s | lines | silver p50 | silver p99 | gold p50 | gold p99 | blocks: silver, gold |
 | --- | --- | --- | --- | --- | --- | --- |
 {late}
 
 Whether they keep up, in thirds of that time: p50, lines that are appended and not yet visible (the mean over the
-third), and by how many lines these grew from the first third to the last for each line that was appended meanwhile: 0
-keeps up, 1 stands still.
+third), and by how many lines these grew from the first third to the last for each line that was appended meanwhile: at 0
+a layer keeps up, at 1 it stands still, below 0 it catches up.
 
 | lines/s | layer | p50 of thirds, s | behind in thirds, lines | grew |
 | --- | --- | --- | --- | --- |

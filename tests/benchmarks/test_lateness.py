@@ -80,8 +80,10 @@ def test_the_interval_of_six_blocks_is_that_of_student():
     assert (middle, low, high) == pytest.approx((2, 2 * np.exp(-half), 2 * np.exp(half)), rel=1e-4)
 
 
-def test_one_block_has_no_interval():
-    middle, low, high = lateness.with_interval(np.array([1.0, 2.0, 3.0]), np.zeros(3, dtype=int), 0.5)
+def test_two_blocks_have_no_interval():
+    block = np.array([0, 0, 0, 1, 1, 1])
+
+    middle, low, high = lateness.with_interval(np.array([1.0, 2.0, 3.0, 1.0, 2.0, 3.0]), block, 0.5)
 
     assert middle == 2
     assert np.isnan([low, high]).all()
