@@ -82,8 +82,7 @@ class Used:
             return
         self._at.append(now)
         for name, job in self._jobs.items():
-            times = [process.cpu_times() for process in (job, *job.children(recursive=True))]
-            self._cpu_s[name].append(sum(t.user + t.system for t in times))
+            self._cpu_s[name].append(sum(map(_cpu_s, (job, *job.children(recursive=True)))))
 
     def cores(self, begin: float, end: float) -> dict[str, float]:
         """Give the CPU-seconds a second of each job between two instants."""
@@ -91,6 +90,14 @@ class Used:
             name: float(np.diff(np.interp([begin, end], self._at, cpu_s))[0]) / (end - begin)
             for name, cpu_s in self._cpu_s.items()
         }
+
+
+def _cpu_s(process: psutil.Process) -> float:
+    """Give what a process has used, those of its children included that have ended; 0 once it has itself."""
+    try:
+        return float(sum(process.cpu_times()[:4]))
+    except psutil.NoSuchProcess:
+        return 0.0
 
 
 class Reader:
