@@ -7,24 +7,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from conf.names import Kind
-from jobs.gold_quality import LINE
 from jobs.raw_files import DAMAGE_MARK
 from jobs.report_rows import Gold
 from jobs.thresholds import thresholds
 from schemas.bronze import RAW
 from schemas.fields import Table
 from schemas.gold import BROKER_RTT, BROKER_RTT_CULPRIT, DATA_QUALITY, FETCH_LATENCY, STOCK_FETCH_TOTAL
-from schemas.perf_test import PERF_TEST
 from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED
-from transforms.frames import united
 from transforms.gold import pairing
 from transforms.gold.assemble import judged, of_fetches
 from transforms.gold.data_quality import data_quality
 from transforms.gold.stock_fetch_total import stock_fetch_total
 from transforms.parse.client_log import parse_client_log
 from transforms.parse.outcome import KEPT, quarantined, rows_of, skipped
-from transforms.parse.perf_test import parse_perf_test
-from transforms.parse.perf_test import rows_of as perf_rows_of
 from transforms.parse.request_log import parse_request_log
 from transforms.windows import coverage
 
@@ -50,18 +45,17 @@ class Layers:
 def gold_of_files(spark: SparkSession, raw: Path, scratch: Path, damages: Mapping[str, str]) -> Gold:
     """Parse raw lines (`raw_files.write_raw`) and build every table a report shows."""
     layers = Layers(spark, scratch)
-    request_lines, client_lines, perf_lines, scrapes = (
+    request_lines, client_lines, scrapes = (
         spark.read.schema(RAW).parquet(str(raw / kind.value))
-        for kind in (Kind.REQUEST_LOG, Kind.CLIENT_LOG, Kind.PERF_TEST, Kind.METRICS)
+        for kind in (Kind.REQUEST_LOG, Kind.CLIENT_LOG, Kind.METRICS)
     )
-    silver = silver_of(request_lines, client_lines, perf_lines, layers)
+    silver = silver_of(request_lines, client_lines, layers)
     requests, client_events = silver[REQUESTS], silver[CLIENT_EVENTS]
     fetches = layers.keep(pairing.fetches(requests, client_events, skew_s=pairing.ANY_SKEW_S), "fetches")
     covered = layers.keep(coverage(requests.select("cluster", "broker_id", "logged_at")), "covered")
     gold = {table: layers.keep_table(frame, table) for table, frame in of_fetches(fetches, covered).items()}
-    lines = united([request_lines, client_lines, perf_lines])
-    perf_test = united([silver[table].select(*LINE) for table in PERF_TEST])
-    quality = data_quality(lines, requests, client_events, perf_test, silver[QUARANTINE], silver[SKIPPED])
+    lines = request_lines.unionByName(client_lines)
+    quality = data_quality(lines, requests, client_events, silver[QUARANTINE], silver[SKIPPED])
     return Gold(
         fetch_latency=gold[FETCH_LATENCY],
         broker_rtt=gold[BROKER_RTT],
@@ -73,20 +67,16 @@ def gold_of_files(spark: SparkSession, raw: Path, scratch: Path, damages: Mappin
     )
 
 
-def silver_of(
-    request_lines: DataFrame, client_lines: DataFrame, perf_lines: DataFrame, layers: Layers
-) -> dict[Table, DataFrame]:
-    """Parse the lines of each kind, each once, and split them by what became of them."""
+def silver_of(request_lines: DataFrame, client_lines: DataFrame, layers: Layers) -> dict[Table, DataFrame]:
+    """Parse the lines of both logs, each once, and split them by what became of them."""
     requests = layers.keep(_slim(parse_request_log(request_lines)), "parsed-requests")
     client_events = layers.keep(_slim(parse_client_log(client_lines)), "parsed-client-events")
-    perf_test = layers.keep(_slim(parse_perf_test(perf_lines)), "parsed-perf-test")
-    every = (requests, client_events, perf_test)
+    both = (requests, client_events)
     return {
         REQUESTS: rows_of(requests, REQUESTS),
         CLIENT_EVENTS: rows_of(client_events, CLIENT_EVENTS),
-        **{table: perf_rows_of(perf_test, table) for table in PERF_TEST},
-        QUARANTINE: united([quarantined(parsed) for parsed in every]),
-        SKIPPED: united([skipped(parsed, batch_id=0) for parsed in every]),
+        QUARANTINE: _union(*(quarantined(parsed) for parsed in both)),
+        SKIPPED: _union(*(skipped(parsed, batch_id=0) for parsed in both)),
     }
 
 
@@ -104,3 +94,7 @@ def with_damage(quarantine: DataFrame, damages: Mapping[str, str]) -> DataFrame:
     return quarantine.withColumn(
         "detail", F.when(is_damage, told[F.col("source")]).otherwise(F.col("detail"))
     )
+
+
+def _union(one: DataFrame, other: DataFrame) -> DataFrame:
+    return one.unionByName(other)

@@ -60,7 +60,7 @@ def create_load_topic(lab: Lab, *, name: str = LOAD_TOPIC, partitions: int = 0) 
 def create_telemetry_topics(lab: Lab) -> None:
     """Create the topics collectors write to, those that are not there yet."""
     prefix = Telemetry().topic_prefix
-    kinds = (Kind.REQUEST_LOG, Kind.CLIENT_LOG, Kind.METRICS, Kind.PERF_TEST)
+    kinds = (Kind.REQUEST_LOG, Kind.CLIENT_LOG, Kind.METRICS)
     there = admin(lab.telemetry_bootstrap_servers).list_topics(timeout=REQUEST_TIMEOUT_S).topics
     missing = [f"{prefix}{kind}" for kind in kinds if f"{prefix}{kind}" not in there]
     settings = {"max.message.bytes": str(config.MAX_MESSAGE_BYTES)}

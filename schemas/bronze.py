@@ -63,6 +63,4 @@ REQUEST_LOG = _bronze("request_log", "Lines of the brokers' request logs.")
 CLIENT_LOG = _bronze("client_log", "Lines of NetworkClient logs: replica fetchers and clients.")
 METRICS = _bronze("metrics", "Whole scrapes of JMX exporters.")
 
-PERF_TEST = _bronze("perf_test", "Lines of producer performance tests, each with the instant it was read.")
-
-BRONZE = (REQUEST_LOG, CLIENT_LOG, METRICS, PERF_TEST)
+BRONZE = (REQUEST_LOG, CLIENT_LOG, METRICS)

@@ -13,8 +13,18 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from schemas.fields import ORIGIN, Table, column
-from schemas.perf_test import PERF_TEST
+from schemas.fields import Table, column
+
+ORIGIN = [
+    column("cluster", StringType(), "observed cluster"),
+    column("node", StringType(), "node as the edge names it: broker-1"),
+    column("source", StringType(), "file path or URL at the edge, for people"),
+    column("position", StringType(), "place of the line at the edge; equal when re-sent"),
+    column("topic", StringType(), "telemetry topic; NULL when read from a file"),
+    column("partition", IntegerType(), "telemetry partition; NULL when read from a file"),
+    column("offset", LongType(), "telemetry offset; NULL when read from a file"),
+    column("parser_version", IntegerType(), "version of the parser that made the row"),
+]
 
 STAMP = [
     column("logged_at", TimestampType(), "instant written in the line, UTC, microseconds"),
@@ -178,7 +188,7 @@ SKIPPED = Table(
             column("node", StringType(), "node as the edge names it"),
             column("source", StringType(), "file path at the edge"),
             column("logger", StringType(), "logger that wrote the lines; NULL when the line names none"),
-            column("reason", StringType(), "other_logger, not_a_request, not_a_figure, blank"),
+            column("reason", StringType(), "other_logger, not_a_request, blank"),
             column("lines", LongType(), "how many"),
             column("parser_version", IntegerType(), "version of the parser"),
             column("ingest_date", DateType(), "UTC date of the bronze rows: retention goes by it"),
@@ -210,4 +220,4 @@ GAPS = Table(
     ),
 )
 
-SILVER = (REQUESTS, CLIENT_EVENTS, TOPICS, *PERF_TEST, QUARANTINE, SKIPPED, GAPS)
+SILVER = (REQUESTS, CLIENT_EVENTS, TOPICS, QUARANTINE, SKIPPED, GAPS)

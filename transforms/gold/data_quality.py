@@ -9,19 +9,15 @@ KEY = ("cluster", "kind", "node", "source")
 COUNTS = ("lines_read", "kept", "quarantined", "skipped", "duplicates")
 
 
-def data_quality(  # noqa: PLR0913, PLR0917 (one frame a table)
+def data_quality(
     bronze: DataFrame,
     requests: DataFrame,
     client_events: DataFrame,
-    perf_test: DataFrame,
     quarantine: DataFrame,
     skipped: DataFrame,
 ) -> DataFrame:
     """
-    Count what was read (bronze) and, each by itself, what became of it.
-
-    `bronze` holds the lines of logs and of performance tests, `perf_test` the rows of all silver tables of
-    the latter.
+    Count what was read (bronze) and, each by itself, what became of it; `bronze` holds the log lines.
 
     A line that was sent again is one kept or quarantined line and a duplicate, also when its file was
     renamed in between.
@@ -30,7 +26,6 @@ def data_quality(  # noqa: PLR0913, PLR0917 (one frame a table)
         _counted(bronze.select(*KEY), lines_read=F.lit(1)),
         _kept(requests, "request-log")
         .unionByName(_kept(client_events, "client-log"))
-        .unionByName(_kept(perf_test, "perf-test"))
         .transform(_once, "kept"),
         _rejected(quarantine).transform(_once, "quarantined"),
         _counted(skipped.select(*KEY, "lines"), skipped=F.col("lines")),
