@@ -32,7 +32,7 @@ def second_is_refused(bootstrap_servers: str, folder: Path, dice: random.Random)
         wrong += ended_as_asked(first)
     finally:
         first.bury()
-    return [*wrong, *harm.found(site, written)]
+    return [*wrong, *_what_is_left(written), *harm.found(site, written)]
 
 
 def lease_is_no_help(bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
@@ -52,9 +52,13 @@ def lease_is_no_help(bootstrap_servers: str, folder: Path, dice: random.Random) 
     finally:
         for job in jobs:
             job.bury()
+    return [*wrong, *_what_is_left(written), *harm.found(site, written)]
+
+
+def _what_is_left(written: Written) -> list[str]:
+    """Ingest what the drivers had not come to when they were stopped."""
     code, told = written.ingest()
-    wrong += [f"exit code {code}: {told[-500:]}"] if code else []
-    return [*wrong, *harm.found(site, written)]
+    return [f"exit code {code}: {told[-500:]}"] if code else []
 
 
 def collided(site: Site, written: Written, jobs: Sequence[Job], lines: list[harm.Line]) -> list[str]:
