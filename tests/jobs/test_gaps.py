@@ -74,7 +74,7 @@ def test_lines_that_bronze_has_count_as_read(writer, batches, committed, end):
     assert reached(writer) == {(TOPIC, 0): end}
 
 
-REQUESTS_QUERY, _, METRICS_QUERY, _ = SOURCES
+REQUESTS_QUERY, _, METRICS_QUERY = SOURCES
 
 
 class Site:
