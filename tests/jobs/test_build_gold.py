@@ -18,7 +18,7 @@ from jobs import light_log, tables
 from jobs.build_gold import app
 from jobs.gold_quality import rebuild_data_quality
 from jobs.gold_spans import window_of
-from jobs.gold_stream import STREAM, Batches, inputs
+from jobs.gold_stream import Batches, inputs, stream_writer
 from jobs.gold_writer import GoldWriter
 from jobs.lease import lease
 from jobs.progress import Progress
@@ -79,7 +79,7 @@ class Lab:
     def run(self):
         """Build what is new, as a run of its own would: no memory but the tables and the checkpoint."""
         batches = Batches(self.writer(), Progress(), None)
-        query = STREAM.writer(inputs(self.spark, self.settings), self.settings, batches)
+        query = stream_writer(inputs(self.spark, self.settings), self.settings, batches)
         query.trigger(availableNow=True).start().awaitTermination()
 
     def writer(self):
