@@ -42,7 +42,10 @@ def wrong_with(*drivers, monkeypatch, holder=2):
     return collided(site, None, drivers, [])
 
 
-@pytest.mark.parametrize("told", FOUND_OUT)
+GONE = "ingest stopped: File file:/c/ingest_request_log_v1/offsets/..1.466f5b78-daa8.tmp.crc does not exist"
+
+
+@pytest.mark.parametrize("told", [*FOUND_OUT, GONE])
 def test_one_of_two_that_work_side_by_side_ends_for_the_other(monkeypatch, told):
     assert wrong_with(Driver(1), Driver(2, 1, said=f"ingest stopped: {told}"), monkeypatch=monkeypatch) == []
 

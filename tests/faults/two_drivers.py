@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import shutil
 import threading
 import time
@@ -19,8 +20,11 @@ COMES_TO_WORK_S = 300.0
 COLLIDE_WITHIN_S = 180.0
 LINES_PER_S = 20
 LOOK_EVERY_S = 0.1
-FOUND_OUT = ("another driver has written batch",)
-"""What a driver says that has found another one at work."""
+FOUND_OUT = ("another driver has written batch", "Multiple streaming queries are concurrently using")
+"""What a driver says that has found another one at work: our words and Spark's."""
+
+RENAMED_AWAY = re.compile(r"/(offsets|commits)/\.\S+\.tmp(\.crc)? does not exist")
+"""What its file system says when the other one has put the same batch there first."""
 
 
 def second_is_refused(bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
@@ -85,7 +89,8 @@ def collided(site: Site, written: Written, jobs: Sequence[Job], lines: list[harm
 
 def has_found_out(job: Job) -> bool:
     """Tell whether a driver has failed, and says that it met another one."""
-    return job.code == EXIT_FAILED and any(told in job.said for told in FOUND_OUT)
+    is_told = any(told in job.said for told in FOUND_OUT) or RENAMED_AWAY.search(job.said)
+    return job.code == EXIT_FAILED and bool(is_told)
 
 
 def ended_as_asked(job: Job) -> list[str]:
