@@ -29,12 +29,12 @@ load. Read ratios, not seconds: another machine has other seconds. Losing rows s
 COSTS = """## CPU-seconds per million request-log lines
 
 One topic of {n:,} real lines ({line_bytes:,.0f} bytes a line, recorded from three brokers under load and
-repeated with their clocks moved on), every arm once a round, {rounds} rounds behind one that is thrown away. CPU is
-that of the process and its children, the broker's is not in it. Behind each arm its rows are counted: one that did
+repeated with their clocks moved on), every arm once a round and always in this order, {rounds} rounds behind one that is
+thrown away; the ingest still gets a little quicker from round to round. CPU is that of the process and its children, the broker's is not in it. Behind each arm its rows are counted: one that did
 not read or write every line ends the run.
 
-These are the costs of catching up: batches of {batch:,} lines, as the setting `max_offsets_per_trigger` is, and no
-lines of client logs. The small batches of a stream that keeps up cost more a line, see Freshness. All Spark arms,
+These are the costs of catching up: the ingest in batches of {batch:,} lines, as the setting `max_offsets_per_trigger` is,
+gold in one, and no lines of client logs. The small batches of a stream that keeps up cost more a line, see Freshness. All Spark arms,
 the textbook's too, run in one warm session of `local[2]` with our settings, which are tuned; alone, the textbook would
 have Spark's. The consumer perf test is a process of its own with the options of Kafka's script, so its JVM starts cold. What it takes
 to start and read one record stands above it, spread over as many lines; the raw copy is held against it with and without.

@@ -97,7 +97,9 @@ def main(  # noqa: PLR0913 (the options of a program)
     file = results_file or (RESULTS if is_whole else state / "results.jsonl")
     found = _all(runs, state.resolve(), file.resolve(), progress)
     if is_whole:
-        PAGE.write_text(page.page(found, seed))
+        counted = {result.key for result in found}
+        before = [result for result in results.read(file) if result.key not in counted]
+        PAGE.write_text(page.page(found, seed, before))
         progress.say(f"written: {PAGE}")
     print(results.table(found))
     raise typer.Exit(EXIT_WRONG if any(result.wrong for result in found) else 0)

@@ -136,7 +136,7 @@ def table(results: Sequence[Result]) -> str:
     for result in results:
         groups[result.group].append(result)
     header = ("fault", "n", LOST, DOUBLED, TOTALS, OTHER, "upper bound of a failure's share (95 %)")
-    rows = [_row(group, of) for group, of in groups.items()] + [_row("**all**", results)]
+    rows = [_row(group, of) for group, of in groups.items()] + [(*_row("**all**", results)[:-1], "")]
     lines = [header, ("---", *["---:"] * (len(header) - 1)), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 

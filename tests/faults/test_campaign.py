@@ -100,7 +100,7 @@ def test_the_table_counts_faults_and_bounds_only_what_did_no_harm():
     assert results.table([*well, ill]).splitlines()[2:] == [
         "| g | 100 | 0 | 0 | 0 | 0 | 3.0 % |",
         "| other | 5 | 1 | 0 | 0 | 0 | - |",
-        "| **all** | 105 | 1 | 0 | 0 | 0 | - |",
+        "| **all** | 105 | 1 | 0 | 0 | 0 |  |",
     ]
 
 
@@ -128,10 +128,20 @@ def test_the_page_tells_where_the_kills_hit_and_what_was_wrong():
     hits = [hit | {"batches": n} for n in (0, 4, 11)]
     told = page.page([result(n=3, hits=hits, records=9_000, looks=70, wrong=["x: 1 lost"])], seed=4)
 
-    assert "| ingest | random | 3 | 1 | 3 | 4, 11 |" in told
+    assert "| ingest | random | 3 | 1 | 2 | 4, 11 |" in told
+    assert "Of 3 random kills 1 met a job that was still starting. The 2 others came within" in told
     assert "- f 0: x: 1 lost" in told
     assert "Seed 4, " in told
     assert "9,000 records" in told
+
+
+def test_the_page_tells_of_wrong_runs_that_do_not_count():
+    before = [result(nth=1, commit="abc"), result(nth=2, commit="abd", wrong=["x: 1 lost\nwhere it was"])]
+
+    told = page.page([result()], seed=4, before=before)
+
+    assert "- f 2, commit abd: `x: 1 lost where it was`" in told
+    assert "- f 1, " not in told
 
 
 def test_no_two_faults_have_one_name():

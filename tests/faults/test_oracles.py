@@ -11,7 +11,7 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.transaction import Transaction
 
 from schemas.bronze import CLIENT_LOG, METRICS, REQUEST_LOG
-from schemas.gold import DATA_QUALITY
+from schemas.gold import DATA_QUALITY, FETCH_LATENCY
 from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED
 from tests.faults import oracles
 from tests.faults.site import Acked
@@ -186,6 +186,25 @@ def test_a_row_that_differs_from_the_twin_s_is_found(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("table", "row", "column", "told"),
+    [
+        (REQUESTS, record(9), "position", "1 rows missing, 1 too many"),
+        (SKIPPED, {"kind": "client-log", "lines": 1}, "lines", "6 rows missing, 0 too many"),
+        (FETCH_LATENCY, {"leader_id": 1, "n": 1}, "n", "1 rows missing, 1 too many"),
+    ],
+    ids=["silver", "skipped", "gold"],
+)
+def test_another_value_than_the_twin_s_is_found(tmp_path, table, row, column, told):
+    ours, theirs = Warehouse(tmp_path / "ours"), Warehouse(tmp_path / "theirs")
+    for side, more in ((ours, {}), (theirs, {column: type(row[column])(7)})):
+        side.add(table, row | more, version=1)
+
+    assert oracles.rows_that_differ(ours.root, theirs.root, table, list(row)).startswith(
+        f"{table.layer}.{table.name}: {told}, as"
+    )
+
+
 def test_two_empty_tables_prove_nothing_unless_they_may_be_empty(tmp_path):
     ours, theirs = Warehouse(tmp_path / "ours").root, Warehouse(tmp_path / "theirs").root
     columns = [*oracles.RECORD, "position"]
@@ -199,8 +218,10 @@ def test_two_empty_tables_prove_nothing_unless_they_may_be_empty(tmp_path):
 def test_every_table_is_held_against_the_twin_s_and_those_named_alone_may_be_empty(monkeypatch):
     asked = {}
 
-    def differs(_root, _twin, table, _columns, **told):
+    def differs(_root, _twin, table, columns, **told):
         asked[table] = told["may_be_empty"]
+        assert {*columns, "ingested_at", "batch_id"} == {*table.schema.names, "ingested_at", "batch_id"}
+        assert not {*columns} & {"ingested_at", "batch_id"}
         return ""
 
     monkeypatch.setattr(oracles, "rows_that_differ", differs)
