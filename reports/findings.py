@@ -70,7 +70,9 @@ def _finding(rows: list[Row], *, is_running: bool) -> Finding:
     strongest = max(rows, key=lambda row: (row["culprit"] != "ambiguous", row.get("evidence") or 0.0))
     same = [row for row in rows if shape(row) == shape(strongest)]
     middle = sorted(same, key=_effect_ms)[len(same) // 2]
-    core = [row for row in rows if _effect_ms(row) >= FULL * _effect_ms(middle)]
+    typical_ms = _effect_ms(middle)
+    full_ms = min(typical_ms, FULL * typical_ms)  # a level that went on rising leaves effects below 0
+    core = [row for row in rows if _effect_ms(row) >= full_ms]
     return Finding(
         since=min(row.get("since") or row["window_start"] for row in same),
         until=core[-1]["window_start"] + WINDOW,

@@ -35,6 +35,12 @@ def test_past_finding_is_told_with_its_end():
     assert told.sentence == "Broker 3's link to broker 1 was slow by 9.8 ms from 11:03:10 to 11:03:30 UTC."
 
 
+def test_finding_whose_typical_effect_is_below_nothing_is_told_all_the_same():
+    (finding,) = findings([window(0, LINK, since=0, effect_ms=-0.54), window(1, NOBODY)])
+
+    assert (finding.core, finding.until) == ((at(0),), at(1))
+
+
 def test_open_finding_is_told_before_a_stronger_past_one():
     told = headline(
         [window(0, SIDE, since=0, evidence=99.0), window(1, NOBODY), window(2, LINK, since=2, evidence=12.0)]
