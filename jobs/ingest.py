@@ -24,7 +24,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from conf.settings import Settings
 from jobs import tables
 from jobs.gate import FINISH_BATCH_S, Gate
-from jobs.ingest_batch import Source, prepared, write_batch, written_tables
+from jobs.ingest_batch import SOURCES, Source, prepared, write_batch, written_tables
 from jobs.ingest_failures import EXIT_WRONG, FAILURES, failure
 from jobs.ingest_meters import Meters
 from jobs.ingest_state import (
@@ -32,7 +32,6 @@ from jobs.ingest_state import (
     check_nothing_lost,
     checkpoint_of,
     finish_if_gone,
-    sources_of,
     topic_of,
     writers,
 )
@@ -123,10 +122,9 @@ def run(
     spark.streams.addListener(listener)
     gate, queries = Gate(), list[StreamingQuery]()
     try:
-        sources = sources_of(settings)
-        for source in sources:
+        for source in SOURCES:
             finish_if_gone(spark, settings, source)
-        for source in sources:
+        for source in SOURCES:
             queries.append(start(writer_of(spark, settings, source, meters, gate), settings, once=once))
         while not stop.is_set() and any(query.isActive for query in queries):
             _raise_failure(queries, settings)
