@@ -30,8 +30,8 @@ COSTS = """## CPU-seconds per million request-log lines
 
 One topic of {n:,} real lines ({line_bytes:,.0f} bytes a line, recorded from three brokers under load and
 repeated with their clocks moved on), every arm once a round and always in this order, {rounds} rounds behind one that is
-thrown away; the ingest still gets a little quicker from round to round. CPU is that of the process and its children, the broker's is not in it. Behind each arm its rows are counted: one that did
-not read or write every line ends the run.
+thrown away. CPU is that of the process and its children, the broker's is not in it. Behind each arm its rows are
+counted: one that did not read or write every line ends the run.
 
 These are the costs of catching up: the ingest in batches of {batch:,} lines, as the setting `max_offsets_per_trigger` is,
 gold in one, and no lines of client logs. The small batches of a stream that keeps up cost more a line, see Freshness. All Spark arms,
