@@ -13,7 +13,6 @@ cluster add `--py-files` with a zip of `conf jobs schemas transforms`.
 """
 
 import threading
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -33,8 +32,6 @@ from jobs.ingest_state import (
     check_nothing_lost,
     checkpoint_of,
     finish_if_gone,
-    new_sources,
-    sources_of,
     topic_of,
     writers,
 )
@@ -51,9 +48,6 @@ from jobs.writer_id import writer_id
 
 POLLED_RECORDS = "64"
 """So many records of 4 MiB are unpacked at once, 256 MiB a task; Kafka's 500 would be 2 GB."""
-
-POLL_S, LOOK_S = 0.5, 15
-"""How often the queries are looked at, and the topics that were not there yet."""
 
 SILVER_LAYER = "silver"
 """Whoever holds this lease writes bronze too: the two are written from one batch."""
@@ -127,24 +121,14 @@ def run(
     listener = meters.listener()
     spark.streams.addListener(listener)
     gate, queries = Gate(), list[StreamingQuery]()
-    known: list[Source] = []
-
-    def begin(sources: list[Source]) -> None:
-        for source in sources:
-            finish_if_gone(spark, settings, source)
-        for source in sources:
-            queries.append(start(writer_of(spark, settings, source, meters, gate), settings, once=once))
-        known.extend(sources)
-
     try:
-        begin(sources_of(settings))
-        look_at = time.monotonic() + LOOK_S
+        for source in SOURCES:
+            finish_if_gone(spark, settings, source)
+        for source in SOURCES:
+            queries.append(start(writer_of(spark, settings, source, meters, gate), settings, once=once))
         while not stop.is_set() and any(query.isActive for query in queries):
             _raise_failure(queries, settings)
-            if not once and time.monotonic() >= look_at:
-                begin(new_sources(settings, known))
-                look_at = time.monotonic() + LOOK_S
-            stop.wait(POLL_S)
+            stop.wait(0.5)
         if stop.is_set():
             hush()
         else:
@@ -189,7 +173,7 @@ def writer_from(
 ) -> DataStreamWriter:
     """Wire one query from a stream that looks like Kafka's, without starting it."""
     spark = records.sparkSession
-    for table in {table: None for of in SOURCES for table in of.tables}:  # those of topics to come, too
+    for table in source.tables:
         tables.ensure(spark, settings.warehouse_root, table)
     checkpoint = checkpoint_of(settings, source)
     app_id = f"{source.query_name}-{writer_id(checkpoint)}"

@@ -11,7 +11,6 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from schemas.clients import CLIENT_TABLES
 from schemas.fields import HISTOGRAM, Table, column
 
 WINDOW = [
@@ -226,7 +225,7 @@ DATA_QUALITY = Table(
     ),
 )
 
-BROKER_TABLES = (
+GOLD = (
     FETCH_LATENCY,
     BROKER_RTT,
     BROKER_RTT_BASELINE,
@@ -234,5 +233,3 @@ BROKER_TABLES = (
     STOCK_FETCH_TOTAL,
     DATA_QUALITY,
 )
-
-GOLD = (*BROKER_TABLES, *CLIENT_TABLES)

@@ -51,7 +51,6 @@ FETCHES = (
     "send_ms",
     "elapsed_ms",
     "elapsed_resolution_ms",
-    "received_at",
     "is_ambiguous",
 )
 
