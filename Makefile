@@ -8,10 +8,14 @@ COPY := dependency:copy-dependencies -DincludeScope=runtime
 # What PySpark lacks; the rest of the tree would duplicate its own jars.
 SPARK_JARS := delta-spark_4.0_2.13,delta-storage,delta-kernel-api,delta-kernel-defaults,unitycatalog-client,unitycatalog-hadoop,spark-sql-kafka-0-10_2.13,spark-token-provider-kafka-0-10_2.13,kafka-clients,commons-pool2
 
-.PHONY: help setup demo test faults lint docs verify bench clean
+# Releases whose clients are run beside today's: before KIP-526, KIP-480, KIP-951 without and with its
+# other half, the last with every partitioner.
+CLIENTS := 2.4.1 2.8.2 3.6.0 3.6.2 3.9.1
+
+.PHONY: help setup demo test faults lint docs verify verify-clients bench clean
 
 help: ## list these words
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 setup: $(VENV)/.runtime .jars/.done ## install what running needs: Python packages and jars
 
@@ -37,6 +41,9 @@ docs: $(VENV)/.dev ## generate docs/tables.md from the schemas
 verify: $(VENV)/.dev .jars/.done ## measure against injected truth, write docs/truth.md (about 2 hours, resumes)
 	$(BIN)/python -m benchmarks.truth
 
+verify-clients: $(VENV)/.dev .jars/.done ## the same for real clients old and new (about an hour, resumes)
+	$(BIN)/python -m benchmarks.clients
+
 bench: $(VENV)/.dev .jars/.done ## CPU, freshness and old tables beside what else there is, write docs/performance.md
 	$(BIN)/python -m benchmarks.pipeline $(ARGS)
 
@@ -61,4 +68,7 @@ $(VENV)/.dev: $(VENV)/.runtime requirements-dev.lock
 	$(MVN) -f conf/jars/kafka.xml $(COPY) -DoutputDirectory=$(CURDIR)/.jars/kafka
 	$(MVN) -f conf/jars/agent.xml $(COPY) -DoutputDirectory=$(CURDIR)/.jars/agent
 	$(MVN) -f conf/jars/spark.xml $(COPY) -DoutputDirectory=$(CURDIR)/.jars/spark -DincludeArtifactIds=$(SPARK_JARS)
+	for version in $(CLIENTS); do \
+	  $(MVN) -f conf/jars/clients.xml $(COPY) -Dkafka.version=$$version -DoutputDirectory=$(CURDIR)/.jars/kafka-$$version || exit 1; \
+	done
 	touch $@

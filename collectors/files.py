@@ -14,14 +14,21 @@ from conf.names import Kind
 LOOKED_AT_BYTES = 64 * 1024
 
 NO_NODE = "no folder ends in a number; use --node PATTERN=ID"
-NOT_TELEMETRY = "neither the name nor the content is a request log, a client log or a scrape"
+NOT_TELEMETRY = (
+    "neither the name nor the content is a request log, a client log, a state-change log, a scrape or a perf "
+    "test"
+)
 NOT_GZIP = "compressed, and not by gzip: unpack it first"
+PERF_TEST_NODE = "perf-test"
+"""Of a performance test in a folder of no broker: where its client ran is not known."""
+
 NOT_A_FILE = "not a regular file"
 
 _ROTATED = r"([.-][\w.:-]+)?"  # .1, .2026-11-21-10, .gz, or both
 _BY_NAME = {
     Kind.REQUEST_LOG: re.compile(r".*request.*\.log" + _ROTATED, re.IGNORECASE),
     Kind.CLIENT_LOG: re.compile(r".*client.*\.log" + _ROTATED, re.IGNORECASE),
+    Kind.STATE_CHANGE: re.compile(r".*state-change.*\.log" + _ROTATED, re.IGNORECASE),
     Kind.METRICS: re.compile(r".*\.prom(\.gz)?", re.IGNORECASE),
 }
 _BY_CONTENT = (
@@ -29,7 +36,12 @@ _BY_CONTENT = (
     (b"(kafka.request.logger)", Kind.REQUEST_LOG),
     (b"NetworkClient)", Kind.CLIENT_LOG),
     (b"[ReplicaFetcher replicaId=", Kind.CLIENT_LOG),
+    (b"(state.change.logger)", Kind.STATE_CHANGE),
+    (b" starts at leader epoch ", Kind.STATE_CHANGE),
 )
+_PERF_TEST = re.compile(rb"^ *\{\"plumbline_run\"|\d records sent, [\d.,]+ records/sec \(", re.MULTILINE)
+"""What a producer performance test prints: its files are called anything, `client-3.9.log` too."""
+
 _ENDS_IN_A_NUMBER = re.compile(r"\d$")
 
 
@@ -73,7 +85,7 @@ def discover(folder: Path, nodes: Mapping[str, str] | None = None) -> Found:
     found = Found([], [])
     for path in sorted(_files(folder)):
         kind, reason = _kind_of(path)
-        node = _node_of(path, folder, nodes or {})
+        node = _node_of(path, folder, nodes or {}) or (PERF_TEST_NODE if kind is Kind.PERF_TEST else None)
         if kind and node:
             found.understood.append(TelemetryFile(path, node, kind.value))
         else:
@@ -108,14 +120,15 @@ def _kind_of(path: Path) -> tuple[Kind | None, str]:
     if is_unreadable(path):
         return None, NOT_GZIP
     by_name = next((kind for kind, name in _BY_NAME.items() if name.fullmatch(path.name)), None)
-    if by_name:
-        return by_name, ""
     try:
         head = _head(path)
     except OSError as error:
-        return None, f"cannot be read: {error.strerror or error}"
+        return by_name, "" if by_name else f"cannot be read: {error.strerror or error}"
+    if _PERF_TEST.search(head) and by_name is not Kind.REQUEST_LOG:
+        return Kind.PERF_TEST, ""
     by_content = next((kind for words, kind in _BY_CONTENT if words in head), None)
-    return by_content, "" if by_content else ("empty" if not head else NOT_TELEMETRY)
+    kind = by_name or by_content
+    return kind, "" if kind else ("empty" if not head else NOT_TELEMETRY)
 
 
 def _head(path: Path) -> bytes:

@@ -30,6 +30,7 @@ class RawLine:
     kind: str
     chunk: str | None = None
     end_offset: int = 0  # bytes; reading on starts here once the whole line is safe
+    headers: tuple[tuple[str, bytes], ...] = ()  # beyond those that every line has
 
 
 class DamagedFileError(Exception):

@@ -160,7 +160,7 @@ class Publisher:
 
         """
         value, is_compressed = encoded(line)
-        headers = [*self._headers_of(line), (_POSITION, line.position.encode())]
+        headers = [*self._headers_of(line), (_POSITION, line.position.encode()), *line.headers]
         if is_compressed:
             headers.append((Header.CONTENT_ENCODING.value, b"gzip"))
         if line.chunk:

@@ -8,6 +8,7 @@ class Kind(StrEnum):
 
     REQUEST_LOG = "request-log"
     CLIENT_LOG = "client-log"
+    STATE_CHANGE = "state-change"
     METRICS = "metrics"
     PERF_TEST = "perf-test"
     CLUSTER = "cluster"
@@ -26,3 +27,12 @@ class Header(StrEnum):
     # "1/?", "2/?", "3/3": parts of one oversized line, all with the position of its start; absent when whole.
     # Only the last part knows how many there are. A record is known by its position and chunk together.
     CHUNK = "chunk"
+    # Of a performance test alone: what the line is of.
+    RUN = "run"
+    ARM = "arm"
+    SCENARIO = "scenario"
+    CLIENT_VERSION = "client-version"
+
+
+RUN_DOCUMENT = "plumbline_run"
+"""The one key of the JSON line that tells what was run: at the start of a performance test and at its end."""

@@ -78,6 +78,7 @@ class BuildGold:
     """The stream from silver to gold."""
 
     trigger: str = "5 seconds"
+    clients_trigger: str = "10 seconds"  # of the tables about clients: skew, redirects, lookups
     max_files_per_trigger: int = 1_000
     lease_timeout_s: float = 5.0
 

@@ -7,8 +7,10 @@ from pathlib import Path
 from pyspark.sql.types import DataType
 
 from schemas.bronze import BRONZE
+from schemas.clients import CLIENT_SUMMARIES
 from schemas.fields import Table
 from schemas.gold import BROKER_RTT_SUMMARY, GOLD
+from schemas.perf_test import PERF_RUNS
 from schemas.silver import SILVER
 
 PAGE = Path(__file__).with_name("tables.md")
@@ -21,7 +23,11 @@ may be NULL: missing is NULL, never 0, NaN or an empty string. Names are a contr
 
 def page() -> str:
     """Return the whole page as Markdown."""
-    layers = (("Bronze", BRONZE), ("Silver", SILVER), ("Gold", (*GOLD, BROKER_RTT_SUMMARY)))
+    layers = (
+        ("Bronze", BRONZE),
+        ("Silver", SILVER),
+        ("Gold", (*GOLD, BROKER_RTT_SUMMARY, *CLIENT_SUMMARIES, PERF_RUNS)),
+    )
     parts = [HEAD]
     for title, tables in layers:
         parts += [f"\n## {title}\n", *(_section(table) for table in tables)]

@@ -10,6 +10,7 @@ full, 130 stopped before it was done. After 5 and 6: `docs/recovery.md`.
 import os
 import threading
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -23,12 +24,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from conf.settings import Settings
-from jobs import tables
+from jobs import gold_clients_stream, gold_stream, tables
 from jobs.disk import told_full
 from jobs.gate import FINISH_BATCH_S, Gate
+from jobs.gold_clients import ClientWriter
+from jobs.gold_clients_stream import ClientBatches
 from jobs.gold_quality import rebuild_data_quality
 from jobs.gold_spans import Span, window_of
-from jobs.gold_stream import QUERY_NAME, Batches, inputs, note_gold, repairs, stream_writer
+from jobs.gold_stream import Batches, EachBatch
 from jobs.gold_writer import GoldWriter
 from jobs.lease import LeaseHeldError, lease
 from jobs.progress import Progress, first_line
@@ -43,6 +46,8 @@ from transforms.windows import WINDOW_S
 EXIT_FAILED, EXIT_WRONG, EXIT_LEASE, EXIT_REFUSED, EXIT_STATE, EXIT_FULL = 1, 2, 3, 4, 5, 6
 EXIT_INTERRUPTED = 130
 STOPPED = "stopped; the next run goes on from here"
+
+STREAMS = (gold_stream.STREAM, gold_clients_stream.STREAM)
 
 STOPPED_BY = (PySparkException, Py4JError, DeltaError, JvmGoneError, OSError)
 
@@ -80,8 +85,9 @@ def build_gold(
             lease(settings.warehouse_root, "gold", timeout_s=settings.build_gold.lease_timeout_s),
             jvm_watched(),
         ):
-            mend(repairs(settings), progress.say)
-            spark = spark_session(settings, QUERY_NAME)
+            for stream in STREAMS:
+                mend(stream.repairs(settings), progress.say)
+            spark = spark_session(settings, gold_stream.STREAM.name)
             interrupt_on_signals()
             refused = _run(spark, settings, progress, span, follow=follow)
     except LeaseHeldError as error:
@@ -110,19 +116,31 @@ def _run(
     tables.ensure(spark, warehouse, DATA_QUALITY)
     committer = settings.warehouse.committer
     writer = GoldWriter(spark, warehouse, progress, committer=committer)
+    clients = ClientWriter(spark, warehouse, progress, committer=committer)
     refused = 0
     if span:
         with progress.step(f"rebuilding {span}"):
             refused = writer.rebuild(range(span.start, span.end, WINDOW_S))
             writer.rebuild_scrapes(span)
+            refused = max(refused, clients.rebuild_span(span))
     else:
         gate, stop = Gate(), threading.Event()
-        note = partial(note_gold, settings)
-        batches = Batches(writer, progress, settings if follow else None, gate, note=note)
-        stream = stream_writer(inputs(spark, settings), settings, batches)
-        trigger = {"processingTime": settings.build_gold.trigger} if follow else {"availableNow": True}
+        of_brokers, of_clients = (partial(stream.note, settings) for stream in STREAMS)
+        told = settings if follow else None
+        each: tuple[EachBatch, ...] = (
+            Batches(writer, progress, told, gate, note=of_brokers),
+            ClientBatches(clients, progress, gate, note=of_clients),
+        )
+        read = (gold_stream.inputs(spark, settings), gold_clients_stream.inputs(spark, settings))
+        every = (settings.build_gold.trigger, settings.build_gold.clients_trigger)
         ask_on_signals(stop)
-        _wait(stream.trigger(**trigger).start(), stop, gate)
+        queries = [
+            stream.writer(rows, settings, batches)
+            .trigger(**({"processingTime": pace} if follow else {"availableNow": True}))
+            .start()
+            for stream, rows, batches, pace in zip(STREAMS, read, each, every, strict=True)
+        ]
+        _wait(queries, stop, gate)
         interrupt_on_signals()
         if stop.is_set():
             if follow:
@@ -131,7 +149,8 @@ def _run(
                 raise KeyboardInterrupt
     with progress.step("counting every line"):
         rebuild_data_quality(spark, warehouse, committer=committer)
-    note_gold(settings)
+    for stream in STREAMS:
+        stream.note(settings)
     return refused
 
 
@@ -149,19 +168,21 @@ def _span(since: datetime | None, until: datetime | None, *, follow: bool) -> Sp
     return Span(window_of(start), window_of(end - 1e-6) + WINDOW_S)
 
 
-def _wait(query: StreamingQuery, stop: threading.Event, gate: Gate) -> None:
-    """Wait for the end of the stream or for the wish to stop it, which lets the running batch end."""
+def _wait(queries: Sequence[StreamingQuery], stop: threading.Event, gate: Gate) -> None:
+    """Wait for the end of the streams or for the wish to stop them, which lets running batches end."""
     try:
-        while query.isActive and not stop.is_set():
+        while any(query.isActive for query in queries) and not stop.is_set():
             stop.wait(0.5)
-        failure = query.exception()
-        if failure is not None:
-            raise failure
+            for query in queries:
+                failure = query.exception()
+                if failure is not None:
+                    raise failure
     finally:
         if stop.is_set():
             hush()
         gate.close(FINISH_BATCH_S)
-        query.stop()
+        for query in queries:
+            query.stop()
 
 
 def _use_utc() -> None:

@@ -6,28 +6,37 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from jobs import tables
-from schemas.bronze import CLIENT_LOG, REQUEST_LOG
+from jobs.ingest_batch import SOURCES
 from schemas.gold import DATA_QUALITY
-from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED
+from schemas.silver import QUARANTINE, SKIPPED
+from transforms.frames import united
 from transforms.gold.data_quality import data_quality
 
 RECORD = ("topic", "partition", "offset")
+LINE = ("cluster", "node", "source", "position", *RECORD, "logged_at")
+"""What every silver row of a line has."""
 
 
 def rebuild_data_quality(spark: SparkSession, warehouse: Path, *, committer: str) -> None:
     """Count every line of every log again; of what retention has deleted from bronze, nothing is counted."""
-    logs = (REQUEST_LOG, CLIENT_LOG)
-    bronze = tables.read(spark, warehouse, REQUEST_LOG).unionByName(tables.read(spark, warehouse, CLIENT_LOG))
-    requests, client_events, quarantine, skipped = (
-        tables.read(spark, warehouse, table) for table in (REQUESTS, CLIENT_EVENTS, QUARANTINE, SKIPPED)
-    )
+    parsed = [source for source in SOURCES if source.parse]
+    logs = [source.bronze for source in parsed]
+    for table in (table for source in parsed for table in source.tables):
+        tables.make(spark, warehouse, table)  # a warehouse may be older than a source
+    bronze = united([tables.read(spark, warehouse, log) for log in logs])
+    quarantine, skipped = (tables.read(spark, warehouse, table) for table in (QUARANTINE, SKIPPED))
+    kept = {
+        source.kind.value: united(
+            [tables.read(spark, warehouse, table).select(*LINE) for table in source.tables_of_lines]
+        )
+        for source in parsed
+    }
     cut = [at for log in logs if (at := tables.complete_from(warehouse, log)) is not None]
     if cut:
         is_whole = F.col("ingest_date") >= F.lit(max(cut).date())
         bronze, skipped = bronze.filter(is_whole), skipped.filter(is_whole)
-        requests, client_events, quarantine = (
-            rows.join(bronze.select(*RECORD), on=list(RECORD), how="left_semi")
-            for rows in (requests, client_events, quarantine)
-        )
-    rows = data_quality(bronze, requests, client_events, quarantine, skipped)
+        known = bronze.select(*RECORD)
+        quarantine = quarantine.join(known, on=list(RECORD), how="left_semi")
+        kept = {kind: rows.join(known, on=list(RECORD), how="left_semi") for kind, rows in kept.items()}
+    rows = data_quality(bronze, kept, quarantine, skipped)
     tables.overwrite(rows, warehouse, DATA_QUALITY, committer=committer)

@@ -3,6 +3,7 @@
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,15 +24,61 @@ from jobs.state_gold import gold_repairs
 from jobs.state_note import note_versions
 from schemas.bronze import METRICS
 from schemas.fields import Table
-from schemas.gold import GOLD
+from schemas.gold import BROKER_TABLES
 from schemas.silver import CLIENT_EVENTS, REQUESTS
 from transforms.gold.assemble import REACH
 from transforms.gold.stock_fetch_total import samples
 from transforms.windows import window_start
 
-QUERY_NAME = "build_gold"
-CHECKPOINT_VERSION = 1
-"""Counted up when what the query reads changes: a checkpoint cannot be read by another query."""
+EachBatch = Callable[[DataFrame, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldStream:
+    """
+    A query from silver to gold: what it writes, and what it reads, in its order.
+
+    `version` is counted up when what it reads changes: a checkpoint cannot be read by another query.
+    """
+
+    name: str
+    version: int
+    gold: tuple[Table, ...]
+    read: tuple[Table, ...]
+
+    def checkpoint(self, settings: Settings) -> Path:
+        """Give the folder of the query's checkpoint."""
+        return Path(settings.warehouse.checkpoints).resolve() / f"{self.name}-v{self.version}"
+
+    def writer(self, rows: DataFrame, settings: Settings, batches: EachBatch) -> DataStreamWriter:
+        """Wire the stream without starting it, so that a test can start it in its own way."""
+        checkpoint = str(self.checkpoint(settings))
+        writer = rows.writeStream.queryName(self.name).option("checkpointLocation", checkpoint)
+        return writer.foreachBatch(batches)
+
+    def repairs(self, settings: Settings) -> list[Repair]:
+        """
+        Audit the state of gold and of what it reads.
+
+        Raises:
+            StateError: something cannot be mended.
+
+        """
+        gold, read = (
+            [Path(tables.path(settings.warehouse_root, table)) for table in of]
+            for of in (self.gold, self.read)
+        )
+        return gold_repairs(self.checkpoint(settings), gold, read)
+
+    def note(self, settings: Settings) -> None:
+        """Note how far gold's tables are, for the next start's audit."""
+        of = {table.name: Path(tables.path(settings.warehouse_root, table)) for table in self.gold}
+        there = {name: where for name, where in of.items() if (where / "_delta_log").is_dir()}
+        told = {name: light_log.opened(where).version() for name, where in there.items()}
+        note_versions(self.checkpoint(settings), told)
+
+
+STREAM = GoldStream(name="build_gold", version=1, gold=BROKER_TABLES, read=(METRICS, *REACH))
 
 QUALITY_EVERY_S = 300.0
 """Data quality counts every line there is, so a stream does not do it with every batch."""
@@ -102,10 +149,10 @@ class Batches:
 
 def inputs(spark: SparkSession, settings: Settings) -> DataFrame:
     """Stream the few columns of every input that tell which windows a line touches; scrapes come read."""
-    read = _stream_of(spark, settings, METRICS)
+    read = stream_of(spark, settings, METRICS)
     scrapes = samples(read).withColumnsRenamed({"scraped_at": "logged_at", "leader_id": "broker_id"})
     lines = (
-        _stream_of(spark, settings, table).select("cluster", broker.alias("broker_id"), "logged_at")
+        stream_of(spark, settings, table).select("cluster", broker.alias("broker_id"), "logged_at")
         for table, broker in ((REQUESTS, F.col("broker_id")), (CLIENT_EVENTS, F.lit(None).cast("int")))
     )
     requests, client_events = (
@@ -137,45 +184,8 @@ def by_window(batch: DataFrame) -> DataFrame:
     )
 
 
-def stream_writer(rows: DataFrame, settings: Settings, batches: Batches) -> DataStreamWriter:
-    """Wire the stream without starting it, so that a test can start it in its own way."""
-    checkpoint = checkpoint_of(settings)
-    return (
-        rows.writeStream.queryName(QUERY_NAME)
-        .option("checkpointLocation", str(checkpoint))
-        .foreachBatch(batches)
-    )
-
-
-def checkpoint_of(settings: Settings) -> Path:
-    """Give the folder of the query's checkpoint."""
-    return Path(settings.warehouse.checkpoints).resolve() / f"{QUERY_NAME}-v{CHECKPOINT_VERSION}"
-
-
-def repairs(settings: Settings) -> list[Repair]:
-    """
-    Audit the state of gold and of what it reads.
-
-    Raises:
-        StateError: something cannot be mended.
-
-    """
-    gold, read = (
-        [Path(tables.path(settings.warehouse_root, table)) for table in of]
-        for of in (GOLD, (METRICS, *REACH))
-    )
-    return gold_repairs(checkpoint_of(settings), gold, read)
-
-
-def note_gold(settings: Settings) -> None:
-    """Note how far gold's tables are, for the next start's audit."""
-    of = {table.name: Path(tables.path(settings.warehouse_root, table)) for table in GOLD}
-    there = {name: where for name, where in of.items() if (where / "_delta_log").is_dir()}
-    told = {name: light_log.opened(where).version() for name, where in there.items()}
-    note_versions(checkpoint_of(settings), told)
-
-
-def _stream_of(spark: SparkSession, settings: Settings, table: Table) -> DataFrame:
+def stream_of(spark: SparkSession, settings: Settings, table: Table) -> DataFrame:
+    """Stream the rows that are added to a table."""
     return (
         spark.readStream.format("delta")
         .option("maxFilesPerTrigger", settings.build_gold.max_files_per_trigger)

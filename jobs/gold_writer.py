@@ -1,7 +1,6 @@
 """Rebuild windows of gold: read the silver they depend on, replace them whole, remember the unsettled."""
 
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -20,6 +19,7 @@ from pyspark.sql.types import (
 from jobs import tables
 from jobs.fail_points import reached
 from jobs.gold_culprit import CulpritWriter
+from jobs.gold_limits import first_whole_window
 from jobs.gold_spans import Span, in_steps, spans_of, window_of, within
 from jobs.light_read import Snapshot
 from jobs.progress import Progress
@@ -206,12 +206,7 @@ class GoldWriter:
 
     def _complete_from(self) -> int | None:
         """Give the first window that can be rebuilt, NULL when nothing was ever deleted from silver."""
-        told = [
-            _first_window(at.timestamp() + reach.lookback_s)
-            for table, reach in REACH.items()
-            if (at := tables.complete_from(self._warehouse, table)) is not None
-        ]
-        return max(told, default=None)
+        return first_whole_window(self._warehouse, REACH)
 
     def _tell_refused(self, refused: set[int], oldest: int | None) -> None:
         if oldest is None or refused <= self._refused:
@@ -221,11 +216,6 @@ class GoldWriter:
             self._progress.say(
                 f"not rebuilt: {span}; silver is complete only for windows from {Span(oldest, oldest)}"
             )
-
-
-def _first_window(second: float) -> int:
-    """Give the first window that starts at an instant or after it."""
-    return math.ceil(second / WINDOW_S) * WINDOW_S
 
 
 def _second(at: datetime) -> int:

@@ -13,6 +13,7 @@ cluster add `--py-files` with a zip of `conf jobs schemas transforms`.
 """
 
 import threading
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -32,6 +33,8 @@ from jobs.ingest_state import (
     check_nothing_lost,
     checkpoint_of,
     finish_if_gone,
+    new_sources,
+    sources_of,
     topic_of,
     writers,
 )
@@ -48,6 +51,9 @@ from jobs.writer_id import writer_id
 
 POLLED_RECORDS = "64"
 """So many records of 4 MiB are unpacked at once, 256 MiB a task; Kafka's 500 would be 2 GB."""
+
+POLL_S, LOOK_S = 0.5, 15
+"""How often the queries are looked at, and the topics that were not there yet."""
 
 SILVER_LAYER = "silver"
 """Whoever holds this lease writes bronze too: the two are written from one batch."""
@@ -121,14 +127,24 @@ def run(
     listener = meters.listener()
     spark.streams.addListener(listener)
     gate, queries = Gate(), list[StreamingQuery]()
-    try:
-        for source in SOURCES:
+    known: list[Source] = []
+
+    def begin(sources: list[Source]) -> None:
+        for source in sources:
             finish_if_gone(spark, settings, source)
-        for source in SOURCES:
+        for source in sources:
             queries.append(start(writer_of(spark, settings, source, meters, gate), settings, once=once))
+        known.extend(sources)
+
+    try:
+        begin(sources_of(settings))
+        look_at = time.monotonic() + LOOK_S
         while not stop.is_set() and any(query.isActive for query in queries):
             _raise_failure(queries, settings)
-            stop.wait(0.5)
+            if not once and time.monotonic() >= look_at:
+                begin(new_sources(settings, known))
+                look_at = time.monotonic() + LOOK_S
+            stop.wait(POLL_S)
         if stop.is_set():
             hush()
         else:
@@ -173,7 +189,7 @@ def writer_from(
 ) -> DataStreamWriter:
     """Wire one query from a stream that looks like Kafka's, without starting it."""
     spark = records.sparkSession
-    for table in source.tables:
+    for table in {table: None for of in SOURCES for table in of.tables}:  # those of topics to come, too
         tables.ensure(spark, settings.warehouse_root, table)
     checkpoint = checkpoint_of(settings, source)
     app_id = f"{source.query_name}-{writer_id(checkpoint)}"

@@ -12,10 +12,11 @@ from conf.names import Header, Kind
 from conf.settings import Settings
 from jobs import tables
 from jobs.fail_points import reached
-from schemas.bronze import CLIENT_LOG, METRICS, RAW, REQUEST_LOG
+from schemas.bronze import CLIENT_LOG, METRICS, PERF_TEST, RAW, REQUEST_LOG, STATE_CHANGE
 from schemas.fields import Table
-from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED, TOPICS
-from transforms.parse import client_log, outcome, request_log
+from schemas.perf_test import PERF_TEST as PERF_TEST_TABLES
+from schemas.silver import CLIENT_EVENTS, LEADERSHIP_CHANGES, QUARANTINE, REQUESTS, SKIPPED, TOPICS
+from transforms.parse import client_log, outcome, perf_test, request_log, state_change
 from transforms.parse.outcome import apart
 
 Selector = Callable[[DataFrame], DataFrame]
@@ -23,14 +24,27 @@ Counts = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One silver table of a parsed frame: its rows, and which lines have any; nothing empty is written."""
+
+    table: Table
+    rows: Selector
+    has_rows: Callable[[], Column]  # made late: a column wants a running session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One telemetry topic: its bronze table, its parser, and the silver tables of a parsed frame."""
+    """
+    One telemetry topic: its bronze table, its parser, and the silver tables of a parsed frame.
+
+    An optional one is left out while there is no such topic: not everybody sends it.
+    """
 
     kind: Kind
     bronze: Table
     parse: Callable[[DataFrame, Settings], DataFrame] | None = None
-    rows: tuple[Table, Selector] | None = None
-    told: tuple[Table, Selector] | None = None  # written only when a batch tells any
+    silver: tuple[Part, ...] = ()
+    is_optional: bool = False
 
     @property
     def query_name(self) -> str:
@@ -40,8 +54,25 @@ class Source:
     @property
     def tables(self) -> tuple[Table, ...]:
         """Every table that the query writes."""
-        silver = tuple(pair[0] for pair in (self.rows, self.told) if pair)
-        return (self.bronze, *silver, *((QUARANTINE, SKIPPED) if silver else ()))
+        parts = tuple(part.table for part in self.silver)
+        return (self.bronze, *parts, *((QUARANTINE, SKIPPED) if parts else ()))
+
+    @property
+    def tables_of_lines(self) -> tuple[Table, ...]:
+        """The silver tables that part the kept lines among them; `topics` tells of lines that are in one."""
+        return tuple(part.table for part in self.silver if part.table is not TOPICS)
+
+
+def _is_kept() -> Column:
+    return F.col("outcome") == outcome.KEPT
+
+
+def _part_of_perf_test(table: Table) -> Part:
+    return Part(
+        table=table,
+        rows=lambda parsed: perf_test.rows_of(parsed, table),
+        has_rows=lambda: perf_test.is_row_of(table),
+    )
 
 
 SOURCES = (
@@ -51,16 +82,32 @@ SOURCES = (
         parse=lambda raw, settings: request_log.parse_request_log(
             raw, own_client_prefix=settings.telemetry.own_client_prefix
         ),
-        rows=(REQUESTS, request_log.kept),
-        told=(TOPICS, request_log.topics),
+        silver=(
+            Part(table=REQUESTS, rows=request_log.kept, has_rows=_is_kept),
+            Part(table=TOPICS, rows=request_log.topics, has_rows=lambda: F.col("topics_told").isNotNull()),
+        ),
     ),
     Source(
         kind=Kind.CLIENT_LOG,
         bronze=CLIENT_LOG,
         parse=lambda raw, _settings: client_log.parse_client_log(raw),
-        rows=(CLIENT_EVENTS, client_log.kept),
+        silver=(Part(table=CLIENT_EVENTS, rows=client_log.kept, has_rows=_is_kept),),
+    ),
+    Source(
+        kind=Kind.STATE_CHANGE,
+        bronze=STATE_CHANGE,
+        parse=lambda raw, _settings: state_change.parse_state_change(raw),
+        silver=(Part(table=LEADERSHIP_CHANGES, rows=state_change.kept, has_rows=_is_kept),),
+        is_optional=True,
     ),
     Source(kind=Kind.METRICS, bronze=METRICS),
+    Source(
+        kind=Kind.PERF_TEST,
+        bronze=PERF_TEST,
+        parse=lambda raw, _settings: perf_test.parse_perf_test(raw),
+        silver=tuple(_part_of_perf_test(table) for table in PERF_TEST_TABLES),
+        is_optional=True,
+    ),
 )
 
 
@@ -150,7 +197,7 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes what for the h
             raise TakenError(message)
         reached("bronze-committed")
         counts = _counts(batch, source)
-        for table, selected in _selected(source, _totals(counts), batch_id):
+        for table, selected in _selected(source, _totals(counts, source), batch_id):
             append(selected(batch), table)
             reached("silver-committed")
         reached("batch-written")
@@ -172,19 +219,15 @@ def now() -> Column:
 
 def written_tables(source: Source, counts: Counts) -> list[str]:
     """Name the tables, `layer.name`, that a batch with these counts is written into."""
-    silver = [table for table, _ in _selected(source, _totals(counts), 0)]
+    silver = [table for table, _ in _selected(source, _totals(counts, source), 0)]
     return [f"{table.layer}.{table.name}" for table in (source.bronze, *silver)]
 
 
 def _selected(source: Source, totals: Mapping[str, int], batch_id: int) -> list[tuple[Table, Selector]]:
     """Choose the tables that the batch has rows for: an empty append costs as much as a full one."""
-    wanted: list[tuple[Table, Selector]] = []
     if source.parse is None:
-        return wanted
-    if source.rows and totals[outcome.KEPT]:
-        wanted.append(source.rows)
-    if source.told and totals["told"]:
-        wanted.append(source.told)
+        return []
+    wanted = [(part.table, part.rows) for part in source.silver if totals[part.table.name]]
     if totals[outcome.QUARANTINED]:
         wanted.append((QUARANTINE, outcome.quarantined))
     if totals[outcome.SKIP]:
@@ -195,15 +238,14 @@ def _selected(source: Source, totals: Mapping[str, int], batch_id: int) -> list[
 def _counts(batch: DataFrame, source: Source) -> Counts:
     """Count the lines of each node by what became of them, with the newest instant in them."""
     if source.parse is None:
-        newest, kind_of, told = F.col("timestamp"), F.lit(outcome.KEPT), F.lit(None)
+        newest, kind_of = F.col("timestamp"), F.lit(outcome.KEPT)
     else:
         newest, kind_of = F.col("row.logged_at"), F.col("outcome")
-        told = F.col("topics_told") if source.told else F.lit(None)
     rows = (
         batch.groupBy("cluster", "node", kind_of.alias("outcome"))
         .agg(
             F.count(F.lit(1)).alias("lines"),
-            F.count(told).alias("told"),
+            *(F.count_if(part.has_rows()).alias(part.table.name) for part in source.silver),
             F.max(F.unix_micros(newest)).alias("newest_us"),
         )
         .collect()
@@ -211,9 +253,12 @@ def _counts(batch: DataFrame, source: Source) -> Counts:
     return [row.asDict() for row in rows]
 
 
-def _totals(counts: Counts) -> dict[str, int]:
-    totals = dict.fromkeys((outcome.KEPT, outcome.QUARANTINED, outcome.SKIP, "told"), 0)
+def _totals(counts: Counts, source: Source) -> dict[str, int]:
+    """Add up lines by outcome, and those that have rows of a silver table by the table's name."""
+    names = [part.table.name for part in source.silver]
+    totals = dict.fromkeys((outcome.KEPT, outcome.QUARANTINED, outcome.SKIP, *names), 0)
     for row in counts:
         totals[row["outcome"]] += row["lines"]
-        totals["told"] += row["told"]
+        for name in names:
+            totals[name] += row[name]
     return totals

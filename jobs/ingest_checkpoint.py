@@ -131,6 +131,22 @@ def unread(telemetry: Telemetry, topic: str, checkpoint: Path) -> int:
     return sum(high - max(low, seen.get((topic, partition), 0)) for partition, (low, high) in held.items())
 
 
+def has_topic(telemetry: Telemetry, topic: str) -> bool:
+    """
+    Tell whether there is such a topic.
+
+    Raises:
+        NoTopicError: the cluster cannot be reached.
+
+    """
+    admin = AdminClient(dict(_client(telemetry)), logger=logging.getLogger(__name__))
+    try:
+        return topic in admin.list_topics(timeout=ANSWER_TIMEOUT_S).topics
+    except KafkaException as error:
+        message = f"{telemetry.bootstrap_servers} does not answer: {error.args[0].str()}"
+        raise NoTopicError(message) from error
+
+
 def offsets_held(telemetry: Telemetry, topic: str) -> dict[int, tuple[int, int]]:
     """
     Give the first offset and the end of each partition.

@@ -1,11 +1,12 @@
 """Where the ingest's queries stand: their checkpoints, their topics, and what of these is gone."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from conf.settings import Settings
-from jobs import tables
+from jobs import ingest_checkpoint, tables
 from jobs.gaps import accept, finish_from_bronze, reached
 from jobs.ingest_batch import SOURCES, Source
 from jobs.ingest_checkpoint import check_same_topic, lost, read_until
@@ -31,6 +32,33 @@ def topic_of(settings: Settings, source: Source) -> str:
 def checkpoint_of(settings: Settings, source: Source) -> Path:
     """Give the folder of a query's checkpoint."""
     return Path(settings.warehouse.checkpoints).resolve() / f"{source.query_name}_v{CHECKPOINT_VERSION}"
+
+
+def sources_of(settings: Settings) -> list[Source]:
+    """
+    Give the sources to be read: an optional one only where its topic is, or was read before.
+
+    Raises:
+        NoTopicError: the cluster cannot be reached.
+
+    """
+    return [
+        source
+        for source in SOURCES
+        if not source.is_optional
+        or StreamLog(checkpoint_of(settings, source)).offsets
+        or ingest_checkpoint.has_topic(settings.telemetry, topic_of(settings, source))
+    ]
+
+
+def new_sources(settings: Settings, known: Collection[Source]) -> list[Source]:
+    """Give the optional sources whose topics have come meanwhile; none while the cluster does not answer."""
+    if len(known) == len(SOURCES):
+        return []
+    try:
+        return [source for source in sources_of(settings) if source not in known]
+    except ingest_checkpoint.NoTopicError:
+        return []
 
 
 def writers(settings: Settings) -> list[Writer]:
@@ -72,7 +100,8 @@ def check_nothing_lost(settings: Settings) -> None:
 
     """
     gone = []
-    for writer in writers(settings):
+    for source in sources_of(settings):
+        writer = writer_of_query(settings, source)
         check_same_topic(settings.telemetry, writer.topic, writer.checkpoint)
         gone += lost(settings.telemetry, writer.topic, reached(writer))
     if gone:
@@ -88,7 +117,7 @@ def accept_gaps(spark: SparkSession, settings: Settings, progress: Progress) -> 
 
     """
     for _ in range(GAPS_AT_MOST):
-        for source in SOURCES:
+        for source in sources_of(settings):
             writer_id(checkpoint_of(settings, source))  # a gap may be its first batch
             accept(spark, settings, source, writer_of_query(settings, source), progress.say)
         try:

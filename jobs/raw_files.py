@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from collectors.files import TelemetryFile
 from collectors.lines import CHUNK_BYTES, DamagedFileError, RawLine, read_lines, read_scrape
+from collectors.perf_test import Run, lines_of
 from conf.names import Kind
 
 GROUP_BYTES = 32 * 1024 * 1024
@@ -29,6 +30,7 @@ INSTANT = pa.timestamp("us", tz="UTC")
 WRITTEN = pa.schema(
     [
         ("value", pa.binary()),
+        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
         ("cluster", pa.string()),
         ("node", pa.string()),
         ("kind", pa.string()),
@@ -92,7 +94,7 @@ def _write_one(file: TelemetryFile, origin: Origin, target: Path) -> FileRead:
     lines = value_bytes = 0
     damage: str | None = None
     with closing(pq.ParquetWriter(target, WRITTEN, compression="zstd", use_dictionary=_repeated())) as writer:
-        for group in _groups(_until_damage(file)):
+        for group in _groups(_until_damage(file, origin.folder)):
             writer.write_table(_table([_row(line, source, origin) for line in group]))
             lines += len(group)
             for line in group:
@@ -110,15 +112,32 @@ def readable(path: Path) -> str:
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
-def _until_damage(file: TelemetryFile) -> Iterator[RawLine | DamagedFileError]:
+def _until_damage(file: TelemetryFile, folder: Path) -> Iterator[RawLine | DamagedFileError]:
     try:
         if file.kind == Kind.METRICS:
             yield read_scrape(file.path, file.node)
+        elif file.kind == Kind.PERF_TEST:
+            yield from cut_off(
+                lines_of(file.path, file.node, run_by_name(file.path, folder), chunk_bytes=LINE_BYTES)
+            )
         else:
             lines = read_lines(file.path, file.node, file.kind, chunk_bytes=LINE_BYTES)
             yield from cut_off(lines)
     except DamagedFileError as damage:
         yield damage
+
+
+def run_by_name(path: Path, folder: Path) -> Run:
+    """
+    Name the run of a file that does not say what it is of: the run by the file, the arm by its folder.
+
+    >>> run_by_name(Path("logs/uniform/may-1.txt"), Path("logs"))
+    Run(run='may-1', arm='uniform', scenario=None, client_version=None, warm_up_s=0.0)
+    >>> run_by_name(Path("logs/may-1.txt"), Path("logs")).arm is None
+    True
+    """
+    arm = None if path.parent == folder else readable(Path(path.parent.name))
+    return Run(run=readable(Path(path.stem)), arm=arm)
 
 
 def cut_off(lines: Iterator[RawLine]) -> Iterator[RawLine]:
@@ -159,6 +178,9 @@ def _row(line: RawLine | DamagedFileError, source: str, origin: Origin) -> dict[
     is_line = isinstance(line, RawLine)
     return {
         "value": line.value if isinstance(line, RawLine) else None,
+        "headers": [dict(zip(("key", "value"), header, strict=True)) for header in line.headers] or None
+        if isinstance(line, RawLine)
+        else None,
         "cluster": origin.cluster,
         "node": readable(Path(line.node)),
         "kind": line.kind,

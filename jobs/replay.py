@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from conf.settings import Settings
 from jobs import tables
 from jobs.ingest import SILVER_LAYER
-from jobs.ingest_batch import SOURCES, Selector, Source
+from jobs.ingest_batch import SOURCES, Part, Source
 from jobs.ingest_failures import EXIT_FAILED, EXIT_FULL, EXIT_WRONG, FAILURES, failure
 from jobs.ingest_state import writers
 from jobs.lease import MAINTENANCE, lease
@@ -31,7 +31,6 @@ from jobs.state import StateError
 from jobs.state_audit import repairs_of
 from jobs.stopping import interrupt_on_signals
 from jobs.stream_log import StreamLog
-from schemas.fields import Table
 from schemas.silver import QUARANTINE
 from transforms.parse import outcome
 
@@ -76,7 +75,7 @@ def replay(
             spark = spark_session(settings, "replay")
             interrupt_on_signals()
             for source in SOURCES:
-                if source.rows is None:
+                if not source.silver:
                     continue
                 with progress.step(f"reading the quarantined lines of {source.kind.value}"):
                     counts = restore(spark, settings, source, dry_run=dry_run)
@@ -132,7 +131,7 @@ def restore(
     again, finds its rows in silver and leaves them out.
     """
     warehouse = settings.warehouse_root
-    if source.parse is None or source.rows is None:
+    if source.parse is None or not source.silver:
         return Counter()
     for table in source.tables:
         tables.make(spark, warehouse, table)
@@ -145,12 +144,12 @@ def restore(
         if dry_run or not counts[outcome.KEPT]:
             return counts
         run = f"replay-{uuid.uuid4()}"
-        for nth, (table, selected) in enumerate(filter(None, (source.rows, source.told))):
-            rows = _unknown(spark, warehouse, table, selected, parsed)
+        for nth, part in enumerate(source.silver):
+            rows = _unknown(spark, warehouse, part, parsed)
             tables.append(
                 rows,
                 warehouse,
-                table,
+                part.table,
                 txn_app_id=run,
                 txn_version=nth,
                 committer=settings.warehouse.committer,
@@ -174,11 +173,10 @@ def _raw_of_quarantine(spark: SparkSession, warehouse: Path, source: Source) -> 
     )
 
 
-def _unknown(
-    spark: SparkSession, warehouse: Path, table: Table, selected: Selector, parsed: DataFrame
-) -> DataFrame:
+def _unknown(spark: SparkSession, warehouse: Path, part: Part, parsed: DataFrame) -> DataFrame:
     """Leave out what an earlier run that broke off has restored."""
-    rows = selected(parsed).select(*table.schema.names)
+    table = part.table
+    rows = part.rows(parsed).select(*table.schema.names)
     key = RECORD if set(RECORD) <= set(table.schema.names) else list(table.key)
     known = tables.read(spark, warehouse, table)
     for column in table.partition_by:

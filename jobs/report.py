@@ -31,7 +31,7 @@ from reports.answers import Answers, Row
 from reports.document import as_text, document, doubts, totals_of, write_atomically
 from reports.findings import headline
 from reports.page import Stamp, page
-from reports.terminal import truth_table
+from reports.terminal import client_tables, truth_table
 
 WRONG_USE = 2
 STOPPED = 130
@@ -264,8 +264,11 @@ def _write(answers: Answers, wanted: Wanted, progress: Progress) -> None:
         progress.say(f"doubtful: {doubt}")
     counts = totals_of(answers.data_quality)
     progress.say(", ".join(f"{name} {n}" for name, n in counts.items()))
+    console = Console(highlight=False)
     if answers.truth:
-        Console(highlight=False).print(truth_table(answers.truth))
+        console.print(truth_table(answers.truth))
+    for table in client_tables(answers):
+        console.print(table)
     told = headline(answers.broker_rtt_culprit, answers.broker_rtt_accused, answers.broker_rtt_quiet)
     typer.echo(told.sentence)
     for target in (wanted.html, wanted.json):

@@ -7,20 +7,26 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from conf.names import Kind
+from conf.settings import Settings
+from jobs.gold_quality import LINE
+from jobs.ingest_batch import SOURCES, Source
 from jobs.raw_files import DAMAGE_MARK
 from jobs.report_rows import Gold
 from jobs.thresholds import thresholds
 from schemas.bronze import RAW
+from schemas.clients import LEADER_REDIRECT, METADATA_LOOKUP, PARTITION_SKEW
 from schemas.fields import Table
 from schemas.gold import BROKER_RTT, BROKER_RTT_CULPRIT, DATA_QUALITY, FETCH_LATENCY, STOCK_FETCH_TOTAL
-from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED
+from schemas.perf_test import CLIENT_METRICS, PERF_SUMMARIES, RUNS
+from schemas.silver import CLIENT_EVENTS, LEADERSHIP_CHANGES, QUARANTINE, REQUESTS, SKIPPED, TOPICS
+from transforms.frames import frame_of, united
 from transforms.gold import pairing
-from transforms.gold.assemble import judged, of_fetches
+from transforms.gold.assemble import judged, of_clients, of_fetches
 from transforms.gold.data_quality import data_quality
+from transforms.gold.leader_disconnect import is_takeover, leader_disconnect, silent_takeovers
+from transforms.gold.leader_redirect import is_refused, leader_redirect
 from transforms.gold.stock_fetch_total import stock_fetch_total
-from transforms.parse.client_log import parse_client_log
-from transforms.parse.outcome import KEPT, quarantined, rows_of, skipped
-from transforms.parse.request_log import parse_request_log
+from transforms.parse.outcome import KEPT, quarantined, skipped
 from transforms.windows import coverage
 
 
@@ -45,21 +51,33 @@ class Layers:
 def gold_of_files(spark: SparkSession, raw: Path, scratch: Path, damages: Mapping[str, str]) -> Gold:
     """Parse raw lines (`raw_files.write_raw`) and build every table a report shows."""
     layers = Layers(spark, scratch)
-    request_lines, client_lines, scrapes = (
-        spark.read.schema(RAW).parquet(str(raw / kind.value))
-        for kind in (Kind.REQUEST_LOG, Kind.CLIENT_LOG, Kind.METRICS)
-    )
-    silver = silver_of(request_lines, client_lines, layers)
+    lines = {source: spark.read.schema(RAW).parquet(str(raw / source.kind.value)) for source in SOURCES}
+    silver = silver_of(lines, layers)
     requests, client_events = silver[REQUESTS], silver[CLIENT_EVENTS]
     fetches = layers.keep(pairing.fetches(requests, client_events, skew_s=pairing.ANY_SKEW_S), "fetches")
     covered = layers.keep(coverage(requests.select("cluster", "broker_id", "logged_at")), "covered")
-    gold = {table: layers.keep_table(frame, table) for table, frame in of_fetches(fetches, covered).items()}
-    lines = request_lines.unionByName(client_lines)
-    quality = data_quality(lines, requests, client_events, silver[QUARANTINE], silver[SKIPPED])
+    built = of_fetches(fetches, covered) | of_clients(silver, fetches)
+    built[LEADER_REDIRECT] = lost_clients(silver, fetches)
+    gold = {table: layers.keep_table(frame, table) for table, frame in built.items()}
+    parsed = [source for source in SOURCES if source.parse]
+    kept = {
+        source.kind.value: united([silver[table].select(*LINE) for table in source.tables_of_lines])
+        for source in parsed
+    }
+    quality = data_quality(
+        united([lines[source] for source in parsed]), kept, silver[QUARANTINE], silver[SKIPPED]
+    )
+    scrapes = next(frame for source, frame in lines.items() if source.kind is Kind.METRICS)
     return Gold(
         fetch_latency=gold[FETCH_LATENCY],
         broker_rtt=gold[BROKER_RTT],
         broker_rtt_culprit=judged(gold[BROKER_RTT], thresholds())[BROKER_RTT_CULPRIT],
+        partition_skew=gold[PARTITION_SKEW],
+        leader_redirect=gold[LEADER_REDIRECT],
+        metadata_lookup=gold[METADATA_LOOKUP],
+        perf_summaries=silver[PERF_SUMMARIES],
+        client_metrics=silver[CLIENT_METRICS],
+        runs=silver[RUNS],
         stock_fetch_total=layers.keep_table(stock_fetch_total(scrapes), STOCK_FETCH_TOTAL),
         data_quality=layers.keep_table(quality, DATA_QUALITY),
         quarantine=with_damage(silver[QUARANTINE], damages),
@@ -67,16 +85,32 @@ def gold_of_files(spark: SparkSession, raw: Path, scratch: Path, damages: Mappin
     )
 
 
-def silver_of(request_lines: DataFrame, client_lines: DataFrame, layers: Layers) -> dict[Table, DataFrame]:
-    """Parse the lines of both logs, each once, and split them by what became of them."""
-    requests = layers.keep(_slim(parse_request_log(request_lines)), "parsed-requests")
-    client_events = layers.keep(_slim(parse_client_log(client_lines)), "parsed-client-events")
-    both = (requests, client_events)
-    return {
-        REQUESTS: rows_of(requests, REQUESTS),
-        CLIENT_EVENTS: rows_of(client_events, CLIENT_EVENTS),
-        QUARANTINE: _union(*(quarantined(parsed) for parsed in both)),
-        SKIPPED: _union(*(skipped(parsed, batch_id=0) for parsed in both)),
+def lost_clients(silver: Mapping[Table, DataFrame], fetches: DataFrame) -> DataFrame:
+    """Build `gold.leader_redirect`; where no leader moved and none died, seconds are saved."""
+    requests, changes = silver[REQUESTS], silver[LEADERSHIP_CHANGES]
+    given = (requests, silver[TOPICS], silver[RUNS], changes, fetches)
+    found = [frame_of(requests.sparkSession, [], LEADER_REDIRECT.schema)]
+    if not requests.filter(is_refused()).isEmpty():
+        found.append(leader_redirect(*given))
+    has_takeover = not changes.filter(is_takeover()).isEmpty()
+    if has_takeover and not silent_takeovers(requests, changes).isEmpty():
+        found.append(leader_disconnect(*given))
+    return united(found)
+
+
+def silver_of(lines: Mapping[Source, DataFrame], layers: Layers) -> dict[Table, DataFrame]:
+    """Parse the lines of each kind, each once, and split them by what became of them."""
+    silver: dict[Table, DataFrame] = {}
+    every = []
+    for source, raw in lines.items():
+        if source.parse is None:
+            continue
+        parsed = layers.keep(_slim(source.parse(raw, Settings())), f"parsed-{source.kind.value}")
+        silver |= {part.table: part.rows(parsed) for part in source.silver}
+        every.append(parsed)
+    return silver | {
+        QUARANTINE: united([quarantined(parsed) for parsed in every]),
+        SKIPPED: united([skipped(parsed, batch_id=0) for parsed in every]),
     }
 
 
@@ -94,7 +128,3 @@ def with_damage(quarantine: DataFrame, damages: Mapping[str, str]) -> DataFrame:
     return quarantine.withColumn(
         "detail", F.when(is_damage, told[F.col("source")]).otherwise(F.col("detail"))
     )
-
-
-def _union(one: DataFrame, other: DataFrame) -> DataFrame:
-    return one.unionByName(other)

@@ -16,12 +16,20 @@ from reports.answers import Answers, Row
 from reports.document import QUARANTINE
 from reports.findings import Finding, findings, headline
 from reports.truth import injected_against_measured
+from schemas import clients
 from schemas import gold as gold_tables
 from schemas.fields import HISTOGRAM
+from schemas.perf_test import CLIENT_METRICS, PERF_SUMMARIES, RUNS
 from schemas.silver import QUARANTINE as QUARANTINE_TABLE
 from schemas.silver import SKIPPED
 from transforms.gold.broker_rtt import broker_rtt_summary
 from transforms.gold.fetch_latency_summary import fetch_latency_summary
+from transforms.gold.leader_redirect_summary import leader_redirect_summary
+from transforms.gold.metadata_lookup_summary import metadata_lookup_summary
+from transforms.gold.partition_skew_metrics import partition_skew_metrics
+from transforms.gold.partition_skew_span import partition_skew_span
+from transforms.gold.partition_skew_summary import partition_skew_summary
+from transforms.gold.perf_runs import payloads, perf_runs
 
 PREVIEW_BYTES = 160
 MOST_LISTED_A_REASON = 50
@@ -46,6 +54,12 @@ IN_WAREHOUSE = {
     "fetch_latency": gold_tables.FETCH_LATENCY,
     "broker_rtt": gold_tables.BROKER_RTT,
     "broker_rtt_culprit": gold_tables.BROKER_RTT_CULPRIT,
+    "partition_skew": clients.PARTITION_SKEW,
+    "leader_redirect": clients.LEADER_REDIRECT,
+    "metadata_lookup": clients.METADATA_LOOKUP,
+    "perf_summaries": PERF_SUMMARIES,
+    "client_metrics": CLIENT_METRICS,
+    "runs": RUNS,
     "stock_fetch_total": gold_tables.STOCK_FETCH_TOTAL,
     "data_quality": gold_tables.DATA_QUALITY,
     "quarantine": QUARANTINE_TABLE,
@@ -60,6 +74,12 @@ class Gold:
     fetch_latency: DataFrame
     broker_rtt: DataFrame
     broker_rtt_culprit: DataFrame
+    partition_skew: DataFrame
+    leader_redirect: DataFrame
+    metadata_lookup: DataFrame
+    perf_summaries: DataFrame
+    client_metrics: DataFrame
+    runs: DataFrame
     stock_fetch_total: DataFrame
     data_quality: DataFrame
     quarantine: DataFrame
@@ -94,6 +114,15 @@ def answers_of(gold: Gold, span: Span, *, truth: Row | None, inputs: Row) -> Ans
     culprits = rows_of(gold.broker_rtt_culprit.filter(span.holds("window_start")), "window_start")
     accused = _core(headline(culprits).finding)
     quiet = _outside(findings(culprits))
+    skew = gold.partition_skew.filter(span.holds("window_start"))
+    in_span = F.col("logged_at").isNull() | span.holds("logged_at")
+    by_node = partition_skew_metrics(gold.client_metrics.filter(in_span), gold.runs)
+    of_log = partition_skew_span(skew)
+    # The coarser figure stands in for what the request log does not tell.
+    skew_span = of_log.unionByName(by_node.join(of_log, on=["cluster", "run"], how="left_anti"))
+    sent = payloads(gold.perf_summaries, gold.runs)
+    redirects = gold.leader_redirect.filter(span.holds("window_start"))
+    lookups = gold.metadata_lookup.filter(span.holds("window_start"))
     return Answers(
         fetch_latency=rows_of(latency, "window_start", "leader_id", "kind", "follower_id", "client_id"),
         fetch_latency_summary=rows_of(fetch_latency_summary(latency), "leader_id", "kind", "client_id"),
@@ -105,6 +134,15 @@ def answers_of(gold: Gold, span: Span, *, truth: Row | None, inputs: Row) -> Ans
         broker_rtt_accused=_summary(rtt.filter(accused)),
         broker_rtt_quiet=_summary(rtt.filter(quiet)),
         broker_rtt_culprit=culprits,
+        partition_skew=rows_of(skew_span, "topic", "client_id", "run", "partition"),
+        partition_skew_summary=rows_of(
+            partition_skew_summary(skew_span, skew, sent), "topic", "client_id", "run"
+        ),
+        leader_redirect=rows_of(redirects, "errored_at", "topic", "partition", "client_id"),
+        leader_redirect_summary=rows_of(leader_redirect_summary(redirects), "api", "software_version"),
+        metadata_lookup=rows_of(metadata_lookup_summary(lookups), "client_id", "software_version", "run"),
+        metadata_lookup_windows=rows_of(lookups.drop("topics"), "window_start", "client_id"),
+        perf_summaries=rows_of(perf_runs(gold.perf_summaries.filter(in_span), gold.runs), "run", "arm"),
         stock_fetch_total=rows_of(
             gold.stock_fetch_total.filter(span.holds("scraped_at")), "scraped_at", "leader_id"
         ),

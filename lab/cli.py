@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -10,11 +11,28 @@ import typer
 
 from lab import cluster, load, scenarios
 from lab import probe as probing
+from lab.clients import scenario as with_clients
+from lab.clients.scenario import ClientScenario
 from lab.errors import LabError
 from lab.layout import DEFAULT_STATE, Lab
 from lab.proxy_control import set_delay
+from lab.scenarios import Scenario
 
 app = typer.Typer(no_args_is_help=True, help=__doc__, rich_markup_mode="markdown")
+
+
+class Runnable(StrEnum):
+    """Every scenario there is: what is injected between brokers, and what is tried with clients."""
+
+    HEALTHY = Scenario.HEALTHY.value
+    SLOW_BROKER = Scenario.SLOW_BROKER.value
+    SLOW_LINK = Scenario.SLOW_LINK.value
+    SLOW_SIDE = Scenario.SLOW_SIDE.value
+    SKEW = ClientScenario.SKEW.value
+    REDIRECT = ClientScenario.REDIRECT.value
+    METADATA = ClientScenario.METADATA.value
+
+
 State = Annotated[Path, typer.Option(help="Folder that holds everything of the lab.")]
 
 
@@ -84,7 +102,7 @@ def stop(state: State = DEFAULT_STATE) -> None:
 
 @app.command()
 def run(  # noqa: PLR0913 (one option for each choice of a scenario)
-    scenario: Annotated[scenarios.Scenario, typer.Argument(help="What to inject.")],
+    scenario: Annotated[Runnable, typer.Argument(help="What to inject, or to try with clients.")],
     state: State = DEFAULT_STATE,
     *,
     broker: Annotated[int | None, typer.Option(help="Of slow_broker and slow_side.")] = None,
@@ -96,16 +114,24 @@ def run(  # noqa: PLR0913 (one option for each choice of a scenario)
     for_s: Annotated[float, typer.Option(min=0, help="How long the delay lasts.")] = 60.0,
     rate: Annotated[float, typer.Option(min=0, help="Produce load, records/s; 0 leaves it idle.")] = 0.0,
     seed: Annotated[int, typer.Option(help="Picks what is not named.")] = 0,
+    repeats: Annotated[int, typer.Option(min=1, help="Rounds of skew, redirect and metadata.")] = 1,
 ) -> None:
     """
     Inject a known slowness and print the path of its ground truth (JSON).
 
+    `skew`, `redirect` and `metadata` run real clients of several releases side by side, and end in a report.
+
     Example: `plumbline lab run slow_link --follower 2 --leader 1 --delay-ms 10 --quiet-s 60 --for-s 60`
 
     Example: `plumbline lab run slow_side --broker 3 --side leader --rate 500`
+
+    Example: `plumbline lab run skew --repeats 5`
     """
+    if scenario.value in list(ClientScenario):
+        _with_clients(state, ClientScenario(scenario.value), repeats=repeats, seed=seed)
+        return
     plan = scenarios.Plan(
-        scenario=scenario,
+        scenario=Scenario(scenario.value),
         broker=broker,
         follower=follower,
         leader=leader,
@@ -118,6 +144,15 @@ def run(  # noqa: PLR0913 (one option for each choice of a scenario)
     )
     with _clear_errors():
         typer.echo(str(scenarios.run(state, plan, say=lambda text: typer.echo(text, err=True))))
+
+
+def _with_clients(state: Path, scenario: ClientScenario, *, repeats: int, seed: int) -> None:
+    with _clear_errors():
+        truth = with_clients.run(
+            state, scenario, repeats=repeats, seed=seed, say=lambda text: typer.echo(text, err=True)
+        )
+        page = with_clients.report(state, truth)
+    typer.echo(f"the report: {page}\nthe truth:  {truth}")
 
 
 @app.command()

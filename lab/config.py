@@ -30,6 +30,7 @@ def server_properties(lab: Lab, broker: Broker) -> str:
         "server.properties.j2",
         broker=broker,
         advertised={f: proxied.get(f, port) for f, port in broker.peer_ports.items()},
+        for_clients=next(link.listen_port for link in lab.client_links if link.leader == broker.id),
         voters=",".join(f"{b.id}@127.0.0.1:{b.controller_port}" for b in lab.brokers),
         data=lab.state / f"broker-{broker.id}" / "data",
         replication_factor=min(3, len(lab.brokers)),
@@ -52,6 +53,11 @@ def log4j2(logs: Path, *, request_log: bool, client_log: bool) -> str:
     return _render(
         "log4j2.xml.j2", logs=logs, layout=LOG_LAYOUT, request_log=request_log, client_log=client_log
     )
+
+
+def client_log4j2(log: Path) -> str:
+    """Return the logging of one client: each request it sends and each answer it receives."""
+    return _render("client-log4j2.xml.j2", log=log, layout=LOG_LAYOUT)
 
 
 def lab_toml(lab: Lab) -> str:

@@ -11,15 +11,16 @@ class FrameCounter:
         self._prefix = b""
         self._missing_bytes = 0
 
-    def ends_in(self, chunk: bytes) -> int:
+    def ends_in(self, chunk: bytes) -> list[int]:
         """
-        Return how many frames end in this chunk, which follows the chunks given before.
+        Return where frames end in this chunk, which follows the chunks given before: behind their last bytes.
 
         >>> count = FrameCounter()
         >>> [count.ends_in(c) for c in (bytes([0, 0]), bytes([0, 2, 7]), bytes([7, 0, 0, 0, 0]))]
-        [0, 0, 2]
+        [[], [], [1, 5]]
         """
-        at = ended = 0
+        at = 0
+        ends: list[int] = []
         while at < len(chunk):
             if self._missing_bytes:
                 taken = min(self._missing_bytes, len(chunk) - at)
@@ -28,9 +29,10 @@ class FrameCounter:
                 taken = min(_PREFIX_BYTES - len(self._prefix), len(chunk) - at)
                 self._prefix += chunk[at : at + taken]
                 if len(self._prefix) < _PREFIX_BYTES:
-                    return ended
+                    return ends
                 self._missing_bytes = int.from_bytes(self._prefix)
                 self._prefix = b""
             at += taken
-            ended += not self._missing_bytes
-        return ended
+            if not self._missing_bytes:
+                ends.append(at)
+        return ends

@@ -1,17 +1,15 @@
 """The Java side: command lines of brokers and tools, from the jars in `.jars`."""
 
 import base64
-import os
 import shutil
 import subprocess
 import uuid
 from pathlib import Path
 
-from conf.settings import PROJECT
+import conf.java
 from lab.errors import LabError
 from lab.layout import Broker, Lab
 
-JARS = PROJECT / ".jars"
 TOOL_TIMEOUT_S = 120
 
 # Kafka's own choices (kafka-run-class.sh); nothing that would change how a warm broker behaves.
@@ -37,32 +35,30 @@ _TOOL_OPTIONS = (
 
 def java() -> str:
     """
-    Return the java program: JAVA_HOME's, else the one on the path.
+    Return the java program.
 
     Raises:
         LabError: there is none.
 
     """
-    home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=f"{home}/bin" if home else None)
-    if found is None:
-        message = "no `java` found: install Java 17 or set JAVA_HOME"
-        raise LabError(message)
-    return found
+    try:
+        return conf.java.java()
+    except FileNotFoundError as error:
+        raise LabError(str(error)) from error
 
 
-def class_path() -> str:
+def class_path(client_version: str | None = None) -> str:
     """
-    Return the class path of brokers and tools.
+    Return the class path of brokers and tools, or of the clients and tools of another release.
 
     Raises:
         LabError: the jars were not fetched.
 
     """
-    if not any((JARS / "kafka").glob("kafka_*.jar")):
-        message = f"no Kafka jars in {JARS / 'kafka'}: fetch them with `make setup`"
-        raise LabError(message)
-    return f"{JARS / 'kafka'}/*"
+    try:
+        return conf.java.class_path(client_version)
+    except FileNotFoundError as error:
+        raise LabError(str(error)) from error
 
 
 def tool(main_class: str, *arguments: str, options: tuple[str, ...] = _TOOL_OPTIONS) -> list[str]:
@@ -87,9 +83,9 @@ def _broker(home: Path, logs: Path, agent: tuple[str, ...]) -> list[str]:
 def observed_broker(lab: Lab, broker: Broker) -> list[str]:
     """Return the command line of one observed broker, with the JMX exporter's agent."""
     home = lab.state / f"broker-{broker.id}"
-    agents = sorted((JARS / "agent").glob("jmx_prometheus_javaagent-*.jar"))
+    agents = sorted((conf.java.JARS / "agent").glob("jmx_prometheus_javaagent-*.jar"))
     if not agents:
-        message = f"no JMX exporter agent in {JARS / 'agent'}: fetch it with `make setup`"
+        message = f"no JMX exporter agent in {conf.java.JARS / 'agent'}: fetch it with `make setup`"
         raise LabError(message)
     agent = f"-javaagent:{agents[-1]}=127.0.0.1:{broker.exporter_port}:{home / 'exporter.yaml'}"
     return _broker(home, Path(broker.logs), (agent,))

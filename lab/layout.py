@@ -10,15 +10,22 @@ from lab.errors import LabError
 CLUSTER = "lab"
 LOAD_TOPIC = "lab-load"
 LOAD_PREFIX = "load-"
+CLIENTS = 0
+"""Stands for every client where a link names a follower: no broker has this id."""
 DEFAULT_STATE = Path(".state/lab")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broker:
-    """One observed broker; `peer_ports` are its own listeners, by the follower each one is for."""
+    """
+    One observed broker; `peer_ports` are its own listeners, by the follower each one is for.
+
+    Clients reach it straight at `client_port`, and at `proxied_port` by way of a proxy.
+    """
 
     id: int
     client_port: int
+    proxied_port: int
     controller_port: int
     exporter_port: int
     peer_ports: dict[int, int]
@@ -47,6 +54,7 @@ class Lab:
     state: Path
     brokers: list[Broker]
     links: list[Link]
+    client_links: list[Link]
     telemetry_port: int
     telemetry_controller_port: int
     control_port: int
@@ -62,6 +70,11 @@ class Lab:
     def bootstrap_servers(self) -> str:
         """The observed cluster, past the proxies."""
         return ",".join(f"127.0.0.1:{broker.client_port}" for broker in self.brokers)
+
+    @property
+    def proxied_bootstrap_servers(self) -> str:
+        """The observed cluster, each broker behind the proxy for clients."""
+        return ",".join(f"127.0.0.1:{link.listen_port}" for link in self.client_links)
 
     @property
     def telemetry_bootstrap_servers(self) -> str:
@@ -117,9 +130,9 @@ class Lab:
         try:
             told = json.loads(path.read_text())
             brokers = [_broker(row) for row in told["brokers"]]
-            links = [Link(**row) for row in told["links"]]
+            links, client_links = ([Link(**row) for row in told[name]] for name in ("links", "client_links"))
             plain = {name: told[name] for name in _PLAIN}
-            return cls(state=path.parent, brokers=brokers, links=links, **plain)
+            return cls(state=path.parent, brokers=brokers, links=links, client_links=client_links, **plain)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             message = f"{path} cannot be read ({error!r}): end the processes it names by hand and delete it"
             raise LabError(message) from error
@@ -151,6 +164,7 @@ def lay_out(state: Path, brokers: int, ports: Iterator[int]) -> Lab:
         Broker(
             id=broker_id,
             client_port=next(ports),
+            proxied_port=next(ports),
             controller_port=next(ports),
             exporter_port=next(ports),
             peer_ports={follower: next(ports) for follower in ids},
@@ -164,10 +178,15 @@ def lay_out(state: Path, brokers: int, ports: Iterator[int]) -> Lab:
         for f in ids
         if f != leader.id
     ]
+    client_links = [
+        Link(follower=CLIENTS, leader=broker.id, listen_port=next(ports), target_port=broker.proxied_port)
+        for broker in made
+    ]
     return Lab(
         state=state,
         brokers=made,
         links=links,
+        client_links=client_links,
         telemetry_port=next(ports),
         telemetry_controller_port=next(ports),
         control_port=next(ports),

@@ -2,8 +2,10 @@
 One process that stands between each follower and each leader and adds a delay that can be changed.
 
 A round-trip delay of D ms is D/2 each way: bytes are queued as they are read and written D/2 later, in
-order, while later bytes are already being read (a longer wire, not a slower one). What was really applied
-is logged for each exchange: that log, not D, is the truth to compare a measurement with.
+order, while later bytes are already being read (a longer wire, not a slower one). A hold of H ms is the
+other thing: responses are written one after another, each H ms after the one before at the earliest (a slow
+server, that answers so many requests a second and no more). What was really applied is logged for each
+exchange: that log, not D, is the truth to compare a measurement with.
 """
 
 import asyncio
@@ -15,6 +17,7 @@ import sys
 import time
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from lab import applied_log, proxy_control
@@ -27,11 +30,12 @@ HIGH_WATER_BYTES = 4 * 1024 * 1024  # a replica fetch may bring 10 MiB; beyond t
 
 @dataclass(slots=True)
 class Way:
-    """One ordered pair; `delay_ns` is the round trip's nominal delay, read anew for every chunk."""
+    """One ordered pair; `delay_ns` is the round trip's, `hold_ns` a response's, read anew for every chunk."""
 
     link: Link
     log: applied_log.AppliedLog
     delay_ns: int = 0
+    hold_ns: int = 0
     connections: int = 0
     exchanges: int = 0
 
@@ -59,6 +63,7 @@ class Direction:
         self._frames = FrameCounter()
         self._queue: deque[Chunk] = deque()
         self._timer: asyncio.TimerHandle | None = None
+        self._last_release_ns = 0
         self._is_ended = False
         self.sink: asyncio.Transport | None = None
 
@@ -66,13 +71,31 @@ class Direction:
         """Take bytes that were read just now; without a delay they are written before this returns."""
         read_ns = time.monotonic_ns()
         nominal_ns = self._way.delay_ns // 2
-        chunk = Chunk(data, self._frames.ends_in(data), read_ns, nominal_ns, read_ns + nominal_ns)
+        ends = self._frames.ends_in(data)
+        if self._name == "response" and self._way.hold_ns:
+            self._hold(data, ends, read_ns)
+            return
+        chunk = Chunk(data, len(ends), read_ns, nominal_ns, read_ns + nominal_ns)
         if self._queue:  # a delay that was just made shorter must not let bytes overtake others
             chunk.release_ns = max(chunk.release_ns, self._queue[-1].release_ns)
         elif not nominal_ns and self.sink is not None:
             self._write(chunk)
             return
         self._queue.append(chunk)
+        self._arm()
+
+    def _hold(self, data: bytes, ends: list[int], read_ns: int) -> None:
+        """Queue each response by itself; the first bytes of one that is not whole yet wait with it."""
+        hold_ns = self._way.hold_ns
+        for start, end in pairwise([0, *ends, len(data)]):
+            is_whole = end in ends
+            if start == end:
+                continue
+            self._last_release_ns = max(self._last_release_ns, read_ns) + hold_ns * is_whole
+            nominal_ns = hold_ns * is_whole
+            self._queue.append(
+                Chunk(data[start:end], int(is_whole), read_ns, nominal_ns, self._last_release_ns)
+            )
         self._arm()
 
     def end(self) -> None:
@@ -214,7 +237,7 @@ async def serve(lab: Lab) -> None:
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, stop.set)
     with applied_log.AppliedLog.open(lab.state / "proxy") as log:
-        ways = {(link.follower, link.leader): Way(link, log) for link in lab.links}
+        ways = {(link.follower, link.leader): Way(link, log) for link in (*lab.links, *lab.client_links)}
         async with contextlib.AsyncExitStack() as open_servers:
             for way in ways.values():
                 await open_servers.enter_async_context(await listen(way))

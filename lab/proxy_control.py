@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from lab.errors import LabError
-from lab.layout import Lab, Link
+from lab.layout import CLIENTS, Lab, Link
 
 NS_PER_MS = 1_000_000
 MAX_DELAY_MS = 60_000.0
@@ -22,6 +22,7 @@ class Delayed(Protocol):
 
     link: Link
     delay_ns: int
+    hold_ns: int
     connections: int
     exchanges: int
 
@@ -47,10 +48,15 @@ def answer_to(ways: Mapping[Pair, Delayed], line: bytes) -> dict[str, Any]:
 
 
 def _obey(ways: Mapping[Pair, Delayed], order: dict[str, Any]) -> dict[str, Any]:
-    """Apply `{"set": [[follower, leader, ms], ...]}`, all or none; tell the state of every link."""
-    wanted = [(ways[int(f), int(leader)], _delay_ns(ms)) for f, leader, ms in order.get("set", [])]
-    for way, delay_ns in wanted:
+    """Apply `{"set": [[follower, leader, ms], ...]}`, `"hold"` alike, all or none; tell how every link is."""
+    delays, holds = (
+        [(ways[int(f), int(leader)], _delay_ns(ms)) for f, leader, ms in order.get(name, [])]
+        for name in ("set", "hold")
+    )
+    for way, delay_ns in delays:
         way.delay_ns = delay_ns
+    for way, hold_ns in holds:
+        way.hold_ns = hold_ns
     return {"at_epoch_ns": time.time_ns(), "links": [_told(way) for way in ways.values()]}
 
 
@@ -66,6 +72,7 @@ def _told(way: Delayed) -> dict[str, Any]:
         "follower": way.link.follower,
         "leader": way.link.leader,
         "nominal_ms": way.delay_ns / NS_PER_MS,
+        "hold_ms": way.hold_ns / NS_PER_MS,
         "connections": way.connections,
         "exchanges": way.exchanges,
     }
@@ -91,10 +98,30 @@ def set_delay(state: Path, pairs: Mapping[Pair, float]) -> int:
     return int(answer["at_epoch_ns"])
 
 
+def set_hold(state: Path, holds: Mapping[int, float]) -> int:
+    """
+    Let the proxies for clients hold each response of a broker so many ms, one after another.
+
+    Returns:
+        The instant from which it applies, in epoch nanoseconds.
+
+    Raises:
+        LabError: there is no such broker, the hold is out of range, or the proxies do not answer.
+
+    """
+    lab = Lab.load(state)
+    unknown = sorted(set(holds) - set(lab.broker_ids))
+    if unknown:
+        message = f"no broker {unknown[0]}: brokers are {lab.broker_ids}"
+        raise LabError(message)
+    answer = _ask(lab, {"hold": [[CLIENTS, leader, ms] for leader, ms in holds.items()]})
+    return int(answer["at_epoch_ns"])
+
+
 def links(state: Path) -> list[dict[str, Any]]:
-    """Return each link's nominal delay, open connections and exchanges so far."""
+    """Return each link's nominal delay, open connections and exchanges so far; those of clients left out."""
     told: list[dict[str, Any]] = _ask(Lab.load(state), {})["links"]
-    return told
+    return [link for link in told if link["follower"] != CLIENTS]
 
 
 def _ask(lab: Lab, order: dict[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """The topics of a lab, and whether they are ready."""
 
 import logging
+from collections.abc import Sequence
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, PartitionMetadata  # type: ignore[attr-defined]
 from confluent_kafka.cimpl import NewTopic
 
 from conf.names import Kind
@@ -13,6 +14,7 @@ from lab.errors import LabError
 from lab.layout import LOAD_TOPIC, Lab
 
 REQUEST_TIMEOUT_S = 15.0
+MANY, MANY_TIMEOUT_S = 100, 120.0
 _quiet = logging.getLogger("lab.librdkafka")
 _quiet.addHandler(logging.NullHandler())
 _quiet.propagate = False  # a broker that is not up yet is what we wait for, not news
@@ -49,18 +51,20 @@ def spread(brokers: list[int], partitions: int, replication_factor: int) -> list
     ]
 
 
-def create_load_topic(lab: Lab, *, name: str = LOAD_TOPIC, partitions: int = 0) -> None:
+def create_load_topic(
+    lab: Lab, *, name: str = LOAD_TOPIC, partitions: int = 0, replication_factor: int = 3
+) -> None:
     """Create a topic on the observed cluster whose leaders are spread over all brokers."""
     n = len(lab.brokers)
     count = partitions or max(1, n * (n - 1))
-    assignment = spread(lab.broker_ids, count, 3)
+    assignment = spread(lab.broker_ids, count, replication_factor)
     _create(lab.bootstrap_servers, [NewTopic(name, num_partitions=count, replica_assignment=assignment)])
 
 
 def create_telemetry_topics(lab: Lab) -> None:
     """Create the topics collectors write to, those that are not there yet."""
     prefix = Telemetry().topic_prefix
-    kinds = (Kind.REQUEST_LOG, Kind.CLIENT_LOG, Kind.METRICS)
+    kinds = (Kind.REQUEST_LOG, Kind.CLIENT_LOG, Kind.STATE_CHANGE, Kind.METRICS, Kind.PERF_TEST)
     there = admin(lab.telemetry_bootstrap_servers).list_topics(timeout=REQUEST_TIMEOUT_S).topics
     missing = [f"{prefix}{kind}" for kind in kinds if f"{prefix}{kind}" not in there]
     settings = {"max.message.bytes": str(config.MAX_MESSAGE_BYTES)}
@@ -74,11 +78,34 @@ def create_telemetry_topics(lab: Lab) -> None:
 
 def _create(bootstrap_servers: str, made: list[NewTopic]) -> None:
     client = admin(bootstrap_servers)  # held until the results are there: it cancels them when it goes
-    for name, created in client.create_topics(made, operation_timeout=REQUEST_TIMEOUT_S).items():
+    patience_s = REQUEST_TIMEOUT_S if len(made) < MANY else MANY_TIMEOUT_S
+    for name, created in client.create_topics(
+        made, operation_timeout=patience_s, request_timeout=patience_s
+    ).items():
         try:
-            created.result(timeout=REQUEST_TIMEOUT_S)
+            created.result(timeout=patience_s)
         except (KafkaException, TimeoutError) as error:
             message = f"topic {name} was not created at {bootstrap_servers}: {error}"
+            raise LabError(message) from error
+
+
+def create_many(lab: Lab, names: Sequence[str]) -> None:
+    """Create topics of one partition and one replica on the observed cluster, leaders spread over it."""
+    made = [
+        NewTopic(name, num_partitions=1, replica_assignment=[[lab.broker_ids[nth % len(lab.broker_ids)]]])
+        for nth, name in enumerate(names)
+    ]
+    _create(lab.bootstrap_servers, made)
+
+
+def delete_many(lab: Lab, names: Sequence[str]) -> None:
+    """Delete topics of the observed cluster; what it holds is no part of the next round."""
+    client = admin(lab.bootstrap_servers)
+    for name, deleted in client.delete_topics(list(names), operation_timeout=MANY_TIMEOUT_S).items():
+        try:
+            deleted.result(timeout=MANY_TIMEOUT_S)
+        except (KafkaException, TimeoutError) as error:
+            message = f"topic {name} was not deleted: {error}"
             raise LabError(message) from error
 
 
@@ -88,13 +115,46 @@ def leaders(lab: Lab, topic: str = LOAD_TOPIC) -> dict[int, int]:
     return {number: partition.leader for number, partition in told.partitions.items()}
 
 
+def end_offsets(lab: Lab, topic: str) -> dict[int, int]:
+    """Return where each partition's log ends."""
+    settings = {"bootstrap.servers": lab.bootstrap_servers, "group.id": "lab-admin"}
+    consumer = Consumer(settings, logger=_quiet)
+    try:
+        return {
+            nth: consumer.get_watermark_offsets(TopicPartition(topic, nth), REQUEST_TIMEOUT_S)[1]
+            for nth in leaders(lab, topic)
+        }
+    finally:
+        consumer.close()
+
+
+def has_orders(lab: Lab, topic: str, orders: Sequence[Sequence[int]]) -> bool:
+    """Tell whether the partitions have these replicas in this order, all in sync."""
+    told = admin(lab.bootstrap_servers).list_topics(topic, timeout=REQUEST_TIMEOUT_S).topics[topic].partitions
+    return all(
+        list(told[nth].replicas) == list(order) and len(told[nth].isrs) == len(order)
+        for nth, order in enumerate(orders)
+    )
+
+
 def is_in_sync(lab: Lab, topic: str = LOAD_TOPIC) -> bool:
     """Tell whether every partition has its first replica as leader and all replicas in sync."""
+    partitions = _partitions(lab, topic)
+    return _is_replicated(partitions) and all(of.leader == of.replicas[0] for of in partitions)
+
+
+def is_replicated(lab: Lab, topic: str) -> bool:
+    """Tell whether every partition has all its replicas in sync."""
+    return _is_replicated(_partitions(lab, topic))
+
+
+def _is_replicated(partitions: Sequence[PartitionMetadata]) -> bool:
+    return bool(partitions) and all(len(of.isrs) == len(of.replicas) for of in partitions)
+
+
+def _partitions(lab: Lab, topic: str) -> list[PartitionMetadata]:
     try:
         told = admin(lab.bootstrap_servers).list_topics(topic, timeout=2).topics[topic]
+        return list(told.partitions.values())
     except KafkaException:
-        return False
-    partitions = list(told.partitions.values())
-    return bool(partitions) and all(
-        len(p.isrs) == len(p.replicas) and p.leader == p.replicas[0] for p in partitions
-    )
+        return []

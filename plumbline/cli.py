@@ -3,6 +3,7 @@
 import typer
 
 from collectors.cli import collect
+from collectors.perf_test_cli import perf_test
 from jobs.build_gold import build_gold
 from jobs.ingest import ingest
 from jobs.maintain import maintain
@@ -22,6 +23,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(report)
 app.command()(collect)
+app.command("perf-test", context_settings={"allow_extra_args": True})(perf_test)
 app.command()(ingest)
 app.command("build-gold")(build_gold)
 app.command()(replay)

@@ -13,9 +13,8 @@ from typing import Annotated
 import typer
 
 from conf.settings import Settings
-from jobs.ingest_batch import SOURCES
 from jobs.ingest_checkpoint import unread
-from jobs.ingest_state import checkpoint_of, topic_of
+from jobs.ingest_state import checkpoint_of, sources_of, topic_of
 from lab import cluster, processes, scenarios
 from lab.errors import LabError
 from schemas.fields import Table
@@ -129,7 +128,7 @@ def _is_read(settings: Settings) -> bool:
     """Tell whether ingest has taken every record there is."""
     return not any(
         unread(settings.telemetry, topic_of(settings, source), checkpoint_of(settings, source))
-        for source in SOURCES
+        for source in sources_of(settings)
     )
 
 

@@ -27,6 +27,13 @@ class Answers:
     broker_rtt_accused: Sequence[Row] = ()  # the same over the span of the headline's finding
     broker_rtt_quiet: Sequence[Row] = ()  # the same over the windows outside every finding
     broker_rtt_culprit: Sequence[Row] = ()
+    partition_skew: Sequence[Row] = ()  # one row a partition and client over the whole span
+    partition_skew_summary: Sequence[Row] = ()  # one row a topic and client over the whole span
+    leader_redirect: Sequence[Row] = ()
+    leader_redirect_summary: Sequence[Row] = ()  # one row an API and client version over the whole span
+    metadata_lookup: Sequence[Row] = ()  # one row a client over the whole span
+    metadata_lookup_windows: Sequence[Row] = ()
+    perf_summaries: Sequence[Row] = ()
     stock_fetch_total: Sequence[Row] = ()
     data_quality: Sequence[Row] = ()
     quarantine: Sequence[Row] = ()  # listed rows only; counts of all are in `quarantine_by_reason`

@@ -7,6 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reports.answers import Answers, Row, columns_of, plain
+from schemas.clients import (
+    LEADER_REDIRECT,
+    LEADER_REDIRECT_SUMMARY,
+    METADATA_LOOKUP_SUMMARY,
+    PARTITION_SKEW_SPAN,
+    PARTITION_SKEW_SUMMARY,
+)
 from schemas.fields import Table
 from schemas.gold import (
     BROKER_RTT,
@@ -16,6 +23,7 @@ from schemas.gold import (
     FETCH_LATENCY,
     STOCK_FETCH_TOTAL,
 )
+from schemas.perf_test import PERF_RUNS
 
 BALANCE = ("lines_read", "kept", "quarantined", "skipped", "duplicates")
 QUARANTINE = ("reason", "kind", "node", "source", "position", "detail", "preview")
@@ -34,6 +42,16 @@ def document(answers: Answers) -> Row:
             "broker_rtt_accused": _summary(answers.broker_rtt_accused),
             "broker_rtt_quiet": _summary(answers.broker_rtt_quiet),
             "broker_rtt_culprit": _rows(answers.broker_rtt_culprit, columns_of(BROKER_RTT_CULPRIT)),
+            "partition_skew": _rows(answers.partition_skew, columns_of(PARTITION_SKEW_SPAN)),
+            "partition_skew_summary": _rows(
+                answers.partition_skew_summary, columns_of(PARTITION_SKEW_SUMMARY)
+            ),
+            "leader_redirect": _rows(answers.leader_redirect, columns_of(LEADER_REDIRECT)),
+            "leader_redirect_summary": _rows(
+                answers.leader_redirect_summary, columns_of(LEADER_REDIRECT_SUMMARY)
+            ),
+            "metadata_lookup": _rows(answers.metadata_lookup, columns_of(METADATA_LOOKUP_SUMMARY)),
+            "perf_summaries": _rows(answers.perf_summaries, columns_of(PERF_RUNS)),
             "stock_fetch_total": _rows(answers.stock_fetch_total, columns_of(STOCK_FETCH_TOTAL)),
             "quarantine": _rows(answers.quarantine, list(QUARANTINE)),
         },
@@ -133,5 +151,11 @@ def table_names() -> dict[str, Table]:
         "broker_rtt_accused": BROKER_RTT_SUMMARY,
         "broker_rtt_quiet": BROKER_RTT_SUMMARY,
         "broker_rtt_culprit": BROKER_RTT_CULPRIT,
+        "partition_skew": PARTITION_SKEW_SPAN,
+        "partition_skew_summary": PARTITION_SKEW_SUMMARY,
+        "leader_redirect": LEADER_REDIRECT,
+        "leader_redirect_summary": LEADER_REDIRECT_SUMMARY,
+        "metadata_lookup": METADATA_LOOKUP_SUMMARY,
+        "perf_summaries": PERF_RUNS,
         "stock_fetch_total": STOCK_FETCH_TOTAL,
     }

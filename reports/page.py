@@ -10,12 +10,15 @@ from markupsafe import Markup
 from plotly.io import to_json
 from plotly.offline import get_plotlyjs
 
-from reports.answers import NONE, Answers, Row, iso
+from reports.answers import Answers, Row
+from reports.client_figures import lookups_over_time, redirect_times, shares
+from reports.clients import measured, sentences, with_disconnects, with_redirects
 from reports.dashboard import beside_the_dashboard
 from reports.document import BALANCE, doubts, totals_of
 from reports.figures import heat_map, latency_over_time, rtt_over_time
 from reports.findings import WINDOW, Headline, findings, headline, is_accused, sentence
 from reports.matrix import Matrix, brokers_of, matrices, pair_rows, scale_ms
+from reports.page_text import count, decimal, instant, ms, percent
 
 TEMPLATES = Path(__file__).parent / "templates"
 MOST_LISTED = 200
@@ -52,6 +55,10 @@ def page(answers: Answers, stamp: Stamp) -> str:
             consumers=_of_kind(answers, "consumer"),
             rafts=_of_kind(answers, "raft"),
             leaders=_leaders(answers),
+            said=sentences(answers),
+            skews=measured(answers.partition_skew_summary),
+            redirects=with_redirects(answers),
+            disconnects=with_disconnects(answers),
             totals=totals_of(answers.data_quality),
             doubts=doubts(answers),
             parts=BALANCE[1:],
@@ -78,6 +85,12 @@ def figures(answers: Answers, told: Headline, shown: Sequence[Matrix]) -> dict[s
             )
     for leader in _leaders(answers):
         drawn[f"latency-{leader}"] = latency_over_time(answers.fetch_latency, leader, told.finding)
+    if answers.partition_skew_summary:
+        drawn["shares"] = shares(answers.partition_skew, answers.partition_skew_summary)
+    if with_redirects(answers):
+        drawn["redirects"] = redirect_times(answers.leader_redirect)
+    if answers.metadata_lookup_windows:
+        drawn["lookups"] = lookups_over_time(answers.metadata_lookup_windows)
     # plotly's JSON engine writes <, > and / as \u escapes, so no text can end the script element.
     return {name: Markup(to_json(figure, engine="json")) for name, figure in drawn.items()}  # noqa: S704
 
@@ -175,23 +188,5 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(ms=ms, instant=instant, count=count)
+    environment.filters.update(ms=ms, instant=instant, count=count, percent=percent, decimal=decimal)
     return environment
-
-
-def ms(value: float | None) -> str:
-    """Write milliseconds with three figures' worth of decimals; a dash for NULL."""
-    if value is None:
-        return NONE
-    decimals = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0  # noqa: PLR2004 (three figures)
-    return f"{value:,.{decimals}f}"
-
-
-def instant(value: datetime | None) -> str:
-    """Write an instant for people, UTC; a dash for NULL."""
-    return NONE if value is None else iso(value).replace("T", " ").split(".")[0].removesuffix("Z")
-
-
-def count(value: int | None) -> str:
-    """Write a count with thousands set apart; a dash for NULL."""
-    return NONE if value is None else f"{value:,}"

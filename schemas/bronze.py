@@ -61,6 +61,9 @@ def _bronze(name: str, about: str) -> Table:
 
 REQUEST_LOG = _bronze("request_log", "Lines of the brokers' request logs.")
 CLIENT_LOG = _bronze("client_log", "Lines of NetworkClient logs: replica fetchers and clients.")
+STATE_CHANGE = _bronze("state_change", "Lines of the brokers' state-change logs.")
 METRICS = _bronze("metrics", "Whole scrapes of JMX exporters.")
 
-BRONZE = (REQUEST_LOG, CLIENT_LOG, METRICS)
+PERF_TEST = _bronze("perf_test", "Lines of producer performance tests, each with the instant it was read.")
+
+BRONZE = (REQUEST_LOG, CLIENT_LOG, STATE_CHANGE, METRICS, PERF_TEST)

@@ -2,7 +2,15 @@
 
 from dataclasses import dataclass
 
-from pyspark.sql.types import DataType, IntegerType, LongType, MapType, StructField, StructType
+from pyspark.sql.types import (
+    DataType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,3 +32,14 @@ def column(name: str, kind: DataType, comment: str) -> StructField:
 
 HISTOGRAM = MapType(IntegerType(), LongType(), valueContainsNull=False)
 """Log-bucket histogram, bucket -> count; `transforms.histogram` tells what a bucket means."""
+
+ORIGIN = [
+    column("cluster", StringType(), "observed cluster"),
+    column("node", StringType(), "node as the edge names it: broker-1"),
+    column("source", StringType(), "file path or URL at the edge, for people"),
+    column("position", StringType(), "place of the line at the edge; equal when re-sent"),
+    column("topic", StringType(), "telemetry topic; NULL when read from a file"),
+    column("partition", IntegerType(), "telemetry partition; NULL when read from a file"),
+    column("offset", LongType(), "telemetry offset; NULL when read from a file"),
+    column("parser_version", IntegerType(), "version of the parser that made the row"),
+]

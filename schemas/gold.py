@@ -11,6 +11,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from schemas.clients import CLIENT_TABLES
 from schemas.fields import HISTOGRAM, Table, column
 
 WINDOW = [
@@ -225,7 +226,7 @@ DATA_QUALITY = Table(
     ),
 )
 
-GOLD = (
+BROKER_TABLES = (
     FETCH_LATENCY,
     BROKER_RTT,
     BROKER_RTT_BASELINE,
@@ -233,3 +234,5 @@ GOLD = (
     STOCK_FETCH_TOTAL,
     DATA_QUALITY,
 )
+
+GOLD = (*BROKER_TABLES, *CLIENT_TABLES)

@@ -13,18 +13,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from schemas.fields import Table, column
-
-ORIGIN = [
-    column("cluster", StringType(), "observed cluster"),
-    column("node", StringType(), "node as the edge names it: broker-1"),
-    column("source", StringType(), "file path or URL at the edge, for people"),
-    column("position", StringType(), "place of the line at the edge; equal when re-sent"),
-    column("topic", StringType(), "telemetry topic; NULL when read from a file"),
-    column("partition", IntegerType(), "telemetry partition; NULL when read from a file"),
-    column("offset", LongType(), "telemetry offset; NULL when read from a file"),
-    column("parser_version", IntegerType(), "version of the parser that made the row"),
-]
+from schemas.fields import ORIGIN, Table, column
+from schemas.perf_test import PERF_TEST
 
 STAMP = [
     column("logged_at", TimestampType(), "instant written in the line, UTC, microseconds"),
@@ -87,12 +77,21 @@ REQUESTS = Table(
                 "error_code", IntegerType(), "top-level error code of the answer; NULL where the API has none"
             ),
             column(
-                "partitions", ArrayType(REQUEST_PARTITION), "partitions of a FETCH or PRODUCE; NULL otherwise"
+                "partitions",
+                ArrayType(REQUEST_PARTITION),
+                "partitions of a FETCH or PRODUCE, of an ELECT_LEADERS or ALTER_PARTITION_REASSIGNMENTS; "
+                "NULL otherwise",
             ),
             column(
                 "topics_asked",
                 ArrayType(StringType()),
                 "topics of a METADATA; NULL = all topics or other API",
+            ),
+            column("topics_answered", IntegerType(), "topics in the answer of a METADATA; NULL otherwise"),
+            column(
+                "response_bytes",
+                LongType(),
+                "size of a METADATA's answer on the wire, worked out from what it holds; NULL otherwise",
             ),
             column("is_own_traffic", BooleanType(), "sent by Plumbline's own clients"),
             column(
@@ -154,6 +153,32 @@ TOPICS = Table(
     ),
 )
 
+LEADERSHIP_CHANGES = Table(
+    layer="silver",
+    name="leadership_changes",
+    about="One row per line in which a broker begins to lead or to follow a partition (state-change log).",
+    key=("cluster", "position"),
+    partition_by=("logged_date",),
+    schema=StructType(
+        [
+            column("cluster", StringType(), "observed cluster"),
+            column("broker_id", IntegerType(), "broker that learnt of it"),
+            *STAMP,
+            column("role", StringType(), "what the broker begins to be: leader or follower"),
+            column("topic_name", StringType(), "topic name"),
+            column("topic_id", StringType(), "topic id, base64; NULL in the lines of followers"),
+            column("partition_index", IntegerType(), "partition index"),
+            column("leader_id", IntegerType(), "who leads from now on"),
+            column("leader_epoch", IntegerType(), "leader epoch that begins"),
+            column("partition_epoch", IntegerType(), "partition epoch"),
+            column("first_offset", LongType(), "log end offset of the broker at the change"),
+            column("previous_leader_id", IntegerType(), "who led before; NULL when nobody did"),
+            column("previous_leader_epoch", IntegerType(), "leader epoch before; -1 when there was none"),
+            *ORIGIN[1:],
+        ]
+    ),
+)
+
 QUARANTINE = Table(
     layer="silver",
     name="quarantine",
@@ -188,7 +213,7 @@ SKIPPED = Table(
             column("node", StringType(), "node as the edge names it"),
             column("source", StringType(), "file path at the edge"),
             column("logger", StringType(), "logger that wrote the lines; NULL when the line names none"),
-            column("reason", StringType(), "other_logger, not_a_request, blank"),
+            column("reason", StringType(), "other_logger, not_a_request, not_a_figure, not_a_change, blank"),
             column("lines", LongType(), "how many"),
             column("parser_version", IntegerType(), "version of the parser"),
             column("ingest_date", DateType(), "UTC date of the bronze rows: retention goes by it"),
@@ -220,4 +245,4 @@ GAPS = Table(
     ),
 )
 
-SILVER = (REQUESTS, CLIENT_EVENTS, TOPICS, QUARANTINE, SKIPPED, GAPS)
+SILVER = (REQUESTS, CLIENT_EVENTS, TOPICS, LEADERSHIP_CHANGES, *PERF_TEST, QUARANTINE, SKIPPED, GAPS)

@@ -2,12 +2,18 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, TimestampType
+
+
+def united(frames: Sequence[DataFrame]) -> DataFrame:
+    """Put frames of the same columns below each other."""
+    return reduce(DataFrame.unionByName, frames)
 
 
 def frame_of(

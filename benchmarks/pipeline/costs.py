@@ -19,7 +19,7 @@ from conf.settings import Settings
 from jobs import ingest, tables
 from jobs.gate import Gate
 from jobs.gold_quality import rebuild_data_quality
-from jobs.gold_stream import Batches, inputs, stream_writer
+from jobs.gold_stream import STREAM, Batches, inputs
 from jobs.gold_writer import GoldWriter
 from jobs.ingest_batch import SOURCES, now, raw_of
 from jobs.ingest_meters import Meters
@@ -181,7 +181,7 @@ class Costs:
         root, committer = settings.warehouse_root, settings.warehouse.committer
         writer = GoldWriter(self._spark, root, Progress(), committer=committer)
         batches = Batches(writer, Progress(), follow=None)
-        stream = stream_writer(inputs(self._spark, settings), settings, batches)
+        stream = STREAM.writer(inputs(self._spark, settings), settings, batches)
         stream.trigger(availableNow=True).start().awaitTermination()
         rebuild_data_quality(self._spark, root, committer=committer)
         for setting in CODEGEN:  # a job of its own sets them for itself alone

@@ -55,7 +55,7 @@ def main(
         LEARNT.write_text(toml(learn(there["healthy"].windows_of(0))))
         print(f"written: {LEARNT}")
     sections, is_met = _sections(there)
-    PAGE.write_text(page.page(sections, kept.read_text().strip()))
+    PAGE.write_text(page.with_head(PAGE.read_text(), page.page(sections, kept.read_text().strip())))
     print(f"written: {PAGE}; {'every aim is met' if is_met else 'an aim is missed, see the page'}")
     raise typer.Exit(0 if is_met else 1)
 

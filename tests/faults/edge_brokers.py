@@ -50,13 +50,20 @@ def _fault(harm: Harm, *, may_end: bool = False) -> Fault:
                     return [f"the ingest has begun no batch: {last_words(there)}"]
                 harm(cluster, there, dice)
                 cluster.wait_until_healthy()
-                n = batches(there)
-                waited_for(lambda: ingest.poll() is not None or batches(there) > n)
-            wrong = failures or after(there, ingest, may_end=may_end) or wrong_acks(there)
+                hangs = stalled(there, ingest)
+            wrong = failures or hangs or after(there, ingest, may_end=may_end) or wrong_acks(there)
             return wrong or there.wrong()
 
     run.__name__, run.__doc__ = harm.__name__, harm.__doc__
     return run
+
+
+def stalled(there: Edge, ingest: subprocess.Popen[bytes]) -> list[str]:
+    """Tell of a stream that neither ends nor finishes another batch, though all brokers are there again."""
+    n = batches(there)
+    if waited_for(lambda: ingest.poll() is not None or batches(there) > n, timeout_s=INGESTS_WITHIN_S):
+        return []
+    return [f"the ingest has finished no batch within {INGESTS_WITHIN_S} s: {last_words(there)}"]
 
 
 def after(there: Edge, ingest: subprocess.Popen[bytes], *, may_end: bool) -> list[str]:

@@ -14,9 +14,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from jobs.ingest import checkpoint_of, topic_of
-from jobs.ingest_batch import SOURCES
 from jobs.ingest_checkpoint import unread
+from jobs.ingest_state import checkpoint_of, sources_of, topic_of
 from schemas.gold import BROKER_RTT_BASELINE
 from schemas.gold import GOLD as GOLD_TABLES
 from schemas.silver import TOPICS
@@ -194,7 +193,10 @@ class _Work:
         settings = self._written.settings
 
         def is_read() -> bool:
-            of = ((topic_of(settings, source), checkpoint_of(settings, source)) for source in SOURCES)
+            of = (
+                (topic_of(settings, source), checkpoint_of(settings, source))
+                for source in sources_of(settings)
+            )
             return all(unread(settings.telemetry, topic, checkpoint) == 0 for topic, checkpoint in of)
 
         if not self._wait(is_read, TAKES_THE_REST_S, every_s=1.0):

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 from jobs.delta_log import LAST_CHECKPOINT, entry_file
-from jobs.gold_stream import checkpoint_of
+from jobs.gold_stream import STREAM
 from jobs.hadoop_files import crc_of
 from jobs.stream_log import StreamLog
 from jobs.writer_id import WRITER_ID
@@ -128,7 +128,7 @@ def table_checkpoint_alone(written: Written, how: str) -> Path:
 
 def last_gold_offsets(written: Written, how: str) -> Path:
     """Tear the newest entry of the offset log of gold's stream."""
-    log = StreamLog(checkpoint_of(written.settings))
+    log = StreamLog(STREAM.checkpoint(written.settings))
     file = log.offsets_file(max(log.offsets))
     harm.tear(file, how)
     return file

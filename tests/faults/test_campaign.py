@@ -187,7 +187,8 @@ def test_the_page_tells_of_each_group_what_it_is_held_against():
 def test_the_page_names_the_tables_and_the_point_that_nothing_looks_at():
     told = page.page([result()], seed=4)
 
-    assert "does not look at `silver.topics`, `silver.skipped`, `silver.gaps`, `gold." in told
+    assert "does not look at `silver.topics`, `silver.leadership_changes`" in told
+    assert "`silver.skipped`, `silver.gaps`, `gold." in told
     assert "at `retention-noted`: only" in told
 
 

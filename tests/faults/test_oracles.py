@@ -10,7 +10,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.transaction import Transaction
 
-from schemas.bronze import CLIENT_LOG, METRICS, REQUEST_LOG
+from schemas.bronze import BRONZE, CLIENT_LOG, METRICS, REQUEST_LOG
 from schemas.gold import DATA_QUALITY, FETCH_LATENCY
 from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED
 from tests.faults import oracles
@@ -40,7 +40,8 @@ class Warehouse:
         self.add(SKIPPED, {"kind": "request-log", "lines": 1})
         empty = {"topic": pa.string(), "partition": pa.int64(), "offset": pa.int64(), "position": pa.string()}
         value = {"value": pa.binary()}
-        for table, more in ((CLIENT_LOG, value), (METRICS, value), (CLIENT_EVENTS, {})):
+        empties = [table for table in BRONZE if table != REQUEST_LOG]
+        for table, more in (*((table, value) for table in empties), (CLIENT_EVENTS, {})):
             write_deltalake(oracles.where(root, table), pa.schema(empty | more).empty_table())
 
     def add(self, table, *rows, version=0):

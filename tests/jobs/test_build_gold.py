@@ -18,7 +18,7 @@ from jobs import light_log, tables
 from jobs.build_gold import app
 from jobs.gold_quality import rebuild_data_quality
 from jobs.gold_spans import window_of
-from jobs.gold_stream import Batches, inputs, stream_writer
+from jobs.gold_stream import STREAM, Batches, inputs
 from jobs.gold_writer import GoldWriter
 from jobs.lease import lease
 from jobs.progress import Progress
@@ -28,6 +28,7 @@ from schemas.gold import (
     BROKER_RTT,
     BROKER_RTT_BASELINE,
     BROKER_RTT_CULPRIT,
+    BROKER_TABLES,
     DATA_QUALITY,
     FETCH_LATENCY,
     GOLD,
@@ -79,7 +80,7 @@ class Lab:
     def run(self):
         """Build what is new, as a run of its own would: no memory but the tables and the checkpoint."""
         batches = Batches(self.writer(), Progress(), None)
-        query = stream_writer(inputs(self.spark, self.settings), self.settings, batches)
+        query = STREAM.writer(inputs(self.spark, self.settings), self.settings, batches)
         query.trigger(availableNow=True).start().awaitTermination()
 
     def writer(self):
@@ -237,7 +238,7 @@ def test_commit_says_which_versions_of_silver_it_was_built_from(built):
 def test_every_gold_table_opens_in_delta_rs_at_reader_version_1(built):
     rebuild_data_quality(built.spark, built.warehouse, committer=LIGHT)
 
-    for table in GOLD:
+    for table in BROKER_TABLES:
         opened = DeltaTable(tables.path(built.warehouse, table))
         assert opened.protocol().min_reader_version == 1
         assert [field.name for field in opened.schema().fields] == table.schema.names

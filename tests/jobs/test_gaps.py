@@ -17,7 +17,7 @@ from jobs.state import Writer, mend
 from jobs.state_audit import repairs_of
 from jobs.stream_log import StreamLog
 from jobs.writer_id import writer_id
-from schemas.bronze import METRICS
+from schemas.bronze import METRICS, REQUEST_LOG
 from schemas.silver import GAPS
 from tests.transforms.parse.raw_rows import COMPLETED, raw
 
@@ -74,7 +74,9 @@ def test_lines_that_bronze_has_count_as_read(writer, batches, committed, end):
     assert reached(writer) == {(TOPIC, 0): end}
 
 
-REQUESTS_QUERY, _, METRICS_QUERY = SOURCES
+REQUESTS_QUERY, METRICS_QUERY = (
+    next(source for source in SOURCES if source.bronze is bronze) for bronze in (REQUEST_LOG, METRICS)
+)
 
 
 class Site:
@@ -86,6 +88,7 @@ class Site:
         self.settings = Settings(warehouse=Warehouse(root=str(root / "w"), checkpoints=str(root / "c")))
         self.held = {0: (0, 1_000)}
         monkeypatch.setattr(ingest_checkpoint, "offsets_held", self.offsets_held)
+        monkeypatch.setattr(ingest_checkpoint, "has_topic", lambda *_: False)
         monkeypatch.setattr(ingest_checkpoint, "topic_id", lambda *_: "dKxJ3w_zS8-1b2c3d4e5fA")
 
     def offsets_held(self, _telemetry, topic):

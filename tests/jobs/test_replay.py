@@ -177,7 +177,7 @@ def test_a_warehouse_without_a_checkpoint_is_replayed(ingested):
     result = ingested.replay()
 
     assert result.exit_code == 0, result.stderr
-    assert ingested.restored == [source for source in SOURCES if source.rows]
+    assert ingested.restored == [source for source in SOURCES if source.silver]
 
 
 @pytest.mark.parametrize(

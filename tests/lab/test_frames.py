@@ -1,3 +1,5 @@
+from itertools import accumulate
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,12 +13,19 @@ def test_frames_are_counted_however_the_stream_is_cut(bodies, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=10)))
     counter = FrameCounter()
 
-    counted = [counter.ends_in(stream[a:b]) for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
+    parts = zip([0, *cuts], [*cuts, len(stream)], strict=True)
+    ends = [a + end for a, b in parts for end in counter.ends_in(stream[a:b])]
 
-    assert sum(counted) == len(bodies)
+    wanted = list(accumulate(4 + len(body) for body in bodies))
+    assert ends == wanted
 
 
 def test_a_frame_counts_where_its_last_byte_is():
     counter = FrameCounter()
 
-    assert [counter.ends_in(c) for c in (b"\0\0\0\3a", b"b", b"c\0\0\0\1", b"d")] == [0, 0, 1, 1]
+    assert [counter.ends_in(c) for c in (b"\0\0\0\3a", b"b", b"c\0\0\0\1", b"d")] == [
+        [],
+        [],
+        [1],
+        [1],
+    ]

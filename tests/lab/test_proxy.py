@@ -229,3 +229,24 @@ def test_the_log_is_cut_into_files_and_only_the_newest_are_kept(tmp_path, monkey
         f"applied-00000{n}.jsonl" for n in (4, 5, 6)
     ]
     assert [line["applied_ms"] for line in logged(tmp_path)] == [0.03] * 3
+
+
+def test_responses_are_held_one_after_another(tmp_path):
+    """Ten requests at once come back 20 ms apart: a rate of service, not ten delays side by side."""
+    n, hold_ms = 10, 20
+
+    async def scene():
+        async with proxied(tmp_path) as (way, reader, writer):
+            way.hold_ns = hold_ms * NS_PER_MS
+            began = time.monotonic()
+            writer.write(frame(b"ping") * n)
+            at = []
+            for _ in range(n):
+                await read_frame(reader)
+                at.append((time.monotonic() - began) * 1e3)
+            return at
+
+    at = run(scene())
+
+    assert [ms >= hold_ms * nth - 1 for nth, ms in enumerate(at, 1)] == [True] * n
+    assert at[-1] == pytest.approx(n * hold_ms, rel=0.2)

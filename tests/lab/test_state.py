@@ -5,7 +5,7 @@ import sys
 import pytest
 from filelock import FileLock
 
-from lab import cluster, jvm, processes
+from lab import cluster, processes
 from lab.errors import LabError
 from lab.layout import Lab
 
@@ -53,7 +53,7 @@ def test_the_leftovers_of_a_crash_are_ended_and_cleared(with_processes, monkeypa
     (state / "broker-1" / "data").mkdir(parents=True)
     (state / "truth").mkdir()
     (state / "truth" / "kept.json").write_text("{}")
-    monkeypatch.setattr(jvm, "JARS", tmp_path / "no-jars")  # so that the start itself ends early
+    monkeypatch.setattr("conf.java.JARS", tmp_path / "no-jars")  # so that the start itself ends early
     said = []
 
     with pytest.raises(LabError, match="make setup"):
@@ -66,7 +66,7 @@ def test_the_leftovers_of_a_crash_are_ended_and_cleared(with_processes, monkeypa
 
 
 def test_a_start_that_fails_leaves_no_process(tmp_path, monkeypatch):
-    monkeypatch.setattr(jvm, "JARS", tmp_path / "no-jars")
+    monkeypatch.setattr("conf.java.JARS", tmp_path / "no-jars")
 
     with pytest.raises(LabError, match="no Kafka jars"):
         cluster.start(tmp_path / "lab", say=lambda _: None)

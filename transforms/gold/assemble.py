@@ -1,16 +1,24 @@
 """Gold from silver in one place: the same for a stream's windows, a back-fill and a folder of raw files."""
 
+from collections.abc import Mapping
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from schemas.clients import LEADER_REDIRECT, METADATA_LOOKUP, PARTITION_SKEW
 from schemas.fields import Table
 from schemas.gold import BROKER_RTT, BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT, FETCH_LATENCY
-from schemas.silver import CLIENT_EVENTS, REQUESTS
+from schemas.perf_test import RUNS
+from schemas.silver import CLIENT_EVENTS, LEADERSHIP_CHANGES, REQUESTS, TOPICS
 from transforms.frames import frame_of
 from transforms.gold import broker_rtt, pairing
 from transforms.gold.broker_rtt_baseline import baseline, hours_of
 from transforms.gold.broker_rtt_culprit import accused, culprit, with_onset
 from transforms.gold.fetch_latency import fetch_latency
+from transforms.gold.leader_disconnect import leader_disconnect
+from transforms.gold.leader_redirect import leader_redirect
+from transforms.gold.metadata_lookup import metadata_lookup
+from transforms.gold.partition_skew import partition_skew
 from transforms.shapes import Thresholds
 from transforms.windows import COVERAGE_REACH, HOUR_S, WINDOW_S, Reach, coverage
 
@@ -47,6 +55,17 @@ def of_fetches(fetches: DataFrame, covered: DataFrame) -> dict[Table, DataFrame]
     return {
         FETCH_LATENCY: fetch_latency(fetches, covered),
         BROKER_RTT: broker_rtt.broker_rtt(fetches, covered),
+    }
+
+
+def of_clients(silver: Mapping[Table, DataFrame], fetches: DataFrame) -> dict[Table, DataFrame]:
+    """Build the tables about clients from silver and from paired fetches: these tell of the clocks."""
+    requests, topics, runs = silver[REQUESTS], silver[TOPICS], silver[RUNS]
+    lost = (requests, topics, runs, silver[LEADERSHIP_CHANGES], fetches)
+    return {
+        PARTITION_SKEW: partition_skew(requests, topics, runs),
+        LEADER_REDIRECT: leader_redirect(*lost).unionByName(leader_disconnect(*lost)),
+        METADATA_LOOKUP: metadata_lookup(requests, runs),
     }
 
 

@@ -1,41 +1,38 @@
 """Every line accounted for, per kind, node and source file."""
 
+from collections.abc import Mapping
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from schemas.gold import DATA_QUALITY
+from transforms.frames import united
 
 KEY = ("cluster", "kind", "node", "source")
 COUNTS = ("lines_read", "kept", "quarantined", "skipped", "duplicates")
 
 
 def data_quality(
-    bronze: DataFrame,
-    requests: DataFrame,
-    client_events: DataFrame,
-    quarantine: DataFrame,
-    skipped: DataFrame,
+    bronze: DataFrame, kept: Mapping[str, DataFrame], quarantine: DataFrame, skipped: DataFrame
 ) -> DataFrame:
     """
-    Count what was read (bronze) and, each by itself, what became of it; `bronze` holds the log lines.
+    Count what was read (bronze) and, each by itself, what became of it.
+
+    `bronze` holds the lines of every kind that is parsed, `kept` the silver rows by kind, one a line.
 
     A line that was sent again is one kept or quarantined line and a duplicate, also when its file was
     renamed in between.
     """
     parts = [
         _counted(bronze.select(*KEY), lines_read=F.lit(1)),
-        _kept(requests, "request-log")
-        .unionByName(_kept(client_events, "client-log"))
-        .transform(_once, "kept"),
+        united([_kept(rows, kind) for kind, rows in kept.items()]).transform(_once, "kept"),
         _rejected(quarantine).transform(_once, "quarantined"),
         _counted(skipped.select(*KEY, "lines"), skipped=F.col("lines")),
     ]
-    together = parts[0]
-    for part in parts[1:]:
-        together = together.unionByName(part)
     outcomes = F.col("kept") + F.col("quarantined") + F.col("skipped") + F.col("duplicates")
     return (
-        together.groupBy(*KEY)
+        united(parts)
+        .groupBy(*KEY)
         .agg(
             *[F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTS],
             F.min("first_logged_at").alias("first_logged_at"),

@@ -51,6 +51,7 @@ FETCHES = (
     "send_ms",
     "elapsed_ms",
     "elapsed_resolution_ms",
+    "received_at",
     "is_ambiguous",
 )
 

@@ -13,12 +13,16 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType
 
 from schemas.silver import REQUEST_PARTITION
+from transforms.parse import metadata_size
 from transforms.parse.outcome import let
 from transforms.parse.request_pairs import brought_together, merged, topic_of
 
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"  # Uuid.ZERO_UUID
 METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"  # Uuid.METADATA_TOPIC_ID
 METADATA_TOPIC = "__cluster_metadata"
+
+MOVES_LEADERS = ("ELECT_LEADERS", "ALTER_PARTITION_REASSIGNMENTS")
+HAVE_PARTITIONS = ("FETCH", "PRODUCE", *MOVES_LEADERS)
 
 Element = Callable[[Column, Column], Column]
 """What a topic and one of its partitions tell, as an element of `partitions`."""
@@ -28,7 +32,7 @@ _LEADER = "currentLeader STRUCT<leaderId INT, leaderEpoch INT>"
 REQUEST = """STRUCT<
     replicaId INT, replicaState STRUCT<replicaId INT, replicaEpoch BIGINT>, sessionId INT, sessionEpoch INT,
     topics ARRAY<STRUCT<topic STRING, name STRING, topicId STRING,
-        partitions ARRAY<STRUCT<partition INT, fetchOffset BIGINT>>>>,
+        partitions ARRAY<STRUCT<partition INT, partitionIndex INT, fetchOffset BIGINT>>>>,
     topicData ARRAY<STRUCT<name STRING, topicId STRING,
         partitionData ARRAY<STRUCT<index INT, recordsSizeInBytes BIGINT>>>>>""".replace("\n", " ")
 
@@ -38,9 +42,11 @@ RESPONSE = f"""STRUCT<
         partitions ARRAY<STRUCT<partitionIndex INT, errorCode INT, {_LEADER}, recordsSizeInBytes BIGINT>>,
         partitionResponses ARRAY<STRUCT<index INT, partition INT, errorCode INT, baseOffset BIGINT, {_LEADER},
             recordSetSizeInBytes BIGINT>>>>,
-    topics ARRAY<STRUCT<name STRING, topicId STRING, isInternal BOOLEAN, errorCode INT>>>""".replace(
-    "\n", " "
-)
+    replicaElectionResults ARRAY<STRUCT<topic STRING, topicId STRING,
+        partitionResult ARRAY<STRUCT<partitionId INT, errorCode INT>>>>,
+    {metadata_size.BROKERS}, clusterId STRING,
+    topics ARRAY<STRUCT<name STRING, topicId STRING, isInternal BOOLEAN, errorCode INT,
+        {metadata_size.PARTITIONS}>>>""".replace("\n", " ")
 
 
 def id_or_null(topic_id: Column) -> Column:
@@ -67,6 +73,8 @@ def partitions(
     """
     Give one element for each partition of a FETCH or PRODUCE, answered or only asked for.
 
+    Of an ELECT_LEADERS or ALTER_PARTITION_REASSIGNMENTS it is one for each partition whose leader it moves.
+
     Answers come in another order than they were asked, and incremental fetch sessions leave out what did
     not change on either side, so the two lists are joined by topic and partition. A body that was not
     logged gives nothing; NULL means that a body's lists could not be read. `asked_one` and `answered_one`
@@ -75,20 +83,23 @@ def partitions(
     nothing = F.array().cast(ArrayType(REQUEST_PARTITION))
     is_one = (topic_of(asked_one) == topic_of(answered_one)) & (asked_one.partition == answered_one.partition)
     one = F.array(merged(answered_one, asked_one))
-    lists = F.when(api == "FETCH", _fetched(request)).otherwise(_produced(request))
+    lists = F.when(api == "PRODUCE", _produced(request)).otherwise(_fetched(request))
     asked = F.when(request.isNull(), nothing).otherwise(lists)
     answered = F.when(response.isNull(), nothing).otherwise(_answered(response))
     is_idle = (F.size(asked) == 0) & (F.size(answered) == 0)
     both = F.struct(asked.alias("asked"), answered.alias("answered"))
     together = F.when(is_idle, nothing).otherwise(let(both, brought_together))
-    return F.when(api.isin("FETCH", "PRODUCE"), F.when(is_one, one).otherwise(together))
+    listed = F.when(api == "ELECT_LEADERS", _elected(response)).otherwise(
+        F.when(is_one, one).otherwise(together)
+    )
+    return F.when(api.isin(*HAVE_PARTITIONS), listed)
 
 
 def only_asked(api: Column, request: Column) -> Column:
     """Give the partition of a body that asks for exactly one: nearly all do, and no lambda is needed."""
     fetched = _only(request.topics, "partitions", _fetch)
     produced = _only(request.topicData, "partitionData", _produce)
-    return F.when(api == "FETCH", fetched).otherwise(produced)
+    return F.when(api == "PRODUCE", produced).otherwise(fetched)
 
 
 def only_answered(response: Column) -> Column:
@@ -126,12 +137,25 @@ def _answered(response: Column) -> Column:
     )
 
 
+def _elected(response: Column) -> Column:
+    """Read the answer alone: a request may leave its list out, which means every partition."""
+    return _each(
+        response.replicaElectionResults,
+        lambda topic: F.transform(
+            topic.partitionResult,
+            lambda result: _element(topic, topic.topic, result.partitionId, error_code=result.errorCode),
+        ),
+    )
+
+
 def _each(topics: Column, partitions_of: Callable[[Column], Column]) -> Column:
     return F.flatten(F.transform(topics, partitions_of))
 
 
 def _fetch(topic: Column, asked: Column) -> Column:
-    return _element(topic, topic.topic, asked.partition, offset=asked.fetchOffset)
+    """Read what a FETCH asks for, or an ALTER_PARTITION_REASSIGNMENTS."""
+    name, index = F.coalesce(topic.topic, topic["name"]), F.coalesce(asked.partition, asked.partitionIndex)
+    return _element(topic, name, index, offset=asked.fetchOffset)
 
 
 def _produce(topic: Column, asked: Column) -> Column:

@@ -5,6 +5,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from transforms.parse.metadata_size import response_bytes
 from transforms.parse.outcome import apart
 from transforms.parse.request_body import (
     REQUEST,
@@ -63,6 +64,8 @@ def with_fields(read: DataFrame) -> DataFrame:
             "*",
             F.when(~F.col("is_text"), listed).alias("partitions"),
             topics_asked(api, F.col("api_version"), request).alias("topics_asked"),
+            F.when(api == "METADATA", F.size(response.topics)).alias("topics_answered"),
+            F.when(api == "METADATA", response_bytes(F.col("api_version"), response)).alias("response_bytes"),
             topics_told(api, response).alias("topics_told"),
             _replica_id().alias("replica_id"),
         )

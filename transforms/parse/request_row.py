@@ -83,6 +83,8 @@ def row(own_client_prefix: str) -> Column:
         response.errorCode.alias("error_code"),
         "partitions",
         "topics_asked",
+        "topics_answered",
+        "response_bytes",
         F.startswith("clientId", F.lit(own_client_prefix)).alias("is_own_traffic"),
         _flags().alias("quality_flags"),
         "node",

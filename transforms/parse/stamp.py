@@ -121,7 +121,13 @@ def stamp_columns() -> list[Column]:
 
 
 def unreadable() -> Column:
-    """Tell why a value cannot be read as a line at all, or NULL."""
+    """Tell why a value cannot be read as a line of a log at all, or NULL."""
+    no_stamp = F.col("stamp").isNull() & ~is_blank()
+    return F.coalesce(unreadable_value(), fails(no_stamp, "no_timestamp", sample(text())))
+
+
+def unreadable_value() -> Column:
+    """Tell why a value is no line of text, or NULL."""
     return F.coalesce(
         fails(F.col("value").isNull(), "no_value", "the file could not be read from here on"),
         fails(F.col("chunk").isNotNull(), "oversized", F.concat(F.lit("part "), F.col("chunk"))),
@@ -132,7 +138,6 @@ def unreadable() -> Column:
             F.concat(F.octet_length("value").cast("string"), F.lit(" bytes")),
         ),
         fails(~F.is_valid_utf8(text()), "not_utf8", "bytes that are no UTF-8"),
-        fails(F.col("stamp").isNull() & ~is_blank(), "no_timestamp", sample(text())),
     )
 
 

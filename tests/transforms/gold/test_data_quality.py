@@ -4,8 +4,10 @@ import pytest
 from pyspark.sql.types import StructType
 from pyspark.testing import assertSchemaEqual
 
+from jobs.gold_quality import LINE
 from schemas.bronze import RAW
 from schemas.gold import DATA_QUALITY
+from schemas.perf_test import PERF_WINDOWS
 from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED
 from tests.transforms.gold.silver_rows import at, event, replaced, request
 from transforms.frames import frame_of
@@ -26,11 +28,14 @@ def skip(lines, logger="kafka.network.RequestChannel$", batch_id=0):
     return raw(None) | {"lines": lines, "logger": logger, "batch_id": batch_id}
 
 
-def quality(spark, bronze=(), requests=(), events=(), *, quarantine=(), skipped=()):  # noqa: PLR0913 (one a table)
+def quality(spark, bronze=(), requests=(), events=(), *, windows=(), quarantine=(), skipped=()):  # noqa: PLR0913 (one a table)
     rows = data_quality(
         frame(spark, RAW, bronze),
-        frame_of(spark, list(requests), REQUESTS.schema),
-        frame_of(spark, list(events), CLIENT_EVENTS.schema),
+        {
+            "request-log": frame_of(spark, list(requests), REQUESTS.schema).select(*LINE),
+            "client-log": frame_of(spark, list(events), CLIENT_EVENTS.schema).select(*LINE),
+            "perf-test": frame(spark, PERF_WINDOWS.schema, windows).select(*LINE),
+        },
         frame(spark, QUARANTINE.schema, quarantine),
         frame(spark, SKIPPED.schema, skipped),
     )
@@ -106,6 +111,14 @@ def test_logs_of_followers_have_rows_of_their_own(spark):
     found = quality(spark, bronze, (), [line])
 
     assert counts(found["client-log", "broker-2/network-client.log"]) == (1, 1, 0, 0, 0, True)
+
+
+def test_a_window_of_a_performance_test_is_a_line_too_stamped_or_not(spark):
+    lines = [raw(p, kind="perf-test", node="host", source="r1.txt") for p in ("w1", "w2", "w2")]
+
+    found = quality(spark, lines, windows=[lines[0] | {"logged_at": at(1)}, *lines[1:]])
+
+    assert counts(found["perf-test", "r1.txt"]) == (3, 2, 0, 0, 1, True)
 
 
 @pytest.mark.parametrize("lines", [0, None])

@@ -13,8 +13,14 @@ JUNK = (
     b"()", b'"":', b',"totalTimeMs":1', b'"request":""', b" from connection ", b"Completed request:",
     b"Completed request:RequestHeader(", b" with header RequestHeader(", b" (kafka.request.logger)",
     b"2026-11-21T09:19:28Z DEBUG ", b", correlationId=7", b"[ReplicaFetcher replicaId=2] Sending ",
+    b" starts at leader epoch ", b" (under-min-isr)", b" Current leader is 3.", b", ISR [1],",
+    b"7 records sent, ", b" steady state", b" ms max latency.", b", 9 ms 99.9th.", b"-metrics:count:{",
+    b"} : 1.000", b", topic=", b'{"plumbline_run":{', b'"run":"r2",', b'"started_at":7,',
 )  # fmt: skip
-NUMBER = re.compile(rb"\d+(?:\.\d+)?")
+NUMBER, WORD, JOINT = re.compile(rb"\d+(?:\.\d+)?"), re.compile(rb"[A-Za-z]{3,}"), re.compile(rb"[,)}\]]")
+LOCAL = (b"1.234,5", b"1,234.5", b"1,234", b"1.234", b"49,9", "٤٩".encode(), b"- 1")
+"""Numbers as they are written elsewhere: thousands parted, a decimal comma, other digits."""
+
 DIGITS = DEPTH = 2_000
 
 
@@ -26,6 +32,12 @@ def untouched(line: bytes, _other: bytes, _dice: Random) -> bytes:
 def cut_behind(line: bytes, _other: bytes, dice: Random) -> bytes:
     """Keep the start, as a crash does."""
     return line[: dice.randint(0, len(line))]
+
+
+def cut_at_a_joint(line: bytes, _other: bytes, dice: Random) -> bytes:
+    """Keep the start up to where a part ends: what is left may look whole."""
+    joints = [joint.start() for joint in JOINT.finditer(line)]
+    return line[: dice.choice(joints)] if joints else line
 
 
 def cut_before(line: bytes, _other: bytes, dice: Random) -> bytes:
@@ -80,7 +92,9 @@ def with_another_number(line: bytes, _other: bytes, dice: Random) -> bytes:
     if not found:
         return line
     start, end = dice.choice(found).span()
-    number = dice.choice([b"9" * DIGITS, b"0." + b"3" * DIGITS, b"-7", b"1e400", b"NaN", b'"1"', b"[1]", b""])
+    number = dice.choice(
+        [b"9" * DIGITS, b"0." + b"3" * DIGITS, b"-7", b"1e400", b"NaN", b'"1"', b"[1]", b"", *LOCAL]
+    )
     return line[:start] + number + line[end:]
 
 
@@ -102,6 +116,13 @@ def spliced(line: bytes, other: bytes, dice: Random) -> bytes:
     return line[: dice.randint(0, len(line))] + other[dice.randint(0, len(other)) :]
 
 
+def spliced_at_a_word(line: bytes, other: bytes, dice: Random) -> bytes:
+    """Give the start of one line up to a word, and the end of another from that word on."""
+    words = sorted({*WORD.findall(line)} & {*WORD.findall(other)})
+    word = dice.choice(words or [b""])
+    return line[: line.find(word)] + other[other.find(word) :]
+
+
 def interleaved(line: bytes, other: bytes, dice: Random) -> bytes:
     """Write one line into the middle of another: two writers of one file."""
     at = dice.randint(0, len(line))
@@ -114,8 +135,8 @@ def noise(line: bytes, _other: bytes, dice: Random) -> bytes:
 
 
 HARMS: tuple[Harm, ...] = (
-    untouched, cut_behind, cut_before, cut_out, repeated, swapped, flipped, littered, in_another_case,
-    with_another_number, nested, joined, spliced, interleaved, noise,
+    untouched, cut_behind, cut_at_a_joint, cut_before, cut_out, repeated, swapped, flipped, littered,
+    in_another_case, with_another_number, nested, joined, spliced, spliced_at_a_word, interleaved, noise,
 )  # fmt: skip
 
 

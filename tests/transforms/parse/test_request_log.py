@@ -77,6 +77,8 @@ def test_a_followers_fetch_is_read_whole(requests):
         "error_code": 0,
         "partitions": [],
         "topics_asked": None,
+        "topics_answered": None,
+        "response_bytes": None,
         "is_own_traffic": False,
         "quality_flags": [],
         "node": "broker-1",

@@ -1,0 +1,286 @@
+"""
+A producer performance test, watched: each line with the instant it was read, as a file and in Kafka.
+
+The tool stamps nothing itself. The file is the run: a line that tells what was run, the tool's own lines,
+each behind its instant, and a line that tells how it ended. What is published are the lines of that file,
+with their places in it, so that a file sent again adds nothing.
+"""
+
+import json
+import re
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from collectors.errors import CollectorError
+from collectors.lines import CHUNK_BYTES, RawLine, fingerprint, read_lines
+from collectors.publish import Publisher
+from conf import java
+from conf.names import RUN_DOCUMENT, Header, Kind
+from conf.settings import Settings
+
+MAIN_CLASS = "org.apache.kafka.tools.ProducerPerformance"
+# One language for all figures, whatever the machine's.
+JAVA_OPTIONS = ("-XX:+UseSerialGC", "-Xmx512m", "-Duser.language=en", "-Duser.country=US")
+FLUSH_S, QUIET_S = 60.0, 20.0
+UNSAFE = re.compile(r"[^\w.-]+")
+CLIENT_ID = re.compile(r"client\.id=(.*)", re.DOTALL)
+DEFAULT_CLIENT_ID = "perf-producer-client"
+SECRET = re.compile(r"(?i)^([^=]*(?:password|jaas|secret|token|credential)[^=]*)=.*$", re.DOTALL)
+
+
+_TEXTS = ("run", "arm", "scenario", "client_version")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What a line of a performance test is of."""
+
+    run: str
+    arm: str | None = None
+    scenario: str | None = None
+    client_version: str | None = None
+    warm_up_s: float = 0.0
+
+    @property
+    def headers(self) -> tuple[tuple[str, bytes], ...]:
+        """The headers of its records, those that are told."""
+        told = {
+            Header.RUN: self.run,
+            Header.ARM: self.arm,
+            Header.SCENARIO: self.scenario,
+            Header.CLIENT_VERSION: self.client_version,
+        }
+        return tuple((header.value, value.encode()) for header, value in told.items() if value)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The same as fields of the run's document."""
+        return {name: getattr(self, name) for name in (*_TEXTS, "warm_up_s")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """Where a run's lines go: always to a file; to Kafka and to a terminal when wanted."""
+
+    run: Run
+    node: str
+    file: Path
+    send: Callable[[RawLine], None] = lambda _line: None
+    show: Callable[[bytes], None] = lambda _line: None
+
+
+@dataclass(slots=True)
+class Sent:
+    """Records handed to the producer and not lost."""
+
+    lines: int = 0
+    failures: list[str] = field(default_factory=list)
+
+
+def command(
+    client_version: str | None, arguments: Sequence[str], *, options: Sequence[str] = ()
+) -> list[str]:
+    """
+    Return the command line of ProducerPerformance, of the client's release when its jars are there.
+
+    `options` are further ones of Java.
+
+    Raises:
+        CollectorError: there is no Java, or no jars.
+
+    """
+    has_jars = client_version in java.client_versions()
+    try:
+        jars = java.class_path(client_version if has_jars else None)
+        return [java.java(), *JAVA_OPTIONS, *options, "-cp", jars, MAIN_CLASS, *arguments]
+    except FileNotFoundError as error:
+        raise CollectorError(str(error)) from error
+
+
+def file_of(folder: Path, run: Run, started_at: datetime) -> Path:
+    """Name a run's file by run, arm and start."""
+    words = [word for word in (run.run, run.arm) if word]
+    return folder / f"{UNSAFE.sub('_', '.'.join(words))}.{started_at:%Y%m%dT%H%M%S.%f}Z.txt"
+
+
+def watched(tool: Sequence[str], arguments: Sequence[str], told: Told) -> int:
+    """
+    Run the tool to its end, each line as it comes; return its exit code, or minus the signal that ended it.
+
+    Ctrl-C goes to the tool as well: what it printed until then is kept, and the run says how it ended.
+    """
+    started_at = datetime.now(UTC)
+    facts = told.run.facts | {"started_at": _iso(started_at), **asked(arguments)}
+    told.file.parent.mkdir(parents=True, exist_ok=True)
+    with told.file.open("xb") as file:
+        out = _Out(file, told)
+        out.write(document(facts))
+        with subprocess.Popen(tool, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None  # noqa: S101 (a pipe was asked for)
+            code = None
+            while code is None:
+                try:
+                    for line in process.stdout:
+                        out.write(_iso(datetime.now(UTC)).encode() + b" " + line.rstrip(b"\n"))
+                        told.show(line)
+                    code = process.wait()
+                except KeyboardInterrupt:
+                    continue
+        ended = {"ended_at": _iso(datetime.now(UTC)), "exit_code": code}
+        out.write(document(facts | ended))
+    return code
+
+
+class _Out:
+    """Writes whole lines to the run's file and hands each on with its place in it."""
+
+    def __init__(self, file: Any, told: Told) -> None:  # noqa: ANN401 (a binary file)
+        self._file, self._told, self._offset, self._mark = file, told, 0, ""
+
+    def write(self, line: bytes) -> None:
+        self._mark = self._mark or fingerprint(line)
+        self._file.write(line + b"\n")
+        self._file.flush()
+        position = f"{self._told.node}/{self._mark}/{self._offset}"
+        self._offset += len(line) + 1
+        raw = RawLine(line, self._told.node, str(self._told.file), position, Kind.PERF_TEST.value)
+        self._told.send(replace(raw, headers=self._told.run.headers, end_offset=self._offset))
+
+
+def lines_of(
+    path: Path, node: str, run: Run | None = None, *, chunk_bytes: int = CHUNK_BYTES
+) -> Iterator[RawLine]:
+    """
+    Read the file of a run: one of ours, or what an earlier run of the tool has printed.
+
+    An earlier run's lines have no instants, and none is made up; `run` says what they are of, and is told in
+    a line of its own.
+
+    Raises:
+        CollectorError: the file does not say what it is of, and `run` is not given.
+        DamagedFileError: the file cannot be read any further.
+
+    """
+    lines = read_lines(path, node, Kind.PERF_TEST.value, chunk_bytes=chunk_bytes)
+    first = next(lines, None)
+    own = run_of(first.value) if first else None
+    of = own or run
+    if of is None:
+        message = f"{path} does not say what run it is of: give --run, and --arm if there are several"
+        raise CollectorError(message)
+    if own is None and first is not None:
+        place = f"{node}/{fingerprint(first.value)}/run"
+        yield replace(first, value=document(of.facts), position=place, headers=of.headers, end_offset=0)
+    if first is not None:
+        yield replace(first, headers=of.headers)
+    for line in lines:
+        yield replace(line, headers=of.headers)
+
+
+def run_of(line: bytes) -> Run | None:
+    """
+    Read what was run from the first line of a file of ours.
+
+    >>> run_of(document({"run": "r1", "arm": "sticky"}))
+    Run(run='r1', arm='sticky', scenario=None, client_version=None, warm_up_s=0.0)
+    >>> run_of(b"100 records sent") is None
+    True
+    """
+    try:
+        facts = json.loads(line)[RUN_DOCUMENT]
+        return Run(**{name: facts.get(name) for name in _TEXTS}, warm_up_s=facts.get("warm_up_s") or 0.0)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def document(facts: dict[str, Any]) -> bytes:
+    """Write the line that tells what was run."""
+    return json.dumps({RUN_DOCUMENT: facts}, separators=(",", ":")).encode()
+
+
+def asked(arguments: Sequence[str]) -> dict[str, Any]:
+    """
+    Read from the tool's arguments what it was asked for; secrets are left out of what is kept.
+
+    >>> told = asked(["--topic", "t", "--throughput", "2048", "--num-records=10", "--record-size", "512"])
+    >>> [told[name] for name in ("topic_name", "asked_records", "asked_records_per_s", "record_size_bytes")]
+    ['t', 10, 2048.0, 512]
+    >>> asked(["--producer-props", "acks=1", "client.id=c1"])["client_id"], asked([])["client_id"]
+    ('c1', 'perf-producer-client')
+    >>> asked(["--throughput", "-1"])["asked_records_per_s"] is None
+    True
+    >>> asked(["--producer-props", "ssl.key.password=hunter2"])["configuration"]
+    ['--producer-props', 'ssl.key.password=***']
+    """
+    words = [word for argument in arguments for word in _split(argument)]
+    options = dict(pairwise(words))
+    rate = _number(options.get("--throughput"))
+    records, size = (_number(options.get(name)) for name in ("--num-records", "--record-size"))
+    return {
+        "client_id": next((told[1] for word in words if (told := CLIENT_ID.match(word))), DEFAULT_CLIENT_ID),
+        "topic_name": options.get("--topic"),
+        "asked_records": None if records is None else int(records),
+        "asked_records_per_s": rate if rate is not None and rate > 0 else None,
+        "record_size_bytes": None if size is None else int(size),
+        "configuration": [SECRET.sub(r"\1=***", argument) for argument in arguments],
+    }
+
+
+def _split(argument: str) -> list[str]:
+    return argument.split("=", 1) if argument.startswith("--") else [argument]
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return float(text) if text is not None else None
+    except ValueError:
+        return None
+
+
+def _iso(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+class Sender:
+    """Publishes lines and waits for their acks; a failure is told at the end, for the file has every line."""
+
+    def __init__(self, settings: Settings) -> None:
+        """
+        Reach the telemetry brokers first: a test is not begun that nobody would hear of.
+
+        Raises:
+            PublishError: nobody answers.
+
+        """
+        self._publisher = Publisher(settings.telemetry, settings.collector, threading.Event(), once=True)
+        self._publisher.check()
+        self.sent = Sent()
+
+    def send(self, line: RawLine) -> None:
+        """Hand one line to the producer."""
+        if self.sent.failures:
+            return
+        try:
+            self._publisher.send(line, self._delivered)
+            self._publisher.serve()
+            self.sent.lines += 1
+        except CollectorError as error:
+            self.sent.failures.append(str(error))
+
+    def finish(self) -> Sent:
+        """Wait for the acks."""
+        left = self._publisher.flush(FLUSH_S, QUIET_S)
+        if left:
+            self.sent.failures.append(f"{left} lines were not acknowledged")
+            self._publisher.abandon()
+        return self.sent
+
+    def _delivered(self, error: Any, _message: object) -> None:  # noqa: ANN401 (librdkafka's error or None)
+        if error is not None:
+            self.sent.failures.append(f"a line was not delivered: {error.str()}")

@@ -1,0 +1,49 @@
+"""Where the Java side is: the `java` program, and the jars that `make setup` fetched."""
+
+import os
+import shutil
+
+from conf.settings import PROJECT
+
+JARS = PROJECT / ".jars"
+BROKERS = "kafka"
+"""The folder of the brokers' own jars; clients of another version are in `kafka-VERSION`."""
+
+
+def java() -> str:
+    """
+    Return the java program: JAVA_HOME's, else the one on the path.
+
+    Raises:
+        FileNotFoundError: there is none.
+
+    """
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=f"{home}/bin" if home else None)
+    if found is None:
+        message = "no `java` found: install Java 17 or set JAVA_HOME"
+        raise FileNotFoundError(message)
+    return found
+
+
+def class_path(client_version: str | None = None) -> str:
+    """
+    Return the class path of the brokers' release, or of the clients and tools of another.
+
+    Raises:
+        FileNotFoundError: the jars were not fetched.
+
+    """
+    folder = JARS / (f"{BROKERS}-{client_version}" if client_version else BROKERS)
+    if not any(folder.glob("kafka*.jar")):
+        message = f"no Kafka jars in {folder}: fetch them with `make setup`"
+        if client_version:
+            known = ", ".join(client_versions()) or "none yet"
+            message = f"no jars of Kafka {client_version} in {folder}; there are: {known}"
+        raise FileNotFoundError(message)
+    return f"{folder}/*"
+
+
+def client_versions() -> list[str]:
+    """Name the releases whose clients are there beside the brokers' own."""
+    return sorted(path.name.removeprefix(f"{BROKERS}-") for path in JARS.glob(f"{BROKERS}-*"))

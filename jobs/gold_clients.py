@@ -1,0 +1,115 @@
+"""Rebuild windows of the gold tables about clients: skew, redirects, lookups, each by its own lines."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from jobs import tables
+from jobs.gold_limits import first_whole_window
+from jobs.gold_spans import Span, in_steps, spans_of
+from jobs.light_read import Snapshot
+from jobs.progress import Progress
+from schemas.clients import CLIENT_TABLES, LEADER_REDIRECT, METADATA_LOOKUP, PARTITION_SKEW
+from schemas.fields import Table
+from schemas.perf_test import RUNS
+from schemas.silver import CLIENT_EVENTS, LEADERSHIP_CHANGES, REQUESTS, TOPICS
+from transforms.gold import leader_disconnect, leader_redirect, metadata_lookup, pairing, partition_skew
+from transforms.gold.leader_redirect_cause import FOUND_WITHIN_S
+from transforms.windows import WINDOW_S, Reach, window_start
+
+SILVER = (REQUESTS, CLIENT_EVENTS, LEADERSHIP_CHANGES, TOPICS, RUNS)
+
+REACHES = {
+    PARTITION_SKEW: partition_skew.REQUESTS_REACH,
+    LEADER_REDIRECT: leader_redirect.REQUESTS_REACH,
+    METADATA_LOOKUP: metadata_lookup.REQUESTS_REACH,
+}
+"""How far each table looks among the requests: the widest of its inputs."""
+
+Inputs = tuple[DataFrame, DataFrame, DataFrame, DataFrame, DataFrame]
+"""Requests, topics, runs, changes of leadership and followers' fetches."""
+
+
+class ClientWriter:
+    """
+    Writes the gold tables about clients; its caller holds the lease.
+
+    It remembers the windows that hold redirects: any line of the minute behind one can be its end. And those
+    with a takeover from a leader that is silent so far: a line near by tells who lost it, or that it lives.
+    """
+
+    def __init__(self, spark: SparkSession, warehouse: Path, progress: Progress, *, committer: str) -> None:
+        """Make the tables that are missing."""
+        self._spark, self._warehouse, self._progress = spark, warehouse, progress
+        self._committer = committer
+        for table in SILVER:
+            tables.make(spark, warehouse, table)
+        for table in CLIENT_TABLES:
+            tables.ensure(spark, warehouse, table)
+        self.with_redirects = _windows(tables.read(spark, warehouse, LEADER_REDIRECT), "window_start")
+        changes = tables.read(spark, warehouse, LEADERSHIP_CHANGES)
+        self.with_takeovers = _windows(changes.filter(leader_disconnect.is_takeover()), "logged_at")
+
+    def rebuild(self, windows: Mapping[Table, Iterable[int]]) -> int:
+        """Rebuild these windows (epoch seconds) and say how many retention left too little silver for."""
+        # Before it is asked how far silver is whole: what is deleted after that is still in these versions.
+        silver = {table: tables.snapshot(self._warehouse, table) for table in SILVER}
+        refused: set[int] = set()
+        for table, wanted in windows.items():
+            oldest = first_whole_window(self._warehouse, {REQUESTS: REACHES[table]})
+            too_old = {window for window in wanted if oldest is not None and window < oldest}
+            refused |= too_old
+            for spans in in_steps(spans_of(set(wanted) - too_old)):
+                self._replace(table, spans, silver)
+        for span in spans_of(refused):
+            self._progress.say(f"clients not rebuilt: {span}; silver is not complete there")
+        return len(refused)
+
+    def rebuild_span(self, span: Span) -> int:
+        """Rebuild all windows of a span."""
+        return self.rebuild({table: range(span.start, span.end, WINDOW_S) for table in CLIENT_TABLES})
+
+    def _replace(self, table: Table, spans: list[Span], silver: Mapping[Table, Snapshot]) -> None:
+        def near(of: Table, reach: Reach) -> DataFrame:
+            return silver[of].rows(self._spark, "logged_at", spans, reach)
+
+        requests = near(REQUESTS, REACHES[table])
+        topics, runs = (tables.read(self._spark, self._warehouse, of) for of in (TOPICS, RUNS))
+        if table is PARTITION_SKEW:
+            rows = partition_skew.partition_skew(requests.filter("api = 'PRODUCE'"), topics, runs)
+        elif table is METADATA_LOOKUP:
+            rows = metadata_lookup.metadata_lookup(requests, runs)
+        else:
+            changes = near(LEADERSHIP_CHANGES, leader_redirect.CHANGES_REACH)
+            events = near(CLIENT_EVENTS, leader_redirect.CLIENT_EVENTS_REACH)
+            fetches = pairing.fetches(requests.filter("kind = 'follower'"), events)
+            rows = self._lost((requests, topics, runs, changes, fetches), spans)
+        tables.replace(
+            rows, self._warehouse, table, column="window_start", spans=spans, committer=self._committer
+        )
+
+    def _lost(self, given: Inputs, spans: Iterable[Span]) -> DataFrame:
+        """Build redirects, and disconnects where a leader was silent: to ask that first is little work."""
+        requests, _, _, changes, _ = given
+        silent = _windows(leader_disconnect.silent_takeovers(requests, changes), "taken_over_at")
+        rows = leader_redirect.leader_redirect(*given)
+        if silent:
+            rows = rows.unionByName(leader_disconnect.leader_disconnect(*given))
+        rows = rows.localCheckpoint()
+        done = _within(spans)
+        self.with_redirects = (self.with_redirects - done) | (_windows(rows, "window_start") & done)
+        judged = _within(Span(span.start, span.end + FOUND_WITHIN_S) for span in spans)
+        self.with_takeovers = (self.with_takeovers - judged) | (silent & judged)
+        return rows
+
+
+def _within(spans: Iterable[Span]) -> set[int]:
+    return {window for span in spans for window in range(span.start, span.end, WINDOW_S)}
+
+
+def _windows(rows: DataFrame, at: str) -> set[int]:
+    """Give the windows (epoch seconds) in which the rows lie."""
+    starts = rows.select(F.unix_seconds(window_start(F.col(at))).alias("start")).distinct().collect()
+    return {int(row["start"]) for row in starts if row["start"] is not None}

@@ -1,0 +1,144 @@
+"""The stream that builds the gold tables about clients: which windows of which table new lines touch."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from conf.settings import Settings
+from jobs.fail_points import reached
+from jobs.gate import Gate
+from jobs.gold_clients import REACHES, ClientWriter
+from jobs.gold_spans import touched, window_of
+from jobs.gold_stream import GoldStream, stream_of
+from jobs.progress import Progress
+from schemas.clients import CLIENT_TABLES, LEADER_REDIRECT, METADATA_LOOKUP, PARTITION_SKEW
+from schemas.fields import Table
+from schemas.perf_test import RUNS
+from schemas.silver import LEADERSHIP_CHANGES, REQUESTS
+from transforms.gold.leader_disconnect import TAKEOVER_REACH, is_takeover
+from transforms.gold.leader_redirect import is_refused
+from transforms.gold.leader_redirect_cause import FOUND_WITHIN_S
+from transforms.windows import WINDOW_S, window_start
+
+STREAM = GoldStream(
+    name="build_gold_clients", version=1, gold=CLIENT_TABLES, read=(REQUESTS, LEADERSHIP_CHANGES, RUNS)
+)
+
+FLAGS = ("is_produce", "is_lookup", "is_error", "is_takeover")
+
+
+class ClientBatches:
+    """What the stream does with each batch: find the windows it touches and rebuild them, table by table."""
+
+    def __init__(
+        self,
+        writer: ClientWriter,
+        progress: Progress,
+        gate: Gate | None = None,
+        *,
+        note: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`note` ends a batch."""
+        self._writer, self._progress, self._note = writer, progress, note
+        self._gate = gate or Gate()
+
+    def __call__(self, batch: DataFrame, batch_id: int) -> None:
+        """Rebuild what a batch touched; a batch that is given again gives the same gold."""
+        self._gate.enter()
+        try:
+            started = time.monotonic()
+            remembered = (self._writer.with_redirects, self._writer.with_takeovers)
+            windows = touched_by(by_window(batch).collect(), *remembered)
+            self._writer.rebuild(windows)
+            self._note()
+            reached("gold-clients-written")
+            n = sum(len(of) for of in windows.values())
+            if n:
+                took = time.monotonic() - started
+                self._progress.say(f"clients, batch {batch_id}: {n} windows, {took:.1f} s")
+        finally:
+            self._gate.leave()
+
+
+def inputs(spark: SparkSession, settings: Settings) -> DataFrame:
+    """Stream the few columns of every input that tell which windows a line touches."""
+    never, no = F.lit(None).cast("timestamp"), dict.fromkeys(FLAGS, F.lit(False))
+    of_requests = no | {
+        "is_produce": F.col("api") == "PRODUCE",
+        "is_lookup": F.col("api") == "METADATA",
+        "is_error": is_refused(),
+    }
+    of_changes = no | {"is_takeover": is_takeover()}
+    requests, changes, runs = (stream_of(spark, settings, table) for table in STREAM.read)
+    return (
+        _told(requests, REQUESTS, F.col("logged_at"), never, of_requests)
+        .unionByName(_told(changes, LEADERSHIP_CHANGES, F.col("logged_at"), never, of_changes))
+        .unionByName(_told(runs, RUNS, F.col("started_at"), F.col("ended_at"), no))
+    )
+
+
+def _told(rows: DataFrame, of: Table, at: Column, until: Column, flags: dict[str, Column]) -> DataFrame:
+    return rows.select(
+        F.lit(of.name).alias("input"),
+        at.alias("at"),
+        until.alias("until"),
+        *(flag.alias(name) for name, flag in flags.items()),
+    )
+
+
+def by_window(batch: DataFrame) -> DataFrame:
+    """Tell of each input and window what kinds of lines came, and of each run how long it lasted."""
+    return (
+        batch.filter(F.col("at").isNotNull())
+        .groupBy("input", F.unix_seconds(window_start(F.col("at"))).alias("slot"))
+        .agg(
+            F.max(F.unix_seconds("until")).alias("until"),
+            *(F.max(flag).alias(flag) for flag in FLAGS),
+        )
+    )
+
+
+def touched_by(
+    arrived: Sequence[Row], with_redirects: Iterable[int], with_takeovers: Iterable[int]
+) -> dict[Table, set[int]]:
+    """Give the windows of each table that can change: by its own kind of lines, and by runs."""
+    requests = [row for row in arrived if row["input"] == REQUESTS.name]
+    slots = {row["slot"] for row in arrived if row["input"] != RUNS.name}
+    of_runs = _of_runs(arrived, newest=max(slots, default=0))
+    errors, produced, lookups = (
+        {row["slot"] for row in requests if row[flag]} for flag in ("is_error", "is_produce", "is_lookup")
+    )
+    # A takeover's events begin up to a minute before it, and look for their clocks a minute further back.
+    taken_over = {row["slot"] for row in arrived if row["is_takeover"]} | _near(
+        with_takeovers, slots, before_s=2 * FOUND_WITHIN_S
+    )
+    found = {
+        PARTITION_SKEW: touched(produced, REACHES[PARTITION_SKEW]) | of_runs,
+        LEADER_REDIRECT: touched(errors, REACHES[LEADER_REDIRECT])
+        | touched(taken_over, TAKEOVER_REACH)
+        | (of_runs & set(with_redirects))
+        | _near(with_redirects, slots, before_s=FOUND_WITHIN_S),
+        METADATA_LOOKUP: lookups | touched(errors, REACHES[METADATA_LOOKUP]) | of_runs,
+    }
+    return {table: windows for table, windows in found.items() if windows}
+
+
+def _of_runs(arrived: Iterable[Row], *, newest: int) -> set[int]:
+    """Give the windows in which runs lasted; one that has not ended lasts until the newest line."""
+    return {
+        window
+        for row in arrived
+        if row["input"] == RUNS.name
+        for window in range(row["slot"], window_of(row["until"] or newest) + 2 * WINDOW_S, WINDOW_S)
+    }
+
+
+def _near(windows: Iterable[int], slots: Iterable[int], *, before_s: int) -> set[int]:
+    """Keep the windows that lines lie near: from `before_s` before to `FOUND_WITHIN_S` behind."""
+    return {
+        window
+        for window in windows
+        if any(window - before_s <= slot <= window + FOUND_WITHIN_S + WINDOW_S for slot in slots)
+    }

@@ -1,0 +1,134 @@
+"""A performance test watched: what is kept of each line, and what is sent. The real tool: tests/live."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+from typer.testing import CliRunner
+
+from collectors.errors import CollectorError
+from collectors.perf_test import Run, Told, asked, command, lines_of, watched
+from conf import names
+from plumbline.cli import app
+from schemas import perf_test as schemas
+
+RUN = Run(run="r1", arm="sticky", scenario="skew", client_version="3.9.1")
+STAMPED = re.compile(rb"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z (.*)$", re.DOTALL)
+PRINTS = "import sys; print('10 records sent'); sys.stdout.write('cut off'); sys.exit({code})"
+
+
+def run_of(tmp_path, script, **more):
+    sent = []
+    told = Told(run=RUN, node="host", file=tmp_path / "kept" / "r1.txt", send=sent.append, **more)
+    code = watched([sys.executable, "-c", script], ["--throughput", "5"], told)
+    return code, told.file.read_bytes().splitlines(), sent
+
+
+def test_headers_and_document_are_the_words_the_parser_looks_for():
+    headers = {"run": names.Header.RUN, "arm": names.Header.ARM, "scenario": names.Header.SCENARIO}
+    assert headers | {"client_version": names.Header.CLIENT_VERSION} == schemas.RUN_HEADERS
+    assert schemas.RUN_DOCUMENT == names.RUN_DOCUMENT
+
+
+def test_each_line_is_kept_behind_its_instant_between_two_that_tell_what_was_run(tmp_path):
+    shown = []
+    code, lines, _ = run_of(tmp_path, PRINTS.format(code=3), show=shown.append)
+
+    begun, *printed, ended = lines
+    assert code == 3
+    assert [STAMPED.match(line)[1] for line in printed] == [b"10 records sent", b"cut off"]
+    facts = json.loads(begun)["plumbline_run"]
+    assert (facts["run"], facts["arm"], facts["asked_records_per_s"]) == ("r1", "sticky", 5.0)
+    assert json.loads(ended)["plumbline_run"].items() >= (facts | {"exit_code": 3}).items()
+    assert shown == [b"10 records sent\n", b"cut off"]
+
+
+def test_what_is_sent_are_the_lines_of_the_file_with_their_places_in_it(tmp_path):
+    _, lines, sent = run_of(tmp_path, PRINTS.format(code=0))
+
+    assert [line.value for line in sent] == lines
+    assert list(lines_of(tmp_path / "kept" / "r1.txt", "host")) == sent
+    assert {line.headers for line in sent} == {RUN.headers}
+    assert len({line.position for line in sent}) == len(lines)
+
+
+def test_a_run_is_never_written_over(tmp_path):
+    run_of(tmp_path, "pass")
+    with pytest.raises(FileExistsError):
+        run_of(tmp_path, "pass")
+
+
+def test_ctrl_c_ends_the_tool_and_the_file_says_how(tmp_path):
+    script = (
+        "import signal, sys; from pathlib import Path; from collectors.perf_test import Run, Told, watched\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it\n"
+        f"told = Told(run=Run(run='r'), node='h', file=Path({str(tmp_path / 'r.txt')!r}))\n"
+        "tool = [sys.executable, '-c', 'import time; print(1, flush=True); time.sleep(60)']\n"
+        "sys.exit(watched(tool, [], told) != -2)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script], start_new_session=True)
+    while not (tmp_path / "r.txt").exists() or b" 1\n" not in (tmp_path / "r.txt").read_bytes():
+        time.sleep(0.02)
+    for pid in (process.pid, *children(process.pid)):  # as a terminal does it: to both
+        os.kill(pid, signal.SIGINT)
+
+    assert process.wait(20) == 0
+    ended = json.loads((tmp_path / "r.txt").read_bytes().splitlines()[-1])["plumbline_run"]
+    assert ended["exit_code"] == -signal.SIGINT
+
+
+def children(pid):
+    return [child.pid for child in psutil.Process(pid).children()]
+
+
+def test_an_earlier_run_gets_no_instants_and_says_in_a_line_of_its_own_what_it_is(tmp_path):
+    path = tmp_path / "may.txt"
+    path.write_bytes(b"10 records sent\n20 records sent")
+
+    told, *lines = lines_of(path, "host", RUN)
+
+    assert json.loads(told.value)["plumbline_run"] == RUN.facts
+    assert [line.value for line in lines] == [b"10 records sent", b"20 records sent"]
+    assert len({line.position for line in (told, *lines)}) == 3
+    assert {line.headers for line in (told, *lines)} == {RUN.headers}
+
+
+def test_a_file_that_does_not_say_what_it_is_of_wants_a_run(tmp_path):
+    (tmp_path / "may.txt").write_text("10 records sent\n")
+    with pytest.raises(CollectorError, match="does not say what run it is of: give --run"):
+        list(lines_of(tmp_path / "may.txt", "host"))
+
+
+def test_secrets_are_not_kept():
+    told = asked(["--producer-props", 'sasl.jaas.config=X required password="hunter2";', "acks=1"])
+
+    assert told["configuration"] == ["--producer-props", "sasl.jaas.config=***", "acks=1"]
+
+
+def test_jars_that_are_not_there_fall_back_to_the_brokers_own_or_are_an_error(monkeypatch, tmp_path):
+    """A version without jars is a label: whoever runs the tool of a system may say what it is."""
+    monkeypatch.setattr("conf.java.JARS", tmp_path)
+    with pytest.raises(CollectorError, match="fetch them with `make setup`"):
+        command("9.9.9", [])
+
+
+WRONG = {
+    "nothing to run": [],
+    "--run is wanted": ["--", "--topic", "t"],
+    "give either --file": ["--run", "r", "--file", "x", "--", "--topic", "t"],
+    "--conf is wanted": ["--run", "r", "--file", "x"],
+}
+
+
+@pytest.mark.parametrize(("message", "words"), WRONG.items())
+def test_wrong_options_are_told_and_end_with_2(message, words):
+    result = CliRunner().invoke(app, ["perf-test", *words])
+
+    assert result.exit_code == 2
+    assert message in result.stderr

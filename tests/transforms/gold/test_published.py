@@ -1,0 +1,146 @@
+"""The proposals' own figures, ingested as runs like any other: `docs/published.md` tells what is derived."""
+
+import csv
+import json
+import re
+from statistics import mean
+
+import pytest
+from pyspark.sql import functions as F
+
+from collectors.perf_test import asked, document
+from conf.settings import PROJECT
+from schemas.clients import PARTITION_SKEW
+from schemas.perf_test import CLIENT_METRICS, PERF_SUMMARIES, RUNS
+from tests.transforms.parse.raw_rows import DATA, raw
+from transforms.frames import frame_of
+from transforms.gold.partition_skew import ratio
+from transforms.gold.partition_skew_metrics import partition_skew_metrics
+from transforms.gold.partition_skew_summary import partition_skew_summary
+from transforms.gold.perf_runs import payloads, perf_runs
+from transforms.parse.perf_test import parse_perf_test, rows_of
+
+PUBLISHED = DATA / "published"
+PAGE = (PROJECT / "docs" / "published.md").read_text()
+CELLS = [
+    tuple(cell.strip() for cell in line.strip("|").split("|"))
+    for line in PAGE.splitlines()
+    if line[:1] == "|"
+]
+TOLD = {cells[0]: cells[1:] for cells in CELLS}
+
+
+def lines_of(name):
+    return [json.loads(line) for line in (PUBLISHED / name).read_text().splitlines()]
+
+
+def silver(spark, told):
+    """Parse each run's own lines behind a document that tells what was run."""
+    rows = []
+    for nth, run in enumerate(told):
+        rate, size = run.get("asked_records_per_s"), run.get("record_size")
+        arguments = [
+            "--topic",
+            "t",
+            *(["--throughput", str(rate), "--record-size", str(size)] if rate else []),
+        ]
+        facts = {"run": f"run-{nth}", "arm": run["arm"], "started_at": "2022-01-01T00:00:00Z"}
+        lines = [document(facts | asked(arguments)), run["line"].encode()]
+        lines += [line.encode() for line in run.get("node_metrics", ())]
+        headers = [
+            {"key": "run", "value": f"run-{nth}".encode()},
+            {"key": "arm", "value": run["arm"].encode()},
+        ]
+        rows += [
+            {"value": line, "headers": headers, "position": f"{nth}/{at}"} for at, line in enumerate(lines)
+        ]
+    parsed = parse_perf_test(raw(spark, rows, kind="perf-test", node="host")).cache()
+    assert parsed.filter("outcome <> 'kept'").count() == 0
+    return {table: rows_of(parsed, table) for table in (PERF_SUMMARIES, CLIENT_METRICS, RUNS)}
+
+
+def test_kip_951_leader_changes(spark):
+    runs = silver(spark, lines_of("kip951_leader_change.jsonl"))
+    means = (
+        perf_runs(runs[PERF_SUMMARIES], runs[RUNS]).groupBy("arm").agg(F.avg("p999_ms").alias("ms")).collect()
+    )
+    ms = {row["arm"]: row["ms"] for row in means}
+
+    reduction = 100 * (1 - ms["kip-951"] / ms["baseline"])
+    assert TOLD["p99.9, baseline"] == ("1675.67", f"{ms['baseline']:.2f}")
+    assert TOLD["p99.9, KIP-951"] == ("215", f"{ms['kip-951']:.2f}")
+    rejected = f"{ms['metadata-refresh-without-backoff']:.2f}"
+    assert TOLD["p99.9, metadata refresh without backoff (rejected)"] == ("3022.33", rejected)
+    assert TOLD["reduction of p99.9"] == ("88 %", f"{reduction:.1f} %")
+
+
+def test_kip_951_rolls():
+    for row in csv.DictReader((PUBLISHED / "kip951_roll.csv").read_text().splitlines()):
+        before, after = (
+            mean(float(row[f"{arm}_run{n}_ms"]) for n in (1, 2)) for arm in ("baseline", "optimized")
+        )
+        published = f"{float(row['published_improvement_percent']):g} %"
+        derived = f"{100 * (before - after) / before:.1f} %"
+        assert TOLD[f"{row['acks']}, {row['workload']}, {row['metric']}"] == (published, derived)
+
+
+def test_kip_794_hour_by_partition(spark):
+    told = spark.read.csv(str(PUBLISHED / "kip794_hour_by_partition.csv"), header=True, inferSchema=True)
+    of_all = told.agg(F.sum("total_bytes")).first()[0]
+    rows = told.select(
+        "*",
+        ratio(F.col("total_bytes"), F.col("total_batches")).alias("bytes"),
+        ratio(F.col("total_records"), F.col("total_batches")).alias("records"),
+    ).collect()
+
+    for row in rows:
+        derived = (f"{row.bytes_per_batch:.2f}", f"{row.bytes:.2f}")
+        assert TOLD[f"bytes a batch, partition {row.partition}"] == derived
+        derived = (f"{row.records_per_batch:.2f}", f"{row.records:.2f}")
+        assert TOLD[f"records a batch, partition {row.partition}"] == derived
+    assert TOLD["share of bytes, partition 0"] == ("", f"{rows[0].total_bytes / of_all:.3f}")
+
+
+@pytest.fixture(scope="module")
+def slow_broker(spark):
+    told = lines_of("kip794_slow_broker.jsonl")
+    found = silver(spark, told)
+    span = partition_skew_metrics(found[CLIENT_METRICS], found[RUNS]).cache()
+    sent = payloads(found[PERF_SUMMARIES], found[RUNS])
+    nothing = frame_of(spark, [], PARTITION_SKEW.schema)
+    summary = {row.run: row for row in partition_skew_summary(span, nothing, sent).collect()}
+    runs = {row.run: row for row in perf_runs(found[PERF_SUMMARIES], found[RUNS]).collect()}
+    shares = {row.run: row.share for row in span.filter("leader_id = 0").collect()}
+    return told, summary, runs, shares
+
+
+def test_kip_794_slow_broker(slow_broker):
+    told, summary, runs, shares = slow_broker
+    for nth, run in enumerate(told):
+        of, sent, share = summary[f"run-{nth}"], runs[f"run-{nth}"], shares[f"run-{nth}"]
+        payload = sent.records * run["record_size"]
+        flags = sorted([*of.quality_flags, *(flag for flag in sent.quality_flags if flag != "no_instant")])
+        derived = (
+            f"{sent.records_per_s / sent.asked_records_per_s:.3f}",
+            f"{share:.3f}",
+            f"{share / ((1 - share) / 2):.2f}",
+            f"{of.bytes / payload:.3f}",
+            ", ".join(flags),
+        )
+        assert TOLD[f"{run['arm']}, {run['asked_records_per_s']}"] == derived
+
+
+def test_kip_794_with_the_digit_that_looks_lost(spark):
+    (run,) = [run for run in lines_of("kip794_slow_broker.jsonl") if run["arm"] == "default-partitioner"]
+    run["node_metrics"][0] = run["node_metrics"][0].replace("4682622.000", "46826220.000")
+    found = silver(spark, [run])
+    span = partition_skew_metrics(found[CLIENT_METRICS], found[RUNS])
+    sent = payloads(found[PERF_SUMMARIES], found[RUNS])
+    of = partition_skew_summary(span, frame_of(spark, [], PARTITION_SKEW.schema), sent).first()
+    share = span.filter("leader_id = 0").first().share
+
+    assert of.quality_flags == []
+    said = re.search(r"its bytes are ([\d.]+) of the payload", PAGE.replace("\n", " "))[1]
+    assert f"{of.bytes / (122_880 * 512):.3f}" == said
+    said = re.search(r"gets ([\d.]+) times the others' share", PAGE.replace("\n", " "))[1]
+    assert f"{share / ((1 - share) / 2):.2f}" == said

@@ -1,0 +1,123 @@
+"""The wire size of METADATA answers, against an encoder of its own; `tests/live` has the brokers' word."""
+
+import json
+import struct
+
+import pytest
+
+from tests.transforms.parse.raw_rows import HEAD, REQUEST_LINES, TAIL, raw
+from transforms.parse.request_log import kept, parse_request_log
+
+METADATA = next(line for line in REQUEST_LINES if b'"requestApiKeyName":"METADATA"' in line)
+DOCUMENT = json.loads(METADATA.split(b"Completed request:", 1)[1].removesuffix(TAIL))
+VERSIONS = range(14)
+
+
+def varint(n):
+    written = b""
+    while n >= 1 << 7:
+        written, n = written + bytes([n & 0x7F | 0x80]), n >> 7
+    return written + bytes([n])
+
+
+def encoded(response, version):
+    """Write an answer as MetadataResponse.json says, with the header and the length in front."""
+    is_flexible = version >= 9
+    tags = b"\0" if is_flexible else b""
+
+    def string(text):
+        if text is None:
+            return varint(0) if is_flexible else struct.pack(">h", -1)
+        data = text.encode()
+        return (varint(len(data) + 1) if is_flexible else struct.pack(">h", len(data))) + data
+
+    def array(items, write):
+        count = varint(len(items) + 1) if is_flexible else struct.pack(">i", len(items))
+        return count + b"".join(write(item) for item in items)
+
+    def int32(n):
+        return struct.pack(">i", n)
+
+    def since(first, data):
+        return data if version >= first else b""
+
+    def broker(one):
+        return (
+            int32(one["nodeId"])
+            + string(one["host"])
+            + int32(one["port"])
+            + since(1, string(one["rack"]))
+            + tags
+        )
+
+    def partition(one):
+        ids = [array(one["replicaNodes"], int32), array(one["isrNodes"], int32)]
+        ids += [array(one["offlineReplicas"], int32)] if version >= 5 else []
+        numbers = int32(one["partitionIndex"]) + int32(one["leaderId"]) + since(7, int32(one["leaderEpoch"]))
+        return struct.pack(">h", one["errorCode"]) + numbers + b"".join(ids) + tags
+
+    def topic(one):
+        head = (
+            struct.pack(">h", one["errorCode"]) + string(one["name"]) + since(10, bytes(16)) + since(1, b"\0")
+        )
+        return head + array(one["partitions"], partition) + since(8, int32(0)) + tags
+
+    body = since(3, int32(0)) + array(response["brokers"], broker) + since(2, string(response["clusterId"]))
+    body += since(1, int32(response["controllerId"])) + array(response["topics"], topic)
+    body += int32(0) if version in range(8, 11) else b""
+    body += since(13, struct.pack(">h", 0)) + tags
+    return int32(0) + int32(0) + tags + body
+
+
+def topics(n, partitions, name="t"):
+    ids = {"replicaNodes": [1, 2, 3], "isrNodes": [1, 2], "offlineReplicas": [3]}
+    of = [
+        {"errorCode": 0, "partitionIndex": i, "leaderId": 1, "leaderEpoch": 0, **ids}
+        for i in range(partitions)
+    ]
+    return [{"errorCode": 0, "name": f"{name}-{i}", "isInternal": False, "partitions": of} for i in range(n)]
+
+
+RESPONSES = {
+    "as it was": {},
+    "no topics": {"topics": []},
+    "many topics, long and other names": {"topics": topics(200, 3, name="thé-" * 40)},
+    "many partitions": {"topics": topics(1, 300)},
+    "racks, and no cluster id": {
+        "clusterId": None,
+        "brokers": [{"nodeId": n, "host": "h" * n, "port": 9092, "rack": "r" * n} for n in range(1, 140)],
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def sizes(spark):
+    rows = []
+    for version in (*VERSIONS, 14):
+        for name, changes in RESPONSES.items():
+            told = json.loads(json.dumps(DOCUMENT))
+            told["requestHeader"]["requestApiVersion"] = version
+            told["response"] |= changes
+            rows.append({"value": HEAD + json.dumps(told).encode() + TAIL, "position": f"{version}/{name}"})
+    parsed = kept(parse_request_log(raw(spark, rows)))
+    return {
+        row.position: row for row in parsed.select("position", "topics_answered", "response_bytes").collect()
+    }
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_size_is_that_of_the_encoded_answer(sizes, version):
+    wanted = {
+        name: len(encoded(DOCUMENT["response"] | changes, version)) for name, changes in RESPONSES.items()
+    }
+
+    assert {name: sizes[f"{version}/{name}"].response_bytes for name in RESPONSES} == wanted
+
+
+def test_size_of_a_newer_version_is_not_guessed(sizes):
+    assert {sizes[f"14/{name}"].response_bytes for name in RESPONSES} == {None}
+
+
+def test_topics_of_the_answer_are_counted(sizes):
+    assert sizes["12/many topics, long and other names"].topics_answered == 200
+    assert sizes["12/no topics"].topics_answered == 0
