@@ -9,25 +9,21 @@ with their places in it, so that a file sent again adds nothing.
 import json
 import re
 import subprocess
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
 from collectors.errors import CollectorError
 from collectors.lines import CHUNK_BYTES, RawLine, fingerprint, read_lines
-from collectors.publish import Publisher
 from conf import java
 from conf.names import RUN_DOCUMENT, Header, Kind
-from conf.settings import Settings
 
 MAIN_CLASS = "org.apache.kafka.tools.ProducerPerformance"
 # One language for all figures, whatever the machine's.
 JAVA_OPTIONS = ("-XX:+UseSerialGC", "-Xmx512m", "-Duser.language=en", "-Duser.country=US")
-FLUSH_S, QUIET_S = 60.0, 20.0
 UNSAFE = re.compile(r"[^\w.-]+")
 CLIENT_ID = re.compile(r"client\.id=(.*)", re.DOTALL)
 DEFAULT_CLIENT_ID = "perf-producer-client"
@@ -75,29 +71,20 @@ class Told:
     show: Callable[[bytes], None] = lambda _line: None
 
 
-@dataclass(slots=True)
-class Sent:
-    """Records handed to the producer and not lost."""
-
-    lines: int = 0
-    failures: list[str] = field(default_factory=list)
-
-
 def command(
     client_version: str | None, arguments: Sequence[str], *, options: Sequence[str] = ()
 ) -> list[str]:
     """
-    Return the command line of ProducerPerformance, of the client's release when its jars are there.
+    Return the command line of ProducerPerformance of a release; without one, of the newest that is here.
 
     `options` are further ones of Java.
 
     Raises:
-        CollectorError: there is no Java, or no jars.
+        CollectorError: there is no Java, or no jars of that release; those that are here are named.
 
     """
-    has_jars = client_version in java.client_versions()
     try:
-        jars = java.class_path(client_version if has_jars else None)
+        jars = java.class_path(client_version)
         return [java.java(), *JAVA_OPTIONS, *options, "-cp", jars, MAIN_CLASS, *arguments]
     except FileNotFoundError as error:
         raise CollectorError(str(error)) from error
@@ -113,7 +100,8 @@ def watched(tool: Sequence[str], arguments: Sequence[str], told: Told) -> int:
     """
     Run the tool to its end, each line as it comes; return its exit code, or minus the signal that ended it.
 
-    Ctrl-C goes to the tool as well: what it printed until then is kept, and the run says how it ended.
+    A terminal's Ctrl-C goes to the tool as well, and `SystemExit`, which a caller's handler of SIGTERM may
+    raise, is passed on to it: what it printed until then is kept, and the run says how it ended.
     """
     started_at = datetime.now(UTC)
     facts = told.run.facts | {"started_at": _iso(started_at), **asked(arguments)}
@@ -132,6 +120,8 @@ def watched(tool: Sequence[str], arguments: Sequence[str], told: Told) -> int:
                     code = process.wait()
                 except KeyboardInterrupt:
                     continue
+                except SystemExit:
+                    process.terminate()
         ended = {"ended_at": _iso(datetime.now(UTC)), "exit_code": code}
         out.write(document(facts | ended))
     return code
@@ -160,7 +150,7 @@ def lines_of(
     Read the file of a run: one of ours, or what an earlier run of the tool has printed.
 
     An earlier run's lines have no instants, and none is made up; `run` says what they are of, and is told in
-    a line of its own.
+    a line of its own. What it printed first may be what another one did, so their places go by `run` too.
 
     Raises:
         CollectorError: the file does not say what it is of, and `run` is not given.
@@ -174,12 +164,17 @@ def lines_of(
     if of is None:
         message = f"{path} does not say what run it is of: give --run, and --arm if there are several"
         raise CollectorError(message)
-    if own is None and first is not None:
-        place = f"{node}/{fingerprint(first.value)}/run"
-        yield replace(first, value=document(of.facts), position=place, headers=of.headers, end_offset=0)
-    if first is not None:
-        yield replace(first, headers=of.headers)
-    for line in lines:
+    if first is None:
+        return
+    whole: Iterator[RawLine] = chain((first,), lines)
+    if own is None:
+        mark = fingerprint(document(of.facts) + first.value)
+        place = f"{node}/{mark}"
+        yield replace(
+            first, value=document(of.facts), position=f"{place}/run", headers=of.headers, end_offset=0
+        )
+        whole = (replace(line, position=f"{place}/{line.position.rpartition('/')[2]}") for line in whole)
+    for line in whole:
         yield replace(line, headers=of.headers)
 
 
@@ -245,42 +240,3 @@ def _number(text: str | None) -> float | None:
 
 def _iso(at: datetime) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-class Sender:
-    """Publishes lines and waits for their acks; a failure is told at the end, for the file has every line."""
-
-    def __init__(self, settings: Settings) -> None:
-        """
-        Reach the telemetry brokers first: a test is not begun that nobody would hear of.
-
-        Raises:
-            PublishError: nobody answers.
-
-        """
-        self._publisher = Publisher(settings.telemetry, settings.collector, threading.Event(), once=True)
-        self._publisher.check()
-        self.sent = Sent()
-
-    def send(self, line: RawLine) -> None:
-        """Hand one line to the producer."""
-        if self.sent.failures:
-            return
-        try:
-            self._publisher.send(line, self._delivered)
-            self._publisher.serve()
-            self.sent.lines += 1
-        except CollectorError as error:
-            self.sent.failures.append(str(error))
-
-    def finish(self) -> Sent:
-        """Wait for the acks."""
-        left = self._publisher.flush(FLUSH_S, QUIET_S)
-        if left:
-            self.sent.failures.append(f"{left} lines were not acknowledged")
-            self._publisher.abandon()
-        return self.sent
-
-    def _delivered(self, error: Any, _message: object) -> None:  # noqa: ANN401 (librdkafka's error or None)
-        if error is not None:
-            self.sent.failures.append(f"a line was not delivered: {error.str()}")

@@ -1,5 +1,6 @@
 """`plumbline perf-test`: run Kafka's producer performance test, or take in what one has printed."""
 
+import signal
 import socket
 import sys
 import tempfile
@@ -12,7 +13,9 @@ import typer
 
 from collectors.errors import CollectorError
 from collectors.lines import DamagedFileError
-from collectors.perf_test import Run, Sender, Told, command, file_of, lines_of, watched
+from collectors.perf_test import Run, Told, command, file_of, lines_of, watched
+from collectors.perf_test_sender import Sender
+from conf import java
 from conf.settings import Settings
 
 FOLDER = Path(".state/perf-test")
@@ -23,11 +26,15 @@ EXIT_FAILED, EXIT_WRONG = 1, 2
 def perf_test(  # noqa: PLR0913 (the options of a command)
     context: typer.Context,
     *,
-    run: Annotated[str | None, typer.Option(help="Name of the run; a repeat is a run of its own.")] = None,
+    run: Annotated[
+        str | None,
+        typer.Option(help="Name of the run, a repeat is one of its own; wanted unless --file tells it."),
+    ] = None,
     arm: Annotated[str | None, typer.Option(help="What is tried in it: a client, a partitioner.")] = None,
     scenario: Annotated[str | None, typer.Option(help="What the run is part of.")] = None,
     client_version: Annotated[
-        str | None, typer.Option(help="Version of the client; its own jars are used if they are there.")
+        str | None,
+        typer.Option(help="Release of the client to run, today's by default; with --file, what it was."),
     ] = None,
     warm_up_s: Annotated[
         float, typer.Option(min=0, help="Seconds from the start that are not measured.")
@@ -44,8 +51,9 @@ def perf_test(  # noqa: PLR0913 (the options of a command)
     """
     Run kafka-producer-perf-test with each line stamped, keep what it prints, and publish it raw.
 
-    All behind `--` goes to the tool. The exit code is the tool's; 1: the lines were not all published, and
-    the file that holds them is named; 2: wrong options.
+    All behind `--` goes to the tool, whose topic has to be there: for each record to one that is not it
+    waits a minute. The exit code is the tool's; 1: the lines were not all published, and the file that holds
+    them is named; 2: wrong options.
 
     Example: `plumbline perf-test --run r1 --arm sticky --conf my.toml -- --topic t --num-records 100000
     --record-size 512 --throughput 2048 --bootstrap-server localhost:9092`
@@ -54,6 +62,9 @@ def perf_test(  # noqa: PLR0913 (the options of a command)
     """
     try:
         settings = Settings.load(*(conf or ()))
+        known = java.client_versions()
+        if client_version and not file and client_version not in known:
+            _wrong(f"no client {client_version} here; there are: {', '.join(known) or 'none yet'}")
         of = None
         if run:
             of = Run(run=run, arm=arm, scenario=scenario, client_version=client_version, warm_up_s=warm_up_s)
@@ -75,14 +86,18 @@ def perf_test(  # noqa: PLR0913 (the options of a command)
 
 def _run(run: Run, node: str, keep: Path, arguments: list[str], settings: Settings | None) -> None:
     tool = command(run.client_version, arguments)
+    run = replace(run, client_version=run.client_version or java.brokers_version())
     sender = Sender(settings) if settings else None
     kept = file_of(keep, run, datetime.now(UTC))
     told = Told(run=run, node=node, file=kept, show=_show)
     if sender:
-        told = Told(run=run, node=node, file=kept, show=_show, send=sender.send)
+        told = replace(told, send=sender.send)
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     code = watched(tool, arguments, told)
     typer.echo(f"kept in {kept}", err=True)
-    if sender:
+    if sender is None:
+        typer.echo(f"not published: `plumbline perf-test --file {kept} --conf ...` does that", err=True)
+    else:
         _tell(sender, f"`plumbline perf-test --file {kept} --conf ...` publishes it again, nothing twice")
     raise typer.Exit(code if code >= 0 else 128 - code)
 

@@ -11,8 +11,11 @@ from jobs.gold_limits import first_whole_window
 from jobs.gold_spans import Span, in_steps, spans_of
 from jobs.light_read import Snapshot
 from jobs.progress import Progress
-from schemas.clients import CLIENT_TABLES, LEADER_REDIRECT, METADATA_LOOKUP, PARTITION_SKEW
+from schemas.clients import CLIENT_TABLES
 from schemas.fields import Table
+from schemas.leader_redirect import LEADER_REDIRECT
+from schemas.metadata_lookup import METADATA_LOOKUP
+from schemas.partition_skew import PARTITION_SKEW
 from schemas.perf_test import RUNS
 from schemas.silver import CLIENT_EVENTS, LEADERSHIP_CHANGES, REQUESTS, TOPICS
 from transforms.gold import leader_disconnect, leader_redirect, metadata_lookup, pairing, partition_skew

@@ -13,12 +13,15 @@ from jobs.gold_clients import REACHES, ClientWriter
 from jobs.gold_spans import touched, window_of
 from jobs.gold_stream import GoldStream, stream_of
 from jobs.progress import Progress
-from schemas.clients import CLIENT_TABLES, LEADER_REDIRECT, METADATA_LOOKUP, PARTITION_SKEW
+from schemas.clients import CLIENT_TABLES
 from schemas.fields import Table
+from schemas.leader_redirect import LEADER_REDIRECT
+from schemas.metadata_lookup import METADATA_LOOKUP
+from schemas.partition_skew import PARTITION_SKEW
 from schemas.perf_test import RUNS
 from schemas.silver import LEADERSHIP_CHANGES, REQUESTS
+from transforms.gold.client_tries import is_refused
 from transforms.gold.leader_disconnect import TAKEOVER_REACH, is_takeover
-from transforms.gold.leader_redirect import is_refused
 from transforms.gold.leader_redirect_cause import FOUND_WITHIN_S
 from transforms.windows import WINDOW_S, window_start
 

@@ -14,17 +14,20 @@ from jobs.raw_files import DAMAGE_MARK
 from jobs.report_rows import Gold
 from jobs.thresholds import thresholds
 from schemas.bronze import RAW
-from schemas.clients import LEADER_REDIRECT, METADATA_LOOKUP, PARTITION_SKEW
 from schemas.fields import Table
 from schemas.gold import BROKER_RTT, BROKER_RTT_CULPRIT, DATA_QUALITY, FETCH_LATENCY, STOCK_FETCH_TOTAL
+from schemas.leader_redirect import LEADER_REDIRECT
+from schemas.metadata_lookup import METADATA_LOOKUP
+from schemas.partition_skew import PARTITION_SKEW
 from schemas.perf_test import CLIENT_METRICS, PERF_SUMMARIES, RUNS
 from schemas.silver import CLIENT_EVENTS, LEADERSHIP_CHANGES, QUARANTINE, REQUESTS, SKIPPED, TOPICS
 from transforms.frames import frame_of, united
 from transforms.gold import pairing
 from transforms.gold.assemble import judged, of_clients, of_fetches
+from transforms.gold.client_tries import is_refused
 from transforms.gold.data_quality import data_quality
 from transforms.gold.leader_disconnect import is_takeover, leader_disconnect, silent_takeovers
-from transforms.gold.leader_redirect import is_refused, leader_redirect
+from transforms.gold.leader_redirect import leader_redirect
 from transforms.gold.stock_fetch_total import stock_fetch_total
 from transforms.parse.outcome import KEPT, quarantined, skipped
 from transforms.windows import coverage

@@ -16,9 +16,11 @@ from reports.answers import Answers, Row
 from reports.document import QUARANTINE
 from reports.findings import Finding, findings, headline
 from reports.truth import injected_against_measured
-from schemas import clients
 from schemas import gold as gold_tables
 from schemas.fields import HISTOGRAM
+from schemas.leader_redirect import LEADER_REDIRECT
+from schemas.metadata_lookup import METADATA_LOOKUP
+from schemas.partition_skew import PARTITION_SKEW
 from schemas.perf_test import CLIENT_METRICS, PERF_SUMMARIES, RUNS
 from schemas.silver import QUARANTINE as QUARANTINE_TABLE
 from schemas.silver import SKIPPED
@@ -54,9 +56,9 @@ IN_WAREHOUSE = {
     "fetch_latency": gold_tables.FETCH_LATENCY,
     "broker_rtt": gold_tables.BROKER_RTT,
     "broker_rtt_culprit": gold_tables.BROKER_RTT_CULPRIT,
-    "partition_skew": clients.PARTITION_SKEW,
-    "leader_redirect": clients.LEADER_REDIRECT,
-    "metadata_lookup": clients.METADATA_LOOKUP,
+    "partition_skew": PARTITION_SKEW,
+    "leader_redirect": LEADER_REDIRECT,
+    "metadata_lookup": METADATA_LOOKUP,
     "perf_summaries": PERF_SUMMARIES,
     "client_metrics": CLIENT_METRICS,
     "runs": RUNS,

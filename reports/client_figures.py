@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from reports.answers import Row
 from reports.clients import by_client, measured, version_of, who
 from reports.figures import ALARM, CALM, WINDOW, _instant, _styled
-from schemas.clients import DISCONNECT
+from schemas.leader_redirect import DISCONNECT
 
 LONGEST_NAME, MOST_CLIENTS, MOST_PARTITIONS = 40, 24, 60
 ODD = re.compile(r"[^\w .:+-]+")

@@ -7,13 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reports.answers import Answers, Row, columns_of, plain
-from schemas.clients import (
-    LEADER_REDIRECT,
-    LEADER_REDIRECT_SUMMARY,
-    METADATA_LOOKUP_SUMMARY,
-    PARTITION_SKEW_SPAN,
-    PARTITION_SKEW_SUMMARY,
-)
 from schemas.fields import Table
 from schemas.gold import (
     BROKER_RTT,
@@ -23,6 +16,9 @@ from schemas.gold import (
     FETCH_LATENCY,
     STOCK_FETCH_TOTAL,
 )
+from schemas.leader_redirect import LEADER_REDIRECT, LEADER_REDIRECT_SUMMARY
+from schemas.metadata_lookup import METADATA_LOOKUP_SUMMARY
+from schemas.partition_skew import PARTITION_SKEW_SPAN, PARTITION_SKEW_SUMMARY
 from schemas.perf_test import PERF_RUNS
 
 BALANCE = ("lines_read", "kept", "quarantined", "skipped", "duplicates")

@@ -109,9 +109,8 @@ def _disconnects(answers: Answers) -> Table:
 def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     table = Table(title=title)
     for nth, name in enumerate(columns):
-        table.add_column(
-            name, justify="left" if nth == 0 or name in {"topic", "API", "speaks for"} else "right"
-        )
+        is_text = nth == 0 or name in {"topic", "API", "speaks for"}
+        table.add_column(name, justify="left" if is_text else "right", overflow="fold")
     for row in rows[:MOST_LISTED]:
         table.add_row(*(Text(cell) for cell in row))
     return table

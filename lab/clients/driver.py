@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Self
 
 from lab import jvm
-from lab.clients.producer import TODAY
 from lab.errors import LabError
 
 FOLDER = Path(__file__).parent
@@ -28,10 +27,10 @@ class Driver:
     @property
     def command(self) -> list[str]:
         """Its command line: the program is compiled as it starts."""
-        version = None if self.client_version == TODAY else self.client_version
+        jars = jvm.class_path(self.client_version)
         told = {"bootstrap.servers": self.bootstrap_servers, "client.id": self.client_id, **self.properties}
         return [
-            *(jvm.java(), *OPTIONS, "-cp", jvm.class_path(version), str(FOLDER / f"{self.program}.java")),
+            *(jvm.java(), *OPTIONS, "-cp", jars, str(FOLDER / f"{self.program}.java")),
             *(*self.arguments, *(f"{key}={value}" for key, value in told.items())),
         ]
 

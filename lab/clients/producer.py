@@ -73,8 +73,7 @@ def produce(lab: Lab, producer: Producer, work: Work) -> Path:
     file = file_of(folder_of(lab), run, datetime.now(UTC))
     arguments = _arguments(lab, producer, work)
     try:
-        version = None if producer.client_version == TODAY else producer.client_version
-        tool = command(version, arguments, options=_logging(lab, producer, work))
+        tool = command(producer.client_version, arguments, options=_logging(lab, producer, work))
         code = watched(tool, arguments, Told(run=run, node=NODE, file=file))
     except CollectorError as error:
         raise LabError(str(error)) from error

@@ -83,6 +83,29 @@ def test_ctrl_c_ends_the_tool_and_the_file_says_how(tmp_path):
     assert ended["exit_code"] == -signal.SIGINT
 
 
+def test_sigterm_ends_the_tool_and_the_file_says_how(tmp_path):
+    java = tmp_path / "java"
+    java.write_text(f"#!{sys.executable}\nimport time; print(1, flush=True); time.sleep(60)\n")
+    java.chmod(0o755)
+    (tmp_path / "kafka").mkdir()
+    (tmp_path / "kafka" / "kafka-clients-4.3.1.jar").touch()
+    script = (
+        "from pathlib import Path; from plumbline.cli import app; import conf.java\n"
+        f"conf.java.JARS = Path({str(tmp_path)!r}); conf.java.java = lambda: {str(java)!r}\n"
+        f"app(['perf-test', '--run', 'r', '--keep', {str(tmp_path / 'kept')!r}, '--', '--topic', 't'])"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"1\n"
+    process.terminate()
+    _, said = process.communicate(timeout=20)
+
+    assert process.returncode == 128 + signal.SIGTERM
+    assert b"not published: `plumbline perf-test --file" in said
+    (kept,) = (tmp_path / "kept").iterdir()
+    ended = json.loads(kept.read_bytes().splitlines()[-1])["plumbline_run"]
+    assert (ended["exit_code"], ended["client_version"]) == (-signal.SIGTERM, "4.3.1")
+
+
 def children(pid):
     return [child.pid for child in psutil.Process(pid).children()]
 
@@ -99,6 +122,18 @@ def test_an_earlier_run_gets_no_instants_and_says_in_a_line_of_its_own_what_it_i
     assert {line.headers for line in (told, *lines)} == {RUN.headers}
 
 
+def test_two_runs_may_begin_with_the_same_line(tmp_path):
+    """A steady client prints the same figures each time."""
+    path = tmp_path / "may.txt"
+    path.write_bytes(b"10 records sent\n20 records sent")
+
+    one, again, other = (
+        {line.position for line in lines_of(path, "host", Run(run=name))} for name in ("r1", "r1", "r2")
+    )
+
+    assert (one, len(one), one & other) == (again, 3, set())
+
+
 def test_a_file_that_does_not_say_what_it_is_of_wants_a_run(tmp_path):
     (tmp_path / "may.txt").write_text("10 records sent\n")
     with pytest.raises(CollectorError, match="does not say what run it is of: give --run"):
@@ -111,10 +146,16 @@ def test_secrets_are_not_kept():
     assert told["configuration"] == ["--producer-props", "sasl.jaas.config=***", "acks=1"]
 
 
-def test_jars_that_are_not_there_fall_back_to_the_brokers_own_or_are_an_error(monkeypatch, tmp_path):
-    """A version without jars is a label: whoever runs the tool of a system may say what it is."""
+def test_jars_that_are_not_there_are_an_error_that_names_those_that_are(monkeypatch, tmp_path):
     monkeypatch.setattr("conf.java.JARS", tmp_path)
     with pytest.raises(CollectorError, match="fetch them with `make setup`"):
+        command(None, [])
+    for version in ("kafka-2.4.1", "kafka"):
+        (tmp_path / version).mkdir()
+    (tmp_path / "kafka" / "kafka-clients-4.3.1.jar").touch()
+
+    assert f"{tmp_path}/kafka/*" in command("4.3.1", [])
+    with pytest.raises(CollectorError, match=r"no jars of Kafka 9\.9\.9 here; there are: 2\.4\.1, 4\.3\.1"):
         command("9.9.9", [])
 
 
@@ -123,6 +164,7 @@ WRONG = {
     "--run is wanted": ["--", "--topic", "t"],
     "give either --file": ["--run", "r", "--file", "x", "--", "--topic", "t"],
     "--conf is wanted": ["--run", "r", "--file", "x"],
+    "no client 9.9.9 here; there are: ": ["--run", "r", "--client-version", "9.9.9", "--", "--topic", "t"],
 }
 
 

@@ -11,12 +11,15 @@ from jobs.gold_clients import SILVER, ClientWriter
 from jobs.gold_clients_stream import FLAGS, STREAM, ClientBatches, inputs, touched_by
 from jobs.gold_spans import Span, window_of
 from jobs.progress import Progress
-from schemas.clients import CLIENT_TABLES, LEADER_REDIRECT, METADATA_LOOKUP, PARTITION_SKEW
+from schemas.clients import CLIENT_TABLES
+from schemas.leader_redirect import LEADER_REDIRECT
+from schemas.metadata_lookup import METADATA_LOOKUP
+from schemas.partition_skew import PARTITION_SKEW
 from schemas.perf_test import RUNS
 from schemas.silver import LEADERSHIP_CHANGES, REQUESTS
+from tests.transforms.gold.redirect_rows import AT, MOVE, began, lookup, request
 from tests.transforms.gold.silver_rows import as_rows
 from tests.transforms.gold.test_leader_disconnect import DEAD, END, FOUND, TAKEN, WORK, alive
-from tests.transforms.gold.test_leader_redirect import AT, MOVE, began, lookup, request
 from transforms.frames import frame_of
 from transforms.gold import pairing
 from transforms.gold.assemble import of_clients

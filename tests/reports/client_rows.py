@@ -3,15 +3,10 @@
 from datetime import timedelta
 
 from reports.answers import Answers, Row
-from schemas.clients import (
-    LEADER_REDIRECT,
-    LEADER_REDIRECT_SUMMARY,
-    METADATA_LOOKUP,
-    METADATA_LOOKUP_SUMMARY,
-    PARTITION_SKEW_SPAN,
-    PARTITION_SKEW_SUMMARY,
-)
 from schemas.fields import Table
+from schemas.leader_redirect import LEADER_REDIRECT, LEADER_REDIRECT_SUMMARY
+from schemas.metadata_lookup import METADATA_LOOKUP, METADATA_LOOKUP_SUMMARY
+from schemas.partition_skew import PARTITION_SKEW_SPAN, PARTITION_SKEW_SUMMARY
 from schemas.perf_test import PERF_RUNS
 from tests.reports.gold_rows import at
 

@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from schemas.clients import LEADER_REDIRECT, METADATA_LOOKUP, PARTITION_SKEW
 from schemas.fields import Table
 from schemas.gold import BROKER_RTT, BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT, FETCH_LATENCY
+from schemas.leader_redirect import LEADER_REDIRECT
+from schemas.metadata_lookup import METADATA_LOOKUP
+from schemas.partition_skew import PARTITION_SKEW
 from schemas.perf_test import RUNS
 from schemas.silver import CLIENT_EVENTS, LEADERSHIP_CHANGES, REQUESTS, TOPICS
 from transforms.frames import frame_of

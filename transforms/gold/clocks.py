@@ -4,7 +4,7 @@ How far the clocks of two brokers are apart, from the replica fetches between th
 A fetch was sent before the leader read it and its answer received after the leader began to send it. Both
 logs of one fetch so give a least and a greatest offset of the leader's clock against the follower's. Of many
 fetches the medians of both are taken, not the narrowest: a line that a busy broker wrote late shifts its
-instants, and one such line would rule. First of each 10 s, then of all of these around an instant: brokers
+instants, and one such line would rule. First of each 10 s, then of all of these around a window: brokers
 exchange hundreds of fetches a second. Where 0 lies between them nothing is corrected.
 """
 
@@ -48,11 +48,28 @@ def offsets(fetches: DataFrame) -> DataFrame:
     return told.unionByName(back)
 
 
-def is_around(at: Column, reach_s: int) -> Column:
-    """Tell whether the 10 s from `seen_from` on lie no further than so many seconds from an instant."""
-    reach = F.make_dt_interval(secs=F.lit(reach_s))
-    ten_s = F.make_dt_interval(secs=F.lit(WINDOW_S))
-    return F.col("seen_from").between(at - reach, at + reach - ten_s)
+def clocks(fetches: DataFrame, reach_s: int) -> DataFrame:
+    """
+    Give of each window how far the clock of `to_id` is ahead of that of `from_id`: `offset_us`.
+
+    The fetches up to `reach_s` before and behind the window tell. `clock_bound_ms` is how far the true offset
+    may be from that. Where no fetch tells there is no row.
+    """
+    steps = F.sequence(F.lit(-reach_s), F.lit(reach_s), F.lit(WINDOW_S))
+    low, high = F.col("low_us"), F.col("high_us")
+    return (
+        offsets(fetches)
+        .withColumn("step_s", F.explode(steps))
+        .withColumn("window_start", F.col("seen_from") + F.make_dt_interval(secs=F.col("step_s")))
+        .groupBy(*PAIR, "window_start")
+        .agg(F.median("low_us").alias("low_us"), F.median("high_us").alias("high_us"))
+        .select(
+            *PAIR,
+            "window_start",
+            offset_us(low, high).alias("offset_us"),
+            (bound_us(low, high) / 1e3).alias("clock_bound_ms"),
+        )
+    )
 
 
 def offset_us(low: Column, high: Column) -> Column:

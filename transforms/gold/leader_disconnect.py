@@ -3,9 +3,11 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from schemas.clients import DISCONNECT, LEADER_REDIRECT
-from transforms.gold.leader_redirect import as_rows, as_tries, asked_by_clients, found_again
-from transforms.gold.leader_redirect_cause import EVENT, FOUND_WITHIN_S, OF_PARTITION
+from schemas.leader_redirect import DISCONNECT, LEADER_REDIRECT
+from transforms.gold.client_tries import OF_PARTITION, as_tries, asked_by_clients
+from transforms.gold.leader_redirect import as_rows
+from transforms.gold.leader_redirect_cause import EVENT, FOUND_WITHIN_S
+from transforms.gold.leader_redirect_found import found_again
 from transforms.gold.produced import named_once, parts
 from transforms.windows import Reach, seconds
 

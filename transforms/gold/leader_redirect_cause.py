@@ -3,13 +3,15 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-NO_ERROR = 0
+from transforms.gold.client_tries import OF_PARTITION
+from transforms.gold.produced import NO_ERROR
+from transforms.windows import seconds
+
 FOUND_WITHIN_S = 60
 """An event that has not ended by then is one without an end."""
 
 MOVES_LEADERS = ("ELECT_LEADERS", "ALTER_PARTITION_REASSIGNMENTS")
 
-OF_PARTITION = ("cluster", "api", "client_id", "topic", "partition")
 EVENT = (*OF_PARTITION, "errored_at", "old_leader_id")
 
 
@@ -17,22 +19,17 @@ def with_lookups(events: DataFrame, requests: DataFrame) -> DataFrame:
     """Count the METADATA requests of the client, at any broker, between the error and the success."""
     lookups = (
         requests.filter(F.col("api") == "METADATA")
-        .select("cluster", "client_id", F.col("started_at").alias("asked_at"), "position")
+        .select("cluster", "client_id", F.col("started_at").alias("sought_at"), "position")
         .dropDuplicates(["cluster", "position"])
         .withColumnsRenamed({"cluster": "of_cluster", "client_id": "of_client", "position": "asked_in"})
     )
     on = [
         F.col("cluster") == F.col("of_cluster"),
         F.col("client_id") == F.col("of_client"),
-        F.col("asked_at").between(F.col("errored_at"), F.col("succeeded_at")),
+        F.col("sought_at").between(F.col("errored_at"), F.col("succeeded_at")),
     ]
-    counts = (
-        events.select(*EVENT, "succeeded_at")
-        .join(lookups, on=on, how="inner")
-        .groupBy(*EVENT)
-        .agg(F.count(F.lit(1)).alias("metadata_requests"))
-    )
-    return events.join(counts, on=list(EVENT), how="left").fillna(0, subset=["metadata_requests"])
+    counted = F.count("asked_in").alias("metadata_requests")
+    return events.join(lookups, on=on, how="left").groupBy(*events.columns).agg(counted)
 
 
 def with_change(events: DataFrame, changes: DataFrame) -> DataFrame:
@@ -51,15 +48,10 @@ def with_change(events: DataFrame, changes: DataFrame) -> DataFrame:
         F.col("partition") == F.col("of_partition"),
         F.col("new_leader_id") == F.col("of_leader"),
         began_at <= F.col("succeeded_at"),
-        began_at >= F.col("errored_at") - F.make_dt_interval(secs=F.lit(FOUND_WITHIN_S)),
+        began_at >= F.col("errored_at") - seconds(FOUND_WITHIN_S),
     ]
-    last = (
-        events.select(*EVENT, "new_leader_id", "succeeded_at", "offset_us")
-        .join(began, on=is_its, how="inner")
-        .groupBy(*EVENT)
-        .agg(F.max(began_at).alias("leads_from"))
-    )
-    return events.join(last, on=list(EVENT), how="left")
+    last = F.max(began_at).alias("leads_from")
+    return events.join(began, on=is_its, how="left").groupBy(*events.columns).agg(last)
 
 
 def with_mover(events: DataFrame, requests: DataFrame) -> DataFrame:
@@ -83,13 +75,9 @@ def with_mover(events: DataFrame, requests: DataFrame) -> DataFrame:
         F.col("topic") == F.col("of_topic"),
         F.col("partition") == F.col("of_partition"),
         F.col("move.at") <= F.col("errored_at"),
-        F.col("move.at") >= F.col("errored_at") - F.make_dt_interval(secs=F.lit(FOUND_WITHIN_S)),
+        F.col("move.at") >= F.col("errored_at") - seconds(FOUND_WITHIN_S),
     ]
-    last = (
-        events.select(*EVENT)
-        .join(moves, on=is_its, how="inner")
-        .groupBy(*EVENT)
-        .agg(F.max("move").alias("move"))
+    moved = (
+        events.join(moves, on=is_its, how="left").groupBy(*events.columns).agg(F.max("move").alias("move"))
     )
-    joined = events.join(last, on=list(EVENT), how="left")
-    return joined.withColumn("moved_by", F.col("move.who")).drop("move")
+    return moved.withColumn("moved_by", F.col("move.who")).drop("move")

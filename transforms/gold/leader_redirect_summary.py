@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from schemas.clients import DISCONNECT, LEADER_REDIRECT_SUMMARY
+from schemas.leader_redirect import DISCONNECT, LEADER_REDIRECT_SUMMARY
 
 BY = ("cluster", "api", "software_version")
 MIN_FOR_P99 = 100

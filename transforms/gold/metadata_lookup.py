@@ -3,8 +3,8 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from schemas.clients import METADATA_LOOKUP
-from transforms.gold.leader_redirect import is_refused
+from schemas.metadata_lookup import METADATA_LOOKUP
+from transforms.gold.client_tries import is_refused
 from transforms.gold.produced import with_run
 from transforms.windows import WINDOW_S, Reach, window_start
 

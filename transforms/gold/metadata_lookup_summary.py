@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from schemas.clients import METADATA_LOOKUP_SUMMARY
+from schemas.metadata_lookup import METADATA_LOOKUP_SUMMARY
 from transforms.gold.partition_skew import ratio
 from transforms.windows import WINDOW_S
 

@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from schemas.clients import PARTITION_SKEW
+from schemas.partition_skew import PARTITION_SKEW
 from transforms.gold.produced import NEXT_BATCH_S, batches
 from transforms.histogram import bucket, collected, quantile
 from transforms.windows import Reach, window_start
@@ -12,6 +12,10 @@ GRAIN = ("cluster", "window_start", "topic", "partition", "leader_id", "client_i
 BY_CLIENT = ("cluster", "window_start", "topic", "client_id", "run")
 SENT = ("batches", "bytes", "records", "batches_counted", "retried", "followed", "repeats")
 NS_PER_MS = 1_000_000
+
+ON_TOPIC = ("cluster", "topic", "client_id", "run")
+CLIENT = (*ON_TOPIC, "method")
+"""Whom a summary is of; `method` tells what was counted."""
 
 REQUESTS_REACH = Reach(lookahead_s=NEXT_BATCH_S, lookback_s=NEXT_BATCH_S)
 
@@ -94,3 +98,22 @@ def ratio(part: Column, whole: Column) -> Column:
     <BLANKLINE>
     """
     return F.when(whole > 0, part / whole)
+
+
+def total_of(values: Column) -> Column:
+    """
+    Add an array up; NULL if one of them is NULL.
+
+    >>> rows = spark.createDataFrame([([1.0, 2.5],), ([1.0, None],), ([],), (None,)], "of array<double>")
+    >>> rows.select("of", total_of(F.col("of")).alias("total")).show()
+    +-----------+-----+
+    |         of|total|
+    +-----------+-----+
+    | [1.0, 2.5]|  3.5|
+    |[1.0, NULL]| NULL|
+    |         []|  0.0|
+    |       NULL| NULL|
+    +-----------+-----+
+    <BLANKLINE>
+    """
+    return F.aggregate(values, F.lit(0.0), lambda total, one: total + one)

@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from schemas.clients import PARTITION_SKEW_SPAN
+from schemas.partition_skew import PARTITION_SKEW_SPAN
 from transforms.gold.partition_skew import ratio
 from transforms.gold.perf_runs import told
 

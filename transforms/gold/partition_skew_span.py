@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from schemas.clients import PARTITION_SKEW_SPAN
+from schemas.partition_skew import PARTITION_SKEW_SPAN
 from transforms.gold.partition_skew import SENT, with_ratios
 from transforms.histogram import merge
 from transforms.windows import WINDOW_S

@@ -2,10 +2,10 @@
 
 import pytest
 
-from schemas.clients import LEADER_REDIRECT
+from schemas.leader_redirect import LEADER_REDIRECT
 from schemas.perf_test import RUNS
 from schemas.silver import LEADERSHIP_CHANGES, REQUESTS, TOPICS
-from tests.transforms.gold.test_leader_redirect import (
+from tests.transforms.gold.redirect_rows import (
     AT,
     CONSUMER,
     FETCHES,

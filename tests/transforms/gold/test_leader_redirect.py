@@ -1,82 +1,10 @@
 """Clients that lose a partition's leader and find it again, from made request lines of both leaders."""
 
-from datetime import UTC, datetime, timedelta
-
 import pytest
-from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    DoubleType,
-    IntegerType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
 
-from schemas.clients import LEADER_REDIRECT, LEADER_REDIRECT_SUMMARY
-from schemas.perf_test import RUNS
-from schemas.silver import LEADERSHIP_CHANGES, REQUESTS, TOPICS
-from transforms.frames import frame_of
-from transforms.gold.leader_redirect import leader_redirect
-from transforms.gold.leader_redirect_summary import leader_redirect_summary
+from schemas.leader_redirect import LEADER_REDIRECT
+from tests.transforms.gold.redirect_rows import CONSUMER, HINT, MOVE, began, built, fetch, lookup, request
 
-AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
-MS = timedelta(milliseconds=1)
-FETCHES = StructType(
-    [
-        *(StructField(name, StringType()) for name in ("cluster", "kind")),
-        *(StructField(name, IntegerType()) for name in ("leader_id", "follower_id")),
-        *(StructField(name, TimestampType()) for name in ("logged_at", "received_at")),
-        *(StructField(name, DoubleType()) for name in ("total_ms", "send_ms", "elapsed_ms")),
-    ]
-)
-"""What of `pairing.fetches` tells of clocks."""
-
-
-def request(ms, broker, error=0, *, took_ms=1, **fields):
-    """Make one PRODUCE of `t-0`, answered `ms` after noon."""
-    part = {"topic_name": "t", "partition": 0, "bytes": 10, "error_code": error, "offset": 5}
-    part |= fields.pop("part", {})
-    row = {"cluster": "lab", "broker_id": broker, "api": "PRODUCE", "kind": "other", "client_id": "c"}
-    row |= {"logged_at": AT + ms * MS, "started_at": AT + (ms - took_ms) * MS, "total_ms": float(took_ms)}
-    row |= {"connection": f"c-{broker}", "software_version": "3.9.1", "is_own_traffic": False}
-    row |= {"position": f"{broker}/{ms}", "partitions": [part]}
-    return row | fields
-
-
-def lookup(ms, **fields):
-    return request(ms, 1, api="METADATA", **fields) | {"partitions": None, "position": f"m/{ms}"}
-
-
-def began(ms, broker, **fields):
-    """Make the line in which a broker begins to lead `t-0`."""
-    row = {"cluster": "lab", "broker_id": broker, "role": "leader", "topic_name": "t", "partition_index": 0}
-    return row | {"logged_at": AT + ms * MS, "leader_id": broker, "position": f"s/{ms}"} | fields
-
-
-def fetch(ms, pair, *, offset_ms, rtt_ms=1.0, total_ms=500.0):
-    """Make one fetch whose leader's clock is ahead of the follower's by so much."""
-    leader, follower = pair
-    answered = AT + (ms + offset_ms) * MS
-    received = AT + (ms + rtt_ms / 2) * MS
-    row = {"cluster": "lab", "kind": "follower", "leader_id": leader, "follower_id": follower}
-    row |= {"logged_at": answered, "received_at": received, "total_ms": total_ms, "send_ms": 0.0}
-    return row | {"elapsed_ms": total_ms + rtt_ms}
-
-
-def built(spark, rows, changes=(), fetches=()):
-    return leader_redirect(
-        frame_of(spark, rows, REQUESTS.schema),
-        frame_of(spark, [], TOPICS.schema),
-        frame_of(spark, [], RUNS.schema),
-        frame_of(spark, list(changes), LEADERSHIP_CHANGES.schema),
-        frame_of(spark, list(fetches), FETCHES),
-    )
-
-
-HINT = {"hinted_leader_id": 2, "hinted_leader_epoch": 7}
-MOVE = [request(0, 1), request(10, 1, 6, part=HINT), request(15, 2), request(20, 2)]
-CONSUMER = {"api": "FETCH", "kind": "consumer"}
 CONSUMED = [
     request(0, 1, **CONSUMER), request(10, 1, 74, part=HINT, **CONSUMER), request(15, 2, **CONSUMER),
 ]  # fmt: skip
@@ -293,29 +221,3 @@ def test_bound_is_not_known_without_a_fetch_between_the_two(found):
     (row,) = found["another pair"]
 
     assert (row.redirect_ms, row.clock_bound_ms) == (5.0, None)
-
-
-def test_summary_is_by_version_and_keeps_what_has_no_end_and_disconnects_apart(spark):
-    """A row that was written before there was a `kind` is a redirect."""
-    clients = {"a": "3.6.0", "b": "3.9.1", "c": "3.9.1"}
-    rows = [
-        row | {"client_id": name, "software_version": version, "position": f"{name}/{row['position']}"}
-        for name, version in clients.items()
-        for row in (MOVE if name != "c" else MOVE[:2])
-    ]
-    events = built(spark, rows).localCheckpoint()
-    died = events.filter("client_id = 'a'").withColumns(
-        {"kind": F.lit("disconnect"), "redirect_ms": F.lit(9_100.0), "hinted": F.lit(None).cast("boolean")}
-    )
-    older = events.withColumn("kind", F.when(F.col("client_id") != "b", F.col("kind")))
-    found = leader_redirect_summary(older.unionByName(died))
-
-    assert found.schema.simpleString() == LEADER_REDIRECT_SUMMARY.schema.simpleString()
-    told = {row.software_version: row for row in found.collect()}
-    assert {name: (row.n, row.unfinished) for name, row in told.items()} == {"3.6.0": (1, 0), "3.9.1": (1, 1)}
-    assert (told["3.9.1"].redirect_p50_ms, told["3.9.1"].redirect_p99_ms) == (5.0, None)
-    assert (told["3.9.1"].hinted_share, told["3.9.1"].wasted_requests) == (1.0, 2)
-    assert (told["3.6.0"].redirect_max_ms, told["3.6.0"].wasted_requests) == (5.0, 1)
-    disconnects = ("disconnects", "disconnect_p50_ms", "disconnect_max_ms")
-    assert [told["3.6.0"][name] for name in disconnects] == [1, 9_100.0, 9_100.0]
-    assert [told["3.9.1"][name] for name in disconnects] == [0, None, None]

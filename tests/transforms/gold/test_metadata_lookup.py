@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from schemas.clients import METADATA_LOOKUP, METADATA_LOOKUP_SUMMARY
+from schemas.metadata_lookup import METADATA_LOOKUP, METADATA_LOOKUP_SUMMARY
 from schemas.perf_test import RUNS
 from schemas.silver import REQUESTS
 from transforms.frames import frame_of

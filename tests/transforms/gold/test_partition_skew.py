@@ -1,48 +1,11 @@
 """Producer batches counted by partition, from made request lines whose every byte is known."""
 
-from datetime import UTC, datetime, timedelta
-from random import Random
+from datetime import timedelta
 
 import pytest
 
-from schemas.clients import PARTITION_SKEW, PARTITION_SKEW_SPAN, PARTITION_SKEW_SUMMARY
-from schemas.perf_test import PERF_SUMMARIES, RUNS
-from schemas.silver import REQUESTS, TOPICS
-from transforms.frames import frame_of
-from transforms.gold.partition_skew import partition_skew
-from transforms.gold.partition_skew_span import partition_skew_span
-from transforms.gold.partition_skew_summary import partition_skew_summary
-from transforms.gold.perf_runs import payloads
-
-AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
-TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAg"
-
-
-def produce(second, partition, offset, sent_bytes, **fields):
-    """Make one PRODUCE of one partition, of the client `c` unless told otherwise."""
-    part = {
-        "topic_id": TOPIC_ID,
-        "partition": partition,
-        "bytes": sent_bytes,
-        "error_code": 0,
-        "offset": offset,
-    }
-    part |= fields.pop("part", {})
-    at = AT + timedelta(seconds=second)
-    row = {"cluster": "lab", "broker_id": partition + 1, "logged_at": at, "started_at": at, "api": "PRODUCE"}
-    row |= {"client_id": "c", "software_version": "3.9.1", "total_ms": 2.0, "is_own_traffic": False}
-    row |= {"position": f"{second}/{partition}/{offset}", "partitions": [part]}
-    return row | fields
-
-
-def skew(spark, rows, runs=()):
-    topics = [{"cluster": "lab", "topic_id": TOPIC_ID, "topic_name": "orders", "seen_at": AT}]
-    return partition_skew(
-        frame_of(spark, rows, REQUESTS.schema),
-        frame_of(spark, topics, TOPICS.schema),
-        frame_of(spark, runs, RUNS.schema),
-    )
-
+from schemas.partition_skew import PARTITION_SKEW, PARTITION_SKEW_SPAN, PARTITION_SKEW_SUMMARY
+from tests.transforms.gold.skew_rows import AT, batches_of, produce, skew, spans
 
 EVEN = [produce(n, n % 3, n // 3 * 10, 1_000) for n in range(9)]
 
@@ -132,15 +95,6 @@ def test_a_run_is_told_apart_from_what_its_client_did_before_and_after(spark):
     )
 
 
-def spans(spark, rows, runs=(), payload_records=None):
-    windows = skew(spark, rows, list(runs)).localCheckpoint()
-    span = partition_skew_span(windows).localCheckpoint()
-    summary = {"cluster": "lab", "run": "r1", "arm": "sticky", "records": payload_records, "position": "s"}
-    told = [summary | {"is_steady_state": False}] if payload_records else []
-    sent = payloads(frame_of(spark, told, PERF_SUMMARIES.schema), frame_of(spark, list(runs), RUNS.schema))
-    return span, partition_skew_summary(span, windows, sent)
-
-
 def test_a_partition_that_got_nothing_counts_as_one(spark):
     """Someone else produces to it, so it is there."""
     rows = [produce(0, 0, 0, 300), produce(1, 1, 0, 100), produce(2, 2, 0, 50, client_id="other")]
@@ -157,88 +111,6 @@ def test_a_partition_that_got_nothing_counts_as_one(spark):
     assert told.gini == pytest.approx(0.5)  # of 0, 100, 300: by hand
     assert told.coefficient_of_variation == pytest.approx(0.9354, abs=1e-4)
     assert (told.chi_square, told.degrees_of_freedom) == (pytest.approx(1.0), 2)
-
-
-def test_the_slowest_leader_is_held_against_the_others(spark):
-    """Three times the bytes to the leader that takes 20 ms, in each of six windows."""
-    rows = [
-        produce(10 * w + p, p, 10 * w, 300 if p == 0 else 100, total_ms=20.0 + w if p == 0 else 2.0)
-        for w in range(6)
-        for p in range(3)
-    ]
-
-    told = spans(spark, rows)[1].first()
-
-    assert (told.slowest_leader_id, told.slowest_ratio) == (1, pytest.approx(3.0))
-    assert told.slowest_latency_ratio == pytest.approx(11, rel=0.1)
-    assert (told.slow_by, told.partitioner) == ("leader_latency", None)  # of 18 batches nothing is told
-    assert told.windows == 6
-    assert told.share_per_ms_low < told.share_per_ms < told.share_per_ms_high
-    assert told.share_per_ms == pytest.approx(0.4 / 20.5, rel=0.03)
-
-
-def batches_of(counts, sizes, *, n=720, stays=1, full=1):
-    """
-    Make `n` batches on three partitions by weight, `stays` in a row on one, each partition's of a size.
-
-    One batch of the first partition is `full` times as large.
-    """
-    total, offset = sum(counts), [0, 0, 0]
-    turns = [p for p, count in enumerate(counts) for _ in range(round(n * count / total / stays))]
-    Random(1).shuffle(turns)
-    made = []
-    for nth, p in enumerate(p for p in turns for _ in range(stays)):
-        is_full = p == offset[p] == 0
-        made.append(produce(nth / 40, p, offset[p], round(sizes[p] * (full if is_full else 1))))
-        offset[p] += 10
-    return made
-
-
-SPOKEN = {  # of the slow leader over the others: batches, their size; in a row, a full one -> partitioner
-    "sticky: as many, larger": (1.0, 4.5, 1, 1, "sticky"),
-    "sticky with less load": (1.0, 2.4, 1, 1, "sticky"),
-    "keys that happen to fall there": (2.2, 2.0, 1, 1, None),
-    "keys that wait to be sent together": (1.0, 3.0, 1, 2, None),
-    "more than uniform, and stays": (1.3, 2.0, 3, 2, None),
-    "uniform": (0.6, 2.8, 3, 2.5, "uniform"),
-    "uniform, hardly busy": (0.475, 2.8, 3, 2.5, "uniform"),
-    "keys as uneven as that": (0.6, 2.8, 1, 1, None),
-    "neither long nor short stays": (0.46, 2.8, 3, 3, None),
-    "adaptive, hardly busy": (0.46, 2.8, 3, 4.5, "adaptive"),
-    "adaptive that spares it": (0.4, 2.0, 3, 4.5, "adaptive"),
-    "stays long and gets little": (0.4, 2.0, 3, 1, None),
-    "stays short and gets much": (0.6, 2.8, 3, 4.5, None),
-    "keys that are even": (0.5, 2.0, 1, 1, None),
-    "hardly anything": (0.25, 2.0, 3, 4.5, None),
-}
-
-
-@pytest.mark.parametrize("case", SPOKEN.values(), ids=SPOKEN)
-def test_what_a_slow_leader_gets_speaks_for_a_partitioner_or_for_none(spark, case):
-    batches, size, stays, full, partitioner = case
-    sizes = (round(100 * size), 100, 100)
-    told = spans(spark, batches_of((batches, 1, 1), sizes, stays=stays, full=full))[1].first()
-
-    assert (told.slowest_leader_id, told.slow_by) == (1, "batch_size")
-    assert told.slowest_ratio == pytest.approx(batches * size, rel=0.06)
-    assert told.slowest_batches_ratio == pytest.approx(batches, rel=0.04)
-    assert told.partitioner == partitioner
-
-
-def test_a_stay_is_told_in_full_batches_less_what_chance_gives(spark):
-    """Stays of 2, 1 and 3 batches of 10 bytes, the largest 20: 70 bytes in three stays, of two partitions."""
-    order = [1, 0, 0, 1, 0, 1, 0, 0, 0, 1]
-    rows = [produce(n, p, 10 * n, 20 if n == 4 else 10) for n, p in enumerate(order)]
-
-    told = spans(spark, rows)[1].filter("slowest_leader_id = 1").first()
-
-    assert told.slowest_stay_ratio == pytest.approx(70 / 3 / 20 * (1 - 1 / 2))
-
-
-def test_even_batches_of_even_leaders_speak_for_nobody(spark):
-    told = spans(spark, batches_of((2, 1, 1), (100, 100, 100)))[1].first()
-
-    assert (told.slow_by, told.partitioner, told.top_share) == (None, None, 0.5)
 
 
 @pytest.mark.parametrize(

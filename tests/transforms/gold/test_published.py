@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from collectors.perf_test import asked, document
 from conf.settings import PROJECT
-from schemas.clients import PARTITION_SKEW
+from schemas.partition_skew import PARTITION_SKEW
 from schemas.perf_test import CLIENT_METRICS, PERF_SUMMARIES, RUNS
 from tests.transforms.parse.raw_rows import DATA, raw
 from transforms.frames import frame_of

@@ -1,0 +1,67 @@
+"""PRODUCE lines whose every byte is known, and what partition skew makes of them."""
+
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+from schemas.perf_test import PERF_SUMMARIES, RUNS
+from schemas.silver import REQUESTS, TOPICS
+from transforms.frames import frame_of
+from transforms.gold.partition_skew import partition_skew
+from transforms.gold.partition_skew_span import partition_skew_span
+from transforms.gold.partition_skew_summary import partition_skew_summary
+from transforms.gold.perf_runs import payloads
+
+AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
+TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAg"
+
+
+def produce(second, partition, offset, sent_bytes, **fields):
+    """Make one PRODUCE of one partition, of the client `c` unless told otherwise."""
+    part = {
+        "topic_id": TOPIC_ID,
+        "partition": partition,
+        "bytes": sent_bytes,
+        "error_code": 0,
+        "offset": offset,
+    }
+    part |= fields.pop("part", {})
+    at = AT + timedelta(seconds=second)
+    row = {"cluster": "lab", "broker_id": partition + 1, "logged_at": at, "started_at": at, "api": "PRODUCE"}
+    row |= {"client_id": "c", "software_version": "3.9.1", "total_ms": 2.0, "is_own_traffic": False}
+    row |= {"position": f"{second}/{partition}/{offset}", "partitions": [part]}
+    return row | fields
+
+
+def skew(spark, rows, runs=()):
+    topics = [{"cluster": "lab", "topic_id": TOPIC_ID, "topic_name": "orders", "seen_at": AT}]
+    return partition_skew(
+        frame_of(spark, rows, REQUESTS.schema),
+        frame_of(spark, topics, TOPICS.schema),
+        frame_of(spark, runs, RUNS.schema),
+    )
+
+
+def spans(spark, rows, runs=(), payload_records=None):
+    windows = skew(spark, rows, list(runs)).localCheckpoint()
+    span = partition_skew_span(windows).localCheckpoint()
+    summary = {"cluster": "lab", "run": "r1", "arm": "sticky", "records": payload_records, "position": "s"}
+    told = [summary | {"is_steady_state": False}] if payload_records else []
+    sent = payloads(frame_of(spark, told, PERF_SUMMARIES.schema), frame_of(spark, list(runs), RUNS.schema))
+    return span, partition_skew_summary(span, windows, sent)
+
+
+def batches_of(counts, sizes, *, n=720, stays=1, full=1):
+    """
+    Make `n` batches on three partitions by weight, `stays` in a row on one, each partition's of a size.
+
+    One batch of the first partition is `full` times as large.
+    """
+    total, offset = sum(counts), [0, 0, 0]
+    turns = [p for p, count in enumerate(counts) for _ in range(round(n * count / total / stays))]
+    Random(1).shuffle(turns)
+    made = []
+    for nth, p in enumerate(p for p in turns for _ in range(stays)):
+        is_full = p == offset[p] == 0
+        made.append(produce(nth / 40, p, offset[p], round(sizes[p] * (full if is_full else 1))))
+        offset[p] += 10
+    return made
