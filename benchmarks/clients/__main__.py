@@ -14,9 +14,16 @@ from lab.clients import scenario
 from lab.clients.scenario import ClientScenario
 
 EARLIER_SKEW = "skew-"
-"""Recordings beside `skew`, shown too: the bands that name partitioners were set on one of them."""
+"""
+Recordings beside `skew`, shown too: the bands that name partitioners were set on one of them.
+
+The aims are those of `skew` alone. What else is to be known of a recording is the `note` of its done.json.
+"""
 
 PAGE = PROJECT / "docs" / "truth.md"
+
+Recorded = tuple[dict[str, Any], dict[str, Any]]
+"""What was done, and the tables of the report about it."""
 
 
 def main(
@@ -34,10 +41,14 @@ def main(
     Example: `python -m benchmarks.clients`
     """
     done = {name: _recorded(state / name.value, name, repeats) for name in ClientScenario}
-    skews = [done[ClientScenario.SKEW], *(_read(kept) for kept in sorted(state.glob(f"{EARLIER_SKEW}*")))]
+    earlier = [
+        (_note(kept), page.skew_section(*_skew(_read(kept)))[0])
+        for kept in sorted(state.glob(f"{EARLIER_SKEW}*"))
+    ]
     truth, tables = done[ClientScenario.METADATA]
     told = [
-        *(page.skew_section(judge.skews(*one), since=one[0]["since"]) for one in skews),
+        page.skew_section(*_skew(done[ClientScenario.SKEW])),
+        *((f"{text}\n{note}\n" if note else text, True) for note, text in earlier),
         _redirect(*done[ClientScenario.REDIRECT]),
         page.metadata_section(truth, tables["metadata_lookup"]),
     ]
@@ -47,7 +58,7 @@ def main(
     raise typer.Exit(0 if is_met else 1)
 
 
-def _recorded(state: Path, name: ClientScenario, repeats: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def _recorded(state: Path, name: ClientScenario, repeats: int) -> Recorded:
     """Run a scenario in a lab of its own and report it, unless that was done before."""
     kept = state / "done.json"
     if not kept.exists():
@@ -61,9 +72,18 @@ def _recorded(state: Path, name: ClientScenario, repeats: int) -> tuple[dict[str
     return _read(state)
 
 
-def _read(state: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+def _read(state: Path) -> Recorded:
     told = json.loads((state / "done.json").read_text())
     return json.loads(Path(told["truth"]).read_text()), json.loads(Path(told["report"]).read_text())["tables"]
+
+
+def _note(state: Path) -> str:
+    return str(json.loads((state / "done.json").read_text()).get("note", ""))
+
+
+def _skew(recorded: Recorded) -> tuple[list[judge.Skew], str]:
+    truth, tables = recorded
+    return judge.skews(truth, tables), truth["since"]
 
 
 def _redirect(truth: dict[str, Any], tables: dict[str, Any]) -> tuple[str, bool]:

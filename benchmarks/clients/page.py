@@ -15,7 +15,7 @@ CALIBRATION = "2026-11-23T00:40"
 """When the recording began on which the bands that name partitioners were set."""
 
 
-def skew_section(runs: Sequence[Skew], *, since: str) -> tuple[str, bool]:
+def skew_section(runs: Sequence[Skew], since: str) -> tuple[str, bool]:
     """Tell what each arm sent to the slow broker and which partitioner was named; and whether all aims are met."""
     is_calibration = since.startswith(CALIBRATION)
     arms: dict[tuple[str, float], list[Skew]] = defaultdict(list)
