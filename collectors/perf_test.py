@@ -8,8 +8,11 @@ with their places in it, so that a file sent again adds nothing.
 
 import json
 import re
+import signal
 import subprocess
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain, pairwise
@@ -27,7 +30,10 @@ JAVA_OPTIONS = ("-XX:+UseSerialGC", "-Xmx512m", "-Duser.language=en", "-Duser.co
 UNSAFE = re.compile(r"[^\w.-]+")
 CLIENT_ID = re.compile(r"client\.id=(.*)", re.DOTALL)
 DEFAULT_CLIENT_ID = "perf-producer-client"
-SECRET = re.compile(r"(?i)^([^=]*(?:password|jaas|secret|token|credential)[^=]*)=.*$", re.DOTALL)
+SECRET = re.compile(
+    r"(?i)^((?:--[\w-]+=)?[^=]*(?:passw|passphrase|jaas|secret|token|credential|(?:keystore|private)\.key)[^=]*)=.*$",
+    re.DOTALL,
+)
 
 
 _TEXTS = ("run", "arm", "scenario", "client_version")
@@ -100,8 +106,8 @@ def watched(tool: Sequence[str], arguments: Sequence[str], told: Told) -> int:
     """
     Run the tool to its end, each line as it comes; return its exit code, or minus the signal that ended it.
 
-    A terminal's Ctrl-C goes to the tool as well, and `SystemExit`, which a caller's handler of SIGTERM may
-    raise, is passed on to it: what it printed until then is kept, and the run says how it ended.
+    A terminal's Ctrl-C goes to the tool as well, and SIGTERM is handed on to it: what it printed until then
+    is kept, and the run says how it ended.
     """
     started_at = datetime.now(UTC)
     facts = told.run.facts | {"started_at": _iso(started_at), **asked(arguments)}
@@ -111,20 +117,29 @@ def watched(tool: Sequence[str], arguments: Sequence[str], told: Told) -> int:
         out.write(document(facts))
         with subprocess.Popen(tool, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None  # noqa: S101 (a pipe was asked for)
-            code = None
-            while code is None:
-                try:
-                    for line in process.stdout:
-                        out.write(_iso(datetime.now(UTC)).encode() + b" " + line.rstrip(b"\n"))
-                        told.show(line)
-                    code = process.wait()
-                except KeyboardInterrupt:
-                    continue
-                except SystemExit:
-                    process.terminate()
+            with _handed_on(process):
+                for line in process.stdout:
+                    out.write(_iso(datetime.now(UTC)).encode() + b" " + line.rstrip(b"\n"))
+                    told.show(line)
+                code = process.wait()
         ended = {"ended_at": _iso(datetime.now(UTC)), "exit_code": code}
         out.write(document(facts | ended))
     return code
+
+
+@contextmanager
+def _handed_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Let no signal tear a line in two: none of them raises here. A thread gets none."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handlers = {signal.SIGINT: lambda *_: None, signal.SIGTERM: lambda *_: process.terminate()}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class _Out:
@@ -212,6 +227,8 @@ def asked(arguments: Sequence[str]) -> dict[str, Any]:
     True
     >>> asked(["--producer-props", "ssl.key.password=hunter2"])["configuration"]
     ['--producer-props', 'ssl.key.password=***']
+    >>> asked(["--producer-props=ssl.keystore.key=hunter2", "key.serializer=K"])["configuration"]
+    ['--producer-props=ssl.keystore.key=***', 'key.serializer=K']
     """
     words = [word for argument in arguments for word in _split(argument)]
     options = dict(pairwise(words))

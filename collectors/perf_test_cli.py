@@ -1,6 +1,5 @@
 """`plumbline perf-test`: run Kafka's producer performance test, or take in what one has printed."""
 
-import signal
 import socket
 import sys
 import tempfile
@@ -92,7 +91,6 @@ def _run(run: Run, node: str, keep: Path, arguments: list[str], settings: Settin
     told = Told(run=run, node=node, file=kept, show=_show)
     if sender:
         told = replace(told, send=sender.send)
-    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     code = watched(tool, arguments, told)
     typer.echo(f"kept in {kept}", err=True)
     if sender is None:

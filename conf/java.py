@@ -21,7 +21,7 @@ def java() -> str:
 
     """
     home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=f"{home}/bin" if home else None)
+    found = (shutil.which("java", path=f"{home}/bin") if home else None) or shutil.which("java")
     if found is None:
         message = "no `java` found: install Java 17 or set JAVA_HOME"
         raise FileNotFoundError(message)

@@ -104,15 +104,16 @@ def _of_redirects(row: Row) -> str:
 
 def _claims(events: Sequence[Row]) -> list[str]:
     """Hold each topic's redirects against what KIP-951 promises: who is told the new leader is quicker."""
-    of_topic: dict[str, list[Row]] = {}
+    of_topic: dict[tuple[str, bool], list[Row]] = {}
     for row in events:
-        if (row["api"], row["kind"]) == ("PRODUCE", "redirect") and row["broker_part_ms"] is not None:
-            of_topic.setdefault(row["topic"], []).append(row)
-    return [line for topic, rows in sorted(of_topic.items()) for line in _claim(topic, rows)]
+        if row["kind"] == "redirect" and row["broker_part_ms"] is not None:
+            of_topic.setdefault((row["topic"], row["api"] != "PRODUCE"), []).append(row)
+    return [line for _, rows in sorted(of_topic.items()) for line in _claim(rows)]
 
 
-def _claim(topic: str, rows: Sequence[Row]) -> list[str]:
+def _claim(rows: Sequence[Row]) -> list[str]:
     """Compare typical redirects on one topic; without both kinds of clients there is nothing to compare."""
+    topic, is_produce = f"{rows[0]['topic']} ({rows[0]['api']})", rows[0]["api"] == "PRODUCE"
     told = [row["redirect_ms"] for row in rows if row["hinted"]]
     untold: dict[str, list[float]] = {}
     for row in rows:
@@ -125,8 +126,8 @@ def _claim(topic: str, rows: Sequence[Row]) -> list[str]:
             claim = "as KIP-951 claims" if is_quicker else "KIP-951's claim does not show here"
             without = f"{_typical(times)} without ({version})"
             lines.append(f"{topic}: {_typical(told)} with the new leader in the answer, {without}: {claim}")
-    if not lines:
-        return []
+    if not lines or not is_produce:  # a consumer's wait is as a rule its own long poll at the new leader
+        return lines
     broker, client = (sum(row[part] for row in rows) for part in ("broker_part_ms", "client_part_ms"))
     of_brokers = f"{percent(broker / max(broker + client, SMALLEST_MS))} of the time is the brokers' own"
     moved = len({row["partition"] for row in rows})

@@ -1,4 +1,4 @@
-"""Whether what the report says of clients is what the lab did: skew, redirects, lookups."""
+"""Whether what the report says of leaders that move and die is what the lab did."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -12,82 +12,6 @@ from benchmarks.clients.witness import Redirect
 Row = dict[str, Any]
 MATCH_S, SMALLEST_MS = 1.0, 0.001
 REDIRECT, DISCONNECT = "redirect", "disconnect"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skew:
-    """One run of one arm: what the slow broker got beside the others, and what was made of it."""
-
-    arm: str
-    repeat: int
-    records_per_s: float
-    partitioner: str | None
-    slow_ratio: float
-    repeat_ratio: float | None
-    stay_ratio: float | None
-    said: str | None
-    batches: int
-
-
-def skews(truth: Row, tables: Mapping[str, Sequence[Row]]) -> list[Skew]:
-    """Give each run with the share of the broker that was really slow, over the mean of the others."""
-    of_run: dict[tuple[str | None, str], list[Row]] = defaultdict(list)
-    for row in tables["partition_skew"]:
-        of_run[row["run"], row["client_id"]].append(row)
-    said = {(row["run"], row["client_id"]): row for row in tables["partition_skew_summary"]}
-    found = []
-    for run in truth["runs"]:
-        rows = of_run[run["run"], run["client_id"]]
-        slow = [row["share"] for row in rows if row["leader_id"] == truth["slow_broker_id"]]
-        others = [row["share"] for row in rows if row["leader_id"] != truth["slow_broker_id"]]
-        summary = said.get((run["run"], run["client_id"]))
-        if not slow or not others or summary is None:
-            continue
-        found.append(
-            Skew(
-                arm=run["arm"],
-                repeat=run["repeat"],
-                records_per_s=run["records_per_s"],
-                partitioner=run["partitioner"],
-                slow_ratio=(sum(slow) / len(slow)) / (sum(others) / len(others)),
-                repeat_ratio=summary["repeat_ratio"],
-                stay_ratio=summary["slowest_stay_ratio"],
-                said=summary["partitioner"],
-                batches=summary["batches"],
-            )
-        )
-    return found
-
-
-def in_order(runs: Sequence[Skew]) -> dict[tuple[int, float], tuple[bool, bool]]:
-    """Tell of each repeat and rate whether sticky got 3 times as much, and sticky > uniform > adaptive."""
-    told: dict[tuple[int, float], dict[str, float]] = defaultdict(dict)
-    for run in runs:
-        told[run.repeat, run.records_per_s][run.arm] = run.slow_ratio
-    return {
-        key: (
-            min(of["default-partitioner"], of["uniform-sticky"]) >= 3,  # noqa: PLR2004 (the aim)
-            min(of["default-partitioner"], of["uniform-sticky"]) > of["uniform"] > of["adaptive"],
-        )
-        for key, of in told.items()
-    }
-
-
-def above_all(runs: Sequence[Skew], records_per_s: float) -> int:
-    """Count the rounds at a rate in which uniform sent the slow broker more than every adaptive arm did."""
-    rounds: dict[int, dict[str | None, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for run in runs:
-        if run.records_per_s == records_per_s:
-            rounds[run.repeat][run.partitioner].append(run.slow_ratio)
-    return sum(min(of["uniform"]) > max(of["adaptive"]) for of in rounds.values())
-
-
-def named(runs: Sequence[Skew]) -> tuple[int, int, int]:
-    """Count partitioners named right, all runs (with keys too) named wrong, and runs of partitioners."""
-    theirs = [run for run in runs if run.partitioner is not None]
-    right = sum(run.said == run.partitioner for run in theirs)
-    wrong = sum(run.said is not None and run.said != run.partitioner for run in runs)
-    return right, wrong, len(theirs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +122,36 @@ def _leaders(row: Row) -> tuple[int, int]:
     return row["old_leader_id"], row["new_leader_id"]
 
 
-def paired(truth: Row, tables: Mapping[str, Sequence[Row]], one: str, other: str) -> list[float]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """One redirect, whoever tells of it: the brokers' logs or a client's own."""
+
+    version: str
+    topic: str
+    partition: int
+    errored_at: datetime
+    redirect_ms: float
+
+
+def lost(truth: Row, tables: Mapping[str, Sequence[Row]], api: str) -> list[Lost]:
+    """Give the redirects that Plumbline tells of producers, or of consumers."""
+    version_of = {run["client_id"]: run["client_version"] for run in truth["runs"] if run["api"] == api}
+    return [
+        Lost(
+            version=version_of[row["client_id"]],
+            topic=row["topic"],
+            partition=row["partition"],
+            errored_at=datetime.fromisoformat(row["errored_at"]),
+            redirect_ms=row["redirect_ms"],
+        )
+        for row in tables["leader_redirect"]
+        if (row["kind"], row["api"]) == (REDIRECT, api)
+        and row["client_id"] in version_of
+        and row["redirect_ms"] is not None
+    ]
+
+
+def paired(truth: Row, seen: Sequence[Lost], one: str, other: str, *, phase: str) -> list[float]:
     """
     Give `redirect_ms` of one version minus the other's, move by move: both met the same moves.
 
@@ -208,17 +161,14 @@ def paired(truth: Row, tables: Mapping[str, Sequence[Row]], one: str, other: str
     moves = sorted(
         (datetime.fromisoformat(move["asked_at"]), move["topic"], move["partition"])
         for move in truth["moves"]
-        if move["phase"] == "one"
+        if move["phase"] == phase
     )
     found: dict[tuple[datetime, str, int], dict[str, float]] = defaultdict(dict)
-    for row in tables["leader_redirect"]:
-        is_redirect = (row["kind"], row["api"]) == (REDIRECT, "PRODUCE") and row["redirect_ms"] is not None
-        if not is_redirect or row["arm"] not in (one, other):
-            continue
-        at = datetime.fromisoformat(row["errored_at"])
-        before = [move for move in moves if move[1:] == (row["topic"], row["partition"]) and move[0] <= at]
-        if before:
-            found[before[-1]].setdefault(row["arm"], row["redirect_ms"])
+    for event in seen:
+        where = (event.topic, event.partition)
+        before = [move for move in moves if move[1:] == where and move[0] <= event.errored_at]
+        if before and event.version in (one, other):
+            found[before[-1]].setdefault(event.version, event.redirect_ms)
     return [told[one] - told[other] for told in found.values() if len(told) == 2]  # noqa: PLR2004 (both)
 
 

@@ -94,7 +94,7 @@ class Crowd:
 
     def __init__(self, lab: Lab, producers: list[Producer], work: Work) -> None:
         """Start them."""
-        self._failures: list[LabError] = []
+        self._failures: list[Exception] = []
         self._threads = [
             threading.Thread(target=self._one, args=(lab, producer, work), daemon=True)
             for producer in producers
@@ -118,7 +118,7 @@ class Crowd:
     def _one(self, lab: Lab, producer: Producer, work: Work) -> None:
         try:
             produce(lab, producer, work)
-        except LabError as error:
+        except Exception as error:  # noqa: BLE001 (whoever waits for it raises it)
             self._failures.append(error)
 
 

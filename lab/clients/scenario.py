@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
@@ -47,7 +48,10 @@ def report(state: Path, truth: Path) -> Path:
     facts = json.loads(truth.read_text())
     page = truth.with_suffix(".html")
     command = [sys.executable, "-m", "plumbline", "report", "--from", str(lab.state / "logs")]
-    command += ["--cluster", lab.cluster, "--since", facts["since"], "--until", facts["until"]]
+    # A report holds whole windows of 10 s: the one in which the scenario began is one of its own.
+    began = datetime.fromisoformat(facts["since"])
+    since = began.replace(second=began.second // 10 * 10, microsecond=0).isoformat()
+    command += ["--cluster", lab.cluster, "--since", since, "--until", facts["until"]]
     command += ["--html", str(page), "--json", str(page.with_suffix(".report.json"))]
     code = subprocess.run(command, check=False).returncode
     if code:

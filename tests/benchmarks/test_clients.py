@@ -4,14 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from benchmarks.clients import judge, witness
+from benchmarks.clients import judge, judge_skew, witness
 from benchmarks.clients.page import (
-    CALIBRATION,
     deaths_section,
     metadata_section,
     redirect_section,
-    skew_section,
 )
+from benchmarks.clients.page_skew import CALIBRATION, skew_section
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 LATER = "2026-12-01T10:00:00+00:00"
@@ -22,7 +21,7 @@ ARMS |= {"uniform": ("uniform", 1.7), "adaptive": ("adaptive", 1.2), "keyed": (N
 def skewed(arms=ARMS, said=()):
     """Make truth and tables of one round: broker 2 is slow and gets `ratio` times the share of the others."""
     truth = {"slow_broker_id": 2, "runs": []}
-    tables = {"partition_skew": [], "partition_skew_summary": []}
+    tables = {"partition_skew": [], "partition_skew_summary": [], "perf_summaries": []}
     for arm, (partitioner, ratio) in arms.items():
         run = None if partitioner is None else "r1"
         its = {"run": run, "arm": arm, "client_id": f"skew-{arm}"}
@@ -39,13 +38,13 @@ def skewed(arms=ARMS, said=()):
 
 
 def test_shares_of_the_slow_broker_are_read_from_its_partitions():
-    runs = judge.skews(*skewed())
+    runs = judge_skew.skews(*skewed())
 
     assert {run.arm: run.slow_ratio for run in runs} == pytest.approx(
         {arm: of[1] for arm, of in ARMS.items()}
     )
-    assert judge.in_order(runs) == {(0, 2048.0): (True, True)}
-    assert judge.named(runs) == (4, 0, 4)
+    assert judge_skew.in_order(runs) == {(0, 2048.0): (True, True)}
+    assert judge_skew.named(runs) == (4, 0, 4)
     assert skew_section(runs, since=LATER)[1]
 
 
@@ -60,11 +59,11 @@ MISSED = {
 
 @pytest.mark.parametrize(("arms", "said"), MISSED.values(), ids=MISSED)
 def test_an_aim_that_is_missed_is_seen(arms, said):
-    assert not skew_section(judge.skews(*skewed(ARMS | arms, said)), since=LATER)[1]
+    assert not skew_section(judge_skew.skews(*skewed(ARMS | arms, said)), since=LATER)[1]
 
 
 def test_a_recording_that_bands_were_set_on_tells_nothing_of_names():
-    text, is_met = skew_section(judge.skews(*skewed(ARMS, {"uniform": "adaptive"})), since=CALIBRATION)
+    text, is_met = skew_section(judge_skew.skews(*skewed(ARMS, {"uniform": "adaptive"})), since=CALIBRATION)
 
     assert is_met
     assert text.endswith("so what is named here tells nothing of others.\n")
@@ -75,7 +74,7 @@ VERSIONS = {"3.6.0": (110.0, False), "3.6.2": (60.0, False), "3.9.1": (5.0, True
 
 def redirected(versions=VERSIONS, n=6):
     """Make truth and events of `n` moves, each met by every version."""
-    truth = {"runs": [], "moves": []}
+    truth = {"runs": [], "moves": [], "since": LATER}
     events = []
     for version, (ms, hinted) in versions.items():
         its = {"client_id": f"redirect-{version}", "client_version": version, "phase": "one"}
@@ -110,7 +109,10 @@ def test_versions_are_compared_move_by_move():
     assert {version: (row.n, row.hinted, row.errors) for version, row in rows.items()} == {
         version: (6, 6 * hinted, {6: 6}) for version, (_, hinted) in VERSIONS.items()
     }
-    assert judge.paired(truth, tables, "3.9.1", "3.6.0") == [-105.0] * 6
+    seen = judge.lost(truth, tables, "PRODUCE")
+    assert judge.paired(truth, seen, "3.9.1", "3.6.0", phase="one") == [-105.0] * 6
+    assert judge.paired(truth, seen, "3.9.1", "3.6.0", phase="ten") == []
+    assert judge.lost(truth, tables, "FETCH") == []
 
 
 def told_by(differences):
@@ -129,8 +131,27 @@ UNMET = {
 def test_a_redirect_that_is_not_as_claimed_is_seen(versions, off_ms):
     good, bad = (judge.by_version(*redirected(told)) for told in (VERSIONS, VERSIONS | versions))
 
-    assert redirect_section(good, {}, told_by([0.1, -0.1, 0.0]))[1]
-    assert not redirect_section(bad, {}, told_by([off_ms, -off_ms, 0.0]))[1]
+    truth = redirected()[0]
+    assert redirect_section(truth, 20.0, good, {}, told_by([0.1, -0.1, 0.0]))[1]
+    assert not redirect_section(truth, 20.0, bad, {}, told_by([off_ms, -off_ms, 0.0]))[1]
+
+
+CONSUMERS = {
+    "quicker": ([-9.0] * 9, "quicker with one at once, slower with no number"),
+    "slower": ([9.0] * 9, "quicker with no number of partitions at once, slower with one at once."),
+    "neither": ([-9.0, 9.0] * 9, "quicker with no number of partitions at once, slower with no number"),
+}
+
+
+@pytest.mark.parametrize(("differences", "said"), CONSUMERS.values(), ids=CONSUMERS)
+def test_consumers_are_held_against_the_proposal_too(differences, said):
+    truth, tables = redirected()
+    pairs = {("one", "FETCH", "4.3.1 minus 3.6.0"): [differences]}
+
+    text, _ = redirect_section(truth, 20.0, judge.by_version(truth, tables), pairs, told_by([0.0]))
+
+    assert said in text
+    assert "Partitions moved: 6 (one), 0 (ten), 0 (hundred)" in text
 
 
 def died(told):

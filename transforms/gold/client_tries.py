@@ -41,6 +41,7 @@ def as_tries(rows: DataFrame) -> DataFrame:
         *OF_PARTITION,
         "leader_id",
         "connection",
+        "correlation_id",
         "software_version",
         F.col("started_at").alias("arrived_at"),
         F.col("logged_at").alias("answered_at"),

@@ -169,7 +169,8 @@ def last_answers(tried: DataFrame, dead: DataFrame) -> DataFrame:
         .filter(gone_us - errored_us <= F.col("usual_us"))
         .withColumn("errored_at", F.col("last.answered_at"))
         .withColumn("asked_at", F.col("errored_at"))
-        .select(*EVENT, "asked_at", "last.connection", "last.software_version", "usual_us")
+        .withColumn("asked_as", F.lit(None).cast("int"))
+        .select(*EVENT, "asked_at", "asked_as", "last.connection", "last.software_version", "usual_us")
     )
 
 

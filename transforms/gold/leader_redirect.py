@@ -68,6 +68,7 @@ def first_errors(tried: DataFrame) -> DataFrame:
             *OF_PARTITION,
             F.col("answered_at").alias("errored_at"),
             F.col("arrived_at").alias("asked_at"),
+            F.col("correlation_id").alias("asked_as"),
             F.col("leader_id").alias("old_leader_id"),
             "connection",
             "software_version",

@@ -35,9 +35,8 @@ def near_tries(lost: DataFrame, tried: DataFrame, fetches: DataFrame) -> DataFra
     """
     around = seconds(2 * FOUND_WITHIN_S)
     its = [F.col(name).alias(f"of_{name}") for name in OF_PARTITION]
-    tries = tried.select(
-        *its, *INSTANTS, "leader_id", "is_lost", "is_served", F.col("connection").alias("on")
-    )
+    names = ("leader_id", "is_lost", "is_served", "correlation_id")
+    tries = tried.select(*its, *INSTANTS, *names, F.col("connection").alias("on"))
     is_its = [F.col(name) == F.col(f"of_{name}") for name in OF_PARTITION]
     is_near = F.col("answered_at").between(F.col("errored_at") - around, F.col("errored_at") + around)
     told = clocks(fetches, CLOCKS_WITHIN_S).withColumnsRenamed(
@@ -51,11 +50,11 @@ def near_tries(lost: DataFrame, tried: DataFrame, fetches: DataFrame) -> DataFra
     ]
     offset_us = F.coalesce("offset_us", F.lit(0))
     instants = [F.timestamp_micros(F.unix_micros(at) - offset_us).alias(at) for at in INSTANTS]
-    names = ("leader_id", "is_lost", "is_served", "on", "clock_bound_ms")
+    columns = [*instants, *(F.col(name) for name in (*names, "on", "clock_bound_ms"))]
     return (
         lost.join(tries, on=[*is_its, is_near], how="inner")
         .join(told, on=is_clock, how="left")
-        .select(*lost.columns, F.struct(*instants, *names, offset_us.alias("offset_us")).alias("tried"))
+        .select(*lost.columns, F.struct(*columns, offset_us.alias("offset_us")).alias("tried"))
     )
 
 
@@ -63,11 +62,16 @@ def is_behind() -> Column:
     """
     Tell whether a try came behind the failing one.
 
-    Elsewhere that is by the arrivals of both; at the old leader itself by the error, or requests that it was
-    still working on would tell that it leads.
+    Elsewhere that is by the arrivals of both, or by the client's own count of its requests: a line that was
+    written late has an arrival that is too late. At the old leader itself it is by the error, or requests
+    that it was still working on would tell that it leads.
     """
     is_old = F.col("tried.leader_id") == F.col("old_leader_id")
-    return F.col("tried.arrived_at") > F.when(is_old, F.col("errored_at")).otherwise(F.col("asked_at"))
+    arrived_at = F.col("tried.arrived_at")
+    has_later_count = F.col("tried.correlation_id") > F.col("asked_as")
+    is_counted = has_later_count & (arrived_at > F.col("asked_at") - seconds(NEAR_S)) & ~is_old
+    is_later = arrived_at > F.when(is_old, F.col("errored_at")).otherwise(F.col("asked_at"))
+    return is_later | F.coalesce(is_counted, F.lit(False))
 
 
 def with_tries(lost: DataFrame, near: DataFrame) -> DataFrame:

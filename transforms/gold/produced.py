@@ -60,7 +60,8 @@ def exploded(requests: DataFrame, topics: DataFrame) -> DataFrame:
 
 def parts(requests: DataFrame) -> DataFrame:
     """Give one row per partition of each request, as often as its line was sent, the topic as it is told."""
-    columns = ("cluster", "position", "logged_at", "started_at", "api", "client_id", "connection")
+    of_client = ("api", "client_id", "connection", "correlation_id")
+    columns = ("cluster", "position", "logged_at", "started_at", *of_client)
     return requests.select(
         *columns,
         F.col("broker_id").alias("leader_id"),

@@ -36,6 +36,10 @@ CASES = {  # name -> lines of both leaders, of the state-change log, fetches bet
     "retried before the line of the error": (
         [*MOVE[:1], request(20, 1, 6, took_ms=10, part=HINT), request(39, 2, took_ms=20), request(60, 2)],
     ),
+    "later by the client's count alone": (
+        [*MOVE[:1], request(110, 1, 6, took_ms=98, correlation_id=7), request(990, 2, correlation_id=10),
+         request(-20_000, 2, correlation_id=99), request(40, 2, took_ms=29, correlation_id=9)],
+    ),
     "old leader is still at work": (
         [request(0, 1), request(10, 1, 6, part=HINT), request(11, 1, took_ms=9), request(15, 2)],
     ),
@@ -144,6 +148,13 @@ def test_a_retry_may_arrive_before_the_error_was_written(found):
     (row,) = found["retried before the line of the error"]
 
     assert (row.redirect_ms, row.client_part_ms, row.broker_part_ms) == (19.0, 0.0, 19.0)
+
+
+def test_a_retry_that_seems_to_arrive_first_is_known_by_its_count(found):
+    """The error's line was written so late that the arrival worked out from it is behind the retry's."""
+    (row,) = found["later by the client's count alone"]
+
+    assert (row.new_leader_id, row.redirect_ms) == (2, 0.0)
 
 
 def test_what_an_old_leader_was_still_at_does_not_make_it_the_leader(found):

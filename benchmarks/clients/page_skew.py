@@ -1,0 +1,82 @@
+"""The part of docs/truth.md about partitioners: what the lab did, what was said of it, whether they agree."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from statistics import median
+
+from benchmarks.clients.judge_skew import Skew, above_all, in_order, named
+from benchmarks.truth.judge import share
+
+RIGHT_SHARE, OF_FIVE = 0.7, 0.8
+
+CALIBRATION = "2026-11-23T00:40"
+"""When the recording began on which the bands that name partitioners were set."""
+
+
+def skew_section(runs: Sequence[Skew], since: str) -> tuple[str, bool]:
+    """Tell what each arm sent to the slow broker and which partitioner was named; and whether all aims are met."""
+    is_calibration = since.startswith(CALIBRATION)
+    arms: dict[tuple[str, float], list[Skew]] = defaultdict(list)
+    for run in runs:
+        arms[run.arm, run.records_per_s].append(run)
+    lines = []
+    for (arm, rate), of in arms.items():
+        ratios = sorted(run.slow_ratio for run in of)
+        right = sum(run.said == run.partitioner for run in of)
+        wrong = sum(run.said not in (None, run.partitioner) for run in of)
+        lines.append(
+            f"| {arm} | {rate:,.0f} | {_achieved(of)} | {len(of)} | {median(ratios):.2f} | {ratios[0]:.2f} to {ratios[-1]:.2f} | "
+            f"{median(run.repeat_ratio or 0 for run in of):.2f} | {median(run.stay_ratio or 0 for run in of):.2f} | "
+            f"{of[0].partitioner or 'none: keys'} | {right} | "
+            f"{len(of) - right - wrong} | {wrong} |"
+        )
+    order = in_order(runs)
+    rates = sorted({rate for _, rate in order})
+    held = {rate: [pair for (_, of), pair in order.items() if of == rate] for rate in rates}
+    right, wrong, n = named(runs)
+    low, high = share(right, n)
+    is_met = all(
+        sum(pair[at] for pair in of) >= OF_FIVE * len(of) for of in held.values() for at in (0, 1)
+    ) and (is_calibration or (right >= RIGHT_SHARE * n and not wrong))
+    text = (
+        f"## Clients: partition skew beside a slow broker, recorded {since[:16]} UTC\n\n"
+        "`plumbline lab run skew`: three brokers, three partitions, 512-byte records, linger 0, one broker whose "
+        "responses are held 20 ms one after another (after KIP-794's set-up). The slow broker's share of a run's bytes, "
+        "without its first seconds in which queues fill, over the mean of the others; 1 is even. *Achieved*: the "
+        "median; where it is less than 98 % of what was asked, the run is flagged `invalid_rate`, for its batches fill "
+        "up. The KIP's own runs (docs/published.md) give uniform 1.02 and 1.04, adaptive 0.59 to 0.82.\n\n"
+        "| arm | asked records/s | achieved | n | share ratio, median | lowest to highest | same again | stay | partitioner | named right "
+        "| undecided | wrong |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
+        + "\n".join(lines)
+        + "\n\n"
+        + "".join(
+            f"At {rate:,.0f} records/s sticky sent the slow broker at least 3 times the others' share in "
+            f"{sum(pair[0] for pair in of)} of {len(of)} rounds, and sticky > uniform > adaptive held in "
+            f"{sum(pair[1] for pair in of)} (uniform above all three adaptive arms in {above_all(runs, rate)}). "
+            for rate, of in held.items()
+        )
+        + f"Named right: {right} of {n} runs (95 % interval {low:.0%} to {high:.0%}), wrongly: {wrong}; "
+        f"fewest: {_fewest(runs)}. "
+        + (
+            "The bands were set on this recording, so what is named here tells nothing of others.\n"
+            if is_calibration
+            else "The bands were set on another recording.\n"
+        )
+    )
+    return text, is_met
+
+
+def _achieved(runs: Sequence[Skew]) -> str:
+    told = [run.achieved_per_s for run in runs if run.achieved_per_s is not None]
+    return f"{median(told):,.0f}" if told else ""
+
+
+def _fewest(runs: Sequence[Skew]) -> str:
+    """Tell of which partitioner, at which rate, the smallest share was named right."""
+    cells: dict[tuple[str, float], list[bool]] = defaultdict(list)
+    for run in runs:
+        if run.partitioner is not None:
+            cells[run.partitioner, run.records_per_s].append(run.said == run.partitioner)
+    (partitioner, rate), right = min(cells.items(), key=lambda cell: sum(cell[1]) / len(cell[1]))
+    low, high = share(sum(right), len(right))
+    return f"{partitioner} at {rate:,.0f} records/s, {sum(right)} of {len(right)} ({low:.0%} to {high:.0%})"
