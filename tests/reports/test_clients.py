@@ -49,8 +49,8 @@ def test_sentences_tell_what_the_figures_say():
     assert "p50 104 ms" in said["redirect"][0]
     assert "0.0 % hinted" in said["redirect"][0]
     assert said["redirect"][2] == (
-        "orders: 8.50 ms (5.00 to 12.0) with the new leader in the answer, 104 ms (100 to 107) without "
-        "(3.6.0): as KIP-951 claims"
+        "orders (PRODUCE): 8.50 ms (5.00 to 12.0) with the new leader in the answer, 104 ms (100 to 107) "
+        "without (3.6.0): as KIP-951 claims"
     )
     assert said["lookups"][0].endswith("to the power of 1.98; 3 topics were let go")
 
@@ -78,7 +78,22 @@ def test_claim_that_does_not_hold_is_said_plainly():
     said = sentences(client_rows.clients(leader_redirect=swamped))["redirect"][2:]
 
     assert said[0].endswith("(1,000 to 1,000) without (3.6.0): KIP-951's claim does not show here")
-    assert said[1].startswith("orders: 94.2 % of the time is the brokers' own, it swamps the clients' part: ")
+    assert said[1].startswith("orders (PRODUCE): 94.2 % of the time is the brokers' own, it swamps")
+
+
+def test_consumers_are_compared_apart_from_producers():
+    events = [
+        client_rows.redirect(version, n) | {"api": api, "redirect_ms": 50.0}
+        for version in ("3.6.0", "3.9.1")
+        for n in range(8)
+        for api in ("FETCH", "PRODUCE")
+    ]
+
+    said = sentences(client_rows.clients(leader_redirect=events))["redirect"][2:]
+
+    compared = [line for line in said if "with the new leader in the answer" in line]
+    assert [line.split(":")[0] for line in compared] == ["orders (PRODUCE)", "orders (FETCH)"]
+    assert all(line.endswith("KIP-951's claim does not show here") for line in compared)
 
 
 def test_brokers_part_that_does_not_swamp_is_said_plainly():
@@ -87,7 +102,9 @@ def test_brokers_part_that_does_not_swamp_is_said_plainly():
 
     said = sentences(client_rows.clients(leader_redirect=many))["redirect"][2:]
 
-    assert said[1].startswith("orders: 120 partitions moved, 1.2 % of the time is the brokers' own: ")
+    assert said[1].startswith(
+        "orders (PRODUCE): 120 partitions moved, 1.2 % of the time is the brokers' own: "
+    )
     assert said[1].endswith("it does not swamp the clients' part")
 
 
