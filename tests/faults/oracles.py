@@ -15,10 +15,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from schemas.bronze import BRONZE, CLIENT_LOG, REQUEST_LOG
+from schemas.bronze import BRONZE, CLIENT_LOG, PERF_TEST, REQUEST_LOG, STATE_CHANGE
+from schemas.clients import CLIENT_TABLES
 from schemas.fields import Table
 from schemas.gold import DATA_QUALITY
-from schemas.silver import CLIENT_EVENTS, GAPS, QUARANTINE, REQUESTS, SILVER, SKIPPED
+from schemas.perf_test import PERF_TEST as OF_PERF_TEST
+from schemas.silver import CLIENT_EVENTS, GAPS, LEADERSHIP_CHANGES, QUARANTINE, REQUESTS, SILVER, SKIPPED
 from tests.faults.site import Acked
 
 Place = tuple[str, int, int]
@@ -27,6 +29,9 @@ Place = tuple[str, int, int]
 RECORD = ("topic", "partition", "offset")
 INGESTED = (*BRONZE, *(table for table in SILVER if table != GAPS))
 """What an ingest makes at its first start; gaps are made only once one was accepted."""
+
+OF_CLIENTS = (STATE_CHANGE, PERF_TEST, LEADERSHIP_CHANGES, *OF_PERF_TEST, *CLIENT_TABLES)
+"""The lines that the faults publish tell of no producer, no leader that moves and no performance test."""
 
 PARSED = {REQUEST_LOG: REQUESTS, CLIENT_LOG: CLIENT_EVENTS}
 VOLATILE = {"ingested_at", "batch_id"}
