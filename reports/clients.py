@@ -47,9 +47,10 @@ def sentences(answers: Answers) -> dict[str, list[str]]:
 
 
 def measured(rows: Sequence[Row]) -> list[Row]:
-    """Leave out what a client sent outside its runs, where it has any: warm-ups are no figures."""
+    """Leave out topics of one partition, and what a client sent outside its runs, where it has any."""
     with_run = {row["client_id"] for row in rows if row["run"] is not None}
-    return [row for row in rows if row["run"] is not None or row["client_id"] not in with_run]
+    can_be_uneven = [row for row in rows if row.get("partitions") != 1]
+    return [row for row in can_be_uneven if row["run"] is not None or row["client_id"] not in with_run]
 
 
 def with_redirects(answers: Answers) -> list[Row]:

@@ -113,4 +113,6 @@ def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) ->
         table.add_column(name, justify="left" if is_text else "right", overflow="fold")
     for row in rows[:MOST_LISTED]:
         table.add_row(*(Text(cell) for cell in row))
+    if len(rows) > MOST_LISTED:
+        table.caption = f"the first {MOST_LISTED} of {count(len(rows))}; the JSON has them all"
     return table

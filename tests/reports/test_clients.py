@@ -81,6 +81,15 @@ def test_claim_that_does_not_hold_is_said_plainly():
     assert said[1].startswith("orders (PRODUCE): 94.2 % of the time is the brokers' own, it swamps")
 
 
+def test_a_topic_of_one_partition_cannot_be_uneven_and_is_left_out():
+    rows = client_rows.clients().partition_skew_summary
+
+    alone = client_rows.clients(partition_skew_summary=[row | {"partitions": 1} for row in rows])
+
+    assert sentences(client_rows.clients())["skew"]
+    assert sentences(alone)["skew"] == []
+
+
 def test_consumers_are_compared_apart_from_producers():
     events = [
         client_rows.redirect(version, n) | {"api": api, "redirect_ms": 50.0}
