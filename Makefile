@@ -12,7 +12,7 @@ SPARK_JARS := delta-spark_4.0_2.13,delta-storage,delta-kernel-api,delta-kernel-d
 # other half, the last with every partitioner.
 CLIENTS := 2.4.1 2.8.2 3.6.0 3.6.2 3.9.1
 
-.PHONY: help setup demo test faults lint docs verify verify-clients bench clean
+.PHONY: help setup demo test faults lint docs verify verify-clients verify-throttles bench clean
 
 help: ## list these words
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -43,6 +43,9 @@ verify: $(VENV)/.dev .jars/.done ## measure against injected truth, write docs/t
 
 verify-clients: $(VENV)/.dev .jars/.done ## the same for real clients old and new (about an hour, resumes)
 	$(BIN)/python -m benchmarks.clients
+
+verify-throttles: $(VENV)/.dev .jars/.done ## the same for throttles and moves of replicas (about 40 minutes, resumes)
+	$(BIN)/python -m benchmarks.throttles
 
 bench: $(VENV)/.dev .jars/.done ## CPU, freshness and old tables beside what else there is, write docs/performance.md
 	$(BIN)/python -m benchmarks.pipeline $(ARGS)

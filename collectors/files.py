@@ -9,6 +9,7 @@ from pathlib import Path
 
 from collectors.gunzip import TornGzipError
 from collectors.lines import is_gzip, is_unreadable, read_blocks
+from collectors.own_files import LAB, LAB_STATE, LOGS, is_data, own
 from conf.names import Kind
 
 LOOKED_AT_BYTES = 64 * 1024
@@ -60,15 +61,19 @@ class TelemetryFile:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Every file of a folder, in one of two lists; both are in the order of their paths."""
+    """Every file of a folder, in one of three lists; each is in the order of its paths."""
 
     understood: list[TelemetryFile]
     not_understood: list[tuple[Path, str]]
+    passed_over: list[tuple[Path, str]]  # known to hold no telemetry, and what they are
 
 
 def discover(folder: Path, nodes: Mapping[str, str] | None = None) -> Found:
     """
     Sort the files under `folder`, hidden ones left out and links followed, into telemetry and the rest.
+
+    Of the rest, what stands beside telemetry as a matter of course is passed over (`own_files`), unless its
+    first 64 KiB do hold telemetry.
 
     `nodes` maps glob patterns, held against the path below `folder`, its name and its folders' names, to
     the node; the first that fits wins. Without one the nearest folder that ends in a number is the node,
@@ -82,26 +87,37 @@ def discover(folder: Path, nodes: Mapping[str, str] | None = None) -> Found:
         state = "is not a folder" if folder.exists() else "does not exist"
         message = f"{folder} {state}; give the folder that holds the brokers' logs, as in --from DIR"
         raise NoSuchFolderError(message)
-    found = Found([], [])
-    for path in sorted(_files(folder)):
+    found = Found([], [], [])
+    for path, is_lab_state in sorted(_files(folder)):
+        if is_lab_state or is_data(path.name):
+            found.passed_over.append((path, (LAB_STATE if is_lab_state else own(path.name)) or path.name))
+            continue
         kind, reason = _kind_of(path)
+        known = own(path.name) if kind is None else None
         node = _node_of(path, folder, nodes or {}) or (PERF_TEST_NODE if kind is Kind.PERF_TEST else None)
         if kind and node:
             found.understood.append(TelemetryFile(path, node, kind.value))
+        elif known:
+            found.passed_over.append((path, known))
         else:
             found.not_understood.append((path, reason or NO_NODE))
     return found
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    """Walk every folder once, by its own name before any link to it."""
+def _files(folder: Path) -> Iterator[tuple[Path, bool]]:
+    """Walk every folder once, by its own name before any link to it; tell what is a lab's state."""
     seen: set[str] = set()
+    states: set[Path] = set()  # folders of a lab's state, its logs not among them
     for root, folders, names in os.walk(folder, followlinks=True):
         here = os.path.realpath(root)
         is_known, found = here in seen, sorted(name for name in folders if not name.startswith("."))
         seen.add(here)
         folders[:] = [] if is_known else sorted(found, key=lambda name: Path(root, name).is_symlink())
-        yield from (Path(root, name) for name in names if not is_known and not name.startswith("."))
+        is_inside = Path(root) in states
+        is_state = is_inside or set(names) >= LAB
+        states.update(Path(root, name) for name in folders if is_inside or (is_state and name != LOGS))
+        shown = (name for name in names if not is_known and not name.startswith("."))
+        yield from ((Path(root, name), is_state) for name in shown)
 
 
 def _node_of(path: Path, folder: Path, nodes: Mapping[str, str]) -> str | None:

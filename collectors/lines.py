@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import IO
 
 from collectors.gunzip import TornGzipError, gunzip_blocks
-from conf.names import Kind
 
 BLOCK_BYTES = 256 * 1024
 CHUNK_BYTES = 4 * 1024 * 1024  # what the parser reads of a line; some dozens are in a reader's memory at once
@@ -227,21 +226,3 @@ def raw_line(piece: Piece, mark: str, path: Path, node: str, kind: str) -> RawLi
     """Put a piece of a file together with the place it came from."""
     value, offset, end, chunk = piece
     return RawLine(value, node, str(path), f"{node}/{mark}/{offset}", kind, chunk, end)
-
-
-def read_scrape(path: Path, node: str) -> RawLine:
-    """
-    Read a scrape that was saved as a file: one value, its instant the file's last change.
-
-    Raises:
-        DamagedFileError: the file cannot be read or is no gzip.
-
-    """
-    kind = Kind.METRICS.value
-    try:
-        scraped_at_ns = path.stat().st_mtime_ns
-        with path.open("rb") as stream:
-            value = b"".join(read_blocks(stream, is_compressed=is_gzip(path)))
-    except (OSError, TornGzipError) as error:
-        raise DamagedFileError(str(path), node, kind, f"{node}/scrape/0", str(error)) from error
-    return RawLine(value, node, str(path), f"{node}/scrape/{scraped_at_ns}", kind)

@@ -11,11 +11,12 @@ from queue import Empty, Queue
 from confluent_kafka import KafkaError
 from filelock import FileLock, Timeout
 
+from collectors.cluster_poll import ClusterPoller
 from collectors.errors import CollectorError
 from collectors.meters import Meters
 from collectors.positions import InFlight, copied, load_positions, save_positions
 from collectors.progress import Progress
-from collectors.publish import Publisher, StoppedError
+from collectors.publish import Delivered, Publisher, StoppedError
 from collectors.scrape import Scrape, Scraper
 from collectors.tail import Tailer
 from conf.settings import Collector, Settings, TailedFile
@@ -65,7 +66,7 @@ def run(settings: Settings, stop: threading.Event, *, once: bool = False) -> Sum
 
     """
     collector = settings.collector
-    if not collector.files and not collector.endpoints:
+    if not (collector.files or collector.endpoints or collector.cluster_bootstrap_servers):
         message = "nothing to collect: list [[collector.files]] or [[collector.endpoints]] in a --conf file"
         raise CollectorError(message)
     state = Path(collector.state)
@@ -113,7 +114,7 @@ class _Collection:
             )
         publisher.on_wait = self._tick_when_due
         self._ticked_at = time.monotonic()
-        self._scrapes: Queue[Scrape] = Queue(maxsize=2 * len(collector.endpoints))
+        self._scrapes: Queue[Scrape] = Queue(maxsize=2 * len(collector.endpoints) + 2)
         self._scrapes_in_flight = 0
         self._stop_scraping = threading.Event()
         self._logs = [self._followed(file) for file in collector.files]
@@ -152,17 +153,30 @@ class _Collection:
         self._meters.declare(file)
         return _Followed(file, name, tailer, InFlight(copied(tailer.known), failed))
 
-    def _started_scrapers(self, *, once: bool) -> list[Scraper]:
+    def _started_scrapers(self, *, once: bool) -> list[threading.Thread]:
         interval_s = self._collector.scrape_interval_s
-        scrapers = [
+        scrapers: list[threading.Thread] = [
             Scraper(endpoint, self._scrapes, self._stop_scraping, interval_s=interval_s, once=once)
             for endpoint in self._collector.endpoints
         ]
+        if self._collector.cluster_bootstrap_servers:
+            scrapers.append(self._poller(once=once))
         for scraper in scrapers:
             scraper.start()
         return scrapers
 
-    def _follow(self, scrapers: list[Scraper], *, once: bool) -> None:
+    def _poller(self, *, once: bool) -> ClusterPoller:
+        told = self._collector
+        return ClusterPoller(
+            told.cluster_bootstrap_servers,
+            told.cluster_client_options,
+            self._scrapes,
+            self._stop_scraping,
+            interval_s=told.cluster_poll_interval_s,
+            once=once,
+        )
+
+    def _follow(self, scrapers: list[threading.Thread], *, once: bool) -> None:
         followed_on = list(self._logs)
         while not self._stop.is_set():
             has_read = False
@@ -202,14 +216,17 @@ class _Collection:
             self._meters.scraped(scrape)
             if scrape.line:
                 self._scrapes_in_flight += 1
-                self._publisher.send(scrape.line, self._scrape_delivered)
+                self._publisher.send(scrape.line, self._delivered(scrape.line.kind))
 
-    def _scrape_delivered(self, error: KafkaError | None, _message: object) -> None:
-        self._scrapes_in_flight -= 1
-        if error is not None:
-            self._publisher.failed(error, self._publisher.topic("metrics"))
+    def _delivered(self, kind: str) -> Delivered:
+        def delivered(error: KafkaError | None, _message: object) -> None:
+            self._scrapes_in_flight -= 1
+            if error is not None:
+                self._publisher.failed(error, self._publisher.topic(kind))
 
-    def _is_more_to_come(self, scrapers: list[Scraper]) -> bool:
+        return delivered
+
+    def _is_more_to_come(self, scrapers: list[threading.Thread]) -> bool:
         is_scraping = any(scraper.is_alive() for scraper in scrapers) or not self._scrapes.empty()
         is_unsafe = self._scrapes_in_flight or any(len(followed.flight) for followed in self._logs)
         return bool(is_scraping or is_unsafe)

@@ -6,7 +6,7 @@ import tempfile
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -19,7 +19,7 @@ from conf.settings import Settings
 
 FOLDER = Path(".state/perf-test")
 STANDARD_INPUT = "-"
-EXIT_FAILED, EXIT_WRONG = 1, 2
+EXIT_TOOL, EXIT_WRONG, EXIT_FAILED = 1, 2, 3
 
 
 def perf_test(  # noqa: PLR0913 (the options of a command)
@@ -51,16 +51,20 @@ def perf_test(  # noqa: PLR0913 (the options of a command)
     Run kafka-producer-perf-test with each line stamped, keep what it prints, and publish it raw.
 
     All behind `--` goes to the tool, whose topic has to be there: for each record to one that is not it
-    waits a minute. The exit code is the tool's; 1: the lines were not all published, and the file that holds
-    them is named; 2: wrong options.
+    waits a minute.
+
+    Exit codes: 0 done; 1 the tool failed (its own code is told, and stands in the run as `exit_code`);
+    2 wrong options, a file that is not there; 3 not the tool but Plumbline failed: nothing was run, or the
+    lines were not all published, and the file that holds them is named; 128 + N signal N ended the tool.
 
     Example: `plumbline perf-test --run r1 --arm sticky --conf my.toml -- --topic t --num-records 100000
     --record-size 512 --throughput 2048 --bootstrap-server localhost:9092`
 
     Example: `plumbline perf-test --run may --arm old --conf my.toml --file perf-may.txt`
     """
+    settings = _settings(conf or [])
+    _check(file or [])
     try:
-        settings = Settings.load(*(conf or ()))
         known = java.client_versions()
         if client_version and not file and client_version not in known:
             _wrong(f"no client {client_version} here; there are: {', '.join(known) or 'none yet'}")
@@ -93,17 +97,32 @@ def _run(run: Run, node: str, keep: Path, arguments: list[str], settings: Settin
         told = replace(told, send=sender.send)
     code = watched(tool, arguments, told)
     typer.echo(f"kept in {kept}", err=True)
+    is_published = True
     if sender is None:
         typer.echo(f"not published: `plumbline perf-test --file {kept} --conf ...` does that", err=True)
     else:
-        _tell(sender, f"`plumbline perf-test --file {kept} --conf ...` publishes it again, nothing twice")
-    raise typer.Exit(code if code >= 0 else 128 - code)
+        way_out = f"`plumbline perf-test --file {kept} --conf ...` publishes it again, nothing twice"
+        is_published = _is_all_sent(sender, way_out)
+    if code > 0:
+        typer.echo(f"perf-test: the tool failed with exit code {code}", err=True)
+    raise typer.Exit(_exit_code(code, is_published=is_published))
+
+
+def _exit_code(code: int, *, is_published: bool) -> int:
+    """
+    Give the command's exit code by the tool's, or minus the signal that ended it: that counts first.
+
+    >>> [_exit_code(code, is_published=True) for code in (0, 1, 3, -15)], _exit_code(0, is_published=False)
+    ([0, 1, 1, 143], 3)
+    """
+    if code:
+        return EXIT_TOOL if code > 0 else 128 - code
+    return 0 if is_published else EXIT_FAILED
 
 
 def _take_in(files: list[Path], run: Run | None, node: str, settings: Settings | None) -> None:
     if settings is None:
         _wrong("--conf is wanted: settings that name the telemetry brokers")
-        return
     sender = Sender(settings)
     for path in files:
         if str(path) == STANDARD_INPUT:
@@ -114,7 +133,8 @@ def _take_in(files: list[Path], run: Run | None, node: str, settings: Settings |
                 _send_all(sender, Path(piped.name), node, run, source=STANDARD_INPUT)
         else:
             _send_all(sender, path, node, run, source=str(path))
-    _tell(sender, "run it again, nothing is taken twice")
+    if not _is_all_sent(sender, "run it again, nothing is taken twice"):
+        raise typer.Exit(EXIT_FAILED)
 
 
 def _send_all(sender: Sender, path: Path, node: str, run: Run | None, *, source: str) -> None:
@@ -122,12 +142,27 @@ def _send_all(sender: Sender, path: Path, node: str, run: Run | None, *, source:
         sender.send(replace(line, source=source))
 
 
-def _tell(sender: Sender, way_out: str) -> None:
+def _is_all_sent(sender: Sender, way_out: str) -> bool:
     sent = sender.finish()
     if sent.failures:
         typer.echo(f"perf-test: {sent.failures[0]}; {way_out}", err=True)
-        raise typer.Exit(EXIT_FAILED)
+        return False
     typer.echo(f"published {sent.lines:,} lines", err=True)
+    return True
+
+
+def _settings(conf: list[Path]) -> Settings:
+    try:
+        return Settings.load(*conf)
+    except (OSError, ValueError) as error:
+        _wrong(str(error))
+
+
+def _check(files: list[Path]) -> None:
+    """Look for the files before anything else is asked for: a mistyped name is the nearest mistake."""
+    for path in files:
+        if str(path) != STANDARD_INPUT and (path.is_dir() or not path.exists()):
+            _wrong(f"--file {path}: {'is a folder' if path.is_dir() else 'there is no such file'}")
 
 
 def _show(line: bytes) -> None:
@@ -135,6 +170,6 @@ def _show(line: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
-def _wrong(message: str) -> None:
+def _wrong(message: str) -> NoReturn:
     typer.echo(f"perf-test: {message}", err=True)
     raise typer.Exit(EXIT_WRONG)

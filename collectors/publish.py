@@ -18,7 +18,8 @@ from conf.settings import Collector, Telemetry
 
 log = logging.getLogger(__name__)
 
-COMPRESS_ABOVE_BYTES = 256 * 1024
+COMPRESS_ABOVE_BYTES = 8 * 1024 * 1024
+"""A smaller scrape goes plain: the batch is compressed anyway, and Spark reads it without Python."""
 MAX_RECORD_BYTES = 16 * 1024 * 1024  # what the telemetry topics take
 CONNECT_TIMEOUT_S = 10.0
 LOOK_S = 1.0  # so long a signal may have to wait while nobody answers

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from queue import Full, Queue
 
 from collectors.lines import RawLine
-from conf.names import Kind
+from conf.names import Header, Kind
 from conf.settings import ScrapedEndpoint
 
 log = logging.getLogger(__name__)
 
 TIMEOUT_S = 10.0
 MAX_SCRAPE_BYTES = 128 * 1024 * 1024
-_ACCEPT = "text/plain;version=0.0.4"  # the format the parsers read
+_ACCEPT = "text/plain;version=0.0.4,application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1"
+_OPENMETRICS = "application/openmetrics-text"
 
 
 class ScrapeError(Exception):
@@ -36,6 +37,8 @@ def scrape(endpoint: ScrapedEndpoint, *, timeout_s: float = TIMEOUT_S) -> RawLin
     """
     Fetch one exporter's page whole; its position is the instant of the request, in epoch nanoseconds.
 
+    A page in OpenMetrics says so in a header: its last line does too, but for one that was cut.
+
     Raises:
         ScrapeError: nobody answers in time, the answer is no page, or it is beyond 128 MiB.
 
@@ -48,6 +51,7 @@ def scrape(endpoint: ScrapedEndpoint, *, timeout_s: float = TIMEOUT_S) -> RawLin
     try:
         with urllib.request.urlopen(request, timeout=timeout_s) as answer:  # noqa: S310 (checked above)
             value: bytes = answer.read(MAX_SCRAPE_BYTES + 1)
+            content_type = answer.headers.get_content_type()
             missing_bytes = 0 if len(value) > MAX_SCRAPE_BYTES else (answer.length or 0)
     except (OSError, http.client.HTTPException, ValueError) as error:
         message = f"{endpoint.url}: {error}"
@@ -59,7 +63,8 @@ def scrape(endpoint: ScrapedEndpoint, *, timeout_s: float = TIMEOUT_S) -> RawLin
         message = f"{endpoint.url}: more than {MAX_SCRAPE_BYTES} bytes; narrow the exporter's rules"
         raise ScrapeError(message)
     position = f"{endpoint.node}/scrape/{requested_at_ns}"
-    return RawLine(value, endpoint.node, endpoint.url, position, Kind.METRICS.value)
+    told = ((Header.CONTENT_TYPE.value, content_type.encode()),) if content_type == _OPENMETRICS else ()
+    return RawLine(value, endpoint.node, endpoint.url, position, Kind.METRICS.value, headers=told)
 
 
 class Scraper(threading.Thread):

@@ -22,8 +22,11 @@ class Header(StrEnum):
     KIND = "kind"
     TIME_ZONE = "time-zone"  # IANA name, for log layouts that write local time without a zone
     SOURCE = "source"  # file path or URL, for people
-    POSITION = "position"  # NODE/FINGERPRINT/OFFSET or NODE/scrape/EPOCH_NS: the same for a re-sent line
+    # NODE/FINGERPRINT/OFFSET, NODE/scrape/EPOCH_NS or NODE/backfill/START_MS-END_MS/N-DIGEST: the same for
+    # what is sent again.
+    POSITION = "position"
     CONTENT_ENCODING = "content-encoding"  # "gzip" or absent
+    CONTENT_TYPE = "content-type"  # of a scrape that is not in the text format, as its exporter told it
     # "1/?", "2/?", "3/3": parts of one oversized line, all with the position of its start; absent when whole.
     # Only the last part knows how many there are. A record is known by its position and chunk together.
     CHUNK = "chunk"

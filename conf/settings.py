@@ -50,8 +50,30 @@ class Collector:
     files: tuple[TailedFile, ...] = ()
     endpoints: tuple[ScrapedEndpoint, ...] = ()
     scrape_interval_s: float = 10.0
+    cluster_bootstrap_servers: str = ""  # observed cluster, to poll its throttles; empty: not polled
+    cluster_client_options: dict[str, str] = field(default_factory=dict)  # TLS and SASL for that
+    cluster_poll_interval_s: float = 30.0
     poll_interval_s: float = 0.2
     metrics_port: int = 0  # 0 asks the system for a free port
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prometheus:
+    """How an existing Prometheus is read; secrets stand in files of their own, and not here."""
+
+    node_label: str = "instance"  # of the label whose value tells the node
+    nodes: dict[str, str] = field(default_factory=dict)  # pattern of that value = node; else it less its port
+    drop_labels: tuple[str, ...] = ("job", "instance")  # what the server added to what was exposed
+    username: str = ""
+    password_file: str = ""
+    bearer_token_file: str = ""
+    headers: dict[str, str] = field(default_factory=dict)  # a tenant's name: X-Scope-OrgID
+    ca_file: str = ""  # "" trusts the system's authorities
+    cert_file: str = ""
+    key_file: str = ""
+    timeout_s: float = 120.0
+    retries: int = 5
+    max_answer_mib: int = 64  # unpacked; about six times as much memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +91,11 @@ class Ingest:
 
     trigger: str = "2 seconds"
     max_offsets_per_trigger: int = 200_000
+    max_scrapes_per_trigger: int = 60  # a scrape is 10,000 samples and more
+    max_scrape_bytes: int = 32 * 1024 * 1024  # unpacked; a task holds a page several times
+    max_scrape_samples: int = 500_000
+    max_sample_labels: int = 64
+    max_label_chars: int = 4_096  # of a name or a value
     metrics_port: int = 0
     lease_timeout_s: float = 5.0
 
@@ -79,6 +106,8 @@ class BuildGold:
 
     trigger: str = "5 seconds"
     clients_trigger: str = "10 seconds"  # of the tables about clients: skew, redirects, lookups
+    metrics_trigger: str = "10 seconds"  # of the tables made from metrics
+    throttles_trigger: str = "10 seconds"  # of the tables about throttles and moves
     max_files_per_trigger: int = 1_000
     lease_timeout_s: float = 5.0
 
@@ -112,6 +141,7 @@ class Settings:
 
     telemetry: Telemetry = field(default_factory=Telemetry)
     collector: Collector = field(default_factory=Collector)
+    prometheus: Prometheus = field(default_factory=Prometheus)
     warehouse: Warehouse = field(default_factory=Warehouse)
     ingest: Ingest = field(default_factory=Ingest)
     build_gold: BuildGold = field(default_factory=BuildGold)
@@ -170,6 +200,11 @@ def _overlay(settings: S, told: dict[str, Any], *, where: str) -> S:
                 message = f"{where} {name} = {value!r}: rows are wanted, as in [[collector.{name}]]"
                 raise ValueError(message)
             changes[name] = tuple(_made(ROWS[name], row, here) for row in value)
+        elif isinstance(current, tuple):
+            if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+                message = f'{here} {name} = {value!r}: a list is wanted, as in ["job", "instance"]'
+                raise ValueError(message)
+            changes[name] = tuple(value)
         else:
             changes[name] = _checked(
                 value, current, f"{here} {name}" if "[" not in where else f"{where} {name}"

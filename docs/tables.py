@@ -10,8 +10,13 @@ from schemas.bronze import BRONZE
 from schemas.clients import CLIENT_SUMMARIES
 from schemas.fields import Table
 from schemas.gold import BROKER_RTT_SUMMARY, GOLD
+from schemas.leader_local import METRIC_SUMMARIES
 from schemas.perf_test import PERF_RUNS
+from schemas.reassignment_progress import REASSIGNMENT_FORECAST, REASSIGNMENT_SUMMARY
 from schemas.silver import SILVER
+from schemas.throttle_compliance import THROTTLE_COMPLIANCE_SUMMARY
+
+THROTTLE_SUMMARIES = (THROTTLE_COMPLIANCE_SUMMARY, REASSIGNMENT_FORECAST, REASSIGNMENT_SUMMARY)
 
 PAGE = Path(__file__).with_name("tables.md")
 HEAD = """# Tables
@@ -26,7 +31,10 @@ def page() -> str:
     layers = (
         ("Bronze", BRONZE),
         ("Silver", SILVER),
-        ("Gold", (*GOLD, BROKER_RTT_SUMMARY, *CLIENT_SUMMARIES, PERF_RUNS)),
+        (
+            "Gold",
+            (*GOLD, BROKER_RTT_SUMMARY, *CLIENT_SUMMARIES, *METRIC_SUMMARIES, *THROTTLE_SUMMARIES, PERF_RUNS),
+        ),
     )
     parts = [HEAD]
     for title, tables in layers:

@@ -24,14 +24,18 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from conf.settings import Settings
-from jobs import gold_clients_stream, gold_stream, tables
+from jobs import gold_clients_stream, gold_metrics_stream, gold_stream, gold_throttles_stream, tables
 from jobs.disk import told_full
 from jobs.gate import FINISH_BATCH_S, Gate
 from jobs.gold_clients import ClientWriter
 from jobs.gold_clients_stream import ClientBatches
+from jobs.gold_metrics import MetricsWriter
+from jobs.gold_metrics_stream import MetricBatches
 from jobs.gold_quality import rebuild_data_quality
 from jobs.gold_spans import Span, window_of
 from jobs.gold_stream import Batches, EachBatch
+from jobs.gold_throttles import ThrottleWriter
+from jobs.gold_throttles_stream import ThrottleBatches
 from jobs.gold_writer import GoldWriter
 from jobs.lease import LeaseHeldError, lease
 from jobs.progress import Progress, first_line
@@ -47,7 +51,8 @@ EXIT_FAILED, EXIT_WRONG, EXIT_LEASE, EXIT_REFUSED, EXIT_STATE, EXIT_FULL = 1, 2,
 EXIT_INTERRUPTED = 130
 STOPPED = "stopped; the next run goes on from here"
 
-STREAMS = (gold_stream.STREAM, gold_clients_stream.STREAM)
+MODULES = (gold_stream, gold_clients_stream, gold_metrics_stream, gold_throttles_stream)
+STREAMS = tuple(module.STREAM for module in MODULES)
 
 STOPPED_BY = (PySparkException, Py4JError, DeltaError, JvmGoneError, OSError)
 
@@ -117,28 +122,36 @@ def _run(
     committer = settings.warehouse.committer
     writer = GoldWriter(spark, warehouse, progress, committer=committer)
     clients = ClientWriter(spark, warehouse, progress, committer=committer)
+    metrics = MetricsWriter(spark, warehouse, progress, committer=committer)
+    throttles = ThrottleWriter(spark, warehouse, progress, committer=committer)
     refused = 0
     if span:
         with progress.step(f"rebuilding {span}"):
             refused = writer.rebuild(range(span.start, span.end, WINDOW_S))
             writer.rebuild_scrapes(span)
-            refused = max(refused, clients.rebuild_span(span))
+            others = (clients, metrics, throttles)
+            refused = max(refused, *(other.rebuild_span(span) for other in others))
     else:
         gate, stop = Gate(), threading.Event()
-        of_brokers, of_clients = (partial(stream.note, settings) for stream in STREAMS)
+        of_brokers, of_clients, of_metrics, of_throttles = (
+            partial(stream.note, settings) for stream in STREAMS
+        )
         told = settings if follow else None
         each: tuple[EachBatch, ...] = (
             Batches(writer, progress, told, gate, note=of_brokers),
             ClientBatches(clients, progress, gate, note=of_clients),
+            MetricBatches(metrics, progress, gate, note=of_metrics),
+            ThrottleBatches(throttles, progress, gate, note=of_throttles),
         )
-        read = (gold_stream.inputs(spark, settings), gold_clients_stream.inputs(spark, settings))
-        every = (settings.build_gold.trigger, settings.build_gold.clients_trigger)
+        read = [module.inputs(spark, settings) for module in MODULES]
+        pace = settings.build_gold
+        every = (pace.trigger, pace.clients_trigger, pace.metrics_trigger, pace.throttles_trigger)
         ask_on_signals(stop)
         queries = [
             stream.writer(rows, settings, batches)
-            .trigger(**({"processingTime": pace} if follow else {"availableNow": True}))
+            .trigger(**({"processingTime": its_pace} if follow else {"availableNow": True}))
             .start()
-            for stream, rows, batches, pace in zip(STREAMS, read, each, every, strict=True)
+            for stream, rows, batches, its_pace in zip(STREAMS, read, each, every, strict=True)
         ]
         _wait(queries, stop, gate)
         interrupt_on_signals()

@@ -22,6 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from conf.names import Kind
 from conf.settings import Settings
 from jobs import tables
 from jobs.gate import FINISH_BATCH_S, Gate
@@ -51,6 +52,9 @@ from jobs.writer_id import writer_id
 
 POLLED_RECORDS = "64"
 """So many records of 4 MiB are unpacked at once, 256 MiB a task; Kafka's 500 would be 2 GB."""
+
+POLLED_SCRAPES = "4"
+"""A scrape has 1 MB and more, up to 16 MB: the consumer unpacks no more of them before they are read."""
 
 POLL_S, LOOK_S = 0.5, 15
 """How often the queries are looked at, and the topics that were not there yet."""
@@ -172,13 +176,15 @@ def writer_of(
 
 def records_of(spark: SparkSession, settings: Settings, source: Source) -> DataFrame:
     """Give the topic as a stream, in batches as the settings want them."""
+    is_scrape, told = source.kind is Kind.METRICS, settings.ingest
+    most = told.max_scrapes_per_trigger if is_scrape else told.max_offsets_per_trigger
     options = java_options(settings.telemetry) | {
         "subscribe": topic_of(settings, source),
         "startingOffsets": "earliest",
         "failOnDataLoss": "true",
         "includeHeaders": "true",
-        "maxOffsetsPerTrigger": str(settings.ingest.max_offsets_per_trigger),
-        "kafka.max.poll.records": POLLED_RECORDS,
+        "maxOffsetsPerTrigger": str(most),
+        "kafka.max.poll.records": POLLED_SCRAPES if is_scrape else POLLED_RECORDS,
         "kafka.client.id": f"{settings.telemetry.own_client_prefix}ingest",
     }
     return spark.readStream.format("kafka").options(**options).load()

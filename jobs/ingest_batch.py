@@ -1,22 +1,34 @@
 """One batch of a telemetry topic: Kafka records to bronze, and to silver from the same parse."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from conf.names import Header, Kind
 from conf.settings import Settings
-from jobs import tables
+from jobs import scrapes, tables
 from jobs.fail_points import reached
-from schemas.bronze import CLIENT_LOG, METRICS, PERF_TEST, RAW, REQUEST_LOG, STATE_CHANGE
+from schemas.bronze import CLIENT_LOG, CLUSTER, METRICS, PERF_TEST, RAW, REQUEST_LOG, STATE_CHANGE
 from schemas.fields import Table
+from schemas.metrics import METRIC_SAMPLES, METRIC_SCRAPES, METRIC_SERIES
 from schemas.perf_test import PERF_TEST as PERF_TEST_TABLES
 from schemas.silver import CLIENT_EVENTS, LEADERSHIP_CHANGES, QUARANTINE, REQUESTS, SKIPPED, TOPICS
-from transforms.parse import client_log, outcome, perf_test, request_log, state_change
+from schemas.throttles import CLUSTER_POLLS, MOVES, THROTTLE_CHANGES
+from transforms.parse import (
+    client_log,
+    cluster_poll,
+    metric_series,
+    metrics,
+    outcome,
+    perf_test,
+    request_log,
+    state_change,
+)
 from transforms.parse.outcome import apart
 
 Selector = Callable[[DataFrame], DataFrame]
@@ -30,6 +42,8 @@ class Part:
     table: Table
     rows: Selector
     has_rows: Callable[[], Column]  # made late: a column wants a running session
+    tells_lines: bool = True  # a row of it is a line: the tables that do part the kept lines among them
+    of_new: str | None = None  # column by which what the table has already is left out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +59,13 @@ class Source:
     parse: Callable[[DataFrame, Settings], DataFrame] | None = None
     silver: tuple[Part, ...] = ()
     is_optional: bool = False
+    is_line: Callable[[], Column] = lambda: F.lit(True)  # a parsed frame may hold more than lines
+    lines: Selector = lambda parsed: parsed  # the rows of bronze in what `parse` gives
+    read: Callable[[DataFrame, Settings, DataFrame | None], DataFrame] | None = None  # a second step
+
+    def finished(self, parsed: DataFrame, settings: Settings, known: DataFrame | None = None) -> DataFrame:
+        """Give the frame that silver is selected from; the caller keeps `parsed`, `known` is `of_new`."""
+        return self.read(parsed, settings, known) if self.read else parsed
 
     @property
     def query_name(self) -> str:
@@ -59,12 +80,16 @@ class Source:
 
     @property
     def tables_of_lines(self) -> tuple[Table, ...]:
-        """The silver tables that part the kept lines among them; `topics` tells of lines that are in one."""
-        return tuple(part.table for part in self.silver if part.table is not TOPICS)
+        """The silver tables that part the kept lines among them; the others tell more of a line."""
+        return tuple(part.table for part in self.silver if part.tells_lines)
 
 
 def _is_kept() -> Column:
     return F.col("outcome") == outcome.KEPT
+
+
+def _is_sample() -> Column:
+    return F.col("outcome") == metrics.SAMPLE
 
 
 def _part_of_perf_test(table: Table) -> Part:
@@ -72,6 +97,15 @@ def _part_of_perf_test(table: Table) -> Part:
         table=table,
         rows=lambda parsed: perf_test.rows_of(parsed, table),
         has_rows=lambda: perf_test.is_row_of(table),
+    )
+
+
+def _part_of_moves(table: Table) -> Part:
+    return Part(
+        table=table,
+        rows=lambda parsed: request_log.moves(parsed, table),
+        has_rows=lambda: request_log.is_move_of(table),
+        tells_lines=False,
     )
 
 
@@ -84,7 +118,13 @@ SOURCES = (
         ),
         silver=(
             Part(table=REQUESTS, rows=request_log.kept, has_rows=_is_kept),
-            Part(table=TOPICS, rows=request_log.topics, has_rows=lambda: F.col("topics_told").isNotNull()),
+            Part(
+                table=TOPICS,
+                rows=request_log.topics,
+                has_rows=lambda: F.col("topics_told").isNotNull(),
+                tells_lines=False,
+            ),
+            *(_part_of_moves(table) for table in MOVES),
         ),
     ),
     Source(
@@ -100,7 +140,45 @@ SOURCES = (
         silver=(Part(table=LEADERSHIP_CHANGES, rows=state_change.kept, has_rows=_is_kept),),
         is_optional=True,
     ),
-    Source(kind=Kind.METRICS, bronze=METRICS),
+    Source(
+        kind=Kind.METRICS,
+        bronze=METRICS,
+        parse=scrapes.look_at,
+        lines=metrics.pages_of,
+        read=scrapes.read,
+        # A series before its samples, a scrape behind them: who reads one finds what it names.
+        silver=(
+            Part(
+                table=METRIC_SERIES,
+                rows=metrics.series,
+                has_rows=metric_series.tells_series,
+                tells_lines=False,
+                of_new="series_id",
+            ),
+            Part(table=METRIC_SAMPLES, rows=metrics.samples, has_rows=_is_sample, tells_lines=False),
+            Part(
+                table=METRIC_SCRAPES,
+                rows=metrics.scrapes,
+                has_rows=lambda: metrics.is_page() & _is_kept(),
+            ),
+        ),
+        is_line=metrics.is_page,
+    ),
+    Source(
+        kind=Kind.CLUSTER,
+        bronze=CLUSTER,
+        parse=lambda raw, _settings: cluster_poll.parse_cluster_poll(raw),
+        silver=(
+            Part(table=CLUSTER_POLLS, rows=cluster_poll.kept, has_rows=_is_kept),
+            Part(
+                table=THROTTLE_CHANGES,
+                rows=cluster_poll.changes,
+                has_rows=cluster_poll.has_changes,
+                tells_lines=False,
+            ),
+        ),
+        is_optional=True,
+    ),
     Source(
         kind=Kind.PERF_TEST,
         bronze=PERF_TEST,
@@ -113,7 +191,8 @@ SOURCES = (
 
 # What a collector writes beside a whole, plain line, in its order.
 USUAL = (Header.CLUSTER, Header.TIME_ZONE, Header.NODE, Header.KIND, Header.SOURCE, Header.POSITION)
-IN_ORDER = (*USUAL, *(header for header in Header if header not in USUAL))
+IN_ORDER = (*USUAL, Header.CONTENT_ENCODING, Header.CHUNK)
+"""Those that have a column in bronze; the others stay in `headers`, for the parser of their kind."""
 
 
 def raw_of(records: DataFrame) -> DataFrame:
@@ -191,14 +270,17 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes what for the h
     batch.persist()
     try:
         reached("tasks-running")
-        ingested = batch.withColumn("ingested_at", now())
+        ingested = source.lines(batch).withColumn("ingested_at", now())
         if not append(ingested, source.bronze) and is_new:
             message = f"another driver has written batch {batch_id} of {app_id}: one of the two must end"
             raise TakenError(message)
         reached("bronze-committed")
-        counts = _counts(batch, source)
+        known = _known(batch.sparkSession, source, settings)
+        parsed = source.finished(batch, settings, next(iter(known.values()), None))
+        unknown = _unknown(parsed, source, known)
+        counts = _counts(parsed, source, unknown)
         for table, selected in _selected(source, _totals(counts, source), batch_id):
-            append(selected(batch), table)
+            append(selected(unknown.get(table, parsed)), table)
             reached("silver-committed")
         reached("batch-written")
         return counts
@@ -228,14 +310,32 @@ def _selected(source: Source, totals: Mapping[str, int], batch_id: int) -> list[
     if source.parse is None:
         return []
     wanted = [(part.table, part.rows) for part in source.silver if totals[part.table.name]]
-    if totals[outcome.QUARANTINED]:
+    if totals[QUARANTINE.name]:
         wanted.append((QUARANTINE, outcome.quarantined))
     if totals[outcome.SKIP]:
         wanted.append((SKIPPED, lambda parsed: outcome.skipped(parsed, batch_id=batch_id)))
     return wanted
 
 
-def _counts(batch: DataFrame, source: Source) -> Counts:
+def _known(spark: SparkSession, source: Source, settings: Settings) -> dict[Table, DataFrame]:
+    """Give what each table of new things has already: the column that tells."""
+    return {
+        part.table: tables.read(spark, settings.warehouse_root, part.table).select(part.of_new)
+        for part in source.silver
+        if part.of_new
+    }
+
+
+def _unknown(batch: DataFrame, source: Source, known: Mapping[Table, DataFrame]) -> dict[Table, DataFrame]:
+    """Leave out of a batch what a table of new things has already; a row without the column stays."""
+    return {
+        part.table: batch.join(F.broadcast(known[part.table]), on=part.of_new, how="left_anti")
+        for part in source.silver
+        if part.of_new
+    }
+
+
+def _counts(batch: DataFrame, source: Source, unknown: Mapping[Table, DataFrame]) -> Counts:
     """Count the lines of each node by what became of them, with the newest instant in them."""
     if source.parse is None:
         newest, kind_of = F.col("timestamp"), F.lit(outcome.KEPT)
@@ -244,19 +344,25 @@ def _counts(batch: DataFrame, source: Source) -> Counts:
     rows = (
         batch.groupBy("cluster", "node", kind_of.alias("outcome"))
         .agg(
-            F.count(F.lit(1)).alias("lines"),
+            F.count_if(source.is_line()).alias("lines"),
             *(F.count_if(part.has_rows()).alias(part.table.name) for part in source.silver),
+            F.count_if(kind_of == outcome.QUARANTINED).alias(QUARANTINE.name),
             F.max(F.unix_micros(newest)).alias("newest_us"),
         )
         .collect()
     )
-    return [row.asDict() for row in rows]
+    counts = [row.asDict() for row in rows]
+    for table, frame in unknown.items():
+        has_rows = next(part.has_rows() for part in source.silver if part.table is table)
+        if frame.filter(has_rows).isEmpty():
+            counts = [row | {table.name: 0} for row in counts]
+    return counts
 
 
-def _totals(counts: Counts, source: Source) -> dict[str, int]:
-    """Add up lines by outcome, and those that have rows of a silver table by the table's name."""
-    names = [part.table.name for part in source.silver]
-    totals = dict.fromkeys((outcome.KEPT, outcome.QUARANTINED, outcome.SKIP, *names), 0)
+def _totals(counts: Counts, source: Source) -> Counter[str]:
+    """Add up lines by outcome, and what has rows of a silver table by the table's name."""
+    names = [QUARANTINE.name, *(part.table.name for part in source.silver)]
+    totals = Counter[str]()
     for row in counts:
         totals[row["outcome"]] += row["lines"]
         for name in names:

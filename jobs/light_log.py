@@ -128,7 +128,7 @@ def _last_checkpoint(where: Path) -> int:
         return 0
 
 
-def added(where: Path, attempt: Path, table: Table) -> Iterator[AddAction]:
+def added(where: Path, attempt: Path, table: Table, *, data_change: bool = True) -> Iterator[AddAction]:
     """Name the files of an attempt that hold rows, with the statistics that readers skip files by."""
     instants = [field.name for field in table.schema if isinstance(field.dataType, TimestampType)]
     for file in sorted(attempt.rglob("*.parquet")):
@@ -141,7 +141,7 @@ def added(where: Path, attempt: Path, table: Table) -> Iterator[AddAction]:
             size=state.st_size,
             partition_values=_partition_of(file.relative_to(attempt)),
             modification_time=int(state.st_mtime * 1_000),
-            data_change=True,
+            data_change=data_change,
             stats=json.dumps(_stats(footer, instants)),
         )
 

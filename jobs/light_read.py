@@ -46,6 +46,12 @@ class Snapshot:
         """Name the files that can hold a row whose instant lies in the spans, widened by the reach."""
         return self._paths(self._any([self._overlaps(column, _widened(span, reach)) for span in spans]))
 
+    def newest(self, column: str) -> datetime | None:
+        """Give the latest instant in a column, None where no file tells of any."""
+        _, high = self._extremes(column)
+        latest: datetime | None = pc.max(high).as_py()
+        return latest
+
     def rows(
         self,
         spark: SparkSession,

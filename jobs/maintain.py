@@ -2,8 +2,8 @@
 Keep the tables in shape beside the running streams: delete old days, merge small files, remove unused ones.
 
 Exit codes: 0 done, 1 a table failed, or its log is damaged (the others were done), 2 wrong settings or
-options, 3 done but for tables that only their writer may commit to, which runs now, 4 another `maintain` or a
-`replay` runs, 6 a disk is full, 130 stopped.
+options, or no table is there, 3 done but for tables that only their writer may commit to, which runs now,
+4 another `maintain` or a `replay` runs, 6 a disk is full, 130 stopped.
 No Spark is started. `plumbline maintain --conf my.toml`, once a day, from cron or Airflow.
 """
 
@@ -59,7 +59,7 @@ def maintain(
     try:
         settings = Settings.load(*(conf or ()))
         check(settings.maintain)
-        chosen = choose(only or [])
+        chosen = present(settings, choose(only or []))
     except ValueError as error:
         progress.say(str(error))
         raise typer.Exit(EXIT_WRONG) from error
@@ -119,14 +119,32 @@ def choose(only: Sequence[str]) -> tuple[Table, ...]:
     return tuple(t for full, t in known.items() if not only or full in only or t.layer in only)
 
 
+def present(settings: Settings, chosen: Sequence[Table]) -> list[Table]:
+    """
+    Keep the tables that are there; the warehouse is not touched.
+
+    Raises:
+        ValueError: none of them is: as a rule the setting names another folder than is written to.
+
+    """
+    there = [table for table in chosen if _is_there(settings, table)]
+    if not there:
+        root = settings.warehouse_root
+        which = "no table" if len(chosen) > 1 else f"no table {chosen[0].layer}.{chosen[0].name}"
+        message = (
+            f"{which} at {root}, which [warehouse] root names; mend the setting, or run the ingest first"
+        )
+        raise ValueError(message)
+    return there
+
+
 def run(settings: Settings, chosen: Sequence[Table], progress: Progress, *, dry_run: bool) -> int:
     """Maintain these tables, one after the other; give the exit code."""
     is_failed = is_left_out = False
     for layer in dict.fromkeys(table.layer for table in chosen):
-        of_layer = [table for table in chosen if table.layer == layer and _is_there(settings, table)]
         try:
             with _alone_where_needed(settings, layer):
-                for table in of_layer:
+                for table in (table for table in chosen if table.layer == layer):
                     is_failed |= not _maintained(settings, table, progress, dry_run=dry_run)
         except LeaseHeldError as error:
             progress.say(f"{layer} left out: {error}")

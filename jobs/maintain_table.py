@@ -10,6 +10,7 @@ from deltalake import DeltaTable
 
 from conf.settings import Settings
 from jobs import maintain_actions as actions
+from jobs import maintain_pack
 from jobs.delta_log import OF_VERSION, log_state
 from jobs.ingest_state import writers
 from jobs.maintain_streams import days_begun, needed, readers, stands_still
@@ -19,8 +20,10 @@ from schemas.bronze import BRONZE
 from schemas.fields import Table
 from schemas.silver import QUARANTINE
 
-FOR_EVER = ("topics", "gaps")
-"""What every later line is read with, and what says that lines are missing: small, and never too old."""
+FOR_EVER = ("topics", "gaps", "metric_series")
+"""What every later line or sample is read with, and what says that lines are missing: never too old."""
+
+DONE = {"sort": "sorted"}
 
 
 class OneTable:
@@ -73,15 +76,21 @@ class OneTable:
     def compact(self) -> None:
         """Merge small files, day by day: a commit each."""
         files = [file for file in actions.files_of(self._log, self._table) if file not in self._gone]
+        today, target_bytes = self._now.date(), self._target_bytes
+        to_pack = maintain_pack.to_pack(files, today) if self._table.sort_by else {}
+        for day, held in to_pack.items():
+            if not self._dry_run:
+                maintain_pack.pack(self._log, self._table, day, target_bytes=target_bytes)
+            self._say("sort", f"{day}: {_size(held)}{self._left(day)}")
         chosen = actions.to_compact(
-            files,
-            self._now.date(),
-            target_bytes=self._target_bytes,
+            [file for file in files if not self._table.sort_by or file.day is None or file.day >= today],
+            today,
+            target_bytes=target_bytes,
             from_files=self._told.compact_from_files,
         )
         for day, small in chosen.items():
             if not self._dry_run:
-                actions.compact(self._log, self._table, day, target_bytes=self._target_bytes)
+                actions.compact(self._log, self._table, day, target_bytes=target_bytes)
             self._say("merge", f"{f'{day}: ' if day else ''}{_size(small)}{self._left(day)}")
 
     def clean(self) -> None:
@@ -114,7 +123,7 @@ class OneTable:
         return f"{self._table.layer}.{self._table.name}"
 
     def _say(self, verb: str, what: str) -> None:
-        done = f"would {verb}" if self._dry_run else f"{verb}d"
+        done = f"would {verb}" if self._dry_run else DONE.get(verb, f"{verb}d")
         self._progress.say(f"{self._name}: {done} {what}")
 
     def _left(self, day: date | None) -> str:

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from collectors.files import TelemetryFile
-from collectors.lines import CHUNK_BYTES, DamagedFileError, RawLine, read_lines, read_scrape
+from collectors.lines import CHUNK_BYTES, DamagedFileError, RawLine, read_lines
 from collectors.perf_test import Run, lines_of
+from collectors.scrape_files import read_scrapes
 from conf.names import Kind
 
 GROUP_BYTES = 32 * 1024 * 1024
@@ -115,7 +116,7 @@ def readable(path: Path) -> str:
 def _until_damage(file: TelemetryFile, folder: Path) -> Iterator[RawLine | DamagedFileError]:
     try:
         if file.kind == Kind.METRICS:
-            yield read_scrape(file.path, file.node)
+            yield from read_scrapes(file.path, file.node)
         elif file.kind == Kind.PERF_TEST:
             yield from cut_off(
                 lines_of(file.path, file.node, run_by_name(file.path, folder), chunk_bytes=LINE_BYTES)

@@ -18,6 +18,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from conf.names import Kind
 from conf.settings import Settings
 from jobs import tables
 from jobs.ingest import SILVER_LAYER
@@ -26,6 +27,7 @@ from jobs.ingest_failures import EXIT_FAILED, EXIT_FULL, EXIT_WRONG, FAILURES, f
 from jobs.ingest_state import writers
 from jobs.lease import MAINTENANCE, lease
 from jobs.progress import Progress
+from jobs.replay_metrics import restore_scrapes
 from jobs.session import jvm_watched, spark_session
 from jobs.state import StateError
 from jobs.state_audit import repairs_of
@@ -136,6 +138,8 @@ def restore(
     for table in source.tables:
         tables.make(spark, warehouse, table)
     raw = _raw_of_quarantine(spark, warehouse, source)
+    if source.kind is Kind.METRICS:
+        return restore_scrapes(spark, settings, source, raw, dry_run=dry_run)
     parsed = source.parse(raw, settings).persist()
     try:
         counts = Counter(

@@ -7,6 +7,7 @@ The report: one offline HTML page and the same as JSON, from raw files or from t
 
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -24,14 +25,14 @@ from jobs.progress import Progress
 from jobs.raw_files import FileRead, Origin, readable, write_raw
 from jobs.report_files import gold_of_files
 from jobs.report_options import Wanted, WrongUseError, instant_of, nodes_of, truth_of, zone_of
-from jobs.report_rows import SeveralClustersError, Span, answers_of, gold_of_warehouse
+from jobs.report_rows import Gold, SeveralClustersError, Span, answers_of, gold_of_warehouse
 from jobs.session import spark_session
 from jobs.stopping import interrupt_on_signals
 from reports.answers import Answers, Row
-from reports.document import as_text, document, doubts, totals_of, write_atomically
-from reports.findings import headline
+from reports.document import as_text, document, doubts, passed_over, totals_of, write_atomically
+from reports.opening import opening
 from reports.page import Stamp, page
-from reports.terminal import client_tables, truth_table
+from reports.terminal import client_tables, metric_tables, throttle_tables, truth_table
 
 WRONG_USE = 2
 STOPPED = 130
@@ -58,6 +59,9 @@ def report(  # noqa: PLR0913 (one option of the command each)
     ] = None,
     since: Annotated[str | None, typer.Option(help="First instant, ISO-8601; UTC without a zone.")] = None,
     until: Annotated[str | None, typer.Option(help="Instant behind the last, ISO-8601.")] = None,
+    network: Annotated[
+        float | None, typer.Option(help="What a broker's network carries, bytes/s: N of KIP-73's band.")
+    ] = None,
     truth: Annotated[
         Path | None, typer.Option(help="Ground truth of a lab scenario to hold against.")
     ] = None,
@@ -88,6 +92,7 @@ def report(  # noqa: PLR0913 (one option of the command each)
             cluster=cluster,
             span=Span(since=instant_of("--since", since), until=instant_of("--until", until)),
             truth=truth_of(truth),
+            network_bytes_per_s=network,
         )
         run(wanted, progress)
     except WrongUseError as error:
@@ -141,7 +146,7 @@ def from_files(folder: Path, wanted: Wanted, progress: Progress) -> Answers:
                 damages = {file.source: file.damage for file in read if file.damage}
                 gold = gold_of_files(spark, raw, Path(scratch), damages)
             with progress.step("adding up"), interpreted(spark):
-                return answers_of(gold, wanted.span, truth=wanted.truth, inputs=inputs)
+                return _answers(gold, wanted, inputs)
         finally:
             if is_ours:
                 spark.stop()
@@ -164,19 +169,25 @@ def from_warehouse(wanted: Wanted, progress: Progress) -> Answers:
         "conf": [str(path) for path in wanted.conf],
         "warehouse": settings.warehouse.root,
         "not_understood": [],
+        "passed_over": [],
     }
     spark, is_ours = _spark(settings)
     try:
         with progress.step("reading gold"), interpreted(spark):
             gold = gold_of_warehouse(spark, root, wanted.cluster)
         with progress.step("adding up"), interpreted(spark):
-            return answers_of(gold, wanted.span, truth=wanted.truth, inputs=inputs | _span(wanted))
+            return _answers(gold, wanted, inputs | _span(wanted))
     except SeveralClustersError as error:
         message = f"choose one of the clusters in {root} with --cluster: {error}"
         raise WrongUseError(message) from error
     finally:
         if is_ours:
             spark.stop()
+
+
+def _answers(gold: Gold, wanted: Wanted, inputs: Row) -> Answers:
+    network = wanted.network_bytes_per_s
+    return answers_of(gold, wanted.span, truth=wanted.truth, inputs=inputs, network_bytes_per_s=network)
 
 
 @contextmanager
@@ -214,6 +225,10 @@ def inputs_of_files(folder: Path, wanted: Wanted, found: Found, read: list[FileR
             {"path": readable(path.relative_to(folder)), "reason": reason}
             for path, reason in found.not_understood
         ],
+        "passed_over": [
+            {"what": what, "files": files}
+            for what, files in sorted(Counter(what for _, what in found.passed_over).items())
+        ],
         **_span(wanted),
     }
 
@@ -227,8 +242,9 @@ def _found(folder: Path, nodes: dict[str, str]) -> Found:
         first = "; ".join(
             f"{readable(path.relative_to(folder))}: {reason}" for path, reason in found.not_understood[:3]
         )
+        nothing = "it holds other files of Kafka's" if found.passed_over else "it is empty"
         message = (
-            f"no file in {folder} is understood ({first or 'it is empty'}); wanted are *request*.log* and "
+            f"no file in {folder} is understood ({first or nothing}); wanted are *request*.log* and "
             "*client*.log* in folders that end in the broker's number, as in broker-1/kafka-request.log"
         )
         raise WrongUseError(message)
@@ -258,8 +274,19 @@ def _write(answers: Answers, wanted: Wanted, progress: Progress) -> None:
     except OSError as error:
         message = f"{error.filename or 'the report'} cannot be written: {error.strerror or error}"
         raise WrongUseError(message) from error
+    _tell(answers, progress)
+    typer.echo(opening(answers).sentence)
+    for target in (wanted.html, wanted.json):
+        if target is not None:
+            typer.echo(str(target))
+
+
+def _tell(answers: Answers, progress: Progress) -> None:
+    """Say what was left out or is doubtful, then what the tables hold."""
     for file in answers.inputs.get("not_understood", []):
         progress.say(f"not understood: {file['path']}: {file['reason']}")
+    if others := passed_over(answers):
+        progress.say(others)
     for doubt in doubts(answers):
         progress.say(f"doubtful: {doubt}")
     counts = totals_of(answers.data_quality)
@@ -267,13 +294,8 @@ def _write(answers: Answers, wanted: Wanted, progress: Progress) -> None:
     console = Console(highlight=False)
     if answers.truth:
         console.print(truth_table(answers.truth))
-    for table in client_tables(answers):
+    for table in (*throttle_tables(answers), *metric_tables(answers), *client_tables(answers)):
         console.print(table)
-    told = headline(answers.broker_rtt_culprit, answers.broker_rtt_accused, answers.broker_rtt_quiet)
-    typer.echo(told.sentence)
-    for target in (wanted.html, wanted.json):
-        if target is not None:
-            typer.echo(str(target))
 
 
 def _version() -> str:

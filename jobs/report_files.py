@@ -1,6 +1,7 @@
 """Gold of a folder of raw files: the streams' own parse and gold functions, each layer written once."""
 
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -16,19 +17,27 @@ from jobs.thresholds import thresholds
 from schemas.bronze import RAW
 from schemas.fields import Table
 from schemas.gold import BROKER_RTT, BROKER_RTT_CULPRIT, DATA_QUALITY, FETCH_LATENCY, STOCK_FETCH_TOTAL
+from schemas.leader_local import LEADER_LOCAL_MEAN
 from schemas.leader_redirect import LEADER_REDIRECT
 from schemas.metadata_lookup import METADATA_LOOKUP
+from schemas.metrics import METRIC_SAMPLES, METRIC_SERIES
 from schemas.partition_skew import PARTITION_SKEW
 from schemas.perf_test import CLIENT_METRICS, PERF_SUMMARIES, RUNS
+from schemas.reassignment_progress import REASSIGNMENT_PROGRESS
 from schemas.silver import CLIENT_EVENTS, LEADERSHIP_CHANGES, QUARANTINE, REQUESTS, SKIPPED, TOPICS
+from schemas.throttle_compliance import THROTTLE_COMPLIANCE
+from schemas.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
 from transforms.frames import frame_of, united
 from transforms.gold import pairing
-from transforms.gold.assemble import judged, of_clients, of_fetches
+from transforms.gold.assemble import judged, of_clients, of_fetches, of_metrics
 from transforms.gold.client_tries import is_refused
 from transforms.gold.data_quality import data_quality
 from transforms.gold.leader_disconnect import is_takeover, leader_disconnect, silent_takeovers
 from transforms.gold.leader_redirect import leader_redirect
 from transforms.gold.stock_fetch_total import stock_fetch_total
+from transforms.gold.throttles import TABLES as THROTTLE_TABLES
+from transforms.gold.throttles import Silver as Throttled
+from transforms.gold.throttles import is_any, of_throttles, told_by_metrics
 from transforms.parse.outcome import KEPT, quarantined, skipped
 from transforms.windows import coverage
 
@@ -59,8 +68,9 @@ def gold_of_files(spark: SparkSession, raw: Path, scratch: Path, damages: Mappin
     requests, client_events = silver[REQUESTS], silver[CLIENT_EVENTS]
     fetches = layers.keep(pairing.fetches(requests, client_events, skew_s=pairing.ANY_SKEW_S), "fetches")
     covered = layers.keep(coverage(requests.select("cluster", "broker_id", "logged_at")), "covered")
-    built = of_fetches(fetches, covered) | of_clients(silver, fetches)
+    built = of_fetches(fetches, covered) | of_clients(silver, fetches) | of_metrics(silver)
     built[LEADER_REDIRECT] = lost_clients(silver, fetches)
+    built |= throttled_moves(silver, layers)
     gold = {table: layers.keep_table(frame, table) for table, frame in built.items()}
     parsed = [source for source in SOURCES if source.parse]
     kept = {
@@ -78,6 +88,10 @@ def gold_of_files(spark: SparkSession, raw: Path, scratch: Path, damages: Mappin
         partition_skew=gold[PARTITION_SKEW],
         leader_redirect=gold[LEADER_REDIRECT],
         metadata_lookup=gold[METADATA_LOOKUP],
+        leader_local_mean=gold[LEADER_LOCAL_MEAN],
+        throttle_compliance=gold[THROTTLE_COMPLIANCE],
+        reassignment_progress=gold[REASSIGNMENT_PROGRESS],
+        metric_series=silver[METRIC_SERIES],
         perf_summaries=silver[PERF_SUMMARIES],
         client_metrics=silver[CLIENT_METRICS],
         runs=silver[RUNS],
@@ -101,6 +115,25 @@ def lost_clients(silver: Mapping[Table, DataFrame], fetches: DataFrame) -> DataF
     return united(found)
 
 
+def throttled_moves(silver: Mapping[Table, DataFrame], layers: Layers) -> dict[Table, DataFrame]:
+    """Build gold of throttles and moves; where nothing was throttled or moved, seconds are saved."""
+    spark, nth = silver[REQUESTS].sparkSession, count()
+    if not is_any(silver[THROTTLE_CHANGES], silver[REASSIGNMENTS]):
+        return {table: frame_of(spark, [], table.schema) for table in THROTTLE_TABLES}
+    events, sizes = told_by_metrics(silver[METRIC_SERIES], silver[METRIC_SAMPLES])
+    told = Throttled(
+        requests=silver[REQUESTS],
+        begun=silver[REQUESTS],
+        topics=silver[TOPICS],
+        changes=silver[THROTTLE_CHANGES],
+        reassignments=silver[REASSIGNMENTS],
+        isr_changes=silver[ISR_CHANGES],
+        events=layers.keep(events, "events"),
+        sizes=layers.keep(sizes, "sizes"),
+    )
+    return of_throttles(told, keep=lambda frame: layers.keep(frame, f"throttles-{next(nth)}"))
+
+
 def silver_of(lines: Mapping[Source, DataFrame], layers: Layers) -> dict[Table, DataFrame]:
     """Parse the lines of each kind, each once, and split them by what became of them."""
     silver: dict[Table, DataFrame] = {}
@@ -108,13 +141,22 @@ def silver_of(lines: Mapping[Source, DataFrame], layers: Layers) -> dict[Table, 
     for source, raw in lines.items():
         if source.parse is None:
             continue
-        parsed = layers.keep(_slim(source.parse(raw, Settings())), f"parsed-{source.kind.value}")
-        silver |= {part.table: part.rows(parsed) for part in source.silver}
+        parsed = _parsed(source, raw, layers)
+        for part in source.silver:  # a table may be told by several sources
+            before, rows = silver.get(part.table), part.rows(parsed)
+            silver[part.table] = rows if before is None else before.unionByName(rows)
         every.append(parsed)
     return silver | {
         QUARANTINE: united([quarantined(parsed) for parsed in every]),
         SKIPPED: united([skipped(parsed, batch_id=0) for parsed in every]),
     }
+
+
+def _parsed(source: Source, raw: DataFrame, layers: Layers) -> DataFrame:
+    first = source.parse(raw, Settings()) if source.parse else raw
+    if source.read:
+        first = layers.keep(first, f"read-{source.kind.value}")
+    return layers.keep(_slim(source.finished(first, Settings())), f"parsed-{source.kind.value}")
 
 
 def _slim(parsed: DataFrame) -> DataFrame:

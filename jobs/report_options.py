@@ -27,6 +27,7 @@ class Wanted:
     cluster: str | None
     span: Span
     truth: Row | None
+    network_bytes_per_s: float | None = None
 
 
 def nodes_of(options: list[str]) -> dict[str, str]:

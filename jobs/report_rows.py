@@ -18,20 +18,29 @@ from reports.findings import Finding, findings, headline
 from reports.truth import injected_against_measured
 from schemas import gold as gold_tables
 from schemas.fields import HISTOGRAM
+from schemas.leader_local import LEADER_LOCAL_MEAN
 from schemas.leader_redirect import LEADER_REDIRECT
 from schemas.metadata_lookup import METADATA_LOOKUP
+from schemas.metrics import METRIC_SERIES
 from schemas.partition_skew import PARTITION_SKEW
 from schemas.perf_test import CLIENT_METRICS, PERF_SUMMARIES, RUNS
+from schemas.reassignment_progress import REASSIGNMENT_PROGRESS
 from schemas.silver import QUARANTINE as QUARANTINE_TABLE
 from schemas.silver import SKIPPED
+from schemas.throttle_compliance import THROTTLE_COMPLIANCE
 from transforms.gold.broker_rtt import broker_rtt_summary
 from transforms.gold.fetch_latency_summary import fetch_latency_summary
+from transforms.gold.leader_local_mean_summary import leader_local_mean_summary
 from transforms.gold.leader_redirect_summary import leader_redirect_summary
 from transforms.gold.metadata_lookup_summary import metadata_lookup_summary
+from transforms.gold.missing_metrics import missing_metrics
 from transforms.gold.partition_skew_metrics import partition_skew_metrics
 from transforms.gold.partition_skew_span import partition_skew_span
 from transforms.gold.partition_skew_summary import partition_skew_summary
 from transforms.gold.perf_runs import payloads, perf_runs
+from transforms.gold.reassignment_forecast import reassignment_forecast
+from transforms.gold.reassignment_summary import reassignment_summary
+from transforms.gold.throttle_compliance_summary import throttle_compliance_summary
 
 PREVIEW_BYTES = 160
 MOST_LISTED_A_REASON = 50
@@ -59,6 +68,10 @@ IN_WAREHOUSE = {
     "partition_skew": PARTITION_SKEW,
     "leader_redirect": LEADER_REDIRECT,
     "metadata_lookup": METADATA_LOOKUP,
+    "leader_local_mean": LEADER_LOCAL_MEAN,
+    "throttle_compliance": THROTTLE_COMPLIANCE,
+    "reassignment_progress": REASSIGNMENT_PROGRESS,
+    "metric_series": METRIC_SERIES,
     "perf_summaries": PERF_SUMMARIES,
     "client_metrics": CLIENT_METRICS,
     "runs": RUNS,
@@ -79,6 +92,10 @@ class Gold:
     partition_skew: DataFrame
     leader_redirect: DataFrame
     metadata_lookup: DataFrame
+    leader_local_mean: DataFrame
+    throttle_compliance: DataFrame
+    reassignment_progress: DataFrame
+    metric_series: DataFrame
     perf_summaries: DataFrame
     client_metrics: DataFrame
     runs: DataFrame
@@ -109,7 +126,9 @@ def gold_of_warehouse(spark: SparkSession, warehouse: Path, cluster: str | None)
     return Gold(**{field: frame.filter(F.col("cluster") == F.lit(wanted)) for field, frame in frames.items()})
 
 
-def answers_of(gold: Gold, span: Span, *, truth: Row | None, inputs: Row) -> Answers:
+def answers_of(
+    gold: Gold, span: Span, *, truth: Row | None, inputs: Row, network_bytes_per_s: float | None = None
+) -> Answers:
     """Collect what a report shows; every frame is cut to the span first."""
     latency = gold.fetch_latency.filter(span.holds("window_start"))
     rtt = gold.broker_rtt.filter(span.holds("window_start"))
@@ -125,6 +144,9 @@ def answers_of(gold: Gold, span: Span, *, truth: Row | None, inputs: Row) -> Ans
     sent = payloads(gold.perf_summaries, gold.runs)
     redirects = gold.leader_redirect.filter(span.holds("window_start"))
     lookups = gold.metadata_lookup.filter(span.holds("window_start"))
+    throttled = gold.throttle_compliance.filter(span.holds("window_start")).localCheckpoint()
+    moving = gold.reassignment_progress.filter(span.holds("window_start")).localCheckpoint()
+    means = gold.leader_local_mean.filter(span.holds("window_start"))
     return Answers(
         fetch_latency=rows_of(latency, "window_start", "leader_id", "kind", "follower_id", "client_id"),
         fetch_latency_summary=rows_of(fetch_latency_summary(latency), "leader_id", "kind", "client_id"),
@@ -144,6 +166,19 @@ def answers_of(gold: Gold, span: Span, *, truth: Row | None, inputs: Row) -> Ans
         leader_redirect_summary=rows_of(leader_redirect_summary(redirects), "api", "software_version"),
         metadata_lookup=rows_of(metadata_lookup_summary(lookups), "client_id", "software_version", "run"),
         metadata_lookup_windows=rows_of(lookups.drop("topics"), "window_start", "client_id"),
+        leader_local_mean=rows_of(means, "window_start", "node", "request"),
+        leader_local_mean_summary=rows_of(leader_local_mean_summary(means), "node", "request"),
+        missing_metrics=rows_of(missing_metrics(gold.metric_series), "node", "answer"),
+        throttle_compliance=rows_of(
+            throttle_compliance_summary(throttled), "limited_from", "broker_id", "direction"
+        ),
+        throttle_compliance_windows=rows_of(
+            throttled, "window_start", "broker_id", "direction", "limited_from"
+        ),
+        reassignment_progress=rows_of(
+            reassignment_summary(moving, network_bytes_per_s=network_bytes_per_s), "moved_at"
+        ),
+        reassignment_progress_windows=rows_of(reassignment_forecast(moving), "moved_at", "window_start"),
         perf_summaries=rows_of(perf_runs(gold.perf_summaries.filter(in_span), gold.runs), "run", "arm"),
         stock_fetch_total=rows_of(
             gold.stock_fetch_total.filter(span.holds("scraped_at")), "scraped_at", "leader_id"

@@ -1,9 +1,9 @@
 """`plumbline lab`: a real Kafka cluster on this machine whose slowness is known because it was injected."""
 
 import json
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,26 +11,17 @@ import typer
 
 from lab import cluster, load, scenarios
 from lab import probe as probing
+from lab.choices import Runnable, refuse_others
 from lab.clients import scenario as with_clients
 from lab.clients.scenario import ClientScenario
 from lab.errors import LabError
 from lab.layout import DEFAULT_STATE, Lab
 from lab.proxy_control import set_delay
 from lab.scenarios import Scenario
+from lab.throttle import parts
+from lab.throttle import scenario as throttle
 
 app = typer.Typer(no_args_is_help=True, help=__doc__, rich_markup_mode="markdown")
-
-
-class Runnable(StrEnum):
-    """Every scenario there is: what is injected between brokers, and what is tried with clients."""
-
-    HEALTHY = Scenario.HEALTHY.value
-    SLOW_BROKER = Scenario.SLOW_BROKER.value
-    SLOW_LINK = Scenario.SLOW_LINK.value
-    SLOW_SIDE = Scenario.SLOW_SIDE.value
-    SKEW = ClientScenario.SKEW.value
-    REDIRECT = ClientScenario.REDIRECT.value
-    METADATA = ClientScenario.METADATA.value
 
 
 State = Annotated[Path, typer.Option(help="Folder that holds everything of the lab.")]
@@ -102,6 +93,7 @@ def stop(state: State = DEFAULT_STATE) -> None:
 
 @app.command()
 def run(  # noqa: PLR0913 (one option for each choice of a scenario)
+    context: typer.Context,
     scenario: Annotated[Runnable, typer.Argument(help="What to inject, or to try with clients.")],
     state: State = DEFAULT_STATE,
     *,
@@ -114,19 +106,31 @@ def run(  # noqa: PLR0913 (one option for each choice of a scenario)
     for_s: Annotated[float, typer.Option(min=0, help="How long the delay lasts.")] = 60.0,
     rate: Annotated[float, typer.Option(min=0, help="Produce load, records/s; 0 leaves it idle.")] = 0.0,
     seed: Annotated[int, typer.Option(help="Picks what is not named.")] = 0,
-    repeats: Annotated[int, typer.Option(min=1, help="Rounds of skew, redirect and metadata.")] = 1,
+    repeats: Annotated[int, typer.Option(min=1, help="Rounds of skew, redirect, metadata and throttle.")] = 1,
+    part: Annotated[
+        list[str] | None, typer.Option(help=f"Of throttle, again for more: {', '.join(parts.BY_NAME)}.")
+    ] = None,
 ) -> None:
     """
     Inject a known slowness and print the path of its ground truth (JSON).
 
     `skew`, `redirect` and `metadata` run real clients of several releases side by side, and end in a report.
+    `throttle` moves replicas under throttles that hold and some that do not: 11 parts in 12 minutes, and
+    a report. An option that a scenario does not take is an error.
 
     Example: `plumbline lab run slow_link --follower 2 --leader 1 --delay-ms 10 --quiet-s 60 --for-s 60`
 
     Example: `plumbline lab run slow_side --broker 3 --side leader --rate 500`
 
     Example: `plumbline lab run skew --repeats 5`
+
+    Example: `plumbline lab run throttle --part a --part stuck`
     """
+    refuse_others(context, scenario)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was set is taken back then too
+    if scenario is Runnable.THROTTLE:
+        _throttle(state, repeats=repeats, names=part or [])
+        return
     if scenario.value in list(ClientScenario):
         _with_clients(state, ClientScenario(scenario.value), repeats=repeats, seed=seed)
         return
@@ -152,6 +156,18 @@ def _with_clients(state: Path, scenario: ClientScenario, *, repeats: int, seed: 
             state, scenario, repeats=repeats, seed=seed, say=lambda text: typer.echo(text, err=True)
         )
         page = with_clients.report(state, truth)
+    _say_both(page, truth)
+
+
+def _throttle(state: Path, *, repeats: int, names: list[str]) -> None:
+    with _clear_errors():
+        plan = throttle.Plan(repeats=repeats, parts=parts.chosen(names))
+        truth = throttle.run(state, plan, say=lambda text: typer.echo(text, err=True))
+        page = with_clients.report(state, truth)
+    _say_both(page, truth)
+
+
+def _say_both(page: Path, truth: Path) -> None:
     typer.echo(f"the report: {page}\nthe truth:  {truth}")
 
 

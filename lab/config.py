@@ -9,6 +9,25 @@ from lab.layout import Broker, Lab
 # UTC, nanoseconds, and a column of monotonic nanoseconds (%N) that compares across JVMs on one host.
 LOG_LAYOUT = "%d{yyyy-MM-dd'T'HH:mm:ss.SSSSSSSSSXXX}{UTC} %N %p %m (%c)%n"
 
+EXPORTER_WITHOUT_RULES = "{}\n"
+"""Every bean as it stands: what a lab's exporters do."""
+
+EXPORTER_OF_REPLICATION = """\
+# For the time of a scenario: names and labels as without rules, of these beans alone.
+includeObjectNames:
+  - "kafka.server:type=LeaderReplication"
+  - "kafka.server:type=FollowerReplication"
+  - "kafka.server:type=BrokerTopicMetrics,*"
+  - "kafka.server:type=ReplicaManager,*"
+  - "kafka.server:type=ReplicaFetcherManager,*"
+  - "kafka.server:type=FetcherLagMetrics,*"
+  - "kafka.server:type=FetcherStats,*"
+  - "kafka.log:type=Log,*"
+  - "kafka.network:type=RequestMetrics,name=TotalTimeMs,*"
+  - "kafka.network:type=RequestMetrics,name=RemoteTimeMs,*"
+  - "java.lang:type=Runtime"
+"""
+
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 _TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -81,11 +100,16 @@ def write_all(lab: Lab) -> None:
         _write(home / "server.properties", server_properties(lab, broker))
         logging = log4j2(Path(broker.logs), request_log=lab.request_log, client_log=lab.client_log)
         _write(home / "log4j2.xml", logging)
-        _write(home / "exporter.yaml", "{}\n")  # no rules: every bean as it stands
+        write_exporter_rules(lab, broker, EXPORTER_WITHOUT_RULES)
     home = lab.state / "telemetry"
     _write(home / "server.properties", telemetry_properties(lab))
     _write(home / "log4j2.xml", log4j2(home / "logs", request_log=False, client_log=False))
     _write(lab.settings_file, lab_toml(lab))
+
+
+def write_exporter_rules(lab: Lab, broker: Broker, text: str) -> None:
+    """Write what a broker's exporter is to show; one that runs reads it again when it is next asked."""
+    _write(lab.state / f"broker-{broker.id}" / "exporter.yaml", text)
 
 
 def _write(path: Path, text: str) -> None:

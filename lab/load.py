@@ -23,6 +23,8 @@ class Load:
     acks: str = "all"
     linger_ms: int = 5
     duration_s: float = FOREVER_S
+    properties: tuple[str, ...] = ()
+    """More settings of the producer, as KEY=VALUE."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,7 @@ def command(bootstrap_servers: str, load: Load) -> list[str]:
         *("--record-size", str(load.record_size_bytes), "--throughput", str(load.records_per_s)),
         *("--reporting-interval", "1000"),
         *("--command-property", f"acks={load.acks}", f"linger.ms={load.linger_ms}", "client.id=lab-load"),
+        *load.properties,
         options=("-Xmx256m", "-Duser.language=en", "-Duser.country=US"),
     )
 

@@ -1,9 +1,10 @@
 """The topics of a lab, and whether they are ready."""
 
 import logging
+import time
 from collections.abc import Sequence
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, PartitionMetadata  # type: ignore[attr-defined]
 from confluent_kafka.cimpl import NewTopic
 
@@ -13,16 +14,16 @@ from lab import config
 from lab.errors import LabError
 from lab.layout import LOAD_TOPIC, Lab
 
-REQUEST_TIMEOUT_S = 15.0
+REQUEST_TIMEOUT_S, LOOK_EVERY_S = 15.0, 0.25
 MANY, MANY_TIMEOUT_S = 100, 120.0
-_quiet = logging.getLogger("lab.librdkafka")
-_quiet.addHandler(logging.NullHandler())
-_quiet.propagate = False  # a broker that is not up yet is what we wait for, not news
+quiet = logging.getLogger("lab.librdkafka")
+quiet.addHandler(logging.NullHandler())
+quiet.propagate = False  # a broker that is not up yet is what we wait for, not news
 
 
 def admin(bootstrap_servers: str) -> AdminClient:
     """Return an admin client that logs nothing."""
-    return AdminClient({"bootstrap.servers": bootstrap_servers, "client.id": "lab-admin"}, logger=_quiet)
+    return AdminClient({"bootstrap.servers": bootstrap_servers, "client.id": "lab-admin"}, logger=quiet)
 
 
 def registered(bootstrap_servers: str) -> int:
@@ -89,6 +90,17 @@ def _create(bootstrap_servers: str, made: list[NewTopic]) -> None:
             raise LabError(message) from error
 
 
+def create(lab: Lab, made: list[NewTopic]) -> None:
+    """
+    Create topics on the observed cluster.
+
+    Raises:
+        LabError: one of them was not created.
+
+    """
+    _create(lab.bootstrap_servers, made)
+
+
 def create_many(lab: Lab, names: Sequence[str]) -> None:
     """Create topics of one partition and one replica on the observed cluster, leaders spread over it."""
     made = [
@@ -109,6 +121,38 @@ def delete_many(lab: Lab, names: Sequence[str]) -> None:
             raise LabError(message) from error
 
 
+def id_of(lab: Lab, topic: str) -> str:
+    """
+    Return a topic's id as Kafka's logs write it; librdkafka's alphabet is another one.
+
+    A broker that has just been told of by another may not know the topic yet: it is asked again.
+
+    Raises:
+        LabError: the topic is not known within the time.
+
+    """
+    client, deadline = admin(lab.bootstrap_servers), time.monotonic() + REQUEST_TIMEOUT_S
+    while True:
+        (answered,) = client.describe_topics(TopicCollection([topic])).values()
+        try:
+            return logged_id(str(answered.result(timeout=REQUEST_TIMEOUT_S).topic_id))
+        except KafkaException as error:
+            if time.monotonic() > deadline:
+                message = f"topic {topic} has no id: {error}"
+                raise LabError(message) from error
+        time.sleep(LOOK_EVERY_S)
+
+
+def logged_id(topic_id: str) -> str:
+    """
+    Write an id in base64's alphabet for URLs.
+
+    >>> logged_id("7/s+mc2GSZ2tb97+O3ZvsA")
+    '7_s-mc2GSZ2tb97-O3ZvsA'
+    """
+    return topic_id.translate(str.maketrans("+/", "-_"))
+
+
 def leaders(lab: Lab, topic: str = LOAD_TOPIC) -> dict[int, int]:
     """Return each partition's leader."""
     told = admin(lab.bootstrap_servers).list_topics(topic, timeout=REQUEST_TIMEOUT_S).topics[topic]
@@ -118,7 +162,7 @@ def leaders(lab: Lab, topic: str = LOAD_TOPIC) -> dict[int, int]:
 def end_offsets(lab: Lab, topic: str) -> dict[int, int]:
     """Return where each partition's log ends."""
     settings = {"bootstrap.servers": lab.bootstrap_servers, "group.id": "lab-admin"}
-    consumer = Consumer(settings, logger=_quiet)
+    consumer = Consumer(settings, logger=quiet)
     try:
         return {
             nth: consumer.get_watermark_offsets(TopicPartition(topic, nth), REQUEST_TIMEOUT_S)[1]
@@ -128,10 +172,13 @@ def end_offsets(lab: Lab, topic: str) -> dict[int, int]:
         consumer.close()
 
 
-def has_orders(lab: Lab, topic: str, orders: Sequence[Sequence[int]]) -> bool:
-    """Tell whether the partitions have these replicas in this order, all in sync."""
-    told = admin(lab.bootstrap_servers).list_topics(topic, timeout=REQUEST_TIMEOUT_S).topics[topic].partitions
-    return all(
+def has_orders(
+    lab: Lab, topic: str, orders: Sequence[Sequence[int]], *, client: AdminClient | None = None
+) -> bool:
+    """Tell whether the partitions have these replicas in this order, all in sync; a client is used again."""
+    asked = client or admin(lab.bootstrap_servers)
+    told = asked.list_topics(topic, timeout=REQUEST_TIMEOUT_S).topics[topic].partitions
+    return len(told) >= len(orders) and all(
         list(told[nth].replicas) == list(order) and len(told[nth].isrs) == len(order)
         for nth, order in enumerate(orders)
     )

@@ -54,10 +54,19 @@ def _quantiles(values: list[float]) -> dict[str, float | int]:
     return {"n": len(values), **named}
 
 
+def stem(name: str, *, at_ns: int) -> str:
+    """
+    Return what the files of one run are called.
+
+    >>> stem("throttle", at_ns=1_700_000_000_123_456_789)
+    'throttle-20231114T221320.123457Z'
+    """
+    return f"{name}-{datetime.fromtimestamp(at_ns / NS_PER_S, UTC).strftime('%Y%m%dT%H%M%S.%fZ')}"
+
+
 def write(folder: Path, name: str, facts: dict[str, Any], *, at_ns: int) -> Path:
     """Write `NAME-STAMP.json` and return its path."""
     folder.mkdir(parents=True, exist_ok=True)
-    stamp = datetime.fromtimestamp(at_ns / NS_PER_S, UTC).strftime("%Y%m%dT%H%M%S.%fZ")
-    path = folder / f"{name}-{stamp}.json"
+    path = folder / f"{stem(name, at_ns=at_ns)}.json"
     path.write_text(json.dumps(facts, indent=2) + "\n")
     return path

@@ -2,6 +2,7 @@
 
 import typer
 
+from collectors.backfill_cli import backfill
 from collectors.cli import collect
 from collectors.perf_test_cli import perf_test
 from jobs.build_gold import build_gold
@@ -23,6 +24,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(report)
 app.command()(collect)
+app.command()(backfill)
 app.command("perf-test", context_settings={"allow_extra_args": True})(perf_test)
 app.command()(ingest)
 app.command("build-gold")(build_gold)

@@ -33,6 +33,13 @@ class Answers:
     leader_redirect_summary: Sequence[Row] = ()  # one row an API and client version over the whole span
     metadata_lookup: Sequence[Row] = ()  # one row a client over the whole span
     metadata_lookup_windows: Sequence[Row] = ()
+    leader_local_mean: Sequence[Row] = ()
+    leader_local_mean_summary: Sequence[Row] = ()  # one row a broker and request type over the whole span
+    missing_metrics: Sequence[Row] = ()  # one row a node and answer that its metrics do not suffice for
+    throttle_compliance: Sequence[Row] = ()  # one row a broker, direction and limit over the whole span
+    throttle_compliance_windows: Sequence[Row] = ()
+    reassignment_progress: Sequence[Row] = ()  # one row a move
+    reassignment_progress_windows: Sequence[Row] = ()
     perf_summaries: Sequence[Row] = ()
     stock_fetch_total: Sequence[Row] = ()
     data_quality: Sequence[Row] = ()

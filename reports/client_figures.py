@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from reports.answers import Row
-from reports.clients import by_client, measured, version_of, who
+from reports.client_rows import by_client, measured, version_of, who
 from reports.figures import ALARM, CALM, WINDOW, _instant, _styled
 from schemas.leader_redirect import DISCONNECT
 
@@ -122,4 +122,5 @@ def _key(row: Row) -> tuple[str, ...]:
 
 def _of_partition(row: Row) -> str:
     where = "node" if row["partition"] is None else f"partition {row['partition']} of broker"
-    return plain_name(f"{where} {row['leader_id']}")
+    run = f", run {row['run']}" if row["run"] else ""
+    return plain_name(f"{where} {row['leader_id']}") + plain_name(run)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reports.answers import Answers, Row, columns_of, plain
+from reports.metrics import missing_doubts
 from schemas.fields import Table
 from schemas.gold import (
     BROKER_RTT,
@@ -16,10 +17,13 @@ from schemas.gold import (
     FETCH_LATENCY,
     STOCK_FETCH_TOTAL,
 )
+from schemas.leader_local import LEADER_LOCAL_MEAN, LEADER_LOCAL_MEAN_SUMMARY, MISSING_METRICS
 from schemas.leader_redirect import LEADER_REDIRECT, LEADER_REDIRECT_SUMMARY
 from schemas.metadata_lookup import METADATA_LOOKUP_SUMMARY
 from schemas.partition_skew import PARTITION_SKEW_SPAN, PARTITION_SKEW_SUMMARY
 from schemas.perf_test import PERF_RUNS
+from schemas.reassignment_progress import REASSIGNMENT_FORECAST, REASSIGNMENT_SUMMARY
+from schemas.throttle_compliance import THROTTLE_COMPLIANCE, THROTTLE_COMPLIANCE_SUMMARY
 
 BALANCE = ("lines_read", "kept", "quarantined", "skipped", "duplicates")
 QUARANTINE = ("reason", "kind", "node", "source", "position", "detail", "preview")
@@ -47,6 +51,21 @@ def document(answers: Answers) -> Row:
                 answers.leader_redirect_summary, columns_of(LEADER_REDIRECT_SUMMARY)
             ),
             "metadata_lookup": _rows(answers.metadata_lookup, columns_of(METADATA_LOOKUP_SUMMARY)),
+            "throttle_compliance": _rows(
+                answers.throttle_compliance, columns_of(THROTTLE_COMPLIANCE_SUMMARY)
+            ),
+            "throttle_compliance_windows": _rows(
+                answers.throttle_compliance_windows, columns_of(THROTTLE_COMPLIANCE)
+            ),
+            "reassignment_progress": _rows(answers.reassignment_progress, columns_of(REASSIGNMENT_SUMMARY)),
+            "reassignment_progress_windows": _rows(
+                answers.reassignment_progress_windows, columns_of(REASSIGNMENT_FORECAST)
+            ),
+            "leader_local_mean": _rows(answers.leader_local_mean, columns_of(LEADER_LOCAL_MEAN)),
+            "leader_local_mean_summary": _rows(
+                answers.leader_local_mean_summary, columns_of(LEADER_LOCAL_MEAN_SUMMARY)
+            ),
+            "missing_metrics": _rows(answers.missing_metrics, columns_of(MISSING_METRICS)),
             "perf_summaries": _rows(answers.perf_summaries, columns_of(PERF_RUNS)),
             "stock_fetch_total": _rows(answers.stock_fetch_total, columns_of(STOCK_FETCH_TOTAL)),
             "quarantine": _rows(answers.quarantine, list(QUARANTINE)),
@@ -70,7 +89,7 @@ def data_quality(answers: Answers) -> Row:
 
 
 def doubts(answers: Answers) -> list[str]:
-    """Say what makes the figures doubtful: files under another broker's name, files without a line."""
+    """Say what makes the figures doubtful: files under another broker's name, empty ones, rules that drop."""
     misplaced = sorted(
         {row["source"] for row in answers.quarantine if row["reason"] == "node_is_another_replica"}
     )
@@ -82,7 +101,15 @@ def doubts(answers: Answers) -> list[str]:
             for source in misplaced
         ),
         *(f"{path} is empty" for path in empty),
+        *missing_doubts(answers),
     ]
+
+
+def passed_over(answers: Answers) -> str:
+    """Say in one line which files were not read, for they hold no telemetry as a matter of course."""
+    others = answers.inputs.get("passed_over") or []
+    named = ", ".join(f"{of['what']} ({of['files']})" for of in others)
+    return f"passed over, for they hold no telemetry in their first 64 KiB: {named}" if others else ""
 
 
 def totals_of(by_source: Sequence[Row]) -> dict[str, int]:
@@ -152,6 +179,13 @@ def table_names() -> dict[str, Table]:
         "leader_redirect": LEADER_REDIRECT,
         "leader_redirect_summary": LEADER_REDIRECT_SUMMARY,
         "metadata_lookup": METADATA_LOOKUP_SUMMARY,
+        "throttle_compliance": THROTTLE_COMPLIANCE_SUMMARY,
+        "throttle_compliance_windows": THROTTLE_COMPLIANCE,
+        "reassignment_progress": REASSIGNMENT_SUMMARY,
+        "reassignment_progress_windows": REASSIGNMENT_FORECAST,
+        "leader_local_mean": LEADER_LOCAL_MEAN,
+        "leader_local_mean_summary": LEADER_LOCAL_MEAN_SUMMARY,
+        "missing_metrics": MISSING_METRICS,
         "perf_summaries": PERF_RUNS,
         "stock_fetch_total": STOCK_FETCH_TOTAL,
     }

@@ -12,13 +12,17 @@ from plotly.offline import get_plotlyjs
 
 from reports.answers import Answers, Row
 from reports.client_figures import lookups_over_time, redirect_times, shares
-from reports.clients import measured, sentences, with_disconnects, with_redirects
+from reports.client_rows import in_order, measured, short_runs, with_disconnects, with_redirects
+from reports.clients import sentences
 from reports.dashboard import beside_the_dashboard
-from reports.document import BALANCE, doubts, totals_of
+from reports.document import BALANCE, doubts, passed_over, totals_of
 from reports.figures import heat_map, latency_over_time, rtt_over_time
-from reports.findings import WINDOW, Headline, findings, headline, is_accused, sentence
+from reports.findings import WINDOW, Headline, findings, is_accused, sentence
 from reports.matrix import Matrix, brokers_of, matrices, pair_rows, scale_ms
+from reports.metrics import NO_PERCENTILE, busiest_first, said_of_means, why
+from reports.opening import opening
 from reports.page_text import count, decimal, instant, ms, percent
+from reports.throttles import mb, said_of_moves, said_of_throttles, worst_first
 
 TEMPLATES = Path(__file__).parent / "templates"
 MOST_LISTED = 200
@@ -35,7 +39,8 @@ class Stamp:
 
 def page(answers: Answers, stamp: Stamp) -> str:
     """Render the report; everything a user wrote is escaped, and no address of any host stands in it."""
-    told = headline(answers.broker_rtt_culprit, answers.broker_rtt_accused, answers.broker_rtt_quiet)
+    told = opening(answers)
+    skews, lookups = in_order(measured(answers.partition_skew_summary)), in_order(answers.metadata_lookup)
     shown = matrices(_matrix_rows(answers, told), _brokers(answers))
     return (
         _environment()
@@ -56,11 +61,21 @@ def page(answers: Answers, stamp: Stamp) -> str:
             rafts=_of_kind(answers, "raft"),
             leaders=_leaders(answers),
             said=sentences(answers),
-            skews=measured(answers.partition_skew_summary),
+            skews=skews,
+            lookups=lookups,
+            runs={"skews": short_runs(skews), "lookups": short_runs(lookups)},
             redirects=with_redirects(answers),
+            means=busiest_first(answers.leader_local_mean_summary),
+            said_of_means=said_of_means(answers),
+            no_percentile=NO_PERCENTILE,
+            why=why,
+            throttles=worst_first(answers.throttle_compliance),
+            said_of_throttles=said_of_throttles(answers),
+            said_of_moves=said_of_moves(answers),
             disconnects=with_disconnects(answers),
             totals=totals_of(answers.data_quality),
             doubts=doubts(answers),
+            passed_over=passed_over(answers),
             parts=BALANCE[1:],
             nodes=freshness(answers.data_quality),
             figures=figures(answers, told, shown),
@@ -188,5 +203,5 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(ms=ms, instant=instant, count=count, percent=percent, decimal=decimal)
+    environment.filters.update(ms=ms, instant=instant, count=count, percent=percent, decimal=decimal, mb=mb)
     return environment

@@ -6,8 +6,18 @@ from rich.table import Table
 from rich.text import Text
 
 from reports.answers import NONE, Answers, Row
-from reports.clients import measured, version_of, who, with_disconnects, with_redirects
-from reports.page_text import count, decimal, ms, percent
+from reports.client_rows import (
+    in_order,
+    measured,
+    short_runs,
+    version_of,
+    who,
+    with_disconnects,
+    with_redirects,
+)
+from reports.metrics import busiest_first, why
+from reports.page_text import count, decimal, instant, ms, percent
+from reports.throttles import mb, worst_first
 
 MOST_LISTED = 60
 
@@ -27,22 +37,7 @@ def truth_table(rows: Sequence[Row]) -> Table:
 def client_tables(answers: Answers) -> list[Table]:
     """Lay out what clients do, a table a question; none where there is nothing to tell."""
     tables = [
-        _table(
-            "partition skew",
-            ("client", "topic", "batches", "max/mean", "slowest leader", "its share / others", "speaks for"),
-            [
-                (
-                    who(row),
-                    row["topic"],
-                    count(row["batches"]),
-                    decimal(row["max_over_mean"]),
-                    str(row["slowest_leader_id"] or NONE),
-                    decimal(row["slowest_ratio"]),
-                    row["partitioner"] or "undecided",
-                )
-                for row in measured(answers.partition_skew_summary)
-            ],
-        ),
+        _skew(in_order(measured(answers.partition_skew_summary))),
         _table(
             "leader redirects, ms",
             ("client", "API", "n", "p50", "p99", "client p50", "broker p50", "hinted", "wasted"),
@@ -67,31 +62,116 @@ def client_tables(answers: Answers) -> list[Table]:
             ],
         ),
         _disconnects(answers),
-        _table(
-            "metadata lookups",
-            (
-                "client",
-                "version",
-                "lookups",
-                "topics asked",
-                "bytes answered",
-                "new topics",
-                "let go",
-                "growth",
-            ),
-            [
-                (
-                    row["client_id"] or NONE,
-                    version_of(row),
-                    *(count(row[name]) for name in ("lookups", "topics_asked", "response_bytes")),
-                    *(count(row[name]) for name in ("new_topics", "evicted_topics")),
-                    decimal(row["growth_exponent"]),
-                )
-                for row in answers.metadata_lookup
-            ],
-        ),
+        _lookups(in_order(answers.metadata_lookup)),
     ]
     return [table for table in tables if table.rows]
+
+
+def metric_tables(answers: Answers) -> list[Table]:
+    """Lay out the means that metrics give; none where there is nothing to tell."""
+    figures = ("total_mean_ms", "remote_mean_ms", "leader_local_mean_ms", "log_leader_local_mean_ms")
+    table = _table(
+        "leader_local by metrics alone, mean ms",
+        (
+            "broker",
+            "request",
+            "n",
+            "total",
+            "remote",
+            "leader_local",
+            "request log",
+            "difference",
+            "why none",
+        ),
+        [
+            (
+                row["node"],
+                row["request"],
+                count(row["n"]),
+                *(ms(row[name]) for name in figures),
+                ms(row["difference_ms"]),
+                why(row),
+            )
+            for row in busiest_first(answers.leader_local_mean_summary)
+        ],
+    )
+    return [table] if table.rows else []
+
+
+def throttle_tables(answers: Answers) -> list[Table]:
+    """Lay out throttles and moves; none where there is nothing to tell."""
+    rates = ("limit_bytes_per_s", "rate_bytes_per_s", "best_window_bytes_per_s", "bean_bytes_per_s")
+    throttles = _table(
+        "throttles, MB/s",
+        ("broker", "direction", "limit", "rate", "best 11 s", "byte-rate bean", "state", "cause"),
+        [
+            (
+                str(row["broker_id"]),
+                row["direction"],
+                *(mb(row[name]) for name in rates),
+                row["state"],
+                row["cause"] or NONE,
+            )
+            for row in worst_first(answers.throttle_compliance)
+        ],
+    )
+    ends = ("forecast_end_at", "kip_end_at", "ended_at")
+    moves = _table(
+        "moves of replicas",
+        ("move of", "partitions", "moved MB", "to go MB", "MB/s", "forecast end", "KIP-73", "ended", "state"),
+        [
+            (
+                instant(row["moved_at"]),
+                f"{count(row['partitions_done'])} / {count(row['partitions'])}",
+                *(mb(row[name]) for name in ("bytes_moved", "bytes_to_go", "rate_bytes_per_s")),
+                *(instant(row[name]) for name in ends),
+                row["state"],
+            )
+            for row in answers.reassignment_progress
+        ],
+    )
+    return [table for table in (throttles, moves) if table.rows]
+
+
+def _skew(rows: Sequence[Row]) -> Table:
+    runs = short_runs(rows)
+    return _table(
+        "partition skew",
+        ("client", "run", "topic", "batches", "max/mean", "slow leader", "its share / others", "speaks for"),
+        [
+            (
+                who(row),
+                runs[row["run"]],
+                row["topic"],
+                count(row["batches"]),
+                decimal(row["max_over_mean"]),
+                NONE if row["slow_by"] is None else str(row["slowest_leader_id"]),
+                NONE if row["slow_by"] is None else decimal(row["slowest_ratio"]),
+                row["partitioner"] or "undecided",
+            )
+            for row in rows
+        ],
+    )
+
+
+def _lookups(rows: Sequence[Row]) -> Table:
+    runs = short_runs(rows)
+    counts = ("lookups", "topics_asked", "response_bytes", "new_topics", "evicted_topics")
+    told = ("lookups", "topics asked", "bytes answered", "new topics", "let go", "growth")
+    return _table(
+        "metadata lookups",
+        ("client", "run", "version", *told),
+        [
+            (
+                row["client_id"] or NONE,
+                runs[row["run"]],
+                version_of(row),
+                *(count(row[name]) for name in counts),
+                decimal(row["growth_exponent"]),
+            )
+            for row in rows
+        ],
+    )
 
 
 def _disconnects(answers: Answers) -> Table:
@@ -109,7 +189,17 @@ def _disconnects(answers: Answers) -> Table:
 def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     table = Table(title=title)
     for nth, name in enumerate(columns):
-        is_text = nth == 0 or name in {"topic", "API", "speaks for"}
+        is_text = nth == 0 or name in {
+            "run",
+            "topic",
+            "API",
+            "speaks for",
+            "request",
+            "why none",
+            "direction",
+            "state",
+            "cause",
+        }
         table.add_column(name, justify="left" if is_text else "right", overflow="fold")
     for row in rows[:MOST_LISTED]:
         table.add_row(*(Text(cell) for cell in row))

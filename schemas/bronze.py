@@ -66,4 +66,6 @@ METRICS = _bronze("metrics", "Whole scrapes of JMX exporters.")
 
 PERF_TEST = _bronze("perf_test", "Lines of producer performance tests, each with the instant it was read.")
 
-BRONZE = (REQUEST_LOG, CLIENT_LOG, STATE_CHANGE, METRICS, PERF_TEST)
+CLUSTER = _bronze("cluster", "Documents of polls of the observed cluster: which throttles are set.")
+
+BRONZE = (REQUEST_LOG, CLIENT_LOG, STATE_CHANGE, METRICS, PERF_TEST, CLUSTER)

@@ -23,6 +23,7 @@ class Table:
     schema: StructType
     key: tuple[str, ...]  # what makes a row unique once duplicates of delivery are gone
     partition_by: tuple[str, ...] = ()
+    sort_by: tuple[str, ...] = ()  # of a day that is over, once merged; the first one is a hash
 
 
 def column(name: str, kind: DataType, comment: str) -> StructField:

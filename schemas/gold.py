@@ -13,6 +13,9 @@ from pyspark.sql.types import (
 
 from schemas.clients import CLIENT_TABLES
 from schemas.fields import HISTOGRAM, Table, column
+from schemas.leader_local import METRIC_TABLES
+from schemas.reassignment_progress import REASSIGNMENT_PROGRESS
+from schemas.throttle_compliance import THROTTLE_COMPLIANCE
 
 WINDOW = [
     column("cluster", StringType(), "observed cluster"),
@@ -235,4 +238,4 @@ BROKER_TABLES = (
     DATA_QUALITY,
 )
 
-GOLD = (*BROKER_TABLES, *CLIENT_TABLES)
+GOLD = (*BROKER_TABLES, *CLIENT_TABLES, *METRIC_TABLES, THROTTLE_COMPLIANCE, REASSIGNMENT_PROGRESS)

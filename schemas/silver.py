@@ -14,7 +14,9 @@ from pyspark.sql.types import (
 )
 
 from schemas.fields import ORIGIN, Table, column
+from schemas.metrics import METRICS
 from schemas.perf_test import PERF_TEST
+from schemas.throttles import CLUSTER_POLLS, MOVES
 
 STAMP = [
     column("logged_at", TimestampType(), "instant written in the line, UTC, microseconds"),
@@ -33,6 +35,9 @@ REQUEST_PARTITION = StructType(
         column("offset", LongType(), "fetchOffset asked by a FETCH, baseOffset answered to a PRODUCE"),
         column("hinted_leader_id", IntegerType(), "KIP-951 currentLeader.leaderId; NULL without a hint"),
         column("hinted_leader_epoch", IntegerType(), "KIP-951 currentLeader.leaderEpoch"),
+        column(
+            "high_watermark", LongType(), "high watermark that a FETCH answered; NULL without, and of errors"
+        ),
     ]
 )
 
@@ -245,4 +250,16 @@ GAPS = Table(
     ),
 )
 
-SILVER = (REQUESTS, CLIENT_EVENTS, TOPICS, LEADERSHIP_CHANGES, *PERF_TEST, QUARANTINE, SKIPPED, GAPS)
+SILVER = (
+    REQUESTS,
+    CLIENT_EVENTS,
+    TOPICS,
+    LEADERSHIP_CHANGES,
+    *PERF_TEST,
+    *METRICS,
+    *MOVES,
+    CLUSTER_POLLS,
+    QUARANTINE,
+    SKIPPED,
+    GAPS,
+)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from benchmarks.pipeline import aged, costs, freshness, lateness, lines, page
+from benchmarks.pipeline import aged, costs, freshness, lateness, lines, page, scrapes
 from conf.settings import DELTA, LIGHT, PROJECT, Settings
 from jobs.session import spark_session
 from lab import cluster
@@ -22,7 +22,7 @@ from lab import cluster
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PARTS = ("costs", "freshness", "aged")
+PARTS = ("costs", "freshness", "aged", "scrapes")
 RATES = (2_000.0, 10_000.0)
 
 
@@ -31,6 +31,7 @@ def main(  # noqa: PLR0913, PLR0917 (the switches of a benchmark, each by name)
     rounds: Annotated[int, typer.Option(min=2, help="Rounds that count; one more is thrown away.")] = 3,
     seconds: Annotated[float, typer.Option(help="How long each rate of the freshness is measured.")] = 360.0,
     appends: Annotated[int, typer.Option(max=aged.MOST_APPENDS, help="Timed appends on each table.")] = 30,
+    pages: Annotated[int, typer.Option(min=1, help="Scrapes that are read.")] = 180,
     only: Annotated[list[str] | None, typer.Option(help=f"Parts to measure: {', '.join(PARTS)}.")] = None,
     seed: Annotated[int, typer.Option(help="Orders what is interleaved.")] = 1,
     state: Annotated[Path, typer.Option(help="Folder for all of it.")] = PROJECT / ".state" / "bench",
@@ -53,6 +54,7 @@ def main(  # noqa: PLR0913, PLR0917 (the switches of a benchmark, each by name)
         "costs": lambda: measure_costs(state, n, rounds),
         "freshness": lambda: measure_freshness(state, seconds),
         "aged": lambda: measure_aged(state, appends, seed),
+        "scrapes": lambda: measure_scrapes(state, pages, rounds),
     }
     for part in wanted:
         (state / f"{part}.json").write_text(json.dumps(runs[part](), indent=1))
@@ -125,6 +127,26 @@ def measure_aged(state: Path, appends: int, seed: int) -> dict[str, object]:
         "rows": aged.ROWS,
         "measured": [asdict(one) for one in measured],
         "measured_checkpoints": [asdict(one) for one in checkpoints],
+    }
+
+
+def measure_scrapes(state: Path, pages: int, rounds: int) -> dict[str, object]:
+    """Measure every arm, round by round, over the same pages."""
+    told = scrapes.pages_of(state, pages)
+    spark = spark_session(Settings.load(), "bench")
+    bench, measured = scrapes.Scrapes(spark, state / "scrapes-read", told), list[scrapes.Cost]()
+    for nth in range(rounds + 1):
+        for cost in bench.round(nth):
+            print(json.dumps(asdict(cost)), flush=True)
+            measured.append(cost)
+    spark.stop()
+    return {
+        "pages": len(told),
+        "bytes": sum(len(page.text) for page in told),
+        "samples": bench.samples,
+        "batch": Settings.load().ingest.max_scrapes_per_trigger,
+        "rounds": rounds,
+        "costs": [asdict(cost) for cost in measured],
     }
 
 

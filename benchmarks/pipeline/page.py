@@ -10,7 +10,7 @@ import numpy as np
 import psutil
 from scipy import stats
 
-from benchmarks.pipeline import aged, costs, freshness, lateness
+from benchmarks.pipeline import aged, costs, freshness, lateness, scrapes
 from conf.settings import LIGHT, PROJECT
 
 if TYPE_CHECKING:
@@ -91,12 +91,35 @@ clock ticks in 10 ms.
 """
 
 
+SCRAPES = """## Scrapes
+
+{pages} pages of three brokers' JMX exporter (a minute recorded under load, repeated later), {samples:,} samples,
+{page_bytes:,.0f} bytes a page. Every arm once a round and always in this order, {rounds} rounds behind one that is thrown away; CPU is
+that of the process and its children. Spark reads pages from a file, {batch} in a batch as the setting
+`max_scrapes_per_trigger` is, and makes every column of every row of `silver.metric_scrapes`, `metric_series` and
+`metric_samples`; prometheus_client makes its objects in one Python process. A series is read once, so a running
+ingest meets known ones: both are told. Behind each arm its samples are counted. Geometric
+means; the ratio is the mean of those within each round with its 95 % interval (Student, logarithms).
+
+| what | samples per core-second | wall s | against prometheus_client |
+| --- | --- | --- | --- |
+"""
+
+SAMPLES_AIM = 150_000
+"""Samples that the parser is to read in a core-second."""
+
+
 def write(state: Path, page: Path = PAGE) -> None:
     """Put the sections that were measured into the page; others stay as they are."""
     text = page.read_text() if page.exists() else ""
     memory = psutil.virtual_memory().total / 2**30
     text = _put(text, "head", HEAD.format(cores=psutil.cpu_count(), memory=memory))
-    sections: dict[str, Callable[[Any], str]] = {"costs": _costs, "freshness": _freshness, "aged": _aged}
+    sections: dict[str, Callable[[Any], str]] = {
+        "costs": _costs,
+        "freshness": _freshness,
+        "aged": _aged,
+        "scrapes": _scrapes,
+    }
     for part, made in sections.items():
         file = state / f"{part}.json"
         if file.exists():
@@ -232,6 +255,28 @@ def _aged(told: dict[str, Any]) -> str:
         rows=told["rows"], appends=told["appends"], checkpoints=told["checkpoints"], every=every
     )
     return head + "\n".join(rows)
+
+
+def _scrapes(told: dict[str, Any]) -> str:
+    rate: dict[str, Rounds] = defaultdict(dict)
+    wall: dict[str, Rounds] = defaultdict(dict)
+    for cost in told["costs"]:
+        if cost["round"]:
+            rate[cost["arm"]][cost["round"]] = cost["samples_per_cpu_s"]
+            wall[cost["arm"]][cost["round"]] = cost["wall_s"]
+    rows = [
+        f"| {arm} | {_mean(rate[arm]):,.0f} | {_mean(wall[arm]):.1f} | "
+        f"{_ratio(rate[arm], rate[scrapes.CLIENT]) if arm != scrapes.CLIENT else ''} |"
+        for arm in rate
+    ]
+    parsed = _mean(rate[scrapes.PARSE])
+    aim = f"Aim of the parser: {SAMPLES_AIM:,}; {'met' if parsed >= SAMPLES_AIM else 'missed'}."
+    every = "\n".join(json.dumps(cost) for cost in told["costs"])
+    head = SCRAPES.format(
+        page_bytes=told["bytes"] / told["pages"],
+        **{name: told[name] for name in ("pages", "samples", "rounds", "batch")},
+    )
+    return head + "\n".join(rows) + f"\n\n{aim}\n\nEvery round:\n\n```\n{every}\n```\n"
 
 
 def _by_table(measured: list[dict[str, Any]]) -> dict[tuple[str, int], tuple[Rounds, list[float]]]:

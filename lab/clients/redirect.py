@@ -147,8 +147,9 @@ def _phase(
     with Drivers(readers) as reading:
         time.sleep(plan.warm_up_s)
         if phase.is_crash:
+            controller_id = crash.active_controller(lab)
             time.sleep(SETTLED_S)  # its last answers shall lie within the runs
-            moves += _crash(lab, topic, phase, say)
+            moves += _crash(lab, topic, phase, controller_id, say)
         for partitions in islice(_elections(lab, topic, phase, say), phase.elections):
             moves += _elect(lab, topic, partitions)
             time.sleep(phase.apart_s)
@@ -199,9 +200,13 @@ def _elections(lab: Lab, topic: str, phase: Phase, say: Say) -> Iterator[Sequenc
             yield range(first, first + phase.at_once)
 
 
-def _crash(lab: Lab, topic: str, phase: Phase, say: Say) -> list[dict[str, Any]]:
-    """Let a broker die that leads partitions of the topic, and come back; one move for each of these."""
-    before, broker_id = topics.leaders(lab, topic), lab.broker_ids[-1]
+def _crash(lab: Lab, topic: str, phase: Phase, controller_id: int, say: Say) -> list[dict[str, Any]]:
+    """
+    Let a broker die that leads partitions of the topic, and come back; one move for each of these.
+
+    `was_controller`: it led the metadata quorum too, so a controller had to be elected before new leaders.
+    """
+    before, broker_id = topics.leaders(lab, topic), crash.victim(lab.broker_ids, controller_id)
     say(f"{topic}: broker {broker_id} dies and comes back after {phase.apart_s:g} s")
     killed_ns = time.time_ns()
     crash.kill(lab.state, broker_id)
@@ -215,6 +220,7 @@ def _crash(lab: Lab, topic: str, phase: Phase, say: Say) -> list[dict[str, Any]]
             "answered_at": None,
             "old_leader_id": leader,
             "new_leader_id": after[partition],
+            "was_controller": broker_id == controller_id,
         }
         for partition, leader in before.items()
         if leader == broker_id

@@ -1,9 +1,11 @@
 import gzip
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from collectors.files import NO_NODE, NOT_TELEMETRY, NoSuchFolderError, discover
+from collectors.own_files import DATA, LAB_STATE
 
 EXAMPLES = {
     "request": b"[2026-11-21 07:15:38,310] DEBUG Completed request:{} (kafka.request.logger)\n",
@@ -99,6 +101,56 @@ def test_hidden_files_are_left_alone(logs):
     logs(".git/broker-1/kafka-request.log")
     found = discover(logs.folder)
     assert (found.understood, found.not_understood) == ([], [])
+
+
+def test_kafkas_other_logs_and_data_are_passed_over_under_one_name_each(logs):
+    for broker in (1, 2):
+        for name in ("server.log", "server.log.2026-11-21-10", "controller.log", "output.txt", "log4j2.xml"):
+            logs(f"broker-{broker}/{name}", b"a line of another logger\n")
+    logs("broker-1/data/t-0/00000000000000000000.log", EXAMPLES["request"])  # a record's own bytes
+    logs("broker-1/data/meta.properties", b"node.id=1\n")
+    logs("broker-1/notes.txt", b"x\n")
+
+    found = discover(logs.folder)
+
+    assert found.understood == []
+    assert [path.name for path, _ in found.not_understood] == ["notes.txt"]
+    assert Counter(what for _, what in found.passed_over) == {
+        "server.log": 4,
+        "controller.log": 2,
+        "output.txt": 2,
+        "log4j2.xml": 2,
+        DATA: 2,
+    }
+
+
+def test_a_log_of_kafkas_that_holds_telemetry_is_read(logs):
+    """Stock Kafka writes NetworkClient to server.log; what a perf test printed may be called output.txt."""
+    logs("broker-1/server.log", EXAMPLES["client"])
+    logs("perf/output.txt", b"10 records sent, 2.0 records/sec (0.00 MB/sec), 1.0 ms avg latency\n")
+
+    found = discover(logs.folder)
+
+    assert [(file.path.name, file.kind) for file in found.understood] == [
+        ("server.log", "client-log"),
+        ("output.txt", "perf-test"),
+    ]
+    assert found.passed_over == []
+
+
+def test_of_a_labs_state_its_logs_alone_are_read(logs):
+    for name in ("lab.json", "lab.toml", "proxy/applied-1.jsonl", "truth/skew.json", "clients/a.1.log"):
+        logs(f"lab/{name}", EXAMPLES["client"])
+    logs("lab/logs/broker-1/kafka-request.log", EXAMPLES["request"])
+    logs("elsewhere/lab.json", b"{}")  # alone it tells nothing
+
+    found = discover(logs.folder)
+
+    assert [str(file.path.relative_to(logs.folder)) for file in found.understood] == [
+        "lab/logs/broker-1/kafka-request.log"
+    ]
+    assert [what for _, what in found.passed_over] == [LAB_STATE] * 5
+    assert [path.parent.name for path, _ in found.not_understood] == ["elsewhere"]
 
 
 def test_links_are_followed_once_and_a_loop_ends(logs, tmp_path):

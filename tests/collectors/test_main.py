@@ -24,8 +24,8 @@ def settings(tmp_path):
 
 
 def test_a_big_scrape_is_compressed_to_the_same_bytes_every_time():
-    scrape = RawLine(b"0123456789abcdef" * 20_000, "broker-1", "url", "p", "metrics")
-    small = replace(scrape, value=scrape.value[:262_144])
+    scrape = RawLine(b"0123456789abcdef" * 600_000, "broker-1", "url", "p", "metrics")
+    small = replace(scrape, value=scrape.value[: 8 * 1024 * 1024])
 
     assert encoded(small) == (small.value, False)
     assert encoded(scrape)[1] is True

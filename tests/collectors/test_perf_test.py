@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from collectors.errors import CollectorError
 from collectors.perf_test import Run, Told, asked, command, lines_of, watched
+from collectors.perf_test_sender import Sent
 from conf import names
 from plumbline.cli import app
 from schemas import perf_test as schemas
@@ -159,11 +160,60 @@ def test_jars_that_are_not_there_are_an_error_that_names_those_that_are(monkeypa
         command("9.9.9", [])
 
 
+def test_exit_codes_of_the_tool_and_of_plumbline_are_told_apart(monkeypatch, tmp_path):
+    """The tool ends with 3, which is Plumbline's own; then there is no Java at all."""
+    monkeypatch.chdir(tmp_path)
+    words = ["perf-test", "--run", "r", "--", "--topic", "t"]
+    tool = [sys.executable, "-c", PRINTS.format(code=3)]
+    monkeypatch.setattr("collectors.perf_test_cli.command", lambda *_: tool)
+    monkeypatch.setattr("conf.java.brokers_version", lambda: "4.3.1")
+    of_tool = CliRunner().invoke(app, words)
+    monkeypatch.setattr("collectors.perf_test_cli.command", command)
+    monkeypatch.setattr("conf.java.JARS", tmp_path)
+    of_plumbline = CliRunner().invoke(app, words)
+
+    assert (of_tool.exit_code, of_plumbline.exit_code) == (1, 3)
+    assert "the tool failed with exit code 3" in of_tool.stderr
+    assert "the tool failed" not in of_plumbline.stderr
+
+
+def test_settings_that_are_wrong_end_with_2(tmp_path):
+    (tmp_path / "my.toml").write_text("[telemetry]\nbroker = 1\n")
+
+    result = CliRunner().invoke(app, ["perf-test", "--conf", str(tmp_path / "my.toml"), "--file", "-"])
+
+    assert (result.exit_code, "unknown setting 'broker'" in result.stderr) == (2, True)
+
+
+def test_lines_that_nobody_takes_end_with_3_and_a_tool_that_failed_with_1(monkeypatch, tmp_path):
+    class Deaf:
+        def __init__(self, _settings):
+            self.send = lambda _line: None
+
+        def finish(self):
+            return Sent(failures=["a line was not delivered"])
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my.toml").touch()
+    monkeypatch.setattr("collectors.perf_test_cli.Sender", Deaf)
+    monkeypatch.setattr("conf.java.brokers_version", lambda: "4.3.1")
+    codes = []
+    for code in (0, 1):
+        tool = [sys.executable, "-c", PRINTS.format(code=code)]
+        monkeypatch.setattr("collectors.perf_test_cli.command", lambda *_, tool=tool: tool)
+        words = ["perf-test", "--run", "r", "--conf", "my.toml", "--", "--topic", "t"]
+        codes.append(CliRunner().invoke(app, words).exit_code)
+
+    assert codes == [3, 1]
+
+
 WRONG = {
     "nothing to run": [],
     "--run is wanted": ["--", "--topic", "t"],
-    "give either --file": ["--run", "r", "--file", "x", "--", "--topic", "t"],
-    "--conf is wanted": ["--run", "r", "--file", "x"],
+    "give either --file": ["--run", "r", "--file", "-", "--", "--topic", "t"],
+    "--conf is wanted": ["--run", "r", "--file", "-"],
+    "--file /nonexistent: there is no such file": ["--run", "r", "--file", "/nonexistent"],
+    "--file /: is a folder": ["--file", "/"],
     "no client 9.9.9 here; there are: ": ["--run", "r", "--client-version", "9.9.9", "--", "--topic", "t"],
 }
 

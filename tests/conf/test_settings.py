@@ -17,6 +17,8 @@ from conf.settings import Settings
         ("[ingest]\nmetrics_port = true", "True is not of type int"),
         ("[ingest]\ntrigger = 2", "2 is not of type str"),
         ("[ingest", "not valid TOML"),
+        ("[prometheus]\ndrop_labels = 'job'", "drop_labels = 'job': a list is wanted"),
+        ("[prometheus]\ndrop_labels = [1]", "drop_labels = [1]: a list is wanted"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, written, told):
@@ -36,3 +38,9 @@ def test_the_last_file_wins_key_by_key(tmp_path):
     warehouse = Settings.load(tmp_path / "a.toml", tmp_path / "b.toml").warehouse
 
     assert (warehouse.root, warehouse.checkpoints) == ("b", "a")
+
+
+def test_a_list_of_words_takes_the_place_of_the_default(tmp_path):
+    (tmp_path / "a.toml").write_text("[prometheus]\ndrop_labels = ['pod']")
+
+    assert Settings.load(tmp_path / "a.toml").prometheus.drop_labels == ("pod",)

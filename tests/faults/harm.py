@@ -7,13 +7,14 @@ from pathlib import Path
 
 from jobs.hadoop_files import crc_of
 from schemas.bronze import METRICS
+from schemas.metrics import METRICS as OF_METRICS
 from schemas.silver import SKIPPED, TOPICS
 from tests.faults import oracles
-from tests.faults.oracles import INGESTED, OF_CLIENTS, Place
+from tests.faults.oracles import INGESTED, OF_OTHERS, Place
 from tests.faults.site import Line, Site, Written
 from tests.jobs import made_logs
 
-MAY_BE_EMPTY = (METRICS, TOPICS, *OF_CLIENTS)
+MAY_BE_EMPTY = (METRICS, *OF_METRICS, TOPICS, *OF_OTHERS)
 """The lines that are published here hold no scrape and tell of no topic."""
 
 OF_ANOTHER_LOGGER = b"2026-11-21T11:04:10Z INFO Rolled new log segment (kafka.log.UnifiedLog)"

@@ -1,12 +1,15 @@
-"""Lines to publish: logs of three brokers with one slow link, damaged here and there, and their scrapes."""
+"""Lines to publish: logs of brokers with one slow link, damaged here and there; scrapes, clients, moves."""
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from itertools import cycle
 from pathlib import Path
 
+from tests.faults.client_lines import of_clients
+from tests.faults.move_lines import of_moves
 from tests.faults.site import Line
 from tests.jobs import made_logs
 
@@ -17,6 +20,8 @@ SCRAPE_EVERY_S = 10
 SCRAPE = (
     'kafka_network_RequestMetrics_Mean{{name="TotalTimeMs",request="FetchFollower"}} {mean_ms}\n'
     'kafka_network_RequestMetrics_Count{{name="TotalTimeMs",request="FetchFollower"}} {count}\n'
+    'kafka_network_RequestMetrics_Mean{{name="RemoteTimeMs",request="FetchFollower"}} 490.5\n'
+    'kafka_network_RequestMetrics_Count{{name="RemoteTimeMs",request="FetchFollower"}} {count}\n'
 )
 JITTER_S, LATE_S, LATE_SHARE, AGAIN_SHARE, DAMAGED_SHARE = 3.0, 300.0, 0.002, 0.01, 0.005
 
@@ -26,7 +31,7 @@ def damaged(lines: list[Line], dice: random.Random, share: float = DAMAGED_SHARE
     of_logs = [nth for nth, line in enumerate(lines) if line.kind != "metrics"]
     for nth in dice.sample(of_logs, int(share * len(of_logs))):
         value = dice.choice([lines[nth].value[:80], *DAMAGED])
-        lines[nth] = Line(lines[nth].kind, lines[nth].node, lines[nth].position, value)
+        lines[nth] = replace(lines[nth], value=value)
     return lines
 
 
@@ -42,8 +47,13 @@ def in_order(folder: Path, *, seconds: int) -> list[tuple[float, Line]]:
 
 
 def steady(folder: Path, dice: random.Random, *, seconds: int = 1800) -> Iterator[Line]:
-    """Give lines for ever, about in order: some late, sent again or damaged; then all of it once more."""
-    lines = in_order(folder, seconds=seconds)
+    """
+    Give lines for ever, about in order: some late, sent again or damaged; then all of it once more.
+
+    Lines about clients and about moves are among them.
+    """
+    lines = [*in_order(folder, seconds=seconds), *of_clients(seconds), *of_moves(seconds)]
+    lines.sort(key=lambda pair: pair[0])
     arriving = [(at + dice.uniform(0, JITTER_S), line) for at, line in lines]
     arriving += [(at + dice.uniform(0, LATE_S), line) for at, line in _some(arriving, dice, AGAIN_SHARE)]
     for nth in dice.sample(range(len(arriving)), int(LATE_SHARE * len(arriving))):

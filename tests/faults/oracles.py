@@ -15,12 +15,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from schemas.bronze import BRONZE, CLIENT_LOG, PERF_TEST, REQUEST_LOG, STATE_CHANGE
+from schemas.bronze import BRONZE, CLIENT_LOG, CLUSTER, METRICS, PERF_TEST, REQUEST_LOG, STATE_CHANGE
 from schemas.clients import CLIENT_TABLES
 from schemas.fields import Table
 from schemas.gold import DATA_QUALITY
+from schemas.metrics import METRIC_SCRAPES
 from schemas.perf_test import PERF_TEST as OF_PERF_TEST
+from schemas.reassignment_progress import REASSIGNMENT_PROGRESS
 from schemas.silver import CLIENT_EVENTS, GAPS, LEADERSHIP_CHANGES, QUARANTINE, REQUESTS, SILVER, SKIPPED
+from schemas.throttle_compliance import THROTTLE_COMPLIANCE
+from schemas.throttles import CLUSTER_POLLS, MOVES
 from tests.faults.site import Acked
 
 Place = tuple[str, int, int]
@@ -31,9 +35,21 @@ INGESTED = (*BRONZE, *(table for table in SILVER if table != GAPS))
 """What an ingest makes at its first start; gaps are made only once one was accepted."""
 
 OF_CLIENTS = (STATE_CHANGE, PERF_TEST, LEADERSHIP_CHANGES, *OF_PERF_TEST, *CLIENT_TABLES)
-"""The lines that the faults publish tell of no producer, no leader that moves and no performance test."""
+OF_MOVES = (CLUSTER, CLUSTER_POLLS, *MOVES, THROTTLE_COMPLIANCE, REASSIGNMENT_PROGRESS)
+OF_OTHERS = (*OF_CLIENTS, *OF_MOVES)
+"""But for steady work (`lines.steady`) nothing is published of producers, moved leaders, runs and moves."""
 
-PARSED = {REQUEST_LOG: REQUESTS, CLIENT_LOG: CLIENT_EVENTS}
+PARSED = {
+    REQUEST_LOG: (REQUESTS,),
+    CLIENT_LOG: (CLIENT_EVENTS,),
+    STATE_CHANGE: (LEADERSHIP_CHANGES,),
+    METRICS: (METRIC_SCRAPES,),
+    PERF_TEST: OF_PERF_TEST,
+    CLUSTER: (CLUSTER_POLLS,),
+}
+OF_A_SCRAPE = r"/scrape/\d+#\d+$"
+"""Position of a line in a scrape, which is kept without it."""
+
 VOLATILE = {"ingested_at", "batch_id"}
 """When and in which batch a row was written: the only things that a disturbed run may do otherwise."""
 
@@ -85,12 +101,13 @@ def unbalanced(root: Path) -> list[str]:
     is that of the lines which are left over.
     """
     wrong = []
-    for bronze, silver in PARSED.items():
+    for bronze, tables in PARSED.items():
         kind = _kind(bronze)
         read = set(_places(rows_of(root, bronze, *RECORD)))
-        quarantined = rows_of(root, QUARANTINE, "kind", *RECORD)
-        quarantined = quarantined.filter(pc.equal(quarantined["kind"], kind))
-        kept = rows_of(root, silver, *RECORD)
+        quarantined = rows_of(root, QUARANTINE, "kind", "position", *RECORD)
+        is_whole = pc.invert(pc.match_substring_regex(quarantined["position"], OF_A_SCRAPE))
+        quarantined = quarantined.filter(pc.and_(pc.equal(quarantined["kind"], kind), is_whole))
+        kept = pa.concat_tables([rows_of(root, table, *RECORD) for table in tables])
         skipped = rows_of(root, SKIPPED, "kind", "lines")
         skipped_lines = pc.sum(skipped.filter(pc.equal(skipped["kind"], kind))["lines"]).as_py() or 0
         total = kept.num_rows + quarantined.num_rows + skipped_lines

@@ -21,7 +21,7 @@ from deltalake.exceptions import CommitFailedError
 from conf.settings import PROJECT, Settings
 from jobs.fail_points import VARIABLE
 
-KINDS = ("request-log", "client-log", "metrics")
+KINDS = ("request-log", "client-log", "state-change", "metrics", "perf-test")
 PARTITIONS = 2
 ENDS_WITHIN_S = 900
 CHECKPOINT_EVERY = 5
@@ -47,6 +47,7 @@ class Line:
     node: str
     position: str
     value: bytes
+    headers: tuple[tuple[str, str], ...] = ()  # beside those that every line has: its run
 
 
 class Site:
@@ -90,6 +91,7 @@ class Site:
                 "time-zone": "UTC",
                 "position": line.position,
                 "source": f"{line.node}/{line.kind}",
+                **dict(line.headers),
             }
             self._producer.produce(
                 self._prefix + line.kind,

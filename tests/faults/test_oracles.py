@@ -10,9 +10,12 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.transaction import Transaction
 
-from schemas.bronze import BRONZE, CLIENT_LOG, METRICS, REQUEST_LOG
+from schemas.bronze import BRONZE, CLIENT_LOG, METRICS, PERF_TEST, REQUEST_LOG, STATE_CHANGE
 from schemas.gold import DATA_QUALITY, FETCH_LATENCY
-from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED
+from schemas.metrics import METRIC_SCRAPES
+from schemas.perf_test import PERF_TEST as OF_PERF_TEST
+from schemas.perf_test import RUNS
+from schemas.silver import CLIENT_EVENTS, LEADERSHIP_CHANGES, QUARANTINE, REQUESTS, SKIPPED
 from tests.faults import oracles
 from tests.faults.site import Acked
 
@@ -41,7 +44,8 @@ class Warehouse:
         empty = {"topic": pa.string(), "partition": pa.int64(), "offset": pa.int64(), "position": pa.string()}
         value = {"value": pa.binary()}
         empties = [table for table in BRONZE if table != REQUEST_LOG]
-        for table, more in (*((table, value) for table in empties), (CLIENT_EVENTS, {})):
+        unheld = (CLIENT_EVENTS, LEADERSHIP_CHANGES, METRIC_SCRAPES, *OF_PERF_TEST)
+        for table, more in (*((table, value) for table in empties), *((table, {}) for table in unheld)):
             write_deltalake(oracles.where(root, table), pa.schema(empty | more).empty_table())
 
     def add(self, table, *rows, version=0):
@@ -111,6 +115,32 @@ def test_a_record_of_which_the_ledger_knows_no_position_may_have_any(warehouse):
 def test_a_line_that_silver_lacks_is_found(warehouse):
     DeltaTable(str(oracles.where(warehouse.root, REQUESTS))).delete("offset = 1")
     assert warehouse.wrong() == ["request-log: 4 read, 1 kept + 1 quarantined + 1 skipped = 3"]
+
+
+@pytest.mark.parametrize(
+    ("bronze", "kind", "silver"),
+    [
+        (STATE_CHANGE, "state-change", LEADERSHIP_CHANGES),
+        (PERF_TEST, "perf-test", RUNS),
+        (METRICS, "metrics", METRIC_SCRAPES),
+    ],
+    ids=["state-change", "perf-test", "metrics"],
+)
+def test_a_line_about_clients_that_silver_lacks_is_found(warehouse, bronze, kind, silver):
+    for n in range(2):
+        warehouse.add(bronze, record(n) | {"topic": f"t.{kind}", "value": VALUES[n]}, version=n)
+    warehouse.add(silver, record(0) | {"topic": f"t.{kind}"})
+
+    assert oracles.unbalanced(warehouse.root) == [f"{kind}: 2 read, 1 kept + 0 quarantined + 0 skipped = 1"]
+
+
+def test_a_line_of_a_scrape_in_quarantine_is_no_line_read_by_itself(warehouse):
+    scrape = {"topic": "t.metrics", "partition": 0, "offset": 0, "position": "broker-1/scrape/1"}
+    warehouse.add(METRICS, scrape | {"value": b"up 1\n}"})
+    warehouse.add(METRIC_SCRAPES, scrape)
+    warehouse.add(QUARANTINE, scrape | {"position": "broker-1/scrape/1#2", "kind": "metrics"}, version=1)
+
+    assert oracles.unbalanced(warehouse.root) == []
 
 
 def test_a_line_that_is_kept_and_quarantined_is_found(warehouse):

@@ -15,9 +15,10 @@ from jobs.ingest_failures import EXIT_STATE
 from schemas.bronze import REQUEST_LOG
 from schemas.fields import Table
 from schemas.gold import BROKER_RTT_BASELINE, FETCH_LATENCY, GOLD, STOCK_FETCH_TOTAL
+from schemas.leader_local import METRIC_TABLES
 from schemas.silver import REQUESTS, SKIPPED
 from tests.faults import harm, oracles, tears
-from tests.faults.oracles import OF_CLIENTS, where
+from tests.faults.oracles import OF_OTHERS, where
 from tests.faults.site import Line, Site, Written, checkpoint_often
 
 Damage = Callable[[Written, str], Path]
@@ -26,7 +27,7 @@ GOLD_KILLED_AT = ("", "gold-windows-committed:2", "gold-written:2")
 SMALL_BATCHES = "[build_gold]\nmax_files_per_trigger = 3\n"
 """Gold's stream comes to several batches, and its tables to several versions."""
 
-NO_GOLD_OF = (BROKER_RTT_BASELINE, STOCK_FETCH_TOTAL, *OF_CLIENTS)
+NO_GOLD_OF = (BROKER_RTT_BASELINE, STOCK_FETCH_TOTAL, *METRIC_TABLES, *OF_OTHERS)
 """The lines are of one hour, the first, and nothing is scraped."""
 
 

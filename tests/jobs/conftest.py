@@ -5,6 +5,7 @@ import pytest
 from jobs import tables
 from schemas.bronze import CLIENT_LOG, REQUEST_LOG
 from schemas.gold import DATA_QUALITY
+from schemas.metrics import METRIC_SAMPLES
 from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED, TOPICS
 from tests.jobs.made_tables import Tables
 
@@ -20,6 +21,7 @@ def made(spark, tmp_path_factory):
         QUARANTINE,
         SKIPPED,
         TOPICS,
+        METRIC_SAMPLES,
         DATA_QUALITY,
     ):
         tables.ensure(spark, root, table)

@@ -321,7 +321,7 @@ def test_following_ends_cleanly_with_ctrl_c(lab):
         told = []
         for line in process.stderr:
             told.append(line)
-            if line.startswith("batch ") and not any("batch " in earlier for earlier in told[:-1]):
+            if line.startswith("batch ") and not any(earlier.startswith("batch ") for earlier in told[:-1]):
                 process.send_signal(signal.SIGINT)
         code = process.wait(120)
 

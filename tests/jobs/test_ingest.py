@@ -53,9 +53,9 @@ def test_a_topic_that_comes_later_is_read_from_then_on(spark, monkeypatch):
 
 
 def test_only_topics_that_are_there_are_new(monkeypatch):
-    there = Mock(side_effect=[True, False])
-    monkeypatch.setattr(ingest_checkpoint, "has_topic", there)
     optional = [source for source in SOURCES if source.is_optional]
+    there = Mock(side_effect=[True, *(False for _ in optional[1:])])
+    monkeypatch.setattr(ingest_checkpoint, "has_topic", there)
     known = [source for source in SOURCES if not source.is_optional]
 
     assert ingest_state.new_sources(Settings(), known) == optional[:1]

@@ -36,3 +36,13 @@ def test_a_new_batch_whose_number_another_driver_took_is_not_written(spark, tmp_
 
     held = tables.read(spark, tmp_path, REQUEST_LOG)
     assert [row.offset for row in held.select("offset").collect()] == [0]
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.kind.value)
+def test_a_stream_reads_its_topic_once(spark, tmp_path, source):
+    """One put together with itself would read the topic twice, each with offsets of its own."""
+    frame_of(spark, [], RAW).write.parquet(str(tmp_path / "raw"))
+    raw = spark.readStream.schema(RAW).parquet(str(tmp_path / "raw"))
+    parsed = source.parse(raw, Settings()) if source.parse else raw
+
+    assert parsed._jdf.queryExecution().analyzed().toString().count("StreamingRelation") == 1

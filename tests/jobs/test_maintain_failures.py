@@ -1,5 +1,7 @@
 """Maintenance that is killed, kept out, or finds damage: one line, and nothing lost."""
 
+import shutil
+
 import pytest
 from typer.testing import CliRunner
 
@@ -52,6 +54,24 @@ def test_beside_delta_s_own_commits_it_leaves_the_tables_to_their_writer(warehou
 
     assert warehouse.maintain("--only", "silver.requests").exit_code == 0
     assert warehouse.files(REQUESTS) == {days_ago(1): 1}
+
+
+def test_wrong_root_is_told_and_not_made(warehouse):
+    """There is no such folder; there is one of something else; a table that was chosen is not there."""
+    elsewhere = warehouse.root.parent / "elsewhere"
+    warehouse.conf.write_text(f'[warehouse]\nroot = "{elsewhere}"\n')
+    nowhere = warehouse.maintain()
+    was_made = elsewhere.exists()
+    elsewhere.mkdir()
+    empty = warehouse.maintain("--dry-run")
+    warehouse.tell()
+    shutil.rmtree(warehouse.where(REQUESTS))
+    gone = warehouse.maintain("--only", "silver.requests")
+
+    wrong = f"at {elsewhere}, which [warehouse] root names; mend the setting, or run the ingest first"
+    assert [(result.exit_code, wrong in result.stderr) for result in (nowhere, empty)] == [(2, True)] * 2
+    assert (was_made, list(elsewhere.iterdir())) == (False, [])
+    assert (gone.exit_code, "no table silver.requests at" in gone.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -139,5 +159,5 @@ def test_a_warehouse_that_is_a_file_is_one_line(tmp_path):
 
     result = CliRunner().invoke(app, ["--conf", str(conf)])
 
-    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
-    assert f"File exists: '{root}'" in result.stderr
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert f"no table at {root}, which [warehouse] root names" in result.stderr

@@ -17,6 +17,7 @@ from jobs.report_files import gold_of_files
 from jobs.report_options import WrongUseError, instant_of, nodes_of, zone_of
 from jobs.report_rows import IN_WAREHOUSE
 from tests.jobs import made_logs
+from tests.reports import client_rows
 
 app = typer.Typer()
 app.command()(job.report)
@@ -64,6 +65,26 @@ def test_folder_without_anything_understood_is_told_what_is_wanted(here):
 
     assert "photo.jpg: neither the name nor the content" in told
     assert "broker-1/kafka-request.log" in told
+
+
+def test_folder_with_nothing_but_kafkas_other_logs_is_told_so(here):
+    (here / "logs").mkdir()
+    (here / "logs" / "server.log").write_text("nothing\n")
+
+    assert "(it holds other files of Kafka's); wanted are" in refused("--from", "logs")
+
+
+@pytest.mark.usefixtures("here")
+def test_last_sentence_is_about_clients_where_they_were_asked_about(monkeypatch):
+    rows = client_rows.clients()
+    asked = [row | {"scenario": "redirect"} for row in rows.perf_summaries]
+    answers = client_rows.clients(perf_summaries=asked, inputs={"from": "logs"})
+    monkeypatch.setattr(job, "from_files", lambda *_: answers)
+
+    said = run("--from", "logs").output.splitlines()
+
+    assert said[-3].startswith("Clients lost a leader that moved 16 times, ")
+    assert said[-2:] == ["report.html", "report.json"]
 
 
 def test_folder_that_names_no_broker_is_told_about_node(here):
@@ -178,6 +199,8 @@ def test_every_line_is_accounted_for(slow_link, tmp_path):
     (folder / "broker-3" / "kafka-request.log.1").write_bytes(b"\x00\xff\xfe\x80garbage\n" * 3)
     (folder / "broker-3" / "kafka-request.log.2").write_bytes(b"")
     (folder / "notes.txt").write_text("nothing\n")
+    for broker in (1, 2):
+        (folder / f"broker-{broker}" / "controller.log").write_text("nothing\n")
     with (folder / "broker-3" / "kafka-request.log").open("ab") as log:
         log.write(b'2026-11-21T11:05:10.1Z DEBUG Completed request:{"isForwarded":fal\n')
         log.write(b"2026-11-21T11:05:10.1Z INFO Rolled new log segment (kafka.log.UnifiedLog)\n")
@@ -194,6 +217,9 @@ def test_every_line_is_accounted_for(slow_link, tmp_path):
     assert quality["duplicates"] >= 700
     assert [file["path"] for file in content["inputs"]["not_understood"]] == ["notes.txt"]
     assert "not understood: notes.txt" in told
+    assert content["inputs"]["passed_over"] == [{"what": "controller.log", "files": 2}]
+    assert "passed over, for they hold no telemetry in their first 64 KiB: controller.log (2)" in told
+    assert 'id="passed-over">Files passed over, for' in (tmp_path / "r.html").read_text()
     assert "doubtful: broker-3/kafka-request.log.2 is empty" in told
 
 

@@ -1,6 +1,7 @@
 import pytest
 from typer.testing import CliRunner
 
+from lab.choices import TAKES, Runnable
 from lab.cli import app
 
 
@@ -38,3 +39,45 @@ def test_a_delay_that_cannot_be_read_is_a_usage_error(text):
 
 def test_on_or_off_is_all_a_switch_knows():
     assert call("request-log", "maybe").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wrong", "may"),
+    [
+        (("skew", "--delay-ms", "3"), "--delay-ms", "--repeats, --seed"),
+        (("redirect", "--rate", "500"), "--rate", "--repeats"),
+        (("metadata", "--for-s", "9", "--quiet-s", "9"), "--quiet-s, --for-s", "--repeats"),
+        (("throttle", "--broker", "2"), "--broker", "--part, --repeats"),
+        (("healthy", "--delay-ms", "10"), "--delay-ms", "--for-s"),
+        (("slow_link", "--broker", "1"), "--broker", "--follower"),
+        (("slow_broker", "--side", "leader"), "--side", "--broker"),
+        (("slow_side", "--part", "a"), "--part", "--side"),
+    ],
+)
+def test_an_option_that_a_scenario_would_pass_over_is_a_usage_error(arguments, wrong, may):
+    """It was silence before: a rate that nobody produced stood on the command line of a run."""
+    told = call("run", *arguments)
+    text = " ".join(told.output.replace("│", " ").split())
+
+    assert told.exit_code == 2
+    wrong_ones = " ".join(text.partition("takes no ")[2].partition(";")[0].split())
+    assert wrong_ones == wrong
+    assert may in text
+
+
+@pytest.mark.parametrize("scenario", list(Runnable))
+def test_every_option_that_a_scenario_takes_is_taken(tmp_path, scenario):
+    """What goes wrong then is that there is no lab."""
+    given = {"side": "leader", "part": "a"}
+    options = [(f"--{name.replace('_', '-')}", given.get(name, "1")) for name in sorted(TAKES[scenario])]
+    told = call("run", scenario, "--state", str(tmp_path), *(word for option in options for word in option))
+
+    assert told.exit_code == 1
+    assert "plumbline lab start" in told.output
+
+
+def test_a_part_of_throttle_that_is_not_there_is_named(tmp_path):
+    told = call("run", "throttle", "--part", "d", "--state", str(tmp_path))
+
+    assert told.exit_code == 1
+    assert "no part d: there are a, a_load" in told.output

@@ -204,6 +204,6 @@ def test_lines_that_retention_took_before_they_were_read_stop_the_job_and_are_na
 
     code, said = site.run(ingest_app, "--once")
 
-    assert code == 3
+    assert code == 3, said
     assert f"{topic} partition 0: offsets " in said
     assert " to 149" in said

@@ -1,6 +1,7 @@
 """The lab itself on real brokers: its proxies tell the truth, and its processes come and go by pid."""
 
 import json
+import re
 import time
 from collections import Counter
 from datetime import datetime
@@ -11,7 +12,7 @@ import psutil
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from lab import applied_log, cluster, load, processes, scenarios, topics
+from lab import applied_log, cluster, crash, load, processes, scenarios, topics
 from lab.errors import LabError
 from lab.layout import Lab
 from lab.probe import probe_link
@@ -32,6 +33,16 @@ def applied(lab, connection):
 def test_leaders_are_spread_and_every_pair_replicates_through_its_proxy(quiet_lab):
     assert set(Counter(topics.leaders(quiet_lab).values()).values()) == {2}
     assert [row["connections"] for row in links(quiet_lab.state)] == [1] * 6
+
+
+def test_the_quorum_names_the_broker_that_says_it_became_the_controller(quiet_lab):
+    says = re.compile(r"Becoming the active controller at epoch (\d+)")
+    epochs = {
+        broker.id: max(map(int, says.findall((Path(broker.logs) / "controller.log").read_text())), default=-1)
+        for broker in quiet_lab.brokers
+    }
+
+    assert crash.active_controller(quiet_lab) == max(epochs, key=lambda broker_id: epochs[broker_id])
 
 
 def test_a_probe_feels_what_the_proxy_says_it_applied(quiet_lab):

@@ -12,6 +12,16 @@ from tests.reports.gold_rows import at
 
 SHARES = {"sticky": (0.7, 0.15, 0.15), "adaptive": (0.38, 0.31, 0.31)}
 TOPIC = "orders"
+TABLES = (
+    "partition_skew",
+    "partition_skew_summary",
+    "leader_redirect",
+    "leader_redirect_summary",
+    "metadata_lookup",
+    "metadata_lookup_windows",
+    "perf_summaries",
+)
+"""What `clients` gives rows of."""
 
 
 def row(table: Table, **known: object) -> Row:

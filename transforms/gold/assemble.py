@@ -7,8 +7,10 @@ from pyspark.sql import functions as F
 
 from schemas.fields import Table
 from schemas.gold import BROKER_RTT, BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT, FETCH_LATENCY
+from schemas.leader_local import LEADER_LOCAL_MEAN
 from schemas.leader_redirect import LEADER_REDIRECT
 from schemas.metadata_lookup import METADATA_LOOKUP
+from schemas.metrics import METRIC_SAMPLES, METRIC_SERIES
 from schemas.partition_skew import PARTITION_SKEW
 from schemas.perf_test import RUNS
 from schemas.silver import CLIENT_EVENTS, LEADERSHIP_CHANGES, REQUESTS, TOPICS
@@ -18,8 +20,11 @@ from transforms.gold.broker_rtt_baseline import baseline, hours_of
 from transforms.gold.broker_rtt_culprit import accused, culprit, with_onset
 from transforms.gold.fetch_latency import fetch_latency
 from transforms.gold.leader_disconnect import leader_disconnect
+from transforms.gold.leader_local_intervals import intervals_of
+from transforms.gold.leader_local_mean import leader_local_mean
 from transforms.gold.leader_redirect import leader_redirect
 from transforms.gold.metadata_lookup import metadata_lookup
+from transforms.gold.metric_facts import facts
 from transforms.gold.partition_skew import partition_skew
 from transforms.shapes import Thresholds
 from transforms.windows import COVERAGE_REACH, HOUR_S, WINDOW_S, Reach, coverage
@@ -69,6 +74,12 @@ def of_clients(silver: Mapping[Table, DataFrame], fetches: DataFrame) -> dict[Ta
         LEADER_REDIRECT: leader_redirect(*lost).unionByName(leader_disconnect(*lost)),
         METADATA_LOOKUP: metadata_lookup(requests, runs),
     }
+
+
+def of_metrics(silver: Mapping[Table, DataFrame]) -> dict[Table, DataFrame]:
+    """Build the tables made from metrics, with the request log beside them."""
+    intervals = intervals_of(silver[METRIC_SAMPLES], facts(silver[METRIC_SERIES]))
+    return {LEADER_LOCAL_MEAN: leader_local_mean(intervals, silver[REQUESTS])}
 
 
 def judged(broker_rtt: DataFrame, thresholds: Thresholds) -> dict[Table, DataFrame]:

@@ -49,7 +49,13 @@ def _kept(silver: DataFrame, kind: str) -> DataFrame:
     )
 
 
+OF_A_SCRAPE = r"#\d+$"
+"""Ends the position of a line in a scrape that was kept without it: the scrape is what was read."""
+
+
 def _rejected(quarantine: DataFrame) -> DataFrame:
+    is_line_of_scrape = (F.col("kind") == "metrics") & F.col("position").rlike(OF_A_SCRAPE)
+    quarantine = quarantine.filter(~F.coalesce(is_line_of_scrape, F.lit(False)))
     # The parts of one oversized value share a position: each is a row of bronze, so each counts.
     identity = F.concat_ws("#", _identity(), "chunk")
     return quarantine.select(

@@ -14,7 +14,7 @@ from schemas.silver import CLIENT_EVENTS
 from transforms.parse import PARSER_VERSION
 from transforms.parse.outcome import fails, quarantined, rows_of, sample, skipped, with_outcome
 from transforms.parse.request_document import MARK as REQUEST_MARK
-from transforms.parse.stamp import SEPARATOR, is_blank, stamp_columns, text, unreadable, untimed, with_stamp
+from transforms.parse.stamp import SEPARATOR, no_message, stamp_columns, text, unreadable, untimed, with_stamp
 
 __all__ = ["kept", "parse_client_log", "quarantined", "skipped"]
 
@@ -130,12 +130,8 @@ def _misread() -> Column:
 
 def _skip() -> Column:
     ours = F.coalesce(F.col("logger") == LOGGER, F.lit(True))
-    return (
-        F.when(_is_event(), None)
-        .when(is_blank(), "blank")
-        .when(ours, "not_a_request")
-        .otherwise("other_logger")
-    )
+    other = F.when(ours, "not_a_request").otherwise("other_logger")
+    return F.when(_is_event(), None).otherwise(F.coalesce(no_message(), other))
 
 
 def _row() -> Column:

@@ -39,7 +39,8 @@ REQUEST = """STRUCT<
 RESPONSE = f"""STRUCT<
     errorCode INT, sessionId INT,
     responses ARRAY<STRUCT<topic STRING, name STRING, topicId STRING,
-        partitions ARRAY<STRUCT<partitionIndex INT, errorCode INT, {_LEADER}, recordsSizeInBytes BIGINT>>,
+        partitions ARRAY<STRUCT<partitionIndex INT, errorCode INT, highWatermark BIGINT, {_LEADER},
+            recordsSizeInBytes BIGINT>>,
         partitionResponses ARRAY<STRUCT<index INT, partition INT, errorCode INT, baseOffset BIGINT, {_LEADER},
             recordSetSizeInBytes BIGINT>>>>,
     replicaElectionResults ARRAY<STRUCT<topic STRING, topicId STRING,
@@ -164,7 +165,8 @@ def _produce(topic: Column, asked: Column) -> Column:
 
 def _fetch_answer(topic: Column, answer: Column) -> Column:
     """Read an answer to a FETCH since 3.0."""
-    return _told(topic, answer.partitionIndex, answer, bytes=answer.recordsSizeInBytes)
+    until = F.when(answer.highWatermark >= 0, answer.highWatermark)
+    return _told(topic, answer.partitionIndex, answer, bytes=answer.recordsSizeInBytes, high_watermark=until)
 
 
 def _answer(topic: Column, answer: Column) -> Column:

@@ -10,7 +10,7 @@ from transforms.parse.outcome import fails, sample
 from transforms.parse.request_body import METADATA_TOPIC, METADATA_TOPIC_ID
 from transforms.parse.request_document import MARK, TIMES
 from transforms.parse.request_text import START as TEXT_START
-from transforms.parse.stamp import is_blank, text, unreadable, untimed
+from transforms.parse.stamp import no_message, text, unreadable, untimed
 
 LOGGER = "kafka.request.logger"
 
@@ -141,12 +141,8 @@ def _any_partition(is_so: Callable[[Column], Column]) -> Column:
 def skip() -> Column:
     """Give the reason for skipping a line that is no request, or NULL."""
     ours = F.coalesce(F.col("logger") == LOGGER, F.lit(True))
-    return (
-        F.when(is_request(), None)
-        .when(is_blank(), "blank")
-        .when(ours, "not_a_request")
-        .otherwise("other_logger")
-    )
+    other = F.when(ours, "not_a_request").otherwise("other_logger")
+    return F.when(is_request(), None).otherwise(F.coalesce(no_message(), other))
 
 
 def broker_id() -> Column:

@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from transforms.parse.metadata_size import response_bytes
 from transforms.parse.outcome import apart
+from transforms.parse.request_admin import with_admin
 from transforms.parse.request_body import (
     REQUEST,
     RESPONSE,
@@ -39,9 +40,7 @@ def with_documents(stamped: DataFrame) -> DataFrame:
     """
     message = F.col("message")
     has_json = message.startswith(MARK + "{") & message.endswith("}")
-    # By bytes: Spark counts the characters of a text up to where it cuts.
-    body = F.substr(message.cast("binary"), F.lit(len(MARK) + 1)).cast("string")
-    listed = F.when(has_json, F.concat(F.lit("["), body, F.lit("]")))
+    listed = F.when(has_json, F.concat(F.lit("["), _body(), F.lit("]")))
     read = F.from_json("listed", f"ARRAY<STRUCT<{DOCUMENT}>>", JSON_OPTIONS)
     objects = stamped.select("*", apart(listed).alias("listed")).select("*", read.alias("objects"))
     return with_text(objects.drop("listed"))
@@ -58,7 +57,7 @@ def with_fields(read: DataFrame) -> DataFrame:
     api, request, response = document.requestHeader.requestApiKeyName, document.request, document.response
     only = [only_asked(api, request).alias("only_asked"), only_answered(response).alias("only_answered")]
     listed = partitions(api, request, response, F.col("only_asked"), F.col("only_answered"))
-    return (
+    fields = (
         read.select("*", *_fields(document, F.col("old")), *only)
         .select(
             "*",
@@ -71,6 +70,12 @@ def with_fields(read: DataFrame) -> DataFrame:
         )
         .drop("objects", "old", "only_asked", "only_answered")
     )
+    return with_admin(fields, _body())
+
+
+def _body() -> Column:
+    """Cut the JSON out by bytes: Spark counts the characters of a text up to where it cuts."""
+    return F.substr(F.col("message").cast("binary"), F.lit(len(MARK) + 1)).cast("string")
 
 
 def _replica_id() -> Column:

@@ -1,21 +1,23 @@
 """
 Lines of a broker's request log (`kafka.request.logger` at DEBUG) as rows of `silver.requests`.
 
-Lines are parsed once; `kept`, `quarantined`, `skipped` and `topics` select from the parsed frame.
+Lines are parsed once; `kept`, `quarantined`, `skipped`, `topics` and `moves` select from the parsed frame.
 """
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from schemas.fields import Table
 from schemas.silver import REQUESTS, TOPICS
 from transforms.parse import PARSER_VERSION
 from transforms.parse.outcome import KEPT, quarantined, rows_of, skipped, with_outcome
+from transforms.parse.request_admin import admin_rows, has_rows_of
 from transforms.parse.request_checks import failure, skip
 from transforms.parse.request_document import with_documents, with_fields
 from transforms.parse.request_row import row
 from transforms.parse.stamp import with_stamp
 
-__all__ = ["kept", "parse_request_log", "quarantined", "skipped", "topics"]
+__all__ = ["is_move_of", "kept", "moves", "parse_request_log", "quarantined", "skipped", "topics"]
 
 
 def parse_request_log(raw: DataFrame, *, own_client_prefix: str = "plumbline-") -> DataFrame:
@@ -26,7 +28,7 @@ def parse_request_log(raw: DataFrame, *, own_client_prefix: str = "plumbline-") 
         failure=failure(),
         skip=skip(),
         row=row(own_client_prefix),
-        extra=["topics_told"],
+        extra=["topics_told", "admin"],
     )
 
 
@@ -45,3 +47,13 @@ def topics(parsed: DataFrame) -> DataFrame:
         F.lit(PARSER_VERSION).alias("parser_version"),
         F.inline("topics_told"),
     ).to(TOPICS.schema)
+
+
+def moves(parsed: DataFrame, table: Table) -> DataFrame:
+    """Give the rows of a table of `schemas.throttles.MOVES` that kept lines told."""
+    return admin_rows(parsed, table)
+
+
+def is_move_of(table: Table) -> Column:
+    """Tell whether a parsed line has rows of such a table."""
+    return has_rows_of(table)

@@ -10,6 +10,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from transforms.parse.continuation import goes_on
 from transforms.parse.outcome import fails, sample
 
 LONGEST_BYTES = 4 * 1024 * 1024
@@ -122,7 +123,7 @@ def stamp_columns() -> list[Column]:
 
 def unreadable() -> Column:
     """Tell why a value cannot be read as a line of a log at all, or NULL."""
-    no_stamp = F.col("stamp").isNull() & ~is_blank()
+    no_stamp = F.col("stamp").isNull() & ~is_blank() & ~goes_on(text())
     return F.coalesce(unreadable_value(), fails(no_stamp, "no_timestamp", sample(text())))
 
 
@@ -144,6 +145,11 @@ def unreadable_value() -> Column:
 def is_blank() -> Column:
     """Tell whether the line holds nothing but white space."""
     return (F.octet_length(text()) < HEAD_BYTES) & (F.trim(F.regexp_replace(text(), r"\s", "")) == "")
+
+
+def no_message() -> Column:
+    """Give the reason for skipping a line that is no message of its own, or NULL."""
+    return F.when(is_blank(), "blank").when(F.col("stamp").isNull() & goes_on(text()), "continuation")
 
 
 def untimed() -> Column:

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from schemas.silver import LEADERSHIP_CHANGES
 from transforms.parse import PARSER_VERSION
 from transforms.parse.outcome import fails, quarantined, rows_of, sample, skipped, with_outcome
-from transforms.parse.stamp import SEPARATOR, is_blank, stamp_columns, text, unreadable, untimed, with_stamp
+from transforms.parse.stamp import SEPARATOR, no_message, stamp_columns, text, unreadable, untimed, with_stamp
 
 __all__ = ["kept", "parse_state_change", "quarantined", "skipped"]
 
@@ -98,12 +98,8 @@ def _number(name: str) -> Column:
 
 def _skip() -> Column:
     ours = F.coalesce(F.col("logger") == LOGGER, F.lit(True))
-    return (
-        F.when(_is_change(), None)
-        .when(is_blank(), "blank")
-        .when(ours, "not_a_change")
-        .otherwise("other_logger")
-    )
+    other = F.when(ours, "not_a_change").otherwise("other_logger")
+    return F.when(_is_change(), None).otherwise(F.coalesce(no_message(), other))
 
 
 def _row() -> Column:

@@ -1,0 +1,191 @@
+"""Samples per core-second: our reading of scrapes, with and without writing, beside prometheus_client."""
+
+import dataclasses
+import gzip
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from prometheus_client.parser import text_string_to_metric_families
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from benchmarks.metrics.record import record, recorded
+from benchmarks.pipeline.counts import check, rows_of
+from benchmarks.pipeline.measure import Measured
+from conf.names import Kind
+from conf.settings import ScrapedEndpoint, Settings
+from jobs import ingest_batch, tables
+from lab import cluster, load
+from schemas.bronze import RAW
+from schemas.metrics import METRIC_SAMPLES
+from schemas.silver import QUARANTINE, SKIPPED
+from transforms.parse import metric_series, metrics
+
+CLIENT = "prometheus_client"
+NEW, PARSE = "parse, every series new", "parse, every series known"
+INGEST = "ingest: bronze and silver, every series new at first"
+
+METRICS = next(source for source in ingest_batch.SOURCES if source.kind is Kind.METRICS)
+TURN_NS = 10_000_000_000
+RECORD_S, EVERY_S, LOAD_PER_S = 60.0, 10.0, 50.0
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One scrape."""
+
+    node: str
+    at_ns: int
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """One arm in one round."""
+
+    round: int
+    arm: str
+    samples_per_cpu_s: float
+    wall_s: float
+
+
+def pages_of(state: Path, n: int) -> list[Page]:
+    """Give `n` pages of three real brokers under load: a minute is recorded once, and repeated later."""
+    folder = state / "scrapes"
+    if not folder.exists():
+        _record(state, folder)
+    told = [
+        Page(node, at_ns, gzip.decompress(path.read_bytes()))
+        for node, of in recorded(folder).items()
+        for at_ns, path in of
+    ]
+    told.sort(key=lambda page: page.at_ns)
+    shift_ns = told[-1].at_ns - told[0].at_ns + TURN_NS
+    return [
+        dataclasses.replace(page, at_ns=page.at_ns + nth // len(told) * shift_ns)
+        for nth, page in ((nth, told[nth % len(told)]) for nth in range(n))
+    ]
+
+
+def _record(state: Path, folder: Path) -> None:
+    lab = cluster.start(state / "lab", request_log=False, client_log=False, fresh=True)
+    try:
+        load.begin(lab, load.Load(records_per_s=LOAD_PER_S))
+        endpoints = [ScrapedEndpoint(url=one.exporter_url, node=f"broker-{one.id}") for one in lab.brokers]
+        record(endpoints, folder, seconds=RECORD_S, every_s=EVERY_S)
+    finally:
+        cluster.stop(state / "lab")
+
+
+class Scrapes:
+    """All arms over the same pages, in one Spark session; batches are as large as the ingest's."""
+
+    def __init__(self, spark: SparkSession, folder: Path, pages: Sequence[Page]) -> None:
+        """Lay the pages out as bronze rows, a folder a batch."""
+        self._spark, self._all, self._pages = spark, folder, pages
+        self._settings = Settings.load()
+        self._known = spark.createDataFrame([], "series_id bigint")
+        self._samples = sum(_samples_in(page.text) for page in pages)
+        each = self._settings.ingest.max_scrapes_per_trigger
+        self._batches = [
+            self._written(nth, pages[first : first + each])
+            for nth, first in enumerate(range(0, len(pages), each))
+        ]
+
+    @property
+    def samples(self) -> int:
+        """Give the samples of all pages: their lines that are neither empty nor a comment."""
+        return self._samples
+
+    def round(self, nth: int) -> Iterator[Cost]:
+        """Run every arm once, in this order."""
+        root = self._all / f"round-{nth}"
+        shutil.rmtree(root, ignore_errors=True)
+        warehouse = dataclasses.replace(self._settings.warehouse, root=str(root))
+        settings = dataclasses.replace(self._settings, warehouse=warehouse)
+        for table in (METRICS.bronze, *METRICS.tables, QUARANTINE, SKIPPED):
+            tables.ensure(self._spark, root, table)
+        nothing = self._spark.createDataFrame([], "series_id bigint")
+        arms: dict[str, Callable[[], int]] = {
+            CLIENT: self._client,
+            NEW: lambda: self._parse(nothing),
+            PARSE: lambda: self._parse(self._known),
+            INGEST: lambda: self._ingest(settings),
+        }
+        for name, run in arms.items():
+            with Measured() as took:
+                done = run()
+            found = rows_of(Path(tables.path(root, METRIC_SAMPLES))) if name == INGEST else done
+            check(name, {"samples": (found, self._samples)})
+            yield Cost(
+                round=nth,
+                arm=name,
+                samples_per_cpu_s=round(self._samples / took.cpu_s),
+                wall_s=round(took.wall_s, 2),
+            )
+        shutil.rmtree(root)
+
+    def _client(self) -> int:
+        return sum(
+            len(family.samples)
+            for page in self._pages
+            for family in text_string_to_metric_families(page.text.decode())
+        )
+
+    def _parse(self, known: DataFrame) -> int:
+        """Read as the ingest does, and look at every row of every table that there is any for; write none."""
+        found = 0
+        for batch in self._batches:
+            pages = METRICS.parse(batch, self._settings).persist() if METRICS.parse else batch
+            parsed = METRICS.finished(pages, self._settings, known)
+            if not parsed.where(metric_series.tells_series()).isEmpty():
+                self._known = metrics.series(parsed).select("series_id").localCheckpoint()
+                _looked_at(metrics.series(parsed))
+            found += _looked_at(metrics.samples(parsed))
+            _looked_at(metrics.scrapes(parsed))
+            pages.unpersist()
+        return found
+
+    def _ingest(self, settings: Settings) -> int:
+        for nth, batch in enumerate(self._batches):
+            parsed = METRICS.parse(batch, settings) if METRICS.parse else batch
+            ingest_batch.write_batch(parsed, nth, METRICS, settings=settings, app_id="bench", is_new=True)
+        return 0
+
+    def _written(self, nth: int, pages: Sequence[Page]) -> DataFrame:
+        rows = [_raw(offset, page) for offset, page in enumerate(pages)]
+        where = str(self._all / f"batch-{nth}")
+        self._spark.createDataFrame(rows, RAW).repartition(2).write.mode("overwrite").parquet(where)
+        return self._spark.read.schema(RAW).parquet(where)
+
+
+def _looked_at(rows: DataFrame) -> int:
+    """Work every column of every row out; give how many rows these were."""
+    seen = Observation()
+    rows.observe(seen, F.count(F.lit(1)).alias("n")).write.format("noop").mode("overwrite").save()
+    return int(seen.get["n"])
+
+
+def _raw(offset: int, page: Page) -> dict[str, Any]:
+    at = datetime.fromtimestamp(page.at_ns / 1e9, UTC)
+    return dict.fromkeys(RAW.names) | {
+        "value": page.text,
+        "topic": "plumbline.metrics",
+        "partition": 0,
+        "offset": offset,
+        "timestamp": at,
+        "cluster": "bench",
+        "node": page.node,
+        "kind": Kind.METRICS.value,
+        "source": "http://127.0.0.1/metrics",
+        "position": f"{page.node}/scrape/{page.at_ns}",
+        "ingest_date": at.date(),
+    }
+
+
+def _samples_in(text: bytes) -> int:
+    return sum(1 for line in text.split(b"\n") if line.strip() and not line.startswith(b"#"))

@@ -1,0 +1,133 @@
+"""Rebuild windows of the gold tables about throttles and moves of replicas."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from jobs import tables
+from jobs.gold_limits import first_whole_window
+from jobs.gold_spans import Span, in_steps, spans_of, window_of
+from jobs.light_read import Snapshot
+from jobs.progress import Progress
+from schemas.fields import Table
+from schemas.metrics import METRIC_SAMPLES, METRIC_SERIES
+from schemas.reassignment_progress import REASSIGNMENT_PROGRESS
+from schemas.silver import REQUESTS, TOPICS
+from schemas.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
+from transforms.gold.moves import calls
+from transforms.gold.throttle_times import times_on
+from transforms.gold.throttles import (
+    BEGUN_REACH,
+    REQUESTS_REACH,
+    SCRAPES_REACH,
+    TABLES,
+    Silver,
+    of_throttles,
+    told_by_metrics,
+)
+from transforms.windows import WINDOW_S
+
+SMALL = (THROTTLE_CHANGES, REASSIGNMENTS, ISR_CHANGES, TOPICS)
+"""What is read whole: a throttle that was set days ago is in force."""
+
+SILVER = (REQUESTS, *SMALL, METRIC_SAMPLES, METRIC_SERIES)
+
+
+class ThrottleWriter:
+    """Writes the gold tables about throttles and moves; its caller holds the lease."""
+
+    def __init__(self, spark: SparkSession, warehouse: Path, progress: Progress, *, committer: str) -> None:
+        """Make the tables that are missing."""
+        self._spark, self._warehouse, self._progress = spark, warehouse, progress
+        self._committer = committer
+        for table in SILVER:
+            tables.make(spark, warehouse, table)
+        for table in TABLES:
+            tables.ensure(spark, warehouse, table)
+        self._on = self.times()
+        latest = tables.snapshot(warehouse, REQUESTS).newest("logged_at")
+        self._newest = window_of(latest.timestamp()) if latest else None
+
+    def times(self) -> list[tuple[float, float]]:
+        """Give the times (epoch seconds) in which something was throttled or moved; one may be endless."""
+        told = (self._read(table) for table in (THROTTLE_CHANGES, REASSIGNMENTS, REASSIGNMENT_PROGRESS))
+        rows = times_on(*told).collect()
+        return [(float(row["since_s"]), float(row["until_s"] or float("inf"))) for row in rows]
+
+    def look_again(self) -> None:
+        """Learn of settings and moves that arrived."""
+        self._on = self.times()
+
+    def newest(self, arrived: Iterable[Row]) -> int | None:
+        """Give the newest window (epoch seconds) that anything was ever told of."""
+        seen = [row["slot"] for row in arrived if row["slot"] is not None]
+        self._newest = max([*seen, *([self._newest] if self._newest is not None else [])], default=None)
+        return self._newest
+
+    def concerned(self, windows: Iterable[int]) -> set[int]:
+        """Keep the windows in which something was throttled or moved: no other has rows."""
+        reach = SCRAPES_REACH.lookback_s
+        return {
+            window
+            for window in windows
+            if any(since < window + WINDOW_S and until > window - reach for since, until in self._on)
+        }
+
+    def rebuild(self, windows: Iterable[int]) -> int:
+        """Rebuild these windows (epoch seconds) and say how many retention left too little silver for."""
+        # Before it is asked how far silver is whole: what is deleted after that is still in these versions.
+        silver = {table: tables.snapshot(self._warehouse, table) for table in (REQUESTS, METRIC_SAMPLES)}
+        oldest = first_whole_window(self._warehouse, {REQUESTS: REQUESTS_REACH})
+        wanted = set(windows)
+        refused = {window for window in wanted if oldest is not None and window < oldest}
+        for spans in in_steps(spans_of(wanted - refused)):
+            self._replace(spans, silver)
+        for span in spans_of(refused):
+            self._progress.say(f"throttles not rebuilt: {span}; silver is not complete there")
+        return len(refused)
+
+    def rebuild_span(self, span: Span) -> int:
+        """Rebuild all windows of a span."""
+        self.look_again()
+        return self.rebuild(range(span.start, span.end, WINDOW_S))
+
+    def _replace(self, spans: list[Span], silver: Mapping[Table, Snapshot]) -> None:
+        if not self._on and not self._holds(spans):
+            return  # nothing was ever throttled or moved: nothing to write, nothing to take away
+        changes, reassignments, isr_changes, topics = (self._read(table) for table in SMALL)
+        begun = _begins(reassignments, before=max(span.end for span in spans))
+        near = silver[METRIC_SAMPLES].rows(self._spark, "at", spans, SCRAPES_REACH)
+        events, sizes = told_by_metrics(self._read(METRIC_SERIES), near)
+        built = of_throttles(
+            Silver(
+                requests=silver[REQUESTS].rows(self._spark, "logged_at", spans, REQUESTS_REACH),
+                begun=silver[REQUESTS].rows(self._spark, "logged_at", begun or spans[:1], BEGUN_REACH),
+                topics=topics,
+                changes=changes,
+                reassignments=reassignments,
+                isr_changes=isr_changes,
+                events=events,
+                sizes=sizes,
+            ),
+            keep=lambda frame: frame.localCheckpoint(),
+        )
+        for table, rows in built.items():
+            tables.replace(
+                rows, self._warehouse, table, column="window_start", spans=spans, committer=self._committer
+            )
+
+    def _read(self, table: Table) -> DataFrame:
+        return tables.read(self._spark, self._warehouse, table)
+
+    def _holds(self, spans: list[Span]) -> bool:
+        gold = (tables.snapshot(self._warehouse, table) for table in TABLES)
+        return any(of.overlapping("window_start", spans) for of in gold)
+
+
+def _begins(reassignments: DataFrame, *, before: int) -> list[Span]:
+    """Give the windows in which moves were asked for."""
+    asked = calls(reassignments).select(F.unix_seconds("moved_at").alias("second")).distinct().collect()
+    seconds = [int(row["second"]) for row in asked if row["second"] < before]
+    return spans_of({window_of(second) for second in seconds})

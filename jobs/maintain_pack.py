@@ -1,0 +1,204 @@
+"""
+A day's rows in the order that a table declares, all of them in one commit.
+
+Sorted by series and instant, a constant series is one run and the instants repeat from series to series: both
+take hardly a byte. Memory is bounded by sorting so many rows at a time and merging the sorted runs by ranges
+of the first column, which is a hash and therefore spreads evenly. Why not OPTIMIZE ZORDER:
+`docs/decisions/012-samples-sorted-by-series.md`.
+"""
+
+import shutil
+import time
+import uuid
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import date
+from itertools import pairwise
+from operator import itemgetter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
+from deltalake.transaction import CommitProperties, RemoveAction
+
+from jobs import light_log
+from jobs.fail_points import reached
+from jobs.maintain_actions import File, day_column, files_of
+from schemas.fields import Table
+
+TRIES = 30
+"""Each failure is a commit of a stream that came in between."""
+
+ROWS_AT_ONCE = 2_000_000
+"""Sorted in memory: half a gigabyte, with a copy of them."""
+
+SPILLED = pa.ipc.IpcWriteOptions(compression="zstd")
+PACKED, SCRATCH = "packed-", "_packing-"
+"""Folders of what is written. Readers and VACUUM pass over one whose name begins with an underscore."""
+
+ROWS_IN_A_PAGE = 1_000_000
+"""Instants repeat from series to series: only a page that holds many of them shows it to the compression."""
+
+WRITTEN = {
+    "compression": "zstd",
+    "compression_level": 9,
+    "data_page_size": 8 * ROWS_IN_A_PAGE,
+    "max_rows_per_page": ROWS_IN_A_PAGE,
+    "dictionary_pagesize_limit": 8 * ROWS_IN_A_PAGE,
+    "store_schema": False,  # Arrow's own form of it, which nobody reads
+}
+
+
+def to_pack(files: Iterable[File], today: date) -> dict[date | None, list[File]]:
+    """
+    Choose the days that are over and have a file that is not packed.
+
+    The running day keeps the order in which its rows came: whoever wants the newest reads few of them.
+    """
+    of_day: dict[date | None, list[File]] = defaultdict(list)
+    for file in files:
+        if file.day is not None and file.day < today:
+            of_day[file.day].append(file)
+    return {
+        day: held
+        for day, held in sorted(of_day.items(), key=itemgetter(0))
+        if any(not file.path.startswith(PACKED) for file in held)
+    }
+
+
+def pack(log: DeltaTable, table: Table, day: date | None, *, target_bytes: int) -> None:
+    """
+    Put all rows of a day in order into as few files; streams may append meanwhile.
+
+    Raises:
+        deltalake.exceptions.CommitFailedError: others removed these files meanwhile.
+
+    """
+    log.update_incremental()
+    where = Path(log.table_uri.removeprefix("file://"))
+    old = [file.path for file in files_of(log, table) if file.day == day]
+    attempt = where / f"{PACKED}{uuid.uuid4().hex[:8]}"
+    folder = (
+        attempt / f"{day_column(table)}={day or light_log.NULL_PARTITION}" if table.partition_by else attempt
+    )
+    folder.mkdir(parents=True)
+    reached("optimize-begun")
+    with _scratch(where) as scratch:
+        rows = ds.dataset([str(where / path) for path in old], schema=_schema(log, table), format="parquet")
+        _write(_in_order(rows, table.sort_by, scratch), rows.schema, folder, target_bytes)
+    _swap(log, where, table, old, attempt)
+    log.update_incremental()
+    reached("optimize-committed")
+
+
+def _schema(log: DeltaTable, table: Table) -> pa.Schema:
+    """Give the columns that are in the files: those a table is parted by are not."""
+    whole = pa.schema(log.schema().to_arrow())
+    return pa.schema([field for field in whole if field.name not in table.partition_by])
+
+
+def _in_order(rows: ds.Dataset, order: Sequence[str], scratch: Path) -> Iterator[pa.Table]:
+    """Give all rows in order, at most so many at a time; a day that fits is sorted at once."""
+    number = -(-rows.count_rows() // ROWS_AT_ONCE)
+    if number <= 1:
+        yield _sorted(rows.to_table(), order)
+        return
+    bounds = [(1 << 64) * nth // number - (1 << 63) for nth in range(1, number)]
+    runs = [
+        _spill(_sorted(run, order), order[0], bounds, scratch / f"{nth}.arrow")
+        for nth, run in enumerate(_runs(rows))
+    ]
+    for nth in range(number):
+        yield _sorted(pa.Table.from_batches([_range_of(run, nth) for run in runs]), order)
+
+
+def _runs(rows: ds.Dataset) -> Iterator[pa.Table]:
+    """Give the rows as they lie, so many at a time."""
+    held: list[pa.RecordBatch] = []
+    for batch in rows.to_batches(batch_readahead=1, fragment_readahead=1):
+        held.append(batch)
+        if sum(each.num_rows for each in held) >= ROWS_AT_ONCE:
+            yield pa.Table.from_batches(held)
+            held = []
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def _sorted(rows: pa.Table, order: Sequence[str]) -> pa.Table:
+    return rows.sort_by([(name, "ascending") for name in order]).combine_chunks()
+
+
+def _spill(run: pa.Table, by: str, bounds: Sequence[int], path: Path) -> Path:
+    """Write a sorted run, one batch for each range of the column; NULLs stand at its end."""
+    column = run[by].chunk(0) if run.num_rows else run[by]
+    known = range(run.num_rows - column.null_count)
+    cuts = [
+        0,
+        *(bisect_left(known, bound, key=lambda nth: column[nth].as_py()) for bound in bounds),
+        run.num_rows,
+    ]
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, run.schema, options=SPILLED) as writer:
+        for start, end in pairwise(cuts):
+            batches = run.slice(start, end - start).to_batches()
+            writer.write_batch(batches[0] if batches else pa.RecordBatch.from_pylist([], schema=run.schema))
+    return path
+
+
+def _range_of(run: Path, nth: int) -> pa.RecordBatch:
+    with pa.OSFile(str(run)) as source, pa.ipc.open_file(source) as reader:
+        return reader.get_batch(nth)
+
+
+def _write(parts: Iterator[pa.Table], schema: pa.Schema, folder: Path, target_bytes: int) -> None:
+    """Write the parts one behind the other; a file that has reached its size is followed by another one."""
+    often = [
+        f.name for f in schema if f.name not in light_log.OF_ITS_OWN and not pa.types.is_timestamp(f.type)
+    ]
+    part, number = next(parts, None), 0
+    while part is not None:
+        path = folder / f"part-{number:05}.zstd.parquet"
+        with pq.ParquetWriter(path, schema, use_dictionary=often, **WRITTEN) as writer:
+            is_full = False
+            while part is not None and not is_full:
+                writer.write_table(part, row_group_size=ROWS_IN_A_PAGE)
+                part, is_full = next(parts, None), path.stat().st_size >= target_bytes
+        number += 1
+
+
+def _swap(log: DeltaTable, where: Path, table: Table, old: Sequence[str], attempt: Path) -> None:
+    """Commit all at once; what a stream appended meanwhile stays beside it."""
+    now = int(time.time() * 1_000)
+    gone = [RemoveAction(path, data_change=False, deletion_timestamp=now) for path in old]
+    added = list(light_log.added(where, attempt, table, data_change=False))
+    for nth in range(1, TRIES + 1):
+        log.update_incremental()
+        lost = set(old) - {file.path for file in files_of(log, table)}
+        if lost:
+            message = f"{len(lost)} of the files that were packed have been removed meanwhile"
+            raise CommitFailedError(message)
+        try:
+            light_log.commit(log, where, [*added, *gone], CommitProperties(max_commit_retries=0))
+        except CommitFailedError:  # what was written stays, for VACUUM: see decision 006
+            if nth == TRIES:
+                raise
+            time.sleep(min(0.05 * nth, 0.5))
+        else:
+            return
+
+
+@contextmanager
+def _scratch(where: Path) -> Iterator[Path]:
+    """Give a folder for sorted runs; what a killed run left goes first: there is one `maintain` at a time."""
+    for left in where.glob(f"{SCRATCH}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    scratch = where / f"{SCRATCH}{uuid.uuid4().hex[:8]}"
+    scratch.mkdir()
+    try:
+        yield scratch
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)

@@ -1,0 +1,84 @@
+"""Rates of a move from the sizes on disk: over the whole of it, and over windows as long as the quota's."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
+
+from lab.truth import NS_PER_S, iso
+
+WINDOW_S = 11.0
+"""
+replication.quota.window.num x replication.quota.window.size.seconds, of which the lab sets neither.
+
+A broker keeps a sample until its last event is so old (SampledStat), so it looks back over 11 to 12 s: where
+all bytes come in one burst, any 11 s may hold 12 s' worth, 9 % more than the limit. So a full window begins
+with a byte, and ends with the first byte that comes 11 s later or more: one period of the quota.
+"""
+
+Curve = Sequence[tuple[int, int]]
+"""Instants (epoch ns, ascending) and the bytes that were there."""
+
+
+def at(curve: Curve, at_ns: float) -> float:
+    """
+    Return the bytes at an instant, on a line between the looks before and after it.
+
+    >>> at([(0, 0), (10, 100)], 5), at([(0, 0), (10, 100)], 99)
+    (50.0, 100.0)
+    """
+    after = bisect_right(curve, at_ns, key=lambda look: look[0])
+    if after in (0, len(curve)):
+        return float(curve[0 if after == 0 else -1][1])
+    (since_ns, low), (until_ns, high) = curve[after - 1], curve[after]
+    return low + (high - low) * (at_ns - since_ns) / (until_ns - since_ns)
+
+
+def summary(curve: Curve) -> dict[str, object] | None:
+    """
+    Tell when the bytes began and ceased to grow, and how fast they grew meanwhile; None when they did not.
+
+    `first_window` is what the quota lets through in its first 11 s, `best_window` the most that any 11 s
+    held. `full_windows` are the periods of the quota from the first byte on, `second_window` the second of
+    them, `after_first_window` the mean over all behind the first. The last one is no full window: nothing
+    tells when it would have ended. Windows that the move does not fill are None.
+    """
+    grown = [nth for nth in range(1, len(curve)) if curve[nth][1] > curve[nth - 1][1]]
+    if not grown:
+        return None
+    began_ns, ended_ns = curve[grown[0] - 1][0], curve[grown[-1]][0]
+    window_ns = WINDOW_S * NS_PER_S
+
+    def rate(since_ns: float, until_ns: float) -> float | None:
+        if until_ns > ended_ns or until_ns <= since_ns:
+            return None
+        return round((at(curve, until_ns) - at(curve, since_ns)) * NS_PER_S / (until_ns - since_ns), 1)
+
+    starts = [look[0] for look in curve if began_ns <= look[0] <= ended_ns - window_ns]
+    best = [told for start in starts if (told := rate(start, start + window_ns)) is not None]
+    opened = opened_ns([curve[nth - 1][0] for nth in grown])
+    full = [rate(since_ns, until_ns) for since_ns, until_ns in pairwise(opened)]
+    return {
+        "began_at": iso(began_ns),
+        "ended_at": iso(ended_ns),
+        "bytes": curve[-1][1] - curve[0][1],
+        "mean_bytes_per_s": rate(began_ns, ended_ns),
+        "first_window_bytes_per_s": rate(began_ns, began_ns + window_ns),
+        "second_window_bytes_per_s": full[1] if len(full) > 1 else None,
+        "after_first_window_bytes_per_s": rate(opened[1], opened[-1]) if len(full) > 1 else None,
+        "best_window_bytes_per_s": max(best, default=None),
+        "full_windows_bytes_per_s": full,
+    }
+
+
+def opened_ns(passed_ns: Sequence[int]) -> list[int]:
+    """
+    Give the instants at which the quota's periods began, of those at which bytes passed (ascending).
+
+    >>> [at // NS_PER_S for at in opened_ns([at * NS_PER_S for at in (0, 1, 12, 14, 22, 24, 36)])]
+    [0, 12, 24, 36]
+    """
+    opened = list(passed_ns[:1])
+    for at_ns in passed_ns:
+        if at_ns - opened[-1] >= WINDOW_S * NS_PER_S:
+            opened.append(at_ns)
+    return opened

@@ -1,0 +1,151 @@
+"""Gold from metrics: what arrives late, in parts and in another order gives the same gold."""
+
+import shutil
+
+import pytest
+
+from conf.settings import LIGHT, Settings, Warehouse
+from jobs import tables
+from jobs.gold_metrics import SILVER, MetricsWriter
+from jobs.gold_metrics_stream import STREAM, MetricBatches, inputs
+from jobs.gold_spans import Span, window_of
+from jobs.progress import Progress
+from schemas.leader_local import LEADER_LOCAL_MEAN, METRIC_TABLES
+from schemas.metrics import METRIC_SAMPLES, METRIC_SERIES
+from schemas.silver import REQUESTS
+from tests.transforms.gold.metric_rows import AT, Broker, at, series_row
+from tests.transforms.gold.silver_rows import as_rows
+from tests.transforms.gold.test_leader_local_mean import LONG_AGO, produce
+from transforms.frames import frame_of
+from transforms.gold.assemble import of_metrics
+from transforms.gold.counters import BRIDGED_S
+from transforms.windows import WINDOW_S
+
+NOON = window_of(AT.timestamp())
+
+
+class Lab:
+    """A warehouse and the ways gold is built in it."""
+
+    def __init__(self, spark, root):
+        """Use what lies under `root`."""
+        self.spark, self.root = spark, root
+        told = Warehouse(root=str(root / "warehouse"), checkpoints=str(root / "checkpoints"))
+        self.settings = Settings(warehouse=told)
+        self.warehouse = self.settings.warehouse_root
+
+    def arrive(self, table, rows):
+        """Append silver rows."""
+        frame = frame_of(self.spark, rows, table.schema).coalesce(1)
+        frame.write.format("delta").mode("append").save(tables.path(self.warehouse, table))
+
+    def run(self):
+        """Build what is new, with no memory but the tables and the checkpoint."""
+        batches = MetricBatches(self.writer(), Progress())
+        query = STREAM.writer(inputs(self.spark, self.settings), self.settings, batches)
+        query.trigger(availableNow=True).start().awaitTermination()
+
+    def writer(self):
+        """Make a writer that remembers nothing."""
+        return MetricsWriter(self.spark, self.warehouse, Progress(), committer=LIGHT)
+
+    def gold(self):
+        """Read the table as rows that compare."""
+        return as_rows(tables.read(self.spark, self.warehouse, LEADER_LOCAL_MEAN))
+
+    def at_once(self):
+        """Build the table from all of silver."""
+        silver = {table: tables.read(self.spark, self.warehouse, table) for table in SILVER}
+        return as_rows(of_metrics(silver)[LEADER_LOCAL_MEAN])
+
+    def versions(self):
+        """Give the table's version."""
+        return tables.snapshot(self.warehouse, LEADER_LOCAL_MEAN).version
+
+
+@pytest.fixture(scope="module")
+def empty_lab(spark, tmp_path_factory):
+    lab = Lab(spark, tmp_path_factory.mktemp("empty"))
+    for table in (*SILVER, *METRIC_TABLES):
+        tables.ensure(spark, lab.warehouse, table)
+    return lab
+
+
+@pytest.fixture
+def lab(empty_lab, tmp_path):
+    shutil.copytree(empty_lab.root, tmp_path, dirs_exist_ok=True)
+    return Lab(empty_lab.spark, tmp_path)
+
+
+def scraped():
+    """Scrape a broker at 3, 13, 23 and 33 s, with a restart at 15 s; its log has a line a second."""
+    broker = Broker(started=LONG_AGO)
+    for second in (3, 13, 23, 33):
+        if second == 23:
+            broker.restart(15.0)
+        broker.serve(10, total_ms=5)
+        broker.scrape(second)
+    log = [
+        dict(zip(REQUESTS.schema.names, produce(second + 0.5, total_ms=5.0), strict=True))
+        for second in range(40)
+    ]
+    return broker, log
+
+
+def test_parts_in_any_order_give_what_is_built_at_once(lab):
+    """First the log, then the last scrapes, then the first ones, and last what their series mean."""
+    broker, log = scraped()
+    late, early = ([row for row in broker.rows if (row[2] > at(20)) is is_late] for is_late in (True, False))
+    for table, rows in (
+        (REQUESTS, log),
+        (METRIC_SAMPLES, late),
+        (METRIC_SAMPLES, early),
+        (METRIC_SERIES, [series_row(line) for line in sorted(broker.lines)]),
+    ):
+        lab.arrive(table, rows)
+        lab.run()
+
+    gold = lab.gold()
+    assert gold == lab.at_once()
+    told = [(row["n"], row["log_n"], row["is_reset"], row["leader_local_mean_ms"]) for row in gold]
+    assert sorted(told) == [(10, 8, True, 5.0), (10, 10, False, 5.0), (10, 10, False, 5.0)]
+
+
+def test_late_line_of_the_log_restates_its_interval_and_a_span_built_again_is_the_same(lab):
+    broker, log = scraped()
+    lab.arrive(METRIC_SERIES, [series_row(line) for line in sorted(broker.lines)])
+    lab.arrive(METRIC_SAMPLES, broker.rows)
+    lab.arrive(REQUESTS, log[1:])
+    lab.run()
+    lab.arrive(REQUESTS, [log[0], log[5]])
+    lab.run()
+    before = lab.gold()
+
+    lab.writer().rebuild_span(Span(NOON, NOON + 60))
+
+    assert before == lab.at_once()
+    assert lab.gold() == before
+
+
+def test_cluster_without_metrics_is_not_written_for(lab):
+    _, log = scraped()
+    lab.arrive(REQUESTS, log)
+
+    lab.run()
+
+    assert lab.gold() == []
+    assert lab.versions() == 0
+
+
+def test_window_reaches_no_further_than_samples_are_bridged(lab):
+    broker = Broker(started=LONG_AGO)
+    broker.scrape(3)
+    broker.serve(20, total_ms=5)
+    broker.scrape(3 + BRIDGED_S)
+    lab.arrive(METRIC_SERIES, [series_row(line) for line in sorted(broker.lines)])
+    lab.arrive(METRIC_SAMPLES, broker.rows)
+    ends = NOON + BRIDGED_S
+
+    lab.writer().rebuild_span(Span(ends, ends + WINDOW_S))
+
+    assert [row["n"] for row in lab.gold()] == [20]

@@ -1,0 +1,158 @@
+"""Gold of throttles and moves: what arrives late, in parts and in another order gives the same gold."""
+
+import shutil
+
+import pytest
+
+from conf.settings import LIGHT, Settings, Warehouse
+from jobs import tables
+from jobs.gold_spans import Span, window_of
+from jobs.gold_throttles import SILVER, ThrottleWriter
+from jobs.gold_throttles_stream import STREAM, ThrottleBatches, inputs, touched_by
+from jobs.progress import Progress
+from schemas.metrics import METRIC_SAMPLES
+from schemas.silver import REQUESTS, TOPICS
+from schemas.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
+from tests.transforms.gold.silver_rows import as_rows
+from tests.transforms.gold.throttle_rows import (
+    AT,
+    EVENTS,
+    MB,
+    SIZES,
+    copied,
+    idle,
+    in_sync,
+    move,
+    rate,
+    throttle,
+    with_lists,
+)
+from transforms.frames import frame_of
+from transforms.gold.throttles import TABLES, Silver, of_throttles
+from transforms.windows import WINDOW_S
+
+NOON = window_of(AT.timestamp())
+LIMIT = 5 * MB
+LINES = [*copied(60, LIMIT, whole=300 * MB), idle(95)]
+
+
+def windows(*seconds):
+    return {NOON + second for second in seconds}
+
+
+def arrived(of, slot):
+    return {"input": of.name, "slot": NOON + slot}
+
+
+def test_line_touches_what_is_carried_on_from_it_and_a_setting_all_that_lies_behind_it():
+    newest = NOON + 200
+
+    assert touched_by([arrived(REQUESTS, 0)], newest) == windows(*range(-60, 140, 10))
+    assert touched_by([arrived(THROTTLE_CHANGES, 150)], newest) == windows(*range(150, 210, 10))
+    assert touched_by([arrived(REASSIGNMENTS, 190), arrived(ISR_CHANGES, 200)], newest) == windows(190, 200)
+    assert touched_by([arrived(METRIC_SAMPLES, 0)], newest) == windows(*range(0, 310, 10))
+    assert touched_by([], None) == set()
+
+
+class Lab:
+    """A warehouse and the ways gold is built in it."""
+
+    def __init__(self, spark, root):
+        """Use what lies under `root`."""
+        self.spark, self.root = spark, root
+        told = Warehouse(root=str(root / "warehouse"), checkpoints=str(root / "checkpoints"))
+        self.settings = Settings(warehouse=told)
+        self.warehouse = self.settings.warehouse_root
+
+    def arrive(self, table, rows):
+        """Append silver rows."""
+        frame = frame_of(self.spark, rows, table.schema).coalesce(1)
+        frame = with_lists(frame) if table is THROTTLE_CHANGES else frame
+        frame.write.format("delta").mode("append").save(tables.path(self.warehouse, table))
+
+    def run(self):
+        """Build what is new, with no memory but the tables and the checkpoint."""
+        batches = ThrottleBatches(self.writer(), Progress())
+        query = STREAM.writer(inputs(self.spark, self.settings), self.settings, batches)
+        query.trigger(availableNow=True).start().awaitTermination()
+
+    def writer(self):
+        """Make a writer that remembers nothing."""
+        return ThrottleWriter(self.spark, self.warehouse, Progress(), committer=LIGHT)
+
+    def gold(self):
+        """Read the tables as rows that compare."""
+        return {table.name: as_rows(tables.read(self.spark, self.warehouse, table)) for table in TABLES}
+
+    def at_once(self):
+        """Build the tables from all of silver."""
+        silver = {table: tables.read(self.spark, self.warehouse, table) for table in SILVER}
+        told = Silver(
+            requests=silver[REQUESTS],
+            begun=silver[REQUESTS],
+            topics=silver[TOPICS],
+            changes=silver[THROTTLE_CHANGES],
+            reassignments=silver[REASSIGNMENTS],
+            isr_changes=silver[ISR_CHANGES],
+            events=frame_of(self.spark, [], EVENTS),
+            sizes=frame_of(self.spark, [], SIZES),
+        )
+        built = of_throttles(told, keep=lambda frame: frame.localCheckpoint())
+        return {table.name: as_rows(frame) for table, frame in built.items()}
+
+
+@pytest.fixture(scope="module")
+def empty_lab(spark, tmp_path_factory):
+    lab = Lab(spark, tmp_path_factory.mktemp("empty"))
+    for table in (*SILVER, *TABLES):
+        tables.ensure(spark, lab.warehouse, table)
+    return lab
+
+
+@pytest.fixture
+def lab(empty_lab, tmp_path):
+    shutil.copytree(empty_lab.root, tmp_path, dirs_exist_ok=True)
+    return Lab(empty_lab.spark, tmp_path)
+
+
+def test_parts_in_any_order_give_what_is_built_at_once(lab):
+    """First half of the lines, then the move, the limits, its end, and last the other half of the lines."""
+    for table, rows in (
+        (REQUESTS, LINES[::2]),
+        (REASSIGNMENTS, move(0.9, {0: [2]})),
+        (THROTTLE_CHANGES, throttle(0.5, LIMIT)),
+        (ISR_CHANGES, [in_sync(61.6, [2])]),
+        (REQUESTS, LINES[1::2]),
+    ):
+        lab.arrive(table, rows)
+        lab.run()
+
+    gold = lab.gold()
+    assert gold == lab.at_once()
+    assert len(gold["reassignment_progress"]) == 7
+    assert sum(row["catching_up_bytes"] for row in gold["throttle_compliance"]) == 2 * 300 * MB
+
+
+def test_span_built_again_is_the_same_and_nothing_throttled_writes_nothing(lab):
+    lab.arrive(REQUESTS, LINES)
+    lab.run()
+    versions = [tables.snapshot(lab.warehouse, table).version for table in TABLES]
+    assert versions == [0, 0]
+
+    lab.arrive(THROTTLE_CHANGES, throttle(0.5, LIMIT))
+    lab.arrive(REASSIGNMENTS, move(0.9, {0: [2]}))
+    lab.run()
+    before = lab.gold()
+    lab.writer().rebuild_span(Span(NOON - 60, NOON + 120))
+
+    assert lab.gold() == before == lab.at_once()
+    assert len(before["throttle_compliance"]) == 8 * 4
+
+
+def test_windows_in_which_nothing_is_on_are_left_alone(lab):
+    lab.arrive(THROTTLE_CHANGES, [rate(0.5, LIMIT), rate(25, None)])
+    writer = lab.writer()
+
+    kept = writer.concerned(range(NOON - 600, NOON + 1_000, WINDOW_S))
+    assert min(kept) == NOON
+    assert max(kept) <= NOON + 330

@@ -1,0 +1,64 @@
+"""Scrapes through a batch of the ingest: what is written, and that a batch given again writes nothing."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from conf.names import Kind
+from conf.settings import DELTA, LIGHT, Settings, Warehouse
+from jobs import tables
+from jobs.ingest_batch import SOURCES, write_batch, written_tables
+from schemas.bronze import METRICS, RAW
+from schemas.metrics import METRIC_SAMPLES, METRIC_SCRAPES, METRIC_SERIES
+from transforms.frames import frame_of
+
+SOURCE = next(source for source in SOURCES if source.kind is Kind.METRICS)
+AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+class Site:
+    """A warehouse, and batches into it."""
+
+    def __init__(self, spark, root, committer=LIGHT):
+        """Make the tables."""
+        self.spark, self.root = spark, root
+        self.settings = Settings(warehouse=Warehouse(root=str(root), committer=committer))
+        for table in SOURCE.tables:
+            tables.ensure(spark, root, table)
+
+    def write(self, batch_id, *pages, is_new=True):
+        """Write a batch of pages, each at an instant of its own; give the tables that were written."""
+        rows = [
+            {"value": page, "topic": "t", "partition": 0, "offset": 10 * batch_id + nth, "kind": "metrics"}
+            | {"cluster": "lab", "node": "broker-1", "timestamp": AT, "ingest_date": AT.date()}
+            | {"position": f"broker-1/scrape/{1795252768000000000 + (10 * batch_id + nth) * 10**9}"}
+            for nth, page in enumerate(pages)
+        ]
+        frame = SOURCE.parse(frame_of(self.spark, rows, RAW), self.settings).localCheckpoint()
+        counts = write_batch(frame, batch_id, SOURCE, settings=self.settings, app_id="a", is_new=is_new)
+        return written_tables(SOURCE, counts)
+
+    def count(self, table):
+        """Count the rows of a table."""
+        return tables.read(self.spark, self.root, table).count()
+
+
+@pytest.mark.parametrize("committer", [LIGHT, DELTA])
+def test_a_series_is_stored_once_and_each_of_its_samples(spark, tmp_path, committer):
+    site = Site(spark, tmp_path, committer)
+    first = site.write(0, b'up 1\na{x="1",y="2"} 2\n', b'up 2\na{y="2",x="1"} 3\n')
+    second = site.write(1, b"up 3\n")
+    third = site.write(2, b"up 4\nnew 5\nbad{ 6\n")
+    again = site.write(2, b"up 4\nnew 5\nbad{ 6\n", is_new=False)
+
+    assert first == [
+        "bronze.metrics",
+        "silver.metric_series",
+        "silver.metric_samples",
+        "silver.metric_scrapes",
+    ]
+    assert second == ["bronze.metrics", "silver.metric_samples", "silver.metric_scrapes"]
+    assert third == [*first, "silver.quarantine"]
+    assert again == [*second, "silver.quarantine"]
+    counted = {table: site.count(table) for table in (METRICS, METRIC_SERIES, METRIC_SAMPLES, METRIC_SCRAPES)}
+    assert list(counted.values()) == [4, 3, 7, 4]

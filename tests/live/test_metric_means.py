@@ -1,0 +1,168 @@
+"""What metrics alone say of real brokers is what their request logs say, across a restart as well."""
+
+import os
+import time
+from datetime import UTC, datetime
+from itertools import pairwise
+
+import pytest
+from confluent_kafka import Producer
+from pyspark.sql import functions as F
+
+from collectors.files import discover
+from collectors.scrape import ScrapeError, scrape
+from conf.settings import ScrapedEndpoint
+from jobs.ingest_batch import SOURCES
+from jobs.raw_files import Origin, write_raw
+from jobs.report_files import Layers, silver_of
+from lab import crash, processes, topics
+from lab.layout import LOAD_TOPIC, Lab
+from schemas.bronze import RAW
+from schemas.leader_local import LEADER_LOCAL_MEAN
+from schemas.metrics import METRIC_SAMPLES, METRIC_SERIES
+from schemas.silver import REQUESTS
+from tests.live.slow_reader import SlowReader
+from transforms.gold.assemble import of_metrics
+from transforms.gold.counters import increases, with_process_start
+from transforms.gold.leader_local_mean_summary import leader_local_mean_summary
+from transforms.gold.metric_facts import facts
+
+pytestmark = pytest.mark.live
+
+TOPIC, RESTARTED = "slowly-read", 2
+EVERY_S, SCRAPES = 10, 7
+MANY = 200
+
+
+def fill(lab):
+    """Give every broker a partition with more bytes than one fetch takes."""
+    topics.create_load_topic(lab, name=TOPIC, partitions=3, replication_factor=1)
+    producer = Producer({"bootstrap.servers": lab.bootstrap_servers, "batch.size": 900_000, "linger.ms": 50})
+    for nth in range(480):
+        producer.produce(TOPIC, value=bytes(20_000), partition=nth % 3)
+        producer.poll(0)
+    assert producer.flush(60) == 0
+
+
+def scraped(lab, folder):
+    """Save what every broker shows that answers; a saved scrape's instant is its file's."""
+    for broker in lab.brokers:
+        try:
+            line = scrape(ScrapedEndpoint(url=broker.exporter_url, node=f"broker-{broker.id}"))
+        except ScrapeError:
+            continue
+        at_ns = int(line.position.rsplit("/", 1)[1])
+        page = folder / f"broker-{broker.id}" / f"{at_ns}.prom"
+        page.parent.mkdir(exist_ok=True)
+        page.write_bytes(line.value)
+        os.utime(page, ns=(at_ns, at_ns))
+
+
+@pytest.fixture(scope="module")
+def recorded(lab, tmp_path_factory):
+    """Read slowly from every broker, scrape every ten seconds, and restart one broker in the middle."""
+    folder = tmp_path_factory.mktemp("means")
+    logs = {
+        broker.id: lab.state / "logs" / f"broker-{broker.id}" / "kafka-request.log" for broker in lab.brokers
+    }
+    fill(lab)
+    began = {broker: log.stat().st_size for broker, log in logs.items()}
+    ports = {broker.id: broker.client_port for broker in lab.brokers}
+    readers = [
+        SlowReader(ports[leader], TOPIC, partition, longest_ms=60)
+        for partition, leader in topics.leaders(lab, TOPIC).items()
+    ]
+    times = {"began": datetime.now(UTC)}
+    for reader in readers:
+        reader.start()
+    try:
+        first = time.monotonic()
+        for nth in range(SCRAPES):
+            time.sleep(max(0.0, first + nth * EVERY_S - time.monotonic()))
+            scraped(lab, folder)
+            if nth == SCRAPES // 2:
+                time.sleep(EVERY_S / 3)
+                times["ended"] = datetime.now(UTC)
+                processes.end([Lab.load(lab.state).processes[f"broker-{RESTARTED}"]])
+                times["down"] = datetime.now(UTC)
+                crash.revive(lab.state, RESTARTED, LOAD_TOPIC)
+                times["back"] = datetime.now(UTC)
+    finally:
+        for reader in readers:
+            reader.end()
+    for broker, log in logs.items():
+        written = log.read_bytes()[began[broker] :]
+        kept = folder / f"broker-{broker}" / "kafka-request.log"
+        kept.write_bytes(written[: written.rfind(b"\n") + 1])
+    return folder, times
+
+
+@pytest.fixture(scope="module")
+def silver(spark, recorded, tmp_path_factory):
+    folder, _ = recorded
+    scratch = tmp_path_factory.mktemp("silver")
+    write_raw(
+        discover(folder).understood,
+        Origin(folder=folder, cluster="lab", time_zone="UTC"),
+        scratch / "raw",
+        on_file=lambda _file: None,
+    )
+    lines = {
+        source: spark.read.schema(RAW).parquet(str(scratch / "raw" / source.kind.value)) for source in SOURCES
+    }
+    return silver_of(lines, Layers(spark, scratch))
+
+
+@pytest.fixture(scope="module")
+def means(silver, tmp_path_factory):
+    layers = Layers(silver[REQUESTS].sparkSession, tmp_path_factory.mktemp("gold"))
+    return layers.keep_table(of_metrics(silver)[LEADER_LOCAL_MEAN], LEADER_LOCAL_MEAN)
+
+
+def test_mean_of_metrics_alone_is_the_request_logs(means, recorded):
+    _, times = recorded
+    # A broker that was young at the first scrape has a row since its start, of which the log was not kept.
+    kept = means.filter(F.col("from_at") > F.lit(times["began"]))
+    told = [row.asDict() for row in leader_local_mean_summary(kept).collect()]
+    measured = [row for row in told if row["is_within"] is not None and row["n"] >= MANY]
+    for row in measured:
+        names = ("node", "request", "n", "leader_local_mean_ms", "log_n", "difference_ms")
+        print({name: row[name] for name in names})
+
+    of_readers = [row for row in measured if row["request"] == "FetchConsumer"]
+    assert {row["broker_id"] for row in of_readers} == {1, 2, 3}
+    assert all(row["leader_local_mean_ms"] > 5 for row in of_readers)
+    assert [row for row in measured if not row["is_within"]] == []
+
+
+def test_restart_loses_no_interval_but_its_own_down_time(means, recorded):
+    _, times = recorded
+    rows = means.filter(f"request = 'FetchConsumer' AND broker_id = {RESTARTED}").orderBy("from_at").collect()
+    rows = [row for row in rows if row["from_at"].timestamp() > times["began"].timestamp()]
+    (after,) = [row for row in rows if row["is_reset"]]
+    before = max(row["to_at"] for row in rows if row["to_at"] < after["from_at"])
+
+    # Only from the last scrape to the end of the old process and the start of the new one is nothing known.
+    lost_s = (after["from_at"] - before).total_seconds()
+    down_s = (times["back"] - times["ended"]).total_seconds()
+    assert 0 < lost_s < EVERY_S + down_s
+    assert times["down"].timestamp() - 1 <= after["from_at"].timestamp() <= times["back"].timestamp()
+    apart = [other for one, other in pairwise(rows) if other["from_at"] > one["to_at"]]
+    assert apart == [after]
+    assert [row["n"] for row in rows if abs(row["n"] - row["log_n"]) > 0.05 * row["n"] + 3] == []
+
+
+def test_no_rate_is_negative(silver):
+    known = facts(silver[METRIC_SERIES])
+    named = known.select("cluster", "series_id", "node", "meaning", "statistic")
+    told = silver[METRIC_SAMPLES].join(named, on=["cluster", "series_id"])
+    starts = told.filter("meaning = 'process_start_s'")
+    counters = with_process_start(told.filter("statistic = 'count'"), starts)
+
+    found = increases(counters, "node")
+
+    counts = found.selectExpr(
+        "count(*) AS n", "count_if(increase < 0 OR increase IS NULL) AS wrong", "count_if(is_reset) AS resets"
+    ).first()
+    assert counts["wrong"] == 0
+    assert counts["resets"] > 0

@@ -1,0 +1,251 @@
+"""Every state and every cause, from rows whose answer is known."""
+
+import pytest
+
+from tests.transforms.gold.throttle_rows import (
+    MB,
+    bean,
+    copied,
+    counter,
+    fetch,
+    idle,
+    in_sync,
+    listing,
+    move,
+    produce,
+    rate,
+    throttle,
+    told,
+)
+
+SENT, GOT = (1, "leader"), (2, "follower")
+LIMIT = 5 * MB
+
+
+def case(*, lines, changes=None, ended=None, quiet=0, **more):
+    """Copy partition 0 from broker 1 to broker 2, as was asked for at second 1."""
+    until = [idle(second) for second in range(0, quiet, 10)]
+    isr = [in_sync(ended, [1, 2])] if ended else []
+    told_of = {"moves": move(0.9, {0: [1, 2]}), "changes": throttle(0.5, LIMIT), "isr": isr}
+    if changes is not None:
+        told_of["changes"] = changes
+    return told_of | {"requests": lines + until} | more
+
+
+def copy(seconds=60, rate=LIMIT, **more):
+    return copied(seconds, rate, **{"whole": seconds * rate, **more})
+
+
+def test_move_at_the_limit_is_compliant_for_both_brokers(spark):
+    rows = told(spark, **case(lines=copy(), ended=61.6))
+
+    for whom in (SENT, GOT):
+        row = rows[whom]
+        assert (row.state, row.cause, row.measured_by) == ("compliant", None, "request_log")
+        assert row.rate_bytes_per_s == pytest.approx(LIMIT)
+        assert (row.n, row.first_window_overshoot, row.utilisation) == (4, 0.0, pytest.approx(1))
+        assert row.best_window_bytes_per_s == pytest.approx(LIMIT)
+        assert (row.catching_up_bytes, row.in_sync_bytes, row.unlisted_bytes) == (60 * LIMIT, 0, 0)
+        assert row.rate_low_bytes_per_s == row.rate_high_bytes_per_s == pytest.approx(LIMIT)
+        assert row.why == "5.00 of 5.00 MB/s (100 %) over 4 windows, best window 5.00"
+
+
+def test_brokers_other_direction_has_a_limit_and_nothing_to_hold(spark):
+    rows = told(spark, **case(lines=copy(), ended=61.6))
+
+    assert (rows[1, "follower"].state, rows[1, "follower"].cause) == ("none", "no_traffic")
+
+
+def test_bean_ramps_while_the_rate_is_at_the_limit(spark):
+    """The bean is a tenth of the truth at first and rises for 11 s; the verdict does not look at it."""
+    beans = [bean(second, LIMIT * min(1, second / 11)) for second in range(1, 60, 10)]
+    row = told(spark, **case(lines=copy(), ended=61.6, events=beans))[SENT]
+
+    assert row.state == "compliant"
+    assert row.bean_bytes_per_s < 0.9 * LIMIT
+    assert row.bean_max_bytes_per_s == LIMIT
+
+
+def test_first_burst_is_told_apart_from_what_comes_behind_it(spark):
+    row = told(spark, **case(lines=copy(whole=59 * LIMIT + 30 * MB, first=30 * MB), ended=61.6))[SENT]
+
+    assert (row.state, row.cause) == ("over_limit", "first_burst")
+    assert row.first_window_overshoot == pytest.approx((30 + 50) / 55 - 1)
+    assert row.rate_bytes_per_s == pytest.approx(LIMIT)
+    assert row.why == "the first window had 7.27 MB/s, then 5.00 of 5.00 MB/s (100 %)"
+
+
+def test_replicas_in_sync_are_counted_and_never_held(spark):
+    """Broker 3 is in sync and fetches 2 MB/s of the same partition: the list of leaders names it too."""
+    live = [fetch(s + 0.3, {0: (2 * MB, 10**6 + s, 10**6 + s)}, follower=3) for s in range(1, 61)]
+    row = told(spark, **case(lines=copy() + live, ended=61.6))[SENT]
+
+    assert (row.state, row.cause) == ("over_limit", "in_sync_traffic")
+    assert row.in_sync_bytes == 60 * 2 * MB
+    assert row.rate_bytes_per_s == pytest.approx(7 * MB)
+    assert told(spark, **case(lines=copy() + live, ended=61.6))[GOT].state == "compliant"
+
+
+def test_replicas_in_sync_are_told_where_nothing_moves(spark):
+    """`*` names every broker, but on broker 3 no rate was set: nothing is said of it."""
+    live = [fetch(s + 0.3, {0: (3 * MB, 10**6 + s, 10**6 + s)}) for s in range(1, 61)]
+    changes = [
+        rate(0.5, MB, 1),
+        rate(0.5, MB, 2, "follower"),
+        listing(0.4, "*"),
+        listing(0.4, "*", "follower"),
+    ]
+    rows = told(spark, requests=[*live, idle(5, 3)], changes=changes)
+
+    assert {whom: (row.state, row.cause) for whom, row in rows.items()} == {
+        SENT: ("over_limit", "in_sync_traffic"),
+        GOT: ("over_limit", "in_sync_traffic"),
+    }
+    assert rows[SENT].rate_bytes_per_s == pytest.approx(3 * MB)
+
+
+def test_tiny_quota_comes_in_bursts_of_whole_answers(spark):
+    """400 kB/s, 2.5 MB at once each 5 s: 1.25 of the limit, since a check goes before an answer."""
+    limit = 400_000
+    lines = copied(120, 500_000, whole=60 * MB, every=5)
+    row = told(spark, **case(lines=lines, changes=throttle(0.5, limit), ended=121.6))[SENT]
+
+    assert (row.state, row.cause) == ("over_limit", "tiny_quota")
+    assert row.largest_answer_bytes == 2_500_000
+    assert row.best_window_bytes_per_s > 1.5 * limit
+
+
+def test_rate_that_nothing_explains_is_not_held(spark):
+    row = told(spark, **case(lines=copy(rate=2 * LIMIT), ended=61.6))[SENT]
+
+    assert (row.state, row.cause) == ("over_limit", "not_held")
+    assert row.utilisation == pytest.approx(2)
+
+
+def test_rate_without_lists_holds_nothing(spark):
+    rates = [rate(0.5, LIMIT, 1, "leader"), rate(0.5, LIMIT, 2, "follower")]
+    rows = told(spark, **case(lines=copy(rate=20 * MB), changes=rates, ended=61.6))
+
+    for whom in (SENT, GOT):
+        row = rows[whom]
+        assert (row.state, row.cause) == ("ineffective", "no_replica_list")
+        assert (row.unlisted_bytes, row.rate_bytes_per_s) == (60 * 20 * MB, None)
+
+
+def test_lists_that_name_others_hold_nothing(spark):
+    wrong = [rate(0.5, LIMIT, 1), listing(0.5, "7:1")]
+    row = told(spark, **case(lines=copy(), changes=wrong, ended=61.6))[SENT]
+
+    assert (row.state, row.cause) == ("ineffective", "replica_list_misses_moves")
+
+
+def test_lists_without_a_rate_hold_nothing(spark):
+    row = told(spark, **case(lines=copy(), changes=[listing(0.5, "0:1")], ended=61.6))[SENT]
+
+    assert (row.state, row.cause, row.limit_bytes_per_s) == ("ineffective", "no_rate", None)
+
+
+def test_replicas_that_catch_up_without_any_throttle_are_told_without_a_verdict(spark):
+    row = told(spark, **case(lines=copy(), changes=[], ended=61.6))[SENT]
+
+    assert (row.state, row.cause) == ("none", None)
+
+
+def test_move_that_is_outrun_by_its_producers_is_stuck(spark):
+    row = told(spark, **case(lines=copy(whole=900 * MB, inbound=6 * MB)))[GOT]
+
+    assert (row.state, row.cause) == ("stuck", "inbound_at_least_limit")
+    assert row.lag_slope_records_per_s == pytest.approx(1_000)
+    assert (row.inbound_bytes_per_s, row.passed_bytes_per_s) == (6 * MB, LIMIT)
+
+
+def test_records_that_differ_in_size_do_not_make_a_move_stuck(spark):
+    """Records of 10 kB are copied at 5 MB/s, such of 100 B come in at 1 MB/s: the lag grows in offsets."""
+    lines, offset, end = [], 0, 100_000
+    for second in range(1, 61):
+        lines.append(fetch(second + 0.5, {0: (LIMIT, offset, end)}))
+        lines.append(produce(second + 0.2, MB))
+        offset, end = offset + LIMIT // 10_000, end + MB // 100
+    row = told(spark, **case(lines=lines))[GOT]
+
+    assert row.lag_slope_records_per_s > 0
+    assert row.state == "compliant"
+
+
+def test_limit_that_lets_nothing_through_is_stuck(spark):
+    """8 MB at once, then nothing for a minute."""
+    burst = copied(1, 8 * MB, whole=900 * MB)
+    row = told(spark, **case(lines=burst, changes=throttle(0.5, 1_000), quiet=60))[GOT]
+
+    assert (row.state, row.cause) == ("stuck", "limit_too_small")
+
+
+def test_large_move_that_falls_slowly_is_not_stuck(spark):
+    row = told(spark, **case(lines=copy(whole=10**12)))[GOT]
+
+    assert row.state == "compliant"
+    assert row.lag_slope_records_per_s == pytest.approx(-5_000)
+
+
+def test_throttle_that_stays_on_behind_its_move_is_left_over(spark):
+    """Broker 1 follows nothing: its other direction is left over as well."""
+    rows = told(spark, **case(lines=copy(), ended=61.6, quiet=120))
+
+    assert {(row.state, row.cause) for row in rows.values()} == {("left_over", "move_done")}
+    assert rows[SENT].idle_after_s == pytest.approx(130 - 61.6, abs=11)
+    assert rows[SENT].rate_bytes_per_s == pytest.approx(LIMIT)
+
+
+def test_throttle_that_is_taken_off_in_time_is_not_left_over(spark):
+    changes = throttle(0.5, LIMIT) + throttle(75, None) + [listing(75, None, operation="delete")]
+    changes += [listing(75, None, "follower", operation="delete")]
+    row = told(spark, **case(lines=copy(), changes=changes, ended=61.6, quiet=200))[SENT]
+
+    assert (row.state, row.idle_after_s) == ("compliant", pytest.approx(75 - 61.6))
+
+
+def test_throttle_on_which_nothing_moves_and_lists_without_a_rate_are_left_over(spark):
+    quiet = [idle(second) for second in range(0, 60, 10)]
+    rows = told(spark, requests=quiet, changes=throttle(0.5, LIMIT))
+    listed = told(spark, requests=quiet, changes=[listing(0.5, "0:1")])
+
+    assert (rows[SENT].state, rows[SENT].cause) == ("left_over", "no_move_seen")
+    assert (listed[SENT].state, listed[SENT].cause) == ("left_over", "list_only")
+
+
+def test_silence_while_a_move_is_under_way_is_no_left_over(spark):
+    """One answer a minute: nothing else tells that the move goes on but that no replica came in sync."""
+    lines = copied(240, 100_000, whole=900 * MB, every=60)
+    row = told(spark, **case(lines=lines, changes=throttle(0.5, 100_000), quiet=240))[GOT]
+
+    assert row.state != "left_over"
+    assert row.idle_after_s == pytest.approx(0, abs=0.001)
+
+
+def test_move_that_is_over_too_soon_has_no_rate(spark):
+    row = told(spark, **case(lines=copy(seconds=15), ended=16.6))[SENT]
+
+    assert (row.state, row.rate_bytes_per_s, row.n) == ("not_enough_data", None, 0)
+    assert row.first_window_bytes_per_s == pytest.approx(LIMIT)
+
+
+def test_without_a_request_log_counters_and_beans_tell_what_they_can(spark):
+    counters = [
+        counter(second + 3, LIMIT * 10, whom, way)
+        for second in range(10, 70, 10)
+        for whom, way in (SENT, GOT)
+    ]
+    changes = [row | {"told_by": "poll"} for row in throttle(0.5, LIMIT)]
+    row = told(spark, changes=changes, events=[*counters, bean(44, LIMIT)])[SENT]
+
+    assert (row.state, row.measured_by) == ("compliant", "counters")
+    assert row.counter_bytes_per_s == pytest.approx(LIMIT)
+    nothing = (row.rate_bytes_per_s, row.best_window_bytes_per_s, row.in_sync_bytes, row.lag_last_records)
+    assert nothing == (None, None, None, None)
+
+
+def test_without_a_request_log_a_rate_without_lists_is_ineffective(spark):
+    counters = [counter(second, 20 * MB * 10) for second in range(13, 70, 10)]
+    row = told(spark, changes=[rate(0.5, LIMIT)], events=counters)[SENT]
+
+    assert (row.state, row.cause) == ("ineffective", "no_replica_list")

@@ -1,0 +1,177 @@
+"""Silver of throttled moves, made by the second: what brokers would log while replicas are copied."""
+
+from datetime import UTC, datetime, timedelta
+
+from pyspark.sql.types import DoubleType, IntegerType, StringType, StructField, StructType, TimestampType
+
+from schemas.reassignment_progress import REASSIGNMENT_PROGRESS
+from schemas.silver import REQUESTS, TOPICS
+from schemas.throttle_compliance import THROTTLE_COMPLIANCE
+from schemas.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
+from transforms.frames import frame_of
+from transforms.gold.reassignment_forecast import reassignment_forecast
+from transforms.gold.reassignment_summary import reassignment_summary
+from transforms.gold.throttle_compliance_summary import throttle_compliance_summary
+from transforms.gold.throttle_metrics import EVENTS
+from transforms.gold.throttles import Silver, of_throttles
+from transforms.parse.throttle_values import replicas, wildcard
+
+AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
+MB = 1_000_000
+RECORD_BYTES = 1_000
+SIZES = StructType(
+    [
+        StructField("cluster", StringType()),
+        StructField("broker_id", IntegerType()),
+        StructField("topic", StringType()),
+        StructField("partition", IntegerType()),
+        StructField("at", TimestampType()),
+        StructField("size_bytes", DoubleType()),
+    ]
+)
+
+
+def at(second):
+    return AT + timedelta(microseconds=round(second * 1e6))
+
+
+def fetch(second, parts, *, leader=1, follower=2, **fields):
+    """Make a follower's FETCH; `parts` are {partition: (bytes, offset, high watermark)}."""
+    told = [
+        {
+            "topic_name": fields.get("of", "t"),
+            "partition": p,
+            "bytes": size,
+            "offset": offset,
+            "high_watermark": until,
+        }
+        for p, (size, offset, until) in parts.items()
+    ]
+    fields.pop("of", None)
+    row = {"cluster": "lab", "broker_id": leader, "api": "FETCH", "kind": "follower", "follower_id": follower}
+    row |= {"logged_at": at(second), "position": f"{leader}/{follower}/{second}", "partitions": told}
+    return row | {"is_own_traffic": False} | fields
+
+
+def produce(second, size, *, partition=0, leader=1, **fields):
+    part = {"topic_name": "t", "partition": partition, "bytes": size, "error_code": 0, "offset": 1}
+    row = {"cluster": "lab", "broker_id": leader, "api": "PRODUCE", "kind": "other", "client_id": "c"}
+    row |= {"logged_at": at(second), "position": f"p/{leader}/{second}/{partition}", "partitions": [part]}
+    return row | {"is_own_traffic": False} | fields
+
+
+def idle(second, leader=1):
+    """Make a line that tells nothing but that there is a log."""
+    return fetch(second, {}, leader=leader, follower=9)
+
+
+def copied(seconds, rate, *, whole, first=None, partition=0, start=1, every=1, inbound=0, **more):  # noqa: PLR0913 (facts of a test)
+    """
+    Copy a partition at a rate (bytes a second), an answer each `every` seconds, until `whole` are there.
+
+    `first` bytes come in the first answer; `inbound` bytes a second are produced meanwhile.
+    """
+    rows, offset, end = [], 0, whole // RECORD_BYTES
+    for nth, second in enumerate(range(start, start + seconds, every)):
+        size = first if first is not None and nth == 0 else rate * every
+        size = min(size, (end - offset) * RECORD_BYTES)
+        rows.append(fetch(second + 0.5, {partition: (size, offset, end)}, **more))
+        offset += size // RECORD_BYTES
+        end += inbound * every // RECORD_BYTES
+        if inbound:
+            rows += [produce(second + step + 0.2, inbound, partition=partition) for step in range(every)]
+    return [*rows, fetch(start + seconds + 0.5, {partition: (0, offset, end)}, **more)]
+
+
+def rate(second, value, broker=1, direction="leader", **fields):
+    row = {"cluster": "lab", "broker_id": 1, "logged_at": at(second), "resource": "broker"}
+    row |= {"resource_name": None if broker is None else str(broker)}
+    row |= {"config": f"{direction}.replication.throttled.rate", "is_applied": True, "error_code": 0}
+    row |= {"operation": "delete" if value is None else "set", "rate_bytes_per_s": value}
+    return row | {"position": f"r/{second}/{broker}/{direction}", "told_by": "request_log"} | fields
+
+
+def listing(second, value, direction="leader", topic="t", operation="set", **fields):
+    row = {"cluster": "lab", "broker_id": 1, "logged_at": at(second), "resource": "topic"}
+    row |= {"config": f"{direction}.replication.throttled.replicas", "operation": operation, "value": value}
+    row |= {"resource_name": topic, "is_applied": True, "error_code": 0, "told_by": "request_log"}
+    return row | {"position": f"l/{second}/{topic}/{direction}/{operation}"} | fields
+
+
+def throttle(second, limit, *, source=1, destination=2, partitions=(0,)):
+    """Set what Kafka's own tool sets: both rates on both brokers, the lists for each replica."""
+    rates = [rate(second, limit, b, d) for b in (source, destination) for d in ("leader", "follower")]
+    lists = [
+        listing(second, ",".join(f"{p}:{broker}" for p in partitions), direction)
+        for direction, broker in (("leader", source), ("follower", destination))
+    ]
+    return rates + lists
+
+
+def move(second, targets, **fields):
+    """Ask for a move: {partition: replicas}."""
+    row = {"cluster": "lab", "broker_id": 1, "logged_at": at(second), "topic_name": "t", "error_code": 0}
+    row |= {"api": "ALTER_PARTITION_REASSIGNMENTS", "client_id": "tool", "correlation_id": 4}
+    row |= {"principal": "User:me"}
+    return [
+        row | {"partition_index": p, "replicas": to, "position": f"m/{second}"} | fields
+        for p, to in targets.items()
+    ]
+
+
+def in_sync(second, isr, partition=0, **fields):
+    row = {"cluster": "lab", "broker_id": 1, "logged_at": at(second), "topic_name": "t", "leader_id": 1}
+    row |= {"partition_index": partition, "isr": isr, "error_code": 0}
+    return row | {"position": f"i/{second}/{partition}"} | fields
+
+
+def bean(second, value, broker=1, direction="leader"):
+    told = {"bean_max_bytes_per_s": float(value), "bean_sum_bytes_per_s": float(value), "bean_n": 1}
+    return {"cluster": "lab", "broker_id": broker, "direction": direction, "at": at(second)} | told
+
+
+def counter(second, value, broker=1, direction="leader", took_s=10.0):
+    told = {"reassignment_bytes": float(value), "counter_s": took_s}
+    return {"cluster": "lab", "broker_id": broker, "direction": direction, "at": at(second)} | told
+
+
+def size(second, value, broker, partition=0):
+    told = {"cluster": "lab", "broker_id": broker, "topic": "t", "partition": partition}
+    return told | {"at": at(second), "size_bytes": float(value)}
+
+
+def with_lists(changes):
+    told = changes.withColumns({"replicas": replicas(changes.value), "is_wildcard": wildcard(changes.value)})
+    return told.select(*changes.columns)
+
+
+def gold(spark, *, requests=(), changes=(), moves=(), isr=(), events=(), sizes=()):  # noqa: PLR0913 (one table each)
+    """Build both tables of windows from rows of silver."""
+    lines = frame_of(spark, list(requests), REQUESTS.schema)
+    return of_throttles(
+        keep=lambda frame: frame.localCheckpoint(),
+        silver=Silver(
+            requests=lines,
+            begun=lines,
+            topics=frame_of(spark, [], TOPICS.schema),
+            changes=with_lists(frame_of(spark, list(changes), THROTTLE_CHANGES.schema)),
+            reassignments=frame_of(spark, list(moves), REASSIGNMENTS.schema),
+            isr_changes=frame_of(spark, list(isr), ISR_CHANGES.schema),
+            events=frame_of(spark, list(events), EVENTS),
+            sizes=frame_of(spark, list(sizes), SIZES),
+        ),
+    )
+
+
+def told(spark, **silver):
+    """Give the verdicts by (broker, direction); where the limit was changed, the last one."""
+    windows = gold(spark, **silver)[THROTTLE_COMPLIANCE].localCheckpoint()
+    rows = throttle_compliance_summary(windows).orderBy("limited_from").collect()
+    return {(row.broker_id, row.direction): row for row in rows}
+
+
+def progress(spark, **silver):
+    """Give (forecasts in order, summary rows in order) of the moves."""
+    windows = gold(spark, **silver)[REASSIGNMENT_PROGRESS].localCheckpoint()
+    forecasts = reassignment_forecast(windows).orderBy("moved_at", "window_start").collect()
+    return forecasts, reassignment_summary(windows).orderBy("moved_at").collect()

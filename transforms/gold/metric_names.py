@@ -1,0 +1,88 @@
+"""The names that exporters give Kafka's metrics, as `conf/metric_names.toml` lists them, one row a name."""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql.types import BooleanType, StringType, StructField, StructType
+
+FILE = Path(__file__).resolve().parents[2] / "conf" / "metric_names.toml"
+"""Facts about other people's software, and no settings: the same for every deployment."""
+
+KNOWN = StructType(
+    [
+        StructField(name, BooleanType() if name == "per_partition" else StringType())
+        for name in (
+            "known_name",
+            "bean",
+            "quantile",
+            "per_partition",
+            "known_dialect",
+            "meaning",
+            "statistic",
+            "time",
+            "told_request",
+            "direction",
+            "broker_label",
+        )
+    ]
+)
+"""One row a name: what must fit (the first four), and what a series that fits means."""
+
+PLACE = re.compile(r"\{(\w+)\}")
+
+Known = dict[str, Any]
+
+
+@cache
+def told() -> dict[str, Any]:
+    """Read the file once a process."""
+    return tomllib.loads(FILE.read_text())
+
+
+@cache
+def known_names() -> tuple[Known, ...]:
+    """Write every name of the file out, each word in its place."""
+    return tuple(_row(entry, words) for entry in told()["names"] for words in _words(entry))
+
+
+def _row(entry: Known, words: dict[str, Known]) -> Known:
+    """Put words into the places of an entry; what the words themselves mean is told as well."""
+    written = {key: PLACE.sub(lambda place: words[place[1]]["word"], text) for key, text in entry.items()}
+    means = {key: text for of in words.values() for key, text in of.items() if key != "word"}
+    row = written | means
+    return {
+        "known_name": row["name"],
+        "bean": row.get("bean"),
+        "quantile": row.get("quantile"),
+        "per_partition": row.get("per") == "partition",
+        "known_dialect": row.get("dialect"),
+        "meaning": row["meaning"],
+        "statistic": row["statistic"],
+        "time": row.get("time"),
+        "told_request": row.get("request"),
+        "direction": row.get("direction") or None,
+        "broker_label": row.get("broker_label"),
+    }
+
+
+def _words(entry: Known) -> Iterator[dict[str, Known]]:
+    """Give every way to fill the places of an entry."""
+    places = sorted({place for text in entry.values() for place in PLACE.findall(text)})
+    ways: list[dict[str, Known]] = [{}]
+    for place in places:
+        ways = [way | {place: word} for way in ways for word in _of_place(place)]
+    yield from ways
+
+
+def _of_place(place: str) -> list[Known]:
+    if place == "meter":
+        return [
+            {"word": word, "meaning": meaning, "direction": direction, "statistic": "count"}
+            for word, (meaning, direction) in told()["meters"].items()
+        ]
+    means = {"quantile": "statistic", "cloudwatch_time": "time"}.get(place, place)
+    return [{"word": word, means: meaning} for word, meaning in told()[f"{place}s"].items()]

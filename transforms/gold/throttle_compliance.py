@@ -1,0 +1,256 @@
+"""A4: what was replicated under a throttle, by window, broker and direction, from logs, lists and metrics."""
+
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from schemas.throttle_compliance import THROTTLE_COMPLIANCE
+from transforms.gold.throttle_limits import during, with_limit
+from transforms.gold.throttle_told import Told
+from transforms.parse.throttle_values import DIRECTIONS
+from transforms.windows import WINDOW_S, seconds, window_start
+
+BROKER = ("cluster", "broker_id", "direction")
+KEY = ("cluster", "window_start", "broker_id", "direction", "limited_from", "limit_bytes_per_s")
+
+SUMS = (
+    "throttled_bytes",
+    "catching_up_bytes",
+    "in_sync_bytes",
+    "unlisted_bytes",
+    "answers",
+    "moving_partitions",
+    "lagging_replicas",
+    "lag_records",
+    "inbound_bytes",
+    "bean_sum_bytes_per_s",
+    "bean_n",
+    "reassignment_bytes",
+    "replication_bytes",
+    "counter_s",
+)
+LEAST = ("on_from",)
+LARGEST = ("largest_answer_bytes", "bean_max_bytes_per_s", "is_listed", "on_until", "busy_until")
+OF_LOG = (
+    "throttled_bytes",
+    "catching_up_bytes",
+    "in_sync_bytes",
+    "unlisted_bytes",
+    "answers",
+    "inbound_bytes",
+)
+"""What is 0 where there is a request log that tells nothing of it, and NULL where there is no log."""
+
+
+def throttle_compliance(told: Told) -> DataFrame:
+    """Summarise each window: traffic, limits and lists, moves under way, beans and counters."""
+    logged = told.requests.select(
+        "cluster", window_start(F.col("logged_at")).alias("window_start")
+    ).distinct()
+    windows = logged.withColumn("is_logged", F.lit(True)).unionByName(
+        told.events.select("cluster", window_start(F.col("at")).alias("window_start"))
+        .distinct()
+        .withColumn("is_logged", F.lit(False))
+    )
+    covered = windows.groupBy("cluster", "window_start").agg(F.max("is_logged").alias("is_logged"))
+    events = (
+        _traffic(told.fetched, told.listed),
+        _lags(told.lags),
+        _under_way(told.copies, covered),
+        _inbound(told.produced),
+        _in_force(told.in_force, covered),
+        _listed(told.listed, told.brokers, covered),
+        told.events,
+    )
+    rows = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), events)
+    # A list that is `*` names every broker, also those that nobody set a limit on.
+    is_for_nobody = F.coalesce("is_wildcard", F.lit(False)) & F.col("limited_from").isNull()
+    return _by_window(with_limit(rows, told.in_force).filter(~is_for_nobody), covered)
+
+
+def _by_window(events: DataFrame, covered: DataFrame) -> DataFrame:
+    at = F.unix_seconds("at")
+    by_second = (
+        events.filter(F.col("at").isNotNull())
+        .withColumns({"window_start": window_start(F.col("at")), "second": F.pmod(at, F.lit(WINDOW_S))})
+        .groupBy(*KEY, "second")
+        .agg(
+            *(F.sum(name).alias(name) for name in SUMS),
+            *(F.max(name).alias(name) for name in LARGEST),
+            *(F.min(name).alias(name) for name in LEAST),
+            F.collect_set("peer_id").alias("peers"),
+        )
+    )
+    is_logged = F.coalesce("is_logged", F.lit(False))
+    zeros = {name: F.when(is_logged, F.coalesce(name, F.lit(0))).otherwise(F.col(name)) for name in OF_LOG}
+    by_s = {
+        f"{name}_by_s": F.when(is_logged, _series(F.col(f"{name}_of_s")))
+        for name in ("throttled", "catching_up")
+    }
+    return (
+        by_second.groupBy(*KEY)
+        .agg(
+            *(F.sum(name).alias(name) for name in SUMS),
+            *(F.max(name).alias(name) for name in LARGEST),
+            *(F.min(name).alias(name) for name in LEAST),
+            F.array_sort(F.array_distinct(F.flatten(F.collect_list("peers")))).alias("peers"),
+            *(_of_seconds(name) for name in ("throttled", "catching_up")),
+        )
+        .join(F.broadcast(covered), on=["cluster", "window_start"], how="inner")
+        .withColumns(zeros | by_s | {"is_listed": F.coalesce("is_listed", F.lit(False))})
+        .filter(_is_told())
+        .select(*THROTTLE_COMPLIANCE.schema.names)
+    )
+
+
+def _of_seconds(name: str) -> Column:
+    entry = F.struct("second", F.coalesce(f"{name}_bytes", F.lit(0)))
+    return F.map_from_entries(F.collect_list(entry)).alias(f"{name}_of_s")
+
+
+def _is_told() -> Column:
+    """Leave out brokers that nothing limits and that copy nothing: every broker has a bean."""
+    is_moving = F.coalesce("moving_partitions", F.lit(0)) > 0
+    return F.col("limited_from").isNotNull() | F.col("is_listed") | is_moving
+
+
+def _series(of_second: Column) -> Column:
+    """Give a value for each second of the window, 0 where there is none."""
+    names = F.sequence(F.lit(0), F.lit(WINDOW_S - 1))
+    none = F.lit(0).cast("bigint")
+    return F.transform(names, lambda s: F.coalesce(F.try_element_at(of_second, s.cast("bigint")), none))
+
+
+def _traffic(fetched: DataFrame, listed: DataFrame) -> DataFrame:
+    """Give each answer's bytes to its leader and to its follower, by what lists say of its partitions."""
+    both = _by_direction(fetched.filter(F.col("bytes") > 0), "leader_id", "follower_id")
+    of = listed.withColumnsRenamed(
+        {"cluster": "of_cluster", "topic": "of_topic", "direction": "of_direction"}
+    )
+    is_its = [
+        F.col("cluster") == F.col("of_cluster"),
+        F.col("topic") == F.col("of_topic"),
+        F.col("direction") == F.col("of_direction"),
+        F.coalesce(F.col("partition") == F.col("listed_partition"), F.lit(True)),
+        F.coalesce(F.col("broker_id") == F.col("listed_broker"), F.lit(True)),
+        *during("logged_at", "listed_from", "listed_until"),
+    ]
+    is_listed, is_behind = F.col("listed_from").isNotNull(), F.col("is_catching_up")
+    kinds = {
+        "throttled_bytes": is_listed,
+        "catching_up_bytes": is_listed & is_behind,
+        "in_sync_bytes": is_listed & ~is_behind,
+        "unlisted_bytes": ~is_listed & is_behind,
+    }
+    sums = {name: F.sum(F.when(is_so, F.col("bytes"))) for name, is_so in kinds.items()}
+    held = F.col("throttled_bytes")
+    return (
+        both.join(F.broadcast(of), on=is_its, how="left")
+        .groupBy(*BROKER, "peer_id", "position", F.col("logged_at").alias("at"))
+        .agg(*(total.alias(name) for name, total in sums.items()))
+        .filter(held.isNotNull() | F.col("unlisted_bytes").isNotNull())
+        .withColumns(
+            {
+                "busy_until": F.when(_copied_bytes() > 0, F.col("at")),
+                "answers": F.when(held > 0, F.lit(1)),
+                "largest_answer_bytes": held,
+                "peer_id": F.when(held > 0, F.col("peer_id")),
+            }
+        )
+        .drop("position")
+    )
+
+
+def _copied_bytes() -> Column:
+    return F.coalesce("catching_up_bytes", F.lit(0)) + F.coalesce("unlisted_bytes", F.lit(0))
+
+
+def _lags(lags: DataFrame) -> DataFrame:
+    lagging = lags.filter(F.col("lag_records") > 0)
+    told = lagging.withColumns({"at": _end_of("window_start"), "lagging_replicas": F.lit(1)})
+    return _by_direction(told, "leader_id", "follower_id").select(
+        *BROKER, "at", "lagging_replicas", "lag_records"
+    )
+
+
+def _under_way(copies: DataFrame, covered: DataFrame) -> DataFrame:
+    """Count the copies that are not done at a window's end, at source and destination; say until when."""
+    moving = copies.withColumnRenamed("cluster", "of_cluster")
+    last = _end_of("window_start")
+    is_open = F.col("ended_at").isNull() | (F.col("ended_at") > last)
+    is_on = [
+        F.col("cluster") == F.col("of_cluster"),
+        F.col("moved_at") <= last,
+        F.col("ended_at").isNull() | (F.col("ended_at") >= F.col("window_start")),
+    ]
+    rows = covered.join(moving, on=is_on, how="inner").withColumns(
+        {
+            "at": F.when(is_open, last).otherwise(F.col("ended_at")),
+            "busy_until": F.when(is_open, last).otherwise(F.col("ended_at")),
+            "moving_partitions": F.when(is_open, F.lit(1)),
+        }
+    )
+    told = (*BROKER, "at", "busy_until", "moving_partitions")
+    return _by_direction(rows, "source_id", "destination_id").select(*told)
+
+
+def _inbound(produced: DataFrame) -> DataFrame:
+    named = produced.withColumnsRenamed({"logged_at": "at", "bytes": "inbound_bytes"})
+    return _by_direction(named, "source_id", "destination_id").select(*BROKER, "at", "inbound_bytes")
+
+
+def _in_force(in_force: DataFrame, covered: DataFrame) -> DataFrame:
+    """Give a row for each window in which a limit is in force, whatever else is in it."""
+    limited = in_force.withColumnRenamed("cluster", "of_cluster")
+    rows = covered.join(F.broadcast(limited), on=_overlap("limited_from", "limited_until"), how="inner")
+    at = F.greatest("window_start", "limited_from")
+    on = {"at": at, "on_from": at, "on_until": _until("limited_until")}
+    return rows.withColumns(on).select(*BROKER, *on)
+
+
+def _listed(listed: DataFrame, brokers: DataFrame, covered: DataFrame) -> DataFrame:
+    """Give a row for each window in which a list names a broker; `*` names all of them."""
+    named = listed.filter(F.col("listed_broker").isNotNull()).withColumn("broker_id", F.col("listed_broker"))
+    everyone = listed.filter(F.col("listed_broker").isNull()).join(brokers, on="cluster", how="inner")
+    told = ["cluster", "broker_id", "direction", "listed_from", "listed_until"]
+    both = (
+        named.select(*told, F.lit(False).alias("is_wildcard"))
+        .unionByName(everyone.select(*told, F.lit(True).alias("is_wildcard")))
+        .distinct()
+    )
+    of = both.withColumnRenamed("cluster", "of_cluster")
+    rows = covered.join(F.broadcast(of), on=_overlap("listed_from", "listed_until"), how="inner")
+    # As of a window's end, if it is still on: a limit may have been set behind the list.
+    on_until = _until("listed_until")
+    at = F.greatest(on_until - F.expr("INTERVAL 1 MICROSECOND"), "window_start", "listed_from")
+    on_from = F.greatest("window_start", "listed_from")
+    told_of = {"at": at, "on_from": on_from, "on_until": on_until, "is_listed": F.lit(True)}
+    return rows.withColumns(told_of).select(*BROKER, *told_of, "is_wildcard").distinct()
+
+
+def _until(end: str) -> Column:
+    """Give until when, in the window, something was on; its end is NULL while it lasts."""
+    last = F.col("window_start") + seconds(WINDOW_S)
+    return F.when(F.col(end) < last, F.col(end)).otherwise(last)
+
+
+def _overlap(since: str, until: str) -> list[Column]:
+    is_behind = F.col(until).isNull() | (F.col(until) > F.col("window_start"))
+    is_before = F.col(since) < F.col("window_start") + seconds(WINDOW_S)
+    return [F.col("cluster") == F.col("of_cluster"), is_before, is_behind]
+
+
+def _by_direction(rows: DataFrame, leader: str, follower: str) -> DataFrame:
+    """Give each row twice: to the broker that leads, and to the one that follows."""
+    ends = [
+        F.struct(
+            F.lit(direction).alias("direction"), F.col(own).alias("broker_id"), F.col(other).alias("peer_id")
+        )
+        for direction, own, other in zip(DIRECTIONS, (leader, follower), (follower, leader), strict=True)
+    ]
+    return rows.withColumn("end", F.explode(F.array(*ends))).select(*rows.columns, "end.*")
+
+
+def _end_of(window: str) -> Column:
+    return F.col(window) + seconds(WINDOW_S) - F.expr("INTERVAL 1 MICROSECOND")
