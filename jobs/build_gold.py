@@ -27,15 +27,13 @@ from conf.settings import Settings
 from jobs import gold_clients_stream, gold_metrics_stream, gold_stream, gold_throttles_stream, tables
 from jobs.disk import told_full
 from jobs.gate import FINISH_BATCH_S, Gate
+from jobs.gold_batches import WindowBatches
 from jobs.gold_clients import ClientWriter
-from jobs.gold_clients_stream import ClientBatches
 from jobs.gold_metrics import MetricsWriter
-from jobs.gold_metrics_stream import MetricBatches
 from jobs.gold_quality import rebuild_data_quality
 from jobs.gold_spans import Span, window_of
 from jobs.gold_stream import Batches, EachBatch
 from jobs.gold_throttles import ThrottleWriter
-from jobs.gold_throttles_stream import ThrottleBatches
 from jobs.gold_writer import GoldWriter
 from jobs.lease import LeaseHeldError, lease
 from jobs.progress import Progress, first_line
@@ -133,16 +131,17 @@ def _run(
             refused = max(refused, *(other.rebuild_span(span) for other in others))
     else:
         gate, stop = Gate(), threading.Event()
-        of_brokers, of_clients, of_metrics, of_throttles = (
-            partial(stream.note, settings) for stream in STREAMS
-        )
-        told = settings if follow else None
-        each: tuple[EachBatch, ...] = (
-            Batches(writer, progress, told, gate, note=of_brokers),
-            ClientBatches(clients, progress, gate, note=of_clients),
-            MetricBatches(metrics, progress, gate, note=of_metrics),
-            ThrottleBatches(throttles, progress, gate, note=of_throttles),
-        )
+        rebuilds = {
+            "clients": partial(gold_clients_stream.rebuild, clients),
+            "metrics": partial(gold_metrics_stream.rebuild, metrics),
+            "throttles": partial(gold_throttles_stream.rebuild, throttles),
+        }
+        of_brokers, *notes = (partial(stream.note, settings) for stream in STREAMS)
+        each: list[EachBatch] = [
+            Batches(writer, progress, settings if follow else None, gate, note=of_brokers)
+        ]
+        for (of, rebuild), note in zip(rebuilds.items(), notes, strict=True):
+            each.append(WindowBatches(of, rebuild, progress, gate, note=note))
         read = [module.inputs(spark, settings) for module in MODULES]
         pace = settings.build_gold
         every = (pace.trigger, pace.clients_trigger, pace.metrics_trigger, pace.throttles_trigger)

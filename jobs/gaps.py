@@ -17,8 +17,9 @@ from conf.settings import Settings
 from jobs import light_commit, tables
 from jobs.delta_log import log_state
 from jobs.hadoop_files import set_aside
-from jobs.ingest_batch import Source, write_batch
+from jobs.ingest_batch import write_batch
 from jobs.ingest_checkpoint import Lost, lost
+from jobs.sources import Source
 from jobs.state import Writer
 from jobs.state_note import NONE, note_written, written
 from jobs.stream_log import Ends, StreamLog

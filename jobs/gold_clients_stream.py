@@ -1,18 +1,14 @@
 """The stream that builds the gold tables about clients: which windows of which table new lines touch."""
 
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from conf.settings import Settings
-from jobs.fail_points import reached
-from jobs.gate import Gate
 from jobs.gold_clients import REACHES, ClientWriter
 from jobs.gold_spans import touched, window_of
 from jobs.gold_stream import GoldStream, stream_of
-from jobs.progress import Progress
 from schemas.clients import CLIENT_TABLES
 from schemas.fields import Table
 from schemas.leader_redirect import LEADER_REDIRECT
@@ -32,37 +28,11 @@ STREAM = GoldStream(
 FLAGS = ("is_produce", "is_lookup", "is_error", "is_takeover")
 
 
-class ClientBatches:
-    """What the stream does with each batch: find the windows it touches and rebuild them, table by table."""
-
-    def __init__(
-        self,
-        writer: ClientWriter,
-        progress: Progress,
-        gate: Gate | None = None,
-        *,
-        note: Callable[[], None] = lambda: None,
-    ) -> None:
-        """`note` ends a batch."""
-        self._writer, self._progress, self._note = writer, progress, note
-        self._gate = gate or Gate()
-
-    def __call__(self, batch: DataFrame, batch_id: int) -> None:
-        """Rebuild what a batch touched; a batch that is given again gives the same gold."""
-        self._gate.enter()
-        try:
-            started = time.monotonic()
-            remembered = (self._writer.with_redirects, self._writer.with_takeovers)
-            windows = touched_by(by_window(batch).collect(), *remembered)
-            self._writer.rebuild(windows)
-            self._note()
-            reached("gold-clients-written")
-            n = sum(len(of) for of in windows.values())
-            if n:
-                took = time.monotonic() - started
-                self._progress.say(f"clients, batch {batch_id}: {n} windows, {took:.1f} s")
-        finally:
-            self._gate.leave()
+def rebuild(writer: ClientWriter, batch: DataFrame) -> int:
+    """Rebuild what a batch touches, table by table; count the windows."""
+    windows = touched_by(by_window(batch).collect(), writer.with_redirects, writer.with_takeovers)
+    writer.rebuild(windows)
+    return sum(len(of) for of in windows.values())
 
 
 def inputs(spark: SparkSession, settings: Settings) -> DataFrame:

@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from jobs import tables
-from jobs.ingest_batch import SOURCES
+from jobs.sources import SOURCES
 from schemas.gold import DATA_QUALITY
 from schemas.silver import QUARANTINE, SKIPPED
 from transforms.frames import united

@@ -1,18 +1,14 @@
 """The stream that builds gold of throttles and moves: new settings concern all that comes behind them."""
 
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from conf.settings import Settings
-from jobs.fail_points import reached
-from jobs.gate import Gate
 from jobs.gold_spans import touched
 from jobs.gold_stream import GoldStream, stream_of
 from jobs.gold_throttles import ThrottleWriter
-from jobs.progress import Progress
 from schemas.fields import Table
 from schemas.metrics import METRIC_SAMPLES
 from schemas.silver import REQUESTS
@@ -33,38 +29,14 @@ STREAM = GoldStream(name="build_gold_throttles", version=1, gold=TABLES, read=tu
 SETTINGS = (THROTTLE_CHANGES.name, REASSIGNMENTS.name, ISR_CHANGES.name)
 
 
-class ThrottleBatches:
-    """What the stream does with each batch: find the windows it concerns and rebuild them."""
-
-    def __init__(
-        self,
-        writer: ThrottleWriter,
-        progress: Progress,
-        gate: Gate | None = None,
-        *,
-        note: Callable[[], None] = lambda: None,
-    ) -> None:
-        """`note` ends a batch."""
-        self._writer, self._progress, self._note = writer, progress, note
-        self._gate = gate or Gate()
-
-    def __call__(self, batch: DataFrame, batch_id: int) -> None:
-        """Rebuild what a batch concerns; a batch that is given again gives the same gold."""
-        self._gate.enter()
-        try:
-            started = time.monotonic()
-            arrived = by_window(batch).collect()
-            if any(row["input"] in SETTINGS for row in arrived):
-                self._writer.look_again()
-            windows = self._writer.concerned(touched_by(arrived, self._writer.newest(arrived)))
-            self._writer.rebuild(windows)
-            self._note()
-            reached("gold-throttles-written")
-            if windows:
-                took = time.monotonic() - started
-                self._progress.say(f"throttles, batch {batch_id}: {len(windows)} windows, {took:.1f} s")
-        finally:
-            self._gate.leave()
+def rebuild(writer: ThrottleWriter, batch: DataFrame) -> int:
+    """Rebuild what a batch concerns; count the windows."""
+    arrived = by_window(batch).collect()
+    if any(row["input"] in SETTINGS for row in arrived):
+        writer.look_again()
+    windows = writer.concerned(touched_by(arrived, writer.newest(arrived)))
+    writer.rebuild(windows)
+    return len(windows)
 
 
 def inputs(spark: SparkSession, settings: Settings) -> DataFrame:

@@ -26,7 +26,7 @@ from conf.names import Kind
 from conf.settings import Settings
 from jobs import tables
 from jobs.gate import FINISH_BATCH_S, Gate
-from jobs.ingest_batch import SOURCES, Source, prepared, write_batch, written_tables
+from jobs.ingest_batch import prepared, write_batch, written_tables
 from jobs.ingest_failures import EXIT_WRONG, FAILURES, failure
 from jobs.ingest_meters import Meters
 from jobs.ingest_state import (
@@ -43,6 +43,7 @@ from jobs.kafka_options import java_options
 from jobs.lease import lease
 from jobs.progress import Progress
 from jobs.session import jvm_watched, spark_session
+from jobs.sources import SOURCES, Source
 from jobs.state import mend
 from jobs.state_audit import repairs_of
 from jobs.state_note import note_written

@@ -1,193 +1,25 @@
 """One batch of a telemetry topic: Kafka records to bronze, and to silver from the same parse."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from conf.names import Header, Kind
+from conf.names import Header
 from conf.settings import Settings
-from jobs import scrapes, tables
+from jobs import tables
 from jobs.fail_points import reached
-from schemas.bronze import CLIENT_LOG, CLUSTER, METRICS, PERF_TEST, RAW, REQUEST_LOG, STATE_CHANGE
+from jobs.sources import Selector, Source
+from schemas.bronze import RAW
 from schemas.fields import Table
-from schemas.metrics import METRIC_SAMPLES, METRIC_SCRAPES, METRIC_SERIES
-from schemas.perf_test import PERF_TEST as PERF_TEST_TABLES
-from schemas.silver import CLIENT_EVENTS, LEADERSHIP_CHANGES, QUARANTINE, REQUESTS, SKIPPED, TOPICS
-from schemas.throttles import CLUSTER_POLLS, MOVES, THROTTLE_CHANGES
-from transforms.parse import (
-    client_log,
-    cluster_poll,
-    metric_series,
-    metrics,
-    outcome,
-    perf_test,
-    request_log,
-    state_change,
-)
+from schemas.silver import QUARANTINE, SKIPPED
+from transforms.parse import outcome
 from transforms.parse.outcome import apart
 
-Selector = Callable[[DataFrame], DataFrame]
 Counts = list[dict[str, Any]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """One silver table of a parsed frame: its rows, and which lines have any; nothing empty is written."""
-
-    table: Table
-    rows: Selector
-    has_rows: Callable[[], Column]  # made late: a column wants a running session
-    tells_lines: bool = True  # a row of it is a line: the tables that do part the kept lines among them
-    of_new: str | None = None  # column by which what the table has already is left out
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """
-    One telemetry topic: its bronze table, its parser, and the silver tables of a parsed frame.
-
-    An optional one is left out while there is no such topic: not everybody sends it.
-    """
-
-    kind: Kind
-    bronze: Table
-    parse: Callable[[DataFrame, Settings], DataFrame] | None = None
-    silver: tuple[Part, ...] = ()
-    is_optional: bool = False
-    is_line: Callable[[], Column] = lambda: F.lit(True)  # a parsed frame may hold more than lines
-    lines: Selector = lambda parsed: parsed  # the rows of bronze in what `parse` gives
-    read: Callable[[DataFrame, Settings, DataFrame | None], DataFrame] | None = None  # a second step
-
-    def finished(self, parsed: DataFrame, settings: Settings, known: DataFrame | None = None) -> DataFrame:
-        """Give the frame that silver is selected from; the caller keeps `parsed`, `known` is `of_new`."""
-        return self.read(parsed, settings, known) if self.read else parsed
-
-    @property
-    def query_name(self) -> str:
-        """The query's and its checkpoint's name."""
-        return f"ingest_{self.bronze.name}"
-
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        """Every table that the query writes."""
-        parts = tuple(part.table for part in self.silver)
-        return (self.bronze, *parts, *((QUARANTINE, SKIPPED) if parts else ()))
-
-    @property
-    def tables_of_lines(self) -> tuple[Table, ...]:
-        """The silver tables that part the kept lines among them; the others tell more of a line."""
-        return tuple(part.table for part in self.silver if part.tells_lines)
-
-
-def _is_kept() -> Column:
-    return F.col("outcome") == outcome.KEPT
-
-
-def _is_sample() -> Column:
-    return F.col("outcome") == metrics.SAMPLE
-
-
-def _part_of_perf_test(table: Table) -> Part:
-    return Part(
-        table=table,
-        rows=lambda parsed: perf_test.rows_of(parsed, table),
-        has_rows=lambda: perf_test.is_row_of(table),
-    )
-
-
-def _part_of_moves(table: Table) -> Part:
-    return Part(
-        table=table,
-        rows=lambda parsed: request_log.moves(parsed, table),
-        has_rows=lambda: request_log.is_move_of(table),
-        tells_lines=False,
-    )
-
-
-SOURCES = (
-    Source(
-        kind=Kind.REQUEST_LOG,
-        bronze=REQUEST_LOG,
-        parse=lambda raw, settings: request_log.parse_request_log(
-            raw, own_client_prefix=settings.telemetry.own_client_prefix
-        ),
-        silver=(
-            Part(table=REQUESTS, rows=request_log.kept, has_rows=_is_kept),
-            Part(
-                table=TOPICS,
-                rows=request_log.topics,
-                has_rows=lambda: F.col("topics_told").isNotNull(),
-                tells_lines=False,
-            ),
-            *(_part_of_moves(table) for table in MOVES),
-        ),
-    ),
-    Source(
-        kind=Kind.CLIENT_LOG,
-        bronze=CLIENT_LOG,
-        parse=lambda raw, _settings: client_log.parse_client_log(raw),
-        silver=(Part(table=CLIENT_EVENTS, rows=client_log.kept, has_rows=_is_kept),),
-    ),
-    Source(
-        kind=Kind.STATE_CHANGE,
-        bronze=STATE_CHANGE,
-        parse=lambda raw, _settings: state_change.parse_state_change(raw),
-        silver=(Part(table=LEADERSHIP_CHANGES, rows=state_change.kept, has_rows=_is_kept),),
-        is_optional=True,
-    ),
-    Source(
-        kind=Kind.METRICS,
-        bronze=METRICS,
-        parse=scrapes.look_at,
-        lines=metrics.pages_of,
-        read=scrapes.read,
-        # A series before its samples, a scrape behind them: who reads one finds what it names.
-        silver=(
-            Part(
-                table=METRIC_SERIES,
-                rows=metrics.series,
-                has_rows=metric_series.tells_series,
-                tells_lines=False,
-                of_new="series_id",
-            ),
-            Part(table=METRIC_SAMPLES, rows=metrics.samples, has_rows=_is_sample, tells_lines=False),
-            Part(
-                table=METRIC_SCRAPES,
-                rows=metrics.scrapes,
-                has_rows=lambda: metrics.is_page() & _is_kept(),
-            ),
-        ),
-        is_line=metrics.is_page,
-    ),
-    Source(
-        kind=Kind.CLUSTER,
-        bronze=CLUSTER,
-        parse=lambda raw, _settings: cluster_poll.parse_cluster_poll(raw),
-        silver=(
-            Part(table=CLUSTER_POLLS, rows=cluster_poll.kept, has_rows=_is_kept),
-            Part(
-                table=THROTTLE_CHANGES,
-                rows=cluster_poll.changes,
-                has_rows=cluster_poll.has_changes,
-                tells_lines=False,
-            ),
-        ),
-        is_optional=True,
-    ),
-    Source(
-        kind=Kind.PERF_TEST,
-        bronze=PERF_TEST,
-        parse=lambda raw, _settings: perf_test.parse_perf_test(raw),
-        silver=tuple(_part_of_perf_test(table) for table in PERF_TEST_TABLES),
-        is_optional=True,
-    ),
-)
-
 
 # What a collector writes beside a whole, plain line, in its order.
 USUAL = (Header.CLUSTER, Header.TIME_ZONE, Header.NODE, Header.KIND, Header.SOURCE, Header.POSITION)
@@ -276,11 +108,12 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes what for the h
             raise TakenError(message)
         reached("bronze-committed")
         known = _known(batch.sparkSession, source, settings)
-        parsed = source.finished(batch, settings, next(iter(known.values()), None))
-        unknown = _unknown(parsed, source, known)
+        parsed = source.finished(batch, settings, known)
+        unknown = _unknown(parsed, known)
         counts = _counts(parsed, source, unknown)
         for table, selected in _selected(source, _totals(counts, source), batch_id):
-            append(selected(unknown.get(table, parsed)), table)
+            is_of_new = source.of_new is not None and table is source.of_new.table
+            append(selected(unknown if is_of_new else parsed), table)
             reached("silver-committed")
         reached("batch-written")
         return counts
@@ -317,25 +150,20 @@ def _selected(source: Source, totals: Mapping[str, int], batch_id: int) -> list[
     return wanted
 
 
-def _known(spark: SparkSession, source: Source, settings: Settings) -> dict[Table, DataFrame]:
-    """Give what each table of new things has already: the column that tells."""
-    return {
-        part.table: tables.read(spark, settings.warehouse_root, part.table).select(part.of_new)
-        for part in source.silver
-        if part.of_new
-    }
+def _known(spark: SparkSession, source: Source, settings: Settings) -> DataFrame | None:
+    """Give what the table of new things has already: the column that tells."""
+    part = source.of_new
+    if part is None or part.of_new is None:
+        return None
+    return tables.read(spark, settings.warehouse_root, part.table).select(part.of_new)
 
 
-def _unknown(batch: DataFrame, source: Source, known: Mapping[Table, DataFrame]) -> dict[Table, DataFrame]:
-    """Leave out of a batch what a table of new things has already; a row without the column stays."""
-    return {
-        part.table: batch.join(F.broadcast(known[part.table]), on=part.of_new, how="left_anti")
-        for part in source.silver
-        if part.of_new
-    }
+def _unknown(parsed: DataFrame, known: DataFrame | None) -> DataFrame:
+    """Leave out what the table of new things has already; a row without its column stays."""
+    return parsed if known is None else parsed.join(F.broadcast(known), on=known.columns, how="left_anti")
 
 
-def _counts(batch: DataFrame, source: Source, unknown: Mapping[Table, DataFrame]) -> Counts:
+def _counts(batch: DataFrame, source: Source, unknown: DataFrame) -> Counts:
     """Count the lines of each node by what became of them, with the newest instant in them."""
     if source.parse is None:
         newest, kind_of = F.col("timestamp"), F.lit(outcome.KEPT)
@@ -352,10 +180,9 @@ def _counts(batch: DataFrame, source: Source, unknown: Mapping[Table, DataFrame]
         .collect()
     )
     counts = [row.asDict() for row in rows]
-    for table, frame in unknown.items():
-        has_rows = next(part.has_rows() for part in source.silver if part.table is table)
-        if frame.filter(has_rows).isEmpty():
-            counts = [row | {table.name: 0} for row in counts]
+    part = source.of_new
+    if part and unknown.filter(part.has_rows()).isEmpty():
+        counts = [row | {part.table.name: 0} for row in counts]
     return counts
 
 

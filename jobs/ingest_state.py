@@ -8,10 +8,10 @@ from pyspark.sql import SparkSession
 from conf.settings import Settings
 from jobs import ingest_checkpoint, tables
 from jobs.gaps import accept, finish_from_bronze, reached
-from jobs.ingest_batch import SOURCES, Source
 from jobs.ingest_checkpoint import check_same_topic, lost, read_until
 from jobs.ingest_failures import LostError
 from jobs.progress import Progress
+from jobs.sources import SOURCES, Source
 from jobs.state import Writer
 from jobs.stream_log import StreamLog
 from jobs.writer_id import known_writer_id, writer_id

@@ -22,13 +22,13 @@ from conf.names import Kind
 from conf.settings import Settings
 from jobs import tables
 from jobs.ingest import SILVER_LAYER
-from jobs.ingest_batch import SOURCES, Part, Source
 from jobs.ingest_failures import EXIT_FAILED, EXIT_FULL, EXIT_WRONG, FAILURES, failure
 from jobs.ingest_state import writers
 from jobs.lease import MAINTENANCE, lease
 from jobs.progress import Progress
 from jobs.replay_metrics import restore_scrapes
 from jobs.session import jvm_watched, spark_session
+from jobs.sources import SOURCES, Part, Source
 from jobs.state import StateError
 from jobs.state_audit import repairs_of
 from jobs.stopping import interrupt_on_signals

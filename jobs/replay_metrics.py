@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from conf.settings import Settings
 from jobs import scrapes, tables
-from jobs.ingest_batch import Source
+from jobs.sources import Source
 from schemas.fields import Table
 from schemas.metrics import METRIC_SAMPLES, METRIC_SCRAPES, METRIC_SERIES
 from schemas.silver import QUARANTINE

@@ -10,9 +10,9 @@ from pyspark.sql import functions as F
 from conf.names import Kind
 from conf.settings import Settings
 from jobs.gold_quality import LINE
-from jobs.ingest_batch import SOURCES, Source
 from jobs.raw_files import DAMAGE_MARK
 from jobs.report_rows import Gold
+from jobs.sources import SOURCES, Source
 from jobs.thresholds import thresholds
 from schemas.bronze import RAW
 from schemas.fields import Table

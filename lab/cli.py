@@ -17,6 +17,7 @@ from lab.clients.scenario import ClientScenario
 from lab.errors import LabError
 from lab.layout import DEFAULT_STATE, Lab
 from lab.proxy_control import set_delay
+from lab.report import report
 from lab.scenarios import Scenario
 from lab.throttle import parts
 from lab.throttle import scenario as throttle
@@ -155,7 +156,7 @@ def _with_clients(state: Path, scenario: ClientScenario, *, repeats: int, seed: 
         truth = with_clients.run(
             state, scenario, repeats=repeats, seed=seed, say=lambda text: typer.echo(text, err=True)
         )
-        page = with_clients.report(state, truth)
+        page = report(state, truth)
     _say_both(page, truth)
 
 
@@ -163,7 +164,7 @@ def _throttle(state: Path, *, repeats: int, names: list[str]) -> None:
     with _clear_errors():
         plan = throttle.Plan(repeats=repeats, parts=parts.chosen(names))
         truth = throttle.run(state, plan, say=lambda text: typer.echo(text, err=True))
-        page = with_clients.report(state, truth)
+        page = report(state, truth)
     _say_both(page, truth)
 
 

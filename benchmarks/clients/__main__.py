@@ -13,6 +13,7 @@ from conf.settings import PROJECT
 from lab import cluster
 from lab.clients import scenario
 from lab.clients.scenario import ClientScenario
+from lab.report import report
 
 PAGE = PROJECT / "docs" / "truth.md"
 
@@ -61,7 +62,7 @@ def _recorded(state: Path, name: ClientScenario, repeats: int) -> Recorded:
         cluster.start(state / "lab", fresh=True)
         try:
             truth = scenario.run(state / "lab", name, repeats=repeats, seed=1)
-            html = scenario.report(state / "lab", truth)
+            html = report(state / "lab", truth)
         finally:
             cluster.stop(state / "lab")
         kept.write_text(json.dumps({"truth": str(truth), "report": str(html.with_suffix(".report.json"))}))

@@ -21,10 +21,11 @@ from jobs.gate import Gate
 from jobs.gold_quality import rebuild_data_quality
 from jobs.gold_stream import STREAM, Batches, inputs
 from jobs.gold_writer import GoldWriter
-from jobs.ingest_batch import SOURCES, now, raw_of
+from jobs.ingest_batch import now, raw_of
 from jobs.ingest_meters import Meters
 from jobs.ingest_state import checkpoint_of
 from jobs.progress import Progress
+from jobs.sources import SOURCES
 from schemas.bronze import BRONZE as BRONZE_TABLES
 from schemas.bronze import RAW
 from schemas.fields import Table

@@ -18,7 +18,8 @@ from benchmarks.pipeline.counts import check, rows_of
 from benchmarks.pipeline.measure import Measured
 from conf.names import Kind
 from conf.settings import ScrapedEndpoint, Settings
-from jobs import ingest_batch, tables
+from jobs import ingest_batch, scrapes, tables
+from jobs.sources import SOURCES
 from lab import cluster, load
 from schemas.bronze import RAW
 from schemas.metrics import METRIC_SAMPLES
@@ -29,7 +30,7 @@ CLIENT = "prometheus_client"
 NEW, PARSE = "parse, every series new", "parse, every series known"
 INGEST = "ingest: bronze and silver, every series new at first"
 
-METRICS = next(source for source in ingest_batch.SOURCES if source.kind is Kind.METRICS)
+METRICS = next(source for source in SOURCES if source.kind is Kind.METRICS)
 TURN_NS = 10_000_000_000
 RECORD_S, EVERY_S, LOAD_PER_S = 60.0, 10.0, 50.0
 
@@ -140,11 +141,11 @@ class Scrapes:
         """Read as the ingest does, and look at every row of every table that there is any for; write none."""
         found = 0
         for batch in self._batches:
-            pages = METRICS.parse(batch, self._settings).persist() if METRICS.parse else batch
-            parsed = METRICS.finished(pages, self._settings, known)
+            pages = scrapes.look_at(batch, self._settings).persist()
+            parsed = scrapes.read(pages, self._settings, known)
             if not parsed.where(metric_series.tells_series()).isEmpty():
-                self._known = metrics.series(parsed).select("series_id").localCheckpoint()
-                _looked_at(metrics.series(parsed))
+                series = metrics.series(parsed).localCheckpoint()
+                self._known = series.select("series_id")
             found += _looked_at(metrics.samples(parsed))
             _looked_at(metrics.scrapes(parsed))
             pages.unpersist()
@@ -152,8 +153,8 @@ class Scrapes:
 
     def _ingest(self, settings: Settings) -> int:
         for nth, batch in enumerate(self._batches):
-            parsed = METRICS.parse(batch, settings) if METRICS.parse else batch
-            ingest_batch.write_batch(parsed, nth, METRICS, settings=settings, app_id="bench", is_new=True)
+            pages = scrapes.look_at(batch, settings)
+            ingest_batch.write_batch(pages, nth, METRICS, settings=settings, app_id="bench", is_new=True)
         return 0
 
     def _written(self, nth: int, pages: Sequence[Page]) -> DataFrame:

@@ -9,7 +9,7 @@ import typer
 from benchmarks.throttles import judge, page
 from conf.settings import PROJECT
 from lab import cluster
-from lab.clients.scenario import report
+from lab.report import report
 from lab.throttle import scenario
 
 PAGE = PROJECT / "docs" / "truth-throttles.md"

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from conf.settings import Settings
-from jobs.ingest_batch import SOURCES
+from jobs.sources import SOURCES
 from schemas.clients import CLIENT_TABLES
 from schemas.perf_test import PERF_TEST
 from schemas.silver import CLIENT_EVENTS, LEADERSHIP_CHANGES, REQUESTS, TOPICS

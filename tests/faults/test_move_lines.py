@@ -1,7 +1,7 @@
 """The lines about moves that are published under kills make rows of every table about throttles and moves."""
 
-from jobs.ingest_batch import SOURCES
 from jobs.report_files import Layers, silver_of, throttled_moves
+from jobs.sources import SOURCES
 from schemas.silver import QUARANTINE
 from schemas.throttles import CLUSTER_POLLS, MOVES
 from tests.faults.client_lines import of_clients

@@ -13,7 +13,6 @@ from deltalake.transaction import Transaction
 from schemas.bronze import BRONZE, CLIENT_LOG, METRICS, PERF_TEST, REQUEST_LOG, STATE_CHANGE
 from schemas.gold import DATA_QUALITY, FETCH_LATENCY
 from schemas.metrics import METRIC_SCRAPES
-from schemas.perf_test import PERF_TEST as OF_PERF_TEST
 from schemas.perf_test import RUNS
 from schemas.silver import CLIENT_EVENTS, LEADERSHIP_CHANGES, QUARANTINE, REQUESTS, SKIPPED
 from tests.faults import oracles
@@ -44,7 +43,7 @@ class Warehouse:
         empty = {"topic": pa.string(), "partition": pa.int64(), "offset": pa.int64(), "position": pa.string()}
         value = {"value": pa.binary()}
         empties = [table for table in BRONZE if table != REQUEST_LOG]
-        unheld = (CLIENT_EVENTS, LEADERSHIP_CHANGES, METRIC_SCRAPES, *OF_PERF_TEST)
+        unheld = [table for tables in oracles.PARSED.values() for table in tables if table != REQUESTS]
         for table, more in (*((table, value) for table in empties), *((table, {}) for table in unheld)):
             write_deltalake(oracles.where(root, table), pa.schema(empty | more).empty_table())
 

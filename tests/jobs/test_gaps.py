@@ -10,9 +10,9 @@ from deltalake.transaction import Transaction
 from conf.settings import Settings, Warehouse
 from jobs import ingest_checkpoint, light_commit, light_log, tables
 from jobs.gaps import reached
-from jobs.ingest_batch import SOURCES
 from jobs.ingest_failures import LostError
 from jobs.ingest_state import accept_gaps, check_nothing_lost, checkpoint_of, finish_if_gone, writer_of_query
+from jobs.sources import SOURCES
 from jobs.state import Writer, mend
 from jobs.state_audit import repairs_of
 from jobs.stream_log import StreamLog

@@ -2,13 +2,15 @@
 
 import shutil
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
 from conf.settings import LIGHT, Settings, Warehouse
 from jobs import tables
+from jobs.gold_batches import WindowBatches
 from jobs.gold_clients import SILVER, ClientWriter
-from jobs.gold_clients_stream import FLAGS, STREAM, ClientBatches, inputs, touched_by
+from jobs.gold_clients_stream import FLAGS, STREAM, inputs, rebuild, touched_by
 from jobs.gold_spans import Span, window_of
 from jobs.progress import Progress
 from schemas.clients import CLIENT_TABLES
@@ -106,7 +108,7 @@ class Lab:
 
     def run(self):
         """Build what is new, with no memory but the tables and the checkpoint."""
-        batches = ClientBatches(self.writer(), Progress())
+        batches = WindowBatches("clients", partial(rebuild, self.writer()), Progress())
         query = STREAM.writer(inputs(self.spark, self.settings), self.settings, batches)
         query.trigger(availableNow=True).start().awaitTermination()
 

@@ -1,13 +1,15 @@
 """Gold from metrics: what arrives late, in parts and in another order gives the same gold."""
 
 import shutil
+from functools import partial
 
 import pytest
 
 from conf.settings import LIGHT, Settings, Warehouse
 from jobs import tables
+from jobs.gold_batches import WindowBatches
 from jobs.gold_metrics import SILVER, MetricsWriter
-from jobs.gold_metrics_stream import STREAM, MetricBatches, inputs
+from jobs.gold_metrics_stream import STREAM, inputs, rebuild
 from jobs.gold_spans import Span, window_of
 from jobs.progress import Progress
 from schemas.leader_local import LEADER_LOCAL_MEAN, METRIC_TABLES
@@ -41,7 +43,7 @@ class Lab:
 
     def run(self):
         """Build what is new, with no memory but the tables and the checkpoint."""
-        batches = MetricBatches(self.writer(), Progress())
+        batches = WindowBatches("metrics", partial(rebuild, self.writer()), Progress())
         query = STREAM.writer(inputs(self.spark, self.settings), self.settings, batches)
         query.trigger(availableNow=True).start().awaitTermination()
 

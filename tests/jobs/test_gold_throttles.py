@@ -1,14 +1,16 @@
 """Gold of throttles and moves: what arrives late, in parts and in another order gives the same gold."""
 
 import shutil
+from functools import partial
 
 import pytest
 
 from conf.settings import LIGHT, Settings, Warehouse
 from jobs import tables
+from jobs.gold_batches import WindowBatches
 from jobs.gold_spans import Span, window_of
 from jobs.gold_throttles import SILVER, ThrottleWriter
-from jobs.gold_throttles_stream import STREAM, ThrottleBatches, inputs, touched_by
+from jobs.gold_throttles_stream import STREAM, inputs, rebuild, touched_by
 from jobs.progress import Progress
 from schemas.metrics import METRIC_SAMPLES
 from schemas.silver import REQUESTS, TOPICS
@@ -72,7 +74,7 @@ class Lab:
 
     def run(self):
         """Build what is new, with no memory but the tables and the checkpoint."""
-        batches = ThrottleBatches(self.writer(), Progress())
+        batches = WindowBatches("throttles", partial(rebuild, self.writer()), Progress())
         query = STREAM.writer(inputs(self.spark, self.settings), self.settings, batches)
         query.trigger(availableNow=True).start().awaitTermination()
 

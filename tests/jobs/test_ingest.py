@@ -7,7 +7,7 @@ import pytest
 
 from conf.settings import Settings
 from jobs import ingest, ingest_checkpoint, ingest_state
-from jobs.ingest_batch import SOURCES
+from jobs.sources import SOURCES
 
 
 @pytest.fixture

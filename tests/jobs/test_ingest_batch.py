@@ -6,7 +6,8 @@ import pytest
 
 from conf.settings import DELTA, LIGHT, Settings, Warehouse
 from jobs import tables
-from jobs.ingest_batch import SOURCES, TakenError, write_batch
+from jobs.ingest_batch import TakenError, write_batch
+from jobs.sources import SOURCES
 from schemas.bronze import RAW, REQUEST_LOG
 from tests.transforms.parse.raw_rows import COMPLETED
 from transforms.frames import frame_of

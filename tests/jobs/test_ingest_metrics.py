@@ -7,7 +7,8 @@ import pytest
 from conf.names import Kind
 from conf.settings import DELTA, LIGHT, Settings, Warehouse
 from jobs import tables
-from jobs.ingest_batch import SOURCES, write_batch, written_tables
+from jobs.ingest_batch import write_batch, written_tables
+from jobs.sources import SOURCES
 from schemas.bronze import METRICS, RAW
 from schemas.metrics import METRIC_SAMPLES, METRIC_SCRAPES, METRIC_SERIES
 from transforms.frames import frame_of

@@ -9,8 +9,8 @@ from conf.settings import LIGHT, Settings
 from jobs import tables
 from jobs.delta_log import entry_file
 from jobs.gold_quality import rebuild_data_quality
-from jobs.ingest_batch import SOURCES
 from jobs.ingest_state import checkpoint_of
+from jobs.sources import SOURCES
 from jobs.stream_log import StreamLog
 from jobs.writer_id import writer_id
 from schemas.bronze import REQUEST_LOG

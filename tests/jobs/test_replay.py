@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 from conf.settings import Settings, Warehouse
 from jobs import replay as job
 from jobs import tables
-from jobs.ingest_batch import SOURCES
 from jobs.ingest_state import checkpoint_of
 from jobs.lease import lease
+from jobs.sources import SOURCES
 from jobs.stream_log import StreamLog
 from jobs.writer_id import writer_id
 from schemas.bronze import REQUEST_LOG

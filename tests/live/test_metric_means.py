@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 from collectors.files import discover
 from collectors.scrape import ScrapeError, scrape
 from conf.settings import ScrapedEndpoint
-from jobs.ingest_batch import SOURCES
 from jobs.raw_files import Origin, write_raw
 from jobs.report_files import Layers, silver_of
+from jobs.sources import SOURCES
 from lab import crash, processes, topics
 from lab.layout import LOAD_TOPIC, Lab
 from schemas.bronze import RAW

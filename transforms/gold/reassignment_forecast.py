@@ -117,7 +117,7 @@ def _with_forecast(sides: DataFrame) -> DataFrame:
     Forecast: what is to go over the rate at which that shrinks. What is produced meanwhile is in that rate.
 
     The interval is that of the mean of the windows' rates. A broker that its limit holds comes to that limit,
-    whatever few windows show of it; it is forecast by the quota's own arithmetic (`_held_end`).
+    whatever few windows show of it; it is forecast by the quota's own arithmetic (`_held_s`).
     """
     end = F.col("window_start") + seconds(WINDOW_S)
     as_of = F.coalesce("ended_at", "told_at", end)
