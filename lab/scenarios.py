@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from lab import applied_log, load, truth
+from lab import applied_log, load, topics, truth
 from lab.errors import LabError
 from lab.layout import Lab
 from lab.proxy_control import Pair, links, set_delay
@@ -125,12 +125,31 @@ def run(state: Path, plan: Plan, *, say: Say = print) -> Path:
             f"already delayed: {', '.join(already)}; `plumbline lab delay --clear --state {state}` first"
         )
         raise LabError(message)
+    _lead_as_before(lab, say)
     producing = _load(lab, plan, say) if plan.records_per_s else nullcontext()
     with producing:
         quiet, injected = _inject(state, plan, pairs, say)
     time.sleep(LOG_LAG_S)
     facts = _facts(lab, plan, pairs, quiet, injected)
     return truth.write(lab.state / "truth", plan.scenario, facts, at_ns=injected.since_ns)
+
+
+def _lead_as_before(lab: Lab, say: Say) -> None:
+    """
+    Bring leaders back that a restart moved: a broker that leads nothing is fetched from by nobody.
+
+    Raises:
+        LabError: they do not come back.
+
+    """
+    if topics.is_in_sync(lab):
+        return
+    say(f"the first replicas lead again, settling for {SETTLE_S:g} s")
+    topics.lead_as_before(lab)
+    time.sleep(SETTLE_S)
+    if not topics.is_in_sync(lab):
+        message = f"a replica is not in sync or a first one leads not; `plumbline lab status --state {lab.state}`"
+        raise LabError(message)
 
 
 @contextmanager

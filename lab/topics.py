@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Sequence
 
-from confluent_kafka import Consumer, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import Consumer, ElectionType, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, PartitionMetadata  # type: ignore[attr-defined]
 from confluent_kafka.cimpl import NewTopic
 
@@ -205,3 +205,19 @@ def _partitions(lab: Lab, topic: str) -> list[PartitionMetadata]:
         return list(told.partitions.values())
     except KafkaException:
         return []
+
+
+def lead_as_before(lab: Lab) -> None:
+    """
+    Let the first replicas lead again: a broker that comes back leads nothing.
+
+    Raises:
+        LabError: the election failed.
+
+    """
+    client = admin(lab.bootstrap_servers)
+    try:
+        client.elect_leaders(ElectionType.PREFERRED, None).result(timeout=MANY_TIMEOUT_S)
+    except (KafkaException, TimeoutError) as error:
+        message = f"the preferred leaders were not elected: {error}"
+        raise LabError(message) from error

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from confluent_kafka import ElectionType, KafkaException
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from lab import crash, topics
@@ -23,8 +23,6 @@ SPARE_S = 60.0
 
 DOWN_S, DOWN_AFTER = 5.0, 0.3
 """A broker is restarted when this share of the move is done, and stays down so long."""
-
-ELECTION_TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +94,7 @@ def _restart(stage: Stage) -> None:
     stage.note("started")
     crash.revive(state, broker_id, LOAD_TOPIC)
     stage.note("back")
-    _lead_as_before(stage.lab)
+    topics.lead_as_before(stage.lab)
     _until_done(stage)
     _verify(stage)
 
@@ -169,13 +167,3 @@ def _verify(stage: Stage) -> None:
     stage.note("verify_asked")
     stage.move.verify()
     stage.note("cleared")
-
-
-def _lead_as_before(lab: Lab) -> None:
-    """Let the first replicas lead again: a broker that comes back leads nothing."""
-    client = topics.admin(lab.bootstrap_servers)
-    try:
-        client.elect_leaders(ElectionType.PREFERRED, None).result(timeout=ELECTION_TIMEOUT_S)
-    except (KafkaException, TimeoutError) as error:
-        message = f"the preferred leaders were not elected: {error}"
-        raise LabError(message) from error

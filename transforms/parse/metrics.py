@@ -28,7 +28,7 @@ from transforms.parse.metric_line import (
     value_of,
     with_cut,
 )
-from transforms.parse.metric_page import Limits, line_count, with_page
+from transforms.parse.metric_page import Limits, with_page
 from transforms.parse.metric_series import SAMPLE, SERIES, TYPE, broker_id, series
 from transforms.parse.outcome import KEPT, QUARANTINED, apart, quarantined
 
@@ -48,7 +48,10 @@ PAGE, LINE = "page", "line"
 CUT, ODD, PACKED = "cut", "odd", "packed"
 """Outcomes of a first look: a line of the common form, one of another, a page that is still compressed."""
 
-ROW = "struct<logged_at:timestamp,format:string,bytes:bigint,lines:bigint,is_text:boolean>"
+END = "end"
+"""Outcome of the row behind the last line of a page: its `nth` says how many lines there were."""
+
+ROW = "struct<logged_at:timestamp,format:string,bytes:bigint,is_text:boolean>"
 
 OF_LINE = {
     "page": "bigint",
@@ -89,7 +92,6 @@ def read_pages(raw: DataFrame, limits: Limits, *, unpack: bool = False) -> DataF
         F.col("scraped_at").alias("logged_at"),
         "format",
         F.octet_length("bytes").cast("bigint").alias("bytes"),
-        line_count(F.col("text")).cast("bigint").alias("lines"),
         "is_text",
     )
     return pages.select(
@@ -105,7 +107,7 @@ def read_pages(raw: DataFrame, limits: Limits, *, unpack: bool = False) -> DataF
 
 def cut_lines(pages: DataFrame, known: DataFrame | None) -> DataFrame:
     """
-    Part the pages that can be read into lines: a row for each line that is no comment.
+    Part the pages that can be read into lines: a row for each line that is no comment, and one at the end.
 
     `known` are the `series_id` that were read before; where one of them is meant, the text is not kept.
     """
@@ -123,14 +125,19 @@ def cut_lines(pages: DataFrame, known: DataFrame | None) -> DataFrame:
         is_text.alias("is_text"),
         text.alias("text"),
     )
-    parted = read.select(*told, F.posexplode(F.split("text", "\n")).alias("nth", "written"))
+    # Counted while they are parted: to part a page again for that is a tenth of all the work.
+    parts = F.array_append(F.split("text", "\n"), F.lit(None))
+    n_open = F.when((F.col("text") == "") | F.endswith("text", F.lit("\n")), 1).otherwise(0)
+    parted = read.select(*told, n_open.alias("n_open"), F.posexplode(parts).alias("nth", "written"))
     # As text again; bytes that are no UTF-8 stay what they are.
     own_bytes = F.encode("written", "ISO-8859-1").cast("string")
     line = F.when(F.col("is_text"), F.col("written")).otherwise(own_bytes)
-    lines = with_cut(parted.select(*told, "nth", line.alias("line")).where(~is_comment()))
+    is_end = F.col("line").isNull()
+    nth = F.when(F.col("written").isNull(), F.col("nth") - F.col("n_open")).otherwise(F.col("nth"))
+    lines = with_cut(parted.select(*told, nth.alias("nth"), line.alias("line")).where(is_end | ~is_comment()))
     at = F.coalesce(instant_of(F.col("tail")), F.col("scraped_at"))
     is_cut = F.col("is_cut") & at.isNotNull()
-    outcome = F.when(is_type(), TYPE).when(is_cut, CUT).otherwise(ODD)
+    outcome = F.when(is_end, END).when(is_type(), TYPE).when(is_cut, CUT).otherwise(ODD)
     cut = lines.select(
         "page",
         "cluster",
@@ -237,18 +244,20 @@ def with_heads(
     odd: DataFrame | None,
 ) -> DataFrame:
     """Put together what was read; what is None is where there is nothing of the kind."""
-    cut = lines.where(F.col("outcome") == CUT).select("*", F.col("head_id").alias("series_id"))
+    is_end = F.col("outcome") == END
+    cut = lines.where((F.col("outcome") == CUT) | is_end).select("*", F.col("head_id").alias("series_id"))
     if others is not None:
         told = others.select("head_id", "format", "other_id", F.lit(True).alias("is_other"))
         cut = cut.join(F.broadcast(told), on=["head_id", "format"], how="left")
         series_id = F.when(F.col("is_other"), F.col("other_id")).otherwise(F.col("head_id"))
-        cut = cut.withColumn("series_id", series_id).where(F.col("series_id").isNotNull())
+        cut = cut.withColumn("series_id", series_id).where(is_end | F.col("series_id").isNotNull())
     raw = {field.name: F.col(f"raw.{field.name}") for field in RAW.fields}
     failure = {name: F.col(f"failure.{name}") for name in ("reason", "detail")}
     own = {name: F.col(name) for name in ("outcome", "row", "page")}
     page_rows = _parsed(pages, raw | failure | own | {"logger": F.lit(PAGE)})
     said = {name: F.col(name) for name in ("cluster", "page", "nth", "series_id", "at")}
-    samples = _parsed(cut, said | {"outcome": F.lit(SAMPLE), "sample_value": F.col("value")})
+    told = F.when(is_end, END).otherwise(SAMPLE)
+    samples = _parsed(cut, said | {"outcome": told, "sample_value": F.col("value")})
     parts = [page_rows, samples, odd, None if heads is None else _series_of(heads)]
     parts += [None if heads is None and odd is None else _types(lines, [heads, odd])]
     return reduce(DataFrame.unionByName, [part for part in parts if part is not None])
@@ -273,11 +282,12 @@ def _series_of(heads: DataFrame) -> DataFrame:
 def scrapes(parsed: DataFrame) -> DataFrame:
     """Give the rows of `silver.metric_scrapes`; the instant of a back-filled page is its newest sample's."""
     counts = (
-        parsed.where(~is_page() & F.col("outcome").isin(SAMPLE, QUARANTINED))
+        parsed.where(~is_page() & F.col("outcome").isin(SAMPLE, QUARANTINED, END))
         .groupBy("page")
         .agg(
             F.count_if(F.col("outcome") == SAMPLE).alias("samples"),
             F.count_if(F.col("outcome") == QUARANTINED).alias("rejected"),
+            F.max(F.when(F.col("outcome") == END, F.col("nth"))).cast("bigint").alias("lines"),
             F.max("at").alias("newest"),
         )
     )
@@ -292,9 +302,9 @@ def scrapes(parsed: DataFrame) -> DataFrame:
         F.to_date(at).alias("logged_date"),
         told.format.alias("format"),
         told.bytes.alias("bytes"),
-        told.lines.alias("lines"),
+        "lines",
         n_samples.alias("samples"),
-        (told.lines - n_samples - n_rejected).alias("comments"),
+        (F.col("lines") - n_samples - n_rejected).alias("comments"),
         n_rejected.alias("rejected"),
         *PLACE[1:],
         F.lit(PARSER_VERSION).alias("parser_version"),

@@ -228,7 +228,7 @@ def read_by_ours(spark, pages):
     settings = Settings(ingest=Ingest(max_label_chars=100_000))
     looked_at = scrapes.look_at(raw(spark, rows, kind="metrics").repartition(2), settings).localCheckpoint()
     parsed = scrapes.read(looked_at, settings)
-    told = parsed.where("outcome not in ('type', 'series')").select(
+    told = parsed.where("outcome not in ('type', 'series', 'end')").select(
         *("page", "nth", "source", "logger", "outcome", "reason", "series_id"),
         F.col("sample_value").alias("value"),
         F.unix_micros("at").alias("at"),
