@@ -148,7 +148,7 @@ def _lead_as_before(lab: Lab, say: Say) -> None:
     topics.lead_as_before(lab)
     time.sleep(SETTLE_S)
     if not topics.is_in_sync(lab):
-        message = f"a replica is not in sync or a first one leads not; `plumbline lab status --state {lab.state}`"
+        message = f"replicas are not in sync or not led as before: `plumbline lab status --state {lab.state}`"
         raise LabError(message)
 
 

@@ -5,6 +5,7 @@ A part that was measured stands in `STATE/PART.json`; the page is made of what i
 a `--state` and a `--page` of its own.
 """
 
+import dataclasses
 import json
 import shutil
 import uuid
@@ -133,8 +134,13 @@ def measure_aged(state: Path, appends: int, seed: int) -> dict[str, object]:
 def measure_scrapes(state: Path, pages: int, rounds: int) -> dict[str, object]:
     """Measure every arm, round by round, over the same pages."""
     told = scrapes.pages_of(state, pages)
-    spark = spark_session(Settings.load(), "bench")
+    settings = Settings.load()
+    settings = dataclasses.replace(
+        settings, spark=dataclasses.replace(settings.spark, driver_memory=scrapes.HEAP)
+    )
+    spark = spark_session(settings, "bench")
     bench, measured = scrapes.Scrapes(spark, state / "scrapes-read", told), list[scrapes.Cost]()
+    bench.warm_up()
     for nth in range(rounds + 1):
         for cost in bench.round(nth):
             print(json.dumps(asdict(cost)), flush=True)
@@ -144,7 +150,7 @@ def measure_scrapes(state: Path, pages: int, rounds: int) -> dict[str, object]:
         "pages": len(told),
         "bytes": sum(len(page.text) for page in told),
         "samples": bench.samples,
-        "batch": Settings.load().ingest.max_scrapes_per_trigger,
+        "batch": settings.ingest.max_scrapes_per_trigger,
         "rounds": rounds,
         "costs": [asdict(cost) for cost in measured],
     }

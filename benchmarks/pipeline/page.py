@@ -98,8 +98,8 @@ SCRAPES = """## Scrapes
 that of the process and its children. Spark reads pages from a file, {batch} in a batch as the setting
 `max_scrapes_per_trigger` is, and makes every column of every row of `silver.metric_scrapes`, `metric_series` and
 `metric_samples`; prometheus_client makes its objects in one Python process. A series is read once, so a running
-ingest meets known ones: both are told. Behind each arm its samples are counted. Geometric
-means; the ratio is the mean of those within each round with its 95 % interval (Student, logarithms).
+ingest meets known ones: both are told. Spark's heap is {heap}; before the rounds it reads all pages {warm_up} times, since
+an ingest runs for days and has what it runs compiled. Behind each arm its samples are counted. Geometric means; the ratio is the mean of those within each round with its 95 % interval (Student, logarithms).
 
 | what | samples per core-second | wall s | against prometheus_client |
 | --- | --- | --- | --- |
@@ -274,6 +274,8 @@ def _scrapes(told: dict[str, Any]) -> str:
     every = "\n".join(json.dumps(cost) for cost in told["costs"])
     head = SCRAPES.format(
         page_bytes=told["bytes"] / told["pages"],
+        heap=scrapes.HEAP,
+        warm_up=scrapes.WARM_UP + 1,
         **{name: told[name] for name in ("pages", "samples", "rounds", "batch")},
     )
     return head + "\n".join(rows) + f"\n\n{aim}\n\nEvery round:\n\n```\n{every}\n```\n"

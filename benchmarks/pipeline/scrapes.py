@@ -32,6 +32,8 @@ INGEST = "ingest: bronze and silver, every series new at first"
 
 METRICS = next(source for source in SOURCES if source.kind is Kind.METRICS)
 TURN_NS = 10_000_000_000
+WARM_UP = 6
+HEAP = "4g"
 RECORD_S, EVERY_S, LOAD_PER_S = 60.0, 10.0, 50.0
 
 
@@ -89,7 +91,7 @@ class Scrapes:
         """Lay the pages out as bronze rows, a folder a batch."""
         self._spark, self._all, self._pages = spark, folder, pages
         self._settings = Settings.load()
-        self._known = spark.createDataFrame([], "series_id bigint")
+        self._nothing = self._known = spark.createDataFrame([], "series_id bigint")
         self._samples = sum(_samples_in(page.text) for page in pages)
         each = self._settings.ingest.max_scrapes_per_trigger
         self._batches = [
@@ -102,6 +104,12 @@ class Scrapes:
         """Give the samples of all pages: their lines that are neither empty nor a comment."""
         return self._samples
 
+    def warm_up(self) -> None:
+        """Read until the JVM has compiled what it will: an ingest runs for days."""
+        self._parse(self._nothing)
+        for _ in range(WARM_UP):
+            self._parse(self._known)
+
     def round(self, nth: int) -> Iterator[Cost]:
         """Run every arm once, in this order."""
         root = self._all / f"round-{nth}"
@@ -110,10 +118,9 @@ class Scrapes:
         settings = dataclasses.replace(self._settings, warehouse=warehouse)
         for table in (METRICS.bronze, *METRICS.tables, QUARANTINE, SKIPPED):
             tables.ensure(self._spark, root, table)
-        nothing = self._spark.createDataFrame([], "series_id bigint")
         arms: dict[str, Callable[[], int]] = {
             CLIENT: self._client,
-            NEW: lambda: self._parse(nothing),
+            NEW: lambda: self._parse(self._nothing),
             PARSE: lambda: self._parse(self._known),
             INGEST: lambda: self._ingest(settings),
         }

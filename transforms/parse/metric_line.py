@@ -33,25 +33,25 @@ def with_cut(lines: DataFrame) -> DataFrame:
     Adds `head`, `tail` and `is_cut`: whether the tail is a number, and an instant of the text format. What
     the head says is not looked at: it comes again with each scrape, and is read once.
     """
-    before, behind = F.substring_index("line", "}", 1), F.substring_index("line", "}", -1)
-    is_bare = ~F.contains(
-        "line", F.lit("}")
-    )  # asked first: most lines have labels, and need no second search
-    first, last = (F.when(is_bare, F.substring_index("line", " ", count)) for count in (1, -1))
-    found = lines.select(
-        "*", before.alias("before"), behind.alias("behind"), first.alias("first"), last.alias("last")
+    # Looked for from the end, where it is near; what Spark looks for from the front costs a call a byte.
+    found = lines.select("*", F.substring_index("line", "}", -1).alias("behind"))
+    size, n_behind = F.octet_length("line"), F.octet_length("behind")
+    is_braced = n_behind < size
+    before = F.substring(F.col("line").cast("binary"), F.lit(1), size - n_behind - 1).cast("string")
+    first, last = (F.substring_index("line", " ", count) for count in (1, -1))
+    parted = found.select(
+        *lines.columns,
+        is_braced.alias("is_braced"),
+        F.when(is_braced, before).otherwise(first).alias("front"),
+        F.when(is_braced, F.col("behind")).otherwise(last).alias("back"),
     )
-    size = F.octet_length("line")
-    is_braced = F.octet_length("before") < size
-    # Several of the bytes that part it leave out what is between the first and the last.
+    # A second brace, or a second blank where there is none, may be anything: such a line is no common one.
     is_whole = F.when(
-        is_braced,
-        F.startswith("behind", F.lit(" "))
-        & (F.octet_length("before") + F.octet_length("behind") + 1 == size),
-    ).otherwise(F.octet_length("first") + F.octet_length("last") + 1 == size)
-    head = F.when(is_braced, F.concat("before", F.lit("}"))).otherwise(F.col("first"))
-    tail = F.when(is_braced, F.substring("behind", 2, grammar.LONGEST_TAIL)).otherwise(F.col("last"))
-    cut = found.select(*lines.columns, is_whole.alias("is_whole"), head.alias("head"), tail.alias("tail"))
+        F.col("is_braced"), F.startswith("back", F.lit(" ")) & ~F.contains("front", F.lit("}"))
+    ).otherwise(F.octet_length("front") + F.octet_length("back") + 1 == F.octet_length("line"))
+    head = F.when(F.col("is_braced"), F.concat("front", F.lit("}"))).otherwise(F.col("front"))
+    tail = F.when(F.col("is_braced"), F.substring("back", 2, grammar.LONGEST_TAIL)).otherwise(F.col("back"))
+    cut = parted.select(*lines.columns, is_whole.alias("is_whole"), head.alias("head"), tail.alias("tail"))
     is_instant = F.contains("tail", F.lit(" "))
     is_common = F.col("tail").rlike(grammar.TAIL) & ~((F.col("format") == "openmetrics") & is_instant)
     is_cut = F.col("is_text") & F.col("is_whole") & is_common
@@ -104,12 +104,13 @@ def is_type() -> Column:
 
 def is_comment() -> Column:
     """Tell whether a line says nothing; a line that begins with a letter is not looked at further."""
-    first = F.substring("line", 1, 1)
+    first = F.ascii("line")  # to take a part of a line, Spark counts all of its characters
     is_openmetrics = F.col("format") == "openmetrics"
-    is_odd = F.when(is_openmetrics, (first == "#") | (first == "")).otherwise(
+    is_odd = F.when(is_openmetrics, F.startswith("line", F.lit("#")) | (F.col("line") == "")).otherwise(
         F.col("line").rlike(grammar.COMMENT)
     )
-    return F.when(first.between("A", "z"), F.lit(False)).otherwise(is_odd & _is_whole() & ~is_type())
+    is_letter = first.between(ord("A"), ord("z"))
+    return F.when(is_letter, F.lit(False)).otherwise(is_odd & _is_whole() & ~is_type())
 
 
 def family_and_type() -> list[Column]:
