@@ -256,8 +256,8 @@ def with_heads(
     own = {name: F.col(name) for name in ("outcome", "row", "page")}
     page_rows = _parsed(pages, raw | failure | own | {"logger": F.lit(PAGE)})
     said = {name: F.col(name) for name in ("cluster", "page", "nth", "series_id", "at")}
-    told = F.when(is_end, END).otherwise(SAMPLE)
-    samples = _parsed(cut, said | {"outcome": told, "sample_value": F.col("value")})
+    own = {"outcome": F.when(is_end, END).otherwise(SAMPLE), "sample_value": F.col("value")}
+    samples = _parsed(cut, said | own)
     parts = [page_rows, samples, odd, None if heads is None else _series_of(heads)]
     parts += [None if heads is None and odd is None else _types(lines, [heads, odd])]
     return reduce(DataFrame.unionByName, [part for part in parts if part is not None])
