@@ -73,11 +73,11 @@ def _checkpoints_later(kills: list[Kill]) -> list[Kill]:
     return [first, *(kill for kill in kills if kill is not first)]
 
 
-def few_kills(dice: random.Random, *, of_ingest: int) -> list[Kill]:
-    """Draw a random kill of each job, and named points: so many of ingest, and all of the other jobs."""
+def few_kills(dice: random.Random, *, of_each: int) -> list[Kill]:
+    """Draw so many named points of each job, and a random kill of ingest and of gold."""
     named = named_kills(dice)
-    of_others = [kill for kill in named if kill.word != INGEST]
-    return [*of_job(INGEST, named)[:of_ingest], *of_others, *random_kills(dice, ingest=1, gold=1)]
+    few = [kill for word in (INGEST, GOLD, MAINTAIN) for kill in of_job(word, named)[:of_each]]
+    return [*few, *random_kills(dice, ingest=1, gold=1)]
 
 
 def job_of(point: str) -> str:

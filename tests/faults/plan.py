@@ -32,7 +32,7 @@ TIMES = {"broker": 10, "collector": 10, "full-disk": 5}
 
 TIMES_OTHER, OTHER_S = 1, 90.0
 ROUNDS, INGEST_KILLS, GOLD_KILLS = 5, 14, 6
-SHORT_INGEST_POINTS = 5
+SHORT_POINTS = 3
 
 IMPORTED = re.compile(r"from (tests[\w.]*) import (\([^)]*\)|[\w, ]+)")
 DOTTED = re.compile(r"\btests(?:\.\w+)+")
@@ -79,7 +79,7 @@ def whole() -> list[Entry]:
 
 def short() -> list[Entry]:
     """Give a few kills: at named points and at random, in one stretch; another seed draws others."""
-    n = len(kills.few_kills(random.Random(), of_ingest=SHORT_INGEST_POINTS))
+    n = len(kills.few_kills(random.Random(), of_each=SHORT_POINTS))
     return [
         Entry(
             name="short-kills",
@@ -173,5 +173,5 @@ def _named_kills(bootstrap_servers: str, folder: Path, dice: random.Random) -> O
 
 
 def _short_kills(bootstrap_servers: str, folder: Path, dice: random.Random) -> Outcome:
-    drawn = kills.few_kills(dice, of_ingest=SHORT_INGEST_POINTS)
+    drawn = kills.few_kills(dice, of_each=SHORT_POINTS)
     return steady.stretch(bootstrap_servers, folder, dice, drawn)
