@@ -2,8 +2,8 @@
 Reads the throttle settings of the observed cluster at a fixed pace: one JSON document a poll.
 
 For clusters whose brokers log no requests: nothing else tells which throttle is in force. A rate is asked of
-each broker by itself, as Kafka wants it; lists of topics only while a rate is set somewhere, since an answer
-has every setting of every topic.
+each broker by itself, as Kafka wants it; lists of topics at first, while a rate is set somewhere, and then
+until none is left, since an answer has every setting of every topic.
 """
 
 import json
@@ -42,9 +42,11 @@ class PollError(Exception):
     """One poll failed."""
 
 
-def poll(bootstrap_servers: str, options: Mapping[str, str]) -> bytes:
+def poll(bootstrap_servers: str, options: Mapping[str, str], *, may_be_listed: bool) -> bytes:
     """
     Read the settings; give the document: `polled_at_ns`, `brokers`, and `topics`, null when not asked for.
+
+    Topics are asked for where a rate is set, or replicas `may_be_listed` still.
 
     Raises:
         PollError: the cluster does not answer in time, or refuses.
@@ -61,7 +63,7 @@ def poll(bootstrap_servers: str, options: Mapping[str, str]) -> bytes:
         polled_at_ns = time.time_ns()
         brokers = _described(client, ResourceType.BROKER, map(str, cluster.brokers), RATES, calls_of=1)
         topics = None
-        if any(brokers.values()):
+        if may_be_listed or any(brokers.values()):
             listed = _described(client, ResourceType.TOPIC, cluster.topics, LISTS, calls_of=TOPICS_A_CALL)
             topics = {name: settings for name, settings in listed.items() if settings}
     except (KafkaException, TimeoutError, ValueError) as error:
@@ -107,6 +109,7 @@ class ClusterPoller(threading.Thread):
         self._endpoint = ScrapedEndpoint(url=f"kafka://{bootstrap_servers}", node=NODE)
         self._results, self._stop_event = results, stop
         self._interval_s, self._once = interval_s, once
+        self._may_be_listed = True  # nobody knows at first
 
     def run(self) -> None:
         """Poll until told to stop."""
@@ -119,8 +122,10 @@ class ClusterPoller(threading.Thread):
     def _tried(self) -> Scrape:
         began, line = time.monotonic(), None
         try:
-            value = poll(self._servers, self._options)
-            position = f"{NODE}/poll/{json.loads(value)['polled_at_ns']}"
+            value = poll(self._servers, self._options, may_be_listed=self._may_be_listed)
+            document = json.loads(value)
+            self._may_be_listed = bool(document["topics"])
+            position = f"{NODE}/poll/{document['polled_at_ns']}"
             line = RawLine(value, NODE, self._endpoint.url, position, Kind.CLUSTER.value)
         except PollError as error:
             log.warning("poll of the cluster failed: %s", error)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -21,7 +22,7 @@ _MARK = b"\n" + TOLD
 _EPOCH = re.compile(r"(?<!\d)(\d{10})(?:\.(\d{1,9})|(\d{3}|\d{6}|\d{9}))?(?!\d)")
 _ISO = re.compile(
     r"(?<!\d)(\d{4})-?(\d\d)-?(\d\d)[T _-]?(\d\d)[:-]?(\d\d)[:-]?(\d\d)(?:[.,](\d{1,9}))?"
-    r"(?:Z|([+-])(\d\d):?(\d\d))?(?![\d])"
+    r"(?:Z| ?([+-])(0\d|1[0-4]):?(00|15|30|45))?(?!\d)"
 )
 _NS = 1_000_000_000
 
@@ -30,7 +31,8 @@ def instant_ns(text: str) -> int | None:
     """
     Give the instant that stands in a text, in epoch nanoseconds: ISO 8601 or an epoch of ten digits or more.
 
-    Without a zone it is UTC. Seconds may have 3, 6 or 9 digits more, which is how milliseconds are written.
+    Without a zone it is UTC; without colons what follows a `-` is another number, a port. Seconds may have
+    3, 6 or 9 digits more, which is how milliseconds are written.
 
     >>> instant_ns("broker-1-2026-11-21T09-19-28Z.prom") == instant_ns("jmx.1795252768.prom.gz")
     True
@@ -40,15 +42,16 @@ def instant_ns(text: str) -> int | None:
     (1795252768000000000, 1795252768987000000)
     >>> instant_ns("jmx.prom"), instant_ns("2026-13-21T09:19:28Z"), instant_ns("20261121")
     (None, None, None)
+    >>> instant_ns("2026-11-21T09-19-28-7071.prom") == instant_ns("1795252768-9404.prom")
+    True
     """
     if told := _ISO.search(text):
         *fields, fraction, sign, hours, minutes = told.groups()
-        try:
+        is_zone = sign == "+" or (sign == "-" and ":" in told[0])
+        ahead_s = (int(hours) * 3_600 + int(minutes) * 60) * (-1 if sign == "-" else 1) if is_zone else 0
+        with suppress(ValueError):  # no such day: it may be an epoch with a number behind it
             at = datetime(*map(int, fields), tzinfo=UTC)  # type: ignore[arg-type, misc]
-        except ValueError:
-            return None
-        ahead_s = (int(hours) * 3_600 + int(minutes) * 60) * (-1 if sign == "-" else 1) if sign else 0
-        return (int(at.timestamp()) - ahead_s) * _NS + int((fraction or "").ljust(9, "0"))
+            return (int(at.timestamp()) - ahead_s) * _NS + int((fraction or "").ljust(9, "0"))
     if told := _EPOCH.search(text):
         return int(told[1]) * _NS + int((told[2] or told[3] or "").ljust(9, "0"))
     return None

@@ -1,6 +1,7 @@
 """Rebuild windows of the gold tables about throttles and moves of replicas."""
 
 from collections.abc import Iterable, Mapping
+from functools import reduce
 from pathlib import Path
 
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -74,6 +75,13 @@ class ThrottleWriter:
             for window in windows
             if any(since < window + WINDOW_S and until > window - reach for since, until in self._on)
         }
+
+    def written(self) -> set[int]:
+        """Give the windows (epoch seconds) that gold has rows of."""
+        second = F.unix_seconds("window_start").alias("second")
+        of_tables = [self._read(table).select(second) for table in TABLES]
+        rows = reduce(DataFrame.unionByName, of_tables).distinct().collect()
+        return {int(row["second"]) for row in rows}
 
     def rebuild(self, windows: Iterable[int]) -> int:
         """Rebuild these windows (epoch seconds) and say how many retention left too little silver for."""

@@ -32,9 +32,13 @@ SETTINGS = (THROTTLE_CHANGES.name, REASSIGNMENTS.name, ISR_CHANGES.name)
 def rebuild(writer: ThrottleWriter, batch: DataFrame) -> int:
     """Rebuild what a batch concerns; count the windows."""
     arrived = by_window(batch).collect()
+    windows = touched_by(arrived, writer.newest(arrived))
     if any(row["input"] in SETTINGS for row in arrived):
         writer.look_again()
-    windows = writer.concerned(touched_by(arrived, writer.newest(arrived)))
+        # A setting that came late may end what rows were written of.
+        windows = writer.concerned(windows) | (windows & writer.written())
+    else:
+        windows = writer.concerned(windows)
     writer.rebuild(windows)
     return len(windows)
 

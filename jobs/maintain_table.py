@@ -20,8 +20,8 @@ from schemas.bronze import BRONZE
 from schemas.fields import Table
 from schemas.silver import QUARANTINE
 
-FOR_EVER = ("topics", "gaps", "metric_series")
-"""What every later line or sample is read with, and what says that lines are missing: never too old."""
+FOR_EVER = ("topics", "gaps", "metric_series", "throttle_changes", "reassignments", "isr_changes")
+"""What later lines are read with, what is in force until changed, and what says that lines are missing."""
 
 DONE = {"sort": "sorted"}
 

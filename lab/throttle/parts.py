@@ -126,7 +126,7 @@ PARTS = (
         partitions=1,
         partition_bytes=60 * MB,
         produce_bytes_per_s=2_500_000,
-        watch_s=40,
+        watch_s=60,  # three whole windows behind the first, wherever it begins in one
         state="stuck",
     ),
     Part(

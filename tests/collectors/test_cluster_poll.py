@@ -66,7 +66,7 @@ def cluster(monkeypatch):
 
 
 def test_one_broker_is_asked_a_call_and_no_topics_while_no_rate_is_set(cluster):
-    told = json.loads(poll("here:1", {}))
+    told = json.loads(poll("here:1", {}, may_be_listed=False))
 
     assert (told["brokers"], told["topics"]) == ({"1": {}, "2": {}}, None)
     assert cluster.calls == [["1"], ["2"]]
@@ -75,7 +75,7 @@ def test_one_broker_is_asked_a_call_and_no_topics_while_no_rate_is_set(cluster):
 
 def test_lists_are_told_once_a_rate_is_set(cluster):
     cluster.made = {"2": {RATES[0]: "500"}, "u": {LISTS[1]: "0:2"}, "t": {LISTS[0]: ""}}
-    told = json.loads(poll("here:1", {}))
+    told = json.loads(poll("here:1", {}, may_be_listed=False))
 
     assert told["brokers"] == {"1": {}, "2": {RATES[0]: "500"}}
     assert told["topics"] == {"u": {LISTS[1]: "0:2"}}
@@ -85,7 +85,7 @@ def test_lists_are_told_once_a_rate_is_set(cluster):
 @pytest.mark.usefixtures("cluster")
 def test_cluster_that_is_away_is_a_failed_poll():
     with pytest.raises(PollError, match="away:1"):
-        poll("away:1", {})
+        poll("away:1", {}, may_be_listed=False)
 
 
 @pytest.mark.usefixtures("cluster")
@@ -100,3 +100,19 @@ def test_poller_hands_over_each_try(servers, is_told):
         told = json.loads(polled.line.value)
         assert polled.line.kind == Kind.CLUSTER.value
         assert polled.line.position == f"cluster/poll/{told['polled_at_ns']}"
+
+
+def test_lists_are_asked_for_until_none_is_left(cluster):
+    results, stop = Queue(), threading.Event()
+    poller = ClusterPoller("here:1", {}, results, stop, interval_s=0.0, once=False)
+    settings = [
+        {"2": {RATES[0]: "500"}, "t": {LISTS[0]: "0:2"}},
+        {"t": {LISTS[0]: "0:2"}},
+        {},
+        {},
+    ]
+    told = []
+    for cluster.made in settings:
+        told.append(json.loads(poller._tried().line.value)["topics"])
+
+    assert told == [{"t": {LISTS[0]: "0:2"}}, {"t": {LISTS[0]: "0:2"}}, {}, None]

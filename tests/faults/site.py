@@ -18,10 +18,11 @@ from confluent_kafka.cimpl import KafkaError, NewTopic
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
+from conf.names import Kind
 from conf.settings import PROJECT, Settings
 from jobs.fail_points import VARIABLE
 
-KINDS = ("request-log", "client-log", "state-change", "metrics", "perf-test")
+KINDS = tuple(kind.value for kind in Kind)
 PARTITIONS = 2
 ENDS_WITHIN_S = 900
 CHECKPOINT_EVERY = 5

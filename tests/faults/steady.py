@@ -115,6 +115,8 @@ class _Work:
         told = lines.steady(self._site.folder / "logs", self._dice)
         publish = self._site.publish
         published = threads.submit(publish, told, per_s=LINES_PER_S, until=self._stop_publishing)
+        # Without lines no job comes to anything: whoever waits for one ends.
+        published.add_done_callback(lambda done: self._enough.set() if done.exception() else None)
         chains = [threads.submit(self._chain, word, of_job(word, kills)) for word in STREAMS]
         chains += [threads.submit(self._maintain, of_job(MAINTAIN, kills))]
         for chain in chains:

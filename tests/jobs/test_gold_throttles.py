@@ -24,6 +24,7 @@ from tests.transforms.gold.throttle_rows import (
     copied,
     idle,
     in_sync,
+    listing,
     move,
     rate,
     throttle,
@@ -158,3 +159,22 @@ def test_windows_in_which_nothing_is_on_are_left_alone(lab):
     kept = writer.concerned(range(NOON - 600, NOON + 1_000, WINDOW_S))
     assert min(kept) == NOON
     assert max(kept) <= NOON + 330
+
+
+def test_throttle_taken_off_long_ago_and_told_of_late_leaves_no_row_behind(lab):
+    lab.arrive(REQUESTS, [*LINES, *(idle(second) for second in range(100, 600, 10))])
+    lab.arrive(REASSIGNMENTS, move(0.9, {0: [2]}))
+    lab.arrive(THROTTLE_CHANGES, throttle(0.5, LIMIT))
+    lab.arrive(ISR_CHANGES, [in_sync(61.6, [2])])
+    lab.run()
+    before = len(lab.gold()["throttle_compliance"])
+
+    sides = ("leader", "follower")
+    off = [rate(70, None, broker, side) for broker in (1, 2) for side in sides]
+    off += [listing(70, None, side, operation="delete") for side in sides]
+    lab.arrive(THROTTLE_CHANGES, off)
+    lab.run()
+
+    gold = lab.gold()
+    assert gold == lab.at_once()
+    assert len(gold["throttle_compliance"]) < before

@@ -44,6 +44,10 @@ def calls(reassignments: DataFrame) -> DataFrame:
         .withColumn("since_s", since_s)
         .filter(F.coalesce(F.col("since_s") > CALL_S, F.lit(True)))
         .select(*PARTITION, F.col("logged_at").alias("moved_at"), "replicas", "client_id", "principal")
+        # A throttle is raised by the same call once more: the move goes on.
+        .withColumn("is_again", F.col("replicas").eqNullSafe(F.lag("replicas").over(of_partition)))
+        .filter(~F.col("is_again") | F.col("replicas").isNull())
+        .drop("is_again")
         .withColumn("superseded_at", F.lead("moved_at").over(of_partition))
         .filter(F.col("replicas").isNotNull())
     )

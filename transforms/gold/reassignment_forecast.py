@@ -142,7 +142,7 @@ def _with_forecast(sides: DataFrame) -> DataFrame:
         .withColumn("rate", F.when(F.col("took_s") >= LEAST_S, F.col("shrunk") / F.col("took_s")))
         .withColumn("shrinks", F.when(F.col("took_s").isNotNull(), F.col("shrunk")))
         .withColumn("moved_so_far", F.sum("bytes_moved").over(so_far))
-        .withColumn("ahead_s", F.col("moved_so_far") / limit - elapsed_s)
+        .withColumn("ahead_s", F.try_divide("moved_so_far", limit) - elapsed_s)
         .withColumns(
             {
                 "n": n,
@@ -186,9 +186,9 @@ def _held_s() -> Column:
     it with the last burst.
     """
     limit, moved = F.col("limit_bytes_per_s"), F.col("moved_so_far")
-    bursts_seen = F.greatest(F.round(moved / (PERIOD_S * limit)), F.lit(1.0))
-    to_pass = F.col("bytes_to_go") * limit / F.col("leaves")
-    bursts = F.ceil(to_pass / (moved / bursts_seen) - BURST_SLACK)
+    bursts_seen = F.greatest(F.round(F.try_divide(moved, PERIOD_S * limit)), F.lit(1.0))
+    to_pass = F.try_divide(F.col("bytes_to_go") * limit, F.col("leaves"))
+    bursts = F.ceil(F.try_divide(to_pass, moved / bursts_seen) - BURST_SLACK)
     wait_s = F.greatest(F.least("ahead_s", F.lit(float(QUOTA_MOST_S))), F.lit(0.0))
     by_bursts = F.when(bursts > 0, wait_s + (bursts - 1) * PERIOD_S).otherwise(0.0)
     is_in_bursts = F.col("most_ahead_s") >= BURST_S
@@ -196,7 +196,7 @@ def _held_s() -> Column:
 
 
 def _to_go_s(rate: Column) -> Column:
-    return F.col("bytes_to_go") / rate
+    return F.try_divide("bytes_to_go", rate)
 
 
 def _t(n: Column) -> Column:

@@ -78,15 +78,20 @@ def _with_sizes(grid: DataFrame, sizes: DataFrame) -> DataFrame:
     last = sizes.groupBy("cluster", "broker_id", "topic", "partition", at.alias("window_start")).agg(
         F.max_by(F.struct("size_bytes", "at"), "at").alias("log")
     )
-    joined = grid
+    # A copy that has no log yet is empty, where its broker was asked.
+    asked = last.select("cluster", F.col("broker_id").alias("destination_id"), "window_start").distinct()
+    is_asked = asked.withColumn("empty", F.lit(0.0))
+    joined = grid.join(is_asked, on=["cluster", "destination_id", "window_start"], how="left")
     for side in ("source", "destination"):
         renamed = last.withColumnsRenamed({"broker_id": f"{side}_id", "log": f"{side}_log"})
         on = ["cluster", f"{side}_id", "topic", "partition", "window_start"]
         joined = joined.join(renamed, on=on, how="left")
-    missing = F.col("source_log.size_bytes") - F.coalesce("destination_log.size_bytes", F.lit(0.0))
+    missing = F.col("source_log.size_bytes") - F.coalesce("destination_log.size_bytes", "empty")
     to_go = F.when(missing.isNotNull(), F.greatest(missing, F.lit(0.0)))
     at = F.coalesce("destination_log.at", "source_log.at")
-    return joined.withColumns({"size_to_go": to_go, "sized_at": at}).drop("source_log", "destination_log")
+    return joined.withColumns({"size_to_go": to_go, "sized_at": at}).drop(
+        "source_log", "destination_log", "empty"
+    )
 
 
 def _with_inbound(grid: DataFrame, produced: DataFrame) -> DataFrame:

@@ -29,7 +29,7 @@ def throttle_compliance_summary(windows: DataFrame) -> DataFrame:
                 "first_window_overshoot": _overshoot(),
             }
         )
-        .withColumn("utilisation", measured() / F.col("limit_bytes_per_s"))
+        .withColumn("utilisation", F.try_divide(measured(), F.col("limit_bytes_per_s")))
         .withColumn("state", state())
         .filter(_is_worth_telling())
         .withColumn("cause", cause())
@@ -160,7 +160,7 @@ def _joined(sums: DataFrame, others: DataFrame) -> DataFrame:
 
 
 def _overshoot() -> Column:
-    above = F.col("first_window_bytes_per_s") / F.col("limit_bytes_per_s") - 1
+    above = F.try_divide("first_window_bytes_per_s", "limit_bytes_per_s") - 1
     return F.when(above.isNotNull(), F.greatest(above, F.lit(0.0)))
 
 

@@ -16,7 +16,7 @@ QUOTA_MOST_S = 12
 """It keeps a sample until its last event is 11 s old (SampledStat), so it looks back at most so far."""
 
 MEAN_TOLERANCE = 0.10
-"""So far the mean over whole periods may be above: the quota checks before it serves (0.96 to 1.05 seen)."""
+"""So far the mean over whole periods may lie above: a quota checks before it serves (docs/truth-throttles.md)."""
 
 WINDOW_TOLERANCE = 0.15
 """So far one window may: a line that a busy broker writes late shifts a burst from one to the next."""
@@ -142,7 +142,7 @@ def burst_share() -> Column:
     A check goes before each answer, and an answer holds up to replica.fetch.max.bytes of each partition.
     """
     rounds = F.col("largest_answer_bytes") * F.greatest(F.size("peers"), F.lit(1))
-    return rounds / (_limit() * QUOTA_WINDOW_S)
+    return F.try_divide(rounds, _limit() * QUOTA_WINDOW_S)
 
 
 def why() -> Column:
@@ -151,7 +151,7 @@ def why() -> Column:
     best, first = _mb(F.col("best_window_bytes_per_s")), _mb(F.col("first_window_bytes_per_s"))
     inbound, copied = _mb(F.col("inbound_bytes_per_s")), _mb(F.col("catching_up_rate_bytes_per_s"))
     passed = _mb(F.col("passed_bytes_per_s"))
-    of_limit = _text(rate, " of ", limit, " MB/s (", _percent(measured() / _limit()), ")")
+    of_limit = _text(rate, " of ", limit, " MB/s (", _percent(F.try_divide(measured(), _limit())), ")")
     unheld, idle = _text(_mb(F.col("unlisted_bytes")), " MB went unheld"), _seconds()
     texts = {
         (COMPLIANT, None): _text(of_limit, _n(), ", best window ", best),

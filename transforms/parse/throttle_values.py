@@ -33,19 +33,19 @@ def direction_of(config: Column) -> Column:
 
 def replicas(value: Column) -> Column:
     """
-    Read `partition:broker,...`; NULL for `*` and of what is no list. What is no pair is left out.
+    Read `partition:broker,...`; NULL for `*` and of what is no list. What is no pair is left out, and what comes twice.
 
-    >>> lists = spark.createDataFrame([("0:1, 12:3",), ("",), ("*",), ("0:x,7:2",), (None,)], "v string")
+    >>> lists = spark.createDataFrame([("0:1, 12:3,0:1",), ("",), ("*",), ("0:x,7:2",), (None,)], "v string")
     >>> lists.select("v", replicas(F.col("v")).alias("replicas")).show(truncate=False)
-    +---------+-----------------+
-    |v        |replicas         |
-    +---------+-----------------+
-    |0:1, 12:3|[{0, 1}, {12, 3}]|
-    |         |[]               |
-    |*        |NULL             |
-    |0:x,7:2  |[{7, 2}]         |
-    |NULL     |NULL             |
-    +---------+-----------------+
+    +-------------+-----------------+
+    |v            |replicas         |
+    +-------------+-----------------+
+    |0:1, 12:3,0:1|[{0, 1}, {12, 3}]|
+    |             |[]               |
+    |*            |NULL             |
+    |0:x,7:2      |[{7, 2}]         |
+    |NULL         |NULL             |
+    +-------------+-----------------+
     <BLANKLINE>
     """
     pairs = F.transform(
@@ -56,7 +56,7 @@ def replicas(value: Column) -> Column:
         ),
     )
     read = F.filter(pairs, lambda pair: pair["partition"].isNotNull() & pair["broker_id"].isNotNull())
-    return F.when(~wildcard(value), read)
+    return F.when(~wildcard(value), F.array_distinct(read))
 
 
 def wildcard(value: Column) -> Column:

@@ -207,3 +207,30 @@ def test_without_moves_there_is_nothing(spark):
     assert built.schema.simpleString() == REASSIGNMENT_PROGRESS.schema.simpleString()
     assert built.count() == 0
     assert reassignment_summary(built).count() == 0
+
+
+def test_limit_of_zero_gives_no_forecast_and_no_error(spark):
+    _, (row,) = progress(spark, **case(rate=100_000, ended=False, changes=throttle(0.5, 0)))
+
+    assert (row.state, row.kip_end_at) == ("under_way", None)
+
+
+def test_throttle_raised_by_the_same_call_again_is_the_same_move(spark):
+    again = move(50, {0: [2]}, correlation_id=4, position="again")
+    raised = throttle(0.5, LIMIT) + throttle(49.5, LIMIT + 1)
+    _, (row,) = progress(spark, **case(moves=move(0.9, {0: [2]}) + again, changes=raised))
+
+    assert (row.state, row.bytes_moved) == ("done", WHOLE)
+    assert row.bytes_at_start == pytest.approx(WHOLE, rel=0.02)
+
+
+def test_destination_that_was_not_scraped_in_a_window_is_not_empty_there(spark):
+    sizes = [size(second + 5, WHOLE, 1) for second in range(0, 120, 30)]
+    sizes += [size(second + 15, LIMIT * (second + 14), 2) for second in range(0, 120, 30)]
+    rows = (
+        gold(spark, **case(ended=False), sizes=sizes)[REASSIGNMENT_PROGRESS].orderBy("window_start").collect()
+    )
+    to_go = [row.bytes_to_go for row in rows if row.bytes_to_go is not None]
+
+    assert len(to_go) > 10
+    assert to_go == sorted(to_go, reverse=True)

@@ -249,3 +249,29 @@ def test_without_a_request_log_a_rate_without_lists_is_ineffective(spark):
     row = told(spark, changes=[rate(0.5, LIMIT)], events=counters)[SENT]
 
     assert (row.state, row.cause) == ("ineffective", "no_replica_list")
+
+
+def test_limit_of_zero_is_stuck_and_no_error(spark):
+    rows = told(
+        spark,
+        **case(
+            lines=copied(72, 100_000, whole=500 * MB, inbound=MB),
+            changes=throttle(0.5, 0),
+        ),
+    )
+
+    assert (rows[SENT].state, rows[SENT].cause) == ("stuck", "inbound_at_least_limit")
+    assert rows[SENT].utilisation is None
+
+
+def test_list_that_names_a_replica_twice_counts_its_bytes_once(spark):
+    rows = told(
+        spark,
+        **case(
+            lines=copied(60, LIMIT, whole=300 * MB),
+            ended=61.6,
+            changes=throttle(0.5, LIMIT) + [listing(0.6, "0:1,0:1", "leader")],
+        ),
+    )
+
+    assert rows[SENT].utilisation == pytest.approx(1, abs=0.05)
