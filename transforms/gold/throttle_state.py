@@ -16,7 +16,7 @@ QUOTA_MOST_S = 12
 """It keeps a sample until its last event is 11 s old (SampledStat), so it looks back at most so far."""
 
 MEAN_TOLERANCE = 0.10
-"""So far the mean over whole periods may lie above: a quota checks before it serves (docs/truth-throttles.md)."""
+"""So far the mean over whole periods may lie above: a quota checks before it serves."""
 
 WINDOW_TOLERANCE = 0.15
 """So far one window may: a line that a busy broker writes late shifts a burst from one to the next."""

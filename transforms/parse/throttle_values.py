@@ -33,7 +33,9 @@ def direction_of(config: Column) -> Column:
 
 def replicas(value: Column) -> Column:
     """
-    Read `partition:broker,...`; NULL for `*` and of what is no list. What is no pair is left out, and what comes twice.
+    Read `partition:broker,...`; NULL for `*` and of what is no list.
+
+    What is no pair is left out, and what comes twice.
 
     >>> lists = spark.createDataFrame([("0:1, 12:3,0:1",), ("",), ("*",), ("0:x,7:2",), (None,)], "v string")
     >>> lists.select("v", replicas(F.col("v")).alias("replicas")).show(truncate=False)

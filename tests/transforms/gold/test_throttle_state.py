@@ -270,7 +270,7 @@ def test_list_that_names_a_replica_twice_counts_its_bytes_once(spark):
         **case(
             lines=copied(60, LIMIT, whole=300 * MB),
             ended=61.6,
-            changes=throttle(0.5, LIMIT) + [listing(0.6, "0:1,0:1", "leader")],
+            changes=[*throttle(0.5, LIMIT), listing(0.6, "0:1,0:1", "leader")],
         ),
     )
 
