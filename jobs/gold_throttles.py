@@ -76,12 +76,16 @@ class ThrottleWriter:
             if any(since < window + WINDOW_S and until > window - reach for since, until in self._on)
         }
 
-    def written(self) -> set[int]:
-        """Give the windows (epoch seconds) that gold has rows of."""
+    def written(self, windows: Iterable[int]) -> set[int]:
+        """Keep the windows (epoch seconds) that gold has rows of."""
+        wanted = set(windows)
+        if not wanted:
+            return wanted
         second = F.unix_seconds("window_start").alias("second")
         of_tables = [self._read(table).select(second) for table in TABLES]
-        rows = reduce(DataFrame.unionByName, of_tables).distinct().collect()
-        return {int(row["second"]) for row in rows}
+        near = F.col("second").between(min(wanted), max(wanted))
+        rows = reduce(DataFrame.unionByName, of_tables).where(near).distinct().collect()
+        return wanted & {int(row["second"]) for row in rows}
 
     def rebuild(self, windows: Iterable[int]) -> int:
         """Rebuild these windows (epoch seconds) and say how many retention left too little silver for."""

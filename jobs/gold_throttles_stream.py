@@ -32,13 +32,12 @@ SETTINGS = (THROTTLE_CHANGES.name, REASSIGNMENTS.name, ISR_CHANGES.name)
 def rebuild(writer: ThrottleWriter, batch: DataFrame) -> int:
     """Rebuild what a batch concerns; count the windows."""
     arrived = by_window(batch).collect()
-    windows = touched_by(arrived, writer.newest(arrived))
-    if any(row["input"] in SETTINGS for row in arrived):
+    touching = touched_by(arrived, writer.newest(arrived))
+    has_settings = any(row["input"] in SETTINGS for row in arrived)
+    if has_settings:
         writer.look_again()
-        # A setting that came late may end what rows were written of.
-        windows = writer.concerned(windows) | (windows & writer.written())
-    else:
-        windows = writer.concerned(windows)
+    # A setting that came late may end what rows were written of.
+    windows = writer.concerned(touching) | (writer.written(touching) if has_settings else set())
     writer.rebuild(windows)
     return len(windows)
 

@@ -125,7 +125,7 @@ def cut_lines(pages: DataFrame, known: DataFrame | None) -> DataFrame:
         is_text.alias("is_text"),
         text.alias("text"),
     )
-    # Counted while they are parted: to part a page again for that is a tenth of all the work.
+    # Counted while they are parted, so that no page is parted twice.
     parts = F.array_append(F.split("text", "\n"), F.lit(None))
     n_open = F.when((F.col("text") == "") | F.endswith("text", F.lit("\n")), 1).otherwise(0)
     parted = read.select(*told, n_open.alias("n_open"), F.posexplode(parts).alias("nth", "written"))
