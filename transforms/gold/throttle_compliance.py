@@ -57,7 +57,7 @@ def throttle_compliance(told: Told) -> DataFrame:
     events = (
         _traffic(told.fetched, told.listed),
         _lags(told.lags),
-        _under_way(told.copies, covered),
+        _under_way(told.copies, told.lags, covered),
         _inbound(told.produced),
         _in_force(told.in_force, covered),
         _listed(told.listed, told.brokers, covered),
@@ -174,8 +174,15 @@ def _lags(lags: DataFrame) -> DataFrame:
     )
 
 
-def _under_way(copies: DataFrame, covered: DataFrame) -> DataFrame:
-    """Count the copies that are not done at a window's end, at source and destination; say until when."""
+def _under_way(copies: DataFrame, lags: DataFrame, covered: DataFrame) -> DataFrame:
+    """
+    Count the copies that are not done at a window's end, at leader and destination; say until when.
+
+    0 are those that were done within the window. The leader is the one that the destination reads from now:
+    it may have changed since the move began.
+    """
+    replica = ("cluster", "topic", "partition", "window_start", "destination_id")
+    leads = lags.withColumnRenamed("follower_id", "destination_id").select(*replica, "leader_id")
     moving = copies.withColumnRenamed("cluster", "of_cluster")
     last = _end_of("window_start")
     is_open = F.col("ended_at").isNull() | (F.col("ended_at") > last)
@@ -188,16 +195,19 @@ def _under_way(copies: DataFrame, covered: DataFrame) -> DataFrame:
         {
             "at": F.when(is_open, last).otherwise(F.col("ended_at")),
             "busy_until": F.when(is_open, last).otherwise(F.col("ended_at")),
-            "moving_partitions": F.when(is_open, F.lit(1)),
+            "moving_partitions": F.when(is_open, F.lit(1)).otherwise(0),
         }
     )
+    led = rows.join(leads, on=list(replica), how="left").withColumn(
+        "leader_id", F.coalesce("leader_id", "source_id")
+    )
     told = (*BROKER, "at", "busy_until", "moving_partitions")
-    return _by_direction(rows, "source_id", "destination_id").select(*told)
+    return _by_direction(led, "leader_id", "destination_id").select(*told)
 
 
 def _inbound(produced: DataFrame) -> DataFrame:
     named = produced.withColumnsRenamed({"logged_at": "at", "bytes": "inbound_bytes"})
-    return _by_direction(named, "source_id", "destination_id").select(*BROKER, "at", "inbound_bytes")
+    return _by_direction(named, "leader_id", "destination_id").select(*BROKER, "at", "inbound_bytes")
 
 
 def _in_force(in_force: DataFrame, covered: DataFrame) -> DataFrame:

@@ -4,8 +4,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from schemas.throttle_compliance import THROTTLE_COMPLIANCE_SUMMARY
+from transforms.gold.throttle_counters import of_counters
 from transforms.gold.throttle_rates import EPISODE, STRETCH, by_second, rates
-from transforms.gold.throttle_state import NONE, QUOTA_WINDOW_S, cause, measured, state, why
+from transforms.gold.throttle_state import NONE, cause, measured, state, why
 from transforms.windows import WINDOW_S, seconds
 
 
@@ -20,12 +21,12 @@ def throttle_compliance_summary(windows: DataFrame) -> DataFrame:
     return (
         _sums(marked)
         .transform(_joined, rates(by_second(marked)))
-        .transform(_joined, _of_counters(marked))
+        .transform(_joined, of_counters(marked))
         .transform(_joined, _lag(marked))
         .withColumns(
             {
                 "n": F.coalesce("n", F.lit(0)).cast("bigint"),
-                "moving_s": F.coalesce("moving_s_of_log", "active_s").cast("bigint"),
+                "moving_s": F.coalesce("moving_s_of_log", "moving_s_of_counters", "active_s").cast("bigint"),
                 "first_window_overshoot": _overshoot(),
             }
         )
@@ -59,6 +60,7 @@ def with_stretches(windows: DataFrame) -> DataFrame:
         once.withColumn("is_active", is_active)
         .withColumn("is_cluster_used", F.max(F.coalesce("throttled_bytes", F.lit(0)) > 0).over(of_window))
         .withColumn("is_cluster_active", F.max("is_active").over(of_window))
+        .withColumn("is_cluster_moved", F.max(_is_moved()).over(of_window))
         .withColumn("cluster_busy_until", F.max("busy_until").over(of_window))
         .transform(_with_idle)
         .withColumn("has_copies", F.max("is_active").over(Window.partitionBy(*EPISODE)))
@@ -68,13 +70,28 @@ def with_stretches(windows: DataFrame) -> DataFrame:
     )
 
 
+def _is_moved() -> Column:
+    """Tell that a reassignment was under way: a replica that catches up may as well have been restarted."""
+    return F.col("moving_partitions").isNotNull() | (F.coalesce("reassignment_bytes", F.lit(0.0)) > 0)
+
+
 def _with_idle(marked: DataFrame) -> DataFrame:
-    """Add `idle_s`, how long in the window something was on behind the last copy, and `is_after` the last."""
+    """
+    Add `idle_s`, how long up to the window's end something was on behind the last copy, and `is_after` it.
+
+    A window in which nothing was told has no row: what was on before it and behind it was on in it.
+    """
+    in_order = Window.partitionBy(*EPISODE).orderBy("window_start")
     end = F.col("window_start") + seconds(WINDOW_S)
+    until_before = F.lag("on_until").over(in_order)
+    was_on = until_before == F.lag(end).over(in_order)
+    on_from = F.when((F.col("on_from") == F.col("window_start")) & was_on, until_before).otherwise(
+        F.col("on_from")
+    )
     # Metrics tell no better than the window in which a counter rose.
     counted_until = F.when(F.col("is_cluster_active") & F.col("cluster_busy_until").isNull(), end)
     # F.greatest skips what is not known.
-    since = F.greatest("on_from", "cluster_busy_until", counted_until)
+    since = F.greatest(on_from, "cluster_busy_until", counted_until)
     idle_s = (F.unix_micros("on_until") - F.unix_micros(since)) / 1e6
     last = F.max(F.when(F.col("is_cluster_active"), F.col("window_start"))).over(Window.partitionBy(*EPISODE))
     return marked.withColumns(
@@ -102,7 +119,7 @@ def _sums(marked: DataFrame) -> DataFrame:
         end.alias("until"),
         F.max("limit_bytes_per_s").alias("limit_bytes_per_s"),
         F.max("is_listed").alias("is_listed"),
-        F.max("is_cluster_active").alias("has_moved"),
+        F.max("is_cluster_moved").alias("has_moved"),
         F.max("is_cluster_used").alias("is_used"),
         *(F.sum(name).alias(name) for name in ("catching_up_bytes", "in_sync_bytes", "unlisted_bytes")),
         F.max("largest_answer_bytes").alias("largest_answer_bytes"),
@@ -112,17 +129,6 @@ def _sums(marked: DataFrame) -> DataFrame:
         active_s.alias("active_s"),
         F.when(is_on, F.coalesce(idle, F.lit(0.0))).alias("idle_after_s"),
     )
-
-
-def _of_counters(marked: DataFrame) -> DataFrame:
-    """Give the counters' rate behind the first windows of each stretch, and without its last one."""
-    of_stretch = Window.partitionBy(*STRETCH)
-    copying = F.when(F.col("reassignment_bytes") > 0, F.col("start_s"))
-    behind = F.min(copying).over(of_stretch) + QUOTA_WINDOW_S
-    is_inside = (F.col("start_s") >= behind) & (F.col("start_s") < F.max(copying).over(of_stretch))
-    inside = marked.filter("is_active").withColumn("is_inside", is_inside).filter("is_inside")
-    rate = F.sum("reassignment_bytes") / F.nullif(F.sum("counter_s"), F.lit(0.0))
-    return inside.groupBy(*EPISODE).agg(rate.alias("counter_bytes_per_s"))
 
 
 def _lag(marked: DataFrame) -> DataFrame:

@@ -71,9 +71,17 @@ def is_stuck() -> Column:
 
 
 def is_over() -> Column:
-    """Tell that the mean, or one window, lies above the limit by more than is tolerated."""
+    """
+    Tell that the mean, or one window, lies above the limit by more than is tolerated.
+
+    Counters do not tell where the periods of the quota lie: what passes at once may be one time too many.
+    """
+    by_log, by_counters = F.col("rate_bytes_per_s"), F.col("counter_bytes_per_s")
+    once_more = F.try_divide(F.lit(QUOTA_MOST_S), F.col("counted_s"))
     over = [
-        measured() > (1 + MEAN_TOLERANCE) * _limit(),
+        F.when(by_log.isNotNull(), by_log > (1 + MEAN_TOLERANCE) * _limit()).otherwise(
+            by_counters > (1 + MEAN_TOLERANCE + once_more) * _limit()
+        ),
         F.col("best_window_bytes_per_s") > (1 + WINDOW_TOLERANCE) * _limit(),
     ]
     return reduce(Column.__or__, (_sure(one) for one in over))
@@ -85,16 +93,15 @@ def is_left_over() -> Column:
 
 
 def state() -> Column:
-    """Name the state: what does not hold at all first, then what was left behind, then how well it held."""
+    """Name the state: what does not hold first, then what was left behind, then how well it held."""
     is_on = _limit().isNotNull() | F.col("is_listed")
     is_moving = (_or_zero("moving_s") > 0) | (_or_zero("in_sync_bytes") > 0)
     return (
         F.when(~is_on, NONE)
         .when(is_ineffective(), INEFFECTIVE)
         .when(is_stuck(), STUCK)
-        .when(is_left_over() & F.col("has_moved"), LEFT_OVER)
         .when(is_over(), OVER_LIMIT)
-        .when(is_left_over() & ~F.col("is_used"), LEFT_OVER)
+        .when(is_left_over() & (F.col("has_moved") | ~F.col("is_used")), LEFT_OVER)
         .when(~is_moving | _limit().isNull(), NONE)
         .when(measured().isNull(), NOT_ENOUGH)
         .otherwise(COMPLIANT)
@@ -184,7 +191,9 @@ def why() -> Column:
         F.when((F.col("state") == name) & F.col("cause").eqNullSafe(F.lit(word)), text)
         for (name, word), text in texts.items()
     ]
-    return F.coalesce(*cases)
+    is_on_still = (F.col("state") == OVER_LIMIT) & is_left_over() & F.col("has_moved")
+    stayed = F.when(is_on_still, _text("; the move is done, and it stayed on for ", idle)).otherwise("")
+    return F.concat(F.coalesce(*cases), stayed)
 
 
 IN_SYNC_TEXT = "replicas in sync are counted and never held; those that catch up got "

@@ -43,9 +43,9 @@ def inbound(requests: DataFrame, topics: DataFrame, copies: DataFrame) -> DataFr
         *(F.col(name) == F.col(f"of_{name}") for name in columns[:3]),
         *during("logged_at", "moved_at", "ended_at"),
     ]
-    sent = produced(requests, topics).select(*columns)
+    sent = produced(requests, topics).select(*columns, "leader_id")
     rows = sent.join(F.broadcast(moving), on=is_its, how="inner")
-    return rows.select(*columns, "moved_at", "source_id", "destination_id")
+    return rows.select(*columns, "moved_at", "leader_id", "source_id", "destination_id")
 
 
 def brokers_of(requests: DataFrame, events: DataFrame) -> DataFrame:

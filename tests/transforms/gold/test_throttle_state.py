@@ -4,6 +4,7 @@ import pytest
 
 from tests.transforms.gold.throttle_rows import (
     MB,
+    RECORD_BYTES,
     bean,
     copied,
     counter,
@@ -249,6 +250,97 @@ def test_without_a_request_log_a_rate_without_lists_is_ineffective(spark):
     row = told(spark, changes=[rate(0.5, LIMIT)], events=counters)[SENT]
 
     assert (row.state, row.cause) == ("ineffective", "no_replica_list")
+
+
+@pytest.mark.parametrize(("every_s", "starts"), [(10, (3, 9)), (15, (3, 10)), (30, (5, 25)), (60, (2, 41))])
+def test_counters_of_brokers_that_are_scraped_at_instants_of_their_own_tell_the_rate(spark, every_s, starts):
+    counters = [
+        counter(start + nth * every_s, LIMIT * every_s, whom, way, took_s=every_s)
+        for (whom, way), start in zip((SENT, GOT), starts, strict=True)
+        for nth in range(1, 300 // every_s)
+    ]
+    rows = told(spark, changes=throttle(0.5, LIMIT), events=counters)
+
+    for whom in (SENT, GOT):
+        assert rows[whom].counter_bytes_per_s == pytest.approx(LIMIT)
+        assert (rows[whom].state, rows[whom].measured_by) == ("compliant", "counters")
+
+
+def test_counters_that_stand_still_between_bursts_are_no_higher_a_rate(spark):
+    """What may pass in 11.5 s passes at once: of ten scrapes one or two see none of it."""
+    bursts = [1 + 11.5 * nth for nth in range(20)]
+    in_scrape = [
+        (second, sum(second - 10 < burst <= second for burst in bursts)) for second in range(3, 233, 10)
+    ]
+    counters = [counter(second, n * 11.5 * LIMIT) for second, n in in_scrape]
+    row = told(spark, changes=throttle(0.5, LIMIT), events=counters)[SENT]
+
+    assert 0 in {n for _, n in in_scrape[1:]}
+    assert row.counter_bytes_per_s == pytest.approx(LIMIT, rel=0.06)
+    assert (row.state, row.moving_s) == ("compliant", 230)
+
+
+def test_counters_of_two_moves_are_not_thinned_by_the_time_between_them(spark):
+    copying = [*range(3, 100, 10), *range(603, 700, 10)]
+    counters = [counter(second, LIMIT * 10 * (second in copying)) for second in range(3, 700, 10)]
+    row = told(spark, changes=throttle(0.5, LIMIT), events=counters)[SENT]
+
+    assert row.counter_bytes_per_s == pytest.approx(LIMIT)
+    assert row.moving_s == 200
+
+
+def test_counters_tell_a_limit_that_is_not_held(spark):
+    counters = [counter(second, 1.5 * LIMIT * 10) for second in range(3, 123, 10)]
+    row = told(spark, changes=throttle(0.5, LIMIT), events=counters)[SENT]
+
+    assert (row.state, row.cause) == ("over_limit", "not_held")
+    assert row.utilisation == pytest.approx(1.5)
+
+
+def test_counters_tell_a_throttle_that_was_left_over_however_seldom_they_are_scraped(spark):
+    counters = [counter(second, LIMIT * 60 * (second < 200), took_s=60.0) for second in range(5, 500, 60)]
+    row = told(spark, changes=throttle(0.5, LIMIT), events=counters)[SENT]
+
+    assert (row.state, row.cause) == ("left_over", "move_done")
+    assert row.idle_after_s == pytest.approx(490 - 190)
+
+
+def test_limit_that_was_not_held_is_told_though_it_was_left_over_as_well(spark):
+    row = told(spark, **case(lines=copy(rate=3 * LIMIT), ended=61.6, quiet=140))[SENT]
+
+    assert (row.state, row.cause) == ("over_limit", "not_held")
+    assert row.why.endswith("; the move is done, and it stayed on for 78 s")
+
+
+def test_standing_throttle_is_not_left_over_when_a_replica_came_back(spark):
+    """Nobody moved anything: broker 2 had been restarted."""
+    rates = [rate(0.5, LIMIT, broker, way) for broker in (1, 2) for way in ("leader", "follower")]
+    lists = [listing(0.5, "*", way) for way in ("leader", "follower")]
+    quiet = [idle(second) for second in range(0, 200, 10)]
+    rows = told(spark, requests=[*copy(), *quiet], changes=rates + lists)
+
+    assert (rows[SENT].state, rows[GOT].state) == ("compliant", "compliant")
+
+
+def test_leader_that_changes_within_a_move_does_not_make_it_stuck(spark):
+    one = copied(25, LIMIT, whole=2_000 * MB, inbound=MB)
+    records = LIMIT // RECORD_BYTES
+    offsets = [(25 + nth) * records for nth in range(100)]
+    two = [
+        line
+        for second, offset in enumerate(offsets, start=27)
+        for line in (
+            fetch(second + 0.5, {0: (LIMIT, offset, 2_000_000 + second * 1_000)}, leader=3),
+            produce(second + 0.2, MB, leader=3),
+        )
+    ]
+    quiet = [idle(second) for second in range(30, 130, 10)]
+    changes = [*throttle(0.5, LIMIT), rate(0.5, LIMIT, 3), listing(0.6, "0:1,0:3")]
+    rows = told(spark, requests=one + two + quiet, moves=move(0.9, {0: [1, 3, 2]}), changes=changes)
+
+    assert {rows[whom].state for whom in (SENT, GOT, (3, "leader"))} == {"compliant"}
+    assert rows[SENT].moving_s == 25
+    assert rows[3, "leader"].moving_s == 100
 
 
 def test_limit_of_zero_is_stuck_and_no_error(spark):
