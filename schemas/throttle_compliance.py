@@ -45,7 +45,7 @@ THROTTLE_COMPLIANCE = Table(
             column("answers", LongType(), "FETCH answers that held throttled bytes"),
             column("largest_answer_bytes", LongType(), "most throttled bytes that one answer held"),
             column("peers", ArrayType(IntegerType()), "brokers at the other end of these"),
-            column("moving_partitions", LongType(), "copies under way at the end; 0: the last was done in it"),
+            column("moving_partitions", LongType(), "copies under way at the end; 0: all were done in it"),
             column("lagging_replicas", LongType(), "replicas known to be behind at the window's end"),
             column("lag_records", LongType(), "how far these were behind together, in offsets"),
             column("inbound_bytes", LongType(), "produced into the partitions that were being moved"),
