@@ -7,11 +7,11 @@ from pyspark.sql import functions as F
 
 from schemas.throttle_compliance import THROTTLE_COMPLIANCE
 from transforms.gold.throttle_limits import during, with_limit
+from transforms.gold.throttle_settings import BROKER, settings_on
 from transforms.gold.throttle_told import Told
 from transforms.parse.throttle_values import DIRECTIONS
 from transforms.windows import WINDOW_S, seconds, window_start
 
-BROKER = ("cluster", "broker_id", "direction")
 KEY = ("cluster", "window_start", "broker_id", "direction", "limited_from", "limit_bytes_per_s")
 
 SUMS = (
@@ -59,8 +59,7 @@ def throttle_compliance(told: Told) -> DataFrame:
         _lags(told.lags),
         _under_way(told.copies, told.lags, covered),
         _inbound(told.produced),
-        _in_force(told.in_force, covered),
-        _listed(told.listed, told.brokers, covered),
+        settings_on(told, covered),
         told.events,
     )
     rows = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), events)
@@ -208,47 +207,6 @@ def _under_way(copies: DataFrame, lags: DataFrame, covered: DataFrame) -> DataFr
 def _inbound(produced: DataFrame) -> DataFrame:
     named = produced.withColumnsRenamed({"logged_at": "at", "bytes": "inbound_bytes"})
     return _by_direction(named, "leader_id", "destination_id").select(*BROKER, "at", "inbound_bytes")
-
-
-def _in_force(in_force: DataFrame, covered: DataFrame) -> DataFrame:
-    """Give a row for each window in which a limit is in force, whatever else is in it."""
-    limited = in_force.withColumnRenamed("cluster", "of_cluster")
-    rows = covered.join(F.broadcast(limited), on=_overlap("limited_from", "limited_until"), how="inner")
-    at = F.greatest("window_start", "limited_from")
-    on = {"at": at, "on_from": at, "on_until": _until("limited_until")}
-    return rows.withColumns(on).select(*BROKER, *on)
-
-
-def _listed(listed: DataFrame, brokers: DataFrame, covered: DataFrame) -> DataFrame:
-    """Give a row for each window in which a list names a broker; `*` names all of them."""
-    named = listed.filter(F.col("listed_broker").isNotNull()).withColumn("broker_id", F.col("listed_broker"))
-    everyone = listed.filter(F.col("listed_broker").isNull()).join(brokers, on="cluster", how="inner")
-    told = ["cluster", "broker_id", "direction", "listed_from", "listed_until"]
-    both = (
-        named.select(*told, F.lit(False).alias("is_wildcard"))
-        .unionByName(everyone.select(*told, F.lit(True).alias("is_wildcard")))
-        .distinct()
-    )
-    of = both.withColumnRenamed("cluster", "of_cluster")
-    rows = covered.join(F.broadcast(of), on=_overlap("listed_from", "listed_until"), how="inner")
-    # As of a window's end, if it is still on: a limit may have been set behind the list.
-    on_until = _until("listed_until")
-    at = F.greatest(on_until - F.expr("INTERVAL 1 MICROSECOND"), "window_start", "listed_from")
-    on_from = F.greatest("window_start", "listed_from")
-    told_of = {"at": at, "on_from": on_from, "on_until": on_until, "is_listed": F.lit(True)}
-    return rows.withColumns(told_of).select(*BROKER, *told_of, "is_wildcard").distinct()
-
-
-def _until(end: str) -> Column:
-    """Give until when, in the window, something was on; its end is NULL while it lasts."""
-    last = F.col("window_start") + seconds(WINDOW_S)
-    return F.when(F.col(end) < last, F.col(end)).otherwise(last)
-
-
-def _overlap(since: str, until: str) -> list[Column]:
-    is_behind = F.col(until).isNull() | (F.col(until) > F.col("window_start"))
-    is_before = F.col(since) < F.col("window_start") + seconds(WINDOW_S)
-    return [F.col("cluster") == F.col("of_cluster"), is_before, is_behind]
 
 
 def _by_direction(rows: DataFrame, leader: str, follower: str) -> DataFrame:
