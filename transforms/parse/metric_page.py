@@ -55,42 +55,21 @@ def with_page(raw: DataFrame, limits: Limits, *, unpack: bool) -> DataFrame:
         is_packed = F.col("chunk").isNull() & (F.col("content_encoding") == "gzip")
         unpacked = plain(F.col("value"), F.when(is_packed, "gzip"), limits.scrape_bytes)
         bytes_ = F.when(is_plain | is_packed, unpacked)
-    read = raw.withColumn("bytes", bytes_).withColumn("text", F.col("bytes").cast("string"))
+    at = scraped_at(F.col("position"))
+    # A column of its own for what is used more than once: each use of an expression is planned again.
+    read = raw.withColumns({"bytes": bytes_, "at": at}).withColumn("text", F.col("bytes").cast("string"))
+    read = read.withColumn("told", F.when(F.col("at").isNull(), told_text(F.col("text"))))
     keys, values = F.col("headers.key"), F.col("headers.value")
     content_type = F.get(values, F.array_position(keys, F.lit(CONTENT_TYPE)).cast("int") - 1).cast("string")
-    at = scraped_at(F.col("position"))
     told = {
-        "is_text": is_text(F.col("bytes")),
+        "is_text": F.is_valid_utf8("text"),
         "format": F.when(is_openmetrics(F.col("text"), content_type), "openmetrics").otherwise("text"),
-        "scraped_at": F.when(at.isNotNull(), at).otherwise(told_instant(F.col("text"))),
+        "scraped_at": F.coalesce("at", told_instant(F.col("told"))),
         "page": F.xxhash64("topic", "partition", "offset", "source", "position"),
     }
     failure = page_failure(limits)
     is_left = F.col("text").isNull() & (F.col("content_encoding") == "gzip") & F.lit(not unpack)
     return read.withColumns(told).withColumn("failure", F.when(~F.coalesce(is_left, F.lit(False)), failure))
-
-
-def is_text(bytes_: Column) -> Column:
-    r"""
-    Tell whether bytes are UTF-8; most pages are ASCII, which is told without a look at each byte by itself.
-
-    >>> rows = spark.createDataFrame(
-    ...     [(b"up 1",), ("\u00fcp 1".encode(),), (b"\xfcp 1",), (b"",), (None,)], "b binary")
-    >>> rows.select(is_text(F.col("b")).alias("is")).show()
-    +-----+
-    |   is|
-    +-----+
-    | true|
-    | true|
-    |false|
-    | true|
-    | NULL|
-    +-----+
-    <BLANKLINE>
-    """
-    # Of a byte that is no ASCII this makes two.
-    is_ascii = F.octet_length(F.decode(bytes_, "ISO-8859-1")) == F.octet_length(bytes_)
-    return F.when(is_ascii, is_ascii).otherwise(F.is_valid_utf8(bytes_.cast("string")))
 
 
 def scraped_at(position: Column) -> Column:
@@ -113,16 +92,19 @@ def scraped_at(position: Column) -> Column:
     return F.timestamp_micros(micros)
 
 
-def told_instant(text: Column) -> Column:
-    r"""
-    Return the instant that a page tells of itself: `# scraped_at`, then ISO 8601 or epoch seconds.
+def told_text(text: Column) -> Column:
+    """Return what a page tells of its instant, behind `# scraped_at`."""
+    return F.regexp_extract(text, r"(?m)^# scraped_at[ \t]++(\S{1,64}+)[ \t]*+\r?$", 1)
 
-    Without a zone it is UTC.
+
+def told_instant(told: Column) -> Column:
+    r"""
+    Return the instant that a page tells of itself: ISO 8601 or epoch seconds. Without a zone it is UTC.
 
     >>> pages = spark.createDataFrame([
     ...     ("up 1\n# scraped_at 2026-11-21T09:19:28.5+01:00\n",), ("# scraped_at 1795252768.25",),
     ...     ("# scraped_at yesterday",), ("up 1",), (None,)], "p string")
-    >>> pages.select(told_instant(F.col("p")).alias("at")).show(truncate=False)
+    >>> pages.select(told_instant(told_text(F.col("p"))).alias("at")).show(truncate=False)
     +----------------------+
     |at                    |
     +----------------------+
@@ -134,7 +116,6 @@ def told_instant(text: Column) -> Column:
     +----------------------+
     <BLANKLINE>
     """
-    told = F.regexp_extract(text, r"(?m)^# scraped_at[ \t]++(\S{1,64}+)[ \t]*+\r?$", 1)
     micros = instant_us(told, F.lit(1_000_000))
     return F.when(micros.isNotNull(), F.timestamp_micros(micros)).otherwise(told.try_cast("timestamp"))
 

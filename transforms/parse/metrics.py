@@ -135,8 +135,8 @@ def cut_lines(pages: DataFrame, known: DataFrame | None) -> DataFrame:
     is_end = F.col("line").isNull()
     nth = F.when(F.col("written").isNull(), F.col("nth") - F.col("n_open")).otherwise(F.col("nth"))
     lines = with_cut(parted.select(*told, nth.alias("nth"), line.alias("line")).where(is_end | ~is_comment()))
-    at = F.coalesce(instant_of(F.col("tail")), F.col("scraped_at"))
-    is_cut = F.col("is_cut") & at.isNotNull()
+    lines = lines.withColumn("at", F.coalesce(instant_of(F.col("tail")), F.col("scraped_at")))
+    is_cut = F.col("is_cut") & F.col("at").isNotNull()
     outcome = F.when(is_end, END).when(is_type(), TYPE).when(is_cut, CUT).otherwise(ODD)
     cut = lines.select(
         "page",
@@ -145,7 +145,7 @@ def cut_lines(pages: DataFrame, known: DataFrame | None) -> DataFrame:
         "format",
         apart(outcome).alias("outcome"),
         F.when(is_cut, F.xxhash64("cluster", "node", "head")).alias("head_id"),
-        F.when(is_cut, at).alias("at"),
+        F.when(is_cut, F.col("at")).alias("at"),
         F.when(is_cut, value_of(F.col("tail"))).alias("value"),
         "line",
     )
