@@ -6,6 +6,7 @@ from pyspark.sql import functions as F
 from transforms.parse.throttle_values import LISTS, RATES, UNLIMITED, direction_of
 
 BROKER = ("cluster", "broker_id", "direction")
+VALUE = ("operation", "replicas", "is_wildcard")
 
 
 def limits(changes: DataFrame, brokers: DataFrame) -> DataFrame:
@@ -57,12 +58,14 @@ def throttled(changes: DataFrame) -> DataFrame:
     others = every.filter(F.col("resource_name").isNull()).drop("resource_name")
     known = own.select("cluster", "resource_name", "direction").distinct()
     told = own.unionByName(others.join(known, on=["cluster", "direction"], how="inner"))
-    event = F.struct("logged_at", "position", "operation", "replicas", "is_wildcard")
-    gathered = told.groupBy("cluster", F.col("resource_name").alias("topic"), "direction").agg(
-        F.array_sort(F.collect_list(event)).alias("events")
+    event = F.struct("logged_at", "position", *VALUE)
+    gathered = (
+        told.transform(news)
+        .groupBy("cluster", F.col("resource_name").alias("topic"), "direction")
+        .agg(F.array_sort(F.collect_list(event)).alias("events"))
     )
-    listed = gathered.withColumn("states", _states(F.col("events"))).select(
-        "cluster", "topic", "direction", F.posexplode("states").alias("nth", "state"), "states"
+    listed = gathered.select(
+        "cluster", "topic", "direction", F.explode(_with_ends(_states(F.col("events")))).alias("state")
     )
     everyone = F.array(F.lit(None).cast("struct<partition:int,broker_id:int>"))
     named = F.when(F.col("state.is_wildcard"), everyone).otherwise(F.col("state.replicas"))
@@ -71,7 +74,7 @@ def throttled(changes: DataFrame) -> DataFrame:
         "topic",
         "direction",
         F.col("state.at").alias("listed_from"),
-        F.get("states", F.col("nth") + 1)["at"].alias("listed_until"),
+        F.col("state.until").alias("listed_until"),
         F.explode(named).alias("replica"),
     ).select(
         "cluster",
@@ -81,6 +84,27 @@ def throttled(changes: DataFrame) -> DataFrame:
         F.col("replica.broker_id").alias("listed_broker"),
         "listed_from",
         "listed_until",
+    )
+
+
+def news(told: DataFrame) -> DataFrame:
+    """
+    Keep the changes of lists that can tell something new: a poll tells the same again for hours and days.
+
+    What is replaced at its own instant is left out (a poll deletes all lists and sets those that it found),
+    and so is what replaces a list by what the change before it put there.
+    """
+    of_list = Window.partitionBy("cluster", "resource_name", "direction")
+    in_order = of_list.orderBy("logged_at", "position", *VALUE)
+    value = F.struct(*VALUE)
+    replaces = F.coalesce(F.col("operation").isin("set", "delete"), F.lit(False))
+    is_now = F.lead("logged_at").over(in_order).eqNullSafe(F.col("logged_at"))
+    return (
+        told.withColumn("is_replaced", is_now & F.lead(replaces).over(in_order))
+        .filter(~F.col("is_replaced"))
+        .withColumn("is_again", replaces & value.eqNullSafe(F.lag(value).over(in_order)))
+        .filter(~F.col("is_again"))
+        .drop("is_replaced", "is_again")
     )
 
 
@@ -134,12 +158,16 @@ def _states(events: Column) -> Column:
     return F.aggregate(events, F.array().cast(state), lambda states, event: _next(states, event, none))
 
 
-def _next(states: Column, event: Column, none: Column) -> Column:
-    """
-    Add what a list holds after a change; where that is what it held, or at the same instant, none is added.
+def _with_ends(states: Column) -> Column:
+    """Add to each state when the next one came: `until`, NULL of the last."""
+    return F.transform(
+        states,
+        lambda state, nth: state.withField("until", F.get(states, nth + 1)["at"]),
+    )
 
-    A poll deletes all lists and sets those that it found at its one instant.
-    """
+
+def _next(states: Column, event: Column, none: Column) -> Column:
+    """Add what a list holds after a change, unless it held that; one at the same instant is replaced."""
     last = F.get(states, F.size(states) - 1)
     held = F.coalesce(last["replicas"], none)
     named = F.coalesce(event["replicas"], none)
