@@ -14,7 +14,7 @@ from schemas.fields import Table
 from schemas.throttles import ISR_CHANGES, REASSIGNMENTS, REQUEST_LOG, THROTTLE_CHANGES
 from transforms.parse import PARSER_VERSION
 from transforms.parse.outcome import KEPT, apart
-from transforms.parse.throttle_values import RESOURCES, is_throttle, replicas, wildcard
+from transforms.parse.throttle_values import RESOURCES, SETTINGS, is_throttle, replicas, wildcard
 
 INCREMENTAL, WHOLE = "INCREMENTAL_ALTER_CONFIGS", "ALTER_CONFIGS"
 ALTER, LISTED = "ALTER_PARTITION_REASSIGNMENTS", "LIST_PARTITION_REASSIGNMENTS"
@@ -24,7 +24,7 @@ IN_SYNC = ("ALTER_PARTITION", "ALTER_ISR")
 APIS = (INCREMENTAL, WHOLE, ALTER, LISTED, *IN_SYNC)
 
 OPERATIONS = {0: "set", 1: "delete", 2: "append", 3: "subtract"}
-"""`AlterConfigOp.OpType`; an ALTER_CONFIGS sets what it names."""
+"""`AlterConfigOp.OpType`; an ALTER_CONFIGS sets what it names, and deletes all else that its resource has."""
 
 _TOPIC = "name STRING, topicName STRING, topicId STRING"
 DOCUMENT = f"""request STRUCT<validateOnly BOOLEAN, brokerId INT,
@@ -92,14 +92,34 @@ def _throttles(api: Column, document: Column) -> Column:
             ),
         )
         error = F.get(answers, F.lit(0)).errorCode
+        named = F.filter(resource.configs, lambda config: is_throttle(config["name"]))
         return F.transform(
-            F.filter(resource.configs, lambda config: is_throttle(config["name"])),
+            F.when(api == WHOLE, F.concat(named, _unnamed(resource))).otherwise(named),
             lambda config: _throttle(
                 resource, config, _operation(api, config), error, is_applied=(error == 0) & ~is_dry
             ),
         )
 
     return F.flatten(F.transform(resources, of_resource))
+
+
+def _unnamed(resource: Column) -> Column:
+    """List the throttle settings of the resource's type that it does not name, as ones without a value."""
+
+    def unset(configs: tuple[str, ...]) -> Column:
+        names = F.array(*(F.lit(name) for name in configs))
+        return F.transform(
+            F.array_except(names, F.transform(resource.configs, lambda config: config["name"])),
+            lambda name: F.struct(
+                name.alias("name"),
+                F.lit(None).cast("int").alias("configOperation"),
+                F.lit(None).cast("string").alias("value"),
+            ),
+        )
+
+    return F.coalesce(
+        *(F.when(resource.resourceType == n, unset(SETTINGS[of])) for n, of in RESOURCES.items())
+    )
 
 
 def _operation(api: Column, config: Column) -> Column:

@@ -10,6 +10,9 @@ LISTS = tuple(f"{direction}.replication.throttled.replicas" for direction in DIR
 RESOURCES = {2: "topic", 4: "broker"}
 """`ConfigResource.Type`: the two that throttles are set on."""
 
+SETTINGS = {"topic": LISTS, "broker": RATES}
+"""What throttles are set by on each."""
+
 UNLIMITED = 2**63 - 1
 """The rate of a broker that was told none (`QuotaConfig.QUOTA_BYTES_PER_SECOND_DEFAULT`)."""
 

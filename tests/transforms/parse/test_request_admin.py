@@ -139,10 +139,41 @@ def test_other_settings_and_other_resources_are_no_throttles(spark):
     assert {outcome for outcome, _ in outcomes(parsed).values()} == {"kept"}
 
 
-def test_old_request_that_alters_whole_configurations_sets_what_it_names(spark):
-    line = alter_configs((BROKER, "1", [(LEADER_RATE, None, "100")]), api="ALTER_CONFIGS")
+WHOLE_CONFIGS = {"api": "ALTER_CONFIGS", "requestHeader.requestApiKey": 33}
 
-    assert only(told(spark, THROTTLE_CHANGES, line), "operation", "rate_bytes_per_s") == [("set", 100)]
+
+def test_old_request_sets_what_it_names_and_deletes_the_resources_other_throttles(spark):
+    """Each request replaces all that its resource has: throttles go also where it is about something else."""
+    line = alter_configs(
+        (BROKER, "1", [(LEADER_RATE, None, "100"), ("log.cleaner.threads", None, "2")]),
+        (BROKER, "", []),
+        (TOPIC, "t", [(FOLLOWER_LIST, None, "0:1"), (LEADER_LIST, None, None)]),
+        (TOPIC, "u", [("retention.ms", None, "1")]),
+        (LOGGER, "1", [("kafka.server", None, "INFO")]),
+        **WHOLE_CONFIGS,
+    )
+    rows = told(spark, THROTTLE_CHANGES, line)
+
+    found = only(rows, "resource", "resource_name", "config", "operation", "value", "is_applied")
+    assert found == [
+        ("broker", None, FOLLOWER_RATE, "delete", None, True),
+        ("broker", None, LEADER_RATE, "delete", None, True),
+        ("broker", "1", FOLLOWER_RATE, "delete", None, True),
+        ("broker", "1", LEADER_RATE, "set", "100", True),
+        ("topic", "t", FOLLOWER_LIST, "set", "0:1", True),
+        ("topic", "t", LEADER_LIST, "delete", None, True),
+        ("topic", "u", FOLLOWER_LIST, "delete", None, True),
+        ("topic", "u", LEADER_LIST, "delete", None, True),
+    ]
+    assert {tuple(pair.items()) for pair in rows[4]["replicas"]} == {(("partition", 0), ("broker_id", 1))}
+
+
+@pytest.mark.parametrize(("changes", "error"), [({"error": 29}, 29), ({"is_dry": True}, 0)])
+def test_old_request_that_was_refused_or_only_tried_deletes_nothing(spark, changes, error):
+    line = alter_configs((TOPIC, "t", [("retention.ms", None, "1")]), **WHOLE_CONFIGS, **changes)
+
+    told_of = only(told(spark, THROTTLE_CHANGES, line), "operation", "error_code", "is_applied")
+    assert told_of == [("delete", error, False)] * 2
 
 
 def test_reassignment_has_its_targets_and_each_partitions_own_answer(spark):
