@@ -22,7 +22,7 @@ from collectors.screen import Screen
 from conf.settings import Settings
 
 EXIT_FAILED, EXIT_WRONG, STOPPED = 1, 2, 130
-OF_KAFKA = '{__name__=~"(aws_msk_)?(kafka|java|jvm|process)_.+|up"}'
+OF_KAFKA = '{__name__=~"(aws_msk_)?(kafka|java|jvm|process)_.+|aws_kafka_.+|up"}'
 NOT_YET_S = 60
 """A scrape has the instant of its beginning, and is there once it has ended."""
 

@@ -44,23 +44,17 @@ class Pages:
         Prepare the patterns.
 
         Raises:
-            ValueError: one of them is no pattern.
+            ValueError: one of them is no pattern, or its node names a group that the pattern has not.
 
         """
         self._told, self._source = told, source
         self.types: Mapping[str, str] = {}
         self._span = (0, 0)
         self._pages: dict[str, _Page] = {}
-        self._nodes: list[tuple[re.Pattern[str], str]] = []
         self.left_out = dict[str, str]()
         """Why some series are in no page, and the first of each reason."""
         self.samples = 0
-        for pattern, node in told.nodes.items():
-            try:
-                self._nodes.append((re.compile(pattern), node))
-            except re.error as error:
-                message = f"--node {pattern}={node}: {pattern} is no regular expression: {error}"
-                raise ValueError(message) from error
+        self._nodes = [(_pattern(pattern, node), node) for pattern, node in told.nodes.items()]
 
     def begin(self, start_ms: int, end_ms: int) -> None:
         """Begin the pages of a span."""
@@ -150,6 +144,22 @@ class Pages:
             return base, self.types[base]
         told = self.types.get(name) or self.types.get(name.removesuffix("_total"), "")
         return name, told if told in ("counter", "gauge") else ""
+
+
+def _pattern(pattern: str, node: str) -> re.Pattern[str]:
+    """Compile a pattern whose groups the node may name."""
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        message = f"--node {pattern}={node}: {pattern} is no regular expression: {error}"
+        raise ValueError(message) from error
+    try:
+        # The template is checked before it is looked for, so an empty text serves.
+        compiled.sub(node, "")
+    except (re.error, IndexError) as error:
+        message = f"--node {pattern}={node}: {node} cannot be filled in from {pattern}: {error}"
+        raise ValueError(message) from error
+    return compiled
 
 
 def _why_left_out(series: Series, node: str, node_label: str) -> str:

@@ -1,8 +1,11 @@
 """What is wrong with a command line is told with exit code 2; one that was stopped goes on."""
 
+import re
+
 import pytest
 from filelock import FileLock
 
+from collectors.backfill_cli import OF_KAFKA
 from conf.settings import Settings
 
 
@@ -13,6 +16,12 @@ from conf.settings import Settings
         ("http://x", ["--since", "yesterday"], "yesterday: give an instant"),
         ("http://x", ["--node", "broker-1"], "--node broker-1: give PATTERN=NODE"),
         ("http://x", ["--node", "(=broker-1"], "is no regular expression"),
+        (
+            "http://x",
+            ["--node", r"b(\d)=broker-\2"],
+            "cannot be filled in from b(\\d): invalid group reference 2",
+        ),
+        ("http://x", ["--node", r"b=broker-\g<n>"], "cannot be filled in from b: unknown group name"),
     ],
 )
 def test_wrong_options_are_named(backfill, url, options, told):
@@ -21,6 +30,24 @@ def test_wrong_options_are_named(backfill, url, options, told):
     assert result.exit_code == 2
     assert told in result.output
     assert "secret" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("name", "is_asked"),
+    [
+        ("aws_kafka_produce_total_time_ms_mean_average", True),
+        ("aws_msk_kafka_server_BrokerTopicMetrics_Count", True),
+        ("kafka_server_raftmetrics_current_leader", True),
+        ("process_start_time_seconds", True),
+        ("up", True),
+        ("aws_ec2_cpuutilization_average", False),
+        ("node_load1", False),
+    ],
+)
+def test_names_that_are_known_are_asked_for_by_default(name, is_asked):
+    [pattern] = re.findall('__name__=~"(.*)"', OF_KAFKA)
+
+    assert bool(re.fullmatch(pattern, name)) is is_asked
 
 
 def test_a_secret_that_cannot_be_read_is_told_by_its_path(backfill, conf):

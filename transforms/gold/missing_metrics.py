@@ -19,6 +19,7 @@ EXPORT = (
     "The exporter has no rules that drop it: look for includeObjectNames or excludeObjectNames, or for a "
     "Prometheus that drops it (metric_relabel_configs)."
 )
+KEEP = "MSK's open monitoring is all of JMX: look for a Prometheus that drops it (metric_relabel_configs)."
 OPEN_MONITORING = "CloudWatch cannot tell it: turn on MSK's open monitoring, which is all of JMX."
 
 ALL_OF_JMX, LATE = ("exporter", "msk"), ("throttle_bean", "log_sizes")
@@ -155,7 +156,8 @@ def _needs() -> list[dict[str, str]]:
 def _advice() -> Column:
     dialect, is_throttle = F.col("dialect"), F.col("answer") == "throttle_bean"
     return (
-        F.when(dialect == "msk", F.lit(OPEN_MONITORING))
+        F.when(dialect == "cloudwatch", F.lit(OPEN_MONITORING))
+        .when(dialect == "msk", F.lit(KEEP))
         .when(dialect == "exporter", F.lit(EXPORT))
         .when((dialect == "confluent") & is_throttle, F.lit(UNBLOCK))
         .otherwise(F.lit(FIRST))

@@ -174,7 +174,7 @@ def test_one_page_of_all_brokers_tells_each_by_its_label(spark):
     found = of(spark, *page, node="yace")
 
     told = {(row["dialect"], row["broker_id"], row["request"], row["statistic"]) for row in found}
-    assert told == {("msk", 1, "Produce", "mean"), ("msk", 2, "Produce", "mean")}
+    assert told == {("cloudwatch", 1, "Produce", "mean"), ("cloudwatch", 2, "Produce", "mean")}
 
 
 def test_no_two_entries_fit_the_same_series():

@@ -11,6 +11,7 @@ from transforms.gold.missing_metrics import (
     ANSWERS,
     EXPORT,
     FIRST,
+    KEEP,
     MEAN_RULE,
     OPEN_MONITORING,
     THROTTLE_RULE,
@@ -96,7 +97,18 @@ def test_cloudwatch_is_sent_to_open_monitoring(spark):
 
     assert {row["advice"] for row in found.values()} == {OPEN_MONITORING}
     assert {row["rule"] for row in found.values()} == {None}
-    assert "leader_local_mean" in found
+    assert {row["dialect"] for row in found.values()} == {"cloudwatch"}
+    assert set(found) == {answer.name for answer in ANSWERS}
+
+
+def test_open_monitoring_is_not_sent_to_itself_and_beans_that_come_late_are_not_missed(spark):
+    dropped = {"mean of total", "leader's rate", "follower's rate", "size", "end", "start"}
+    lines = [f"aws_msk_{line}" for name, line in PLAIN.items() if name not in dropped]
+
+    found = missing(spark, [*lines, MARKS["msk"]])
+
+    assert set(found) == {"byte_counters", "leader_local_mean", "restarts"}
+    assert {(row["dialect"], row["advice"], row["rule"]) for row in found.values()} == {("msk", KEEP, None)}
 
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.name)
