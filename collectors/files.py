@@ -16,8 +16,8 @@ LOOKED_AT_BYTES = 64 * 1024
 
 NO_NODE = "no folder ends in a number; use --node PATTERN=ID"
 NOT_TELEMETRY = (
-    "neither the name nor the content is a request log, a client log, a state-change log, a scrape or a perf "
-    "test"
+    "neither the name nor the content is a request log, a client log, a state-change log or a perf test, and "
+    "a scrape is named *.prom"
 )
 NOT_GZIP = "compressed, and not by gzip: unpack it first"
 PERF_TEST_NODE = "perf-test"

@@ -67,6 +67,17 @@ def test_folder_without_anything_understood_is_told_what_is_wanted(here):
     assert "broker-1/kafka-request.log" in told
 
 
+def test_page_of_metrics_by_another_name_is_told_how_such_a_file_is_named(here):
+    page = here / "logs" / "broker-1" / "metrics.txt"
+    page.parent.mkdir(parents=True)
+    page.write_text("# TYPE up gauge\nup 1\n")
+    told = refused("--from", "logs")
+
+    assert "metrics.txt: neither the name nor the content is a request log" in told
+    assert "a scrape is named *.prom" in told
+    assert "*state-change*.log* and *.prom (scrapes) in folders" in told
+
+
 def test_folder_with_nothing_but_kafkas_other_logs_is_told_so(here):
     (here / "logs").mkdir()
     (here / "logs" / "server.log").write_text("nothing\n")
