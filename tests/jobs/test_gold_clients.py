@@ -1,28 +1,21 @@
 """Gold about clients from silver: what arrives late, in parts and in another order gives the same gold."""
 
-import shutil
 from datetime import timedelta
-from functools import partial
 
 import pytest
 
-from conf.settings import LIGHT, Settings, Warehouse
-from jobs import tables
-from jobs.gold_batches import WindowBatches
+from jobs import gold_clients_stream
 from jobs.gold_clients import SILVER, ClientWriter
-from jobs.gold_clients_stream import FLAGS, STREAM, inputs, rebuild, touched_by
+from jobs.gold_clients_stream import FLAGS, touched_by
 from jobs.gold_spans import Span, window_of
-from jobs.progress import Progress
-from schemas.clients import CLIENT_TABLES
 from schemas.leader_redirect import LEADER_REDIRECT
 from schemas.metadata_lookup import METADATA_LOOKUP
 from schemas.partition_skew import PARTITION_SKEW
 from schemas.perf_test import RUNS
-from schemas.silver import LEADERSHIP_CHANGES, REQUESTS
+from schemas.silver import CLIENT_EVENTS, LEADERSHIP_CHANGES, REQUESTS
+from tests.jobs.gold_lab import GoldLab
 from tests.transforms.gold.redirect_rows import AT, MOVE, began, lookup, request
-from tests.transforms.gold.silver_rows import as_rows
 from tests.transforms.gold.test_leader_disconnect import DEAD, END, FOUND, TAKEN, WORK, alive
-from transforms.frames import frame_of
 from transforms.gold import pairing
 from transforms.gold.assemble import of_clients
 
@@ -91,61 +84,25 @@ def test_run_that_has_not_ended_touches_what_there_is_since_its_start():
     assert found[PARTITION_SKEW] == windows(0, 10, 20, 30)
 
 
-class Lab:
-    """A warehouse and the ways gold about clients is built in it."""
+class Lab(GoldLab):
+    """Gold about clients."""
 
-    def __init__(self, spark, root):
-        """Use what lies under `root`."""
-        self.spark, self.root = spark, root
-        told = Warehouse(root=str(root / "warehouse"), checkpoints=str(root / "checkpoints"))
-        self.settings = Settings(warehouse=told)
-        self.warehouse = self.settings.warehouse_root
+    job, writer_of, silver = gold_clients_stream, ClientWriter, SILVER
 
-    def arrive(self, table, rows):
-        """Append silver rows, a file a table."""
-        frame = frame_of(self.spark, rows, table.schema).coalesce(1)
-        frame.write.format("delta").mode("append").save(tables.path(self.warehouse, table))
-
-    def run(self):
-        """Build what is new, with no memory but the tables and the checkpoint."""
-        batches = WindowBatches("clients", partial(rebuild, self.writer()), Progress())
-        query = STREAM.writer(inputs(self.spark, self.settings), self.settings, batches)
-        query.trigger(availableNow=True).start().awaitTermination()
-
-    def writer(self):
-        """Make a writer that remembers nothing."""
-        return ClientWriter(self.spark, self.warehouse, Progress(), committer=LIGHT)
-
-    def gold(self):
-        """Read the tables as rows that compare."""
-        return {
-            table.name: as_rows(tables.read(self.spark, self.warehouse, table)) for table in CLIENT_TABLES
-        }
-
-    def at_once(self):
-        """Build all tables from all of silver."""
-        silver = {table: tables.read(self.spark, self.warehouse, table) for table in SILVER}
-        nobodys = frame_of(self.spark, [], silver[REQUESTS].schema).select("*")
-        built = of_clients(silver, pairing.fetches(nobodys, self.events()))
-        return {table.name: as_rows(frame) for table, frame in built.items()}
-
-    def events(self):
-        """Read the lines of the followers."""
-        return tables.read(self.spark, self.warehouse, SILVER[1])
+    def built(self, silver):
+        """Build it of no followers' requests."""
+        nobodys = self.frame(REQUESTS, [])
+        return of_clients(silver, pairing.fetches(nobodys, silver[CLIENT_EVENTS]))
 
 
 @pytest.fixture(scope="module")
 def empty_lab(spark, tmp_path_factory):
-    lab = Lab(spark, tmp_path_factory.mktemp("empty"))
-    for table in (*SILVER, *CLIENT_TABLES):
-        tables.ensure(spark, lab.warehouse, table)
-    return lab
+    return Lab.empty(spark, tmp_path_factory.mktemp("empty"))
 
 
 @pytest.fixture
 def lab(empty_lab, tmp_path):
-    shutil.copytree(empty_lab.root, tmp_path, dirs_exist_ok=True)
-    return Lab(empty_lab.spark, tmp_path)
+    return empty_lab.copied(tmp_path)
 
 
 RUN = {"cluster": "lab", "run": "r1", "arm": "new", "client_id": "c", "position": "r/1"}

@@ -1,24 +1,16 @@
 """Gold from metrics: what arrives late, in parts and in another order gives the same gold."""
 
-import shutil
-from functools import partial
-
 import pytest
 
-from conf.settings import LIGHT, Settings, Warehouse
-from jobs import tables
-from jobs.gold_batches import WindowBatches
+from jobs import gold_metrics_stream, tables
 from jobs.gold_metrics import SILVER, MetricsWriter
-from jobs.gold_metrics_stream import STREAM, inputs, rebuild
 from jobs.gold_spans import Span, window_of
-from jobs.progress import Progress
-from schemas.leader_local import LEADER_LOCAL_MEAN, METRIC_TABLES
+from schemas.leader_local import LEADER_LOCAL_MEAN
 from schemas.metrics import METRIC_SAMPLES, METRIC_SERIES
 from schemas.silver import REQUESTS
+from tests.jobs.gold_lab import GoldLab
 from tests.transforms.gold.metric_rows import AT, Broker, at, series_row
-from tests.transforms.gold.silver_rows import as_rows
 from tests.transforms.gold.test_leader_local_mean import LONG_AGO, produce
-from transforms.frames import frame_of
 from transforms.gold.assemble import of_metrics
 from transforms.gold.counters import BRIDGED_S
 from transforms.windows import WINDOW_S
@@ -26,57 +18,28 @@ from transforms.windows import WINDOW_S
 NOON = window_of(AT.timestamp())
 
 
-class Lab:
-    """A warehouse and the ways gold is built in it."""
+class Lab(GoldLab):
+    """Gold from metrics: its one table."""
 
-    def __init__(self, spark, root):
-        """Use what lies under `root`."""
-        self.spark, self.root = spark, root
-        told = Warehouse(root=str(root / "warehouse"), checkpoints=str(root / "checkpoints"))
-        self.settings = Settings(warehouse=told)
-        self.warehouse = self.settings.warehouse_root
+    job, writer_of, silver = gold_metrics_stream, MetricsWriter, SILVER
 
-    def arrive(self, table, rows):
-        """Append silver rows."""
-        frame = frame_of(self.spark, rows, table.schema).coalesce(1)
-        frame.write.format("delta").mode("append").save(tables.path(self.warehouse, table))
+    def built(self, silver):
+        """Build it of all metrics there are."""
+        return of_metrics(silver)
 
-    def run(self):
-        """Build what is new, with no memory but the tables and the checkpoint."""
-        batches = WindowBatches("metrics", partial(rebuild, self.writer()), Progress())
-        query = STREAM.writer(inputs(self.spark, self.settings), self.settings, batches)
-        query.trigger(availableNow=True).start().awaitTermination()
-
-    def writer(self):
-        """Make a writer that remembers nothing."""
-        return MetricsWriter(self.spark, self.warehouse, Progress(), committer=LIGHT)
-
-    def gold(self):
-        """Read the table as rows that compare."""
-        return as_rows(tables.read(self.spark, self.warehouse, LEADER_LOCAL_MEAN))
-
-    def at_once(self):
-        """Build the table from all of silver."""
-        silver = {table: tables.read(self.spark, self.warehouse, table) for table in SILVER}
-        return as_rows(of_metrics(silver)[LEADER_LOCAL_MEAN])
-
-    def versions(self):
-        """Give the table's version."""
-        return tables.snapshot(self.warehouse, LEADER_LOCAL_MEAN).version
+    def rows(self):
+        """Read the table."""
+        return self.gold()[LEADER_LOCAL_MEAN.name]
 
 
 @pytest.fixture(scope="module")
 def empty_lab(spark, tmp_path_factory):
-    lab = Lab(spark, tmp_path_factory.mktemp("empty"))
-    for table in (*SILVER, *METRIC_TABLES):
-        tables.ensure(spark, lab.warehouse, table)
-    return lab
+    return Lab.empty(spark, tmp_path_factory.mktemp("empty"))
 
 
 @pytest.fixture
 def lab(empty_lab, tmp_path):
-    shutil.copytree(empty_lab.root, tmp_path, dirs_exist_ok=True)
-    return Lab(empty_lab.spark, tmp_path)
+    return empty_lab.copied(tmp_path)
 
 
 def scraped():
@@ -107,9 +70,8 @@ def test_parts_in_any_order_give_what_is_built_at_once(lab):
         lab.arrive(table, rows)
         lab.run()
 
-    gold = lab.gold()
-    assert gold == lab.at_once()
-    told = [(row["n"], row["log_n"], row["is_reset"], row["leader_local_mean_ms"]) for row in gold]
+    assert lab.gold() == lab.at_once()
+    told = [(row["n"], row["log_n"], row["is_reset"], row["leader_local_mean_ms"]) for row in lab.rows()]
     assert sorted(told) == [(10, 8, True, 5.0), (10, 10, False, 5.0), (10, 10, False, 5.0)]
 
 
@@ -125,8 +87,8 @@ def test_late_line_of_the_log_restates_its_interval_and_a_span_built_again_is_th
 
     lab.writer().rebuild_span(Span(NOON, NOON + 60))
 
-    assert before == lab.at_once()
-    assert lab.gold() == before
+    assert lab.gold() == before == lab.at_once()
+    assert len(lab.rows()) == 3
 
 
 def test_cluster_without_metrics_is_not_written_for(lab):
@@ -135,8 +97,8 @@ def test_cluster_without_metrics_is_not_written_for(lab):
 
     lab.run()
 
-    assert lab.gold() == []
-    assert lab.versions() == 0
+    assert lab.rows() == []
+    assert tables.snapshot(lab.warehouse, LEADER_LOCAL_MEAN).version == 0
 
 
 def test_window_reaches_no_further_than_samples_are_bridged(lab):
@@ -150,4 +112,4 @@ def test_window_reaches_no_further_than_samples_are_bridged(lab):
 
     lab.writer().rebuild_span(Span(ends, ends + WINDOW_S))
 
-    assert [row["n"] for row in lab.gold()] == [20]
+    assert [row["n"] for row in lab.rows()] == [20]

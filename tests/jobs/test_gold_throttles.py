@@ -1,21 +1,15 @@
 """Gold of throttles and moves: what arrives late, in parts and in another order gives the same gold."""
 
-import shutil
-from functools import partial
-
 import pytest
 
-from conf.settings import LIGHT, Settings, Warehouse
-from jobs import tables
-from jobs.gold_batches import WindowBatches
+from jobs import gold_throttles_stream, tables
 from jobs.gold_spans import Span, window_of
 from jobs.gold_throttles import SILVER, ThrottleWriter
-from jobs.gold_throttles_stream import STREAM, inputs, rebuild, touched_by
-from jobs.progress import Progress
+from jobs.gold_throttles_stream import touched_by
 from schemas.metrics import METRIC_SAMPLES
 from schemas.silver import REQUESTS, TOPICS
 from schemas.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
-from tests.transforms.gold.silver_rows import as_rows
+from tests.jobs.gold_lab import GoldLab
 from tests.transforms.gold.throttle_rows import (
     AT,
     EVENTS,
@@ -57,39 +51,18 @@ def test_line_touches_what_is_carried_on_from_it_and_a_setting_all_that_lies_beh
     assert touched_by([], None) == set()
 
 
-class Lab:
-    """A warehouse and the ways gold is built in it."""
+class Lab(GoldLab):
+    """Gold of throttles and moves."""
 
-    def __init__(self, spark, root):
-        """Use what lies under `root`."""
-        self.spark, self.root = spark, root
-        told = Warehouse(root=str(root / "warehouse"), checkpoints=str(root / "checkpoints"))
-        self.settings = Settings(warehouse=told)
-        self.warehouse = self.settings.warehouse_root
+    job, writer_of, silver = gold_throttles_stream, ThrottleWriter, SILVER
 
-    def arrive(self, table, rows):
-        """Append silver rows."""
-        frame = frame_of(self.spark, rows, table.schema).coalesce(1)
-        frame = with_lists(frame) if table is THROTTLE_CHANGES else frame
-        frame.write.format("delta").mode("append").save(tables.path(self.warehouse, table))
+    def frame(self, table, rows):
+        """Make silver of rows, lists of replicas read as a parser does."""
+        made = super().frame(table, rows)
+        return with_lists(made) if table is THROTTLE_CHANGES else made
 
-    def run(self):
-        """Build what is new, with no memory but the tables and the checkpoint."""
-        batches = WindowBatches("throttles", partial(rebuild, self.writer()), Progress())
-        query = STREAM.writer(inputs(self.spark, self.settings), self.settings, batches)
-        query.trigger(availableNow=True).start().awaitTermination()
-
-    def writer(self):
-        """Make a writer that remembers nothing."""
-        return ThrottleWriter(self.spark, self.warehouse, Progress(), committer=LIGHT)
-
-    def gold(self):
-        """Read the tables as rows that compare."""
-        return {table.name: as_rows(tables.read(self.spark, self.warehouse, table)) for table in TABLES}
-
-    def at_once(self):
-        """Build the tables from all of silver."""
-        silver = {table: tables.read(self.spark, self.warehouse, table) for table in SILVER}
+    def built(self, silver):
+        """Build it of no metrics."""
         told = Silver(
             requests=silver[REQUESTS],
             begun=silver[REQUESTS],
@@ -100,22 +73,17 @@ class Lab:
             events=frame_of(self.spark, [], EVENTS),
             sizes=frame_of(self.spark, [], SIZES),
         )
-        built = of_throttles(told, keep=lambda frame: frame.localCheckpoint())
-        return {table.name: as_rows(frame) for table, frame in built.items()}
+        return of_throttles(told, keep=lambda frame: frame.localCheckpoint())
 
 
 @pytest.fixture(scope="module")
 def empty_lab(spark, tmp_path_factory):
-    lab = Lab(spark, tmp_path_factory.mktemp("empty"))
-    for table in (*SILVER, *TABLES):
-        tables.ensure(spark, lab.warehouse, table)
-    return lab
+    return Lab.empty(spark, tmp_path_factory.mktemp("empty"))
 
 
 @pytest.fixture
 def lab(empty_lab, tmp_path):
-    shutil.copytree(empty_lab.root, tmp_path, dirs_exist_ok=True)
-    return Lab(empty_lab.spark, tmp_path)
+    return empty_lab.copied(tmp_path)
 
 
 def test_parts_in_any_order_give_what_is_built_at_once(lab):

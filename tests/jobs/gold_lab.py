@@ -1,0 +1,70 @@
+"""A warehouse for gold's streams: silver arrives in parts, and gold is what all of silver gives at once."""
+
+import shutil
+from functools import partial
+
+from conf.settings import LIGHT, Settings, Warehouse
+from jobs import tables
+from jobs.gold_batches import WindowBatches
+from jobs.progress import Progress
+from tests.transforms.gold.silver_rows import as_rows
+from transforms.frames import frame_of
+
+
+class GoldLab:
+    """
+    A warehouse and the ways gold is built in it.
+
+    Who inherits names `job`, the module of the stream, its `writer_of` and `silver`, the tables it reads, and
+    says in `built` what they give at once.
+    """
+
+    def __init__(self, spark, root):
+        """Use what lies under `root`."""
+        self.spark, self.root = spark, root
+        told = Warehouse(root=str(root / "warehouse"), checkpoints=str(root / "checkpoints"))
+        self.settings = Settings(warehouse=told)
+        self.warehouse = self.settings.warehouse_root
+
+    @classmethod
+    def empty(cls, spark, root):
+        """Make the tables."""
+        lab = cls(spark, root)
+        for table in (*cls.silver, *cls.job.STREAM.gold):
+            tables.ensure(spark, lab.warehouse, table)
+        return lab
+
+    def copied(self, root):
+        """Copy the tables: that is quicker than making them."""
+        shutil.copytree(self.root, root, dirs_exist_ok=True)
+        return type(self)(self.spark, root)
+
+    def frame(self, table, rows):
+        """Make silver of rows."""
+        return frame_of(self.spark, rows, table.schema)
+
+    def arrive(self, table, rows):
+        """Append silver rows, a file a table."""
+        frame = self.frame(table, rows).coalesce(1)
+        frame.write.format("delta").mode("append").save(tables.path(self.warehouse, table))
+
+    def run(self):
+        """Build what is new, with no memory but the tables and the checkpoint."""
+        job = self.job
+        batches = WindowBatches("made", partial(job.rebuild, self.writer()), Progress())
+        query = job.STREAM.writer(job.inputs(self.spark, self.settings), self.settings, batches)
+        query.trigger(availableNow=True).start().awaitTermination()
+
+    def writer(self):
+        """Make a writer that remembers nothing."""
+        return self.writer_of(self.spark, self.warehouse, Progress(), committer=LIGHT)
+
+    def gold(self):
+        """Read the tables as rows that compare."""
+        of = self.job.STREAM.gold
+        return {table.name: as_rows(tables.read(self.spark, self.warehouse, table)) for table in of}
+
+    def at_once(self):
+        """Build the tables from all of silver."""
+        silver = {table: tables.read(self.spark, self.warehouse, table) for table in self.silver}
+        return {table.name: as_rows(frame) for table, frame in self.built(silver).items()}
