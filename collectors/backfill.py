@@ -18,7 +18,8 @@ from filelock import AcquireReturnProxy, FileLock, Timeout
 from collectors.backfill_pages import Pages
 from collectors.errors import CollectorError
 from collectors.lines import RawLine
-from collectors.prometheus import Client, Series, TooLargeError, with_names
+from collectors.prometheus import Client, Series, TooLargeError
+from collectors.prometheus_query import with_names
 from collectors.publish import Publisher
 
 WINDOW_MS, DAY_MS = 600_000, 86_400_000

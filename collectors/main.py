@@ -7,19 +7,23 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, Queue
+from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError
 from filelock import FileLock, Timeout
 
-from collectors.cluster_poll import ClusterPoller
 from collectors.errors import CollectorError
+from collectors.followed import Followed
 from collectors.meters import Meters
 from collectors.positions import InFlight, copied, load_positions, save_positions
 from collectors.progress import Progress
 from collectors.publish import Delivered, Publisher, StoppedError
-from collectors.scrape import Scrape, Scraper
+from collectors.scrapers import started
 from collectors.tail import Tailer
 from conf.settings import Collector, Settings, TailedFile
+
+if TYPE_CHECKING:
+    from collectors.scrape import Scrape
 
 log = logging.getLogger(__name__)
 
@@ -36,22 +40,6 @@ class Summary:
     lines: int
     read_bytes: int
     unacknowledged: int
-
-
-@dataclass(slots=True)
-class _Followed:
-    """One log: read on one side, safe on the other."""
-
-    file: TailedFile
-    name: str
-    tailer: Tailer
-    flight: InFlight
-    counted_acks: int = 0
-
-    def tidy(self) -> None:
-        """Forget the finished files that the tailer has forgotten."""
-        for mark in [m for m, p in self.flight.safe.items() if p.is_finished and m not in self.tailer.known]:
-            del self.flight.safe[mark]
 
 
 def run(settings: Settings, stop: threading.Event, *, once: bool = False) -> Summary:
@@ -125,7 +113,7 @@ class _Collection:
 
     def collected(self, *, once: bool) -> Summary:
         """Run the loop and close everything it opened, whatever ends it."""
-        scrapers = self._started_scrapers(once=once)
+        scrapers = started(self._collector, self._scrapes, self._stop_scraping, once=once)
         with ExitStack() as closing:
             closing.callback(self._stop_scraping.set)
             for followed in self._logs:
@@ -142,7 +130,7 @@ class _Collection:
                 log.warning("%d records were not acknowledged; the next run sends them again", unacknowledged)
             return Summary(self._meters.lines, self._meters.read_bytes, unacknowledged)
 
-    def _followed(self, file: TailedFile) -> _Followed:
+    def _followed(self, file: TailedFile) -> Followed:
         name = f"{file.kind} {file.node} {Path(file.path).absolute()}"
         tailer = Tailer(file, self._saved.get(name, {} if self._is_state_lost else None))
         topic = self._publisher.topic(file.kind)
@@ -151,30 +139,7 @@ class _Collection:
             self._publisher.failed(error, topic)
 
         self._meters.declare(file)
-        return _Followed(file, name, tailer, InFlight(copied(tailer.known), failed))
-
-    def _started_scrapers(self, *, once: bool) -> list[threading.Thread]:
-        interval_s = self._collector.scrape_interval_s
-        scrapers: list[threading.Thread] = [
-            Scraper(endpoint, self._scrapes, self._stop_scraping, interval_s=interval_s, once=once)
-            for endpoint in self._collector.endpoints
-        ]
-        if self._collector.cluster_bootstrap_servers:
-            scrapers.append(self._poller(once=once))
-        for scraper in scrapers:
-            scraper.start()
-        return scrapers
-
-    def _poller(self, *, once: bool) -> ClusterPoller:
-        told = self._collector
-        return ClusterPoller(
-            told.cluster_bootstrap_servers,
-            told.cluster_client_options,
-            self._scrapes,
-            self._stop_scraping,
-            interval_s=told.cluster_poll_interval_s,
-            once=once,
-        )
+        return Followed(file, name, tailer, InFlight(copied(tailer.known), failed))
 
     def _follow(self, scrapers: list[threading.Thread], *, once: bool) -> None:
         followed_on = list(self._logs)
@@ -194,7 +159,7 @@ class _Collection:
                 return
             self._stop.wait(self._collector.poll_interval_s)
 
-    def _take(self, followed: _Followed) -> bool:
+    def _take(self, followed: Followed) -> bool:
         """Publish a turn's blocks of one log; tell whether there may be more."""
         for _ in range(BLOCKS_A_TURN):
             batch = followed.tailer.poll()

@@ -19,6 +19,7 @@ from urllib3.exceptions import HTTPError, MaxRetryError, ResponseError
 from urllib3.util import Retry, Timeout, make_headers
 
 from collectors.errors import CollectorError
+from collectors.prometheus_query import TOLD_BYTES, seconds, told_by
 from conf.settings import Prometheus
 
 log = logging.getLogger(__name__)
@@ -29,7 +30,6 @@ CONNECT_TIMEOUT_S = 10.0
 BUSY = (429, 500, 502, 503, 504)
 UNPROCESSABLE, UNAVAILABLE = 422, 503  # too many samples for the server, or too long
 REDIRECTS = range(300, 400)
-TOLD_BYTES = 300
 _WAYS_OUT = {
     401: "give username and password_file, or bearer_token_file, in [prometheus] of the settings",
     403: "these credentials may not read it: see [prometheus] in the settings, X-Scope-OrgID in its headers",
@@ -145,7 +145,7 @@ class Client:
         """Ask, again where it may help, and give `data` of the answer."""
         where = f"{self.url}/api/v1/{path}"
         status, body = self._answer(method, where, asked)
-        what = _told_by(asked)
+        what = told_by(asked)
         try:
             answer = json.loads(body)
             data = (answer.get("data") or kind()) if answer["status"] == "success" else None
@@ -200,7 +200,7 @@ class Client:
             held += block
             if len(held) > self._max_bytes:
                 response.close()
-                message = f"{where}: the answer is beyond {self._max_bytes // MIB} MiB{_told_by(asked)}"
+                message = f"{where}: the answer is beyond {self._max_bytes // MIB} MiB{told_by(asked)}"
                 raise TooLargeError(message)
         return response.status, bytes(held)
 
@@ -208,37 +208,9 @@ class Client:
         if isinstance(error, ResponseError):
             error = ResponseError(f"{error}; it is busy, or what stands in front of it")
         return PrometheusError(
-            f"{where}: no answer after {self._retries.total} more tries: {error}{_told_by(asked)}; "
+            f"{where}: no answer after {self._retries.total} more tries: {error}{told_by(asked)}; "
             "is it up, and reachable from here? Then start again: what was published is not read again"
         )
-
-
-def with_names(selector: str, names: Sequence[str]) -> str:
-    """
-    Narrow a selector to some metric names.
-
-    >>> with_names('{job="kafka"}', ["a", "b"])
-    '{job="kafka",__name__=~"a|b"}'
-    >>> with_names('kafka_x{topic="t",}', ["kafka_x"])
-    '{__name__="kafka_x",topic="t",__name__=~"kafka_x"}'
-    >>> with_names("kafka_x", ["kafka_x"])
-    '{__name__="kafka_x",__name__=~"kafka_x"}'
-    """
-    name, _, rest = selector.strip().partition("{")
-    inner = rest.strip().removesuffix("}").strip().rstrip(",")
-    matchers = [f'__name__="{name.strip()}"'] if name.strip() else []
-    matchers += [inner] if inner else []
-    return "{" + ",".join([*matchers, f'__name__=~"{"|".join(names)}"']) + "}"
-
-
-def seconds(at_ms: int) -> str:
-    """
-    Write an instant as the API reads it.
-
-    >>> seconds(1_700_000_000_006)
-    '1700000000.006'
-    """
-    return f"{at_ms // 1_000}.{at_ms % 1_000:03}"
 
 
 def _headers(told: Prometheus) -> dict[str, str]:
@@ -260,9 +232,3 @@ def _series(told: Mapping[str, Any], start_ms: int) -> Series:
 
 def _order(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return (("", labels.get("__name__", "")), *sorted(labels.items()))
-
-
-def _told_by(asked: list[tuple[str, str]]) -> str:
-    queries = [value for name, value in asked if name in ("query", "match[]")]
-    told = " ".join(queries)
-    return f"; query: {told[:TOLD_BYTES]}{'...' if len(told) > TOLD_BYTES else ''}" if queries else ""

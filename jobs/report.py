@@ -5,38 +5,29 @@ The report: one offline HTML page and the same as JSON, from raw files or from t
 `PYTHONPATH=. spark-submit --driver-class-path '.jars/spark/*' jobs/report.py --from DIR`.
 """
 
-import os
 import tempfile
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from pyspark.sql import SparkSession
-from rich.console import Console
 
-from collectors.files import Found, NoSuchFolderError, discover
 from conf.settings import Settings
 from jobs.progress import Progress
 from jobs.raw_files import FileRead, Origin, readable, write_raw
 from jobs.report_files import gold_of_files
+from jobs.report_inputs import found_in, inputs_of_files, span_of
 from jobs.report_options import Wanted, WrongUseError, instant_of, nodes_of, truth_of, zone_of
+from jobs.report_out import HTML, JSON, check_targets, write
 from jobs.report_rows import Gold, SeveralClustersError, Span, answers_of, gold_of_warehouse
 from jobs.session import spark_session
 from jobs.stopping import interrupt_on_signals
 from reports.answers import Answers, Row
-from reports.document import as_text, document, doubts, passed_over, totals_of, write_atomically
-from reports.opening import opening
-from reports.page import Stamp, page
-from reports.terminal import client_tables, metric_tables, throttle_tables, truth_table
 
 WRONG_USE = 2
 STOPPED = 130
-HTML, JSON = Path("report.html"), Path("report.json")
 
 
 def report(  # noqa: PLR0913 (one option of the command each)
@@ -114,7 +105,7 @@ def run(wanted: Wanted, progress: Progress) -> Answers:
     if (wanted.folder is None) == (not wanted.conf):
         message = "give either --from DIR, for raw files, or --conf FILE, for the gold tables of a warehouse"
         raise WrongUseError(message)
-    _check_targets(wanted)
+    check_targets(wanted)
     if wanted.span.since and wanted.span.until and wanted.span.since >= wanted.span.until:
         message = f"--since {wanted.span.since} is not before --until {wanted.span.until}"
         raise WrongUseError(message)
@@ -122,14 +113,14 @@ def run(wanted: Wanted, progress: Progress) -> Answers:
         answers = from_files(wanted.folder, wanted, progress)
     else:
         answers = from_warehouse(wanted, progress)
-    _write(answers, wanted, progress)
+    write(answers, wanted, progress)
     return answers
 
 
 def from_files(folder: Path, wanted: Wanted, progress: Progress) -> Answers:
     """Parse the files of a folder and build gold from them, in a temporary folder that is always removed."""
     with progress.step(f"looking through {folder}"):
-        found = _found(folder, wanted.nodes)
+        found = found_in(folder, wanted.nodes)
     cluster = wanted.cluster or readable(Path(folder.resolve().name))
     origin = Origin(folder=folder, cluster=cluster, time_zone=wanted.time_zone)
     with tempfile.TemporaryDirectory(prefix="plumbline-report-", ignore_cleanup_errors=True) as scratch:
@@ -176,7 +167,7 @@ def from_warehouse(wanted: Wanted, progress: Progress) -> Answers:
         with progress.step("reading gold"), interpreted(spark):
             gold = gold_of_warehouse(spark, root, wanted.cluster)
         with progress.step("adding up"), interpreted(spark):
-            return _answers(gold, wanted, inputs | _span(wanted))
+            return _answers(gold, wanted, inputs | span_of(wanted))
     except SeveralClustersError as error:
         message = f"choose one of the clusters in {root} with --cluster: {error}"
         raise WrongUseError(message) from error
@@ -204,115 +195,9 @@ def interpreted(spark: SparkSession) -> Iterator[None]:
             spark.conf.set(key, value)
 
 
-def inputs_of_files(folder: Path, wanted: Wanted, found: Found, read: list[FileRead]) -> Row:
-    """Tell what was read of what kind, what was not understood and why, and what was assumed."""
-    return {
-        "from": readable(folder),
-        "time_zone": wanted.time_zone,
-        "nodes": wanted.nodes,
-        "files": [
-            {
-                "path": file.source,
-                "node": file.node,
-                "kind": file.kind,
-                "lines": file.lines,
-                "bytes": file.value_bytes,
-                "damage": file.damage,
-            }
-            for file in read
-        ],
-        "not_understood": [
-            {"path": readable(path.relative_to(folder)), "reason": reason}
-            for path, reason in found.not_understood
-        ],
-        "passed_over": [
-            {"what": what, "files": files}
-            for what, files in sorted(Counter(what for _, what in found.passed_over).items())
-        ],
-        **_span(wanted),
-    }
-
-
-def _found(folder: Path, nodes: dict[str, str]) -> Found:
-    try:
-        found = discover(folder, nodes)
-    except NoSuchFolderError as error:
-        raise WrongUseError(str(error)) from error
-    if not found.understood:
-        first = "; ".join(
-            f"{readable(path.relative_to(folder))}: {reason}" for path, reason in found.not_understood[:3]
-        )
-        nothing = "it holds other files of Kafka's" if found.passed_over else "it is empty"
-        message = (
-            f"no file in {folder} is understood ({first or nothing}); wanted are *request*.log*, "
-            "*client*.log*, *state-change*.log* and *.prom (scrapes) in folders that end in the broker's "
-            "number, as in broker-1/kafka-request.log"
-        )
-        raise WrongUseError(message)
-    return found
-
-
-def _check_targets(wanted: Wanted) -> None:
-    for target in (wanted.html, wanted.json):
-        if target is None:
-            continue
-        if target.is_dir():
-            message = f"{target} is a folder; name the file to write, as in {target / HTML}"
-            raise WrongUseError(message)
-        parent = next(folder for folder in target.absolute().parents if folder.exists())
-        if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-            message = f"{target} cannot be written: {parent} is no folder that can be written to"
-            raise WrongUseError(message)
-
-
-def _write(answers: Answers, wanted: Wanted, progress: Progress) -> None:
-    stamp = Stamp(generated_at=datetime.now(UTC), version=_version())
-    try:
-        if wanted.html is not None:
-            write_atomically(wanted.html, page(answers, stamp))
-        if wanted.json is not None:
-            write_atomically(wanted.json, as_text(document(answers)))
-    except OSError as error:
-        message = f"{error.filename or 'the report'} cannot be written: {error.strerror or error}"
-        raise WrongUseError(message) from error
-    _tell(answers, progress)
-    typer.echo(opening(answers).sentence)
-    for target in (wanted.html, wanted.json):
-        if target is not None:
-            typer.echo(str(target))
-
-
-def _tell(answers: Answers, progress: Progress) -> None:
-    """Say what was left out or is doubtful, then what the tables hold."""
-    for file in answers.inputs.get("not_understood", []):
-        progress.say(f"not understood: {file['path']}: {file['reason']}")
-    if others := passed_over(answers):
-        progress.say(others)
-    for doubt in doubts(answers):
-        progress.say(f"doubtful: {doubt}")
-    counts = totals_of(answers.data_quality)
-    progress.say(", ".join(f"{name} {n}" for name, n in counts.items()))
-    console = Console(highlight=False)
-    if answers.truth:
-        console.print(truth_table(answers.truth))
-    for table in (*throttle_tables(answers), *metric_tables(answers), *client_tables(answers)):
-        console.print(table)
-
-
-def _version() -> str:
-    try:
-        return version("plumbline")
-    except PackageNotFoundError:  # shipped by --py-files, without its metadata
-        return "of an unknown version"
-
-
 def _told(file: FileRead) -> str:
     damage = f"; damaged: {file.damage}" if file.damage else ""
     return f"  {file.source}: {file.kind} of {file.node}, {file.lines} lines{damage}"
-
-
-def _span(wanted: Wanted) -> Row:
-    return {"since": wanted.span.since, "until": wanted.span.until}
 
 
 def _spark(settings: Settings) -> tuple[SparkSession, bool]:

@@ -7,20 +7,17 @@ time (what the client does), ten at a time, and the KIP's own case of 100 partit
 a leader dies instead of moving: that is a disconnect and no redirect.
 """
 
-import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import ElectionType, KafkaException, TopicPartition
-
-from lab import crash, jvm, topics, truth
+from lab import crash, topics, truth
 from lab.clients.driver import Driver, Drivers
 from lab.clients.producer import TODAY, Crowd, Producer, Work, client_id, log_of
-from lab.errors import LabError
+from lab.clients.redirect_moves import Phase, crash_leader, elect, elections
 from lab.layout import Lab
 from lab.scenarios import Say
 
@@ -33,34 +30,7 @@ VERSIONS = {"3.6.0": "neither part", "3.6.2": "no backoff, no hint", "3.9.1": "b
 READERS = ("3.6.0", TODAY)
 """Consumers beside the producers: an old leader answers them 74 where producers get 6."""
 
-TOOL = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
-ELECTION_TIMEOUT_S = 30.0
-TURN_TIMEOUT_S = 60.0
 PATIENCE_S, SETTLED_S = 60.0, 3.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Phase:
-    """So many elections of so many partitions each, some time apart."""
-
-    name: str
-    partitions: int
-    at_once: int
-    elections: int
-    apart_s: float
-    acks: str
-    for_s: float
-    records_per_s: float = 20.0
-    """Of each client: more, and two cores are busy enough to be part of what is measured."""
-
-    is_crash: bool = False
-
-    @property
-    def told(self) -> str:
-        """What happens, for a person."""
-        return (
-            "a broker dies" if self.is_crash else f"{self.elections} elections of {self.at_once} partitions"
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,9 +119,9 @@ def _phase(
         if phase.is_crash:
             controller_id = crash.active_controller(lab)
             time.sleep(SETTLED_S)  # its last answers shall lie within the runs
-            moves += _crash(lab, topic, phase, controller_id, say)
-        for partitions in islice(_elections(lab, topic, phase, say), phase.elections):
-            moves += _elect(lab, topic, partitions)
+            moves += crash_leader(lab, topic, phase, controller_id, say)
+        for partitions in islice(elections(lab, topic, phase, say), phase.elections):
+            moves += elect(lab, topic, partitions)
             time.sleep(phase.apart_s)
         crowd.wait()
         reading.wait(PATIENCE_S)
@@ -187,87 +157,3 @@ def _reader(lab: Lab, version: str, work: Work) -> Driver:
         arguments=(work.topic, f"{work.for_s:g}"),
         properties={},
     )
-
-
-def _elections(lab: Lab, topic: str, phase: Phase, say: Say) -> Iterator[Sequence[int]]:
-    """Give the partitions of each election; when all had their turn, replica orders are turned again."""
-    turns = 0
-    while True:
-        turns += 1
-        say(f"{topic}: turning the replica orders")
-        _turn(lab, topic, phase.partitions, turns)
-        for first in range(0, phase.partitions - phase.at_once + 1, phase.at_once):
-            yield range(first, first + phase.at_once)
-
-
-def _crash(lab: Lab, topic: str, phase: Phase, controller_id: int, say: Say) -> list[dict[str, Any]]:
-    """
-    Let a broker die that leads partitions of the topic, and come back; one move for each of these.
-
-    `was_controller`: it led the metadata quorum too, so a controller had to be elected before new leaders.
-    """
-    before, broker_id = topics.leaders(lab, topic), crash.victim(lab.broker_ids, controller_id)
-    say(f"{topic}: broker {broker_id} dies and comes back after {phase.apart_s:g} s")
-    killed_ns = time.time_ns()
-    crash.kill(lab.state, broker_id)
-    time.sleep(phase.apart_s)
-    after = topics.leaders(lab, topic)
-    crash.revive(lab.state, broker_id, topic)
-    return [
-        {
-            "partition": partition,
-            "asked_at": truth.iso(killed_ns),
-            "answered_at": None,
-            "old_leader_id": leader,
-            "new_leader_id": after[partition],
-            "was_controller": broker_id == controller_id,
-        }
-        for partition, leader in before.items()
-        if leader == broker_id
-    ]
-
-
-def _turn(lab: Lab, topic: str, partitions: int, turns: int) -> None:
-    """Make the second replica the preferred one: a reassignment among the same brokers, no data moves."""
-    orders = topics.spread(lab.broker_ids, partitions, 3)
-    turned = [order[turns % len(order) :] + order[: turns % len(order)] for order in orders]
-    wanted = [{"topic": topic, "partition": nth, "replicas": order} for nth, order in enumerate(turned)]
-    file = lab.state / "clients" / f"{topic}.turn-{turns}.json"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps({"version": 1, "partitions": wanted}))
-    to = ("--bootstrap-server", lab.bootstrap_servers, "--reassignment-json-file", str(file))
-    jvm.run_tool(jvm.tool(TOOL, *to, "--execute"))
-    deadline = time.monotonic() + TURN_TIMEOUT_S
-    while not topics.has_orders(lab, topic, turned):
-        if time.monotonic() > deadline:
-            message = f"the replica orders of {topic} were not turned within {TURN_TIMEOUT_S:g} s"
-            raise LabError(message)
-        time.sleep(0.2)
-
-
-def _elect(lab: Lab, topic: str, partitions: Sequence[int]) -> list[dict[str, Any]]:
-    before = topics.leaders(lab, topic)
-    client = topics.admin(lab.bootstrap_servers)
-    wanted = [TopicPartition(topic, partition) for partition in partitions]
-    asked_ns = time.time_ns()
-    try:
-        found = client.elect_leaders(ElectionType.PREFERRED, wanted).result(timeout=ELECTION_TIMEOUT_S)
-    except (KafkaException, TimeoutError) as error:
-        message = f"the leaders of {topic} were not elected: {error}"
-        raise LabError(message) from error
-    answered_ns = time.time_ns()
-    wrong = [f"{of.partition}: {error}" for of, error in found.items() if error is not None]
-    if wrong:
-        message = f"leaders of {topic} did not move: {'; '.join(wrong)}"
-        raise LabError(message)
-    after = topics.leaders(lab, topic)
-    return [
-        {
-            "partition": partition,
-            "asked_at": truth.iso(asked_ns),
-            "answered_at": truth.iso(answered_ns),
-            "old_leader_id": before[partition],
-            "new_leader_id": after[partition],
-        }
-        for partition in partitions
-    ]

@@ -5,12 +5,12 @@ from types import SimpleNamespace
 import pytest
 
 from lab import crash, jvm, topics
-from lab.clients import redirect
+from lab.clients import redirect_moves
 from lab.errors import LabError
 
 LAB = SimpleNamespace(bootstrap_servers="127.0.0.1:1", broker_ids=[1, 2, 3], state="state")
 STATUS = "ClusterId:              AQx\nLeaderId:               {}\nLeaderEpoch:            2\n"
-PHASE = redirect.Phase(
+PHASE = redirect_moves.Phase(
     name="dead", partitions=3, at_once=0, elections=0, apart_s=0, acks="1", for_s=1, is_crash=True
 )
 
@@ -46,7 +46,7 @@ def test_controller_is_spared_and_the_truth_says_whether_it_was(
     monkeypatch.setattr(crash, "kill", lambda _state, broker_id: killed.append(broker_id))
     monkeypatch.setattr(crash, "revive", lambda *_: None)
 
-    moves = redirect._crash(lab, "t", PHASE, controller_id, lambda _line: None)
+    moves = redirect_moves.crash_leader(lab, "t", PHASE, controller_id, lambda _line: None)
 
     assert killed == [dies]
     assert [(move["old_leader_id"], move["was_controller"]) for move in moves] == [(dies, was_controller)]

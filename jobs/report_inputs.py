@@ -1,0 +1,63 @@
+"""What a report is made of: the files that were found in a folder and what was read of them."""
+
+from collections import Counter
+from pathlib import Path
+
+from collectors.files import Found, NoSuchFolderError, discover
+from jobs.raw_files import FileRead, readable
+from jobs.report_options import Wanted, WrongUseError
+from reports.answers import Row
+
+
+def inputs_of_files(folder: Path, wanted: Wanted, found: Found, read: list[FileRead]) -> Row:
+    """Tell what was read of what kind, what was not understood and why, and what was assumed."""
+    return {
+        "from": readable(folder),
+        "time_zone": wanted.time_zone,
+        "nodes": wanted.nodes,
+        "files": [
+            {
+                "path": file.source,
+                "node": file.node,
+                "kind": file.kind,
+                "lines": file.lines,
+                "bytes": file.value_bytes,
+                "damage": file.damage,
+            }
+            for file in read
+        ],
+        "not_understood": [
+            {"path": readable(path.relative_to(folder)), "reason": reason}
+            for path, reason in found.not_understood
+        ],
+        "passed_over": [
+            {"what": what, "files": files}
+            for what, files in sorted(Counter(what for _, what in found.passed_over).items())
+        ],
+        **span_of(wanted),
+    }
+
+
+def found_in(folder: Path, nodes: dict[str, str]) -> Found:
+    """Sort the files of a folder; one in which none is understood is wrong use."""
+    try:
+        found = discover(folder, nodes)
+    except NoSuchFolderError as error:
+        raise WrongUseError(str(error)) from error
+    if not found.understood:
+        first = "; ".join(
+            f"{readable(path.relative_to(folder))}: {reason}" for path, reason in found.not_understood[:3]
+        )
+        nothing = "it holds other files of Kafka's" if found.passed_over else "it is empty"
+        message = (
+            f"no file in {folder} is understood ({first or nothing}); wanted are *request*.log*, "
+            "*client*.log*, *state-change*.log* and *.prom (scrapes) in folders that end in the broker's "
+            "number, as in broker-1/kafka-request.log"
+        )
+        raise WrongUseError(message)
+    return found
+
+
+def span_of(wanted: Wanted) -> Row:
+    """Tell the span that was asked for."""
+    return {"since": wanted.span.since, "until": wanted.span.until}
