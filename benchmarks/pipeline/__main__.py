@@ -5,7 +5,6 @@ A part that was measured stands in `STATE/PART.json`; the page is made of what i
 a `--state` and a `--page` of its own.
 """
 
-import dataclasses
 import json
 import shutil
 import uuid
@@ -32,7 +31,7 @@ def main(  # noqa: PLR0913, PLR0917 (the switches of a benchmark, each by name)
     rounds: Annotated[int, typer.Option(min=2, help="Rounds that count; one more is thrown away.")] = 3,
     seconds: Annotated[float, typer.Option(help="How long each rate of the freshness is measured.")] = 360.0,
     appends: Annotated[int, typer.Option(max=aged.MOST_APPENDS, help="Timed appends on each table.")] = 30,
-    pages: Annotated[int, typer.Option(min=1, help="Scrapes that are read.")] = 180,
+    pages: Annotated[int, typer.Option(min=1, help="Scrapes that are read.")] = 240,
     only: Annotated[list[str] | None, typer.Option(help=f"Parts to measure: {', '.join(PARTS)}.")] = None,
     seed: Annotated[int, typer.Option(help="Orders what is interleaved.")] = 1,
     state: Annotated[Path, typer.Option(help="Folder for all of it.")] = PROJECT / ".state" / "bench",
@@ -134,12 +133,10 @@ def measure_aged(state: Path, appends: int, seed: int) -> dict[str, object]:
 def measure_scrapes(state: Path, pages: int, rounds: int) -> dict[str, object]:
     """Measure every arm, round by round, over the same pages."""
     told = scrapes.pages_of(state, pages)
-    settings = Settings.load()
-    settings = dataclasses.replace(
-        settings, spark=dataclasses.replace(settings.spark, driver_memory=scrapes.HEAP)
-    )
+    settings = scrapes.settings()
     spark = spark_session(settings, "bench")
-    bench, measured = scrapes.Scrapes(spark, state / "scrapes-read", told), list[scrapes.Cost]()
+    bench = scrapes.Scrapes(spark, settings, state / "scrapes-read", told)
+    measured = list[scrapes.Cost]()
     bench.warm_up()
     for nth in range(rounds + 1):
         for cost in bench.round(nth):

@@ -75,7 +75,7 @@ SCRAPES = """## Scrapes
 that of the process and its children. Spark reads pages from a file, {batch} in a batch as the setting
 `max_scrapes_per_trigger` is, and makes every column of every row of `silver.metric_scrapes`, `metric_series` and
 `metric_samples`; prometheus_client makes its objects in one Python process. A series is read once, so a running
-ingest meets known ones: both are told. Spark's heap is {heap}; before the rounds it reads all pages {warm_up} times, since
+ingest meets known ones: both are told. Spark's heap is {heap} (`driver_memory`); before the rounds it reads all pages {warm_up} times, since
 an ingest runs for days and has what it runs compiled. Behind each arm its samples are counted. Geometric means; the ratio is the mean of those within each round with its 95 % interval (Student, logarithms).
 
 | what | samples per core-second | wall s | against prometheus_client |

@@ -33,7 +33,7 @@ INGEST = "ingest: bronze and silver, every series new at first"
 METRICS = next(source for source in SOURCES if source.kind is Kind.METRICS)
 TURN_NS = 10_000_000_000
 WARM_UP = 6
-HEAP = "4g"
+HEAP, BATCH = "4g", 120
 RECORD_S, EVERY_S, LOAD_PER_S = 60.0, 10.0, 50.0
 
 
@@ -84,13 +84,23 @@ def _record(state: Path, folder: Path) -> None:
         cluster.stop(state / "lab")
 
 
+def settings() -> Settings:
+    """Give the settings of an ingest of many brokers, as `docs/metrics.md` has them."""
+    told = Settings.load()
+    return dataclasses.replace(
+        told,
+        spark=dataclasses.replace(told.spark, driver_memory=HEAP),
+        ingest=dataclasses.replace(told.ingest, max_scrapes_per_trigger=BATCH),
+    )
+
+
 class Scrapes:
     """All arms over the same pages, in one Spark session; batches are as large as the ingest's."""
 
-    def __init__(self, spark: SparkSession, folder: Path, pages: Sequence[Page]) -> None:
+    def __init__(self, spark: SparkSession, settings: Settings, folder: Path, pages: Sequence[Page]) -> None:
         """Lay the pages out as bronze rows, a folder a batch."""
         self._spark, self._all, self._pages = spark, folder, pages
-        self._settings = Settings.load()
+        self._settings = settings
         self._nothing = self._known = spark.createDataFrame([], "series_id bigint")
         self._samples = sum(_samples_in(page.text) for page in pages)
         each = self._settings.ingest.max_scrapes_per_trigger
