@@ -135,7 +135,8 @@ def cut_lines(pages: DataFrame, known: DataFrame | None) -> DataFrame:
     is_end = F.col("line").isNull()
     nth = F.when(F.col("written").isNull(), F.col("nth") - F.col("n_open")).otherwise(F.col("nth"))
     lines = with_cut(parted.select(*told, nth.alias("nth"), line.alias("line")).where(is_end | ~is_comment()))
-    lines = lines.withColumn("at", F.coalesce(instant_of(F.col("tail")), F.col("scraped_at")))
+    at = F.coalesce(instant_of(F.col("tail")), F.col("scraped_at"))
+    lines = lines.withColumn("at", F.when(F.col("is_cut"), at))
     is_cut = F.col("is_cut") & F.col("at").isNotNull()
     outcome = F.when(is_end, END).when(is_type(), TYPE).when(is_cut, CUT).otherwise(ODD)
     cut = lines.select(
