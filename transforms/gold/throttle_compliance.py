@@ -6,8 +6,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from schemas.throttle_compliance import THROTTLE_COMPLIANCE
-from transforms.gold.throttle_limits import during, with_limit
-from transforms.gold.throttle_settings import BROKER, settings_on
+from transforms.gold.throttle_limits import BROKER, during, with_limit
+from transforms.gold.throttle_settings import settings_on
 from transforms.gold.throttle_told import Told
 from transforms.parse.throttle_values import DIRECTIONS
 from transforms.windows import WINDOW_S, seconds, window_start

@@ -3,10 +3,9 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from transforms.gold.throttle_limits import BROKER
 from transforms.gold.throttle_told import Told
 from transforms.windows import WINDOW_S, seconds
-
-BROKER = ("cluster", "broker_id", "direction")
 
 
 def settings_on(told: Told, covered: DataFrame) -> DataFrame:
