@@ -184,6 +184,22 @@ def has_orders(
     )
 
 
+def wait_until_placed(lab: Lab, topic: str, replicas: Sequence[Sequence[int]], timeout_s: float) -> None:
+    """
+    Return when every partition has these replicas in this order, all in sync.
+
+    Raises:
+        LabError: they have not within the time.
+
+    """
+    deadline = time.monotonic() + timeout_s
+    while not has_orders(lab, topic, replicas):
+        if time.monotonic() > deadline:
+            message = f"the replicas of {topic} are not at {replicas} within {timeout_s:g} s"
+            raise LabError(message)
+        time.sleep(LOOK_EVERY_S)
+
+
 def is_in_sync(lab: Lab, topic: str = LOAD_TOPIC) -> bool:
     """Tell whether every partition has its first replica as leader and all replicas in sync."""
     partitions = _partitions(lab, topic)

@@ -94,12 +94,7 @@ def _turn(lab: Lab, topic: str, partitions: int, turns: int) -> None:
     file.write_text(json.dumps({"version": 1, "partitions": wanted}))
     to = ("--bootstrap-server", lab.bootstrap_servers, "--reassignment-json-file", str(file))
     jvm.run_tool(jvm.tool(TOOL, *to, "--execute"))
-    deadline = time.monotonic() + TURN_TIMEOUT_S
-    while not topics.has_orders(lab, topic, turned):
-        if time.monotonic() > deadline:
-            message = f"the replica orders of {topic} were not turned within {TURN_TIMEOUT_S:g} s"
-            raise LabError(message)
-        time.sleep(0.2)
+    topics.wait_until_placed(lab, topic, turned, TURN_TIMEOUT_S)
 
 
 def elect(lab: Lab, topic: str, partitions: Sequence[int]) -> list[dict[str, Any]]:

@@ -1,7 +1,5 @@
 """The topics of a scenario's parts and what is in them beforehand: every partition the same, to the byte."""
 
-import time
-
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.cimpl import NewTopic
 
@@ -78,19 +76,3 @@ def _produce(producer: Producer, topic: str, partition: int, failures: list[obje
             message = f"{topic} takes no records: {error}"
             raise LabError(message) from error
         return
-
-
-def wait_until_placed(lab: Lab, topic: str, replicas: list[list[int]], timeout_s: float) -> None:
-    """
-    Return when every partition has these replicas, all in sync.
-
-    Raises:
-        LabError: they have not within the time.
-
-    """
-    deadline = time.monotonic() + timeout_s
-    while not topics.has_orders(lab, topic, replicas):
-        if time.monotonic() > deadline:
-            message = f"the replicas of {topic} are not at {replicas} within {timeout_s:g} s"
-            raise LabError(message)
-        time.sleep(0.2)

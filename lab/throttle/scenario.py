@@ -128,7 +128,7 @@ def _part(lab: Lab, part: Part, nth: int, files: Files, say: Say) -> dict[str, A
     data.create(lab, journey.topic, part)
     with _taken_back(lab, journey, move, say):
         before = [replicas for replicas, _ in placed]
-        data.wait_until_placed(lab, journey.topic, before, PLACED_WITHIN_S)
+        topics.wait_until_placed(lab, journey.topic, before, PLACED_WITHIN_S)
         journey.at_ns["created"] = time.time_ns()
         journey.topic_id = topics.id_of(lab, journey.topic)
         data.fill(lab, journey.topic, part)
