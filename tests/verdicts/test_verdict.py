@@ -1,0 +1,94 @@
+"""The five words: which runs get which, and what the published runs of KIP-951 get."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from verdicts.verdict import Measured, Rule, Verdict, judged
+
+PUBLISHED = Path(__file__).parents[1] / "data" / "published" / "kip951_leader_change.jsonl"
+STEADY = [100, 101, 102, 99, 98, 103, 97, 104]
+
+
+def one(baseline, contender, *, is_lower_better=True, is_blocked=True, rule=Rule(), **more):
+    of = Measured(
+        metric="p99_ms",
+        baseline=baseline,
+        contender=contender,
+        is_lower_better=is_lower_better,
+        is_blocked=is_blocked,
+        **more,
+    )
+    return judged([of], rule)[0]
+
+
+@pytest.mark.parametrize(
+    ("factor", "is_lower_better", "verdict"),
+    [
+        (0.8, True, Verdict.IMPROVED),
+        (1.25, True, Verdict.REGRESSED),
+        (0.8, False, Verdict.REGRESSED),
+        (1.25, False, Verdict.IMPROVED),
+    ],
+)
+def test_a_change_beyond_the_spread_is_named_for_its_direction(factor, is_lower_better, verdict):
+    told = one(STEADY, [factor * of for of in reversed(STEADY)], is_lower_better=is_lower_better)
+
+    assert told.verdict is verdict
+    assert told.change == pytest.approx(factor - 1, abs=0.02)
+    assert told.low < factor - 1 < told.high
+
+
+def test_what_lies_within_the_tolerance_is_equivalent_even_where_ranks_tell_a_change():
+    contender = [of * 0.995 for of in STEADY]
+
+    told = one(STEADY, contender)
+
+    assert told.verdict is Verdict.EQUIVALENT
+    assert told.p < 0.05
+    assert one(STEADY, contender, rule=Rule(tolerance=0.004)).verdict is Verdict.IMPROVED
+
+
+def test_wide_spread_is_inconclusive_and_says_how_many_more_runs():
+    dice = np.random.default_rng(2)
+    told = one(100 * np.exp(dice.normal(0, 0.3, 6)), 100 * np.exp(dice.normal(-0.3, 0.3, 6)))
+
+    assert told.verdict is Verdict.INCONCLUSIVE
+    assert told.more_runs > 6
+    assert f"about {told.more_runs} more of each" in told.reason
+
+
+def test_doubts_are_all_that_is_told_of_an_invalid_metric():
+    told = one(STEADY, STEADY, doubts=["run r3 reached 81 % of the rate asked"])
+
+    assert (told.verdict, told.reason, told.p) == (Verdict.INVALID, "run r3 reached 81 % of the rate asked", None)
+
+
+def test_p_is_adjusted_for_the_number_of_metrics():
+    runs = {"is_lower_better": True, "is_blocked": False}
+    changed = Measured(metric="a", baseline=[100, 101, 102, 99], contender=[90, 91, 92, 89], **runs)
+    same = Measured(metric="b", baseline=[100, 120, 90, 99], contender=[101, 119, 91, 98], **runs)
+
+    assert judged([changed], Rule())[0].verdict is Verdict.IMPROVED
+    alone, with_others = judged([changed], Rule())[0], judged([changed, same, same], Rule())[0]
+    assert alone.p_adjusted == pytest.approx(alone.p)
+    assert with_others.p_adjusted == pytest.approx(3 * alone.p)
+    assert with_others.verdict is Verdict.INCONCLUSIVE
+
+
+def test_published_three_against_three_is_inconclusive():
+    arms: dict[str, list[float]] = {}
+    for line in PUBLISHED.read_text().splitlines():
+        row = json.loads(line)
+        arms.setdefault(row["arm"], []).append(float(re.search(r"([\d.]+) ms 99\.9th", row["line"])[1]))
+
+    told = one(arms["baseline"], arms["kip-951"], is_blocked=False)
+
+    assert told.verdict is Verdict.INCONCLUSIVE
+    assert (told.low, told.high, told.more_runs) == (None, None, 1)
+    assert "can never tell" in told.reason
+    mean_change = np.mean(arms["kip-951"]) / np.mean(arms["baseline"]) - 1
+    assert mean_change == pytest.approx(-0.872, abs=0.0005)
