@@ -17,7 +17,8 @@ _OTHER_LOGS = re.compile(
 """As Kafka's own log4j settings and scripts name them; output.txt is what a process of the lab printed."""
 
 _SETTINGS = re.compile(
-    r"((?:server|broker|controller|telemetry)\.properties|log4j2?\.(?:properties|xml|yaml)|exporter\.yaml)"
+    r"((?:server|broker|controller|telemetry)\.properties|log4j2?\.(?:properties|xml|yaml)|exporter\.yaml"
+    r"|experiment\.json)"
 )
 _DATA = re.compile(
     r"\d{20}(-\d{10})?\.\w+|[\w-]+-checkpoint|bootstrap\.checkpoint|partition\.metadata|meta\.properties|quorum-state"

@@ -12,12 +12,12 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from collectors.errors import CollectorError
 from collectors.lines import CHUNK_BYTES, RawLine, fingerprint, read_lines
@@ -68,13 +68,19 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """Where a run's lines go: always to a file; to Kafka and to a terminal when wanted."""
+    """
+    Where a run's lines go: always to a file; to Kafka and to a terminal when wanted.
+
+    `began` is given the tool as it starts; `errors` is a file for its standard error, else the terminal's.
+    """
 
     run: Run
     node: str
     file: Path
     send: Callable[[RawLine], None] = lambda _line: None
     show: Callable[[bytes], None] = lambda _line: None
+    began: Callable[[subprocess.Popen[bytes]], None] = lambda _process: None
+    errors: Path | None = None
 
 
 def command(
@@ -112,11 +118,12 @@ def watched(tool: Sequence[str], arguments: Sequence[str], told: Told) -> int:
     started_at = datetime.now(UTC)
     facts = told.run.facts | {"started_at": _iso(started_at), **asked(arguments)}
     told.file.parent.mkdir(parents=True, exist_ok=True)
-    with told.file.open("xb") as file:
+    with told.file.open("xb") as file, _errors(told.errors) as errors:
         out = _Out(file, told)
         out.write(document(facts))
-        with subprocess.Popen(tool, stdout=subprocess.PIPE) as process:
+        with subprocess.Popen(tool, stdout=subprocess.PIPE, stderr=errors) as process:
             assert process.stdout is not None  # noqa: S101 (a pipe was asked for)
+            told.began(process)
             with _handed_on(process):
                 for line in process.stdout:
                     out.write(_iso(datetime.now(UTC)).encode() + b" " + line.rstrip(b"\n"))
@@ -125,6 +132,13 @@ def watched(tool: Sequence[str], arguments: Sequence[str], told: Told) -> int:
         ended = {"ended_at": _iso(datetime.now(UTC)), "exit_code": code}
         out.write(document(facts | ended))
     return code
+
+
+def _errors(path: Path | None) -> AbstractContextManager[BinaryIO | None]:
+    if path is None:
+        return nullcontext()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.open("wb")
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import typer
 from collectors.backfill_cli import backfill
 from collectors.cli import collect
 from collectors.perf_test_cli import perf_test
+from experiments.cli import experiment
 from jobs.build_gold import build_gold
 from jobs.ingest import ingest
 from jobs.maintain import maintain
@@ -26,6 +27,7 @@ app.command()(report)
 app.command()(collect)
 app.command()(backfill)
 app.command("perf-test", context_settings={"allow_extra_args": True})(perf_test)
+app.command()(experiment)
 app.command()(ingest)
 app.command("build-gold")(build_gold)
 app.command()(replay)

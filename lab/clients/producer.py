@@ -71,7 +71,7 @@ def produce(lab: Lab, producer: Producer, work: Work) -> Path:
         warm_up_s=work.warm_up_s,
     )
     file = file_of(folder_of(lab), run, datetime.now(UTC))
-    arguments = _arguments(lab, producer, work)
+    arguments = arguments_of(lab.proxied_bootstrap_servers, producer, work)
     try:
         tool = command(producer.client_version, arguments, options=_logging(lab, producer, work))
         code = watched(tool, arguments, Told(run=run, node=NODE, file=file))
@@ -132,8 +132,9 @@ def _logging(lab: Lab, producer: Producer, work: Work) -> list[str]:
     return [f"-Dlog4j2.configurationFile={settings}"]
 
 
-def _arguments(lab: Lab, producer: Producer, work: Work) -> list[str]:
-    told = {"bootstrap.servers": lab.proxied_bootstrap_servers, "client.id": client_id(producer, work)}
+def arguments_of(bootstrap_servers: str, producer: Producer, work: Work) -> list[str]:
+    """Return what the tool is told, in words that all releases know."""
+    told = {"bootstrap.servers": bootstrap_servers, "client.id": client_id(producer, work)}
     properties = told | dict(producer.properties)
     return [
         *("--topic", work.topic, "--num-records", str(round(work.records_per_s * work.for_s))),

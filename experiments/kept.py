@@ -1,0 +1,136 @@
+"""What an experiment keeps on disk: a file for each run, and what was set aside, which no report reads."""
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+from filelock import FileLock, Timeout
+
+from collectors.perf_test import Run, file_of, run_of
+from conf.names import RUN_DOCUMENT
+from experiments.errors import ExperimentError
+from lab import processes
+
+SUMMARY = re.compile(rb" (\d+) records sent, .*99\.9th", re.MULTILINE)
+QUOTED_LINES = 5
+Unit = tuple[str, str]
+"""Block and arm: what is one run."""
+
+
+@contextmanager
+def alone(lock: Path, message: str) -> Iterator[None]:
+    """
+    Hold a lock.
+
+    Raises:
+        ExperimentError: somebody else does.
+
+    """
+    try:
+        with FileLock(lock, timeout=0):
+            yield
+    except Timeout:
+        raise ExperimentError(f"{message}: wait for it") from None  # noqa: EM102, TRY003 (a caller's sentence)
+
+
+class Folder:
+    """The folder of one experiment; names that begin with a dot are hidden from reports."""
+
+    def __init__(self, root: Path) -> None:
+        """Make nothing yet."""
+        self.root = root
+        self.frozen = root / "experiment.json"
+        self.runs = root / "perf-test"
+        self._aside = root / ".set-aside"
+        self._tool = root / ".tool.json"
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """
+        Keep others out.
+
+        Raises:
+            ExperimentError: another one works in this folder.
+
+        """
+        self.root.mkdir(parents=True, exist_ok=True)
+        with alone(self.root / ".lock", f"another `plumbline experiment` works in {self.root}"):
+            yield
+
+    def new_file(self, run: Run) -> Path:
+        """Name the file of a run that begins."""
+        return file_of(self.runs, run, datetime.now(UTC))
+
+    def errors_of(self, file: Path) -> Path:
+        """Name the file for what the tool writes to its standard error."""
+        return self._aside / f"{file.name}.errors"
+
+    def finished(self) -> set[Unit]:
+        """Give the runs that were finished."""
+        files = sorted(self.runs.glob("*.txt"))
+        return {unit for file in files if (unit := unit_of(file)) and shortcoming(file) is None}
+
+    def unfinished(self) -> list[Path]:
+        """Give the files of runs that were begun and not finished; what is not ours is left alone."""
+        files = sorted(self.runs.glob("*.txt"))
+        return [file for file in files if (unit_of(file) or not file.stat().st_size) and shortcoming(file)]
+
+    def set_aside(self, file: Path, word: str) -> Path:
+        """Move a run's file to where no report reads it: `cut` or `failed`."""
+        self._aside.mkdir(exist_ok=True)
+        return file.rename(self._aside / f"{file.name}.{word}")
+
+    def note_tool(self, process: subprocess.Popen[bytes]) -> None:
+        """Note the tool that runs: should this program be killed, the tool would produce on."""
+        record = {"pid": process.pid, "created_at": psutil.Process(process.pid).create_time()}
+        self._tool.write_text(json.dumps(record))
+
+    def forget_tool(self) -> None:
+        """Note that none runs."""
+        self._tool.unlink(missing_ok=True)
+
+    def end_orphan(self) -> bool:
+        """End the tool that a killed experiment left running; tell whether there was one."""
+        try:
+            record = json.loads(self._tool.read_text())
+            is_there = processes.find(record) is not None
+        except (OSError, ValueError, KeyError, TypeError):
+            is_there = False
+        if is_there:
+            processes.end([record])
+        self.forget_tool()
+        return is_there
+
+
+def unit_of(file: Path) -> Unit | None:
+    """Read from a file's first line what it is of; None where it does not say."""
+    with file.open("rb") as lines:
+        run = run_of(lines.readline())
+    return (run.run, run.arm) if run and run.arm else None
+
+
+def shortcoming(file: Path) -> str | None:
+    """Tell why a run does not count as finished; None when it does."""
+    text = file.read_bytes()
+    try:
+        facts = json.loads(text.splitlines()[-1])[RUN_DOCUMENT]
+        code, asked = facts["exit_code"], facts["asked_records"]
+    except (IndexError, ValueError, KeyError, TypeError):
+        return "was cut off"
+    if code:
+        return f"ended with exit code {code}"
+    sent = [int(of[1]) for of in SUMMARY.finditer(text)]
+    if not sent or sent[-1] < (asked or 0):
+        return f"sent {sent[-1] if sent else 0} of {asked} records"
+    return None
+
+
+def last_lines(*files: Path) -> str:
+    """Quote the end of some files, those that are there."""
+    said = [file.read_text(errors="replace").splitlines()[-QUOTED_LINES:] for file in files if file.exists()]
+    return "\n".join(line for lines in said for line in lines)
