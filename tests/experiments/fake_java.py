@@ -2,7 +2,7 @@
 A fake of `java`, for tests of what is around the tool: it takes no time and sends nothing.
 
 ProducerPerformance prints a window and a summary, or does what a file beside this program says of the arm:
-`fail` it as often, `hang`, `short`, `no-summary`. Each call is noted with its arguments.
+`fail` as often, `fail-late`, `hang`, `short`, `no-summary`. Each call is noted with its arguments.
 """
 
 import json
@@ -33,7 +33,7 @@ def produce(arguments):
     asked = int(options["--num-records"])
     if does != "no-summary":
         print(SUMMARY.format(asked - 1 if does == "short" else asked))
-    return 0
+    return 3 if does == "fail-late" else 0
 
 
 def main(arguments):

@@ -114,7 +114,7 @@ def test_a_report_reads_the_runs_that_count_and_no_other_file(fake):
     assert found.not_understood == []
 
 
-@pytest.mark.parametrize("what", ["fail", "short", "no-summary"])
+@pytest.mark.parametrize("what", ["fail", "fail-late", "short", "no-summary"])
 def test_a_run_that_fails_is_tried_once_more(fake, what):
     fake.does("new", f"{what} 1")
     done = fake.call()
@@ -300,6 +300,7 @@ def test_a_signal_ends_the_tool_and_sets_the_cut_run_aside(fake, started, number
     assert not tool.is_running()
     assert list((fake.kept / "perf-test").iterdir()) == []
     assert len(list((fake.kept / ".set-aside").glob("*.cut"))) == 1
+    assert f"ended with exit code {-signal.SIGTERM}: not counted" in said
     assert f"stopped by {number.name}; the same command goes on from here" in said
 
 
