@@ -78,7 +78,7 @@ def _of_version(row: Row) -> str:
 
 
 def _of_skew(rows: Sequence[Row]) -> str:
-    judged = [row for row in rows if row["batches"] >= MIN_BATCHES]
+    judged = [row for row in rows if (row["batches"] or 0) >= MIN_BATCHES]  # NULL without a request log
     slow = [row for row in judged if row["slow_by"] is not None and row["slowest_ratio"] is not None]
     if not slow:
         return ""

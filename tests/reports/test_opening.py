@@ -87,7 +87,8 @@ def test_clients_that_do_well_leave_the_word_to_the_links():
     rows = client_rows.clients()
     even = [row | {"slow_by": None} for row in rows.partition_skew_summary]
     few = [row | {"batches": 299} for row in rows.partition_skew_summary]
-    for skews in (even, few):
+    unknown = [row | {"batches": None} for row in rows.partition_skew_summary]  # no request log
+    for skews in (even, few, unknown):
         well = {
             "partition_skew_summary": skews,
             "leader_redirect_summary": [],
