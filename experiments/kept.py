@@ -17,6 +17,10 @@ from experiments.errors import ExperimentError
 from lab import processes
 
 SUMMARY = re.compile(rb" (\d+) records sent, .*99\.9th", re.MULTILINE)
+FAILED_RECORD = re.compile(rb"^[\w.]+Exception.*$", re.MULTILINE)
+NO_WORD = re.compile(rf'^\{{"{RUN_DOCUMENT}"|^\S+Z [\w-]+:[\w.-]+:\{{|^\S+Z Metric Name ')
+"""Lines of a run's file that say nothing of why it failed: our own, and the table of metrics."""
+
 QUOTED_LINES = 5
 Unit = tuple[str, str]
 """Block and arm: what is one run."""
@@ -73,16 +77,25 @@ class Folder:
     def finished(self) -> set[Unit]:
         """Give the runs that were finished."""
         files = sorted(self.runs.glob("*.txt"))
-        return {unit for file in files if (unit := unit_of(file)) and shortcoming(file) is None}
+        return {unit for file in files if (unit := unit_of(file)) and not self.shortcoming(file)}
 
     def unfinished(self) -> list[Path]:
         """Give the files of runs that were begun and not finished; what is not ours is left alone."""
         files = sorted(self.runs.glob("*.txt"))
-        return [file for file in files if (unit_of(file) or not file.stat().st_size) and shortcoming(file)]
+        return [
+            file for file in files if (unit_of(file) or not file.stat().st_size) and self.shortcoming(file)
+        ]
+
+    def shortcoming(self, file: Path) -> str | None:
+        """Tell why a run does not count as finished; None when it does."""
+        return shortcoming(file) or _failed_records(self.errors_of(file))
 
     def set_aside(self, file: Path, word: str) -> Path:
         """Move a run's file to where no report reads it: `cut` or `failed`."""
         self._aside.mkdir(exist_ok=True)
+        errors = self.errors_of(file)
+        if errors.exists() and not errors.stat().st_size:
+            errors.unlink()
         return file.rename(self._aside / f"{file.name}.{word}")
 
     def note_tool(self, process: subprocess.Popen[bytes]) -> None:
@@ -115,7 +128,7 @@ def unit_of(file: Path) -> Unit | None:
 
 
 def shortcoming(file: Path) -> str | None:
-    """Tell why a run does not count as finished; None when it does."""
+    """Tell by a run's file alone why it does not count as finished; None when nothing speaks against it."""
     text = file.read_bytes()
     try:
         facts = json.loads(text.splitlines()[-1])[RUN_DOCUMENT]
@@ -130,7 +143,14 @@ def shortcoming(file: Path) -> str | None:
     return None
 
 
+def _failed_records(errors: Path) -> str | None:
+    """Count the records that failed: the tool ends with 0, and some releases take them for sent."""
+    told = FAILED_RECORD.findall(errors.read_bytes()) if errors.exists() else []
+    return f"could not send {len(told)} records: {told[0].decode(errors='replace')}" if told else None
+
+
 def last_lines(*files: Path) -> str:
-    """Quote the end of some files, those that are there."""
-    said = [file.read_text(errors="replace").splitlines()[-QUOTED_LINES:] for file in files if file.exists()]
-    return "\n".join(line for lines in said for line in lines)
+    """Quote the end of what the tool said in some files, those that are there."""
+    said = [file.read_text(errors="replace").splitlines() for file in files if file.exists()]
+    own = [[line for line in lines if not NO_WORD.search(line)] for lines in said]
+    return "\n".join(line for lines in own for line in lines[-QUOTED_LINES:])

@@ -9,7 +9,7 @@ from collectors.errors import CollectorError
 from collectors.perf_test import Run, Told, command
 from collectors.screen import Screen
 from experiments.errors import ExperimentError, Stopped
-from experiments.kept import Folder, Unit, last_lines, shortcoming
+from experiments.kept import Folder, Unit, last_lines
 from experiments.left import Left
 from experiments.one_run import LOOK_EVERY_S, run_tool
 from experiments.place import Place
@@ -95,7 +95,7 @@ class Runner:
         except Stopped:
             tidy(self.folder, self.screen.note)
             raise
-        if (reason := shortcoming(file)) is None:
+        if (reason := self.folder.shortcoming(file)) is None:
             errors.unlink(missing_ok=True)
             left.count(time.monotonic() - began_at)
             self.screen.note(f"{where}: {summary(file)}")
@@ -149,7 +149,7 @@ def tidy(folder: Folder, note: Callable[[str], None]) -> None:
     if folder.end_orphan():
         note("ended the producer that a killed experiment had left running")
     for file in folder.unfinished():
-        note(f"{file.name} {shortcoming(file)}: not counted, kept as {folder.set_aside(file, 'cut')}")
+        note(f"{file.name} {folder.shortcoming(file)}: not counted, kept as {folder.set_aside(file, 'cut')}")
 
 
 def summary(file: Path) -> str:

@@ -2,7 +2,7 @@
 A fake of `java`, for tests of what is around the tool: it takes no time and sends nothing.
 
 ProducerPerformance prints a window and a summary, or does what a file beside this program says of the arm:
-`fail` as often, `fail-late`, `hang`, `short`, `no-summary`. Each call is noted with its arguments.
+`fail` as often, `fail-late`, `hang`, `short`, `no-summary`, `too-large`. Each call is noted.
 """
 
 import json
@@ -28,6 +28,8 @@ def produce(arguments):
         print("it broke")
         print("why it broke", file=sys.stderr)
         return 1
+    if does == "too-large":
+        print("org.apache.kafka.common.errors.RecordTooLargeException: too large", file=sys.stderr)
     if does == "hang":
         time.sleep(60)
     asked = int(options["--num-records"])

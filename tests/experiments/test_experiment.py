@@ -114,7 +114,16 @@ def test_a_report_reads_the_runs_that_count_and_no_other_file(fake):
     assert found.not_understood == []
 
 
-@pytest.mark.parametrize("what", ["fail", "fail-late", "short", "no-summary"])
+def test_records_that_failed_are_told_though_the_tool_counts_them_and_ends_with_0(fake):
+    """So it is with 2.4.1 and 2.8.2: the figures would be those of records that were never sent."""
+    fake.does("new", "too-large 2")
+    done = fake.call()
+
+    assert done.exit_code == 1
+    assert "could not send 1 records: org.apache.kafka.common.errors.RecordTooLargeException" in done.output
+
+
+@pytest.mark.parametrize("what", ["fail", "fail-late", "short", "no-summary", "too-large"])
 def test_a_run_that_fails_is_tried_once_more(fake, what):
     fake.does("new", f"{what} 1")
     done = fake.call()
