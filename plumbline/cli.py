@@ -7,6 +7,8 @@ from collectors.cli import collect
 from collectors.perf_test_cli import perf_test
 from experiments.cli import experiment
 from jobs.build_gold import build_gold
+from jobs.compare import compare
+from jobs.compare_options import Compare
 from jobs.ingest import ingest
 from jobs.maintain import maintain
 from jobs.replay import replay
@@ -24,6 +26,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(report)
+app.command(cls=Compare)(compare)
 app.command()(collect)
 app.command()(backfill)
 app.command("perf-test", context_settings={"allow_extra_args": True})(perf_test)

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from reports.answers import Row
 from reports.client_rows import by_client, measured, version_of, who
-from reports.figures import ALARM, CALM, WINDOW, _instant, _styled
+from reports.figures import ALARM, CALM, WINDOW, _instant, styled
 from schemas.leader_redirect import DISCONNECT
 
 LONGEST_NAME, MOST_CLIENTS, MOST_PARTITIONS = 40, 24, 60
@@ -57,7 +57,7 @@ def shares(partitions: Sequence[Row], summaries: Sequence[Row]) -> go.Figure:
         figure.add_hline(y=even, line={"dash": "dot", "width": 1}, annotation_text="even")
     figure.update_yaxes(title="share of bytes", rangemode="tozero", tickformat=".0%")
     figure.update_xaxes(type="category", automargin=True)
-    return _styled(figure).update_layout(height=380, xaxis={"tickangle": -20}, legend={"y": -0.35})
+    return styled(figure).update_layout(height=380, xaxis={"tickangle": -20}, legend={"y": -0.35})
 
 
 def redirect_times(events: Sequence[Row]) -> go.Figure:
@@ -87,7 +87,7 @@ def redirect_times(events: Sequence[Row]) -> go.Figure:
     figure.update_xaxes(title="ms", type="log", dtick=1)
     figure.update_yaxes(type="category", categoryorder="category descending", automargin=True)
     figure.update_layout(boxmode="group")
-    return _styled(figure).update_layout(height=140 + 80 * max(1, len(versions)))
+    return styled(figure).update_layout(height=140 + 80 * max(1, len(versions)))
 
 
 def lookups_over_time(windows: Sequence[Row]) -> go.Figure:
@@ -107,7 +107,7 @@ def lookups_over_time(windows: Sequence[Row]) -> go.Figure:
             )
         )
     figure.update_yaxes(title="topics a lookup", rangemode="tozero")
-    return _styled(figure).update_layout(height=340, showlegend=True)
+    return styled(figure).update_layout(height=340, showlegend=True)
 
 
 def _per_lookup(row: Row) -> float | None:

@@ -44,7 +44,7 @@ def heat_map(matrix: Matrix, scale_ms: tuple[float, float]) -> go.Figure:
     height = min(MARGIN_PX + CELL_PX * len(names), MOST_PX)
     figure.update_xaxes(title="leader (serves)", side="top", type="category", showgrid=False)
     figure.update_yaxes(title="follower (fetches)", autorange="reversed", type="category", showgrid=False)
-    return _styled(figure).update_layout(height=height, margin={"b": 16, "t": 60})
+    return styled(figure).update_layout(height=height, margin={"b": 16, "t": 60})
 
 
 def _hovers(matrix: Matrix) -> list[list[str]]:
@@ -132,7 +132,7 @@ def rtt_over_time(
         _shade(figure, finding)
     figure.update_yaxes(title="RTT, ms", rangemode="tozero")
     figure.update_layout(height=340, showlegend=len(pairs) <= MOST_LEGEND_ENTRIES)
-    return _styled(figure)
+    return styled(figure)
 
 
 def latency_over_time(rows: Sequence[Row], leader: int, chief: Finding | None) -> go.Figure:
@@ -151,7 +151,7 @@ def latency_over_time(rows: Sequence[Row], leader: int, chief: Finding | None) -
     figure.update_yaxes(title="p50, ms", type="log", dtick=1)
     figure.update_xaxes(nticks=5)
     figure.update_layout(height=310)
-    return _styled(figure)
+    return styled(figure)
 
 
 def _line(series: Sequence[Row], column: str, name: str, *, opacity: float = 1.0, **line: Any) -> go.Scatter:  # noqa: ANN401 (plotly's own words)
@@ -191,7 +191,7 @@ def _shade(figure: go.Figure, finding: Finding) -> None:
     )
 
 
-def _styled(figure: go.Figure) -> go.Figure:
+def styled(figure: go.Figure) -> go.Figure:
     """Leave colours of paper and ink to the page, which knows light from dark."""
     return figure.update_layout(
         template={},

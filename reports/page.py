@@ -43,7 +43,7 @@ def page(answers: Answers, stamp: Stamp) -> str:
     skews, lookups = in_order(measured(answers.partition_skew_summary)), in_order(answers.metadata_lookup)
     shown = matrices(_matrix_rows(answers, told), _brokers(answers))
     return (
-        _environment()
+        environment()
         .get_template("report.html.j2")
         .render(
             answers=answers,
@@ -81,8 +81,8 @@ def page(answers: Answers, stamp: Stamp) -> str:
             figures=figures(answers, told, shown),
             stamp=stamp,
             most_listed=MOST_LISTED,
-            style=_inline("style.css"),
-            script=_inline("page.js"),
+            style=inline("style.css"),
+            script=inline("page.js"),
             plotly=Markup(get_plotlyjs()),  # noqa: S704 (plotly's own script, no user's text)
         )
     )
@@ -191,17 +191,19 @@ def _of_kind(answers: Answers, kind: str) -> list[Row]:
     return sorted(rows, key=lambda row: -row["n"])
 
 
-def _inline(name: str) -> Markup:
+def inline(name: str) -> Markup:
+    """Give a file of our own as it is."""
     return Markup((TEMPLATES / name).read_text(encoding="utf-8"))  # noqa: S704 (our own file)
 
 
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """Give the templates, with what writes numbers; all text is escaped."""
+    templates = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(ms=ms, instant=instant, count=count, percent=percent, decimal=decimal, mb=mb)
-    return environment
+    templates.filters.update(ms=ms, instant=instant, count=count, percent=percent, decimal=decimal, mb=mb)
+    return templates

@@ -1,1 +1,1 @@
-"""Is one arm better than another? Statistics whose unit is the run, and the words that may be said of them."""
+"""Is one arm better than another? Statistics whose unit is the run, and what may be said of them."""

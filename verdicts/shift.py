@@ -8,7 +8,8 @@ block, where runs were made in blocks) is as likely as any other: the runner dra
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import comb, inf
+from functools import cache
+from math import comb, floor, inf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,9 @@ from scipy import stats
 
 RESAMPLES = 20_000
 """Orders that are drawn where ties forbid the exact table and there are more orders than that."""
+
+MOST_EXACT = 60
+"""Of more runs an arm the normal law stands in for the exact table, which would take seconds to count."""
 
 SEED = 1
 
@@ -48,14 +52,14 @@ def between(baseline: Sequence[float], contender: Sequence[float], *, level: flo
         ValueError: an arm has no run.
 
     >>> between([100, 101, 99, 102], [80, 81, 79, 82], level=0.95)  # doctest: +ELLIPSIS
-    Shift(n_baseline=4, n_contender=4, is_blocked=False, estimate=-20.0, low=-23.0, high=-17.0, p=0.028..., ...
+    Shift(n_baseline=4, n_contender=4, is_blocked=False, estimate=-20.0, low=-23.0, high=-17.0, p=0.02...
     """
     ours, theirs = np.asarray(contender, float), np.asarray(baseline, float)
     if not len(ours) or not len(theirs):
         message = "each arm needs a run"
         raise ValueError(message)
     differences = np.sort(np.subtract.outer(ours, theirs), axis=None)
-    low, high = _interval(differences, _rank_sums(len(ours), len(theirs)), level)
+    low, high = _interval(differences, cut_of_rank_sums(len(theirs), level, len(ours)))
     return Shift(
         n_baseline=len(theirs),
         n_contender=len(ours),
@@ -77,8 +81,9 @@ def within_blocks(baseline: Sequence[float], contender: Sequence[float], *, leve
     Raises:
         ValueError: the arms have not as many runs, or none.
 
-    >>> within_blocks([100, 110, 120, 130, 140, 150], [90, 101, 108, 117, 126, 134], level=0.95)
-    Shift(n_baseline=6, n_contender=6, is_blocked=True, estimate=-12.25, low=-16.0, high=-9.0, p=0.03125, ...
+    >>> told = within_blocks([100, 110, 120, 130, 140, 150], [90, 101, 108, 117, 126, 134], level=0.95)
+    >>> told.estimate, told.low, told.high, told.p
+    (-12.5, -16.0, -9.0, 0.03125)
     """
     ours, theirs = np.asarray(contender, float), np.asarray(baseline, float)
     if not len(ours) or len(ours) != len(theirs):
@@ -87,7 +92,7 @@ def within_blocks(baseline: Sequence[float], contender: Sequence[float], *, leve
     differences = ours - theirs
     first, second = np.triu_indices(len(ours))
     averages = np.sort((differences[first] + differences[second]) / 2)
-    low, high = _interval(averages, _signed_ranks(len(ours)), level)
+    low, high = _interval(averages, cut_of_signed_ranks(len(ours), level))
     return Shift(
         n_baseline=len(theirs),
         n_contender=len(ours),
@@ -110,13 +115,39 @@ def least_p(n: int, *, is_blocked: bool) -> float:
     return 2 / (2**n if is_blocked else comb(2 * n, n))
 
 
-def _interval(ordered: Floats, counts: list[int], level: float) -> tuple[float, float]:
-    """Take off each end so many values that what is left covers the shift at least as often as asked."""
+def _interval(ordered: Floats, k: int) -> tuple[float, float]:
+    """Take off each end so many values; none can be taken off where no order is as rare as asked."""
+    return (float(ordered[k - 1]), float(ordered[-k])) if k > 0 else (-inf, inf)
+
+
+@cache
+def cut_of_rank_sums(m: int, level: float, n: int | None = None) -> int:
+    """Tell how many of the differences of m and n runs the interval loses at each end."""
+    n = m if n is None else n
+    if max(m, n) > MOST_EXACT:
+        return _cut_by_normal_law(m * n / 2, m * n * (m + n + 1) / 12, level)
+    return _cut(_rank_sums(m, n), level)
+
+
+@cache
+def cut_of_signed_ranks(n: int, level: float) -> int:
+    """Tell how many of the averages of two differences the interval loses at each end."""
+    if n > MOST_EXACT:
+        return _cut_by_normal_law(n * (n + 1) / 4, n * (n + 1) * (2 * n + 1) / 24, level)
+    return _cut(_signed_ranks(n), level)
+
+
+def _cut(counts: list[int], level: float) -> int:
+    """Tell how many values each end loses so that the rest covers the shift at least as often as asked."""
     most, total, passed, k = (1 - level) / 2, sum(counts), 0, 0
     while k < len(counts) and (passed + counts[k]) / total <= most:
         passed += counts[k]
         k += 1
-    return (float(ordered[k - 1]), float(ordered[-k])) if k else (-inf, inf)
+    return k
+
+
+def _cut_by_normal_law(mean: float, variance: float, level: float) -> int:
+    return floor(mean - float(stats.norm.ppf((1 + level) / 2)) * sqrt(variance))
 
 
 def _rank_sums(m: int, n: int) -> list[int]:
@@ -141,7 +172,8 @@ def _signed_ranks(n: int) -> list[int]:
 
 def _mann_whitney(ours: Floats, theirs: Floats) -> float:
     is_tied = len(np.unique(np.concatenate([ours, theirs]))) < len(ours) + len(theirs)
-    method = _orders() if is_tied else "exact"
+    is_many = max(len(ours), len(theirs)) > MOST_EXACT
+    method = "asymptotic" if is_many else _orders() if is_tied else "exact"
     return float(stats.mannwhitneyu(ours, theirs, method=method).pvalue)
 
 
@@ -149,9 +181,20 @@ def _signed_rank(differences: Floats) -> float:
     if not differences.any():
         return 1.0
     sizes = np.abs(differences)
-    is_tied = len(np.unique(sizes)) < len(sizes) or not sizes.all()
-    method = _orders() if is_tied else "exact"
-    return float(stats.wilcoxon(differences, zero_method="zsplit", method=method).pvalue)
+    if len(sizes) > MOST_EXACT:
+        return float(stats.wilcoxon(differences, zero_method="zsplit", method="approx").pvalue)
+    if len(np.unique(sizes)) == len(sizes) and sizes.all():
+        return float(stats.wilcoxon(differences, method="exact").pvalue)
+    # As `wilcoxon` with zero_method zsplit, which ranks one order after the other and takes seconds.
+    orders = {"n_resamples": RESAMPLES, "rng": np.random.default_rng(SEED)}
+    tested = stats.permutation_test((differences,), _signed_sum, permutation_type="samples", **orders)
+    return float(tested.pvalue)
+
+
+def _signed_sum(differences: Floats, axis: int = -1) -> Floats:
+    """Add up the ranks of the sizes, each with its difference's sign."""
+    signed = np.sign(differences) * stats.rankdata(np.abs(differences), axis=axis)
+    return np.asarray(signed.sum(axis=axis))
 
 
 def _orders() -> stats.PermutationMethod:

@@ -1,19 +1,24 @@
 """Five words that may be said of a contender, metric by metric, each with its reason."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import exp, inf, isfinite, log
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from verdicts.more_runs import Plan, more_runs
-from verdicts.shift import Shift, between, within_blocks
+from verdicts.shift import Shift, between, least_p, within_blocks
+from verdicts.within_run import LEAST_WINDOWS, Window, of_windows
+
+WITHIN_RUN = "within-run only"
+"""What stands before whatever is said of one run of each: how runs scatter is not known."""
 
 
 class Verdict(StrEnum):
-    """What is said; `Ways` tells what of it ends a build."""
+    """What is said; `verdicts.overall` tells what of it ends a build."""
 
     IMPROVED = "improved"
     REGRESSED = "regressed"
@@ -28,6 +33,8 @@ class Measured:
     One metric of both arms, a value a run; in blocks, the nth values of both are of one block.
 
     `doubts` are sentences why runs cannot be compared; with one of them nothing else is looked at.
+    `step` is what the values were rounded to, in their own unit: 1 for whole milliseconds.
+    `windows` of both arms are what there is to go by where each has one run.
     """
 
     metric: str
@@ -36,11 +43,13 @@ class Measured:
     is_lower_better: bool
     is_blocked: bool
     doubts: Sequence[str] = ()
+    step: float = 0.0
+    windows: tuple[Sequence[Window], Sequence[Window]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """`tolerance` is the share of the baseline that makes no difference; `alpha` the share of false alarms."""
+    """`tolerance`: the share of the baseline that makes no difference; `alpha`: of false alarms."""
 
     tolerance: float = 0.05
     alpha: float = 0.05
@@ -51,16 +60,20 @@ class Judged:
     """
     A metric's verdict. Changes are shares of the baseline; an end that the runs cannot give is NULL.
 
-    `shift` is in logarithms where all values are above zero, as latencies and rates are: what counts is the
-    ratio. Elsewhere it is in shares of the baseline's median.
+    They are ratios less 1 where all values are above zero, as latencies and rates are; elsewhere shares of
+    the baseline's median. `low` and `high` are a step of rounding wider than ranks give them.
+    `change_of_means` is what a table of averages would say; nothing here goes by it.
     """
 
     metric: str
     verdict: Verdict
     reason: str
+    is_within_run_only: bool = False
+    method: str | None = None
     change: float | None = None
     low: float | None = None
     high: float | None = None
+    change_of_means: float | None = None
     p: float | None = None
     p_adjusted: float | None = None
     cliffs_delta: float | None = None
@@ -72,43 +85,54 @@ class Judged:
 
 def judged(every: Sequence[Measured], rule: Rule) -> list[Judged]:
     """Judge all metrics together: p is adjusted for their number by Benjamini and Hochberg's rule."""
-    compared = [None if of.doubts else _compared(of, rule) for of in every]
+    whole = [replace(of, doubts=[*of.doubts, *_without_a_share(of)]) for of in every]
+    compared = [None if of.doubts else _compared(of, rule) for of in whole]
     raw = [of.shift.p for of in compared if of]
     adjusted = iter(stats.false_discovery_control(raw) if raw else ())
     return [
         _judged(of, one, float(next(adjusted)), len(raw), rule) if one else _invalid(of)
-        for of, one in zip(every, compared, strict=True)
+        for of, one in zip(whole, compared, strict=True)
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
     shift: Shift
+    method: str
     is_log: bool
-    spread: float
+    spread: float  # standard deviation of a difference of two runs
+    step: float  # of rounding, as a share of the baseline
 
-    def change(self, shift: float) -> float | None:
-        """Turn a shift into a share of the baseline."""
+    def change(self, shift: float, steps: int = 0) -> float | None:
+        """Turn a shift into a share of the baseline, moved by so many steps."""
         if not isfinite(shift):
             return None
-        return exp(shift) - 1 if self.is_log else shift
+        return (exp(shift) - 1 if self.is_log else shift) + steps * self.step
+
+
+def _without_a_share(of: Measured) -> list[str]:
+    """Say that a change has no share of 0."""
+    is_of_zero = len(of.baseline) > 0 and not np.median(np.abs(np.asarray(of.baseline, float)))
+    has_more = any(of.contender) or any(of.baseline)
+    return ["the baseline's median is 0: a change is no share of it"] if is_of_zero and has_more else []
 
 
 def _compared(of: Measured, rule: Rule) -> _Compared:
-    is_log = min(*of.baseline, *of.contender, inf) > 0
     baseline, contender = np.asarray(of.baseline, float), np.asarray(of.contender, float)
-    if is_log:
-        baseline, contender = np.log(baseline), np.log(contender)
-    else:
-        unit = float(np.median(np.abs(baseline))) or 1.0
-        baseline, contender = baseline / unit, contender / unit
+    unit, level = float(np.median(np.abs(baseline))) or 1.0, 1 - rule.alpha
+    is_log, step = min(*of.baseline, *of.contender, inf) > 0, of.step / unit
+    if len(baseline) == len(contender) == 1 and of.windows:
+        shift = of_windows(*of.windows, level=level)
+        if shift:
+            return _Compared(shift, "block-bootstrap", is_log=True, spread=inf, step=step)
+    baseline, contender = (np.log(arm) if is_log else arm / unit for arm in (baseline, contender))
     compare = within_blocks if of.is_blocked else between
-    shift = compare(list(baseline), list(contender), level=1 - rule.alpha)
-    return _Compared(shift, is_log, _spread(baseline, contender, is_blocked=of.is_blocked))
+    shift = compare(list(baseline), list(contender), level=level)
+    spread = _spread(baseline, contender, is_blocked=of.is_blocked)
+    return _Compared(shift, "signed-rank" if of.is_blocked else "mann-whitney", is_log, spread, step)
 
 
-def _spread(baseline: np.ndarray, contender: np.ndarray, *, is_blocked: bool) -> float:
-    """Give the standard deviation of a difference of two runs."""
+def _spread(baseline: NDArray[np.float64], contender: NDArray[np.float64], *, is_blocked: bool) -> float:
     if is_blocked:
         return float(np.std(contender - baseline, ddof=1)) if len(baseline) > 1 else inf
     of_both = [float(np.var(arm, ddof=1)) for arm in (baseline, contender) if len(arm) > 1]
@@ -117,42 +141,79 @@ def _spread(baseline: np.ndarray, contender: np.ndarray, *, is_blocked: bool) ->
 
 def _judged(of: Measured, one: _Compared, p: float, n_metrics: int, rule: Rule) -> Judged:
     shift = one.shift
-    low, high = one.change(shift.low), one.change(shift.high)
-    told = {
-        "metric": of.metric,
-        "change": one.change(shift.estimate),
-        "low": low,
-        "high": high,
-        "p": shift.p,
-        "p_adjusted": p,
-        "cliffs_delta": shift.cliffs_delta,
-        "n_baseline": shift.n_baseline,
-        "n_contender": shift.n_contender,
-        "values": of,
-    }
+    low, high = one.change(shift.low, -1), one.change(shift.high, 1)
+    is_within = one.method == "block-bootstrap"
+    told = Judged(
+        metric=of.metric,
+        verdict=Verdict.INCONCLUSIVE,
+        reason="",
+        is_within_run_only=is_within,
+        method=one.method,
+        change=one.change(shift.estimate),
+        low=low,
+        high=high,
+        change_of_means=_change_of_means(of),
+        p=shift.p,
+        p_adjusted=p,
+        cliffs_delta=shift.cliffs_delta,
+        n_baseline=shift.n_baseline,
+        n_contender=shift.n_contender,
+        values=of,
+    )
+    label = f"{WITHIN_RUN}: " if is_within else ""
     if low is not None and high is not None and -rule.tolerance < low and high < rule.tolerance:
-        reason = f"the interval lies within {rule.tolerance:.0%} to either side"
-        return Judged(verdict=Verdict.EQUIVALENT, reason=reason, **told)
+        reason = f"{label}the interval lies within {rule.tolerance:.2g} of the baseline to either side"
+        return replace(told, verdict=Verdict.EQUIVALENT, reason=reason)
     if p <= rule.alpha and not shift.low <= 0 <= shift.high:
         is_better = (shift.estimate < 0) is of.is_lower_better
         word = Verdict.IMPROVED if is_better else Verdict.REGRESSED
-        return Judged(verdict=word, reason=f"p {p:.2g}; the interval leaves out no change", **told)
-    plan = Plan(
-        seen=min(shift.n_baseline, shift.n_contender),
-        shift=shift.estimate,
+        return replace(told, verdict=word, reason=f"{label}{_found(one, p, rule)}")
+    if 1 in (shift.n_baseline, shift.n_contender) and not isfinite(one.spread):
+        return replace(told, reason=f"{label}{_of_one_run(of, is_within=is_within)}")
+    plan = _plan(of, one, n_metrics, rule)
+    more = more_runs(plan)
+    return replace(told, reason=_why(plan, more, one.step, rule), more_runs=more)
+
+
+def _change_of_means(of: Measured) -> float | None:
+    mean = float(np.mean(of.baseline))
+    return float(np.mean(of.contender)) / mean - 1 if mean else None
+
+
+def _found(one: _Compared, p: float, rule: Rule) -> str:
+    reason = f"p {p:.2g} among all metrics; the interval leaves out no change"
+    near = min(abs(one.change(end) or 0.0) for end in (one.shift.low, one.shift.high))
+    if near < rule.tolerance:
+        reason += f", but not one of {rule.tolerance:.0%}"
+    return f"{reason}; a step of rounding is {one.step:.0%}" if one.step > rule.tolerance else reason
+
+
+def _of_one_run(of: Measured, *, is_within: bool) -> str:
+    few = f"fewer than {LEAST_WINDOWS} windows" if of.windows else "windows do not tell it"
+    how = "its windows differ no more than by chance" if is_within else few
+    return f"{how}; one run of each tells nothing of how runs scatter: make at least 4, or 6 blocks"
+
+
+def _plan(of: Measured, one: _Compared, n_metrics: int, rule: Rule) -> Plan:
+    return Plan(
+        seen=min(one.shift.n_baseline, one.shift.n_contender),
+        shift=one.shift.estimate,
         spread=one.spread,
-        tolerance=log(1 + rule.tolerance) if one.is_log else rule.tolerance,
+        tolerance=max(0.0, (log(1 + rule.tolerance) if one.is_log else rule.tolerance) - one.step),
         alpha=rule.alpha / n_metrics,
+        level=1 - rule.alpha,
         is_blocked=of.is_blocked,
     )
-    more = more_runs(plan)
-    return Judged(verdict=Verdict.INCONCLUSIVE, reason=_why(plan, more), more_runs=more, **told)
 
 
-def _why(plan: Plan, more: int | None) -> str:
-    runs = f"{plan.seen} runs of each"
-    if plan.can_never_tell:
+def _why(plan: Plan, more: int | None, step: float, rule: Rule) -> str:
+    runs = f"{plan.seen} {'blocks' if plan.is_blocked else 'runs of each'}"
+    if least_p(plan.seen, is_blocked=plan.is_blocked) > rule.alpha:
         begin = f"{runs} can never tell, whatever they come to"
+    elif step >= rule.tolerance:
+        begin = (
+            f"a step of rounding is {step:.0%} of the baseline, so nothing within {rule.tolerance:.0%} shows"
+        )
     else:
         begin = f"{runs} scatter too much for the change that is seen"
     if more is None:

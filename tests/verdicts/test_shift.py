@@ -1,4 +1,4 @@
-"""Shifts by ranks: what SciPy's exact tests say, and an interval that leaves out zero exactly where they do."""
+"""Shifts by ranks: what SciPy's exact tests say, and intervals that leave out zero exactly where they do."""
 
 from itertools import product
 from math import inf
@@ -17,14 +17,19 @@ def draws(n):
     for _ in range(n):
         m, k = dice.integers(3, 10, 2)
         effect = dice.choice([0.0, 0.7, 1.5])
-        yield dice.normal(size=m), dice.normal(effect, size=k), dice.normal(size=m), dice.normal(effect, size=m)
+        yield (
+            dice.normal(size=m),
+            dice.normal(effect, size=k),
+            dice.normal(size=m),
+            dice.normal(effect, size=m),
+        )
 
 
 def test_an_interval_leaves_out_zero_exactly_where_the_test_says_so():
     said = []
     for theirs, ours, first, second in draws(200):
-        for shift in (between(theirs, ours, level=LEVEL), within_blocks(first, second, level=LEVEL)):
-            said.append((not shift.low <= 0 <= shift.high, shift.p <= 1 - LEVEL))
+        shifts = (between(theirs, ours, level=LEVEL), within_blocks(first, second, level=LEVEL))
+        said += [(not shift.low <= 0 <= shift.high, shift.p <= 1 - LEVEL) for shift in shifts]
 
     assert [of for of in said if of[0] != of[1]] == []
     assert len(set(said)) == 2
@@ -77,7 +82,9 @@ def test_blocks_take_out_what_drifts():
     baseline = [100, 200, 300, 400, 500, 600]
     contender = [90, 191, 292, 388, 489, 591]
 
-    assert within_blocks(baseline, contender, level=LEVEL).p < 0.05 < between(baseline, contender, level=LEVEL).p
+    assert (
+        within_blocks(baseline, contender, level=LEVEL).p < 0.05 < between(baseline, contender, level=LEVEL).p
+    )
 
 
 @pytest.mark.parametrize("arms", [([], [1]), ([1], [])])

@@ -10,10 +10,11 @@ import pytest
 from verdicts.verdict import Measured, Rule, Verdict, judged
 
 PUBLISHED = Path(__file__).parents[1] / "data" / "published" / "kip951_leader_change.jsonl"
+RULE = Rule()
 STEADY = [100, 101, 102, 99, 98, 103, 97, 104]
 
 
-def one(baseline, contender, *, is_lower_better=True, is_blocked=True, rule=Rule(), **more):
+def one(baseline, contender, *, is_lower_better=True, is_blocked=True, rule=RULE, **more):
     of = Measured(
         metric="p99_ms",
         baseline=baseline,
@@ -64,7 +65,11 @@ def test_wide_spread_is_inconclusive_and_says_how_many_more_runs():
 def test_doubts_are_all_that_is_told_of_an_invalid_metric():
     told = one(STEADY, STEADY, doubts=["run r3 reached 81 % of the rate asked"])
 
-    assert (told.verdict, told.reason, told.p) == (Verdict.INVALID, "run r3 reached 81 % of the rate asked", None)
+    assert (told.verdict, told.reason, told.p) == (
+        Verdict.INVALID,
+        "run r3 reached 81 % of the rate asked",
+        None,
+    )
 
 
 def test_p_is_adjusted_for_the_number_of_metrics():

@@ -1,0 +1,217 @@
+"""
+The comparison of two arms: a verdict with its reason for each metric, from raw files or a warehouse.
+
+`plumbline compare BASELINE CONTENDER --from DIR`; under plain Spark, from the project's folder with its venv
+activated: `PYTHONPATH=. spark-submit --driver-class-path '.jars/spark/*' jobs/compare.py A B --from DIR`.
+"""
+
+import tempfile
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from conf.names import Kind
+from conf.settings import Settings
+from jobs.answering import STOPPED, found_in, interpreted, session, settings_of, version_of
+from jobs.compare_options import WRONG_USE, Compare, asked_of, check_targets
+from jobs.compare_runs import arms_of, misread, runs_of
+from jobs.compare_tables import RunTables, tables_of_files, tables_of_warehouse
+from jobs.progress import Progress
+from jobs.raw_files import Origin, readable, write_raw
+from jobs.report_options import WrongUseError, nodes_of, zone_of
+from jobs.report_rows import SeveralClustersError
+from jobs.stopping import interrupt_on_signals
+from reports.answers import Row
+from reports.comparison import document, markdown, said, table
+from reports.comparison_page import page
+from reports.document import as_text, write_atomically
+from reports.page import Stamp
+from verdicts.comparison import Asked, Comparison, NothingToCompareError, compared
+from verdicts.overall import exit_code
+
+WIDTH = 160
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where runs are read from."""
+
+    folder: Path | None
+    conf: list[Path]
+    nodes: dict[str, str]
+    time_zone: str
+    cluster: str | None
+    scenario: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Targets:
+    """Where the comparison is written to, beside the terminal."""
+
+    html: Path | None
+    json: Path | None
+    markdown: Path | None
+
+
+def compare(  # noqa: PLR0913 (one option of the command each)
+    *,
+    baseline: Annotated[str, typer.Argument(help="Arm to compare with.")],
+    contender: Annotated[str, typer.Argument(help="Arm to judge.")],
+    folder: Annotated[Path | None, typer.Option("--from", help="Folder of raw files with the runs.")] = None,
+    conf: Annotated[
+        list[Path] | None, typer.Option(help="Settings that name the warehouse; the last file wins.")
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(help="Metric to judge; the first one decides. All and the worst, unless told."),
+    ] = None,
+    tolerance: Annotated[str, typer.Option(help="Change that makes no difference.")] = "5%",
+    scenario: Annotated[str | None, typer.Option(help="Only runs of this experiment.")] = None,
+    unpaired: Annotated[
+        bool, typer.Option("--unpaired", help="Runs of the same name in both arms are no block.")
+    ] = False,
+    html: Annotated[Path | None, typer.Option(help="Page to write.")] = None,
+    json: Annotated[Path | None, typer.Option(help="JSON to write.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Markdown to write, for a pull request.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Name of the cluster, if there are several.")] = None,
+    node: Annotated[list[str] | None, typer.Option(help="As of `plumbline report`.")] = None,
+    time_zone: Annotated[str, typer.Option(help="As of `plumbline report`.")] = "UTC",
+) -> None:
+    """
+    Judge one arm of performance tests against another: improved, regressed, equivalent or nobody can tell.
+
+    The unit is the run; runs of one name in both arms are a block. What is compared and what may mislead:
+    docs/comparison.md.
+
+    Exit codes: 0 improved or equivalent; 1 regressed; 2 inconclusive, also for one run of each; 3 invalid:
+    the runs cannot be compared; 4 wrong use, nothing was compared; 130 stopped.
+
+    Example: `plumbline compare sticky adaptive --from .state/experiments/adaptive --metric p99_ms`
+
+    Example: `plumbline compare main pr-17 --conf my.toml --tolerance 3% --markdown verdict.md`
+    """
+    interrupt_on_signals()
+    progress = Progress()
+    try:
+        asked = asked_of(baseline, contender, metric or [], tolerance, is_unpaired=unpaired)
+        source = Source(
+            folder=folder,
+            conf=conf or [],
+            nodes=nodes_of(node or []),
+            time_zone=zone_of(time_zone),
+            cluster=cluster,
+            scenario=scenario,
+        )
+        told = run(asked, source, Targets(html=html, json=json, markdown=markdown), progress)
+    except WrongUseError as error:
+        progress.say(f"error: {error}")
+        raise typer.Exit(WRONG_USE) from error
+    except KeyboardInterrupt as error:
+        progress.say("stopped; nothing was written")
+        raise typer.Exit(STOPPED) from error
+    raise typer.Exit(exit_code(told.deciding))
+
+
+def run(asked: Asked, source: Source, targets: Targets, progress: Progress) -> Comparison:
+    """
+    Read the runs, judge, write; return what was written.
+
+    Raises:
+        WrongUseError: there is nothing to compare, or nowhere to write.
+
+    """
+    if (source.folder is None) == (not source.conf):
+        message = "give either --from DIR, for raw files, or --conf FILE, for the tables of a warehouse"
+        raise WrongUseError(message)
+    check_targets(targets.html, targets.json, targets.markdown)
+    if source.folder is not None:
+        told, cluster = _of_files(source.folder, asked, source, progress)
+    else:
+        told, cluster = _of_warehouse(asked, source, progress)
+    inputs: Row = {
+        "from": readable(source.folder) if source.folder else None,
+        "conf": [str(path) for path in source.conf],
+        "scenario": source.scenario,
+    }
+    _write(told, cluster, inputs, targets)
+    return told
+
+
+def _of_files(
+    folder: Path, asked: Asked, source: Source, progress: Progress
+) -> tuple[Comparison, str | None]:
+    with progress.step(f"looking through {folder}"):
+        found = found_in(folder, source.nodes)
+    cluster = source.cluster or readable(Path(folder.resolve().name))
+    kinds = {file.kind for file in found.understood}
+    with tempfile.TemporaryDirectory(prefix="plumbline-compare-", ignore_cleanup_errors=True) as scratch:
+        raw = Path(scratch) / "raw"
+        origin = Origin(folder=folder, cluster=cluster, time_zone=source.time_zone)
+        with progress.step(f"reading {len(found.understood)} files"):
+            write_raw(found.understood, origin, raw, on_file=lambda _file: None)
+        with session(Settings(), "plumbline-compare") as spark, interpreted(spark):
+            with progress.step("parsing"):
+                has_requests = Kind.REQUEST_LOG.value in kinds
+                tables = tables_of_files(spark, raw, Path(scratch), has_requests=has_requests)
+            return _judged(tables, asked, source, progress), cluster
+
+
+def _of_warehouse(asked: Asked, source: Source, progress: Progress) -> tuple[Comparison, str | None]:
+    settings = settings_of(source.conf)
+    root = settings.warehouse_root
+    try:
+        with session(settings, "plumbline-compare") as spark, interpreted(spark):
+            tables, cluster = tables_of_warehouse(spark, root, source.cluster)
+            return _judged(tables, asked, source, progress), cluster
+    except SeveralClustersError as error:
+        message = f"choose one of the clusters in {root} with --cluster: {error}"
+        raise WrongUseError(message) from error
+
+
+def _judged(tables: RunTables, asked: Asked, source: Source, progress: Progress) -> Comparison:
+    with progress.step("adding up the runs"):
+        there = arms_of(tables, source.scenario)
+        missing = [arm for arm in (asked.baseline, asked.contender) if arm not in there]
+        if missing:
+            listed = ", ".join(f"{arm} ({n} runs)" for arm, n in there.items()) or "none"
+            message = f"no run of arm {missing[0]!r}; there are: {listed}"
+            raise WrongUseError(message)
+        runs = runs_of(tables, (asked.baseline, asked.contender), source.scenario)
+    try:
+        told = compared(runs, asked)
+    except NothingToCompareError as error:
+        raise WrongUseError(str(error)) from error
+    doubt = misread(tables)
+    return replace(told, cautions=[*told.cautions, doubt]) if doubt else told
+
+
+def _write(told: Comparison, cluster: str | None, inputs: Row, targets: Targets) -> None:
+    stamp = Stamp(generated_at=datetime.now(UTC), version=version_of())
+    try:
+        if targets.json is not None:
+            write_atomically(targets.json, as_text(document(told, cluster, inputs)))
+        if targets.markdown is not None:
+            write_atomically(targets.markdown, markdown(told))
+        if targets.html is not None:
+            write_atomically(targets.html, page(told, stamp))
+    except OSError as error:
+        message = f"{error.filename or 'the comparison'} cannot be written: {error.strerror or error}"
+        raise WrongUseError(message) from error
+    typer.echo(said(told))
+    console = Console(highlight=False)
+    console.print(table(told), width=None if console.is_terminal else WIDTH)
+    for caution in told.cautions:
+        typer.echo(f"caution: {caution}")
+    for target in (targets.html, targets.json, targets.markdown):
+        if target is not None:
+            typer.echo(str(target))
+
+
+if __name__ == "__main__":
+    app = typer.Typer(add_completion=False)
+    app.command(cls=Compare)(compare)
+    app()
