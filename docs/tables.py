@@ -13,6 +13,7 @@ from schemas.gold import BROKER_RTT_SUMMARY, GOLD
 from schemas.leader_local import METRIC_SUMMARIES
 from schemas.perf_test import PERF_RUNS
 from schemas.reassignment_progress import REASSIGNMENT_FORECAST, REASSIGNMENT_SUMMARY
+from schemas.run_comparison import COMPARISON_TABLES
 from schemas.silver import SILVER
 from schemas.throttle_compliance import THROTTLE_COMPLIANCE_SUMMARY
 
@@ -33,7 +34,15 @@ def page() -> str:
         ("Silver", SILVER),
         (
             "Gold",
-            (*GOLD, BROKER_RTT_SUMMARY, *CLIENT_SUMMARIES, *METRIC_SUMMARIES, *THROTTLE_SUMMARIES, PERF_RUNS),
+            (
+                *GOLD,
+                BROKER_RTT_SUMMARY,
+                *CLIENT_SUMMARIES,
+                *METRIC_SUMMARIES,
+                *THROTTLE_SUMMARIES,
+                PERF_RUNS,
+                *COMPARISON_TABLES,
+            ),
         ),
     )
     parts = [HEAD]

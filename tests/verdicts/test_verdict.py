@@ -97,3 +97,53 @@ def test_published_three_against_three_is_inconclusive():
     assert "can never tell" in told.reason
     mean_change = np.mean(arms["kip-951"]) / np.mean(arms["baseline"]) - 1
     assert mean_change == pytest.approx(-0.872, abs=0.0005)
+
+
+def test_a_step_of_rounding_that_is_wider_than_the_tolerance_is_never_equivalent():
+    same = [6, 6, 6, 6, 6, 6, 6, 6]
+
+    assert one(same, same).verdict is Verdict.EQUIVALENT
+    told = one(same, same, step=1.0)
+    assert told.verdict is Verdict.INCONCLUSIVE
+    assert (told.low, told.high) == (pytest.approx(-1 / 6), pytest.approx(1 / 6))
+    assert "a step of rounding is 17% of the baseline" in told.reason
+    assert (
+        one([600 + n for n in range(8)], [600 + n for n in range(8)], step=1.0).verdict is Verdict.EQUIVALENT
+    )
+
+
+def test_a_baseline_of_zero_has_no_share():
+    told = one([0, 0, 0, 0, 0, 0, 0, 0], STEADY)
+
+    assert (told.verdict, told.reason) == (
+        Verdict.INVALID,
+        "the baseline's median is 0: a change is no share of it",
+    )
+
+
+def test_a_change_that_may_be_within_the_tolerance_says_so():
+    told = one(STEADY, [of * 0.94 for of in STEADY])
+
+    assert told.verdict is Verdict.IMPROVED
+    assert "but not one of 5%" not in told.reason
+    near = one([100 + n / 2 for n in range(8)], [(100 + n / 2) * (0.97 - n / 200) for n in range(8)])
+    assert near.verdict is Verdict.IMPROVED
+    assert "leaves out no change, but not one of 5%" in near.reason
+
+
+def test_eight_metrics_together_find_as_few_changes_as_one():
+    dice, false = np.random.default_rng(3), 0
+    for _ in range(150):
+        family = [
+            Measured(
+                metric=f"m{nth}",
+                baseline=list(np.exp(dice.normal(size=5))),
+                contender=list(np.exp(dice.normal(size=5))),
+                is_lower_better=True,
+                is_blocked=False,
+            )
+            for nth in range(8)
+        ]
+        false += any(of.verdict in (Verdict.IMPROVED, Verdict.REGRESSED) for of in judged(family, RULE))
+
+    assert false <= 14  # of 150 at 5 %: more than that in one of a hundred draws

@@ -56,9 +56,9 @@ def sums() -> list[Column]:
     records, seconds = F.col("records"), F.col("seconds")
     nothing_sent = records == 0
     return [
-        _whole(F.col("seconds"), F.sum(seconds)).alias("seconds"),
+        _whole(seconds, F.sum(seconds)).alias("seconds"),
         F.sum(records).alias("records"),
-        _mean(F.col("records_per_s"), seconds).alias("records_per_s"),
+        _whole(seconds, F.sum(records) / F.nullif(F.sum(seconds), F.lit(0.0))).alias("records_per_s"),
         _mean(F.when(nothing_sent, F.lit(0.0)).otherwise(F.col("mib_per_s")), seconds).alias("mib_per_s"),
         _mean(F.when(nothing_sent, F.lit(0.0)).otherwise(F.col("avg_ms")), records).alias("avg_ms"),
         F.max("max_ms").alias("max_ms"),

@@ -1,0 +1,1 @@
+"""How often `plumbline compare` errs, on runs whose truth is known because they were drawn."""

@@ -1,0 +1,53 @@
+"""The count of errors: drawn arms are what they are said to be, and an error is counted as one."""
+
+import numpy as np
+import pytest
+
+from benchmarks.verdicts import page
+from benchmarks.verdicts.noise import NOISES, arms
+from benchmarks.verdicts.recorded import resampled
+from benchmarks.verdicts.simulate import Rate, changes, counted, drawn
+from verdicts.verdict import Verdict
+
+
+@pytest.mark.parametrize("is_blocked", [False, True])
+def test_runs_of_a_drift_are_shared_out_by_chance(is_blocked):
+    dice, higher = np.random.default_rng(1), 0
+    for _ in range(400):
+        baseline, contender = arms(dice, NOISES["drifting"], 8, is_blocked=is_blocked, spread=0.1)
+        higher += baseline.mean() > contender.mean()
+
+    assert 160 < higher < 240
+
+
+def test_a_block_is_two_runs_that_follow_each_other():
+    steps = np.arange(16.0) / 100
+    baseline, contender = arms(
+        np.random.default_rng(1), lambda _dice, _n: steps, 8, is_blocked=True, spread=1.0
+    )
+
+    assert np.abs(np.log(baseline / contender)) == pytest.approx([0.01] * 8)
+
+
+def test_a_large_change_is_seen_and_no_change_seldom():
+    seen = counted(drawn("normal", 8, is_blocked=False, spread=0.05, factor=0.8), 40, 1)
+    null = counted(drawn("normal", 8, is_blocked=False, spread=0.05, factor=1.0), 40, 1)
+
+    assert seen[Verdict.IMPROVED] == 40
+    assert changes(null).said <= 6
+
+
+def test_a_rate_above_five_per_cent_is_told():
+    cells = {("normal", False, n): Rate(said=30, of=800) for n in range(3, 8)}
+
+    assert page.false_changes(cells)[1]
+    text, is_met = page.false_changes(cells | {("normal", False, 8): Rate(said=80, of=800)})
+    assert not is_met
+    assert "**Missed: normal, 8 runs, no blocks.**" in text
+
+
+def test_recorded_runs_are_drawn_once_each():
+    values = np.arange(1.0, 17.0)
+    of = resampled(values, 8, factor=2.0)(np.random.default_rng(1))
+
+    assert sorted([*of.baseline, *(value / 2 for value in of.contender)]) == list(values)

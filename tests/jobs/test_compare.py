@@ -1,0 +1,223 @@
+"""The comparison as a person asks for it: from raw files of performance tests, and from a warehouse."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from collectors.files import discover
+from jobs import compare_tables, tables
+from jobs.compare_options import share_of
+from jobs.compare_runs import runs_of
+from jobs.raw_files import Origin, write_raw
+from jobs.report_options import WrongUseError
+from plumbline.cli import app
+from tests.jobs.made_runs import write_run
+from tests.transforms.parse.raw_rows import DATA
+from verdicts.doubts import of_runs
+
+PUBLISHED = DATA / "published"
+SIZES = (100, 104, 98, 101, 97, 103, 99, 102)
+
+
+def run(*words):
+    return CliRunner().invoke(app, ["compare", *(str(word) for word in words)])
+
+
+def refused(*words):
+    """Give the line that a wrong use gets, without the progress before it."""
+    result = run(*words)
+    assert result.exit_code == 4, result.output
+    return result.output.strip().splitlines()[-1]
+
+
+def written(folder, factor, *, n=8, **more):
+    """Write blocks of two arms that take turns to be first, the contender's latencies times `factor`."""
+    for nth, size in enumerate(SIZES[:n]):
+        for place, arm in enumerate(("old", "new") if nth % 2 else ("new", "old")):
+            latency = size * (factor if arm == "new" else 1)
+            minute = 4 * nth + 2 * place
+            write_run(folder, f"skew-{nth:03}", arm, [latency] * 4, minute=minute, **more)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("a", "b"), "give either --from DIR"),
+        (("a", "b", "--from", "x", "--conf", "y.toml"), "give either --from DIR"),
+        (("a", "b", "--from", "nowhere"), "nowhere does not exist"),
+        (("a", "a", "--from", "x"), "both arms are 'a': name two"),
+        (("a", "b", "--from", "x", "--metric", "p98"), "--metric 'p98' is none; there are: records_per_s"),
+        (("a", "b", "--from", "x", "--tolerance", "0"), "is no share between 0 and 1"),
+        (("a", "b", "--conf", "missing.toml"), "missing.toml"),
+        (("a", "b", "--from", "x", "--json", "."), ". is a folder; name the file to write"),
+    ],
+)
+def test_wrong_use_is_named_and_ends_with_its_own_code(words, told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    assert told in refused(*words)
+
+
+def test_a_misspelt_option_is_not_taken_for_inconclusive():
+    assert run("a", "b", "--form", "x").exit_code == 4
+    assert run("a").exit_code == 4
+    assert run("--help").exit_code == 0
+
+
+@pytest.mark.parametrize("text", ["5 percent", "-5%", "1", "100%", "nan", ""])
+def test_a_tolerance_that_is_no_share_is_refused(text):
+    with pytest.raises(WrongUseError, match="is no share between 0 and 1"):
+        share_of(text)
+
+
+@pytest.mark.usefixtures("spark")
+def test_published_kip_951_is_inconclusive_at_three_against_three(tmp_path):
+    told = run(
+        "baseline",
+        "kip-951",
+        "--from",
+        PUBLISHED / "kip951",
+        "--metric",
+        "p999_ms",
+        "--unpaired",
+        "--json",
+        tmp_path / "c.json",
+    )
+
+    (row,) = json.loads((tmp_path / "c.json").read_text())["run_comparison"]
+    assert told.exit_code == 2, told.output
+    assert "INCONCLUSIVE: kip-951 against baseline, p999_ms" in told.output
+    assert (
+        "3 runs of each can never tell, whatever they come to; about 1 more of each would decide"
+        in told.output
+    )
+    assert (row["p"], row["change_low"], row["more_runs"]) == (pytest.approx(0.1), None, 1)
+    assert row["change_of_means"] == pytest.approx(-0.872, abs=0.0005)
+    assert (row["baseline_median"], row["contender_median"]) == (1201.0, 174.0)
+
+
+def test_published_files_hold_the_published_lines():
+    for line in (PUBLISHED / "kip951_leader_change.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        assert (PUBLISHED / "kip951" / row["arm"] / f"{row['run']}.txt").read_text() == row["line"] + "\n"
+
+
+@pytest.mark.usefixtures("spark")
+def test_blocks_that_improved_are_told_on_all_surfaces(tmp_path):
+    folder = written(tmp_path / "runs", 0.8)
+    targets = {kind: tmp_path / f"c.{kind}" for kind in ("json", "html", "markdown")}
+    words = [word for kind, path in targets.items() for word in (f"--{kind}", path)]
+
+    told = run("old", "new", "--from", folder, "--metric", "avg_ms", "--metric", "p99_ms", *words)
+
+    content = json.loads(targets["json"].read_text())
+    page, text = targets["html"].read_text(), targets["markdown"].read_text()
+    assert told.exit_code == 0, told.output
+    assert (content["verdict"], content["is_blocked"], content["deciding_metric"]) == (
+        "improved",
+        True,
+        "avg_ms",
+    )
+    assert content["sentence"].startswith("IMPROVED: new against old, avg_ms, -2")
+    assert all(content["sentence"] in of for of in (told.output.replace("\n", " "), page))
+    assert text.startswith("**IMPROVED: new against old, avg\\_ms, -2")
+    assert [row["n_contender"] for row in content["run_comparison"]] == [8, 8]
+    assert len(content["runs"]) == 16
+    assert content["cautions"] == ["no run declares a warm-up: all figures include it"]
+    for place in ("intervals", "strip-0", "strip-1", "quantiles", "avg", "max"):
+        assert f'data-figure="figure-{place}"' in page
+        assert f'id="figure-{place}"' in page
+    assert "http://" not in page.split("<script>")[0]
+    assert run("new", "old", "--from", folder, "--metric", "p99_ms").exit_code == 1
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_declared_warm_up_is_left_out_and_percentiles_refused(tmp_path):
+    for arm, factor in (("old", 1.0), ("new", 0.5)):
+        for nth, size in enumerate(SIZES[:5]):
+            latencies = [2000, 2000, *[factor * size] * 3]
+            write_run(tmp_path, f"{arm}-{nth}", arm, latencies, minute=2 * nth, warm_up_s=10.0)
+
+    told = run("old", "new", "--from", tmp_path, "--json", tmp_path / "c.json")
+
+    rows = {row["metric"]: row for row in json.loads((tmp_path / "c.json").read_text())["run_comparison"]}
+    assert told.exit_code == 3, told.output
+    assert rows["avg_ms"]["verdict"] == "improved"
+    assert rows["avg_ms"]["baseline_median"] == pytest.approx(100)
+    assert rows["max_ms"]["contender_median"] == pytest.approx(150)
+    assert {name for name, row in rows.items() if row["verdict"] == "invalid"} == {
+        "p50_ms",
+        "p95_ms",
+        "p99_ms",
+        "p999_ms",
+    }
+    assert rows["p99_ms"]["reason"].startswith("warm-up included: run old-0 of old declares 10 s of warm-up")
+
+
+@pytest.fixture(scope="module")
+def sick(spark, tmp_path_factory):
+    """Read runs of which each has one fault, whichever way it can be told from its file."""
+    root = tmp_path_factory.mktemp("sick")
+    write_run(root / "raw", "well", "a", [10] * 3, scenario="s")
+    write_run(root / "raw", "slow", "a", [10] * 3, reached=900, scenario="s", minute=1)
+    write_run(root / "raw", "failed", "a", [10] * 3, exit_code=1, minute=2, scenario="s")
+    write_run(root / "raw", "short", "a", [10] * 3, lost=5, minute=3, scenario="s")
+    write_run(root / "raw", "killed", "a", [10] * 3, has_end=False, minute=4, scenario="s")
+    write_run(root / "raw", "twice", "a", [10] * 3, minute=5, scenario="s")
+    write_run(root / "raw", "twice", "a", [10] * 3, minute=6, scenario="s")
+    write_run(root / "raw", "steady", "a", [90, 10, 10], steady=[10, 10], minute=7, scenario="s")
+    write_run(root / "raw", "other", "a", [10] * 3, minute=8, scenario="s", words=["linger.ms=5"])
+    write_run(root / "raw", "well", "a", [10] * 3, scenario="another", minute=9)
+    origin = Origin(folder=root / "raw", cluster="lab", time_zone="UTC")
+    write_raw(discover(root / "raw").understood, origin, root / "read", on_file=lambda _file: None)
+    found = compare_tables.tables_of_files(spark, root / "read", root / "scratch", has_requests=False)
+    return {told.run: told for told in runs_of(found, ("a",), "s")}
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("slow", "the rate asked for was not reached: run slow of a"),
+        ("failed", "run failed of a ended with exit code 1"),
+        ("short", "run short of a sent 14,995 of the 15,000 records it was asked for"),
+        ("killed", "run killed of a was started and its end is not told"),
+        ("twice", "run twice of a is 2 runs of one name: give each its own"),
+        ("other", "the runs of a are not of one configuration: configuration: linger.ms=5"),
+    ],
+)
+def test_what_is_wrong_with_a_run_is_told_from_its_own_file(sick, name, told):
+    assert of_runs([sick["well"]], []) == []
+    assert told in of_runs([sick["well"], sick[name]], [])
+
+
+def test_the_steady_state_of_the_tool_is_taken_where_it_is_told(sick):
+    assert (sick["steady"].method, sick["steady"].values["avg_ms"]) == ("steady_state", 10.0)
+    assert (sick["well"].method, sick["well"].scenario) == ("whole", "s")
+    assert [window.avg_ms for window in sick["steady"].windows] == [90.0, 10.0, 10.0]
+
+
+@pytest.mark.usefixtures("spark")
+def test_warehouse_gives_the_verdict_that_its_raw_files_gave(spark, tmp_path):
+    folder = written(tmp_path / "runs", 0.8, n=6)
+    origin = Origin(folder=folder, cluster="east", time_zone="UTC")
+    write_raw(discover(folder).understood, origin, tmp_path / "raw", on_file=lambda _file: None)
+    found = compare_tables.tables_of_files(spark, tmp_path / "raw", tmp_path / "scratch", has_requests=False)
+    for field in ("runs", "perf_summaries", "perf_windows"):
+        table = compare_tables.IN_WAREHOUSE[field]
+        tables.ensure(spark, tmp_path / "lake", table)
+        tables.append(getattr(found, field), tmp_path / "lake", table, txn_app_id="t", txn_version=1)
+    (tmp_path / "my.toml").write_text(f'[warehouse]\nroot = "{tmp_path / "lake"}"\n')
+    asked = ("old", "new", "--metric", "avg_ms")
+
+    of_warehouse = run(*asked, "--conf", tmp_path / "my.toml", "--json", tmp_path / "w.json")
+    of_files = run(*asked, "--from", folder, "--cluster", "east", "--json", tmp_path / "f.json")
+
+    rows = [json.loads((tmp_path / name).read_text())["run_comparison"] for name in ("w.json", "f.json")]
+    assert (of_warehouse.exit_code, of_files.exit_code) == (0, 0), of_warehouse.output
+    assert rows[0] == rows[1]
+    assert "with --cluster: east" in refused(*asked, "--conf", tmp_path / "my.toml", "--cluster", "west")
+    assert "no run of arm 'newer'; there are: new (6 runs), old (6 runs)" in refused(
+        "old", "newer", "--conf", tmp_path / "my.toml"
+    )
