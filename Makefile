@@ -12,7 +12,7 @@ SPARK_JARS := delta-spark_4.0_2.13,delta-storage,delta-kernel-api,delta-kernel-d
 # other half, the last with every partitioner.
 CLIENTS := 2.4.1 2.8.2 3.6.0 3.6.2 3.9.1
 
-.PHONY: help setup demo test faults lint docs verify verify-clients verify-throttles bench clean
+.PHONY: help setup demo test faults lint docs verify verify-clients verify-throttles otava bench clean
 
 help: ## list these words
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -47,6 +47,8 @@ verify-clients: $(VENV)/.dev .jars/.done ## the same for real clients old and ne
 verify-throttles: $(VENV)/.dev .jars/.done ## the same for throttles and moves of replicas (about 40 minutes, resumes)
 	$(BIN)/python -m benchmarks.throttles
 
+otava: .otava/.done ## install what looks for change points in long series of runs, apart from all else
+
 bench: $(VENV)/.dev .jars/.done ## CPU, freshness and old tables beside what else there is, write docs/performance.md
 	$(BIN)/python -m benchmarks.pipeline $(ARGS)
 
@@ -65,6 +67,11 @@ $(VENV)/.runtime: $(VENV)/.made requirements.lock pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.runtime requirements-dev.lock
 	$(BIN)/pip install -q --require-hashes -r requirements-dev.lock
+	touch $@
+
+.otava/.done: requirements-otava.lock
+	$(PYTHON) -m venv .otava
+	.otava/bin/pip install -q --require-hashes -r requirements-otava.lock
 	touch $@
 
 .jars/.done: $(wildcard conf/jars/*.xml)

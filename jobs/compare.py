@@ -17,6 +17,7 @@ from rich.console import Console
 from conf.names import Kind
 from conf.settings import Settings
 from jobs.answering import STOPPED, found_in, interpreted, session, settings_of, version_of
+from jobs.change_points import NoChangePointsError, change_points
 from jobs.compare_options import WRONG_USE, Compare, asked_of, check_targets
 from jobs.compare_runs import arms_of, misread, runs_of
 from jobs.compare_tables import RunTables, tables_of_files, tables_of_warehouse
@@ -31,6 +32,7 @@ from reports.comparison_page import page
 from reports.document import as_text, write_atomically
 from reports.page import Stamp
 from verdicts.comparison import Asked, Comparison, NothingToCompareError, compared
+from verdicts.metrics import METRICS
 from verdicts.overall import exit_code
 
 WIDTH = 160
@@ -185,8 +187,23 @@ def _judged(tables: RunTables, asked: Asked, source: Source, progress: Progress)
         told = compared(runs, asked)
     except NothingToCompareError as error:
         raise WrongUseError(str(error)) from error
+    told = _with_change_points(told)
     doubt = misread(tables)
     return replace(told, cautions=[*told.cautions, doubt]) if doubt else told
+
+
+def _with_change_points(told: Comparison) -> Comparison:
+    """Say where an arm itself changed; runs before and after are not of one thing."""
+    metric, points, cautions = METRICS[told.deciding.metric], [], list(told.cautions)
+    for runs in (told.baseline, told.contender):
+        try:
+            points += change_points(runs, metric)
+        except NoChangePointsError as error:
+            cautions.append(str(error))
+    cautions += [
+        f"the runs of {of.arm} change with {of.run}: {of.metric} {100 * of.change:+.1f} %" for of in points
+    ]
+    return replace(told, cautions=list(dict.fromkeys(cautions)), change_points=points)
 
 
 def _write(told: Comparison, cluster: str | None, inputs: Row, targets: Targets) -> None:

@@ -11,7 +11,7 @@ from schemas.run_comparison import RUN_COMPARISON
 from verdicts.comparison import Comparison
 from verdicts.metrics import METRICS
 from verdicts.overall import counted, exit_code
-from verdicts.runs import RunFigures
+from verdicts.runs import ChangePoint, RunFigures
 from verdicts.verdict import WITHIN_RUN, Judged, Verdict
 
 STYLES = {
@@ -53,6 +53,10 @@ def document(comparison: Comparison, cluster: str | None, inputs: Row) -> Row:
         "tolerance": asked.rule.tolerance,
         "alpha": asked.rule.alpha,
         "cautions": list(comparison.cautions),
+        "change_points": [
+            {name: plain(getattr(of, name)) for name in ChangePoint.__dataclass_fields__}
+            for of in comparison.change_points
+        ],
         "run_comparison": [
             {name: plain(row[name]) for name in RUN_COMPARISON.schema.names}
             for row in rows(comparison, cluster)

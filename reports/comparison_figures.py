@@ -6,13 +6,14 @@ from math import log10
 import plotly.graph_objects as go
 
 from reports.client_figures import plain_name
-from reports.figures import ALARM, CALM, MUTED, styled
+from reports.figures import ALARM, CALM, MUTED, _instant, styled
 from verdicts.comparison import Comparison
 from verdicts.metrics import METRICS
 from verdicts.runs import RunFigures
 from verdicts.verdict import Judged, Verdict
 
 PERCENTILES = (("p50_ms", 0.5), ("p95_ms", 0.95), ("p99_ms", 0.99), ("p999_ms", 0.999))
+FEW = 4
 MOST_DRAWN = 40
 """So many runs are told apart in a figure over time; of more the first ones are drawn."""
 
@@ -84,6 +85,40 @@ def strip(comparison: Comparison, of: Judged) -> go.Figure:
     figure.update_yaxes(title=f"{of.metric}{', ' + metric.unit if metric.unit else ''}", rangemode="tozero")
     figure.update_xaxes(type="category")
     return styled(figure).update_layout(height=340)
+
+
+def series(comparison: Comparison) -> go.Figure:
+    """Draw the deciding metric of every run at its instant; a line where an arm itself changed."""
+    figure, metric = go.Figure(), METRICS[comparison.deciding.metric]
+    for nth, (name, runs) in enumerate(_arms(comparison)):
+        told = sorted(
+            (run.started_at, run.run, run.values.get(metric.name)) for run in runs if run.started_at
+        )
+        figure.add_trace(
+            go.Scatter(
+                x=[_instant(at) for at, _, _ in told],
+                y=[value for _, _, value in told],
+                mode="lines+markers",
+                line={"color": _color(nth), "width": 1},
+                name=name,
+                text=[plain_name(run) for _, run, _ in told],
+                hovertemplate="%{text}: %{y}<extra>%{fullData.name}</extra>",
+            )
+        )
+    for point in comparison.change_points:
+        at = _instant(point.at)
+        figure.add_shape(
+            type="line", x0=at, x1=at, y0=0, y1=1, yref="paper", line={"color": ALARM, "dash": "dot"}
+        )
+        text = f"{plain_name(point.run)}: {100 * point.change:+.1f} %"
+        figure.add_annotation(x=at, y=1, yref="paper", text=text, showarrow=False, xanchor="left")
+    figure.update_yaxes(title=f"{metric.name}{', ' + metric.unit if metric.unit else ''}", rangemode="tozero")
+    return styled(figure).update_layout(height=320)
+
+
+def has_series(comparison: Comparison) -> bool:
+    """Tell whether there are runs enough, and their instants, to look at them as a series."""
+    return any(sum(run.started_at is not None for run in runs) > FEW for _, runs in _arms(comparison))
 
 
 def over_time(comparison: Comparison, column: str, title: str) -> go.Figure:

@@ -5,7 +5,15 @@ from plotly.io import to_json
 from plotly.offline import get_plotlyjs
 
 from reports.comparison import HEAD, cells, said, title
-from reports.comparison_figures import has_percentiles, intervals, over_time, quantiles, strip
+from reports.comparison_figures import (
+    has_percentiles,
+    has_series,
+    intervals,
+    over_time,
+    quantiles,
+    series,
+    strip,
+)
 from reports.page import Stamp, environment, inline
 from verdicts.comparison import Comparison
 from verdicts.doubts import settings_of
@@ -54,6 +62,8 @@ def figures(comparison: Comparison) -> dict[str, Markup]:
     shown = [of for of in comparison.judged if of.values and of.n_baseline and of.n_contender]
     first = sorted(shown, key=lambda of: of is not comparison.deciding)[:MOST_STRIPS]
     drawn |= {f"strip-{nth}": strip(comparison, of) for nth, of in enumerate(first)}
+    if has_series(comparison):
+        drawn["series"] = series(comparison)
     if any(run.windows for run in (*comparison.baseline, *comparison.contender)):
         drawn["avg"] = over_time(comparison, "avg_ms", "mean of a window, ms")
         drawn["max"] = over_time(comparison, "max_ms", "highest of a window, ms")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from verdicts import doubts
 from verdicts.metrics import METRICS, OF_GOLD, OF_PERF_TEST, Metric
 from verdicts.overall import deciding
-from verdicts.runs import RunFigures
+from verdicts.runs import ChangePoint, RunFigures
 from verdicts.verdict import Judged, Measured, Rule, judged
 from verdicts.within_run import Window
 
@@ -33,6 +33,7 @@ class Comparison:
     judged: Sequence[Judged]
     deciding: Judged
     cautions: Sequence[str]
+    change_points: Sequence[ChangePoint] = ()
 
 
 class NothingToCompareError(Exception):

@@ -26,6 +26,18 @@ class RunWindow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChangePoint:
+    """The first run of an arm that is of another level than those before it."""
+
+    arm: str
+    run: str
+    at: datetime
+    metric: str
+    change: float  # mean behind it over mean before it, less 1
+    p: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunFigures:
     """One run of one arm. What nobody told is None."""
 

@@ -1,17 +1,19 @@
 """The page and the texts of a comparison: whole, offline, and safe from the names that users give."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from reports.comparison import document, markdown, said
-from reports.comparison_figures import over_time, quantiles, strip
+from reports.comparison_figures import over_time, quantiles, series, strip
 from reports.comparison_page import differing, page
 from reports.document import as_text
 from reports.page import Stamp
 from schemas.run_comparison import RUN_COMPARISON
 from tests.verdicts.made_runs import run_of, window
 from verdicts.comparison import Asked, compared
+from verdicts.runs import ChangePoint
 
 STAMP = Stamp(generated_at=datetime(2026, 11, 21, tzinfo=UTC), version="test")
 EVIL = "</script><img src=x onerror=alert(1)>|`x`"
@@ -40,6 +42,7 @@ def test_page_draws_everything_asks_for_nothing_and_runs_no_users_text(compariso
         "figure-intervals",
         "figure-strip-0",
         "figure-strip-1",
+        "figure-series",
         "figure-quantiles",
         "figure-avg",
         "figure-max",
@@ -67,12 +70,24 @@ def test_markdown_shows_names_as_they_are(comparison):
 
 
 def test_a_line_joins_the_runs_of_a_block_and_the_axis_is_of_rarity(comparison):
-    joined = [trace for trace in strip(comparison, comparison.deciding).data if trace.mode == "lines"]
+    joined = [trace for trace in strip(comparison, comparison.deciding).data if trace.type == "scatter"]
     assert [tuple(trace.y) for trace in joined] == [(size, pytest.approx(0.7 * size)) for size in SIZES]
 
     ticks = quantiles(comparison).layout.xaxis
     assert list(ticks.ticktext) == ["50 %", "95 %", "99 %", "99.9 %"]
     assert list(ticks.tickvals) == pytest.approx([0.30103, 1.30103, 2.0, 3.0])
+
+
+def test_a_change_of_an_arm_itself_is_marked_where_it_began(comparison):
+    first = comparison.baseline[3]
+    point = ChangePoint(arm="old", run=first.run, at=first.started_at, metric="p99_ms", change=0.25, p=0.0001)
+    told = replace(comparison, change_points=[point])
+
+    (line,), (note,) = series(told).layout.shapes, series(told).layout.annotations
+    assert line.x0 == series(told).data[0].x[3]
+    assert note.text.endswith(": +25.0 %")
+    assert "<" not in note.text
+    assert document(told, None, {})["change_points"][0]["run"] == first.run
 
 
 def test_end_of_the_warm_up_is_drawn(comparison):

@@ -59,6 +59,16 @@ def test_p_of_ties_counts_every_order():
     assert between(theirs, ours, level=LEVEL).p == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(
+    ("theirs", "ours", "p"),
+    [([1], [2], 1.0), ([1], [1], 1.0), ([5], [1, 2, 3], 0.5), ([1, 2, 3], [2], 1.0), ([2, 2, 2], [1], 0.25)],
+)
+def test_a_single_run_has_as_many_orders_as_there_are_runs(theirs, ours, p):
+    told = between(theirs, ours, level=LEVEL)
+
+    assert (told.p, told.low, told.high) == (p, -inf, inf)
+
+
 @pytest.mark.parametrize("compare", [between, within_blocks])
 def test_interval_holds_the_shift_as_often_as_it_says(compare):
     dice = np.random.default_rng(5)
