@@ -12,7 +12,7 @@ SPARK_JARS := delta-spark_4.0_2.13,delta-storage,delta-kernel-api,delta-kernel-d
 # other half, the last with every partitioner.
 CLIENTS := 2.4.1 2.8.2 3.6.0 3.6.2 3.9.1
 
-.PHONY: help setup demo test faults lint docs verify verify-clients verify-throttles otava bench clean
+.PHONY: help setup demo test faults lint docs verify verify-clients verify-throttles verify-verdicts otava bench clean
 
 help: ## list these words
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -46,6 +46,9 @@ verify-clients: $(VENV)/.dev .jars/.done ## the same for real clients old and ne
 
 verify-throttles: $(VENV)/.dev .jars/.done ## the same for throttles and moves of replicas (about 40 minutes, resumes)
 	$(BIN)/python -m benchmarks.throttles
+
+verify-verdicts: $(VENV)/.dev ## count how often verdicts are wrong on drawn runs, write docs/verdicts.md (minutes)
+	$(BIN)/python -m benchmarks.verdicts $(ARGS)
 
 otava: .otava/.done ## install what looks for change points in long series of runs, apart from all else
 
