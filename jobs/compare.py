@@ -27,7 +27,7 @@ from jobs.report_options import WrongUseError, nodes_of, zone_of
 from jobs.report_rows import SeveralClustersError
 from jobs.stopping import interrupt_on_signals
 from reports.answers import Row
-from reports.comparison import document, markdown, said, table
+from reports.comparison import document, markdown, reasons, said, table
 from reports.comparison_page import page
 from reports.document import as_text, write_atomically
 from reports.page import Stamp
@@ -35,7 +35,9 @@ from verdicts.comparison import Asked, Comparison, NothingToCompareError, compar
 from verdicts.metrics import METRICS
 from verdicts.overall import exit_code
 
-WIDTH = 160
+WIDTH = 120
+CUT = ".cut"
+"""Ends the name of a run that was cut off and made again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,12 +151,15 @@ def _of_files(
     with progress.step(f"looking through {folder}"):
         found = found_in(folder, source.nodes)
     cluster = source.cluster or readable(Path(folder.resolve().name))
-    kinds = {file.kind for file in found.understood}
+    files = [file for file in found.understood if file.path.suffix != CUT]
+    if len(files) < len(found.understood):
+        progress.say(f"set aside, not read: {len(found.understood) - len(files)} files that end in {CUT}")
+    kinds = {file.kind for file in files}
     with tempfile.TemporaryDirectory(prefix="plumbline-compare-", ignore_cleanup_errors=True) as scratch:
         raw = Path(scratch) / "raw"
         origin = Origin(folder=folder, cluster=cluster, time_zone=source.time_zone)
-        with progress.step(f"reading {len(found.understood)} files"):
-            write_raw(found.understood, origin, raw, on_file=lambda _file: None)
+        with progress.step(f"reading {len(files)} files"):
+            write_raw(files, origin, raw, on_file=lambda _file: None)
         with session(Settings(), "plumbline-compare") as spark, interpreted(spark):
             with progress.step("parsing"):
                 has_requests = Kind.REQUEST_LOG.value in kinds
@@ -220,7 +225,11 @@ def _write(told: Comparison, cluster: str | None, inputs: Row, targets: Targets)
         raise WrongUseError(message) from error
     typer.echo(said(told))
     console = Console(highlight=False)
-    console.print(table(told), width=None if console.is_terminal else WIDTH)
+    if not console.is_terminal:
+        console.width = WIDTH
+    console.print(table(told))
+    for reason in reasons(told):
+        typer.echo(reason)
     for caution in told.cautions:
         typer.echo(f"caution: {caution}")
     for target in (targets.html, targets.json, targets.markdown):

@@ -2,6 +2,7 @@
 
 from statistics import median
 
+from rich.box import SIMPLE
 from rich.table import Table
 from rich.text import Text
 
@@ -67,19 +68,27 @@ def document(comparison: Comparison, cluster: str | None, inputs: Row) -> Row:
 
 
 def table(comparison: Comparison) -> Table:
-    """Lay the metrics out for a terminal, the deciding one in bold."""
-    shown = Table(title=title(comparison))
-    for name in HEAD:
-        shown.add_column(
-            name, justify="left" if name in {"metric", "verdict", "why"} else "right", overflow="fold"
-        )
+    """Lay the metrics out for a terminal, the deciding one in bold; `reasons` go below it."""
+    shown = Table(title=title(comparison), box=SIMPLE, title_justify="left", pad_edge=False)
+    for name in HEAD[:-1]:
+        is_text = name in {"metric", "verdict"}
+        shown.add_column(name, justify="left" if is_text else "right", no_wrap=name == "verdict")
     for of, told in zip(comparison.judged, cells(comparison), strict=True):
-        metric, verdict, *others = (Text(cell) for cell in told)
+        metric, verdict, *others = (Text(cell) for cell in told[:-1])
         verdict.stylize(STYLES[of.verdict])
         if of is comparison.deciding:
             metric.stylize("bold")
         shown.add_row(metric, verdict, *others)
     return shown
+
+
+def reasons(comparison: Comparison) -> list[str]:
+    """Say why each verdict is what it is, those with one reason together; the deciding one has been told."""
+    by_reason: dict[str, list[str]] = {}
+    for of in comparison.judged:
+        if of is not comparison.deciding:
+            by_reason.setdefault(of.reason, []).append(of.metric)
+    return [f"{', '.join(metrics)}: {reason}" for reason, metrics in by_reason.items()]
 
 
 def markdown(comparison: Comparison) -> str:

@@ -65,13 +65,16 @@ def compared(runs: Sequence[RunFigures], asked: Asked) -> Comparison:
         for metric in _metrics(asked.metrics, [*baseline, *contender])
     ]
     every = judged(measured, asked.rule)
+    lacking = {name for name in METRICS if doubts.of_metric(METRICS[name], [*baseline, *contender])}
+    # What runs do not have is shown with its reason; it decides where it was asked for.
+    had = [of for of in every if of.metric not in lacking]
     return Comparison(
         asked=asked,
         is_blocked=is_blocked,
         baseline=baseline,
         contender=contender,
         judged=every,
-        deciding=deciding(every, asked.metrics[0] if asked.metrics else None),
+        deciding=deciding(every, asked.metrics[0]) if asked.metrics else deciding(had or every, None),
         cautions=doubts.cautions(baseline, contender),
     )
 

@@ -162,12 +162,12 @@ def _judged(of: Measured, one: _Compared, p: float, n_metrics: int, rule: Rule) 
     )
     label = f"{WITHIN_RUN}: " if is_within else ""
     if low is not None and high is not None and -rule.tolerance < low and high < rule.tolerance:
-        reason = f"{label}the interval lies within {rule.tolerance:.2g} of the baseline to either side"
+        reason = f"{label}the interval lies within {_percent(rule.tolerance)} to either side"
         return replace(told, verdict=Verdict.EQUIVALENT, reason=reason)
     if p <= rule.alpha and not shift.low <= 0 <= shift.high:
         is_better = (shift.estimate < 0) is of.is_lower_better
         word = Verdict.IMPROVED if is_better else Verdict.REGRESSED
-        return replace(told, verdict=word, reason=f"{label}{_found(one, p, rule)}")
+        return replace(told, verdict=word, reason=f"{label}{_found(told, one, rule)}")
     if 1 in (shift.n_baseline, shift.n_contender) and not isfinite(one.spread):
         return replace(told, reason=f"{label}{_of_one_run(of, is_within=is_within)}")
     plan = _plan(of, one, n_metrics, rule)
@@ -180,12 +180,16 @@ def _change_of_means(of: Measured) -> float | None:
     return float(np.mean(of.contender)) / mean - 1 if mean else None
 
 
-def _found(one: _Compared, p: float, rule: Rule) -> str:
-    reason = f"p {p:.2g} among all metrics; the interval leaves out no change"
-    near = min(abs(one.change(end) or 0.0) for end in (one.shift.low, one.shift.high))
-    if near < rule.tolerance:
-        reason += f", but not one of {rule.tolerance:.0%}"
-    return f"{reason}; a step of rounding is {one.step:.0%}" if one.step > rule.tolerance else reason
+def _found(told: Judged, one: _Compared, rule: Rule) -> str:
+    reason = f"p {told.p_adjusted:.2g} among all metrics; ranks leave out no change"
+    nearer = max(told.low or 0.0, -(told.high or 0.0))  # below 0 where rounding alone may be the change
+    if nearer < rule.tolerance:
+        reason += f", but not one of {_percent(rule.tolerance)}"
+    return f"{reason}; a step of rounding is {_percent(one.step)}" if one.step > rule.tolerance else reason
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"
 
 
 def _of_one_run(of: Measured, *, is_within: bool) -> str:
@@ -211,9 +215,7 @@ def _why(plan: Plan, more: int | None, step: float, rule: Rule) -> str:
     if least_p(plan.seen, is_blocked=plan.is_blocked) > rule.alpha:
         begin = f"{runs} can never tell, whatever they come to"
     elif step >= rule.tolerance:
-        begin = (
-            f"a step of rounding is {step:.0%} of the baseline, so nothing within {rule.tolerance:.0%} shows"
-        )
+        begin = f"a step of rounding is {_percent(step)}, so nothing within {_percent(rule.tolerance)} shows"
     else:
         begin = f"{runs} scatter too much for the change that is seen"
     if more is None:

@@ -143,7 +143,7 @@ def test_a_declared_warm_up_is_left_out_and_percentiles_refused(tmp_path):
     told = run("old", "new", "--from", tmp_path, "--json", tmp_path / "c.json")
 
     rows = {row["metric"]: row for row in json.loads((tmp_path / "c.json").read_text())["run_comparison"]}
-    assert told.exit_code == 3, told.output
+    assert told.exit_code == 0, told.output
     assert rows["avg_ms"]["verdict"] == "improved"
     assert rows["avg_ms"]["baseline_median"] == pytest.approx(100)
     assert rows["max_ms"]["contender_median"] == pytest.approx(150)
@@ -154,6 +154,21 @@ def test_a_declared_warm_up_is_left_out_and_percentiles_refused(tmp_path):
         "p999_ms",
     }
     assert rows["p99_ms"]["reason"].startswith("warm-up included: run old-0 of old declares 10 s of warm-up")
+    assert run("old", "new", "--from", tmp_path, "--metric", "p99_ms").exit_code == 3
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_run_that_was_cut_off_and_set_aside_is_not_read(tmp_path):
+    folder = written(tmp_path / "runs", 1.0, n=4)
+    cut = write_run(tmp_path / "runs", "skew-000", "old", [9000], minute=99, has_end=False)
+    cut.rename(cut.with_name(f"{cut.name}.cut"))
+
+    asked = ("old", "new", "--metric", "avg_ms", "--unpaired", "--tolerance", "10%")
+    told = run(*asked, "--from", folder, "--json", tmp_path / "c.json")
+
+    content = json.loads((tmp_path / "c.json").read_text())
+    assert content["verdict"] == "equivalent", told.output
+    assert "set aside, not read: 1 files that end in .cut" in told.output
 
 
 @pytest.fixture(scope="module")

@@ -79,6 +79,15 @@ def test_without_a_metric_named_the_worst_decides():
     ]
 
 
+def test_a_metric_that_runs_do_not_have_decides_only_where_it_was_asked_for():
+    runs = [replace(run, values={**run.values, "p99_ms": None}) for run in faster(0.8)]
+    every = compared(runs, replace(ASKED, metrics=()))
+
+    assert {of.metric for of in every.judged if of.verdict is Verdict.INVALID} == {"p99_ms"}
+    assert every.deciding.verdict is Verdict.REGRESSED  # fewer records/s
+    assert exit_code(compared(runs, ASKED).deciding) == 3
+
+
 def test_metric_of_gold_that_no_run_has_is_left_out_unless_it_is_named():
     name = "partition_skew.max_over_mean"
     runs = faster(0.8)
