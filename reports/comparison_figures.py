@@ -176,7 +176,7 @@ def quantiles(comparison: Comparison) -> go.Figure:
         tickvals=[_rarity(q) for q in ticks],
         ticktext=[f"{100 * q:g} %" for q in ticks],
     )
-    figure.update_yaxes(title="ms", type="log", dtick=1)
+    figure.update_yaxes(title="ms", type="log", dtick="D2")
     return styled(figure).update_layout(height=360)
 
 

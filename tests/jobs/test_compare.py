@@ -6,17 +6,20 @@ import pytest
 from typer.testing import CliRunner
 
 from collectors.files import discover
+from conf.settings import PROJECT
 from jobs import compare_tables, tables
 from jobs.compare_options import share_of
 from jobs.compare_runs import runs_of
 from jobs.raw_files import Origin, write_raw
 from jobs.report_options import WrongUseError
 from plumbline.cli import app
+from tests.jobs import made_logs
 from tests.jobs.made_runs import write_run
 from tests.transforms.parse.raw_rows import DATA
 from verdicts.doubts import of_runs
 
 PUBLISHED = DATA / "published"
+PAGE = (PROJECT / "docs" / "comparison.md").read_text().replace("\n> ", " ").replace("\n", " ")
 SIZES = (100, 104, 98, 101, 97, 103, 99, 102)
 
 
@@ -86,8 +89,11 @@ def test_published_kip_951_is_inconclusive_at_three_against_three(tmp_path):
         tmp_path / "c.json",
     )
 
-    (row,) = json.loads((tmp_path / "c.json").read_text())["run_comparison"]
+    content = json.loads((tmp_path / "c.json").read_text())
+    (row,) = content["run_comparison"]
     assert told.exit_code == 2, told.output
+    assert content["sentence"] in PAGE
+    assert f"{100 * row['change_of_means']:.1f} %" in PAGE
     assert "INCONCLUSIVE: kip-951 against baseline, p999_ms" in told.output
     assert (
         "3 runs of each can never tell, whatever they come to; about 1 more of each would decide"
@@ -169,6 +175,21 @@ def test_a_run_that_was_cut_off_and_set_aside_is_not_read(tmp_path):
     content = json.loads((tmp_path / "c.json").read_text())
     assert content["verdict"] == "equivalent", told.output
     assert "set aside, not read: 1 files that end in .cut" in told.output
+
+
+@pytest.mark.usefixtures("spark")
+def test_gold_of_a_runs_time_is_compared_where_there_is_a_request_log(tmp_path):
+    made_logs.write_logs(tmp_path / "logs", seconds=110, added_ms={(3, 1): 20.0}, onset_s=58)
+    for minute, arm in ((123, "old"), (124, "new")):  # 11:03 and 11:04, the latter with a slow link
+        write_run(tmp_path / "logs" / "perf", "r1", arm, [10.0] * 8, minute=minute)
+    metric = "fetch_latency.true_p99_ms"
+
+    told = run("old", "new", "--from", tmp_path / "logs", "--metric", metric, "--json", tmp_path / "c.json")
+
+    content = json.loads((tmp_path / "c.json").read_text())
+    values = {of["arm"]: of["values"] for of in content["runs"]}
+    assert (told.exit_code, content["verdict"]) == (2, "inconclusive"), told.output
+    assert values["new"][metric] - values["old"][metric] == pytest.approx(20, abs=1)
 
 
 @pytest.fixture(scope="module")
