@@ -36,8 +36,9 @@ def found_in(folder: Path, nodes: dict[str, str]) -> Found:
         )
         nothing = "it holds other files of Kafka's" if found.passed_over else "it is empty"
         message = (
-            f"no file in {folder} is understood ({first or nothing}); wanted are *request*.log* and "
-            "*client*.log* in folders that end in the broker's number, as in broker-1/kafka-request.log"
+            f"no file in {folder} is understood ({first or nothing}); wanted are *request*.log*, "
+            "*client*.log*, *state-change*.log* and *.prom (scrapes) in folders that end in the broker's "
+            "number, as in broker-1/kafka-request.log"
         )
         raise WrongUseError(message)
     return found

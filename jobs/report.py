@@ -6,21 +6,17 @@ The report: one offline HTML page and the same as JSON, from raw files or from t
 """
 
 import tempfile
-from collections import Counter
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from collectors.files import Found
 from conf.settings import Settings
-from jobs.answering import STOPPED, found_in, interpreted, session, settings_of, version_of
+from jobs.answering import STOPPED, found_in, interpreted, session, settings_of
 from jobs.progress import Progress
 from jobs.raw_files import FileRead, Origin, readable, write_raw
 from jobs.report_files import gold_of_files
-from jobs.report_inputs import found_in, inputs_of_files, span_of
+from jobs.report_inputs import inputs_of_files, span_of
 from jobs.report_options import Wanted, WrongUseError, instant_of, nodes_of, truth_of, zone_of
 from jobs.report_out import HTML, JSON, check_targets, write
 from jobs.report_rows import Gold, SeveralClustersError, Span, answers_of, gold_of_warehouse
@@ -29,7 +25,6 @@ from reports.answers import Answers, Row
 
 WRONG_USE = 2
 APP = "plumbline-report"
-HTML, JSON = Path("report.html"), Path("report.json")
 
 
 def report(  # noqa: PLR0913 (one option of the command each)
@@ -156,7 +151,7 @@ def from_warehouse(wanted: Wanted, progress: Progress) -> Answers:
             with progress.step("reading gold"):
                 gold = gold_of_warehouse(spark, root, wanted.cluster)
             with progress.step("adding up"):
-                return _answers(gold, wanted, inputs | _span(wanted))
+                return _answers(gold, wanted, inputs | span_of(wanted))
     except SeveralClustersError as error:
         message = f"choose one of the clusters in {root} with --cluster: {error}"
         raise WrongUseError(message) from error
@@ -167,89 +162,9 @@ def _answers(gold: Gold, wanted: Wanted, inputs: Row) -> Answers:
     return answers_of(gold, wanted.span, truth=wanted.truth, inputs=inputs, network_bytes_per_s=network)
 
 
-def inputs_of_files(folder: Path, wanted: Wanted, found: Found, read: list[FileRead]) -> Row:
-    """Tell what was read of what kind, what was not understood and why, and what was assumed."""
-    return {
-        "from": readable(folder),
-        "time_zone": wanted.time_zone,
-        "nodes": wanted.nodes,
-        "files": [
-            {
-                "path": file.source,
-                "node": file.node,
-                "kind": file.kind,
-                "lines": file.lines,
-                "bytes": file.value_bytes,
-                "damage": file.damage,
-            }
-            for file in read
-        ],
-        "not_understood": [
-            {"path": readable(path.relative_to(folder)), "reason": reason}
-            for path, reason in found.not_understood
-        ],
-        "passed_over": [
-            {"what": what, "files": files}
-            for what, files in sorted(Counter(what for _, what in found.passed_over).items())
-        ],
-        **_span(wanted),
-    }
-
-
-def _check_targets(wanted: Wanted) -> None:
-    for target in (wanted.html, wanted.json):
-        if target is None:
-            continue
-        if target.is_dir():
-            message = f"{target} is a folder; name the file to write, as in {target / HTML}"
-            raise WrongUseError(message)
-        parent = next(folder for folder in target.absolute().parents if folder.exists())
-        if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-            message = f"{target} cannot be written: {parent} is no folder that can be written to"
-            raise WrongUseError(message)
-
-
-def _write(answers: Answers, wanted: Wanted, progress: Progress) -> None:
-    stamp = Stamp(generated_at=datetime.now(UTC), version=version_of())
-    try:
-        if wanted.html is not None:
-            write_atomically(wanted.html, page(answers, stamp))
-        if wanted.json is not None:
-            write_atomically(wanted.json, as_text(document(answers)))
-    except OSError as error:
-        message = f"{error.filename or 'the report'} cannot be written: {error.strerror or error}"
-        raise WrongUseError(message) from error
-    _tell(answers, progress)
-    typer.echo(opening(answers).sentence)
-    for target in (wanted.html, wanted.json):
-        if target is not None:
-            typer.echo(str(target))
-
-
-def _tell(answers: Answers, progress: Progress) -> None:
-    """Say what was left out or is doubtful, then what the tables hold."""
-    for file in answers.inputs.get("not_understood", []):
-        progress.say(f"not understood: {file['path']}: {file['reason']}")
-    if others := passed_over(answers):
-        progress.say(others)
-    for doubt in doubts(answers):
-        progress.say(f"doubtful: {doubt}")
-    counts = totals_of(answers.data_quality)
-    progress.say(", ".join(f"{name} {n}" for name, n in counts.items()))
-    console = Console(highlight=False)
-    if answers.truth:
-        console.print(truth_table(answers.truth))
-    for table in (*throttle_tables(answers), *metric_tables(answers), *client_tables(answers)):
-        console.print(table)
-
-
 def _told(file: FileRead) -> str:
     damage = f"; damaged: {file.damage}" if file.damage else ""
     return f"  {file.source}: {file.kind} of {file.node}, {file.lines} lines{damage}"
-
-
-def _span(wanted: Wanted) -> Row:
-    return {"since": wanted.span.since, "until": wanted.span.until}
 
 
 if __name__ == "__main__":

@@ -3,9 +3,9 @@
 from collections import Counter
 from pathlib import Path
 
-from collectors.files import Found, NoSuchFolderError, discover
+from collectors.files import Found
 from jobs.raw_files import FileRead, readable
-from jobs.report_options import Wanted, WrongUseError
+from jobs.report_options import Wanted
 from reports.answers import Row
 
 
@@ -36,26 +36,6 @@ def inputs_of_files(folder: Path, wanted: Wanted, found: Found, read: list[FileR
         ],
         **span_of(wanted),
     }
-
-
-def found_in(folder: Path, nodes: dict[str, str]) -> Found:
-    """Sort the files of a folder; one in which none is understood is wrong use."""
-    try:
-        found = discover(folder, nodes)
-    except NoSuchFolderError as error:
-        raise WrongUseError(str(error)) from error
-    if not found.understood:
-        first = "; ".join(
-            f"{readable(path.relative_to(folder))}: {reason}" for path, reason in found.not_understood[:3]
-        )
-        nothing = "it holds other files of Kafka's" if found.passed_over else "it is empty"
-        message = (
-            f"no file in {folder} is understood ({first or nothing}); wanted are *request*.log*, "
-            "*client*.log*, *state-change*.log* and *.prom (scrapes) in folders that end in the broker's "
-            "number, as in broker-1/kafka-request.log"
-        )
-        raise WrongUseError(message)
-    return found
 
 
 def span_of(wanted: Wanted) -> Row:

@@ -2,12 +2,12 @@
 
 import os
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import typer
 from rich.console import Console
 
+from jobs.answering import version_of
 from jobs.progress import Progress
 from jobs.report_options import Wanted, WrongUseError
 from reports.answers import Answers
@@ -35,7 +35,7 @@ def check_targets(wanted: Wanted) -> None:
 
 def write(answers: Answers, wanted: Wanted, progress: Progress) -> None:
     """Write the page and the JSON, and tell the terminal what matters."""
-    stamp = Stamp(generated_at=datetime.now(UTC), version=_version())
+    stamp = Stamp(generated_at=datetime.now(UTC), version=version_of())
     try:
         if wanted.html is not None:
             write_atomically(wanted.html, page(answers, stamp))
@@ -66,10 +66,3 @@ def _tell(answers: Answers, progress: Progress) -> None:
         console.print(truth_table(answers.truth))
     for table in (*throttle_tables(answers), *metric_tables(answers), *client_tables(answers)):
         console.print(table)
-
-
-def _version() -> str:
-    try:
-        return version("plumbline")
-    except PackageNotFoundError:  # shipped by --py-files, without its metadata
-        return "of an unknown version"
