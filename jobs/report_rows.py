@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
 from jobs import tables
+from jobs.run_changes import run_changes
 from reports.answers import Answers, Row
 from reports.document import QUARANTINE
 from reports.findings import Finding, findings, headline
@@ -147,6 +148,8 @@ def answers_of(
     throttled = gold.throttle_compliance.filter(span.holds("window_start")).localCheckpoint()
     moving = gold.reassignment_progress.filter(span.holds("window_start")).localCheckpoint()
     means = gold.leader_local_mean.filter(span.holds("window_start"))
+    summaries = rows_of(perf_runs(gold.perf_summaries.filter(in_span), gold.runs), "run", "arm")
+    changes, untold = run_changes(summaries)
     return Answers(
         fetch_latency=rows_of(latency, "window_start", "leader_id", "kind", "follower_id", "client_id"),
         fetch_latency_summary=rows_of(fetch_latency_summary(latency), "leader_id", "kind", "client_id"),
@@ -179,7 +182,9 @@ def answers_of(
             reassignment_summary(moving, network_bytes_per_s=network_bytes_per_s), "moved_at"
         ),
         reassignment_progress_windows=rows_of(reassignment_forecast(moving), "moved_at", "window_start"),
-        perf_summaries=rows_of(perf_runs(gold.perf_summaries.filter(in_span), gold.runs), "run", "arm"),
+        perf_summaries=summaries,
+        run_changes=changes,
+        run_changes_untold=untold,
         stock_fetch_total=rows_of(
             gold.stock_fetch_total.filter(span.holds("scraped_at")), "scraped_at", "leader_id"
         ),

@@ -41,6 +41,8 @@ class Answers:
     reassignment_progress: Sequence[Row] = ()  # one row a move
     reassignment_progress_windows: Sequence[Row] = ()
     perf_summaries: Sequence[Row] = ()
+    run_changes: Sequence[Row] = ()  # one row a change of an arm's level, in long series of runs
+    run_changes_untold: Sequence[str] = ()  # why they were not looked for
     stock_fetch_total: Sequence[Row] = ()
     data_quality: Sequence[Row] = ()
     quarantine: Sequence[Row] = ()  # listed rows only; counts of all are in `quarantine_by_reason`

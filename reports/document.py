@@ -23,6 +23,7 @@ from schemas.metadata_lookup import METADATA_LOOKUP_SUMMARY
 from schemas.partition_skew import PARTITION_SKEW_SPAN, PARTITION_SKEW_SUMMARY
 from schemas.perf_test import PERF_RUNS
 from schemas.reassignment_progress import REASSIGNMENT_FORECAST, REASSIGNMENT_SUMMARY
+from schemas.run_comparison import RUN_CHANGES
 from schemas.throttle_compliance import THROTTLE_COMPLIANCE, THROTTLE_COMPLIANCE_SUMMARY
 
 BALANCE = ("lines_read", "kept", "quarantined", "skipped", "duplicates")
@@ -67,6 +68,7 @@ def document(answers: Answers) -> Row:
             ),
             "missing_metrics": _rows(answers.missing_metrics, columns_of(MISSING_METRICS)),
             "perf_summaries": _rows(answers.perf_summaries, columns_of(PERF_RUNS)),
+            "run_changes": _rows(answers.run_changes, columns_of(RUN_CHANGES)),
             "stock_fetch_total": _rows(answers.stock_fetch_total, columns_of(STOCK_FETCH_TOTAL)),
             "quarantine": _rows(answers.quarantine, list(QUARANTINE)),
         },
@@ -102,6 +104,7 @@ def doubts(answers: Answers) -> list[str]:
         ),
         *(f"{path} is empty" for path in empty),
         *missing_doubts(answers),
+        *answers.run_changes_untold,
     ]
 
 
@@ -187,5 +190,6 @@ def table_names() -> dict[str, Table]:
         "leader_local_mean_summary": LEADER_LOCAL_MEAN_SUMMARY,
         "missing_metrics": MISSING_METRICS,
         "perf_summaries": PERF_RUNS,
+        "run_changes": RUN_CHANGES,
         "stock_fetch_total": STOCK_FETCH_TOTAL,
     }

@@ -22,6 +22,7 @@ from reports.matrix import Matrix, brokers_of, matrices, pair_rows, scale_ms
 from reports.metrics import NO_PERCENTILE, busiest_first, said_of_means, why
 from reports.opening import opening
 from reports.page_text import count, decimal, instant, ms, percent
+from reports.run_series import runs_over_time
 from reports.throttles import mb, said_of_moves, said_of_throttles, worst_first
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -106,6 +107,8 @@ def figures(answers: Answers, told: Headline, shown: Sequence[Matrix]) -> dict[s
         drawn["redirects"] = redirect_times(answers.leader_redirect)
     if answers.metadata_lookup_windows:
         drawn["lookups"] = lookups_over_time(answers.metadata_lookup_windows)
+    if (nights := runs_over_time(answers.perf_summaries, answers.run_changes)) is not None:
+        drawn["runs"] = nights
     # plotly's JSON engine writes <, > and / as \u escapes, so no text can end the script element.
     return {name: Markup(to_json(figure, engine="json")) for name, figure in drawn.items()}  # noqa: S704
 

@@ -8,6 +8,7 @@ from pyspark.sql.types import (
     LongType,
     StringType,
     StructType,
+    TimestampType,
 )
 
 from schemas.fields import Table, column
@@ -128,4 +129,25 @@ RUN_COMPARISON = Table(
     ),
 )
 
-COMPARISON_TABLES = (RUN_COMPARISON, RUN_FIGURES, RUN_WINDOWS)
+RUN_CHANGES = Table(
+    layer="gold",
+    name="run_changes",
+    about="Where one arm of a scenario itself changed, in a series of 15 runs or more, by Apache Otava "
+    "(docs/comparison.md). Made on read.",
+    key=("cluster", "scenario", "arm", "metric", "run"),
+    schema=StructType(
+        [
+            column("cluster", StringType(), "observed cluster"),
+            column("scenario", StringType(), "what the runs are part of; NULL when nobody told"),
+            column("arm", StringType(), "what was tried in them; NULL when nobody told"),
+            column("metric", StringType(), "column of the summary line: avg_ms, p99_ms, records_per_s"),
+            column("run", StringType(), "the first run of another level than those before it"),
+            column("changed_at", TimestampType(), "when its summary line was read"),
+            column("change", DoubleType(), "mean behind it / mean before it - 1"),
+            column("p", DoubleType(), "Otava's, of this point alone"),
+            column("runs", LongType(), "runs of the series"),
+        ]
+    ),
+)
+
+COMPARISON_TABLES = (RUN_COMPARISON, RUN_FIGURES, RUN_WINDOWS, RUN_CHANGES)
