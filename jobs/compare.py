@@ -6,7 +6,7 @@ activated: `PYTHONPATH=. spark-submit --driver-class-path '.jars/spark/*' jobs/c
 """
 
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -18,8 +18,9 @@ from conf.names import Kind
 from conf.settings import Settings
 from jobs.answering import STOPPED, found_in, interpreted, session, settings_of, version_of
 from jobs.change_points import NoChangePointsError, change_points
-from jobs.compare_options import WRONG_USE, Compare, asked_of, check_targets
+from jobs.compare_options import WRONG_USE, Compare, Source, Targets, asked_of, check_targets
 from jobs.compare_runs import arms_of, misread, runs_of
+from jobs.compare_saved import save_comparison
 from jobs.compare_tables import RunTables, tables_of_files, tables_of_warehouse
 from jobs.progress import Progress
 from jobs.raw_files import Origin, readable, write_raw
@@ -38,27 +39,6 @@ from verdicts.overall import exit_code
 WIDTH = 120
 CUT = ".cut"
 """Ends the name of a run that was cut off and made again."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """Where runs are read from."""
-
-    folder: Path | None
-    conf: list[Path]
-    nodes: dict[str, str]
-    time_zone: str
-    cluster: str | None
-    scenario: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Targets:
-    """Where the comparison is written to, beside the terminal."""
-
-    html: Path | None
-    json: Path | None
-    markdown: Path | None
 
 
 def compare(  # noqa: PLR0913 (one option of the command each)
@@ -81,6 +61,9 @@ def compare(  # noqa: PLR0913 (one option of the command each)
     html: Annotated[Path | None, typer.Option(help="Page to write.")] = None,
     json: Annotated[Path | None, typer.Option(help="JSON to write.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Markdown to write, for a pull request.")] = None,
+    save: Annotated[
+        bool, typer.Option("--save", help="Keep it in gold.run_comparison of the warehouse, once.")
+    ] = False,
     cluster: Annotated[str | None, typer.Option(help="Name of the cluster, if there are several.")] = None,
     node: Annotated[list[str] | None, typer.Option(help="As of `plumbline report`.")] = None,
     time_zone: Annotated[str, typer.Option(help="As of `plumbline report`.")] = "UTC",
@@ -109,6 +92,7 @@ def compare(  # noqa: PLR0913 (one option of the command each)
             time_zone=zone_of(time_zone),
             cluster=cluster,
             scenario=scenario,
+            is_saved=save,
         )
         told = run(asked, source, Targets(html=html, json=json, markdown=markdown), progress)
     except WrongUseError as error:
@@ -130,6 +114,9 @@ def run(asked: Asked, source: Source, targets: Targets, progress: Progress) -> C
     """
     if (source.folder is None) == (not source.conf):
         message = "give either --from DIR, for raw files, or --conf FILE, for the tables of a warehouse"
+        raise WrongUseError(message)
+    if source.is_saved and source.folder is not None:
+        message = "--save keeps the comparison in a warehouse: give --conf FILE in place of --from DIR"
         raise WrongUseError(message)
     check_targets(targets.html, targets.json, targets.markdown)
     if source.folder is not None:
@@ -173,7 +160,12 @@ def _of_warehouse(asked: Asked, source: Source, progress: Progress) -> tuple[Com
     try:
         with session(settings, "plumbline-compare") as spark, interpreted(spark):
             tables, cluster = tables_of_warehouse(spark, root, source.cluster)
-            return _judged(tables, asked, source, progress), cluster
+            told = _judged(tables, asked, source, progress)
+            if source.is_saved:
+                progress.say(
+                    save_comparison(spark, settings, told, cluster=cluster, scenario=source.scenario)
+                )
+            return told, cluster
     except SeveralClustersError as error:
         message = f"choose one of the clusters in {root} with --cluster: {error}"
         raise WrongUseError(message) from error

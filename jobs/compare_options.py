@@ -1,6 +1,7 @@
 """What a comparison is asked for: its options, read and checked before any work."""
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,28 @@ class Compare(TyperCommand):
         except TyperException as error:
             error.exit_code = WRONG_USE
             raise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where runs are read from."""
+
+    folder: Path | None
+    conf: list[Path]
+    nodes: dict[str, str]
+    time_zone: str
+    cluster: str | None
+    scenario: str | None
+    is_saved: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Targets:
+    """Where the comparison is written to, beside the terminal."""
+
+    html: Path | None
+    json: Path | None
+    markdown: Path | None
 
 
 def asked_of(

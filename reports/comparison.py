@@ -59,7 +59,7 @@ def document(comparison: Comparison, cluster: str | None, inputs: Row) -> Row:
             for of in comparison.change_points
         ],
         "run_comparison": [
-            {name: plain(row[name]) for name in RUN_COMPARISON.schema.names}
+            {name: plain(row.get(name)) for name in RUN_COMPARISON.schema.names}
             for row in rows(comparison, cluster)
         ],
         "runs": [_run(run) for run in (*comparison.baseline, *comparison.contender)],

@@ -1,4 +1,4 @@
-"""Gold about runs: what each came to, and whether one arm is better than the other. All made on read."""
+"""Gold about runs: what each came to, and whether one arm is better than the other. Made on read."""
 
 from pyspark.sql.types import (
     ArrayType,
@@ -94,11 +94,13 @@ RUN_COMPARISON = Table(
     layer="gold",
     name="run_comparison",
     about="Is the contender better than the baseline, metric by metric: a verdict with its reason. The unit "
-    "is the run (docs/comparison.md). Made on read, by `plumbline compare`.",
-    key=("cluster", "baseline", "contender", "metric"),
+    "is the run (docs/comparison.md). Made on read by `plumbline compare`, and kept by its --save.",
+    key=("cluster", "scenario", "baseline", "contender", "compared_at", "metric"),
     schema=StructType(
         [
             column("cluster", StringType(), "observed cluster"),
+            column("scenario", StringType(), "only runs of this experiment; NULL: of any"),
+            column("compared_at", TimestampType(), "when it was kept; NULL where it was not"),
             column("baseline", StringType(), "arm that is compared with"),
             column("contender", StringType(), "arm that is judged"),
             column("metric", StringType(), "column of a summary line, or table.column of gold"),

@@ -13,6 +13,7 @@ from jobs.compare_runs import runs_of
 from jobs.raw_files import Origin, write_raw
 from jobs.report_options import WrongUseError
 from plumbline.cli import app
+from schemas.run_comparison import RUN_COMPARISON
 from tests.jobs import made_logs
 from tests.jobs.made_runs import write_run
 from tests.transforms.parse.raw_rows import DATA
@@ -54,6 +55,7 @@ def written(folder, factor, *, n=8, **more):
         (("a", "b", "--from", "x", "--metric", "p98"), "--metric 'p98' is none; there are: records_per_s"),
         (("a", "b", "--from", "x", "--tolerance", "0"), "is no share between 0 and 1"),
         (("a", "b", "--conf", "missing.toml"), "missing.toml"),
+        (("a", "b", "--from", "x", "--save"), "give --conf FILE in place of --from DIR"),
         (("a", "b", "--from", "x", "--json", "."), ". is a folder; name the file to write"),
     ],
 )
@@ -252,6 +254,18 @@ def test_warehouse_gives_the_verdict_that_its_raw_files_gave(spark, tmp_path):
 
     rows = [json.loads((tmp_path / name).read_text())["run_comparison"] for name in ("w.json", "f.json")]
     assert (of_warehouse.exit_code, of_files.exit_code) == (0, 0), of_warehouse.output
+    assert not (tmp_path / "lake" / "gold" / "run_comparison").exists()
+    kept = [run(*asked, "--conf", tmp_path / "my.toml", "--save") for _ in range(2)]
+    assert [result.exit_code for result in kept] == [0, 0]
+    assert "kept in gold.run_comparison" in kept[0].output
+    assert "already" in kept[1].output
+    saved = tables.read(spark, tmp_path / "lake", RUN_COMPARISON).collect()
+    assert {row["metric"]: row["verdict"] for row in saved} == {
+        row["metric"]: row["verdict"]
+        for row in json.loads((tmp_path / "w.json").read_text())["run_comparison"]
+    }
+    assert len({(row["metric"], row["compared_at"]) for row in saved}) == len(saved)
+    assert all(row["compared_at"] is not None for row in saved)
     assert rows[0] == rows[1]
     assert "with --cluster: east" in refused(*asked, "--conf", tmp_path / "my.toml", "--cluster", "west")
     assert "no run of arm 'newer'; there are: new (6 runs), old (6 runs)" in refused(
