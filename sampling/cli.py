@@ -3,9 +3,10 @@
 import os
 import re
 import signal
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -163,7 +164,8 @@ def _sampled(plan: Plan, state: Path, about: Record, screen: Screen) -> str:
     finally:
         os.close(alive)
         if record.read(state) is None:
-            guard.wait(END_S)
+            with suppress(subprocess.TimeoutExpired):  # it has nothing to do, and ends by itself
+                guard.wait(END_S)
     return _named(left)
 
 
