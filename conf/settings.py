@@ -169,12 +169,24 @@ class Settings:
                 told_of = settings.warehouse.committer
                 message = f"{path}: [warehouse] committer = {told_of!r}: it is {LIGHT} or {DELTA}"
                 raise ValueError(message)
+            _check_folders(settings.warehouse, path)
         return settings
 
     @property
     def warehouse_root(self) -> Path:
         """The warehouse folder, resolved against the working directory."""
         return Path(self.warehouse.root).resolve()
+
+
+def _check_folders(warehouse: Warehouse, path: Path) -> None:
+    for name, told in (("root", warehouse.root), ("checkpoints", warehouse.checkpoints)):
+        if "://" in told:  # taken for a path it would be a folder of that name, on this machine alone
+            message = (
+                f"{path}: [warehouse] {name} = {told!r}: a folder on a file system that driver and "
+                "executors mount is wanted; an object store has neither the locks nor the renames that the "
+                "writers rely on: docs/spark-cluster.md"
+            )
+            raise ValueError(message)
 
 
 ROWS: dict[str, type] = {"files": TailedFile, "endpoints": ScrapedEndpoint}

@@ -38,6 +38,7 @@ from jobs.gold_writer import GoldWriter
 from jobs.lease import LeaseHeldError, lease
 from jobs.progress import Progress, first_line
 from jobs.session import JvmGoneError, jvm_watched, spark_session
+from jobs.shared import check_shared
 from jobs.state import StateError, mend
 from jobs.stopping import ask_on_signals, hush, interrupt_on_signals
 from schemas.bronze import BRONZE
@@ -92,6 +93,7 @@ def build_gold(
                 mend(stream.repairs(settings), progress.say)
             spark = spark_session(settings, gold_stream.STREAM.name)
             interrupt_on_signals()
+            check_shared(spark, settings.warehouse_root)
             refused = _run(spark, settings, progress, span, follow=follow)
     except LeaseHeldError as error:
         progress.say(str(error))

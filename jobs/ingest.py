@@ -9,7 +9,7 @@ full. After 3, 5 and 6 nothing is half written; `docs/recovery.md` tells what to
 
 Under plain Spark, from the project's folder with its venv activated:
 `PYTHONPATH=. spark-submit --driver-class-path '.jars/spark/*' jobs/ingest.py --conf my.toml`; on a
-cluster add `--py-files` with a zip of `conf jobs schemas transforms`.
+cluster as `docs/spark-cluster.md` has it.
 """
 
 import threading
@@ -43,6 +43,7 @@ from jobs.kafka_options import java_options
 from jobs.lease import lease
 from jobs.progress import Progress
 from jobs.session import jvm_watched, spark_session
+from jobs.shared import check_shared
 from jobs.sources import SOURCES, Source
 from jobs.state import mend
 from jobs.state_audit import repairs_of
@@ -108,6 +109,7 @@ def ingest(
                 check_nothing_lost(settings)
             spark = spark_session(settings, "ingest")
             ask_on_signals(stop)
+            check_shared(spark, settings.warehouse_root)
             if accept_gap:
                 accept_gaps(spark, settings, progress)
             run(spark, settings, meters, stop, once=once)

@@ -28,6 +28,7 @@ from jobs.lease import MAINTENANCE, lease
 from jobs.progress import Progress
 from jobs.replay_metrics import restore_scrapes
 from jobs.session import jvm_watched, spark_session
+from jobs.shared import check_shared
 from jobs.sources import SOURCES, Part, Source
 from jobs.state import StateError
 from jobs.state_audit import repairs_of
@@ -76,6 +77,7 @@ def replay(
             check_at_rest(settings)
             spark = spark_session(settings, "replay")
             interrupt_on_signals()
+            check_shared(spark, settings.warehouse_root)
             for source in SOURCES:
                 if not source.silver:
                     continue

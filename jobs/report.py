@@ -20,6 +20,7 @@ from jobs.report_inputs import inputs_of_files, span_of
 from jobs.report_options import Wanted, WrongUseError, instant_of, nodes_of, truth_of, zone_of
 from jobs.report_out import HTML, JSON, check_targets, write
 from jobs.report_rows import Gold, SeveralClustersError, Span, answers_of, gold_of_warehouse
+from jobs.shared import NotSharedError, check_shared
 from jobs.stopping import interrupt_on_signals
 from reports.answers import Answers, Row
 
@@ -83,7 +84,7 @@ def report(  # noqa: PLR0913 (one option of the command each)
             network_bytes_per_s=network,
         )
         run(wanted, progress)
-    except WrongUseError as error:
+    except (WrongUseError, NotSharedError) as error:
         progress.say(f"error: {error}")
         raise typer.Exit(WRONG_USE) from error
     except KeyboardInterrupt as error:
@@ -129,6 +130,7 @@ def from_files(folder: Path, wanted: Wanted, progress: Progress) -> Answers:
             raise WrongUseError(message)
         inputs = inputs_of_files(folder, wanted, found, read)
         with session(Settings(), APP) as spark:
+            check_shared(spark, Path(scratch))
             with progress.step("parsing and building gold"):
                 damages = {file.source: file.damage for file in read if file.damage}
                 gold = gold_of_files(spark, raw, Path(scratch), damages)

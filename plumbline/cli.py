@@ -15,6 +15,7 @@ from jobs.replay import replay
 from jobs.report import report
 from lab.cli import app as lab
 from plumbline.demo import demo
+from sampling.cli import sample
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -29,6 +30,7 @@ app.command()(report)
 app.command(cls=Compare)(compare)
 app.command()(collect)
 app.command()(backfill)
+app.command()(sample)
 app.command("perf-test", context_settings={"allow_extra_args": True})(perf_test)
 app.command()(experiment)
 app.command()(ingest)

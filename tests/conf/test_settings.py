@@ -17,6 +17,8 @@ from conf.settings import Settings
         ("[ingest]\nmetrics_port = true", "True is not of type int"),
         ("[ingest]\ntrigger = 2", "2 is not of type str"),
         ("[ingest", "not valid TOML"),
+        ("[warehouse]\nroot = 's3a://bucket/x'", "[warehouse] root = 's3a://bucket/x': a folder on a file"),
+        ("[warehouse]\ncheckpoints = 'hdfs://n/x'", "[warehouse] checkpoints = 'hdfs://n/x': a folder"),
         ("[prometheus]\ndrop_labels = 'job'", "drop_labels = 'job': a list is wanted"),
         ("[prometheus]\ndrop_labels = [1]", "drop_labels = [1]: a list is wanted"),
     ],

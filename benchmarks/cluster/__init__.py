@@ -1,0 +1,1 @@
+"""What one executor more brings: `python -m benchmarks.cluster`."""

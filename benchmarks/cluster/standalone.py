@@ -1,0 +1,137 @@
+"""A real Spark standalone cluster on loopback: a master, workers of one core, and jobs submitted to it."""
+
+import os
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from conf.settings import PROJECT
+from lab.ports import free_ports
+
+PACKAGES = ("collectors", "conf", "jobs", "reports", "schemas", "transforms", "verdicts")
+START_S, JOB_S = 60.0, 600.0
+MEMORY = "1g"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standalone:
+    """A cluster that runs; `folder` holds its settings, logs and the code for its executors."""
+
+    folder: Path
+    master: str
+
+    def submit(
+        self, job: str, *options: str, executors: int = 2, fails: bool = False
+    ) -> "subprocess.CompletedProcess[str]":
+        """
+        Run a job of ours to its end, its driver here and its tasks on the cluster.
+
+        Raises:
+            RuntimeError: it ended with another code than 0, and `fails` did not say that it would.
+
+        """
+        command = [_program("spark-submit"), "--master", self.master, "--executor-memory", MEMORY]
+        command += ["--total-executor-cores", str(executors), "--py-files", str(self.folder / "code.zip")]
+        done = subprocess.run(
+            [*command, str(PROJECT / "jobs" / f"{job}.py"), *options],
+            cwd=PROJECT,
+            env=_environment(self.folder),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=JOB_S,
+        )
+        (self.folder / f"{job}.log").write_text(done.stdout + done.stderr)
+        if done.returncode and not fails:
+            message = f"{job} ended with {done.returncode}:\n{done.stderr[-3000:]}"
+            raise RuntimeError(message)
+        return done
+
+
+@contextmanager
+def standalone(folder: Path, *, workers: int = 2, before: Sequence[str] = ()) -> Iterator[Standalone]:
+    """
+    Start a master and workers, and end them with the block; `before` stands before each worker's command.
+
+    Raises:
+        RuntimeError: a worker did not register within a minute.
+
+    """
+    (folder / "conf").mkdir(parents=True)
+    (folder / "conf" / "spark-defaults.conf").write_text(_defaults())
+    _zipped(folder / "code.zip")
+    ports = free_ports()
+    port, page, *of_workers = (str(next(ports)) for _ in range(2 + workers))
+    master = f"spark://127.0.0.1:{port}"
+    deploy = "org.apache.spark.deploy"
+    with ExitStack() as running:
+        command = [_program("spark-class"), f"{deploy}.master.Master", "--host", "127.0.0.1"]
+        running.enter_context(_started([*command, "--port", port, "--webui-port", page], folder, "master"))
+        for nth, its_page in enumerate(of_workers):
+            worker = [*before, _program("spark-class"), f"{deploy}.worker.Worker", "--host", "127.0.0.1"]
+            worker += ["--cores", "1", "--memory", MEMORY, "--work-dir", str(folder / f"work-{nth}")]
+            worker += ["--webui-port", its_page, master]
+            running.enter_context(_started(worker, folder, f"worker-{nth}"))
+        _wait_for(folder / "master.log", workers)
+        yield Standalone(folder=folder, master=master)
+
+
+def _defaults() -> str:
+    jars = PROJECT / ".jars" / "spark" / "*"
+    told = {
+        "spark.driver.extraClassPath": jars,
+        "spark.executor.extraClassPath": jars,
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.adaptive.enabled": "false",
+    }
+    return "".join(f"{key} {value}\n" for key, value in told.items())
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    return os.environ | {
+        "SPARK_CONF_DIR": str(folder / "conf"),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_MEMORY": "256m",
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": str(PROJECT),
+    }
+
+
+def _zipped(target: Path) -> None:
+    with zipfile.ZipFile(target, "w") as opened:
+        for package in PACKAGES:
+            for file in sorted((PROJECT / package).rglob("*.py")):
+                opened.write(file, file.relative_to(PROJECT))
+
+
+@contextmanager
+def _started(command: Sequence[str], folder: Path, name: str) -> Iterator[None]:
+    with (folder / f"{name}.log").open("wb") as log:
+        process = subprocess.Popen(command, env=_environment(folder), stdout=log, stderr=log)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(START_S)
+
+
+def _wait_for(log: Path, workers: int) -> None:
+    give_up_at = time.monotonic() + START_S
+    while log.read_text(errors="replace").count("Registering worker") < workers:
+        if time.monotonic() > give_up_at:
+            message = f"not all workers have come:\n{log.read_text(errors='replace')[-3000:]}"
+            raise RuntimeError(message)
+        time.sleep(0.2)
+
+
+def _program(name: str) -> str:
+    return str(Path(sys.executable).with_name(name))

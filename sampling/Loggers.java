@@ -1,0 +1,131 @@
+import java.io.FileReader;
+import java.io.Reader;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.concurrent.ExecutionException;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.AlterConfigOp;
+import org.apache.kafka.clients.admin.AlterConfigOp.OpType;
+import org.apache.kafka.clients.admin.Config;
+import org.apache.kafka.clients.admin.ConfigEntry;
+import org.apache.kafka.common.Node;
+import org.apache.kafka.common.config.ConfigResource;
+
+/**
+ * Reads and changes loggers of running brokers; each broker answers for itself, one that is away fails alone.
+ *
+ * SERVERS PROPERTIES|- levels all|1,3 LOGGER...           prints: level, broker, logger, level, its parent's
+ * SERVERS PROPERTIES|- change BROKER LOGGER FROM TO|- ... prints: done or other, broker, logger, level
+ * A broker that does not answer is printed as: failed, broker, why. TO is "-" for: as the parent logger has it.
+ */
+class Loggers {
+    static final String ROOT = "root";
+
+    public static void main(String[] told) throws Exception {
+        try (Admin admin = Admin.create(properties(told[0], told[1]))) {
+            List<String> rest = List.of(told).subList(4, told.length);
+            if (told[2].equals("levels")) {
+                levels(admin, told[3], rest);
+            } else {
+                change(admin, List.of(told).subList(3, told.length));
+            }
+        }
+    }
+
+    static Properties properties(String servers, String file) throws Exception {
+        Properties properties = new Properties();
+        properties.put("request.timeout.ms", "5000");
+        properties.put("default.api.timeout.ms", "10000");
+        properties.put("client.id", "plumbline-sample");
+        if (!file.equals("-")) {
+            try (Reader reader = new FileReader(file)) {
+                properties.load(reader);
+            }
+        }
+        properties.put("bootstrap.servers", servers);
+        return properties;
+    }
+
+    static void levels(Admin admin, String brokers, List<String> loggers) throws Exception {
+        for (String broker : brokers.equals("all") ? brokersOf(admin) : List.of(brokers.split(","))) {
+            try {
+                Config config = config(admin, broker);
+                for (String logger : loggers) {
+                    ConfigEntry entry = config.get(logger);
+                    String level = entry == null ? "-" : entry.value();
+                    print("level", broker, logger, level, parent(config, logger));
+                }
+            } catch (ExecutionException failure) {
+                print("failed", broker, failure.getCause().toString());
+            }
+        }
+    }
+
+    static Collection<String> brokersOf(Admin admin) throws Exception {
+        return admin.describeCluster().nodes().get().stream().map(Node::idString).sorted().toList();
+    }
+
+    static void change(Admin admin, List<String> told) throws Exception {
+        Map<String, List<List<String>>> wanted = new LinkedHashMap<>();
+        for (int at = 0; at < told.size(); at += 4) {
+            wanted.computeIfAbsent(told.get(at), broker -> new ArrayList<>()).add(told.subList(at + 1, at + 4));
+        }
+        for (String broker : wanted.keySet()) {
+            try {
+                change(admin, broker, wanted.get(broker));
+            } catch (ExecutionException failure) {
+                print("failed", broker, failure.getCause().toString());
+            }
+        }
+    }
+
+    static void change(Admin admin, String broker, List<List<String>> changes) throws Exception {
+        Config config = config(admin, broker);
+        List<AlterConfigOp> operations = new ArrayList<>();
+        List<String> done = new ArrayList<>();
+        for (List<String> change : changes) {
+            String logger = change.get(0), to = change.get(2);
+            String now = config.get(logger) == null ? "-" : config.get(logger).value();
+            if (!now.equals(change.get(1))) {
+                print("other", broker, logger, now);
+                continue;
+            }
+            OpType kind = to.equals("-") ? OpType.DELETE : OpType.SET;
+            operations.add(new AlterConfigOp(new ConfigEntry(logger, to.equals("-") ? "" : to), kind));
+            done.add(logger);
+        }
+        if (!operations.isEmpty()) {
+            admin.incrementalAlterConfigs(Map.of(resource(broker), operations)).all().get();
+        }
+        Config after = done.isEmpty() ? config : config(admin, broker);
+        done.forEach(logger -> print("done", broker, logger, after.get(logger).value()));
+    }
+
+    static String parent(Config config, String logger) {
+        String name = logger;
+        while (name.contains(".")) {
+            name = name.substring(0, name.lastIndexOf('.'));
+            if (config.get(name) != null) {
+                return config.get(name).value();
+            }
+        }
+        return config.get(ROOT) == null ? "-" : config.get(ROOT).value();
+    }
+
+    static Config config(Admin admin, String broker) throws Exception {
+        ConfigResource resource = resource(broker);
+        return admin.describeConfigs(List.of(resource)).all().get().get(resource);
+    }
+
+    static ConfigResource resource(String broker) {
+        return new ConfigResource(ConfigResource.Type.BROKER_LOGGER, broker);
+    }
+
+    static void print(String... words) {
+        System.out.println(String.join("\t", words).replace('\n', ' '));
+    }
+}

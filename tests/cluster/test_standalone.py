@@ -1,0 +1,104 @@
+"""The jobs on a real standalone cluster say what they say in one process."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from deltalake import DeltaTable
+from typer.testing import CliRunner
+
+from benchmarks.cluster.standalone import standalone
+from jobs.build_gold import app as gold_app
+from jobs.ingest import app as ingest_app
+from plumbline.cli import app
+
+pytestmark = pytest.mark.live
+
+OF_THE_RUN = {"ingested_at"}
+"""Columns that tell when a job ran."""
+
+PREFIX = "cluster-test."
+DIGITS = 12
+
+
+@pytest.fixture(scope="module")
+def telemetry(lab, tmp_path_factory):
+    """Give the settings of a collector that has sent all logs of the lab."""
+    folder = tmp_path_factory.mktemp("edge")
+    topics = [NewTopic(PREFIX + kind, 2) for kind in ("request-log", "client-log", "metrics", "state-change")]
+    admin = AdminClient({"bootstrap.servers": lab.telemetry_bootstrap_servers})
+    for created in admin.create_topics(topics).values():
+        created.result(timeout=30)
+    told = lab.settings_file.read_text().replace("[telemetry]\n", f'[telemetry]\ntopic_prefix = "{PREFIX}"\n')
+    conf = folder / "edge.toml"
+    conf.write_text(told.replace(str(lab.state.parent / "collector"), str(folder / "collector")))
+    logs = folder / "logs.toml"
+    logs.write_text("[collector]\nendpoints = []\n")  # a scrape is 10,000 samples, and nothing new here
+    done = CliRunner().invoke(app, ["collect", "--conf", str(conf), "--conf", str(logs), "--once"])
+    assert done.exit_code == 0, done.output
+    return conf
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """Start a master and two workers of one core each."""
+    with standalone(tmp_path_factory.mktemp("standalone") / "spark") as running:
+        yield running
+
+
+def warehouse(folder, telemetry):
+    """Give settings that name a warehouse of its own."""
+    folder.mkdir()
+    conf = folder / "own.toml"
+    conf.write_text(f'[warehouse]\nroot = "{folder / "tables"}"\ncheckpoints = "{folder / "checkpoints"}"\n')
+    return ["--conf", str(telemetry), "--conf", str(conf)]
+
+
+def hashes(folder):
+    """Give of each silver and gold table how many rows it has and a hash of them, in whatever order."""
+    found = {}
+    for where in sorted([*folder.glob("silver/*"), *folder.glob("gold/*")]):
+        rows = DeltaTable(where).to_pyarrow_table().to_pylist()
+        lines = sorted(json.dumps(plain(row), sort_keys=True) for row in rows)
+        found[f"{where.parent.name}.{where.name}"] = (
+            len(lines),
+            hashlib.sha256("\n".join(lines).encode()).hexdigest(),
+        )
+    return found
+
+
+def plain(value):
+    """Write a value so that it compares: sums of doubles differ in their last digits by the order of rows."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(of) for key, of in value.items() if key not in OF_THE_RUN}
+    if isinstance(value, list | tuple):
+        return [plain(of) for of in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else str(value)
+
+
+@pytest.mark.usefixtures("spark")
+def test_ingest_gold_and_report_of_a_cluster_are_those_of_one_process(telemetry, cluster, tmp_path):
+    here, there = warehouse(tmp_path / "here", telemetry), warehouse(tmp_path / "there", telemetry)
+    for job, options in ((ingest_app, ["--once"]), (gold_app, [])):
+        done = CliRunner().invoke(job, [*here, *options])
+        assert done.exit_code == 0, done.output
+    done = CliRunner().invoke(app, ["report", *here, "--json", str(tmp_path / "here.json")])
+    assert done.exit_code == 0, done.output
+    cluster.submit("ingest", *there, "--once")
+    cluster.submit("build_gold", *there)
+    cluster.submit("report", *there, "--json", str(tmp_path / "there.json"))
+    of_process, of_cluster = hashes(tmp_path / "here" / "tables"), hashes(tmp_path / "there" / "tables")
+    reports = [json.loads((tmp_path / f"{name}.json").read_text()) for name in ("here", "there")]
+
+    assert sum(rows for rows, _ in of_process.values()) > 1_000
+    assert of_process["gold.broker_rtt"][0] > 0
+    assert of_cluster == of_process
+    assert both_less_the_run(reports[1]) == both_less_the_run(reports[0])
+
+
+def both_less_the_run(report):
+    """Leave out where a report's tables are and when it was made."""
+    return {key: plain(value) for key, value in report.items() if key not in {"generated_at", "inputs"}}
