@@ -85,7 +85,7 @@ counts AS (SELECT moment, {labels}, entry.key AS bucket, sum(entry.value) AS n F
 ranked AS (SELECT *, sum(n) OVER one_of AS total,
                   sum(n) OVER (one_of ORDER BY bucket ROWS UNBOUNDED PRECEDING) AS seen
            FROM counts WINDOW one_of AS (PARTITION BY moment, {labels})),
-found AS (SELECT moment, {labels}, q::VARCHAR AS quantile, min(bucket) AS key FROM ranked,
+found AS (SELECT moment, {labels}, q::DOUBLE::VARCHAR AS quantile, min(bucket) AS key FROM ranked,
                  (VALUES {asked}) AS asked(q) WHERE seen >= greatest(1, ceil(q * total - 1e-9)) GROUP BY ALL)
 SELECT moment, {labels}, quantile, CASE WHEN key = 0 THEN 0 ELSE sign(key)
        * exp((abs(key) - {_OFFSET}) * ln({_GAMMA})) * {2 / (_GAMMA + 1)} / 1000 END AS {metric} FROM found

@@ -16,7 +16,7 @@ LEFT JOIN (SELECT moment, cluster, kind, redirect_ms, true AS event
            FROM events JOIN leader_redirect USING (cluster, window_start)) e USING (moment, cluster, kind)
 GROUP BY ALL""",
     """
-SELECT moment, cluster, kinds.kind, q::VARCHAR AS quantile, coalesce(
+SELECT moment, cluster, kinds.kind, q::DOUBLE::VARCHAR AS quantile, coalesce(
        CASE q WHEN 1.0 THEN max(redirect_ms) ELSE quantile_disc(redirect_ms, 0.5) END / 1000, 'NaN')
        AS plumbline_leader_redirect_seconds
 FROM fresh JOIN (VALUES ('redirect'), ('disconnect')) AS kinds(kind) ON true
