@@ -23,7 +23,9 @@ def export(
     ] = None,
     *,
     port: Annotated[int | None, typer.Option(help="Instead of [export] port; 0 is a free one.")] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on; there is no authentication.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; there is no authentication.")
+    ] = "127.0.0.1",
     once: Annotated[bool, typer.Option("--once", help="Print one page and end.")] = False,
 ) -> None:
     """

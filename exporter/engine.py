@@ -6,6 +6,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterable, Iterator
@@ -58,7 +59,8 @@ class Engine:
     def _get(self, what: str, asked: dict[str, object]) -> Any:  # noqa: ANN401 (JSON)
         body = urllib.parse.urlencode(asked).encode()
         try:
-            with urllib.request.urlopen(f"{self.url}/api/v1/{what}", body, timeout=120) as answer:  # noqa: S310 (loopback)
+            url = f"{self.url}/api/v1/{what}"
+            with urllib.request.urlopen(url, body, timeout=120) as answer:  # noqa: S310 (loopback)
                 return json.load(answer)["data"]
         except urllib.error.HTTPError as error:
             message = f"Prometheus refuses {asked['query']!r}: {json.load(error).get('error')}"
@@ -77,7 +79,7 @@ def engine(history: Iterable[Sample]) -> Iterator[Engine]:
     missing = [name for name in ("prometheus", "promtool") if not shutil.which(name)]
     if missing:
         message = (
-            f"{' and '.join(missing)} not on PATH: install Prometheus (on Debian: apt-get install prometheus), "
+            f"{' and '.join(missing)} not on PATH: install it (on Debian: apt-get install prometheus), "
             "or unpack its release and put that folder on PATH"
         )
         raise EngineError(message)

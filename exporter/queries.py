@@ -89,12 +89,12 @@ found AS (SELECT moment, {labels}, q::DOUBLE::VARCHAR AS quantile, min(bucket) A
                  (VALUES {asked}) AS asked(q) WHERE seen >= greatest(1, ceil(q * total - 1e-9)) GROUP BY ALL)
 SELECT moment, {labels}, quantile, CASE WHEN key = 0 THEN 0 ELSE sign(key)
        * exp((abs(key) - {_OFFSET}) * ln({_GAMMA})) * {2 / (_GAMMA + 1)} / 1000 END AS {metric} FROM found
-"""  # noqa: S608 (the words are this module's own)
+"""
 
 
 def _fetches(hist: str) -> str:
     return f"""SELECT moment, cluster, leader_id AS broker, kind, {hist} AS hist
-FROM spans JOIN fetch_latency USING (cluster, window_start) WHERE is_settled"""  # noqa: S608
+FROM spans JOIN fetch_latency USING (cluster, window_start) WHERE is_settled"""
 
 
 _OF_FETCH = "cluster, broker, kind"

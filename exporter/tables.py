@@ -1,4 +1,4 @@
-"""Gold in DuckDB, without Spark: each Delta table's newest rows, read again only when it has a new version."""
+"""Gold in DuckDB, without Spark: each Delta table's newest rows, read again when it has a new version."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -55,7 +55,7 @@ class Gold:
         self.where = warehouse / "gold"
         self.versions: dict[str, int] = {}
         self.failures = 0
-        self.db = duckdb.connect()
+        self.db = duckdb.connect(config={"threads": 1})  # small tables: threads cost more than they give
         self._logs: dict[str, DeltaTable] = {}
         if not any(self._log(name) for name in TABLES):
             message = (
@@ -65,7 +65,7 @@ class Gold:
             raise GoldError(message)
 
     def refresh(self, remember_s: int) -> list[str]:
-        """Read the newest rows of the tables that have changed, and name these; a failure leaves the old rows."""
+        """Read the newest rows of the tables that changed, and name these; a failure leaves the old rows."""
         changed = []
         for name, instant in TABLES.items():
             try:

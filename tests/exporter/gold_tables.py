@@ -1,4 +1,4 @@
-"""Delta tables of gold by hand, with rows in all of them: five quiet minutes, then a slow link, one minute on."""
+"""Delta tables of gold by hand, with rows in all of them: five quiet minutes, two with a slow link."""
 
 import json
 import math
@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 from deltalake import DeltaTable, Field, Schema, write_deltalake
+
 from schemas.fields import Table
 from schemas.gold import GOLD
 
@@ -73,7 +74,8 @@ def fill(root, end, *, silent=None, silent_windows=0, quarantined=0):
     write(root, "broker_rtt_culprit", verdicts)
     hours = sorted({start // 3600 * 3600 for start in starts})
     write(root, "broker_rtt_baseline", [
-        {"hour": at(hour), "follower_id": f, "leader_id": leader, "method": "paired", "p10_ms": 0.9, "p50_ms": 1.0}
+        {"hour": at(hour), "follower_id": f, "leader_id": leader, "method": "paired", "p10_ms": 0.9,
+         "p50_ms": 1.0}
         for hour in hours for f, leader in PAIRS])  # fmt: skip
     last = starts[-1]
     _fill_rest(root, last, quarantined)
@@ -94,12 +96,14 @@ def _fill_rest(root, last, quarantined):
         here | {"kind": kind, "errored_at": at(last + 1), "redirect_ms": 3_000.0}
         for kind in ("redirect", "disconnect")])  # fmt: skip
     write(root, "metadata_lookup", [
-        here | {"client_id": "old", "lookups": 30, "topics_asked": 3_000, "response_bytes": 600_000}])  # fmt: skip
+        here | {"client_id": "old", "lookups": 30, "topics_asked": 3_000,
+         "response_bytes": 600_000}])  # fmt: skip
     write(root, "throttle_compliance", [
         here | {"window_start": at(last - 60), "broker_id": 1, "direction": "leader", "moving_partitions": 2,
                 "busy_until": at(last - 55), "limit_bytes_per_s": 1_000_000, "on_until": at(last - 50)},
         here | {"broker_id": 1, "direction": "leader", "limit_bytes_per_s": 1_000_000, "is_listed": True,
-                "on_until": at(last + 10), "throttled_bytes": 600, "catching_up_bytes": 0, "unlisted_bytes": 0},
+                "on_until": at(last + 10), "throttled_bytes": 600, "catching_up_bytes": 0,
+                 "unlisted_bytes": 0},
         here | {"broker_id": 2, "direction": "follower", "limit_bytes_per_s": 1_000, "is_listed": True,
                 "busy_until": None, "on_until": at(last + 10), "throttled_bytes": 90_000,
                 "catching_up_bytes": 90_000, "unlisted_bytes": 0}])  # fmt: skip

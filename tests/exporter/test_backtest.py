@@ -12,7 +12,7 @@ from plumbline.cli import app
 from tests.exporter import gold_tables
 from tests.exporter.gold_tables import QUIET_WINDOWS, SLOW_WINDOWS
 
-END = 1_800_000_000
+END = 1_700_000_000
 ONSET = END - 10 * SLOW_WINDOWS
 
 
@@ -64,7 +64,8 @@ def test_nothing_would_have_fired_before_the_onset(made, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "expr", ["plumbline_link_slwo == 1", 'plumbline_link_slow{leader="9"} == 1', "plumbline_culprit + nothing > 1"]
+    "expr",
+    ["plumbline_link_slwo == 1", 'plumbline_link_slow{leader="9"} == 1', "plumbline_culprit + nothing > 1"],
 )
 def test_a_rule_without_series_is_an_error_that_names_them(made, tmp_path, expr):
     rules = tmp_path / "mine.yml"
@@ -133,4 +134,4 @@ def test_a_page_is_printed_once(made):
     done = CliRunner().invoke(app, ["export", "--conf", str(made), "--once"])
 
     assert done.exit_code == 0
-    assert f"plumbline_gold_settled_timestamp_seconds{{cluster=\"lab\"}} {END:.1e}" in done.output.replace("+09", "+09")
+    assert 'plumbline_gold_settled_timestamp_seconds{cluster="lab"} 1.7e+09' in done.output

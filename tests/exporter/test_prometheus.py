@@ -18,7 +18,9 @@ from tests.exporter import gold_tables
 
 DASHBOARD = json.loads((PROJECT / "dashboards" / "grafana" / "plumbline.json").read_text())
 PANELS = [
-    target["expr"].replace("$cluster", ".*") for panel in DASHBOARD["panels"] for target in panel.get("targets", [])
+    target["expr"].replace("$cluster", ".*")
+    for panel in DASHBOARD["panels"]
+    for target in panel.get("targets", [])
 ]
 ASKED = [selector for rule in rules_of([RULES]) for selector in selectors(rule.expr)]
 WAITS_S = 60
@@ -26,7 +28,7 @@ WAITS_S = 60
 
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory):
-    """Give a server that has scraped gold of this minute, with rows in all tables, and evaluated the rules."""
+    """Give a server that has scraped gold of this minute, with rows in all tables, and has the rules."""
     root = tmp_path_factory.mktemp("gold")
     gold_tables.fill(root, int(time.time()) // 10 * 10)
     server, thread = start_http_server(0, addr="127.0.0.1", registry=registry_of(Gold(root), Export()))

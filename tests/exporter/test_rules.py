@@ -18,7 +18,7 @@ def test_promtool_passes_the_rules(command):
     if not shutil.which("promtool"):
         pytest.skip("promtool is not on the path: see .ci/run")
 
-    done = subprocess.run(["promtool", *command], capture_output=True, text=True, check=False)
+    done = subprocess.run([shutil.which("promtool"), *command], capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -12,7 +12,7 @@ from schemas.gold import GOLD
 from tests.exporter import gold_tables
 from tests.exporter.gold_tables import SLOW_WINDOWS
 
-END = 1_800_000_000
+END = 1_700_000_000
 
 
 @pytest.fixture(scope="module")
