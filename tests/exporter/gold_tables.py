@@ -43,13 +43,13 @@ def latest(root, name):
     return DeltaTable(root / "gold" / name).version()
 
 
-def fill(root, end, *, silent=None, silent_windows=0, quarantined=0):
+def fill(root, end, *, quiet=QUIET_WINDOWS, silent=None, silent_windows=0, quarantined=0):  # noqa: PLR0913 (a word a fault)
     """Make gold that ends at `end`, a whole ten seconds; a broker may have been silent at its end."""
-    starts = [end - 10 * (n + 1) for n in range(QUIET_WINDOWS + SLOW_WINDOWS)][::-1]
+    starts = [end - 10 * (n + 1) for n in range(quiet + SLOW_WINDOWS)][::-1]
     settled = {"nodes_expected": 3, "nodes_reporting": 3, "is_settled": True}
     rtt, fetches, verdicts = [], [], []
     for nth, start in enumerate(starts):
-        is_slow = nth >= QUIET_WINDOWS
+        is_slow = nth >= quiet
         for pair in PAIRS:
             ms = 21.0 if is_slow and pair == SLOW else 1.0
             one = {"window_start": at(start), "follower_id": pair[0], "leader_id": pair[1]} | settled
@@ -66,7 +66,7 @@ def fill(root, end, *, silent=None, silent_windows=0, quarantined=0):
             client = {"client_id": f'app-{nth_client} "x"', "leader_local_p99_ms": ms}
             fetches.append(told | client | hists | settled)
         onset = {"follower_id": 1, "leader_id": 3, "effect_ms": 20.0, "effect_low_ms": 19.0,
-                 "effect_high_ms": 21.0, "since": at(starts[QUIET_WINDOWS])}  # fmt: skip
+                 "effect_high_ms": 21.0, "since": at(starts[quiet])}  # fmt: skip
         named = {"culprit": "link"} | onset if is_slow else {"culprit": "none"}
         verdicts.append({"window_start": at(start)} | named | settled)
     write(root, "broker_rtt", rtt)

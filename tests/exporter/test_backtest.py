@@ -56,11 +56,22 @@ def test_the_slow_link_would_have_fired_from_20_s_behind_its_first_window_on(mad
     assert link["peak"] == 1
 
 
-def test_nothing_would_have_fired_before_the_onset(made, tmp_path):
-    code, told, fired = backtest(made, tmp_path, "--until", utc(ONSET))
+def test_nothing_would_have_fired_in_an_hour_without_fault(tmp_path):
+    """The hour is made by hand; what real quiet brokers come to stands in docs/truth.md."""
+    gold_tables.fill(tmp_path / "warehouse", END, quiet=360)
+
+    code, told, fired = backtest(settings(tmp_path), tmp_path, "--until", utc(ONSET))
 
     assert (code, fired) == (0, {})
     assert told.count("would not have fired") + told.count("nothing to judge") == 11
+
+
+def test_too_much_in_quarantine_would_have_been_told(tmp_path):
+    gold_tables.fill(tmp_path / "warehouse", END, quarantined=11)
+
+    _, _, fired = backtest(settings(tmp_path), tmp_path)
+
+    assert [one["peak"] for one in fired["PlumblineQuarantine"]] == [0.011] * 3
 
 
 @pytest.mark.parametrize(

@@ -98,8 +98,12 @@ def test_an_unsettled_window_is_not_served(tmp_path):
     gold_tables.fill(tmp_path, END)
     late = {"window_start": gold_tables.at(END), "culprit": "broker", "broker_id": 2, "is_settled": False}
     gold_tables.write(tmp_path, "broker_rtt_culprit", [late], mode="append")
+    pair = {"follower_id": 1, "leader_id": 2, "method": "paired", "is_settled": False}
+    gold_tables.write(tmp_path, "broker_rtt", [{"window_start": gold_tables.at(END)} | pair], mode="append")
 
-    assert served(tmp_path, END + 10)["culprit", "broker"] == 0
+    told = served(tmp_path, END + 10)
+
+    assert (told["culprit", "broker"], told["gold_settled_timestamp_seconds",]) == (0, END)
 
 
 def test_a_new_version_alone_is_read_again(tmp_path):
