@@ -34,9 +34,11 @@ lint: $(VENV)/.dev ## ruff, mypy --strict, import-linter, generated docs up to d
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m docs.tables --check
+	$(BIN)/python -m docs.exported --check
 
 docs: $(VENV)/.dev ## generate docs/tables.md from the schemas
 	$(BIN)/python -m docs.tables
+	$(BIN)/python -m docs.exported
 
 verify: $(VENV)/.dev .jars/.done ## measure against injected truth, write docs/truth.md (about 2 hours, resumes)
 	$(BIN)/python -m benchmarks.truth

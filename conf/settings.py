@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from conf.export import Export
+
 PROJECT = Path(__file__).resolve().parent.parent
 BASE = PROJECT / "conf" / "base.toml"
 
@@ -146,6 +148,7 @@ class Settings:
     ingest: Ingest = field(default_factory=Ingest)
     build_gold: BuildGold = field(default_factory=BuildGold)
     maintain: Maintain = field(default_factory=Maintain)
+    export: Export = field(default_factory=Export)
     spark: Spark = field(default_factory=Spark)
 
     @classmethod

@@ -6,6 +6,8 @@ from collectors.backfill_cli import backfill
 from collectors.cli import collect
 from collectors.perf_test_cli import perf_test
 from experiments.cli import experiment
+from exporter.backtest_cli import app as alerts
+from exporter.cli import export
 from jobs.build_gold import build_gold
 from jobs.compare import compare
 from jobs.compare_options import Compare
@@ -37,4 +39,6 @@ app.command()(ingest)
 app.command("build-gold")(build_gold)
 app.command()(replay)
 app.command()(maintain)
+app.command()(export)
+app.add_typer(alerts, name="alerts")
 app.add_typer(lab, name="lab")

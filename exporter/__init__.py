@@ -1,0 +1,1 @@
+"""Gold as Prometheus metrics, and what alerts would have made of its history."""

@@ -1,0 +1,76 @@
+"""`plumbline export`: exit codes 0 stopped, 1 the port is taken, 2 wrong settings or no gold."""
+
+import signal
+import threading
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+from prometheus_client import start_http_server
+from prometheus_client.exposition import generate_latest
+
+from conf.settings import Settings
+from exporter.serve import registry_of
+from exporter.tables import Gold, GoldError
+
+EXIT_PORT, EXIT_WRONG = 1, 2
+
+
+def export(
+    conf: Annotated[
+        list[Path] | None, typer.Option(help="Settings; the last file wins.", exists=True, dir_okay=False)
+    ] = None,
+    *,
+    port: Annotated[int | None, typer.Option(help="Instead of [export] port; 0 is a free one.")] = None,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; there is no authentication.")
+    ] = "127.0.0.1",
+    once: Annotated[bool, typer.Option("--once", help="Print one page and end.")] = False,
+) -> None:
+    """
+    Serve gold as Prometheus metrics; what they mean stands in docs/prometheus-export.md.
+
+    Ctrl-C ends it. For example:
+
+        plumbline export --conf my.toml
+
+        plumbline export --conf my.toml --port 9465
+
+        plumbline export --conf my.toml --once
+
+    """
+    try:
+        settings = Settings.load(*(conf or ()))
+        registry = registry_of(Gold(settings.warehouse_root), settings.export)
+    except (GoldError, ValueError) as error:
+        typer.echo(f"export: {error}", err=True)
+        raise typer.Exit(EXIT_WRONG) from error
+    if once:
+        typer.echo(generate_latest(registry).decode(), nl=False)
+        return
+    stop = threading.Event()
+    _stop_on_signals(stop)
+    try:
+        server, thread = start_http_server(
+            settings.export.port if port is None else port, addr=host, registry=registry
+        )
+    except OSError as error:
+        typer.echo(f"export: {error.strerror}: choose another --port", err=True)
+        raise typer.Exit(EXIT_PORT) from error
+    if host not in ("127.0.0.1", "localhost", "::1"):
+        typer.echo("export: open to whoever reaches this address: there is no authentication", err=True)
+    typer.echo(f"export: http://{host}:{server.server_port}/metrics", err=True)
+    stop.wait()
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def _stop_on_signals(stop: threading.Event) -> None:
+    def on_signal(number: int, _frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)  # the next one ends the process at once
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, on_signal)

@@ -1,0 +1,97 @@
+"""Alert rules as they stand in Prometheus's own files, and the series that each asks for."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+_STRING = r'"(?:\\.|[^"\\])*"|' + r"'(?:\\.|[^'\\])*'"
+_GROUPING = re.compile(r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)")
+_RANGE = re.compile(r"\[[^\]]*\]|\b\d[\w.]*")
+_WORDS = {"and", "or", "unless", "bool", "offset", "inf", "nan", "by", "on", "ignoring", "without", "atan2"}
+_WORDS |= {"group_left", "group_right"}
+_UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800, "y": 31_536_000}
+
+
+class RuleError(Exception):
+    """A file holds no rules that can be replayed; the message names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One alert."""
+
+    name: str
+    expr: str
+    for_s: float = 0.0
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+def rules_of(paths: Iterable[Path]) -> list[Rule]:
+    """
+    Read the alerts of rule files.
+
+    Raises:
+        RuleError: a file is none of rules, or holds a recording rule, whose series gold cannot give.
+
+    """
+    found = []
+    for path in paths:
+        try:
+            told = yaml.safe_load(path.read_text())
+            rules = [rule for group in told["groups"] for rule in group["rules"]]
+            found += [_rule(rule, path) for rule in rules]
+        except (yaml.YAMLError, KeyError, TypeError) as error:
+            message = f"{path}: no file of alert rules: {error}"
+            raise RuleError(message) from error
+    return found
+
+
+def _rule(told: dict[str, Any], path: Path) -> Rule:
+    if "record" in told:
+        message = f"{path}: {told['record']} is a recording rule; only alerts are replayed"
+        raise RuleError(message)
+    labels = {name: str(value) for name, value in told.get("labels", {}).items()}
+    return Rule(told["alert"], str(told["expr"]), seconds_of(str(told.get("for", "0s"))), labels)
+
+
+def seconds_of(duration: str) -> float:
+    """
+    Give a duration of Prometheus in seconds.
+
+    >>> seconds_of("1m30s"), seconds_of("0")
+    (90.0, 0.0)
+    """
+    return float(sum(int(n) * _UNITS[unit] for n, unit in re.findall(r"(\d+)(ms|[smhdwy])", duration)))
+
+
+def selectors(expr: str) -> list[str]:
+    """
+    Name the series that an expression asks for, each once.
+
+    >>> selectors('max by (cluster) (rate(a_b{c="x by (d)"}[5m])) > 1e6 and on (cluster) time() - d')
+    ['a_b{c="x by (d)"}', 'd']
+    """
+    held: list[str] = []
+
+    def keep(found: re.Match[str]) -> str:
+        held.append(found.group())
+        return f"{{#{len(held) - 1}}}"
+
+    plain = re.sub(r"\{(?:" + _STRING + r"|[^}\"'])*\}", keep, expr)
+    names = re.findall(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\s*(\{#(\d+)\})?(\s*\()?", _bare(plain))
+    found = [
+        name + (held[int(nth)] if nth else "")
+        for name, _, nth, called in names
+        if not called and name.lower() not in _WORDS
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _bare(expr: str) -> str:
+    """Take away groupings, ranges and numbers, but for the marks of what is held."""
+    pieces = re.split(r"(\{#\d+\})", _GROUPING.sub(" ", re.sub(_STRING, " ", expr)))
+    return "".join(piece if piece.startswith("{#") else _RANGE.sub(" ", piece) for piece in pieces)
