@@ -7,6 +7,7 @@ from collectors.cli import collect
 from collectors.perf_test_cli import perf_test
 from experiments.cli import experiment
 from jobs.build_gold import build_gold
+from jobs.check_quality import check_quality
 from jobs.compare import compare
 from jobs.compare_options import Compare
 from jobs.ingest import ingest
@@ -33,6 +34,7 @@ app.command("perf-test", context_settings={"allow_extra_args": True})(perf_test)
 app.command()(experiment)
 app.command()(ingest)
 app.command("build-gold")(build_gold)
+app.command("check-quality")(check_quality)
 app.command()(replay)
 app.command()(maintain)
 app.add_typer(lab, name="lab")
