@@ -11,6 +11,7 @@ export PYTHONPATH="$PLUMBLINE${PYTHONPATH:+:$PYTHONPATH}"
 # Spark is the one of .venv: Airflow's Spark provider brings a client of another version into .airflow.
 export SPARK_HOME="${SPARK_HOME:-$PLUMBLINE/.venv/lib/python3.11/site-packages/pyspark}"
 export PYSPARK_PYTHON="${PYSPARK_PYTHON:-$PLUMBLINE/.venv/bin/python}"
+export SPARK_CONF_DIR="${SPARK_CONF_DIR:-$PLUMBLINE/conf/spark}"
 export SPARK_LOCAL_IP="${SPARK_LOCAL_IP:-127.0.0.1}"
 export PATH="$PLUMBLINE/.airflow/bin:$SPARK_HOME/bin:$PATH"
 export AIRFLOW_CONN_PLUMBLINE_SPARK="${AIRFLOW_CONN_PLUMBLINE_SPARK:-{\"conn_type\": \"spark\", \"host\": \"local[2]\"\}}"

@@ -22,7 +22,7 @@ INCONCLUSIVE = 2
 
 # What people type stands in the environment alone, never in the line that a shell reads.
 COMPARE = """
-exec spark-submit --master "$MASTER" --driver-class-path "$JARS" --conf spark.ui.enabled=false \
+exec spark-submit --master "$MASTER" --driver-class-path "$JARS" \
   "$PROJECT/jobs/compare.py" --conf "$CONF" --metric "$METRIC" --tolerance "$TOLERANCE" \
   --html "$REPORT.html" --json "$REPORT.json" --markdown "$REPORT.md" -- "$BASELINE" "$CONTENDER"
 """

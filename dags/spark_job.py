@@ -35,7 +35,6 @@ def spark_job(task_id: str, job: str, arguments: str | list[str], **more: Any) -
         conn_id=CONNECTION,
         driver_class_path=JARS,
         env_vars=ON_PATH,
-        conf={"spark.ui.enabled": "false"},
         **more,
     )
 
