@@ -29,7 +29,9 @@ GOLD = Asset(name="plumbline_gold", uri="x-plumbline://gold")
 """New whenever gold of an hour was built and passed both gates: `DAG(schedule=[Asset("plumbline_gold")])`."""
 
 OF_RUN = "params, dag_run.run_type, data_interval_start, data_interval_end"
-INSTANT = Param(None, type=["null", "string"], format="date-time", description="Of a span to build again, UTC.")
+INSTANT = Param(
+    None, type=["null", "string"], format="date-time", description="Of a span to build again, UTC."
+)
 
 
 def gate(layer: str, params: dict[str, Any], run_type: str, *interval: datetime | None) -> list[str]:
