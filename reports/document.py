@@ -22,6 +22,7 @@ from schemas.leader_redirect import LEADER_REDIRECT, LEADER_REDIRECT_SUMMARY
 from schemas.metadata_lookup import METADATA_LOOKUP_SUMMARY
 from schemas.partition_skew import PARTITION_SKEW_SPAN, PARTITION_SKEW_SUMMARY
 from schemas.perf_test import PERF_RUNS
+from schemas.quality_results import QUALITY_RESULTS
 from schemas.reassignment_progress import REASSIGNMENT_FORECAST, REASSIGNMENT_SUMMARY
 from schemas.throttle_compliance import THROTTLE_COMPLIANCE, THROTTLE_COMPLIANCE_SUMMARY
 
@@ -68,6 +69,7 @@ def document(answers: Answers) -> Row:
             "missing_metrics": _rows(answers.missing_metrics, columns_of(MISSING_METRICS)),
             "perf_summaries": _rows(answers.perf_summaries, columns_of(PERF_RUNS)),
             "stock_fetch_total": _rows(answers.stock_fetch_total, columns_of(STOCK_FETCH_TOTAL)),
+            "quality_results": _rows(answers.quality_results, columns_of(QUALITY_RESULTS)),
             "quarantine": _rows(answers.quarantine, list(QUARANTINE)),
         },
         "data_quality": data_quality(answers),
@@ -188,4 +190,5 @@ def table_names() -> dict[str, Table]:
         "missing_metrics": MISSING_METRICS,
         "perf_summaries": PERF_RUNS,
         "stock_fetch_total": STOCK_FETCH_TOTAL,
+        "quality_results": QUALITY_RESULTS,
     }

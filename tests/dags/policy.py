@@ -2,8 +2,6 @@
 
 import json
 
-from airflow.dag_processing.dagbag import DagBag
-
 
 def facts(dag):
     """Tell what stands in the rules for DAGs."""
@@ -12,7 +10,7 @@ def facts(dag):
         "tags": sorted(dag.tags),
         "max_active_runs": dag.max_active_runs,
         "catchup": dag.catchup,
-        "schedule": dag.timetable.summary,
+        "schedule": getattr(dag.timetable, "expression", None) or dag.timetable._expression,
         "params": sorted(dag.params),
         "timeout_s": dag.dagrun_timeout.total_seconds(),
         "tasks": {
@@ -28,5 +26,9 @@ def facts(dag):
     }
 
 
-bag = DagBag()
-print(json.dumps({"errors": bag.import_errors, "dags": {name: facts(dag) for name, dag in bag.dags.items()}}))
+if __name__ == "__main__":
+    from airflow.dag_processing.dagbag import DagBag
+
+    bag = DagBag()
+    told = {"errors": bag.import_errors, "dags": {name: facts(dag) for name, dag in bag.dags.items()}}
+    print(json.dumps(told))
