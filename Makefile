@@ -12,7 +12,7 @@ SPARK_JARS := delta-spark_4.0_2.13,delta-storage,delta-kernel-api,delta-kernel-d
 # other half, the last with every partitioner.
 CLIENTS := 2.4.1 2.8.2 3.6.0 3.6.2 3.9.1
 
-.PHONY: help setup demo test faults lint docs verify verify-clients verify-throttles verify-verdicts otava bench clean
+.PHONY: help setup demo test faults lint docs verify verify-clients verify-throttles verify-verdicts otava airflow bench clean
 
 help: ## list these words
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -54,6 +54,8 @@ verify-verdicts: $(VENV)/.dev ## count how often verdicts are wrong on drawn run
 
 otava: .otava/.done ## install what looks for change points in long series of runs, apart from all else
 
+airflow: .airflow/.done ## install Airflow for dags/, apart from all else: its Spark provider brings another PySpark
+
 bench: $(VENV)/.dev .jars/.done ## CPU, freshness and old tables beside what else there is, write docs/performance.md
 	$(BIN)/python -m benchmarks.pipeline $(ARGS)
 
@@ -77,6 +79,11 @@ $(VENV)/.dev: $(VENV)/.runtime requirements-dev.lock
 .otava/.done: requirements-otava.lock
 	$(PYTHON) -m venv .otava
 	.otava/bin/pip install -q --require-hashes -r requirements-otava.lock
+	touch $@
+
+.airflow/.done: requirements-airflow.lock
+	$(PYTHON) -m venv .airflow
+	.airflow/bin/pip install -q --require-hashes -r requirements-airflow.lock
 	touch $@
 
 .jars/.done: $(wildcard conf/jars/*.xml)

@@ -115,6 +115,14 @@ class BuildGold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Quality:
+    """The rules between the layers."""
+
+    suites: str = "conf/expectations"  # a relative folder is meant from the project's
+    lease_timeout_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Maintain:
     """What `plumbline maintain` keeps and how it packs it; 0 days is for ever."""
 
@@ -147,6 +155,7 @@ class Settings:
     warehouse: Warehouse = field(default_factory=Warehouse)
     ingest: Ingest = field(default_factory=Ingest)
     build_gold: BuildGold = field(default_factory=BuildGold)
+    quality: Quality = field(default_factory=Quality)
     maintain: Maintain = field(default_factory=Maintain)
     export: Export = field(default_factory=Export)
     spark: Spark = field(default_factory=Spark)

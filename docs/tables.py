@@ -12,6 +12,7 @@ from schemas.fields import Table
 from schemas.gold import BROKER_RTT_SUMMARY, GOLD
 from schemas.leader_local import METRIC_SUMMARIES
 from schemas.perf_test import PERF_RUNS
+from schemas.quality_results import QUALITY_RESULTS
 from schemas.reassignment_progress import REASSIGNMENT_FORECAST, REASSIGNMENT_SUMMARY
 from schemas.run_comparison import COMPARISON_TABLES
 from schemas.silver import SILVER
@@ -36,6 +37,7 @@ def page() -> str:
             "Gold",
             (
                 *GOLD,
+                QUALITY_RESULTS,
                 BROKER_RTT_SUMMARY,
                 *CLIENT_SUMMARIES,
                 *METRIC_SUMMARIES,

@@ -24,7 +24,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from conf.settings import Settings
-from jobs import gold_clients_stream, gold_metrics_stream, gold_stream, gold_throttles_stream, tables
+from jobs import (
+    gold_clients_stream,
+    gold_metrics_stream,
+    gold_stream,
+    gold_throttles_stream,
+    held_back,
+    tables,
+)
 from jobs.disk import told_full
 from jobs.gate import FINISH_BATCH_S, Gate
 from jobs.gold_batches import WindowBatches
@@ -124,14 +131,14 @@ def _run(
     clients = ClientWriter(spark, warehouse, progress, committer=committer)
     metrics = MetricsWriter(spark, warehouse, progress, committer=committer)
     throttles = ThrottleWriter(spark, warehouse, progress, committer=committer)
-    refused = 0
-    if span:
-        with progress.step(f"rebuilding {span}"):
-            refused = writer.rebuild(range(span.start, span.end, WINDOW_S))
-            writer.rebuild_scrapes(span)
-            others = (clients, metrics, throttles)
-            refused = max(refused, *(other.rebuild_span(span) for other in others))
-    else:
+    refused, others = 0, (clients, metrics, throttles)
+    for each_span in [span] if span else held_back.due(warehouse):
+        with progress.step(f"rebuilding {each_span}"):
+            refused += writer.rebuild(range(each_span.start, each_span.end, WINDOW_S))
+            writer.rebuild_scrapes(each_span)
+            refused = max(refused, *(other.rebuild_span(each_span) for other in others))
+        held_back.paid(warehouse, [each_span])
+    if not span:
         gate, stop = Gate(), threading.Event()
         rebuilds = {
             "clients": partial(gold_clients_stream.rebuild, clients),
@@ -161,6 +168,8 @@ def _run(
                 progress.say(STOPPED)
             else:
                 raise KeyboardInterrupt
+    for late in held_back.held(warehouse):
+        progress.say(f"held back: {late}; a rule on its silver failed, see `plumbline check-quality --help`")
     with progress.step("counting every line"):
         rebuild_data_quality(spark, warehouse, committer=committer)
     for stream in STREAMS:

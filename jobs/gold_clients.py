@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from jobs import tables
 from jobs.gold_limits import first_whole_window
 from jobs.gold_spans import Span, in_steps, spans_of
+from jobs.held_back import let_through
 from jobs.light_read import Snapshot
 from jobs.progress import Progress
 from schemas.clients import CLIENT_TABLES
@@ -60,11 +61,12 @@ class ClientWriter:
         # Before it is asked how far silver is whole: what is deleted after that is still in these versions.
         silver = {table: tables.snapshot(self._warehouse, table) for table in SILVER}
         refused: set[int] = set()
-        for table, wanted in windows.items():
+        for table, touched in windows.items():
+            wanted = let_through(self._warehouse, touched)
             oldest = first_whole_window(self._warehouse, {REQUESTS: REACHES[table]})
             too_old = {window for window in wanted if oldest is not None and window < oldest}
             refused |= too_old
-            for spans in in_steps(spans_of(set(wanted) - too_old)):
+            for spans in in_steps(spans_of(wanted - too_old)):
                 self._replace(table, spans, silver)
         for span in spans_of(refused):
             self._progress.say(f"clients not rebuilt: {span}; silver is not complete there")

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from jobs import tables
 from jobs.gold_limits import first_whole_window
 from jobs.gold_spans import Span, in_steps, spans_of, within
+from jobs.held_back import let_through
 from jobs.light_read import Snapshot
 from jobs.progress import Progress
 from schemas.leader_local import LEADER_LOCAL_MEAN, METRIC_TABLES
@@ -40,7 +41,7 @@ class MetricsWriter:
         # Before it is asked how far silver is whole: what is deleted after that is still in these versions.
         samples, requests = (tables.snapshot(self._warehouse, table) for table in (METRIC_SAMPLES, REQUESTS))
         oldest = first_whole_window(self._warehouse, {METRIC_SAMPLES: REACH, REQUESTS: REACH})
-        wanted = set(windows)
+        wanted = let_through(self._warehouse, windows)
         refused = {window for window in wanted if oldest is not None and window < oldest}
         for spans in in_steps(spans_of(wanted - refused)):
             self._replace(spans, samples, requests)

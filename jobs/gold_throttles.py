@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from jobs import tables
 from jobs.gold_limits import first_whole_window
 from jobs.gold_spans import Span, in_steps, spans_of, window_of
+from jobs.held_back import let_through
 from jobs.light_read import Snapshot
 from jobs.progress import Progress
 from schemas.fields import Table
@@ -92,7 +93,7 @@ class ThrottleWriter:
         # Before it is asked how far silver is whole: what is deleted after that is still in these versions.
         silver = {table: tables.snapshot(self._warehouse, table) for table in (REQUESTS, METRIC_SAMPLES)}
         oldest = first_whole_window(self._warehouse, {REQUESTS: REQUESTS_REACH})
-        wanted = set(windows)
+        wanted = let_through(self._warehouse, windows)
         refused = {window for window in wanted if oldest is not None and window < oldest}
         for spans in in_steps(spans_of(wanted - refused)):
             self._replace(spans, silver)

@@ -21,6 +21,7 @@ from jobs.fail_points import reached
 from jobs.gold_culprit import CulpritWriter
 from jobs.gold_limits import first_whole_window
 from jobs.gold_spans import Span, in_steps, spans_of, window_of, within
+from jobs.held_back import let_through
 from jobs.light_read import Snapshot
 from jobs.progress import Progress
 from schemas.bronze import METRICS
@@ -81,7 +82,7 @@ class GoldWriter:
         """Rebuild these windows (epoch seconds) and say how many retention left too little silver for."""
         # Before it is asked how far silver is whole: what is deleted after that is still in these versions.
         silver = {table: tables.snapshot(self._warehouse, table) for table in REACH}
-        wanted = set(windows)
+        wanted = let_through(self._warehouse, windows)
         oldest = self._complete_from()
         refused = {window for window in wanted if oldest is not None and window < oldest}
         self._unsettled = {key for key in self._unsettled if key[1] not in refused}

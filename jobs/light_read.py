@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -62,6 +63,15 @@ class Snapshot:
         """Give the rows whose instant lies in the spans, without the columns that the table is parted by."""
         rows = self._read(spark, self.overlapping(column, spans, reach))
         return rows.filter(within(column, spans, reach))
+
+    def added_since(self, spark: SparkSession, version: int | None) -> DataFrame:
+        """Give the rows of files that this version has and that one had not; of all when it is not there."""
+        try:
+            before = DeltaTable(str(self.where), version=version).file_uris() if version is not None else []
+        except DeltaError:
+            before = []
+        known = {file.rsplit("/", 1)[-1] for file in before}
+        return self._read(spark, [path for path in self.paths() if path.rsplit("/", 1)[-1] not in known])
 
     def outside(self, spark: SparkSession, column: str, spans: Sequence[Span]) -> DataFrame | None:
         """Give the other rows of the files that overlap the spans; None where they can hold none."""

@@ -28,11 +28,12 @@ from jobs.stopping import interrupt_on_signals
 from schemas.bronze import BRONZE
 from schemas.fields import Table
 from schemas.gold import GOLD
+from schemas.quality_results import QUALITY_RESULTS
 from schemas.silver import SILVER
 
 EXIT_FAILED, EXIT_WRONG, EXIT_LEFT_OUT, EXIT_HELD, EXIT_FULL, STOPPED = 1, 2, 3, 4, 6, 130
 
-ALL = (*BRONZE, *SILVER, *GOLD)
+ALL = (*BRONZE, *SILVER, *GOLD, QUALITY_RESULTS)
 
 app = typer.Typer(add_completion=False)
 

@@ -6,12 +6,14 @@ The report: one offline HTML page and the same as JSON, from raw files or from t
 """
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from conf.settings import Settings
+from jobs import quality_results
 from jobs.answering import STOPPED, found_in, interpreted, session, settings_of
 from jobs.progress import Progress
 from jobs.raw_files import FileRead, Origin, readable, write_raw
@@ -153,7 +155,9 @@ def from_warehouse(wanted: Wanted, progress: Progress) -> Answers:
             with progress.step("reading gold"):
                 gold = gold_of_warehouse(spark, root, wanted.cluster)
             with progress.step("adding up"):
-                return _answers(gold, wanted, inputs | span_of(wanted))
+                answers = _answers(gold, wanted, inputs | span_of(wanted))
+            ruled = quality_results.newest(root, wanted.span.since, wanted.span.until)
+            return replace(answers, quality_results=ruled)
     except SeveralClustersError as error:
         message = f"choose one of the clusters in {root} with --cluster: {error}"
         raise WrongUseError(message) from error

@@ -9,6 +9,7 @@ from experiments.cli import experiment
 from exporter.backtest_cli import app as alerts
 from exporter.cli import export
 from jobs.build_gold import build_gold
+from jobs.check_quality import check_quality
 from jobs.compare import compare
 from jobs.compare_options import Compare
 from jobs.ingest import ingest
@@ -37,6 +38,7 @@ app.command("perf-test", context_settings={"allow_extra_args": True})(perf_test)
 app.command()(experiment)
 app.command()(ingest)
 app.command("build-gold")(build_gold)
+app.command("check-quality")(check_quality)
 app.command()(replay)
 app.command()(maintain)
 app.command()(export)

@@ -45,6 +45,7 @@ class Answers:
     run_changes_untold: Sequence[str] = ()  # why they were not looked for
     stock_fetch_total: Sequence[Row] = ()
     data_quality: Sequence[Row] = ()
+    quality_results: Sequence[Row] = ()  # newest answer of each rule between the layers and span
     quarantine: Sequence[Row] = ()  # listed rows only; counts of all are in `quarantine_by_reason`
     quarantine_by_reason: Sequence[Row] = ()  # reason, lines
     skipped: Sequence[Row] = ()  # logger, reason, lines

@@ -22,6 +22,7 @@ from schemas.leader_redirect import LEADER_REDIRECT, LEADER_REDIRECT_SUMMARY
 from schemas.metadata_lookup import METADATA_LOOKUP_SUMMARY
 from schemas.partition_skew import PARTITION_SKEW_SPAN, PARTITION_SKEW_SUMMARY
 from schemas.perf_test import PERF_RUNS
+from schemas.quality_results import QUALITY_RESULTS
 from schemas.reassignment_progress import REASSIGNMENT_FORECAST, REASSIGNMENT_SUMMARY
 from schemas.run_comparison import RUN_CHANGES
 from schemas.throttle_compliance import THROTTLE_COMPLIANCE, THROTTLE_COMPLIANCE_SUMMARY
@@ -70,6 +71,7 @@ def document(answers: Answers) -> Row:
             "perf_summaries": _rows(answers.perf_summaries, columns_of(PERF_RUNS)),
             "run_changes": _rows(answers.run_changes, columns_of(RUN_CHANGES)),
             "stock_fetch_total": _rows(answers.stock_fetch_total, columns_of(STOCK_FETCH_TOTAL)),
+            "quality_results": _rows(answers.quality_results, columns_of(QUALITY_RESULTS)),
             "quarantine": _rows(answers.quarantine, list(QUARANTINE)),
         },
         "data_quality": data_quality(answers),
@@ -192,4 +194,5 @@ def table_names() -> dict[str, Table]:
         "perf_summaries": PERF_RUNS,
         "run_changes": RUN_CHANGES,
         "stock_fetch_total": STOCK_FETCH_TOTAL,
+        "quality_results": QUALITY_RESULTS,
     }

@@ -17,6 +17,7 @@ from jobs.lease import MAINTENANCE, LeaseHeldError, lease
 from schemas.bronze import BRONZE
 from schemas.fields import Table, column
 from schemas.gold import GOLD
+from schemas.quality_results import QUALITY_RESULTS
 from schemas.silver import SILVER
 from transforms.frames import frame_of
 
@@ -42,7 +43,9 @@ def test_a_table_that_was_never_made_reads_as_empty_rows_of_its_schema(spark, tm
     assert frame.count() == 0
 
 
-@pytest.mark.parametrize("table", [*BRONZE, *SILVER, *GOLD], ids=lambda table: f"{table.layer}.{table.name}")
+@pytest.mark.parametrize(
+    "table", [*BRONZE, *SILVER, *GOLD, QUALITY_RESULTS], ids=lambda table: f"{table.layer}.{table.name}"
+)
 def test_every_table_is_made_with_reader_version_1_its_comments_and_its_partitions(spark, tmp_path, table):
     tables.ensure(spark, tmp_path, table)
     tables.ensure(spark, tmp_path, table)

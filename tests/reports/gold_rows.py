@@ -201,3 +201,19 @@ def quality(node: int) -> Row:
         "last_logged_at": at(WINDOWS),
         "is_balanced": True,
     }
+
+
+BROKEN_RULE = {
+    "checked_at": datetime(2026, 11, 21, 12, 5, tzinfo=UTC),
+    "layer": "silver",
+    "table_name": "requests",
+    "rule": "times_add_up",
+    "about": "the parts add up",
+    "span_start": datetime(2026, 11, 21, 11, tzinfo=UTC),
+    "span_end": datetime(2026, 11, 21, 12, tzinfo=UTC),
+    "is_passed": False,
+    "rows_seen": 41,
+    "rows_failed": 1,
+    "examples": ['{"n": 1}'],
+    "table_version": 3,
+}

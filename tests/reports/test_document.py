@@ -45,6 +45,13 @@ def test_rows_hold_the_columns_of_the_contract_and_no_histogram(table):
     assert not [name for name in row if name.endswith("_hist")]
 
 
+def test_answers_of_the_rules_are_told_with_their_examples():
+    told = document(Answers(quality_results=[gold_rows.BROKEN_RULE]))["tables"]["quality_results"]
+
+    assert told[0]["span_start"] == "2026-11-21T11:00:00Z"
+    assert (told[0]["is_passed"], told[0]["examples"]) == (False, ['{"n": 1}'])
+
+
 def test_counts_are_added_up_over_sources():
     quality = document(gold_rows.healthy())["data_quality"]
 

@@ -131,6 +131,24 @@ def test_dark_page_draws_light_ink(chromium, tmp_path):
     assert ink == "#e4e8ee"
 
 
+def test_a_broken_rule_stands_with_its_hour_and_an_example_and_one_that_holds_does_not(tmp_path):
+    held = gold_rows.BROKEN_RULE | {
+        "rule": "api_is_known",
+        "is_passed": True,
+        "rows_failed": 0,
+        "examples": [],
+    }
+    text = written(Answers(quality_results=[held, gold_rows.BROKEN_RULE]), tmp_path).read_text()
+
+    assert "2 checks of rules, " in text
+    assert ">1 failed</span>" in text
+    assert "silver.requests" in text
+    assert "times_add_up" in text
+    assert "api_is_known" not in text
+    assert "2026-11-21 11:00:00" in text
+    assert "{&#34;n&#34;: 1}" in text
+
+
 def test_page_is_small_enough_to_send():
     """Plotly is 4.9 MB of it; the figures of a short span add little."""
     assert len(page(gold_rows.slow_link(), STAMP).encode()) < 5_100_000

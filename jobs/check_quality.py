@@ -1,0 +1,245 @@
+"""
+The gate between the layers: ask the rules of conf/expectations of silver or gold, span by span.
+
+Exit codes: 0 every rule holds, 1 a rule failed, 2 wrong settings, options or rules, 3 could not be checked:
+Spark, the disk, or another check that runs; 130 stopped.
+Under plain Spark, from the project's folder with its venv activated:
+`PYTHONPATH=. spark-submit --driver-class-path '.jars/spark/*' jobs/check_quality.py --layer silver ...`.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from deltalake.exceptions import DeltaError
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from conf.settings import PROJECT
+from jobs import quality_results, tables
+from jobs.answering import STOPPED, interpreted, session, settings_of
+from jobs.gold_spans import Span
+from jobs.lease import LeaseHeldError, lease
+from jobs.light_read import Snapshot
+from jobs.progress import Progress, first_line
+from jobs.quality_rules import Outcome, Suite, SuiteError, asked, suites_of
+from jobs.report_options import WrongUseError, instant_of
+from jobs.session import JvmGoneError, jvm_watched
+from jobs.stopping import interrupt_on_signals
+from reports.answers import Row
+from schemas.fields import Table
+from schemas.gold import GOLD
+from schemas.silver import SILVER
+from transforms.windows import HOUR_S
+
+FAILED, WRONG_USE, NOT_CHECKED = 1, 2, 3
+NOT_CHECKED_BY = (LeaseHeldError, PySparkException, Py4JError, DeltaError, JvmGoneError, OSError)
+TABLES = {(table.layer, table.name): table for table in (*SILVER, *GOLD)}
+
+
+class Layer(StrEnum):
+    """What can be checked."""
+
+    SILVER = "silver"
+    GOLD = "gold"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What to check: a span, what is new since the last check, or both."""
+
+    layer: Layer
+    conf: list[Path]
+    span: Span | None
+    is_new: bool
+
+
+def check_quality(
+    *,
+    layer: Annotated[Layer, typer.Option(help="Layer to check.")],
+    conf: Annotated[
+        list[Path] | None, typer.Option(help="Settings that name the warehouse; the last file wins.")
+    ] = None,
+    since: Annotated[str | None, typer.Option(help="First instant, ISO-8601; UTC without a zone.")] = None,
+    until: Annotated[str | None, typer.Option(help="Instant behind the last, ISO-8601.")] = None,
+    new: Annotated[
+        bool, typer.Option("--new", help="Beside the span, each hour with rows since the last such check.")
+    ] = False,
+) -> None:
+    """
+    Check rows by the rules between the layers; without a span, what is new since the last such check.
+
+    Each hour is checked by itself, and what was found goes into gold.quality_results. Gold is not built of
+    an hour, or of a span that was asked for, in which a rule of silver failed, until a check of it passes.
+
+    Exit codes: 0 every rule holds; 1 a rule failed; 2 wrong use; 3 could not be checked; 130 stopped.
+
+    Example: `plumbline check-quality --layer silver --conf my.toml`
+
+    Example: `plumbline check-quality --layer gold --since 2026-11-21T11:00Z --until 2026-11-21T12:00Z --conf my.toml`
+    """  # noqa: E501 (an example is one line)
+    interrupt_on_signals()
+    progress = Progress()
+    try:
+        span = _span(since, until)
+        is_passed = run(Asked(layer=layer, conf=conf or [], span=span, is_new=new or span is None), progress)
+    except (WrongUseError, SuiteError) as error:
+        progress.say(f"error: {error}")
+        raise typer.Exit(WRONG_USE) from error
+    except NOT_CHECKED_BY as error:
+        progress.say(f"not checked: {first_line(str(error))}")
+        raise typer.Exit(NOT_CHECKED) from error
+    except KeyboardInterrupt as error:
+        progress.say("stopped; nothing was noted")
+        raise typer.Exit(STOPPED) from error
+    if not is_passed:
+        raise typer.Exit(FAILED)
+
+
+def run(wanted: Asked, progress: Progress) -> bool:
+    """
+    Check, note what was found, tell it; return whether every rule holds.
+
+    Raises:
+        WrongUseError: there is no such warehouse.
+        SuiteError: a rule cannot be read or asked.
+        LeaseHeldError: another check runs.
+
+    """
+    settings = settings_of(wanted.conf)
+    suites = suites_of(PROJECT / settings.quality.suites, wanted.layer)
+    _check_known(suites)
+    root, found = settings.warehouse_root, list[Row]()
+    with (
+        lease(root, "quality", timeout_s=settings.quality.lease_timeout_s),
+        jvm_watched(),
+        session(settings, "plumbline-check-quality") as spark,
+        interpreted(spark),
+    ):
+        checked_at = datetime.now(UTC)
+        for suite in suites:
+            with progress.step(f"checking {suite.layer}.{suite.table}"):
+                for row in _checked(spark, root, suite, wanted):
+                    found.append({"checked_at": checked_at, **row})
+        if found:
+            quality_results.write(spark, root, found, committer=settings.warehouse.committer)
+    return _told(wanted.layer, found)
+
+
+def _check_known(suites: Iterable[Suite]) -> None:
+    for suite in suites:
+        if (suite.layer, suite.table) not in TABLES:
+            message = (
+                f"there is no table {suite.layer}.{suite.table} that the suite {suite.table} could be of"
+            )
+            raise SuiteError(message)
+
+
+def _checked(spark: SparkSession, root: Path, suite: Suite, wanted: Asked) -> Iterable[Row]:
+    table = TABLES[suite.layer, suite.table]
+    if not tables.exists(spark, root, table):
+        return
+    if suite.at is None:
+        rows = tables.read(spark, root, table)
+        yield from _rows(asked(rows, suite), suite, None, None)
+        return
+    told = tables.snapshot(root, table)
+    asked_for = hours_of(wanted.span) if wanted.span else []
+    fresh = _fresh(spark, root, table, suite.at, told) if wanted.is_new else []
+    for span in [*asked_for, *(hour for hour in fresh if hour not in asked_for)]:
+        version = told.version if span in fresh else None
+        yield from _rows(asked(_within(spark, told, suite.at, span), suite), suite, span, version)
+
+
+def _within(spark: SparkSession, told: Snapshot, at: str, span: Span) -> DataFrame:
+    return told.rows(spark, at, [span])
+
+
+def _fresh(spark: SparkSession, root: Path, table: Table, at: str, told: Snapshot) -> list[Span]:
+    """Give the hours that got rows since the last check of what was new."""
+    version = quality_results.checked_version(root, table.layer, table.name)
+    hour = F.floor(F.unix_seconds(F.col(at)) / HOUR_S)
+    rows = told.added_since(spark, version).select(hour.alias("hour")).distinct().collect()
+    starts = sorted(int(row["hour"]) * HOUR_S for row in rows if row["hour"] is not None)
+    return [Span(start, start + HOUR_S) for start in starts]
+
+
+def hours_of(span: Span) -> list[Span]:
+    """
+    Cut a span at full hours.
+
+    >>> [str(part) for part in hours_of(Span(3000, 7210))]  # doctest: +NORMALIZE_WHITESPACE
+    ['1970-01-01T00:50:00Z to 1970-01-01T01:00:00Z', '1970-01-01T01:00:00Z to 1970-01-01T02:00:00Z',
+     '1970-01-01T02:00:00Z to 1970-01-01T02:00:10Z']
+    """
+    starts = [span.start, *range(span.start // HOUR_S * HOUR_S + HOUR_S, span.end, HOUR_S)]
+    return [Span(start, end) for start, end in zip(starts, [*starts[1:], span.end], strict=True)]
+
+
+def _rows(outcomes: Iterable[Outcome], suite: Suite, span: Span | None, version: int | None) -> Iterable[Row]:
+    start, end = (datetime.fromtimestamp(at, UTC) for at in span) if span else (None, None)
+    for of in outcomes:
+        yield {
+            "layer": suite.layer,
+            "table_name": suite.table,
+            "rule": of.rule,
+            "about": of.about,
+            "span_start": start,
+            "span_end": end,
+            "is_passed": of.is_passed,
+            "rows_seen": of.rows_seen,
+            "rows_failed": of.rows_failed,
+            "examples": list(of.examples),
+            "table_version": version,
+        }
+
+
+def _told(layer: Layer, found: Sequence[Row]) -> bool:
+    """Say what failed, where, and what that holds back."""
+    failed = [row for row in found if not row["is_passed"]]
+    for row in failed:
+        typer.echo(
+            f"FAILED {layer}.{row['table_name']} {row['rule']}, {_span_of(row)}: "
+            f"{row['rows_failed']} of {row['rows_seen']} rows; wanted: {row['about']}"
+        )
+        for example in row["examples"]:
+            typer.echo(f"  {example}")
+    if failed and layer is Layer.SILVER:
+        for late in dict.fromkeys(_span_of(row) for row in failed):
+            typer.echo(f"held back: gold of {late} is not built until a check of it passes")
+    spans = len({row["span_start"] for row in found})
+    if not found:
+        typer.echo(f"{layer}: nothing to check")
+    else:
+        typer.echo(f"{layer}: {len(found) - len(failed)} of {len(found)} checks passed, spans: {spans}")
+    return not failed
+
+
+def _span_of(row: Row) -> str:
+    if row["span_start"] is None:
+        return "the whole table"
+    return str(quality_results.span_between(row["span_start"], row["span_end"]))
+
+
+def _span(since: str | None, until: str | None) -> Span | None:
+    start, end = instant_of("--since", since), instant_of("--until", until)
+    if start is None and end is None:
+        return None
+    if start is None:
+        message = "--until goes with --since"
+        raise WrongUseError(message)
+    end = end or datetime.now(UTC)
+    if start >= end:
+        message = f"nothing lies between --since {start} and --until {end}"
+        raise WrongUseError(message)
+    return quality_results.span_between(start, end)
+
+
+if __name__ == "__main__":
+    typer.run(check_quality)

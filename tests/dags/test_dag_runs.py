@@ -1,0 +1,120 @@
+"""Each DAG run for real, by Airflow and spark-submit, on a warehouse that real brokers filled."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from delta.tables import DeltaTable as SilverTable
+
+from collectors.files import discover
+from jobs import compare_tables, quality_results, tables
+from jobs.raw_files import Origin, write_raw
+from schemas.gold import BROKER_RTT, DATA_QUALITY
+from schemas.silver import REQUESTS
+from tests.dags.site import RUN_S, Airflow
+from tests.jobs.made_runs import write_run
+from tests.live.test_ingest import Site
+from tests.transforms.gold.silver_rows import as_rows
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(2 * RUN_S)]
+
+
+@pytest.fixture(scope="module")
+def filled(lab, tmp_path_factory):
+    """Bronze and silver of the running brokers' own logs."""
+    site = Site(lab, tmp_path_factory.mktemp("filled"))
+    for word in ("collect", "ingest"):
+        with site.start(word, "--once") as job:
+            told = job.communicate(timeout=RUN_S)[1]
+        assert job.returncode == 0, told
+    return site.warehouse.parent
+
+
+@pytest.fixture
+def airflow(filled, tmp_path):
+    return Airflow(tmp_path, filled)
+
+
+def span_of(spark, warehouse):
+    """Give the hours that hold all requests."""
+    at = tables.read(spark, warehouse, REQUESTS).selectExpr("min(logged_at) AS low", "max(logged_at) AS high")
+    low, high = at.first()
+    start = low.replace(minute=0, second=0, microsecond=0)
+    end = high.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
+    return {"since": f"{start:%Y-%m-%dT%H:%M:%S}+00:00", "until": f"{end:%Y-%m-%dT%H:%M:%S}+00:00"}
+
+
+def test_gold_is_built_between_its_gates_and_a_span_built_again_gives_the_same_rows(airflow, spark):
+    code, said = airflow.test("plumbline_gold", f"{datetime.now(UTC) + timedelta(hours=1):%Y-%m-%dT%H:00:00}")
+    assert code == 0, said[-5000:]
+    new = as_rows(tables.read(spark, airflow.warehouse, BROKER_RTT))
+    checked = quality_results.newest(airflow.warehouse)
+    span = span_of(spark, airflow.warehouse)
+    code, said = airflow.run("airflow", "dags", "test", "plumbline_gold", "--conf", json.dumps(span))
+    assert code == 0, said[-5000:]
+
+    assert "rebuilding " in said
+    assert as_rows(tables.read(spark, airflow.warehouse, BROKER_RTT)) == new
+    assert len({(row["follower_id"], row["leader_id"]) for row in new}) == 6
+    assert {row["layer"] for row in checked} == {"silver", "gold"}
+    assert all(row["is_passed"] for row in checked)
+    assert tables.read(spark, airflow.warehouse, DATA_QUALITY).filter("NOT is_balanced").count() == 0
+    pages = sorted(airflow.reports.glob("gold-*.json"))
+    told = [len(json.loads(page.read_text())["tables"]["broker_rtt"]) for page in pages]
+    assert max(told) == len(new)
+
+
+def test_a_failing_gate_fails_the_run_and_names_rule_and_rows(airflow, spark):
+    requests = tables.path(airflow.warehouse, REQUESTS)
+    first = tables.read(spark, airflow.warehouse, REQUESTS).orderBy("logged_at").first()
+    place = first["position"]
+    SilverTable.forPath(spark, requests).update(f"position = '{place}'", {"total_ms": "-1.0"})
+    code, said = airflow.test("plumbline_gold", "--conf", json.dumps(span_of(spark, airflow.warehouse)))
+
+    assert code == 1
+    assert "FAILED silver.requests total_ms_within_range" in said
+    assert f'"position": "{place}"' in said
+    assert "held back: gold of " in said
+    assert not (airflow.warehouse / "gold" / "broker_rtt").exists()
+    assert not airflow.reports.exists()
+
+
+def test_maintenance_goes_through_every_layer(airflow):
+    code, said = airflow.test("plumbline_maintenance")
+
+    assert code == 0, said[-5000:]
+    for layer in ("bronze", "silver", "gold"):
+        assert f"--only {layer}" in said
+
+
+def test_a_regression_fails_the_night_and_nothing_to_tell_is_skipped(airflow, spark):
+    write_arms(spark, airflow)
+    told = {}
+    for contender in ("worse", "few"):
+        asked = json.dumps({"baseline": "old", "contender": contender, "metric": "avg_ms"})
+        told[contender] = airflow.test("plumbline_nightly_comparison", "--conf", asked)
+
+    codes = {contender: code for contender, (code, _) in told.items()}
+    assert codes == {"worse": 1, "few": 0}, told["worse"][1][-3000:] + told["few"][1][-3000:]
+    assert "regressed" in told["worse"][1]
+    assert "Bash command returned exit code 2. Skipping." in told["few"][1]
+    assert len(list(airflow.reports.glob("comparison-*.md"))) == 2
+
+
+def write_arms(spark, airflow):
+    """Append runs of three arms: eight of the old one, eight half as quick, and two."""
+    folder = airflow.folder / "runs"
+    for nth in range(8):
+        latency = 100 + nth
+        write_run(folder, f"b-{nth}", "old", [latency] * 4, minute=6 * nth)
+        write_run(folder, f"b-{nth}", "worse", [2 * latency] * 4, minute=6 * nth + 2)
+        if nth < 2:
+            write_run(folder, f"b-{nth}", "few", [latency] * 4, minute=6 * nth + 4)
+    origin = Origin(folder=folder, cluster="lab", time_zone="UTC")
+    raw, scratch = airflow.folder / "raw", airflow.folder / "scratch"
+    write_raw(discover(folder).understood, origin, raw, on_file=lambda _file: None)
+    found = compare_tables.tables_of_files(spark, raw, scratch, has_requests=False)
+    for field in ("runs", "perf_summaries", "perf_windows"):
+        table = compare_tables.IN_WAREHOUSE[field]
+        tables.ensure(spark, airflow.warehouse, table)
+        tables.append(getattr(found, field), airflow.warehouse, table, txn_app_id="t", txn_version=1)

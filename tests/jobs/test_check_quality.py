@@ -1,0 +1,209 @@
+"""The gate as a person or a DAG asks for it, and gold that is held back by it."""
+
+import json
+from datetime import timedelta
+
+import pytest
+import typer
+from delta.tables import DeltaTable
+from typer.testing import CliRunner
+
+from jobs import build_gold, held_back, quality_results, tables
+from jobs.check_quality import check_quality, hours_of
+from jobs.gold_spans import Span, spans_of
+from jobs.lease import lease
+from schemas.bronze import BRONZE
+from schemas.gold import BROKER_RTT, GOLD
+from schemas.quality_results import QUALITY_RESULTS
+from schemas.silver import REQUESTS, SILVER
+from tests.jobs.test_build_gold import Lab, idle
+from tests.transforms.gold.silver_rows import START, replaced
+
+FIRST = ("--since", "2026-11-21T11:00:00", "--until", "2026-11-21T12:00:00")
+app = typer.Typer()
+app.command()(check_quality)
+
+
+@pytest.fixture(scope="module")
+def empty_lab(spark, tmp_path_factory):
+    lab = Lab(spark, tmp_path_factory.mktemp("empty"))
+    for table in (*BRONZE, *SILVER, *GOLD):
+        tables.ensure(spark, lab.warehouse, table)
+    return lab
+
+
+@pytest.fixture
+def lab(empty_lab, tmp_path):
+    """Two brokers that are idle from 11:20 on, and again from 12:20 on."""
+    lab = empty_lab.copy(tmp_path)
+    (tmp_path / "my.toml").write_text(
+        f'[warehouse]\nroot = "{tmp_path}/warehouse"\ncheckpoints = "{tmp_path}/checkpoints"\n'
+        "[quality]\nlease_timeout_s = 0.1\n"
+    )
+    lab.arrive(*idle(n=20))
+    lab.arrive(*idle(n=20, first=3600.6, start_id=500))
+    return lab
+
+
+def check(lab, layer, *options):
+    return CliRunner().invoke(app, ["--layer", layer, "--conf", str(lab.root / "my.toml"), *options])
+
+
+def build(lab, *options):
+    result = CliRunner().invoke(build_gold.app, ["--conf", str(lab.root / "my.toml"), *options])
+    assert result.exit_code == 0, result.output
+    return result.stderr
+
+
+def spoil(lab):
+    """Append a request of the first hour that took less than no time."""
+    requests, _ = idle(n=1)
+    lab.arrive([replaced(REQUESTS, requests[0], total_ms=-1.0, position="broken/7")])
+
+
+def hours_in_gold(lab):
+    return {row["window_start"].hour for row in lab.gold(BROKER_RTT)}
+
+
+def test_one_failing_rule_holds_back_its_hour_alone_until_a_check_of_it_passes(lab, spark):
+    spoil(lab)
+    failed = check(lab, "silver")
+    first = build(lab)
+    held = hours_in_gold(lab)
+    again = check(lab, "silver", *FIRST)
+    DeltaTable.forPath(spark, tables.path(lab.warehouse, REQUESTS)).delete("position = 'broken/7'")
+    passed = check(lab, "silver", *FIRST)
+    second = build(lab)
+
+    assert (failed.exit_code, again.exit_code, passed.exit_code) == (1, 1, 0), passed.output
+    assert (
+        "FAILED silver.requests total_ms_within_range, "
+        "2026-11-21T11:00:00Z to 2026-11-21T12:00:00Z: 1 of 41 rows" in failed.stdout
+    )
+    assert '"position": "broken/7"' in failed.stdout
+    assert "held back: gold of 2026-11-21T11:00:00Z to 2026-11-21T12:00:00Z is not built" in failed.stdout
+    assert "held back: 2026-11-21T11:19:" in first
+    assert "held back" not in second
+    assert (held, hours_in_gold(lab)) == ({12}, {11, 12})
+    assert check(lab, "gold", "--since", "2026-11-21T11:00Z", "--until", "2026-11-21T13:00Z").exit_code == 1
+    assert check(lab, "silver").stdout.splitlines()[-1].startswith("silver: ")
+
+
+def test_a_span_that_is_asked_for_is_held_back_as_well_and_still_owed_then(lab):
+    spoil(lab)
+    check(lab, "silver")
+    told = build(lab, *FIRST)
+
+    assert "held back: 2026-11-21T11:00:00Z to 2026-11-21T12:00:00Z" in told
+    assert hours_in_gold(lab) == set()
+    assert held_back.due(lab.warehouse) == []
+    start = int(START.timestamp()) // 3600 * 3600
+    assert held_back.held(lab.warehouse) == [Span(start, start + 3600)]
+
+
+def test_what_is_new_is_checked_once_and_what_comes_late_with_its_hour(lab):
+    first, nothing = check(lab, "silver"), check(lab, "silver")
+    lab.arrive(*idle(n=2, start_id=900))
+    late = check(lab, "silver")
+
+    assert first.stdout == "silver: 30 of 30 checks passed, spans: 2\n"
+    assert nothing.stdout == "silver: nothing to check\n"
+    assert late.stdout == "silver: 15 of 15 checks passed, spans: 1\n"
+    newest = quality_results.newest(lab.warehouse)
+    assert len(newest) == 30
+    assert {row["rows_seen"] for row in newest if row["span_start"].hour == 11} == {44, 88}
+
+
+def test_lines_that_do_not_add_up_fail_the_gate_behind_gold(lab):
+    """Silver has lines that bronze has not: whoever counts them finds more than were read."""
+    build(lab)
+    told = check(lab, "gold", "--since", "2026-11-21T11:00Z", "--until", "2026-11-21T12:00Z")
+
+    assert told.exit_code == 1
+    assert "FAILED gold.data_quality lines_are_conserved, the whole table: " in told.stdout
+    assert "held back" not in told.stdout
+    results = tables.read(lab.spark, lab.warehouse, QUALITY_RESULTS)
+    assert results.filter("NOT is_passed").select("rule").distinct().collect() == [("lines_are_conserved",)]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--until", "2026-11-21T12:00"), "--until goes with --since"),
+        (("--since", "yesterday"), "is no ISO-8601 instant"),
+        (("--since", "2026-11-21T12:00", "--until", "2026-11-21T12:00"), "nothing lies between"),
+    ],
+)
+def test_wrong_use_is_named_and_has_its_own_code(lab, options, told):
+    result = check(lab, "silver", *options)
+
+    assert result.exit_code == 2
+    assert told in " ".join(result.stderr.split())
+
+
+def test_rules_that_are_not_there_are_wrong_use(lab, tmp_path):
+    with (lab.root / "my.toml").open("a") as file:
+        file.write(f'suites = "{tmp_path}/none"\n')
+    result = check(lab, "silver")
+
+    assert result.exit_code == 2
+    assert "no rules for silver in" in result.stderr
+
+
+def test_a_second_check_is_sent_away_and_is_no_verdict(lab):
+    with lease(lab.warehouse, "quality", timeout_s=1):
+        result = check(lab, "silver")
+
+    assert result.exit_code == 3
+    assert "not checked: quality of" in result.stderr
+    assert quality_results.newest(lab.warehouse) == []
+
+
+def test_a_warehouse_that_was_never_checked_holds_nothing_back(lab):
+    assert held_back.let_through(lab.warehouse, [10, 20]) == {10, 20}
+    assert quality_results.blocked(lab.warehouse) == set()
+    assert not (lab.warehouse / held_back.OWED).exists()
+
+
+def write(lab, *answers):
+    """Note answers (minute of the check, first and last second, passed) of one rule of silver.requests."""
+    rows = [
+        {
+            "checked_at": START + timedelta(minutes=minute),
+            "layer": "silver",
+            "table_name": "requests",
+            "rule": "r",
+            "is_passed": is_passed,
+            "span_start": START + timedelta(seconds=low),
+            "span_end": START + timedelta(seconds=high),
+        }
+        for minute, low, high, is_passed in answers
+    ]
+    quality_results.write(lab.spark, lab.warehouse, rows, committer="delta-rs")
+
+
+def test_the_newest_check_of_each_window_decides_whatever_its_span(lab):
+    write(lab, (0, 0, 60, False), (1, 0, 30, True), (2, 50, 100, True), (3, 20, 30, False))
+    start = int(START.timestamp())
+    told = [(of.start - start, of.end - start) for of in spans_of(quality_results.blocked(lab.warehouse))]
+
+    assert told == [(20, 50)]
+
+
+def test_what_is_held_back_is_owed_until_it_is_built(lab):
+    write(lab, (0, 0, 20, False))
+    start = int(START.timestamp())
+    through = held_back.let_through(lab.warehouse, [start, start + 10, start + 20])
+    before = held_back.due(lab.warehouse)
+    write(lab, (1, 0, 10, True))
+    due = held_back.due(lab.warehouse)
+    held_back.paid(lab.warehouse, [Span(start, start + 20)])
+
+    assert (through, before, due) == ({start + 20}, [], [Span(start, start + 10)])
+    assert json.loads((lab.warehouse / held_back.OWED).read_text()) == [[start + 10, start + 20]]
+    assert held_back.due(lab.warehouse) == []
+
+
+def test_a_span_is_cut_at_full_hours():
+    assert hours_of(Span(7200, 7210)) == [Span(7200, 7210)]
+    assert hours_of(Span(7200, 14400)) == [Span(7200, 10800), Span(10800, 14400)]
