@@ -28,7 +28,7 @@ class Run:
     """One ingest: its lines, less the warm-up's, and the time between the commits around them."""
 
     executors: int
-    lines: int
+    lines: float
     wall_s: float
 
     @property
