@@ -1,0 +1,147 @@
+"""Gold in memory: Delta tables through delta-rs into DuckDB, each read anew once it has a new version."""
+
+import re
+import threading
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from deltalake import DeltaTable, QueryBuilder
+from deltalake.exceptions import TableNotFoundError
+
+from dashboards.columns import TABLES, declared, has_windows, read_columns
+from dashboards.histogram import MACROS
+from reports.answers import Row
+from schemas.fields import Table
+from schemas.silver import REQUESTS
+
+NAMED = re.compile(r"\b(gold\.\w+)")
+PAGE_MEMORY = "1GB"
+
+
+class NoGoldError(Exception):
+    """There is nothing to show; the message says what to do."""
+
+
+class Warehouse:
+    """The gold tables of one warehouse, those of their windows that lie within `reach` of the newest one."""
+
+    def __init__(self, root: Path, reach: timedelta) -> None:
+        """
+        Open a warehouse; tables are read when they are first asked for.
+
+        Raises:
+            NoGoldError: the folder holds no gold table.
+
+        """
+        self.root, self._reach = root, reach
+        self._lock = threading.Lock()
+        self._read: dict[str, str] = {}
+        if not self.version():
+            message = (
+                f"no gold table in {root}: fill it with `plumbline ingest` and `plumbline build-gold`, "
+                "or see `plumbline demo`"
+            )
+            raise NoGoldError(message)
+        self._duck = duckdb.connect(":memory:", config={"memory_limit": PAGE_MEMORY, "threads": 2})
+        self._duck.execute("SET TimeZone = 'UTC'")
+        self._duck.execute("CREATE SCHEMA gold")
+        self._duck.execute(MACROS)
+        for name, table in TABLES.items():
+            self._duck.execute(f"CREATE TABLE {name} ({declared(table)})")
+
+    def version(self) -> str:
+        """Name the newest commit of every table there is: it changes whenever any of them does."""
+        commits = {name: _newest_commit(self._path(table)) for name, table in TABLES.items()}
+        return " ".join(f"{name}:{commit}" for name, commit in commits.items() if commit)
+
+    def is_there(self, name: str) -> bool:
+        """Tell whether a table was ever made."""
+        return bool(_newest_commit(self._path(TABLES[name])))
+
+    def rows(self, query: str, parameters: Mapping[str, Any] | None = None) -> list[Row]:
+        """Ask a query of our own; the tables that it names are read anew first where they have changed."""
+        for name in dict.fromkeys(NAMED.findall(query)):
+            self._refresh(name)
+        with self._duck.cursor() as cursor:
+            found = cursor.sql(query, params=dict(parameters or {}))
+            return [] if found is None else _plain(found.to_arrow_table())
+
+    def requests(self, since: datetime, until: datetime, leader: int, follower: int) -> list[Row]:
+        """Read a follower's fetches from the leader's log in silver, of a short span: the slowest first."""
+        where = self._path(REQUESTS)
+        if not _newest_commit(where):
+            return []
+        # Numbers and instants only: a cluster's name, which is a user's, is compared by the caller.
+        query = f"""
+            SELECT cluster, logged_at, correlation_id, client_id, session_epoch, total_ms, remote_ms,
+                   total_ms - remote_ms AS leader_local_ms, request_queue_ms, local_ms, response_queue_ms, send_ms
+            FROM asked
+            WHERE logged_date >= DATE '{since:%Y-%m-%d}' AND logged_date <= DATE '{until:%Y-%m-%d}'
+              AND logged_at >= {_literal(since)} AND logged_at < {_literal(until)}
+              AND broker_id = {int(leader)} AND follower_id = {int(follower)} AND kind = 'follower'
+            ORDER BY total_ms - remote_ms DESC, logged_at LIMIT 200"""  # noqa: S608 (see above)
+        return _plain(_asked(DeltaTable(where), query))
+
+    def _refresh(self, name: str) -> None:
+        commit = _newest_commit(self._path(TABLES[name]))
+        if self._read.get(name, "") == commit:
+            return
+        with self._lock:
+            if self._read.get(name, "") != commit:
+                self._load(name, TABLES[name])
+                self._read[name] = commit
+
+    def _load(self, name: str, table: Table) -> None:
+        try:
+            delta = DeltaTable(self._path(table))
+        except TableNotFoundError:
+            rows = None
+        else:
+            rows = _asked(delta, _recent(delta, table, self._reach))
+        with self._duck.cursor() as cursor:
+            cursor.begin()
+            cursor.execute(f"DELETE FROM {name}")  # noqa: S608 (a name of ours)
+            if rows is not None:
+                cursor.register("incoming", rows)
+                cursor.execute(f"INSERT INTO {name} BY NAME SELECT * FROM incoming")  # noqa: S608 (the same)
+            cursor.commit()
+
+    def _path(self, table: Table) -> Path:
+        return self.root / table.layer / table.name
+
+
+def _newest_commit(table: Path) -> str:
+    """Name the last commit and when it was written: a warehouse made anew begins to count from 0 again."""
+    try:
+        last = max((table / "_delta_log").glob("[0-9]*.json"), key=lambda path: path.name, default=None)
+        return f"{last.stem.lstrip('0') or '0'}.{last.stat().st_mtime_ns}" if last else ""
+    except FileNotFoundError:  # maintenance took it away in this very moment
+        return ""
+
+
+def _recent(delta: DeltaTable, table: Table, reach: timedelta) -> str:
+    there = {field.name for field in delta.schema().fields}
+    columns = ", ".join(f'"{name}"' for name in read_columns(table) if name in there)
+    query = f"SELECT {columns} FROM asked"  # noqa: S608 (names of ours)
+    if not has_windows(table):
+        return query
+    newest = _asked(delta, "SELECT max(window_start) AS newest FROM asked").column("newest")[0].as_py()
+    return query if newest is None else f"{query} WHERE window_start >= {_literal(newest - reach)}"
+
+
+def _asked(delta: DeltaTable, query: str) -> pa.Table:
+    """Ask by delta-rs' own engine: its other ways read a table whose columns are mapped as NULL."""
+    return pa.table(QueryBuilder().register("asked", delta).execute(query).read_all())
+
+
+def _literal(instant: datetime) -> str:
+    return f"TIMESTAMP '{instant:%Y-%m-%dT%H:%M:%S.%f}Z'"
+
+
+def _plain(table: pa.Table) -> list[Row]:
+    rows: list[Row] = table.to_pylist()
+    return rows
