@@ -21,6 +21,7 @@ CREATE MACRO low_rank(q, blocks, total) AS
     greatest(1, least(ceil((q - reach(q, blocks)) * total - {RANK_SLACK}), total));
 CREATE MACRO high_rank(q, blocks, total) AS
     greatest(1, least(floor((q + reach(q, blocks)) * total + {RANK_SLACK}) + 1, total));
+CREATE MACRO ratio(part, whole) AS part / nullif(whole, 0);
 CREATE MACRO within_ms(ms, low, high) AS
     CASE WHEN ms IS NULL THEN NULL ELSE greatest(least(ms, high), low) END;
 """

@@ -16,7 +16,7 @@ from dashboards.columns import TABLES, declared, has_windows, read_columns
 from dashboards.histogram import MACROS
 from reports.answers import Row
 from schemas.fields import Table
-from schemas.silver import REQUESTS
+from schemas.silver import CLIENT_EVENTS, REQUESTS
 
 NAMED = re.compile(r"\b(gold\.\w+)")
 PAGE_MEMORY = "1GB"
@@ -68,23 +68,42 @@ class Warehouse:
             self._refresh(name)
         with self._duck.cursor() as cursor:
             found = cursor.sql(query, params=dict(parameters or {}))
-            return [] if found is None else _plain(found.to_arrow_table())
+            rows: list[Row] = found.to_arrow_table().to_pylist()
+            return rows
 
-    def requests(self, since: datetime, until: datetime, leader: int, follower: int) -> list[Row]:
-        """Read a follower's fetches from the leader's log in silver, of a short span: the slowest first."""
-        where = self._path(REQUESTS)
+    def fetches(self, since: datetime, until: datetime, leader: int, follower: int) -> pa.Table | None:
+        """Read a follower's fetches out of the leader's log in silver; None where there is no silver."""
+        return self._of_silver(
+            REQUESTS,
+            "cluster, position, logged_at, correlation_id, client_id, total_ms, remote_ms, "
+            "total_ms - remote_ms AS leader_local_ms, request_queue_ms, local_ms, response_queue_ms, send_ms",
+            f"broker_id = {int(leader)} AND follower_id = {int(follower)} AND kind = 'follower'",
+            (since, until),
+        )
+
+    def events(self, since: datetime, until: datetime, leader: int, follower: int) -> pa.Table | None:
+        """Read what a follower's NetworkClient sent to the leader and got from it, out of silver."""
+        return self._of_silver(
+            CLIENT_EVENTS,
+            "cluster, logged_at, logged_mono_ns, direction, client_id, correlation_id",
+            f"node_id = {int(follower)} AND destination_id = {int(leader)} AND api = 'FETCH'",
+            (since, until),
+        )
+
+    def _of_silver(
+        self, table: Table, columns: str, of: str, span: tuple[datetime, datetime]
+    ) -> pa.Table | None:
+        """Read a short span; numbers and instants alone stand in the query, a cluster is its caller's to check."""
+        where = self._path(table)
         if not _newest_commit(where):
-            return []
-        # Numbers and instants only: a cluster's name, which is a user's, is compared by the caller.
-        query = f"""
-            SELECT cluster, logged_at, correlation_id, client_id, session_epoch, total_ms, remote_ms,
-                   total_ms - remote_ms AS leader_local_ms, request_queue_ms, local_ms, response_queue_ms, send_ms
-            FROM asked
-            WHERE logged_date >= DATE '{since:%Y-%m-%d}' AND logged_date <= DATE '{until:%Y-%m-%d}'
-              AND logged_at >= {_literal(since)} AND logged_at < {_literal(until)}
-              AND broker_id = {int(leader)} AND follower_id = {int(follower)} AND kind = 'follower'
-            ORDER BY total_ms - remote_ms DESC, logged_at LIMIT 200"""  # noqa: S608 (see above)
-        return _plain(_asked(DeltaTable(where), query))
+            return None
+        since, until = span
+        query = (
+            f"SELECT {columns} FROM asked WHERE {of} "  # noqa: S608 (see above)
+            f"AND logged_date >= DATE '{since:%Y-%m-%d}' AND logged_date <= DATE '{until:%Y-%m-%d}' "
+            f"AND logged_at >= {_literal(since)} AND logged_at < {_literal(until)}"
+        )
+        return _asked(DeltaTable(where), query)
 
     def _refresh(self, name: str) -> None:
         commit = _newest_commit(self._path(TABLES[name]))
@@ -140,8 +159,3 @@ def _asked(delta: DeltaTable, query: str) -> pa.Table:
 
 def _literal(instant: datetime) -> str:
     return f"TIMESTAMP '{instant:%Y-%m-%dT%H:%M:%S.%f}Z'"
-
-
-def _plain(table: pa.Table) -> list[Row]:
-    rows: list[Row] = table.to_pylist()
-    return rows
