@@ -69,10 +69,10 @@ def _with_pages(app: Dash, warehouse: Warehouse) -> None:
         if page is None:
             return []
         made = controls(asked, page)
-        wanted = {f"of-{name}": value for name, value in _wanted(asked, page.filters).items()}
+        wanted = {f"of-{name}": value for name, value in _wanted(asked, [of["name"] for of in ids]).items()}
         there = {f"of-{of['name']}": value for of, value in zip(ids, values, strict=True)}
         # One that has just been used keeps its focus: it is not made anew for saying the same.
-        is_same = [one.id for one in made] == list(there) and wanted == {k: there[k] for k in wanted}
+        is_same = [one.id for one in made] == list(there) and wanted == there
         return no_update if is_same else made
 
     @app.callback(  # type: ignore[untyped-decorator]
@@ -83,8 +83,8 @@ def _with_pages(app: Dash, warehouse: Warehouse) -> None:
         return no_update if version == known else version
 
 
-def _wanted(asked: Asked, names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: getattr(asked.filters, name) for name in names}
+def _wanted(asked: Asked, names: list[str]) -> dict[str, Any]:
+    return {name: asked.cluster if name == "cluster" else getattr(asked.filters, name) for name in names}
 
 
 def _with_browser_side(app: Dash) -> None:

@@ -123,7 +123,7 @@ def lookups(asked: Asked) -> list[Component]:
     )
     slow = of_clients(answers).get("metadata")
     total = sum(row["lookups"] for row in rows)
-    quiet = f"No client asks for known topics again and again: {count(total)} lookups of {len(rows)} clients."
+    quiet = f"No client asks for known topics again and again: {count(total)} lookups in all."
     return [
         verdict(slow or quiet, "unsure" if slow else "calm"),
         section("Topics a lookup asks for", "Those for all topics are left out.", drawn, name="lookups"),

@@ -10,7 +10,7 @@ from dashboards.parts import Column, details, graph, nothing, number, section, t
 from reports.answers import Row
 from reports.dashboard import beside_the_dashboard
 from reports.figures import latency_over_time
-from reports.findings import Finding, headline
+from reports.findings import Finding, headline, is_accused
 from reports.page_text import count, ms
 
 MOST_LEADERS = 12
@@ -29,7 +29,7 @@ def page(asked: Asked) -> list[Component]:
         return [told, section("Fetches", "", nothing("no fetch.", fill=FILL), name="fetches")]
     chief = headline(links.culprits(of_all(asked))).finding
     return [
-        _verdict(followers),
+        _verdict(followers, chief),
         _beside(asked, followers),
         _over_time(asked, chief),
         _fetchers([row for row in summary if row["kind"] == "follower"], "Followers", "followers"),
@@ -37,7 +37,7 @@ def page(asked: Asked) -> list[Component]:
     ]
 
 
-def _verdict(followers: list[Row]) -> Component:
+def _verdict(followers: list[Row], chief: Finding | None) -> Component:
     measured = [row for row in followers if row["true_p50_ms"] is not None]
     if not measured:
         small = ["True latency needs the followers' NetworkClient log; without it the leader's own work is told."]
@@ -53,7 +53,8 @@ def _verdict(followers: list[Row]) -> Component:
         f"{ms(best)} ms.",
         f"Of its total {ms(worst['remote_p50_ms'])} ms (median) are the wait in purgatory for new records.",
     ]
-    return verdict(sentence, "calm", small)
+    is_slow = chief is not None and is_accused(chief.row, worst["follower_id"], worst["leader_id"])
+    return verdict(sentence, "alarm" if is_slow else "calm", small)
 
 
 def _beside(asked: Asked, followers: list[Row]) -> Component:
@@ -93,7 +94,7 @@ def _over_time(asked: Asked, chief: Finding | None) -> Component:
                 html.H3(f"Fetches served by broker {leader}"),
                 graph(
                     f"latency-{leader}",
-                    latency_over_time(rows, leader, chief, asked.step),
+                    latency_over_time(rows, leader, chief, asked.step).update_xaxes(nticks=3),
                     f"True and plain latency of fetches that broker {leader} served, over time.",
                 ),
             ]

@@ -16,6 +16,8 @@ from reports.page_text import count
 
 REFRESH_S = 5.0
 STALE_S = 60.0
+STEADY = ("request-log", "metrics")
+"""Kinds that a node at work always writes; of others silence says nothing."""
 
 CHOICES = {
     "broker": """
@@ -77,20 +79,28 @@ def nav(shown: Page | None, filters: Filters) -> list[Component]:
 
 def fresh(asked: Asked, now: datetime) -> list[Component]:
     """Say how fresh the data is, and whether every line is accounted for."""
-    rows = freshness(asked.rows(QUALITY))
-    newest = asked.edges["newest"]
-    parts = [html.B(asked.cluster or "no cluster"), html.Span(_newest(newest, now))]
+    quality = asked.rows(QUALITY)
+    rows, newest = freshness(quality), asked.edges["newest"]
+    parts = [html.B(asked.cluster or "no cluster"), html.Span(_newest(newest, now)), *_fixed(asked)]
     if rows:
-        silent = [row for row in rows if (row["behind_s"] or 0) > STALE_S]
+        silent = [row for row in rows if row["kind"] in STEADY and (row["behind_s"] or 0) > STALE_S]
         read, kept_out = (sum(row[name] or 0 for row in rows) for name in ("lines_read", "quarantined"))
         parts.append(html.Span(f"{count(read)} lines read, {count(kept_out)} quarantined"))
         if silent:
             names = ", ".join(f"{row['node']} ({row['kind']}) {row['behind_s']:,.0f} s" for row in silent)
             parts.append(html.Span(f"behind the freshest: {names}", className="bad"))
-        balanced = all(row["is_balanced"] is not False for row in asked.rows(QUALITY))
+        balanced = all(row["is_balanced"] is not False for row in quality)
         words, mood = ("every line accounted for", "good") if balanced else ("counts do not add up", "bad")
         parts.append(html.Span(words, className=mood))
     return parts
+
+
+def _fixed(asked: Asked) -> list[Component]:
+    """Say that the span is a fixed one, and how to follow the newest window again."""
+    if asked.filters.until is None:
+        return []
+    newest = dcc.Link("follow the newest", href=replace(asked.filters, until=None).query() or "?")
+    return [html.Span([f"looking back from {asked.span[1]:%Y-%m-%d %H:%M:%S} UTC, ", newest])]
 
 
 def controls(asked: Asked, page: Page) -> list[Component]:

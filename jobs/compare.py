@@ -12,22 +12,25 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from deltalake.exceptions import DeltaError
 from rich.console import Console
 
 from conf.names import Kind
 from conf.settings import Settings
 from jobs.answering import STOPPED, found_in, interpreted, session, settings_of, version_of
 from jobs.change_points import NoChangePointsError, change_points
+from jobs.compare_kept import keep
 from jobs.compare_options import WRONG_USE, Compare, asked_of, check_targets
 from jobs.compare_runs import arms_of, misread, runs_of
 from jobs.compare_tables import RunTables, tables_of_files, tables_of_warehouse
+from jobs.lease import LeaseHeldError
 from jobs.progress import Progress
 from jobs.raw_files import Origin, readable, write_raw
 from jobs.report_options import WrongUseError, nodes_of, zone_of
 from jobs.report_rows import SeveralClustersError
 from jobs.stopping import interrupt_on_signals
 from reports.answers import Row
-from reports.comparison import document, markdown, reasons, said, table
+from reports.comparison import document, markdown, reasons, rows, said, table
 from reports.comparison_page import page
 from reports.document import as_text, write_atomically
 from reports.page import Stamp
@@ -136,6 +139,7 @@ def run(asked: Asked, source: Source, targets: Targets, progress: Progress) -> C
         told, cluster = _of_files(source.folder, asked, source, progress)
     else:
         told, cluster = _of_warehouse(asked, source, progress)
+        _keep(told, cluster, source, progress)
     inputs: Row = {
         "from": readable(source.folder) if source.folder else None,
         "conf": [str(path) for path in source.conf],
@@ -177,6 +181,14 @@ def _of_warehouse(asked: Asked, source: Source, progress: Progress) -> tuple[Com
     except SeveralClustersError as error:
         message = f"choose one of the clusters in {root} with --cluster: {error}"
         raise WrongUseError(message) from error
+
+
+def _keep(told: Comparison, cluster: str | None, source: Source, progress: Progress) -> None:
+    """Leave the verdicts where the dashboard finds them; one who may only read is told them all the same."""
+    try:
+        keep(settings_of(source.conf).warehouse_root, rows(told, cluster))
+    except (OSError, DeltaError, LeaseHeldError) as error:
+        progress.say(f"not kept in gold.run_comparison: {error}")
 
 
 def _judged(tables: RunTables, asked: Asked, source: Source, progress: Progress) -> Comparison:

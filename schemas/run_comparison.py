@@ -1,4 +1,4 @@
-"""Gold about runs: what each came to, and whether one arm is better than the other. All made on read."""
+"""Gold about runs: what each came to, and whether one arm is better than the other."""
 
 from pyspark.sql.types import (
     ArrayType,
@@ -93,7 +93,7 @@ RUN_COMPARISON = Table(
     layer="gold",
     name="run_comparison",
     about="Is the contender better than the baseline, metric by metric: a verdict with its reason. The unit "
-    "is the run (docs/comparison.md). Made on read, by `plumbline compare`.",
+    "is the run (docs/comparison.md). Written by `plumbline compare --conf`, the last one of two arms.",
     key=("cluster", "baseline", "contender", "metric"),
     schema=StructType(
         [

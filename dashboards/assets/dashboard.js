@@ -7,7 +7,7 @@ window.dash_clientside.plumbline = {
     ids.forEach((id, nth) => {
       const value = values[nth];
       if (value === null || value === undefined || (id.name === "span" && value === "1h")) query.delete(id.name);
-      else if (id.name !== "cluster" || query.get("cluster") !== null || ids.changed) query.set(id.name, value);
+      else query.set(id.name, value);
     });
     const asked = query.toString() ? `?${query}` : "";
     return asked === window.location.search ? window.dash_clientside.no_update : asked;

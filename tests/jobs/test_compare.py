@@ -13,6 +13,7 @@ from jobs.compare_runs import runs_of
 from jobs.raw_files import Origin, write_raw
 from jobs.report_options import WrongUseError
 from plumbline.cli import app
+from schemas.run_comparison import RUN_COMPARISON
 from tests.jobs import made_logs
 from tests.jobs.made_runs import write_run
 from tests.transforms.parse.raw_rows import DATA
@@ -253,6 +254,12 @@ def test_warehouse_gives_the_verdict_that_its_raw_files_gave(spark, tmp_path):
     rows = [json.loads((tmp_path / name).read_text())["run_comparison"] for name in ("w.json", "f.json")]
     assert (of_warehouse.exit_code, of_files.exit_code) == (0, 0), of_warehouse.output
     assert rows[0] == rows[1]
+    kept = tables.read(spark, tmp_path / "lake", RUN_COMPARISON)
+    assert [{**row.asDict()} for row in kept.collect()] == rows[0]
+    run("new", "old", "--conf", tmp_path / "my.toml")
+    run(*asked, "--conf", tmp_path / "my.toml")  # again: in the place of the first
+    assert tables.read(spark, tmp_path / "lake", RUN_COMPARISON).filter("baseline = 'old'").count() == len(rows[0])
+    assert tables.read(spark, tmp_path / "lake", RUN_COMPARISON).select("baseline").distinct().count() == 2
     assert "with --cluster: east" in refused(*asked, "--conf", tmp_path / "my.toml", "--cluster", "west")
     assert "no run of arm 'newer'; there are: new (6 runs), old (6 runs)" in refused(
         "old", "newer", "--conf", tmp_path / "my.toml"
