@@ -120,5 +120,3 @@ def _guarded(app: Dash, hosts: list[str]) -> None:
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["Referrer-Policy"] = "no-referrer"
         return response
-
-

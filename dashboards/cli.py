@@ -19,7 +19,9 @@ def dashboard(
     conf: Annotated[
         list[Path] | None, typer.Option(help="Settings that name the warehouse; the last file wins.")
     ] = None,
-    warehouse: Annotated[Path | None, typer.Option(help="Folder of the warehouse, instead of --conf.")] = None,
+    warehouse: Annotated[
+        Path | None, typer.Option(help="Folder of the warehouse, instead of --conf.")
+    ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8050,
     days: Annotated[
@@ -64,10 +66,8 @@ def _serve(root: Path, host: str, port: int, reach: timedelta) -> None:
             err=True,
         )
     typer.echo(f"dashboard of {root}: {address_of(serving)}")
-    try:
-        serving.serve_forever()
-    finally:
-        serving.server_close()
+    serving.serve_forever()
+    raise KeyboardInterrupt  # which werkzeug has kept to itself
 
 
 def _root(conf: list[Path], warehouse: Path | None) -> Path:

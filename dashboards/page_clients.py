@@ -46,7 +46,11 @@ def partitions(asked: Asked) -> list[Component]:
         verdict(slow or quiet, "unsure" if slow else "calm", ["Judged from 300 batches on."]),
         section("Which partition the bytes go to", lead, figure, name="skew"),
         section(
-            "Producers", "", table("skew-table", columns, measured(summaries)), _said(answers, "skew"), name="list"
+            "Producers",
+            "",
+            table("skew-table", columns, measured(summaries)),
+            _said(answers, "skew"),
+            name="list",
         ),
     ]
 
@@ -85,14 +89,20 @@ def redirects(asked: Asked) -> list[Component]:
         number("broker's part", "broker_part_ms", ms),
     ]
     figure = graph("redirect-times", redirect_times(events), "How long each client was lost, by version.")
-    sentence = of_clients(answers).get("redirect") or "Leaders were lost, and no client has been served again yet."
+    sentence = (
+        of_clients(answers).get("redirect") or "Leaders were lost, and no client has been served again yet."
+    )
     by_time = table("event-table", listed, sorted(events, key=_longest_first))
     lead = "From the first error, or a dead leader's last answer, to the first success at the new one."
     return [
         verdict(sentence, "unsure"),
         section("How long clients were lost", lead, figure, name="redirect"),
         section(
-            "By version", "", table("redirect-table", versions, by_version), _said(answers, "redirect"), name="list"
+            "By version",
+            "",
+            table("redirect-table", versions, by_version),
+            _said(answers, "redirect"),
+            name="list",
         ),
         section("Every event, longest first", "", by_time, name="events"),
     ]
@@ -115,11 +125,15 @@ def lookups(asked: Asked) -> list[Component]:
         number("new topics", "new_topics", count),
         number("let go", "evicted_topics", count),
         number("bytes answered", "response_bytes", count),
-        number("bytes a 1,000 new topics", "bytes_per_1000_new_topics", lambda told: count(told and round(told))),
+        number(
+            "bytes a 1,000 new topics", "bytes_per_1000_new_topics", lambda told: count(told and round(told))
+        ),
         number("grows like new topics ^", "growth_exponent", decimal),
     ]
     drawn = graph(
-        "lookups-figure", lookups_over_time(clients.lookups_over_time(asked)), "Topics a lookup over time, by client."
+        "lookups-figure",
+        lookups_over_time(clients.lookups_over_time(asked)),
+        "Topics a lookup over time, by client.",
     )
     slow = of_clients(answers).get("metadata")
     total = sum(row["lookups"] for row in rows)

@@ -90,7 +90,9 @@ def _metrics(rows: list[Row]) -> Component:
         text("metric", "metric"),
         text("verdict", "verdict"),
         number("change", "change", _percent),
-        Column("95 % interval", lambda row: f"{_percent(row['change_low'])} to {_percent(row['change_high'])}"),
+        Column(
+            "95 % interval", lambda row: f"{_percent(row['change_low'])} to {_percent(row['change_high'])}"
+        ),
         number("baseline", "baseline_median", ms),
         number("contender", "contender_median", ms),
         text("unit", "unit"),

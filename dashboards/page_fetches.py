@@ -40,7 +40,9 @@ def page(asked: Asked) -> list[Component]:
 def _verdict(followers: list[Row], chief: Finding | None) -> Component:
     measured = [row for row in followers if row["true_p50_ms"] is not None]
     if not measured:
-        small = ["True latency needs the followers' NetworkClient log; without it the leader's own work is told."]
+        small = [
+            "True latency needs the followers' NetworkClient log; without it the leader's own work is told."
+        ]
         return verdict("True fetch latency is not known: no follower's log is there.", "unsure", small)
     worst = max(measured, key=lambda row: row["true_p50_ms"])
     sentence = (

@@ -15,7 +15,10 @@ from reports.findings import Finding, Headline, clock, findings, headline, is_ac
 from reports.matrix import METHODS, Matrix, brokers_of, matrices, pair_rows, scale_ms
 from reports.page_text import count, ms
 
-NAMES = {"paired": "Paired: follower’s log joined with leader’s log", "passive": "Passive: leader’s clock alone"}
+NAMES = {
+    "paired": "Paired: follower’s log joined with leader’s log",
+    "passive": "Passive: leader’s clock alone",
+}
 FILL = "plumbline ingest and plumbline build-gold --follow"
 
 
@@ -59,10 +62,7 @@ def _matrix(asked: Asked, rows: list[Row], chief: Finding | None) -> Component:
     of = "the time of the finding" if chief else "the span"
     span = f"{clock(min(row['since'] for row in rows))} to {clock(max(row['until'] for row in rows))} UTC"
     lead = f"Rows fetch, columns serve. Figures of {of}, {span}. A click on a cell looks into the pair."
-    maps = [
-        html.Div([html.H3(NAMES[matrix.method]), _map(matrix, shown)])
-        for matrix in shown
-    ]
+    maps = [html.Div([html.H3(NAMES[matrix.method]), _map(matrix, shown)]) for matrix in shown]
     return section(title, lead, html.Div(maps, className="side"), name="pairs")
 
 
@@ -103,7 +103,9 @@ def _pairs(asked: Asked, rows: list[Row], quiet: list[Row], chief: Finding | Non
         "clocks compared. Passive: the gap between two fetches of a connection by the leader’s clock alone.",
         "When quiet is the same quantile over the windows outside every finding, rise the difference.",
     )
-    return section("The pairs, largest rise first", "A pair’s name looks into it.", listed, words, name="list")
+    return section(
+        "The pairs, largest rise first", "A pair’s name looks into it.", listed, words, name="list"
+    )
 
 
 def _over_time(asked: Asked, found: list[Finding], told: Headline) -> Component:

@@ -87,7 +87,9 @@ def _round_trips(
 def _latency(asked: Asked, pair: tuple[int, int], chief: Finding | None) -> Component:
     rows = links.fetches_over_time(asked, pair=pair)
     title = "True against plain latency of its fetches"
-    lead = "Medians. Wide grey is what stock metrics show, solid the true latency, dotted the leader's own work."
+    lead = (
+        "Medians. Wide grey is what stock metrics show, solid the true latency, dotted the leader's own work."
+    )
     if not rows:
         return section(title, lead, nothing("no fetch of this pair.", fill=FILL), name="pair-latency")
     figure = latency_over_time(rows, pair[1], chief, asked.step)

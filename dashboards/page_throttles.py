@@ -50,7 +50,9 @@ def _sentence(limits: list[Row], moves: list[Row], over: list[Row]) -> str:
         )
     held = [row for row in limits if row["limit_bytes_per_s"] is not None]
     if held:
-        return f"No throttle was passed by more than {OVER - 1:.0%} over any 11 s: {_many(len(held))}.{moving}"
+        return (
+            f"No throttle was passed by more than {OVER - 1:.0%} over any 11 s: {_many(len(held))}.{moving}"
+        )
     return f"No throttle was set.{moving}" if moving else "No throttle was set; moves are listed below."
 
 
@@ -89,7 +91,9 @@ def _limits(asked: Asked, limits: list[Row]) -> Component:
 def _rates(rows: list[Row]) -> go.Figure:
     figure = go.Figure()
     ordered = sorted(rows, key=lambda row: (row["broker_id"], row["direction"], row["window_start"]))
-    for nth, (key, group) in enumerate(groupby(ordered, key=lambda row: (row["broker_id"], row["direction"]))):
+    for nth, (key, group) in enumerate(
+        groupby(ordered, key=lambda row: (row["broker_id"], row["direction"]))
+    ):
         series, color = list(group), CALM[nth % len(CALM)]
         name = f"broker {key[0]} {LIMITED_NAMES[key[1]]}"
         instants = [f"{row['window_start']:%Y-%m-%d %H:%M:%S}" for row in series]
@@ -123,7 +127,9 @@ def _moves(moves: list[Row]) -> Component:
         Column("asked at, UTC", lambda row: instant(row["moved_at"]), is_text=True),
         Column("by", lambda row: row["moved_by"] or "–", is_text=True),
         Column("state", lambda row: row["state"].replace("_", " "), is_text=True),
-        Column("partitions done", lambda row: f"{count(row['partitions_done'])} of {count(row['partitions'])}"),
+        Column(
+            "partitions done", lambda row: f"{count(row['partitions_done'])} of {count(row['partitions'])}"
+        ),
         number("to brokers", "destinations", count),
         number("moved MB", "bytes_moved", mb),
         number("to go MB", "bytes_to_go", mb),

@@ -48,6 +48,12 @@ def verdict(sentence: str, mood: str, small: Sequence[str] = ()) -> Component:
     return html.Section(children, id="verdict", className=f"verdict {mood}", **{"aria-live": "polite"})
 
 
+def sentence_of(page: Sequence[Component]) -> str:
+    """Give the sentence on top of a page."""
+    headline = page[0].children[0]
+    return str(headline.children)
+
+
 def section(title: str, lead: str, *children: Component, name: str) -> Component:
     """Put something under a heading."""
     return html.Section([html.H2(title), html.P(lead, className="lead"), *children], id=name)
@@ -81,7 +87,9 @@ def graph(name: str, figure: go.Figure, told: str) -> Component:
 
 def nothing(what: str, *, fill: str) -> Component:
     """Say what is missing and which command fills it."""
-    return html.P([f"no data: {what} ", html.Span(["Filled by ", html.Code(fill), "."])], className="dim empty")
+    return html.P(
+        [f"no data: {what} ", html.Span(["Filled by ", html.Code(fill), "."])], className="dim empty"
+    )
 
 
 def details(summary: str, *paragraphs: str) -> Component:

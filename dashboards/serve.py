@@ -1,5 +1,6 @@
 """Serving the dashboard: one process, threads, on loopback unless told otherwise."""
 
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Thread
@@ -25,6 +26,9 @@ def server(app: Dash, host: str, port: int) -> BaseWSGIServer:
         OSError: the address cannot be had.
 
     """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family):
+        pass  # werkzeug would end the program by itself where the address is taken
     return make_server(host, port, app.server, threaded=True, request_handler=Quiet)
 
 

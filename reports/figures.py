@@ -183,9 +183,7 @@ def _line(
     )
 
 
-def _with_gaps(
-    series: Sequence[Row], column: str, step: timedelta
-) -> tuple[list[str], list[float | None]]:
+def _with_gaps(series: Sequence[Row], column: str, step: timedelta) -> tuple[list[str], list[float | None]]:
     """Make steps as long as their windows, and no line over missing ones: it would invent figures."""
     points: list[tuple[datetime, float | None]] = []
     ordered = sorted(series, key=lambda row: row["window_start"])

@@ -51,7 +51,10 @@ def write(root, table, rows, mode="overwrite"):
 
 
 def _pairs(row):
-    return {name: list(cell.items()) if isinstance(cell, dict) and "hist" in name else cell for name, cell in row.items()}
+    return {
+        name: list(cell.items()) if isinstance(cell, dict) and "hist" in name else cell
+        for name, cell in row.items()
+    }
 
 
 def rtt(nth, follower, leader, method="paired", cluster="east", extra_ms=0.0):
@@ -86,7 +89,12 @@ def rtt(nth, follower, leader, method="paired", cluster="east", extra_ms=0.0):
 def fetch(nth, follower, leader, cluster="east", client=None):
     is_slow = (follower, leader) == SLOW and nth >= SLOW_FROM
     true = [1.5 + 0.01 * k + (20.0 if is_slow else 0.0) for k in range(40)]
-    of = {"total": [500.0 + v for v in true], "remote": [499.0] * 40, "leader_local": [0.8] * 40, "true": true}
+    of = {
+        "total": [500.0 + v for v in true],
+        "remote": [499.0] * 40,
+        "leader_local": [0.8] * 40,
+        "true": true,
+    }
     row = {
         "cluster": cluster,
         "window_start": at(nth),
@@ -278,7 +286,12 @@ def quality(broker, cluster="east"):
 def fetch_of(nth, *, cluster="east", follower=3, leader=1):
     """Give a fetch as the leader logged it, and the two lines of its follower, 21.5 ms slower than the wait."""
     logged = at(SLOW_FROM) + timedelta(seconds=nth)
-    of = {"cluster": cluster, "client_id": "broker-3-fetcher-0", "correlation_id": nth, "logged_date": logged.date()}
+    of = {
+        "cluster": cluster,
+        "client_id": "broker-3-fetcher-0",
+        "correlation_id": nth,
+        "logged_date": logged.date(),
+    }
     served = of | {
         "broker_id": leader,
         "follower_id": follower,
@@ -302,7 +315,12 @@ def warehouse(root):
         root,
         BROKER_RTT,
         [
-            *(rtt(n, *pair, method) for n in range(WINDOWS) for pair in pairs for method in ("paired", "passive")),
+            *(
+                rtt(n, *pair, method)
+                for n in range(WINDOWS)
+                for pair in pairs
+                for method in ("paired", "passive")
+            ),
             *(rtt(n, 2, 1, cluster="west") for n in range(3)),
         ],
     )
@@ -311,16 +329,28 @@ def warehouse(root):
     write(root, FETCH_LATENCY, [*(fetch(n, *p) for n in range(WINDOWS) for p in pairs), *consumers, *hostile])
     write(root, BROKER_RTT_CULPRIT, [culprit(n) for n in range(WINDOWS)])
     baselines = [
-        {"cluster": "east", "hour": START, "follower_id": f, "leader_id": lead, "method": "paired", "windows": 60}
+        {
+            "cluster": "east",
+            "hour": START,
+            "follower_id": f,
+            "leader_id": lead,
+            "method": "paired",
+            "windows": 60,
+        }
         | {"p10_ms": 1.03, "p50_ms": 1.2}
         for f, lead in pairs
     ]
     write(root, BROKER_RTT_BASELINE, baselines)
-    stock = [{"cluster": "east", "scraped_at": at(5), "leader_id": b, "p99_ms": 510.0, "mean_ms": 499.0} for b in BROKERS]
+    stock = [
+        {"cluster": "east", "scraped_at": at(5), "leader_id": b, "p99_ms": 510.0, "mean_ms": 499.0}
+        for b in BROKERS
+    ]
     write(root, STOCK_FETCH_TOTAL, stock)
     write(root, DATA_QUALITY, [*map(quality, BROKERS), quality(1, "west")])
     write(root, PARTITION_SKEW, [skew(n, p, slow=4) for n in range(10) for p in range(3)])
-    events = [redirect(n, "3.6.0", 400.0 + n) for n in range(6)] + [redirect(n, "4.3.1", 100.0) for n in range(6)]
+    events = [redirect(n, "3.6.0", 400.0 + n) for n in range(6)] + [
+        redirect(n, "4.3.1", 100.0) for n in range(6)
+    ]
     write(root, LEADER_REDIRECT, [*events, redirect(9, "4.3.1", 2000.0, "disconnect", topic="audit")])
     write(root, METADATA_LOOKUP, [lookup(n) for n in range(8)])
     write(root, THROTTLE_COMPLIANCE, [throttle(n, [2_000_000 if n == 2 else 900_000] * 10) for n in range(4)])
@@ -335,4 +365,8 @@ def warehouse(root):
 
 def told(page):
     """Give every text of a page."""
-    return json.dumps([part.to_plotly_json() for part in page], default=lambda part: part.to_plotly_json(), ensure_ascii=False)
+    return json.dumps(
+        [part.to_plotly_json() for part in page],
+        default=lambda part: part.to_plotly_json(),
+        ensure_ascii=False,
+    )

@@ -23,7 +23,10 @@ def test_every_column_that_is_declared_is_read(made, warehouse):
     for name, table in TABLES.items():
         rows = warehouse.rows(f"SELECT * FROM {name} LIMIT 1")
         if rows:
-            assert set(rows[0]) == set(table.schema.names) - {"leader_local_delayed_hist", "true_delayed_hist"}
+            assert set(rows[0]) == set(table.schema.names) - {
+                "leader_local_delayed_hist",
+                "true_delayed_hist",
+            }
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
