@@ -11,7 +11,7 @@ from dashboards.asked import Asked
 from dashboards.filters import filters_of
 from dashboards.pages import page_of
 from dashboards.parts import verdict
-from dashboards.shell import controls, fresh, layout, nav
+from dashboards.shell import controls, fresh, layout, nav, standing
 from dashboards.warehouse import Warehouse
 from reports.page import TEMPLATES
 
@@ -44,7 +44,7 @@ def make(warehouse: Warehouse, hosts: list[str]) -> Dash:
 
 
 def _with_pages(app: Dash, warehouse: Warehouse) -> None:
-    @app.callback(  # type: ignore[untyped-decorator]
+    @app.callback(
         Output("content", "children"),
         Output("nav", "children"),
         Output("fresh", "children"),
@@ -57,7 +57,7 @@ def _with_pages(app: Dash, warehouse: Warehouse) -> None:
         content = page.make(asked) if page else [verdict("There is no such page.", "unsure")]
         return content, nav(page, asked.filters), fresh(asked, datetime.now(UTC))
 
-    @app.callback(  # type: ignore[untyped-decorator]
+    @app.callback(
         Output("filters", "children"),
         Input("url", "pathname"),
         Input("url", "search"),
@@ -68,27 +68,18 @@ def _with_pages(app: Dash, warehouse: Warehouse) -> None:
         page, asked = page_of(path), Asked(warehouse, filters_of(query))
         if page is None:
             return []
-        made = controls(asked, page)
-        wanted = {f"of-{name}": value for name, value in _wanted(asked, [of["name"] for of in ids]).items()}
-        there = {f"of-{of['name']}": value for of, value in zip(ids, values, strict=True)}
+        there = {of["name"]: value for of, value in zip(ids, values, strict=True)}
         # One that has just been used keeps its focus: it is not made anew for saying the same.
-        is_same = [one.id for one in made] == list(there) and wanted == there
-        return no_update if is_same else made
+        return no_update if there == standing(asked, page) else controls(asked, page)
 
-    @app.callback(  # type: ignore[untyped-decorator]
-        Output("version", "data"), Input("tick", "n_intervals"), State("version", "data")
-    )
+    @app.callback(Output("version", "data"), Input("tick", "n_intervals"), State("version", "data"))
     def newest(_ticks: int | None, known: str | None) -> Any:  # noqa: ANN401 (a version, or nothing new)
         version = warehouse.version()
         return no_update if version == known else version
 
 
-def _wanted(asked: Asked, names: list[str]) -> dict[str, Any]:
-    return {name: asked.cluster if name == "cluster" else getattr(asked.filters, name) for name in names}
-
-
 def _with_browser_side(app: Dash) -> None:
-    app.clientside_callback(
+    app.clientside_callback(  # type: ignore[no-untyped-call]
         ClientsideFunction("plumbline", "filtered"),
         Output("url", "search"),
         Input({"type": "filter", "name": ALL}, "value"),
@@ -96,7 +87,7 @@ def _with_browser_side(app: Dash) -> None:
         prevent_initial_call=True,
     )
     for heat in ("heat-paired", "heat-passive"):
-        app.clientside_callback(
+        app.clientside_callback(  # type: ignore[no-untyped-call]
             ClientsideFunction("plumbline", "looked_into"),
             Output("url", "pathname", allow_duplicate=True),
             Output("url", "search", allow_duplicate=True),

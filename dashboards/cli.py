@@ -19,9 +19,7 @@ def dashboard(
     conf: Annotated[
         list[Path] | None, typer.Option(help="Settings that name the warehouse; the last file wins.")
     ] = None,
-    warehouse: Annotated[
-        Path | None, typer.Option(help="Folder of the warehouse, instead of --conf.")
-    ] = None,
+    warehouse: Annotated[Path | None, typer.Option(help="The warehouse's folder, instead of --conf.")] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8050,
     days: Annotated[
@@ -32,7 +30,8 @@ def dashboard(
     Show gold in a browser: who is slow and since when, the six questions, comparisons of runs; live.
 
     It asks nothing of the network and knows no users: on another address than loopback whoever reaches the
-    port reads everything. Ctrl-C ends it (exit code 130). Exit code 2: there is no gold, or the port is taken.
+    port reads everything. Ctrl-C ends it (exit code 130).
+    Exit code 2: there is no gold, or the port is taken.
 
     Example: `plumbline dashboard --conf my.toml`
 

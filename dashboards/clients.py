@@ -13,7 +13,7 @@ _EVENTS = f"""
     SELECT * FROM gold.leader_redirect
     WHERE {IN_SPAN} AND {OF_CLIENT} AND ($topic::VARCHAR IS NULL OR topic = $topic)
       AND ($broker::INTEGER IS NULL OR old_leader_id = $broker OR new_leader_id = $broker)
-    ORDER BY errored_at, topic, partition, client_id"""  # noqa: S608 (words of ours)
+    ORDER BY errored_at, topic, partition, client_id"""
 _MOVED = "FILTER (kind IS DISTINCT FROM 'disconnect')"
 _DIED = "FILTER (kind = 'disconnect')"
 _REDIRECTS = f"""
@@ -29,12 +29,12 @@ _REDIRECTS = f"""
            sum(errors_at_old_leader) {_MOVED}::BIGINT AS wasted_requests,
            count(*) {_DIED} AS disconnects,
            median(redirect_ms) {_DIED} AS disconnect_p50_ms, max(redirect_ms) {_DIED} AS disconnect_max_ms
-    FROM ({_EVENTS}) GROUP BY ALL ORDER BY api, software_version"""  # noqa: S608 (the same)
+    FROM ({_EVENTS}) GROUP BY ALL ORDER BY api, software_version"""
 
 _CLIENT = "client_id, software_version, run"
 _PICKED = f"""
     SELECT * REPLACE (coalesce(software_version, '') AS software_version, coalesce(run, '') AS run)
-    FROM gold.metadata_lookup WHERE {IN_SPAN} AND {OF_CLIENT}"""  # noqa: S608 (the same)
+    FROM gold.metadata_lookup WHERE {IN_SPAN} AND {OF_CLIENT}"""
 _LOOKUPS = f"""
     WITH picked AS ({_PICKED}),
     asked_first AS (
@@ -61,22 +61,23 @@ _LOOKUPS = f"""
         FROM picked GROUP BY ALL
     ),
     new AS (SELECT {_CLIENT}, sum(new)::BIGINT AS new_topics FROM first GROUP BY ALL)
-    SELECT sums.* REPLACE (nullif(sums.software_version, '') AS software_version, nullif(sums.run, '') AS run),
+    SELECT sums.* REPLACE (
+               nullif(sums.software_version, '') AS software_version, nullif(sums.run, '') AS run),
            coalesce(new_topics, 0) AS new_topics, growth_exponent,
            ratio(topics_asked, lookups - all_topics_lookups) AS topics_per_lookup,
            ratio(1000 * response_bytes, new_topics) AS bytes_per_1000_new_topics
     FROM sums LEFT JOIN new USING (client_id, software_version, run)
     LEFT JOIN growth USING (client_id, software_version, run)
-    ORDER BY client_id, software_version, run"""  # noqa: S608 (the same)
+    ORDER BY client_id, software_version, run"""
 _LOOKUP_STEPS = f"""
     SELECT {_CLIENT}, max(arm) AS arm, time_bucket(to_seconds($step_s), window_start) AS window_start,
            sum(lookups)::BIGINT AS lookups, sum(all_topics_lookups)::BIGINT AS all_topics_lookups,
            sum(topics_asked)::BIGINT AS topics_asked
     FROM gold.metadata_lookup WHERE {IN_SPAN} AND {OF_CLIENT}
-    GROUP BY {_CLIENT}, time_bucket(to_seconds($step_s), window_start) ORDER BY window_start"""  # noqa: S608
+    GROUP BY {_CLIENT}, time_bucket(to_seconds($step_s), window_start) ORDER BY window_start"""
 _TOPICS = f"""
     SELECT {_CLIENT}, topics FROM gold.metadata_lookup
-    WHERE {IN_SPAN} AND {OF_CLIENT} AND len(topics) > 0 ORDER BY window_start"""  # noqa: S608 (the same)
+    WHERE {IN_SPAN} AND {OF_CLIENT} AND len(topics) > 0 ORDER BY window_start"""
 
 
 def redirects(asked: Asked) -> list[Row]:

@@ -1,4 +1,4 @@
-"""What is looked at, as it stands in the address of a page: so a page can be shared, and nothing is stored."""
+"""What is looked at, as it stands in the address of a page: so a page can be shared."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

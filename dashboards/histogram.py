@@ -35,12 +35,13 @@ def added_up(source: str, by: str, hist: str) -> str:
     All three are words of our own; what a user wrote goes into parameters.
     """
     return f"""
-        SELECT {by}, k, sum(n) OVER (PARTITION BY {by} ORDER BY k) AS seen, sum(n) OVER (PARTITION BY {by}) AS total
+        SELECT {by}, k, sum(n) OVER (PARTITION BY {by} ORDER BY k) AS seen,
+               sum(n) OVER (PARTITION BY {by}) AS total
         FROM (
             SELECT {by}, k, sum(n) AS n
             FROM (SELECT {by}, unnest(map_keys({hist})) AS k, unnest(map_values({hist})) AS n FROM {source})
             GROUP BY ALL
-        )"""  # noqa: S608 (words of our own)
+        )"""
 
 
 def at_rank(rank: str) -> str:

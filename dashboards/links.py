@@ -15,7 +15,7 @@ IN_SPAN = "cluster = $cluster AND window_start >= $since AND window_start < $unt
 OF_BROKER = "($broker::INTEGER IS NULL OR follower_id = $broker OR leader_id = $broker)"
 OF_CLIENT = "($client::VARCHAR IS NULL OR client_id = $client)"
 
-CULPRITS = f"SELECT * FROM gold.broker_rtt_culprit WHERE {IN_SPAN} ORDER BY window_start"  # noqa: S608 (ours)
+CULPRITS = f"SELECT * FROM gold.broker_rtt_culprit WHERE {IN_SPAN} ORDER BY window_start"
 
 ESTIMATOR = f"""CASE WHEN n >= {MIN_N_P10} AND clock_resolution_ms < {COARSE_MS} THEN 'p10'
     WHEN n >= {MIN_N_P50} THEN 'p50' END"""
@@ -27,7 +27,7 @@ _PICKED = f"""
     WHERE {IN_SPAN} AND {OF_BROKER}
       AND ($only::TIMESTAMPTZ[] IS NULL OR list_contains($only::TIMESTAMPTZ[], window_start))
       AND ($but::TIMESTAMPTZ[] IS NULL OR NOT list_contains($but::TIMESTAMPTZ[], window_start))
-      AND ($follower::INTEGER IS NULL OR (follower_id = $follower AND leader_id = $leader))"""  # noqa: S608
+      AND ($follower::INTEGER IS NULL OR (follower_id = $follower AND leader_id = $leader))"""
 _ENDS = ", ".join(
     f"{at_rank(f'{which}_rank({q}, blocks, total)')} AS {which}_{name}"
     for name, q in (("p10", 0.1), ("p50", 0.5))
@@ -44,7 +44,8 @@ _RTT = f"""
     ),
     ranked AS ({added_up("picked", _PAIR, "rtt_hist")}),
     keys AS (
-        SELECT follower_id, leader_id, method, ranked.step_at AS step_at, {at_rank("rank_of(0.1, total)")} AS p10,
+        SELECT follower_id, leader_id, method, ranked.step_at AS step_at,
+               {at_rank("rank_of(0.1, total)")} AS p10,
                {at_rank("rank_of(0.5, total)")} AS p50, {at_rank("rank_of(0.99, total)")} AS p99, {_ENDS}
         FROM ranked JOIN sums USING (follower_id, leader_id, method)
         WHERE ranked.step_at IS NOT DISTINCT FROM sums.step_at GROUP BY ALL
@@ -57,18 +58,19 @@ _RTT = f"""
         FROM sums JOIN keys USING (follower_id, leader_id, method)
         WHERE sums.step_at IS NOT DISTINCT FROM keys.step_at
     )
-    SELECT * EXCLUDE (low_p10, high_p10, low_p50, high_p50, step_at), coalesce(step_at, since) AS window_start,
+    SELECT * EXCLUDE (low_p10, high_p10, low_p50, high_p50, step_at),
+           coalesce(step_at, since) AS window_start,
            CASE estimator WHEN 'p10' THEN rtt_p10_ms WHEN 'p50' THEN rtt_p50_ms END AS rtt_ms,
            edge_ms(CASE estimator WHEN 'p10' THEN low_p10 WHEN 'p50' THEN low_p50 END, -1) AS rtt_low_ms,
            edge_ms(CASE estimator WHEN 'p10' THEN high_p10 WHEN 'p50' THEN high_p50 END, 1) AS rtt_high_ms
-    FROM told ORDER BY method, follower_id, leader_id, window_start"""  # noqa: S608 (words of ours)
+    FROM told ORDER BY method, follower_id, leader_id, window_start"""
 _RTT_WINDOWS = f"""
     SELECT window_start, follower_id, leader_id, method, n, estimator, rtt_ms, rtt_low_ms, rtt_high_ms,
            rtt_p50_ms, rtt_p99_ms
     FROM gold.broker_rtt
     WHERE {IN_SPAN} AND {OF_BROKER}
       AND ($follower::INTEGER IS NULL OR (follower_id = $follower AND leader_id = $leader))
-    ORDER BY window_start"""  # noqa: S608 (the same)
+    ORDER BY window_start"""
 BASELINE = """
     SELECT arg_max(COLUMNS(['p10_ms', 'p50_ms', 'windows']), hour) FROM gold.broker_rtt_baseline
     WHERE cluster = $cluster AND follower_id = $follower AND leader_id = $leader AND method = $method
@@ -81,7 +83,7 @@ _OF_FETCHES = f"""
     FROM gold.fetch_latency
     WHERE {IN_SPAN} AND {OF_BROKER} AND {OF_CLIENT}
       AND ($only::TIMESTAMPTZ[] IS NULL OR list_contains($only::TIMESTAMPTZ[], window_start))
-      AND ($follower::INTEGER IS NULL OR (follower_id = $follower AND leader_id = $leader))"""  # noqa: S608
+      AND ($follower::INTEGER IS NULL OR (follower_id = $follower AND leader_id = $leader))"""
 
 
 def _fetches() -> str:
@@ -94,8 +96,9 @@ def _fetches() -> str:
     )
     keys = ", ".join(
         f"""{name}_keys AS (
-            SELECT {_FETCHER}, {at_rank("rank_of(0.5, total)")} AS p50, {at_rank("rank_of(0.99, total)")} AS p99
-            FROM ({added_up("picked", _FETCHER, f"{name}_hist")}) GROUP BY ALL)"""  # noqa: S608 (ours)
+            SELECT {_FETCHER}, {at_rank("rank_of(0.5, total)")} AS p50,
+                   {at_rank("rank_of(0.99, total)")} AS p99
+            FROM ({added_up("picked", _FETCHER, f"{name}_hist")}) GROUP BY ALL)"""
         for name in METRICS
     )
     told = ", ".join(
@@ -112,7 +115,7 @@ def _fetches() -> str:
             FROM picked GROUP BY ALL),
         {keys}
         SELECT sums.* EXCLUDE (step_at), coalesce(sums.step_at, since) AS window_start, {told}
-        FROM sums {joins} ORDER BY leader_id, kind, follower_id, client_id, window_start"""  # noqa: S608
+        FROM sums {joins} ORDER BY leader_id, kind, follower_id, client_id, window_start"""
 
 
 _FETCHES = _fetches()

@@ -5,7 +5,7 @@ from dash.development.base_component import Component
 from dashboards import clients, skew
 from dashboards.asked import Asked
 from dashboards.parts import Column, graph, nothing, number, said, section, table, text, verdict
-from reports.answers import Answers, Row
+from reports.answers import NONE, Answers, Row
 from reports.client_figures import lookups_over_time, redirect_times, shares
 from reports.client_rows import measured, version_of, who
 from reports.clients import sentences
@@ -116,7 +116,7 @@ def lookups(asked: Asked) -> list[Component]:
         told = verdict("No client looked metadata up in this span.", "unsure")
         return [told, section("Lookups", "", nothing("no METADATA request.", fill=FILL), name="lookups")]
     columns = [
-        Column("client", lambda row: row["client_id"] or "–", is_text=True),
+        Column("client", lambda row: row["client_id"] or NONE, is_text=True),
         text("version", "software_version"),
         text("run", "run"),
         number("lookups", "lookups", count),
@@ -154,4 +154,4 @@ def _longest_first(row: Row) -> float:
 
 
 def _id(value: int | None) -> str:
-    return "–" if value is None else str(value)
+    return NONE if value is None else str(value)

@@ -47,12 +47,15 @@ def _verdict(followers: list[Row], chief: Finding | None) -> Component:
     worst = max(measured, key=lambda row: row["true_p50_ms"])
     sentence = (
         f"Broker {worst['follower_id']}'s fetches from broker {worst['leader_id']} are the slowest: "
-        f"{ms(worst['true_p50_ms'])} ms at the median, where the plain total reads {ms(worst['total_p50_ms'])} ms."
+        f"{ms(worst['true_p50_ms'])} ms at the median, where the plain total reads "
+        f"{ms(worst['total_p50_ms'])} ms."
     )
     best = min(row["true_p50_ms"] for row in measured)
     small = [
-        f"p99 {ms(worst['true_p99_ms'])} ms, n = {count(worst['n_true'])}; the quickest pair's median is "
-        f"{ms(best)} ms.",
+        (
+            f"p99 {ms(worst['true_p99_ms'])} ms, n = {count(worst['n_true'])}; the quickest pair's median is "
+            f"{ms(best)} ms."
+        ),
         f"Of its total {ms(worst['remote_p50_ms'])} ms (median) are the wait in purgatory for new records.",
     ]
     is_slow = chief is not None and is_accused(chief.row, worst["follower_id"], worst["leader_id"])
@@ -62,10 +65,10 @@ def _verdict(followers: list[Row], chief: Finding | None) -> Component:
 def _beside(asked: Asked, followers: list[Row]) -> Component:
     columns = [
         Column("leader", lambda row: f"broker {row['leader_id']}", is_text=True),
-        number("Kafka’s metric: p99", "stock_p99_ms", ms),
+        number("Kafka's metric: p99", "stock_p99_ms", ms),
         number("request log: total p99", "total_p99_ms", ms),
         number("of it, purgatory p50", "remote_p50_ms", ms),
-        number("leader’s own work p99", "leader_local_p99_ms", ms),
+        number("leader's own work p99", "leader_local_p99_ms", ms),
         number("true p50, best", "true_p50_best_ms", ms),
         number("true p50, worst", "true_p50_ms", ms),
         number("true p99", "true_p99_ms", ms),
@@ -74,12 +77,13 @@ def _beside(asked: Asked, followers: list[Row]) -> Component:
     rows = beside_the_dashboard(asked.rows(STOCK), followers)
     words = details(
         "What these numbers are",
-        "Of the leader’s worst follower; percentiles of several followers are never averaged. Leader’s own work = "
-        "total − remote of each request, blind to the network. True latency (KIP-736) = elapsed at the follower − "
-        "remote, of each request. Kafka’s metric is FetchFollower TotalTimeMs as scraped last.",
+        "Of the leader's worst follower; percentiles of several followers are never averaged. Leader's own "
+        "work = total less remote of each request, blind to the network. True latency (KIP-736) = elapsed at "
+        "the follower less "
+        "remote, of each request. Kafka's metric is FetchFollower TotalTimeMs as scraped last.",
     )
     lead = (
-        "Kafka’s FetchFollower TotalTimeMs contains the wait in purgatory for new records, up to "
+        "Kafka's FetchFollower TotalTimeMs contains the wait in purgatory for new records, up to "
         "replica.fetch.wait.max.ms: on a quiet cluster it reads about 500 ms on every broker, slow or not."
     )
     title = "Why this differs from stock Kafka's metric"
@@ -104,8 +108,8 @@ def _over_time(asked: Asked, chief: Finding | None) -> Component:
         for leader in leaders
     ]
     lead = (
-        f"Median of each {step} s, one panel a leader; the axis is logarithmic. Wide grey is what stock metrics "
-        "show, solid the true latency, dotted the leader’s own work."
+        f"Median of each {step} s, one panel a leader; the axis is logarithmic. Wide grey is what stock "
+        "metrics show, solid the true latency, dotted the leader's own work."
     )
     title = "True against plain latency over time"
     return section(title, lead, html.Div(drawn, className="side three"), name="latency")
@@ -118,8 +122,8 @@ def _fetchers(rows: list[Row], title: str, name: str) -> Component:
         number("fetches", "n", count),
         number("total p50", "total_p50_ms", ms),
         number("total p99", "total_p99_ms", ms),
-        number("leader’s own p50", "leader_local_p50_ms", ms),
-        number("leader’s own p99", "leader_local_p99_ms", ms),
+        number("leader's own p50", "leader_local_p50_ms", ms),
+        number("leader's own p99", "leader_local_p99_ms", ms),
         number("true p50", "true_p50_ms", ms),
         number("true p99", "true_p99_ms", ms),
     ]

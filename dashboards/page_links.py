@@ -16,8 +16,8 @@ from reports.matrix import METHODS, Matrix, brokers_of, matrices, pair_rows, sca
 from reports.page_text import count, ms
 
 NAMES = {
-    "paired": "Paired: follower’s log joined with leader’s log",
-    "passive": "Passive: leader’s clock alone",
+    "paired": "Paired: follower's log joined with leader's log",
+    "passive": "Passive: leader's clock alone",
 }
 FILL = "plumbline ingest and plumbline build-gold --follow"
 
@@ -35,7 +35,7 @@ def page(asked: Asked) -> list[Component]:
     shown = shown or links.round_trips(asked)
     return [
         verdict(told.sentence, told.mood, told.small_print),
-        _matrix(asked, shown, chief),
+        _matrix(shown, chief),
         _pairs(asked, shown, quiet, chief),
         _over_time(asked, found, told),
     ]
@@ -53,7 +53,7 @@ def pair_address(filters: Filters, follower: int, leader: int) -> str:
     return f"/pair{replace(filters, follower=follower, leader=leader).query()}"
 
 
-def _matrix(asked: Asked, rows: list[Row], chief: Finding | None) -> Component:
+def _matrix(rows: list[Row], chief: Finding | None) -> Component:
     title = "Round trip of each pair of brokers"
     if not rows:
         missing = nothing("no round trip of a pair of brokers lies in this span.", fill=FILL)
@@ -96,15 +96,15 @@ def _pairs(asked: Asked, rows: list[Row], quiet: list[Row], chief: Finding | Non
     )
     words = details(
         "What these numbers are",
-        "RTT is the 10th percentile where there are 30 round trips and a clock finer than a millisecond, else "
-        "the median from 12 on, else nothing. The interval is 95 %, from blocks of time, bucket width included. "
-        "Over a span histograms are added up; percentiles are never averaged.",
-        "Paired: elapsed at the follower less the leader’s total without its send time; two durations, no "
-        "clocks compared. Passive: the gap between two fetches of a connection by the leader’s clock alone.",
+        "RTT is the 10th percentile where there are 30 round trips and a clock finer than 1 ms, else "
+        "the median from 12 on, else nothing. The interval is 95 %, from blocks of time, bucket width "
+        "included. Over a span histograms are added up; percentiles are never averaged.",
+        "Paired: elapsed at the follower less the leader's total without its send time; two durations, no "
+        "clocks compared. Passive: the gap between two fetches of a connection by the leader's clock alone.",
         "When quiet is the same quantile over the windows outside every finding, rise the difference.",
     )
     return section(
-        "The pairs, largest rise first", "A pair’s name looks into it.", listed, words, name="list"
+        "The pairs, largest rise first", "A pair's name looks into it.", listed, words, name="list"
     )
 
 

@@ -51,8 +51,10 @@ def _verdict(asked: Asked, pair: tuple[int, int], chief: Finding | None) -> Comp
     than = f"; its baseline is {ms(usual_ms)} ms." if usual_ms is not None else "."
     when = "the time of the finding" if chief else "the whole span"
     small = [
-        f"{best['estimator']} of {count(best['n'])} {best['method']} round trips over {when}, "
-        f"95 % interval {ms(best['rtt_low_ms'])} to {ms(best['rtt_high_ms'])} ms.",
+        (
+            f"{best['estimator']} of {count(best['n'])} {best['method']} round trips over {when}, "
+            f"95 % interval {ms(best['rtt_low_ms'])} to {ms(best['rtt_high_ms'])} ms."
+        ),
         *([f"The baseline is the median of {was['windows']} quiet windows."] if was["windows"] else []),
     ]
     return verdict(f"{words}{than}", "alarm" if chief else "calm", small)
@@ -101,8 +103,8 @@ def _requests(asked: Asked, pair: tuple[int, int], chief: Finding | None) -> Com
     rows = slowest(asked, pair, span)
     times = f"{clock(max(span[0], span[1] - LONGEST))} to {clock(span[1])} UTC"
     lead = (
-        f"Up to {MOST} of {times}, out of silver: the leader's line of each fetch, beside what the follower's log "
-        f"says of the same client id and correlation id. True is elapsed less the wait in purgatory."
+        f"Up to {MOST} of {times}, out of silver: the leader's line of each fetch, beside the "
+        f"follower's log of the same client id and correlation id. True is elapsed less the wait in purgatory."
     )
     if not rows:
         missing = nothing("silver holds no fetch of this pair then.", fill="plumbline ingest")

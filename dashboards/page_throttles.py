@@ -8,7 +8,7 @@ from dash.development.base_component import Component
 from dashboards import throttles
 from dashboards.asked import Asked
 from dashboards.parts import Column, graph, nothing, number, section, table, verdict
-from reports.answers import Row
+from reports.answers import NONE, Row
 from reports.figures import CALM, MUTED, styled
 from reports.page_text import count, decimal, instant
 from reports.throttles import LIMITED_NAMES, mb
@@ -45,8 +45,8 @@ def _sentence(limits: list[Row], moves: list[Row], over: list[Row]) -> str:
         worst = max(over, key=lambda row: row["of_limit"])
         return (
             f"Broker {worst['broker_id']} {LIMITED_NAMES[worst['direction']]} up to "
-            f"{mb(worst['best_window_bytes_per_s'])} MB/s over 11 s, {worst['of_limit']:.2f} times its limit of "
-            f"{mb(worst['limit_bytes_per_s'])} MB/s.{moving}"
+            f"{mb(worst['best_window_bytes_per_s'])} MB/s over 11 s, {worst['of_limit']:.2f} times its limit "
+            f"of {mb(worst['limit_bytes_per_s'])} MB/s.{moving}"
         )
     held = [row for row in limits if row["limit_bytes_per_s"] is not None]
     if held:
@@ -125,7 +125,7 @@ def _rates(rows: list[Row]) -> go.Figure:
 def _moves(moves: list[Row]) -> Component:
     columns = [
         Column("asked at, UTC", lambda row: instant(row["moved_at"]), is_text=True),
-        Column("by", lambda row: row["moved_by"] or "–", is_text=True),
+        Column("by", lambda row: row["moved_by"] or NONE, is_text=True),
         Column("state", lambda row: row["state"].replace("_", " "), is_text=True),
         Column(
             "partitions done", lambda row: f"{count(row['partitions_done'])} of {count(row['partitions'])}"

@@ -8,10 +8,11 @@ import plotly.graph_objects as go
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from reports.answers import Row
+from reports.answers import NONE, Row
 
 MOST_LISTED = 200
-CONFIG = {
+SPOKEN: dict[str, Any] = {"aria-live": "polite"}
+CONFIG: Any = {
     "displaylogo": False,
     "responsive": True,
     "showEditInChartStudio": False,
@@ -33,7 +34,7 @@ class Column:
 
 def text(head: str, name: str) -> Column:
     """Show a text as it is, a dash for NULL; React escapes what a user wrote."""
-    return Column(head, lambda row: "–" if row.get(name) is None else str(row[name]), is_text=True)
+    return Column(head, lambda row: NONE if row.get(name) is None else str(row[name]), is_text=True)
 
 
 def number(head: str, name: str, told: Callable[[Any], str]) -> Column:
@@ -45,7 +46,7 @@ def verdict(sentence: str, mood: str, small: Sequence[str] = ()) -> Component:
     """Say first what came out."""
     lines = [html.Li(line) for line in small]
     children = [html.H1(sentence), html.Ul(lines, className="small")]
-    return html.Section(children, id="verdict", className=f"verdict {mood}", **{"aria-live": "polite"})
+    return html.Section(children, id="verdict", className=f"verdict {mood}", **SPOKEN)
 
 
 def sentence_of(page: Sequence[Component]) -> str:
@@ -75,14 +76,14 @@ def table(
     rest = len(rows) - MOST_LISTED
     more = [html.P(f"{rest:,} more rows are not listed; narrow the filters.", className="dim")]
     # A table that is wider than its page is scrolled by keys, too.
-    frame = html.Div(shown, className="scroll", tabIndex=0, role="region", **{"aria-label": name})
+    frame = html.Div(shown, className="scroll", tabIndex=0, role="region", **labelled(name))
     return html.Div([frame, *(more if rest > 0 else [])])
 
 
 def graph(name: str, figure: go.Figure, told: str) -> Component:
     """Draw a figure; `told` says in words what it shows, to who cannot see it."""
     drawn = dcc.Graph(id=name, figure=figure, config=CONFIG, responsive=True)
-    return html.Div(drawn, role="img", **{"aria-label": told}, style={"height": f"{figure.layout.height}px"})
+    return html.Div(drawn, role="img", **labelled(told), style={"height": f"{figure.layout.height}px"})
 
 
 def nothing(what: str, *, fill: str) -> Component:
@@ -90,6 +91,11 @@ def nothing(what: str, *, fill: str) -> Component:
     return html.P(
         [f"no data: {what} ", html.Span(["Filled by ", html.Code(fill), "."])], className="dim empty"
     )
+
+
+def labelled(words: str) -> dict[str, Any]:
+    """Name a part of a page to who cannot see it."""
+    return {"aria-label": words}
 
 
 def details(summary: str, *paragraphs: str) -> Component:

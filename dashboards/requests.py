@@ -1,4 +1,4 @@
-"""The requests behind a cell: a follower's fetches in the leader's log, beside what the follower saw of them."""
+"""The requests behind a cell: a follower's fetches in the leader's log, beside what it saw of them."""
 
 from datetime import datetime, timedelta
 
@@ -32,7 +32,7 @@ _JOINED = f"""
     WHERE served.cluster = $cluster
     QUALIFY row_number() OVER (PARTITION BY position
             ORDER BY abs(epoch(received_at) - epoch(served.logged_at))) = 1
-    ORDER BY coalesce(true_ms, leader_local_ms) DESC, logged_at LIMIT {MOST}"""  # noqa: S608 (numbers of ours)
+    ORDER BY coalesce(true_ms, leader_local_ms) DESC, logged_at LIMIT {MOST}"""
 
 
 def slowest(asked: Asked, pair: tuple[int, int], span: tuple[datetime, datetime]) -> list[Row]:

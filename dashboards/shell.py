@@ -11,6 +11,7 @@ from dashboards.asked import Asked
 from dashboards.filters import SPAN_WORDS, Filters
 from dashboards.page_comparison import ALL, name_of
 from dashboards.pages import PAGES, Page
+from dashboards.parts import labelled
 from reports.page import freshness
 from reports.page_text import count
 
@@ -53,9 +54,9 @@ def layout() -> Component:
             dcc.Interval(id="tick", interval=REFRESH_S * 1000),
             dcc.Store(id="version"),
             html.A("Skip to the answer", href="#content", className="skip"),
-            html.Header([html.Strong("Plumbline"), html.Nav(id="nav", **{"aria-label": "Pages"})]),
+            html.Header([html.Strong("Plumbline"), html.Nav(id="nav", **labelled("Pages"))]),
             html.Div(id="fresh", role="status"),
-            html.Div(id="filters", role="search", **{"aria-label": "Filters"}),
+            html.Div(id="filters", role="search", **labelled("Filters")),
             html.Main(id="content", tabIndex=-1),
         ],
         className="dashboard",
@@ -70,7 +71,7 @@ def nav(shown: Page | None, filters: Filters) -> list[Component]:
             page.word,
             href=f"{page.path}{kept}",
             className="here" if page is shown else "",
-            **({"title": "this page"} if page is shown else {}),
+            title="this page" if page is shown else None,
         )
         for page in PAGES
         if page.word
@@ -105,18 +106,22 @@ def _fixed(asked: Asked) -> list[Component]:
 
 def controls(asked: Asked, page: Page) -> list[Component]:
     """Give the filters that the page takes, as they stand in its address."""
-    names = [*(["cluster"] if len(asked.clusters) > 1 else []), *page.filters]
-    return [_control(name, asked) for name in names]
+    return [_control(name, value, asked) for name, value in standing(asked, page).items()]
 
 
-def _control(name: str, asked: Asked) -> Component:
-    value = getattr(asked.filters, name)
+def standing(asked: Asked, page: Page) -> dict[str, Any]:
+    """Give what each filter that the page takes stands at; clusters are chosen where there are several."""
+    cluster = {"cluster": asked.cluster} if len(asked.clusters) > 1 else {}
+    return cluster | {name: getattr(asked.filters, name) for name in page.filters}
+
+
+def _control(name: str, value: Any, asked: Asked) -> Component:  # noqa: ANN401 (of any filter)
     options = _options(name, asked, value)
     of = {"type": "filter", "name": name}
     shown = dcc.Dropdown(
         id=of,
         options=options,
-        value=asked.cluster if name == "cluster" else value,
+        value=value,
         clearable=name not in ("span", "cluster"),
         placeholder="all" if name != "run" else "the first",
         searchable=len(options) > 10,  # noqa: PLR2004 (from there on eyes alone are slow)

@@ -1,4 +1,4 @@
-"""A3 out of gold: how a producer's batches fall to partitions, which leader is slow for it, what that says."""
+"""A3 out of gold: how a producer's batches fall to partitions, and which leader is slow for it."""
 
 from dashboards.asked import Asked
 from dashboards.histogram import added_up, at_rank
@@ -34,12 +34,12 @@ _SPAN = f"""
                ratio(sums.bytes, batches) AS bytes_per_batch,
                ratio(coalesce(sums.bytes, 0), sum(sums.bytes) OVER (PARTITION BY {_CLIENT})) AS share
         FROM clients JOIN there USING (topic) LEFT JOIN sums USING (topic, client_id, run, partition)
-    )"""  # noqa: S608 (words of ours)
+    )"""
 
 _PARTITIONS = f"""
     WITH {_SPAN}
     SELECT * REPLACE (nullif(run, '') AS run), 'request_log' AS method FROM span
-    ORDER BY topic, client_id, run, partition"""  # noqa: S608 (the same)
+    ORDER BY topic, client_id, run, partition"""
 
 _SUMMARY = f"""
     WITH {_SPAN},
@@ -50,7 +50,8 @@ _SUMMARY = f"""
                ratio(max(bytes), sum(bytes)) AS top_share,
                ratio(sum(bytes)::DOUBLE * sum(bytes), sum(bytes::DOUBLE * bytes)) AS effective_partitions,
                ratio(sum(repeats), sum(followed) *
-                     ratio(sum(batches::DOUBLE * batches), sum(batches)::DOUBLE * sum(batches))) AS repeat_ratio
+                     ratio(sum(batches::DOUBLE * batches), sum(batches)::DOUBLE * sum(batches))
+               ) AS repeat_ratio
         FROM span GROUP BY ALL
     ),
     of_hist AS (
@@ -98,7 +99,7 @@ _SUMMARY = f"""
                      AND slowest_batches_ratio BETWEEN 0.67 AND 1.5 AND slowest_fill >= {FULL} THEN 'sticky'
            END AS partitioner
     FROM evenness LEFT JOIN slowest USING (topic, client_id, run)
-    ORDER BY topic, client_id, run"""  # noqa: S608 (the same)
+    ORDER BY topic, client_id, run"""
 
 
 def partitions(asked: Asked) -> list[Row]:

@@ -9,7 +9,7 @@ QUOTA_WINDOW_S = 11
 
 _PICKED = f"""
     SELECT * FROM gold.throttle_compliance
-    WHERE {IN_SPAN} AND ($broker::INTEGER IS NULL OR broker_id = $broker)"""  # noqa: S608 (words of ours)
+    WHERE {IN_SPAN} AND ($broker::INTEGER IS NULL OR broker_id = $broker)"""
 _LIMIT = "broker_id, direction, limited_from, limit_bytes_per_s"
 _LIMITS = f"""
     WITH picked AS ({_PICKED}),
@@ -25,28 +25,29 @@ _LIMITS = f"""
         FROM seconds
     ),
     best AS (
-        SELECT broker_id, direction, limited_from, max(in_window) / {QUOTA_WINDOW_S} AS best_window_bytes_per_s
+        SELECT broker_id, direction, limited_from,
+               max(in_window) / {QUOTA_WINDOW_S} AS best_window_bytes_per_s
         FROM sliding GROUP BY ALL
     ),
     sums AS (
         SELECT {_LIMIT}, min(window_start) AS since, max(window_start) + INTERVAL 10 SECOND AS until,
                bool_or(is_listed) AS is_listed, sum(throttled_bytes)::BIGINT AS throttled_bytes,
-               sum(catching_up_bytes)::BIGINT AS catching_up_bytes, sum(in_sync_bytes)::BIGINT AS in_sync_bytes,
-               sum(unlisted_bytes)::BIGINT AS unlisted_bytes, max(bean_max_bytes_per_s) AS bean_max_bytes_per_s,
+               sum(catching_up_bytes)::BIGINT AS catching_up_bytes,
+               sum(in_sync_bytes)::BIGINT AS in_sync_bytes, sum(unlisted_bytes)::BIGINT AS unlisted_bytes,
                arg_max(lag_records, window_start) AS lag_records
         FROM picked GROUP BY ALL
     )
     SELECT sums.*, best_window_bytes_per_s, ratio(best_window_bytes_per_s, limit_bytes_per_s) AS of_limit
     FROM sums LEFT JOIN best ON sums.broker_id = best.broker_id AND sums.direction = best.direction
          AND sums.limited_from IS NOT DISTINCT FROM best.limited_from
-    ORDER BY since, sums.broker_id, sums.direction"""  # noqa: S608 (the same)
+    ORDER BY since, sums.broker_id, sums.direction"""
 _TRAFFIC = f"""
     SELECT broker_id, direction, time_bucket(to_seconds($step_s), picked.window_start) AS window_start,
            sum(throttled_bytes) / (10 * count(DISTINCT picked.window_start)) AS throttled_bytes_per_s,
            max(limit_bytes_per_s) AS limit_bytes_per_s
     FROM ({_PICKED}) AS picked
     GROUP BY broker_id, direction, time_bucket(to_seconds($step_s), picked.window_start)
-    ORDER BY broker_id, direction, 3"""  # noqa: S608 (the same)
+    ORDER BY broker_id, direction, 3"""
 _MOVES = f"""
     WITH picked AS (
         SELECT * FROM gold.reassignment_progress
@@ -55,10 +56,11 @@ _MOVES = f"""
     ),
     last AS (
         SELECT moved_at, source_id, destination_id, max(moved_by) AS moved_by, max(partitions) AS partitions,
-               arg_max(partitions_done, window_start) AS partitions_done, sum(bytes_moved)::BIGINT AS bytes_moved,
+               arg_max(partitions_done, window_start) AS partitions_done,
+               sum(bytes_moved)::BIGINT AS bytes_moved,
                arg_max(bytes_to_go, window_start) AS bytes_to_go, max(ended_at) AS ended_at,
                bool_or(is_superseded) AS is_superseded, min(window_start) AS since,
-               max(window_start) + INTERVAL 10 SECOND AS until, arg_max(bytes_moved, window_start) / 10 AS rate
+               max(window_start) + INTERVAL 10 SECOND AS until
         FROM picked GROUP BY ALL
     )
     SELECT moved_at, max(moved_by) AS moved_by, max(partitions) AS partitions,
@@ -69,7 +71,7 @@ _MOVES = f"""
                 WHEN count(ended_at) = count(*) THEN 'done' ELSE 'under_way' END AS state,
            CASE WHEN count(ended_at) = count(*) THEN max(ended_at) END AS ended_at,
            max(until) AS until
-    FROM last GROUP BY moved_at ORDER BY moved_at"""  # noqa: S608 (the same)
+    FROM last GROUP BY moved_at ORDER BY moved_at"""
 
 
 def limits(asked: Asked) -> list[Row]:

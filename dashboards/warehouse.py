@@ -93,13 +93,13 @@ class Warehouse:
     def _of_silver(
         self, table: Table, columns: str, of: str, span: tuple[datetime, datetime]
     ) -> pa.Table | None:
-        """Read a short span; numbers and instants alone stand in the query, a cluster is its caller's to check."""
+        """Read a short span; numbers and instants alone stand in the query, no text of a user."""
         where = self._path(table)
         if not _newest_commit(where):
             return None
         since, until = span
         query = (
-            f"SELECT {columns} FROM asked WHERE {of} "  # noqa: S608 (see above)
+            f"SELECT {columns} FROM asked WHERE {of} "
             f"AND logged_date >= DATE '{since:%Y-%m-%d}' AND logged_date <= DATE '{until:%Y-%m-%d}' "
             f"AND logged_at >= {_literal(since)} AND logged_at < {_literal(until)}"
         )
@@ -123,10 +123,10 @@ class Warehouse:
             rows = _asked(delta, _recent(delta, table, self._reach))
         with self._duck.cursor() as cursor:
             cursor.begin()
-            cursor.execute(f"DELETE FROM {name}")  # noqa: S608 (a name of ours)
+            cursor.execute(f"DELETE FROM {name}")
             if rows is not None:
                 cursor.register("incoming", rows)
-                cursor.execute(f"INSERT INTO {name} BY NAME SELECT * FROM incoming")  # noqa: S608 (the same)
+                cursor.execute(f"INSERT INTO {name} BY NAME SELECT * FROM incoming")
             cursor.commit()
 
     def _path(self, table: Table) -> Path:
@@ -145,7 +145,7 @@ def _newest_commit(table: Path) -> str:
 def _recent(delta: DeltaTable, table: Table, reach: timedelta) -> str:
     there = {field.name for field in delta.schema().fields}
     columns = ", ".join(f'"{name}"' for name in read_columns(table) if name in there)
-    query = f"SELECT {columns} FROM asked"  # noqa: S608 (names of ours)
+    query = f"SELECT {columns} FROM asked"
     if not has_windows(table):
         return query
     newest = _asked(delta, "SELECT max(window_start) AS newest FROM asked").column("newest")[0].as_py()

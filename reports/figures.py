@@ -151,7 +151,7 @@ def latency_over_time(
         accused = chief is not None and is_accused(chief.row, follower, leader)
         color = ALARM if accused else CALM[nth % len(CALM)]
         plain = _line(series, "total_p50_ms", "plain total", step=step, color=MUTED, width=3)
-        work = {"color": color, "width": 1.2, "dash": "dot"}
+        work: dict[str, Any] = {"color": color, "width": 1.2, "dash": "dot"}
         local = _line(series, "leader_local_p50_ms", "leader's own work", step=step, **work)
         true = _line(series, "true_p50_ms", f"true, follower {follower}", step=step, color=color, width=2.4)
         # One entry in the legend stands for the lines of all followers.

@@ -25,15 +25,18 @@ class Opened:
     complaints: list[str] = field(default_factory=list)
 
     def go(self, path):
+        """Open a page, and wait for its sentence."""
         self.page.goto(f"{self.address}{path.removeprefix('/')}")
         self.page.wait_for_selector("#verdict h1")
         return self
 
     @property
     def verdict(self):
+        """Give the sentence on top."""
         return self.page.locator("#verdict h1").inner_text()
 
     def says(self, words):
+        """Wait until the sentence on top has these words."""
         self.page.wait_for_selector(f"#verdict h1:has-text({words!r})")
         return True
 

@@ -57,8 +57,10 @@ def _pairs(row):
     }
 
 
-def rtt(nth, follower, leader, method="paired", cluster="east", extra_ms=0.0):
-    is_slow = (follower, leader) == SLOW and SLOW_FROM <= nth
+def rtt(  # noqa: PLR0913, PLR0917 (facts of a row)
+    nth, follower, leader, method="paired", cluster="east", extra_ms=0.0
+):
+    is_slow = (follower, leader) == SLOW and nth >= SLOW_FROM
     values = [1.0 + 0.01 * k + extra_ms + (20.0 if is_slow else 0.0) for k in range(40)]
     ordered = sorted(values)
     return {
@@ -284,7 +286,7 @@ def quality(broker, cluster="east"):
 
 
 def fetch_of(nth, *, cluster="east", follower=3, leader=1):
-    """Give a fetch as the leader logged it, and the two lines of its follower, 21.5 ms slower than the wait."""
+    """Give a fetch as the leader logged it, and the two lines of its follower."""
     logged = at(SLOW_FROM) + timedelta(seconds=nth)
     of = {
         "cluster": cluster,

@@ -110,7 +110,9 @@ def test_a_filter_narrows_the_page_and_stands_in_its_address(opened, browser, ad
         ("/comparison", "run", "newer", "#comparison-table", 1),
     ],
 )
-def test_filters_of_other_pages(opened, path, name, words, table, rows):
+def test_filters_of_other_pages(  # noqa: PLR0913, PLR0917 (facts of a case)
+    opened, path, name, words, table, rows
+):
     opened.go(f"{path}{EAST}")
 
     choose(opened, name, words)

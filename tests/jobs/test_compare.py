@@ -258,8 +258,9 @@ def test_warehouse_gives_the_verdict_that_its_raw_files_gave(spark, tmp_path):
     assert [{**row.asDict()} for row in kept.collect()] == rows[0]
     run("new", "old", "--conf", tmp_path / "my.toml")
     run(*asked, "--conf", tmp_path / "my.toml")  # again: in the place of the first
-    assert tables.read(spark, tmp_path / "lake", RUN_COMPARISON).filter("baseline = 'old'").count() == len(rows[0])
-    assert tables.read(spark, tmp_path / "lake", RUN_COMPARISON).select("baseline").distinct().count() == 2
+    kept = tables.read(spark, tmp_path / "lake", RUN_COMPARISON)
+    assert kept.filter("baseline = 'old'").count() == len(rows[0])
+    assert kept.select("baseline").distinct().count() == 2
     assert "with --cluster: east" in refused(*asked, "--conf", tmp_path / "my.toml", "--cluster", "west")
     assert "no run of arm 'newer'; there are: new (6 runs), old (6 runs)" in refused(
         "old", "newer", "--conf", tmp_path / "my.toml"
