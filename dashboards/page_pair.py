@@ -104,7 +104,7 @@ def _requests(asked: Asked, pair: tuple[int, int], chief: Finding | None) -> Com
     times = f"{clock(max(span[0], span[1] - LONGEST))} to {clock(span[1])} UTC"
     lead = (
         f"Up to {MOST} of {times}, out of silver: the leader's line of each fetch, beside the "
-        f"follower's log of the same client id and correlation id. True is elapsed less the wait in purgatory."
+        f"follower's log of the same client id and correlation id. True is elapsed less the purgatory."
     )
     if not rows:
         missing = nothing("silver holds no fetch of this pair then.", fill="plumbline ingest")
