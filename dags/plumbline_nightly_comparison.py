@@ -6,8 +6,8 @@ that cannot be compared. Inconclusive is no failure: the task is skipped, and it
 decide. The comparison as page, JSON and Markdown lies in `PLUMBLINE_REPORTS`, named by the day.
 
 Arms, metric and tolerance are parameters of the run; `PLUMBLINE_BASELINE` and `PLUMBLINE_CONTENDER` of Airflow's
-environment name the arms of scheduled ones. Settings: `conf`, by default `PLUMBLINE_CONF`. It only reads, so run
-again it gives the same verdict on the same runs.
+environment name the arms of scheduled ones. Settings: `conf`, by default `PLUMBLINE_CONF`. The comparison is kept
+in `gold.run_comparison`, once: run again it gives the same verdict on the same runs and keeps no second one.
 """
 
 import os
@@ -23,7 +23,7 @@ INCONCLUSIVE = 2
 # What people type stands in the environment alone, never in the line that a shell reads.
 COMPARE = """
 exec spark-submit --master "$MASTER" --driver-class-path "$JARS" \
-  "$PROJECT/jobs/compare.py" --conf "$CONF" --metric "$METRIC" --tolerance "$TOLERANCE" \
+  "$PROJECT/jobs/compare.py" --conf "$CONF" --save --metric "$METRIC" --tolerance "$TOLERANCE" \
   --html "$REPORT.html" --json "$REPORT.json" --markdown "$REPORT.md" -- "$BASELINE" "$CONTENDER"
 """
 

@@ -25,7 +25,7 @@ def check_shared(spark: SparkSession, folder: Path) -> None:
         NotSharedError: some of them are missing; the message names the way out.
 
     """
-    if spark.sparkContext.master.startswith("local"):
+    if (spark.sparkContext.master or "").startswith("local"):
         return
     folder.mkdir(parents=True, exist_ok=True)
     probe = folder / f"_shared-{uuid.uuid4().hex[:8]}"

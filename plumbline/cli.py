@@ -5,6 +5,7 @@ import typer
 from collectors.backfill_cli import backfill
 from collectors.cli import collect
 from collectors.perf_test_cli import perf_test
+from dashboards.cli import dashboard
 from experiments.cli import experiment
 from exporter.backtest_cli import app as alerts
 from exporter.cli import export
@@ -30,6 +31,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(report)
+app.command()(dashboard)
 app.command(cls=Compare)(compare)
 app.command()(collect)
 app.command()(backfill)

@@ -7,12 +7,21 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
+from urllib.request import urlopen
 
 import typer
 
 from conf.settings import Settings
+from dashboards.app import make
+from dashboards.asked import Asked
+from dashboards.filters import Filters
+from dashboards.pages import PAGES
+from dashboards.parts import sentence_of
+from dashboards.serve import names_of, served
+from dashboards.warehouse import Warehouse
 from jobs.ingest_checkpoint import unread
 from jobs.ingest_state import checkpoint_of, sources_of, topic_of
 from lab import cluster, processes, scenarios
@@ -64,6 +73,7 @@ def demo(
         raise typer.Exit(1) from None
     is_right = _names_the_injected(json.loads(truth.read_text()), html.with_suffix(".json"))
     typer.echo(f"\nthe report: {html}\nits tables: {html.with_suffix('.json')}\nthe truth:  {truth}")
+    typer.echo(f"the dashboard: {_opened(state)}")
     typer.echo(f"{time.monotonic() - began:.0f} s in all")
     typer.secho(
         "the report names what was injected" if is_right else "the report does NOT name what was injected",
@@ -154,6 +164,15 @@ def _check_alive(state: Path, started: dict[str, dict[str, float]]) -> None:
             output = state / "logs" / f"{word}.txt"
             message = f"plumbline {word} ended:\n{processes.tail(output)}"
             raise LabError(message)
+
+
+def _opened(state: Path) -> str:
+    """Serve the dashboard and ask for its first page, so that what is told to open it is known to open."""
+    warehouse = Warehouse(state / "warehouse", timedelta(days=1))
+    with served(make(warehouse, names_of("127.0.0.1"))) as address, urlopen(address):  # noqa: S310 (our own)
+        page = PAGES[0].make(Asked(warehouse, Filters()))
+    program = sys.argv[0] if Path(sys.argv[0]).name == "plumbline" else "plumbline"
+    return f"{program} dashboard --conf {state / 'lab' / 'lab.toml'}\n  it says: {sentence_of(page)}"
 
 
 def _run(*arguments: object) -> None:

@@ -110,7 +110,11 @@ def _empty_shapes(matrix: Matrix) -> list[Row]:
 
 
 def rtt_over_time(
-    rows: Sequence[Row], method: str, found: Sequence[Finding], chief: Finding | None
+    rows: Sequence[Row],
+    method: str,
+    found: Sequence[Finding],
+    chief: Finding | None,
+    step: timedelta = WINDOW,
 ) -> go.Figure:
     """Draw the round trip of every pair over time, the accused pairs in red, their time shaded."""
     figure = go.Figure()
@@ -123,6 +127,7 @@ def rtt_over_time(
                 series,
                 "rtt_ms",
                 f"{follower} from {leader}",
+                step=step,
                 color=ALARM if accused else CALM[nth % len(CALM)],
                 width=2.6 if accused else 1.3,
                 opacity=1.0 if accused else 0.85,
@@ -135,7 +140,9 @@ def rtt_over_time(
     return styled(figure)
 
 
-def latency_over_time(rows: Sequence[Row], leader: int, chief: Finding | None) -> go.Figure:
+def latency_over_time(
+    rows: Sequence[Row], leader: int, chief: Finding | None, step: timedelta = WINDOW
+) -> go.Figure:
     """Draw what a dashboard shows of one leader's followers (grey) above what their fetches really took."""
     figure = go.Figure()
     served = [row for row in rows if row["kind"] == "follower" and row["leader_id"] == leader]
@@ -143,9 +150,10 @@ def latency_over_time(rows: Sequence[Row], leader: int, chief: Finding | None) -
         series = [row for row in served if row["follower_id"] == follower]
         accused = chief is not None and is_accused(chief.row, follower, leader)
         color = ALARM if accused else CALM[nth % len(CALM)]
-        plain = _line(series, "total_p50_ms", "plain total", color=MUTED, width=3)
-        local = _line(series, "leader_local_p50_ms", "leader's own work", color=color, width=1.2, dash="dot")
-        true = _line(series, "true_p50_ms", f"true, follower {follower}", color=color, width=2.4)
+        plain = _line(series, "total_p50_ms", "plain total", step=step, color=MUTED, width=3)
+        work: dict[str, Any] = {"color": color, "width": 1.2, "dash": "dot"}
+        local = _line(series, "leader_local_p50_ms", "leader's own work", step=step, **work)
+        true = _line(series, "true_p50_ms", f"true, follower {follower}", step=step, color=color, width=2.4)
         # One entry in the legend stands for the lines of all followers.
         figure.add_traces([plain.update(showlegend=nth == 0), true, local.update(showlegend=nth == 0)])
     figure.update_yaxes(title="p50, ms", type="log", dtick=1)
@@ -154,8 +162,16 @@ def latency_over_time(rows: Sequence[Row], leader: int, chief: Finding | None) -
     return styled(figure)
 
 
-def _line(series: Sequence[Row], column: str, name: str, *, opacity: float = 1.0, **line: Any) -> go.Scatter:  # noqa: ANN401 (plotly's own words)
-    instants, values = _with_gaps(series, column)
+def _line(
+    series: Sequence[Row],
+    column: str,
+    name: str,
+    *,
+    step: timedelta,
+    opacity: float = 1.0,
+    **line: Any,  # noqa: ANN401 (plotly's own words)
+) -> go.Scatter:
+    instants, values = _with_gaps(series, column, step)
     return go.Scatter(
         x=instants,
         y=values,
@@ -167,12 +183,12 @@ def _line(series: Sequence[Row], column: str, name: str, *, opacity: float = 1.0
     )
 
 
-def _with_gaps(series: Sequence[Row], column: str) -> tuple[list[str], list[float | None]]:
+def _with_gaps(series: Sequence[Row], column: str, step: timedelta) -> tuple[list[str], list[float | None]]:
     """Make steps as long as their windows, and no line over missing ones: it would invent figures."""
     points: list[tuple[datetime, float | None]] = []
     ordered = sorted(series, key=lambda row: row["window_start"])
     for row, following in zip(ordered, [*ordered[1:], None], strict=True):
-        start, end = row["window_start"], row["window_start"] + WINDOW
+        start, end = row["window_start"], row["window_start"] + step
         points.append((start, row.get(column)))
         if following is None or following["window_start"] > end:
             points += [(end, row.get(column)), (end, None)]

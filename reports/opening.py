@@ -23,7 +23,7 @@ def opening(answers: Answers) -> Headline:
     """
     links = headline(answers.broker_rtt_culprit, answers.broker_rtt_accused, answers.broker_rtt_quiet)
     asked = {row["scenario"] for row in answers.perf_summaries}
-    told = _findings(answers)
+    told = of_clients(answers)
     found = [told[name] for name in sorted(told, key=lambda name: name not in asked)]
     if not found:
         return links
@@ -38,7 +38,7 @@ def opening(answers: Answers) -> Headline:
     )
 
 
-def _findings(answers: Answers) -> dict[str, str]:
+def of_clients(answers: Answers) -> dict[str, str]:
     """Give a sentence for each question with a finding, by the scenario that asks it."""
     told = {
         "redirect": _of_redirects(with_redirects(answers), with_disconnects(answers)),

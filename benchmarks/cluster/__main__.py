@@ -79,10 +79,11 @@ def ingested(running: Standalone, bootstrap_servers: str, executors: int) -> Run
         f"[ingest]\nmax_offsets_per_trigger = {BATCH}\n"
     )
     running.submit("ingest", "--conf", str(conf), "--once", executors=executors)
-    return Run(executors=executors, **_between_commits(folder / "tables" / "silver" / "requests"))
+    lines, wall_s = _between_commits(folder / "tables" / "silver" / "requests")
+    return Run(executors=executors, lines=lines, wall_s=wall_s)
 
 
-def _between_commits(table: Path) -> dict[str, float]:
+def _between_commits(table: Path) -> tuple[int, float]:
     told = []
     for entry in sorted((table / "_delta_log").glob("*.json")):
         actions = [json.loads(line) for line in entry.read_text().splitlines()]
@@ -91,7 +92,7 @@ def _between_commits(table: Path) -> dict[str, float]:
             at_ms = next(a["commitInfo"]["timestamp"] for a in actions if "commitInfo" in a)
             told.append((at_ms, added))
     began_ms, _ = told[WARM_UP - 1]
-    return {"lines": sum(n for _, n in told[WARM_UP:]), "wall_s": (told[-1][0] - began_ms) / 1_000}
+    return sum(n for _, n in told[WARM_UP:]), (told[-1][0] - began_ms) / 1_000
 
 
 if __name__ == "__main__":

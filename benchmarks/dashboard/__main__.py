@@ -1,0 +1,104 @@
+"""
+How long the dashboard lets people wait: `python -m benchmarks.dashboard --warehouse DIR [--shots DIR]`.
+
+In a real browser: from the address to the sentence on top, each time in a browser of its own with nothing
+cached, and from a filter's choice to the page that goes by it. `--shots` takes the pictures of `docs/img`.
+"""
+
+import argparse
+import shutil
+import time
+from datetime import timedelta
+from pathlib import Path
+from statistics import median
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from dashboards.app import make
+from dashboards.serve import names_of, served
+from dashboards.warehouse import Warehouse
+
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+)
+WIDTH, HEIGHT = 1280, 900
+UNTIL_NARROWED = """option => new Promise(done => {
+  const rows = () => document.querySelectorAll("#pair-table tbody tr").length;
+  const before = rows(), began = performance.now();
+  new MutationObserver((_, watching) => {
+    if (rows() === before) return;
+    watching.disconnect();
+    requestAnimationFrame(() => done(performance.now() - began));
+  }).observe(document.body, {childList: true, subtree: true});
+  option.click();
+})"""
+
+
+def main() -> None:
+    """Measure, and print each median and worst."""
+    options = argparse.ArgumentParser(description="How long the dashboard lets people wait.")
+    options.add_argument("--warehouse", type=Path, required=True)
+    options.add_argument("--rounds", type=int, default=12)
+    options.add_argument("--shots", type=Path, help="folder for dashboard.png and report.png")
+    options.add_argument("--report", type=Path, help="report.html to photograph beside it")
+    asked = options.parse_args()
+    chromium = shutil.which("chromium")
+    app = make(Warehouse(asked.warehouse.resolve(), timedelta(days=1)), names_of("127.0.0.1"))
+    with served(app) as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS.split())
+        firsts = [first_page(browser, address) for _ in range(asked.rounds)]
+        print(f"the very first page of a server: {firsts[0]:.0f} ms")
+        say("first page, nothing cached in the browser", firsts[1:])
+        say("a filter", filters(browser, address, asked.rounds))
+        if asked.shots:
+            photograph(browser, address, asked.shots / "dashboard.png")
+            if asked.report:
+                photograph(browser, asked.report.resolve().as_uri(), asked.shots / "report.png")
+        browser.close()
+
+
+def first_page(browser: Browser, address: str) -> float:
+    """Open the first page; return the ms until its sentence is there."""
+    with browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}) as context:
+        page = context.new_page()
+        began = time.perf_counter()
+        page.goto(address, wait_until="commit")
+        page.wait_for_selector("#verdict h1")
+        return (time.perf_counter() - began) * 1e3
+
+
+def filters(browser: Browser, address: str, rounds: int) -> list[float]:
+    """Choose a broker; return the ms from the click to the table that goes by it."""
+    page, waits = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}), []
+    for _ in range(rounds):
+        page.goto(address)
+        page.wait_for_selector(".dash-graph .main-svg")
+        page.wait_for_timeout(700)
+        page.locator("#of-broker .dash-dropdown").click()
+        option = page.locator(".dash-dropdown-option").first
+        option.wait_for()
+        waits.append(option.evaluate(UNTIL_NARROWED))
+    page.close()
+    return waits
+
+
+def photograph(browser: Browser, address: str, path: Path) -> None:
+    """Take a picture of what is first seen."""
+    page: Page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+    page.goto(address)
+    page.wait_for_selector(".main-svg")
+    page.wait_for_timeout(1500)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=path)
+    page.close()
+    print(f"{path}: {path.stat().st_size / 1e3:.0f} kB")
+
+
+def say(what: str, waits: list[float]) -> None:
+    """Print how long was waited."""
+    print(f"{what}: median {median(waits):.0f} ms, worst {max(waits):.0f} ms, n = {len(waits)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""`plumbline dashboard`: gold in a browser."""
+
+import signal
+from datetime import timedelta
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, NoReturn
+
+import typer
+
+from conf.settings import Settings
+
+STOPPED = 130
+WRONG_USE = 2
+
+
+def dashboard(
+    *,
+    conf: Annotated[
+        list[Path] | None, typer.Option(help="Settings that name the warehouse; the last file wins.")
+    ] = None,
+    warehouse: Annotated[Path | None, typer.Option(help="The warehouse's folder, instead of --conf.")] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8050,
+    days: Annotated[
+        float, typer.Option(min=0.01, help="Windows of so many days back from the newest are read.")
+    ] = 1.0,
+) -> None:
+    """
+    Show gold in a browser: who is slow and since when, the six questions, comparisons of runs; live.
+
+    It asks nothing of the network and knows no users: on another address than loopback whoever reaches the
+    port reads everything. Ctrl-C ends it (exit code 130).
+    Exit code 2: there is no gold, or the port is taken.
+
+    Example: `plumbline dashboard --conf my.toml`
+
+    Example: `plumbline dashboard --warehouse .state/demo/warehouse --port 0`
+    """
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        _serve(_root(conf or [], warehouse), host, port, timedelta(days=days))
+    except KeyboardInterrupt as error:
+        typer.echo("stopped", err=True)
+        raise typer.Exit(STOPPED) from error
+
+
+def _serve(root: Path, host: str, port: int, reach: timedelta) -> None:
+    # Imported here, so that no other command waits for what only this one needs.
+    from dashboards.app import make  # noqa: PLC0415
+    from dashboards.serve import LOOPBACK, address_of, names_of, server  # noqa: PLC0415
+    from dashboards.warehouse import NoGoldError, Warehouse  # noqa: PLC0415
+
+    try:
+        app = make(Warehouse(root, reach), names_of(host))
+        serving = server(app, host, port)
+    except NoGoldError as error:
+        _wrong_use(str(error))
+    except OSError as error:
+        _wrong_use(f"{host} port {port} cannot be had: {error.strerror or error}; --port 0 takes a free one")
+    if host not in LOOPBACK:
+        typer.secho(
+            f"warning: whoever reaches {host} reads everything: there are no users and no passwords here",
+            fg="yellow",
+            err=True,
+        )
+    typer.echo(f"dashboard of {root}: {address_of(serving)}")
+    serving.serve_forever()
+    raise KeyboardInterrupt  # which werkzeug has kept to itself
+
+
+def _root(conf: list[Path], warehouse: Path | None) -> Path:
+    if bool(conf) == (warehouse is not None):
+        _wrong_use("give either --conf FILE or --warehouse DIR")
+    if warehouse is not None:
+        return warehouse.resolve()
+    try:
+        return Settings.load(*conf).warehouse_root
+    except (ValueError, OSError) as error:
+        _wrong_use(str(error))
+
+
+def _wrong_use(message: str) -> NoReturn:
+    typer.echo(f"error: {message}", err=True)
+    raise typer.Exit(WRONG_USE)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

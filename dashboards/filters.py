@@ -1,0 +1,99 @@
+"""What is looked at, as it stands in the address of a page: so a page can be shared."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from urllib.parse import parse_qs, urlencode
+
+SPANS = {
+    "10m": timedelta(minutes=10),
+    "1h": timedelta(hours=1),
+    "6h": timedelta(hours=6),
+    "1d": timedelta(days=1),
+    "all": None,
+}
+SPAN_WORDS = {"10m": "10 minutes", "1h": "1 hour", "6h": "6 hours", "1d": "1 day", "all": "all there is"}
+SPAN = "1h"
+LONGEST = 512
+"""Of a text in an address; longer ones name nothing."""
+
+STEPS_S = (10, 60, 300, 1800, 7200, 43200)
+MOST_POINTS = 400
+WINDOW = timedelta(seconds=10)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """What a page is narrowed down to; None is everything."""
+
+    cluster: str | None = None
+    span: str = SPAN
+    until: str | None = None  # an ISO instant; None follows the newest window
+    broker: int | None = None
+    topic: str | None = None
+    client: str | None = None
+    follower: int | None = None  # of the pair that is looked into
+    leader: int | None = None
+    run: str | None = None  # of a comparison: "baseline against contender"
+
+    def query(self) -> str:
+        """Write them as the query of an address; what is as it was stands in none."""
+        told = {name: value for name, value in asdict(self).items() if value is not None}
+        if self.span == SPAN:
+            del told["span"]
+        return f"?{urlencode(told)}" if told else ""
+
+    def times(self, newest: datetime | None) -> tuple[datetime, datetime]:
+        """Give the span: its length back from where it is to end, else from the end of the newest window."""
+        asked = instant_of(self.until)
+        until = asked or ((newest or datetime(1970, 1, 1, tzinfo=UTC)) + WINDOW)
+        length = SPANS[self.span]
+        return (until - length if length else datetime(1970, 1, 1, tzinfo=UTC)), until
+
+
+def filters_of(query: str | None) -> Filters:
+    """
+    Read the query of an address; what it cannot mean is left out.
+
+    >>> filters_of("?cluster=east&broker=2&span=6h")
+    Filters(cluster='east', span='6h', until=None, broker=2, topic=None, client=None, follower=None, \
+leader=None, run=None)
+    >>> filters_of("?broker=two&span=forever&until=now") == Filters()
+    True
+    """
+    told = {name: values[-1] for name, values in parse_qs((query or "").removeprefix("?")).items()}
+    text = {name: told[name][:LONGEST] for name in ("cluster", "topic", "client", "run") if name in told}
+    until = told.get("until")
+    return Filters(
+        **text,
+        span=told["span"] if told.get("span") in SPANS else SPAN,
+        until=until if instant_of(until) else None,
+        broker=_number(told, "broker"),
+        follower=_number(told, "follower"),
+        leader=_number(told, "leader"),
+    )
+
+
+def instant_of(text: str | None) -> datetime | None:
+    """Read an instant, UTC unless it names a zone; None where it is none."""
+    try:
+        instant = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return instant.astimezone(UTC) if instant.tzinfo else instant.replace(tzinfo=UTC)
+
+
+def step_s(length: timedelta) -> int:
+    """
+    Choose how long a step of a figure is, so that a line has at most `MOST_POINTS` of them.
+
+    >>> [step_s(timedelta(hours=hours)) for hours in (1, 6, 24, 24 * 30)]
+    [10, 60, 300, 7200]
+    """
+    enough = (step for step in STEPS_S if length.total_seconds() / step <= MOST_POINTS)
+    return next(enough, STEPS_S[-1])
+
+
+def _number(told: Mapping[str, str], name: str) -> int | None:
+    text = told.get(name, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None  # noqa: PLR2004

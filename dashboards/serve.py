@@ -1,0 +1,59 @@
+"""Serving the dashboard: one process, threads, on loopback unless told otherwise."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Thread
+
+from dash import Dash
+from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class Quiet(WSGIRequestHandler):
+    """Say nothing of each request: what goes wrong is still told."""
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Say nothing."""
+
+
+def server(app: Dash, host: str, port: int) -> BaseWSGIServer:
+    """
+    Bind the address; port 0 takes a free one.
+
+    Raises:
+        OSError: the address cannot be had.
+
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family):
+        pass  # werkzeug would end the program by itself where the address is taken
+    return make_server(host, port, app.server, threaded=True, request_handler=Quiet)
+
+
+def names_of(host: str) -> list[str]:
+    """List the names that the dashboard is called by; bound to everything it cannot know them."""
+    if host in ("0.0.0.0", "::"):  # noqa: S104 (asked about, not bound)
+        return ["*"]
+    return list(dict.fromkeys([*(LOOPBACK if host in LOOPBACK else ()), host]))
+
+
+def address_of(serving: BaseWSGIServer) -> str:
+    """Write the address to open."""
+    host = f"[{serving.host}]" if ":" in serving.host else serving.host
+    return f"http://{host}:{serving.port}/"
+
+
+@contextmanager
+def served(app: Dash, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
+    """Serve beside the caller, who gets the address, until the block ends."""
+    serving = server(app, host, port)
+    thread = Thread(target=serving.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield address_of(serving)
+    finally:
+        serving.shutdown()
+        thread.join()
+        serving.server_close()
