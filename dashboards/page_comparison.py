@@ -1,4 +1,4 @@
-"""Better, worse, the same, or can nobody tell: the verdicts that `plumbline compare --save` has left in gold."""
+"""Better, worse, the same, or can nobody tell: the verdicts that `plumbline compare --save` has kept."""
 
 import plotly.graph_objects as go
 from dash.development.base_component import Component

@@ -246,6 +246,8 @@ def move(nth, done, **more):
 def compared(baseline, contender, metric="p99_ms", verdict="improved", **more):
     return {
         "cluster": "east",
+        "scenario": None,
+        "compared_at": at(5),
         "baseline": baseline,
         "contender": contender,
         "metric": metric,
@@ -357,7 +359,12 @@ def warehouse(root):
     write(root, METADATA_LOOKUP, [lookup(n) for n in range(8)])
     write(root, THROTTLE_COMPLIANCE, [throttle(n, [2_000_000 if n == 2 else 900_000] * 10) for n in range(4)])
     write(root, REASSIGNMENT_PROGRESS, [move(n, 2 * n) for n in range(4)])
-    arms = [compared("old", "new"), compared("old", "new", "avg_ms", "equivalent", is_deciding=False)]
+    outdated = compared("old", "new", verdict="regressed", reason="of the night before", compared_at=at(1))
+    arms = [
+        outdated,
+        compared("old", "new"),
+        compared("old", "new", "avg_ms", "equivalent", is_deciding=False),
+    ]
     write(root, RUN_COMPARISON, [*arms, compared("old", "newer", verdict="regressed", change=0.3)])
     served, seen = zip(*(fetch_of(n) for n in range(20)), strict=True)
     write(root, REQUESTS, [*served, fetch_of(30, cluster="west")[0]])

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from dashboards import clients, histogram, links, skew, throttles
+from dashboards import clients, histogram, links, page_comparison, skew, throttles
 from dashboards.asked import Asked
 from dashboards.filters import Filters
 from dashboards.page_links import page
@@ -191,3 +191,12 @@ def test_a_move_is_told_as_far_as_it_is(asked):
     told = throttles.moves(asked)[0]
 
     assert (told["state"], told["partitions_done"], told["bytes_to_go"]) == ("under_way", 6, 10_000_000.0)
+
+
+def test_of_comparisons_of_two_arms_the_newest_is_shown(asked):
+    shown = made_gold.told(
+        page_comparison.page(replace(asked, filters=Filters(cluster="east", run="new against old")))
+    )
+
+    assert "all of its interval lies below" in shown
+    assert "of the night before" not in shown
