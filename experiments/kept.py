@@ -42,13 +42,17 @@ def alone(lock: Path, message: str) -> Iterator[None]:
         raise ExperimentError(f"{message}: wait for it") from None  # noqa: EM102, TRY003 (a caller's sentence)
 
 
+PLAN = "experiment.json"
+"""The frozen plan, beside the runs."""
+
+
 class Folder:
     """The folder of one experiment; names that begin with a dot are hidden from reports."""
 
     def __init__(self, root: Path) -> None:
         """Make nothing yet."""
         self.root = root
-        self.frozen = root / "experiment.json"
+        self.frozen = root / PLAN
         self.runs = root / "perf-test"
         self._aside = root / ".set-aside"
         self._tool = root / ".tool.json"

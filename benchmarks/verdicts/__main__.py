@@ -1,7 +1,7 @@
 """`python -m benchmarks.verdicts`: draw runs, judge them, count the errors, write docs/verdicts.md."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ import typer
 
 from benchmarks.verdicts import page
 from benchmarks.verdicts.noise import NOISES
-from benchmarks.verdicts.recorded import resampled, values_of
+from benchmarks.verdicts.recorded import experiments_in, judged_live, resampled, runs_in, values_of
 from benchmarks.verdicts.simulate import (
     Rate,
     changes,
@@ -24,6 +24,7 @@ from benchmarks.verdicts.simulate import (
     rate,
 )
 from conf.settings import PROJECT
+from verdicts.runs import RunFigures
 from verdicts.verdict import Verdict
 
 PAGE = PROJECT / "docs" / "verdicts.md"
@@ -41,7 +42,8 @@ def main(
     n: Annotated[int, typer.Option(min=20, help="Comparisons a cell.")] = 800,
     processes: Annotated[int, typer.Option(min=1)] = 2,
     runs: Annotated[
-        Path | None, typer.Option(help="Folder of runs of null experiments: their noise too.")
+        Path | None,
+        typer.Option(help="What `plumbline experiment` kept: judged, its noise too."),
     ] = None,
     target: Annotated[Path, typer.Option(help="Page to write.")] = PAGE,
 ) -> None:
@@ -50,7 +52,7 @@ def main(
 
     Exit code 0 when the aims are met, 1 otherwise; the page is written in both cases.
 
-    Example: `python -m benchmarks.verdicts --runs .state/experiments/null`
+    Example: `python -m benchmarks.verdicts --runs .state/experiments`
     """
     started = time.monotonic()
     with ProcessPoolExecutor(processes) as pool:
@@ -71,7 +73,10 @@ def main(
     text = page.HEAD + false_text + page.missed_changes(missed, RUNS) + same_text
     text += page.others(families, averages, one_run)
     if runs is not None:
-        text += page.recorded(_recorded(runs, n), RUNS, runs.name)
+        experiments, told = experiments_in(runs), runs_in(runs)
+        text += page.live(judged_live(experiments, told))
+        null_names = {of.name for of in experiments if of.is_null}
+        text += page.recorded(_recorded([run for run in told if run.scenario in null_names], n), RUNS)
     target.write_text(text)
     print(text)
     print(f"written: {target}, {time.monotonic() - started:.0f} s")
@@ -97,9 +102,9 @@ def _same(n: int, cell: page.Cell) -> Rate:
     return rate(counted(draw, n, _seed("same", cell)), Verdict.EQUIVALENT)
 
 
-def _recorded(folder: Path, n: int) -> list[tuple[str, int, Rate, Rate]]:
+def _recorded(runs: Sequence[RunFigures], n: int) -> list[tuple[str, int, Rate, Rate]]:
     found = []
-    for name, values in values_of(folder).items():
+    for name, values in values_of(runs).items():
         if len(values) < 2 * RUNS:
             continue
         false = changes(counted(resampled(values, RUNS, factor=1.0), n, SEED))

@@ -3,7 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from benchmarks.clients.page import verdict
+from benchmarks.verdicts.recorded import METRIC, Live
 from benchmarks.verdicts.simulate import RULE, Rate
+from reports.answers import NONE
+from verdicts.verdict import Verdict
 
 HEAD = """# Verdicts on runs whose truth is known
 
@@ -12,6 +15,7 @@ Made by `python -m benchmarks.verdicts` (seeded: the same figures each time). Ru
 
 """
 
+CHANGES = (Verdict.IMPROVED, Verdict.REGRESSED)
 JOINT = 0.05
 """So often one of all cells may lie above its aim by chance, where all are right."""
 
@@ -109,19 +113,50 @@ def others(families: Mapping[int, Rate], averages: Mapping[str, Rate], one_run: 
     )
 
 
-def recorded(found: Sequence[tuple[str, int, Rate, Rate]], runs: int, name: str) -> str:
+def live(told: Sequence[Live]) -> str:
+    """Lay out what was said of real experiments, and how many of same arms were called different."""
+    if not told:
+        return ""
+    rows = [
+        f"| {of.experiment.name} | {of.experiment.contender} against {of.experiment.baseline} | {of.blocks} "
+        f"| {_percent(of.of.change)} | {_percent(of.of.low)} to {_percent(of.of.high)} | {of.of.verdict.value} |"
+        for of in told
+    ]
+    null = [of for of in told if of.experiment.is_null]
+    different = Rate(said=sum(of.of.verdict in CHANGES for of in null), of=len(null))
+    said = (
+        f"Of {len(null)} experiments whose arms are the same but for their names {different.said} were called different: "
+        f"{_rate(different)} % at a level of {RULE.alpha:.0%}.\n"
+        if null
+        else ""
+    )
+    return (
+        "\n## Real experiments in the lab\n\n"
+        f"Runs that `plumbline experiment` made on real brokers, judged by `plumbline compare --metric {METRIC}`: one run of "
+        "each arm a block, in a drawn order; ranks are permuted within the blocks.\n\n"
+        "| experiment | arms | blocks | change | 95 % interval | verdict |\n| --- | --- | --- | --- | --- | --- |\n"
+        + "\n".join(rows)
+        + f"\n\n{said}"
+    )
+
+
+def recorded(found: Sequence[tuple[str, int, Rate, Rate]], runs: int) -> str:
     """Lay out the same under the noise of recorded runs."""
     if not found:
-        return f"\n## Recorded runs\n\n{name}: fewer than {2 * runs} runs with a metric above zero, nothing was drawn.\n"
+        return f"\n## Recorded noise\n\nFewer than {2 * runs} runs of same arms with a metric above zero: nothing was drawn.\n"
     rows = [f"| {metric} | {of} | {_rate(false)} | {_rate(missed)} |" for metric, of, false, missed in found]
     return (
         "\n## Under the noise of recorded runs\n\n"
-        f"Runs of null experiments ({name}), parted into two arms of {runs} by chance: per cent called different, and per cent "
-        "of changes of 20 % not seen.\n\n"
+        f"The runs of those same arms, parted into two arms of {runs} by chance: per cent called different, and per cent of "
+        "changes of 20 % not seen.\n\n"
         "| metric | runs | same, called different | 20 % not seen |\n| --- | --- | --- | --- |\n"
         + "\n".join(rows)
         + "\n"
     )
+
+
+def _percent(share: float | None) -> str:
+    return NONE if share is None else f"{100 * share:+.1f} %"
 
 
 def _rate(of: Rate) -> str:

@@ -1,7 +1,9 @@
-"""The noise of real runs: a folder of null experiments, whose arms are the same thing under several names."""
+"""Real runs that `plumbline experiment` has kept: judged one experiment at a time, and their noise."""
 
+import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -9,16 +11,60 @@ import numpy as np
 from benchmarks.verdicts.noise import Dice, Values
 from benchmarks.verdicts.simulate import measured
 from conf.settings import Settings
+from experiments.kept import PLAN
 from jobs.answering import found_in, interpreted, session
 from jobs.compare_runs import arms_of, runs_of
 from jobs.compare_tables import tables_of_files
 from jobs.raw_files import Origin, write_raw
+from verdicts.comparison import Asked, compared
 from verdicts.metrics import OF_PERF_TEST
-from verdicts.verdict import Measured
+from verdicts.runs import RunFigures
+from verdicts.verdict import Judged, Measured
+
+METRIC = "avg_ms"
+"""What decides: the mean behind the warm-up, which every release's windows give."""
 
 
-def values_of(folder: Path) -> dict[str, Values]:
-    """Read what all runs in a folder came to, metric by metric, in the order they were started."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """A frozen plan of two arms; `is_null` when both are the same but for their names."""
+
+    name: str
+    baseline: str
+    contender: str
+    is_null: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Live:
+    """An experiment and what was said of it."""
+
+    experiment: Experiment
+    of: Judged
+    blocks: int
+
+
+def experiments_in(folder: Path) -> list[Experiment]:
+    """Read the plans of the experiments of two arms in a folder, or in the folders in it."""
+    plans = [json.loads(file.read_text())["experiment"] for file in sorted(folder.rglob(PLAN))]
+    return [_experiment(plan) for plan in plans if len(plan["arms"]) == len(("baseline", "contender"))]
+
+
+def _experiment(plan: dict[str, object]) -> Experiment:
+    arms = plan["arms"]
+    assert isinstance(arms, list)  # noqa: S101 (what `plumbline experiment` has written)
+    first, second = arms
+    told = ("client_version", "properties")
+    return Experiment(
+        name=str(plan["name"]),
+        baseline=first["name"],
+        contender=second["name"],
+        is_null=all(first[name] == second[name] for name in told),
+    )
+
+
+def runs_in(folder: Path) -> list[RunFigures]:
+    """Read what all runs in a folder came to."""
     found = found_in(folder, {})
     with (
         tempfile.TemporaryDirectory() as scratch,
@@ -28,7 +74,22 @@ def values_of(folder: Path) -> dict[str, Values]:
         origin = Origin(folder=folder, cluster="recorded", time_zone="UTC")
         write_raw(found.understood, origin, Path(scratch) / "raw", on_file=lambda _file: None)
         tables = tables_of_files(spark, Path(scratch) / "raw", Path(scratch), has_requests=False)
-        runs = runs_of(tables, list(arms_of(tables, None)), None)
+        return runs_of(tables, list(arms_of(tables, None)), None)
+
+
+def judged_live(experiments: Sequence[Experiment], runs: Sequence[RunFigures]) -> list[Live]:
+    """Judge each experiment by the code of `plumbline compare`, as if it stood alone."""
+    told = []
+    for experiment in experiments:
+        of_it = [run for run in runs if run.scenario == experiment.name]
+        asked = Asked(baseline=experiment.baseline, contender=experiment.contender, metrics=(METRIC,))
+        comparison = compared(of_it, asked)
+        told.append(Live(experiment=experiment, of=comparison.deciding, blocks=len(comparison.baseline)))
+    return told
+
+
+def values_of(runs: Sequence[RunFigures]) -> dict[str, Values]:
+    """Give each metric of the runs in the order they were started, where every run has it above zero."""
     told = sorted((run for run in runs if run.started_at), key=lambda run: str(run.started_at))
     every = {metric.name: [run.values.get(metric.name) for run in told] for metric in OF_PERF_TEST}
     return {
