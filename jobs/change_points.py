@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,9 @@ from verdicts.metrics import Metric
 from verdicts.runs import ChangePoint, RunFigures
 
 PROGRAM = PROJECT / ".otava" / "bin" / "otava"
+LEAST_CHANGE, LEAST_ON_A_SIDE = 0.05, 5
+"""A smaller change makes no difference; with fewer runs on a side the last night would be a level."""
+
 LEAST_RUNS = 15
 """Of fewer runs there is too little before and after."""
 
@@ -63,13 +67,23 @@ def change_points(
             run=series[change["index"]][1],
             at=series[change["index"]][0],
             metric=metric.name,
-            change=float(change["mean_after"]) / float(change["mean_before"]) - 1,
+            change=_share(float(change["mean_before"]), float(change["mean_after"])),
             p=float(change["pvalue"]),
         )
         for point in found
         for change in point["changes"]
-        if float(change["mean_before"])
+        if _is_a_level(change, len(series), metric)
     ]
+
+
+def _is_a_level(change: dict[str, Any], runs: int, metric: Metric) -> bool:
+    before, after = float(change["mean_before"]), float(change["mean_after"])
+    is_long = LEAST_ON_A_SIDE <= change["index"] <= runs - LEAST_ON_A_SIDE
+    return is_long and abs(after - before) > max(LEAST_CHANGE * abs(before), metric.step)
+
+
+def _share(before: float, after: float) -> float:
+    return after / before - 1 if before else inf
 
 
 def _looked_for(

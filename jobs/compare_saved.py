@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from conf.settings import Settings
 from jobs import tables
+from reports.answers import plain
 from reports.comparison import rows
 from schemas.run_comparison import RUN_COMPARISON
 from transforms.frames import frame_of
@@ -17,7 +18,7 @@ from verdicts.comparison import Comparison
 def save_comparison(
     spark: SparkSession, settings: Settings, told: Comparison, *, cluster: str | None, scenario: str | None
 ) -> str:
-    """Append the comparison's rows, once for the same question about the same runs; say what was done."""
+    """Append the comparison's rows, once for the same answer about the same runs; say what was done."""
     known = {"scenario": scenario, "compared_at": datetime.now(UTC)}
     names = RUN_COMPARISON.schema.names
     kept = [[(row | known)[name] for name in names] for row in rows(told, cluster)]
@@ -35,7 +36,7 @@ def save_comparison(
 
 
 def _asked(told: Comparison, cluster: str | None, scenario: str | None) -> str:
-    """Name what was asked and of which runs: a task that is tried again asks the same."""
+    """Name what was asked, of which runs, and what was said: a task that is tried again gives the same."""
     runs = [
         [run.arm, run.run, str(run.started_at), str(run.ended_at), run.starts, run.summaries]
         for run in (*told.baseline, *told.contender)
@@ -50,4 +51,5 @@ def _asked(told: Comparison, cluster: str | None, scenario: str | None) -> str:
         asked.rule.tolerance,
         asked.is_unpaired,
     ]
-    return hashlib.sha256(json.dumps([what, runs]).encode()).hexdigest()[:32]
+    said = [plain(row) for row in rows(told, cluster)]  # gold may come later than the runs, and say more
+    return hashlib.sha256(json.dumps([what, runs, said]).encode()).hexdigest()[:32]

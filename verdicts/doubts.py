@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from verdicts.metrics import Metric
-from verdicts.runs import BEHIND_WARM_UP, RunFigures
+from verdicts.runs import BEHIND_WARM_UP, STEADY_STATE, RunFigures
 
 OF_ONE_RUN = re.compile(
     r"^(--topic|--bootstrap-server|client\.id|bootstrap\.servers|transactional\.id|--transactional-id)(=|$)"
@@ -92,9 +92,18 @@ def cautions(baseline: Sequence[RunFigures], contender: Sequence[RunFigures]) ->
         told.append("the same arm came first in every block: what a run leaves behind looks like a change")
     if pairs and len(pairs) < max(len(baseline), len(contender)):
         told.append("some blocks lack an arm, so runs are compared without blocks")
-    for what, name in (("rates", "asked_records_per_s"), ("record sizes", "record_size_bytes")):
+    for what, name in (
+        ("rates", "asked_records_per_s"),
+        ("record sizes", "record_size_bytes"),
+        ("numbers of records", "asked_records"),
+        ("warm-ups", "warm_up_s"),
+    ):
         if len({getattr(run, name) for run in every}) > 1:
             told.append(f"the arms were asked for different {what}")
+    if {STEADY_STATE, BEHIND_WARM_UP} <= {run.method for run in every}:
+        told.append(
+            "some figures are the tool's own of its steady state, others of windows behind the warm-up"
+        )
     return told
 
 

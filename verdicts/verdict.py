@@ -16,6 +16,9 @@ from verdicts.within_run import LEAST_WINDOWS, Window, of_windows
 WITHIN_RUN = "within-run only"
 """What stands before whatever is said of one run of each: how runs scatter is not known."""
 
+LEAST_RUNS = 4
+"""Of each arm, for any verdict by ranks: fewer say little of how an arm scatters, whatever the other has."""
+
 
 class Verdict(StrEnum):
     """What is said; `verdicts.overall` tells what of it ends a build."""
@@ -161,10 +164,17 @@ def _judged(of: Measured, one: _Compared, p: float, n_metrics: int, rule: Rule) 
         values=of,
     )
     label = f"{WITHIN_RUN}: " if is_within else ""
-    if low is not None and high is not None and -rule.tolerance < low and high < rule.tolerance:
+    is_few = not is_within and min(shift.n_baseline, shift.n_contender) < LEAST_RUNS
+    if (
+        not is_few
+        and low is not None
+        and high is not None
+        and -rule.tolerance < low
+        and high < rule.tolerance
+    ):
         reason = f"{label}the interval lies within {_percent(rule.tolerance)} to either side"
         return replace(told, verdict=Verdict.EQUIVALENT, reason=reason)
-    if p <= rule.alpha and not shift.low <= 0 <= shift.high:
+    if not is_few and p <= rule.alpha and not shift.low <= 0 <= shift.high:
         is_better = (shift.estimate < 0) is of.is_lower_better
         word = Verdict.IMPROVED if is_better else Verdict.REGRESSED
         return replace(told, verdict=word, reason=f"{label}{_found(told, one, rule)}")

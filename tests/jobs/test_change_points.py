@@ -84,3 +84,22 @@ def test_otava_finds_the_night_it_changed_and_no_other():
     assert point.run == 'night "25",x'
     assert point.change == pytest.approx(0.2, abs=0.03)
     assert change_points(nights(factor=1.0), P99) == []
+
+
+@pytest.mark.parametrize(
+    ("index", "before", "after", "told"),
+    [
+        (25, "100.0", "120.0", 1),
+        (35, "100.0", "120.0", 1),
+        (36, "100.0", "120.0", 0),  # four nights are no level
+        (4, "100.0", "120.0", 0),
+        (25, "100.0", "104.0", 0),
+        (25, "3.0", "4.0", 0),  # a step of rounding
+        (25, "0.0", "5.0", 1),
+    ],
+)
+def test_a_last_night_a_step_of_rounding_and_a_trifle_are_no_change(stub, index, before, after, told):
+    change = {"index": index, "mean_before": before, "mean_after": after, "pvalue": "0.0"}
+    (stub.parent / "answer").write_text(json.dumps({"runs": [{"changes": [change]}]}))
+
+    assert len(change_points(nights(), P99, program=stub)) == told

@@ -1,6 +1,7 @@
 """The comparison as a person asks for it: from raw files of performance tests, and from a warehouse."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -10,6 +11,7 @@ from conf.settings import PROJECT
 from jobs import compare_tables, tables
 from jobs.compare_options import share_of
 from jobs.compare_runs import runs_of
+from jobs.compare_saved import _asked
 from jobs.raw_files import Origin, write_raw
 from jobs.report_options import WrongUseError
 from plumbline.cli import app
@@ -17,6 +19,8 @@ from schemas.run_comparison import RUN_COMPARISON
 from tests.jobs import made_logs
 from tests.jobs.made_runs import write_run
 from tests.transforms.parse.raw_rows import DATA
+from tests.verdicts.made_runs import run_of
+from verdicts.comparison import Asked, compared
 from verdicts.doubts import of_runs
 
 PUBLISHED = DATA / "published"
@@ -271,3 +275,14 @@ def test_warehouse_gives_the_verdict_that_its_raw_files_gave(spark, tmp_path):
     assert "no run of arm 'newer'; there are: new (6 runs), old (6 runs)" in refused(
         "old", "newer", "--conf", tmp_path / "my.toml"
     )
+
+
+def test_what_is_said_anew_of_the_same_runs_is_kept_too():
+    """Gold of the runs' time may come after them: the first answer must not stand for ever."""
+    runs = [run_of(f"x-{nth}", arm, 100.0 + nth, minute=nth) for arm in ("old", "new") for nth in range(6)]
+    known = [replace(run, values=dict(run.values) | {"fetch_latency.true_p99_ms": 3.0}) for run in runs]
+    asked = Asked(baseline="old", contender="new")
+
+    first, again, later = (_asked(compared(of, asked), "lab", None) for of in (runs, runs, known))
+    assert first == again
+    assert first != later

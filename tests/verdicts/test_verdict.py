@@ -147,3 +147,12 @@ def test_eight_metrics_together_find_as_few_changes_as_one():
         false += any(of.verdict in (Verdict.IMPROVED, Verdict.REGRESSED) for of in judged(family, RULE))
 
     assert false <= 14  # of 150 at 5 %: more than that in one of a hundred draws
+
+
+@pytest.mark.parametrize(("few", "value"), [(1, 100.2), (1, 150.0), (3, 150.0)])
+def test_fewer_than_four_runs_of_an_arm_decide_nothing_whatever_the_other_has(few, value):
+    many = [100 + nth / 100 for nth in range(39)]
+    told = one([value] * few, many, is_blocked=False)
+
+    assert told.verdict is Verdict.INCONCLUSIVE
+    assert one([value] * 4, many, is_blocked=False).verdict is not Verdict.INCONCLUSIVE
