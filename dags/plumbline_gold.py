@@ -23,15 +23,12 @@ from typing import Any
 from airflow.sdk import DAG, Asset, Param
 from airflow.timetables.interval import CronDataIntervalTimetable
 
-from dags.spark_job import OWNED, REPORTS, SETTINGS, TAGS, is_rebuild, span_of, spark_job
+from dags.spark_job import OWNED, REPORTS, TAGS, is_rebuild, settings, span_of, spark_job
 
 GOLD = Asset(name="plumbline_gold", uri="x-plumbline://gold")
 """New whenever gold of an hour was built and passed both gates: `DAG(schedule=[Asset("plumbline_gold")])`."""
 
 OF_RUN = "params, dag_run.run_type, data_interval_start, data_interval_end"
-INSTANT = Param(
-    None, type=["null", "string"], format="date-time", description="Of a span to build again, UTC."
-)
 
 
 def gate(layer: str, params: dict[str, Any], run_type: str, *interval: datetime | None) -> list[str]:
@@ -54,6 +51,13 @@ def written(params: dict[str, Any], _run_type: str, *interval: datetime | None) 
     return ["--conf", params["conf"], *span, "--html", f"{name}.html", "--json", f"{name}.json"]
 
 
+def _instant() -> Param:
+    # One object a parameter: Airflow writes a run's value into it.
+    return Param(
+        None, type=["null", "string"], format="date-time", description="Of a span to build again, UTC."
+    )
+
+
 with DAG(
     "plumbline_gold",
     doc_md=__doc__,
@@ -64,7 +68,7 @@ with DAG(
     dagrun_timeout=timedelta(hours=6),
     default_args=OWNED,
     tags=[*TAGS, "gold", "quality"],
-    params={"conf": SETTINGS, "since": INSTANT, "until": INSTANT},
+    params={"conf": settings(), "since": _instant(), "until": _instant()},
     render_template_as_native_obj=True,
     user_defined_macros={"gate": gate, "build": build, "written": written},
 ):

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 
 from airflow.sdk import DAG
 
-from dags.spark_job import OWNED, SETTINGS, TAGS, spark_job
+from dags.spark_job import OWNED, TAGS, settings, spark_job
 
 with DAG(
     "plumbline_maintenance",
@@ -27,7 +27,7 @@ with DAG(
     dagrun_timeout=timedelta(hours=6),
     default_args=OWNED | {"retry_delay": timedelta(minutes=15)},
     tags=[*TAGS, "maintenance"],
-    params={"conf": SETTINGS},
+    params={"conf": settings()},
 ):
     bronze, silver, gold = (
         spark_job(f"maintain_{layer}", "maintain", ["--conf", "{{ params.conf }}", "--only", layer])

@@ -3,7 +3,8 @@
 
 `plumbline compare` of two arms of performance tests in the warehouse. A regression fails the run, and so do runs
 that cannot be compared. Inconclusive is no failure: the task is skipped, and its log says how many more runs would
-decide. The comparison as page, JSON and Markdown lies in `PLUMBLINE_REPORTS`, named by the day.
+decide. The comparison as page, JSON and Markdown lies in `PLUMBLINE_REPORTS`, named by the
+day, and by the instant too where a person started it.
 
 Arms, metric and tolerance are parameters of the run; `PLUMBLINE_BASELINE` and `PLUMBLINE_CONTENDER` of Airflow's
 environment name the arms of scheduled ones. Settings: `conf`, by default `PLUMBLINE_CONF`. The comparison is kept
@@ -16,9 +17,10 @@ from datetime import UTC, datetime, timedelta
 from airflow.providers.standard.operators.bash import BashOperator
 from airflow.sdk import DAG, Param
 
-from dags.spark_job import CONNECTION, JARS, ON_PATH, OWNED, PROJECT, REPORTS, SETTINGS, TAGS
+from dags.spark_job import CONNECTION, JARS, ON_PATH, OWNED, PROJECT, REPORTS, TAGS, settings
 
 INCONCLUSIVE = 2
+DAY = "(ds_nodash if dag_run.run_type == 'scheduled' else ts_nodash)"
 
 # What people type stands in the environment alone, never in the line that a shell reads.
 COMPARE = """
@@ -43,7 +45,7 @@ with DAG(
     default_args=OWNED | {"retries": 0},  # a verdict is the same the second time
     tags=[*TAGS, "comparison"],
     params={
-        "conf": SETTINGS,
+        "conf": settings(),
         "baseline": _word(os.environ.get("PLUMBLINE_BASELINE", "baseline"), "Arm to compare with."),
         "contender": _word(os.environ.get("PLUMBLINE_CONTENDER", "contender"), "Arm to judge."),
         "metric": _word("p99_ms", "The metric that decides."),
@@ -66,6 +68,6 @@ with DAG(
             "TOLERANCE": "{{ params.tolerance }}",
             "BASELINE": "{{ params.baseline }}",
             "CONTENDER": "{{ params.contender }}",
-            "REPORT": f"{REPORTS}/comparison-{{{{ ds_nodash if logical_date else run_id }}}}",
+            "REPORT": f"{REPORTS}/comparison-{{{{ {DAY} if logical_date else run_id }}}}",
         },
     )

@@ -15,14 +15,18 @@ JARS = f"{PROJECT}/.jars/spark/*"
 
 OWNED = {"owner": "plumbline", "retries": 2, "retry_delay": timedelta(minutes=2)}
 TAGS = ["plumbline"]
-SETTINGS = Param(
-    os.environ.get("PLUMBLINE_CONF", ""),
-    type="string",
-    minLength=1,
-    description="Settings file, an absolute path. Default: PLUMBLINE_CONF of Airflow's environment.",
-)
 REPORTS = os.environ.get("PLUMBLINE_REPORTS", f"{PROJECT}/.state/reports")
 ON_PATH = {"PYTHONPATH": str(PROJECT)}
+
+
+def settings() -> Param:
+    """Make the parameter that names the settings file."""
+    return Param(
+        os.environ.get("PLUMBLINE_CONF", ""),
+        type="string",
+        minLength=1,
+        description="Settings file, an absolute path. Default: PLUMBLINE_CONF of Airflow's environment.",
+    )
 
 
 def spark_job(task_id: str, job: str, arguments: str | list[str], **more: Any) -> SparkSubmitOperator:  # noqa: ANN401 (what Airflow's operators take)

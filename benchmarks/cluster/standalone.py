@@ -46,9 +46,10 @@ class Standalone:
             check=False,
             timeout=JOB_S,
         )
-        (self.folder / f"{job}.log").write_text(done.stdout + done.stderr)
+        # What a Python driver says on stderr, spark-submit writes to its stdout.
+        (self.folder / f"{job}.log").write_text(done.stderr + done.stdout)
         if done.returncode and not fails:
-            message = f"{job} ended with {done.returncode}:\n{done.stderr[-3000:]}"
+            message = f"{job} ended with {done.returncode}:\n{done.stdout[-3000:]}{done.stderr[-1000:]}"
             raise RuntimeError(message)
         return done
 
