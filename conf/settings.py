@@ -2,6 +2,7 @@
 
 import tomllib
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ PROJECT = Path(__file__).resolve().parent.parent
 BASE = PROJECT / "conf" / "base.toml"
 
 LIGHT, DELTA = "delta-rs", "delta"
+KEY_CHARS = 32
 
 S = TypeVar("S")
 
@@ -100,6 +102,7 @@ class Ingest:
     max_label_chars: int = 4_096  # of a name or a value
     metrics_port: int = 0
     lease_timeout_s: float = 5.0
+    pseudonym_key_file: str = ""  # with one, silver and gold hold hashes for client ids and principals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,6 +191,35 @@ class Settings:
     def warehouse_root(self) -> Path:
         """The warehouse folder, resolved against the working directory."""
         return Path(self.warehouse.root).resolve()
+
+    @property
+    def pseudonym_key(self) -> str:
+        """
+        The key that names are hashed with, read once a process; empty: they are kept as they are.
+
+        Raises:
+            ValueError: the file cannot be read, or is too short to keep anything secret.
+
+        """
+        return _key_in(self.ingest.pseudonym_key_file)
+
+
+@cache
+def _key_in(file: str) -> str:
+    if not file:
+        return ""
+    try:
+        key = Path(file).read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"[ingest] pseudonym_key_file = {file!r} cannot be read: {error}"
+        raise ValueError(message) from error
+    if len(key) < KEY_CHARS:
+        message = (
+            f"[ingest] pseudonym_key_file = {file!r} holds {len(key)} characters, {KEY_CHARS} are the least: "
+            "`openssl rand -hex 32` makes a key"
+        )
+        raise ValueError(message)
+    return key
 
 
 def _check_folders(warehouse: Warehouse, path: Path) -> None:

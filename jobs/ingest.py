@@ -93,6 +93,7 @@ def ingest(
     try:
         settings = Settings.load(*(conf or ()))
         java_options(settings.telemetry)
+        _ = settings.pseudonym_key
     except ValueError as error:
         progress.say(str(error))
         raise typer.Exit(EXIT_WRONG) from error

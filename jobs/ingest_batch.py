@@ -18,6 +18,7 @@ from schemas.fields import Table
 from schemas.silver import QUARANTINE, SKIPPED
 from transforms.parse import outcome
 from transforms.parse.outcome import apart
+from transforms.parse.pseudonyms import pseudonyms
 
 Counts = list[dict[str, Any]]
 
@@ -113,7 +114,8 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes what for the h
         counts = _counts(parsed, source, unknown)
         for table, selected in _selected(source, _totals(counts, source), batch_id):
             is_of_new = source.of_new is not None and table is source.of_new.table
-            append(selected(unknown if is_of_new else parsed), table)
+            rows = selected(unknown if is_of_new else parsed)
+            append(pseudonyms(rows, settings.pseudonym_key), table)
             reached("silver-committed")
         reached("batch-written")
         return counts

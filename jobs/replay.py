@@ -36,6 +36,7 @@ from jobs.stopping import interrupt_on_signals
 from jobs.stream_log import StreamLog
 from schemas.silver import QUARANTINE
 from transforms.parse import outcome
+from transforms.parse.pseudonyms import pseudonyms
 
 RECORD = ["topic", "partition", "offset"]
 STOPPED = 130
@@ -65,6 +66,7 @@ def replay(
     progress = Progress()
     try:
         settings = Settings.load(*(conf or ()))
+        _ = settings.pseudonym_key
     except ValueError as error:
         progress.say(str(error))
         raise typer.Exit(EXIT_WRONG) from error
@@ -153,7 +155,7 @@ def restore(
         for nth, part in enumerate(source.silver):
             rows = _unknown(spark, warehouse, part, parsed)
             tables.append(
-                rows,
+                pseudonyms(rows, settings.pseudonym_key),
                 warehouse,
                 part.table,
                 txn_app_id=run,

@@ -1,0 +1,84 @@
+"""With a key, silver holds hashes where people gave names; bronze holds the line as it came."""
+
+import hashlib
+from dataclasses import replace
+
+import pytest
+from typer.testing import CliRunner
+
+from conf.settings import Ingest, Settings, Warehouse
+from jobs import tables
+from jobs.ingest import app
+from jobs.ingest_batch import write_batch
+from jobs.replay import restore
+from jobs.sources import SOURCES
+from schemas.bronze import RAW, REQUEST_LOG
+from schemas.silver import REQUESTS
+from tests.jobs.test_replay import Site
+from tests.transforms.parse.raw_rows import line
+from transforms.frames import frame_of
+
+SOURCE = SOURCES[0]
+KEY = "0123456789abcdef0123456789abcdef"
+
+
+def expected(name):
+    """Hash a name by Python's library."""
+    inner = hashlib.sha256(f"{KEY}\0{name}".encode()).hexdigest()
+    return hashlib.sha256(f"{KEY}\1{inner}".encode()).hexdigest()[:16]
+
+
+@pytest.fixture
+def settings(tmp_path):
+    (tmp_path / "key").write_text(KEY + "\n")
+    told = Settings(warehouse=Warehouse(root=str(tmp_path / "warehouse")))
+    return replace(told, ingest=Ingest(pseudonym_key_file=str(tmp_path / "key")))
+
+
+def names(spark, settings):
+    """Give what silver says of who asked."""
+    rows = tables.read(spark, settings.warehouse_root, REQUESTS).orderBy("offset").collect()
+    return [(row["client_id"], row["principal"]) for row in rows]
+
+
+def of_ann():
+    """Make a request of a person's program out of a follower's."""
+    return line(**{"principal": "User:ann", "requestHeader.clientId": "payroll"})
+
+
+def test_names_are_hashed_in_silver_and_nowhere_in_bronze(spark, settings):
+    root = settings.warehouse_root
+    for table in SOURCE.tables:
+        tables.ensure(spark, root, table)
+    row = {"cluster": "lab", "node": "broker-1", "kind": "request-log", "topic": "t", "partition": 0}
+    values = [of_ann(), of_ann(), line()]
+    raw = [row | {"value": value, "offset": nth, "position": f"p{nth}"} for nth, value in enumerate(values)]
+    batch = SOURCE.parse(frame_of(spark, raw, RAW), settings)
+    write_batch(batch, 0, SOURCE, settings=settings, app_id="a", is_new=True)
+
+    ann = (f"client-{expected('payroll')}", f"User:{expected('User:ann')}")
+    assert names(spark, settings)[:2] == [ann, ann]
+    assert names(spark, settings)[2][0] == "broker-2-fetcher-0"
+    held = tables.read(spark, root, REQUEST_LOG).orderBy("offset").collect()
+    assert [bytes(row["value"]) for row in held] == values
+
+
+def test_a_line_restored_from_quarantine_is_hashed_as_well(spark, settings):
+    Site(spark, settings.warehouse_root, [of_ann()])
+
+    restore(spark, settings, SOURCE)
+
+    assert names(spark, settings) == [(f"client-{expected('payroll')}", f"User:{expected('User:ann')}")]
+
+
+@pytest.mark.parametrize(("text", "told"), [(None, "cannot be read"), ("short", "holds 5 characters")])
+def test_a_key_that_is_none_ends_the_ingest_before_it_begins(tmp_path, text, told):
+    key, conf = tmp_path / f"key-{text}", tmp_path / "my.toml"
+    if text is not None:
+        key.write_text(text)
+    conf.write_text(f'[ingest]\npseudonym_key_file = "{key}"\n')
+
+    done = CliRunner().invoke(app, ["--conf", str(conf)])
+
+    assert done.exit_code == 2
+    assert told in done.output
