@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import time
-import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -13,14 +12,13 @@ from pathlib import Path
 from conf.settings import PROJECT
 from lab.ports import free_ports
 
-PACKAGES = ("collectors", "conf", "jobs", "reports", "schemas", "transforms", "verdicts")
 START_S, JOB_S = 60.0, 600.0
 MEMORY = "1g"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standalone:
-    """A cluster that runs; `folder` holds its settings, logs and the code for its executors."""
+    """A cluster that runs; `folder` holds its settings and logs."""
 
     folder: Path
     master: str
@@ -36,7 +34,7 @@ class Standalone:
 
         """
         command = [_program("spark-submit"), "--master", self.master, "--executor-memory", MEMORY]
-        command += ["--total-executor-cores", str(executors), "--py-files", str(self.folder / "code.zip")]
+        command += ["--total-executor-cores", str(executors)]
         done = subprocess.run(
             [*command, str(PROJECT / "jobs" / f"{job}.py"), *options],
             cwd=PROJECT,
@@ -65,7 +63,6 @@ def standalone(folder: Path, *, workers: int = 2, before: Sequence[str] = ()) ->
     """
     (folder / "conf").mkdir(parents=True)
     (folder / "conf" / "spark-defaults.conf").write_text(_defaults())
-    _zipped(folder / "code.zip")
     ports = free_ports()
     port, page, *of_workers = (str(next(ports)) for _ in range(2 + workers))
     master = f"spark://127.0.0.1:{port}"
@@ -87,6 +84,8 @@ def _defaults() -> str:
     told = {
         "spark.driver.extraClassPath": jars,
         "spark.executor.extraClassPath": jars,
+        # Pages of metrics are unpacked in Python there; a zip by --py-files would hide conf/ from the driver.
+        "spark.executorEnv.PYTHONPATH": PROJECT,
         "spark.driver.host": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -105,13 +104,6 @@ def _environment(folder: Path) -> dict[str, str]:
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": str(PROJECT),
     }
-
-
-def _zipped(target: Path) -> None:
-    with zipfile.ZipFile(target, "w") as opened:
-        for package in PACKAGES:
-            for file in sorted((PROJECT / package).rglob("*.py")):
-                opened.write(file, file.relative_to(PROJECT))
 
 
 @contextmanager
