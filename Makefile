@@ -22,8 +22,9 @@ setup: $(VENV)/.runtime .jars/.done ## install what running needs: Python packag
 demo: setup ## real cluster to report: start brokers, slow one link, find it (under 5 minutes)
 	$(BIN)/plumbline demo
 
-test: $(VENV)/.dev .jars/.done ## run the tests, live ones on real brokers among them
-	$(BIN)/pytest $(ARGS)
+test: $(VENV)/.dev .jars/.done ## run the tests, then the live ones on real brokers alone: some of them measure
+	$(BIN)/pytest -n 2 --dist loadfile -m "not live and not faults" $(ARGS)
+	$(BIN)/pytest -m "live and not faults" $(ARGS)
 
 faults: $(VENV)/.dev .jars/.done ## do harm 200 times, write docs/faults.md (hours, resumes; ARGS=--short: a few kills)
 	$(BIN)/python -m tests.faults.campaign $(ARGS)

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from benchmarks.cluster.standalone import standalone
 from jobs.build_gold import app as gold_app
 from jobs.ingest import app as ingest_app
+from lab import load
 from plumbline.cli import app
 
 pytestmark = pytest.mark.live
@@ -22,11 +23,13 @@ OF_THE_RUN = {"ingested_at"}
 
 PREFIX = "cluster-test."
 DIGITS = 12
+RATE, LOADED_S = 200.0, 10.0
 
 
 @pytest.fixture(scope="module")
 def telemetry(lab, tmp_path_factory):
-    """Give the settings of a collector that has sent all logs of the lab."""
+    """Give the settings of a collector that has sent all logs of the lab, some load's among them."""
+    load.begin(lab, load.Load(records_per_s=RATE, duration_s=LOADED_S)).wait()
     folder = tmp_path_factory.mktemp("edge")
     topics = [NewTopic(PREFIX + kind, 2) for kind in ("request-log", "client-log", "metrics", "state-change")]
     admin = AdminClient({"bootstrap.servers": lab.telemetry_bootstrap_servers})
