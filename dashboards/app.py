@@ -8,8 +8,8 @@ from dash import ALL, ClientsideFunction, Dash, Input, Output, State, no_update
 from flask import Response
 
 from dashboards.asked import Asked
-from dashboards.filters import filters_of
-from dashboards.pages import page_of
+from dashboards.filters import Filters, filters_of
+from dashboards.pages import PAGES, page_of
 from dashboards.parts import verdict
 from dashboards.shell import controls, fresh, layout, nav, standing
 from dashboards.warehouse import Warehouse
@@ -26,7 +26,11 @@ INDEX = """<!DOCTYPE html>
 
 
 def make(warehouse: Warehouse, hosts: list[str]) -> Dash:
-    """Make the application; it answers to the names in `hosts` alone, so no page elsewhere can read it."""
+    """
+    Make the application; it answers to the names in `hosts` alone, so no page elsewhere can read it.
+
+    The first page is made once here: its tables are read before anybody waits for them.
+    """
     app = Dash(
         "plumbline",
         assets_folder=str(ASSETS),
@@ -40,6 +44,7 @@ def make(warehouse: Warehouse, hosts: list[str]) -> Dash:
     _with_pages(app, warehouse)
     _with_browser_side(app)
     _guarded(app, hosts)
+    PAGES[0].make(Asked(warehouse, Filters()))
     return app
 
 

@@ -22,7 +22,7 @@ between commits, without the start of Spark and the first two batches. Both take
 | 2 | {n_two} | {two} | {two_low} | {two_high} |
 
 **Two executors take in {ratio:.2f} times as many lines a second as one** (geometric mean of {n} rounds side by side,
-95 % interval {low:.2f} to {high:.2f}; {lines:,} lines a run).
+95 % interval {low:.2f} to {high:.2f}; {lines:,} lines a run).{no_gain}
 
 What follows for a site of its own size:
 
@@ -34,6 +34,10 @@ What follows for a site of its own size:
   (`[ingest] max_offsets_per_trigger`, `trigger`) spread them over more lines, at the price of freshness.
 - No more than two executors, no more than one machine and no network between them were measured.
 """
+
+NO_GAIN = """
+That is no gain: there is no third core here for the second executor, and two hold each other up. What a second machine
+brings was not measured."""
 
 
 def page(one: Sequence[float], two: Sequence[float], *, lines_a_run: float) -> str:
@@ -47,6 +51,7 @@ def page(one: Sequence[float], two: Sequence[float], *, lines_a_run: float) -> s
         high=high,
         n=len(one),
         lines=int(lines_a_run),
+        no_gain=NO_GAIN if low <= 1 else "",
     )
 
 

@@ -53,9 +53,9 @@ class Standalone:
 
 
 @contextmanager
-def standalone(folder: Path, *, workers: int = 2, before: Sequence[str] = ()) -> Iterator[Standalone]:
+def standalone(folder: Path, *, workers: int = 2) -> Iterator[Standalone]:
     """
-    Start a master and workers, and end them with the block; `before` stands before each worker's command.
+    Start a master and workers, and end them with the block.
 
     Raises:
         RuntimeError: a worker did not register within a minute.
@@ -71,7 +71,7 @@ def standalone(folder: Path, *, workers: int = 2, before: Sequence[str] = ()) ->
         command = [_program("spark-class"), f"{deploy}.master.Master", "--host", "127.0.0.1"]
         running.enter_context(_started([*command, "--port", port, "--webui-port", page], folder, "master"))
         for nth, its_page in enumerate(of_workers):
-            worker = [*before, _program("spark-class"), f"{deploy}.worker.Worker", "--host", "127.0.0.1"]
+            worker = [_program("spark-class"), f"{deploy}.worker.Worker", "--host", "127.0.0.1"]
             worker += ["--cores", "1", "--memory", MEMORY, "--work-dir", str(folder / f"work-{nth}")]
             worker += ["--webui-port", its_page, master]
             running.enter_context(_started(worker, folder, f"worker-{nth}"))
