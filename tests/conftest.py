@@ -1,10 +1,32 @@
-"""One real cluster for all tests of a run that need one; who delays links or ends processes tidies up."""
+"""One real cluster and one real browser for all tests; who delays links or ends processes tidies up."""
+
+import shutil
+from contextlib import closing
 
 import pytest
+from playwright.sync_api import sync_playwright
 
 from lab import cluster
 from lab.layout import Lab
 from lab.proxy_control import set_delay
+
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Start Chromium, once: Playwright knows one of its kind in a process."""
+    found = shutil.which("chromium")
+    if found is None:
+        pytest.skip("needs Chromium: apt-get install chromium")
+    with (
+        sync_playwright() as playwright,
+        closing(playwright.chromium.launch(executable_path=found, args=FLAGS.split())) as started,
+    ):
+        yield started
 
 
 @pytest.fixture(scope="session")

@@ -1,18 +1,15 @@
 """One made warehouse and one browser for all tests of the dashboard."""
 
-import shutil
-from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
 from dashboards.app import make
 from dashboards.serve import names_of, served
 from dashboards.warehouse import Warehouse
 from tests.dashboards import made_gold
-from tests.reports.conftest import FLAGS
 
 
 @dataclass
@@ -55,17 +52,6 @@ def warehouse(made):
 def address(warehouse):
     with served(make(warehouse, names_of("127.0.0.1"))) as at:
         yield at
-
-
-@pytest.fixture(scope="session")
-def browser():
-    found = shutil.which("chromium")
-    if found is None:
-        pytest.skip("needs Chromium: apt-get install chromium")
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=found, args=FLAGS.split())
-        with closing(started):
-            yield started
 
 
 def opened_in(browser, address, **more):
