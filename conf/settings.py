@@ -114,6 +114,7 @@ class BuildGold:
     metrics_trigger: str = "10 seconds"  # of the tables made from metrics
     throttles_trigger: str = "10 seconds"  # of the tables about throttles and moves
     max_files_per_trigger: int = 1_000
+    max_bytes_per_trigger: str = "16m"  # of each table read, as it lies on disk: what a backlog is cut into
     lease_timeout_s: float = 5.0
 
 

@@ -189,6 +189,7 @@ def stream_of(spark: SparkSession, settings: Settings, table: Table) -> DataFram
     return (
         spark.readStream.format("delta")
         .option("maxFilesPerTrigger", settings.build_gold.max_files_per_trigger)
+        .option("maxBytesPerTrigger", settings.build_gold.max_bytes_per_trigger)
         # Retention deletes and a replay rewrites: neither is a new line. `--since` rebuilds after a replay.
         .option("skipChangeCommits", "true")
         .load(tables.path(settings.warehouse_root, table))

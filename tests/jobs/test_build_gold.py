@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -13,7 +14,7 @@ from delta.tables import DeltaTable as SilverTable
 from deltalake import DeltaTable
 from typer.testing import CliRunner
 
-from conf.settings import LIGHT, PROJECT, Settings, Warehouse
+from conf.settings import LIGHT, PROJECT, BuildGold, Settings, Warehouse
 from jobs import light_log, tables
 from jobs.build_gold import app
 from jobs.gold_quality import rebuild_data_quality
@@ -157,6 +158,21 @@ def test_lines_that_come_late_and_twice_restate_gold_as_if_built_at_once(lab):
     for table in BUILT:
         assert lab.gold(table) == at_once(lab.spark, requests, events, table)
     assert between != lab.gold(FETCH_LATENCY)
+
+
+def test_a_backlog_is_cut_by_its_bytes_and_gives_the_same_gold(lab, capsys):
+    """An hour taken in at once was one batch, and more than the heap of a session holds."""
+    requests, events = idle()
+    middle = len(requests) // 2
+    lab.arrive(requests[:middle], events)
+    lab.arrive(requests[middle:])
+    lab.settings = replace(lab.settings, build_gold=BuildGold(max_bytes_per_trigger="1b"))
+
+    lab.run()
+
+    assert "batch 1: " in capsys.readouterr().err
+    for table in BUILT:
+        assert lab.gold(table) == at_once(lab.spark, requests, events, table)
 
 
 def test_window_settles_when_later_lines_say_so_however_late_they_come(lab):
