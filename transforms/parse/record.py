@@ -1,0 +1,75 @@
+"""
+One telemetry record in, one outcome out: what every parser of this package takes and returns.
+
+A parser is `parse(record) -> Kept | Skipped | Quarantined`: plain Python without Spark, clock or I/O.
+Instants are integers, microseconds since 1970 UTC; dates are integers, days since 1970: the numbers that
+Arrow stores, so no `datetime` is made per row.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+PARSER_VERSION = 4
+"""Raised with every change of what a line is read as; each silver row carries it."""
+
+SHOWN_CHARS = 120
+"""How much of a bad line `Quarantined.detail` repeats."""
+
+DAY_US = 86_400_000_000
+
+
+class Record(NamedTuple):
+    """A record of a telemetry topic or a line of a file: the columns of `schemas.bronze.RAW` that parsers read."""
+
+    value: bytes | None  # as it came; None where a file could not be read further
+    cluster: str | None = None
+    node: str | None = None
+    kind: str | None = None
+    time_zone: str | None = None
+    source: str | None = None
+    position: str | None = None
+    topic: str | None = None
+    partition: int | None = None
+    offset: int | None = None
+    timestamp: int | None = None  # of the Kafka record, microseconds
+    chunk: str | None = None
+    content_encoding: str | None = None
+    headers: Sequence[tuple[str, bytes | None]] | None = None  # None where each has a field here
+
+
+class Rejected(NamedTuple):
+    """One part of a kept record that could not be read: a line of a scrape."""
+
+    position: str
+    value: bytes
+    reason: str
+    detail: str
+
+
+class Kept(NamedTuple):
+    """What a record says: rows by the name of their silver table, in the order of the table's columns."""
+
+    rows: Mapping[str, Sequence[Any]]
+    rejected: Sequence[Rejected] = ()
+
+
+class Skipped(NamedTuple):
+    """A line that is not ours to parse; counted by logger in `silver.skipped`."""
+
+    reason: str
+    logger: str | None = None
+
+
+class Quarantined(NamedTuple):
+    """A record that cannot be read; `reason` is one of docs/quarantine.md, `detail` is for people."""
+
+    reason: str
+    detail: str | None = None
+
+
+Outcome = Kept | Skipped | Quarantined
+
+
+def sample(text: str) -> str:
+    """Return the start of a bad line, for people."""
+    return f"starts with: {text[:SHOWN_CHARS]}"
