@@ -1,0 +1,303 @@
+"""
+Parse scrapes: text format 0.0.4 and OpenMetrics, a page to a row of scrapes, its samples and new series.
+
+Each line is cut in two at its last blank: the head names the series, the tail is the value. A head comes
+again with every scrape, so it is read once and remembered; tails are read as one column. Any other line,
+with an instant of its own or not of the common form, is read by itself.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from xxhash import xxh64_intdigest
+
+from transforms.parse.record import DAY_US, PARSER_VERSION, Kept, Quarantined, Record, Rejected
+from transforms.parse.scrapes.line import (
+    Sample,
+    Series,
+    is_utf8,
+    read_head,
+    read_instant,
+    read_line,
+    read_type,
+)
+from transforms.parse.scrapes.memory import MEMORY_BYTES, Memory, Seen, remembered
+from transforms.parse.scrapes.page import Limits, Page, read_page
+from transforms.parse.scrapes.rows import Bools, Floats, Ints, MetricScrape, MetricSeries, SampleBlock
+
+SEED = 42
+"""Of Spark's `xxhash64`."""
+
+VALUE = rb"[0-9.eE+-]{1,40}|NaN|[+-]Inf"
+"""Values as nearly all exporters write them; others are read by the whole grammar."""
+
+IS_VALUE = re.compile(VALUE)
+ARE_VALUES = re.compile(rb"(?:(?:" + VALUE + rb")(?:\n|\Z))*")
+OF_FAMILY = re.compile(r"_(?:total|sum|count|bucket|created|info|gsum|gcount)\Z")
+"""The end of a sample's name that its family, which a TYPE line names, does not have."""
+
+BROKER = re.compile(r"(?<!\d)0*(\d{1,10})\Z", re.ASCII)
+LAST_INT = 2**31 - 1
+HASH = ord("#")
+
+
+class ScrapeParser:
+    """Parses scrapes one after the other; the memory between them saves work and changes no sample."""
+
+    def __init__(self, limits: Limits | None = None, *, memory_bytes: int = MEMORY_BYTES) -> None:
+        """Begin with an empty memory."""
+        self._limits, self._memory = limits or Limits(), Memory(memory_bytes)
+
+    def parse(self, record: Record) -> Kept | Quarantined:
+        """
+        Return the rows of `metric_scrapes` (one), `metric_samples` (a block) and `metric_series`.
+
+        Series that a page before had have no row again, unless the memory has forgotten them. A line that
+        cannot be read is rejected by itself.
+        """
+        page = read_page(record, self._limits)
+        if isinstance(page, Quarantined):
+            return page
+        key = (record.cluster or "", record.node, page.is_openmetrics)
+        kept, seen = _Lines(record, page, self._limits, self._memory.get(key)).read()
+        self._memory.put(key, seen)
+        return kept
+
+
+class _Lines:
+    """The lines of one page while they are read."""
+
+    def __init__(self, record: Record, page: Page, limits: Limits, seen: Seen) -> None:
+        self._record, self._page, self._limits, self._seen = record, page, limits, seen
+        self._cluster = record.cluster or ""
+        self._seed = _hashed(record.node, _hashed(self._cluster, SEED))
+        self._lines = page.text.split(b"\n")
+        self._heads, self._tails = _cut(self._lines)
+        self._added = set[bytes]()
+        self._new = dict[int, tuple[str, list[tuple[str, str]]]]()
+        self._shared = dict[tuple[str, str], tuple[str, str]]()
+
+    def read(self) -> tuple[Kept, Seen]:
+        """Return what the page says, and what to remember of it."""
+        values, is_value = _values(self._tails)
+        if self._page.scraped_at is None:
+            is_value[:] = False
+        ids, unread = self._ids(is_value)
+        single = np.union1d(unread, np.flatnonzero(~is_value)).tolist()
+        block, failures = self._samples(ids, values, single)
+        series = self._series(block) if self._new else []
+        rejected = self._rejected(failures)
+        rows: dict[str, Sequence[object]] = {
+            "metric_scrapes": [self._scrape(block, len(rejected))],
+            "metric_samples": [block] if len(block.series_id) else [],
+            "metric_series": series,
+        }
+        is_same = ids is self._seen.ids and not self._added
+        seen = self._seen if is_same else remembered(self._heads, ids, unread, self._known, self._added)
+        return Kept(rows, rejected), seen
+
+    @cached_property
+    def _known(self) -> dict[bytes, int]:
+        return self._seen.known()
+
+    @cached_property
+    def _held(self) -> set[int]:
+        """The series that had a row before."""
+        return set(self._known.values())
+
+    def _ids(self, is_value: Bools) -> tuple[Ints, Ints]:
+        """Return the series of each line, and the lines whose head names none."""
+        seen = self._seen
+        if len(self._heads) == len(seen.ids) and b"\n".join(self._heads) == seen.heads:
+            return seen.ids, seen.unread
+        ids, unread = list(map(self._known.get, self._heads)), []
+        for n in [n for n, series_id in enumerate(ids) if series_id is None]:
+            head = self._heads[n]
+            # A number before the tail is the value, and the tail an instant.
+            if is_value[n] and not IS_VALUE.fullmatch(head.rpartition(b" ")[2]):
+                ids[n] = self._id(head)
+            if ids[n] is None:
+                ids[n] = 0
+                unread.append(n)
+        return np.array(ids, np.int64), np.array(unread, np.int64)
+
+    def _id(self, head: bytes) -> int | None:
+        series_id = self._known.get(head)
+        if series_id is not None:
+            return series_id
+        series = read_head(head, self._limits, is_openmetrics=self._page.is_openmetrics)
+        return self._added_id(head, series) if series else None
+
+    def _added_id(self, head: bytes, series: Series) -> int:
+        series_id = _hashed(series.text, self._seed)
+        series_id -= (series_id >> 63) << 64
+        if series_id not in self._held:
+            # A label is the same in many series: each is held once.
+            labels = [self._shared.setdefault(label, label) for label in series.labels]
+            self._new[series_id] = series.name, labels
+        self._known[head] = series_id
+        self._added.add(head)
+        return series_id
+
+    def _samples(
+        self, ids: Ints, values: Floats, single: list[int]
+    ) -> tuple[SampleBlock, list[tuple[int, Quarantined]]]:
+        """Return the samples, and the lines of those in `single` that cannot be read."""
+        scraped_at, failures = self._page.scraped_at or 0, self._bad_comments()
+        if not single:
+            return SampleBlock(self._cluster, ids, scraped_at, values), failures
+        ids, values, at = ids.copy(), values.copy(), np.full(len(ids), scraped_at, np.int64)
+        is_sample = np.ones(len(ids), np.bool_)
+        numbers = [n for n, line in enumerate(self._lines) if line and line[0] != HASH]
+        for n in single:
+            read = self._with_instant(n) or self._line(self._lines[numbers[n]])
+            is_sample[n] = read is not None and not isinstance(read, Quarantined)
+            if isinstance(read, Quarantined):
+                failures.append((numbers[n], read))
+            elif read is not None:
+                ids[n], at[n], values[n] = read
+        return SampleBlock(self._cluster, ids[is_sample], at[is_sample], values[is_sample]), failures
+
+    def _with_instant(self, n: int) -> tuple[int, int, float] | None:
+        """Return the sample of a line of the common form with an instant; None for any other line."""
+        head, _, number = self._heads[n].rpartition(b" ")
+        if not IS_VALUE.fullmatch(number) or not IS_VALUE.fullmatch(self._tails[n]):
+            return None
+        at = read_instant(self._tails[n].decode(), is_openmetrics=self._page.is_openmetrics)
+        value = _number(number)
+        if at is None or value is None:
+            return None
+        series_id = self._id(head)
+        return None if series_id is None else (series_id, at, value)
+
+    def _line(self, line: bytes) -> tuple[int, int, float] | Quarantined | None:
+        """Read a line by the whole grammar."""
+        page = self._page
+        read = read_line(line, self._limits, is_openmetrics=page.is_openmetrics, scraped_at=page.scraped_at)
+        if not isinstance(read, Sample):
+            return read
+        head = read.series.text.encode()
+        series_id = self._known.get(head)
+        if series_id is None:
+            series_id = self._added_id(head, read.series)
+        return series_id, read.at, read.value
+
+    def _bad_comments(self) -> list[tuple[int, Quarantined]]:
+        if self._page.text.isascii():
+            return []
+        comments = (
+            (n, line) for n, line in enumerate(self._lines) if line[:1] == b"#" and not line.isascii()
+        )
+        failure = Quarantined("not_utf8", "bytes that are no UTF-8")
+        return [(n, failure) for n, line in comments if not is_utf8(line)]
+
+    def _rejected(self, failures: list[tuple[int, Quarantined]]) -> list[Rejected]:
+        position = self._record.position or ""
+        return [
+            Rejected(f"{position}#{n + 1}", self._lines[n], failure.reason, failure.detail or "")
+            for n, failure in sorted(failures)
+        ]
+
+    def _scrape(self, block: SampleBlock, rejected: int) -> MetricScrape:
+        """Return the row of the page; the instant of a back-filled one is its newest sample's."""
+        record, page, samples = self._record, self._page, len(block.series_id)
+        at = page.scraped_at
+        if at is None:
+            at = int(np.max(block.at)) if samples else record.timestamp
+        lines = len(self._lines) - (self._lines[-1] == b"")
+        return MetricScrape(
+            cluster=self._cluster,
+            broker_id=broker_id(record.node),
+            logged_at=at,
+            logged_date=None if at is None else at // DAY_US,
+            format="openmetrics" if page.is_openmetrics else "text",
+            bytes=len(page.text),
+            lines=lines,
+            samples=samples,
+            comments=lines - samples - rejected,
+            rejected=rejected,
+            node=record.node,
+            source=record.source,
+            position=record.position,
+            topic=record.topic,
+            partition=record.partition,
+            offset=record.offset,
+            parser_version=PARSER_VERSION,
+        )
+
+    def _series(self, block: SampleBlock) -> list[MetricSeries]:
+        """Return the rows of the new series, each of which has a sample here."""
+        types, first_at = self._types(), dict[int, int]()
+        at = block.at
+        if isinstance(at, int):
+            first_at = dict.fromkeys(self._new, at)
+        else:
+            for series_id, sampled_at in zip(block.series_id.tolist(), at.tolist(), strict=True):
+                first_at[series_id] = min(sampled_at, first_at.get(series_id, sampled_at))
+        node, broker = self._record.node, broker_id(self._record.node)
+        return [
+            MetricSeries(
+                self._cluster,
+                series_id,
+                name,
+                labels,
+                node,
+                broker,
+                types.get(name) or types.get(OF_FAMILY.sub("", name)),
+                first_at[series_id],
+                PARSER_VERSION,
+            )
+            for series_id, (name, labels) in self._new.items()
+        ]
+
+    def _types(self) -> dict[str, str]:
+        """Return the type of each family; where a page names several, the last by alphabet."""
+        lines = (read_type(line) for line in self._lines if line.startswith(b"# TYPE "))
+        return dict(sorted(family_and_type for family_and_type in lines if family_and_type))
+
+
+def broker_id(node: str | None) -> int | None:
+    """Return the number at the end of a node's name: 1 of broker-1."""
+    found = BROKER.search(node or "")
+    return int(found[1]) if found and int(found[1]) <= LAST_INT else None
+
+
+def _hashed(text: str | None, seed: int) -> int:
+    """Return Spark's `xxhash64` of a column, unsigned; NULL leaves it as it was."""
+    return seed if text is None else xxh64_intdigest(text.encode(errors="replace"), seed)
+
+
+def _cut(lines: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+    """Cut each line at its last blank, but for comments and empty ones."""
+    heads, tails = list[bytes](), list[bytes]()
+    add_head, add_tail = heads.append, tails.append
+    for line in lines:
+        if line and line[0] != HASH:
+            head, _, tail = line.rpartition(b" ")
+            add_head(head)
+            add_tail(tail)
+    return heads, tails
+
+
+def _values(tails: list[bytes]) -> tuple[Floats, Bools]:
+    """Return the tails as numbers, and which of them are numbers of the common form."""
+    if ARE_VALUES.fullmatch(b"\n".join(tails)):
+        try:
+            values = pc.cast(pa.array(tails, pa.string()), pa.float64())
+            return values.to_numpy(zero_copy_only=False), np.ones(len(tails), np.bool_)
+        except pa.ArrowInvalid:  # +Inf, +1, 1e400: Python reads what Arrow does not
+            pass
+    read = [_number(tail) if IS_VALUE.fullmatch(tail) else None for tail in tails]
+    is_value = np.array([value is not None for value in read], np.bool_)
+    return np.array([0.0 if value is None else value for value in read]), is_value
+
+
+def _number(text: bytes) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
