@@ -1,0 +1,85 @@
+"""
+Completed requests as Kafka 2.7 and older wrote them: text, not JSON.
+
+`RequestChannel.updateRequestMetrics` put together the header, ` -- `, the request's own text, `,response:`,
+` from connection `, and then times and names as `key:value`. Header, times, and the fetch session and
+replica id are read; the other bodies are not.
+"""
+
+import re
+
+from transforms.parse.columns import integer
+from transforms.parse.record import Quarantined, sample
+from transforms.parse.requests.bodies import FetchRequest
+from transforms.parse.requests.documents import MARK, TIMES, AnyDocument, Client, Header, OtherDocument
+
+START = MARK + "RequestHeader("
+END_CHARS = 4_096
+"""Of header and footer: a client id and a principal can be long; the session comes early in the request."""
+
+CONNECTION = " from connection "
+HEADER = re.compile(
+    r"RequestHeader\(apiKey=([A-Z0-9_]+), apiVersion=([0-9]+), clientId=(.*?), correlationId=(-?[0-9]+)"
+    r"(?:, headerVersion=-?[0-9]+)?\) -- "
+)
+NUMBER = r"([-+.0-9Ee]+)"
+# A name and a version of KIP-511 have no parentheses: the search for their end stays short.
+FOOTER = re.compile(
+    rf"(\S+);totalTime:{NUMBER},requestQueueTime:{NUMBER},localTime:{NUMBER},remoteTime:{NUMBER},"
+    rf"(?:throttleTime:{NUMBER},)?responseQueueTime:{NUMBER},sendTime:{NUMBER},"
+    r"securityProtocol:\w+,principal:(.*?)(?:,listener:([^,]+))?"
+    r"(?:,clientInformation:ClientInformation\(softwareName=([^,()]*), softwareVersion=([^,()]*)\))?"
+    r"(?:,forwarded:(?:true|false))?(?:,temporaryMemoryBytes:[0-9]+)?"
+    r"(?:,messageConversionsTime:[-+.0-9Ee]+)?",
+    re.ASCII,
+)
+REPLICA = re.compile(r"replica_?[iI]d=(-?[0-9]+)")
+SESSION = re.compile(r"session_?[iI]d=(-?[0-9]+)")
+EPOCH = re.compile(r"session_?[eE]poch=(-?[0-9]+)")
+
+
+def read_text(message: str) -> AnyDocument | Quarantined:
+    """Return the document that a JSON line would give; of a FETCH the request, without topics."""
+    told = message[len(MARK) : len(MARK) + END_CHARS]
+    if MARK in message[len(MARK) :]:
+        return Quarantined("several_objects", sample(message))
+    header = HEADER.match(told)
+    # The last one: a client id may hold the same words, what comes after the bodies cannot.
+    footer = FOOTER.fullmatch(message.rpartition(CONNECTION)[2][:END_CHARS])
+    if header is None or footer is None:
+        return Quarantined("bad_text_form", sample(message))
+    api, version, client_id, correlation_id = header.groups()
+    connection, total, queue, local, remote, throttle, response_queue, send, *names = footer.groups()
+    principal, listener, software_name, software_version = (name or None for name in names)
+    numbers = {"api_version": integer(version), "correlationId": integer(correlation_id)}
+    times = dict(zip(TIMES, map(_time, (total, queue, local, remote, response_queue, send)), strict=True))
+    missing = [name for name, value in {**numbers, **times}.items() if value is None]
+    if missing:
+        return Quarantined("missing_field", ", ".join(missing))
+    return OtherDocument(
+        requestHeader=Header(
+            api, int(version), int(correlation_id), None if client_id == "null" else client_id
+        ),
+        request=_fetch(told[header.end() :]) if api == "FETCH" else None,
+        response=None,
+        connection=connection,
+        throttleTimeMs=_time(throttle),
+        principal=principal,
+        listener=listener,
+        clientInformation=Client(software_name, software_version),
+        **times,
+    )
+
+
+def _fetch(asked: str) -> FetchRequest | None:
+    """Return session and replica; None where no replica is named, as in a request that was not logged."""
+    found = (pattern.search(asked) for pattern in (SESSION, EPOCH, REPLICA))
+    session, epoch, replica = (integer(match[1]) if match else None for match in found)
+    return FetchRequest([], session, epoch, replica)
+
+
+def _time(text: str | None) -> float | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return None

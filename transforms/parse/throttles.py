@@ -1,0 +1,93 @@
+"""The settings of replication throttles (KIP-73): their names, and how a list of replicas is written."""
+
+import re
+from typing import NamedTuple
+
+from transforms.parse.columns import integer
+
+DIRECTIONS = ("leader", "follower")
+RATES = tuple(f"{direction}.replication.throttled.rate" for direction in DIRECTIONS)
+LISTS = tuple(f"{direction}.replication.throttled.replicas" for direction in DIRECTIONS)
+
+RESOURCES = {2: "topic", 4: "broker"}
+"""`ConfigResource.Type`: the two that throttles are set on."""
+
+SETTINGS = {"topic": LISTS, "broker": RATES}
+"""The throttle settings of each."""
+
+UNLIMITED = 2**63 - 1
+"""The rate of a broker without a throttle (`QuotaConfig.QUOTA_BYTES_PER_SECOND_DEFAULT`)."""
+
+WHOLE_NUMBER = re.compile(r"[\x00-\x20\x7f]*+([+-]?[0-9]++)[\x00-\x20\x7f]*+")
+
+
+class ThrottleChange(NamedTuple):
+    """A row of `silver.throttle_changes`, of a request or of a poll."""
+
+    cluster: str | None
+    broker_id: int | None
+    logged_at: int | None
+    logged_date: int | None
+    resource: str
+    resource_name: str | None
+    config: str
+    operation: str | None
+    value: str | None
+    rate_bytes_per_s: int | None
+    replicas: list[tuple[int, int]] | None
+    is_wildcard: bool | None
+    error_code: int | None
+    is_applied: bool | None
+    told_by: str
+    node: str | None
+    source: str | None
+    position: str | None
+    topic: str | None
+    partition: int | None
+    offset: int | None
+    parser_version: int
+
+
+def rate(value: str | None) -> int | None:
+    """
+    Return a rate in bytes per second; None for what is no whole number.
+
+    >>> rate(" 5242880 "), rate("1.5"), rate("9223372036854775808"), rate(None)
+    (5242880, None, None, None)
+    """
+    return _number(value, UNLIMITED) if value is not None else None
+
+
+def replicas(value: str | None) -> list[tuple[int, int]] | None:
+    """
+    Return (partition, broker) of `partition:broker,...`; None for `*` and for what is no list.
+
+    Pairs that cannot be read are left out, and each pair is there once.
+
+    >>> [replicas(value) for value in ("0:1, 12:3,0:1", "", "*", "0:x,7:2", None)]
+    [[(0, 1), (12, 3)], [], None, [(7, 2)], None]
+    """
+    if value is None or wildcard(value):
+        return None
+    pairs = {}
+    for text in value.split(","):
+        partition, broker, *_ = (*text.split(":"), "")
+        pair = _number(partition), _number(broker)
+        if pair[0] is not None and pair[1] is not None:
+            pairs[pair[0], pair[1]] = None
+    return list(pairs)
+
+
+def wildcard(value: str | None) -> bool | None:
+    """
+    Tell whether a list means every replica.
+
+    >>> wildcard("*"), wildcard("0:1"), wildcard(None)
+    (True, False, None)
+    """
+    return None if value is None else value.strip(" ") == "*"
+
+
+def _number(text: str, largest: int = 2**31 - 1) -> int | None:
+    match = WHOLE_NUMBER.fullmatch(text)
+    return integer(match[1], largest) if match else None
