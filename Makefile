@@ -1,32 +1,45 @@
-# One word a habit. `make help` lists them.
+# Commands of the project, one word each. `make help` lists them.
 SHELL := /bin/bash
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
-MVN := mvn -q -B -ntp
-COPY := dependency:copy-dependencies -DincludeScope=runtime
-# What PySpark lacks; the rest of the tree would duplicate its own jars.
-SPARK_JARS := delta-spark_4.0_2.13,delta-storage,delta-kernel-api,delta-kernel-defaults,unitycatalog-client,unitycatalog-hadoop,spark-sql-kafka-0-10_2.13,spark-token-provider-kafka-0-10_2.13,kafka-clients,commons-pool2
+# Locks are complete: without --no-deps pip resolves extras again, and a lock fails when a release appears.
+# `pip check` after each install proves that nothing is missing.
+INSTALL := pip install -q --no-deps --require-hashes
+# Maven's local repository is not safe for several processes at once, which `make -j` would start.
+MVN := flock .jars/.maven mvn -q -B -ntp
+COPY := org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies -DincludeScope=runtime
+# The jars that PySpark lacks; the rest of the tree would duplicate PySpark's own jars.
+SPARK_JARS := delta-spark_4.2_2.13,delta-storage,delta-kernel-api,delta-kernel-defaults,unitycatalog-client,unitycatalog-hadoop,spark-sql-kafka-0-10_2.13,spark-token-provider-kafka-0-10_2.13,kafka-clients,commons-pool2
 
-# Releases whose clients are run beside today's: before KIP-526, KIP-480, KIP-951 without and with its
-# other half, the last with every partitioner.
+# Kafka releases whose clients the lab compares with the current one: before KIP-526, before KIP-480's fixes,
+# KIP-951 with neither part, with one part, and the last release with every partitioner.
 CLIENTS := 2.4.1 2.8.2 3.6.0 3.6.2 3.9.1
+LOCK := uv pip compile -q --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+SETS := kafka agent spark
+CLIENT_SETS := $(CLIENTS:%=kafka-%)
+JARS := $(SETS:%=.jars/.%.done)
+CLIENT_JARS := $(CLIENT_SETS:%=.jars/.%.done)
 
-.PHONY: help setup demo test faults lint docs verify verify-clients verify-throttles verify-verdicts otava airflow bench clean
+.PHONY: help setup lab demo test faults lint docs verify verify-clients verify-throttles verify-verdicts environments otava airflow bench jar-sums locks clean
 
-help: ## list these words
+help: ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-setup: $(VENV)/.runtime .jars/.done ## install what running needs: Python packages and jars
+setup: $(VENV)/.runtime $(JARS) ## install the Python packages and jars that Plumbline needs to run
+	conf/jars/check.sh $(SETS)
+
+lab: setup $(CLIENT_JARS) ## install the older Kafka clients: for lab run skew, redirect, metadata and for tests
+	conf/jars/check.sh $(CLIENT_SETS)
 
 demo: setup ## real cluster to report: start brokers, slow one link, find it (under 5 minutes)
 	$(BIN)/plumbline demo
 
-test: $(VENV)/.dev .jars/.done ## run the tests, then the live ones on real brokers alone: some of them measure
+test: $(VENV)/.dev lab ## run the tests, then the live ones on real brokers alone: some of them measure
 	$(BIN)/pytest -n 2 --dist loadfile -m "not live and not faults" $(ARGS)
 	$(BIN)/pytest -m "live and not faults" $(ARGS)
 
-faults: $(VENV)/.dev .jars/.done ## do harm 200 times, write docs/faults.md (hours, resumes; ARGS=--short: a few kills)
+faults: $(VENV)/.dev lab ## do harm 200 times, write docs/faults.md (hours, resumes; ARGS=--short: a few kills)
 	$(BIN)/python -m tests.faults.campaign $(ARGS)
 
 lint: $(VENV)/.dev ## ruff, mypy --strict, import-linter, generated docs up to date
@@ -41,23 +54,36 @@ docs: $(VENV)/.dev ## generate docs/tables.md from the schemas
 	$(BIN)/python -m docs.tables
 	$(BIN)/python -m docs.exported
 
-verify: $(VENV)/.dev .jars/.done ## measure against injected truth, write docs/truth.md (about 2 hours, resumes)
+verify: $(VENV)/.dev setup ## measure against injected truth, write docs/truth.md (about 2 hours, resumes)
 	$(BIN)/python -m benchmarks.truth
 
-verify-clients: $(VENV)/.dev .jars/.done ## the same for real clients old and new (about an hour, resumes)
+verify-clients: $(VENV)/.dev lab ## the same for real clients old and new (about an hour, resumes)
 	$(BIN)/python -m benchmarks.clients
 
-verify-throttles: $(VENV)/.dev .jars/.done ## the same for throttles and moves of replicas (about 40 minutes, resumes)
+verify-throttles: $(VENV)/.dev setup ## the same for throttles and moves of replicas (about 40 minutes, resumes)
 	$(BIN)/python -m benchmarks.throttles
 
 verify-verdicts: $(VENV)/.dev ## count how often verdicts are wrong on drawn runs, write docs/verdicts.md (minutes)
 	$(BIN)/python -m benchmarks.verdicts $(ARGS)
 
-otava: .otava/.done ## install what looks for change points in long series of runs, apart from all else
+environments: $(VENV)/.dev lab otava airflow ## install everything; `make -j4 environments` downloads in parallel
 
-airflow: .airflow/.done ## install Airflow for dags/, apart from all else: its Spark provider brings another PySpark
+otava: .otava/.done ## install Apache Otava (change points in series of runs) in an environment of its own
 
-bench: $(VENV)/.dev .jars/.done ## CPU, freshness and old tables beside what else there is, write docs/performance.md
+airflow: .airflow/.done ## install Airflow in an environment of its own: its Spark provider brings another PySpark
+
+jar-sums: $(JARS) $(CLIENT_JARS) ## write conf/jars/sums from the jars in .jars; review the difference
+	for set in $(SETS) $(CLIENT_SETS); do \
+	  (cd .jars/$$set && LC_ALL=C sha256sum *.jar) > conf/jars/sums/$$set.sha256 || exit 1; \
+	done
+
+locks: ## resolve requirements*.lock again; needs `uv`; existing pins stay where they still fit
+	$(LOCK) --extra build pyproject.toml -o requirements.lock
+	$(LOCK) -c requirements.lock --extra build --extra dev pyproject.toml -o requirements-dev.lock
+	$(LOCK) requirements-otava.in -o requirements-otava.lock
+	$(LOCK) requirements-airflow.in -o requirements-airflow.lock
+
+bench: $(VENV)/.dev setup ## CPU, freshness and old tables beside what else there is, write docs/performance.md
 	$(BIN)/python -m benchmarks.pipeline $(ARGS)
 
 clean: ## stop the lab and remove all that was made here but the downloads
@@ -68,30 +94,39 @@ $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
 	touch $@
 
+# PySpark is built from source: with the locked setuptools, not with the newest one that pip would download.
 $(VENV)/.runtime: $(VENV)/.made requirements.lock pyproject.toml
-	$(BIN)/pip install -q --require-hashes -r requirements.lock
+	$(BIN)/$(INSTALL) -r <(sed -n '/^setuptools==/,/# via/p' requirements.lock)
+	$(BIN)/$(INSTALL) --no-build-isolation -r requirements.lock
 	$(BIN)/pip install -q --no-deps --no-build-isolation -e .
+	$(BIN)/pip check
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime requirements-dev.lock
-	$(BIN)/pip install -q --require-hashes -r requirements-dev.lock
+	$(BIN)/$(INSTALL) --no-build-isolation -r requirements-dev.lock
+	$(BIN)/pip check
 	touch $@
 
 .otava/.done: requirements-otava.lock
 	$(PYTHON) -m venv .otava
-	.otava/bin/pip install -q --require-hashes -r requirements-otava.lock
+	.otava/bin/$(INSTALL) -r requirements-otava.lock
+	.otava/bin/pip check
 	touch $@
 
 .airflow/.done: requirements-airflow.lock
 	$(PYTHON) -m venv .airflow
-	.airflow/bin/pip install -q --require-hashes -r requirements-airflow.lock
+	.airflow/bin/$(INSTALL) -r requirements-airflow.lock
+	.airflow/bin/pip check
 	touch $@
 
-.jars/.done: $(wildcard conf/jars/*.xml)
-	$(MVN) -f conf/jars/kafka.xml $(COPY) -DoutputDirectory=$(CURDIR)/.jars/kafka
-	$(MVN) -f conf/jars/agent.xml $(COPY) -DoutputDirectory=$(CURDIR)/.jars/agent
-	$(MVN) -f conf/jars/spark.xml $(COPY) -DoutputDirectory=$(CURDIR)/.jars/spark -DincludeArtifactIds=$(SPARK_JARS)
-	for version in $(CLIENTS); do \
-	  $(MVN) -f conf/jars/clients.xml $(COPY) -Dkafka.version=$$version -DoutputDirectory=$(CURDIR)/.jars/kafka-$$version || exit 1; \
-	done
+# Each set is copied into an empty folder: the class paths take every jar there, one of an earlier version too.
+.jars/.spark.done: POM_ARGS = -DincludeArtifactIds=$(SPARK_JARS)
+$(CLIENT_JARS): .jars/.kafka-%.done: conf/jars/clients.xml
+	mkdir -p .jars && rm -rf .jars/kafka-$*
+	$(MVN) -f $< $(COPY) -Dkafka.version=$* -DoutputDirectory=$(CURDIR)/.jars/kafka-$*
+	touch $@
+
+$(JARS): .jars/.%.done: conf/jars/%.xml
+	mkdir -p .jars && rm -rf .jars/$*
+	$(MVN) -f $< $(COPY) $(POM_ARGS) -DoutputDirectory=$(CURDIR)/.jars/$*
 	touch $@

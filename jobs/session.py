@@ -43,6 +43,8 @@ LOCAL = {
     "spark.driver.host": "127.0.0.1",
     # Partitions are few and told by the settings, so planning anew at run time only costs: 50 ms an append.
     "spark.sql.adaptive.enabled": "false",
+    # Spark 4.2 plans stateless streams adaptively, whatever the setting above says; batches here are small.
+    "spark.sql.adaptive.streaming.stateless.enabled": "false",
     # Each sort, aggregation and broadcast begins with a page: Spark would make it 16 MiB, for a few rows.
     "spark.buffer.pageSize": "1m",
     # On two cores G1 takes a tenth of them for collecting beside the work.

@@ -12,9 +12,10 @@ from functools import partial
 from jobs.delta_log import LogState, has_rows_of, log_state, parsers_of_batch, rows_of_batch
 from jobs.hadoop_files import orphans, set_aside
 from jobs.state import RESTORE, START_OVER, Found, Repair, StateError, Writer
+from jobs.state_metadata import lost_metadata, torn_metadata
 from jobs.state_note import NONE, written
 from jobs.state_tables import aside, name_of, of_table, of_torn_entry
-from jobs.stream_log import Ends, StreamLog, is_json
+from jobs.stream_log import Ends, StreamLog
 from jobs.writer_id import WRITER_ID
 from transforms.parse import PARSER_VERSION
 
@@ -41,7 +42,7 @@ def repairs_of(writers: Sequence[Writer]) -> list[Repair]:
 
 def _audit(found: Found) -> None:
     _id(found)
-    _metadata(found)
+    _small_files(found)
     if not found.log.offsets and not found.log.commits:
         _new(found)
     else:
@@ -76,16 +77,17 @@ def _id(found: Found) -> None:
         raise StateError(log.folder, "looking for the checkpoint", wrong, f"{RESTORE}, {START_OVER}")
 
 
-def _metadata(found: Found) -> None:
-    """Let Spark make files anew that it only wants to be there."""
-    folder = found.log.folder
-    for name in (folder / "metadata", folder / "sources" / "0" / "0"):
-        is_whole = found.log.initial() is not None if name.name == "0" else is_json(name)
-        if name.exists() and not is_whole:
-            found.mend(f"{name} is torn; the stream does without it", aside(name))
+def _small_files(found: Found) -> None:
+    """Set aside torn files that hold no batch, and write `metadata` again where Spark needs it."""
+    folder, first = found.log.folder, found.log.folder / "sources" / "0" / "0"
+    found.repairs += torn_metadata(folder)
+    if first.exists() and found.log.initial() is None:
+        found.mend(f"{first} is torn; the stream does without it", aside(first))
     for place in (folder, folder / "offsets", folder / "commits", folder / "sources" / "0"):
         for crc in orphans(place):
             found.mend(f"{crc} is a checksum without its file", crc.unlink)
+    if found.log.offsets or found.log.commits or found.txn(found.logs[0]) >= 0:
+        found.repairs += lost_metadata(folder)
 
 
 def _new(found: Found) -> None:

@@ -13,9 +13,10 @@ from typing import Any
 from jobs.delta_log import LogState, entry, log_state
 from jobs.hadoop_files import orphans, set_aside
 from jobs.state import RESTORE, Repair, StateError
+from jobs.state_metadata import lost_metadata, torn_metadata
 from jobs.state_note import VERSIONS, versions
 from jobs.state_tables import name_of, of_table, without_torn_entry
-from jobs.stream_log import StreamLog, is_json
+from jobs.stream_log import StreamLog
 
 AGAIN = "gold is built again from all of silver"
 
@@ -39,11 +40,7 @@ def gold_repairs(checkpoint: Path, gold: Sequence[Path], inputs: Sequence[Path])
     repairs = [repair for state in states for repair in of_table(state)]
     torn = [state for state in states if state.torn is not None]
     log = StreamLog(checkpoint)
-    metadata = checkpoint / "metadata"
-    if metadata.exists() and not is_json(metadata):
-        repairs.append(
-            Repair(f"{metadata} is torn; the stream does without it", partial(set_aside, metadata))
-        )
+    repairs += torn_metadata(checkpoint)
     goes_on_from = _newest_whole(log)
     noted = versions(checkpoint)
     back = [state for state in states if state.version < noted.get(state.where.name, -1)]
@@ -69,7 +66,7 @@ def _set_back(log: StreamLog, newest: int) -> list[Repair]:
     repairs = [Repair(f"{file} {told}", partial(set_aside, file)) for file in files]
     for folder in (log.folder, log.folder / "offsets", log.folder / "commits"):
         repairs += [Repair(f"{crc} is a checksum without its file", crc.unlink) for crc in orphans(folder)]
-    return repairs
+    return repairs + list(lost_metadata(log.folder))
 
 
 def _start_over(log: StreamLog) -> list[Repair]:

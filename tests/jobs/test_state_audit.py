@@ -1,6 +1,8 @@
 """What an audit makes of a checkpoint and tables that do not agree: no broker and no Spark are needed."""
 
+import json
 import shutil
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
@@ -9,6 +11,7 @@ from deltalake.transaction import Transaction
 
 from jobs import light_commit
 from jobs.hadoop_files import ASIDE, crc_of, is_as_written
+from jobs.stream_log import is_json
 from jobs.writer_id import WRITER_ID, known_writer_id
 from tests.jobs.made_stream import BATCH, QUERY, TEARS, TOPIC, Stream, tear
 from transforms.parse import PARSER_VERSION
@@ -123,13 +126,33 @@ def test_a_new_checkpoint_for_another_topic_is_let_begin(stream):
     assert stream.audit() == []
 
 
-def test_spark_s_own_small_files_are_made_anew_by_spark(stream):
+def test_spark_s_own_small_files_are_made_anew(stream):
+    """Spark writes `sources/0/0`; `metadata` is written here, because Spark 4.2 refuses to start without."""
     stream.write(2)
     for file in (stream.checkpoint / "metadata", stream.checkpoint / "sources" / "0" / "0"):
         tear(file, "half")
 
-    assert len(stream.audit()) == 2
+    assert len(stream.audit()) == 3
     assert {file.name for file in stream.checkpoint.rglob(f"{ASIDE}/*")} == {"metadata.0", "0.0"}
+    assert is_json(stream.checkpoint / "metadata")
+
+
+def test_a_lost_metadata_file_is_written_with_a_new_query_id(stream):
+    stream.write(2)
+    (stream.checkpoint / "metadata").unlink()
+    crc_of(stream.checkpoint / "metadata").write_bytes(b"crc\x00")
+
+    assert [line.partition(" ")[2] for line in stream.audit()] == [
+        f"{crc_of(stream.checkpoint / 'metadata')} is a checksum without its file",
+        f"{stream.checkpoint / 'metadata'} is torn or missing; it is written with a new query id",
+    ]
+    UUID(json.loads((stream.checkpoint / "metadata").read_text())["id"])
+
+
+def test_a_checkpoint_without_a_batch_needs_no_metadata_file(stream):
+    (stream.checkpoint / "metadata").unlink()
+
+    assert stream.audit() == []
 
 
 def test_a_checksum_that_does_not_fit_its_file_counts_as_torn_and_one_without_a_file_is_removed(stream):

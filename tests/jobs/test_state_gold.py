@@ -8,7 +8,7 @@ from jobs.delta_log import entry_file, log_state
 from jobs.state import StateError, mend
 from jobs.state_gold import gold_repairs
 from jobs.state_note import note_versions
-from jobs.stream_log import COMMITTED, StreamLog
+from jobs.stream_log import COMMITTED, StreamLog, is_json
 
 OFFSET = '{"sourceVersion":1,"reservoirId":"r","reservoirVersion":%d,"index":-1,"isStartingVersion":false}'
 
@@ -101,11 +101,24 @@ def test_a_hole_in_a_log_stops_the_job_and_is_named(gold, table):
         gold.repairs()
 
 
-def test_a_torn_query_id_is_set_aside(gold):
-    (gold.log.folder / "metadata").write_text("")
+@pytest.mark.parametrize("how", ["torn", "gone"])
+def test_a_lost_query_id_is_written_anew(gold, how):
+    """Spark 4.2 refuses a checkpoint that has batches and no `metadata`."""
+    file = gold.log.folder / "metadata"
+    file.write_text("") if how == "torn" else file.unlink()
 
-    assert len(gold.audit()) == 1
+    assert "it is written with a new query id" in gold.audit()[-1]
+    assert is_json(file)
     assert gold.log.offsets == [0, 1, 2]
+
+
+def test_a_gold_stream_that_starts_over_gets_its_query_id_from_spark(gold):
+    (gold.log.folder / "metadata").unlink()
+    for batch in range(3):
+        gold.log.offsets_file(batch).write_text("")
+    gold.audit()
+
+    assert not (gold.log.folder / "metadata").exists()
 
 
 def test_a_gold_table_that_lost_its_newest_entry_lets_the_stream_start_over(gold):
