@@ -202,11 +202,18 @@ class Settings:
             ValueError: the file cannot be read, or is too short to keep anything secret.
 
         """
-        return _key_in(self.ingest.pseudonym_key_file)
+        return read_key(self.ingest.pseudonym_key_file)
 
 
 @cache
-def _key_in(file: str) -> str:
+def read_key(file: str) -> str:
+    """
+    Return the key in a file, read once a process; empty without a file.
+
+    Raises:
+        ValueError: the file cannot be read, or is too short to keep anything secret.
+
+    """
     if not file:
         return ""
     try:

@@ -7,11 +7,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from conf.names import Kind
+from conf.settings import Settings
 from jobs import tables
-from jobs.report_files import Layers, lost_clients, silver_of
+from jobs.parsed_files import parse_into
+from jobs.report_files import Layers, lost_clients, raw_lines
 from jobs.report_rows import SeveralClustersError
-from jobs.sources import SOURCES
-from schemas.bronze import RAW
 from schemas.fields import Table
 from schemas.gold import FETCH_LATENCY
 from schemas.leader_redirect import LEADER_REDIRECT
@@ -76,10 +76,8 @@ def tables_of_warehouse(
 def tables_of_files(spark: SparkSession, raw: Path, scratch: Path, *, has_requests: bool) -> RunTables:
     """Parse raw lines (`raw_files.write_raw`); where no request log is among them gold is empty."""
     layers = Layers(spark, scratch)
-    wanted = [source for source in SOURCES if has_requests or source.kind is Kind.PERF_TEST]
-    silver = silver_of(
-        {source: spark.read.schema(RAW).parquet(str(raw / source.kind.value)) for source in wanted}, layers
-    )
+    kinds = () if has_requests else (Kind.PERF_TEST,)
+    silver, _ = parse_into(raw_lines(spark, raw, *kinds), scratch / "silver", Settings())
     gold = {table: frame_of(spark, [], table.schema) for table in OF_GOLD.values()}
     if has_requests:
         gold |= _gold_of(silver, layers)

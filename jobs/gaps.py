@@ -23,6 +23,7 @@ from jobs.sources import Source
 from jobs.state import Writer
 from jobs.state_note import NONE, note_written, written
 from jobs.stream_log import Ends, StreamLog
+from schemas.bronze import RAW
 from schemas.silver import GAPS
 from transforms.frames import frame_of
 
@@ -53,8 +54,7 @@ def finish_from_bronze(spark: SparkSession, settings: Settings, source: Source, 
     passed = _passed(log, batch)
     rows = tables.read(spark, settings.warehouse_root, source.bronze).filter(F.col("topic") == writer.topic)
     raw = rows.filter(reduce(Column.__or__, map(_is_of, passed), F.lit(False)))
-    parsed = source.parse(raw, settings) if source.parse else raw
-    write_batch(parsed, batch, source, settings=settings, app_id=writer.id)
+    write_batch(raw.select(*RAW.names), batch, source, settings=settings, app_id=writer.id)
     if written(log.folder).get(NAME, NONE)[0] == batch:  # a gap, and the table of gaps was set back
         _record(spark, settings, writer, batch, passed)
     log.write_commit(batch)

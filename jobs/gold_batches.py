@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame
 
-from jobs.fail_points import reached
+from engine.process.fail_points import reached
 from jobs.gate import Gate
 from jobs.progress import Progress
 

@@ -19,17 +19,16 @@ LINE = ("cluster", "node", "source", "position", *RECORD, "logged_at")
 
 def rebuild_data_quality(spark: SparkSession, warehouse: Path, *, committer: str) -> None:
     """Count every line of every log again; of what retention has deleted from bronze, nothing is counted."""
-    parsed = [source for source in SOURCES if source.parse]
-    logs = [source.bronze for source in parsed]
-    for table in (table for source in parsed for table in source.tables):
+    logs = [source.bronze for source in SOURCES]
+    for table in (table for source in SOURCES for table in source.tables):
         tables.make(spark, warehouse, table)  # a warehouse may be older than a source
     bronze = united([tables.read(spark, warehouse, log) for log in logs])
     quarantine, skipped = (tables.read(spark, warehouse, table) for table in (QUARANTINE, SKIPPED))
     kept = {
         source.kind.value: united(
-            [tables.read(spark, warehouse, table).select(*LINE) for table in source.tables_of_lines]
+            [tables.read(spark, warehouse, table).select(*LINE) for table in source.of_lines]
         )
-        for source in parsed
+        for source in SOURCES
     }
     cut = [at for log in logs if (at := tables.complete_from(warehouse, log)) is not None]
     if cut:

@@ -13,7 +13,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from conf.settings import Settings
 from jobs import light_log, tables
-from jobs.fail_points import reached
+from engine.process.fail_points import reached
 from jobs.gate import Gate
 from jobs.gold_quality import rebuild_data_quality
 from jobs.gold_spans import touched

@@ -17,7 +17,7 @@ from pyspark.sql.types import (
 )
 
 from jobs import tables
-from jobs.fail_points import reached
+from engine.process.fail_points import reached
 from jobs.gold_culprit import CulpritWriter
 from jobs.gold_limits import first_whole_window
 from jobs.gold_spans import Span, in_steps, spans_of, window_of, within

@@ -24,9 +24,10 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from conf.names import Kind
 from conf.settings import Settings
+from engine.ingest.records import KAFKA
 from jobs import tables
 from jobs.gate import FINISH_BATCH_S, Gate
-from jobs.ingest_batch import prepared, write_batch, written_tables
+from jobs.ingest_batch import Offsets, write_batch
 from jobs.ingest_failures import EXIT_WRONG, FAILURES, failure
 from jobs.ingest_meters import Meters
 from jobs.ingest_state import (
@@ -191,7 +192,7 @@ def records_of(spark: SparkSession, settings: Settings, source: Source) -> DataF
         "kafka.max.poll.records": POLLED_SCRAPES if is_scrape else POLLED_RECORDS,
         "kafka.client.id": f"{settings.telemetry.own_client_prefix}ingest",
     }
-    return spark.readStream.format("kafka").options(**options).load()
+    return spark.readStream.format("kafka").options(**options).load().select(*KAFKA)
 
 
 def writer_from(
@@ -203,24 +204,34 @@ def writer_from(
         tables.ensure(spark, settings.warehouse_root, table)
     checkpoint = checkpoint_of(settings, source)
     app_id = f"{source.query_name}-{writer_id(checkpoint)}"
-    begun = max(StreamLog(checkpoint).offsets, default=-1)
+    log = StreamLog(checkpoint)
+    begun = max(log.offsets, default=-1)
 
     def write(batch: DataFrame, batch_id: int) -> None:
         gate.enter()
         try:
-            is_new = batch_id > begun
-            counts = write_batch(batch, batch_id, source, settings=settings, app_id=app_id, is_new=is_new)
-            note_written(checkpoint, written_tables(source, counts), batch_id)
-            meters.count(source.kind, counts)
+            written = write_batch(
+                batch,
+                batch_id,
+                source,
+                settings=settings,
+                app_id=app_id,
+                is_new=batch_id > begun,
+                offsets=offsets_of(log, batch_id),
+            )
+            note_written(checkpoint, written.tables, batch_id)
+            meters.count(source.kind, written.counts)
         finally:
             gate.leave()
 
-    return (
-        prepared(records, source, settings)
-        .writeStream.queryName(source.query_name)
-        .option("checkpointLocation", str(checkpoint))
-        .foreachBatch(write)
-    )
+    stream = records.writeStream.queryName(source.query_name)
+    return stream.option("checkpointLocation", str(checkpoint)).foreachBatch(write)
+
+
+def offsets_of(log: StreamLog, batch: int) -> Offsets:
+    """Return the first offset and the end of each partition of a batch, from Spark's log of offsets."""
+    begin = log.begin(batch)
+    return {place: (begin.get(place, 0), end) for place, end in (log.ends(batch) or {}).items()}
 
 
 def _raise_failure(queries: list[StreamingQuery], settings: Settings) -> None:

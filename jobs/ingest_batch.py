@@ -1,74 +1,91 @@
-"""One batch of a telemetry topic: Kafka records to bronze, and to silver from the same parse."""
+"""One batch of a telemetry topic: its files are written by one Spark job, then committed table by table."""
 
-from collections import Counter
+import time
+import uuid
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from deltalake.transaction import AddAction, Transaction
+from pyspark.sql import DataFrame
 
-from conf.names import Header
 from conf.settings import Settings
-from jobs import tables
-from jobs.fail_points import reached
-from jobs.sources import Selector, Source
-from schemas.bronze import RAW
+from engine.ingest.batch import WrittenBatch, write_batch_files
+from engine.ingest.known import KnownRows
+from engine.ingest.parsers import ParserOptions
+from engine.ingest.task import TaskPlan
+from engine.ingest.written import File, Place, Tally
+from engine.process.fail_points import reached
+from jobs import light_commit, light_log, tables
+from jobs.sources import SOURCES, Source
 from schemas.fields import Table
-from schemas.silver import QUARANTINE, SKIPPED
-from transforms.parse import outcome
-from transforms.parse.outcome import apart
-from transforms.parse.pseudonyms import pseudonyms
+from schemas.silver import TOPICS
+from transforms.parse.scrapes.page import Limits
 
 Counts = list[dict[str, Any]]
+Offsets = Mapping[Place, tuple[int, int]]
+"""The first offset and the end of each partition that a batch holds."""
 
-# What a collector writes beside a whole, plain line, in its order.
-USUAL = (Header.CLUSTER, Header.TIME_ZONE, Header.NODE, Header.KIND, Header.SOURCE, Header.POSITION)
-IN_ORDER = (*USUAL, Header.CONTENT_ENCODING, Header.CHUNK)
-"""Those that have a column in bronze; the others stay in `headers`, for the parser of their kind."""
-
-
-def raw_of(records: DataFrame) -> DataFrame:
-    """
-    Turn records of the Kafka source into rows of bronze; a foreign one has its offset for a position.
-
-    `ingested_at` is left open: see `now`.
-    """
-    place = F.concat_ws("/", F.lit("kafka"), "topic", "partition", "offset")
-    keys, values = F.col("headers.key"), F.col("headers.value")
-    is_usual = keys == F.array(*(F.lit(header.value) for header in USUAL))
-    # The first of each name; a map would fail on a record that has one twice.
-    first = (F.array_position(keys, F.lit(header.value)).cast("int") for header in IN_ORDER)
-    found = F.when(is_usual, values).otherwise(F.array(*(F.get(values, at - 1) for at in first)))
-    named = {header.name.lower(): F.get(found, F.lit(n)).cast("string") for n, header in enumerate(IN_ORDER)}
-    columns = {
-        **named,
-        "position": F.coalesce(named["position"], place),
-        # Each of the usual ones has a column of its own, and so loses nothing.
-        "headers": F.when(~F.coalesce(is_usual, F.lit(False)), F.col("headers")),
-        "timestamp_type": F.col("timestampType"),
-        "ingested_at": F.lit(None).cast("timestamp"),
-        "ingest_date": F.to_date("timestamp"),
-    }
-    return records.withColumns(columns).select(*RAW.names)
-
-
-def prepared(records: DataFrame, source: Source, settings: Settings) -> DataFrame:
-    """
-    Give the frame that a batch is written from: bronze rows, parsed where the source has a parser.
-
-    It is put together once for the whole stream. Doing it for each batch would cost 2 s of CPU a batch,
-    however few lines came.
-    """
-    raw = raw_of(records)
-    return source.parse(raw, settings) if source.parse else raw
+BRONZE_BY_KIND = {source.kind.value: source.bronze.name for source in SOURCES}
 
 
 class TakenError(Exception):
     """Another driver works on the same checkpoint."""
 
 
-def write_batch(  # noqa: PLR0913 (what, where to, and who writes what for the how-manyth time)
+class MissingRecordsError(Exception):
+    """A batch read other records than its offsets say; nothing was committed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """What a batch was: counts of records by node and outcome, and the tables it was written into."""
+
+    counts: Counts
+    tables: list[str]
+
+
+def parser_options(settings: Settings) -> ParserOptions:
+    """Return what the settings say to parsers."""
+    ingest = settings.ingest
+    key_file = ingest.pseudonym_key_file
+    return ParserOptions(
+        own_client_prefix=settings.telemetry.own_client_prefix,
+        limits=Limits(
+            scrape_bytes=ingest.max_scrape_bytes,
+            scrape_samples=ingest.max_scrape_samples,
+            sample_labels=ingest.max_sample_labels,
+            label_chars=ingest.max_label_chars,
+        ),
+        pseudonym_key_file=str(Path(key_file).resolve()) if key_file else "",
+    )
+
+
+def task_plan(
+    settings: Settings,
+    warehouse: Path,
+    attempt: str,
+    *,
+    reader: str,
+    kinds: Mapping[str, str] | None = None,
+    writes_bronze: bool = True,
+) -> TaskPlan:
+    """Return what the tasks of a batch are told; `kinds` names the kind of each topic."""
+    return TaskPlan(
+        warehouse=str(warehouse),
+        attempt=attempt,
+        reader=f"{warehouse}:{reader}",
+        ingested_at=time.time_ns() // 1_000,
+        options=parser_options(settings),
+        kinds=kinds or {},
+        bronze=BRONZE_BY_KIND,
+        writes_bronze=writes_bronze,
+    )
+
+
+def write_batch(  # noqa: PLR0913 (what, where to, and who writes which batch)
     batch: DataFrame,
     batch_id: int,
     source: Source,
@@ -76,124 +93,108 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes what for the h
     settings: Settings,
     app_id: str,
     is_new: bool = False,
-) -> Counts:
+    offsets: Offsets | None = None,
+) -> Batch:
     """
-    Write one prepared batch to bronze, then to silver; what was written before is left out.
+    Write one batch of the Kafka source, or of bronze rows, and commit it: bronze first, then silver.
 
-    Returns counts of lines by node and outcome. Bronze goes first, so that silver never holds a line that
-    bronze lacks; a batch that broke off between the two is given again and fills in what is missing.
+    A table that has the batch already is left out: a batch that broke off between two commits is given again.
 
     Raises:
         TakenError: the batch `is_new`, yet bronze has its number, maybe with other lines.
+        MissingRecordsError: the records are not those of `offsets`.
 
     """
-
-    def append(rows: DataFrame, table: Table) -> bool:
-        written = rows.select(*table.schema.names)
-        return tables.append(
-            written,
-            settings.warehouse_root,
-            table,
-            txn_app_id=app_id,
-            txn_version=batch_id,
-            committer=settings.warehouse.committer,
-        )
-
     reached("offsets-logged")
-    batch.persist()
-    try:
-        reached("tasks-running")
-        ingested = source.lines(batch).withColumn("ingested_at", now())
-        if not append(ingested, source.bronze) and is_new:
+    root = settings.warehouse_root
+    topic = f"{settings.telemetry.topic_prefix}{source.kind}"
+    attempt = f"{app_id}-{batch_id}-{uuid.uuid4().hex[:8]}"
+    plan = task_plan(settings, root, attempt, reader=app_id, kinds={topic: source.kind.value})
+    known = known_rows(root)
+    reached("tasks-running")
+    written = write_batch_files(batch, plan, batch_id=batch_id, known=known)
+    reached("files-written")
+    if offsets is not None:
+        check_offsets(written.tally, offsets)
+    done = []
+    for table in source.tables:
+        files = written.files.get(name_of(table), [])
+        if not files and table is not source.bronze:
+            continue
+        is_written = commit_files(root, table, files, Transaction(app_id, batch_id))
+        if table is source.bronze and not is_written and is_new:
             message = f"another driver has written batch {batch_id} of {app_id}: one of the two must end"
             raise TakenError(message)
-        reached("bronze-committed")
-        known = _known(batch.sparkSession, source, settings)
-        parsed = source.finished(batch, settings, known)
-        unknown = _unknown(parsed, known)
-        counts = _counts(parsed, source, unknown)
-        for table, selected in _selected(source, _totals(counts, source), batch_id):
-            is_of_new = source.of_new is not None and table is source.of_new.table
-            rows = selected(unknown if is_of_new else parsed)
-            append(pseudonyms(rows, settings.pseudonym_key), table)
-            reached("silver-committed")
-        reached("batch-written")
-        return counts
-    finally:
-        batch.unpersist()
+        known_of = written.new_rows.get(table.name)
+        if known_of and is_written:
+            known.add(table.name, known_of)
+        reached("bronze-committed" if table is source.bronze else "silver-committed")
+        done.append(name_of(table))
+    reached("batch-written")
+    return Batch(counts=_counts(written), tables=done)
 
 
-def now() -> Column:
+def commit_files(warehouse: Path, table: Table, files: list[File], transaction: Transaction) -> bool:
+    """Commit files of one table under a batch's number; return False where the table has that number."""
+    where = Path(tables.path(warehouse, table))
+    log = light_log.opened(where)
+    if light_log.is_written(log, transaction.app_id, transaction.version):
+        return False
+    light_commit.commit(log, where, [_add(table, file) for file in files], transaction)
+    return True
+
+
+def check_offsets(tally: Tally, offsets: Offsets) -> None:
     """
-    Give this instant as data.
+    Compare the records that tasks read with the offsets of the batch.
 
-    A number or an instant becomes part of the code that Spark makes of a plan, which then is compiled, and
-    warms up, anew for each batch; a text does not, unless it is cast before the plan runs.
+    Raises:
+        MissingRecordsError: a partition's records are fewer, more or others; the message names it.
+
     """
-    text = datetime.now(UTC).isoformat()
-    return F.concat(F.lit(text), apart(F.lit(""))).cast("timestamp")
+    for place in {*tally.offsets, *(place for place, (first, end) in offsets.items() if first < end)}:
+        first, end = offsets.get(place, (0, 0))
+        read = tally.offsets.get(place)
+        if read != (first, end - 1, end - first):
+            found = f"{read[2]:,} records, offsets {read[0]:,} to {read[1]:,}" if read else "no record"
+            message = (
+                f"{place[0]} partition {place[1]}: the batch is offsets {first:,} to {end - 1:,} and the tasks "
+                f"read {found}; nothing was committed. A topic with transactions or compaction cannot be read"
+            )
+            raise MissingRecordsError(message)
 
 
-def written_tables(source: Source, counts: Counts) -> list[str]:
-    """Name the tables, `layer.name`, that a batch with these counts is written into."""
-    silver = [table for table, _ in _selected(source, _totals(counts, source), 0)]
-    return [f"{table.layer}.{table.name}" for table in (source.bronze, *silver)]
+@cache
+def known_rows(warehouse: Path) -> KnownRows:
+    """Return what the tables of topics and series have: one object a process, for it is their one writer."""
+    return KnownRows(lambda name: warehouse / TOPICS.layer / name)
 
 
-def _selected(source: Source, totals: Mapping[str, int], batch_id: int) -> list[tuple[Table, Selector]]:
-    """Choose the tables that the batch has rows for: an empty append costs as much as a full one."""
-    if source.parse is None:
-        return []
-    wanted = [(part.table, part.rows) for part in source.silver if totals[part.table.name]]
-    if totals[QUARANTINE.name]:
-        wanted.append((QUARANTINE, outcome.quarantined))
-    if totals[outcome.SKIP]:
-        wanted.append((SKIPPED, lambda parsed: outcome.skipped(parsed, batch_id=batch_id)))
-    return wanted
+def name_of(table: Table) -> str:
+    """Return `layer.name`."""
+    return f"{table.layer}.{table.name}"
 
 
-def _known(spark: SparkSession, source: Source, settings: Settings) -> DataFrame | None:
-    """Give what the table of new things has already: the column that tells."""
-    part = source.of_new
-    if part is None or part.of_new is None:
-        return None
-    return tables.read(spark, settings.warehouse_root, part.table).select(part.of_new)
-
-
-def _unknown(parsed: DataFrame, known: DataFrame | None) -> DataFrame:
-    """Leave out what the table of new things has already; a row without its column stays."""
-    return parsed if known is None else parsed.join(F.broadcast(known), on=known.columns, how="left_anti")
-
-
-def _counts(batch: DataFrame, source: Source, unknown: DataFrame) -> Counts:
-    """Count the lines of each node by what became of them, with the newest instant in them."""
-    if source.parse is None:
-        newest, kind_of = F.col("timestamp"), F.lit(outcome.KEPT)
-    else:
-        newest, kind_of = F.col("row.logged_at"), F.col("outcome")
-    rows = (
-        batch.groupBy("cluster", "node", kind_of.alias("outcome"))
-        .agg(
-            F.count_if(source.is_line()).alias("lines"),
-            *(F.count_if(part.has_rows()).alias(part.table.name) for part in source.silver),
-            F.count_if(kind_of == outcome.QUARANTINED).alias(QUARANTINE.name),
-            F.max(F.unix_micros(newest)).alias("newest_us"),
-        )
-        .collect()
+def _add(table: Table, file: File) -> AddAction:
+    return AddAction(
+        path=file.path,
+        size=file.size,
+        partition_values={name: file.day for name in table.partition_by},
+        modification_time=int(time.time() * 1_000),
+        data_change=True,
+        stats=file.stats,
     )
-    counts = [row.asDict() for row in rows]
-    part = source.of_new
-    if part and unknown.filter(part.has_rows()).isEmpty():
-        counts = [row | {part.table.name: 0} for row in counts]
-    return counts
 
 
-def _totals(counts: Counts, source: Source) -> Counter[str]:
-    """Add up lines by outcome, and what has rows of a silver table by the table's name."""
-    names = [QUARANTINE.name, *(part.table.name for part in source.silver)]
-    totals = Counter[str]()
-    for row in counts:
-        totals[row["outcome"]] += row["lines"]
-        for name in names:
-            totals[name] += row[name]
-    return totals
+def _counts(written: WrittenBatch) -> Counts:
+    return [
+        {
+            "kind": key.kind,
+            "cluster": key.cluster,
+            "node": key.node,
+            "outcome": key.outcome,
+            "lines": records,
+            "newest_us": written.tally.newest_us.get(key),
+        }
+        for key, records in written.tally.outcomes.items()
+    ]

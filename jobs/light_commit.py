@@ -17,7 +17,7 @@ from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Tra
 from pyspark.sql import DataFrame
 
 from jobs import light_log
-from jobs.fail_points import reached
+from engine.process.fail_points import reached
 from jobs.gold_spans import Span
 from jobs.light_read import Snapshot
 from schemas.fields import Table

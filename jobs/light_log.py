@@ -7,11 +7,9 @@ second a table where Delta plans a query for it. Why it is as safe: `docs/decisi
 
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 import pyarrow.parquet as pq
@@ -25,19 +23,15 @@ from deltalake.transaction import (
 from pyspark.sql.types import TimestampType
 
 from jobs.delta_log import FILES
-from jobs.fail_points import reached
+from engine.ingest.files import OF_ITS_OWN, sync
+from engine.ingest.written import stats_json
+from engine.process.fail_points import reached
 from schemas.fields import Table
 
 _held = threading.local()
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
-
-OF_ITS_OWN = (
-    *("value", "position", "offset", "timestamp"),
-    *("logged_at", "logged_mono_ns", "started_at", "correlation_id", "session_epoch"),
-)
-"""Columns whose rows nearly all differ: a dictionary of them takes time, and a third of silver's room."""
 
 CHECKPOINT_INTERVAL = "delta.checkpointInterval"
 DEFAULT_INTERVAL = 10
@@ -82,7 +76,17 @@ def commit(
         commit_properties=properties,
         post_commithook_properties=NO_HOOKS,
     )
+    _sync_entries(log.version(), where)
     _checkpoint_when_due(log, where)
+
+
+def _sync_entries(before: int, where: Path) -> None:
+    """Force the entries since a version to disk, and their folder: a power cut leaves what was not empty."""
+    folder, version = where / "_delta_log", before + 1
+    while (entry := folder / f"{version:020}.json").exists():
+        sync(entry)
+        version += 1
+    sync(folder)
 
 
 def _checkpoint_when_due(log: DeltaTable, where: Path) -> None:
@@ -142,30 +146,10 @@ def added(where: Path, attempt: Path, table: Table, *, data_change: bool = True)
             partition_values=_partition_of(file.relative_to(attempt)),
             modification_time=int(state.st_mtime * 1_000),
             data_change=data_change,
-            stats=json.dumps(_stats(footer, instants)),
+            stats=stats_json(footer, instants),
         )
 
 
 def _partition_of(below: Path) -> dict[str, str | None]:
     pairs = (part.split("=", 1) for part in below.parts[:-1])
     return {name: None if value == NULL_PARTITION else unquote(value) for name, value in pairs}
-
-
-def _stats(footer: pq.FileMetaData, instants: list[str]) -> Mapping[str, Any]:
-    """Give the number of rows, and of each instant the extremes and the NULLs."""
-    stats: dict[str, Any] = {"numRecords": footer.num_rows, "minValues": {}, "maxValues": {}, "nullCount": {}}
-    places = {footer.schema.column(n).path: n for n in range(footer.num_columns)}
-    for name in (name for name in instants if name in places):
-        groups = [footer.row_group(g).column(places[name]).statistics for g in range(footer.num_row_groups)]
-        if not all(groups):
-            continue
-        stats["nullCount"][name] = sum(group.null_count for group in groups)
-        known = [group for group in groups if group.has_min_max]
-        if known and len(known) == sum(group.num_values > 0 for group in groups):
-            stats["minValues"][name] = _instant(min(group.min for group in known))
-            stats["maxValues"][name] = _instant(max(group.max for group in known))
-    return stats
-
-
-def _instant(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

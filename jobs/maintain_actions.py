@@ -21,7 +21,7 @@ from deltalake.exceptions import CommitFailedError
 from pyspark.sql.types import DateType, TimestampType
 
 from jobs.delta_log import OF_VERSION
-from jobs.fail_points import reached
+from engine.process.fail_points import reached
 from jobs.light_log import OF_ITS_OWN, thin_checkpoints
 from jobs.tables import COMPLETE_FROM, RETENTION
 from schemas.fields import Table

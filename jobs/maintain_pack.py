@@ -27,7 +27,7 @@ from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import CommitProperties, RemoveAction
 
 from jobs import light_log
-from jobs.fail_points import reached
+from engine.process.fail_points import reached
 from jobs.maintain_actions import File, day_column, files_of
 from schemas.fields import Table
 

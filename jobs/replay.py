@@ -10,7 +10,9 @@ first. 6 a disk is full.
 
 import uuid
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -20,23 +22,25 @@ from pyspark.sql import functions as F
 
 from conf.names import Kind
 from conf.settings import Settings
+from engine.ingest.task import KEPT, QUARANTINED, SKIPPED
 from jobs import tables
 from jobs.ingest import SILVER_LAYER
 from jobs.ingest_failures import EXIT_FAILED, EXIT_FULL, EXIT_WRONG, FAILURES, failure
 from jobs.ingest_state import writers
 from jobs.lease import MAINTENANCE, lease
+from jobs.parsed_files import parse_into
 from jobs.progress import Progress
 from jobs.replay_metrics import restore_scrapes
 from jobs.session import jvm_watched, spark_session
 from jobs.shared import check_shared
-from jobs.sources import SOURCES, Part, Source
+from jobs.sources import SOURCES, Source
 from jobs.state import StateError
 from jobs.state_audit import repairs_of
 from jobs.stopping import interrupt_on_signals
 from jobs.stream_log import StreamLog
+from schemas.fields import Table
 from schemas.silver import QUARANTINE
-from transforms.parse import outcome
-from transforms.parse.pseudonyms import pseudonyms
+from transforms.frames import united
 
 RECORD = ["topic", "partition", "offset"]
 STOPPED = 130
@@ -81,8 +85,6 @@ def replay(
             interrupt_on_signals()
             check_shared(spark, settings.warehouse_root)
             for source in SOURCES:
-                if not source.silver:
-                    continue
                 with progress.step(f"reading the quarantined lines of {source.kind.value}"):
                     counts = restore(spark, settings, source, dry_run=dry_run)
                 progress.say(told(source, counts, dry_run=dry_run))
@@ -122,8 +124,8 @@ def told(source: Source, counts: Counter[str], *, dry_run: bool) -> str:
     """Say in one line what became of the quarantined lines of a source."""
     would = "would be restored" if dry_run else "restored"
     return (
-        f"{source.kind.value}: {counts[outcome.KEPT]} {would}, {counts[outcome.QUARANTINED]} stay in "
-        f"quarantine, {counts[outcome.SKIP]} are none of ours by today's parser and stay as well"
+        f"{source.kind.value}: {counts[KEPT]} {would}, {counts[QUARANTINED]} stay in "
+        f"quarantine, {counts[SKIPPED]} are none of ours by today's parser and stay as well"
     )
 
 
@@ -137,38 +139,36 @@ def restore(
     again, finds its rows in silver and leaves them out.
     """
     warehouse = settings.warehouse_root
-    if source.parse is None or not source.silver:
-        return Counter()
     for table in source.tables:
         tables.make(spark, warehouse, table)
     raw = _raw_of_quarantine(spark, warehouse, source)
-    if source.kind is Kind.METRICS:
-        return restore_scrapes(spark, settings, source, raw, dry_run=dry_run)
-    parsed = source.parse(raw, settings).persist()
-    try:
-        counts = Counter(
-            {row["outcome"]: row["count"] for row in parsed.groupBy("outcome").count().collect()}
-        )
-        if dry_run or not counts[outcome.KEPT]:
-            return counts
-        run = f"replay-{uuid.uuid4()}"
-        for nth, part in enumerate(source.silver):
-            rows = _unknown(spark, warehouse, part, parsed)
-            tables.append(
-                pseudonyms(rows, settings.pseudonym_key),
-                warehouse,
-                part.table,
-                txn_app_id=run,
-                txn_version=nth,
-                committer=settings.warehouse.committer,
-            )
-        readable = parsed.filter(F.col("outcome") == outcome.KEPT).select(*RECORD).distinct()
-        quarantine = DeltaTable.forPath(spark, tables.path(warehouse, QUARANTINE)).alias("held")
-        matching = quarantine.merge(readable.alias("readable"), _same_record("held", "readable"))
-        matching.whenMatchedDelete().execute()
+    with TemporaryDirectory(prefix="_replay-", dir=warehouse, ignore_cleanup_errors=True) as scratch:
+        silver, tally = parse_into(raw, Path(scratch), settings)
+        if source.kind is Kind.METRICS:
+            return restore_scrapes(spark, settings, silver, raw, dry_run=dry_run)
+        counts = Counter[str]()
+        for key, records in tally.outcomes.items():
+            counts[key.outcome] += records
+        if not dry_run and counts[KEPT]:
+            _append(spark, warehouse, source, silver)
+            _empty_quarantine(spark, warehouse, source, silver)
         return counts
-    finally:
-        parsed.unpersist()
+
+
+def _append(spark: SparkSession, warehouse: Path, source: Source, silver: Mapping[Table, DataFrame]) -> None:
+    run = f"replay-{uuid.uuid4()}"
+    for nth, table in enumerate(source.silver):
+        rows = _unknown(spark, warehouse, table, silver[table])
+        tables.append(rows, warehouse, table, txn_app_id=run, txn_version=nth)
+
+
+def _empty_quarantine(
+    spark: SparkSession, warehouse: Path, source: Source, silver: Mapping[Table, DataFrame]
+) -> None:
+    readable = united([silver[table].select(*RECORD) for table in source.of_lines]).distinct()
+    quarantine = DeltaTable.forPath(spark, tables.path(warehouse, QUARANTINE)).alias("held")
+    matching = quarantine.merge(readable.alias("readable"), _same_record("held", "readable"))
+    matching.whenMatchedDelete().execute()
 
 
 def _raw_of_quarantine(spark: SparkSession, warehouse: Path, source: Source) -> DataFrame:
@@ -181,10 +181,8 @@ def _raw_of_quarantine(spark: SparkSession, warehouse: Path, source: Source) -> 
     )
 
 
-def _unknown(spark: SparkSession, warehouse: Path, part: Part, parsed: DataFrame) -> DataFrame:
+def _unknown(spark: SparkSession, warehouse: Path, table: Table, rows: DataFrame) -> DataFrame:
     """Leave out what an earlier run that broke off has restored."""
-    table = part.table
-    rows = part.rows(parsed).select(*table.schema.names)
     key = RECORD if set(RECORD) <= set(table.schema.names) else list(table.key)
     known = tables.read(spark, warehouse, table)
     for column in table.partition_by:

@@ -12,7 +12,8 @@ from conf.settings import Settings
 from jobs.gold_quality import LINE
 from jobs.raw_files import DAMAGE_MARK
 from jobs.report_rows import Gold
-from jobs.sources import SOURCES, Source
+from jobs.parsed_files import parse_into
+from jobs.sources import SOURCES
 from jobs.thresholds import thresholds
 from schemas.bronze import RAW
 from schemas.fields import Table
@@ -38,7 +39,6 @@ from transforms.gold.stock_fetch_total import stock_fetch_total
 from transforms.gold.throttles import TABLES as THROTTLE_TABLES
 from transforms.gold.throttles import Silver as Throttled
 from transforms.gold.throttles import is_any, of_throttles, told_by_metrics
-from transforms.parse.outcome import KEPT, quarantined, skipped
 from transforms.windows import coverage
 
 
@@ -63,8 +63,8 @@ class Layers:
 def gold_of_files(spark: SparkSession, raw: Path, scratch: Path, damages: Mapping[str, str]) -> Gold:
     """Parse raw lines (`raw_files.write_raw`) and build every table a report shows."""
     layers = Layers(spark, scratch)
-    lines = {source: spark.read.schema(RAW).parquet(str(raw / source.kind.value)) for source in SOURCES}
-    silver = silver_of(lines, layers)
+    lines = raw_lines(spark, raw)
+    silver, _ = parse_into(lines, scratch / "silver", Settings())
     requests, client_events = silver[REQUESTS], silver[CLIENT_EVENTS]
     fetches = layers.keep(pairing.fetches(requests, client_events, skew_s=pairing.ANY_SKEW_S), "fetches")
     covered = layers.keep(coverage(requests.select("cluster", "broker_id", "logged_at")), "covered")
@@ -72,15 +72,12 @@ def gold_of_files(spark: SparkSession, raw: Path, scratch: Path, damages: Mappin
     built[LEADER_REDIRECT] = lost_clients(silver, fetches)
     built |= throttled_moves(silver, layers)
     gold = {table: layers.keep_table(frame, table) for table, frame in built.items()}
-    parsed = [source for source in SOURCES if source.parse]
     kept = {
-        source.kind.value: united([silver[table].select(*LINE) for table in source.tables_of_lines])
-        for source in parsed
+        source.kind.value: united([silver[table].select(*LINE) for table in source.of_lines])
+        for source in SOURCES
     }
-    quality = data_quality(
-        united([lines[source] for source in parsed]), kept, silver[QUARANTINE], silver[SKIPPED]
-    )
-    scrapes = next(frame for source, frame in lines.items() if source.kind is Kind.METRICS)
+    quality = data_quality(lines, kept, silver[QUARANTINE], silver[SKIPPED])
+    scrapes = lines.filter(F.col("kind") == Kind.METRICS.value)
     return Gold(
         fetch_latency=gold[FETCH_LATENCY],
         broker_rtt=gold[BROKER_RTT],
@@ -100,6 +97,12 @@ def gold_of_files(spark: SparkSession, raw: Path, scratch: Path, damages: Mappin
         quarantine=with_damage(silver[QUARANTINE], damages),
         skipped=silver[SKIPPED],
     )
+
+
+def raw_lines(spark: SparkSession, raw: Path, *kinds: Kind) -> DataFrame:
+    """Return raw lines of some kinds, of all without one, as rows of bronze; their folders may be empty."""
+    folders = [str(raw / kind.value) for kind in kinds or Kind]
+    return spark.read.schema(RAW).parquet(*folders)
 
 
 def lost_clients(silver: Mapping[Table, DataFrame], fetches: DataFrame) -> DataFrame:
@@ -132,36 +135,6 @@ def throttled_moves(silver: Mapping[Table, DataFrame], layers: Layers) -> dict[T
         sizes=layers.keep(sizes, "sizes"),
     )
     return of_throttles(told, keep=lambda frame: layers.keep(frame, f"throttles-{next(nth)}"))
-
-
-def silver_of(lines: Mapping[Source, DataFrame], layers: Layers) -> dict[Table, DataFrame]:
-    """Parse the lines of each kind, each once, and split them by what became of them."""
-    silver: dict[Table, DataFrame] = {}
-    every = []
-    for source, raw in lines.items():
-        if source.parse is None:
-            continue
-        parsed = _parsed(source, raw, layers)
-        for part in source.silver:  # a table may be told by several sources
-            before, rows = silver.get(part.table), part.rows(parsed)
-            silver[part.table] = rows if before is None else before.unionByName(rows)
-        every.append(parsed)
-    return silver | {
-        QUARANTINE: united([quarantined(parsed) for parsed in every]),
-        SKIPPED: united([skipped(parsed, batch_id=0) for parsed in every]),
-    }
-
-
-def _parsed(source: Source, raw: DataFrame, layers: Layers) -> DataFrame:
-    first = source.parse(raw, Settings()) if source.parse else raw
-    if source.read:
-        first = layers.keep(first, f"read-{source.kind.value}")
-    return layers.keep(_slim(source.finished(first, Settings())), f"parsed-{source.kind.value}")
-
-
-def _slim(parsed: DataFrame) -> DataFrame:
-    """Drop the bytes of kept lines: their columns say it all, and the files are still there."""
-    return parsed.withColumn("value", F.when(F.col("outcome") != KEPT, F.col("value")))
 
 
 def with_damage(quarantine: DataFrame, damages: Mapping[str, str]) -> DataFrame:

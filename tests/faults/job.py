@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from conf.settings import PROJECT, Settings
-from jobs.fail_points import VARIABLE
+from engine.process.fail_points import VARIABLE
 
 INGEST, GOLD, MAINTAIN = "ingest", "build-gold", "maintain"
 QUERIES = {INGEST: "ingest_*", GOLD: "build_gold*"}

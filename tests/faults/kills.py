@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jobs.fail_points import POINTS
+from engine.process.fail_points import POINTS
 from tests.faults.job import GOLD, INGEST, MAINTAIN, VICTIMS, Job
 
 STARTING_S, WORKING_S = 10.0, 12.0

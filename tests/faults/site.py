@@ -20,7 +20,7 @@ from deltalake.exceptions import CommitFailedError
 
 from conf.names import Kind
 from conf.settings import PROJECT, Settings
-from jobs.fail_points import VARIABLE
+from engine.process.fail_points import VARIABLE
 
 KINDS = tuple(kind.value for kind in Kind)
 PARTITIONS = 2

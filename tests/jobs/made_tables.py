@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from conf.settings import PROJECT
 from jobs import light_commit, light_log, maintain_actions, tables
 from jobs import maintain as job
-from jobs.fail_points import VARIABLE
+from engine.process.fail_points import VARIABLE
 
 app = typer.Typer()
 app.command()(job.maintain)

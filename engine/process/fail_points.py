@@ -16,7 +16,9 @@ VARIABLE = "PLUMBLINE_FAIL_AT"
 
 POINTS: Final = (
     "offsets-logged",  # Spark has logged the batch's offsets and written nothing yet
-    "tasks-running",  # Spark is about to write the first files of the batch
+    "tasks-running",  # the tasks are about to write the first files of the batch
+    "task-files-open",  # a task (a process of its own) has written rows and closed no file
+    "task-files-written",  # a task's files are on disk and the driver does not know them
     "files-written",  # Parquet is there and no log names it
     "checkpoint-begun",  # a version is committed, and the Delta checkpoint that it is due is not written
     "checkpoint-written",  # it is, and the log it replaces is still there

@@ -1,0 +1,61 @@
+"""One batch: a Spark job whose tasks write every file, and the files that only the driver can write."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from engine.ingest.arrow_rows import TABLES
+from engine.ingest.files import Files
+from engine.ingest.known import KnownRows
+from engine.ingest.task import TaskPlan, run
+from engine.ingest.written import SCHEMA, File, SkippedKey, Tally, tally_of
+from schemas.silver import SKIPPED
+from transforms.parse.record import PARSER_VERSION
+
+NO_ROWS = KnownRows()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenBatch:
+    """The files of a batch by table, `layer.name`, and what its records were."""
+
+    files: dict[str, list[File]] = field(default_factory=dict)
+    tally: Tally = field(default_factory=Tally)
+    new_rows: dict[str, list[Any]] = field(default_factory=dict)  # rows of `known` tables that the files hold
+
+
+def write_batch_files(
+    records: DataFrame, plan: TaskPlan, *, batch_id: int, known: KnownRows = NO_ROWS
+) -> WrittenBatch:
+    """
+    Parse records of the Kafka source, or rows of bronze, and write the files of all their tables.
+
+    Nothing is committed. Of the tables that `known` knows, rows that they have already are left out.
+    """
+    rows = records.mapInArrow(partial(run, plan=plan), SCHEMA).collect()
+    tally = tally_of(row.tally for row in rows if row.tally is not None)
+    files = [File(*row[:6]) for row in rows if row.table is not None]
+    new_rows = {table: known.unknown(table, of) for table, of in tally.new_rows.items()}
+    files += _driver_files(plan, {**new_rows, SKIPPED.name: list(_skipped_rows(tally, batch_id))})
+    by_table: dict[str, list[File]] = {}
+    for file in files:
+        by_table.setdefault(file.table, []).append(file)
+    return WrittenBatch(files=by_table, tally=tally, new_rows=new_rows)
+
+
+def _driver_files(plan: TaskPlan, rows: dict[str, Sequence[Any]]) -> list[File]:
+    writer = Files(Path(plan.warehouse), plan.attempt)
+    for name, of in rows.items():
+        writer.write_rows(TABLES[name], of)
+    return list(writer.closed())
+
+
+def _skipped_rows(tally: Tally, batch_id: int) -> Iterable[tuple[Any, ...]]:
+    """Return rows of `silver.skipped`, in the order of its columns."""
+    for key, lines in tally.skipped.items():
+        kind, cluster, node, source, logger, reason, day = SkippedKey(*key)
+        yield batch_id, kind, cluster, node, source, logger, reason, lines, PARSER_VERSION, day

@@ -1,0 +1,131 @@
+"""Write rows as Parquet files of Delta tables: one file per table and day, on disk before it is named."""
+
+import os
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from engine.ingest.arrow_rows import arrow_schema, record_batch
+from engine.ingest.written import File, stats_json
+from schemas.fields import Table
+
+NO_DAY = "__HIVE_DEFAULT_PARTITION__"
+
+OF_ITS_OWN = frozenset(
+    (
+        *("value", "position", "offset", "timestamp"),
+        *("logged_at", "logged_mono_ns", "started_at", "correlation_id", "session_epoch"),
+    )
+)
+"""Columns whose rows nearly all differ: a dictionary of them takes time, and a third of silver's room."""
+
+
+class Files:
+    """The files of one task; row groups are written as rows come, so memory is bounded by one batch."""
+
+    def __init__(self, warehouse: Path, attempt: str) -> None:
+        """Name the folder that each table's files go into, below the table's own."""
+        self._warehouse, self._attempt, self._part = warehouse, attempt, f"part-{uuid.uuid4().hex}.parquet"
+        self._open: dict[tuple[str, str | None], tuple[Table, Path, pq.ParquetWriter]] = {}
+
+    def write_rows(self, table: Table, rows: Sequence[Any]) -> None:
+        """Add rows of a parser to a table."""
+        if rows:
+            self.write(table, record_batch(table, rows))
+
+    def write(self, table: Table, batch: pa.RecordBatch) -> None:
+        """Add a batch to a table, parted by its partition column."""
+        for day, rows in _parted(table, batch):
+            self._writer(table, day, rows.schema).write_batch(rows)
+
+    def closed(self) -> Iterator[File]:
+        """Close every file and return what a commit needs, once file and folders are on disk."""
+        folders = set()
+        for (name, day), (table, path, writer) in self._open.items():
+            writer.close()
+            sync(path)
+            where = self._warehouse / table.layer / table.name
+            folders |= {folder for folder in (path.parent, *path.parent.parents) if folder.is_relative_to(where)}
+            footer = pq.read_metadata(path)
+            instants = [field.name for field in arrow_schema(table.layer, table.name) if _is_instant(field.type)]
+            yield File(
+                table=name,
+                path=str(path.relative_to(where)),
+                size=path.stat().st_size,
+                rows=footer.num_rows,
+                day=day,
+                stats=stats_json(footer, instants),
+            )
+        for folder in folders:
+            sync(folder)
+
+    def abandon(self) -> None:
+        """Remove what was written: the task failed."""
+        for _, path, writer in self._open.values():
+            with suppress(Exception):
+                writer.close()
+            path.unlink(missing_ok=True)
+
+    def _writer(self, table: Table, day: str | None, schema: pa.Schema) -> pq.ParquetWriter:
+        name = f"{table.layer}.{table.name}"
+        if (name, day) not in self._open:
+            folder = self._warehouse / table.layer / table.name / self._attempt
+            if table.partition_by:
+                folder /= f"{table.partition_by[0]}={day or NO_DAY}"
+            folder.mkdir(parents=True, exist_ok=True)
+            writer = pq.ParquetWriter(
+                folder / self._part,
+                schema,
+                compression="zstd",
+                compression_level=1,
+                use_dictionary=_with_dictionary(table.layer, table.name),
+                write_statistics=[field.name for field in schema if _is_instant(field.type)],
+                store_schema=False,
+            )
+            self._open[name, day] = table, folder / self._part, writer
+        return self._open[name, day][2]
+
+
+def _parted(table: Table, batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBatch]]:
+    """Return the rows of each day; the partition column is no part of a file."""
+    if not table.partition_by:
+        yield None, batch
+        return
+    at = batch.schema.get_field_index(table.partition_by[0])
+    days, rows = batch.column(at), batch.remove_column(at)
+    found = pc.unique(days)
+    for day in found:
+        is_all = len(found) == 1
+        mask = None if is_all else pc.is_null(days) if day.as_py() is None else pc.equal(days, day)
+        text = None if day.as_py() is None else day.as_py().isoformat()
+        yield text, rows if is_all else rows.filter(mask)
+
+
+@cache
+def _with_dictionary(layer: str, name: str) -> list[str]:
+    """Return the Parquet columns, by their path, that a dictionary serves."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(arrow_schema(layer, name).empty_table(), sink)
+    columns = pq.ParquetFile(pa.BufferReader(sink.getvalue())).schema
+    paths = [columns.column(n).path for n in range(len(columns))]
+    return [path for path in paths if path.split(".")[0] not in OF_ITS_OWN]
+
+
+def _is_instant(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(kind))
+
+
+def sync(path: Path) -> None:
+    """Force a file or folder to disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,49 @@
+"""What the tables of topics and series have already: each row of them is written once."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from schemas.metrics import METRIC_SERIES
+from schemas.silver import TOPICS
+
+KEYS = {TOPICS.name: ("cluster", "topic_id", "topic_name"), METRIC_SERIES.name: ("series_id",)}
+PLACES = {
+    table.name: tuple(table.schema.names.index(name) for name in KEYS[table.name])
+    for table in (TOPICS, METRIC_SERIES)
+}
+
+
+class KnownRows:
+    """The keys of rows that tables have; read from a table when it is first asked for, and kept by its one writer."""
+
+    def __init__(self, where: Callable[[str], Path] | None = None) -> None:
+        """Read tables from their folders; without `where` nothing is known."""
+        self._where, self._keys = where, dict[str, set[tuple[Any, ...]]]()
+
+    def unknown(self, table: str, rows: Sequence[Any]) -> list[Any]:
+        """Return the rows whose key is neither known nor the key of a row before."""
+        known, seen, unknown = self._of(table), set[tuple[Any, ...]](), []
+        for row in rows:
+            key = tuple(row[at] for at in PLACES[table])
+            if key not in known and key not in seen:
+                seen.add(key)
+                unknown.append(row)
+        return unknown
+
+    def add(self, table: str, rows: Sequence[Any]) -> None:
+        """Note rows that were committed."""
+        self._of(table).update(tuple(row[at] for at in PLACES[table]) for row in rows)
+
+    def _of(self, table: str) -> set[tuple[Any, ...]]:
+        if table not in self._keys:
+            self._keys[table] = _read(self._where(table), KEYS[table]) if self._where else set()
+        return self._keys[table]
+
+
+def _read(where: Path, key: Sequence[str]) -> set[tuple[Any, ...]]:
+    rows = pa.table(DeltaTable(str(where)).to_pyarrow_dataset().to_table(columns=list(key)))
+    return set(zip(*(rows[name].to_pylist() for name in key), strict=True))

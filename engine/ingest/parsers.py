@@ -1,0 +1,55 @@
+"""The parser of each kind of telemetry, in one process, with its options and its memory."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+
+from conf.names import Kind
+from conf.settings import read_key
+from transforms.parse import client_events, cluster_polls, leadership_changes, perf, requests
+from transforms.parse.hashed_names import hash_names
+from transforms.parse.record import Kept, Outcome, Record
+from transforms.parse.scrapes.page import Limits
+from transforms.parse.scrapes.parser import ScrapeParser
+
+Parse = Callable[[Record], Outcome]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParserOptions:
+    """What the settings say to parsers. It travels with Spark's plans, so it names the key's file, not the key."""
+
+    own_client_prefix: str = "plumbline-"
+    limits: Limits = field(default_factory=Limits)
+    pseudonym_key_file: str = ""
+
+
+@lru_cache(maxsize=4)
+def parsers_of(options: ParserOptions, reader: str) -> dict[str, Parse]:
+    """
+    Return the parser of each kind, the same ones for each task of a process: they remember what they have read.
+
+    `reader` names who takes their rows: what one reader was given, another one still lacks.
+    """
+    del reader
+    key = read_key(options.pseudonym_key_file)
+    parsers = _parsers(options)
+    return {kind.value: partial(_hashed, parse, key) if key else parse for kind, parse in parsers.items()}
+
+
+def _parsers(options: ParserOptions) -> dict[Kind, Parse]:
+    return {
+        Kind.REQUEST_LOG: partial(requests.parse, own_client_prefix=options.own_client_prefix),
+        Kind.CLIENT_LOG: client_events.parse,
+        Kind.STATE_CHANGE: leadership_changes.parse,
+        Kind.METRICS: ScrapeParser(options.limits).parse,
+        Kind.PERF_TEST: perf.parse,
+        Kind.CLUSTER: cluster_polls.parse,
+    }
+
+
+def _hashed(parse: Parse, key: str, record: Record) -> Outcome:
+    outcome = parse(record)
+    if not isinstance(outcome, Kept):
+        return outcome
+    return outcome._replace(rows={table: hash_names(rows, key) for table, rows in outcome.rows.items()})

@@ -1,0 +1,165 @@
+"""
+One task of a batch: parse its records, write bronze and silver, tell the driver what was written.
+
+Run by Spark's `mapInArrow`, in a Python worker that is used again by later batches.
+"""
+
+import gc
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from engine.ingest.arrow_rows import TABLES
+from engine.ingest.files import Files
+from engine.ingest.parsers import Parse, ParserOptions, parsers_of
+from engine.ingest.records import Batch, from_bronze, from_kafka
+from engine.ingest.written import ARROW, SkippedKey, Tally
+from engine.process.fail_points import reached
+from schemas.bronze import BRONZE
+from schemas.silver import QUARANTINE
+from transforms.parse.record import DAY_US, PARSER_VERSION, Kept, Record, Skipped
+
+BY_DRIVER = frozenset({"topics", "metric_series"})
+"""Tables of what is new: the driver knows what they have, and writes the rest."""
+
+KEPT, QUARANTINED, SKIPPED = "kept", "quarantined", "skipped"
+OF_BRONZE = {table.name: table for table in BRONZE}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskPlan:
+    """What every task of a batch is told."""
+
+    warehouse: str
+    attempt: str  # folder of the files, below each table's own
+    reader: str  # who takes the rows: the writer's id
+    ingested_at: int  # microseconds
+    options: ParserOptions
+    kinds: Mapping[str, str]  # kind by topic; a record of no topic says its kind itself
+    bronze: Mapping[str, str]  # name of the bronze table by kind
+    writes_bronze: bool = True
+
+
+def run(batches: Iterator[pa.RecordBatch], plan: TaskPlan) -> Iterator[pa.RecordBatch]:
+    """
+    Parse and write the records of a task; return `written.ARROW` rows, one a file and one with the tally.
+
+    A failed task leaves no file that it can remove, and forgets what its parsers remember, since nobody has
+    taken their rows.
+    """
+    files, tally, is_done = Files(Path(plan.warehouse), plan.attempt), Tally(), False
+    parsers = parsers_of(plan.options, plan.reader)
+    gc.disable()  # the garbage collector doubles the time of a parse that makes millions of small objects
+    try:
+        for batch in batches:
+            is_kafka = "timestampType" in batch.schema.names
+            read = from_kafka(batch, plan.ingested_at) if is_kafka else from_bronze(batch)
+            _write(read, plan, parsers, files, tally)
+            gc.collect(0)
+        reached("task-files-open")
+        written = list(files.closed())
+        reached("task-files-written")
+        rows = [[*file, None] for file in written]
+        rows.append([None] * 6 + [pickle.dumps(tally)])
+        is_done = True
+        columns = zip(*rows, strict=True)
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(of, field.type) for of, field in zip(columns, ARROW, strict=True)], schema=ARROW
+        )
+    finally:
+        gc.enable()
+        if not is_done:
+            parsers_of.cache_clear()
+            files.abandon()
+
+
+def _write(batch: Batch, plan: TaskPlan, parsers: Mapping[str, Parse], files: Files, tally: Tally) -> None:
+    groups = _by_kind(batch, plan.kinds)
+    for kind, (records, rows_of_bronze) in groups.items():
+        if plan.writes_bronze:
+            files.write(OF_BRONZE[plan.bronze[kind]], rows_of_bronze)
+        _count_offsets(records, tally)
+        for name, rows in _parsed(records, parsers[kind], tally, plan.ingested_at // DAY_US).items():
+            if name in BY_DRIVER:
+                tally.new_rows.setdefault(name, []).extend(map(tuple, rows))
+            else:
+                files.write_rows(TABLES[name], rows)
+
+
+def _by_kind(batch: Batch, kinds: Mapping[str, str]) -> dict[str, tuple[list[Record], pa.RecordBatch]]:
+    of = [kinds.get(record.topic or "", record.kind or "") for record in batch.records]
+    if len(set(of)) <= 1:
+        return {kind: (batch.records, batch.bronze) for kind in of[:1]}
+    groups: dict[str, list[int]] = {}
+    for at, kind in enumerate(of):
+        groups.setdefault(kind, []).append(at)
+    return {
+        kind: ([batch.records[at] for at in places], batch.bronze.take(pa.array(places)))
+        for kind, places in groups.items()
+    }
+
+
+def _parsed(records: Sequence[Record], parse: Parse, tally: Tally, today: int) -> dict[str, list[Any]]:
+    """Return the rows of all tables; count what became of each record."""
+    rows: dict[str, list[Any]] = {}
+    for record in records:
+        outcome = parse(record)
+        newest_us = None
+        if type(outcome) is Kept:
+            word = KEPT
+            newest_us = _add_rows(rows, outcome)
+            for part in outcome.rejected:
+                of_line = record._replace(value=part.value, position=part.position, content_encoding=None)
+                row = _quarantine_row(of_line, part.reason, part.detail, today)
+                rows.setdefault(QUARANTINE.name, []).append(row)
+        elif type(outcome) is Skipped:
+            word = SKIPPED
+            place = (record.kind, record.cluster, record.node, record.source)
+            key = SkippedKey(*place, outcome.logger, outcome.reason, _day(record, today))
+            tally.skipped[key] += 1
+        else:
+            word = QUARANTINED
+            rows.setdefault(QUARANTINE.name, []).append(_quarantine_row(record, *outcome, today))
+        tally.count(record, word, newest_us)
+    return rows
+
+
+def _add_rows(rows: dict[str, list[Any]], outcome: Kept) -> int | None:
+    """Add the rows of a kept record to those of its batch; return the record's instant, if it has one."""
+    newest_us = None
+    for name, of in outcome.rows.items():
+        if name in rows:
+            rows[name] += of
+        else:
+            rows[name] = list(of)
+        if newest_us is None and of:
+            newest_us = getattr(of[0], "logged_at", None)
+    return newest_us
+
+
+def _day(record: Record, today: int) -> int:
+    """Return the day that retention goes by: of the Kafka timestamp, of a file's line the day it was read."""
+    return today if record.timestamp is None else record.timestamp // DAY_US
+
+
+def _quarantine_row(record: Record, reason: str, detail: str | None, today: int) -> tuple[Any, ...]:
+    """Return a row of `silver.quarantine`, in the order of its columns."""
+    day = _day(record, today)
+    return (
+        *(record.cluster, record.node, record.source, record.position),
+        *(record.topic, record.partition, record.offset, PARSER_VERSION),
+        *(record.kind, record.chunk, reason, detail, record.value, record.content_encoding, day),
+    )
+
+
+def _count_offsets(records: Sequence[Record], tally: Tally) -> None:
+    for record in records:
+        if record.topic is None or record.partition is None or record.offset is None:
+            continue
+        place, offset = (record.topic, record.partition), record.offset
+        first, last, n = tally.offsets.get(place, (offset, offset, 0))
+        tally.offsets[place] = (min(first, offset), max(last, offset), n + 1)

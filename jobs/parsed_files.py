@@ -1,0 +1,40 @@
+"""Silver of raw lines that belong to no stream: parsed by the ingest's tasks into a folder of its own."""
+
+import uuid
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from conf.settings import Settings
+from engine.ingest.batch import write_batch_files
+from engine.ingest.written import Tally
+from jobs.ingest_batch import task_plan
+from schemas.bronze import RAW
+from schemas.fields import Table
+from schemas.silver import GAPS, SILVER
+from transforms.frames import frame_of
+
+ATTEMPT = "parsed"
+
+
+def parse_into(
+    raw: DataFrame, folder: Path, settings: Settings
+) -> tuple[dict[Table, DataFrame], Tally]:
+    """
+    Parse rows of bronze in one Spark job; return the frame of each silver table, and what was counted.
+
+    The files stay in `folder` for as long as the frames are read. A source's rows say their `kind`.
+    """
+    run = uuid.uuid4().hex[:8]
+    plan = task_plan(settings, folder / run, ATTEMPT, reader=run, writes_bronze=False)
+    written = write_batch_files(raw.select(*RAW.names), plan, batch_id=0)
+    tables = (table for table in SILVER if table is not GAPS)
+    return {table: _frame(raw.sparkSession, folder / run, table) for table in tables}, written.tally
+
+
+def _frame(spark: SparkSession, folder: Path, table: Table) -> DataFrame:
+    where = folder / table.layer / table.name / ATTEMPT
+    if not where.exists():
+        return frame_of(spark, [], table.schema)
+    rows = spark.read.schema(table.schema).option("basePath", str(where)).parquet(str(where))
+    return rows.select(*table.schema.names)
