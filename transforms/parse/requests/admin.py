@@ -20,13 +20,8 @@ OPERATIONS = {0: "set", 1: "delete", 2: "append", 3: "subtract"}
 """`AlterConfigOp.OpType`; an ALTER_CONFIGS sets what it names, and deletes all else that its resource has."""
 
 
-class Place(NamedTuple):
-    """The columns of `schemas.throttles.LINE`: where and when a request was logged."""
-
-    cluster: str | None
-    broker_id: int | None
-    logged_at: int | None
-    logged_date: int | None
+Place = tuple[str | None, int | None, int | None, int | None]
+"""The columns of `schemas.throttles.LINE`: where and when a request was logged."""
 
 
 class Reassignment(NamedTuple):

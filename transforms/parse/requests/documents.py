@@ -7,7 +7,7 @@ The API's name is looked up in the text first, so that the JSON is decoded once,
 import re
 from typing import Any, Generic, Literal, TypeVar
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, DecodeError, Struct, UnsetType
 from msgspec.json import Decoder
 
 from transforms.parse.documents import Misread, decode
@@ -49,8 +49,6 @@ class Document(Struct, Generic[Q, R], kw_only=True, gc=False):
     """A completed request (`RequestConvertToJson.requestDescMetrics`)."""
 
     requestHeader: Header
-    request: Q
-    response: R
     connection: str
     totalTimeMs: float
     requestQueueTimeMs: float
@@ -63,6 +61,8 @@ class Document(Struct, Generic[Q, R], kw_only=True, gc=False):
     listener: str | None = None
     isForwarded: bool | None = None
     clientInformation: Client | None = None
+    request: Q
+    response: R
 
 
 class OtherDocument(Document[Any, Any], kw_only=True, gc=False):
@@ -72,14 +72,8 @@ class OtherDocument(Document[Any, Any], kw_only=True, gc=False):
     response: bodies.OtherResponse | Anything = UNSET
 
 
-TIMES = (
-    "totalTimeMs",
-    "requestQueueTimeMs",
-    "localTimeMs",
-    "remoteTimeMs",
-    "responseQueueTimeMs",
-    "sendTimeMs",
-)
+PARTS = ("requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "responseQueueTimeMs", "sendTimeMs")
+TIMES = ("totalTimeMs", *PARTS)
 
 AnyDocument = Document[Any, Any]
 
@@ -116,17 +110,20 @@ def read_document(text: str) -> AnyDocument | Quarantined:
     """Return the document that the whole JSON text is, or why it is none."""
     start = text.find(API_KEY) + len(API_KEY)
     api = text[start : text.find('"', start)]
-    document = decode(text, DECODERS.get(api, OTHER))
-    if isinstance(document, Misread):
-        if '"partitionResponses"' not in text or api != "FETCH":
-            return _misread(text, document)
-        document = decode(text, FETCH_2_8)
-        return _misread(text, document) if isinstance(document, Misread) else document
+    try:
+        document = DECODERS.get(api, OTHER).decode(text)
+    except (DecodeError, RecursionError):
+        return _second_reading(text, api)
+    # The name may be written with an escape, or be there twice.
     name = document.requestHeader.requestApiKeyName
-    if name != api:  # written with an escape, or there twice
-        document = decode(text, DECODERS.get(name, OTHER))
-        return _misread(text, document) if isinstance(document, Misread) else document
-    return document
+    return document if name == api else _second_reading(text, name)
+
+
+def _second_reading(text: str, api: str) -> AnyDocument | Quarantined:
+    """Read a text that is not the expected document: older fields, half a surrogate pair, or an error."""
+    decoder = FETCH_2_8 if api == "FETCH" and '"partitionResponses"' in text else DECODERS.get(api, OTHER)
+    document = decode(text, decoder)
+    return _quarantined(text, document) if isinstance(document, Misread) else document
 
 
 def is_unlogged(body: object) -> bool:
@@ -139,7 +136,7 @@ def shown_end(text: str) -> str:
     return f"{len(text)} characters, ends with: {text[-SHOWN_END_CHARS:]}"
 
 
-def _misread(text: str, error: Misread) -> Quarantined:
+def _quarantined(text: str, error: Misread) -> Quarantined:
     if not error.field:
         end = TRAILING.search(error.detail)
         if end and (MARK in text or b"{" in text.encode()[int(end[1]) - 3 : int(end[1]) + 3]):

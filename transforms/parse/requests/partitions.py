@@ -7,6 +7,8 @@ NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"  # Uuid.ZERO_UUID
 METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"  # Uuid.METADATA_TOPIC_ID
 METADATA_TOPIC = "__cluster_metadata"
 
+_new = tuple.__new__  # a NamedTuple in half the time of calling its class
+
 
 class Partition(NamedTuple):
     """An element of `silver.requests.partitions` (`schemas.silver.REQUEST_PARTITION`)."""
@@ -34,32 +36,31 @@ def joined(asked: Iterable[Any], answered: Iterable[Any]) -> list[Partition]:
     Both are topics of `bodies`. Answers come in another order than they were asked for, and incremental fetch
     sessions leave out what did not change on either side.
     """
-    new = tuple.__new__  # half the time of calling the class
-    wanted: dict[tuple[str | None, int], tuple[str | None, Any]] = {}
+    wanted: dict[tuple[str | None, str | None, int], Any] = {}
     for topic in asked:
-        topic_id = id_or_none(topic.topic_id)
-        key = topic.name if topic_id is None else topic_id
+        topic_id, name = topic.topic_id, topic.name
+        if topic_id == NO_ID:
+            topic_id = None
         for one in topic.partitions:
-            wanted.setdefault((key, one.partition), (topic.name, one))
+            wanted[topic_id, name, one.partition] = one
     rows = []
     for topic in answered:
-        topic_id, name = id_or_none(topic.topic_id), topic.name
-        key = name if topic_id is None else topic_id
+        topic_id, name = topic.topic_id, topic.name
+        if topic_id == NO_ID:
+            topic_id = None
         for one in topic.partitions:
-            index, sent, offset, leader = one.partition, one.bytes, one.offset, one.leader
-            topic_name, watermark = name, one.high_watermark
-            request = wanted.pop((key, index), None)
+            index, size, offset, leader = one.partition, one.bytes, one.offset, one.leader
+            request = wanted.pop((topic_id, name, index), None)
             if request is not None:
-                topic_name = name if name is not None else request[0]
-                sent = request[1].bytes if sent is None else sent
-                offset = request[1].offset if offset is None else offset
+                size = request.bytes if size is None else size
+                offset = request.offset if offset is None else offset
             leader_id, epoch = (None, None) if leader is None else (leader.leader_id, leader.leader_epoch)
+            watermark = one.high_watermark
             if watermark is not None and watermark < 0:  # of an error
                 watermark = None
-            cells = (topic_id, topic_name, index, sent, one.error_code, offset, leader_id, epoch, watermark)
-            rows.append(new(Partition, cells))
-    for (key, index), (name, one) in wanted.items():
-        topic_id = None if key == name else key
+            cells = (topic_id, name, index, size, one.error_code, offset, leader_id, epoch, watermark)
+            rows.append(_new(Partition, cells))
+    for (topic_id, name, index), one in wanted.items():
         rows.append(Partition(topic_id, name, index, one.bytes, None, one.offset, None, None, None))
     return rows
 

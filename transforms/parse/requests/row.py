@@ -1,16 +1,25 @@
-"""
-The rows of `silver.requests` and `silver.topics` that a request line gives.
+"""The row of `silver.requests` that a request line gives."""
 
-The request decides what a FETCH is, never the client id, which is a user's text: a replica id
-(`replicaState.replicaId` since v15, `replicaId` before) makes it a replica's; of those, one that fetches
-`__cluster_metadata` is a KRaft node's ("raft"), since a raft fetch always names exactly that topic, and every
-other one is a follower's, also with an empty list of topics (an incremental session without change). A FETCH
-without a replica id is a consumer's. One whose request was not logged has no kind.
-"""
+from math import floor
+from typing import Any, NamedTuple
 
-from typing import NamedTuple
+from msgspec.structs import astuple
 
+from transforms.parse.columns import stamp_columns
+from transforms.parse.line import Line
+from transforms.parse.record import PARSER_VERSION, Quarantined, Record
+from transforms.parse.requests.documents import TIMES, AnyDocument, Client, is_unlogged
+from transforms.parse.requests.facts import Facts
 from transforms.parse.requests.partitions import Partition
+
+LONGEST_MS = 1e10
+"""A duration of months is no duration."""
+
+SLACK_MS = 0.005
+"""Total and its five parts are each cut to whole microseconds, so they differ by less than 5 of them."""
+
+FLOAT_NOISE_MS = 1e-6
+NO_CLIENT = Client()
 
 
 class Request(NamedTuple):
@@ -20,7 +29,7 @@ class Request(NamedTuple):
     broker_id: int | None
     logged_at: int | None
     logged_mono_ns: int | None
-    clock_resolution_ms: float
+    clock_resolution_ms: float | None
     logged_date: int | None
     started_at: int | None
     api: str
@@ -62,13 +71,50 @@ class Request(NamedTuple):
     parser_version: int
 
 
-class TopicName(NamedTuple):
-    """A row of `silver.topics`."""
+def request_row(
+    record: Record, line: Line, document: AnyDocument, facts: Facts, own_client_prefix: str
+) -> Request | Quarantined:
+    """Return the row, or why its numbers are impossible; `own_client_prefix` marks the telemetry's own traffic."""
+    # All fields at once: each API has its own class, and Python reads attributes of many classes slowly.
+    (
+        header, connection, total, queue, local, remote, answering, send,
+        throttle, principal, listener, is_forwarded, client, request, response,
+    ) = astuple(document)  # fmt: skip
+    times = (total, queue, local, remote, answering, send)
+    if min(times) < 0 or max(times) > LONGEST_MS:
+        wrong = [name for name, ms in zip(TIMES, times, strict=True) if not 0 <= ms <= LONGEST_MS]
+        return Quarantined("impossible_duration", ", ".join(wrong))
+    kind, follower_id, epoch, session_id, session_epoch, response_session, partitions, *topics = facts
+    _, cluster, node, _, _, source, position, topic, partition, offset, *_ = record
+    _, _, _, node_id, stamp = line
+    # A KRaft node that knows no leader yet may ask itself for the metadata; the answer is that it is none.
+    if kind == "follower" and follower_id == node_id:
+        return Quarantined("node_is_another_replica", f"a fetch of replica {follower_id} on {node}")
+    client_id, client = header.clientId, client or NO_CLIENT
+    software_name, version = client.softwareName, client.softwareVersion
+    logged_at, mono_ns, resolution_ms, logged_date = stamp_columns(stamp)
+    flags = []
+    if not -FLOAT_NOISE_MS <= total - (queue + local + remote + answering + send) <= SLACK_MS + FLOAT_NOISE_MS:
+        flags.append("parts_do_not_add_up")
+    if not request and is_unlogged(request):
+        flags.append("no_request_body")
+    if not response and is_unlogged(response):
+        flags.append("no_response_body")
+    cells = (
+        cluster, node_id, logged_at, mono_ns, resolution_ms, logged_date,
+        None if logged_at is None else logged_at - floor(total * 1_000 + 0.5),
+        header.requestApiKeyName, header.requestApiVersion, client_id, header.correlationId,
+        connection, session_id, session_epoch, response_session, listener,
+        kind, follower_id, epoch,
+        None if software_name == "unknown" else software_name, None if version == "unknown" else version,
+        principal, is_forwarded, total, queue, local, remote, answering, send,
+        throttle, _error_code(response) if response else None, partitions, *topics,
+        None if client_id is None else client_id.startswith(own_client_prefix), flags,
+        node, source, position, topic, partition, offset, PARSER_VERSION,
+    )  # fmt: skip
+    return tuple.__new__(Request, cells)
 
-    cluster: str | None
-    topic_id: str
-    topic_name: str
-    is_internal: bool | None
-    seen_at: int | None
-    position: str | None
-    parser_version: int
+
+def _error_code(response: Any) -> int | None:  # noqa: ANN401 - a struct of `bodies`, or anything
+    code = getattr(response, "error_code", None)
+    return code if type(code) is int and -(2**31) <= code < 2**31 else None

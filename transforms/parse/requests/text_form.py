@@ -8,6 +8,8 @@ replica id are read; the other bodies are not.
 
 import re
 
+from msgspec import UNSET
+
 from transforms.parse.columns import integer
 from transforms.parse.record import Quarantined, sample
 from transforms.parse.requests.bodies import FetchRequest
@@ -60,8 +62,7 @@ def read_text(message: str) -> AnyDocument | Quarantined:
         requestHeader=Header(
             api, int(version), int(correlation_id), None if client_id == "null" else client_id
         ),
-        request=_fetch(told[header.end() :]) if api == "FETCH" else None,
-        response=None,
+        request=_fetch(told[header.end() :]) if api == "FETCH" else UNSET,
         connection=connection,
         throttleTimeMs=_time(throttle),
         principal=principal,
@@ -71,8 +72,7 @@ def read_text(message: str) -> AnyDocument | Quarantined:
     )
 
 
-def _fetch(asked: str) -> FetchRequest | None:
-    """Return session and replica; None where no replica is named, as in a request that was not logged."""
+def _fetch(asked: str) -> FetchRequest:
     found = (pattern.search(asked) for pattern in (SESSION, EPOCH, REPLICA))
     session, epoch, replica = (integer(match[1]) if match else None for match in found)
     return FetchRequest([], session, epoch, replica)

@@ -146,7 +146,7 @@ def _sample(found: re.Match[str], at: int | None, limits: Limits) -> Sample | Qu
 
 def _series(found: re.Match[str], limits: Limits) -> Series | Quarantined:
     """Return the series of a line: a name of its own among the labels becomes the name."""
-    if _is_long(found.string[: found.start("value")], limits):
+    if _is_long(found.string[: found.start("value")].rstrip(), limits):
         return Quarantined("label_too_long", f"a name or value of more than {limits.label_chars} characters")
     labels = found["labels"]
     pairs = list(islice(LABEL.finditer(labels), limits.sample_labels + 1)) if labels else []

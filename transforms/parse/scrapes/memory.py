@@ -14,8 +14,8 @@ from transforms.parse.scrapes.rows import Ints
 MEMORY_BYTES = 256 * 1024 * 1024
 """About 200 nodes of 10,000 series."""
 
-REST_BYTES = 1024 * 1024
-"""Heads that the last page has not are forgotten beyond so many bytes, or beyond the bytes of that page."""
+REST_BYTES = 64 * 1024
+"""Heads that are not in the last page's list are forgotten beyond so many bytes, or beyond that page's."""
 
 NONE = np.empty(0, np.int64)
 
@@ -48,21 +48,25 @@ class Seen(NamedTuple):
         return known
 
 
-def remembered(
-    heads: list[bytes], ids: Ints, unread: Ints, known: dict[bytes, int], added: set[bytes]
-) -> Seen:
+def remembered(heads: list[bytes], ids: Ints, unread: Ints, known: dict[bytes, int], page_bytes: int) -> Seen:
     """
-    Return what to keep after a page: `known` are all its heads, `added` those that it had first.
+    Return what to keep after a page: its heads in order, and of the others in `known` the newest.
 
     The order of a page whose lines are mostly read one by one, as those with instants are, is not kept.
     """
     if 2 * len(unread) > len(heads):
         heads, ids, unread = [], NONE, NONE
-    joined, of_page = b"\n".join(heads), set(heads)
-    rest = {head: series_id for head, series_id in known.items() if head not in of_page}
-    if sum(map(len, rest)) > max(len(joined), REST_BYTES):
-        rest = {head: series_id for head, series_id in rest.items() if head in added}
-    return Seen(joined, ids, unread, b"\n".join(rest), np.array([*rest.values()], np.int64))
+    of_page = set(heads).difference(heads[position] for position in unread.tolist())
+    rest, room = dict[bytes, int](), max(page_bytes, REST_BYTES)
+    for head in reversed(known):
+        if head not in of_page:
+            room -= len(head)
+            if room < 0:
+                break
+            rest[head] = known[head]
+    kept = list(reversed(rest))
+    rest_ids = np.array([rest[head] for head in kept], np.int64)
+    return Seen(b"\n".join(heads), ids, unread, b"\n".join(kept), rest_ids)
 
 
 class Memory:

@@ -7,8 +7,8 @@ with an instant of its own or not of the common form, is read by itself.
 """
 
 import re
-from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -77,7 +77,7 @@ class _Lines:
         self._seed = _hashed(record.node, _hashed(self._cluster, SEED))
         self._lines = page.text.split(b"\n")
         self._heads, self._tails = _cut(self._lines)
-        self._added = set[bytes]()
+        self._is_known_more = False
         self._new = dict[int, tuple[str, list[tuple[str, str]]]]()
         self._shared = dict[tuple[str, str], tuple[str, str]]()
 
@@ -91,13 +91,14 @@ class _Lines:
         block, failures = self._samples(ids, values, single)
         series = self._series(block) if self._new else []
         rejected = self._rejected(failures)
-        rows: dict[str, Sequence[object]] = {
+        rows: dict[str, list[Any]] = {
             "metric_scrapes": [self._scrape(block, len(rejected))],
             "metric_samples": [block] if len(block.series_id) else [],
             "metric_series": series,
         }
-        is_same = ids is self._seen.ids and not self._added
-        seen = self._seen if is_same else remembered(self._heads, ids, unread, self._known, self._added)
+        seen = self._seen
+        if ids is not seen.ids or self._is_known_more:
+            seen = remembered(self._heads, ids, unread, self._known, len(self._page.text))
         return Kept(rows, rejected), seen
 
     @cached_property
@@ -140,7 +141,7 @@ class _Lines:
             labels = [self._shared.setdefault(label, label) for label in series.labels]
             self._new[series_id] = series.name, labels
         self._known[head] = series_id
-        self._added.add(head)
+        self._is_known_more = True
         return series_id
 
     def _samples(
