@@ -11,7 +11,6 @@ from conf.export import Export
 PROJECT = Path(__file__).resolve().parent.parent
 BASE = PROJECT / "conf" / "base.toml"
 
-LIGHT, DELTA = "delta-rs", "delta"
 KEY_CHARS = 32
 
 S = TypeVar("S")
@@ -86,7 +85,6 @@ class Warehouse:
 
     root: str = ".state/warehouse"
     checkpoints: str = ".state/checkpoints"
-    committer: str = LIGHT  # of the ingest's appends: `delta-rs`, or `delta` for Delta's own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,11 +178,8 @@ class Settings:
             except tomllib.TOMLDecodeError as error:
                 message = f"{path}: not valid TOML: {error}"
                 raise ValueError(message) from error
+            _drop_committer(told, path)
             settings = _overlay(settings, told, where=str(path))
-            if settings.warehouse.committer not in (LIGHT, DELTA):
-                told_of = settings.warehouse.committer
-                message = f"{path}: [warehouse] committer = {told_of!r}: it is {LIGHT} or {DELTA}"
-                raise ValueError(message)
             _check_folders(settings.warehouse, path)
         return settings
 
@@ -228,6 +223,15 @@ def read_key(file: str) -> str:
         )
         raise ValueError(message)
     return key
+
+
+def _drop_committer(told: dict[str, Any], path: Path) -> None:
+    """Read the setting of version 1 for one version more: what it chose by default is all there is."""
+    warehouse = told.get("warehouse")
+    committer = warehouse.pop("committer", "delta-rs") if isinstance(warehouse, dict) else "delta-rs"
+    if committer != "delta-rs":
+        message = f"{path}: [warehouse] committer = {committer!r} is gone, delta-rs commits: remove the line"
+        raise ValueError(message)
 
 
 def _check_folders(warehouse: Warehouse, path: Path) -> None:

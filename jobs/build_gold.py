@@ -126,11 +126,10 @@ def _run(
     for table in (*BRONZE, *SILVER):
         tables.make(spark, warehouse, table)
     tables.ensure(spark, warehouse, DATA_QUALITY)
-    committer = settings.warehouse.committer
-    writer = GoldWriter(spark, warehouse, progress, committer=committer)
-    clients = ClientWriter(spark, warehouse, progress, committer=committer)
-    metrics = MetricsWriter(spark, warehouse, progress, committer=committer)
-    throttles = ThrottleWriter(spark, warehouse, progress, committer=committer)
+    writer = GoldWriter(spark, warehouse, progress)
+    clients = ClientWriter(spark, warehouse, progress)
+    metrics = MetricsWriter(spark, warehouse, progress)
+    throttles = ThrottleWriter(spark, warehouse, progress)
     refused, others = 0, (clients, metrics, throttles)
     for each_span in [span] if span else held_back.due(warehouse):
         with progress.step(f"rebuilding {each_span}"):
@@ -171,7 +170,7 @@ def _run(
     for late in held_back.held(warehouse):
         progress.say(f"held back: {late}; a rule on its silver failed, see `plumbline check-quality --help`")
     with progress.step("counting every line"):
-        rebuild_data_quality(spark, warehouse, committer=committer)
+        rebuild_data_quality(spark, warehouse)
     for stream in STREAMS:
         stream.note(settings)
     return refused

@@ -128,7 +128,7 @@ def run(wanted: Asked, progress: Progress) -> bool:
                 for row in _checked(spark, root, suite, wanted):
                     found.append({"checked_at": checked_at, **row})
         if found:
-            quality_results.write(spark, root, found, committer=settings.warehouse.committer)
+            quality_results.write(spark, root, found)
     return _told(wanted.layer, found)
 
 

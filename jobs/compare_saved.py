@@ -30,7 +30,6 @@ def save_comparison(
         RUN_COMPARISON,
         txn_app_id=f"compare-{_asked(told, cluster, scenario)}",
         txn_version=0,
-        committer=settings.warehouse.committer,
     )
     return "kept in gold.run_comparison" if is_new else "is in gold.run_comparison already"
 

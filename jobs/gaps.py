@@ -134,7 +134,6 @@ def _record(
         GAPS,
         txn_app_id=writer.id,
         txn_version=batch,
-        committer=settings.warehouse.committer,
     )
 
 

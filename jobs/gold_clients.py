@@ -44,10 +44,9 @@ class ClientWriter:
     with a takeover from a leader that is silent so far: a line near by tells who lost it, or that it lives.
     """
 
-    def __init__(self, spark: SparkSession, warehouse: Path, progress: Progress, *, committer: str) -> None:
+    def __init__(self, spark: SparkSession, warehouse: Path, progress: Progress) -> None:
         """Make the tables that are missing."""
         self._spark, self._warehouse, self._progress = spark, warehouse, progress
-        self._committer = committer
         for table in SILVER:
             tables.make(spark, warehouse, table)
         for table in CLIENT_TABLES:
@@ -92,7 +91,7 @@ class ClientWriter:
             fetches = pairing.fetches(requests.filter("kind = 'follower'"), events)
             rows = self._lost((requests, topics, runs, changes, fetches), spans)
         tables.replace(
-            rows, self._warehouse, table, column="window_start", spans=spans, committer=self._committer
+            rows, self._warehouse, table, column="window_start", spans=spans
         )
 
     def _lost(self, given: Inputs, spans: Iterable[Span]) -> DataFrame:

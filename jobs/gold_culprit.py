@@ -32,9 +32,9 @@ class CulpritWriter:
     history and not a day; `GoldWriter` owns it and holds the lease.
     """
 
-    def __init__(self, spark: SparkSession, warehouse: Path, *, committer: str) -> None:
+    def __init__(self, spark: SparkSession, warehouse: Path) -> None:
         """Make the tables that are missing."""
-        self._spark, self._warehouse, self._committer = spark, warehouse, committer
+        self._spark, self._warehouse = spark, warehouse
         self._thresholds = thresholds()
         self._memory_s = self._thresholds.memory_windows * WINDOW_S
         for table in (BROKER_RTT, BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT):
@@ -99,7 +99,7 @@ class CulpritWriter:
         return tables.snapshot(self._warehouse, table).rows(self._spark, "window_start", [span])
 
     def _replace(self, table: Table, rows: DataFrame, column: str, span: Span) -> None:
-        tables.replace(rows, self._warehouse, table, column=column, spans=[span], committer=self._committer)
+        tables.replace(rows, self._warehouse, table, column=column, spans=[span])
 
 
 def _hour(second: int) -> int:

@@ -27,10 +27,9 @@ SILVER = (METRIC_SAMPLES, METRIC_SERIES, REQUESTS)
 class MetricsWriter:
     """Writes the gold tables made from metrics; its caller holds the lease."""
 
-    def __init__(self, spark: SparkSession, warehouse: Path, progress: Progress, *, committer: str) -> None:
+    def __init__(self, spark: SparkSession, warehouse: Path, progress: Progress) -> None:
         """Make the tables that are missing."""
         self._spark, self._warehouse, self._progress = spark, warehouse, progress
-        self._committer = committer
         for table in SILVER:
             tables.make(spark, warehouse, table)
         for table in METRIC_TABLES:
@@ -70,7 +69,6 @@ class MetricsWriter:
             LEADER_LOCAL_MEAN,
             column="window_start",
             spans=spans,
-            committer=self._committer,
         )
 
     def _holds(self, spans: list[Span]) -> bool:

@@ -17,7 +17,7 @@ LINE = ("cluster", "node", "source", "position", *RECORD, "logged_at")
 """What every silver row of a line has."""
 
 
-def rebuild_data_quality(spark: SparkSession, warehouse: Path, *, committer: str) -> None:
+def rebuild_data_quality(spark: SparkSession, warehouse: Path) -> None:
     """Count every line of every log again; of what retention has deleted from bronze, nothing is counted."""
     logs = [source.bronze for source in SOURCES]
     for table in (table for source in SOURCES for table in source.tables):
@@ -38,4 +38,4 @@ def rebuild_data_quality(spark: SparkSession, warehouse: Path, *, committer: str
         quarantine = quarantine.join(known, on=list(RECORD), how="left_semi")
         kept = {kind: rows.join(known, on=list(RECORD), how="left_semi") for kind, rows in kept.items()}
     rows = data_quality(bronze, kept, quarantine, skipped)
-    tables.overwrite(rows, warehouse, DATA_QUALITY, committer=committer)
+    tables.overwrite(rows, warehouse, DATA_QUALITY)

@@ -128,7 +128,7 @@ class Batches:
             )
         if self._follow and time.monotonic() - self._counted_at > QUALITY_EVERY_S:
             told = self._follow.warehouse
-            rebuild_data_quality(batch.sparkSession, self._follow.warehouse_root, committer=told.committer)
+            rebuild_data_quality(batch.sparkSession, self._follow.warehouse_root)
             self._counted_at = time.monotonic()
 
     def _windows(self, arrived: Iterable[Row]) -> set[int]:

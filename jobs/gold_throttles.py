@@ -40,10 +40,9 @@ SILVER = (REQUESTS, *SMALL, METRIC_SAMPLES, METRIC_SERIES)
 class ThrottleWriter:
     """Writes the gold tables about throttles and moves; its caller holds the lease."""
 
-    def __init__(self, spark: SparkSession, warehouse: Path, progress: Progress, *, committer: str) -> None:
+    def __init__(self, spark: SparkSession, warehouse: Path, progress: Progress) -> None:
         """Make the tables that are missing."""
         self._spark, self._warehouse, self._progress = spark, warehouse, progress
-        self._committer = committer
         for table in SILVER:
             tables.make(spark, warehouse, table)
         for table in TABLES:
@@ -128,7 +127,7 @@ class ThrottleWriter:
         )
         for table, rows in built.items():
             tables.replace(
-                rows, self._warehouse, table, column="window_start", spans=spans, committer=self._committer
+                rows, self._warehouse, table, column="window_start", spans=spans
             )
 
     def _read(self, table: Table) -> DataFrame:

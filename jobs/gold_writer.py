@@ -64,15 +64,14 @@ class GoldWriter:
     of each broker, and the windows that were not settled when they were written.
     """
 
-    def __init__(self, spark: SparkSession, warehouse: Path, progress: Progress, *, committer: str) -> None:
+    def __init__(self, spark: SparkSession, warehouse: Path, progress: Progress) -> None:
         """Make the tables that are missing."""
         self._spark, self._warehouse, self._progress = spark, warehouse, progress
-        self._committer = committer
         for table in (REQUESTS, CLIENT_EVENTS, METRICS):
             tables.make(spark, warehouse, table)
         for table in (FETCH_LATENCY, BROKER_RTT, STOCK_FETCH_TOTAL):
             tables.ensure(spark, warehouse, table)
-        self._culprits = CulpritWriter(spark, warehouse, committer=committer)
+        self._culprits = CulpritWriter(spark, warehouse)
         self._newest: dict[tuple[str, int], datetime] = {}
         self._newest_since: date | None = None
         self._unsettled = self._unsettled_in_gold()
@@ -175,7 +174,7 @@ class GoldWriter:
         self, table: Table, rows: DataFrame, column: str, spans: Sequence[Span], note: str = ""
     ) -> None:
         tables.replace(
-            rows, self._warehouse, table, column=column, spans=spans, note=note, committer=self._committer
+            rows, self._warehouse, table, column=column, spans=spans, note=note
         )
 
     def _learn_newest(self, earliest: Span) -> None:

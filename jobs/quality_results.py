@@ -22,12 +22,12 @@ _known: dict[Path, tuple[int | None, set[int]]] = {}
 OF_A_SPAN = ("layer", "table_name", "rule", "span_start", "span_end")
 
 
-def write(spark: SparkSession, warehouse: Path, rows: Sequence[Row], *, committer: str) -> None:
+def write(spark: SparkSession, warehouse: Path, rows: Sequence[Row]) -> None:
     """Append what a check found; its caller holds the lease."""
     tables.ensure(spark, warehouse, QUALITY_RESULTS)
     frame = frame_of(spark, rows, QUALITY_RESULTS.schema).coalesce(1)
     once = f"check_quality-{uuid.uuid4()}"
-    tables.append(frame, warehouse, QUALITY_RESULTS, txn_app_id=once, txn_version=1, committer=committer)
+    tables.append(frame, warehouse, QUALITY_RESULTS, txn_app_id=once, txn_version=1)
 
 
 def read(warehouse: Path, *columns: str) -> list[Row]:

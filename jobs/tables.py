@@ -10,7 +10,7 @@ from filelock import FileLock
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import TimestampType
 
-from conf.settings import DELTA, LIGHT, Maintain
+from conf.settings import Maintain
 from jobs import light_commit, light_log
 from jobs.gold_spans import Span, within
 from jobs.lease import MAINTENANCE, lease
@@ -102,22 +102,14 @@ def append(  # noqa: PLR0913 (what, where, and who writes what for the how-manyt
     *,
     txn_app_id: str,
     txn_version: int,
-    committer: str = DELTA,
 ) -> bool:
     """
     Append once: a second call with the same application id and version writes nothing.
 
-    Returns whether it was written. Delta's own append does not tell: the log is asked before it.
+    Returns whether it was written.
     """
     where = Path(path(warehouse, table))
-    if committer == LIGHT:
-        return light_commit.append(frame, where, table, txn_app_id=txn_app_id, txn_version=txn_version)
-    if light_log.is_written(light_log.opened(where), txn_app_id, txn_version):
-        return False
-    writer = frame.write.format("delta").mode("append")
-    writer = writer.option("txnAppId", txn_app_id).option("txnVersion", str(txn_version))
-    writer.save(str(where))
-    return True
+    return light_commit.append(frame, where, table, txn_app_id=txn_app_id, txn_version=txn_version)
 
 
 def snapshot(warehouse: Path, table: Table) -> Snapshot:
@@ -133,25 +125,17 @@ def replace(  # noqa: PLR0913 (what, where, which part of it, and who commits wh
     column: str,
     spans: Sequence[Span],
     note: str = "",
-    committer: str = DELTA,
 ) -> None:
     """Put rows into the place of those whose instant lies in the spans; `note` becomes `userMetadata`."""
     where, rows = Path(path(warehouse, table)), frame.filter(within(column, spans))
-    if committer == LIGHT:
-        rows = rows.select(*table.schema.names)
-        light_commit.replace(rows, where, table, column=column, spans=spans, note=note)
-        return
-    writer = rows.write.format("delta").mode("overwrite").option("replaceWhere", within(column, spans))
-    writer.option("userMetadata", note).save(str(where))
+    light_commit.replace(
+        rows.select(*table.schema.names), where, table, column=column, spans=spans, note=note
+    )
 
 
-def overwrite(frame: DataFrame, warehouse: Path, table: Table, *, committer: str = DELTA) -> None:
+def overwrite(frame: DataFrame, warehouse: Path, table: Table) -> None:
     """Put rows into the place of all there are."""
-    where = Path(path(warehouse, table))
-    if committer == LIGHT:
-        light_commit.overwrite(frame.select(*table.schema.names), where, table)
-        return
-    frame.write.format("delta").mode("overwrite").save(str(where))
+    light_commit.overwrite(frame.select(*table.schema.names), Path(path(warehouse, table)), table)
 
 
 def _make(spark: SparkSession, warehouse: Path, table: Table) -> None:

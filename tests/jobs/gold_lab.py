@@ -57,7 +57,7 @@ class GoldLab:
 
     def writer(self):
         """Make a writer that remembers nothing."""
-        return self.writer_of(self.spark, self.warehouse, Progress(), committer=LIGHT)
+        return self.writer_of(self.spark, self.warehouse, Progress())
 
     def gold(self):
         """Read the tables as rows that compare."""

@@ -86,7 +86,7 @@ class Lab:
 
     def writer(self):
         """Make a writer that remembers nothing."""
-        return GoldWriter(self.spark, self.warehouse, Progress(), committer=LIGHT)
+        return GoldWriter(self.spark, self.warehouse, Progress())
 
     def gold(self, table):
         """Read a table as rows that compare."""
@@ -252,7 +252,7 @@ def test_commit_says_which_versions_of_silver_it_was_built_from(built):
 
 
 def test_every_gold_table_opens_in_delta_rs_at_reader_version_1(built):
-    rebuild_data_quality(built.spark, built.warehouse, committer=LIGHT)
+    rebuild_data_quality(built.spark, built.warehouse)
 
     for table in BROKER_TABLES:
         opened = DeltaTable(tables.path(built.warehouse, table))

@@ -179,7 +179,7 @@ def write(lab, *answers):
         }
         for minute, low, high, is_passed in answers
     ]
-    quality_results.write(lab.spark, lab.warehouse, rows, committer="delta-rs")
+    quality_results.write(lab.spark, lab.warehouse, rows)
 
 
 def test_the_newest_check_of_each_window_decides_whatever_its_span(lab):

@@ -48,7 +48,7 @@ class Warehouse:
         """Make `broker_rtt`."""
         self.spark, self.root = spark, root
         tables.ensure(spark, root, BROKER_RTT)
-        self.writer = CulpritWriter(spark, root, committer=LIGHT)
+        self.writer = CulpritWriter(spark, root)
 
     def arrive(self, numbers, **more):
         """Replace these windows and judge what hangs on them."""
@@ -75,7 +75,7 @@ def filled(spark, tmp_path_factory):
     there.arrive(range(40, 58))
     there.arrive(range(58, 64), settled=False)
     there.arrive([*range(58, 64), *range(64, 76)])
-    there.writer = CulpritWriter(spark, there.root, committer=LIGHT)
+    there.writer = CulpritWriter(spark, there.root)
     there.arrive(range(76, 96))
     there.arrive(range(30, 33))
     return there

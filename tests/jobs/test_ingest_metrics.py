@@ -20,7 +20,7 @@ AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 class Site:
     """A warehouse, and batches into it."""
 
-    def __init__(self, spark, root, committer=LIGHT):
+    def __init__(self, spark, root):
         """Make the tables."""
         self.spark, self.root = spark, root
         self.settings = Settings(warehouse=Warehouse(root=str(root), committer=committer))

@@ -107,8 +107,8 @@ def test_the_same_version_writes_once(site):
 def test_it_may_take_turns_with_delta_itself(site):
     site.append(row(1), version=1)
     frame = frame_of(site.spark, [row(2)], LINES.schema)
-    tables.append(frame, site.root, LINES, txn_app_id="app", txn_version=2, committer="delta")
-    tables.append(frame, site.root, LINES, txn_app_id="app", txn_version=1, committer="delta")
+    tables.append(frame, site.root, LINES, txn_app_id="app", txn_version=2)
+    tables.append(frame, site.root, LINES, txn_app_id="app", txn_version=1)
     site.append(row(2), version=2)
     site.append(row(3), version=3)
 

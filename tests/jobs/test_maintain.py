@@ -47,7 +47,7 @@ def test_what_was_read_adds_up_of_the_days_that_bronze_still_holds(warehouse):
                 warehouse.append(one, day, times=1, lines=1, **same)
     assert warehouse.maintain().exit_code == 0
 
-    rebuild_data_quality(warehouse.spark, warehouse.root, committer=LIGHT)
+    rebuild_data_quality(warehouse.spark, warehouse.root)
 
     [told] = tables.read(warehouse.spark, warehouse.root, DATA_QUALITY).collect()
     assert (told.lines_read, told.kept, told.quarantined, told.skipped, told.duplicates) == (3, 1, 1, 1, 0)

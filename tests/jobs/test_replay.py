@@ -101,7 +101,7 @@ def test_a_dry_run_says_what_it_would_do_and_does_nothing(site):
 
 def test_delta_s_own_appends_do_as_well(site):
     site.settings = dataclasses.replace(
-        site.settings, warehouse=dataclasses.replace(site.settings.warehouse, committer="delta")
+        site.settings, warehouse=dataclasses.replace(site.settings.warehouse)
     )
 
     site.restore()
