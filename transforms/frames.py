@@ -30,7 +30,7 @@ def frame_of(
 
     """
     told = [_plain(row, schema) for row in rows]
-    return spark.createDataFrame(pa.Table.from_pylist(told, schema=to_arrow_schema(schema)), schema=schema)
+    return spark.createDataFrame(pa.Table.from_pylist(told, schema=to_arrow_schema(schema, timezone="UTC")), schema=schema)
 
 
 def _plain(value: Any, kind: DataType) -> Any:  # noqa: ANN401 (a cell of any type)

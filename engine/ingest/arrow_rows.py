@@ -21,7 +21,7 @@ def arrow_schema(layer: str, name: str) -> pa.Schema:
     """Return the Arrow schema of a table of bronze or silver; instants are microseconds UTC."""
     tables = bronze.BRONZE if layer == "bronze" else silver.SILVER
     schema = next(table.schema for table in tables if table.name == name)
-    return to_arrow_schema(schema)
+    return to_arrow_schema(schema, timezone="UTC")
 
 
 def record_batch(table: Table, rows: Sequence[Any]) -> pa.RecordBatch:
