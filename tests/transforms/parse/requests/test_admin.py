@@ -211,7 +211,12 @@ def test_in_sync_set_of_kafka_2_8_has_a_topics_name_and_a_list_of_brokers():
 
 
 def test_bodies_that_were_not_logged_give_no_rows_and_keep_their_line():
-    apis = ("ALTER_PARTITION", "LIST_PARTITION_REASSIGNMENTS", "ALTER_PARTITION_REASSIGNMENTS", "ALTER_CONFIGS")
+    apis = (
+        "ALTER_PARTITION",
+        "LIST_PARTITION_REASSIGNMENTS",
+        "ALTER_PARTITION_REASSIGNMENTS",
+        "ALTER_CONFIGS",
+    )
     values = [
         line(**{"requestHeader.requestApiKeyName": api, "request": body, "response": body})
         for api in apis

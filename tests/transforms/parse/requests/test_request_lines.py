@@ -169,8 +169,12 @@ def test_the_topics_that_a_metadata_asks_for(name):
 
 
 def test_election_and_reassignment_have_partitions_of_the_answer_and_of_both():
-    election = {"replicaElectionResults": [{"topic": "t", "partitionResult": [{"partitionId": 3, "errorCode": 84}]}]}
-    moves = {"topics": [{"name": "t", "partitions": [{"partitionIndex": n, "replicas": None} for n in (1, 2)]}]}
+    election = {
+        "replicaElectionResults": [{"topic": "t", "partitionResult": [{"partitionId": 3, "errorCode": 84}]}]
+    }
+    moves = {
+        "topics": [{"name": "t", "partitions": [{"partitionIndex": n, "replicas": None} for n in (1, 2)]}]
+    }
     moved = {"responses": [{"name": "t", "partitions": [{"partitionIndex": 2, "errorCode": 0}]}]}
     api = "requestHeader.requestApiKeyName"
     rows = [
@@ -179,7 +183,9 @@ def test_election_and_reassignment_have_partitions_of_the_answer_and_of_both():
         request(line(**{api: "ALTER_PARTITION_REASSIGNMENTS"}, request=moves, response=moved)),
     ]
 
-    found = [row.partitions and [(p.topic_name, p.partition, p.error_code) for p in row.partitions] for row in rows]
+    found = [
+        row.partitions and [(p.topic_name, p.partition, p.error_code) for p in row.partitions] for row in rows
+    ]
     assert found == [[("t", 3, 84)], None, [("t", 2, 0), ("t", 1, None)]]
 
 

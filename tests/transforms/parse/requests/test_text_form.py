@@ -64,10 +64,13 @@ def test_text_that_is_cut_joined_or_spoiled_is_quarantined(name):
     assert parse(record(value)).reason == reason
 
 
-def test_the_detail_names_each_number_that_cannot_be_read():
-    spoiled = TEXT.replace(b"0.112", b"0.1.2").replace(b"correlationId=17", b"correlationId=9999999999")
+@pytest.mark.parametrize("number", [b"totalTime:502.42", b"correlationId=17", b"throttleTime:0.0"])
+def test_the_detail_names_the_number_that_cannot_be_read(number):
+    name, mark, _ = number.partition(b"=" if b"=" in number else b":")
+    spoiled = TEXT.replace(number, name + mark + b"99999999999999999999" + (b"e" if mark == b":" else b""))
 
-    assert parse(record(spoiled)).detail == "correlationId, requestQueueTimeMs"
+    found = parse(record(spoiled))
+    assert (found.reason, f"{name.decode()}" in found.detail) == ("missing_field", True)
 
 
 PARTS = [b", correlationId=1", b",listener:", b",clientInformation:ClientInformation(softwareName=a"]
