@@ -1,0 +1,91 @@
+"""
+Parse one poll of a cluster's throttle settings: a JSON document of `collectors.cluster_poll`.
+
+A document names every broker, and of topics only those that have lists: all others have none, which is one
+row per list without a name. `topics` is null where the poll did not ask for topics.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from transforms.parse.columns import LONG, origin
+from transforms.parse.documents import Misread, decode, whole_text
+from transforms.parse.record import DAY_US, Kept, Outcome, Quarantined, Record, sample
+from transforms.parse.throttles import LISTS, RATES, ThrottleChange, rate, replicas, wildcard
+
+Settings = Mapping[str, Mapping[str, str | None] | None]
+"""The value of each setting that somebody made, by broker or topic."""
+
+Setting = tuple[str, str | None, str, str, str | None, int | None, list[tuple[int, int]] | None, bool | None]
+"""The columns of `throttle_changes` from `resource` to `is_wildcard`."""
+
+
+class Document(msgspec.Struct, gc=False):
+    """What a poll says."""
+
+    polled_at_ns: Annotated[int, msgspec.Meta(ge=-LONG - 1, le=LONG)]
+    brokers: dict[str, dict[str, str | None] | None]
+    topics: dict[str, dict[str, str | None] | None] | None = None
+
+
+class ClusterPoll(NamedTuple):
+    """A row of `silver.cluster_polls`."""
+
+    cluster: str
+    logged_at: int
+    logged_date: int
+    brokers: int
+    topics: int | None
+    node: str | None
+    source: str | None
+    position: str | None
+    topic: str | None
+    partition: int | None
+    offset: int | None
+    parser_version: int
+
+
+DECODER = msgspec.json.Decoder(Document)
+
+
+def parse(record: Record) -> Outcome:
+    """Parse one poll into a row of `cluster_polls` and its rows of `throttle_changes`."""
+    text = whole_text(record)
+    if isinstance(text, Quarantined):
+        return text
+    if record.cluster is None:
+        return Quarantined("no_cluster", "the record names no cluster")
+    document = decode(text, DECODER)
+    if isinstance(document, Misread):
+        if document.field in {"", "polled_at_ns"}:
+            return Quarantined("bad_json", sample(text))
+        return Quarantined("missing_field", document.field)
+    # Through a double, as in earlier versions: an instant may be rounded up to the next microsecond.
+    logged_at = int(float(document.polled_at_ns) / 1_000)
+    topics = None if document.topics is None else len(document.topics)
+    end = origin(record)
+    poll = (record.cluster, logged_at, logged_at // DAY_US, len(document.brokers), topics, *end)
+    begin, said = (record.cluster, None, logged_at, logged_at // DAY_US), (None, True, "poll")
+    changes = [ThrottleChange._make((*begin, *setting, *said, *end)) for setting in _settings(document)]
+    return Kept({"cluster_polls": [ClusterPoll(*poll)], "throttle_changes": changes})
+
+
+def _settings(document: Document) -> Iterator[Setting]:
+    """Yield each rate of each broker, set or not; the lists of topics, and that all others have none."""
+    for name, config, value in _values(document.brokers, RATES):
+        yield "broker", name, config, "delete" if value is None else "set", value, rate(value), None, None
+    if document.topics is None:
+        return
+    for config in LISTS:
+        yield "topic", None, config, "delete", None, None, None, None
+    for name, config, value in _values(document.topics, LISTS):
+        if value is not None:
+            yield "topic", name, config, "set", value, None, replicas(value), wildcard(value)
+
+
+def _values(made: Settings, configs: Iterable[str]) -> Iterator[tuple[str, str, str | None]]:
+    for name, settings in made.items():
+        for config in configs:
+            yield name, config, settings.get(config) if settings else None

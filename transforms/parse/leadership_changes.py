@@ -1,0 +1,133 @@
+"""
+Parse one line of a broker's state-change log (`state.change.logger` at INFO).
+
+`Leader t-0 with topic id Some(...) starts at leader epoch 5 ...` and `Follower t-0 starts at leader epoch 5
+...` of `kafka.cluster.Partition` (makeLeader, makeFollower), after `[Broker id=N] `: when this broker
+learned who leads a partition, and who led it before.
+"""
+
+import re
+from typing import NamedTuple
+
+from transforms.parse.columns import INT, LONG, integer, origin, stamp_columns
+from transforms.parse.line import Line, read_line, skipped, untimed
+from transforms.parse.record import Kept, Outcome, Quarantined, Record, sample
+
+LOGGER = "state.change.logger"
+MARK = " starts at leader epoch "
+BEGINS = re.compile(r"\[Broker id=-?\d++\] (?:Leader|Follower) ", re.ASCII)
+
+LONGEST_CHANGE = 64 * 1024
+"""No change is longer: a topic's name has 249 characters."""
+
+PARTITION = r"(?P<topic_name>[A-Za-z0-9._-]+)-(?P<partition_index>\d+)"
+START = (
+    r" starts at leader epoch (?P<leader_epoch>\d++) from offset (?P<first_offset>\d++)"
+    r" with partition epoch (?P<partition_epoch>\d++)"
+)
+PREVIOUS = (
+    r" Previous leader (?:Some\((?P<previous_leader_id>-?\d++)\)|None)"
+    r" and previous leader epoch was (?P<previous_leader_epoch>-?\d++)\."
+)
+LEADER = re.compile(
+    rf"\[Broker id=(?P<broker_id>\d++)\] Leader {PARTITION}"
+    rf" with topic id (?:Some\((?P<topic_id>[A-Za-z0-9_-]++)\)|None){START}, high watermark \d++,"
+    r" ISR \[[-\d,]*+\], adding replicas \[[\d,]*+\] and removing replicas \[[\d,]*+\]"
+    rf" (?:\(under-min-isr\))?\.{PREVIOUS}",
+    re.ASCII,
+)
+FOLLOWER = re.compile(
+    rf"\[Broker id=(?P<broker_id>\d++)\] Follower {PARTITION}{START} and high watermark \d++\."
+    rf"(?: Current leader is (?P<leader_id>-?\d++)\.)?{PREVIOUS}",
+    re.ASCII,
+)
+NUMBERS = (
+    "broker_id",
+    "partition_index",
+    "leader_epoch",
+    "first_offset",
+    "partition_epoch",
+    "leader_id",
+    "previous_leader_id",
+    "previous_leader_epoch",
+)
+
+
+class LeadershipChange(NamedTuple):
+    """A row of `silver.leadership_changes`."""
+
+    cluster: str | None
+    broker_id: int | None
+    logged_at: int | None
+    logged_mono_ns: int | None
+    clock_resolution_ms: float | None
+    logged_date: int | None
+    role: str
+    topic_name: str
+    topic_id: str | None
+    partition_index: int | None
+    leader_id: int | None
+    leader_epoch: int | None
+    partition_epoch: int | None
+    first_offset: int | None
+    previous_leader_id: int | None
+    previous_leader_epoch: int | None
+    node: str | None
+    source: str | None
+    position: str | None
+    topic: str | None
+    partition: int | None
+    offset: int | None
+    parser_version: int
+
+
+def parse(record: Record) -> Outcome:
+    """Parse one line into a row of `leadership_changes`. What begins like a change is never skipped."""
+    line = read_line(record)
+    if isinstance(line, Quarantined):
+        return line
+    if MARK in line.text or BEGINS.match(line.message):
+        return untimed(line, record) or _change(line, record)
+    return skipped(line, LOGGER, "not_a_change")
+
+
+def _change(line: Line, record: Record) -> Kept | Quarantined:
+    message = line.message
+    if record.cluster is None:
+        return Quarantined("no_cluster", "the record names no cluster")
+    if not message.endswith("."):
+        return Quarantined("truncated_line", sample(message))
+    is_short = len(message) <= LONGEST_CHANGE
+    change = (LEADER.fullmatch(message) or FOLLOWER.fullmatch(message)) if is_short else None
+    if change is None:
+        return Quarantined("unknown_form", sample(message))
+    written = change.groupdict()
+    numbers = {name: integer(written.get(name), LONG if name == "first_offset" else INT) for name in NUMBERS}
+    is_leader = change.re is LEADER
+    missing = [
+        name
+        for name, number in numbers.items()
+        if number is None and (written.get(name) or (name == "leader_id" and not is_leader))
+    ]
+    if missing:
+        return Quarantined("missing_field", ", ".join(missing))
+    broker_id, partition, epoch, offset, partition_epoch, leader, previous, previous_epoch = numbers.values()
+    if line.node_id is not None and broker_id != line.node_id:
+        return Quarantined("node_is_another_replica", f"written by broker {broker_id} on {record.node}")
+    columns = (
+        record.cluster,
+        broker_id,
+        *stamp_columns(line.stamp),
+        "leader" if is_leader else "follower",
+        written["topic_name"],
+        written.get("topic_id"),
+        partition,
+        broker_id if is_leader else leader,
+        epoch,
+        partition_epoch,
+        offset,
+        previous if previous is not None and previous >= 0 else None,
+        previous_epoch,
+        *origin(record),
+    )
+    return Kept({"leadership_changes": [LeadershipChange(*columns)]})

@@ -1,0 +1,134 @@
+"""
+Read the figures of ProducerPerformance: a window's line or a summary's.
+
+The forms are those of Kafka 2.4 to 4.x (`org.apache.kafka.tools.ProducerPerformance`), printed in the JVM's
+locale: with a decimal point or a decimal comma.
+"""
+
+import re
+from typing import NamedTuple
+
+from transforms.parse.columns import Origin
+from transforms.parse.perf.run import Begin
+from transforms.parse.record import Kept, Quarantined, sample
+
+# Where a number belongs any word matches; `fault` says which of them is no number. None has the byte \x01.
+WORD = r"([^\s\x01]++)"
+BEGIN = re.compile(r"\s*+\S++(?: steady state)? records sent, ", re.ASCII)
+LINE = re.compile(
+    rf"\s*+{WORD}( steady state)? records sent, {WORD} records/sec \({WORD} MB/sec\), {WORD} ms avg latency,"
+    rf" {WORD} ms max latency(?:, {WORD} ms 50th, {WORD} ms 95th, {WORD} ms 99th, {WORD} ms 99\.9th)?\.?\s*+",
+    re.ASCII,
+)
+NO_NUMBER = ("NaN", "Infinity", "-Infinity")
+COUNT = re.compile(r"\d{1,18}", re.ASCII)
+SUMMARY_RATE = re.compile(r"[.,]\d{6}\Z", re.ASCII)
+
+# How many digits follow the point, in a window and in a summary. No rate and no latency has more than 12
+# before it.
+DECIMALS = {"records_per_s": (1, 6), "mib_per_s": (2, 2), "avg_ms": (1, 2), "max_ms": (1, 2)}
+NUMBER = {digits: re.compile(rf"\d{{1,12}}[.,]\d{{{digits}}}", re.ASCII) for digits in (1, 2, 6)}
+PERCENTILES = ("p50_ms", "p95_ms", "p99_ms", "p999_ms")
+
+
+class PerfWindow(NamedTuple):
+    """A row of `silver.perf_windows`."""
+
+    cluster: str | None
+    run: str | None
+    arm: str | None
+    scenario: str | None
+    client_version: str | None
+    logged_at: int | None
+    records: int
+    records_per_s: float | None
+    mib_per_s: float | None
+    avg_ms: float | None
+    max_ms: float | None
+    is_steady_state: bool
+    quality_flags: list[str]
+    node: str | None
+    source: str | None
+    position: str | None
+    topic: str | None
+    partition: int | None
+    offset: int | None
+    parser_version: int
+
+
+class PerfSummary(NamedTuple):
+    """A row of `silver.perf_summaries`."""
+
+    cluster: str | None
+    run: str | None
+    arm: str | None
+    scenario: str | None
+    client_version: str | None
+    logged_at: int | None
+    records: int
+    records_per_s: float | None
+    mib_per_s: float | None
+    avg_ms: float | None
+    max_ms: float | None
+    is_steady_state: bool
+    p50_ms: float | None
+    p95_ms: float | None
+    p99_ms: float | None
+    p999_ms: float | None
+    quality_flags: list[str]
+    node: str | None
+    source: str | None
+    position: str | None
+    topic: str | None
+    partition: int | None
+    offset: int | None
+    parser_version: int
+
+
+class Figures(NamedTuple):
+    """The words of a line where its figures belong; a window has no percentiles."""
+
+    records: str
+    steady_state: str | None
+    numbers: list[str]  # rates and latencies, in the order of `DECIMALS`
+    percentiles: list[str]
+
+    def fault(self, line: str) -> Quarantined | None:
+        """Return why the line is no whole one, or which figures are not written as the tool writes them."""
+        if not self.percentiles and (self.steady_state or SUMMARY_RATE.search(self.numbers[0])):
+            return Quarantined("truncated_line", sample(line))
+        counts = zip(("records", *PERCENTILES), (self.records, *self.percentiles), strict=False)
+        bad = [name for name, word in counts if not COUNT.fullmatch(word)]
+        for (name, digits), word in zip(DECIMALS.items(), self.numbers, strict=True):
+            if word not in NO_NUMBER and not NUMBER[digits[bool(self.percentiles)]].fullmatch(word):
+                bad.append(name)
+        if {".", ","} <= set("".join(self.numbers)):
+            bad.append("decimal point and comma")
+        return Quarantined("bad_number", ", ".join(bad)) if bad else None
+
+    def kept(self, begin: Begin, flags: list[str], end: Origin) -> Kept:
+        """Return the row of a line without fault."""
+        per_s, mib_per_s, avg_ms, max_ms = map(_number, self.numbers)
+        figures = (int(self.records), per_s, mib_per_s, avg_ms, max_ms, self.steady_state is not None)
+        has_comma = any("," in word for word in self.numbers)
+        is_none = any(word in NO_NUMBER for word in self.numbers)
+        flags = ["decimal_comma"] * has_comma + ["not_a_number"] * is_none + flags
+        if not self.percentiles:
+            window = (*begin, *figures, flags, *end)
+            return Kept({"perf_windows": [PerfWindow(*window)]})
+        p50, p95, p99, p999 = map(float, self.percentiles)
+        summary = (*begin, *figures, p50, p95, p99, p999, flags, *end)
+        return Kept({"perf_summaries": [PerfSummary(*summary)]})
+
+
+def read_figures(line: str) -> Figures | None:
+    """Return the figures of a whole line of a window or a summary."""
+    found = LINE.fullmatch(line)
+    if found is None:
+        return None
+    records, steady_state, *words = found.groups()
+    return Figures(records, steady_state, words[:4], words[4:] if words[4] else [])
+
+
+def _number(word: str) -> float | None:
+    return None if word in NO_NUMBER else float(word.replace(",", "."))

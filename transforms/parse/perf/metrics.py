@@ -1,0 +1,79 @@
+"""Read a client metric that `--print-metrics` writes (`ToolsUtils.printMetrics`)."""
+
+import re
+from typing import NamedTuple
+
+from transforms.parse.columns import Origin
+from transforms.parse.perf.run import Begin
+from transforms.parse.record import Kept, Quarantined, sample
+
+BEGIN = r"\s*+([A-Za-z][A-Za-z0-9._-]*+):([A-Za-z0-9._-]++):\{"
+TAG = r"[A-Za-z0-9._-]++="
+# Tags hold any text but a line break (as Java has it) and the byte \x01.
+LINE = re.compile(rf"{BEGIN}((?:{TAG}[^\x01\n\r\x85\u2028\u2029]*)?)\}} * : ([^\s\x01]++)\s*+", re.ASCII)
+NEXT_TAG = re.compile(rf", (?={TAG})", re.ASCII)
+NUMBER = re.compile(r"-?\d++(?:[.,]\d{3})?", re.ASCII)
+"""A double has three digits after the point; a long has no point."""
+
+MEASURED = re.compile(r"-metrics(?:-count)?\Z", re.ASCII)
+CUT_NUMBER = re.compile(r"-?\d++(?:[.,]\d{0,2})?", re.ASCII)
+
+
+class ClientMetric(NamedTuple):
+    """A row of `silver.client_metrics`."""
+
+    cluster: str | None
+    run: str | None
+    arm: str | None
+    scenario: str | None
+    client_version: str | None
+    logged_at: int | None
+    metric_group: str
+    metric: str
+    tags: dict[str, str] | None
+    value: float | None
+    text: str
+    quality_flags: list[str]
+    node: str | None
+    source: str | None
+    position: str | None
+    topic: str | None
+    partition: int | None
+    offset: int | None
+    parser_version: int
+
+
+class Metric(NamedTuple):
+    """The parts of a metric's line."""
+
+    group: str
+    name: str
+    tags: list[tuple[str, str]]
+    text: str
+
+    def fault(self, line: str) -> Quarantined | None:
+        """Return why the number lost digits, or why the tags are no map."""
+        # All that the producer measures has three decimals.
+        if MEASURED.search(self.group) and CUT_NUMBER.fullmatch(self.text):
+            return Quarantined("truncated_line", sample(line))
+        if len(dict(self.tags)) < len(self.tags):
+            return Quarantined("duplicate_key", ", ".join(f"{key}={value}" for key, value in self.tags))
+        return None
+
+    def kept(self, begin: Begin, flags: list[str], end: Origin) -> Kept:
+        """Return the row of a line without fault. A version or a commit has no value."""
+        value = float(self.text.replace(",", ".")) if NUMBER.fullmatch(self.text) else None
+        if value is not None and abs(value) == float("inf"):
+            value = None
+        metric = (*begin, self.group, self.name, dict(self.tags) or None, value, self.text, flags, *end)
+        return Kept({"client_metrics": [ClientMetric(*metric)]})
+
+
+def read_metric(line: str) -> Metric | None:
+    """Return the parts of a whole line of a metric."""
+    found = LINE.fullmatch(line)
+    if found is None:
+        return None
+    group, name, tags, text = found.groups()
+    parts = (tag.partition("=") for tag in NEXT_TAG.split(tags) if tag)
+    return Metric(group, name, [(key, value) for key, _, value in parts], text)

@@ -1,0 +1,145 @@
+"""Read the JSON line of `plumbline perf-test` that says what was run, and the headers that name the run."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from transforms.parse.columns import INT, LONG, Origin
+from transforms.parse.documents import Misread, decode
+from transforms.parse.record import DAY_US, Kept, Quarantined, Record
+
+RUN_DOCUMENT = "plumbline_run"
+DOCUMENT_BEGIN = f'{{"{RUN_DOCUMENT}"'
+HEADERS = ("run", "arm", "scenario", "client-version")
+
+INSTANT = re.compile(r"(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,6}))?Z", re.ASCII)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+CYCLE_YEARS, CYCLE_US = 400, 146_097 * DAY_US
+"""The calendar repeats itself; Python's has no year 0."""
+
+AMOUNTS = ("warm_up_s", "asked_records", "asked_records_per_s", "record_size_bytes")
+REASONS = {
+    **dict.fromkeys(("started_at", "ended_at"), "impossible_timestamp"),
+    **dict.fromkeys((*AMOUNTS, "exit_code"), "bad_number"),
+}
+"""Why a field of a wrong type is quarantined; for other fields it is `missing_field`."""
+
+Int = Annotated[int, msgspec.Meta(ge=-INT - 1, le=INT)]
+Long = Annotated[int, msgspec.Meta(ge=-LONG - 1, le=LONG)]
+
+Begin = tuple[str | None, str | None, str | None, str | None, str | None, int | None]
+"""The first columns of a row, from `cluster` to `logged_at`."""
+
+
+class RunRow(NamedTuple):
+    """A row of `silver.runs`."""
+
+    cluster: str | None
+    run: str | None
+    arm: str | None
+    scenario: str | None
+    client_version: str | None
+    logged_at: int | None
+    started_at: int | None
+    ended_at: int | None
+    warm_up_s: float | None
+    exit_code: int | None
+    client_id: str | None
+    topic_name: str | None
+    asked_records: int | None
+    asked_records_per_s: float | None
+    record_size_bytes: int | None
+    configuration: list[str | None] | None
+    quality_flags: list[str]
+    node: str | None
+    source: str | None
+    position: str | None
+    topic: str | None
+    partition: int | None
+    offset: int | None
+    parser_version: int
+
+
+class Run(msgspec.Struct, gc=False):
+    """What was run; every field may be missing."""
+
+    run: str | None = None
+    arm: str | None = None
+    scenario: str | None = None
+    client_version: str | None = None
+    started_at: str | None = None
+    ended_at: str | None = None
+    warm_up_s: float | None = None
+    exit_code: Int | None = None
+    client_id: str | None = None
+    topic_name: str | None = None
+    asked_records: Long | None = None
+    asked_records_per_s: float | None = None
+    record_size_bytes: Int | None = None
+    configuration: list[str | None] | None = None
+
+    def fault(self, _line: str) -> Quarantined | None:
+        """Return why this cannot have been run: an instant that does not exist, an amount below 0."""
+        instants = {"started_at": self.started_at, "ended_at": self.ended_at}
+        wrong = [name for name, text in instants.items() if text is not None and instant(text) is None]
+        if wrong:
+            return Quarantined("impossible_timestamp", ", ".join(wrong))
+        negative = [name for name in AMOUNTS if (getattr(self, name) or 0) < 0]
+        return Quarantined("bad_number", ", ".join(negative)) if negative else None
+
+    def kept(self, begin: Begin, _flags: list[str], end: Origin) -> Kept:
+        """Return the row of a run without fault; it needs no instant of its own."""
+        told = msgspec.structs.astuple(self)[6:]
+        instants = (instant(text) if text is not None else None for text in (self.started_at, self.ended_at))
+        return Kept({"runs": [RunRow._make((*begin, *instants, *told, [], *end))]})
+
+
+class Document(msgspec.Struct, gc=False):
+    """The line at the start of a run and at its end."""
+
+    plumbline_run: Run
+
+
+DECODER = msgspec.json.Decoder(Document)
+
+
+def read_run(line: str) -> Run | Quarantined | None:
+    """Return what was run, or which field has a wrong type; None where the line is no such document."""
+    if not line.startswith(DOCUMENT_BEGIN):
+        return None
+    document = decode(line, DECODER)
+    if not isinstance(document, Misread):
+        return document.plumbline_run
+    name = document.field.removeprefix(RUN_DOCUMENT).removeprefix(".")
+    return Quarantined(REASONS.get(name, "missing_field"), name) if name else None
+
+
+def run_names(record: Record, run: Run | None) -> list[str | None]:
+    """Return run, arm, scenario and client version: of the document, else of the headers. '' is no name."""
+    headers = dict(reversed(record.headers or ()))  # The first header of a name counts.
+    names = [(headers.get(header) or b"").decode(errors="replace") or None for header in HEADERS]
+    if run is None:
+        return names
+    written = (run.run, run.arm, run.scenario, run.client_version)
+    return [own or name for own, name in zip(written, names, strict=True)]
+
+
+def instant(text: str) -> int | None:
+    """
+    Return microseconds since 1970 of an instant as the collector writes it; None for any other text.
+
+    >>> instant("1970-01-01T00:00:01.5Z"), instant("0000-01-01T00:00:00Z"), instant("2026")
+    (1500000, -62167219200000000, None)
+    """
+    written = INSTANT.fullmatch(text)
+    if written is None:
+        return None
+    year, month, day, hour, minute, second = map(int, written.groups()[:6])
+    try:
+        at = datetime(year or CYCLE_YEARS, month, day, hour, minute, second, tzinfo=UTC)
+    except ValueError:
+        return None
+    at_us = (at - EPOCH) // timedelta(microseconds=1) + int((written[7] or "").ljust(6, "0"))
+    return at_us if year else at_us - CYCLE_US
