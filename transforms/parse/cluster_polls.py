@@ -73,7 +73,7 @@ def parse(record: Record) -> Outcome:
 
 
 def _settings(document: Document) -> Iterator[Setting]:
-    """Yield each rate of each broker, set or not; of topics the lists that are set, and none of all others."""
+    """Yield each rate of each broker, set or not; the lists of topics, and that all others have none."""
     for name, config, value in _values(document.brokers, RATES):
         yield "broker", name, config, "delete" if value is None else "set", value, rate(value), None, None
     if document.topics is None:

@@ -80,7 +80,7 @@ class Line(NamedTuple):
 
 
 def read_line(record: Record) -> Line | Quarantined:
-    """Split a record's text; quarantine what is no line of a log. Blank lines and continuations have no stamp."""
+    """Split a record's text, unless it is no line of a log. A blank line or a continuation has no stamp."""
     text = whole_text(record)
     if isinstance(text, Quarantined):
         return text
@@ -98,7 +98,7 @@ def read_line(record: Record) -> Line | Quarantined:
 
 
 def no_message(line: Line) -> str | None:
-    """Return the reason for skipping a line that is no message of its own: `blank`, `continuation` or None."""
+    """Return why a line is no message of its own: `blank`, `continuation`, or None."""
     if line.stamp is not None:
         return None
     text = line.text

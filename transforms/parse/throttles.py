@@ -69,12 +69,12 @@ def replicas(value: str | None) -> list[tuple[int, int]] | None:
     """
     if value is None or wildcard(value):
         return None
-    pairs = {}
+    pairs: dict[tuple[int, int], None] = {}
     for text in value.split(","):
         partition, broker, *_ = (*text.split(":"), "")
-        pair = _number(partition), _number(broker)
-        if pair[0] is not None and pair[1] is not None:
-            pairs[pair[0], pair[1]] = None
+        index, broker_id = _number(partition), _number(broker)
+        if index is not None and broker_id is not None:
+            pairs[index, broker_id] = None
     return list(pairs)
 
 

@@ -1,7 +1,7 @@
 """
 What request lines say about throttles and moves: altered configurations, reassignments, in-sync sets.
 
-KIP-339, KIP-455, KIP-497. A request that was not logged gives no rows; an answer that was not logged no error.
+KIP-339, KIP-455, KIP-497. A request that was not logged gives no rows, an answer that was not no error.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -10,7 +10,16 @@ from typing import Any, NamedTuple
 from transforms.parse.columns import Origin
 from transforms.parse.requests import bodies
 from transforms.parse.requests.documents import Header
-from transforms.parse.throttles import LISTS, RATES, RESOURCES, SETTINGS, ThrottleChange, rate, replicas, wildcard
+from transforms.parse.throttles import (
+    LISTS,
+    RATES,
+    RESOURCES,
+    SETTINGS,
+    ThrottleChange,
+    rate,
+    replicas,
+    wildcard,
+)
 
 REQUEST_LOG = "request_log"
 """`throttle_changes.told_by`."""
@@ -22,6 +31,8 @@ OPERATIONS = {0: "set", 1: "delete", 2: "append", 3: "subtract"}
 
 Place = tuple[str | None, int | None, int | None, int | None]
 """The columns of `schemas.throttles.LINE`: where and when a request was logged."""
+
+_new = tuple.__new__
 
 
 class Reassignment(NamedTuple):
@@ -93,7 +104,7 @@ def throttle_changes(call: Call) -> Iterator[ThrottleChange]:
     errors: dict[tuple[int, str | None], int | None] = {}
     for answer in call.response.responses if call.response else ():
         errors.setdefault((answer.resource_type, answer.resource_name), answer.error_code)
-    is_whole = call.header.requestApiKeyName == "ALTER_CONFIGS"
+    is_whole = call.header.request_api_key_name == "ALTER_CONFIGS"
     for resource in call.request.resources:
         word = RESOURCES.get(resource.resource_type)
         if word is None:
@@ -104,9 +115,8 @@ def throttle_changes(call: Call) -> Iterator[ThrottleChange]:
             number, pairs, every = _read_value(config, value)
             setting = (config, operation, value, number, pairs, every)
             answered = (error, is_applied, REQUEST_LOG)
-            yield ThrottleChange(
-                *call.place, word, resource.resource_name or None, *setting, *answered, *call.origin
-            )
+            name = resource.resource_name or None
+            yield _new(ThrottleChange, (*call.place, word, name, *setting, *answered, *call.origin))
 
 
 def _altered(resource: bodies.Resource, _word: str) -> Iterator[tuple[str, str | None, str | None]]:
@@ -153,9 +163,10 @@ def listed_reassignments(call: Call) -> Iterator[Reassignment]:
 
 def _reassignment(call: Call, topic_name: str | None, move: bodies.Move, error: int | None) -> Reassignment:
     header = call.header
-    client = (header.requestApiKeyName, header.clientId, header.correlationId, call.principal)
+    client = (header.request_api_key_name, header.client_id, header.correlation_id, call.principal)
     lists = (move.replicas, move.adding_replicas, move.removing_replicas)
-    return Reassignment(*call.place, *client, topic_name, move.partition, *lists, error, *call.origin)
+    cells = (*call.place, *client, topic_name, move.partition, *lists, error, *call.origin)
+    return _new(Reassignment, cells)
 
 
 def isr_changes(call: Call) -> Iterator[IsrChange]:
@@ -176,10 +187,11 @@ def isr_changes(call: Call) -> Iterator[IsrChange]:
         name = topic.name if topic.topic_name is None else topic.topic_name
         in_sync = (epoch, None if isr is None else sorted(isr), error)
         leader = (call.request.broker_id, asked.leader_epoch)
-        yield IsrChange(*call.place, topic.topic_id, name, asked.partition, *leader, *in_sync, *call.origin)
+        where = (topic.topic_id, name, asked.partition)
+        yield _new(IsrChange, (*call.place, *where, *leader, *in_sync, *call.origin))
 
 
-def _topic_key(topic: bodies.InSyncTopic) -> str | None:
+def _topic_key(topic: bodies.InSyncTopic[Any]) -> str | None:
     return next((key for key in (topic.topic_id, topic.topic_name, topic.name) if key is not None), None)
 
 

@@ -6,9 +6,12 @@ Only fields that we read are listed; msgspec skips the others. A field without a
 """
 # ruff: noqa: D101 (the names are Kafka's own)
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 from msgspec import Meta, Struct, field
+
+T = TypeVar("T")  # topics
+P = TypeVar("P")  # partitions
 
 Int = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 Long = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
@@ -28,11 +31,35 @@ class OtherResponse(Body):
     error_code: Any = None
 
 
-class Topic(Body):
+class Answer(Response, Generic[T], kw_only=True):
+    """An answer about topics."""
+
+    topics: list[T]
+
+
+class Responses(Response, Generic[T], kw_only=True):
+    """An answer about topics, under another name; of a FETCH with its session."""
+
+    topics: list[T] = field(name="responses")
+    session_id: Int | None = None
+
+
+class TopicName(Body):
     """A topic by its id, in newer versions of an API, or by its name."""
 
     topic_id: str | None = None
     name: str | None = None
+
+
+class Topic(TopicName, Generic[P], kw_only=True):
+    partitions: list[P]
+
+
+class FetchTopic(TopicName, Generic[P], kw_only=True):
+    """A topic of a FETCH, or of its answer."""
+
+    name: str | None = field(name="topic", default=None)
+    partitions: list[P]
 
 
 class Asked(Body):
@@ -64,11 +91,6 @@ class FetchPartition(Asked):
     offset: Long | None = field(name="fetchOffset", default=None)  # type: ignore[misc]
 
 
-class FetchTopic(Topic, kw_only=True):
-    name: str | None = field(name="topic", default=None)
-    partitions: list[FetchPartition]
-
-
 class ReplicaState(Body):
     replica_id: Int | None = None
     replica_epoch: Long | None = None
@@ -77,7 +99,7 @@ class ReplicaState(Body):
 class FetchRequest(Body):
     """Sessions since version 7 (KIP-227), `replicaState` since 15 (KIP-903)."""
 
-    topics: list[FetchTopic]
+    topics: list[FetchTopic[FetchPartition]]
     session_id: Int | None = None
     session_epoch: Int | None = None
     replica_id: Int | None = None
@@ -91,32 +113,17 @@ class FetchedPartition(Answered, kw_only=True):
     high_watermark: Long | None = None  # type: ignore[misc]
 
 
-class FetchedTopic(Topic, kw_only=True):
-    name: str | None = field(name="topic", default=None)
-    partitions: list[FetchedPartition]
-
-
-class FetchResponse(Response, kw_only=True):
-    topics: list[FetchedTopic] = field(name="responses")
-    session_id: Int | None = None
-
-
 class FetchedPartition28(Answered, kw_only=True):
     partition: Int
     bytes: Long | None = field(name="recordSetSizeInBytes", default=None)  # type: ignore[misc]
     leader: Leader | None = field(name="currentLeader", default=None)  # type: ignore[misc]
 
 
-class FetchedTopic28(Topic, kw_only=True):
+class FetchedTopic28(TopicName, kw_only=True):
+    """A topic of the answer to a FETCH as Kafka 2.8 wrote it."""
+
     name: str | None = field(name="topic", default=None)
     partitions: list[FetchedPartition28] = field(name="partitionResponses")
-
-
-class FetchResponse28(Response, kw_only=True):
-    """The answer to a FETCH as Kafka 2.8 named its fields."""
-
-    topics: list[FetchedTopic28] = field(name="responses")
-    session_id: Int | None = None
 
 
 class ProducePartition(Asked):
@@ -124,7 +131,7 @@ class ProducePartition(Asked):
     bytes: Long | None = field(name="recordsSizeInBytes", default=None)  # type: ignore[misc]
 
 
-class ProduceTopic(Topic, kw_only=True):
+class ProduceTopic(TopicName, kw_only=True):
     partitions: list[ProducePartition] = field(name="partitionData")
 
 
@@ -138,19 +145,15 @@ class ProducedPartition(Answered, kw_only=True):
     leader: Leader | None = field(name="currentLeader", default=None)  # type: ignore[misc]
 
 
-class ProducedTopic(Topic, kw_only=True):
+class ProducedTopic(TopicName, kw_only=True):
     partitions: list[ProducedPartition] = field(name="partitionResponses")
-
-
-class ProduceResponse(Response, kw_only=True):
-    topics: list[ProducedTopic] = field(name="responses")
 
 
 class ElectedPartition(Answered, kw_only=True):
     partition: Int = field(name="partitionId")
 
 
-class ElectedTopic(Topic, kw_only=True):
+class ElectedTopic(TopicName, kw_only=True):
     name: str | None = field(name="topic", default=None)
     partitions: list[ElectedPartition] = field(name="partitionResult")
 
@@ -160,7 +163,7 @@ class ElectLeadersResponse(Response, kw_only=True):
 
 
 class MetadataRequest(Body):
-    topics: list[Topic] | None  # null: all; version 0: empty
+    topics: list[TopicName] | None  # null: all; version 0: empty
 
 
 class Broker(Body):
@@ -174,21 +177,16 @@ class MetadataPartition(Body):
     offline_replicas: list[int] | None = None
 
 
-class CreatedTopic(Topic):
+class CreatedTopic(TopicName):
     error_code: Int | None = None
     is_internal: bool | None = None
-
-
-class CreateTopicsResponse(Response, kw_only=True):
-    topics: list[CreatedTopic]
 
 
 class MetadataTopic(CreatedTopic, kw_only=True):
     partitions: list[MetadataPartition]
 
 
-class MetadataResponse(Response, kw_only=True):
-    topics: list[MetadataTopic]
+class MetadataResponse(Answer[MetadataTopic], kw_only=True):
     brokers: list[Broker] | None = None
     cluster_id: str | None = None
 
@@ -222,7 +220,7 @@ class AlterConfigsResponse(Response, kw_only=True):
 
 
 class Move(Asked):
-    """A partition of an ALTER_PARTITION_REASSIGNMENTS, or that LIST_PARTITION_REASSIGNMENTS finds (KIP-455)."""
+    """A partition that an ALTER_PARTITION_REASSIGNMENTS moves, or a LIST_ finds moving (KIP-455)."""
 
     partition: Int = field(name="partitionIndex")
     replicas: list[Int] | None = None
@@ -230,31 +228,15 @@ class Move(Asked):
     removing_replicas: list[Int] | None = None
 
 
-class MoveTopic(Topic, kw_only=True):
-    partitions: list[Move]
-
-
 class AlterReassignmentsRequest(Body):
-    topics: list[MoveTopic]
+    topics: list[Topic[Move]]
 
 
 class MovedPartition(Answered, kw_only=True):
     partition: Int = field(name="partitionIndex")
 
 
-class MovedTopic(Topic, kw_only=True):
-    partitions: list[MovedPartition]
-
-
-class AlterReassignmentsResponse(Response, kw_only=True):
-    topics: list[MovedTopic] = field(name="responses")
-
-
-class ListReassignmentsResponse(Response, kw_only=True):
-    topics: list[MoveTopic]
-
-
-class InSyncTopic(Topic):
+class InSyncTopic(Topic[P], Generic[P], kw_only=True):
     topic_name: str | None = None
 
 
@@ -269,14 +251,10 @@ class AskedInSync(Body):
     new_isr_with_epochs: list[BrokerState] | None = None
 
 
-class AskedInSyncTopic(InSyncTopic, kw_only=True):
-    partitions: list[AskedInSync]
-
-
 class AlterPartitionRequest(Body):
     """KIP-497; Kafka 2.7 and 2.8 named it ALTER_ISR."""
 
-    topics: list[AskedInSyncTopic]
+    topics: list[InSyncTopic[AskedInSync]]
     broker_id: Int | None = None
 
 
@@ -284,11 +262,3 @@ class AnsweredInSync(Response, kw_only=True):
     partition: Int = field(name="partitionIndex")
     isr: list[Int] | None = None
     partition_epoch: Int | None = None
-
-
-class AnsweredInSyncTopic(InSyncTopic, kw_only=True):
-    partitions: list[AnsweredInSync]
-
-
-class AlterPartitionResponse(Response, kw_only=True):
-    topics: list[AnsweredInSyncTopic]

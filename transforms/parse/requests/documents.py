@@ -7,7 +7,7 @@ The API's name is looked up in the text first, so that the JSON is decoded once,
 import re
 from typing import Any, Generic, Literal, TypeVar
 
-from msgspec import UNSET, DecodeError, Struct, UnsetType
+from msgspec import UNSET, DecodeError, UnsetType
 from msgspec.json import Decoder
 
 from transforms.parse.documents import Misread, decode
@@ -29,81 +29,78 @@ Unlogged = Literal[""] | None
 Anything = str | int | float | bool | list[Any] | UnsetType | None
 
 
-class Header(Struct, gc=False):
+class Header(Body):
     """`RequestHeader`."""
 
-    requestApiKeyName: str
-    requestApiVersion: Int
-    correlationId: Int
-    clientId: str | None = None
+    request_api_key_name: str
+    request_api_version: Int
+    correlation_id: Int
+    client_id: str | None = None
 
 
-class Client(Struct, gc=False):
+class Client(Body):
     """`ClientInformation` (KIP-511)."""
 
-    softwareName: str | None = None
-    softwareVersion: str | None = None
+    software_name: str | None = None
+    software_version: str | None = None
 
 
-class Document(Struct, Generic[Q, R], kw_only=True, gc=False):
+class Document(Body, Generic[Q, R], kw_only=True):
     """A completed request (`RequestConvertToJson.requestDescMetrics`)."""
 
-    requestHeader: Header
+    request_header: Header
     connection: str
-    totalTimeMs: float
-    requestQueueTimeMs: float
-    localTimeMs: float
-    remoteTimeMs: float
-    responseQueueTimeMs: float
-    sendTimeMs: float
-    throttleTimeMs: float | None = None
+    total_time_ms: float
+    request_queue_time_ms: float
+    local_time_ms: float
+    remote_time_ms: float
+    response_queue_time_ms: float
+    send_time_ms: float
+    throttle_time_ms: float | None = None
     principal: str | None = None
     listener: str | None = None
-    isForwarded: bool | None = None
-    clientInformation: Client | None = None
+    is_forwarded: bool | None = None
+    client_information: Client | None = None
     request: Q
     response: R
 
 
-class OtherDocument(Document[Any, Any], kw_only=True, gc=False):
+class OtherDocument(Document[Any, Any], kw_only=True):
     """A request of an API whose bodies are not read: they may be anything."""
 
     request: Body | Anything = UNSET
     response: bodies.OtherResponse | Anything = UNSET
 
 
-PARTS = ("requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "responseQueueTimeMs", "sendTimeMs")
-TIMES = ("totalTimeMs", *PARTS)
-
 AnyDocument = Document[Any, Any]
+TIMES = (
+    "totalTimeMs", "requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "responseQueueTimeMs", "sendTimeMs",
+)  # fmt: skip
 
-_ALTER_CONFIGS: Decoder[AnyDocument] = Decoder(
-    Document[bodies.AlterConfigsRequest | Unlogged, bodies.AlterConfigsResponse | Unlogged]
-)
-_ALTER_PARTITION: Decoder[AnyDocument] = Decoder(
-    Document[bodies.AlterPartitionRequest | Unlogged, bodies.AlterPartitionResponse | Unlogged]
-)
-DECODERS: dict[str, Decoder[AnyDocument]] = {
-    "FETCH": Decoder(Document[bodies.FetchRequest | Unlogged, bodies.FetchResponse | Unlogged]),
-    "PRODUCE": Decoder(Document[bodies.ProduceRequest | Unlogged, bodies.ProduceResponse | Unlogged]),
-    "METADATA": Decoder(Document[bodies.MetadataRequest | Unlogged, bodies.MetadataResponse | Unlogged]),
-    "CREATE_TOPICS": Decoder(Document[Body | Unlogged, bodies.CreateTopicsResponse | Unlogged]),
-    "ELECT_LEADERS": Decoder(Document[Body | Unlogged, bodies.ElectLeadersResponse | Unlogged]),
-    "ALTER_PARTITION_REASSIGNMENTS": Decoder(
-        Document[bodies.AlterReassignmentsRequest | Unlogged, bodies.AlterReassignmentsResponse | Unlogged]
+
+def _decoder(request: Any, response: Any) -> Decoder[AnyDocument]:  # noqa: ANN401 - types
+    return Decoder(Document[request | Unlogged, response | Unlogged])
+
+
+DECODERS = {
+    "FETCH": _decoder(bodies.FetchRequest, bodies.Responses[bodies.FetchTopic[bodies.FetchedPartition]]),
+    "PRODUCE": _decoder(bodies.ProduceRequest, bodies.Responses[bodies.ProducedTopic]),
+    "METADATA": _decoder(bodies.MetadataRequest, bodies.MetadataResponse),
+    "CREATE_TOPICS": _decoder(Body, bodies.Answer[bodies.CreatedTopic]),
+    "ELECT_LEADERS": _decoder(Body, bodies.ElectLeadersResponse),
+    "ALTER_PARTITION_REASSIGNMENTS": _decoder(
+        bodies.AlterReassignmentsRequest, bodies.Responses[bodies.Topic[bodies.MovedPartition]]
     ),
-    "LIST_PARTITION_REASSIGNMENTS": Decoder(
-        Document[Body | Unlogged, bodies.ListReassignmentsResponse | Unlogged]
+    "LIST_PARTITION_REASSIGNMENTS": _decoder(Body, bodies.Answer[bodies.Topic[bodies.Move]]),
+    "INCREMENTAL_ALTER_CONFIGS": _decoder(bodies.AlterConfigsRequest, bodies.AlterConfigsResponse),
+    "ALTER_CONFIGS": _decoder(bodies.AlterConfigsRequest, bodies.AlterConfigsResponse),
+    "ALTER_PARTITION": _decoder(
+        bodies.AlterPartitionRequest, bodies.Answer[bodies.InSyncTopic[bodies.AnsweredInSync]]
     ),
-    "INCREMENTAL_ALTER_CONFIGS": _ALTER_CONFIGS,
-    "ALTER_CONFIGS": _ALTER_CONFIGS,
-    "ALTER_PARTITION": _ALTER_PARTITION,
-    "ALTER_ISR": _ALTER_PARTITION,
 }
+DECODERS["ALTER_ISR"] = DECODERS["ALTER_PARTITION"]
+FETCH_2_8 = _decoder(bodies.FetchRequest, bodies.Responses[bodies.FetchedTopic28])
 OTHER: Decoder[AnyDocument] = Decoder(OtherDocument)
-FETCH_2_8: Decoder[AnyDocument] = Decoder(
-    Document[bodies.FetchRequest | Unlogged, bodies.FetchResponse28 | Unlogged]
-)
 
 
 def read_document(text: str) -> AnyDocument | Quarantined:
@@ -115,7 +112,7 @@ def read_document(text: str) -> AnyDocument | Quarantined:
     except (DecodeError, RecursionError):
         return _second_reading(text, api)
     # The name may be written with an escape, or be there twice.
-    name = document.requestHeader.requestApiKeyName
+    name = document.request_header.request_api_key_name
     return document if name == api else _second_reading(text, name)
 
 
@@ -123,7 +120,7 @@ def _second_reading(text: str, api: str) -> AnyDocument | Quarantined:
     """Read a text that is not the expected document: older fields, half a surrogate pair, or an error."""
     decoder = FETCH_2_8 if api == "FETCH" and '"partitionResponses"' in text else DECODERS.get(api, OTHER)
     document = decode(text, decoder)
-    return _quarantined(text, document) if isinstance(document, Misread) else document
+    return misread(text, document) if isinstance(document, Misread) else document
 
 
 def is_unlogged(body: object) -> bool:
@@ -136,7 +133,8 @@ def shown_end(text: str) -> str:
     return f"{len(text)} characters, ends with: {text[-SHOWN_END_CHARS:]}"
 
 
-def _quarantined(text: str, error: Misread) -> Quarantined:
+def misread(text: str, error: Misread) -> Quarantined:
+    """Return the reason for which a text is not the expected document, with the field's path."""
     if not error.field:
         end = TRAILING.search(error.detail)
         if end and (MARK in text or b"{" in text.encode()[int(end[1]) - 3 : int(end[1]) + 3]):
@@ -146,4 +144,3 @@ def _quarantined(text: str, error: Misread) -> Quarantined:
         return Quarantined("impossible_duration", error.field)
     is_missing = "missing required field" in error.detail
     return Quarantined("missing_field", error.field if is_missing else f"{error.field}: {error.detail}")
-

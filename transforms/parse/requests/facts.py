@@ -11,6 +11,7 @@ without a replica id is a consumer's. One whose request was not logged has no ki
 from collections.abc import Callable
 from typing import NamedTuple
 
+from transforms.parse.record import Quarantined
 from transforms.parse.requests.documents import AnyDocument
 from transforms.parse.requests.metadata_size import response_bytes
 from transforms.parse.requests.partitions import Partition, has_metadata, id_or_none, joined
@@ -37,16 +38,16 @@ class Facts(NamedTuple):
 NO_FACTS = Facts()
 
 
-def _fetch(document: AnyDocument) -> Facts | str:
+def _fetch(document: AnyDocument) -> Facts | Quarantined:
     request, response = document.request, document.response
     answered, response_session = (response.topics, response.session_id) if response else ((), None)
     if not request:
         return Facts(None, response_session_id=response_session, partitions=joined((), answered))
-    state, version, asked = request.replica_state, document.requestHeader.requestApiVersion, request.topics
+    state, version, asked = request.replica_state, document.request_header.request_api_version, request.topics
     if version < FETCH_WITH_REPLICA_STATE and request.replica_id is None:
-        return "request.replicaId"
+        return Quarantined("missing_field", "request.replicaId")
     if version >= FETCH_WITH_SESSION and request.session_id is None:
-        return "request.sessionId"
+        return Quarantined("missing_field", "request.sessionId")
     replica, epoch = (state.replica_id, state.replica_epoch) if state else (None, None)
     if replica is None:
         replica = request.replica_id
@@ -72,7 +73,11 @@ def _elect_leaders(document: AnyDocument) -> Facts:
 
 
 def _metadata(document: AnyDocument) -> Facts:
-    request, response, version = document.request, document.response, document.requestHeader.requestApiVersion
+    request, response, version = (
+        document.request,
+        document.response,
+        document.request_header.request_api_version,
+    )
     asked, names = request.topics if request else None, None
     if asked or (asked is not None and version != 0):
         names = [id_or_none(topic.topic_id) if topic.name is None else topic.name for topic in asked]
@@ -89,7 +94,7 @@ def _nothing(_document: AnyDocument) -> Facts:
 def text_facts(document: AnyDocument) -> Facts:
     """Return the facts of the text form: session and kind of a FETCH, unless its request was not logged."""
     request = document.request
-    if document.requestHeader.requestApiKeyName != "FETCH":
+    if document.request_header.request_api_key_name != "FETCH":
         return NO_FACTS
     replica = request.replica_id
     kind = None if replica is None else "consumer" if replica < 0 else "follower"
@@ -97,7 +102,7 @@ def text_facts(document: AnyDocument) -> Facts:
     return Facts(kind, follower_id, session_id=request.session_id, session_epoch=request.session_epoch)
 
 
-READERS: dict[str, Callable[[AnyDocument], Facts | str]] = {
+READERS: dict[str, Callable[[AnyDocument], Facts | Quarantined]] = {
     "FETCH": _fetch,
     "PRODUCE": _produce,
     "ALTER_PARTITION_REASSIGNMENTS": _produce,
@@ -106,6 +111,6 @@ READERS: dict[str, Callable[[AnyDocument], Facts | str]] = {
 }
 
 
-def facts_of(document: AnyDocument) -> Facts | str:
+def facts_of(document: AnyDocument) -> Facts | Quarantined:
     """Return the facts of the JSON form, or the path of a field that the API's version requires."""
-    return READERS.get(document.requestHeader.requestApiKeyName, _nothing)(document)
+    return READERS.get(document.request_header.request_api_key_name, _nothing)(document)

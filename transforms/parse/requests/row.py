@@ -74,7 +74,7 @@ class Request(NamedTuple):
 def request_row(
     record: Record, line: Line, document: AnyDocument, facts: Facts, own_client_prefix: str
 ) -> Request | Quarantined:
-    """Return the row, or why its numbers are impossible; `own_client_prefix` marks the telemetry's own traffic."""
+    """Return the row, or why its numbers are impossible; `own_client_prefix` marks our own traffic."""
     # All fields at once: each API has its own class, and Python reads attributes of many classes slowly.
     (
         header, connection, total, queue, local, remote, answering, send,
@@ -90,11 +90,15 @@ def request_row(
     # A KRaft node that knows no leader yet may ask itself for the metadata; the answer is that it is none.
     if kind == "follower" and follower_id == node_id:
         return Quarantined("node_is_another_replica", f"a fetch of replica {follower_id} on {node}")
-    client_id, client = header.clientId, client or NO_CLIENT
-    software_name, version = client.softwareName, client.softwareVersion
+    client_id, client = header.client_id, client or NO_CLIENT
+    software, version = client.software_name, client.software_version
     logged_at, mono_ns, resolution_ms, logged_date = stamp_columns(stamp)
     flags = []
-    if not -FLOAT_NOISE_MS <= total - (queue + local + remote + answering + send) <= SLACK_MS + FLOAT_NOISE_MS:
+    if (
+        not -FLOAT_NOISE_MS
+        <= total - (queue + local + remote + answering + send)
+        <= SLACK_MS + FLOAT_NOISE_MS
+    ):
         flags.append("parts_do_not_add_up")
     if not request and is_unlogged(request):
         flags.append("no_request_body")
@@ -103,10 +107,10 @@ def request_row(
     cells = (
         cluster, node_id, logged_at, mono_ns, resolution_ms, logged_date,
         None if logged_at is None else logged_at - floor(total * 1_000 + 0.5),
-        header.requestApiKeyName, header.requestApiVersion, client_id, header.correlationId,
+        header.request_api_key_name, header.request_api_version, client_id, header.correlation_id,
         connection, session_id, session_epoch, response_session, listener,
         kind, follower_id, epoch,
-        None if software_name == "unknown" else software_name, None if version == "unknown" else version,
+        None if software == "unknown" else software, None if version == "unknown" else version,
         principal, is_forwarded, total, queue, local, remote, answering, send,
         throttle, _error_code(response) if response else None, partitions, *topics,
         None if client_id is None else client_id.startswith(own_client_prefix), flags,

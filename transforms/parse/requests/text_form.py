@@ -8,12 +8,13 @@ replica id are read; the other bodies are not.
 
 import re
 
-from msgspec import UNSET
+from msgspec import ValidationError, convert
 
 from transforms.parse.columns import integer
+from transforms.parse.documents import Misread
 from transforms.parse.record import Quarantined, sample
 from transforms.parse.requests.bodies import FetchRequest
-from transforms.parse.requests.documents import MARK, TIMES, AnyDocument, Client, Header, OtherDocument
+from transforms.parse.requests.documents import MARK, TIMES, AnyDocument, OtherDocument, misread
 
 START = MARK + "RequestHeader("
 END_CHARS = 4_096
@@ -45,41 +46,35 @@ def read_text(message: str) -> AnyDocument | Quarantined:
     told = message[len(MARK) : len(MARK) + END_CHARS]
     if MARK in message[len(MARK) :]:
         return Quarantined("several_objects", sample(message))
-    header = HEADER.match(told)
+    match = HEADER.match(told)
     # The last one: a client id may hold the same words, what comes after the bodies cannot.
     footer = FOOTER.fullmatch(message.rpartition(CONNECTION)[2][:END_CHARS])
-    if header is None or footer is None:
+    if match is None or footer is None:
         return Quarantined("bad_text_form", sample(message))
-    api, version, client_id, correlation_id = header.groups()
+    api, version, client_id, correlation_id = match.groups()
     connection, total, queue, local, remote, throttle, response_queue, send, *names = footer.groups()
     principal, listener, software_name, software_version = (name or None for name in names)
-    numbers = {"api_version": integer(version), "correlationId": integer(correlation_id)}
-    times = dict(zip(TIMES, map(_time, (total, queue, local, remote, response_queue, send)), strict=True))
-    missing = [name for name, value in {**numbers, **times}.items() if value is None]
-    if missing:
-        return Quarantined("missing_field", ", ".join(missing))
-    return OtherDocument(
-        requestHeader=Header(
-            api, int(version), int(correlation_id), None if client_id == "null" else client_id
-        ),
-        request=_fetch(told[header.end() :]) if api == "FETCH" else UNSET,
-        connection=connection,
-        throttleTimeMs=_time(throttle),
-        principal=principal,
-        listener=listener,
-        clientInformation=Client(software_name, software_version),
-        **times,
-    )
+    header = {"requestApiKeyName": api, "requestApiVersion": version, "correlationId": correlation_id}
+    fields = {
+        "requestHeader": header | {"clientId": None if client_id == "null" else client_id},
+        "connection": connection,
+        **dict(zip(TIMES, (total, queue, local, remote, response_queue, send), strict=True)),
+        "throttleTimeMs": throttle,
+        "principal": principal,
+        "listener": listener,
+        "clientInformation": {"softwareName": software_name, "softwareVersion": software_version},
+    }
+    try:
+        document = convert(fields, OtherDocument, strict=False)
+    except ValidationError as error:
+        field = str(error).rpartition("`$.")[2].removesuffix("`")
+        return misread(message, Misread(field, str(error)))
+    if api == "FETCH":
+        document.request = _fetch(told[match.end() :])
+    return document
 
 
 def _fetch(asked: str) -> FetchRequest:
     found = (pattern.search(asked) for pattern in (SESSION, EPOCH, REPLICA))
     session, epoch, replica = (integer(match[1]) if match else None for match in found)
     return FetchRequest([], session, epoch, replica)
-
-
-def _time(text: str | None) -> float | None:
-    try:
-        return float(text) if text else None
-    except ValueError:
-        return None

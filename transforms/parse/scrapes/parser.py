@@ -52,6 +52,15 @@ class ScrapeParser:
         """Begin with an empty memory."""
         self._limits, self._memory = limits or Limits(), Memory(memory_bytes)
 
+    def begin(self, batch: int) -> None:
+        """
+        Begin a task of a batch; a parser that outlives a task needs to know.
+
+        The series found by a task that was broken off have no row in the table: when its batch begins
+        again they are forgotten, and found again.
+        """
+        self._memory.begin(batch)
+
     def parse(self, record: Record) -> Kept | Quarantined:
         """
         Return the rows of `metric_scrapes` (one), `metric_samples` (a block) and `metric_series`.
@@ -64,7 +73,7 @@ class ScrapeParser:
             return page
         key = (record.cluster or "", record.node, page.is_openmetrics)
         kept, seen = _Lines(record, page, self._limits, self._memory.get(key)).read()
-        self._memory.put(key, seen)
+        self._memory.put(key, seen, has_new=bool(kept.rows["metric_series"]))
         return kept
 
 
@@ -124,7 +133,9 @@ class _Lines:
             if ids[n] is None:
                 ids[n] = 0
                 unread.append(n)
-        return np.array(ids, np.int64), np.array(unread, np.int64)
+        found = np.array(ids, np.int64)
+        found.flags.writeable = False  # the memory and a block share it
+        return found, np.array(unread, np.int64)
 
     def _id(self, head: bytes) -> int | None:
         series_id = self._known.get(head)

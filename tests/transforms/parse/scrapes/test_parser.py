@@ -251,6 +251,29 @@ def test_the_memory_stays_within_its_bytes_and_forgets_the_oldest_first():
     assert memory.nbytes == 0
 
 
+def test_series_of_a_batch_that_was_broken_off_have_rows_again():
+    """Of batches before they have not: those are committed."""
+    parser, found = ScrapeParser(), []
+    for batch, page in [
+        (4, b"a 1\n"),
+        (5, b"a 1\nb 2\n"),
+        (5, b"a 1\nb 2\n"),
+        (6, b"a 1\nb 2\n"),
+        (6, b"b 1\n"),
+    ]:
+        parser.begin(batch)
+        found.append([row.name for row in table(parse(page, parser), "series")])
+
+    assert found == [["a"], ["b"], ["a", "b"], [], []]
+    parser.begin(2)
+    assert len(table(parse(b"a 1\nb 2\n", parser), "series")) == 2
+    assert parser._memory.nbytes == sum(seen.nbytes for seen in parser._memory._seen.values())
+
+
+def test_the_value_of_an_exemplar_is_not_that_of_the_sample():
+    assert values(parse(b'a 0 # {x="y"} 1\na{b="c"} 0 # {x="y"} 1 5\n# EOF\n')) == [0, 0]
+
+
 def test_a_parser_without_memory_reads_the_same():
     forgetful, page = ScrapeParser(memory_bytes=0), b'a{x="1"} 1\nb 2\n'
 

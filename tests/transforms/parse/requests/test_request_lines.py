@@ -1,0 +1,376 @@
+"""Request lines, real ones of running brokers first."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.transforms.parse.records import COMPLETED, REQUEST_LINES, line, record
+from transforms.parse.record import PARSER_VERSION, Kept, Skipped
+from transforms.parse.requests import parse
+from transforms.parse.requests.documents import Document, OtherDocument
+
+OUTCOMES = {name: parse(record(value, position=name)) for name, value in REQUEST_LINES.items()}
+REQUESTS = {name: one.rows["requests"][0] for name, one in OUTCOMES.items() if isinstance(one, Kept)}
+TOPICS = [row for one in OUTCOMES.values() if isinstance(one, Kept) for row in one.rows.get("topics", ())]
+
+
+def request(value, **fields):
+    (row,) = parse(record(value, **fields)).rows["requests"]
+    return row
+
+
+def test_every_completed_request_of_a_real_broker_is_kept_and_every_other_line_is_skipped():
+    expected = {name: Skipped if name.startswith("TRACE_") else Kept for name in REQUEST_LINES}
+
+    assert {name: type(one) for name, one in OUTCOMES.items()} == expected
+    assert {one for one in OUTCOMES.values() if isinstance(one, Skipped)} == {
+        Skipped("other_logger", "kafka.network.RequestChannel$")
+    }
+
+
+def test_a_followers_fetch_is_read_whole():
+    started_at = datetime(2026, 11, 21, 9, 19, 28, 487187, tzinfo=UTC)  # 500.529 ms before
+
+    assert REQUESTS["FETCH_follower"]._asdict() == {
+        "cluster": "lab",
+        "broker_id": 1,
+        "logged_at": 1_795_252_768_987_716,
+        "logged_mono_ns": 2929988848476,
+        "clock_resolution_ms": 1e-6,
+        "logged_date": 20_778,
+        "started_at": round(started_at.timestamp() * 1e6),
+        "api": "FETCH",
+        "api_version": 18,
+        "client_id": "broker-2-fetcher-0",
+        "correlation_id": 75354,
+        "connection": "127.0.0.1:21012-127.0.0.1:36762-4-0",
+        "session_id": 254946946,
+        "session_epoch": 75354,
+        "response_session_id": 254946946,
+        "listener": "PEER2",
+        "kind": "follower",
+        "follower_id": 2,
+        "replica_epoch": 16,
+        "software_name": None,
+        "software_version": None,
+        "principal": "User:ANONYMOUS",
+        "is_forwarded": False,
+        "total_ms": 500.529,
+        "request_queue_ms": 0.085,
+        "local_ms": 0.529,
+        "remote_ms": 499.738,
+        "response_queue_ms": 0.09,
+        "send_ms": 0.084,
+        "throttle_ms": 0.0,
+        "error_code": 0,
+        "partitions": [],
+        "topics_asked": None,
+        "topics_answered": None,
+        "response_bytes": None,
+        "is_own_traffic": False,
+        "quality_flags": [],
+        "node": "broker-1",
+        "source": "a.log",
+        "position": "FETCH_follower",
+        "topic": None,
+        "partition": None,
+        "offset": None,
+        "parser_version": PARSER_VERSION,
+    }
+
+
+def test_a_place_in_kafka_is_repeated():
+    row = request(COMPLETED, topic="t", partition=3, offset=7)
+
+    assert (row.topic, row.partition, row.offset) == ("t", 3, 7)
+
+
+def test_a_raft_fetch_is_told_by_its_topic_and_not_by_its_client():
+    row = REQUESTS["FETCH_consumer"]  # so named by whoever collected it; it is a controller's
+
+    assert (row.kind, row.follower_id, row.session_epoch) == ("raft", 3, -1)
+    assert [(p.partition, p.bytes, p.offset, p.hinted_leader_id) for p in row.partitions] == [
+        (0, 72, 7271, 1)
+    ]
+
+
+def test_a_consumers_fetch_has_bytes_errors_and_hints_by_partition():
+    hinted, unhinted = REQUESTS["FETCH_error_74_cons-4.3.1"], REQUESTS["FETCH_error_74_cons-3.6.0"]
+
+    assert (hinted.kind, hinted.follower_id, hinted.replica_epoch) == ("consumer", None, None)
+    assert (hinted.software_name, hinted.software_version) == ("apache-kafka-java", "4.3.1")
+    topic = "lbkW2mcMTU2a3rA6VuNANA"
+    found = [(p.topic_id, *p[2:8]) for row in (hinted, unhinted) for p in row.partitions]
+    assert found == [
+        (topic, 3, 0, 74, 251, 2, 1),
+        (topic, 3, 0, 0, 0, None, None),
+        (topic, 0, 0, 74, 0, None, None),
+    ]
+
+
+def test_a_produce_brings_bytes_sent_and_offsets_answered_together_in_whatever_order():
+    row = REQUESTS["example-error6-perf-4.3.1"]  # asked 12, 15, 21, 0; answered 21, 0, 12, 15
+
+    found = [(p.partition, p.bytes, p.error_code, p.offset, p.hinted_leader_id) for p in row.partitions]
+    assert found == [
+        (21, 170, 0, 379, None),
+        (0, 170, 6, -1, 2),
+        (12, 170, 0, 381, None),
+        (15, 170, 0, 350, None),
+    ]
+    assert {p.topic_id for p in row.partitions} == {"6mIsoWMRTfmFUJoSO1Ga2g"}
+    assert {p.topic_name for p in row.partitions} == {None}
+
+
+def test_a_produce_of_an_old_client_names_its_topic():
+    names = {(p.topic_id, p.topic_name) for p in REQUESTS["example-error6-perf-3.6.0"].partitions}
+
+    assert names == {(None, "redir-1795251332")}
+
+
+def test_metadata_has_the_topics_it_asked_for_and_the_ids_it_was_answered():
+    assert REQUESTS["example-METADATA-many-2.4.1"].topics_asked == [
+        f"mt1795251864-2.4.1-{n}" for n in range(4)
+    ]
+    assert REQUESTS["METADATA"].topics_asked == []
+    found = {(row.position, row.topic_name, row.topic_id, row.is_internal) for row in TOPICS}
+    assert found == {
+        ("CREATE_TOPICS", "__consumer_offsets", "dkEKIEtGR1ufoxtRW1_gtw", None),
+        ("example-METADATA-many-3.9.1", "mt1795251864-3.9.1-13", "_ZdhSvbURhW7ZmIoFIVpAw", False),
+        ("example-METADATA-many-4.3.1", "mt1795251864-4.3.1-8", "M9XisE5gS06pWLQu2TPMqw", False),
+    }
+
+
+def test_a_topic_has_cluster_instant_and_version():
+    row = next(row for row in TOPICS if row.position == "CREATE_TOPICS")
+
+    assert (row.cluster, row.seen_at) == ("lab", REQUESTS["CREATE_TOPICS"].logged_at)
+    assert row.parser_version == PARSER_VERSION
+
+
+ASKED_TOPICS = {
+    "all topics": (None, 12, None),
+    "all topics of version 0": ([], 0, None),
+    "no topics since version 1": ([], 1, []),
+    "by name, or else by id": (
+        [{"name": "a"}, {"name": None, "topicId": "lbkW2mcMTU2a3rA6VuNANA"}, {"topicId": "A" * 22}],
+        12,
+        ["a", "lbkW2mcMTU2a3rA6VuNANA", None],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ASKED_TOPICS)
+def test_the_topics_that_a_metadata_asks_for(name):
+    topics, version, expected = ASKED_TOPICS[name]
+    header = {"requestHeader.requestApiKeyName": "METADATA", "requestHeader.requestApiVersion": version}
+
+    assert request(line(**header, request={"topics": topics}, response=None)).topics_asked == expected
+
+
+def test_election_and_reassignment_have_partitions_of_the_answer_and_of_both():
+    election = {
+        "replicaElectionResults": [{"topic": "t", "partitionResult": [{"partitionId": 3, "errorCode": 84}]}]
+    }
+    moves = {
+        "topics": [{"name": "t", "partitions": [{"partitionIndex": n, "replicas": None} for n in (1, 2)]}]
+    }
+    moved = {"responses": [{"name": "t", "partitions": [{"partitionIndex": 2, "errorCode": 0}]}]}
+    api = "requestHeader.requestApiKeyName"
+    rows = [
+        request(line(**{api: "ELECT_LEADERS"}, request={"topicPartitions": None}, response=election)),
+        request(line(**{api: "ELECT_LEADERS"}, request={"topicPartitions": None}, response="")),
+        request(line(**{api: "ALTER_PARTITION_REASSIGNMENTS"}, request=moves, response=moved)),
+    ]
+
+    found = [
+        row.partitions and [(p.topic_name, p.partition, p.error_code) for p in row.partitions] for row in rows
+    ]
+    assert found == [[("t", 3, 84)], None, [("t", 2, 0), ("t", 1, None)]]
+
+
+def test_a_body_with_other_types_than_ours_does_not_spoil_a_line():
+    found = {name: REQUESTS[name].error_code for name in ("API_VERSIONS", "DESCRIBE_CONFIGS", "JOIN_GROUP")}
+
+    assert found == {"API_VERSIONS": 0, "DESCRIBE_CONFIGS": None, "JOIN_GROUP": 79}
+    assert {REQUESTS[name].kind for name in found} == {"other"}
+
+
+RAFT_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+
+
+def asks(topic):
+    return [{**topic, "partitions": [{"partition": 0, "fetchOffset": 5}]}]
+
+
+KINDS = {
+    "v18 replica": (line(), "follower", 2),
+    "v18 no replica": (line(**{"request.replicaState": ...}), "consumer", None),
+    "v18 raft": (line(**{"request.topics": asks({"topicId": RAFT_ID})}), "raft", 2),
+    "v12 raft, by name": (
+        line(**{"requestHeader.requestApiVersion": 12, "request.replicaState": ..., "request.replicaId": 3,
+                "request.topics": asks({"topic": "__cluster_metadata"})}), "raft", 3,
+    ),
+    "v14 consumer": (
+        line(**{"requestHeader.requestApiVersion": 14, "request.replicaState": ..., "request.replicaId": -1}),
+        "consumer", None,
+    ),
+    "v14 follower": (
+        line(**{"requestHeader.requestApiVersion": 14, "request.replicaState": ..., "request.replicaId": 0}),
+        "follower", 0,
+    ),
+    "v6 without sessions": (
+        line(**{"requestHeader.requestApiVersion": 6, "request.replicaState": ..., "request.replicaId": -1,
+                "request.sessionId": ..., "request.sessionEpoch": ...}), "consumer", None,
+    ),
+    "a user reads the metadata topic": (
+        line(**{"request.replicaState": ..., "request.topics": asks({"topicId": RAFT_ID})}), "consumer", None,
+    ),
+    "a consumer that calls itself a fetcher": (
+        line(**{"request.replicaState": ..., "requestHeader.clientId": "broker-2-fetcher-0"}),
+        "consumer",
+        None,
+    ),
+    "a KRaft node that asks itself": (
+        line(**{"request.replicaState.replicaId": 1, "request.topics": asks({"topicId": RAFT_ID})}),
+        "raft", 1,
+    ),
+    "sessionless and empty": (line(**{"request.sessionEpoch": -1}), "follower", 2),
+    "request not logged": (line(request=""), None, None),
+    "request not logged, 4.4": (line(request=None), None, None),
+    "another API": (line(**{"requestHeader.requestApiKeyName": "HEARTBEAT"}), "other", None),
+}  # fmt: skip
+
+FLAGS = {
+    "none": (line(), []),
+    "no bodies, 4.3": (line(request="", response=""), ["no_request_body", "no_response_body"]),
+    "no bodies, 4.4": (line(request=None, response=None), ["no_request_body", "no_response_body"]),
+    "no bodies of another API": (
+        line(**{"requestHeader.requestApiKeyName": "HEARTBEAT"}, request="", response=None),
+        ["no_request_body", "no_response_body"],
+    ),
+    "no such keys of another API": (
+        line(**{"requestHeader.requestApiKeyName": "HEARTBEAT"}, request=..., response=...), [],
+    ),
+    "empty bodies of another API": (
+        line(**{"requestHeader.requestApiKeyName": "HEARTBEAT"}, request={}, response=[]), [],
+    ),
+    "parts within rounding": (line(totalTimeMs=500.531, localTimeMs=0.529), []),
+    "parts too small": (line(totalTimeMs=500.533), ["parts_do_not_add_up"]),
+    "parts too large": (line(totalTimeMs=500.066), ["parts_do_not_add_up"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_fetchs_kind_is_told_by_replica_id_and_topic(name):
+    value, kind, follower_id = KINDS[name]
+    row = request(value)
+
+    assert (row.kind, row.follower_id) == (kind, follower_id)
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_a_doubtful_line_is_kept_with_a_flag(name):
+    value, flags = FLAGS[name]
+
+    assert request(value).quality_flags == flags
+
+
+def test_own_traffic_is_told_by_the_prefix_it_was_given():
+    mine = line(**{"requestHeader.clientId": "watch-1"})
+    nobody = line(**{"requestHeader.clientId": None})
+    rows = [parse(record(value), "watch-").rows["requests"][0] for value in (mine, COMPLETED, nobody)]
+
+    assert [(row.is_own_traffic, row.client_id) for row in rows] == [
+        (True, "watch-1"),
+        (False, "broker-2-fetcher-0"),
+        (None, None),
+    ]
+
+
+def test_a_broker_in_another_zone_logs_the_same_instant():
+    local = COMPLETED.replace(b"2026-11-21T09:19:28.987716710Z 2929988848476", b"[2026-11-21 10:19:28,987]")
+    row = request(local, time_zone="Europe/Berlin")
+
+    assert row.logged_at == 1_795_252_768_987_000
+    assert (row.logged_mono_ns, row.clock_resolution_ms) == (None, 1.0)
+
+
+def test_a_partition_asked_for_and_not_answered_stays_visible():
+    asked = [{"topicId": "t", "partitions": [{"partition": n, "fetchOffset": 10 + n} for n in range(3)]}]
+    answered = [
+        {
+            "topicId": "t",
+            "partitions": [{"partitionIndex": n, "errorCode": 0, "recordsSizeInBytes": 9} for n in (7, 1)],
+        }
+    ]
+    rows = [
+        request(line(**{"request.topics": asked, "response.responses": answered})),
+        request(line(**{"request.topics": asked, "response": ""})),
+    ]
+
+    found = [[(p.partition, p.bytes, p.error_code, p.offset) for p in row.partitions] for row in rows]
+    assert found == [
+        [(7, 9, 0, None), (1, 9, 0, 11), (0, None, None, 10), (2, None, None, 12)],
+        [(0, None, None, 10), (1, None, None, 11), (2, None, None, 12)],
+    ]
+    assert {p.topic_id for row in rows for p in row.partitions} == {"t"}
+
+
+def test_as_many_partitions_as_a_line_can_name_are_joined_before_anyone_waits():
+    """40,000 asked for and answered, a thousand of them not the same."""
+    many = 40_000
+    asked = [{"partition": n, "fetchOffset": n} for n in range(many)]
+    answered = [
+        {"partitionIndex": n, "errorCode": 0, "recordsSizeInBytes": 9} for n in range(many + 999, 999, -1)
+    ]
+    value = line(
+        **{
+            "request.topics": [{"topicId": "t", "partitions": asked}],
+            "response.responses": [{"topicId": "t", "partitions": answered}],
+        }
+    )
+
+    found = [(p.partition, p.bytes, p.offset) for p in request(value).partitions]
+    assert found == [
+        *((n, 9, n if n < many else None) for n in range(many + 999, 999, -1)),
+        *((n, None, n) for n in range(1_000)),
+    ]
+
+
+def test_a_fetch_has_the_high_watermark_it_answered_and_an_error_has_none():
+    def watermark(**more):
+        part = {"partitionIndex": 0, "errorCode": 0, "recordsSizeInBytes": 10, "highWatermark": 99} | more
+        row = request(line(**{"response.responses": [{"topicId": "t", "partitions": [part]}]}))
+        return row.partitions[0].high_watermark
+
+    assert [watermark(), watermark(errorCode=6, highWatermark=-1)] == [99, None]
+
+
+def test_a_fetch_of_kafka_2_8_is_read_with_the_names_of_its_fields():
+    asked = [{"topic": "orders", "partitions": [{"partition": 4, "fetchOffset": 7}]}]
+    part = {"partition": 4, "errorCode": 0, "highWatermark": 9, "recordSetSizeInBytes": 170}
+    answered = [{"topic": "orders", "partitionResponses": [part]}]
+    version = {"requestHeader.requestApiVersion": 12, "request.replicaState": ..., "request.replicaId": -1}
+    row = request(line(**version, **{"request.topics": asked, "response.responses": answered}))
+
+    assert row.partitions == [(None, "orders", 4, 170, 0, 7, None, None, None)]
+
+
+SKIPPED = {
+    b"[2026-11-21 07:15:38,310] INFO rolled (kafka.request.logger)": "not_a_request",
+    b"[2026-11-21 07:15:38,310] INFO rolled": "not_a_request",
+    b"[2026-11-21 07:15:38,310] INFO x (kafka.server.KafkaApis)": "other_logger",
+    b" ": "blank",
+    b"\tacks = all": "continuation",
+}
+
+
+@pytest.mark.parametrize("value", SKIPPED)
+def test_a_line_that_holds_no_request_is_skipped_with_a_reason(value):
+    assert parse(record(value)).reason == SKIPPED[value]
+
+
+def test_the_documents_of_all_apis_have_their_fields_in_one_order():
+    """A row is made of all fields at once, by their places."""
+    assert OtherDocument.__struct_fields__ == Document.__struct_fields__
