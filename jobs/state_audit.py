@@ -17,7 +17,7 @@ from jobs.state_note import NONE, written
 from jobs.state_tables import aside, name_of, of_table, of_torn_entry
 from jobs.stream_log import Ends, StreamLog
 from jobs.writer_id import WRITER_ID
-from transforms.parse import PARSER_VERSION
+from transforms.parse.record import PARSER_VERSION
 
 
 def repairs_of(writers: Sequence[Writer]) -> list[Repair]:

@@ -14,7 +14,7 @@ from jobs.hadoop_files import ASIDE, crc_of, is_as_written
 from jobs.stream_log import is_json
 from jobs.writer_id import WRITER_ID, known_writer_id
 from tests.jobs.made_stream import BATCH, QUERY, TEARS, TOPIC, Stream, tear
-from transforms.parse import PARSER_VERSION
+from transforms.parse.record import PARSER_VERSION
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 
 from schemas.gold import STOCK_FETCH_TOTAL
 from transforms.histogram import finite
-from transforms.parse.metric_page import plain, scraped_at
+from transforms.gold.scrape_columns import scraped_at, unpacked
 
 STATISTICS = {"mean_ms": "Mean", "p50_ms": "50thPercentile", "p99_ms": "99thPercentile", "count": "Count"}
 
@@ -22,7 +22,7 @@ def samples(metrics: DataFrame) -> DataFrame:
     A gzip scrape that does not unpack and a part of a scrape that is not whole are not readable. Needs no
     other row, so a stream may call it; a re-sent scrape gives an equal row.
     """
-    text = F.decode(plain(F.col("value"), F.col("content_encoding")), "UTF-8")
+    text = F.decode(unpacked(F.col("value"), F.col("content_encoding")), "UTF-8")
     return (
         metrics.withColumn("text", F.when(F.col("chunk").isNull(), text))
         .withColumn("leader_id", F.regexp_extract("node", r"(\d+)$", 1).try_cast("int"))
