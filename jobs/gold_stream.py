@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from conf.settings import Settings
-from jobs import light_log, tables
 from engine.process.fail_points import reached
+from jobs import light_log, tables
 from jobs.gate import Gate
 from jobs.gold_quality import rebuild_data_quality
 from jobs.gold_spans import touched

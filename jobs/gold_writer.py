@@ -16,8 +16,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from jobs import tables
 from engine.process.fail_points import reached
+from jobs import tables
 from jobs.gold_culprit import CulpritWriter
 from jobs.gold_limits import first_whole_window
 from jobs.gold_spans import Span, in_steps, spans_of, window_of, within

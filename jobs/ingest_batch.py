@@ -179,7 +179,7 @@ def _add(table: Table, file: File) -> AddAction:
     return AddAction(
         path=file.path,
         size=file.size,
-        partition_values={name: file.day for name in table.partition_by},
+        partition_values=dict.fromkeys(table.partition_by, file.day),
         modification_time=int(time.time() * 1_000),
         data_change=True,
         stats=file.stats,

@@ -16,8 +16,8 @@ from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
 from pyspark.sql import DataFrame
 
-from jobs import light_log
 from engine.process.fail_points import reached
+from jobs import light_log
 from jobs.gold_spans import Span
 from jobs.light_read import Snapshot
 from schemas.fields import Table

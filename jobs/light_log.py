@@ -22,10 +22,10 @@ from deltalake.transaction import (
 )
 from pyspark.sql.types import TimestampType
 
-from jobs.delta_log import FILES
-from engine.ingest.files import OF_ITS_OWN, sync
+from engine.ingest.files import sync
 from engine.ingest.written import stats_json
 from engine.process.fail_points import reached
+from jobs.delta_log import FILES
 from schemas.fields import Table
 
 _held = threading.local()

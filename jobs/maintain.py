@@ -8,8 +8,7 @@ No Spark is started. `plumbline maintain --conf my.toml`, once a day, from cron 
 """
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +17,7 @@ import typer
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from conf.settings import LIGHT, Maintain, Settings
+from conf.settings import Maintain, Settings
 from jobs.disk import told_full
 from jobs.lease import MAINTENANCE, LeaseHeldError, lease
 from jobs.maintain_table import OneTable
@@ -31,7 +30,7 @@ from schemas.gold import GOLD
 from schemas.quality_results import QUALITY_RESULTS
 from schemas.silver import SILVER
 
-EXIT_FAILED, EXIT_WRONG, EXIT_LEFT_OUT, EXIT_HELD, EXIT_FULL, STOPPED = 1, 2, 3, 4, 6, 130
+EXIT_FAILED, EXIT_WRONG, EXIT_HELD, EXIT_FULL, STOPPED = 1, 2, 4, 6, 130
 
 ALL = (*BRONZE, *SILVER, *GOLD, QUALITY_RESULTS)
 
@@ -141,32 +140,8 @@ def present(settings: Settings, chosen: Sequence[Table]) -> list[Table]:
 
 def run(settings: Settings, chosen: Sequence[Table], progress: Progress, *, dry_run: bool) -> int:
     """Maintain these tables, one after the other; give the exit code."""
-    is_failed = is_left_out = False
-    for layer in dict.fromkeys(table.layer for table in chosen):
-        try:
-            with _alone_where_needed(settings, layer):
-                for table in (table for table in chosen if table.layer == layer):
-                    is_failed |= not _maintained(settings, table, progress, dry_run=dry_run)
-        except LeaseHeldError as error:
-            progress.say(f"{layer} left out: {error}")
-            is_left_out = True
-    return EXIT_FAILED if is_failed else EXIT_LEFT_OUT if is_left_out else 0
-
-
-@contextmanager
-def _alone_where_needed(settings: Settings, layer: str) -> Iterator[None]:
-    """
-    Keep a layer's writer out where two may not commit to one table.
-
-    delta-rs writes an entry of the log only where there is none. Delta's own way on a local disk looks first
-    and then renames over whatever came in between.
-    """
-    if settings.warehouse.committer == LIGHT:
-        yield
-        return
-    writer = "gold" if layer == "gold" else "silver"  # who writes silver writes bronze too
-    with lease(settings.warehouse_root, writer, timeout_s=settings.maintain.lease_timeout_s):
-        yield
+    failed = [table for table in chosen if not _maintained(settings, table, progress, dry_run=dry_run)]
+    return EXIT_FAILED if failed else 0
 
 
 def _is_there(settings: Settings, table: Table) -> bool:

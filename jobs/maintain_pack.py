@@ -26,8 +26,8 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import CommitProperties, RemoveAction
 
-from jobs import light_log
 from engine.process.fail_points import reached
+from jobs import light_log
 from jobs.maintain_actions import File, day_column, files_of
 from schemas.fields import Table
 

@@ -17,9 +17,7 @@ from transforms.frames import frame_of
 ATTEMPT = "parsed"
 
 
-def parse_into(
-    raw: DataFrame, folder: Path, settings: Settings
-) -> tuple[dict[Table, DataFrame], Tally]:
+def parse_into(raw: DataFrame, folder: Path, settings: Settings) -> tuple[dict[Table, DataFrame], Tally]:
     """
     Parse rows of bronze in one Spark job; return the frame of each silver table, and what was counted.
 

@@ -10,9 +10,9 @@ from pyspark.sql import functions as F
 from conf.names import Kind
 from conf.settings import Settings
 from jobs.gold_quality import LINE
+from jobs.parsed_files import parse_into
 from jobs.raw_files import DAMAGE_MARK
 from jobs.report_rows import Gold
-from jobs.parsed_files import parse_into
 from jobs.sources import SOURCES
 from jobs.thresholds import thresholds
 from schemas.bronze import RAW

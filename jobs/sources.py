@@ -47,13 +47,9 @@ class Source:
 
 
 SOURCES = (
-    Source(
-        kind=Kind.REQUEST_LOG, bronze=REQUEST_LOG, of_lines=(REQUESTS,), of_details=(TOPICS, *MOVES)
-    ),
+    Source(kind=Kind.REQUEST_LOG, bronze=REQUEST_LOG, of_lines=(REQUESTS,), of_details=(TOPICS, *MOVES)),
     Source(kind=Kind.CLIENT_LOG, bronze=CLIENT_LOG, of_lines=(CLIENT_EVENTS,)),
-    Source(
-        kind=Kind.STATE_CHANGE, bronze=STATE_CHANGE, of_lines=(LEADERSHIP_CHANGES,), is_optional=True
-    ),
+    Source(kind=Kind.STATE_CHANGE, bronze=STATE_CHANGE, of_lines=(LEADERSHIP_CHANGES,), is_optional=True),
     Source(
         kind=Kind.METRICS,
         bronze=METRICS,

@@ -95,7 +95,7 @@ def ensure(spark: SparkSession, warehouse: Path, table: Table) -> None:
         empty.write.format("delta").mode("append").option("mergeSchema", "true").save(path(warehouse, table))
 
 
-def append(  # noqa: PLR0913 (what, where, and who writes what for the how-manyth time)
+def append(
     frame: DataFrame,
     warehouse: Path,
     table: Table,

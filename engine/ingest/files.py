@@ -52,9 +52,13 @@ class Files:
             writer.close()
             sync(path)
             where = self._warehouse / table.layer / table.name
-            folders |= {folder for folder in (path.parent, *path.parent.parents) if folder.is_relative_to(where)}
+            folders |= {
+                folder for folder in (path.parent, *path.parent.parents) if folder.is_relative_to(where)
+            }
             footer = pq.read_metadata(path)
-            instants = [field.name for field in arrow_schema(table.layer, table.name) if _is_instant(field.type)]
+            instants = [
+                field.name for field in arrow_schema(table.layer, table.name) if _is_instant(field.type)
+            ]
             yield File(
                 table=name,
                 path=str(path.relative_to(where)),

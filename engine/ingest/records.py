@@ -50,7 +50,10 @@ def from_kafka(batch: pa.RecordBatch, ingested_at: int) -> Batch:
     instants = column["timestamp"].cast(pa.int64())
     fields = (
         column["value"].to_pylist(),
-        *(named[name] for name in (Header.CLUSTER, Header.NODE, Header.KIND, Header.TIME_ZONE, Header.SOURCE)),
+        *(
+            named[name]
+            for name in (Header.CLUSTER, Header.NODE, Header.KIND, Header.TIME_ZONE, Header.SOURCE)
+        ),
         *(positions, topics, partitions, offsets, instants.to_pylist()),
         *(named[name] for name in (Header.CHUNK, Header.CONTENT_ENCODING)),
         others,
@@ -60,7 +63,11 @@ def from_kafka(batch: pa.RecordBatch, ingested_at: int) -> Batch:
         "headers": pa.array([_pairs(of) for of in others], RAW.field("headers").type),
         "timestamp": column["timestamp"].cast(RAW.field("timestamp").type),
         "timestamp_type": column["timestampType"],
-        **{name.name.lower(): pa.array(named[name], pa.string()) for name in IN_ORDER if name != Header.POSITION},
+        **{
+            name.name.lower(): pa.array(named[name], pa.string())
+            for name in IN_ORDER
+            if name != Header.POSITION
+        },
         "position": pa.array(positions, pa.string()),
         "ingested_at": pa.repeat(pa.scalar(ingested_at, RAW.field("ingested_at").type), len(positions)),
         "ingest_date": _dates(column["timestamp"]),
@@ -71,7 +78,9 @@ def from_kafka(batch: pa.RecordBatch, ingested_at: int) -> Batch:
 
 def from_bronze(batch: pa.RecordBatch) -> Batch:
     """Return rows of bronze as they are."""
-    column = {name: batch.column(name).to_pylist() for name in RAW.names if name not in ("timestamp", "headers")}
+    column = {
+        name: batch.column(name).to_pylist() for name in RAW.names if name not in ("timestamp", "headers")
+    }
     others = [_tuples(of) for of in batch.column("headers").to_pylist()]
     fields = (
         *(column[name] for name in ("value", "cluster", "node", "kind", "time_zone", "source", "position")),

@@ -93,7 +93,7 @@ def _write(batch: Batch, plan: TaskPlan, parsers: Mapping[str, Parse], files: Fi
 def _by_kind(batch: Batch, kinds: Mapping[str, str]) -> dict[str, tuple[list[Record], pa.RecordBatch]]:
     of = [kinds.get(record.topic or "", record.kind or "") for record in batch.records]
     if len(set(of)) <= 1:
-        return {kind: (batch.records, batch.bronze) for kind in of[:1]}
+        return dict.fromkeys(of[:1], (batch.records, batch.bronze))
     groups: dict[str, list[int]] = {}
     for at, kind in enumerate(of):
         groups.setdefault(kind, []).append(at)

@@ -4,8 +4,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from schemas.gold import STOCK_FETCH_TOTAL
-from transforms.histogram import finite
 from transforms.gold.scrape_columns import scraped_at, unpacked
+from transforms.histogram import finite
 
 STATISTICS = {"mean_ms": "Mean", "p50_ms": "50thPercentile", "p99_ms": "99thPercentile", "count": "Count"}
 

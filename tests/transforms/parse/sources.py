@@ -4,35 +4,32 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pyspark.sql import DataFrame
-
-from schemas.perf_test import PERF_TEST
 from tests.transforms.parse import change_lines, perf_lines
 from tests.transforms.parse.harms import parts_add_up
-from tests.transforms.parse.raw_rows import CLIENT_LINES, REQUEST_LINES
-from tests.transforms.parse.test_text_form import TEXTS
-from transforms.parse import client_log, perf_test, request_log, state_change
+from tests.transforms.parse.records import CLIENT_LINES, REQUEST_LINES, TEXTS
+from transforms.parse import client_events, leadership_changes, perf, requests
+from transforms.parse.record import Outcome, Record
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Whole lines with their parser; `tables` gives the kept rows, `agrees` holds one against its line."""
+    """Whole lines with their parser; `agrees` compares a kept row of one of `tables` with its line."""
 
     name: str
     lines: Sequence[bytes]
     mark: re.Pattern[bytes]  # a line that has it is never skipped
-    parse: Callable[[DataFrame], DataFrame]
-    tables: Callable[[DataFrame], Mapping[str, DataFrame]]
+    parse: Callable[[Record], Outcome]
+    tables: Sequence[str]
     agrees: Callable[[bytes, str, Mapping[str, object]], bool]
-    told: Mapping[str, object] = field(default_factory=dict)  # columns of bronze
+    fields: Mapping[str, object] = field(default_factory=dict)  # of the record
 
 
 def said_by(says):
-    """Compare a row with what plain Python reads from the line."""
+    """Compare a row with what an independent reading of the line gives."""
 
     def agrees(value, table, row):
-        told, columns = says(value) or (None, {})
-        return (table, {name: row.get(name) for name in columns}) == (told, columns)
+        read, columns = says(value) or (None, {})
+        return (table, {name: row.get(name) for name in columns}) == (read, columns)
 
     return agrees
 
@@ -44,35 +41,39 @@ def same_correlation_id(value, _table, row):
 SOURCES = [
     Source(
         name="request_log",
-        lines=[line for line in REQUEST_LINES if len(line) < 2_500] + TEXTS,
+        lines=[line for line in REQUEST_LINES.values() if len(line) < 2_500] + TEXTS,
         mark=re.compile(rb"Completed request:"),
-        parse=request_log.parse_request_log,
-        tables=lambda parsed: {"requests": request_log.kept(parsed)},
+        parse=requests.parse,
+        tables=("requests",),
         agrees=lambda _value, _table, row: parts_add_up(row, row["quality_flags"]),
     ),
     Source(
         name="client_log",
         lines=CLIENT_LINES,
-        mark=re.compile(re.escape(client_log.MARK.encode())),
-        parse=client_log.parse_client_log,
-        tables=lambda parsed: {"client_events": client_log.kept(parsed)},
+        mark=re.compile(re.escape(client_events.MARK.encode())),
+        parse=client_events.parse,
+        tables=("client_events",),
         agrees=same_correlation_id,
     ),
     Source(
         name="state_change",
         lines=change_lines.LINES,
         mark=change_lines.MARK,
-        parse=state_change.parse_state_change,
-        tables=lambda parsed: {"leadership_changes": state_change.kept(parsed)},
+        parse=leadership_changes.parse,
+        tables=("leadership_changes",),
         agrees=said_by(change_lines.says),
     ),
     Source(
         name="perf_test",
         lines=perf_lines.LINES,
         mark=perf_lines.MARK,
-        parse=perf_test.parse_perf_test,
-        tables=lambda parsed: {table.name: perf_test.rows_of(parsed, table) for table in PERF_TEST},
+        parse=perf.parse,
+        tables=("perf_windows", "perf_summaries", "client_metrics", "runs"),
         agrees=said_by(perf_lines.says),
-        told={"headers": perf_lines.HEADERS, "kind": "perf-test", "node": "host"},
+        fields={
+            "headers": [(h["key"], h["value"]) for h in perf_lines.HEADERS],
+            "kind": "perf-test",
+            "node": "host",
+        },
     ),
 ]

@@ -1,20 +1,20 @@
-"""Whatever happens to a line, it is kept, quarantined or skipped: one of them, once, with its bytes."""
+"""Whatever happens to a line, it is kept, quarantined or skipped: one of them, once, and builds Arrow rows."""
 
 import ast
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from pyspark.sql import functions as F
-from pyspark.sql.types import DateType, TimestampType
 
 import transforms.parse
+from engine.ingest.arrow_rows import TABLES, record_batch
 from tests.transforms.parse.harms import HARMS, documented_reasons
-from tests.transforms.parse.raw_rows import raw
 from tests.transforms.parse.sources import SOURCES
-from transforms.parse.outcome import KEPT, QUARANTINED, SKIP, quarantined, skipped
+from transforms.parse.record import Kept, Quarantined, Record, Skipped
 
 REASONS = documented_reasons(Path(__file__).parents[3] / "docs" / "quarantine.md")
 FEWEST, MOST = 150, 250
@@ -24,99 +24,93 @@ of_each_source = pytest.mark.parametrize("source", SOURCES, ids=lambda source: s
 
 
 def drawn(lines, dice):
-    """Give a batch of real lines, each whole or spoiled in one of many ways."""
+    """Return a batch of real lines, each whole or spoiled in one of many ways."""
     count = dice.randint(FEWEST, MOST)
     return [dice.choice(HARMS)(dice.choice(lines), dice.choice(lines), dice) for _ in range(count)]
 
 
-def check_batch(spark, values, source):
-    """Hold what the parser makes of a batch against the batch."""
-    parsed = source.parse(raw(spark, values, **source.told)).cache()
-    try:
-        places = {f"p/{nth}": value for nth, value in enumerate(values)}
-        judged = parsed.select("position", "outcome").collect()
-        outcomes = {row.position: row.outcome for row in judged}
-        assert (len(judged), outcomes.keys()) == (len(values), places.keys())
-        assert set(outcomes.values()) <= {KEPT, QUARANTINED, SKIP}
-        kept, bad, passed = (
-            {place: value for place, value in places.items() if outcomes[place] == outcome}
-            for outcome in (KEPT, QUARANTINED, SKIP)
+def check_batch(values, source):
+    """Compare what the parser makes of a batch with the batch."""
+    rows = {table: [] for table in source.tables}
+    for nth, value in enumerate(values):
+        record = Record(
+            value=value,
+            **{"cluster": "lab", "node": "broker-1", "source": "a.log", "time_zone": "UTC"}
+            | dict(source.fields),
+            position=f"p/{nth}",
         )
-        assert [value for value in passed.values() if source.mark.search(value)] == []
-        check_whole(source, {value: outcomes[place] for place, value in places.items()})
-        check_kept(source, parsed, kept)
-        check_quarantined(parsed, bad)
-        assert sum(row.lines for row in skipped(parsed, batch_id=0).collect()) == len(passed)
-    finally:
-        parsed.unpersist()
+        outcome = source.parse(record)
+        assert isinstance(outcome, Kept | Quarantined | Skipped)
+        if value in source.lines:
+            assert isinstance(outcome, Kept if source.mark.search(value) else Skipped), value
+        if isinstance(outcome, Skipped):
+            assert source.mark.search(value) is None
+        elif isinstance(outcome, Quarantined):
+            assert outcome.reason in REASONS
+        else:
+            of_line = [(table, row) for table in source.tables for row in outcome.rows.get(table, ())]
+            assert len(of_line) == 1
+            for table, more in outcome.rows.items():
+                rows.setdefault(table, []).extend(more)
+    for table, of in rows.items():
+        for row, read in zip(of, cells(record_batch(TABLES[table], of)), strict=True):
+            value = values[int(row.position.partition("/")[2])]
+            assert table not in source.tables or source.agrees(value, table, read)
 
 
-def check_whole(source, outcomes):
-    """Hold that a line to which nothing was done is kept, or is not one of ours."""
-    whole = outcomes.keys() & set(source.lines)
-    wanted = {line: KEPT if source.mark.search(line) else SKIP for line in whole}
-    assert {line: outcomes[line] for line in whole} == wanted
+def cells(batch):
+    """Return rows as mappings, instants as text as Spark writes them: Python has none of the year 0."""
+    columns = {
+        name: [text(at) for at in column.cast(pa.int64()).to_pylist()]
+        if pa.types.is_timestamp(column.type)
+        else [dict(pairs or ()) for pairs in column.to_pylist()]
+        if pa.types.is_map(column.type)
+        else column.to_pylist()
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+    }
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def check_kept(source, parsed, places):
-    """Hold that each place is in one table, once, and that its row says what the line does."""
-    rows = [(name, row) for name, kept in source.tables(parsed).items() for row in collected(kept)]
-    assert sorted(row["position"] for _, row in rows) == sorted(places)
-    told = [(places[row["position"]], name, row) for name, row in rows]
-    assert [one for one in told if not source.agrees(*one)] == []
+def text(instant_us):
+    if instant_us is None:
+        return None
+    at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=instant_us)
+    written = at.strftime("%Y-%m-%d %H:%M:%S.%f").zfill(26)
+    return written.rstrip("0").rstrip(".")
 
 
-def check_quarantined(parsed, places):
-    """Hold that each place is there, once, with its bytes and a reason that is explained."""
-    rows = quarantined(parsed).collect()
-    assert sorted((row.position, bytes(row.value)) for row in rows) == sorted(places.items())
-    assert {row.reason for row in rows} <= REASONS
-
-
-def collected(frame):
-    """Collect rows as mappings, instants as text: Python has none of the year 0."""
-    told = (
-        F.col(field.name).cast("string")
-        if isinstance(field.dataType, DateType | TimestampType)
-        else field.name
-        for field in frame.schema.fields
-    )
-    return [row.asDict() for row in frame.select(*told).collect()]
-
-
-def hold(spark, source, *, examples, derandomize):
+def hold(source, *, examples, derandomize):
     @settings(
         max_examples=examples,
         deadline=None,
         derandomize=derandomize,
-        phases=[Phase.generate],  # the lines that are wrong are told as they are
+        phases=[Phase.generate],  # a line that fails is shown as it is
         suppress_health_check=list(HealthCheck),
         database=None,
     )
     @given(st.integers(0, 2**32))
     def check(seed):
-        check_batch(spark, drawn(source.lines, Random(seed)), source)
+        check_batch(drawn(source.lines, Random(seed)), source)
 
     check()
 
 
 @of_each_source
-def test_lines_in_are_lines_kept_quarantined_and_skipped(spark, source):
-    hold(spark, source, examples=8, derandomize=True)
+def test_lines_in_are_lines_kept_quarantined_and_skipped(source):
+    hold(source, examples=40, derandomize=True)
 
 
 @pytest.mark.faults
 @of_each_source
-def test_many_batches_lose_and_invent_nothing(spark, source):
-    hold(spark, source, examples=200, derandomize=False)
+def test_many_batches_lose_and_invent_nothing(source):
+    hold(source, examples=2_000, derandomize=False)
 
 
 def test_every_reason_of_a_parser_is_explained_and_no_other():
-    calls = [
-        node
-        for source in Path(transforms.parse.__file__).parent.glob("*.py")
-        for node in ast.walk(ast.parse(source.read_text()))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "fails"
-    ]
+    trees = [ast.parse(file.read_text()) for file in Path(transforms.parse.__file__).parent.rglob("*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    calls = [n for n in nodes if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "Quarantined"]
+    given = {call.args[0].value for call in calls if isinstance(call.args[0], ast.Constant)}
+    words = {node.value for node in nodes if isinstance(node, ast.Constant)}
 
-    assert {call.args[1].value for call in calls} == REASONS
+    assert given <= REASONS <= words
