@@ -90,9 +90,7 @@ class ClientWriter:
             events = near(CLIENT_EVENTS, leader_redirect.CLIENT_EVENTS_REACH)
             fetches = pairing.fetches(requests.filter("kind = 'follower'"), events)
             rows = self._lost((requests, topics, runs, changes, fetches), spans)
-        tables.replace(
-            rows, self._warehouse, table, column="window_start", spans=spans
-        )
+        tables.replace(rows, self._warehouse, table, column="window_start", spans=spans)
 
     def _lost(self, given: Inputs, spans: Iterable[Span]) -> DataFrame:
         """Build redirects, and disconnects where a leader was silent: to ask that first is little work."""

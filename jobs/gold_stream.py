@@ -127,7 +127,6 @@ class Batches:
                 f"batch {batch_id}: {lines} lines up to {until}, {len(windows)} windows, {took:.1f} s"
             )
         if self._follow and time.monotonic() - self._counted_at > QUALITY_EVERY_S:
-            told = self._follow.warehouse
             rebuild_data_quality(batch.sparkSession, self._follow.warehouse_root)
             self._counted_at = time.monotonic()
 

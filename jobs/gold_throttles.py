@@ -126,9 +126,7 @@ class ThrottleWriter:
             keep=lambda frame: frame.localCheckpoint(),
         )
         for table, rows in built.items():
-            tables.replace(
-                rows, self._warehouse, table, column="window_start", spans=spans
-            )
+            tables.replace(rows, self._warehouse, table, column="window_start", spans=spans)
 
     def _read(self, table: Table) -> DataFrame:
         return tables.read(self._spark, self._warehouse, table)

@@ -173,9 +173,7 @@ class GoldWriter:
     def _write(
         self, table: Table, rows: DataFrame, column: str, spans: Sequence[Span], note: str = ""
     ) -> None:
-        tables.replace(
-            rows, self._warehouse, table, column=column, spans=spans, note=note
-        )
+        tables.replace(rows, self._warehouse, table, column=column, spans=spans, note=note)
 
     def _learn_newest(self, earliest: Span) -> None:
         """Look the newest line of each broker up once; from then on the stream tells."""

@@ -63,7 +63,7 @@ def parser_options(settings: Settings) -> ParserOptions:
     )
 
 
-def task_plan(
+def task_plan(  # noqa: PLR0913 (what a plan is made of)
     settings: Settings,
     warehouse: Path,
     attempt: str,
@@ -158,8 +158,9 @@ def check_offsets(tally: Tally, offsets: Offsets) -> None:
         if read != (first, end - 1, end - first):
             found = f"{read[2]:,} records, offsets {read[0]:,} to {read[1]:,}" if read else "no record"
             message = (
-                f"{place[0]} partition {place[1]}: the batch is offsets {first:,} to {end - 1:,} and the tasks "
-                f"read {found}; nothing was committed. A topic with transactions or compaction cannot be read"
+                f"{place[0]} partition {place[1]}: the batch is offsets {first:,} to {end - 1:,} and the "
+                f"tasks read {found}; nothing was committed. A topic with transactions or compaction "
+                "cannot be read"
             )
             raise MissingRecordsError(message)
 

@@ -16,6 +16,7 @@ from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
 from pyspark.sql import DataFrame
 
+from engine.ingest.files import OF_ITS_OWN
 from engine.process.fail_points import reached
 from jobs import light_log
 from jobs.gold_spans import Span
@@ -32,7 +33,7 @@ WRITTEN = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     # What is written every second is written anew by maintenance, and better packed.
     "parquet.compression.codec.zstd.level": "1",
-    **{f"parquet.enable.dictionary#{name}": "false" for name in light_log.OF_ITS_OWN},
+    **{f"parquet.enable.dictionary#{name}": "false" for name in OF_ITS_OWN},
 }
 
 

@@ -20,9 +20,10 @@ from deltalake import ColumnProperties, DeltaTable, WriterProperties
 from deltalake.exceptions import CommitFailedError
 from pyspark.sql.types import DateType, TimestampType
 
+from engine.ingest.files import OF_ITS_OWN
 from engine.process.fail_points import reached
 from jobs.delta_log import OF_VERSION
-from jobs.light_log import OF_ITS_OWN, thin_checkpoints
+from jobs.light_log import thin_checkpoints
 from jobs.tables import COMPLETE_FROM, RETENTION
 from schemas.fields import Table
 

@@ -26,6 +26,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import CommitProperties, RemoveAction
 
+from engine.ingest.files import OF_ITS_OWN
 from engine.process.fail_points import reached
 from jobs import light_log
 from jobs.maintain_actions import File, day_column, files_of
@@ -156,9 +157,7 @@ def _range_of(run: Path, nth: int) -> pa.RecordBatch:
 
 def _write(parts: Iterator[pa.Table], schema: pa.Schema, folder: Path, target_bytes: int) -> None:
     """Write the parts one behind the other; a file that has reached its size is followed by another one."""
-    often = [
-        f.name for f in schema if f.name not in light_log.OF_ITS_OWN and not pa.types.is_timestamp(f.type)
-    ]
+    often = [f.name for f in schema if f.name not in OF_ITS_OWN and not pa.types.is_timestamp(f.type)]
     part, number = next(parts, None), 0
     while part is not None:
         path = folder / f"part-{number:05}.zstd.parquet"

@@ -41,7 +41,7 @@ def record_batch(table: Table, rows: Sequence[Any]) -> pa.RecordBatch:
 
 
 def array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """Return one column; a list of structs is flattened, which is five times as fast as an array of tuples."""
+    """Return one column; a list of structs is flattened: five times as fast as an array of tuples."""
     if not pa.types.is_list(kind) or not pa.types.is_struct(kind.value_type):
         return pa.array(values, kind)
     offsets, flat = [0], []

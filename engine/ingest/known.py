@@ -18,7 +18,7 @@ PLACES = {
 
 
 class KnownRows:
-    """The keys of rows that tables have; read from a table when it is first asked for, and kept by its one writer."""
+    """The keys of rows that tables have: read once per table, then kept up to date by its one writer."""
 
     def __init__(self, where: Callable[[str], Path] | None = None) -> None:
         """Read tables from their folders; without `where` nothing is known."""

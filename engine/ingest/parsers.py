@@ -17,7 +17,7 @@ Parse = Callable[[Record], Outcome]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParserOptions:
-    """What the settings say to parsers. It travels with Spark's plans, so it names the key's file, not the key."""
+    """What the settings say to parsers; Spark's plans hold it, so it names the key's file and not the key."""
 
     own_client_prefix: str = "plumbline-"
     limits: Limits = field(default_factory=Limits)
@@ -27,7 +27,7 @@ class ParserOptions:
 @lru_cache(maxsize=4)
 def parsers_of(options: ParserOptions, reader: str) -> dict[str, Parse]:
     """
-    Return the parser of each kind, the same ones for each task of a process: they remember what they have read.
+    Return the parser of each kind, the same ones for each task of a process: they remember what they read.
 
     `reader` names who takes their rows: what one reader was given, another one still lacks.
     """

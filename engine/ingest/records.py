@@ -13,6 +13,9 @@ from transforms.parse.record import Record
 USUAL = (Header.CLUSTER, Header.TIME_ZONE, Header.NODE, Header.KIND, Header.SOURCE, Header.POSITION)
 """The headers that a collector writes with a whole, plain line, in its order."""
 
+FIELDS = (Header.CLUSTER, Header.NODE, Header.KIND, Header.TIME_ZONE, Header.SOURCE)
+"""The headers that become fields of a record, in its order, before the position."""
+
 IN_ORDER = (*USUAL, Header.CONTENT_ENCODING, Header.CHUNK)
 """Headers that have a column in bronze; the others stay in `headers`, for the parser of their kind."""
 

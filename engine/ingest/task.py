@@ -63,8 +63,8 @@ def run(batches: Iterator[pa.RecordBatch], plan: TaskPlan) -> Iterator[pa.Record
         reached("task-files-open")
         written = list(files.closed())
         reached("task-files-written")
-        rows = [[*file, None] for file in written]
-        rows.append([None] * 6 + [pickle.dumps(tally)])
+        rows: list[tuple[Any, ...]] = [(*file, None) for file in written]
+        rows.append((*[None] * 6, pickle.dumps(tally)))
         is_done = True
         columns = zip(*rows, strict=True)
         yield pa.RecordBatch.from_arrays(
@@ -123,7 +123,8 @@ def _parsed(records: Sequence[Record], parse: Parse, tally: Tally, today: int) -
             tally.skipped[key] += 1
         else:
             word = QUARANTINED
-            rows.setdefault(QUARANTINE.name, []).append(_quarantine_row(record, *outcome, today))
+            row = _quarantine_row(record, outcome.reason, outcome.detail, today)
+            rows.setdefault(QUARANTINE.name, []).append(row)
         tally.count(record, word, newest_us)
     return rows
 

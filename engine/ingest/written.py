@@ -64,7 +64,7 @@ class SkippedKey(NamedTuple):
 
 @dataclass(slots=True)
 class Tally:
-    """What a task has counted, and the rows of tables that the driver writes, since it knows which are new."""
+    """What a task has counted, and the rows of tables that the driver writes: it knows which are new."""
 
     outcomes: Counter[Node] = field(default_factory=Counter)
     newest_us: dict[Node, int] = field(default_factory=dict)

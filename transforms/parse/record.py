@@ -19,7 +19,7 @@ DAY_US = 86_400_000_000
 
 
 class Record(NamedTuple):
-    """A record of a telemetry topic or a line of a file: the columns of `schemas.bronze.RAW` that parsers read."""
+    """A record of a telemetry topic or a line of a file: the columns of bronze that parsers read."""
 
     value: bytes | None  # as it came; None where a file could not be read further
     cluster: str | None = None
