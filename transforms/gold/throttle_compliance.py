@@ -9,7 +9,7 @@ from schemas.throttle_compliance import THROTTLE_COMPLIANCE
 from transforms.gold.throttle_limits import BROKER, during, with_limit
 from transforms.gold.throttle_settings import settings_on
 from transforms.gold.throttle_told import Told
-from transforms.parse.throttle_values import DIRECTIONS
+from transforms.parse.throttles import DIRECTIONS
 from transforms.windows import WINDOW_S, seconds, window_start
 
 KEY = ("cluster", "window_start", "broker_id", "direction", "limited_from", "limit_bytes_per_s")

@@ -3,7 +3,8 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from transforms.parse.throttle_values import LISTS, RATES, UNLIMITED, direction_of
+from transforms.gold.throttle_configs import direction_of
+from transforms.parse.throttles import LISTS, RATES, UNLIMITED
 
 BROKER = ("cluster", "broker_id", "direction")
 VALUE = ("operation", "replicas", "is_wildcard")

@@ -1,0 +1,16 @@
+"""Columns about the settings of replication throttles; their names are in `transforms.parse.throttles`."""
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+
+def direction_of(config: Column) -> Column:
+    """
+    Return the direction that a setting throttles.
+
+    >>> names = [("leader.replication.throttled.rate",), ("follower.x",), (None,)]
+    >>> configs = spark.createDataFrame(names, "config string")
+    >>> [row[0] for row in configs.select(direction_of(F.col("config"))).collect()]
+    ['leader', 'follower', None]
+    """
+    return F.substring_index(config, ".", 1)
