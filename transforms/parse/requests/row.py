@@ -84,8 +84,10 @@ def request_row(
     if min(times) < 0 or max(times) > LONGEST_MS:
         wrong = [name for name, ms in zip(TIMES, times, strict=True) if not 0 <= ms <= LONGEST_MS]
         return Quarantined("impossible_duration", ", ".join(wrong))
-    kind, follower_id, epoch, session_id, session_epoch, response_session, partitions, *_ = facts
-    _, _, _, _, _, _, _, asked, answered, size = facts
+    (
+        kind, follower_id, epoch, session_id, session_epoch, response_session,
+        partitions, asked, answered, size,
+    ) = facts  # fmt: skip
     _, cluster, node, _, _, source, position, topic, partition, offset, _, _, _, _ = record
     _, _, _, node_id, stamp = line
     # A KRaft node that knows no leader yet may ask itself for the metadata; the answer is that it is none.
