@@ -1,4 +1,4 @@
-"""What the name of a throttle's setting says, as a column."""
+"""Columns about the settings of replication throttles; their names are in `transforms.parse.throttles`."""
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F

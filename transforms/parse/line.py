@@ -240,6 +240,6 @@ def _logger(tail: str) -> str | None:
 
 @lru_cache(maxsize=1_024)
 def _node_id(node: str | None) -> int | None:
-    digits = re.search(r"[0-9]+\Z", node or "")
+    digits = re.search(r"[0-9]+$", node or "")
     number = int((digits[0].lstrip("0") or "0")[:11]) if digits else None  # 11 digits are too many already
     return number if number is not None and number < 2**31 else None

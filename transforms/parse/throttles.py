@@ -71,7 +71,9 @@ def replicas(value: str | None) -> list[tuple[int, int]] | None:
         return None
     pairs: dict[tuple[int, int], None] = {}
     for text in value.split(","):
-        partition, broker, *_ = (*text.split(":"), "")
+        if ":" not in text:
+            continue
+        partition, broker, *_ = text.split(":")
         index, broker_id = _number(partition), _number(broker)
         if index is not None and broker_id is not None:
             pairs[index, broker_id] = None

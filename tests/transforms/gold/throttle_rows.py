@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, IntegerType, StringType, StructField, StructType, TimestampType
 
 from schemas.reassignment_progress import REASSIGNMENT_PROGRESS
@@ -14,7 +15,6 @@ from transforms.gold.reassignment_summary import reassignment_summary
 from transforms.gold.throttle_compliance_summary import throttle_compliance_summary
 from transforms.gold.throttle_metrics import EVENTS
 from transforms.gold.throttles import Silver, of_throttles
-from transforms.parse.throttle_values import replicas, wildcard
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 MB = 1_000_000
@@ -141,8 +141,12 @@ def size(second, value, broker, partition=0):
 
 
 def with_lists(changes):
-    told = changes.withColumns({"replicas": replicas(changes.value), "is_wildcard": wildcard(changes.value)})
-    return told.select(*changes.columns)
+    """Add what the parser reads from a list of `partition:broker`; NULL for `*`."""
+    pair = "named_struct('partition', int(split(p, ':')[0]), 'broker_id', int(split(p, ':')[1]))"
+    replicas = F.expr(f"transform(filter(split(value, ','), p -> p LIKE '%:%'), p -> {pair})")
+    is_wildcard = F.col("value") == "*"
+    read = {"replicas": F.when(~is_wildcard, replicas), "is_wildcard": is_wildcard}
+    return changes.withColumns(read).select(*changes.columns)
 
 
 def gold(spark, *, requests=(), changes=(), moves=(), isr=(), events=(), sizes=()):  # noqa: PLR0913 (one table each)

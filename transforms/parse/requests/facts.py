@@ -56,8 +56,9 @@ def _fetch(document: AnyDocument) -> Facts | Quarantined:
     else:
         kind = "raft" if has_metadata(asked) or has_metadata(answered) else "follower"
     partitions = joined(asked, answered) if asked or answered else []
-    session = (request.session_id, request.session_epoch, response_session)
-    return tuple.__new__(Facts, (kind, replica, epoch, *session, partitions, None, None, None))
+    session_id, session_epoch = request.session_id, request.session_epoch
+    cells = (kind, replica, epoch, session_id, session_epoch, response_session, partitions, None, None, None)
+    return tuple.__new__(Facts, cells)
 
 
 def _produce(document: AnyDocument) -> Facts:

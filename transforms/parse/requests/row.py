@@ -84,8 +84,11 @@ def request_row(
     if min(times) < 0 or max(times) > LONGEST_MS:
         wrong = [name for name, ms in zip(TIMES, times, strict=True) if not 0 <= ms <= LONGEST_MS]
         return Quarantined("impossible_duration", ", ".join(wrong))
-    kind, follower_id, epoch, session_id, session_epoch, response_session, partitions, *topics = facts
-    _, cluster, node, _, _, source, position, topic, partition, offset, *_ = record
+    (
+        kind, follower_id, epoch, session_id, session_epoch, response_session,
+        partitions, asked, answered, size,
+    ) = facts  # fmt: skip
+    _, cluster, node, _, _, source, position, topic, partition, offset, _, _, _, _ = record
     _, _, _, node_id, stamp = line
     # A KRaft node that knows no leader yet may ask itself for the metadata; the answer is that it is none.
     if kind == "follower" and follower_id == node_id:
@@ -112,7 +115,7 @@ def request_row(
         kind, follower_id, epoch,
         None if software == "unknown" else software, None if version == "unknown" else version,
         principal, is_forwarded, total, queue, local, remote, answering, send,
-        throttle, _error_code(response) if response else None, partitions, *topics,
+        throttle, _error_code(response), partitions, asked, answered, size,
         None if client_id is None else client_id.startswith(own_client_prefix), flags,
         node, source, position, topic, partition, offset, PARSER_VERSION,
     )  # fmt: skip

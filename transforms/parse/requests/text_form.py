@@ -54,6 +54,8 @@ def read_text(message: str) -> AnyDocument | Quarantined:
     api, version, client_id, correlation_id = match.groups()
     connection, total, queue, local, remote, throttle, response_queue, send, *names = footer.groups()
     principal, listener, software_name, software_version = (name or None for name in names)
+    if principal and (",listener:" in principal or ",clientInformation:" in principal):
+        return Quarantined("bad_text_form", sample(message))  # what follows the principal is spoiled
     header = {"requestApiKeyName": api, "requestApiVersion": version, "correlationId": correlation_id}
     fields = {
         "requestHeader": header | {"clientId": None if client_id == "null" else client_id},

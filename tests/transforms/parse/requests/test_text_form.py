@@ -49,6 +49,8 @@ def test_the_replica_id_decides_the_kind(name):
 WRONG = {
     "cut": (TEXT[:-120], "truncated_line"),
     "no times": (TEXT[:150] + TAIL, "bad_text_form"),
+    "a name of software with a parenthesis": (TEXT.replace(b"2.7.0)", b"2.7.0) (x)"), "bad_text_form"),
+    "a key after the listener that is none": (TEXT.replace(b"clientInfor", b"clientInfro"), "bad_text_form"),
     "joined": (TEXT + TEXT, "several_objects"),
     "bad number": (TEXT.replace(b"0.112", b"0.1.2"), "missing_field"),
     "a version too large": (TEXT.replace(b"apiVersion=11", b"apiVersion=99999999999"), "missing_field"),
