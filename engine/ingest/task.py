@@ -109,14 +109,14 @@ def _parsed(records: Sequence[Record], parse: Parse, tally: Tally, today: int) -
     for record in records:
         outcome = parse(record)
         newest_us = None
-        if type(outcome) is Kept:
+        if isinstance(outcome, Kept):
             word = KEPT
             newest_us = _add_rows(rows, outcome)
             for part in outcome.rejected:
                 of_line = record._replace(value=part.value, position=part.position, content_encoding=None)
                 row = _quarantine_row(of_line, part.reason, part.detail, today)
                 rows.setdefault(QUARANTINE.name, []).append(row)
-        elif type(outcome) is Skipped:
+        elif isinstance(outcome, Skipped):
             word = SKIPPED
             place = (record.kind, record.cluster, record.node, record.source)
             key = SkippedKey(*place, outcome.logger, outcome.reason, _day(record, today))
