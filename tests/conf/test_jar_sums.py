@@ -41,7 +41,7 @@ def test_good_jars_pass_in_silence(checked):
         (lambda folder: (folder / "a.jar").write_text("other"), ".jars/agent/a.jar has another SHA-256"),
         (lambda folder: (folder / "a.jar").unlink(), ".jars/agent/a.jar is missing"),
         (lambda folder: (folder / "c.jar").touch(), ".jars/agent/c.jar is not listed"),
-        (lambda folder: shutil.rmtree(folder), ".jars/agent is missing"),
+        (shutil.rmtree, ".jars/agent is missing"),
     ],
     ids=["changed", "missing", "extra", "no folder"],
 )
