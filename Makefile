@@ -6,8 +6,7 @@ BIN := $(VENV)/bin
 # Locks are complete: without --no-deps pip resolves extras again, and a lock fails when a release appears.
 # `pip check` after each install proves that nothing is missing.
 INSTALL := pip install -q --no-deps --require-hashes
-# Maven's local repository is not safe for several processes at once, which `make -j` would start.
-MVN := flock .jars/.maven mvn -q -B -ntp
+MVN := mvn -q -B -ntp
 COPY := org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies -DincludeScope=runtime
 # The jars that PySpark lacks; the rest of the tree would duplicate PySpark's own jars.
 SPARK_JARS := delta-spark_4.2_2.13,delta-storage,delta-kernel-api,delta-kernel-defaults,unitycatalog-client,unitycatalog-hadoop,spark-sql-kafka-0-10_2.13,spark-token-provider-kafka-0-10_2.13,kafka-clients,commons-pool2
@@ -119,8 +118,13 @@ $(VENV)/.dev: $(VENV)/.runtime requirements-dev.lock
 	.airflow/bin/pip check
 	touch $@
 
+# Maven's local repository is not safe for several processes at once: under `make -j` each set waits for the one
+# before it. A lock would not do, because its waiters take the job slots that the Python environments need.
+previous :=
+$(foreach set,$(SETS) $(CLIENT_SETS),$(eval .jars/.$(set).done: | $(previous))$(eval previous := .jars/.$(set).done))
+
 # Each set is copied into an empty folder: the class paths take every jar there, one of an earlier version too.
-.jars/.spark.done: POM_ARGS = -DincludeArtifactIds=$(SPARK_JARS)
+.jars/.spark.done: private POM_ARGS = -DincludeArtifactIds=$(SPARK_JARS)
 $(CLIENT_JARS): .jars/.kafka-%.done: conf/jars/clients.xml
 	mkdir -p .jars && rm -rf .jars/kafka-$*
 	$(MVN) -f $< $(COPY) -Dkafka.version=$* -DoutputDirectory=$(CURDIR)/.jars/kafka-$*

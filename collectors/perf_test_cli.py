@@ -65,9 +65,8 @@ def perf_test(  # noqa: PLR0913 (the options of a command)
     settings = _settings(conf or [])
     _check(file or [])
     try:
-        known = java.client_versions()
-        if client_version and not file and client_version not in known:
-            _wrong(f"no client {client_version} here; there are: {', '.join(known) or 'none yet'}")
+        if client_version and not file and client_version not in java.client_versions():
+            _wrong(java.missing_client(client_version))
         of = None
         if run:
             of = Run(run=run, arm=arm, scenario=scenario, client_version=client_version, warm_up_s=warm_up_s)

@@ -1,4 +1,4 @@
-"""Where the Java side is: the `java` program, and the jars that `make setup` fetched."""
+"""Where the Java side is: the `java` program, and the jars that `make setup` and `make lab` fetched."""
 
 import os
 import re
@@ -33,22 +33,28 @@ def class_path(client_version: str | None = None) -> str:
     Return the class path of the clients and tools of a release; without one, of the brokers'.
 
     Raises:
-        FileNotFoundError: the jars were not fetched.
+        FileNotFoundError: the jars are missing; the message names the command that fetches them.
 
     """
     is_other = client_version is not None and client_version != brokers_version()
     folder = JARS / (f"{BROKERS}-{client_version}" if is_other else BROKERS)
     if not any(folder.glob("kafka*.jar")):
         message = f"no Kafka jars in {folder}: fetch them with `make setup`"
-        if client_version:
-            known = ", ".join(client_versions()) or "none yet"
-            message = f"no jars of Kafka {client_version} here; there are: {known}"
-        raise FileNotFoundError(message)
+        raise FileNotFoundError(missing_client(client_version) if client_version else message)
     return f"{folder}/*"
 
 
+def missing_client(client_version: str) -> str:
+    """Return the error message for a Kafka client whose jars are missing, with what to do."""
+    present = ", ".join(client_versions()) or "none"
+    return (
+        f"no jars of Kafka {client_version} in {JARS} (present: {present}): run `make lab`, which fetches "
+        "the clients that CLIENTS in the Makefile lists"
+    )
+
+
 def client_versions() -> list[str]:
-    """Name the releases whose clients are there, the brokers' own among them."""
+    """Return the releases whose clients are present, including the brokers' own."""
     others = {path.name.removeprefix(f"{BROKERS}-") for path in JARS.glob(f"{BROKERS}-*")}
     return sorted(others | {own} if (own := brokers_version()) else others)
 

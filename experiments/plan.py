@@ -89,8 +89,8 @@ def with_versions(experiment: Experiment, where: Path) -> Experiment:
     )
     for arm in arms:
         if arm.client_version not in known:
-            there = ", ".join(known) or "none yet: fetch them with `make setup`"
-            message = f"{where}: arm {arm.name}: no client {arm.client_version!r} here; there are: {there}"
+            wrong = java.missing_client(arm.client_version) if known else "no Kafka jars: run `make setup`"
+            message = f"{where}: arm {arm.name}: {wrong}"
             raise WrongError(message)
     return replace(experiment, arms=arms)
 

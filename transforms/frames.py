@@ -30,8 +30,8 @@ def frame_of(
 
     """
     told = [_plain(row, schema) for row in rows]
-    table = pa.Table.from_pylist(told, schema=to_arrow_schema(schema, timezone="UTC"))
-    return spark.createDataFrame(table, schema=schema)
+    arrow = pa.Table.from_pylist(told, schema=to_arrow_schema(schema, timezone="UTC"))
+    return spark.createDataFrame(arrow, schema=schema)
 
 
 def _plain(value: Any, kind: DataType) -> Any:  # noqa: ANN401 (a cell of any type)

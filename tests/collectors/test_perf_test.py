@@ -156,7 +156,7 @@ def test_jars_that_are_not_there_are_an_error_that_names_those_that_are(monkeypa
     (tmp_path / "kafka" / "kafka-clients-4.3.1.jar").touch()
 
     assert f"{tmp_path}/kafka/*" in command("4.3.1", [])
-    with pytest.raises(CollectorError, match=r"no jars of Kafka 9\.9\.9 here; there are: 2\.4\.1, 4\.3\.1"):
+    with pytest.raises(CollectorError, match=r"9\.9\.9 .*\(present: 2\.4\.1, 4\.3\.1\): run `make lab`"):
         command("9.9.9", [])
 
 
@@ -214,7 +214,7 @@ WRONG = {
     "--conf is wanted": ["--run", "r", "--file", "-"],
     "--file /nonexistent: there is no such file": ["--run", "r", "--file", "/nonexistent"],
     "--file /: is a folder": ["--file", "/"],
-    "no client 9.9.9 here; there are: ": ["--run", "r", "--client-version", "9.9.9", "--", "--topic", "t"],
+    "no jars of Kafka 9.9.9 in ": ["--run", "r", "--client-version", "9.9.9", "--", "--topic", "t"],
 }
 
 

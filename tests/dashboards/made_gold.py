@@ -46,7 +46,8 @@ def write(root, table, rows, mode="overwrite"):
     names = table.schema.names
     made = [{name: row.get(name) for name in names} for row in rows]
     assert not {name for row in rows for name in row} - set(names)
-    arrow = pa.Table.from_pylist([_pairs(row) for row in made], schema=to_arrow_schema(table.schema, timezone="UTC"))
+    schema = to_arrow_schema(table.schema, timezone="UTC")
+    arrow = pa.Table.from_pylist([_pairs(row) for row in made], schema=schema)
     write_deltalake(str(root / table.layer / table.name), arrow, mode=mode)
 
 

@@ -216,7 +216,8 @@ def test_a_release_that_is_not_here_is_told_with_those_that_are(fake):
     done = fake.call()
 
     assert done.exit_code == 2
-    assert "arm old: no client '1.0' here; there are: 3.9.1, 4.3.1" in done.output
+    assert "arm old: no jars of Kafka 1.0 in " in done.output
+    assert "(present: 3.9.1, 4.3.1): run `make lab`" in done.output
 
 
 def test_a_server_that_cannot_be_reached_is_told(fake):

@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 import pytest
@@ -52,6 +53,12 @@ async def proxied(folder, *, is_leader_up=True):
 
 
 def run(scene):
+    """Run a scene in a new thread: the browser that tests share keeps a loop running in this one."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        return pool.submit(_run, scene).result()
+
+
+def _run(scene):
     with asyncio.Runner(loop_factory=selecting_loop) as runner:
         return runner.run(scene)
 
