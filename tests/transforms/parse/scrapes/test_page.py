@@ -95,6 +95,7 @@ def test_gzip_of_one_member_or_several_is_unpacked():
         gzip.compress(b"up 1")[:12],
         b"\x1f",
     ],
+    ids=["plain", "cut_at_its_end", "with_more", "cut_in_its_head", "one_byte"],
 )
 def test_what_is_no_whole_gzip_is_bad(value):
     assert gunzip(value) is None
