@@ -20,7 +20,7 @@ CLIENT_SETS := $(CLIENTS:%=kafka-%)
 JARS := $(SETS:%=.jars/.%.done)
 CLIENT_JARS := $(CLIENT_SETS:%=.jars/.%.done)
 
-.PHONY: help setup lab demo test faults lint docs verify verify-clients verify-throttles verify-verdicts environments otava airflow bench jar-sums locks clean
+.PHONY: help setup lab demo test faults fuzz lint docs verify verify-clients verify-throttles verify-verdicts environments otava airflow bench jar-sums locks clean
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -40,6 +40,9 @@ test: $(VENV)/.dev lab ## run the tests, then the live ones on real brokers alon
 
 faults: $(VENV)/.dev lab ## do harm 200 times, write docs/faults.md (hours, resumes; ARGS=--short: a few kills)
 	$(BIN)/python -m tests.faults.campaign $(ARGS)
+
+fuzz: $(VENV)/.dev ## mutate real lines and look for one that a parser fails on (minutes; ARGS="--kind metrics")
+	$(BIN)/python -m tests.fuzz $(ARGS)
 
 lint: $(VENV)/.dev ## ruff, mypy --strict, import-linter, generated docs up to date
 	$(BIN)/ruff check .

@@ -6,7 +6,6 @@ a `--state` and a `--page` of its own.
 """
 
 import json
-import shutil
 import uuid
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from benchmarks.pipeline import aged, costs, freshness, lateness, lines, page, scrapes
-from conf.settings import DELTA, LIGHT, PROJECT, Settings
+from conf.settings import PROJECT, Settings
 from jobs.session import spark_session
 from lab import cluster
 
@@ -109,13 +108,12 @@ def measure_freshness(state: Path, seconds: float) -> list[dict[str, object]]:
 
 
 def measure_aged(state: Path, appends: int, seed: int) -> dict[str, object]:
-    """Age a table of each age, for both committers, then time the real writer on all of them, interleaved."""
+    """Age a table of each age, then time the real writer on all of them, interleaved."""
     root = state / "aged" / uuid.uuid4().hex[:8]
     spark = spark_session(Settings.load(), "bench")
     for commits in aged.AGES:
         print(f"ageing: {commits} commits", flush=True)
-        aged.age(spark, root / str(commits) / LIGHT, commits)
-        shutil.copytree(root / str(commits) / LIGHT, root / str(commits) / DELTA)
+        aged.age(spark, root / str(commits), commits)
     rows = aged.sample_rows(spark, lines.in_order(lines.record(state)))
     roots = {commits: root / str(commits) for commits in aged.AGES}
     measured = aged.timed(rows, roots, appends + 1, seed)

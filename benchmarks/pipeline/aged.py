@@ -1,9 +1,8 @@
 """What one small append costs on a young table and on ones with 100, 1,000 and 10,000 commits behind them."""
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,11 @@ from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Tra
 from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.pipeline.measure import Measured
-from conf.settings import DELTA, LIGHT
+from engine.ingest.arrow_rows import record_batch
 from jobs import light_log, tables
-from schemas.bronze import RAW
 from schemas.silver import REQUESTS
-from transforms.frames import frame_of
-from transforms.parse import request_log
+from transforms.parse import requests
+from transforms.parse.record import Kept, Record
 
 AGES = (1, 100, 1_000, 10_000)
 CHECKPOINT_EVERY = 100
@@ -34,7 +32,6 @@ CHECKPOINTS = 5
 class Append:
     """One append, or one checkpoint, that was timed."""
 
-    committer: str
     age: int
     round: int
     cpu_ms: float
@@ -81,79 +78,59 @@ def _move(files: Iterable[Path], to: Path) -> None:
 
 
 def timed(rows: DataFrame, roots: dict[int, Path], rounds: int, seed: int) -> list[Append]:
-    """Append the same rows to every table with both committers, in random order within each round."""
+    """Append the same rows to every table, in random order within each round."""
     measured = []
-    for nth, committer, of_age in _interleaved(roots, rounds, seed):
+    for nth, of_age in _interleaved(roots, rounds, seed):
         with Measured() as took:
-            _append(rows, roots[of_age], committer, "bench", nth)
-        measured.append(_told(took, nth, committer, of_age))
+            _append(rows, roots[of_age], "bench", nth)
+        measured.append(_told(took, nth, of_age))
     return measured
 
 
 def timed_checkpoints(rows: DataFrame, roots: dict[int, Path], rounds: int, seed: int) -> list[Append]:
     """Time the checkpoint that every hundredth append makes, each behind an append that is not timed."""
     measured = []
-    for nth, committer, of_age in _interleaved(roots, rounds, seed):
-        _append(rows, roots[of_age], committer, "bench-checkpoints", nth)
-        where = Path(tables.path(roots[of_age] / committer, REQUESTS))
+    for nth, of_age in _interleaved(roots, rounds, seed):
+        _append(rows, roots[of_age], "bench-checkpoints", nth)
+        where = Path(tables.path(roots[of_age], REQUESTS))
         with Measured() as took:
-            if committer == LIGHT:
-                _light_checkpoint(where)
-            else:
-                _delta_checkpoint(rows.sparkSession, where)
-        measured.append(_told(took, nth, committer, of_age))
+            _checkpoint(where)
+        measured.append(_told(took, nth, of_age))
     return measured
 
 
-def _interleaved(roots: dict[int, Path], rounds: int, seed: int) -> Iterator[tuple[int, str, int]]:
+def _interleaved(roots: dict[int, Path], rounds: int, seed: int) -> Iterator[tuple[int, int]]:
     dice = random.Random(seed)  # noqa: S311 (a repeatable order, no secret)
     for nth in range(rounds):
-        arms = [(committer, age) for committer in (LIGHT, DELTA) for age in roots]
-        for committer, of_age in dice.sample(arms, len(arms)):
-            yield nth, committer, of_age
+        for of_age in dice.sample(list(roots), len(roots)):
+            yield nth, of_age
 
 
-def _append(rows: DataFrame, root: Path, committer: str, app_id: str, nth: int) -> None:
-    tables.append(rows, root / committer, REQUESTS, txn_app_id=app_id, txn_version=nth, committer=committer)
+def _append(rows: DataFrame, root: Path, app_id: str, nth: int) -> None:
+    tables.append(rows, root, REQUESTS, txn_app_id=app_id, txn_version=nth)
 
 
-def _light_checkpoint(where: Path) -> None:
+def _checkpoint(where: Path) -> None:
     light_log.opened(where).create_checkpoint()
     light_log.thin_checkpoints(where)
     DeltaTable(str(where))  # behind a checkpoint the log is read anew from there
 
 
-def _delta_checkpoint(spark: SparkSession, where: Path) -> None:
-    java: Any = spark._jvm  # noqa: SLF001 (Delta has no Python name for it)
-    delta_log = java.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, str(where))  # noqa: SLF001
-    delta_log.checkpoint()
-
-
-def _told(took: Measured, nth: int, committer: str, of_age: int) -> Append:
-    return Append(
-        committer=committer, age=of_age, round=nth, cpu_ms=took.cpu_s * 1e3, wall_ms=took.wall_s * 1e3
-    )
+def _told(took: Measured, nth: int, of_age: int) -> Append:
+    return Append(age=of_age, round=nth, cpu_ms=took.cpu_s * 1e3, wall_ms=took.wall_s * 1e3)
 
 
 def sample_rows(spark: SparkSession, lines: list[tuple[str, bytes]]) -> DataFrame:
     """Parse so many real lines once and keep them in memory, so that only the append is timed."""
-    at = datetime(2026, 11, 21, 12, tzinfo=UTC)
-    told = [
-        [
-            {
-                "value": line,
-                "cluster": "lab",
-                "node": node,
-                "kind": "request-log",
-                "ingest_date": at.date(),
-                "position": f"{node}/bench/{nth}",
-            }.get(name)
-            for name in RAW.names
-        ]
-        for nth, (node, line) in enumerate(lines[:ROWS])
-    ]
-    rows = request_log.kept(request_log.parse_request_log(frame_of(spark, told, RAW))).coalesce(2).cache()
-    if rows.count() != ROWS:
-        message = f"of {ROWS} recorded lines some cannot be parsed"
-        raise ValueError(message)
-    return rows
+    rows = list[Sequence[Any]]()
+    for nth, (node, line) in enumerate(lines[:ROWS]):
+        position = f"{node}/bench/{nth}"
+        outcome = requests.parse(Record(line, cluster="lab", node=node, time_zone="UTC", position=position))
+        if not isinstance(outcome, Kept):
+            message = f"{position}: a recorded line cannot be parsed: {outcome}"
+            raise TypeError(message)
+        rows += outcome.rows[REQUESTS.name]
+    frame = spark.createDataFrame(pa.Table.from_batches([record_batch(REQUESTS, rows)]), REQUESTS.schema)
+    frame = frame.coalesce(2).cache()
+    frame.count()
+    return frame

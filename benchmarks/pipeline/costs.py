@@ -16,12 +16,12 @@ from benchmarks.pipeline.lines import Topics
 from benchmarks.pipeline.measure import Measured
 from benchmarks.pipeline.textbook import Textbook
 from conf.settings import Settings
+from engine.ingest.records import IN_ORDER
 from jobs import ingest, tables
 from jobs.gate import Gate
 from jobs.gold_quality import rebuild_data_quality
 from jobs.gold_stream import STREAM, Batches, inputs
 from jobs.gold_writer import GoldWriter
-from jobs.ingest_batch import now, raw_of
 from jobs.ingest_meters import Meters
 from jobs.ingest_state import checkpoint_of
 from jobs.progress import Progress
@@ -36,7 +36,6 @@ from transforms.gold import pairing
 
 START, CONSUMER = "consumer perf test, one record", "consumer perf test"
 BRONZE, INGEST, GOLD = "raw copy to bronze", "ingest: bronze and silver", "gold"
-DELTA = "ingest, committed by Delta"
 TEXTBOOK, TEXTBOOK_GOLD, DUCKDB = "textbook: bronze and silver", "textbook: gold", "DuckDB, from a file"
 
 REQUEST_LOG = SOURCES[0]
@@ -106,7 +105,6 @@ class Costs:
             CONSUMER: Arm(lambda: self._consume(n), lambda read: {"its summary": (read, n)}),
             BRONZE: Arm(self._copy, lambda _: {"bronze": (self._bronze("raw"), n)}),
             INGEST: Arm(lambda: self._ingest("ingest"), lambda _: self._taken_in("ingest")),
-            DELTA: Arm(lambda: self._ingest("delta", committer="delta"), lambda _: self._taken_in("delta")),
             GOLD: Arm(self._gold, lambda _: self._accounted()),
             TEXTBOOK: Arm(book.bronze_and_silver, lambda _: self._both(*book.counts())),
             TEXTBOOK_GOLD: Arm(book.gold, lambda _: {"fetches in windows that are over": book.fetches()}),
@@ -125,7 +123,7 @@ class Costs:
 
     def _make_tables(self) -> None:
         """Make our tables beforehand: that costs once and not by the line."""
-        for name in ("raw", "ingest", "delta"):
+        for name in ("raw", "ingest"):
             root = self._settings(name).warehouse_root
             for table in (*BRONZE_TABLES, *SILVER, *GOLD_TABLES):
                 tables.ensure(self._spark, root, table)
@@ -141,19 +139,18 @@ class Costs:
             wall_s=round(took.wall_s, 2),
         )
 
-    def _settings(self, name: str, *, committer: str = "delta-rs") -> Settings:
+    def _settings(self, name: str) -> Settings:
         settings = Settings.load(self._conf)
         folder = self._folder / name
         warehouse = dataclasses.replace(
             settings.warehouse,
             root=str(folder / "warehouse"),
             checkpoints=str(folder / "checkpoints"),
-            committer=committer,
         )
         return dataclasses.replace(settings, warehouse=warehouse)
 
-    def _ingest(self, name: str, *, committer: str = "delta-rs") -> None:
-        settings = self._settings(name, committer=committer)
+    def _ingest(self, name: str) -> None:
+        settings = self._settings(name)
         writer = ingest.writer_of(self._spark, settings, REQUEST_LOG, Uncounted(), Gate())
         query = ingest.start(writer, settings, once=True)
         query.awaitTermination()
@@ -162,29 +159,28 @@ class Costs:
         """Write what the ingest writes first, and nothing else."""
         settings = self._settings("raw")
 
-        def copy(raw: DataFrame, batch_id: int) -> None:
+        def copy(records: DataFrame, batch_id: int) -> None:
             tables.append(
-                raw.withColumn("ingested_at", now()).select(*RAW.names),
+                raw_of(records),
                 settings.warehouse_root,
                 REQUEST_LOG.bronze,
                 txn_app_id="bench",
                 txn_version=batch_id,
-                committer=settings.warehouse.committer,
             )
 
-        stream = raw_of(ingest.records_of(self._spark, settings, REQUEST_LOG)).writeStream
+        stream = ingest.records_of(self._spark, settings, REQUEST_LOG).writeStream
         writer = stream.foreachBatch(copy)
         writer = writer.option("checkpointLocation", str(checkpoint_of(settings, REQUEST_LOG)))
         ingest.start(writer, settings, once=True).awaitTermination()
 
     def _gold(self) -> None:
         settings = self._settings("ingest")
-        root, committer = settings.warehouse_root, settings.warehouse.committer
-        writer = GoldWriter(self._spark, root, Progress(), committer=committer)
+        root = settings.warehouse_root
+        writer = GoldWriter(self._spark, root, Progress())
         batches = Batches(writer, Progress(), follow=None)
         stream = STREAM.writer(inputs(self._spark, settings), settings, batches)
         stream.trigger(availableNow=True).start().awaitTermination()
-        rebuild_data_quality(self._spark, root, committer=committer)
+        rebuild_data_quality(self._spark, root)
         for setting in CODEGEN:  # a job of its own sets them for itself alone
             self._spark.conf.unset(setting)
 
@@ -237,6 +233,18 @@ class Uncounted(Meters):
 
     def count(self, kind: str, counts: Sequence[dict[str, Any]]) -> None:
         """Take what ingest tells."""
+
+
+def raw_of(records: DataFrame) -> DataFrame:
+    """Return Kafka's records as rows of bronze, made by Spark alone: the headers become columns."""
+    named = F.map_from_entries(F.transform("headers", lambda h: F.struct(h.key, h.value.cast("string"))))
+    columns = {name.name.lower(): named[name.value] for name in IN_ORDER} | {
+        "headers": F.lit(None).cast(RAW["headers"].dataType),
+        "timestamp_type": F.col("timestampType"),
+        "ingested_at": F.current_timestamp(),
+        "ingest_date": F.to_date("timestamp"),
+    }
+    return records.select(*(columns.get(name, F.col(name)).alias(name) for name in RAW.names))
 
 
 def _rows_apart(ours: DataFrame, theirs: DataFrame) -> int:

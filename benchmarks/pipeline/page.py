@@ -11,8 +11,8 @@ import psutil
 from scipy import stats
 
 from benchmarks.pipeline import aged, costs, freshness, lateness, scrapes
-from benchmarks.pipeline.page_text import AGED, COSTS, FRESHNESS, HEAD, SCRAPES
-from conf.settings import LIGHT, PROJECT
+from benchmarks.pipeline.page_text import AGED, COSTS, FRESHNESS, HEAD, SCRAPES, VERSION_1
+from conf.settings import PROJECT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +67,6 @@ def _costs(told: dict[str, Any]) -> str:
     against = {
         costs.BRONZE: (costs.CONSUMER, LESS_START),
         costs.INGEST: (costs.TEXTBOOK,),
-        costs.DELTA: (costs.INGEST,),
         costs.GOLD: (costs.TEXTBOOK_GOLD,),
         costs.TEXTBOOK: (costs.INGEST,),
         costs.DUCKDB: (costs.INGEST,),
@@ -85,7 +84,7 @@ def _costs(told: dict[str, Any]) -> str:
         f"{compared['textbook']:,}. {len(costs.SHARED)} shared columns, row for row: {compared['apart']:,} rows "
         f"differ.\n\nEvery round:\n\n```\n{every}\n```\n"
     )
-    return COSTS.format(line_bytes=told["bytes"] / told["n"], **numbers) + "\n".join(rows) + apart
+    return COSTS.format(line_bytes=told["bytes"] / told["n"], **numbers) + "\n".join(rows) + VERSION_1 + apart
 
 
 def _mean(of: Rounds) -> float:
@@ -163,13 +162,11 @@ def _aged(told: dict[str, Any]) -> str:
         (f"a checkpoint, every {every} commits", checkpoints),
         ("append with its share of a checkpoint", with_share),
     ):
-        for committer, age in sorted(of_tables, key=lambda table: (table[0] != LIGHT, table[1])):
-            wall, cpu = of_tables[committer, age]
-            youngest = min(other for name, other in of_tables if name == committer)
-            ratio = _ratio(wall, of_tables[committer, youngest][0]) if age != youngest else ""
-            rows.append(
-                f"| {what} | {committer} | {age:,} | {_mean(wall):,.0f} | {np.mean(cpu):,.0f} | {ratio} |"
-            )
+        youngest = min(of_tables)
+        for age in sorted(of_tables):
+            wall, cpu = of_tables[age]
+            ratio = _ratio(wall, of_tables[youngest][0]) if age != youngest else ""
+            rows.append(f"| {what} | {age:,} | {_mean(wall):,.0f} | {np.mean(cpu):,.0f} | {ratio} |")
     head = AGED.format(
         rows=told["rows"], appends=told["appends"], checkpoints=told["checkpoints"], every=every
     )
@@ -194,18 +191,17 @@ def _scrapes(told: dict[str, Any]) -> str:
     head = SCRAPES.format(
         page_bytes=told["bytes"] / told["pages"],
         heap=scrapes.HEAP,
-        warm_up=scrapes.WARM_UP + 1,
         **{name: told[name] for name in ("pages", "samples", "rounds", "batch")},
     )
     return head + "\n".join(rows) + f"\n\n{aim}\n\nEvery round:\n\n```\n{every}\n```\n"
 
 
-def _by_table(measured: list[dict[str, Any]]) -> dict[tuple[str, int], tuple[Rounds, list[float]]]:
-    """Give wall times by round, and CPU times, of each committer and age, without the round thrown away."""
-    of: dict[tuple[str, int], tuple[Rounds, list[float]]] = defaultdict(lambda: ({}, []))
+def _by_table(measured: list[dict[str, Any]]) -> dict[int, tuple[Rounds, list[float]]]:
+    """Give wall times by round, and CPU times, of each age, without the round thrown away."""
+    of: dict[int, tuple[Rounds, list[float]]] = defaultdict(lambda: ({}, []))
     for one in measured:
         if one["round"]:
-            wall, cpu = of[one["committer"], one["age"]]
+            wall, cpu = of[one["age"]]
             wall[one["round"]] = one["wall_ms"]
             cpu.append(one["cpu_ms"])
     return of

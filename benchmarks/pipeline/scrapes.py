@@ -10,21 +10,21 @@ from pathlib import Path
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
-from pyspark.sql import DataFrame, Observation, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.metrics.record import record, recorded
 from benchmarks.pipeline.counts import check, rows_of
 from benchmarks.pipeline.measure import Measured
 from conf.names import Kind
 from conf.settings import ScrapedEndpoint, Settings
-from jobs import ingest_batch, scrapes, tables
+from engine.ingest.arrow_rows import TABLES, record_batch
+from jobs import ingest_batch, tables
 from jobs.sources import SOURCES
 from lab import cluster, load
 from schemas.bronze import RAW
 from schemas.metrics import METRIC_SAMPLES
-from schemas.silver import QUARANTINE, SKIPPED
-from transforms.parse import metric_series, metrics
+from transforms.parse.record import Kept, Record
+from transforms.parse.scrapes.parser import ScrapeParser
 
 CLIENT = "prometheus_client"
 NEW, PARSE = "parse, every series new", "parse, every series known"
@@ -32,7 +32,6 @@ INGEST = "ingest: bronze and silver, every series new at first"
 
 METRICS = next(source for source in SOURCES if source.kind is Kind.METRICS)
 TURN_NS = 10_000_000_000
-WARM_UP = 6
 HEAP, BATCH = "4g", 120
 RECORD_S, EVERY_S, LOAD_PER_S = 60.0, 10.0, 50.0
 
@@ -101,7 +100,7 @@ class Scrapes:
         """Lay the pages out as bronze rows, a folder a batch."""
         self._spark, self._all, self._pages = spark, folder, pages
         self._settings = settings
-        self._nothing = self._known = spark.createDataFrame([], "series_id bigint")
+        self._parser = ScrapeParser(ingest_batch.parser_options(settings).limits)
         self._samples = sum(_samples_in(page.text) for page in pages)
         each = self._settings.ingest.max_scrapes_per_trigger
         self._batches = [
@@ -115,10 +114,8 @@ class Scrapes:
         return self._samples
 
     def warm_up(self) -> None:
-        """Read until the JVM has compiled what it will: an ingest runs for days."""
-        self._parse(self._nothing)
-        for _ in range(WARM_UP):
-            self._parse(self._known)
+        """Read every page once, so that all series are known."""
+        self._parse(self._parser)
 
     def round(self, nth: int) -> Iterator[Cost]:
         """Run every arm once, in this order."""
@@ -126,12 +123,12 @@ class Scrapes:
         shutil.rmtree(root, ignore_errors=True)
         warehouse = dataclasses.replace(self._settings.warehouse, root=str(root))
         settings = dataclasses.replace(self._settings, warehouse=warehouse)
-        for table in (METRICS.bronze, *METRICS.tables, QUARANTINE, SKIPPED):
+        for table in METRICS.tables:
             tables.ensure(self._spark, root, table)
         arms: dict[str, Callable[[], int]] = {
             CLIENT: self._client,
-            NEW: lambda: self._parse(self._nothing),
-            PARSE: lambda: self._parse(self._known),
+            NEW: lambda: self._parse(ScrapeParser(ingest_batch.parser_options(settings).limits)),
+            PARSE: lambda: self._parse(self._parser),
             INGEST: lambda: self._ingest(settings),
         }
         for name, run in arms.items():
@@ -154,24 +151,23 @@ class Scrapes:
             for family in text_string_to_metric_families(page.text.decode())
         )
 
-    def _parse(self, known: DataFrame) -> int:
-        """Read as the ingest does, and look at every row of every table that there is any for; write none."""
+    def _parse(self, parser: ScrapeParser) -> int:
+        """Read as a task of the ingest does, and make the Arrow rows of every table; write none."""
         found = 0
-        for batch in self._batches:
-            pages = scrapes.look_at(batch, self._settings).persist()
-            parsed = scrapes.read(pages, self._settings, known)
-            if not parsed.where(metric_series.tells_series()).isEmpty():
-                series = metrics.series(parsed).localCheckpoint()
-                self._known = series.select("series_id")
-            found += _looked_at(metrics.samples(parsed))
-            _looked_at(metrics.scrapes(parsed))
-            pages.unpersist()
+        for page in self._pages:
+            outcome = parser.parse(_record_of(page))
+            if not isinstance(outcome, Kept):
+                message = f"{page.node}: a recorded page cannot be parsed: {outcome}"
+                raise TypeError(message)
+            for name, rows in outcome.rows.items():
+                if rows:
+                    made = record_batch(TABLES[name], rows).num_rows
+                    found += made if name == METRIC_SAMPLES.name else 0
         return found
 
     def _ingest(self, settings: Settings) -> int:
         for nth, batch in enumerate(self._batches):
-            pages = scrapes.look_at(batch, settings)
-            ingest_batch.write_batch(pages, nth, METRICS, settings=settings, app_id="bench", is_new=True)
+            ingest_batch.write_batch(batch, nth, METRICS, settings=settings, app_id="bench", is_new=True)
         return 0
 
     def _written(self, nth: int, pages: Sequence[Page]) -> DataFrame:
@@ -181,11 +177,15 @@ class Scrapes:
         return self._spark.read.schema(RAW).parquet(where)
 
 
-def _looked_at(rows: DataFrame) -> int:
-    """Work every column of every row out; give how many rows these were."""
-    seen = Observation()
-    rows.observe(seen, F.count(F.lit(1)).alias("n")).write.format("noop").mode("overwrite").save()
-    return int(seen.get["n"])
+def _record_of(page: Page) -> Record:
+    return Record(
+        page.text,
+        cluster="bench",
+        node=page.node,
+        kind=Kind.METRICS.value,
+        position=f"{page.node}/scrape/{page.at_ns}",
+        timestamp=page.at_ns // 1_000,
+    )
 
 
 def _raw(offset: int, page: Page) -> dict[str, Any]:

@@ -12,7 +12,29 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from transforms.parse.request_body import REQUEST, RESPONSE
+_IDS = ", ".join(f"{name} ARRAY<INT>" for name in ("replicaNodes", "isrNodes", "offlineReplicas"))
+_LEADER = "currentLeader STRUCT<leaderId INT, leaderEpoch INT>"
+
+REQUEST = """STRUCT<
+    replicaId INT, replicaState STRUCT<replicaId INT, replicaEpoch BIGINT>, sessionId INT, sessionEpoch INT,
+    topics ARRAY<STRUCT<topic STRING, name STRING, topicId STRING,
+        partitions ARRAY<STRUCT<partition INT, partitionIndex INT, fetchOffset BIGINT>>>>,
+    topicData ARRAY<STRUCT<name STRING, topicId STRING,
+        partitionData ARRAY<STRUCT<index INT, recordsSizeInBytes BIGINT>>>>>""".replace("\n", " ")
+
+RESPONSE = f"""STRUCT<
+    errorCode INT, sessionId INT,
+    responses ARRAY<STRUCT<topic STRING, name STRING, topicId STRING,
+        partitions ARRAY<STRUCT<partitionIndex INT, errorCode INT, highWatermark BIGINT, {_LEADER},
+            recordsSizeInBytes BIGINT>>,
+        partitionResponses ARRAY<STRUCT<index INT, partition INT, errorCode INT, baseOffset BIGINT, {_LEADER},
+            recordSetSizeInBytes BIGINT>>>>,
+    replicaElectionResults ARRAY<STRUCT<topic STRING, topicId STRING,
+        partitionResult ARRAY<STRUCT<partitionId INT, errorCode INT>>>>,
+    brokers ARRAY<STRUCT<host STRING, rack STRING>>, clusterId STRING,
+    topics ARRAY<STRUCT<name STRING, topicId STRING, isInternal BOOLEAN, errorCode INT,
+        partitions ARRAY<STRUCT<{_IDS}>>>>>""".replace("\n", " ")
+"""What `silver.requests` is made of, as Spark names it; version 1 of Plumbline read bodies by it too."""
 
 TIMES = (
     "totalTimeMs",

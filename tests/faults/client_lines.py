@@ -9,7 +9,7 @@ from typing import Any
 from collectors.perf_test import Run, asked, document
 from tests.faults.site import Line
 from tests.jobs.made_logs import START_NS
-from tests.transforms.parse.raw_rows import DATA
+from tests.transforms.parse.records import DATA
 
 BROKERS, PARTITIONS, TOPIC = (1, 2, 3), (0, 1, 2), "orders"
 MOVES_EVERY_S, LOOKS_UP_EVERY_S, RUN_S, WINDOW_S = 20, 10, 60, 5

@@ -15,6 +15,9 @@ START_SHARE = 0.25
 NOT_IN_STEADY_WORK = ("retention-noted",)
 """Points that only a job that deletes old days comes to: no twin holds what it deletes."""
 
+IN_TASK = ("task-files-open", "task-files-written")
+"""Points inside the Python worker of a task: it dies, the batch fails, and the ingest ends with 1."""
+
 MOMENTS_MS = {"tasks-running": 300, "checkpoint-begun": 15, "optimize-begun": 100}
 """Points that are followed by work worth being killed in: half of their kills come up to so much later."""
 
@@ -96,11 +99,23 @@ NAMED = tuple(point for point in POINTS if point not in NOT_IN_STEADY_WORK)
 HAS_MAINTENANCE = any(job_of(point) == MAINTAIN for point in NAMED)
 
 
+def is_in_task(kill: Kill) -> bool:
+    """Tell whether the kill hits a task's Python worker instead of the job's own process."""
+    return kill.fail_at.partition(":")[0] in IN_TASK
+
+
+def victim_of(kill: Kill) -> str:
+    """Return which process dies."""
+    if not kill.fail_at:
+        return kill.victim
+    return "worker" if is_in_task(kill) else "python"
+
+
 def hit_of(job: Job, kill: Kill, how: str) -> Hit:
     return Hit(
         word=kill.word,
         how=how,
-        victim="python" if kill.fail_at else kill.victim,
+        victim=victim_of(kill),
         after_s=round(time.monotonic() - job.started_at, 1),
         batches=job.batches,
         is_in_batch=job.is_in_batch,

@@ -1,17 +1,21 @@
 """Lines to publish: logs of brokers with one slow link, damaged here and there; scrapes, clients, moves."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from itertools import cycle
 from pathlib import Path
 
+from pyspark.sql import DataFrame, SparkSession
+
+from schemas.bronze import RAW
 from tests.faults.client_lines import of_clients
 from tests.faults.move_lines import of_moves
 from tests.faults.site import Line
 from tests.jobs import made_logs
+from transforms.frames import frame_of
 
 OF_ANOTHER_LOGGER = b"2026-11-21T11:04:10Z INFO Rolled new log segment (kafka.log.UnifiedLog)"
 DAMAGED = (b"\x00\xff\xfe", OF_ANOTHER_LOGGER)
@@ -66,6 +70,24 @@ def instant(line: bytes) -> float:
     """Read the instant at a line's start, epoch seconds."""
     whole, _, fraction = line.split(b"Z", 1)[0].decode().partition(".")
     return _second(whole) + float(f"0.{fraction}")
+
+
+def rows_of_bronze(spark: SparkSession, lines: Iterable[Line]) -> DataFrame:
+    """Return lines as rows of bronze, as if a collector had published them."""
+    rows = [
+        {
+            "value": line.value,
+            "cluster": "made",
+            "node": line.node,
+            "kind": line.kind,
+            "time_zone": "UTC",
+            "source": f"{line.node}/{line.kind}",
+            "position": line.position,
+            "headers": [{"key": name, "value": text.encode()} for name, text in line.headers] or None,
+        }
+        for line in lines
+    ]
+    return frame_of(spark, rows, RAW)
 
 
 @cache

@@ -7,7 +7,8 @@ from typing import Any
 from tests.faults.client_lines import TOPIC, TOPIC_ID, logged
 from tests.faults.site import Line
 from tests.jobs.made_logs import START_NS
-from tests.transforms.parse.admin_lines import (
+from tests.transforms.parse.records import HEAD, TAIL, line
+from tests.transforms.parse.requests.admin_lines import (
     BROKER,
     DELETE,
     FOLLOWER_LIST,
@@ -19,8 +20,7 @@ from tests.transforms.parse.admin_lines import (
     alter_isr,
     reassign,
 )
-from tests.transforms.parse.admin_lines import TOPIC as IS_TOPIC
-from tests.transforms.parse.raw_rows import HEAD, TAIL, line
+from tests.transforms.parse.requests.admin_lines import TOPIC as IS_TOPIC
 
 EVERY_S, BEGINS_S, ENDS_S, CLEARED_S, POLL_EVERY_S = 90, 6, 60, 63, 30
 LEADER, FOLLOWER, PARTITION = 1, 2, 7

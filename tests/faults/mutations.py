@@ -28,9 +28,9 @@ from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED
 from tests.faults.oracles import where
 from tests.faults.site import PARTITIONS, Site, Written
 from tests.transforms.parse.harms import HARMS, documented_reasons
-from tests.transforms.parse.raw_rows import CLIENT_LINES, REQUEST_LINES
-from tests.transforms.parse.test_text_form import TEXTS
-from transforms.parse import client_log, request_document
+from tests.transforms.parse.records import CLIENT_LINES, REQUEST_LINES, TEXTS
+from transforms.parse import client_events
+from transforms.parse.requests import documents
 
 LINES, BATCH = 1_000_000, 50_000
 STALLED = 10
@@ -38,8 +38,8 @@ STALLED = 10
 
 ENDS_WITHIN_S = 3_600
 CLIENT_SHARE = 0.2
-MARKS = {"request-log": request_document.MARK.encode(), "client-log": client_log.MARK.encode()}
-WELLS = {"request-log": REQUEST_LINES + TEXTS, "client-log": CLIENT_LINES}
+MARKS = {"request-log": documents.MARK.encode(), "client-log": client_events.MARK.encode()}
+WELLS = {"request-log": [*REQUEST_LINES.values(), *TEXTS], "client-log": CLIENT_LINES}
 LAYERS: dict[str, tuple[Table, Table]] = {
     "request-log": (REQUEST_LOG, REQUESTS),
     "client-log": (CLIENT_LOG, CLIENT_EVENTS),

@@ -195,7 +195,7 @@ Each oracle in the table was shown to catch a fault planted on purpose (`tests/f
 ## What was not tried
 A power failure: a killed process leaves what it has written to the operating system. More than one fault at
 a time. Kills at more than 60 lines/s, or of jobs that have worked for hours. At a named point the Python
-process is killed, at random moments either process or both. The setting `committer = "delta"`. Disks that
+process is killed, or the Python worker of a task; at random moments the job, its JVM or both. Disks that
 fill up under gold, replay or maintenance. An object store.
 
 ## Where the kills hit

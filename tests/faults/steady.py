@@ -20,7 +20,7 @@ from schemas.gold import BROKER_RTT_BASELINE
 from schemas.gold import GOLD as GOLD_TABLES
 from tests.faults import lines, oracles
 from tests.faults.job import GOLD, INGEST, LOOK_EVERY_S, MAINTAIN, Job
-from tests.faults.kills import HAS_MAINTENANCE, Hit, Kill, hit_of, of_job
+from tests.faults.kills import HAS_MAINTENANCE, Hit, Kill, hit_of, is_in_task, of_job
 from tests.faults.oracles import INGESTED
 from tests.faults.poller import Poller
 from tests.faults.site import Site, Written, checkpoint_often
@@ -33,7 +33,7 @@ COMES_TO_WORK_S = 600.0
 ENDS_BY_ITSELF_S = 120.0
 TAKES_THE_REST_S = 900.0
 MAINTAINED_EVERY_S = 10.0
-KILLED = -9
+KILLED, FAILED = -9, 1
 STREAMS = {INGEST: (), GOLD: ("--follow",)}
 OF_JOB = {INGEST: INGESTED, GOLD: GOLD_TABLES}
 ALL = (*INGESTED, *GOLD_TABLES)
@@ -167,7 +167,7 @@ class _Work:
     def _by_point(self, job: Job, kill: Kill) -> Hit:
         if not self._wait(lambda: job.code is not None, COMES_TO_WORK_S):
             self._wrong.append(f"{kill.word} did not come to {kill.fail_at}")
-        elif job.code != KILLED:
+        elif job.code != (FAILED if is_in_task(kill) else KILLED):
             self._tell_end(job, f"before {kill.fail_at}")
         return hit_of(job, kill, kill.fail_at.partition(":")[0])
 

@@ -155,7 +155,7 @@ def test_a_run_depends_on_the_modules_that_its_own_names():
 
     assert {"steady", "kills", "job", "oracles", "poller", "lines", "site", "made_logs"} <= names
     assert not names & {"plan", "campaign", "results", "edge"}
-    assert {"harms", "raw_rows", "test_text_form"} <= {file.stem for file in plan.files_of("mutations")}
+    assert {"harms", "records"} <= {file.stem for file in plan.files_of("mutations")}
     assert {"log_writer", "three_brokers"} <= {file.stem for file in plan.files_of("edge")}
 
 
