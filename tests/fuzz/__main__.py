@@ -1,8 +1,7 @@
 """
 Mutate real lines and look for one that a parser fails on: `make fuzz`, or `python -m tests.fuzz`.
 
-atheris mutates towards code that no line has reached yet. Without it, harms of `tests.transforms.parse.harms`
-are drawn at random. Each kind runs in a process of its own.
+atheris mutates towards code that no line has reached yet. Without it, lines get random harms (`harms.py`).
 """
 
 import gc
@@ -39,7 +38,6 @@ from tests.transforms.parse import perf_lines
 from tests.transforms.parse.harms import HARMS
 from tests.transforms.parse.records import CLIENT_LINES, DATA, REQUEST_LINES, TEXTS
 
-FOUND = DATA / "fuzz"
 MOST_CPU_S, TRIES = 0.05, 3
 LONGEST_BYTES, PAGE_LINES, SECONDS, SEED = 16_384, 40, 95, 1
 
@@ -61,7 +59,7 @@ def seeds(kind):
 class Checker:
     """Calls the parser of one kind as a task of the ingest does, and saves each new way of failing once."""
 
-    def __init__(self, kind, found=FOUND, parse=None):
+    def __init__(self, kind, found=DATA / "fuzz", parse=None):
         """Use the parser of the ingest's tasks, or in a test `parse`."""
         self.kind, self.findings = kind, {}
         self._folder = found / kind.value
@@ -105,8 +103,7 @@ class Checker:
 
 def fuzz(kind, lines):
     """Check so many lines; end the process with 1 if there are findings."""
-    checker, real, n = Checker(kind), seeds(kind), 0
-    corpus = Path(tempfile.mkdtemp())
+    checker, real, corpus, n = Checker(kind), seeds(kind), Path(tempfile.mkdtemp()), 0
     gc.disable()  # as in a task: a collection would count as the parser's time
 
     def one(value):
@@ -143,9 +140,8 @@ def main(
     if kind is not None:
         fuzz(kind, lines)
     command = [sys.executable, "-m", "tests.fuzz", "--lines", str(lines), "--kind"]
-    raise typer.Exit(
-        any([subprocess.run([*command, of], cwd=PROJECT, check=False).returncode for of in Kind])
-    )
+    codes = [subprocess.run([*command, of], cwd=PROJECT, check=False).returncode for of in Kind]
+    raise typer.Exit(int(any(codes)))
 
 
 if __name__ == "__main__":
