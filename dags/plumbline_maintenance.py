@@ -4,9 +4,8 @@
 `plumbline maintain`, layer by layer: old days are deleted, small files of days that are over are merged, files
 that no reader needs are removed. `[maintain]` of the settings says what is kept, and for how long.
 
-It goes beside running streams: what a stream has not read yet is not deleted under it, no file goes that is
-younger than `vacuum_retention_hours`, and a table that only its writer may commit to is left out while that runs
-(exit code 3, tried again). Run again, it finds nothing to do.
+It runs while streams run: what a stream has not read yet is not deleted, and no file is removed that is younger
+than `vacuum_retention_hours`. Run again, it finds nothing to do.
 
 Settings: the run's `conf`, by default `PLUMBLINE_CONF` of Airflow's environment.
 """

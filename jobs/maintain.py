@@ -2,8 +2,7 @@
 Keep the tables in shape beside the running streams: delete old days, merge small files, remove unused ones.
 
 Exit codes: 0 done, 1 a table failed, or its log is damaged (the others were done), 2 wrong settings or
-options, or no table is there, 3 done but for tables that only their writer may commit to, which runs now,
-4 another `maintain` or a `replay` runs, 6 a disk is full, 130 stopped.
+options, or no table is there, 4 another `maintain` or a `replay` runs, 6 a disk is full, 130 stopped.
 No Spark is started. `plumbline maintain --conf my.toml`, once a day, from cron or Airflow.
 """
 

@@ -19,6 +19,10 @@ from conf.settings import Settings
         ("[ingest", "not valid TOML"),
         ("[warehouse]\nroot = 's3a://bucket/x'", "[warehouse] root = 's3a://bucket/x': a folder on a file"),
         ("[warehouse]\ncheckpoints = 'hdfs://n/x'", "[warehouse] checkpoints = 'hdfs://n/x': a folder"),
+        (
+            "[warehouse]\ncommitter = 'delta'",
+            "committer = 'delta' is gone, delta-rs commits: remove",
+        ),
         ("[prometheus]\ndrop_labels = 'job'", "drop_labels = 'job': a list is wanted"),
         ("[prometheus]\ndrop_labels = [1]", "drop_labels = [1]: a list is wanted"),
     ],
@@ -46,3 +50,9 @@ def test_a_list_of_words_takes_the_place_of_the_default(tmp_path):
     (tmp_path / "a.toml").write_text("[prometheus]\ndrop_labels = ['pod']")
 
     assert Settings.load(tmp_path / "a.toml").prometheus.drop_labels == ("pod",)
+
+
+def test_the_committer_that_version_1_chose_by_default_is_still_accepted(tmp_path):
+    (tmp_path / "a.toml").write_text("[warehouse]\nroot = 'a'\ncommitter = 'delta-rs'")
+
+    assert Settings.load(tmp_path / "a.toml").warehouse.root == "a"

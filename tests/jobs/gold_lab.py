@@ -3,7 +3,7 @@
 import shutil
 from functools import partial
 
-from conf.settings import LIGHT, Settings, Warehouse
+from conf.settings import Settings, Warehouse
 from jobs import tables
 from jobs.gold_batches import WindowBatches
 from jobs.progress import Progress

@@ -9,10 +9,10 @@ import pytest
 from collectors.backfill_pages import Pages
 from collectors.prometheus import Client
 from conf.settings import Prometheus, Settings
-from jobs import scrapes
+from jobs.parsed_files import parse_into
+from schemas.metrics import METRIC_SAMPLES
 from tests.collectors.real_prometheus import BASE_S, RealPrometheus
 from tests.transforms.parse.raw_rows import raw
-from transforms.parse import metrics
 
 SPECIAL = ("NaN", "+Inf", "-Inf", "-0.0", "5e-324", "1.7976931348623157e+308", "1e+22", "1.5e-05")
 LABELS = r'topic="a\\b\"c\nd-ü"'
@@ -37,11 +37,12 @@ def bits(values):
     return ["NaN" if math.isnan(value) else struct.pack(">d", value).hex() for value in values]
 
 
-def read(pages):
-    return scrapes.read(scrapes.look_at(pages, Settings()).localCheckpoint(), Settings())
+def samples(pages, folder):
+    silver, _ = parse_into(pages, folder, Settings())
+    return silver[METRIC_SAMPLES]
 
 
-def test_samples_of_a_server_are_in_silver_bit_for_bit_under_the_id_of_a_scrape(spark, server):
+def test_samples_of_a_server_are_in_silver_bit_for_bit_under_the_id_of_a_scrape(spark, server, tmp_path):
     told = Prometheus(nodes={"b1:1": "broker-1"})
     pages = Pages(told, server.url)
     pages.begin(BASE_S * 1_000, (BASE_S + 3_600) * 1_000)
@@ -57,8 +58,8 @@ def test_samples_of_a_server_are_in_silver_bit_for_bit_under_the_id_of_a_scrape(
         "position": "broker-1/scrape/1795252768987716710",
         "kind": "metrics",
     }
-    filled = metrics.samples(read(raw(spark, rows))).orderBy("at").collect()
-    [ours] = metrics.samples(read(raw(spark, [scraped]))).collect()
+    filled = samples(raw(spark, rows), tmp_path / "filled").orderBy("at").collect()
+    [ours] = samples(raw(spark, [scraped]), tmp_path / "scraped").collect()
 
     assert bits(row.value for row in filled) == bits(float(value) for value in server.values)
     assert {row.series_id for row in filled} == {ours.series_id}

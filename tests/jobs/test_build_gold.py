@@ -14,7 +14,7 @@ from delta.tables import DeltaTable as SilverTable
 from deltalake import DeltaTable
 from typer.testing import CliRunner
 
-from conf.settings import LIGHT, PROJECT, BuildGold, Settings, Warehouse
+from conf.settings import PROJECT, BuildGold, Settings, Warehouse
 from jobs import light_log, tables
 from jobs.build_gold import app
 from jobs.gold_quality import rebuild_data_quality

@@ -4,7 +4,6 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from conf.settings import LIGHT
 from jobs import tables
 from jobs.gold_culprit import CulpritWriter
 from jobs.gold_spans import spans_of

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from conf.settings import DELTA, LIGHT, Settings, Warehouse
+from conf.settings import Settings, Warehouse
 from jobs import tables
-from jobs.ingest_batch import TakenError, write_batch
+from jobs.ingest_batch import MissingRecordsError, TakenError, write_batch
 from jobs.sources import SOURCES
 from schemas.bronze import RAW, REQUEST_LOG
 from tests.transforms.parse.raw_rows import COMPLETED
@@ -16,34 +16,81 @@ AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SOURCE = SOURCES[0]
 
 
-@pytest.mark.parametrize("committer", [LIGHT, DELTA])
-def test_a_new_batch_whose_number_another_driver_took_is_not_written(spark, tmp_path, committer):
-    """Whichever library commits: the lines of the second driver's batch may be others than the first's."""
-    settings = Settings(warehouse=Warehouse(root=str(tmp_path), committer=committer))
+@pytest.fixture(scope="module")
+def warehouse(spark, tmp_path_factory):
+    root = tmp_path_factory.mktemp("warehouse")
+    for table in dict.fromkeys(table for source in SOURCES for table in source.tables):
+        tables.ensure(spark, root, table)
+    return root
+
+
+def raw_of(spark, source, *offsets):
+    """Return rows of bronze, one for each offset of partition 0."""
+    row = {"value": COMPLETED, "cluster": "lab", "node": "broker-1", "kind": source.kind.value}
+    row |= {"topic": "t", "partition": 0, "timestamp": AT, "ingest_date": AT.date()}
+    return frame_of(spark, [row | {"offset": at, "position": f"p{at}"} for at in offsets], RAW)
+
+
+def offsets_in(spark, root, table):
+    return sorted(row.offset for row in tables.read(spark, root, table).select("offset").collect())
+
+
+def test_a_new_batch_whose_number_another_driver_took_is_not_written(spark, tmp_path):
+    """The lines of the second driver's batch may differ from the first's."""
+    settings = Settings(warehouse=Warehouse(root=str(tmp_path)))
     for table in SOURCE.tables:
         tables.ensure(spark, tmp_path, table)
 
     def write(offset, *, is_new):
-        row = {"value": COMPLETED, "cluster": "lab", "node": "broker-1", "kind": "request-log"}
-        row |= {"topic": "t", "partition": 0, "offset": offset, "position": f"p{offset}"}
-        raw = frame_of(spark, [row | {"timestamp": AT, "ingest_date": AT.date()}], RAW)
-        parsed = SOURCE.parse(raw, settings)
-        return write_batch(parsed, 0, SOURCE, settings=settings, app_id="a", is_new=is_new)
+        raw = raw_of(spark, SOURCE, offset)
+        return write_batch(raw, 0, SOURCE, settings=settings, app_id="a", is_new=is_new)
 
     write(0, is_new=True)
     with pytest.raises(TakenError, match="another driver has written batch 0"):
         write(1, is_new=True)
     write(0, is_new=False)  # given again after it broke off: what is there stays
 
-    held = tables.read(spark, tmp_path, REQUEST_LOG)
-    assert [row.offset for row in held.select("offset").collect()] == [0]
+    assert offsets_in(spark, tmp_path, REQUEST_LOG) == [0]
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.kind.value)
-def test_a_stream_reads_its_topic_once(spark, tmp_path, source):
-    """One put together with itself would read the topic twice, each with offsets of its own."""
-    frame_of(spark, [], RAW).write.parquet(str(tmp_path / "raw"))
-    raw = spark.readStream.schema(RAW).parquet(str(tmp_path / "raw"))
-    parsed = source.parse(raw, Settings()) if source.parse else raw
+def test_a_batch_reads_its_topic_once(spark, warehouse, source):
+    """A second read would fetch every record from Kafka again."""
+    reads = spark.sparkContext.accumulator(0)
 
-    assert parsed._jdf.queryExecution().analyzed().toString().count("StreamingRelation") == 1
+    def counted(batches):
+        for batch in batches:
+            reads.add(batch.num_rows)
+            yield batch
+
+    raw = raw_of(spark, source, 0, 1, 2)
+    settings = Settings(warehouse=Warehouse(root=str(warehouse)))
+
+    write_batch(raw.mapInArrow(counted, RAW), 0, source, settings=settings, app_id=source.query_name)
+
+    assert reads.value == 3
+    assert offsets_in(spark, warehouse, source.bronze) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("end", "message"),
+    [
+        (4, "the batch is offsets 0 to 3 and the tasks read 3 records, offsets 0 to 2"),
+        (2, "the batch is offsets 0 to 1 and the tasks read 3 records, offsets 0 to 2"),
+    ],
+)
+def test_a_batch_that_reads_other_records_than_its_offsets_is_not_committed(spark, warehouse, end, message):
+    settings = Settings(warehouse=Warehouse(root=str(warehouse)))
+    before = offsets_in(spark, warehouse, REQUEST_LOG)
+
+    with pytest.raises(MissingRecordsError, match=message):
+        write_batch(
+            raw_of(spark, SOURCE, 0, 1, 2),
+            7,
+            SOURCE,
+            settings=settings,
+            app_id="other",
+            offsets={("t", 0): (0, end)},
+        )
+
+    assert offsets_in(spark, warehouse, REQUEST_LOG) == before

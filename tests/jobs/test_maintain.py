@@ -5,7 +5,7 @@ import time
 
 from deltalake import DeltaTable
 
-from conf.settings import LIGHT, Settings
+from conf.settings import Settings
 from jobs import tables
 from jobs.delta_log import entry_file
 from jobs.gold_quality import rebuild_data_quality

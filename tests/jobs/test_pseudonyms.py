@@ -53,8 +53,7 @@ def test_names_are_hashed_in_silver_and_nowhere_in_bronze(spark, settings):
     row = {"cluster": "lab", "node": "broker-1", "kind": "request-log", "topic": "t", "partition": 0}
     values = [of_ann(), of_ann(), line()]
     raw = [row | {"value": value, "offset": nth, "position": f"p{nth}"} for nth, value in enumerate(values)]
-    batch = SOURCE.parse(frame_of(spark, raw, RAW), settings)
-    write_batch(batch, 0, SOURCE, settings=settings, app_id="a", is_new=True)
+    write_batch(frame_of(spark, raw, RAW), 0, SOURCE, settings=settings, app_id="a", is_new=True)
 
     ann = (f"client-{expected('payroll')}", f"User:{expected('User:ann')}")
     assert names(spark, settings)[:2] == [ann, ann]

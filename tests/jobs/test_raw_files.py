@@ -9,11 +9,13 @@ from pyspark.sql import functions as F
 
 from collectors.files import discover
 from collectors.lines import RawLine, fingerprint
+from conf.settings import Settings
 from jobs import raw_files
+from jobs.parsed_files import parse_into
 from jobs.raw_files import Origin, cut_off, write_raw
 from schemas.bronze import RAW
+from schemas.silver import QUARANTINE, REQUESTS, SKIPPED
 from tests.transforms.parse.raw_rows import COMPLETED, HEAD
-from transforms.parse.request_log import parse_request_log
 
 MIB = 1024 * 1024
 
@@ -89,14 +91,16 @@ def test_a_line_longer_than_the_limit_is_cut_off_there_and_its_length_told(spark
     tracemalloc.stop()
 
     frame = spark.read.schema(RAW).parquet(str(tmp_path / "raw" / "request-log"))
-    parsed = parse_request_log(frame).orderBy(F.col("chunk").isNull(), "position").collect()
-    line, *around = parsed
+    silver, _ = parse_into(frame, tmp_path / "silver", Settings())
+    (line,) = silver[QUARANTINE].collect()
+    around = silver[REQUESTS].select("position").join(frame, on="position", how="inner").collect()
     length_bytes = 64 * MIB + len(HEAD)
-    assert (line.outcome, line.reason) == ("quarantined", "oversized")
+    assert line.reason == "oversized"
     assert line.detail == f"part 1/65 of {length_bytes} bytes"
     assert bytes(line.value) == (HEAD + b"x" * MIB)[:MIB]
     assert line.position.endswith(f"/{len(COMPLETED) + 1}")
-    assert [(row.outcome, bytes(row.value)) for row in around] == [("kept", COMPLETED)] * 2
+    assert [bytes(row.value) for row in around] == [COMPLETED] * 2
+    assert silver[SKIPPED].count() == 0
     assert (read.lines, read.value_bytes, read.damage) == (3, MIB + 2 * len(COMPLETED), None)
     assert peak_bytes < 8 * MIB
 

@@ -1,9 +1,8 @@
 """The quarantine read again: each line that can be read now is restored, once."""
 
-import dataclasses
 import shutil
 from collections import Counter
-from datetime import date
+from datetime import UTC, datetime
 
 import pytest
 import typer
@@ -11,25 +10,25 @@ from deltalake.exceptions import DeltaError
 from typer.testing import CliRunner
 
 from conf.settings import Settings, Warehouse
+from engine.ingest.task import KEPT, QUARANTINED
 from jobs import replay as job
 from jobs import tables
 from jobs.ingest_state import checkpoint_of
 from jobs.lease import lease
+from jobs.parsed_files import parse_into
 from jobs.sources import SOURCES
 from jobs.stream_log import StreamLog
 from jobs.writer_id import writer_id
 from schemas.bronze import REQUEST_LOG
 from schemas.silver import QUARANTINE, REQUESTS
 from tests.transforms.parse.raw_rows import COMPLETED, raw
-from transforms.parse import outcome
-from transforms.parse.request_log import parse_request_log
 
 app = typer.Typer()
 app.command()(job.replay)
 
 SOURCE = SOURCES[0]
 TRUNCATED = COMPLETED[:200]
-ARRIVED = date(2026, 11, 21)
+ARRIVED = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 class Site:
@@ -45,10 +44,11 @@ class Site:
             {"value": value, "topic": "t", "partition": nth % 2, "offset": nth}
             for nth, value in enumerate(values)
         ]
-        told = {"kind": "request-log", "ingest_date": ARRIVED}
+        told = {"kind": "request-log", "timestamp": ARRIVED, "ingest_date": ARRIVED.date()}
         self.append(raw(spark, rows, **told), REQUEST_LOG)
         unread = [row | {"value": row["value"][:100]} for row in rows]
-        self.append(outcome.quarantined(parse_request_log(raw(spark, unread, **told))), QUARANTINE)
+        silver, _ = parse_into(raw(spark, unread, **told), root.parent / "unread", self.settings)
+        self.append(silver[QUARANTINE], QUARANTINE)
 
     def append(self, frame, table):
         """Append rows to a table."""
@@ -74,8 +74,8 @@ def test_each_line_that_can_be_read_is_restored_once(site):
 
     first, second = site.restore(), site.restore()
 
-    assert first == Counter({outcome.KEPT: 3, outcome.QUARANTINED: 1})
-    assert second == Counter({outcome.QUARANTINED: 1})
+    assert first == Counter({KEPT: 3, QUARANTINED: 1})
+    assert second == Counter({QUARANTINED: 1})
     assert site.offsets(REQUESTS) == [0, 2, 3]
     assert site.offsets(QUARANTINE) == [1]
 
@@ -99,16 +99,6 @@ def test_a_dry_run_says_what_it_would_do_and_does_nothing(site):
     assert (site.offsets(REQUESTS), site.offsets(QUARANTINE)) == ([], [0, 1, 2, 3])
 
 
-def test_delta_s_own_appends_do_as_well(site):
-    site.settings = dataclasses.replace(
-        site.settings, warehouse=dataclasses.replace(site.settings.warehouse)
-    )
-
-    site.restore()
-
-    assert (site.offsets(REQUESTS), site.offsets(QUARANTINE)) == ([0, 2, 3], [1])
-
-
 def test_it_is_refused_while_the_ingest_writes(tmp_path):
     conf = tmp_path / "my.toml"
     conf.write_text(f'[warehouse]\nroot = "{tmp_path}"\n[ingest]\nlease_timeout_s = 0.1\n')
@@ -130,6 +120,7 @@ class Ingested:
         self.conf.write_text(f"{told}[ingest]\nlease_timeout_s = 0.1\n")
         self.log = StreamLog(checkpoint_of(Settings.load(self.conf), SOURCE))
         writer_id(self.log.folder)
+        (self.log.folder / "metadata").write_text('{"id":"d4110d41-a810-4184-8eb7-6ddf0261c033"}')
         self.log.write_ends(0, {("telemetry.request-log", 0): 10})
         monkeypatch.setattr(job, "spark_session", lambda *_: None)
         monkeypatch.setattr(job, "check_shared", lambda *_: None)

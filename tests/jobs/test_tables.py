@@ -11,7 +11,6 @@ from deltalake import DeltaTable
 from pyspark.errors import AnalysisException
 from pyspark.sql.types import LongType, StringType, StructType, TimestampType
 
-from conf.settings import DELTA, LIGHT
 from jobs import light_log, tables
 from jobs.lease import MAINTENANCE, LeaseHeldError, lease
 from schemas.bronze import BRONZE
@@ -60,14 +59,12 @@ def test_every_table_is_made_with_reader_version_1_its_comments_and_its_partitio
     }
 
 
-@pytest.mark.parametrize("committer", [DELTA, LIGHT])
-def test_an_append_with_the_same_application_and_version_writes_once_and_says_so(spark, tmp_path, committer):
+def test_an_append_with_the_same_application_and_version_writes_once_and_says_so(spark, tmp_path):
     tables.ensure(spark, tmp_path, LAG)
     frame = frame_of(spark, [("g", 1, None)], LAG.schema)
 
     written = [
-        tables.append(frame, tmp_path, LAG, txn_app_id=app, txn_version=0, committer=committer)
-        for app in ("app", "app", "other")
+        tables.append(frame, tmp_path, LAG, txn_app_id=app, txn_version=0) for app in ("app", "app", "other")
     ]
 
     assert written == [True, False, True]

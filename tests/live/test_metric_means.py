@@ -11,13 +11,12 @@ from pyspark.sql import functions as F
 
 from collectors.files import discover
 from collectors.scrape import ScrapeError, scrape
-from conf.settings import ScrapedEndpoint
+from conf.settings import ScrapedEndpoint, Settings
+from jobs.parsed_files import parse_into
 from jobs.raw_files import Origin, write_raw
-from jobs.report_files import Layers, silver_of
-from jobs.sources import SOURCES
+from jobs.report_files import Layers, raw_lines
 from lab import crash, processes, topics
 from lab.layout import LOAD_TOPIC, Lab
-from schemas.bronze import RAW
 from schemas.leader_local import LEADER_LOCAL_MEAN
 from schemas.metrics import METRIC_SAMPLES, METRIC_SERIES
 from schemas.silver import REQUESTS
@@ -116,10 +115,8 @@ def silver(spark, recorded, tmp_path_factory):
         scratch / "raw",
         on_file=lambda _file: None,
     )
-    lines = {
-        source: spark.read.schema(RAW).parquet(str(scratch / "raw" / source.kind.value)) for source in SOURCES
-    }
-    return silver_of(lines, Layers(spark, scratch))
+    frames, _ = parse_into(raw_lines(spark, scratch / "raw"), scratch / "silver", Settings())
+    return frames
 
 
 @pytest.fixture(scope="module")

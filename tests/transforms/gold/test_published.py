@@ -12,13 +12,14 @@ from collectors.perf_test import asked, document
 from conf.settings import PROJECT
 from schemas.partition_skew import PARTITION_SKEW
 from schemas.perf_test import CLIENT_METRICS, PERF_SUMMARIES, RUNS
-from tests.transforms.parse.raw_rows import DATA, raw
+from tests.transforms.parse.records import DATA, record
+from tests.transforms.parse.silver_frames import kept_frames
 from transforms.frames import frame_of
 from transforms.gold.partition_skew import ratio
 from transforms.gold.partition_skew_metrics import partition_skew_metrics
 from transforms.gold.partition_skew_summary import partition_skew_summary
 from transforms.gold.perf_runs import payloads, perf_runs
-from transforms.parse.perf_test import parse_perf_test, rows_of
+from transforms.parse import perf
 
 PUBLISHED = DATA / "published"
 PAGE = (PROJECT / "docs" / "published.md").read_text()
@@ -36,7 +37,7 @@ def lines_of(name):
 
 def silver(spark, told):
     """Parse each run's own lines behind a document that tells what was run."""
-    rows = []
+    records = []
     for nth, run in enumerate(told):
         rate, size = run.get("asked_records_per_s"), run.get("record_size")
         arguments = [
@@ -47,16 +48,10 @@ def silver(spark, told):
         facts = {"run": f"run-{nth}", "arm": run["arm"], "started_at": "2022-01-01T00:00:00Z"}
         lines = [document(facts | asked(arguments)), run["line"].encode()]
         lines += [line.encode() for line in run.get("node_metrics", ())]
-        headers = [
-            {"key": "run", "value": f"run-{nth}".encode()},
-            {"key": "arm", "value": run["arm"].encode()},
-        ]
-        rows += [
-            {"value": line, "headers": headers, "position": f"{nth}/{at}"} for at, line in enumerate(lines)
-        ]
-    parsed = parse_perf_test(raw(spark, rows, kind="perf-test", node="host")).cache()
-    assert parsed.filter("outcome <> 'kept'").count() == 0
-    return {table: rows_of(parsed, table) for table in (PERF_SUMMARIES, CLIENT_METRICS, RUNS)}
+        of = {"headers": [("run", f"run-{nth}".encode()), ("arm", run["arm"].encode())]}
+        of |= {"kind": "perf-test", "node": "host"}
+        records += [record(line, position=f"{nth}/{at}", **of) for at, line in enumerate(lines)]
+    return kept_frames(spark, perf.parse, records, (PERF_SUMMARIES, CLIENT_METRICS, RUNS))
 
 
 def test_kip_951_leader_changes(spark):

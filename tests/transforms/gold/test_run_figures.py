@@ -5,12 +5,13 @@ import pytest
 from collectors.perf_test import Run, asked, document
 from schemas.perf_test import PERF_SUMMARIES, PERF_WINDOWS, RUNS
 from schemas.run_comparison import RUN_FIGURES, RUN_WINDOWS
-from tests.transforms.parse.raw_rows import raw
+from tests.transforms.parse.records import record
+from tests.transforms.parse.silver_frames import kept_frames
 from transforms.frames import frame_of
 from transforms.gold import run_figures as module
 from transforms.gold.run_figures import facts_of, run_figures
 from transforms.gold.run_windows import run_windows
-from transforms.parse.perf_test import parse_perf_test, rows_of
+from transforms.parse import perf
 from verdicts import runs as words
 
 ARGUMENTS = ["--topic", "t", "--num-records", "12000", "--throughput", "1000"]
@@ -46,13 +47,9 @@ def silver(spark, windows=WINDOWS, *, warm_up_s=5.0, summaries=("",), has_stamps
         for word in summaries
     ]
     lines.append(document(facts | {"ended_at": "2026-11-21T09:00:22Z", "exit_code": 0}))
-    headers = [{"key": "run", "value": b"r1"}, {"key": "arm", "value": b"a"}]
-    rows = [
-        {"value": line, "headers": headers, "position": f"n/f00d/{nth}"} for nth, line in enumerate(lines)
-    ]
-    parsed = parse_perf_test(raw(spark, rows, kind="perf-test", node="n")).localCheckpoint()
-    assert parsed.filter("outcome <> 'kept'").count() == 0
-    return [rows_of(parsed, table) for table in (PERF_SUMMARIES, PERF_WINDOWS, RUNS)]
+    told = {"headers": [("run", b"r1"), ("arm", b"a")], "kind": "perf-test", "node": "n"}
+    records = [record(line, position=f"n/f00d/{nth}", **told) for nth, line in enumerate(lines)]
+    return [*kept_frames(spark, perf.parse, records, (PERF_SUMMARIES, PERF_WINDOWS, RUNS)).values()]
 
 
 def figures(spark, **more):

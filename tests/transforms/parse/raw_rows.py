@@ -43,11 +43,3 @@ def raw(spark, rows, **fields):
         common = {"cluster": "lab", "node": "broker-1", "source": "a.log", "position": f"p/{number}"}
         made.append(common | {"time_zone": "UTC", "ingested_at": INGESTED_AT} | fields | told)
     return frame_of(spark, made, RAW)
-
-
-def outcomes(parsed):
-    """Give (outcome, reason) by position."""
-    return {
-        row.position: (row.outcome, row.reason)
-        for row in parsed.select("position", "outcome", "reason").collect()
-    }
