@@ -7,7 +7,7 @@ from random import Random
 import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from tests.transforms.parse.harms import HARMS, documented_reasons
 from tests.transforms.parse.records import record
@@ -20,8 +20,10 @@ SKIPS = {"blank", "continuation", "other_logger", "not_a_request", "not_a_change
 def arrow(rows, table):
     """Build the columns of rows as Arrow, each of the table's type; values that do not fit raise."""
     assert {type(row)._fields for row in rows} <= {tuple(table.schema.names)}
-    columns = zip(table.schema.fields, zip(*rows, strict=True), strict=True) if rows else ()
-    return [pa.array(cells, to_arrow_type(field.dataType)) for field, cells in columns]
+    schema = to_arrow_schema(table.schema, timezone="UTC")
+    return [
+        pa.array(cells, kind) for kind, cells in zip(schema.types, zip(*rows, strict=True), strict=bool(rows))
+    ]
 
 
 def check(parse, value, mark, tables, **fields):
