@@ -23,22 +23,26 @@ FETCH_WITH_SESSION = 7  # KIP-227
 HEAD_BYTES = 4_096
 """Header and fetch session come first; what is fetched can be megabytes."""
 
-FORM = (
+BEGIN = (
     r"(?:\[(NAME)\] )?(Sending|Received) [A-Z0-9_]++ (?:request|response from node (-?\d++) for request)"
     r" with header RequestHeader\(apiKey=([A-Z0-9_]++), apiVersion=(\d++), clientId=(ID)"
-    r", correlationId=(-?\d++)(?:, headerVersion=-?\d++)?\)(?: and timeout -?\d++ to node (-?\d++))?: "
 )
+CORRELATION = ", correlationId="
+END = CORRELATION + r"(-?\d++)(?:, headerVersion=-?\d++)?\)(?: and timeout -?\d++ to node (-?\d++))?: "
 NO_BREAKS = r"\x01\n\r\x85\u2028\u2029"
 """What the names of clients do not hold: line breaks, as Java has them, and a byte that separates."""
 
-PLAIN_EVENT, EVENT = (
-    re.compile(FORM.replace("NAME", name).replace("ID", client_id), re.ASCII)
-    for name, client_id in (
-        (rf"[^\]{NO_BREAKS}]*+", rf"[^,{NO_BREAKS}]*+"),
-        (rf"[^{NO_BREAKS}]*?", rf"[^{NO_BREAKS}]*?"),
-    )
+# A name may hold `]` or `,`; few do, and without them it takes one step to match it.
+PLAIN_BEGIN = re.compile(
+    BEGIN.replace("NAME", rf"[^\]{NO_BREAKS}]*+").replace("ID", rf"[^,{NO_BREAKS}]*+"), re.ASCII
 )
-"""The same form: of names without `]` and `,`, which is quick to match, and of any names."""
+PLAIN_END = re.compile(END, re.ASCII)
+EVENT = re.compile(re.sub("NAME|ID(?=\\))", lambda _: rf"[^{NO_BREAKS}]*?", BEGIN) + END, re.ASCII)
+SESSION = re.compile(
+    r"[^s]*+(?:s(?!ession)[^s]*+)*+(?<=[ (])sessionId=(-?\d{1,9})(?!\d)(?:, sessionEpoch=(-?\d{1,9})(?!\d))?",
+    re.ASCII,
+)
+"""As Kafka writes a session; `_number` reads it anywhere else."""
 
 ID, NUMBER = re.compile(r"\d++", re.ASCII), re.compile(r"-?\d++", re.ASCII)
 
@@ -72,6 +76,19 @@ class ClientEvent(NamedTuple):
     parser_version: int
 
 
+class Header(NamedTuple):
+    """A line up to the correlation id: the same in every line of one connection."""
+
+    direction: str
+    component: str | None
+    follower_id: int | None
+    fetcher_id: int | None
+    from_node_id: int | None
+    api: str
+    api_version: int | None
+    client_id: str | None
+
+
 def parse(record: Record) -> Outcome:
     """Parse one line into a row of `client_events`; a line with a request's header is never skipped."""
     line = read_line(record)
@@ -92,40 +109,81 @@ def _event(line: Line, record: Record) -> Kept | Quarantined:
     head = message[:HEAD_BYTES]
     if not head.isascii():
         head = head.encode()[:HEAD_BYTES].decode(errors="ignore")
-    found = PLAIN_EVENT.match(head) or EVENT.match(head)
+    header, correlation, to_node, start = _header(head)
     if record.cluster is None:
         return Quarantined("no_cluster", "the record names no cluster")
-    if found and message.find(MARK, found.end()) >= 0:
+    if header and message.find(MARK, start) >= 0:
         return Quarantined("several_objects", "the header stands twice in the line")
-    if message[-1:] != ")" or found is None:
+    if header is None or message[-1:] != ")":
         return Quarantined("unknown_form" if message[-1:] == ")" else "truncated_line", sample(message))
-    prefix, verb, from_node, api, version, client_id, correlation, to_node = found.groups()
-    component, follower_id, fetcher_id = _client(prefix)
-    is_sent, session_id, epoch = verb == "Sending", None, None
-    if api == "FETCH":
-        session_id = _number(NUMBER, "sessionId=", head, found.end())
-        epoch = _number(NUMBER, "sessionEpoch=", head, found.end()) if is_sent else None
+    is_sent = header.direction == "sent"
+    session = _session(head, start, is_sent=is_sent) if header.api == "FETCH" else (None, None)
     event: ClientEvent = tuple.__new__(
         ClientEvent,
         (
             record.cluster,
             line.node_id,
             *stamp_columns(line.stamp),
-            "sent" if is_sent else "received",
-            component,
-            follower_id,
-            fetcher_id,
-            integer(to_node if is_sent else from_node),
-            api,
-            integer(version),
-            None if client_id in {"", "null"} else client_id,
+            header.direction,
+            header.component,
+            header.follower_id,
+            header.fetcher_id,
+            integer(to_node) if is_sent else header.from_node_id,
+            header.api,
+            header.api_version,
+            header.client_id,
             integer(correlation),
-            session_id,
-            epoch,
+            *session,
             *origin(record),
         ),
     )
-    return _unfit(event) or Kept({"client_events": [event]})
+    return _unfit(event) or tuple.__new__(Kept, ({"client_events": [event]}, ()))
+
+
+def _header(head: str) -> tuple[Header | None, str, str | None, int]:
+    """Return header, correlation id, the node asked, and where the body starts."""
+    at = head.find(CORRELATION)
+    header = _plain_header(head[:at]) if at >= 0 else None
+    end = PLAIN_END.match(head, at) if header else None
+    if header and end:
+        return header, end[1], end[2], end.end()
+    event = EVENT.match(head)
+    if event is None:
+        return None, "", None, 0
+    *begin, correlation, to_node = event.groups()
+    return _named(*begin), correlation, to_node, event.end()
+
+
+@lru_cache(maxsize=1_024)
+def _plain_header(begin: str) -> Header | None:
+    found = PLAIN_BEGIN.fullmatch(begin)
+    return _named(*found.groups()) if found else None
+
+
+def _named(  # noqa: PLR0913, PLR0917 (the groups of a pattern)
+    prefix: str | None, verb: str, from_node: str | None, api: str, version: str, client_id: str
+) -> Header:
+    prefix = prefix or None
+    fetcher = prefix if prefix and prefix.startswith("ReplicaFetcher ") else ""
+    return Header(
+        "sent" if verb == "Sending" else "received",
+        prefix and prefix.partition(" ")[0],
+        _number(ID, "replicaId=", fetcher),
+        _number(ID, "fetcherId=", fetcher),
+        integer(from_node),
+        api,
+        integer(version),
+        None if client_id in {"", "null"} else client_id,
+    )
+
+
+def _session(head: str, start: int, *, is_sent: bool) -> tuple[int | None, int | None]:
+    """Return id and epoch of a fetch session; an answer gives no epoch."""
+    found = SESSION.match(head, start)
+    session_id = int(found[1]) if found else _number(NUMBER, "sessionId=", head, start)
+    if not is_sent:
+        return session_id, None
+    return session_id, int(found[2]) if found and found[2] else _number(NUMBER, "sessionEpoch=", head, start)
 
 
 def _unfit(event: ClientEvent) -> Quarantined | None:
@@ -140,17 +198,6 @@ def _unfit(event: ClientEvent) -> Quarantined | None:
     if follower_id is not None and node_id is not None and follower_id != node_id:
         return Quarantined("node_is_another_replica", f"written by replica {follower_id} on {event.node}")
     return None
-
-
-@lru_cache(maxsize=1_024)
-def _client(prefix: str | None) -> tuple[str | None, int | None, int | None]:
-    """Return component, replica and fetcher of a line's prefix."""
-    if not prefix:
-        return None, None, None
-    component, *_ = prefix.partition(" ")
-    if not prefix.startswith("ReplicaFetcher "):
-        return component, None, None
-    return component, _number(ID, "replicaId=", prefix), _number(ID, "fetcherId=", prefix)
 
 
 def _number(pattern: re.Pattern[str], name: str, text: str, start: int = 0) -> int | None:

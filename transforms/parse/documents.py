@@ -10,11 +10,9 @@ from transforms.parse.record import Quarantined, Record
 T = TypeVar("T")
 
 LONGEST_BYTES = 4 * 1024 * 1024
-ESCAPE = re.compile(
-    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
-    re.DOTALL,
-)
-"""One escape of a JSON text; the group is half of a surrogate pair."""
+HIGH, LOW = r"[89abAB][0-9a-fA-F]{2}", r"[c-fC-F][0-9a-fA-F]{2}"
+HALF_PAIR = re.compile(rf"\\u[dD](?:{HIGH}(?!\\u[dD]{LOW})|(?<!\\u[dD]{HIGH}\\u[dD]){LOW})")
+"""An escaped half of a surrogate pair, which is no character."""
 
 FAULT = re.compile(r"(?:missing required field `(?P<missing>[^`]*)`)?(?: - at `\$\.?(?P<path>[^`]*)`)?\Z")
 
@@ -51,7 +49,7 @@ def decode(text: str, decoder: "msgspec.json.Decoder[T]") -> T | Misread:
     ({'?': 1}, '[...]', '')
     """
     if "\\ud" in text or "\\uD" in text:
-        text = ESCAPE.sub(lambda escape: "?" if escape[1] else escape[0], text)
+        text = _without_half_pairs(text)
     try:
         return decoder.decode(text)
     except msgspec.ValidationError as error:
@@ -60,3 +58,9 @@ def decode(text: str, decoder: "msgspec.json.Decoder[T]") -> T | Misread:
         return Misread(".".join(name for name in names if name), str(error))
     except (msgspec.DecodeError, RecursionError) as error:
         return Misread("", str(error))
+
+
+def _without_half_pairs(text: str) -> str:
+    if "\0" in text:  # No JSON holds a NUL, so that it can take the place of escaped backslashes.
+        return text
+    return HALF_PAIR.sub("?", text.replace("\\\\", "\0")).replace("\0", "\\\\")

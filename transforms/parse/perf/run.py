@@ -8,7 +8,7 @@ import msgspec
 
 from transforms.parse.columns import INT, LONG, Origin
 from transforms.parse.documents import Misread, decode
-from transforms.parse.record import DAY_US, Kept, Quarantined, Record
+from transforms.parse.record import Kept, Quarantined, Record
 
 RUN_DOCUMENT = "plumbline_run"
 DOCUMENT_BEGIN = f'{{"{RUN_DOCUMENT}"'
@@ -16,9 +16,6 @@ HEADERS = ("run", "arm", "scenario", "client-version")
 
 INSTANT = re.compile(r"(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,6}))?Z", re.ASCII)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-CYCLE_YEARS, CYCLE_US = 400, 146_097 * DAY_US
-"""The calendar repeats itself; Python's has no year 0."""
-
 AMOUNTS = ("warm_up_s", "asked_records", "asked_records_per_s", "record_size_bytes")
 REASONS = {
     **dict.fromkeys(("started_at", "ended_at"), "impossible_timestamp"),
@@ -130,16 +127,15 @@ def instant(text: str) -> int | None:
     """
     Return microseconds since 1970 of an instant as the collector writes it; None for any other text.
 
-    >>> instant("1970-01-01T00:00:01.5Z"), instant("0000-01-01T00:00:00Z"), instant("2026")
-    (1500000, -62167219200000000, None)
+    >>> instant("1970-01-01T00:00:01.5Z"), instant("2026-02-30T00:00:00Z"), instant("2026")
+    (1500000, None, None)
     """
     written = INSTANT.fullmatch(text)
     if written is None:
         return None
     year, month, day, hour, minute, second = map(int, written.groups()[:6])
     try:
-        at = datetime(year or CYCLE_YEARS, month, day, hour, minute, second, tzinfo=UTC)
+        at = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     except ValueError:
         return None
-    at_us = (at - EPOCH) // timedelta(microseconds=1) + int((written[7] or "").ljust(6, "0"))
-    return at_us if year else at_us - CYCLE_US
+    return (at - EPOCH) // timedelta(microseconds=1) + int((written[7] or "").ljust(6, "0"))
