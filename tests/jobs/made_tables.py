@@ -15,9 +15,9 @@ from deltalake.transaction import Transaction
 from typer.testing import CliRunner
 
 from conf.settings import PROJECT
+from engine.process.fail_points import VARIABLE
 from jobs import light_commit, light_log, maintain_actions, tables
 from jobs import maintain as job
-from engine.process.fail_points import VARIABLE
 
 app = typer.Typer()
 app.command()(job.maintain)

@@ -13,7 +13,7 @@ from tests.engine.ingest.kafka_batches import HEADERS, TOPIC, kafka_batch, task_
 from tests.transforms.parse.records import COMPLETED, REQUEST_LINES
 
 SKIPPED_LINE = b"[2026-11-21 09:19:28,987] INFO started (kafka.server.KafkaServer)"
-PAGE = b"# TYPE up gauge\nup 1\nbytes{topic=\"a\"} 2.5\n"
+PAGE = b'# TYPE up gauge\nup 1\nbytes{topic="a"} 2.5\n'
 
 
 def run(batches, plan):

@@ -1,4 +1,4 @@
-"""Whatever happens to a line, it is kept, quarantined or skipped: one of them, once, and builds Arrow rows."""
+"""Whatever happens to a line: it is kept, quarantined or skipped, once, and its rows fit their tables."""
 
 import ast
 from datetime import UTC, datetime, timedelta
