@@ -143,7 +143,8 @@ def size(second, value, broker, partition=0):
 def with_lists(changes):
     """Add what the parser reads from a list of `partition:broker`; NULL for `*`."""
     pair = "named_struct('partition', int(split(p, ':')[0]), 'broker_id', int(split(p, ':')[1]))"
-    replicas = F.expr(f"transform(filter(split(value, ','), p -> p LIKE '%:%'), p -> {pair})")
+    pairs = f"transform(filter(split(value, ','), p -> p LIKE '%:%'), p -> {pair})"
+    replicas = F.expr(f"array_distinct({pairs})")
     is_wildcard = F.col("value") == "*"
     read = {"replicas": F.when(~is_wildcard, replicas), "is_wildcard": is_wildcard}
     return changes.withColumns(read).select(*changes.columns)
