@@ -114,8 +114,10 @@ def _event(line: Line, record: Record) -> Kept | Quarantined:
         return Quarantined("no_cluster", "the record names no cluster")
     if header and message.find(MARK, start) >= 0:
         return Quarantined("several_objects", "the header stands twice in the line")
-    if header is None or message[-1:] != ")":
-        return Quarantined("unknown_form" if message[-1:] == ")" else "truncated_line", sample(message))
+    # A PRODUCE request is shown without its data, as a map in braces: `{acks=1,timeout=30000,...}`.
+    is_whole = message[-1:] == ("}" if header and message.startswith("{", start) else ")")
+    if header is None or not is_whole:
+        return Quarantined("unknown_form" if is_whole else "truncated_line", sample(message))
     is_sent = header.direction == "sent"
     session = _session(head, start, is_sent=is_sent) if header.api == "FETCH" else (None, None)
     event: ClientEvent = tuple.__new__(

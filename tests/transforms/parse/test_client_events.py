@@ -264,3 +264,13 @@ def test_no_bytes_make_it_raise(value):
         written = map(int, re.findall(rb"correlationId=(-?[0-9]{1,15})", value))
         assert outcome.rows["client_events"][0].correlation_id in written
     assert value not in CLIENT_LINES or isinstance(outcome, Kept)
+
+
+def test_a_produce_request_is_shown_in_braces_and_its_line_ends_with_one():
+    sent = b"[Producer clientId=p] Sending PRODUCE request with header " + header(b"PRODUCE")
+    shown = sent + b" and timeout 30000 to node 2: {acks=1,timeout=30000,partitionSizes=[t-0=582,t-3=582]}"
+
+    row = event(message(shown))
+
+    assert (row.direction, row.api, row.destination_id, row.correlation_id) == ("sent", "PRODUCE", 2, 7)
+    assert parse(record(message(shown[:-9]))).reason == "truncated_line"
