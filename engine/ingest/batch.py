@@ -36,7 +36,7 @@ def write_batch_files(
 
     Nothing is committed. Of the tables that `known` knows, rows that they have already are left out.
     """
-    rows = records.mapInArrow(partial(run, plan=plan), SCHEMA).collect()
+    rows = records.mapInArrow(partial(run, plan=plan, batch_id=batch_id), SCHEMA).collect()
     tally = tally_of(row.tally for row in rows if row.tally is not None)
     files = [File(*row[:6]) for row in rows if row.table is not None]
     new_rows = {table: known.unknown(table, of) for table, of in tally.new_rows.items()}

@@ -29,6 +29,9 @@ BY_DRIVER = frozenset({"topics", "metric_series"})
 KEPT, QUARANTINED, SKIPPED = "kept", "quarantined", "skipped"
 OF_BRONZE = {table.name: table for table in BRONZE}
 
+BEGUN: dict[str, tuple[int, str]] = {}
+"""The newest batch and its attempt by reader, as this process has seen them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskPlan:
@@ -44,7 +47,7 @@ class TaskPlan:
     writes_bronze: bool = True
 
 
-def run(batches: Iterator[pa.RecordBatch], plan: TaskPlan) -> Iterator[pa.RecordBatch]:
+def run(batches: Iterator[pa.RecordBatch], plan: TaskPlan, *, batch_id: int = 0) -> Iterator[pa.RecordBatch]:
     """
     Parse and write the records of a task; return `written.ARROW` rows, one a file and one with the tally.
 
@@ -52,6 +55,7 @@ def run(batches: Iterator[pa.RecordBatch], plan: TaskPlan) -> Iterator[pa.Record
     taken their rows.
     """
     files, tally, is_done = Files(Path(plan.warehouse), plan.attempt), Tally(), False
+    _forget_if_given_again(plan, batch_id)
     parsers = parsers_of(plan.options, plan.reader)
     gc.disable()  # the garbage collector doubles the time of a parse that makes millions of small objects
     try:
@@ -75,6 +79,14 @@ def run(batches: Iterator[pa.RecordBatch], plan: TaskPlan) -> Iterator[pa.Record
         if not is_done:
             parsers_of.cache_clear()
             files.abandon()
+
+
+def _forget_if_given_again(plan: TaskPlan, batch_id: int) -> None:
+    """Forget what parsers remember where a batch was written but not committed: tables lack its series."""
+    newest_id, attempt = BEGUN.get(plan.reader, (-1, ""))
+    if batch_id <= newest_id and attempt != plan.attempt:
+        parsers_of.cache_clear()
+    BEGUN[plan.reader] = batch_id, plan.attempt
 
 
 def _write(batch: Batch, plan: TaskPlan, parsers: Mapping[str, Parse], files: Files, tally: Tally) -> None:

@@ -2,9 +2,11 @@
 
 from datetime import UTC, datetime
 
+import pytest
+
 from conf.names import Kind
 from conf.settings import Settings, Warehouse
-from jobs import tables
+from jobs import ingest_batch, tables
 from jobs.ingest_batch import write_batch
 from jobs.sources import SOURCES
 from schemas.bronze import METRICS, RAW
@@ -60,3 +62,16 @@ def test_a_series_is_stored_once_and_each_of_its_samples(spark, tmp_path):
     assert again == [*second, "silver.quarantine"]
     counted = {table: site.count(table) for table in (METRICS, METRIC_SERIES, METRIC_SAMPLES, METRIC_SCRAPES)}
     assert list(counted.values()) == [4, 3, 7, 4]
+
+
+def test_series_of_a_batch_that_was_not_committed_are_in_the_batch_given_again(spark, tmp_path, monkeypatch):
+    """The tasks' parsers outlive the batch and remember its series."""
+    site = Site(spark, tmp_path)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(ingest_batch, "commit_files", lambda *_args: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            site.write(0, b"up 1\nlater 2\n")
+    site.write(0, b"up 1\nlater 2\n", is_new=False)
+
+    assert [site.count(table) for table in (METRIC_SERIES, METRIC_SAMPLES, METRIC_SCRAPES)] == [2, 2, 1]
