@@ -193,7 +193,7 @@ def test_a_first_batch_that_bronze_has_and_the_topic_no_longer_is_finished_from_
     site.held = {0: (100, 1_000)}
     finish_if_gone(site.spark, site.settings, REQUESTS_QUERY)
 
-    silver = tables.read(site.spark, root, REQUESTS_QUERY.tables[1])
+    silver = tables.read(site.spark, root, REQUESTS_QUERY.of_lines[0])
     assert (silver.count(), site.log.commits) == (1, [0])
 
 
