@@ -90,4 +90,5 @@ def _nine_of_ten(right: list[bool]) -> bool:
     return 10 * sum(right) >= 9 * len(right)
 
 
-typer.run(main)
+if __name__ == "__main__":
+    typer.run(main)
