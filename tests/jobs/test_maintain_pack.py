@@ -124,7 +124,7 @@ def test_a_packed_day_has_the_same_samples_in_order_for_every_reader(samples, sp
     assert {change["dataChange"] for _, change in changes} == {False}
     instants = [row[2] for rows in parts for row in rows]
     stats = json.loads(dict(changes)["add"]["stats"])
-    assert stats["minValues"]["at"] == light_log._instant(min(instants))
+    assert datetime.fromisoformat(stats["minValues"]["at"]) == min(instants)
     assert stats["numRecords"] == 200
 
 
