@@ -225,9 +225,9 @@ def read_key(file: str) -> str:
     return key
 
 
-def _drop_committer(told: dict[str, Any], path: Path) -> None:
-    """Read the setting of version 1 for one version more: what it chose by default is all there is."""
-    warehouse = told.get("warehouse")
+def _drop_committer(document: dict[str, Any], path: Path) -> None:
+    """Accept the former setting for one more version where it names the only committer that is left."""
+    warehouse = document.get("warehouse")
     committer = warehouse.pop("committer", "delta-rs") if isinstance(warehouse, dict) else "delta-rs"
     if committer != "delta-rs":
         message = f"{path}: [warehouse] committer = {committer!r} is gone, delta-rs commits: remove the line"

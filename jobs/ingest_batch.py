@@ -72,7 +72,7 @@ def task_plan(  # noqa: PLR0913 (what a plan is made of)
     kinds: Mapping[str, str] | None = None,
     writes_bronze: bool = True,
 ) -> TaskPlan:
-    """Return what the tasks of a batch are told; `kinds` names the kind of each topic."""
+    """Return the instructions for the tasks of a batch; `kinds` names the kind of each topic."""
     return TaskPlan(
         warehouse=str(warehouse),
         attempt=attempt,

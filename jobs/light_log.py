@@ -22,7 +22,7 @@ from deltalake.transaction import (
 )
 from pyspark.sql.types import TimestampType
 
-from engine.ingest.files import sync
+from engine.ingest.files import NULL_PARTITION, sync
 from engine.ingest.written import stats_json
 from engine.process.fail_points import reached
 from jobs.delta_log import FILES
@@ -30,7 +30,6 @@ from schemas.fields import Table
 
 _held = threading.local()
 
-NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 
 CHECKPOINT_INTERVAL = "delta.checkpointInterval"
@@ -81,7 +80,7 @@ def commit(
 
 
 def _sync_entries(before: int, where: Path) -> None:
-    """Force the entries since a version to disk, and their folder: a power cut leaves what was not empty."""
+    """Force the entries after a version to disk, and their folder: a power cut would leave them empty."""
     folder, version = where / "_delta_log", before + 1
     while (entry := folder / f"{version:020}.json").exists():
         sync(entry)

@@ -26,7 +26,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import CommitProperties, RemoveAction
 
-from engine.ingest.files import OF_ITS_OWN
+from engine.ingest.files import NULL_PARTITION, OF_ITS_OWN
 from engine.process.fail_points import reached
 from jobs import light_log
 from jobs.maintain_actions import File, day_column, files_of
@@ -84,9 +84,7 @@ def pack(log: DeltaTable, table: Table, day: date | None, *, target_bytes: int) 
     where = Path(log.table_uri.removeprefix("file://"))
     old = [file.path for file in files_of(log, table) if file.day == day]
     attempt = where / f"{PACKED}{uuid.uuid4().hex[:8]}"
-    folder = (
-        attempt / f"{day_column(table)}={day or light_log.NULL_PARTITION}" if table.partition_by else attempt
-    )
+    folder = attempt / f"{day_column(table)}={day or NULL_PARTITION}" if table.partition_by else attempt
     folder.mkdir(parents=True)
     reached("optimize-begun")
     with _scratch(where) as scratch:

@@ -16,7 +16,8 @@ from engine.ingest.arrow_rows import arrow_schema, record_batch
 from engine.ingest.written import File, stats_json
 from schemas.fields import Table
 
-NO_DAY = "__HIVE_DEFAULT_PARTITION__"
+NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+"""The folder of rows without a day, as Hive, Spark and Delta name it."""
 
 OF_ITS_OWN = frozenset(
     (
@@ -52,9 +53,7 @@ class Files:
             writer.close()
             sync(path)
             where = self._warehouse / table.layer / table.name
-            folders |= {
-                folder for folder in (path.parent, *path.parent.parents) if folder.is_relative_to(where)
-            }
+            folders |= {folder for folder in path.parents if folder.is_relative_to(where)}
             footer = pq.read_metadata(path)
             instants = [
                 field.name for field in arrow_schema(table.layer, table.name) if _is_instant(field.type)
@@ -82,7 +81,7 @@ class Files:
         if (name, day) not in self._open:
             folder = self._warehouse / table.layer / table.name / self._attempt
             if table.partition_by:
-                folder /= f"{table.partition_by[0]}={day or NO_DAY}"
+                folder /= f"{table.partition_by[0]}={day or NULL_PARTITION}"
             folder.mkdir(parents=True, exist_ok=True)
             writer = pq.ParquetWriter(
                 folder / self._part,

@@ -10,9 +10,11 @@ from deltalake import DeltaTable
 from schemas.metrics import METRIC_SERIES
 from schemas.silver import TOPICS
 
-KEYS = {TOPICS.name: ("cluster", "topic_id", "topic_name"), METRIC_SERIES.name: ("series_id",)}
+WRITTEN_ONCE = {TOPICS.name: ("cluster", "topic_id", "topic_name"), METRIC_SERIES.name: ("series_id",)}
+"""The tables whose rows the driver writes, with their key: it knows which rows they have already."""
+
 PLACES = {
-    table.name: tuple(table.schema.names.index(name) for name in KEYS[table.name])
+    table.name: tuple(table.schema.names.index(name) for name in WRITTEN_ONCE[table.name])
     for table in (TOPICS, METRIC_SERIES)
 }
 
@@ -40,7 +42,7 @@ class KnownRows:
 
     def _of(self, table: str) -> set[tuple[Any, ...]]:
         if table not in self._keys:
-            self._keys[table] = _read(self._where(table), KEYS[table]) if self._where else set()
+            self._keys[table] = _read(self._where(table), WRITTEN_ONCE[table]) if self._where else set()
         return self._keys[table]
 
 

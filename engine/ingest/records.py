@@ -14,7 +14,7 @@ USUAL = (Header.CLUSTER, Header.TIME_ZONE, Header.NODE, Header.KIND, Header.SOUR
 """The headers that a collector writes with a whole, plain line, in its order."""
 
 FIELDS = (Header.CLUSTER, Header.NODE, Header.KIND, Header.TIME_ZONE, Header.SOURCE)
-"""The headers that become fields of a record, in its order, before the position."""
+"""The headers that are the fields of a record between its value and its position, in that order."""
 
 IN_ORDER = (*USUAL, Header.CONTENT_ENCODING, Header.CHUNK)
 """Headers that have a column in bronze; the others stay in `headers`, for the parser of their kind."""
@@ -53,10 +53,7 @@ def from_kafka(batch: pa.RecordBatch, ingested_at: int) -> Batch:
     instants = column["timestamp"].cast(pa.int64())
     fields = (
         column["value"].to_pylist(),
-        *(
-            named[name]
-            for name in (Header.CLUSTER, Header.NODE, Header.KIND, Header.TIME_ZONE, Header.SOURCE)
-        ),
+        *(named[name] for name in FIELDS),
         *(positions, topics, partitions, offsets, instants.to_pylist()),
         *(named[name] for name in (Header.CHUNK, Header.CONTENT_ENCODING)),
         others,
@@ -66,11 +63,7 @@ def from_kafka(batch: pa.RecordBatch, ingested_at: int) -> Batch:
         "headers": pa.array([_pairs(of) for of in others], RAW.field("headers").type),
         "timestamp": column["timestamp"].cast(RAW.field("timestamp").type),
         "timestamp_type": column["timestampType"],
-        **{
-            name.name.lower(): pa.array(named[name], pa.string())
-            for name in IN_ORDER
-            if name != Header.POSITION
-        },
+        **{name.name.lower(): pa.array(named[name], pa.string()) for name in IN_ORDER},
         "position": pa.array(positions, pa.string()),
         "ingested_at": pa.repeat(pa.scalar(ingested_at, RAW.field("ingested_at").type), len(positions)),
         "ingest_date": _dates(column["timestamp"]),

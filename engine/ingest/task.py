@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyspark import TaskContext
 
 from engine.ingest.arrow_rows import TABLES
 from engine.ingest.files import Files
+from engine.ingest.known import WRITTEN_ONCE
 from engine.ingest.parsers import Parse, ParserOptions, parsers_of
 from engine.ingest.records import Batch, from_bronze, from_kafka
 from engine.ingest.written import ARROW, SkippedKey, Tally
@@ -22,9 +24,6 @@ from engine.process.fail_points import reached
 from schemas.bronze import BRONZE
 from schemas.silver import QUARANTINE
 from transforms.parse.record import DAY_US, PARSER_VERSION, Kept, Record, Skipped
-
-BY_DRIVER = frozenset({"topics", "metric_series"})
-"""Tables of what is new: the driver knows what they have, and writes the rest."""
 
 KEPT, QUARANTINED, SKIPPED = "kept", "quarantined", "skipped"
 OF_BRONZE = {table.name: table for table in BRONZE}
@@ -35,7 +34,7 @@ BEGUN: dict[str, tuple[int, str]] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskPlan:
-    """What every task of a batch is told."""
+    """The instructions for every task of a batch."""
 
     warehouse: str
     attempt: str  # folder of the files, below each table's own
@@ -51,8 +50,7 @@ def run(batches: Iterator[pa.RecordBatch], plan: TaskPlan, *, batch_id: int = 0)
     """
     Parse and write the records of a task; return `written.ARROW` rows, one a file and one with the tally.
 
-    A failed task leaves no file that it can remove, and forgets what its parsers remember, since nobody has
-    taken their rows.
+    A failed task removes its files and forgets the series that its parsers remember: their rows are lost.
     """
     files, tally, is_done = Files(Path(plan.warehouse), plan.attempt), Tally(), False
     _forget_if_given_again(plan, batch_id)
@@ -82,9 +80,11 @@ def run(batches: Iterator[pa.RecordBatch], plan: TaskPlan, *, batch_id: int = 0)
 
 
 def _forget_if_given_again(plan: TaskPlan, batch_id: int) -> None:
-    """Forget what parsers remember where a batch was written but not committed: tables lack its series."""
+    """Forget what parsers remember where a batch or a task is run again: the tables lack its series."""
     newest_id, attempt = BEGUN.get(plan.reader, (-1, ""))
-    if batch_id <= newest_id and attempt != plan.attempt:
+    context = TaskContext.get()  # None without Spark
+    is_task_again = context is not None and context.attemptNumber() > 0
+    if is_task_again or (batch_id <= newest_id and attempt != plan.attempt):
         parsers_of.cache_clear()
     BEGUN[plan.reader] = batch_id, plan.attempt
 
@@ -96,7 +96,7 @@ def _write(batch: Batch, plan: TaskPlan, parsers: Mapping[str, Parse], files: Fi
             files.write(OF_BRONZE[plan.bronze[kind]], rows_of_bronze)
         _count_offsets(records, tally)
         for name, rows in _parsed(records, parsers[kind], tally, plan.ingested_at // DAY_US).items():
-            if name in BY_DRIVER:
+            if name in WRITTEN_ONCE:
                 tally.new_rows.setdefault(name, []).extend(map(tuple, rows))
             else:
                 files.write_rows(TABLES[name], rows)

@@ -17,7 +17,7 @@ from schemas.bronze import REQUEST_LOG
 from schemas.silver import QUARANTINE, REQUESTS
 from tests.faults.oracles import rows_of
 from tests.faults.site import Site
-from tests.transforms.parse.raw_rows import COMPLETED, HEAD
+from tests.transforms.parse.records import COMPLETED, HEAD
 
 MIB = 1024 * 1024
 LENGTH_MIB = 1_430

@@ -18,7 +18,7 @@ from plumbline.cli import app
 from schemas.run_comparison import RUN_COMPARISON
 from tests.jobs import made_logs
 from tests.jobs.made_runs import write_run
-from tests.transforms.parse.raw_rows import DATA
+from tests.transforms.parse.records import DATA
 from tests.verdicts.made_runs import run_of
 from verdicts.comparison import Asked, compared
 from verdicts.doubts import of_runs

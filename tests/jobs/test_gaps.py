@@ -19,7 +19,8 @@ from jobs.stream_log import StreamLog
 from jobs.writer_id import writer_id
 from schemas.bronze import METRICS, REQUEST_LOG
 from schemas.silver import GAPS
-from tests.transforms.parse.raw_rows import COMPLETED, raw
+from tests.transforms.parse.raw_rows import raw
+from tests.transforms.parse.records import COMPLETED
 
 TOPIC, APP = "t.request-log", "ingest_request_log-x"
 

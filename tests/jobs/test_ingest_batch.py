@@ -9,7 +9,7 @@ from jobs import tables
 from jobs.ingest_batch import MissingRecordsError, TakenError, write_batch
 from jobs.sources import SOURCES
 from schemas.bronze import RAW, REQUEST_LOG
-from tests.transforms.parse.raw_rows import COMPLETED
+from tests.transforms.parse.records import COMPLETED
 from transforms.frames import frame_of
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)

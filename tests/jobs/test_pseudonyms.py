@@ -15,7 +15,7 @@ from jobs.sources import SOURCES
 from schemas.bronze import RAW, REQUEST_LOG
 from schemas.silver import REQUESTS
 from tests.jobs.test_replay import Site
-from tests.transforms.parse.raw_rows import line
+from tests.transforms.parse.records import line
 from transforms.frames import frame_of
 
 SOURCE = SOURCES[0]

@@ -15,7 +15,7 @@ from jobs.parsed_files import parse_into
 from jobs.raw_files import Origin, cut_off, write_raw
 from schemas.bronze import RAW
 from schemas.silver import QUARANTINE, REQUESTS, SKIPPED
-from tests.transforms.parse.raw_rows import COMPLETED, HEAD
+from tests.transforms.parse.records import COMPLETED, HEAD
 
 MIB = 1024 * 1024
 

@@ -21,7 +21,8 @@ from jobs.stream_log import StreamLog
 from jobs.writer_id import writer_id
 from schemas.bronze import REQUEST_LOG
 from schemas.silver import QUARANTINE, REQUESTS
-from tests.transforms.parse.raw_rows import COMPLETED, raw
+from tests.transforms.parse.raw_rows import raw
+from tests.transforms.parse.records import COMPLETED
 
 app = typer.Typer()
 app.command()(job.replay)

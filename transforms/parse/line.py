@@ -12,7 +12,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from transforms.parse.documents import whole_text
-from transforms.parse.record import DAY_US, Quarantined, Record, Skipped, sample
+from transforms.parse.record import DAY_US, Quarantined, Record, Skipped, node_number, sample
 
 HEAD_CHARS, TAIL_CHARS = 96, 160
 """A stamp and a logger are shorter; a regular expression reads only this much of a line of megabytes."""
@@ -42,13 +42,13 @@ LONGEST_MONO_NS = 2**63 - 1
 _new = tuple.__new__  # a NamedTuple in half the time of calling its class
 
 OUR_LOGGERS = ("(kafka.request.logger)", "(state.change.logger)", "(org.apache.kafka.clients.NetworkClient)")
-"""The tail of a torn line of ours reaches to its end, and there is its logger."""
+"""The loggers that we parse: a torn line of theirs still has its logger at its end."""
 
 MARKS = (
     "Completed request:", "RequestHeader(", '"requestHeader"', "correlationId", "totalTime",
     "clientInformation", " starts at leader epoch ",
 )  # fmt: skip
-"""Where a layout writes no logger: a line with words of ours is never skipped, whatever form it has."""
+"""Words of the lines that we parse: where a layout writes no logger, a line with one is never skipped."""
 
 CONTINUATION = re.compile(
     r"\t[\w.>/:*-]+ = "  # an entry as AbstractConfig.logAll writes it
@@ -91,7 +91,7 @@ def read_line(record: Record) -> Line | Quarantined:
         if at >= 0:
             logger = _logger(text[at:])
             end = end if logger is None else at
-    line = _new(Line, (text, text[start:end], logger, _node_id(record.node), stamp))
+    line = _new(Line, (text, text[start:end], logger, node_number(record.node), stamp))
     if stamp is None and no_message(line) is None:
         return Quarantined("no_timestamp", sample(text))
     return line
@@ -111,7 +111,7 @@ def continues(text: str) -> bool:
     r"""
     Tell whether a line without a stamp goes on with another logger's message: an entry of a dump, a frame.
 
-    The tail of a torn line of ours never does, wherever it is cut.
+    The tail of a torn line that we parse never does, wherever it is cut.
 
     >>> texts = ["\tacks = all", " (a.Config)", "\tat a.B.c(D.java:1)", " (kafka.request.logger)"]
     >>> [continues(text) for text in texts]
@@ -236,10 +236,3 @@ def _zone_offset(zone: str, wall_s: int) -> tuple[int | None, str | None]:
 def _logger(tail: str) -> str | None:
     match = SUFFIX.fullmatch(tail)
     return match[1] if match else None
-
-
-@lru_cache(maxsize=1_024)
-def _node_id(node: str | None) -> int | None:
-    digits = re.search(r"[0-9]+$", node or "")
-    number = int((digits[0].lstrip("0") or "0")[:11]) if digits else None  # 11 digits are too many already
-    return number if number is not None and number < 2**31 else None

@@ -6,7 +6,9 @@ Instants are integers, microseconds since 1970 UTC; dates are integers, days sin
 Arrow stores, so no `datetime` is made per row.
 """
 
+import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 PARSER_VERSION = 4
@@ -16,6 +18,7 @@ SHOWN_CHARS = 120
 """How much of a bad line `Quarantined.detail` repeats."""
 
 DAY_US = 86_400_000_000
+NODE_NUMBER = re.compile(r"(?<![0-9])0*([0-9]{1,10})\Z")
 
 
 class Record(NamedTuple):
@@ -73,3 +76,15 @@ Outcome = Kept | Skipped | Quarantined
 def sample(text: str) -> str:
     """Return the start of a bad line, for people."""
     return f"starts with: {text[:SHOWN_CHARS]}"
+
+
+@lru_cache(maxsize=1_024)
+def node_number(node: str | None) -> int | None:
+    """
+    Return the number at the end of a node's name, which is its broker id; None where a column cannot hold it.
+
+    >>> [node_number(node) for node in ("broker-1", "broker-007", "host", "broker-4294967296", None)]
+    [1, 7, None, None, None]
+    """
+    found = NODE_NUMBER.search(node or "")
+    return int(found[1]) if found and int(found[1]) < 2**31 else None

@@ -1,6 +1,7 @@
 """A task parses its records and writes files that the driver can commit; no Spark is needed to run one."""
 
 import gzip
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -142,3 +143,19 @@ def test_records_that_are_not_those_of_the_offsets_stop_the_batch(tmp_path):
     for wrong in ({(TOPIC, 0): (0, 3)}, {(TOPIC, 0): (0, 1)}, {(TOPIC, 0): (0, 2), (TOPIC, 1): (0, 1)}, {}):
         with pytest.raises(MissingRecordsError, match=r"nothing was committed"):
             check_offsets(tally, wrong)
+
+
+def test_series_are_told_to_the_driver_again_when_spark_runs_a_task_again(tmp_path, monkeypatch):
+    """A task whose result was lost has ended well here, so only the number of its attempt shows it."""
+    plan = task_plan(tmp_path)
+    page = kafka_batch(
+        [PAGE],
+        topic="telemetry.metrics",
+        headers=HEADERS | {"position": b"broker-1/scrape/1795252768987716710"},
+    )
+    first = run([page], plan)[1]
+    monkeypatch.setattr(task.TaskContext, "get", lambda: Mock(attemptNumber=lambda: 1))
+
+    again = run([page], plan)[1]
+
+    assert len(first.new_rows["metric_series"]) == len(again.new_rows["metric_series"]) == 2

@@ -2,7 +2,7 @@
 
 import re
 
-from tests.transforms.parse.raw_rows import DATA
+from tests.transforms.parse.records import DATA
 
 REAL = DATA.joinpath("state-change.txt").read_bytes().splitlines()
 LEADER = next(line for line in REAL if b"] Leader " in line)

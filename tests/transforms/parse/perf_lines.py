@@ -12,7 +12,7 @@ from functools import cache
 from collectors.perf_test import Run, asked, document
 from schemas.fields import ORIGIN
 from schemas.perf_test import FLAGS, RUN_DOCUMENT, RUN_HEADERS, RUNS
-from tests.transforms.parse.raw_rows import DATA
+from tests.transforms.parse.records import DATA
 
 HEADERS = [{"key": "run", "value": b"r1"}, {"key": "arm", "value": b"sticky"}]
 AT = b"2026-11-21T09:19:28.987716Z "

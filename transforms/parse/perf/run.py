@@ -88,9 +88,9 @@ class Run(msgspec.Struct, gc=False):
 
     def kept(self, begin: Begin, _flags: list[str], end: Origin) -> Kept:
         """Return the row of a run without fault; it needs no instant of its own."""
-        told = msgspec.structs.astuple(self)[6:]
+        others = msgspec.structs.astuple(self)[6:]
         instants = (instant(text) if text is not None else None for text in (self.started_at, self.ended_at))
-        return Kept({"runs": [RunRow._make((*begin, *instants, *told, [], *end))]})
+        return Kept({"runs": [RunRow._make((*begin, *instants, *others, [], *end))]})
 
 
 class Document(msgspec.Struct, gc=False):

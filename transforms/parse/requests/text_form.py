@@ -43,10 +43,10 @@ EPOCH = re.compile(r"session_?[eE]poch=(-?[0-9]+)")
 
 def read_text(message: str) -> AnyDocument | Quarantined:
     """Return the document that a JSON line would give; of a FETCH the request, without topics."""
-    told = message[len(MARK) : len(MARK) + END_CHARS]
+    start = message[len(MARK) : len(MARK) + END_CHARS]
     if MARK in message[len(MARK) :]:
         return Quarantined("several_objects", sample(message))
-    match = HEADER.match(told)
+    match = HEADER.match(start)
     # The last one: a client id may hold the same words, what comes after the bodies cannot.
     footer = FOOTER.fullmatch(message.rpartition(CONNECTION)[2][:END_CHARS])
     if match is None or footer is None:
@@ -72,7 +72,7 @@ def read_text(message: str) -> AnyDocument | Quarantined:
         field = str(error).rpartition("`$.")[2].removesuffix("`")
         return misread(message, Misread(field, str(error)))
     if api == "FETCH":
-        document.request = _fetch(told[match.end() :])
+        document.request = _fetch(start[match.end() :])
     return document
 
 

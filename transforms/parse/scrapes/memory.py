@@ -76,30 +76,13 @@ class Memory:
         """Begin empty."""
         self._most_bytes, self.nbytes = most_bytes, 0
         self._seen: dict[Key, Seen] = {}
-        self._batch, self._uncommitted = -1, set[Key]()
-
-    def begin(self, batch: int) -> None:
-        """
-        Begin a batch: the batches before are committed, this one is not.
-
-        A batch that begins again was broken off, or is another task's part of it: what it had found is
-        forgotten, so that its series get their rows.
-        """
-        if batch < self._batch:
-            self._uncommitted.update(self._seen)
-        if batch <= self._batch:
-            for key in self._uncommitted & self._seen.keys():
-                self.nbytes -= self._seen.pop(key).nbytes
-        self._batch, self._uncommitted = batch, set()
 
     def get(self, key: Key) -> Seen:
         """Return what is known of a node."""
         return self._seen.get(key, Seen())
 
-    def put(self, key: Key, seen: Seen, *, has_new: bool = False) -> None:
-        """Keep what is known of a node, as the newest; `has_new` tells of series found in this batch."""
-        if has_new:
-            self._uncommitted.add(key)
+    def put(self, key: Key, seen: Seen) -> None:
+        """Keep what is known of a node, as the newest."""
         before = self._seen.pop(key, None)
         self.nbytes += seen.nbytes - (before.nbytes if before else 0)
         self._seen[key] = seen

@@ -15,7 +15,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from xxhash import xxh64_intdigest
 
-from transforms.parse.record import DAY_US, PARSER_VERSION, Kept, Quarantined, Record, Rejected
+from transforms.parse.record import (
+    DAY_US,
+    PARSER_VERSION,
+    Kept,
+    Quarantined,
+    Record,
+    Rejected,
+    node_number,
+)
 from transforms.parse.scrapes.line import (
     Sample,
     Series,
@@ -40,8 +48,6 @@ ARE_VALUES = re.compile(rb"(?:(?:" + VALUE + rb")(?:\n|\Z))*")
 OF_FAMILY = re.compile(r"_(?:total|sum|count|bucket|created|info|gsum|gcount)\Z")
 """The end of a sample's name that its family, which a TYPE line names, does not have."""
 
-BROKER = re.compile(r"(?<!\d)0*(\d{1,10})\Z", re.ASCII)
-LAST_INT = 2**31 - 1
 HASH = ord("#")
 
 
@@ -51,15 +57,6 @@ class ScrapeParser:
     def __init__(self, limits: Limits | None = None, *, memory_bytes: int = MEMORY_BYTES) -> None:
         """Begin with an empty memory."""
         self._limits, self._memory = limits or Limits(), Memory(memory_bytes)
-
-    def begin(self, batch: int) -> None:
-        """
-        Begin a task of a batch; a parser that outlives a task needs to know.
-
-        The series found by a task that was broken off have no row in the table: when its batch begins
-        again they are forgotten, and found again.
-        """
-        self._memory.begin(batch)
 
     def parse(self, record: Record) -> Kept | Quarantined:
         """
@@ -73,7 +70,7 @@ class ScrapeParser:
             return page
         key = (record.cluster or "", record.node, page.is_openmetrics)
         kept, seen = _Lines(record, page, self._limits, self._memory.get(key)).read()
-        self._memory.put(key, seen, has_new=bool(kept.rows["metric_series"]))
+        self._memory.put(key, seen)
         return kept
 
 
@@ -223,7 +220,7 @@ class _Lines:
         lines = len(self._lines) - (self._lines[-1] == b"")
         return MetricScrape(
             cluster=self._cluster,
-            broker_id=broker_id(record.node),
+            broker_id=node_number(record.node),
             logged_at=at,
             logged_date=None if at is None else at // DAY_US,
             format="openmetrics" if page.is_openmetrics else "text",
@@ -250,7 +247,7 @@ class _Lines:
         else:
             for series_id, sampled_at in zip(block.series_id.tolist(), at.tolist(), strict=True):
                 first_at[series_id] = min(sampled_at, first_at.get(series_id, sampled_at))
-        node, broker = self._record.node, broker_id(self._record.node)
+        node, broker = self._record.node, node_number(self._record.node)
         return [
             MetricSeries(
                 self._cluster,
@@ -270,12 +267,6 @@ class _Lines:
         """Return the type of each family; where a page names several, the last by alphabet."""
         lines = (read_type(line) for line in self._lines if line.startswith(b"# TYPE "))
         return dict(sorted(family_and_type for family_and_type in lines if family_and_type))
-
-
-def broker_id(node: str | None) -> int | None:
-    """Return the number at the end of a node's name: 1 of broker-1."""
-    found = BROKER.search(node or "")
-    return int(found[1]) if found and int(found[1]) <= LAST_INT else None
 
 
 def _hashed(text: str | None, seed: int) -> int:

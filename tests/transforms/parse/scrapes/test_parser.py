@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from tests.transforms.parse import scrape_pages
 from tests.transforms.parse.scrapes.pages import POSITION, SCRAPED_US, record, samples
-from transforms.parse.record import PARSER_VERSION, Kept, Quarantined
+from transforms.parse.record import PARSER_VERSION, Kept, Quarantined, node_number
 from transforms.parse.scrapes.memory import Memory, Seen
 from transforms.parse.scrapes.page import Limits
-from transforms.parse.scrapes.parser import ScrapeParser, broker_id
+from transforms.parse.scrapes.parser import ScrapeParser
 
 DAY = SCRAPED_US // 86_400_000_000
 BACK_FILLED = "broker-1/backfill/1-2/0-ab"
@@ -251,25 +251,6 @@ def test_the_memory_stays_within_its_bytes_and_forgets_the_oldest_first():
     assert memory.nbytes == 0
 
 
-def test_series_of_a_batch_that_was_broken_off_have_rows_again():
-    """Of batches before they have not: those are committed."""
-    parser, found = ScrapeParser(), []
-    for batch, page in [
-        (4, b"a 1\n"),
-        (5, b"a 1\nb 2\n"),
-        (5, b"a 1\nb 2\n"),
-        (6, b"a 1\nb 2\n"),
-        (6, b"b 1\n"),
-    ]:
-        parser.begin(batch)
-        found.append([row.name for row in table(parse(page, parser), "series")])
-
-    assert found == [["a"], ["b"], ["a", "b"], [], []]
-    parser.begin(2)
-    assert len(table(parse(b"a 1\nb 2\n", parser), "series")) == 2
-    assert parser._memory.nbytes == sum(seen.nbytes for seen in parser._memory._seen.values())
-
-
 def test_the_value_of_an_exemplar_is_not_that_of_the_sample():
     assert values(parse(b'a 0 # {x="y"} 1\na{b="c"} 0 # {x="y"} 1 5\n# EOF\n')) == [0, 0]
 
@@ -296,7 +277,7 @@ def test_heads_that_come_and_go_do_not_fill_the_memory():
     ],
 )
 def test_a_broker_is_the_number_at_the_end_of_its_node(node, number):
-    assert broker_id(node) == number
+    assert node_number(node) == number
 
 
 def made(seed):
