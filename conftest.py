@@ -1,6 +1,7 @@
 """What all tests share: one Spark session in UTC, and `--no-skips`: a skipped test is a failure, as in CI."""
 
 import os
+import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -11,6 +12,10 @@ from pyspark.sql import SparkSession
 
 os.environ["TZ"] = "UTC"
 time.tzset()
+
+# A worker of pytest-xdist has a main module without a file. PySpark 4.2 takes that for a run of its own doctests
+# and ends the process when Great Expectations imports `pyspark.sql.connect`, which wants grpc.
+vars(sys.modules["__main__"]).setdefault("__file__", __file__)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
