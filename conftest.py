@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 os.environ["TZ"] = "UTC"
 time.tzset()
 
-# A worker of pytest-xdist has a main module without a file. PySpark 4.2 takes that for a run of its own doctests
+# A worker of pytest-xdist has a main module without a file. PySpark 4.2 takes that for a run of its doctests
 # and ends the process when Great Expectations imports `pyspark.sql.connect`, which wants grpc.
 vars(sys.modules["__main__"]).setdefault("__file__", __file__)
 
