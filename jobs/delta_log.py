@@ -159,8 +159,13 @@ def _entry_of_batch(state: LogState, app_id: str, batch: int) -> list[Action] | 
     log = state.where / "_delta_log"
     for version in range(state.version, -1, -1):
         actions = entry(log, version)
-        if actions is None or {"appId": app_id, "version": batch} in [_txn(action) for action in actions]:
+        if actions is None:
+            return None
+        of_writer = [txn["version"] for txn in map(_txn, actions) if txn and txn["appId"] == app_id]
+        if batch in of_writer:
             return actions
+        if of_writer and max(of_writer) < batch:
+            return None
     return None
 
 

@@ -25,7 +25,7 @@ from jobs.gold_writer import GoldWriter
 from jobs.ingest_meters import Meters
 from jobs.ingest_state import checkpoint_of
 from jobs.progress import Progress
-from jobs.sources import SOURCES
+from jobs.sources import LINES, SOURCES
 from schemas.bronze import BRONZE as BRONZE_TABLES
 from schemas.bronze import RAW
 from schemas.fields import Table
@@ -103,7 +103,6 @@ class Costs:
         arms = {
             START: Arm(lambda: self._consume(1), lambda _: {}),
             CONSUMER: Arm(lambda: self._consume(n), lambda read: {"its summary": (read, n)}),
-            BRONZE: Arm(self._copy, lambda _: {"bronze": (self._bronze("raw"), n)}),
             INGEST: Arm(lambda: self._ingest("ingest"), lambda _: self._taken_in("ingest")),
             GOLD: Arm(self._gold, lambda _: self._accounted()),
             TEXTBOOK: Arm(book.bronze_and_silver, lambda _: self._both(*book.counts())),
@@ -151,7 +150,7 @@ class Costs:
 
     def _ingest(self, name: str) -> None:
         settings = self._settings(name)
-        writer = ingest.writer_of(self._spark, settings, REQUEST_LOG, Uncounted(), Gate())
+        writer = ingest.writer_of(self._spark, settings, LINES, Uncounted(), Gate(), once=True)
         query = ingest.start(writer, settings, once=True)
         query.awaitTermination()
 
@@ -168,9 +167,9 @@ class Costs:
                 txn_version=batch_id,
             )
 
-        stream = ingest.records_of(self._spark, settings, REQUEST_LOG).writeStream
+        stream = ingest.offsets_stream(self._spark, settings, LINES, once=True).writeStream
         writer = stream.foreachBatch(copy)
-        writer = writer.option("checkpointLocation", str(checkpoint_of(settings, REQUEST_LOG)))
+        writer = writer.option("checkpointLocation", str(checkpoint_of(settings, LINES)))
         ingest.start(writer, settings, once=True).awaitTermination()
 
     def _gold(self) -> None:
@@ -231,7 +230,7 @@ class Uncounted(Meters):
     def __init__(self) -> None:
         """Open no port."""
 
-    def count(self, kind: str, counts: Sequence[dict[str, Any]]) -> None:
+    def count(self, counts: Sequence[dict[str, Any]]) -> None:
         """Take what ingest tells."""
 
 

@@ -19,7 +19,7 @@ from conf.names import Kind
 from conf.settings import ScrapedEndpoint, Settings
 from engine.ingest.arrow_rows import TABLES, record_batch
 from jobs import ingest_batch, tables
-from jobs.sources import SOURCES
+from jobs.sources import SCRAPES, SOURCES
 from lab import cluster, load
 from schemas.bronze import RAW
 from schemas.metrics import METRIC_SAMPLES
@@ -167,7 +167,7 @@ class Scrapes:
 
     def _ingest(self, settings: Settings) -> int:
         for nth, batch in enumerate(self._batches):
-            ingest_batch.write_batch(batch, nth, METRICS, settings=settings, app_id="bench", is_new=True)
+            ingest_batch.write_batch(batch, nth, SCRAPES, settings=settings, app_id="bench", is_new=True)
         return 0
 
     def _written(self, nth: int, pages: Sequence[Page]) -> DataFrame:
