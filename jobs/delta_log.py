@@ -96,8 +96,10 @@ def entry(log: Path, version: int) -> list[Action] | None:
 
 
 def _lost_its_end(actions: list[Action], *, is_ingested: bool) -> bool:
-    """Tell whether an entry lacks files that it counts, or its last line, which names the batch."""
+    """Return whether an entry lacks files that it counts, or its last line: a batch, or a table's schema."""
     info: Action = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
+    if info.get("operation") == "CREATE TABLE" and not any("metaData" in action for action in actions):
+        return True
     named = sum("add" in action or "remove" in action for action in actions)
     if _files(info) not in {None, named}:
         return True
