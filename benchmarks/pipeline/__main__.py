@@ -1,19 +1,33 @@
 """
 Measure the pipeline and write docs/performance.md: `make bench`, or `python -m benchmarks.pipeline`.
 
-A part that was measured stands in `STATE/PART.json`; the page is made of what is there. To try it out, give
-a `--state` and a `--page` of its own.
+Each part writes `STATE/PART.json`; the page is made of these files. `--short` tries the code in a minute per
+part, in a state folder and on a page of its own.
 """
 
+import dataclasses
 import json
 import uuid
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from benchmarks.pipeline import aged, costs, freshness, lateness, lines, page, scrapes
+from benchmarks.pipeline import (
+    aged,
+    costs,
+    freshness,
+    lateness,
+    lines,
+    machine,
+    page,
+    quiet,
+    quiet_lines,
+    scrapes,
+)
+from benchmarks.pipeline.scale import FULL, SHORT, Scale
+from conf.names import Kind
 from conf.settings import PROJECT, Settings
 from jobs.session import spark_session
 from lab import cluster
@@ -21,51 +35,86 @@ from lab import cluster
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PARTS = ("costs", "freshness", "aged", "scrapes")
-RATES = (2_000.0, 10_000.0)
+PARTS = ("costs", "freshness", "quiet", "aged", "scrapes")
+STATE, SHORT_STATE = PROJECT / ".state" / "bench", PROJECT / ".state" / "bench-short"
+
+Figures = dict[str, Any]
 
 
-def main(  # noqa: PLR0913, PLR0917 (the switches of a benchmark, each by name)
-    n: Annotated[int, typer.Option(help="Lines of the costs' topic.")] = 1_000_000,
-    rounds: Annotated[int, typer.Option(min=2, help="Rounds that count; one more is thrown away.")] = 3,
-    seconds: Annotated[float, typer.Option(help="How long each rate of the freshness is measured.")] = 360.0,
-    appends: Annotated[int, typer.Option(max=aged.MOST_APPENDS, help="Timed appends on each table.")] = 30,
-    pages: Annotated[int, typer.Option(min=1, help="Scrapes that are read.")] = 240,
-    only: Annotated[list[str] | None, typer.Option(help=f"Parts to measure: {', '.join(PARTS)}.")] = None,
+def main(  # noqa: PLR0913 (the switches of a benchmark, each by name)
+    only: Annotated[list[str] | None, typer.Option(help=f"Part to measure: {', '.join(PARTS)}.")] = None,
+    *,
+    short: Annotated[bool, typer.Option("--short", help="Smoke run: tries the code, means nothing.")] = False,
+    with_gold: Annotated[
+        bool, typer.Option("--with-gold", help="Freshness with build-gold running, in a file of its own.")
+    ] = False,
+    n: Annotated[int | None, typer.Option(help="Lines of the costs' topic; default 1,000,000.")] = None,
+    rounds: Annotated[int | None, typer.Option(min=2, help="Rounds that count; one more warms up.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="How long each rate of freshness is measured.")
+    ] = None,
+    quiet_seconds: Annotated[
+        float | None, typer.Option(help="How long the quiet cluster is measured.")
+    ] = None,
+    appends: Annotated[
+        int | None, typer.Option(max=aged.MOST_APPENDS, help="Timed appends on each aged table.")
+    ] = None,
+    pages: Annotated[int | None, typer.Option(min=1, help="Scrapes to read; default 240.")] = None,
     seed: Annotated[int, typer.Option(help="Orders what is interleaved.")] = 1,
-    state: Annotated[Path, typer.Option(help="Folder for all of it.")] = PROJECT / ".state" / "bench",
-    write_to: Annotated[Path, typer.Option("--page", help="The page to write.")] = page.PAGE,
+    state: Annotated[Path | None, typer.Option(help=f"State folder; default {STATE.name}.")] = None,
+    write_to: Annotated[Path | None, typer.Option("--page", help="Page to write.")] = None,
 ) -> None:
     """
-    Measure and write the page; leave the machine alone meanwhile.
+    Measure the parts and write the page; leave the machine alone meanwhile.
 
     Example: `python -m benchmarks.pipeline`
 
-    Example: `python -m benchmarks.pipeline --only freshness --seconds 600`
+    Example: `python -m benchmarks.pipeline --only quiet --short`
     """
     wanted = only or list(PARTS)
     if unknown := set(wanted) - set(PARTS):
-        message = f"{', '.join(unknown)}: the parts are {', '.join(PARTS)}"
+        message = f"{', '.join(sorted(unknown))}: the parts are {', '.join(PARTS)}"
         raise typer.BadParameter(message)
-    state = state.resolve()
-    state.mkdir(parents=True, exist_ok=True)
-    runs: dict[str, Callable[[], object]] = {
-        "costs": lambda: measure_costs(state, n, rounds),
-        "freshness": lambda: measure_freshness(state, seconds),
-        "aged": lambda: measure_aged(state, appends, seed),
-        "scrapes": lambda: measure_scrapes(state, pages, rounds),
+    folder = (state or (SHORT_STATE if short else STATE)).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    scale = _scale(
+        short=short,
+        lines=n,
+        rounds=rounds,
+        seconds=seconds,
+        quiet_s=quiet_seconds,
+        appends=appends,
+        pages=pages,
+    )
+    runs: dict[str, Callable[[], Figures]] = {
+        "costs": lambda: measure_costs(folder, scale),
+        "freshness": lambda: measure_freshness(folder, scale, with_gold=with_gold),
+        "quiet": lambda: measure_quiet(folder, scale),
+        "aged": lambda: measure_aged(folder, scale, seed),
+        "scrapes": lambda: measure_scrapes(folder, scale),
     }
     for part in wanted:
-        (state / f"{part}.json").write_text(json.dumps(runs[part](), indent=1))
-    page.write(state, write_to)
+        meta = machine.described(is_short=scale.is_short)
+        name = page.WITH_GOLD if part == "freshness" and with_gold else part
+        figures = {"meta": meta, **runs[part]()}
+        (folder / f"{name}.json").write_text(json.dumps(figures, indent=1))
+    page.write(folder, write_to or (folder / "page.md" if short else page.PAGE))
 
 
-def measure_costs(state: Path, n: int, rounds: int) -> dict[str, object]:
+def _scale(*, short: bool, seconds: float | None, **others: float | None) -> Scale:
+    scale = SHORT if short else FULL
+    changes: dict[str, Any] = {name: value for name, value in others.items() if value is not None}
+    if seconds is not None:
+        changes["rate_seconds"] = dict.fromkeys(scale.rate_seconds, seconds)
+    return dataclasses.replace(scale, **changes)
+
+
+def measure_costs(state: Path, scale: Scale) -> Figures:
     """Measure every arm, round by round, over one topic."""
-    logs = lines.record(state)
+    n, rounds, logs = scale.lines, scale.rounds, lines.record(state)
     lab = cluster.start(state / "lab", brokers=1, request_log=False, client_log=False, fresh=True)
     try:
-        topics = lines.Topics(lab, f"bench-{uuid.uuid4().hex[:8]}.")
+        topics = lines.Topics(lab, _prefix())
         read, file = lines.in_order(logs), state / "lines.log"
         topics.publish(lines.repeated(read, n))
         file.write_bytes(b"\n".join(line for _, line in lines.repeated(read, n)) + b"\n")
@@ -78,7 +127,7 @@ def measure_costs(state: Path, n: int, rounds: int) -> dict[str, object]:
             for cost in bench.round(nth, file):
                 print(json.dumps(asdict(cost)), flush=True)
                 measured.append(cost)
-        told = {
+        figures = {
             "n": n,
             "bytes": file.stat().st_size,
             "rounds": rounds,
@@ -88,67 +137,84 @@ def measure_costs(state: Path, n: int, rounds: int) -> dict[str, object]:
         spark.stop()
     finally:
         cluster.stop(state / "lab")
-    return told | {"costs": [asdict(cost) for cost in measured]}
+    return figures | {"costs": [asdict(cost) for cost in measured]}
 
 
-def measure_freshness(state: Path, seconds: float) -> list[dict[str, object]]:
+def measure_freshness(state: Path, scale: Scale, *, with_gold: bool) -> Figures:
     """Measure each rate on tables of its own."""
-    logs, told = lines.record(state), []
-    for per_s in RATES:
+    logs, runs = lines.record(state), []
+    for per_s in scale.rate_seconds:
         lab = cluster.start(state / "lab", brokers=1, request_log=False, client_log=False, fresh=True)
         try:
-            topics = lines.Topics(lab, f"bench-{uuid.uuid4().hex[:8]}.")
+            topics = lines.Topics(lab, _prefix())
             conf = _conf(lab.telemetry_bootstrap_servers, topics.prefix, state / "fresh" / topics.prefix)
-            seen = freshness.watch(topics, conf, logs, per_s=per_s, duration_s=seconds)
+            seen = freshness.watch(lab, topics, conf, logs, scale, per_s=per_s, with_gold=with_gold)
         finally:
             cluster.stop(state / "lab")
-        told.append(lateness.told(seen))
-        print(json.dumps(told[-1]), flush=True)
-    return told
+        runs.append(lateness.figures(seen))
+        print(json.dumps(runs[-1]), flush=True)
+    return {"slow_s": scale.slow_s, "settle_s": scale.settle_s, "runs": runs}
 
 
-def measure_aged(state: Path, appends: int, seed: int) -> dict[str, object]:
-    """Age a table of each age, then time the real writer on all of them, interleaved."""
-    root = state / "aged" / uuid.uuid4().hex[:8]
+def measure_quiet(state: Path, scale: Scale) -> Figures:
+    """Measure the ingest alone, then with build-gold, each on tables of its own."""
+    folder, runs = quiet_lines.record(state, scale.recorded_s), []
+    for with_gold in (False, True):
+        lab = cluster.start(state / "lab", brokers=1, request_log=False, client_log=False, fresh=True)
+        try:
+            topics = lines.Topics(lab, _prefix(), tuple(Kind))
+            conf = _conf(lab.telemetry_bootstrap_servers, topics.prefix, state / "quiet" / topics.prefix)
+            runs.append(quiet.watch(lab, conf, scale, folder, with_gold=with_gold))
+        finally:
+            cluster.stop(state / "lab")
+        print(json.dumps(runs[-1]), flush=True)
+    return {"settle_s": scale.quiet_settle_s, "runs": runs}
+
+
+def measure_aged(state: Path, scale: Scale, seed: int) -> Figures:
+    """Age a table to each age, then time the ingest's append on all of them, interleaved."""
+    root, rows = state / "aged" / uuid.uuid4().hex[:8], aged.sample_rows(lines.in_order(lines.record(state)))
     spark = spark_session(Settings.load(), "bench")
-    for commits in aged.AGES:
+    for commits in scale.ages:
         print(f"ageing: {commits} commits", flush=True)
         aged.age(spark, root / str(commits), commits)
-    rows = aged.sample_rows(spark, lines.in_order(lines.record(state)))
-    roots = {commits: root / str(commits) for commits in aged.AGES}
-    measured = aged.timed(rows, roots, appends + 1, seed)
-    checkpoints = aged.timed_checkpoints(rows, roots, aged.CHECKPOINTS + 1, seed)
     spark.stop()
+    roots = {commits: root / str(commits) for commits in scale.ages}
+    measured = aged.timed(rows, roots, scale.appends + 1, seed)
+    checkpoints = aged.timed_checkpoints(rows, roots, scale.checkpoints + 1, seed)
     return {
-        "appends": appends,
-        "checkpoints": aged.CHECKPOINTS,
+        "appends": scale.appends,
+        "checkpoints": scale.checkpoints,
         "rows": aged.ROWS,
         "measured": [asdict(one) for one in measured],
         "measured_checkpoints": [asdict(one) for one in checkpoints],
     }
 
 
-def measure_scrapes(state: Path, pages: int, rounds: int) -> dict[str, object]:
+def measure_scrapes(state: Path, scale: Scale) -> Figures:
     """Measure every arm, round by round, over the same pages."""
-    told = scrapes.pages_of(state, pages)
-    settings = scrapes.settings()
+    recorded = quiet_lines.pages_in(quiet_lines.record(state, scale.recorded_s))
+    settings = Settings.load()
     spark = spark_session(settings, "bench")
-    bench = scrapes.Scrapes(spark, settings, state / "scrapes-read", told)
+    bench = scrapes.Scrapes(spark, settings, state / "scrapes-read", recorded, scale.pages)
     measured = list[scrapes.Cost]()
-    bench.warm_up()
-    for nth in range(rounds + 1):
+    for nth in range(scale.rounds + 1):
         for cost in bench.round(nth):
             print(json.dumps(asdict(cost)), flush=True)
             measured.append(cost)
     spark.stop()
     return {
-        "pages": len(told),
-        "bytes": sum(len(page.text) for page in told),
+        "pages": scale.pages,
+        "bytes_a_page": sum(len(page.text) for page in recorded) / len(recorded),
         "samples": bench.samples,
-        "batch": settings.ingest.max_scrapes_per_trigger,
-        "rounds": rounds,
+        "batch": bench.batch,
+        "rounds": scale.rounds,
         "costs": [asdict(cost) for cost in measured],
     }
+
+
+def _prefix() -> str:
+    return f"bench-{uuid.uuid4().hex[:8]}."
 
 
 def _conf(bootstrap_servers: str, prefix: str, folder: Path) -> Path:

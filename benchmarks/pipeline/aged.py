@@ -1,8 +1,10 @@
-"""What one small append costs on a young table and on ones with 100, 1,000 and 10,000 commits behind them."""
+"""What one append of the ingest costs on a young table, and on tables with 100, 1,000 and 10,000 commits."""
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +12,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from benchmarks.pipeline.measure import Measured
-from engine.ingest.arrow_rows import record_batch
+from benchmarks.pipeline import product
 from jobs import light_log, tables
 from schemas.silver import REQUESTS
 from transforms.parse import requests
 from transforms.parse.record import Kept, Record
 
-AGES = (1, 100, 1_000, 10_000)
+OLDEST = 10_000
 CHECKPOINT_EVERY = 100
 MOST_APPENDS = CHECKPOINT_EVERY - 20
-"""Beyond them one of the timed appends would make a checkpoint, which is timed apart."""
+"""With more, one of the timed appends would make a checkpoint, which is timed apart."""
 
 ROWS = 2_000
-CHECKPOINTS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +40,11 @@ class Append:
 
 def age(spark: SparkSession, root: Path, commits: int) -> None:
     """
-    Make the table and commit to it, by delta-rs, until it has so many versions and as many files of one row.
+    Create the table and commit to it with delta-rs until it has that many versions and files of one row.
 
-    A commit costs the more the more files and entries there are, which would take an hour here. So each
-    takes the file before it away again, entries wait elsewhere once a checkpoint tells the same, and at
-    last all of both are put back.
+    A commit costs more the more files and log entries there are, so this would take an hour. Therefore each
+    commit removes the file before it, entries that a checkpoint covers are moved away, and in the end all
+    files and entries are put back.
     """
     tables.ensure(spark, root, REQUESTS)
     where = Path(tables.path(root, REQUESTS))
@@ -77,26 +77,43 @@ def _move(files: Iterable[Path], to: Path) -> None:
         file.rename(to / file.name)
 
 
-def timed(rows: DataFrame, roots: dict[int, Path], rounds: int, seed: int) -> list[Append]:
+def timed(rows: pa.RecordBatch, roots: dict[int, Path], rounds: int, seed: int) -> list[Append]:
     """Append the same rows to every table, in random order within each round."""
-    measured = []
-    for nth, of_age in _interleaved(roots, rounds, seed):
-        with Measured() as took:
-            _append(rows, roots[of_age], "bench", nth)
-        measured.append(_told(took, nth, of_age))
-    return measured
+    return [
+        _timed(nth, of_age, partial(_append, rows, roots[of_age], "bench", nth))
+        for nth, of_age in _interleaved(roots, rounds, seed)
+    ]
 
 
-def timed_checkpoints(rows: DataFrame, roots: dict[int, Path], rounds: int, seed: int) -> list[Append]:
-    """Time the checkpoint that every hundredth append makes, each behind an append that is not timed."""
+def timed_checkpoints(rows: pa.RecordBatch, roots: dict[int, Path], rounds: int, seed: int) -> list[Append]:
+    """Time the checkpoint that every hundredth append makes, each after an append that is not timed."""
     measured = []
     for nth, of_age in _interleaved(roots, rounds, seed):
         _append(rows, roots[of_age], "bench-checkpoints", nth)
         where = Path(tables.path(roots[of_age], REQUESTS))
-        with Measured() as took:
-            _checkpoint(where)
-        measured.append(_told(took, nth, of_age))
+        measured.append(_timed(nth, of_age, partial(_checkpoint, where)))
     return measured
+
+
+def sample_rows(lines: list[tuple[str, bytes]]) -> pa.RecordBatch:
+    """Parse recorded lines once, so that only the append is timed."""
+    rows = list[Sequence[Any]]()
+    for nth, (node, line) in enumerate(lines[:ROWS]):
+        position = f"{node}/bench/{nth}"
+        outcome = requests.parse(Record(line, cluster="lab", node=node, time_zone="UTC", position=position))
+        if not isinstance(outcome, Kept):
+            message = f"{position}: a recorded line cannot be parsed: {outcome}"
+            raise TypeError(message)
+        rows += outcome.rows[REQUESTS.name]
+    return product.rows_of_parser(REQUESTS, rows)
+
+
+def _timed(nth: int, of_age: int, work: Callable[[], None]) -> Append:
+    """Time work of this process alone; its own clock is finer than the ticks of 10 ms of a process list."""
+    cpu_s, wall_s = time.process_time(), time.perf_counter()
+    work()
+    cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - wall_s
+    return Append(age=of_age, round=nth, cpu_ms=cpu_s * 1e3, wall_ms=wall_s * 1e3)
 
 
 def _interleaved(roots: dict[int, Path], rounds: int, seed: int) -> Iterator[tuple[int, int]]:
@@ -106,31 +123,11 @@ def _interleaved(roots: dict[int, Path], rounds: int, seed: int) -> Iterator[tup
             yield nth, of_age
 
 
-def _append(rows: DataFrame, root: Path, app_id: str, nth: int) -> None:
-    tables.append(rows, root, REQUESTS, txn_app_id=app_id, txn_version=nth)
+def _append(rows: pa.RecordBatch, root: Path, app_id: str, nth: int) -> None:
+    product.append(root, REQUESTS, rows, app_id=app_id, batch_id=nth)
 
 
 def _checkpoint(where: Path) -> None:
     light_log.opened(where).create_checkpoint()
     light_log.thin_checkpoints(where)
-    DeltaTable(str(where))  # behind a checkpoint the log is read anew from there
-
-
-def _told(took: Measured, nth: int, of_age: int) -> Append:
-    return Append(age=of_age, round=nth, cpu_ms=took.cpu_s * 1e3, wall_ms=took.wall_s * 1e3)
-
-
-def sample_rows(spark: SparkSession, lines: list[tuple[str, bytes]]) -> DataFrame:
-    """Parse so many real lines once and keep them in memory, so that only the append is timed."""
-    rows = list[Sequence[Any]]()
-    for nth, (node, line) in enumerate(lines[:ROWS]):
-        position = f"{node}/bench/{nth}"
-        outcome = requests.parse(Record(line, cluster="lab", node=node, time_zone="UTC", position=position))
-        if not isinstance(outcome, Kept):
-            message = f"{position}: a recorded line cannot be parsed: {outcome}"
-            raise TypeError(message)
-        rows += outcome.rows[REQUESTS.name]
-    frame = spark.createDataFrame(pa.Table.from_batches([record_batch(REQUESTS, rows)]), REQUESTS.schema)
-    frame = frame.coalesce(2).cache()
-    frame.count()
-    return frame
+    DeltaTable(str(where))  # after a checkpoint the log is read anew from there

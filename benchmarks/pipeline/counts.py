@@ -1,20 +1,21 @@
-"""Whether all was done: the rows of what was written, counted without Spark, beside what there must be."""
+"""Whether an arm did the whole work: rows of its tables, counted without Spark, against the rows expected."""
 
 from pathlib import Path
 from typing import Any
 
 from deltalake import DeltaTable
+from deltalake.exceptions import TableNotFoundError
 
 Counts = dict[str, tuple[int, int]]
-"""What was counted, to how many there are and how many there must be."""
+"""By what was counted: the count, and the count expected."""
 
 
 def check(arm: str, counts: Counts) -> None:
     """
-    See that an arm has done the whole work.
+    Check that an arm has done the whole work.
 
     Raises:
-        ValueError: something holds less or more than there is.
+        ValueError: a count is not the one expected.
 
     """
     for name, (count, wanted) in counts.items():
@@ -24,10 +25,14 @@ def check(arm: str, counts: Counts) -> None:
 
 
 def rows_of(where: Path) -> int:
-    """Give the rows of a Delta table as its log tells them."""
-    return sum(DeltaTable(str(where)).get_add_actions(flatten=True)["num_records"].to_pylist())
+    """Return the rows of a Delta table according to its log; 0 before the table exists."""
+    try:
+        table = DeltaTable(str(where))
+    except TableNotFoundError:
+        return 0
+    return sum(table.get_add_actions(flatten=True)["num_records"].to_pylist())
 
 
 def column(where: Path, name: str) -> list[Any]:
-    """Give one column of a Delta table."""
+    """Return one column of a Delta table."""
     return list(DeltaTable(str(where)).to_pyarrow_table(columns=[name])[name].to_pylist())

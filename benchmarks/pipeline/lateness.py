@@ -1,4 +1,4 @@
-"""What was seen of a rate, in figures: how late lines are, with intervals, and whether they pile up."""
+"""Figures of one freshness run: how late lines become visible, with intervals, and whether they pile up."""
 
 from dataclasses import dataclass
 
@@ -6,55 +6,67 @@ import numpy as np
 from scipy import stats
 
 BLOCK_S, BATCHES_A_BLOCK = 60.0, 3
-"""A block is long enough to hold several batches: parts of one batch are no independent draws."""
+"""A block is long enough to hold several batches: parts of one batch are not independent."""
 
 LEAST_BLOCKS = 3
-"""Of two, Student makes an interval that tells nothing."""
+"""Student's interval over two blocks is too wide to say anything."""
 
-LAYERS = ("silver", "gold")
+SILVER, GOLD = "silver", "gold"
 THIRDS = 3
 MILLION = 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """All lines of one rate: when each was appended and when it could be seen, epoch seconds."""
+    """All lines of one run: when each was appended and when it became visible, epoch seconds."""
 
     per_s: float
-    measured_from: float  # what was appended before is of warming up
+    measured_from: float  # lines appended before this instant are of warming up
     appended_at: np.ndarray
-    silver_at: np.ndarray  # NaN where silver never had it
-    gold_at: np.ndarray
-    batches: dict[str, int]  # of each layer, that ended within the measured time
-    cores: dict[str, float]  # CPU-seconds a second of each job within the measured time
+    visible_at: dict[str, np.ndarray]  # by layer; NaN where the layer never had the line
+    batches: dict[str, int]  # by layer: those that ended within the measured time
+    usage: dict[str, dict[str, float]]  # by program, within the measured time: cores, memory_gb, peak_gb
+    memory_is: str = "PSS"
+
+    @property
+    def with_gold(self) -> bool:
+        """Whether gold was built in this run."""
+        return GOLD in self.visible_at
 
 
-def told(seen: Seen) -> dict[str, object]:
-    """Put the figures of one rate into plain values."""
+def figures(seen: Seen) -> dict[str, object]:
+    """Return the figures of one run as plain values."""
     counts = seen.appended_at >= seen.measured_from
     at = seen.appended_at[counts] - seen.measured_from
     measured_s = float(at.max())
-    figures: dict[str, object] = {
+    found: dict[str, object] = {
         "per_s": seen.per_s,
+        "with_gold": seen.with_gold,
         "lines": len(at),
         "measured_s": measured_s,
-        "cores": seen.cores,
-        "cpu_s_per_million": {job: used * measured_s / len(at) * MILLION for job, used in seen.cores.items()},
+        "usage": seen.usage,
+        "memory_is": seen.memory_is,
+        "cpu_s_per_million": {
+            name: used["cores"] * measured_s / len(at) * MILLION for name, used in seen.usage.items()
+        },
     }
     third = _parts(at, THIRDS)
-    for layer, visible_at in zip(LAYERS, (seen.silver_at, seen.gold_at), strict=True):
+    for layer, visible_at in seen.visible_at.items():
         late_s = visible_at[counts] - seen.appended_at[counts]
         blocks = blocks_of(measured_s, seen.batches[layer])
-        figures[layer] = {
+        backlog = mean_backlog(seen, visible_at)
+        found[layer] = {
             "never": int(np.isnan(late_s).sum()),
             "batches": seen.batches[layer],
             "blocks": blocks,
             "p50_s": with_interval(late_s, _parts(at, blocks), 0.5),
             "p99_s": with_range(late_s, _parts(at, blocks), 0.99),
             "p50_of_thirds_s": [quantile(late_s[third == nth], 0.5) for nth in range(THIRDS)],
-            "behind_of_thirds": behind(seen, visible_at),
+            "backlog_of_thirds": backlog,
+            # Lines appended between the middles of the first and the last third.
+            "backlog_growth": (backlog[-1] - backlog[0]) / (len(at) * (THIRDS - 1) / THIRDS),
         }
-    return figures
+    return found
 
 
 def _parts(at: np.ndarray, n: int) -> np.ndarray:
@@ -64,7 +76,7 @@ def _parts(at: np.ndarray, n: int) -> np.ndarray:
 
 def blocks_of(measured_s: float, batches: int) -> int:
     """
-    Give the number of equal blocks: each a minute at least, and three of the layer's batches.
+    Return the number of equal blocks: each at least a minute long and as long as three batches.
 
     >>> blocks_of(360.0, batches=30), blocks_of(360.0, batches=6), blocks_of(10.0, batches=0)
     (6, 2, 1)
@@ -73,17 +85,17 @@ def blocks_of(measured_s: float, batches: int) -> int:
 
 
 def quantile(late_s: np.ndarray, q: float) -> float:
-    """Give a quantile; a line that was never seen is later than any other."""
+    """Return a quantile; a line that never became visible counts as later than any other."""
     late_s = np.where(np.isnan(late_s), np.inf, late_s)
     return float(np.quantile(late_s, q, method="inverted_cdf"))
 
 
 def with_interval(late_s: np.ndarray, block: np.ndarray, q: float) -> list[float]:
     """
-    Give a quantile and its 95 % interval, by Student over the blocks' own quantiles (logarithms).
+    Return a quantile and its 95 % interval: Student's t over the quantiles of the blocks (logarithms).
 
-    Resampling so few blocks would be an interval too narrow: six of them, drawn from a saw-tooth of
-    batches that was simulated, held the true median 83 times of a hundred; these 95 times.
+    A bootstrap over so few blocks is too narrow: in a simulated saw-tooth of batches, resampling six blocks
+    covered the true median 83 times of 100, this interval 95 times.
     """
     middle = quantile(late_s, q)
     of_blocks = [quantile(late_s[block == nth], q) for nth in range(block.max() + 1)]
@@ -97,19 +109,19 @@ def with_interval(late_s: np.ndarray, block: np.ndarray, q: float) -> list[float
 
 def with_range(late_s: np.ndarray, block: np.ndarray, q: float) -> list[float]:
     """
-    Give a quantile, and the least and greatest of the blocks.
+    Return a quantile, and the least and the greatest of the blocks.
 
-    Far out it hangs on the few longest batches; in the same simulation no interval for p99 held what it said.
+    p99 depends on the few longest batches; in the same simulation no interval for it had its coverage.
     """
     of_blocks = [quantile(late_s[block == nth], q) for nth in range(block.max() + 1)]
     return [quantile(late_s, q), min(of_blocks), max(of_blocks)]
 
 
-def behind(seen: Seen, visible_at: np.ndarray) -> list[float]:
+def mean_backlog(seen: Seen, visible_at: np.ndarray) -> list[float]:
     """
-    Give the lines that are appended and not yet visible, the mean over each third of the measured time.
+    Return the lines that are appended and not yet visible: the mean over each third of the measured time.
 
-    Not at one instant: between two batches they grow by a whole batch.
+    A mean, because between two batches the backlog rises by a whole batch.
     """
     appended, visible = np.sort(seen.appended_at), np.sort(visible_at[~np.isnan(visible_at)])
     instants = np.linspace(seen.measured_from, appended[-1], 3_000 * THIRDS)

@@ -1,12 +1,13 @@
-"""Real request-log lines for benchmarks: recorded from a lab once, repeated with their clocks moved on."""
+"""Real request-log lines: recorded from a lab once, then repeated with their timestamps moved on."""
 
 import heapq
 import json
 import time
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import repeat
+from functools import cache
+from itertools import count, repeat
 from math import nan
 from pathlib import Path
 
@@ -21,19 +22,26 @@ from lab.topics import admin
 RECORDED_S = 60.0
 RATE = 2_000.0
 SECOND = 19
-"""So many bytes tell the second: `2026-11-21T11:27:49`."""
+"""Bytes of a timestamp up to its second: `2026-11-21T11:27:49`."""
+
+TICK_S = 0.01
+"""A paced publisher sleeps once per tick: a sleep per line costs more than publishing it."""
+
+POLL_EVERY = 32
+"""Lines between two calls that run the producer's callbacks."""
 
 MARK = "Completed request:"
 
 TOPICS = (Kind.REQUEST_LOG, Kind.CLIENT_LOG, Kind.METRICS)
 PARTITIONS = 2
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024  # a scrape is 1 MB and more
 
 Line = tuple[str, bytes]
 """Node and line."""
 
 
 def record(state: Path) -> Path:
-    """Run three brokers under load for a minute and give the folder of their logs; once."""
+    """Return the folder with the logs of three brokers under load; the first call runs them for a minute."""
     logs = state / "recorded" / "logs"
     if (state / "recorded" / ".done").exists():
         return logs
@@ -47,30 +55,30 @@ def record(state: Path) -> Path:
 
 
 def in_order(logs: Path) -> list[Line]:
-    """Give all lines of all brokers in the order of their clocks."""
+    """Return all lines of all brokers in the order of their timestamps."""
     nodes = [(path.parent.name, path) for path in sorted(logs.glob("broker-*/kafka-request.log"))]
     read = [zip(path.read_bytes().splitlines(), repeat(node)) for node, path in nodes]
     return [(node, line) for line, node in heapq.merge(*read)]
 
 
 def repeated(lines: list[Line], n: int) -> Iterator[Line]:
-    """Give `n` lines: the recording again and again, each time moved on by its own length."""
+    """Yield `n` lines: the recording again and again, each time moved on by its own length."""
     first, last = _second(lines[0][1]), _second(lines[-1][1])
     span = last - first + timedelta(seconds=1)
-    given, shift = 0, timedelta()
-    while given < n:
+    yielded, shift = 0, timedelta()
+    while yielded < n:
         moved: dict[bytes, bytes] = {}
-        for node, line in lines[: n - given]:
+        for node, line in lines[: n - yielded]:
             second = line[:SECOND]
             if second not in moved:
                 moved[second] = (_second(line) + shift).strftime("%Y-%m-%dT%H:%M:%S").encode()
             yield node, moved[second] + line[SECOND:]
-        given += len(lines)
+        yielded += len(lines)
         shift += span
 
 
 def requests_in(lines: list[Line], n: int) -> int:
-    """Count those of `repeated(lines, n)` that tell a whole request."""
+    """Count the lines of `repeated(lines, n)` that hold a whole request."""
     are_whole = [_is_whole(line) for _, line in lines]
     times, rest = divmod(n, len(lines))
     return times * sum(are_whole) + sum(are_whole[:rest])
@@ -84,15 +92,25 @@ def _is_whole(line: bytes) -> bool:
 
 
 def at_rate(lines: list[Line], per_s: float, duration_s: float) -> Iterator[Line]:
-    """Give lines at a steady pace with the clock of now; what was late is given at once, not left out."""
-    began, n = time.monotonic(), int(per_s * duration_s)
-    for nth in range(n):
-        node, line = lines[nth % len(lines)]
-        ahead_s = nth / per_s - (time.monotonic() - began)
+    """Yield lines at a steady pace with the present time; a line that is late is yielded at once."""
+    began, n, sent = time.monotonic(), int(per_s * duration_s), 0
+    for tick in count(1):
+        now = stamp()
+        due = min(n, round(tick * TICK_S * per_s))
+        for nth in range(sent, due):
+            node, line = lines[nth % len(lines)]
+            yield node, now + line[line.index(b" ") :]
+        if due == n:
+            return
+        sent = due
+        ahead_s = tick * TICK_S - (time.monotonic() - began)
         if ahead_s > 0:
             time.sleep(ahead_s)
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f").encode()
-        yield node, now + b"000Z" + line[line.index(b" ") :]
+
+
+def stamp() -> bytes:
+    """Return the present time as Kafka's log layout writes it, in UTC to the nanosecond."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f").encode() + b"000Z"
 
 
 def _second(line: bytes) -> datetime:
@@ -100,13 +118,13 @@ def _second(line: bytes) -> datetime:
 
 
 class Topics:
-    """Telemetry topics of one benchmark, and a producer into the one of request logs."""
+    """Telemetry topics of one benchmark, and a producer into the topic of request logs."""
 
-    def __init__(self, lab: Lab, prefix: str) -> None:
-        """Create them."""
+    def __init__(self, lab: Lab, prefix: str, kinds: Sequence[Kind] = TOPICS) -> None:
+        """Create them; the broker stamps each record with the time of its append."""
         self.prefix, self._bootstrap = prefix, lab.telemetry_bootstrap_servers
-        stamped = {"message.timestamp.type": "LogAppendTime"}
-        made = [NewTopic(prefix + kind, PARTITIONS, replication_factor=1, config=stamped) for kind in TOPICS]
+        config = {"message.timestamp.type": "LogAppendTime", "max.message.bytes": str(MAX_MESSAGE_BYTES)}
+        made = [NewTopic(prefix + kind, PARTITIONS, replication_factor=1, config=config) for kind in kinds]
         telemetry = admin(self._bootstrap)
         for created in telemetry.create_topics(made).values():
             created.result(timeout=30)
@@ -114,24 +132,17 @@ class Topics:
 
     @property
     def request_log(self) -> str:
-        """The topic of the request logs."""
+        """The topic of request logs."""
         return self.prefix + Kind.REQUEST_LOG
 
     def publish(self, lines: Iterator[Line], *, linger_ms: int = 50, is_timed: bool = False) -> int:
-        """Publish as a collector does; with `is_timed` remember when the broker appended each line."""
+        """Publish as a collector does; with `is_timed` note when the broker appended each line."""
         options = {"bootstrap.servers": self._bootstrap, "compression.type": "zstd", "linger.ms": linger_ms}
         producer, nth = Producer(options | {"queue.buffering.max.messages": 200_000}), 0
         noted = self._note if is_timed else None
         for nth, (node, value) in enumerate(lines, start=1):
-            told = {
-                Header.CLUSTER: "lab",
-                Header.TIME_ZONE: "UTC",
-                Header.NODE: node,
-                Header.KIND: Kind.REQUEST_LOG.value,
-                Header.SOURCE: f"{node}/kafka-request.log",
-                Header.POSITION: f"{node}/bench/{nth}",
-            }
-            headers: list[tuple[str, str | bytes | None]] = [(k.value, v.encode()) for k, v in told.items()]
+            position = (Header.POSITION.value, f"{node}/bench/{nth}".encode())
+            headers: list[tuple[str, str | bytes | None]] = [*_headers(node), position]
             while True:
                 try:
                     producer.produce(
@@ -145,7 +156,8 @@ class Topics:
                     break
                 except BufferError:
                     producer.poll(0.1)
-            producer.poll(0)
+            if nth % POLL_EVERY == 0:
+                producer.poll(0)
         if producer.flush(60):
             message = "the telemetry broker did not acknowledge every line"
             raise RuntimeError(message)
@@ -155,6 +167,18 @@ class Topics:
         if error is not None:
             raise RuntimeError(str(error))
         appended_at = self.appended_at[int(message.partition() or 0)]
-        # Of records sent again, since the answer was lost, only the second places are told.
+        # Of a record that was sent twice, because the answer was lost, only the second offset is reported.
         appended_at.extend([nan] * (int(message.offset() or 0) - len(appended_at)))
         appended_at.append(message.timestamp()[1] / 1e3)
+
+
+@cache
+def _headers(node: str) -> list[tuple[str, bytes]]:
+    headers = {
+        Header.CLUSTER: "lab",
+        Header.TIME_ZONE: "UTC",
+        Header.NODE: node,
+        Header.KIND: Kind.REQUEST_LOG.value,
+        Header.SOURCE: f"{node}/kafka-request.log",
+    }
+    return [(name.value, text.encode()) for name, text in headers.items()]

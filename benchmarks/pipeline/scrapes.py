@@ -1,9 +1,10 @@
-"""Samples per core-second: our reading of scrapes, with and without writing, beside prometheus_client."""
+"""Samples per core-second of scrapes: from text to committed silver, parsing alone, and prometheus_client."""
 
 import dataclasses
-import gzip
+import gc
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,37 +13,21 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 from pyspark.sql import DataFrame, SparkSession
 
-from benchmarks.metrics.record import record, recorded
+from benchmarks.pipeline import product
 from benchmarks.pipeline.counts import check, rows_of
 from benchmarks.pipeline.measure import Measured
+from benchmarks.pipeline.quiet_lines import EVERY_S, Page
 from conf.names import Kind
-from conf.settings import ScrapedEndpoint, Settings
-from engine.ingest.arrow_rows import TABLES, record_batch
-from jobs import ingest_batch, tables
-from jobs.sources import SCRAPES, SOURCES
-from lab import cluster, load
+from conf.settings import Settings
+from engine.ingest.arrow_rows import TABLES
+from jobs import tables
+from jobs.ingest_batch import parser_options
 from schemas.bronze import RAW
-from schemas.metrics import METRIC_SAMPLES
+from schemas.metrics import METRIC_SAMPLES, METRIC_SERIES
 from transforms.parse.record import Kept, Record
 from transforms.parse.scrapes.parser import ScrapeParser
 
-CLIENT = "prometheus_client"
-NEW, PARSE = "parse, every series new", "parse, every series known"
-INGEST = "ingest: bronze and silver, every series new at first"
-
-METRICS = next(source for source in SOURCES if source.kind is Kind.METRICS)
-TURN_NS = 10_000_000_000
-HEAP, BATCH = "4g", 120
-RECORD_S, EVERY_S, LOAD_PER_S = 60.0, 10.0, 50.0
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """One scrape."""
-
-    node: str
-    at_ns: int
-    text: bytes
+CLIENT, PARSE, INGEST = "prometheus_client", "parse alone", "ingest"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,126 +40,106 @@ class Cost:
     wall_s: float
 
 
-def pages_of(state: Path, n: int) -> list[Page]:
-    """Give `n` pages of three real brokers under load: a minute is recorded once, and repeated later."""
-    folder = state / "scrapes"
-    if not folder.exists():
-        _record(state, folder)
-    told = [
-        Page(node, at_ns, gzip.decompress(path.read_bytes()))
-        for node, of in recorded(folder).items()
-        for at_ns, path in of
-    ]
-    told.sort(key=lambda page: page.at_ns)
-    shift_ns = told[-1].at_ns - told[0].at_ns + TURN_NS
+def repeated(pages: Sequence[Page], n: int) -> list[Page]:
+    """Return `n` pages: the recording again and again, each time moved on by its own length."""
+    shift_ns = pages[-1].at_ns - pages[0].at_ns + int(EVERY_S * 1e9)
     return [
-        dataclasses.replace(page, at_ns=page.at_ns + nth // len(told) * shift_ns)
-        for nth, page in ((nth, told[nth % len(told)]) for nth in range(n))
+        page._replace(at_ns=page.at_ns + nth // len(pages) * shift_ns)
+        for nth, page in ((nth, pages[nth % len(pages)]) for nth in range(n))
     ]
-
-
-def _record(state: Path, folder: Path) -> None:
-    lab = cluster.start(state / "lab", request_log=False, client_log=False, fresh=True)
-    try:
-        load.begin(lab, load.Load(records_per_s=LOAD_PER_S))
-        endpoints = [ScrapedEndpoint(url=one.exporter_url, node=f"broker-{one.id}") for one in lab.brokers]
-        record(endpoints, folder, seconds=RECORD_S, every_s=EVERY_S)
-    finally:
-        cluster.stop(state / "lab")
-
-
-def settings() -> Settings:
-    """Give the settings of an ingest of many brokers, as `docs/metrics.md` has them."""
-    told = Settings.load()
-    return dataclasses.replace(
-        told,
-        spark=dataclasses.replace(told.spark, driver_memory=HEAP),
-        ingest=dataclasses.replace(told.ingest, max_scrapes_per_trigger=BATCH),
-    )
 
 
 class Scrapes:
     """All arms over the same pages, in one Spark session; batches are as large as the ingest's."""
 
-    def __init__(self, spark: SparkSession, settings: Settings, folder: Path, pages: Sequence[Page]) -> None:
-        """Lay the pages out as bronze rows, a folder a batch."""
-        self._spark, self._all, self._pages = spark, folder, pages
-        self._settings = settings
-        self._parser = ScrapeParser(ingest_batch.parser_options(settings).limits)
-        self._samples = sum(_samples_in(page.text) for page in pages)
-        each = self._settings.ingest.max_scrapes_per_trigger
+    def __init__(
+        self, spark: SparkSession, settings: Settings, folder: Path, recorded: Sequence[Page], n: int
+    ) -> None:
+        """Write `n` pages as bronze rows, one folder per batch, and one batch before them that warms up."""
+        self._spark, self._all, self._settings = spark, folder, settings
+        self._parser = ScrapeParser(parser_options(settings).limits)
+        self.batch = min(settings.ingest.max_scrapes_per_trigger, n)
+        pages = repeated(recorded, self.batch + n)
+        self._before, self._pages = pages[: self.batch], pages[self.batch :]
+        self.samples, self._warm_samples = (
+            sum(_samples_in(page.text) for page in of) for of in (self._pages, self._before)
+        )
         self._batches = [
-            self._written(nth, pages[first : first + each])
-            for nth, first in enumerate(range(0, len(pages), each))
+            self._written(nth, pages[first : first + self.batch])
+            for nth, first in enumerate(range(0, len(pages), self.batch))
         ]
-
-    @property
-    def samples(self) -> int:
-        """Give the samples of all pages: their lines that are neither empty nor a comment."""
-        return self._samples
-
-    def warm_up(self) -> None:
-        """Read every page once, so that all series are known."""
-        self._parse(self._parser)
+        self._parse(self._before)
 
     def round(self, nth: int) -> Iterator[Cost]:
-        """Run every arm once, in this order."""
+        """Run every arm once, in this order; every series is known to each."""
         root = self._all / f"round-{nth}"
         shutil.rmtree(root, ignore_errors=True)
         warehouse = dataclasses.replace(self._settings.warehouse, root=str(root))
         settings = dataclasses.replace(self._settings, warehouse=warehouse)
-        for table in METRICS.tables:
-            tables.ensure(self._spark, root, table)
+        product.make_tables(self._spark, root)
+        product.write_scrapes(self._batches[0], 0, settings)
+        samples, series = (Path(tables.path(root, table)) for table in (METRIC_SAMPLES, METRIC_SERIES))
+        known = rows_of(series)
         arms: dict[str, Callable[[], int]] = {
             CLIENT: self._client,
-            NEW: lambda: self._parse(ScrapeParser(ingest_batch.parser_options(settings).limits)),
-            PARSE: lambda: self._parse(self._parser),
-            INGEST: lambda: self._ingest(settings),
+            PARSE: lambda: self._parse(self._pages),
+            INGEST: lambda: self._ingest(settings, samples),
         }
         for name, run in arms.items():
             with Measured() as took:
                 done = run()
-            found = rows_of(Path(tables.path(root, METRIC_SAMPLES))) if name == INGEST else done
-            check(name, {"samples": (found, self._samples)})
+            check(name, {"samples": (done, self.samples), "series": (rows_of(series), known)})
             yield Cost(
                 round=nth,
                 arm=name,
-                samples_per_cpu_s=round(self._samples / took.cpu_s),
+                samples_per_cpu_s=round(self.samples / took.cpu_s),
                 wall_s=round(took.wall_s, 2),
             )
         shutil.rmtree(root)
 
     def _client(self) -> int:
-        return sum(
-            len(family.samples)
-            for page in self._pages
-            for family in text_string_to_metric_families(page.text.decode())
-        )
+        with _without_gc():
+            return sum(
+                len(family.samples)
+                for page in self._pages
+                for family in text_string_to_metric_families(page.text.decode())
+            )
 
-    def _parse(self, parser: ScrapeParser) -> int:
-        """Read as a task of the ingest does, and make the Arrow rows of every table; write none."""
+    def _parse(self, pages: Sequence[Page]) -> int:
+        """Parse as a task of the ingest does, and make the Arrow rows of every table; write none."""
         found = 0
-        for page in self._pages:
-            outcome = parser.parse(_record_of(page))
-            if not isinstance(outcome, Kept):
-                message = f"{page.node}: a recorded page cannot be parsed: {outcome}"
-                raise TypeError(message)
-            for name, rows in outcome.rows.items():
-                if rows:
-                    made = record_batch(TABLES[name], rows).num_rows
-                    found += made if name == METRIC_SAMPLES.name else 0
+        with _without_gc():
+            for page in pages:
+                outcome = self._parser.parse(_record_of(page))
+                if not isinstance(outcome, Kept):
+                    message = f"{page.node}: a recorded page cannot be parsed: {outcome}"
+                    raise TypeError(message)
+                for name, rows in outcome.rows.items():
+                    if rows:
+                        made = product.rows_of_parser(TABLES[name], rows).num_rows
+                        found += made if name == METRIC_SAMPLES.name else 0
         return found
 
-    def _ingest(self, settings: Settings) -> int:
-        for nth, batch in enumerate(self._batches):
-            ingest_batch.write_batch(batch, nth, SCRAPES, settings=settings, app_id="bench", is_new=True)
-        return 0
+    def _ingest(self, settings: Settings, samples: Path) -> int:
+        for nth, batch in enumerate(self._batches[1:], start=1):
+            product.write_scrapes(batch, nth, settings)
+        return rows_of(samples) - self._warm_samples
 
     def _written(self, nth: int, pages: Sequence[Page]) -> DataFrame:
-        rows = [_raw(offset, page) for offset, page in enumerate(pages)]
+        rows = [_raw(nth * self.batch + at, page) for at, page in enumerate(pages)]
         where = str(self._all / f"batch-{nth}")
         self._spark.createDataFrame(rows, RAW).repartition(2).write.mode("overwrite").parquet(where)
         return self._spark.read.schema(RAW).parquet(where)
+
+
+@contextmanager
+def _without_gc() -> Iterator[None]:
+    """Switch the cyclic garbage collector off, as a task of the ingest does: it takes half of the time."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _record_of(page: Page) -> Record:

@@ -14,6 +14,10 @@ def test_an_arm_that_did_all_passes():
     counts.check("gold", {"bronze": (1_000, 1_000)})
 
 
+def test_a_table_that_does_not_exist_yet_has_no_rows(tmp_path):
+    assert counts.rows_of(tmp_path / "bronze" / "metrics") == 0
+
+
 def test_a_consumer_that_prints_no_summary_is_an_error():
     with pytest.raises(ValueError, match="printed no"):
         consumer.count_of("WARNING: exiting before consuming the expected number of messages\n")

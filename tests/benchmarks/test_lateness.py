@@ -1,12 +1,15 @@
-"""What the freshness benchmark makes of instants: quantiles, blocks, and whether lines pile up."""
+"""Figures of the freshness benchmark: quantiles, blocks, and whether lines pile up."""
+
+import dataclasses
 
 import numpy as np
 import pytest
 
 from benchmarks.pipeline import lateness
-from benchmarks.pipeline.lateness import Seen, told
+from benchmarks.pipeline.lateness import Seen, figures
 
 DURATION_S = 360.0
+CORES = {"ingest": 0.5, "build-gold": 0.25}
 
 
 def _seen(*, late_s, per_s=10.0, warm_s=60.0, batches=None):
@@ -15,58 +18,67 @@ def _seen(*, late_s, per_s=10.0, warm_s=60.0, batches=None):
         per_s=per_s,
         measured_from=1e9 + warm_s,
         appended_at=appended_at,
-        silver_at=appended_at + late_s(appended_at - 1e9),
-        gold_at=appended_at + 10,
+        visible_at={"silver": appended_at + late_s(appended_at - 1e9), "gold": appended_at + 10},
         batches=batches or {"silver": 180, "gold": 36},
-        cores={"ingest": 0.5, "build-gold": 0.25},
+        usage={name: {"cores": cores, "peak_gb": 1.0} for name, cores in CORES.items()},
     )
 
 
-def test_only_what_is_appended_behind_warming_up_counts():
+def test_lines_appended_while_warming_up_do_not_count():
     slow_at_first = _seen(late_s=lambda at: np.where(at < 60, 100.0, 2.0))
 
-    figures = told(slow_at_first)
+    found = figures(slow_at_first)
 
-    assert figures["lines"] == 3_600
-    assert figures["silver"]["p50_s"] == pytest.approx([2, 2, 2])
-    assert figures["gold"]["p50_s"] == pytest.approx([10, 10, 10])
+    assert found["lines"] == 3_600
+    assert found["silver"]["p50_s"] == pytest.approx([2, 2, 2])
+    assert found["gold"]["p50_s"] == pytest.approx([10, 10, 10])
 
 
 def test_a_million_lines_cost_what_the_cores_do_in_the_time_that_they_come_in():
-    figures = told(_seen(late_s=lambda at: 2.0 + 0 * at))
+    found = figures(_seen(late_s=lambda at: 2.0 + 0 * at))
 
-    assert figures["cpu_s_per_million"] == pytest.approx({"ingest": 50_000, "build-gold": 25_000}, rel=1e-3)
+    assert found["cpu_s_per_million"] == pytest.approx({"ingest": 50_000, "build-gold": 25_000}, rel=1e-3)
 
 
 def test_each_layer_has_blocks_as_long_as_three_of_its_batches():
-    figures = told(_seen(late_s=lambda at: 2.0 + 0 * at, batches={"silver": 180, "gold": 9}))
+    found = figures(_seen(late_s=lambda at: 2.0 + 0 * at, batches={"silver": 180, "gold": 9}))
 
-    assert (figures["silver"]["blocks"], figures["gold"]["blocks"]) == (6, 3)
+    assert (found["silver"]["blocks"], found["gold"]["blocks"]) == (6, 3)
 
 
 def test_lines_that_keep_up_stay_as_far_behind():
-    figures = told(_seen(late_s=lambda at: 2.0 + 0 * at))
+    found = figures(_seen(late_s=lambda at: 2.0 + 0 * at))
 
-    assert figures["silver"]["behind_of_thirds"] == pytest.approx([20, 20, 20], abs=1)
+    assert found["silver"]["backlog_of_thirds"] == pytest.approx([20, 20, 20], abs=1)
 
 
 def test_lines_that_fall_behind_pile_up_and_grow_older():
     # A fifth of the lines of each second is left over.
-    figures = told(_seen(late_s=lambda at: 0.25 * at))
+    found = figures(_seen(late_s=lambda at: 0.25 * at))
 
-    first, middle, last = figures["silver"]["behind_of_thirds"]
-    assert (last - first) / 2_400 == pytest.approx(0.2, rel=0.01)
+    first, middle, last = found["silver"]["backlog_of_thirds"]
+    assert found["silver"]["backlog_growth"] == pytest.approx(0.2, rel=0.01)
     assert first < middle < last
-    assert figures["silver"]["p50_of_thirds_s"] == pytest.approx([30, 60, 90], rel=0.01)
+    assert found["silver"]["p50_of_thirds_s"] == pytest.approx([30, 60, 90], rel=0.01)
+
+
+def test_a_run_without_gold_has_figures_of_silver_alone():
+    both = _seen(late_s=lambda at: 2.0 + 0 * at)
+    seen = dataclasses.replace(both, visible_at={"silver": both.visible_at["silver"]})
+
+    found = figures(seen)
+
+    assert "gold" not in found
+    assert found["with_gold"] is False
 
 
 def test_a_line_that_was_never_seen_is_later_than_all():
-    figures = told(_seen(late_s=lambda at: np.where(at < 300, 2.0, np.nan)))
+    found = figures(_seen(late_s=lambda at: np.where(at < 300, 2.0, np.nan)))
 
-    assert figures["silver"]["never"] == 1_200
-    assert figures["silver"]["p50_s"][0] == pytest.approx(2)
-    assert figures["silver"]["p99_s"][0] == np.inf
-    assert figures["silver"]["p50_of_thirds_s"][2] == np.inf
+    assert found["silver"]["never"] == 1_200
+    assert found["silver"]["p50_s"][0] == pytest.approx(2)
+    assert found["silver"]["p99_s"][0] == np.inf
+    assert found["silver"]["p50_of_thirds_s"][2] == np.inf
 
 
 def test_the_interval_of_six_blocks_is_that_of_student():

@@ -29,3 +29,18 @@ def test_a_line_that_was_cut_is_no_request():
     read = [("broker-1", whole), ("broker-1", cut)]
 
     assert lines.requests_in(read, 5) == 3
+
+
+def test_a_paced_line_has_the_present_time_and_none_is_left_out(monkeypatch):
+    monkeypatch.setattr(lines, "stamp", lambda: b"2026-11-22T00:00:00.000000000Z")
+    monkeypatch.setattr(lines, "TICK_S", 0.001)
+    read = [("broker-1", b"2026-11-21T11:27:00.5Z a"), ("broker-2", b"2026-11-21T11:27:09.5Z b")]
+
+    paced = list(lines.at_rate(read, 1_000.0, 0.025))
+
+    assert len(paced) == 25
+    assert paced[:2] == [
+        ("broker-1", b"2026-11-22T00:00:00.000000000Z a"),
+        ("broker-2", b"2026-11-22T00:00:00.000000000Z b"),
+    ]
+    assert paced[24] == paced[0]

@@ -1,23 +1,35 @@
-"""The page of the pipeline's benchmark: its ratios are those of the figures beside them."""
+"""The page of the pipeline's benchmark: one table of targets first, then a section per part."""
 
 import json
 
 import numpy as np
 import pytest
 
-from benchmarks.pipeline import aged, costs, page
-from benchmarks.pipeline.lateness import Seen, told
+from benchmarks.pipeline import aged, costs, page, scrapes, sections, targets
+from benchmarks.pipeline.intervals import Estimate
+from benchmarks.pipeline.lateness import Seen, figures
 
 CPU_S = {
     costs.START: (9.0, 2.0, 2.0),
     costs.CONSUMER: (9.0, 6.0, 8.0),
-    costs.BRONZE: (90.0, 12.0, 24.0),
-    costs.INGEST: (90.0, 60.0, 80.0),
+    costs.INGEST: (90.0, 12.0, 24.0),
     costs.GOLD: (90.0, 40.0, 60.0),
     costs.TEXTBOOK: (90.0, 40.0, 40.0),
     costs.TEXTBOOK_GOLD: (9.0, 4.0, 4.0),
     costs.DUCKDB: (90.0, 40.0, 40.0),
 }
+META = {
+    "cores": 2,
+    "memory_gib": 24,
+    "cpu": "some CPU",
+    "kernel": "6",
+    "load_before": 0.1,
+    "tree": "abc1234",
+    "is_changed": False,
+    "measured_on": "2026-11-25",
+    "is_short": False,
+}
+USED = {"cores": 0.25, "memory_gb": 1.0, "peak_gb": 1.25}
 
 
 @pytest.fixture
@@ -28,9 +40,18 @@ def state(tmp_path):
         for nth in range(3)
     ]
     compared = {"ours": 1_000, "textbook": 998, "apart": 2}
-    told_of = {"n": 1_000, "bytes": 1_200_000, "rounds": 2, "batch": 200_000, "compared": compared}
-    (tmp_path / "costs.json").write_text(json.dumps(told_of | {"costs": measured}))
+    document = {"n": 1_000, "bytes": 1_200_000, "rounds": 2, "batch": 200_000, "compared": compared}
+    _save(tmp_path, "costs", document | {"costs": measured})
     return tmp_path
+
+
+def _save(state, part, document, **meta):
+    (state / f"{part}.json").write_text(json.dumps({"meta": META | meta} | document))
+
+
+def _text(state):
+    page.write(state, state / "page.md")
+    return (state / "page.md").read_text()
 
 
 def _row(text, *cells):
@@ -38,77 +59,180 @@ def _row(text, *cells):
     return next(line for line in text.splitlines() if line.startswith(begin)).split(" | ")
 
 
-def test_a_ratio_is_the_one_of_the_two_figures_beside_it(state):
-    page.write(state, state / "page.md")
+def test_a_ratio_is_the_one_of_the_two_figures_in_the_table(state):
+    text = _text(state)
 
-    text = (state / "page.md").read_text()
-    copied, consumed, less = (
-        float(_row(text, arm)[1]) for arm in (costs.BRONZE, costs.CONSUMER, page.LESS_START)
+    ours, textbook, less = (
+        float(_row(text, arm)[1].split()[0]) for arm in (costs.INGEST, costs.TEXTBOOK, sections.LESS_START)
     )
-    ratios = _row(text, costs.BRONZE)[3]
-    # The round that is thrown away has nines.
-    assert (copied, consumed, less) == pytest.approx(
-        (np.sqrt(12 * 24), np.sqrt(6 * 8), np.sqrt(4 * 6)), abs=0.05
+    # The round that warms up has nines.
+    assert (ours, textbook, less) == pytest.approx((np.sqrt(12 * 24), 40, np.sqrt(4 * 6)), abs=0.05)
+    assert f"**{np.sqrt(12 * 24) / 40:.2f}**" in _row(text, costs.INGEST)[3]
+
+
+def test_the_page_begins_with_one_row_a_target_and_names_parts_that_were_not_measured(state):
+    text = _text(state)
+
+    table = [line for line in text.split("## ")[0].splitlines() if line.startswith("| ")]
+    assert len(table) == 2 + len(targets.TARGETS)
+    assert sum(targets.NOT_MEASURED in line for line in table) == len(targets.TARGETS) - len(targets.COSTS)
+    assert "Not measured yet on this tree. Run it: `python -m benchmarks.pipeline --only quiet`." in text
+
+
+def test_every_section_says_on_which_tree_and_machine_it_was_measured(state):
+    assert "Measured on 2026-11-25, tree `abc1234`: 2 cores (some CPU), 24 GiB" in _text(state)
+
+
+def test_a_smoke_run_says_that_its_figures_mean_nothing(state):
+    _save(
+        state, "costs", json.loads((state / "costs.json").read_text()) | {"meta": META | {"is_short": True}}
     )
-    assert f"**{np.sqrt(12 * 24 / 6 / 8):.2f}**" in ratios
-    assert f"**{np.sqrt(12 * 24 / 4 / 6):.2f}**" in ratios
+
+    assert _text(state).count("mean nothing") == 2
 
 
-def test_the_page_tells_how_many_lines_each_pipeline_has(state):
-    page.write(state, state / "page.md")
-
-    assert "of 1,000 lines ours has 1,000 and the textbook's 998" in (state / "page.md").read_text()
+def test_the_page_says_how_many_lines_each_pipeline_has(state):
+    assert "of 1,000 lines ours has 1,000 and the textbook's 998" in _text(state)
 
 
-def test_a_section_takes_its_own_place_and_no_other(state):
-    there = "# Performance\n\n<!-- costs -->\nold\n<!-- /costs -->\n\nby hand\n"
+def test_a_section_takes_its_own_place_and_leaves_those_of_others(state):
+    there = "# Performance\n\n<!-- costs -->\nold\n<!-- /costs -->\n\n<!-- sizes: begin -->\nsizes\n"
     (state / "page.md").write_text(there)
 
-    page.write(state, state / "page.md")
+    text = _text(state)
 
-    text = (state / "page.md").read_text()
     assert "old\n" not in text
     assert text.count("<!-- costs -->") == 1
-    assert "by hand" in text
+    assert "<!-- sizes: begin -->\nsizes\n" in text
 
 
-def test_what_was_never_seen_has_a_row_too(state):
+def test_the_page_in_the_docs_has_a_place_for_every_section():
+    text = page.PAGE.read_text()
+
+    assert [name for name in page.written({}) if f"<!-- {name} -->\n" not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("figure", "is_least", "expected"),
+    [
+        (Estimate(0.9, 0.8, 0.95), False, "met"),
+        (Estimate(0.9, 0.8, 1.2), False, "met; the interval contains the target"),
+        (Estimate(1.1), False, "**missed**"),
+        (Estimate(1.1), True, "met"),
+        (Estimate(float("inf")), False, "**missed**"),
+        (Estimate(float("nan")), False, "**missed**"),
+    ],
+)
+def test_a_target_is_met_by_the_figure_and_an_interval_that_contains_it_is_named(figure, is_least, expected):
+    assert targets.verdict(figure, 1.0, is_least=is_least) == expected
+
+
+def _run(*, per_s, layers):
     at = 1e9 + np.arange(0.0, 400.0)
     seen = Seen(
-        per_s=1.0,
+        per_s=per_s,
         measured_from=1e9 + 40,
         appended_at=at,
-        silver_at=at + 2,
-        gold_at=np.full(len(at), np.nan),
+        visible_at={layer: at + late_s for layer, late_s in layers.items()},
         batches={"silver": 100, "gold": 0},
-        cores={"ingest": 0.5, "build-gold": 0.25},
+        usage={"ingest": USED, "publisher": USED},
     )
-    (state / "freshness.json").write_text(json.dumps([told(seen)]))
+    return figures(seen)
 
-    page.write(state, state / "page.md")
 
-    text = (state / "page.md").read_text()
+def test_freshness_has_a_row_for_a_layer_that_never_saw_a_line(state):
+    run = _run(per_s=2_000.0, layers={"silver": 2.0, "gold": np.nan})
+    _save(state, "freshness-with-gold", {"slow_s": 60.0, "settle_s": 180.0, "runs": [run]})
+
+    text = _text(state)
+
     assert "2.00 (2.00 to 2.00)" in text
     assert "inf (no interval)" in text
-    assert "6 of 60 s, 1 of 359 s" in text
+    assert "2,000, with gold, gold: 360" in text
+    assert "The ingest alone: not measured yet" in text
+
+
+def test_the_targets_of_freshness_are_about_the_ingest_alone(state):
+    run = _run(per_s=2_000.0, layers={"silver": 0.5})
+    _save(state, "freshness", {"slow_s": 60.0, "settle_s": 180.0, "runs": [run]})
+
+    text = _text(state)
+
+    question = "2,000 lines/s: half of the lines are in silver within"
+    assert _row(text, question)[1:4] == ["0.50 s (0.50 to 0.50)", "≤ 1.00 s", "met"]
+    # This run had no 10,000 lines/s.
+    assert _row(text, "10,000 lines/s: half of the lines are in silver within")[1] == targets.NOT_MEASURED
+    assert "| 2,000, ingest alone | publisher | 0.250 |" in text
+
+
+def test_the_quiet_cluster_adds_up_ingest_and_gold(state):
+    runs = [
+        {
+            "with_gold": with_gold,
+            "measured_s": 600.0,
+            "sent": {"metrics": 180},
+            "quarantined": 0,
+            "usage": {"ingest": USED, "publisher": USED} | ({"build-gold": USED} if with_gold else {}),
+            "memory_is": "PSS",
+        }
+        for with_gold in (False, True)
+    ]
+    _save(state, "quiet", {"settle_s": 180.0, "runs": runs})
+
+    text = _text(state)
+
+    assert _row(text, "Quiet cluster, 60 lines/s and scrapes: cores of the ingest")[1:4] == [
+        "0.25",
+        "≤ 0.15",
+        "**missed**",
+    ]
+    assert _row(text, "Quiet cluster: cores of ingest and build-gold")[1] == "0.50"
+    assert "| ingest and build-gold | **ingest + build-gold** | 0.500 | 2.00 | 2.50 |" in text
 
 
 def test_a_checkpoint_is_spread_over_a_hundred_appends(state):
-    one = {"age": 1, "cpu_ms": 100.0}
-    told_of = {
-        "appends": 2,
-        "checkpoints": 2,
-        "rows": 2_000,
-        "measured": [one | {"round": nth, "wall_ms": wall} for nth, wall in enumerate((9.0, 100.0, 100.0))],
-        "measured_checkpoints": [
-            one | {"round": nth, "wall_ms": wall} for nth, wall in enumerate((9.0, 1_000.0, 1_000.0))
-        ],
-    }
-    (state / "aged.json").write_text(json.dumps(told_of))
+    of_age = [{"age": age, "cpu_ms": 100.0} for age in (1, 10_000)]
+    _save(
+        state,
+        "aged",
+        {
+            "appends": 2,
+            "checkpoints": 2,
+            "rows": 2_000,
+            "measured": [
+                one | {"round": nth, "wall_ms": wall * (1.1 if one["age"] > 1 else 1.0)}
+                for one in of_age
+                for nth, wall in enumerate((9.0, 100.0, 100.0))
+            ],
+            "measured_checkpoints": [
+                one | {"round": nth, "wall_ms": wall}
+                for one in of_age
+                for nth, wall in enumerate((9.0, 1_000.0, 1_000.0))
+            ],
+        },
+    )
 
-    page.write(state, state / "page.md")
+    text = _text(state)
 
-    text = (state / "page.md").read_text()
     what = f"a checkpoint, every {aged.CHECKPOINT_EVERY} commits"
-    assert _row(text, what, "1")[2:4] == ["1,000", "100"]
-    assert _row(text, "append with its share of a checkpoint", "1")[2:4] == ["110", "101"]
+    assert _row(text, what, "1")[2:4] == ["1,000.0", "100.0"]
+    assert _row(text, "append with its share of a checkpoint", "1")[2:4] == ["110.0", "101.0"]
+    question = "Append to a table with 10,000 commits / append to a young one, wall time"
+    assert _row(text, question)[1:4] == ["1.10 (1.10 to 1.10)", "≤ 1.20", "met"]
+
+
+def test_more_samples_per_core_second_are_better(state):
+    measured = [
+        {"round": nth, "arm": arm, "samples_per_cpu_s": rate, "wall_s": 1.0}
+        for arm, rate in ((scrapes.CLIENT, 50_000), (scrapes.PARSE, 400_000), (scrapes.INGEST, 350_000))
+        for nth in range(3)
+    ]
+    document = {"pages": 240, "bytes_a_page": 1e6, "samples": 2_400_000, "batch": 60, "rounds": 2}
+    _save(state, "scrapes", document | {"costs": measured})
+
+    text = _text(state)
+
+    question = "Samples of scrapes per core-second, from text to committed silver"
+    assert _row(text, question)[2:4] == ["≥ 300,000", "met"]
+    assert "prometheus_client 50,000" in text
+    assert "**7.00** (7.00 to 7.00)" in _row(text.partition("## Scrapes")[2], scrapes.INGEST)[3]

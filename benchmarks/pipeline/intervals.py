@@ -1,0 +1,59 @@
+"""Means and ratios over rounds, with 95 % intervals (Student's t on logarithms)."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+Rounds = dict[int, float]
+"""A figure by round."""
+
+LEAST_ROUNDS = 2
+NAN = float("nan")
+
+
+class Estimate(NamedTuple):
+    """A figure and its 95 % interval; the bounds are NaN where there is no interval."""
+
+    value: float
+    low: float = NAN
+    high: float = NAN
+
+
+def rounds_by_arm(rows: Iterable[Mapping[str, Any]], name: str) -> dict[str, Rounds]:
+    """Return a figure of each arm by round, without round 0, which warms up."""
+    by_arm: dict[str, Rounds] = defaultdict(dict)
+    for row in rows:
+        if row["round"]:
+            by_arm[row["arm"]][row["round"]] = row[name]
+    return dict(by_arm)
+
+
+def mean(rounds: Rounds) -> Estimate:
+    """Return the geometric mean; NaN where a round is not positive."""
+    return _estimate(list(rounds.values()))
+
+
+def ratio(ours: Rounds, theirs: Rounds) -> Estimate:
+    """
+    Return the geometric mean of the ratios within each round.
+
+    It equals the ratio of the two geometric means. The interval is narrower than one of unpaired rounds
+    where the machine slows both arms of a round alike.
+    """
+    if min(theirs.values()) <= 0:
+        return Estimate(NAN)
+    return _estimate([ours[nth] / theirs[nth] for nth in sorted(ours)])
+
+
+def _estimate(values: list[float]) -> Estimate:
+    if min(values) <= 0:
+        return Estimate(NAN)
+    logs = np.log(values)
+    middle = float(np.exp(logs.mean()))
+    if len(logs) < LEAST_ROUNDS:
+        return Estimate(middle)
+    half = float(stats.t.ppf(0.975, len(logs) - 1) * stats.sem(logs))
+    return Estimate(middle, middle * float(np.exp(-half)), middle * float(np.exp(half)))

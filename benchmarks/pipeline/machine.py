@@ -1,0 +1,41 @@
+"""Where and of what a figure was measured: machine, tree and date, kept with every state file."""
+
+import platform
+import shutil
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+
+from conf.settings import PROJECT
+
+CPUINFO = Path("/proc/cpuinfo")
+
+
+def described(*, is_short: bool) -> dict[str, object]:
+    """Return what a reader needs to judge figures of this run."""
+    return {
+        "cores": psutil.cpu_count(),
+        "memory_gib": round(psutil.virtual_memory().total / 2**30),
+        "cpu": _cpu_model(),
+        "kernel": platform.release(),
+        "load_before": round(psutil.getloadavg()[0], 2),
+        "tree": _git("rev-parse", "--short", "HEAD"),
+        "is_changed": bool(_git("status", "--porcelain", "--untracked-files=no")),
+        "measured_on": datetime.now(UTC).date().isoformat(),
+        "is_short": is_short,
+    }
+
+
+def _cpu_model() -> str:
+    lines = CPUINFO.read_text().splitlines() if CPUINFO.exists() else []
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "?")
+
+
+def _git(*words: str) -> str:
+    git = shutil.which("git")
+    if git is None:
+        return ""
+    done = subprocess.run([git, *words], cwd=PROJECT, capture_output=True, text=True, check=False)
+    return done.stdout.strip()

@@ -1,0 +1,71 @@
+"""The ingest as the benchmarks call it: the one module to adapt when its interface changes."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake.transaction import Transaction
+from pyspark.sql import DataFrame, SparkSession
+
+from conf.settings import Settings
+from engine.ingest.arrow_rows import record_batch
+from engine.ingest.files import Files
+from jobs import ingest, ingest_batch, tables
+from jobs.gate import Gate
+from jobs.ingest_meters import Meters
+from jobs.sources import LINES, SCRAPES
+from schemas.bronze import BRONZE
+from schemas.fields import Table
+from schemas.gold import GOLD
+from schemas.silver import SILVER
+
+APP_ID = "bench"
+
+
+def make_tables(spark: SparkSession, warehouse: Path) -> None:
+    """Create every table: that costs once per warehouse and not per line."""
+    for table in (*BRONZE, *SILVER, *GOLD):
+        tables.ensure(spark, warehouse, table)
+
+
+def ingest_lines(spark: SparkSession, settings: Settings) -> None:
+    """Run the query of lines over all that its topics hold, as `plumbline ingest --once` does."""
+    writer = ingest.writer_of(spark, settings, LINES, Uncounted(), Gate(), once=True)
+    ingest.start(writer, settings, once=True).awaitTermination()
+
+
+def write_scrapes(pages: DataFrame, batch_id: int, settings: Settings) -> None:
+    """Parse, write and commit one batch of pages, rows of `bronze.metrics`."""
+    ingest_batch.write_batch(pages, batch_id, SCRAPES, settings=settings, app_id=APP_ID, is_new=True)
+
+
+def rows_of_parser(table: Table, rows: Sequence[Any]) -> pa.RecordBatch:
+    """Return rows of a parser as Arrow, as a task makes them."""
+    return record_batch(table, rows)
+
+
+def append(warehouse: Path, table: Table, rows: pa.RecordBatch, *, app_id: str, batch_id: int) -> None:
+    """
+    Append one batch as the ingest does: a task's file, then the driver's commit, both forced to disk.
+
+    Raises:
+        ValueError: the table has a batch of that number already.
+
+    """
+    files = Files(warehouse, f"{app_id}-{batch_id}")
+    files.write(table, rows)
+    written = list(files.closed())
+    if not ingest_batch.commit_files(warehouse, table, written, Transaction(app_id, batch_id)):
+        message = f"{table.layer}.{table.name} has batch {batch_id} of {app_id}, so nothing was timed"
+        raise ValueError(message)
+
+
+class Uncounted(Meters):
+    """Meters that count nothing and open no port."""
+
+    def __init__(self) -> None:
+        """Open no port."""
+
+    def count(self, *_: object) -> None:
+        """Ignore what the ingest counts."""

@@ -1,0 +1,83 @@
+"""The programs under test, started as an operator starts them."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+import psutil
+
+from benchmarks.pipeline.measure import tree
+from benchmarks.pipeline.usage import Processes
+from conf.settings import PROJECT
+from lab import processes
+from lab.layout import Lab
+
+INGEST, GOLD = "ingest", "build-gold"
+PLUMBLINE = (sys.executable, "-m", "plumbline")
+COMMANDS = {
+    INGEST: (*PLUMBLINE, "ingest"),
+    GOLD: ("nice", "-n", "5", *PLUMBLINE, "build-gold", "--follow"),
+}
+STOP_S = 60
+
+
+@contextmanager
+def running(conf: Path, *, with_gold: bool) -> Iterator[dict[str, psutil.Popen]]:
+    """Run the ingest, and `build-gold --follow` too if asked; their logs are written next to `conf`."""
+    names = (INGEST, GOLD) if with_gold else (INGEST,)
+    started: dict[str, psutil.Popen] = {}
+    try:
+        for name in names:
+            with (conf.parent / f"{name}.log").open("w") as log:
+                command = [*COMMANDS[name], "--conf", str(conf)]
+                started[name] = psutil.Popen(command, cwd=PROJECT, stderr=log, stdout=subprocess.DEVNULL)
+        yield started
+    finally:
+        for program in started.values():
+            program.terminate()
+        for program in started.values():
+            program.wait(STOP_S)
+
+
+@contextmanager
+def publisher() -> Iterator[tuple[ProcessPoolExecutor, int]]:
+    """Yield an executor of one process and its pid; the process is ended when the benchmark fails."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        pid = pool.submit(os.getpid).result()
+        try:
+            yield pool, pid
+        except BaseException:
+            psutil.Process(pid).terminate()
+            raise
+
+
+def check_running(programs: Mapping[str, psutil.Popen], conf: Path) -> None:
+    """
+    Check that every program still runs.
+
+    Raises:
+        RuntimeError: one has ended; the message names its log.
+
+    """
+    for name, program in programs.items():
+        if program.poll() is not None:
+            message = f"{name} ended with {program.returncode}: see {conf.parent / f'{name}.log'}"
+            raise RuntimeError(message)
+
+
+def watched(programs: Mapping[str, psutil.Popen], lab: Lab, publisher: int) -> dict[str, Processes]:
+    """Return what `Usage` samples: the programs under test, and what shares the machine with them."""
+    of_lab = [process for record in lab.processes.values() if (process := processes.find(record))]
+    me, sender = psutil.Process(), psutil.Process(publisher)
+    return {
+        **{name: partial(tree, psutil.Process(program.pid)) for name, program in programs.items()},
+        "publisher": lambda: [sender],
+        "lab": lambda: of_lab,
+        "reader": lambda: [me],
+    }

@@ -1,0 +1,196 @@
+"""The sections of docs/performance.md, one per part, as Markdown."""
+
+import json
+from typing import Any
+
+import numpy as np
+
+from benchmarks.pipeline import aged, costs, lateness, page_text, programs, scrapes
+from benchmarks.pipeline.freshness import SLOW_PER_S
+from benchmarks.pipeline.intervals import Estimate, Rounds, mean, ratio, rounds_by_arm
+from benchmarks.pipeline.quiet_lines import INTERVAL_S
+from benchmarks.pipeline.targets import Document, aged_walls, shown
+from conf.names import Kind
+
+LESS_START = "consumer perf test, less one record's"
+RATIOS = {
+    costs.INGEST: (costs.TEXTBOOK, costs.DUCKDB, costs.CONSUMER, LESS_START),
+    costs.GOLD: (costs.TEXTBOOK_GOLD,),
+}
+
+
+def of_costs(document: Document) -> str:
+    """Return the section of CPU per million lines."""
+    cpu, wall = (rounds_by_arm(document["costs"], name) for name in ("cpu_s_per_million", "wall_s"))
+    for by_arm in (cpu, wall):
+        start, all_of_it = by_arm[costs.START], by_arm[costs.CONSUMER]
+        by_arm[LESS_START] = {nth: all_of_it[nth] - start[nth] for nth in start}
+    first = (costs.START, costs.CONSUMER, LESS_START)
+    table = []
+    for arm in (*first, *(arm for arm in cpu if arm not in first)):
+        ratios = "; ".join(
+            f"{bold(ratio(cpu[arm], cpu[theirs]))} of {theirs}" for theirs in RATIOS.get(arm, ())
+        )
+        table.append(row(arm, shown(mean(cpu[arm]), 1), f"{mean(wall[arm]).value:.1f}", ratios))
+    compared = document["compared"]
+    return page_text.COSTS.format(
+        line_bytes=document["bytes"] / document["n"],
+        table="\n".join(table),
+        shared=len(costs.SHARED),
+        ours=compared["ours"],
+        textbook=compared["textbook"],
+        apart=compared["apart"],
+        every=_every_round(document),
+        **{name: document[name] for name in ("n", "rounds", "batch")},
+    )
+
+
+def of_freshness(alone: Document | None, with_gold: Document | None) -> str:
+    """Return the section of freshness, of one variant or both."""
+    documents = [document for document in (alone, with_gold) if document]
+    runs = [run for document in documents for run in document["runs"]]
+    late, backlog, used, never = list[str](), list[str](), list[str](), list[str]()
+    for run in runs:
+        name = f"{run['per_s']:,.0f}, {'with gold' if run['with_gold'] else 'ingest alone'}"
+        for layer in (layer for layer in (lateness.SILVER, lateness.GOLD) if layer in run):
+            of_layer, blocks = run[layer], run[layer]["blocks"]
+            each = f"{blocks} of {run['measured_s'] / blocks:.0f} s"
+            seconds = [_seconds(of_layer[q]) for q in ("p50_s", "p99_s")]
+            late.append(row(name, f"{run['lines']:,}", layer, *seconds, each))
+            backlog.append(row(name, layer, *_backlog(of_layer)))
+            never.append(f"{name}, {layer}: {of_layer['never']:,}")
+        used += [
+            row(name, program, *_used(of), f"{run['cpu_s_per_million'][program]:.0f}")
+            for program, of in run["usage"].items()
+        ]
+    return page_text.FRESHNESS.format(
+        slow_s=documents[0]["slow_s"],
+        slow_per_s=SLOW_PER_S,
+        settle_s=documents[0]["settle_s"],
+        late="\n".join(late),
+        backlog="\n".join(backlog),
+        used="\n".join(used),
+        memory_is=_memory_is(runs),
+        never="; ".join(never),
+        missing="" if alone and with_gold else page_text.missing_variant(is_gold_missing=with_gold is None),
+    )
+
+
+def of_quiet(document: Document) -> str:
+    """Return the section of the quiet cluster."""
+    runs, used = document["runs"], list[str]()
+    for run in runs:
+        name = "ingest and build-gold" if run["with_gold"] else "ingest alone"
+        of, under_test = run["usage"], (programs.INGEST, programs.GOLD)
+        used += [row(name, program, *_used(figures)) for program, figures in of.items()]
+        both = [of[program] for program in under_test if program in of]
+        if len(both) > 1:
+            total = {key: sum(figures[key] for figures in both) for key in both[0]}
+            used.append(row(name, "**ingest + build-gold**", *_used(total)))
+    sent = {name: f"{n:,}" for name, n in runs[0]["sent"].items()}
+    return page_text.QUIET.format(
+        measured_s=runs[0]["measured_s"],
+        settle_s=document["settle_s"],
+        used="\n".join(used),
+        memory_is=_memory_is(runs),
+        sent=", ".join(f"{n} {name}" for name, n in sorted(sent.items())),
+        quarantined=", ".join(f"{run['quarantined']:,}" for run in runs),
+        scrape_s=INTERVAL_S[Kind.METRICS],
+        poll_s=INTERVAL_S[Kind.CLUSTER],
+        request_log=1 / INTERVAL_S[Kind.REQUEST_LOG],
+        client_log=1 / INTERVAL_S[Kind.CLIENT_LOG],
+        state_change=1 / INTERVAL_S[Kind.STATE_CHANGE],
+    )
+
+
+def of_aged(document: Document) -> str:
+    """Return the section of aged tables."""
+    every = aged.CHECKPOINT_EVERY
+    appends, checkpoints = (
+        (aged_walls(document[name]), _mean_cpu(document[name]))
+        for name in ("measured", "measured_checkpoints")
+    )
+    share = {age: mean(walls).value / every for age, walls in checkpoints[0].items()}
+    with_share = (
+        {age: {nth: ms + share[age] for nth, ms in walls.items()} for age, walls in appends[0].items()},
+        {age: ms + checkpoints[1][age] / every for age, ms in appends[1].items()},
+    )
+    table = []
+    for what, (walls, cpu) in (
+        ("append", appends),
+        (f"a checkpoint, every {every} commits", checkpoints),
+        ("append with its share of a checkpoint", with_share),
+    ):
+        youngest = min(walls)
+        for age in sorted(walls):
+            old = "" if age == youngest else bold(ratio(walls[age], walls[youngest]))
+            table.append(row(what, f"{age:,}", f"{mean(walls[age]).value:,.1f}", f"{cpu[age]:,.1f}", old))
+    return page_text.AGED.format(
+        every=every,
+        table="\n".join(table),
+        **{name: document[name] for name in ("rows", "appends", "checkpoints")},
+    )
+
+
+def of_scrapes(document: Document) -> str:
+    """Return the section of scrapes."""
+    rate, wall = (rounds_by_arm(document["costs"], name) for name in ("samples_per_cpu_s", "wall_s"))
+    table = [
+        row(
+            arm,
+            shown(mean(rate[arm]), 0),
+            f"{mean(wall[arm]).value:.1f}",
+            "" if arm == scrapes.CLIENT else bold(ratio(rate[arm], rate[scrapes.CLIENT])),
+        )
+        for arm in rate
+    ]
+    return page_text.SCRAPES.format(
+        table="\n".join(table),
+        every=_every_round(document),
+        **{name: document[name] for name in ("pages", "bytes_a_page", "samples", "rounds", "batch")},
+    )
+
+
+def row(*cells: str) -> str:
+    """Return one row of a Markdown table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def bold(figure: Estimate) -> str:
+    """Return a ratio in bold, with its interval."""
+    value, space, interval = shown(figure, 2).partition(" ")
+    return f"**{value}**{space}{interval}"
+
+
+def _every_round(document: Document) -> str:
+    return "\n".join(json.dumps(cost) for cost in document["costs"])
+
+
+def _seconds(figures: list[float]) -> str:
+    middle, low, high = figures
+    return f"{middle:.2f} ({low:.2f} to {high:.2f})" if np.isfinite(low) else f"{middle:.2f} (no interval)"
+
+
+def _backlog(layer: Document) -> tuple[str, str, str]:
+    return (
+        ", ".join(f"{p50:.2f}" for p50 in layer["p50_of_thirds_s"]),
+        ", ".join(f"{lines:,.0f}" for lines in layer["backlog_of_thirds"]),
+        f"{layer['backlog_growth']:+.4f}",
+    )
+
+
+def _used(figures: dict[str, float]) -> tuple[str, str, str]:
+    return f"{figures['cores']:.3f}", f"{figures['memory_gb']:.2f}", f"{figures['peak_gb']:.2f}"
+
+
+def _memory_is(runs: list[dict[str, Any]]) -> str:
+    return " or ".join(sorted({run["memory_is"] for run in runs}))
+
+
+def _mean_cpu(measured: list[dict[str, Any]]) -> Rounds:
+    """Return the mean CPU time in ms by age, without round 0."""
+    ages = {one["age"] for one in measured}
+    return {
+        age: float(np.mean([one["cpu_ms"] for one in measured if one["age"] == age and one["round"]]))
+        for age in ages
+    }

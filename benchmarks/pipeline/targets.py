@@ -1,0 +1,311 @@
+"""What the ingest has to reach, one row per question: the figure of this tree, the target, the yardstick."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks.pipeline import aged, costs, lateness, programs, scrapes
+from benchmarks.pipeline.intervals import Estimate, Rounds, mean, ratio, rounds_by_arm
+
+Document = Mapping[str, Any]
+"""What a part has measured, as its state file holds it."""
+
+LOW_RATE, HIGH_RATE = 2_000.0, 10_000.0
+NOT_MEASURED = "not measured yet"
+MET, MISSED, NO_TARGET = "met", "**missed**", "no target"
+GROWTH = 0.001
+"""Lines that a backlog may grow by for each line appended, and still be called steady: 86 s in a day."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One question, how its figure is found in a part, and the limit that it has to keep."""
+
+    question: str
+    part: str
+    figure: Callable[[Document], Estimate | None]
+    limit: float | None = None
+    is_least: bool = False  # the limit is a minimum
+    unit: str = ""
+    digits: int = 2
+    yardstick: str = ""
+    measured_yardstick: Callable[[Document], str] | None = None
+
+    def row(self, document: Document | None) -> tuple[str, str, str, str, str]:
+        """Return the cells: question, this tree, target, met or missed, yardstick."""
+        figure = self.figure(document) if document else None
+        return (
+            self.question,
+            NOT_MEASURED if figure is None else shown(figure, self.digits, self.unit),
+            self._limit(),
+            verdict(figure, self.limit, is_least=self.is_least),
+            self._yardstick(document),
+        )
+
+    def _limit(self) -> str:
+        if self.limit is None:
+            return ""
+        return f"{'≥' if self.is_least else '≤'} {self.limit:,.{self.digits}f}{self.unit}"
+
+    def _yardstick(self, document: Document | None) -> str:
+        measured = self.measured_yardstick(document) if document and self.measured_yardstick else ""
+        return "; ".join(text for text in (measured, self.yardstick) if text)
+
+
+def shown(figure: Estimate, digits: int, unit: str = "") -> str:
+    """
+    Return a figure with its interval, if it has one.
+
+    >>> shown(Estimate(1.5, 1.25, 2.0), 2, " s"), shown(Estimate(1_200.0), 0)
+    ('1.50 s (1.25 to 2.00)', '1,200')
+    """
+    text = f"{figure.value:,.{digits}f}{unit}"
+    if not np.isfinite([figure.low, figure.high]).all():
+        return text
+    return f"{text} ({figure.low:,.{digits}f} to {figure.high:,.{digits}f})"
+
+
+def verdict(figure: Estimate | None, limit: float | None, *, is_least: bool = False) -> str:
+    """
+    Return whether a figure keeps its limit, and whether its interval says so too.
+
+    >>> verdict(Estimate(0.9, 0.8, 1.1), 1.0)
+    'met; the interval contains the target'
+    """
+    if figure is None:
+        return ""
+    if limit is None:
+        return NO_TARGET
+    is_met = figure.value >= limit if is_least else figure.value <= limit
+    is_open = figure.low < limit < figure.high
+    return (MET if is_met else MISSED) + ("; the interval contains the target" if is_open else "")
+
+
+def rows(documents: Mapping[str, Document]) -> list[tuple[str, str, str, str, str]]:
+    """Return the rows of all targets; a part without a document is named as not measured."""
+    return [target.row(documents.get(target.part)) for target in TARGETS]
+
+
+def _cpu(document: Document) -> dict[str, Rounds]:
+    return rounds_by_arm(document["costs"], "cpu_s_per_million")
+
+
+def _cost(arm: str) -> Callable[[Document], Estimate]:
+    return lambda document: mean(_cpu(document)[arm])
+
+
+def _cost_ratio(ours: str, theirs: str) -> Callable[[Document], Estimate]:
+    return lambda document: ratio(_cpu(document)[ours], _cpu(document)[theirs])
+
+
+def _costs_of(*arms: str) -> Callable[[Document], str]:
+    return lambda document: ", ".join(
+        f"{arm.partition(':')[0]} {mean(_cpu(document)[arm]).value:.1f}" for arm in arms
+    )
+
+
+def _samples(arm: str) -> Callable[[Document], Estimate]:
+    return lambda document: mean(rounds_by_arm(document["costs"], "samples_per_cpu_s")[arm])
+
+
+def _samples_of(arm: str) -> Callable[[Document], str]:
+    return lambda document: f"{arm} {_samples(arm)(document).value:,.0f}"
+
+
+def _of_rate(per_s: float, find: Callable[[Document], Estimate]) -> Callable[[Document], Estimate | None]:
+    """Find a figure in the run of a rate; None where that rate was not measured."""
+
+    def found(document: Document) -> Estimate | None:
+        run = next((run for run in document["runs"] if run["per_s"] == per_s), None)
+        return None if run is None else find(run)
+
+    return found
+
+
+def _p50(layer: str) -> Callable[[Document], Estimate]:
+    return lambda run: Estimate(*run[layer]["p50_s"])
+
+
+def _p99(run: Document) -> Estimate:
+    return Estimate(run[lateness.SILVER]["p99_s"][0])  # of blocks there is a range, no interval
+
+
+def _growth(run: Document) -> Estimate:
+    return Estimate(run[lateness.SILVER]["backlog_growth"])
+
+
+def _used(name: str) -> Callable[[Document], Estimate]:
+    return lambda run: Estimate(run["usage"][programs.INGEST][name])
+
+
+def _quiet(name: str, *, with_gold: bool) -> Callable[[Document], Estimate]:
+    """Add up a figure of the programs under test in a run of the quiet cluster."""
+
+    def found(document: Document) -> Estimate:
+        run = next(run for run in document["runs"] if run["with_gold"] is with_gold)
+        names = (programs.INGEST, programs.GOLD) if with_gold else (programs.INGEST,)
+        return Estimate(sum(run["usage"][program][name] for program in names))
+
+    return found
+
+
+def _aged(document: Document) -> Estimate:
+    walls = aged_walls(document["measured"])
+    return ratio(walls[max(walls)], walls[min(walls)])
+
+
+def aged_walls(measured: list[dict[str, Any]]) -> dict[int, Rounds]:
+    """Return wall times in ms by age and round, without round 0, which warms up."""
+    walls: dict[int, Rounds] = {}
+    for one in measured:
+        if one["round"]:
+            walls.setdefault(one["age"], {})[one["round"]] = one["wall_ms"]
+    return walls
+
+
+FRESH, FRESH_GOLD = "freshness", "freshness-with-gold"
+AT_LOW, AT_HIGH = "2,000 lines/s", "10,000 lines/s"
+FRESHNESS = (
+    Target(
+        question=f"{AT_LOW}: half of the lines are in silver within",
+        part=FRESH,
+        figure=_of_rate(LOW_RATE, _p50(lateness.SILVER)),
+        limit=1.0,
+        unit=" s",
+        yardstick="version 1: 2.44 s (with gold)",
+    ),
+    Target(
+        question=f"{AT_LOW}: 99 % of the lines are in silver within",
+        part=FRESH,
+        figure=_of_rate(LOW_RATE, _p99),
+        limit=2.0,
+        unit=" s",
+        yardstick="version 1: 3.67 s (with gold)",
+    ),
+    Target(
+        question=f"{AT_LOW}: cores of the ingest",
+        part=FRESH,
+        figure=_of_rate(LOW_RATE, _used("cores")),
+        limit=0.5,
+        yardstick="version 1: 0.71 (with gold)",
+    ),
+    Target(
+        question=f"{AT_LOW}: peak memory of the ingest",
+        part=FRESH,
+        figure=_of_rate(LOW_RATE, _used("peak_gb")),
+        limit=1.5,
+        unit=" GB",
+    ),
+    Target(
+        question=f"{AT_HIGH}: half of the lines are in silver within",
+        part=FRESH,
+        figure=_of_rate(HIGH_RATE, _p50(lateness.SILVER)),
+        limit=1.5,
+        unit=" s",
+        yardstick="version 1: 11.24 s (with gold)",
+    ),
+    Target(
+        question=f"{AT_HIGH}: growth of silver's backlog, lines per line appended",
+        part=FRESH,
+        figure=_of_rate(HIGH_RATE, _growth),
+        limit=GROWTH,
+        digits=4,
+        yardstick="version 1: -0.028 in 6 minutes (with gold)",
+    ),
+    Target(
+        question=f"{AT_HIGH}: peak memory of the ingest",
+        part=FRESH,
+        figure=_of_rate(HIGH_RATE, _used("peak_gb")),
+        limit=1.5,
+        unit=" GB",
+    ),
+    Target(
+        question=f"{AT_LOW}, with gold: half of the lines are in gold within",
+        part=FRESH_GOLD,
+        figure=_of_rate(LOW_RATE, _p50(lateness.GOLD)),
+        limit=2.0,
+        unit=" s",
+        yardstick="version 1: 13.58 s",
+    ),
+)
+COSTS = (
+    Target(
+        question="CPU seconds of the ingest per million request-log lines",
+        part="costs",
+        figure=_cost(costs.INGEST),
+        limit=20.0,
+        digits=1,
+        measured_yardstick=_costs_of(costs.TEXTBOOK, costs.DUCKDB),
+        yardstick="version 1: 84.4",
+    ),
+    Target(
+        question="CPU of the ingest / CPU of the textbook pipeline",
+        part="costs",
+        figure=_cost_ratio(costs.INGEST, costs.TEXTBOOK),
+        limit=0.40,
+        yardstick="version 1: 1.56",
+    ),
+    Target(
+        question="CPU of the ingest / CPU of DuckDB, which reads a file and promises nothing",
+        part="costs",
+        figure=_cost_ratio(costs.INGEST, costs.DUCKDB),
+        limit=0.65,
+        yardstick="version 1: 2.47",
+    ),
+    Target(
+        question="CPU of the ingest / CPU of Kafka's consumer perf test, which throws lines away",
+        part="costs",
+        figure=_cost_ratio(costs.INGEST, costs.CONSUMER),
+        yardstick="version 1: 19.6",
+    ),
+    Target(
+        question="CPU of gold / CPU of the textbook's one gold table",
+        part="costs",
+        figure=_cost_ratio(costs.GOLD, costs.TEXTBOOK_GOLD),
+        yardstick="version 1: 9.05",
+    ),
+)
+QUIET = (
+    Target(
+        question="Quiet cluster, 60 lines/s and scrapes: cores of the ingest",
+        part="quiet",
+        figure=_quiet("cores", with_gold=False),
+        limit=0.15,
+        yardstick="version 1: 0.93",
+    ),
+    Target(
+        question="Quiet cluster: peak memory of the ingest",
+        part="quiet",
+        figure=_quiet("peak_gb", with_gold=False),
+        limit=1.5,
+        unit=" GB",
+        yardstick="version 1: 2.4 GB",
+    ),
+    Target(
+        question="Quiet cluster: cores of ingest and build-gold",
+        part="quiet",
+        figure=_quiet("cores", with_gold=True),
+    ),
+)
+OTHERS = (
+    Target(
+        question="Samples of scrapes per core-second, from text to committed silver",
+        part="scrapes",
+        figure=_samples(scrapes.INGEST),
+        limit=300_000.0,
+        is_least=True,
+        digits=0,
+        measured_yardstick=_samples_of(scrapes.CLIENT),
+        yardstick="version 1: 56,002",
+    ),
+    Target(
+        question=f"Append to a table with {aged.OLDEST:,} commits / append to a young one, wall time",
+        part="aged",
+        figure=_aged,
+        limit=1.2,
+        yardstick="version 1: 1.55",
+    ),
+)
+TARGETS = (*COSTS, *FRESHNESS, *QUIET, *OTHERS)

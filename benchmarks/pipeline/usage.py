@@ -1,0 +1,73 @@
+"""CPU and resident memory of running programs, sampled while they run."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import psutil
+
+from benchmarks.pipeline.measure import cpu_s_of, memory_of
+
+CPU_EVERY_S, MEMORY_EVERY_S = 1.0, 5.0
+GB = 1e9
+
+Processes = Callable[[], Sequence[psutil.Process]]
+"""Returns the processes of a program as they are now: workers come and go."""
+
+
+class Usage:
+    """Samples of each program: CPU once a second, memory once in five seconds."""
+
+    def __init__(self, programs: Mapping[str, Processes], *, clock: Callable[[], float] = time.time) -> None:
+        """Sample these programs, by name."""
+        self._programs, self._clock = programs, clock
+        self._cpu_at, self._memory_at = list[float](), list[float]()
+        self._cpu_s: dict[str, list[float]] = {name: [] for name in programs}
+        self._bytes: dict[str, list[int]] = {name: [] for name in programs}
+        self._is_pss = True
+
+    def look(self) -> None:
+        """Take the samples that are due."""
+        now = self._clock()
+        is_cpu_due = not self._cpu_at or now >= self._cpu_at[-1] + CPU_EVERY_S
+        is_memory_due = not self._memory_at or now >= self._memory_at[-1] + MEMORY_EVERY_S
+        if not is_cpu_due:
+            return
+        of = {name: processes() for name, processes in self._programs.items()}
+        self._cpu_at.append(now)
+        for name, processes in of.items():
+            self._cpu_s[name].append(sum(map(cpu_s_of, processes)))
+        if is_memory_due:
+            self._memory_at.append(now)
+            for name, processes in of.items():
+                self._bytes[name].append(self._resident(processes))
+
+    def between(self, begin: float, end: float) -> dict[str, dict[str, float]]:
+        """Return `cores`, `memory_gb` (mean) and `peak_gb` of each program between two instants."""
+        at = np.array(self._memory_at)
+        within = (at >= begin) & (at <= end)
+        if not within.any():
+            within[-1:] = True
+        figures = {}
+        for name in self._programs:
+            used_s = float(np.diff(np.interp([begin, end], self._cpu_at, self._cpu_s[name]))[0])
+            resident = np.array(self._bytes[name])[within] / GB
+            figures[name] = {
+                "cores": used_s / (end - begin),
+                "memory_gb": float(resident.mean()),
+                "peak_gb": float(resident.max()),
+            }
+        return figures
+
+    @property
+    def memory_is(self) -> str:
+        """`PSS`, or `RSS` where the kernel did not say PSS of some process."""
+        return "PSS" if self._is_pss else "RSS"
+
+    def _resident(self, processes: Sequence[psutil.Process]) -> int:
+        total = 0
+        for process in processes:
+            resident, is_pss = memory_of(process)
+            total += resident
+            self._is_pss = self._is_pss and is_pss
+        return total

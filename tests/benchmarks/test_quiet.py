@@ -1,0 +1,85 @@
+"""What a quiet cluster sends, and at which pace."""
+
+import gzip
+from collections import Counter
+
+import pytest
+
+from benchmarks.pipeline import quiet, quiet_lines, scrapes
+from benchmarks.pipeline.quiet_lines import Page, Recording
+from conf.names import Kind
+from transforms.parse import cluster_polls
+from transforms.parse.record import Kept, Record
+
+LINE = b"2026-11-21T08:40:46.122384288Z 607123518419 DEBUG said (logger)"
+
+
+@pytest.fixture
+def recording():
+    lines = {kind: [("broker-1", LINE), ("broker-2", LINE)] for kind in quiet_lines.FILES}
+    pages = [Page(f"broker-{node}", turn * 10, b"up %d" % turn) for turn in range(2) for node in (1, 2, 3)]
+    return Recording(lines, pages)
+
+
+def test_every_kind_comes_at_its_pace():
+    sent = list(quiet_lines.due(60.0))
+
+    assert Counter(kind for _, kind, _ in sent) == {
+        Kind.REQUEST_LOG: 2_400,
+        Kind.CLIENT_LOG: 900,
+        Kind.STATE_CHANGE: 300,
+        Kind.METRICS: 6,
+        Kind.CLUSTER: 2,
+    }
+    assert [at_s for at_s, _, _ in sent] == sorted(at_s for at_s, _, _ in sent)
+
+
+def test_a_line_has_the_present_time_and_a_position_of_its_own(recording):
+    (first,), (second,) = (quiet.records(recording, Kind.CLIENT_LOG, nth) for nth in range(2))
+
+    assert first.value.partition(b" ")[2] == LINE.partition(b" ")[2]
+    assert not first.value.startswith(b"2026-11-21T08:40:46.122384288Z")
+    assert (first.node, second.node) == ("broker-1", "broker-2")
+    assert first.position != second.position
+
+
+def test_a_scrape_is_one_page_of_every_broker(recording):
+    pages = quiet.records(recording, Kind.METRICS, 3)
+
+    assert [(page.node, page.value) for page in pages] == [(f"broker-{node}", b"up 1") for node in (1, 2, 3)]
+
+
+def test_a_poll_of_the_cluster_is_a_document_that_the_ingest_reads(recording):
+    (poll,) = quiet.records(recording, Kind.CLUSTER, 0)
+
+    outcome = cluster_polls.parse(
+        Record(poll.value, cluster="lab", node=poll.node, kind=poll.kind, position=poll.position)
+    )
+
+    assert isinstance(outcome, Kept)
+
+
+def test_a_recording_is_read_back_and_what_is_no_first_line_is_left_out(tmp_path):
+    for name in quiet_lines.FILES.values():
+        log = tmp_path / "logs" / "broker-1" / name
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_bytes(LINE + b"\n\tat java.lang.Thread.run\n")
+    page = tmp_path / "pages" / "broker-1" / "17.prom.gz"
+    page.parent.mkdir(parents=True)
+    page.write_bytes(gzip.compress(b"up 1\n"))
+
+    read = quiet_lines.read(tmp_path)
+
+    assert set(map(tuple, read.lines.values())) == {(("broker-1", LINE),)}
+    assert read.pages == [Page("broker-1", 17, b"up 1\n")]
+
+
+def test_a_recording_without_lines_says_which_folder_to_remove(tmp_path):
+    with pytest.raises(FileNotFoundError, match="record anew"):
+        quiet_lines.read(tmp_path)
+
+
+def test_pages_that_are_repeated_are_moved_on_by_the_length_of_the_recording():
+    pages = [Page("broker-1", 0, b"a"), Page("broker-1", 10_000_000_000, b"b")]
+
+    assert [page.at_ns // 10**9 for page in scrapes.repeated(pages, 5)] == [0, 10, 20, 30, 40]

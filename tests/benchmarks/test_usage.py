@@ -1,0 +1,82 @@
+"""CPU and memory of programs under test, sampled while they run."""
+
+import multiprocessing
+import os
+
+import psutil
+import pytest
+
+from benchmarks.pipeline import measure, usage
+from benchmarks.pipeline.usage import Usage
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    now = 100.0
+
+
+@pytest.fixture
+def sampled(monkeypatch):
+    """Return a clock, and the usage of one program of two processes: 0.5 cores, 2 GB that grow by 1 GB/s."""
+    clock = Clock()
+    monkeypatch.setattr(usage, "cpu_s_of", lambda _: (clock.now - 100) * 0.25)
+    monkeypatch.setattr(usage, "memory_of", lambda _: (int(1e9 + (clock.now - 100) * 0.5e9), True))
+    return clock, Usage({"ingest": lambda: [object(), object()]}, clock=lambda: clock.now)
+
+
+def test_cores_and_memory_add_up_all_processes_of_a_program(sampled):
+    clock, used = sampled
+    for nth in range(21):
+        clock.now = 100.0 + nth
+        used.look()
+
+    figures = used.between(105.0, 115.0)["ingest"]
+
+    assert figures["cores"] == pytest.approx(0.5)
+    # Samples at 105, 110 and 115 s: 7, 12 and 17 GB.
+    assert (figures["memory_gb"], figures["peak_gb"]) == pytest.approx((12.0, 17.0))
+    assert used.memory_is == "PSS"
+
+
+def test_a_look_that_comes_too_early_takes_no_sample(sampled):
+    clock, used = sampled
+    used.look()
+    clock.now = 100.5
+    used.look()
+
+    assert len(used._cpu_at) == 1
+
+
+def test_one_process_without_pss_makes_the_sum_one_of_rss(sampled, monkeypatch):
+    _, used = sampled
+    monkeypatch.setattr(usage, "memory_of", lambda _: (1, False))
+    used.look()
+
+    assert used.memory_is == "RSS"
+
+
+def test_a_process_that_has_ended_uses_nothing():
+    child = multiprocessing.get_context("spawn").Process(target=os.getpid)
+    child.start()
+    process = psutil.Process(child.pid)
+    child.join()
+
+    assert measure.tree(process) == []
+    assert measure.cpu_s_of(process) == 0.0
+    assert measure.memory_of(process) == (0, True)
+
+
+def test_the_cpu_of_a_child_that_has_ended_still_counts():
+    with measure.Measured() as took:
+        child = multiprocessing.get_context("spawn").Process(target=_work)
+        child.start()
+        child.join()
+
+    assert took.cpu_s >= 0.1
+
+
+def _work():
+    until = 0.15
+    while sum(os.times()[:2]) < until:
+        pass
