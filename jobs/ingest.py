@@ -182,6 +182,8 @@ def writer_of(  # noqa: PLR0913 (which query, where to, and who counts and stops
             )
             note_written(checkpoint, written.tables, batch_id)
             meters.count(written.counts)
+            for file in written.unnamed:
+                meters.say(f"{file} is of a task that failed or ran twice; `plumbline maintain` removes it")
         finally:
             gate.leave()
 

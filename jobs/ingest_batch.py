@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,7 @@ class Batch:
 
     counts: Counts
     tables: list[str]
+    unnamed: list[Path] = field(default_factory=list)  # files that no task named, and no commit
 
 
 def parser_options(settings: Settings) -> ParserOptions:
@@ -167,7 +168,7 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes which batch)
         reached("bronze-committed" if is_bronze else "silver-committed")
         done.append(name_of(table))
     reached("batch-written")
-    return Batch(counts=_counts(written), tables=done)
+    return Batch(counts=_counts(written), tables=done, unnamed=written.unnamed)
 
 
 def commit_files(warehouse: Path, table: Table, files: list[File], transaction: Transaction) -> bool:

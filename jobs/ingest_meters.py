@@ -47,7 +47,7 @@ class Meters:
         self._behind: Counted[str] = Counted()
         self._newest_us = 0
         self._lock = threading.Lock()  # each query calls from a thread of its own
-        self._say = say
+        self.say = say
         self._said_at = time.monotonic()
         self._server, self._thread = start_http_server(port, addr="127.0.0.1", registry=registry)
         self.port: int = self._server.server_port
@@ -74,7 +74,7 @@ class Meters:
                     self._newest_us = max(self._newest_us, row["newest_us"])
             if time.monotonic() - self._said_at >= SAY_EVERY_S:
                 self._said_at = time.monotonic()
-                self._say(f"ingest: {self.summary()}")
+                self.say(f"ingest: {self.summary()}")
 
     def progressed(self, progress: dict[str, Any]) -> None:
         """Take in what Spark tells of a batch: its duration and how far each topic is ahead."""

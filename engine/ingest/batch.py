@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from engine.ingest.arrow_rows import TABLES
-from engine.ingest.files import Files
+from engine.ingest.files import Files, check_written
 from engine.ingest.known import KnownRows
 from engine.ingest.task import TaskPlan, run
 from engine.ingest.written import SCHEMA, File, SkippedKey, Tally, tally_of
@@ -26,6 +26,7 @@ class WrittenBatch:
     files: dict[str, list[File]] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
     new_rows: dict[str, list[Any]] = field(default_factory=dict)  # rows of `known` tables that the files hold
+    unnamed: list[Path] = field(default_factory=list)  # files that no task named
 
 
 def write_batch_files(
@@ -35,16 +36,21 @@ def write_batch_files(
     Parse records of the Kafka source, or rows of bronze, and write the files of all their tables.
 
     Nothing is committed. Of the tables that `known` knows, rows that they have already are left out.
+
+    Raises:
+        LostFileError: a file that a task wrote is gone or has another size.
+
     """
     rows = records.mapInArrow(partial(run, plan=plan, batch_id=batch_id), SCHEMA).collect()
     tally = tally_of(row.tally for row in rows if row.tally is not None)
     files = [File(*row[:6]) for row in rows if row.table is not None]
     new_rows = {table: known.unknown(table, of) for table, of in tally.new_rows.items()}
     files += _driver_files(plan, {**new_rows, SKIPPED.name: list(_skipped_rows(tally, batch_id))})
+    unnamed = check_written(Path(plan.warehouse), plan.attempt, files)
     by_table: dict[str, list[File]] = {}
     for file in files:
         by_table.setdefault(file.table, []).append(file)
-    return WrittenBatch(files=by_table, tally=tally, new_rows=new_rows)
+    return WrittenBatch(files=by_table, tally=tally, new_rows=new_rows, unnamed=unnamed)
 
 
 def _driver_files(plan: TaskPlan, rows: dict[str, Sequence[Any]]) -> list[File]:

@@ -2,7 +2,7 @@
 
 import os
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -26,6 +26,10 @@ OF_ITS_OWN = frozenset(
     )
 )
 """Columns whose rows nearly all differ: a dictionary of them takes time, and a third of silver's room."""
+
+
+class LostFileError(Exception):
+    """A file that a task wrote is gone or has another size."""
 
 
 class Files:
@@ -123,6 +127,31 @@ def _with_dictionary(layer: str, name: str) -> list[str]:
 
 def _is_instant(kind: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(kind))
+
+
+def check_written(warehouse: Path, attempt: str, files: Iterable[File]) -> list[Path]:
+    """
+    Look whether the files that tasks named are there as they said; return those that no task named.
+
+    A task that failed, or that ran twice, leaves files that nobody names: no commit takes them in, and
+    `plumbline maintain` removes them.
+
+    Raises:
+        LostFileError: a file is gone, or has another size than its task said.
+
+    """
+    named: dict[str, set[Path]] = {}
+    for file in files:
+        path = warehouse / file.table.replace(".", "/") / file.path
+        named.setdefault(file.table, set()).add(path)
+        size = path.stat().st_size if path.exists() else None
+        if size != file.size:
+            found = "is gone" if size is None else f"has {size:,} bytes"
+            message = f"{path} {found}, and its task wrote {file.size:,}; nothing of the batch was committed"
+            raise LostFileError(message)
+    folders = {table: warehouse / table.replace(".", "/") / attempt for table in named}
+    found = ((table, path) for table, folder in folders.items() for path in folder.rglob("*.parquet"))
+    return [path for table, path in found if path not in named[table]]
 
 
 def sync(path: Path) -> None:

@@ -1,0 +1,63 @@
+"""The driver commits what tasks said they wrote: a lost, a short and an extra file are noticed."""
+
+import pytest
+
+from conf.settings import Settings, Warehouse
+from engine.ingest import batch
+from engine.ingest.files import LostFileError
+from jobs import tables
+from jobs.ingest_batch import write_batch
+from jobs.sources import LINES
+from schemas.bronze import RAW, REQUEST_LOG
+from schemas.silver import REQUESTS
+from tests.transforms.parse.records import COMPLETED
+from transforms.frames import frame_of
+
+ROW = {"value": COMPLETED, "cluster": "lab", "node": "broker-1", "kind": "request-log", "position": "p"}
+
+
+@pytest.fixture
+def write(spark, tmp_path, monkeypatch):
+    """Write a batch of one line; `harm` is done to the files of silver before the driver looks at them."""
+
+    def write(harm):
+        look = batch.check_written
+
+        def harmed(warehouse, attempt, files):
+            [file] = (warehouse / "silver" / "requests" / attempt).rglob("*.parquet")
+            harm(file)
+            return look(warehouse, attempt, files)
+
+        monkeypatch.setattr(batch, "check_written", harmed)
+        settings = Settings(warehouse=Warehouse(root=str(tmp_path)))
+        for table in LINES.tables:
+            tables.ensure(spark, tmp_path, table)
+        return write_batch(frame_of(spark, [ROW], RAW), 0, LINES, settings=settings, app_id="a", is_new=True)
+
+    return write
+
+
+def rows(spark, root):
+    return [tables.read(spark, root, table).count() for table in (REQUEST_LOG, REQUESTS)]
+
+
+@pytest.mark.parametrize(
+    ("harm", "message"),
+    [
+        (lambda file: file.unlink(), "is gone, and its task wrote"),
+        (lambda file: file.write_bytes(file.read_bytes()[:-1]), "bytes, and its task wrote"),
+    ],
+    ids=["lost", "short"],
+)
+def test_a_file_that_is_not_as_its_task_wrote_it_stops_the_batch(write, spark, tmp_path, harm, message):
+    with pytest.raises(LostFileError, match=message):
+        write(harm)
+
+    assert rows(spark, tmp_path) == [0, 0]
+
+
+def test_a_file_that_no_task_named_is_told_and_not_committed(write, spark, tmp_path):
+    written = write(lambda file: file.with_name("extra.parquet").write_bytes(file.read_bytes()))
+
+    assert [file.name for file in written.unnamed] == ["extra.parquet"]
+    assert rows(spark, tmp_path) == [1, 1]
