@@ -91,7 +91,9 @@ class Warehouse:
 class Ingest:
     """The streams from the telemetry topics into bronze and silver."""
 
-    trigger: str = "2 seconds"
+    trigger: str = "1 second"  # how often it is looked whether a batch is due
+    min_offsets_per_trigger: int = 1_000  # with so many lines to read, a batch is due at once
+    max_trigger_delay_s: int = 5  # with fewer, when the last batch began so long ago
     max_offsets_per_trigger: int = 200_000
     max_scrapes_per_trigger: int = 60  # a scrape is 10,000 samples and more
     max_scrape_bytes: int = 32 * 1024 * 1024  # unpacked; a task holds a page several times

@@ -124,7 +124,7 @@ def _run(
 ) -> int:
     warehouse = settings.warehouse_root
     for table in (*BRONZE, *SILVER):
-        tables.make(spark, warehouse, table)
+        tables.make(warehouse, table)
     tables.ensure(spark, warehouse, DATA_QUALITY)
     writer = GoldWriter(spark, warehouse, progress)
     clients = ClientWriter(spark, warehouse, progress)

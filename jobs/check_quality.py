@@ -143,7 +143,7 @@ def _check_known(suites: Iterable[Suite]) -> None:
 
 def _checked(spark: SparkSession, root: Path, suite: Suite, wanted: Asked) -> Iterable[Row]:
     table = TABLES[suite.layer, suite.table]
-    if not tables.exists(spark, root, table):
+    if not tables.exists(root, table):
         return
     if suite.at is None:
         rows = tables.read(spark, root, table)

@@ -96,8 +96,10 @@ def entry(log: Path, version: int) -> list[Action] | None:
 
 
 def _lost_its_end(actions: list[Action], *, is_ingested: bool) -> bool:
-    """Tell whether an entry lacks files that it counts, or its last line, which names the batch."""
+    """Return whether an entry lacks files that it counts, or its last line: a batch, or a table's schema."""
     info: Action = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
+    if info.get("operation") == "CREATE TABLE" and not any("metaData" in action for action in actions):
+        return True
     named = sum("add" in action or "remove" in action for action in actions)
     if _files(info) not in {None, named}:
         return True
@@ -159,8 +161,13 @@ def _entry_of_batch(state: LogState, app_id: str, batch: int) -> list[Action] | 
     log = state.where / "_delta_log"
     for version in range(state.version, -1, -1):
         actions = entry(log, version)
-        if actions is None or {"appId": app_id, "version": batch} in [_txn(action) for action in actions]:
+        if actions is None:
+            return None
+        of_writer = [txn["version"] for txn in map(_txn, actions) if txn and txn["appId"] == app_id]
+        if batch in of_writer:
             return actions
+        if of_writer and max(of_writer) < batch:
+            return None
     return None
 
 

@@ -1,5 +1,5 @@
 """
-Go on behind a gap: `plumbline ingest --accept-gap`.
+Go on after a gap: `plumbline ingest --accept-gap`.
 
 A gap is a batch of its own that holds no line: its range goes into `silver.gaps`, then into Spark's offset
 log, its number into bronze, and at last into Spark's commit log. Broken off anywhere in between, the next run
@@ -9,6 +9,7 @@ with `--accept-gap` finds the same number free and the range in `silver.gaps`, a
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import reduce
+from pathlib import Path
 
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
@@ -18,50 +19,67 @@ from jobs import light_commit, tables
 from jobs.delta_log import log_state
 from jobs.hadoop_files import set_aside
 from jobs.ingest_batch import write_batch
-from jobs.ingest_checkpoint import Lost, lost
-from jobs.sources import Source
+from jobs.ingest_checkpoint import Lost
+from jobs.sources import Query
 from jobs.state import Writer
 from jobs.state_note import NONE, note_written, written
 from jobs.stream_log import Ends, StreamLog
 from schemas.bronze import RAW
 from schemas.silver import GAPS
-from transforms.frames import frame_of
+from transforms.frames import frame_of, united
 
 RETENTION, NAME = "retention", f"{GAPS.layer}.{GAPS.name}"
 
 
 def reached(writer: Writer) -> Ends:
-    """Give how far the lines are in bronze: a batch that bronze has is not lost, whatever retention took."""
+    """Return how far the lines are in bronze: a line that bronze has is not lost, whatever retention took."""
     log = StreamLog(writer.checkpoint)
     newest = max(log.offsets, default=-1)
-    is_read = max(*log.commits, _bronze_has(writer), -1) >= newest
-    return log.begin(newest + 1 if is_read else newest)
+    if max(log.commits, default=-1) >= newest:
+        return log.begin(newest + 1)
+    begin, end, done = log.begin(newest), log.ends(newest) or {}, _in_bronze(writer, newest)
+    return begin | {place: at for place, at in end.items() if place[0] in done}
 
 
-def finish_from_bronze(spark: SparkSession, settings: Settings, source: Source, writer: Writer) -> None:
+def finish_from_bronze(spark: SparkSession, settings: Settings, query: Query, writer: Writer) -> None:
     """
-    End a batch that bronze has and the topic no longer: what silver lacks of it is made from bronze.
+    End a batch that bronze has and the topics no longer: what silver lacks of it is made from bronze.
 
-    A gap that `silver.gaps` was known to have is noted there again. Does nothing when no batch is begun, or
-    bronze has none of it.
+    Of a topic whose bronze table lacks the batch, the lines come with the next batch. A gap that
+    `silver.gaps` was known to have is noted there again. Does nothing when no batch is begun, or bronze has
+    none of it.
     """
     log = StreamLog(writer.checkpoint)
     batch = max(log.offsets, default=-1)
-    if batch < 0 or batch in log.commits or _bronze_has(writer) < batch:
+    done = _in_bronze(writer, batch)
+    if batch < 0 or batch in log.commits or not done:
         return
-    for table in source.tables:
+    for table in query.tables:
         tables.ensure(spark, settings.warehouse_root, table)
+    begin, ends = log.begin(batch), log.ends(batch) or {}
+    held = {
+        place: end if place[0] in done else begin[place]
+        for place, end in ends.items()
+        if place[0] in done or place in begin
+    }
+    if held != ends:
+        set_aside(log.offsets_file(batch))
+        log.write_ends(batch, held)
     passed = _passed(log, batch)
-    rows = tables.read(spark, settings.warehouse_root, source.bronze).filter(F.col("topic") == writer.topic)
-    raw = rows.filter(reduce(Column.__or__, map(_is_of, passed), F.lit(False)))
-    write_batch(raw.select(*RAW.names), batch, source, settings=settings, app_id=writer.id)
+    bronze = [
+        tables.read(spark, settings.warehouse_root, table).select(*RAW.names)
+        for table in query.bronze
+        if Path(tables.path(settings.warehouse_root, table)) in {writer.bronze[topic] for topic in done}
+    ]
+    rows = united(bronze).filter(reduce(Column.__or__, map(_is_of, passed), F.lit(False)))
+    write_batch(rows, batch, query, settings=settings, app_id=writer.id)
     if written(log.folder).get(NAME, NONE)[0] == batch:  # a gap, and the table of gaps was set back
         _record(spark, settings, writer, batch, passed)
     log.write_commit(batch)
 
 
 def _passed(log: StreamLog, batch: int) -> list[Lost]:
-    """Give what a batch goes over in each partition: its lines, or all that a gap has lost."""
+    """Return what a batch goes over in each partition: its lines, or all that a gap has lost."""
     begin, end = log.begin(batch), log.ends(batch) or {}
     ranges = (
         Lost(topic=topic, partition=partition, first=begin.get((topic, partition), 0), end=until)
@@ -72,42 +90,56 @@ def _passed(log: StreamLog, batch: int) -> list[Lost]:
 
 def _is_of(one: Lost) -> Column:
     offset = F.col("offset")
-    return (F.col("partition") == one.partition) & (offset >= one.first) & (offset < one.end)
+    is_in_range = (offset >= one.first) & (offset < one.end)
+    return (F.col("topic") == one.topic) & (F.col("partition") == one.partition) & is_in_range
 
 
-def accept(
-    spark: SparkSession, settings: Settings, source: Source, writer: Writer, say: Callable[[str], None]
+def accept(  # noqa: PLR0913, PLR0917 (where, whose, and how what is lost is found and told)
+    spark: SparkSession,
+    settings: Settings,
+    query: Query,
+    writer: Writer,
+    gone_of: Callable[[Ends], Sequence[Lost]],
+    say: Callable[[str], None],
 ) -> None:
     """
-    Write what one query has lost into `silver.gaps` and let it go on behind it; nothing when nothing is lost.
+    Write what one query has lost into `silver.gaps` and let it go on after it; nothing when nothing is lost.
+
+    `gone_of` returns what is lost to a query that has read up to some offsets.
 
     Raises:
-        MadeAnewError: the topic was made anew, so there is no going on.
+        MadeAnewError: a topic was made anew, so there is no going on.
 
     """
     log = StreamLog(writer.checkpoint)
-    if not lost(settings.telemetry, writer.topic, reached(writer)):
+    if not gone_of(reached(writer)):
         return
-    finish_from_bronze(spark, settings, source, writer)
+    finish_from_bronze(spark, settings, query, writer)
     newest = max(log.offsets, default=-1)
     is_begun = newest >= 0 and newest not in log.commits  # no table has a line of it
     batch = newest if is_begun else newest + 1
     ends = log.begin(batch)
     told = _recorded(spark, settings, writer, batch)
-    gone = told or lost(settings.telemetry, writer.topic, ends)
+    gone = told or gone_of(ends)
     if not gone:
         return
     if not told:
         _record(spark, settings, writer, batch, gone)
     if is_begun:
         set_aside(log.offsets_file(batch))  # not sooner: of a first batch it may alone tell that it began
-    tables.ensure(spark, settings.warehouse_root, source.bronze)
-    log.write_ends(batch, ends | {(one.topic, one.partition): one.end for one in gone})
-    light_commit.note_batch(writer.tables[0], txn_app_id=writer.id, txn_version=batch)
-    note_written(log.folder, [NAME], batch)
-    log.write_commit(batch)
+    tables.ensure(spark, settings.warehouse_root, query.bronze[0])
+    write_empty_batch(writer, batch, ends | {(one.topic, one.partition): one.end for one in gone}, [NAME])
     for one in gone:
         say(f"gap accepted and noted in silver.gaps: {one}, {one.end - one.first:,} lines")
+
+
+def write_empty_batch(writer: Writer, batch: int, ends: Ends, noted: Sequence[str] = ()) -> None:
+    """Write a batch without a line, which takes a query to some offsets; its table must be there."""
+    log = StreamLog(writer.checkpoint)
+    log.write_ends(batch, ends)
+    light_commit.note_batch(writer.tables[0], txn_app_id=writer.id, txn_version=batch)
+    note_written(log.folder, noted, batch)
+    log.write_commit(batch)
 
 
 def _recorded(spark: SparkSession, settings: Settings, writer: Writer, batch: int) -> Sequence[Lost]:
@@ -137,5 +169,8 @@ def _record(
     )
 
 
-def _bronze_has(writer: Writer) -> int:
-    return log_state(writer.tables[0]).txns.get(writer.id, -1)
+def _in_bronze(writer: Writer, batch: int) -> set[str]:
+    """Return the topics whose bronze table has a batch."""
+    return {
+        topic for topic, where in writer.bronze.items() if log_state(where).txns.get(writer.id, -1) >= batch
+    }

@@ -48,7 +48,7 @@ class ClientWriter:
         """Make the tables that are missing."""
         self._spark, self._warehouse, self._progress = spark, warehouse, progress
         for table in SILVER:
-            tables.make(spark, warehouse, table)
+            tables.make(warehouse, table)
         for table in CLIENT_TABLES:
             tables.ensure(spark, warehouse, table)
         self.with_redirects = _windows(tables.read(spark, warehouse, LEADER_REDIRECT), "window_start")

@@ -31,7 +31,7 @@ class MetricsWriter:
         """Make the tables that are missing."""
         self._spark, self._warehouse, self._progress = spark, warehouse, progress
         for table in SILVER:
-            tables.make(spark, warehouse, table)
+            tables.make(warehouse, table)
         for table in METRIC_TABLES:
             tables.ensure(spark, warehouse, table)
 

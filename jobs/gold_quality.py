@@ -21,7 +21,7 @@ def rebuild_data_quality(spark: SparkSession, warehouse: Path) -> None:
     """Count every line of every log again; of what retention has deleted from bronze, nothing is counted."""
     logs = [source.bronze for source in SOURCES]
     for table in (table for source in SOURCES for table in source.tables):
-        tables.make(spark, warehouse, table)  # a warehouse may be older than a source
+        tables.make(warehouse, table)  # a warehouse may be older than a source
     bronze = united([tables.read(spark, warehouse, log) for log in logs])
     quarantine, skipped = (tables.read(spark, warehouse, table) for table in (QUARANTINE, SKIPPED))
     kept = {

@@ -44,7 +44,7 @@ class ThrottleWriter:
         """Make the tables that are missing."""
         self._spark, self._warehouse, self._progress = spark, warehouse, progress
         for table in SILVER:
-            tables.make(spark, warehouse, table)
+            tables.make(warehouse, table)
         for table in TABLES:
             tables.ensure(spark, warehouse, table)
         self._on = self.times()

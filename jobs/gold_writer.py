@@ -68,7 +68,7 @@ class GoldWriter:
         """Make the tables that are missing."""
         self._spark, self._warehouse, self._progress = spark, warehouse, progress
         for table in (REQUESTS, CLIENT_EVENTS, METRICS):
-            tables.make(spark, warehouse, table)
+            tables.make(warehouse, table)
         for table in (FETCH_LATENCY, BROKER_RTT, STOCK_FETCH_TOTAL):
             tables.ensure(spark, warehouse, table)
         self._culprits = CulpritWriter(spark, warehouse)

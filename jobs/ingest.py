@@ -12,8 +12,8 @@ Under plain Spark, from the project's folder with its venv activated:
 cluster as `docs/spark-cluster.md` has it.
 """
 
+import re
 import threading
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -22,21 +22,20 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from conf.names import Kind
-from conf.settings import Settings
-from engine.ingest.records import KAFKA
+from conf.settings import Settings, Telemetry
+from engine.ingest.kafka import UnreadError
 from jobs import tables
 from jobs.gate import FINISH_BATCH_S, Gate
-from jobs.ingest_batch import Offsets, write_batch
+from jobs.ingest_batch import Offsets, write_kafka_batch
+from jobs.ingest_checkpoint import MadeAnewError, NoTopicError, offsets_held
 from jobs.ingest_failures import EXIT_WRONG, FAILURES, failure
+from jobs.ingest_handover import hand_over
 from jobs.ingest_meters import Meters
 from jobs.ingest_state import (
     accept_gaps,
     check_nothing_lost,
     checkpoint_of,
     finish_if_gone,
-    new_sources,
-    sources_of,
     topic_of,
     writers,
 )
@@ -45,7 +44,7 @@ from jobs.lease import lease
 from jobs.progress import Progress
 from jobs.session import jvm_watched, spark_session
 from jobs.shared import check_shared
-from jobs.sources import SOURCES, Source
+from jobs.sources import QUERIES, SCRAPES, Query
 from jobs.state import mend
 from jobs.state_audit import repairs_of
 from jobs.state_note import note_written
@@ -53,14 +52,8 @@ from jobs.stopping import ask_on_signals, hush
 from jobs.stream_log import StreamLog
 from jobs.writer_id import writer_id
 
-POLLED_RECORDS = "64"
-"""So many records of 4 MiB are unpacked at once, 256 MiB a task; Kafka's 500 would be 2 GB."""
-
-POLLED_SCRAPES = "4"
-"""A scrape has 1 MB and more, up to 16 MB: the consumer unpacks no more of them before they are read."""
-
-POLL_S, LOOK_S = 0.5, 15
-"""How often the queries are looked at, and the topics that were not there yet."""
+POLL_S = 0.5
+"""How often the queries are looked at."""
 
 SILVER_LAYER = "silver"
 """Whoever holds this lease writes bronze too: the two are written from one batch."""
@@ -106,6 +99,7 @@ def ingest(
             Meters(settings.ingest.metrics_port, progress.say) as meters,
             jvm_watched(),
         ):
+            hand_over(settings, progress)
             mend(repairs_of(writers(settings)), progress.say)
             if not accept_gap:
                 check_nothing_lost(settings)
@@ -130,38 +124,29 @@ def run(
 
     Raises:
         StreamingQueryException: a query failed; the others were stopped.
-        LostError: it failed since the topic no longer holds what was not read yet.
+        LostError: it failed since a topic no longer holds what was not read yet.
 
     """
     listener = meters.listener()
     spark.streams.addListener(listener)
-    gate, queries = Gate(), list[StreamingQuery]()
-    known: list[Source] = []
-
-    def begin(sources: list[Source]) -> None:
-        for source in sources:
-            finish_if_gone(spark, settings, source)
-        for source in sources:
-            queries.append(start(writer_of(spark, settings, source, meters, gate), settings, once=once))
-        known.extend(sources)
-
+    gate, started = Gate(), list[StreamingQuery]()
     try:
-        begin(sources_of(settings))
-        look_at = time.monotonic() + LOOK_S
-        while not stop.is_set() and any(query.isActive for query in queries):
-            _raise_failure(queries, settings)
-            if not once and time.monotonic() >= look_at:
-                begin(new_sources(settings, known))
-                look_at = time.monotonic() + LOOK_S
+        for query in QUERIES:
+            finish_if_gone(spark, settings, query)
+        for query in QUERIES:
+            writer = writer_of(spark, settings, query, meters, gate, once=once)
+            started.append(start(writer, settings, once=once))
+        while not stop.is_set() and any(one.isActive for one in started):
+            _raise_failure(started, settings)
             stop.wait(POLL_S)
         if stop.is_set():
             hush()
         else:
-            _raise_failure(queries, settings)
+            _raise_failure(started, settings)
     finally:
         gate.close(FINISH_BATCH_S)
-        for query in queries:
-            query.stop()
+        for one in started:
+            one.stop()
         spark.streams.removeListener(listener)
 
 
@@ -172,73 +157,90 @@ def start(writer: DataStreamWriter, settings: Settings, *, once: bool) -> Stream
     return writer.trigger(processingTime=settings.ingest.trigger).start()
 
 
-def writer_of(
-    spark: SparkSession, settings: Settings, source: Source, meters: Meters, gate: Gate
+def writer_of(  # noqa: PLR0913 (which query, where to, and who counts and stops it)
+    spark: SparkSession, settings: Settings, query: Query, meters: Meters, gate: Gate, *, once: bool
 ) -> DataStreamWriter:
-    """Wire one query from its topic without starting it."""
-    return writer_from(records_of(spark, settings, source), settings, source, meters, gate)
-
-
-def records_of(spark: SparkSession, settings: Settings, source: Source) -> DataFrame:
-    """Give the topic as a stream, in batches as the settings want them."""
-    is_scrape, told = source.kind is Kind.METRICS, settings.ingest
-    most = told.max_scrapes_per_trigger if is_scrape else told.max_offsets_per_trigger
-    options = java_options(settings.telemetry) | {
-        "subscribe": topic_of(settings, source),
-        "startingOffsets": "earliest",
-        "failOnDataLoss": "true",
-        "includeHeaders": "true",
-        "maxOffsetsPerTrigger": str(most),
-        "kafka.max.poll.records": POLLED_SCRAPES if is_scrape else POLLED_RECORDS,
-        "kafka.client.id": f"{settings.telemetry.own_client_prefix}ingest",
-    }
-    return spark.readStream.format("kafka").options(**options).load().select(*KAFKA)
-
-
-def writer_from(
-    records: DataFrame, settings: Settings, source: Source, meters: Meters, gate: Gate
-) -> DataStreamWriter:
-    """Wire one query from a stream that looks like Kafka's, without starting it."""
-    spark = records.sparkSession
-    for table in {table: None for of in SOURCES for table in of.tables}:  # those of topics to come, too
+    """Wire one query from its topics without starting it."""
+    for table in {table: None for of in QUERIES for table in of.tables}:
         tables.ensure(spark, settings.warehouse_root, table)
-    checkpoint = checkpoint_of(settings, source)
-    app_id = f"{source.query_name}-{writer_id(checkpoint)}"
+    checkpoint = checkpoint_of(settings, query)
+    app_id = f"{query.name}-{writer_id(checkpoint)}"
     log = StreamLog(checkpoint)
     begun = max(log.offsets, default=-1)
 
     def write(batch: DataFrame, batch_id: int) -> None:
         gate.enter()
         try:
-            written = write_batch(
-                batch,
+            written = write_kafka_batch(
+                batch.sparkSession,
+                offsets_of(log, batch_id, settings.telemetry),
                 batch_id,
-                source,
+                query,
                 settings=settings,
                 app_id=app_id,
                 is_new=batch_id > begun,
-                offsets=offsets_of(log, batch_id),
             )
             note_written(checkpoint, written.tables, batch_id)
-            meters.count(source.kind, written.counts)
+            meters.count(written.counts)
         finally:
             gate.leave()
 
-    stream = records.writeStream.queryName(source.query_name)
+    stream = offsets_stream(spark, settings, query, once=once).writeStream.queryName(query.name)
     return stream.option("checkpointLocation", str(checkpoint)).foreachBatch(write)
 
 
-def offsets_of(log: StreamLog, batch: int) -> Offsets:
-    """Return the first offset and the end of each partition of a batch, from Spark's log of offsets."""
-    begin = log.begin(batch)
-    return {place: (begin.get(place, 0), end) for place, end in (log.ends(batch) or {}).items()}
+def offsets_stream(spark: SparkSession, settings: Settings, query: Query, *, once: bool) -> DataFrame:
+    """
+    Return the topics as a stream that plans the offsets of each batch; tasks read the records themselves.
+
+    Topics that appear later are found by Spark. Whether anything is lost is our own check, of every batch.
+    """
+    told = settings.ingest
+    topics = "|".join(re.escape(topic_of(settings, source)) for source in query.sources)
+    most = told.max_scrapes_per_trigger if query is SCRAPES else told.max_offsets_per_trigger
+    options = java_options(settings.telemetry) | {
+        "subscribePattern": f"^({topics})$",
+        "startingOffsets": "earliest",
+        "failOnDataLoss": "false",
+        "maxOffsetsPerTrigger": str(most),
+        "kafka.client.id": f"{settings.telemetry.own_client_prefix}ingest",
+    }
+    if not once:  # a batch is due when there is enough to read, or the oldest record has waited long enough
+        least = 1 if query is SCRAPES else min(told.min_offsets_per_trigger, most)
+        options |= {"minOffsetsPerTrigger": str(least), "maxTriggerDelay": f"{told.max_trigger_delay_s}s"}
+    return spark.readStream.format("kafka").options(**options).load()
+
+
+def offsets_of(log: StreamLog, batch: int, telemetry: Telemetry) -> Offsets:
+    """
+    Return the first offset and the end of each partition of a batch, from Spark's log of offsets.
+
+    A partition that is new begins at what its topic holds.
+
+    Raises:
+        MadeAnewError: a partition ends at an offset before the one it was read up to.
+        NoTopicError: a topic that was read is gone.
+
+    """
+    begin, ends = log.begin(batch), log.ends(batch) or {}
+    if new := sorted({topic for topic, _ in ends.keys() - begin.keys()}):
+        held = {(topic, n): low for topic in new for n, (low, _) in offsets_held(telemetry, topic).items()}
+        log.note_begins({place: held.get(place, 0) for place in ends.keys() - begin.keys()})
+        begin = log.begin(batch)
+    for topic, partition in begin.keys() - ends.keys():
+        message = f"{topic} partition {partition} was read and is gone; nothing was written"
+        raise NoTopicError(message)
+    for (topic, partition), end in ends.items():
+        if end < (first := begin[topic, partition]):
+            raise MadeAnewError(topic, f"partition {partition} ends at {end:,} and was read up to {first:,}")
+    return {place: (begin[place], end) for place, end in ends.items()}
 
 
 def _raise_failure(queries: list[StreamingQuery], settings: Settings) -> None:
     for query in queries:
         failure = query.exception()
         if failure is not None:
-            if "KAFKA_DATA_LOSS" in str(failure) or "OffsetOutOfRange" in str(failure):
+            if UnreadError.__name__ in str(failure):
                 check_nothing_lost(settings)
             raise failure
 

@@ -2,24 +2,26 @@
 
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from deltalake.transaction import AddAction, Transaction
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from conf.settings import Settings
 from engine.ingest.batch import WrittenBatch, write_batch_files
+from engine.ingest.kafka import Range, shares_of
 from engine.ingest.known import KnownRows
 from engine.ingest.parsers import ParserOptions
 from engine.ingest.task import TaskPlan
 from engine.ingest.written import File, Place, Tally
 from engine.process.fail_points import reached
 from jobs import light_commit, light_log, tables
-from jobs.sources import SOURCES, Source
+from jobs.kafka_options import consumer_options
+from jobs.sources import SOURCES, Query
 from schemas.fields import Table
 from schemas.silver import TOPICS
 from transforms.parse.scrapes.page import Limits
@@ -27,6 +29,9 @@ from transforms.parse.scrapes.page import Limits
 Counts = list[dict[str, Any]]
 Offsets = Mapping[Place, tuple[int, int]]
 """The first offset and the end of each partition that a batch holds."""
+
+Shares = Sequence[Sequence[Range]]
+"""What each task reads of Kafka."""
 
 BRONZE_BY_KIND = {source.kind.value: source.bronze.name for source in SOURCES}
 
@@ -71,6 +76,7 @@ def task_plan(  # noqa: PLR0913 (what a plan is made of)
     reader: str,
     kinds: Mapping[str, str] | None = None,
     writes_bronze: bool = True,
+    shares: Shares = (),
 ) -> TaskPlan:
     """Return the instructions for the tasks of a batch; `kinds` names the kind of each topic."""
     return TaskPlan(
@@ -82,23 +88,53 @@ def task_plan(  # noqa: PLR0913 (what a plan is made of)
         kinds=kinds or {},
         bronze=BRONZE_BY_KIND,
         writes_bronze=writes_bronze,
+        consumer=tuple(consumer_options(settings.telemetry).items()) if shares else (),
+        shares=shares,
+    )
+
+
+def write_kafka_batch(  # noqa: PLR0913 (what, where to, and who writes which batch)
+    spark: SparkSession,
+    offsets: Offsets,
+    batch_id: int,
+    query: Query,
+    *,
+    settings: Settings,
+    app_id: str,
+    is_new: bool,
+) -> Batch:
+    """Let tasks read these offsets of Kafka, and write them as `write_batch` does."""
+    tasks = spark.sparkContext.defaultParallelism
+    shares = shares_of(offsets, tasks=tasks, records_a_task=query.records_a_task)
+    numbers = spark.range(0, len(shares), 1, max(1, len(shares)))
+    return write_batch(
+        numbers,
+        batch_id,
+        query,
+        settings=settings,
+        app_id=app_id,
+        is_new=is_new,
+        offsets=offsets,
+        shares=shares,
     )
 
 
 def write_batch(  # noqa: PLR0913 (what, where to, and who writes which batch)
-    batch: DataFrame,
+    records: DataFrame,
     batch_id: int,
-    source: Source,
+    query: Query,
     *,
     settings: Settings,
     app_id: str,
     is_new: bool = False,
     offsets: Offsets | None = None,
+    shares: Shares = (),
 ) -> Batch:
     """
-    Write one batch of the Kafka source, or of bronze rows, and commit it: bronze first, then silver.
+    Write one batch and commit it: bronze first, then silver.
 
-    A table that has the batch already is left out: a batch that broke off between two commits is given again.
+    `records` are rows of bronze, or the numbers of the `shares` of Kafka that tasks read. A table that has
+    the batch already is left out: a batch that broke off between two commits is given again.
 
     Raises:
         TakenError: the batch `is_new`, yet bronze has its number, maybe with other lines.
@@ -107,28 +143,28 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes which batch)
     """
     reached("offsets-logged")
     root = settings.warehouse_root
-    topic = f"{settings.telemetry.topic_prefix}{source.kind}"
+    kinds = {f"{settings.telemetry.topic_prefix}{source.kind}": source.kind.value for source in query.sources}
     attempt = f"{app_id}-{batch_id}-{uuid.uuid4().hex[:8]}"
-    plan = task_plan(settings, root, attempt, reader=app_id, kinds={topic: source.kind.value})
+    plan = task_plan(settings, root, attempt, reader=app_id, kinds=kinds, shares=shares)
     known = known_rows(root)
     reached("tasks-running")
-    written = write_batch_files(batch, plan, batch_id=batch_id, known=known)
+    written = write_batch_files(records, plan, batch_id=batch_id, known=known)
     reached("files-written")
     if offsets is not None:
         check_offsets(written.tally, offsets)
     done = []
-    for table in source.tables:
-        files = written.files.get(name_of(table), [])
-        if not files and table is not source.bronze:
+    for table in query.tables:
+        files, is_bronze = written.files.get(name_of(table), []), table in query.bronze
+        if not files and table is not query.bronze[0]:
             continue
         is_written = commit_files(root, table, files, Transaction(app_id, batch_id))
-        if table is source.bronze and not is_written and is_new:
+        if is_bronze and not is_written and is_new:
             message = f"another driver has written batch {batch_id} of {app_id}: one of the two must end"
             raise TakenError(message)
         known_of = written.new_rows.get(table.name)
         if known_of and is_written:
             known.add(table.name, known_of)
-        reached("bronze-committed" if table is source.bronze else "silver-committed")
+        reached("bronze-committed" if is_bronze else "silver-committed")
         done.append(name_of(table))
     reached("batch-written")
     return Batch(counts=_counts(written), tables=done)

@@ -60,8 +60,8 @@ def lost(telemetry: Telemetry, topic: str, reached: Ends) -> list[Lost]:
     """
     Compare what was read with what the topic still holds.
 
-    A partition that was not reached begins at 0, as Spark has it, unless nothing was: a new stream begins at
-    what is there.
+    A partition that was not reached begins at 0, as Spark has it, unless nothing of the topic was: a new
+    topic begins at what is there.
 
     Raises:
         MadeAnewError: the topic ends before what was read.
@@ -69,6 +69,7 @@ def lost(telemetry: Telemetry, topic: str, reached: Ends) -> list[Lost]:
 
     """
     held, gone = offsets_held(telemetry, topic), list[Lost]()
+    reached = {place: end for place, end in reached.items() if place[0] == topic}
     due = dict.fromkeys(((topic, partition) for partition in held), 0) | reached if reached else {}
     for (name, partition), end in due.items():
         low, high = held.get(partition, (0, 0))
@@ -88,7 +89,7 @@ def check_same_topic(telemetry: Telemetry, topic: str, checkpoint: Path) -> None
         NoTopicError: the cluster cannot be reached.
 
     """
-    kept, now = checkpoint / TOPIC_ID, topic_id(telemetry, topic)
+    kept, now = checkpoint / f"{TOPIC_ID}.{topic}", topic_id(telemetry, topic)
     try:
         before = kept.read_text(errors="replace").strip()
     except FileNotFoundError:

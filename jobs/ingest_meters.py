@@ -16,8 +16,6 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
-from conf.names import Kind
-
 SAY_EVERY_S = 5.0
 
 
@@ -65,14 +63,14 @@ class Meters:
         self._server.server_close()
         self._thread.join()
 
-    def count(self, kind: Kind, counts: Sequence[dict[str, Any]]) -> None:
-        """Take in what a batch did: rows of cluster, node, outcome, lines, newest instant in microseconds."""
+    def count(self, counts: Sequence[dict[str, Any]]) -> None:
+        """Take in what a batch did: rows of kind, cluster, node, outcome, lines, newest_us (an instant)."""
         with self._lock:
             for row in counts:
-                self._lines.labels(kind.value, row["outcome"]).inc(row["lines"])
+                self._lines.labels(row["kind"], row["outcome"]).inc(row["lines"])
                 self._tally[row["outcome"]] += row["lines"]
                 if row["newest_us"] is not None:
-                    self._newest.labels(kind.value, row["cluster"], row["node"]).set(row["newest_us"] / 1e6)
+                    self._newest.labels(row["kind"], row["cluster"], row["node"]).set(row["newest_us"] / 1e6)
                     self._newest_us = max(self._newest_us, row["newest_us"])
             if time.monotonic() - self._said_at >= SAY_EVERY_S:
                 self._said_at = time.monotonic()

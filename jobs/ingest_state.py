@@ -1,6 +1,6 @@
-"""Where the ingest's queries stand: their checkpoints, their topics, and what of these is gone."""
+"""How far the ingest's queries have read: their checkpoints, their topics, and what of these is gone."""
 
-from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -8,12 +8,12 @@ from pyspark.sql import SparkSession
 from conf.settings import Settings
 from jobs import ingest_checkpoint, tables
 from jobs.gaps import accept, finish_from_bronze, reached
-from jobs.ingest_checkpoint import check_same_topic, lost, read_until
+from jobs.ingest_checkpoint import Lost, check_same_topic, lost, read_until
 from jobs.ingest_failures import LostError
 from jobs.progress import Progress
-from jobs.sources import SOURCES, Source
+from jobs.sources import QUERIES, QUERIES_OF_0_1, Query, Source
 from jobs.state import Writer
-from jobs.stream_log import StreamLog
+from jobs.stream_log import Ends, StreamLog
 from jobs.writer_id import known_writer_id, writer_id
 from schemas.silver import GAPS
 
@@ -25,68 +25,75 @@ GAPS_AT_MOST = 5
 
 
 def topic_of(settings: Settings, source: Source) -> str:
-    """Give the telemetry topic of a source."""
+    """Return the telemetry topic of a source."""
     return f"{settings.telemetry.topic_prefix}{source.kind}"
 
 
-def checkpoint_of(settings: Settings, source: Source) -> Path:
-    """Give the folder of a query's checkpoint."""
-    return Path(settings.warehouse.checkpoints).resolve() / f"{source.query_name}_v{CHECKPOINT_VERSION}"
+def checkpoint_of(settings: Settings, query: Query) -> Path:
+    """Return the folder of a query's checkpoint."""
+    return Path(settings.warehouse.checkpoints).resolve() / f"{query.name}_v{CHECKPOINT_VERSION}"
 
 
-def sources_of(settings: Settings) -> list[Source]:
+def topics_of(settings: Settings, query: Query) -> list[str]:
     """
-    Give the sources to be read: an optional one only where its topic is, or was read before.
+    Return the topics that a query reads: an optional one only where it exists, or was read before.
 
     Raises:
         NoTopicError: the cluster cannot be reached.
 
     """
+    log = StreamLog(checkpoint_of(settings, query))
+    begun = {topic for batch in log.offsets[-2:] for topic, _ in log.ends(batch) or {}}
     return [
-        source
-        for source in SOURCES
+        topic_of(settings, source)
+        for source in query.sources
         if not source.is_optional
-        or StreamLog(checkpoint_of(settings, source)).offsets
+        or topic_of(settings, source) in begun
         or ingest_checkpoint.has_topic(settings.telemetry, topic_of(settings, source))
     ]
 
 
-def new_sources(settings: Settings, known: Collection[Source]) -> list[Source]:
-    """Give the optional sources whose topics have come meanwhile; none while the cluster does not answer."""
-    if len(known) == len(SOURCES):
-        return []
-    try:
-        return [source for source in sources_of(settings) if source not in known]
-    except ingest_checkpoint.NoTopicError:
-        return []
-
-
 def writers(settings: Settings) -> list[Writer]:
-    """Give the queries as an audit of their state wants them."""
-    return [writer_of_query(settings, source) for source in SOURCES]
+    """Return the queries as an audit of their state wants them; former ones until they are handed over."""
+    return [
+        writer_of_query(settings, one)
+        for query in QUERIES
+        for one in former_queries(settings, query) or [query]
+    ]
 
 
-def writer_of_query(settings: Settings, source: Source) -> Writer:
-    """Give one query as an audit of its state wants it."""
-    checkpoint = checkpoint_of(settings, source)
+def former_queries(settings: Settings, query: Query) -> list[Query]:
+    """Return the queries of version 0.1 whose checkpoints this one is yet to go on from."""
+    return [
+        former
+        for former in QUERIES_OF_0_1
+        if former.sources[0] in query.sources and checkpoint_of(settings, former).exists()
+    ]
+
+
+def writer_of_query(settings: Settings, query: Query) -> Writer:
+    """Return one query as an audit of its state wants it."""
+    checkpoint, root = checkpoint_of(settings, query), settings.warehouse_root
     known = known_writer_id(checkpoint)
     return Writer(
-        query_name=source.query_name,
+        query_name=query.name,
         checkpoint=checkpoint,
-        app_id=f"{source.query_name}-{known}" if known else None,
-        topic=topic_of(settings, source),
-        tables=tuple(Path(tables.path(settings.warehouse_root, table)) for table in (*source.tables, GAPS)),
+        app_id=f"{query.name}-{known}" if known else None,
+        bronze={
+            topic_of(settings, source): Path(tables.path(root, source.bronze)) for source in query.sources
+        },
+        tables=tuple(Path(tables.path(root, table)) for table in (*query.tables, GAPS)),
+        former_names=tuple(one.name for one in QUERIES_OF_0_1 if one.sources[0] in query.sources),
     )
 
 
-def finish_if_gone(spark: SparkSession, settings: Settings, source: Source) -> None:
-    """End a batch from bronze when the topic no longer holds all of what it read."""
-    writer = writer_of_query(settings, source)
-    log = StreamLog(writer.checkpoint)
+def finish_if_gone(spark: SparkSession, settings: Settings, query: Query) -> None:
+    """End a batch from bronze when a topic no longer holds all of what it read."""
+    log = StreamLog(checkpoint_of(settings, query))
     if not log.offsets or log.offsets[-1] in log.commits:
         return
-    if lost(settings.telemetry, writer.topic, read_until(writer.checkpoint)):
-        finish_from_bronze(spark, settings, source, writer)
+    if _gone(settings, query, read_until(log.folder)):
+        finish_from_bronze(spark, settings, query, writer_of_query(settings, query))
 
 
 def check_nothing_lost(settings: Settings) -> None:
@@ -100,29 +107,36 @@ def check_nothing_lost(settings: Settings) -> None:
 
     """
     gone = []
-    for source in sources_of(settings):
-        writer = writer_of_query(settings, source)
-        check_same_topic(settings.telemetry, writer.topic, writer.checkpoint)
-        gone += lost(settings.telemetry, writer.topic, reached(writer))
+    for query in QUERIES:
+        writer = writer_of_query(settings, query)
+        for topic in topics_of(settings, query):
+            check_same_topic(settings.telemetry, topic, writer.checkpoint)
+        gone += _gone(settings, query, reached(writer))
     if gone:
         raise LostError(gone)
 
 
 def accept_gaps(spark: SparkSession, settings: Settings, progress: Progress) -> None:
     """
-    Go on behind what retention took, as often as it takes more meanwhile.
+    Go on after what retention took, as often as it takes more meanwhile.
 
     Raises:
         LostError: retention is quicker than this job.
 
     """
     for _ in range(GAPS_AT_MOST):
-        for source in sources_of(settings):
-            writer_id(checkpoint_of(settings, source))  # a gap may be its first batch
-            accept(spark, settings, source, writer_of_query(settings, source), progress.say)
+        for query in QUERIES:
+            writer_id(checkpoint_of(settings, query))  # a gap may be its first batch
+            writer = writer_of_query(settings, query)
+            accept(spark, settings, query, writer, partial(_gone, settings, query), progress.say)
         try:
             check_nothing_lost(settings)
         except LostError:
             continue
         return
     check_nothing_lost(settings)
+
+
+def _gone(settings: Settings, query: Query, ends: Ends) -> list[Lost]:
+    """Return what the topics of a query no longer hold of the records from these offsets on."""
+    return [one for topic in topics_of(settings, query) for one in lost(settings.telemetry, topic, ends)]

@@ -1,5 +1,5 @@
 """
-The Delta log of a table by delta-rs: opened once, read on from there, and committed to.
+The Delta log of a table by delta-rs: created, opened once, read on from there, and committed to.
 
 Spark writes and reads the Parquet files; what the log says of them costs milliseconds here, and half a
 second a table where Delta plans a query for it. Why it is as safe: `docs/decisions/006-light-commits.md`.
@@ -7,20 +7,20 @@ second a table where Delta plans a query for it. Why it is as safe: `docs/decisi
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote
 
 import pyarrow.parquet as pq
-from deltalake import DeltaTable
+from deltalake import DeltaTable, Schema
 from deltalake.transaction import (
     AddAction,
     CommitProperties,
     PostCommitHookProperties,
     RemoveAction,
 )
-from pyspark.sql.types import TimestampType
+from pyspark.sql.types import StructType, TimestampType
 
 from engine.ingest.files import NULL_PARTITION, sync
 from engine.ingest.written import stats_json
@@ -48,6 +48,36 @@ def opened(where: Path) -> DeltaTable:
     else:
         logs[where] = DeltaTable(str(where))
     return logs[where]
+
+
+def create(where: Path, table: Table, properties: Mapping[str, str]) -> None:
+    """
+    Create a table: write the first entry of its log, and force it and the folders above it to disk.
+
+    The protocol is delta-rs's default, reader version 1 and writer version 2: any reader may read the table.
+    `properties` must not name a feature of a later protocol.
+
+    Raises:
+        deltalake.exceptions.DeltaError: the table exists.
+
+    """
+    DeltaTable.create(
+        where,
+        Schema.from_json(table.schema.json()),
+        partition_by=list(table.partition_by),
+        description=table.about,
+        configuration=properties,
+        commit_properties=CommitProperties(custom_metadata={FILES: "0"}),
+        post_commithook_properties=NO_HOOKS,
+    )
+    _sync_entries(-1, where)
+    for folder in (where, where.parent, where.parent.parent):
+        sync(folder)
+
+
+def schema(where: Path) -> StructType:
+    """Return the schema in the newest version of a table."""
+    return StructType.fromJson(json.loads(DeltaTable(str(where)).schema().to_json()))
 
 
 def is_written(log: DeltaTable, txn_app_id: str, txn_version: int) -> bool:

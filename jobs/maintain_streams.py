@@ -66,7 +66,7 @@ def days_begun(writers: Sequence[Writer], bronze: Path, day_column: str) -> set[
     """
     for writer in writers:
         log = StreamLog(writer.checkpoint)
-        if writer.tables[0] != bronze or not log.offsets or log.offsets[-1] in log.commits:
+        if bronze not in writer.bronze.values() or not log.offsets or log.offsets[-1] in log.commits:
             continue
         state = log_state(bronze)
         if state.txns.get(writer.id) == log.offsets[-1]:

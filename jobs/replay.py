@@ -140,7 +140,7 @@ def restore(
     """
     warehouse = settings.warehouse_root
     for table in source.tables:
-        tables.make(spark, warehouse, table)
+        tables.make(warehouse, table)
     raw = _raw_of_quarantine(spark, warehouse, source)
     with TemporaryDirectory(prefix="_replay-", dir=warehouse, ignore_cleanup_errors=True) as scratch:
         silver, tally = parse_into(raw, Path(scratch), settings)

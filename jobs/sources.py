@@ -1,4 +1,8 @@
-"""The telemetry topics: the bronze table of each, and the silver tables that its parser has rows of."""
+"""
+The telemetry topics and the two streaming queries that read them.
+
+Of each topic: its bronze table, and the silver tables that its parser has rows of.
+"""
 
 from dataclasses import dataclass
 
@@ -27,11 +31,6 @@ class Source:
     is_optional: bool = False
 
     @property
-    def query_name(self) -> str:
-        """The query's and its checkpoint's name."""
-        return f"ingest_{self.bronze.name}"
-
-    @property
     def silver(self) -> tuple[Table, ...]:
         """
         The tables that the parser has rows of, in the order in which they are committed.
@@ -42,7 +41,7 @@ class Source:
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """Every table that the query writes, in the order in which they are committed."""
+        """Every table that has rows of the topic, in the order in which they are committed."""
         return (self.bronze, *self.silver, QUARANTINE, SKIPPED)
 
 
@@ -65,3 +64,40 @@ SOURCES = (
     ),
     Source(kind=Kind.PERF_TEST, bronze=PERF_TEST, of_lines=PERF_TEST_TABLES, is_optional=True),
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """
+    One streaming query: the topics it reads; its name is its checkpoint's name, too.
+
+    Every batch is noted in the bronze table of the first source, with or without a row.
+    """
+
+    name: str
+    sources: tuple[Source, ...]
+    records_a_task: int  # a batch of fewer records is one task
+
+    @property
+    def bronze(self) -> tuple[Table, ...]:
+        """The bronze tables, the one that has every batch first."""
+        return tuple(source.bronze for source in self.sources)
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Every table that the query writes, in the order in which they are committed: bronze first."""
+        silver = (table for source in self.sources for table in source.silver)
+        return tuple(dict.fromkeys((*self.bronze, *silver, QUARANTINE, SKIPPED)))
+
+
+SCRAPED = tuple(source for source in SOURCES if source.kind is Kind.METRICS)
+LOGGED = tuple(source for source in SOURCES if source not in SCRAPED)
+
+LINES = Query(name="ingest_lines", sources=LOGGED, records_a_task=4_000)
+SCRAPES = Query(name="ingest_scrapes", sources=SCRAPED, records_a_task=8)
+QUERIES = (LINES, SCRAPES)
+
+QUERIES_OF_0_1 = tuple(
+    Query(name=f"ingest_{source.bronze.name}", sources=(source,), records_a_task=4_000) for source in SOURCES
+)
+"""One query a topic, as version 0.1 had it: `jobs/ingest_handover.py` goes on from their checkpoints."""

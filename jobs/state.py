@@ -1,11 +1,11 @@
 """What an audit of a stream's state works with: a writer, what was found about it, what is to be mended."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jobs.delta_log import LogState
-from jobs.stream_log import Ends, StreamLog
+from jobs.delta_log import LogState, rows_of_batch
+from jobs.stream_log import Ends, Place, StreamLog
 
 RESTORE = "restore it"
 START_OVER = "or begin with a new [warehouse] root and checkpoints"
@@ -29,13 +29,18 @@ class Repair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
-    """One query: its checkpoint, its id, its bronze table, then its others, that of gaps too."""
+    """
+    One query: its checkpoint, its id, the bronze table of each topic, and all its tables, that of gaps too.
+
+    The first of `tables` is a bronze table that has every batch, with or without a row.
+    """
 
     query_name: str
     checkpoint: Path
     app_id: str | None  # None as long as the checkpoint has none
-    topic: str
+    bronze: Mapping[str, Path]  # by topic
     tables: tuple[Path, ...]
+    former_names: tuple[str, ...] = ()  # of the queries that it goes on from
 
     @property
     def id(self) -> str:
@@ -58,6 +63,30 @@ class Found:
     def txn(self, state: LogState) -> int:
         """Give the newest batch that a table has of this writer, -1 without any."""
         return state.txns.get(self.writer.id, -1)
+
+    @property
+    def bronze(self) -> dict[str, LogState]:
+        """The bronze table of each topic."""
+        states = {state.where: state for state in self.logs}
+        return {topic: states[where] for topic, where in self.writer.bronze.items()}
+
+    @property
+    def in_bronze(self) -> int:
+        """The newest batch that any bronze table has."""
+        return max(self.txn(state) for state in self.bronze.values())
+
+    def rows(self, batch: int) -> dict[Place, tuple[int, int]] | None:
+        """
+        Give the first and last offset of each partition that bronze has of a batch.
+
+        None when the log of the table that has every batch no longer tells.
+        """
+        rows = rows_of_batch(self.logs[0], self.writer.id, batch)
+        if rows is not None:
+            for state in self.bronze.values():
+                if state is not self.logs[0]:
+                    rows |= rows_of_batch(state, self.writer.id, batch) or {}
+        return rows
 
     def mend(self, told: str, do: Callable[[], None]) -> None:
         """Note a repair."""

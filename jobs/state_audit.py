@@ -9,7 +9,7 @@ proved what it held; else the job stops and names the file. What happens when: `
 from collections.abc import Sequence
 from functools import partial
 
-from jobs.delta_log import LogState, has_rows_of, log_state, parsers_of_batch, rows_of_batch
+from jobs.delta_log import LogState, has_rows_of, log_state, parsers_of_batch
 from jobs.hadoop_files import orphans, set_aside
 from jobs.state import RESTORE, START_OVER, Found, Repair, StateError, Writer
 from jobs.state_metadata import lost_metadata, torn_metadata
@@ -56,25 +56,26 @@ def _audit(found: Found) -> None:
 
 def _id(found: Found) -> None:
     """Refuse a checkpoint that lost its id, or an id that lost its checkpoint: lines would be doubled."""
-    writer, log, bronze = found.writer, found.log, found.logs[0]
+    writer, log, bronze = found.writer, found.log, found.bronze.values()
     if writer.app_id is not None:
         return
     prefix = f"{writer.query_name}-"
-    known = {app_id: batch for app_id, batch in bronze.txns.items() if app_id.startswith(prefix)}
+    prefixes = (prefix, *(f"{name}-" for name in writer.former_names))
+    txns = {app_id: batch for state in bronze for app_id, batch in state.txns.items()}
+    known = {app_id: batch for app_id, batch in txns.items() if app_id.startswith(prefixes)}
     file = log.folder / WRITER_ID
     if log.offsets or log.commits:
         newest = max(log.offsets + log.commits, default=-1)
         likely = [app_id for app_id, batch in known.items() if batch in (newest - 1, newest)]
         ids = ", ".join(app_id.removeprefix(prefix) for app_id in likely) or "none that fits"
-        way_out = f"restore it ({name_of(bronze)} knows {ids}), {START_OVER}"
+        way_out = f"restore it ({name_of(found.logs[0])} knows {ids}), {START_OVER}"
         raise StateError(file, "reading the writer's id", "is torn or missing", way_out)
     if file.exists():
         found.mend(f"{file} is torn, and nothing was written under it", aside(file))
-    if known and has_rows_of(bronze.where, writer.topic):
-        wrong = (
-            f"has no batch yet, and {name_of(bronze)} holds lines of {writer.topic}: they would be doubled"
-        )
-        raise StateError(log.folder, "looking for the checkpoint", wrong, f"{RESTORE}, {START_OVER}")
+    for topic, state in found.bronze.items():
+        if known and has_rows_of(state.where, topic):
+            wrong = f"has no batch yet, and {name_of(state)} holds lines of {topic}: they would be doubled"
+            raise StateError(log.folder, "looking for the checkpoint", wrong, f"{RESTORE}, {START_OVER}")
 
 
 def _small_files(found: Found) -> None:
@@ -86,27 +87,26 @@ def _small_files(found: Found) -> None:
     for place in (folder, folder / "offsets", folder / "commits", folder / "sources" / "0"):
         for crc in orphans(place):
             found.mend(f"{crc} is a checksum without its file", crc.unlink)
-    if found.log.offsets or found.log.commits or found.txn(found.logs[0]) >= 0:
+    if found.log.offsets or found.log.commits or found.in_bronze >= 0:
         found.repairs += lost_metadata(folder)
 
 
 def _new(found: Found) -> None:
     """Look at a checkpoint without a batch: the tables must have none of it either."""
-    bronze = found.logs[0]
-    if found.txn(bronze) >= 0:
-        found.top = found.txn(bronze)
+    if found.in_bronze >= 0:
+        found.top = found.in_bronze
         _derive(found)
 
 
 def _offsets(found: Found) -> None:
     """Find the batch that the stream goes on from; derive its offsets from bronze when they are gone."""
-    log, bronze = found.log, found.logs[0]
+    log = found.log
     whole = [n for n in log.commits if log.is_commit_whole(n)]
     found.committed = max(whole, default=-1)
     for n in (n for n in log.commits if n > found.committed):
         found.mend(f"{log.commits_file(n)} is torn; its batch is given again", aside(log.commits_file(n)))
     newest = max((n for n in log.offsets if log.ends(n) is not None), default=-1)
-    sure = max(found.committed, found.txn(bronze))
+    sure = max(found.committed, found.in_bronze)
     found.top = max(newest, sure)
     for n in (n for n in log.offsets if n > found.top):
         told = f"{log.offsets_file(n)} is torn; nothing of its batch was written, it is made anew"
@@ -135,12 +135,11 @@ def _ends(found: Found, batch: int) -> Ends:
         n -= 1
         # Spark lets a partition that it does not know begin at its start, and fails when that is gone.
         ends = found.log.ends(n) if n >= 0 else found.log.initial() or {}
-    bronze = found.logs[0]
     for each in reversed(missing):
-        rows = rows_of_batch(bronze, found.writer.id, each)
+        rows = found.rows(each)
         if not rows or ends is None:  # a gap is a batch without a row
             file, wrong = found.log.offsets_file(batch), "is torn or missing"
-            told = f"{wrong}, and {name_of(bronze)} does not tell what its batch read"
+            told = f"{wrong}, and {name_of(found.logs[0])} does not tell what its batch read"
             raise StateError(file, "reading the offset log", told, f"{RESTORE}, {START_OVER}")
         ends = ends | {place: last + 1 for place, (_, last) in rows.items()}
     assert ends is not None  # noqa: S101 (the loop ends with some, or raises)
@@ -154,9 +153,9 @@ def _write_ends(log: StreamLog, batch: int, ends: Ends) -> None:
 
 
 def _topic(found: Found) -> None:
-    others = {topic for topic, _ in found.ends[found.top]} - {found.writer.topic}
+    others = {topic for topic, _ in found.ends[found.top]} - found.writer.bronze.keys()
     if others:
-        wrong = f"reads {', '.join(sorted(others))} and the settings say {found.writer.topic}"
+        wrong = f"reads {', '.join(sorted(others))} and the settings say {', '.join(found.writer.bronze)}"
         way_out = "set topic_prefix back, or [warehouse] checkpoints to a new folder"
         raise StateError(found.log.folder, "reading the offset log", wrong, way_out)
 
@@ -174,7 +173,7 @@ def _tables(found: Found) -> None:
             raise StateError(log_folder, "comparing batches", wrong, way_out)
         newest, before = noted.get(name, NONE)
         due = newest
-        if nth == 0:  # each batch goes into bronze
+        if nth == 0:  # this one has each batch
             due, before = max(found.committed, found.top - 1), found.top - 1
         if has < before or has < due < found.top:
             wrong = f"ends with batch {has} of {found.writer.app_id}, and batch {due} was written into it"
@@ -191,25 +190,31 @@ def _tables(found: Found) -> None:
 
 def _last_batch(found: Found) -> None:
     """Hold a batch that is given again against what the tables already have of it."""
-    bronze, top = found.logs[0], found.top
-    if found.committed == top or found.txn(bronze) != top:
+    top, bronze = found.top, found.bronze
+    if found.committed == top or found.in_bronze != top:
         return
     _same_parser(found)
-    rows = rows_of_batch(bronze, found.writer.id, top)
+    rows = found.rows(top)
     if not rows:
         return
     file, ends = found.log.offsets_file(top), found.ends[top]
     begin = found.ends.get(top - 1) or found.log.initial() or {}
     for place, (first, last) in rows.items():
         if first < begin.get(place, 0) or last >= ends.get(place, 0):
-            wrong = f"tells other lines than {name_of(bronze)} has of batch {top}: another driver wrote it"
+            table = name_of(bronze[place[0]])
+            wrong = f"tells other lines than {table} has of batch {top}: another driver wrote it"
             raise StateError(file, "comparing batches", wrong, f"set it aside, start again, {START_OVER}")
-    # What bronze has under a number is all that comes under it.
+    # What a bronze table has under a number is all of its topic that comes under it.
     held = {
-        place: rows[place][1] + 1 if place in rows else begin.get(place, end) for place, end in ends.items()
+        place: end
+        if found.txn(bronze[place[0]]) < top
+        else rows[place][1] + 1
+        if place in rows
+        else begin.get(place, end)
+        for place, end in ends.items()
     }
     if held != ends:
-        told = f"{file} tells more lines than {name_of(bronze)} has of batch {top}; the others come behind it"
+        told = f"{file} tells more lines than bronze has of batch {top}; the others come with the next one"
         found.mend(told, partial(_write_ends, found.log, top, held))
 
 

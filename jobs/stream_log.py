@@ -18,6 +18,9 @@ Ends = dict[Place, int]
 
 METADATA: dict[str, Any] = {"batchWatermarkMs": 0, "conf": {}}
 VERSION = "v1"
+BEGINS = "plumbline-begins.json"
+"""In a checkpoint: where partitions begin that came after the first batch."""
+
 OF_ONE_SOURCE = 3
 """Lines of an entry in the offset log: version, metadata, and the offsets of each source."""
 
@@ -65,9 +68,20 @@ class StreamLog:
     def begin(self, batch: int) -> Ends:
         """Give where a batch begins: where the one before it ends, the first where the stream began."""
         if batch > 0:
-            return self.ends(batch - 1) or {}
+            return self.begins() | (self.ends(batch - 1) or {})
         # Where it began is not told of a partition that came meanwhile, and not when that file is lost.
-        return dict.fromkeys(self.ends(0) or {}, 0) | (self.initial() or {})
+        return dict.fromkeys(self.ends(0) or {}, 0) | self.begins() | (self.initial() or {})
+
+    def begins(self) -> Ends:
+        """Give where partitions begin that came after the first batch; {} without a whole note."""
+        try:
+            return _ends(json.loads((self.folder / BEGINS).read_text())) or {}
+        except (OSError, ValueError):
+            return {}
+
+    def note_begins(self, begins: Ends) -> None:
+        """Note where partitions begin, before anything of them is read."""
+        write_whole(self.folder / BEGINS, json.dumps(_by_topic(self.begins() | begins)))
 
     def is_offsets_whole(self, batch: int) -> bool:
         """Tell whether Spark can read the file of a batch in the offset log."""
@@ -83,12 +97,9 @@ class StreamLog:
 
     def write_ends(self, batch: int, ends: Ends) -> None:
         """Write a batch of a Kafka stream into the offset log as Spark would have."""
-        topics: dict[str, dict[str, int]] = {}
-        for (topic, partition), end in sorted(ends.items()):
-            topics.setdefault(topic, {})[str(partition)] = end
         metadata = next((told[0] for n in reversed(self.offsets) if (told := _whole(self, n))), METADATA)
         metadata = metadata | {"batchTimestampMs": int(time.time() * 1_000)}
-        lines = (VERSION, json.dumps(metadata), json.dumps(topics, separators=(",", ":")))
+        lines = (VERSION, json.dumps(metadata), json.dumps(_by_topic(ends), separators=(",", ":")))
         write_whole(self.offsets_file(batch), "\n".join(lines))
 
     def write_commit(self, batch: int) -> None:
@@ -125,6 +136,13 @@ def _ends(told: Any) -> Ends | None:  # noqa: ANN401 (whatever stands in the fil
         return {(topic, int(p)): int(end) for topic, of in told.items() for p, end in of.items()}
     except (AttributeError, TypeError, ValueError):
         return None
+
+
+def _by_topic(ends: Ends) -> dict[str, dict[str, int]]:
+    topics: dict[str, dict[str, int]] = {}
+    for (topic, partition), end in sorted(ends.items()):
+        topics.setdefault(topic, {})[str(partition)] = end
+    return topics
 
 
 def _numbers(folder: Path) -> list[int]:

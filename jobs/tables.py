@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from delta.tables import DeltaTable
+from deltalake import DeltaTable
 from filelock import FileLock
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import TimestampType
@@ -21,10 +21,7 @@ from transforms.frames import frame_of
 RETENTION = ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration")
 RETENTION_HOURS = Maintain().vacuum_retention_hours
 
-# Reader version 1 asks nothing of a reader; writer version 2 is what appends and invariants need.
 PROPERTIES = {
-    "delta.minReaderVersion": "1",
-    "delta.minWriterVersion": "2",
     "delta.enableDeletionVectors": "false",
     "delta.checkpointPolicy": "classic",
     # A checkpoint costs as much as three appends, so a stream that commits every 2 s makes one in 3 minutes.
@@ -44,18 +41,18 @@ NO_STATISTICS = "delta.dataSkippingNumIndexedCols"
 
 
 def path(warehouse: Path, table: Table) -> str:
-    """Give the table's folder, `<warehouse>/<layer>/<name>`."""
+    """Return the table's folder, `<warehouse>/<layer>/<name>`."""
     return str(warehouse / table.layer / table.name)
 
 
-def exists(spark: SparkSession, warehouse: Path, table: Table) -> bool:
-    """Tell whether the table was ever made; a folder without a first commit is no table."""
-    return DeltaTable.isDeltaTable(spark, path(warehouse, table))
+def exists(warehouse: Path, table: Table) -> bool:
+    """Return whether the table was ever made: its log has an entry or a checkpoint."""
+    return DeltaTable.is_deltatable(path(warehouse, table))
 
 
 def read(spark: SparkSession, warehouse: Path, table: Table) -> DataFrame:
-    """Read the table, or give an empty frame of its schema when it does not exist yet."""
-    if not exists(spark, warehouse, table):
+    """Return the table's rows, or an empty frame of its schema when the table does not exist yet."""
+    if not exists(warehouse, table):
         return frame_of(spark, [], table.schema)
     return spark.read.format("delta").load(path(warehouse, table))
 
@@ -66,28 +63,40 @@ def complete_from(warehouse: Path, table: Table) -> datetime | None:
     return datetime.fromisoformat(told) if told else None
 
 
-def make(spark: SparkSession, warehouse: Path, table: Table) -> None:
-    """Make the table if it is missing; whoever does not write it does no more than that."""
+def make(warehouse: Path, table: Table) -> None:
+    """
+    Make the table if it is missing. A job that does not write the table does no more than that.
+
+    Raises:
+        FileExistsError: the folder holds files and no table; they are left as they are.
+
+    """
+    if exists(warehouse, table):
+        return
     warehouse.mkdir(parents=True, exist_ok=True)
-    # Jobs start side by side and want the same tables; Delta would make the second of them fail.
+    # Jobs start side by side and make the same tables: the second one waits here, and finds the table.
     with FileLock(warehouse / "_tables.lock"):
-        if not exists(spark, warehouse, table):
-            _make(spark, warehouse, table)
+        if not exists(warehouse, table):
+            _make(Path(path(warehouse, table)), table)
 
 
 def ensure(spark: SparkSession, warehouse: Path, table: Table) -> None:
     """
-    Make the table if it is missing; add the columns it has gained since it was made.
+    Make the table if it is missing; add the columns that its schema has gained since it was made.
 
-    Its caller is its one writer: Delta's own commit, on a local disk, goes over one that comes in between.
+    The caller must be the table's only writer: on a local disk, Delta's commit overwrites one that another
+    process makes at the same time.
 
     Raises:
+        FileExistsError: the folder holds files and no table; they are left as they are.
         pyspark.errors.AnalysisException: a column changed its type, which no append can mend.
-        jobs.lease.LeaseHeldError: the table lacks columns and `maintain` is at work for longer than a minute.
+        jobs.lease.LeaseHeldError: the table lacks columns and `maintain` holds its lease for over a minute.
 
     """
-    make(spark, warehouse, table)
-    held = {field.name: field.dataType.simpleString() for field in read(spark, warehouse, table).schema}
+    make(warehouse, table)
+    held = {
+        field.name: field.dataType.simpleString() for field in light_log.schema(Path(path(warehouse, table)))
+    }
     if all(held.get(field.name) == field.dataType.simpleString() for field in table.schema):
         return
     with lease(warehouse, MAINTENANCE, timeout_s=MAINTENANCE_S):
@@ -138,19 +147,25 @@ def overwrite(frame: DataFrame, warehouse: Path, table: Table) -> None:
     light_commit.overwrite(frame.select(*table.schema.names), Path(path(warehouse, table)), table)
 
 
-def _make(spark: SparkSession, warehouse: Path, table: Table) -> None:
-    where = Path(path(warehouse, table))
-    if where.exists() and not any(file.is_file() for file in where.rglob("[!._]*")):
-        shutil.rmtree(where)  # a maker was killed before its first commit, and Delta refuses what it left
-    builder = DeltaTable.createIfNotExists(spark).location(str(where)).comment(table.about)
-    builder = builder.addColumns(table.schema).partitionedBy(*table.partition_by)
-    for key, value in (PROPERTIES | _statistics(table)).items():
-        builder = builder.property(key, value)
-    builder.execute()
+def _make(where: Path, table: Table) -> None:
+    if where.exists():
+        if strange := next(filter(_is_strange, where.rglob("[!._]*")), None):
+            message = (
+                f"{strange} lies in the place of the table {table.layer}.{table.name}, which has no log. "
+                "Move the files away, or name another warehouse."
+            )
+            raise FileExistsError(message)
+        shutil.rmtree(where)  # a job was killed before the table's first commit
+    light_log.create(where, table, PROPERTIES | _statistics(table))
+
+
+def _is_strange(file: Path) -> bool:
+    """Return whether the file is none that a killed job leaves: delta-rs drafts an entry as `.json#1`."""
+    return file.is_file() and not (file.parent.name == "_delta_log" and ".json#" in file.name)
 
 
 def _statistics(table: Table) -> dict[str, str]:
-    """Collect statistics where readers skip by them: instants. A wide row's other columns only cost."""
+    """Return for which columns to collect statistics: instants, by which readers skip files."""
     if table.layer == "gold":
         return {}
     instants = [field.name for field in table.schema if isinstance(field.dataType, TimestampType)]

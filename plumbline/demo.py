@@ -23,7 +23,8 @@ from dashboards.parts import sentence_of
 from dashboards.serve import names_of, served
 from dashboards.warehouse import Warehouse
 from jobs.ingest_checkpoint import unread
-from jobs.ingest_state import checkpoint_of, sources_of, topic_of
+from jobs.ingest_state import checkpoint_of, topics_of
+from jobs.sources import QUERIES
 from lab import cluster, processes, scenarios
 from lab.errors import LabError
 from schemas.fields import Table
@@ -137,8 +138,9 @@ def _wait_until_read(settings: Settings, state: Path, started: dict[str, dict[st
 def _is_read(settings: Settings) -> bool:
     """Tell whether ingest has taken every record there is."""
     return not any(
-        unread(settings.telemetry, topic_of(settings, source), checkpoint_of(settings, source))
-        for source in sources_of(settings)
+        unread(settings.telemetry, topic, checkpoint_of(settings, query))
+        for query in QUERIES
+        for topic in topics_of(settings, query)
     )
 
 

@@ -8,21 +8,18 @@ import pyarrow as pa
 from deltalake.transaction import Transaction
 from pyspark.sql import DataFrame, SparkSession
 
-from conf.names import Kind
 from conf.settings import Settings
 from engine.ingest.arrow_rows import record_batch
 from engine.ingest.files import Files
 from jobs import ingest, ingest_batch, tables
 from jobs.gate import Gate
 from jobs.ingest_meters import Meters
-from jobs.sources import SOURCES
+from jobs.sources import LINES, SCRAPES
 from schemas.bronze import BRONZE
 from schemas.fields import Table
 from schemas.gold import GOLD
 from schemas.silver import SILVER
 
-LINES = next(source for source in SOURCES if source.kind is Kind.REQUEST_LOG)
-SCRAPES = next(source for source in SOURCES if source.kind is Kind.METRICS)
 APP_ID = "bench"
 
 
@@ -34,7 +31,7 @@ def make_tables(spark: SparkSession, warehouse: Path) -> None:
 
 def ingest_lines(spark: SparkSession, settings: Settings) -> None:
     """Run the query of lines over all that its topics hold, as `plumbline ingest --once` does."""
-    writer = ingest.writer_of(spark, settings, LINES, Uncounted(), Gate())
+    writer = ingest.writer_of(spark, settings, LINES, Uncounted(), Gate(), once=True)
     ingest.start(writer, settings, once=True).awaitTermination()
 
 

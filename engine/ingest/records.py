@@ -1,10 +1,12 @@
-"""Read batches of the Kafka source, or rows of bronze, as records for the parsers and as rows of bronze."""
+"""Turn Kafka messages, or rows of bronze, into records for the parsers and into rows of bronze."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
 from conf.names import Header
 from engine.ingest.arrow_rows import arrow_schema
@@ -22,53 +24,62 @@ IN_ORDER = (*USUAL, Header.CONTENT_ENCODING, Header.CHUNK)
 RAW = arrow_schema("bronze", "request_log")
 """All bronze tables have one schema."""
 
-KAFKA = ("value", "key", "headers", "topic", "partition", "offset", "timestamp", "timestampType")
-"""The columns of Spark's Kafka source that are read."""
+HEADERS = RAW.field("headers").type
 
 Headers = list[tuple[str, bytes | None]]
 
 
 class Batch(NamedTuple):
-    """Records of one Arrow batch, and their rows of bronze."""
+    """Records of one batch, and their rows of bronze."""
 
     records: list[Record]
     bronze: pa.RecordBatch
 
 
-def from_kafka(batch: pa.RecordBatch, ingested_at: int) -> Batch:
+def from_messages(messages: Sequence[Message], ingested_at: int) -> Batch:
     """
-    Return a batch of the Kafka source with the headers parted into columns; `ingested_at` in microseconds.
+    Return messages with their headers parted into columns; `ingested_at` in microseconds.
 
     A record without a position gets `kafka/TOPIC/PARTITION/OFFSET`.
     """
-    column = {name: batch.column(name) for name in KAFKA}
-    named, others = _headers(column["headers"])
-    topics, partitions, offsets = (column[name].to_pylist() for name in ("topic", "partition", "offset"))
-    positions = [
-        f"kafka/{topic}/{partition}/{offset}" if position is None else position
-        for position, topic, partition, offset in zip(
-            named[Header.POSITION], topics, partitions, offsets, strict=True
-        )
-    ]
-    instants = column["timestamp"].cast(pa.int64())
-    fields = (
-        column["value"].to_pylist(),
-        *(named[name] for name in FIELDS),
-        *(positions, topics, partitions, offsets, instants.to_pylist()),
-        *(named[name] for name in (Header.CHUNK, Header.CONTENT_ENCODING)),
-        others,
+    topics, partitions, offsets = (
+        [message.topic() for message in messages],
+        [message.partition() for message in messages],
+        [message.offset() for message in messages],
     )
-    bronze = {
-        **{name: column[name] for name in ("value", "key", "topic", "partition", "offset")},
-        "headers": pa.array([_pairs(of) for of in others], RAW.field("headers").type),
-        "timestamp": column["timestamp"].cast(RAW.field("timestamp").type),
-        "timestamp_type": column["timestampType"],
-        **{name.name.lower(): pa.array(named[name], pa.string()) for name in IN_ORDER},
-        "position": pa.array(positions, pa.string()),
-        "ingested_at": pa.repeat(pa.scalar(ingested_at, RAW.field("ingested_at").type), len(positions)),
-        "ingest_date": _dates(column["timestamp"]),
+    values, stamps = [message.value() for message in messages], [message.timestamp() for message in messages]
+    instants = [None if kind == TIMESTAMP_NOT_AVAILABLE else millis * 1_000 for kind, millis in stamps]
+    texts, others = _headers(messages)
+    named = dict(zip(IN_ORDER, texts, strict=True))
+    if None in named[Header.POSITION]:
+        places = zip(named[Header.POSITION], topics, partitions, offsets, strict=True)
+        named[Header.POSITION] = [
+            f"kafka/{topic}/{partition}/{offset}" if position is None else position
+            for position, topic, partition, offset in places
+        ]
+    at = pa.array(instants, RAW.field("timestamp").type)
+    columns: dict[str, Any] = {
+        **{name.name.lower(): of for name, of in named.items()},
+        "value": values,
+        "topic": topics,
+        "partition": partitions,
+        "offset": offsets,
+        "timestamp": at,
+        "key": [message.key() for message in messages],
+        "headers": [_pairs(of) for of in others] if any(others) else pa.nulls(len(others), HEADERS),
+        "timestamp_type": [kind - 1 for kind, _ in stamps],  # Kafka's own numbers begin at 0 for CreateTime
+        "ingested_at": pa.repeat(pa.scalar(ingested_at, RAW.field("ingested_at").type), len(messages)),
+        "ingest_date": pc.cast(pc.floor_temporal(at, unit="day"), pa.date32(), safe=False),
     }
-    arrays = [bronze[name] for name in RAW.names]
+    arrays = [
+        of if isinstance(of := columns[field.name], pa.Array) else pa.array(of, field.type) for field in RAW
+    ]
+    fields = (
+        values,
+        *(named[name] for name in FIELDS),
+        *(named[Header.POSITION], topics, partitions, offsets, instants),
+        *(named[Header.CHUNK], named[Header.CONTENT_ENCODING], others),
+    )
     return Batch(_records(fields), pa.RecordBatch.from_arrays(arrays, schema=RAW))
 
 
@@ -88,45 +99,44 @@ def from_bronze(batch: pa.RecordBatch) -> Batch:
     return Batch(_records(fields), batch.select(RAW.names).cast(RAW))
 
 
+def _headers(messages: Sequence[Message]) -> tuple[list[Sequence[str | None]], Sequence[Headers | None]]:
+    """Return the texts of the headers in IN_ORDER by column, and all headers where they are not the usual."""
+    rows, others = list[Sequence[str | None]](), list[Headers | None]()
+    for message in messages:
+        headers = cast("Headers | None", message.headers())
+        texts = _usual(headers) if headers is not None and len(headers) == len(USUAL) else None
+        rows.append(_texts(headers or []) if texts is None else texts)
+        others.append(headers if texts is None else None)
+    return list(map(list, zip(*rows, strict=True))), others
+
+
+def _usual(headers: Headers) -> tuple[str | None, ...] | None:
+    """Return the texts of exactly the usual headers; all but the position are the same for many records."""
+    name, position = headers[-1]
+    texts = _same(tuple(headers[:-1]))
+    if texts is None or name != Header.POSITION:
+        return None
+    return (*texts, _text(position), None, None)
+
+
+@lru_cache(maxsize=4_096)
+def _same(headers: tuple[tuple[str, bytes | None], ...]) -> tuple[str | None, ...] | None:
+    keys, values = zip(*headers, strict=True)
+    return tuple(map(_text, values)) if keys == USUAL[:-1] else None
+
+
+def _texts(headers: Headers) -> list[str | None]:
+    """Return the text of each header that has a column; of one that comes twice, the first."""
+    first = dict(reversed(headers))
+    return [_text(first.get(name.value)) for name in IN_ORDER]
+
+
 def _records(fields: Sequence[Sequence[Any]]) -> list[Record]:
     return list(map(Record._make, zip(*fields, strict=True)))
 
 
-def _dates(instants: pa.Array) -> pa.Array:
-    return pc.cast(pc.floor_temporal(instants, unit="day"), pa.date32(), safe=False)
-
-
-def _headers(headers: pa.Array) -> tuple[dict[Header, list[str | None]], list[Headers | None]]:
-    """
-    Return the text of each header by record, and all headers where they are not exactly the usual ones.
-
-    Of a header that comes twice the first is taken.
-    """
-    n, width = len(headers), len(USUAL)
-    flat = headers.flatten()
-    keys = flat.field("key")
-    expected = pa.array([name.value for name in USUAL] * n, pa.string())
-    if headers.null_count == 0 and len(keys) == n * width and keys.equals(expected):
-        values = [_text(value) for value in flat.field("value").to_pylist()]
-        named: dict[Header, list[str | None]] = {name: values[at::width] for at, name in enumerate(USUAL)}
-        return named | {name: [None] * n for name in IN_ORDER[width:]}, [None] * n
-    each = [_tuples(of) for of in headers.to_pylist()]
-    rows = list(_rows(each))
-    return {name: [row[at] for row in rows] for at, name in enumerate(IN_ORDER)}, [
-        None if of is not None and tuple(key for key, _ in of) == USUAL else of for of in each
-    ]
-
-
 def _text(value: bytes | None) -> str | None:
     return None if value is None else value.decode(errors="replace")
-
-
-def _rows(each: Sequence[Headers | None]) -> Iterator[list[str | None]]:
-    for of in each:
-        first: dict[str, bytes | None] = {}
-        for key, value in of or ():
-            first.setdefault(key, value)
-        yield [_text(first.get(name.value)) for name in IN_ORDER]
 
 
 def _tuples(of: Sequence[dict[str, Any]] | None) -> Headers | None:

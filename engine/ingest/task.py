@@ -16,9 +16,10 @@ from pyspark import TaskContext
 
 from engine.ingest.arrow_rows import TABLES
 from engine.ingest.files import Files
+from engine.ingest.kafka import Options, Range, batches_of
 from engine.ingest.known import WRITTEN_ONCE
 from engine.ingest.parsers import Parse, ParserOptions, parsers_of
-from engine.ingest.records import Batch, from_bronze, from_kafka
+from engine.ingest.records import Batch, from_bronze, from_messages
 from engine.ingest.written import ARROW, SkippedKey, Tally
 from engine.process.fail_points import reached
 from schemas.bronze import BRONZE
@@ -44,6 +45,8 @@ class TaskPlan:
     kinds: Mapping[str, str]  # kind by topic; a record of no topic says its kind itself
     bronze: Mapping[str, str]  # name of the bronze table by kind
     writes_bronze: bool = True
+    consumer: Options = ()  # of librdkafka
+    shares: Sequence[Sequence[Range]] = ()  # what each task reads of Kafka, by the `id` it is given
 
 
 def run(batches: Iterator[pa.RecordBatch], plan: TaskPlan, *, batch_id: int = 0) -> Iterator[pa.RecordBatch]:
@@ -57,9 +60,7 @@ def run(batches: Iterator[pa.RecordBatch], plan: TaskPlan, *, batch_id: int = 0)
     parsers = parsers_of(plan.options, plan.reader)
     gc.disable()  # the garbage collector doubles the time of a parse that makes millions of small objects
     try:
-        for batch in batches:
-            is_kafka = "timestampType" in batch.schema.names
-            read = from_kafka(batch, plan.ingested_at) if is_kafka else from_bronze(batch)
+        for read in _read(batches, plan):
             _write(read, plan, parsers, files, tally)
             gc.collect(0)
         reached("task-files-open")
@@ -89,12 +90,23 @@ def _forget_if_given_again(plan: TaskPlan, batch_id: int) -> None:
     BEGUN[plan.reader] = batch_id, plan.attempt
 
 
+def _read(batches: Iterator[pa.RecordBatch], plan: TaskPlan) -> Iterator[Batch]:
+    """Yield rows of bronze as they come, or what the shares of these numbers hold in Kafka."""
+    for batch in batches:
+        if batch.schema.names != ["id"]:
+            yield from_bronze(batch)
+            continue
+        for nth in batch.column(0).to_pylist():
+            for messages in batches_of(plan.consumer, plan.shares[nth]):
+                yield from_messages(messages, plan.ingested_at)
+
+
 def _write(batch: Batch, plan: TaskPlan, parsers: Mapping[str, Parse], files: Files, tally: Tally) -> None:
     groups = _by_kind(batch, plan.kinds)
     for kind, (records, rows_of_bronze) in groups.items():
         if plan.writes_bronze:
             files.write(OF_BRONZE[plan.bronze[kind]], rows_of_bronze)
-        _count_offsets(records, tally)
+        _count_offsets(rows_of_bronze, tally)
         for name, rows in _parsed(records, parsers[kind], tally, plan.ingested_at // DAY_US).items():
             if name in WRITTEN_ONCE:
                 tally.new_rows.setdefault(name, []).extend(map(tuple, rows))
@@ -169,10 +181,12 @@ def _quarantine_row(record: Record, reason: str, detail: str | None, today: int)
     )
 
 
-def _count_offsets(records: Sequence[Record], tally: Tally) -> None:
-    for record in records:
-        if record.topic is None or record.partition is None or record.offset is None:
-            continue
-        place, offset = (record.topic, record.partition), record.offset
-        first, last, n = tally.offsets.get(place, (offset, offset, 0))
-        tally.offsets[place] = (min(first, offset), max(last, offset), n + 1)
+def _count_offsets(bronze: pa.RecordBatch, tally: Tally) -> None:
+    """Count the records of each partition, with the first and the last offset."""
+    places = pa.Table.from_batches([bronze.select(["topic", "partition", "offset"])]).drop_null()
+    found = places.group_by(["topic", "partition"]).aggregate(
+        [("offset", "min"), ("offset", "max"), ("offset", "count")]
+    )
+    for topic, partition, low, high, records in zip(*found.to_pydict().values(), strict=True):
+        first, last, n = tally.offsets.get((topic, partition), (low, high, 0))
+        tally.offsets[topic, partition] = min(first, low), max(last, high), n + records

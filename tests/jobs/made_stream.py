@@ -38,7 +38,7 @@ class Stream:
             query_name=QUERY,
             checkpoint=self.checkpoint,
             app_id=f"{QUERY}-{known}" if known else None,
-            topic=TOPIC,
+            bronze={TOPIC: self.bronze},
             tables=(self.bronze, self.silver),
         )
 

@@ -12,13 +12,13 @@ from jobs import ingest_checkpoint, light_commit, light_log, tables
 from jobs.gaps import reached
 from jobs.ingest_failures import LostError
 from jobs.ingest_state import accept_gaps, check_nothing_lost, checkpoint_of, finish_if_gone, writer_of_query
-from jobs.sources import SOURCES
+from jobs.sources import LINES, SCRAPES
 from jobs.state import Writer, mend
 from jobs.state_audit import repairs_of
 from jobs.stream_log import StreamLog
 from jobs.writer_id import writer_id
 from schemas.bronze import METRICS, REQUEST_LOG
-from schemas.silver import GAPS
+from schemas.silver import GAPS, REQUESTS
 from tests.transforms.parse.raw_rows import raw
 from tests.transforms.parse.records import COMPLETED
 
@@ -39,7 +39,7 @@ def writer(tmp_path, bronze):
         query_name="ingest_request_log",
         checkpoint=tmp_path / "checkpoint",
         app_id=APP,
-        topic=TOPIC,
+        bronze={TOPIC: bronze},
         tables=(bronze,),
     )
 
@@ -75,11 +75,6 @@ def test_lines_that_bronze_has_count_as_read(writer, batches, committed, end):
     assert reached(writer) == {(TOPIC, 0): end}
 
 
-REQUESTS_QUERY, METRICS_QUERY = (
-    next(source for source in SOURCES if source.bronze is bronze) for bronze in (REQUEST_LOG, METRICS)
-)
-
-
 class Site:
     """A warehouse, checkpoints and topics of one partition, of which retention leaves what `held` says."""
 
@@ -87,19 +82,19 @@ class Site:
         """Begin with topics that have lost nothing."""
         self.spark = spark
         self.settings = Settings(warehouse=Warehouse(root=str(root / "w"), checkpoints=str(root / "c")))
-        self.held = {0: (0, 1_000)}
+        self.held, self.topic = {0: (0, 1_000)}, ""
         monkeypatch.setattr(ingest_checkpoint, "offsets_held", self.offsets_held)
         monkeypatch.setattr(ingest_checkpoint, "has_topic", lambda *_: False)
         monkeypatch.setattr(ingest_checkpoint, "topic_id", lambda *_: "dKxJ3w_zS8-1b2c3d4e5fA")
 
     def offsets_held(self, _telemetry, topic):
         """Let only the topic of the query at hand lose lines."""
-        return self.held if self.of.kind in topic else {0: (0, 1_000)}
+        return self.held if topic == self.topic else {0: (0, 1_000)}
 
-    def begun(self, source, *, began=0, end=None):
+    def begun(self, query, *, began=0, end=None):
         """Let a query have made its files, and begun batch 0 when it has an end."""
-        self.of, self.log = source, StreamLog(checkpoint_of(self.settings, source))
-        self.topic = writer_of_query(self.settings, source).topic
+        self.log = StreamLog(checkpoint_of(self.settings, query))
+        self.topic = next(iter(writer_of_query(self.settings, query).bronze))
         writer_id(self.log.folder)
         if began is not None:
             file = self.log.folder / "sources" / "0" / "0"
@@ -126,7 +121,7 @@ def site(spark, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("began", [0, None])
 def test_a_first_batch_that_retention_passed_is_named_and_its_gap_accepted(site, began):
-    site.begun(METRICS_QUERY, began=began, end=10)
+    site.begun(SCRAPES, began=began, end=10)
     site.held = {0: (100, 1_000)}
 
     with pytest.raises(LostError, match="metrics partition 0: offsets 0 to 99;"):
@@ -136,12 +131,12 @@ def test_a_first_batch_that_retention_passed_is_named_and_its_gap_accepted(site,
     assert site.gaps() == [(site.topic, 0, 0, 100, 0)]
     assert (site.log.ends(0), site.log.commits) == ({(site.topic, 0): 100}, [0])
     bronze = DeltaTable(tables.path(site.settings.warehouse_root, METRICS))
-    assert bronze.transaction_version(writer_of_query(site.settings, METRICS_QUERY).id) == 0
+    assert bronze.transaction_version(writer_of_query(site.settings, SCRAPES).id) == 0
 
 
 def test_a_stream_whose_beginning_is_gone_before_its_first_batch_can_go_on(site):
     """It wrote where it begins, and broke off; its id was lost too, and nothing was written under it."""
-    site.begun(METRICS_QUERY, began=40)
+    site.begun(SCRAPES, began=40)
     (site.log.folder / "plumbline-writer-id").unlink()
     site.held = {0: (100, 1_000)}
 
@@ -151,11 +146,11 @@ def test_a_stream_whose_beginning_is_gone_before_its_first_batch_can_go_on(site)
 
     assert site.gaps() == [(site.topic, 0, 40, 100, 0)]
     bronze = DeltaTable(tables.path(site.settings.warehouse_root, METRICS))
-    assert bronze.transaction_version(writer_of_query(site.settings, METRICS_QUERY).id) == 0
+    assert bronze.transaction_version(writer_of_query(site.settings, SCRAPES).id) == 0
 
 
 def test_a_later_partition_whose_beginning_is_gone_is_named_and_its_gap_accepted(site):
-    site.begun(METRICS_QUERY, end=10)
+    site.begun(SCRAPES, end=10)
     site.log.write_commit(0)
     site.held = {0: (0, 1_000), 2: (50, 80)}
 
@@ -170,7 +165,7 @@ def test_a_later_partition_whose_beginning_is_gone_is_named_and_its_gap_accepted
 @pytest.mark.parametrize("broke_off_at", ["set_aside", "write_ends", "note_batch", "write_commit"])
 def test_an_accepted_first_batch_that_broke_off_is_noted_once(site, monkeypatch, broke_off_at):
     """Where it began is told by its own file alone, which is not set aside before the gap is noted."""
-    site.begun(METRICS_QUERY, began=None, end=10)
+    site.begun(SCRAPES, began=None, end=10)
     site.held = {0: (100, 1_000)}
     of = {"set_aside": "jobs.gaps", "note_batch": "jobs.light_commit"}
     at = of.get(broke_off_at, "jobs.stream_log.StreamLog")
@@ -185,31 +180,31 @@ def test_an_accepted_first_batch_that_broke_off_is_noted_once(site, monkeypatch,
 
 def test_a_first_batch_that_bronze_has_and_the_topic_no_longer_is_finished_from_bronze(site):
     """Spark would read it again, and fail at every start."""
-    site.begun(REQUESTS_QUERY, end=1)
-    root, writer = site.settings.warehouse_root, writer_of_query(site.settings, REQUESTS_QUERY)
-    tables.ensure(site.spark, root, REQUESTS_QUERY.bronze)
+    site.begun(LINES, end=1)
+    root, writer = site.settings.warehouse_root, writer_of_query(site.settings, LINES)
+    tables.ensure(site.spark, root, REQUEST_LOG)
     rows = [{"value": COMPLETED, "topic": site.topic, "partition": 0, "offset": 0}]
-    line = raw(site.spark, rows, kind="request-log").select(*REQUESTS_QUERY.bronze.schema.names)
-    tables.append(line, root, REQUESTS_QUERY.bronze, txn_app_id=writer.id, txn_version=0)
+    line = raw(site.spark, rows, kind="request-log").select(*REQUEST_LOG.schema.names)
+    tables.append(line, root, REQUEST_LOG, txn_app_id=writer.id, txn_version=0)
     site.held = {0: (100, 1_000)}
-    finish_if_gone(site.spark, site.settings, REQUESTS_QUERY)
+    finish_if_gone(site.spark, site.settings, LINES)
 
-    silver = tables.read(site.spark, root, REQUESTS_QUERY.of_lines[0])
+    silver = tables.read(site.spark, root, REQUESTS)
     assert (silver.count(), site.log.commits) == (1, [0])
 
 
 @pytest.mark.parametrize("how", ["torn", "gone"])
 def test_a_gap_whose_note_is_lost_is_noted_again(site, how):
-    site.begun(METRICS_QUERY, end=10)
+    site.begun(SCRAPES, end=10)
     site.held = {0: (100, 1_000)}
     site.accept()
     newest = max((site.settings.warehouse_root / "silver" / "gaps" / "_delta_log").glob("*.json"))
     newest.write_text("{") if how == "torn" else newest.unlink()
     light_log._held.logs.clear()  # as in a new process
 
-    mend(repairs_of([writer_of_query(site.settings, METRICS_QUERY)]), Mock())
+    mend(repairs_of([writer_of_query(site.settings, SCRAPES)]), Mock())
     assert (site.gaps(), site.log.commits) == ([], [])
-    finish_if_gone(site.spark, site.settings, METRICS_QUERY)
+    finish_if_gone(site.spark, site.settings, SCRAPES)
 
     assert (site.gaps(), site.log.commits) == ([(site.topic, 0, 0, 100, 0)], [0])
-    assert repairs_of([writer_of_query(site.settings, METRICS_QUERY)]) == []
+    assert repairs_of([writer_of_query(site.settings, SCRAPES)]) == []

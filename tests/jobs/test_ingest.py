@@ -5,9 +5,11 @@ from unittest.mock import Mock
 
 import pytest
 
-from conf.settings import Settings
-from jobs import ingest, ingest_checkpoint, ingest_state
-from jobs.sources import SOURCES
+from conf.settings import Settings, Telemetry
+from jobs import ingest
+from jobs.ingest import offsets_of
+from jobs.ingest_checkpoint import MadeAnewError, NoTopicError
+from jobs.stream_log import StreamLog
 
 
 @pytest.fixture
@@ -15,7 +17,6 @@ def spark(monkeypatch):
     """Let all that a query needs be there."""
     monkeypatch.setattr(ingest, "finish_if_gone", Mock())
     monkeypatch.setattr(ingest, "writer_of", Mock())
-    monkeypatch.setattr(ingest, "sources_of", Mock(return_value=list(SOURCES)))
     return Mock()
 
 
@@ -32,34 +33,44 @@ def test_a_query_that_cannot_start_stops_those_that_have_started(spark, monkeypa
     spark.streams.removeListener.assert_called_once()
 
 
-def test_a_topic_that_comes_later_is_read_from_then_on(spark, monkeypatch):
-    stop = threading.Event()
-    queries = [Mock(isActive=True, exception=Mock(return_value=None)) for _ in SOURCES]
-    starting = Mock(side_effect=queries)
-    monkeypatch.setattr(ingest, "LOOK_S", 0)
-    monkeypatch.setattr(ingest, "start", starting)
-    monkeypatch.setattr(ingest, "sources_of", Mock(return_value=list(SOURCES[:2])))
-
-    def later(_settings, known):
-        if len(known) == len(SOURCES):
-            stop.set()
-        return [source for source in SOURCES if source not in known]
-
-    monkeypatch.setattr(ingest, "new_sources", later)
-    ingest.run(spark, Settings(), Mock(), stop, once=False)
-
-    assert [call.args[2] for call in ingest.writer_of.call_args_list] == list(SOURCES)
-    assert all(query.stop.called for query in queries)
+@pytest.fixture
+def log(tmp_path):
+    log = StreamLog(tmp_path)
+    log.write_ends(0, {("t.a", 0): 10})
+    return log
 
 
-def test_only_topics_that_are_there_are_new(monkeypatch):
-    optional = [source for source in SOURCES if source.is_optional]
-    there = Mock(side_effect=[True, *(False for _ in optional[1:])])
-    monkeypatch.setattr(ingest_checkpoint, "has_topic", there)
-    known = [source for source in SOURCES if not source.is_optional]
+@pytest.fixture(autouse=True)
+def held(monkeypatch):
+    held = {0: (7, 50), 1: (0, 5)}
+    monkeypatch.setattr(ingest, "offsets_held", lambda _telemetry, _topic: held)
+    return held
 
-    assert ingest_state.new_sources(Settings(), known) == optional[:1]
-    assert ingest_state.new_sources(Settings(), SOURCES) == []
 
-    there.side_effect = ingest_checkpoint.NoTopicError("no answer")
-    assert ingest_state.new_sources(Settings(), known) == []
+def test_a_batch_begins_where_the_one_before_it_ends(log):
+    log.write_ends(1, {("t.a", 0): 30})
+
+    assert offsets_of(log, 1, Telemetry()) == {("t.a", 0): (10, 30)}
+
+
+def test_a_topic_that_comes_later_begins_at_what_it_holds_whenever_the_batch_is_given(log, held):
+    log.write_ends(1, {("t.a", 0): 10, ("t.b", 0): 40, ("t.b", 1): 5})
+    first = offsets_of(log, 1, Telemetry())
+    held[0] = (20, 50)  # retention goes on
+
+    assert first == offsets_of(log, 1, Telemetry())
+    assert first == {("t.a", 0): (10, 10), ("t.b", 0): (7, 40), ("t.b", 1): (0, 5)}
+
+
+def test_a_partition_that_ends_before_what_was_read_was_made_anew(log):
+    log.write_ends(1, {("t.a", 0): 3})
+
+    with pytest.raises(MadeAnewError, match="partition 0 ends at 3 and was read up to 10"):
+        offsets_of(log, 1, Telemetry())
+
+
+def test_a_topic_that_is_gone_stops_the_job(log):
+    log.write_ends(1, {("t.b", 0): 40})
+
+    with pytest.raises(NoTopicError, match=r"t\.a partition 0 was read and is gone"):
+        offsets_of(log, 1, Telemetry())

@@ -7,7 +7,7 @@ import pytest
 from conf.settings import Settings, Warehouse
 from jobs import tables
 from jobs.ingest_batch import MissingRecordsError, TakenError, write_batch
-from jobs.sources import SOURCES
+from jobs.sources import LINES, QUERIES, SOURCES
 from schemas.bronze import RAW, REQUEST_LOG
 from tests.transforms.parse.records import COMPLETED
 from transforms.frames import frame_of
@@ -38,12 +38,12 @@ def offsets_in(spark, root, table):
 def test_a_new_batch_whose_number_another_driver_took_is_not_written(spark, tmp_path):
     """The lines of the second driver's batch may differ from the first's."""
     settings = Settings(warehouse=Warehouse(root=str(tmp_path)))
-    for table in SOURCE.tables:
+    for table in LINES.tables:
         tables.ensure(spark, tmp_path, table)
 
     def write(offset, *, is_new):
         raw = raw_of(spark, SOURCE, offset)
-        return write_batch(raw, 0, SOURCE, settings=settings, app_id="a", is_new=is_new)
+        return write_batch(raw, 0, LINES, settings=settings, app_id="a", is_new=is_new)
 
     write(0, is_new=True)
     with pytest.raises(TakenError, match="another driver has written batch 0"):
@@ -66,7 +66,8 @@ def test_a_batch_reads_its_topic_once(spark, warehouse, source):
     raw = raw_of(spark, source, 0, 1, 2)
     settings = Settings(warehouse=Warehouse(root=str(warehouse)))
 
-    write_batch(raw.mapInArrow(counted, RAW), 0, source, settings=settings, app_id=source.query_name)
+    query = next(query for query in QUERIES if source in query.sources)
+    write_batch(raw.mapInArrow(counted, RAW), 0, query, settings=settings, app_id=source.kind.value)
 
     assert reads.value == 3
     assert offsets_in(spark, warehouse, source.bronze) == [0, 1, 2]
@@ -87,7 +88,7 @@ def test_a_batch_that_reads_other_records_than_its_offsets_is_not_committed(spar
         write_batch(
             raw_of(spark, SOURCE, 0, 1, 2),
             7,
-            SOURCE,
+            LINES,
             settings=settings,
             app_id="other",
             offsets={("t", 0): (0, end)},

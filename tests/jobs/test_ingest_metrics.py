@@ -4,16 +4,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from conf.names import Kind
 from conf.settings import Settings, Warehouse
 from jobs import ingest_batch, tables
 from jobs.ingest_batch import write_batch
-from jobs.sources import SOURCES
+from jobs.sources import SCRAPES
 from schemas.bronze import METRICS, RAW
 from schemas.metrics import METRIC_SAMPLES, METRIC_SCRAPES, METRIC_SERIES
 from transforms.frames import frame_of
 
-SOURCE = next(source for source in SOURCES if source.kind is Kind.METRICS)
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
@@ -24,7 +22,7 @@ class Site:
         """Make the tables."""
         self.spark, self.root = spark, root
         self.settings = Settings(warehouse=Warehouse(root=str(root)))
-        for table in SOURCE.tables:
+        for table in SCRAPES.tables:
             tables.ensure(spark, root, table)
 
     def write(self, batch_id, *pages, is_new=True):
@@ -36,7 +34,7 @@ class Site:
             for nth, page in enumerate(pages)
         ]
         frame = frame_of(self.spark, rows, RAW)
-        batch = write_batch(frame, batch_id, SOURCE, settings=self.settings, app_id="a", is_new=is_new)
+        batch = write_batch(frame, batch_id, SCRAPES, settings=self.settings, app_id="a", is_new=is_new)
         return batch.tables
 
     def count(self, table):

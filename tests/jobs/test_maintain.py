@@ -10,7 +10,7 @@ from jobs import tables
 from jobs.delta_log import entry_file
 from jobs.gold_quality import rebuild_data_quality
 from jobs.ingest_state import checkpoint_of
-from jobs.sources import SOURCES
+from jobs.sources import LINES
 from jobs.stream_log import StreamLog
 from jobs.writer_id import writer_id
 from schemas.bronze import REQUEST_LOG
@@ -115,9 +115,8 @@ def test_what_nobody_reads_goes_once_it_is_old_and_never_before(warehouse):
 
 def test_days_of_a_batch_that_has_not_ended_stay_in_bronze(warehouse):
     """Silver may lack its lines, and the topic may have lost them."""
-    source = next(source for source in SOURCES if source.bronze == REQUEST_LOG)
-    checkpoint = checkpoint_of(Settings.load(warehouse.conf), source)
-    log, app_id = StreamLog(checkpoint), f"{source.query_name}-{writer_id(checkpoint)}"
+    checkpoint = checkpoint_of(Settings.load(warehouse.conf), LINES)
+    log, app_id = StreamLog(checkpoint), f"{LINES.name}-{writer_id(checkpoint)}"
     for batch, days in enumerate(([20, 9], [9, 0])):
         log.write_ends(batch, {("telemetry.request-log", 0): batch + 1})
         warehouse.append(REQUEST_LOG, *map(days_ago, days), times=1, txn=(app_id, batch))
@@ -133,9 +132,8 @@ def test_days_of_a_batch_that_has_not_ended_stay_in_bronze(warehouse):
 
 
 def test_nothing_is_deleted_when_the_log_no_longer_tells_of_the_batch_in_flight(warehouse):
-    source = next(source for source in SOURCES if source.bronze == REQUEST_LOG)
-    checkpoint = checkpoint_of(Settings.load(warehouse.conf), source)
-    log, app_id = StreamLog(checkpoint), f"{source.query_name}-{writer_id(checkpoint)}"
+    checkpoint = checkpoint_of(Settings.load(warehouse.conf), LINES)
+    log, app_id = StreamLog(checkpoint), f"{LINES.name}-{writer_id(checkpoint)}"
     log.write_ends(0, {("telemetry.request-log", 0): 1})
     warehouse.append(REQUEST_LOG, days_ago(20), times=1, txn=(app_id, 0))
     warehouse.append(REQUEST_LOG, days_ago(20), times=1)

@@ -11,7 +11,7 @@ from jobs import tables
 from jobs.ingest import app
 from jobs.ingest_batch import write_batch
 from jobs.replay import restore
-from jobs.sources import SOURCES
+from jobs.sources import LINES, SOURCES
 from schemas.bronze import RAW, REQUEST_LOG
 from schemas.silver import REQUESTS
 from tests.jobs.test_replay import Site
@@ -48,12 +48,12 @@ def of_ann():
 
 def test_names_are_hashed_in_silver_and_nowhere_in_bronze(spark, settings):
     root = settings.warehouse_root
-    for table in SOURCE.tables:
+    for table in LINES.tables:
         tables.ensure(spark, root, table)
     row = {"cluster": "lab", "node": "broker-1", "kind": "request-log", "topic": "t", "partition": 0}
     values = [of_ann(), of_ann(), line()]
     raw = [row | {"value": value, "offset": nth, "position": f"p{nth}"} for nth, value in enumerate(values)]
-    write_batch(frame_of(spark, raw, RAW), 0, SOURCE, settings=settings, app_id="a", is_new=True)
+    write_batch(frame_of(spark, raw, RAW), 0, LINES, settings=settings, app_id="a", is_new=True)
 
     ann = (f"client-{expected('payroll')}", f"User:{expected('User:ann')}")
     assert names(spark, settings)[:2] == [ann, ann]

@@ -16,7 +16,7 @@ from jobs import tables
 from jobs.ingest_state import checkpoint_of
 from jobs.lease import lease
 from jobs.parsed_files import parse_into
-from jobs.sources import SOURCES
+from jobs.sources import LINES, SOURCES
 from jobs.stream_log import StreamLog
 from jobs.writer_id import writer_id
 from schemas.bronze import REQUEST_LOG
@@ -119,7 +119,7 @@ class Ingested:
         self.conf, self.restored = root / "my.toml", []
         told = f'[warehouse]\nroot = "{root}/warehouse"\ncheckpoints = "{root}/checkpoints"\n'
         self.conf.write_text(f"{told}[ingest]\nlease_timeout_s = 0.1\n")
-        self.log = StreamLog(checkpoint_of(Settings.load(self.conf), SOURCE))
+        self.log = StreamLog(checkpoint_of(Settings.load(self.conf), LINES))
         writer_id(self.log.folder)
         (self.log.folder / "metadata").write_text('{"id":"d4110d41-a810-4184-8eb7-6ddf0261c033"}')
         self.log.write_ends(0, {("telemetry.request-log", 0): 10})

@@ -170,7 +170,7 @@ def test_offsets_that_tell_more_than_bronze_has_are_set_back_to_it(stream):
     stream.write(3, until="bronze")
     stream.log.write_ends(2, {(TOPIC, 0): 3 * BATCH + 5, (TOPIC, 1): 0})
 
-    assert "the others come behind it" in stream.audit()[0]
+    assert "the others come with the next one" in stream.audit()[0]
     assert stream.log.ends(2) == {(TOPIC, 0): 3 * BATCH, (TOPIC, 1): 0}
 
 

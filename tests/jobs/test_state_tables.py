@@ -9,8 +9,9 @@ import pytest
 from deltalake import CommitProperties, DeltaTable
 from deltalake.transaction import RemoveAction
 
-from jobs import light_log
+from jobs import light_log, tables
 from jobs.delta_log import entry_file, log_state
+from schemas.silver import REQUESTS
 from tests.jobs.made_stream import TEARS, Stream, tear
 
 
@@ -31,6 +32,20 @@ def test_a_table_whose_only_entry_is_torn_is_made_anew_with_all_that_lies_beside
     assert not stream.silver.exists()
     stream.append(stream.silver, 0)
     assert stream.audit() == []
+
+
+@pytest.mark.parametrize("lines", [1, 2])
+def test_a_first_entry_that_is_cut_at_the_end_of_a_line_is_torn(tmp_path, lines):
+    """Each of its lines is valid JSON, but without the schema no reader opens the table."""
+    tables.make(tmp_path, REQUESTS)
+    where = Path(tables.path(tmp_path, REQUESTS))
+    first = entry_file(where / "_delta_log", 0)
+    whole = first.read_text().splitlines(keepends=True)
+    assert (len(whole), log_state(where).version) == (3, 0)
+
+    first.write_text("".join(whole[:lines]))
+
+    assert (log_state(where).version, log_state(where).torn) == (-1, first)
 
 
 def test_a_table_whose_only_entry_is_gone_is_made_anew_if_nothing_was_written(stream):

@@ -11,13 +11,14 @@ from deltalake import DeltaTable
 from pyspark.errors import AnalysisException
 from pyspark.sql.types import LongType, StringType, StructType, TimestampType
 
-from jobs import light_log, tables
+from jobs import light_commit, light_log, tables
+from jobs.delta_log import entry_file
 from jobs.lease import MAINTENANCE, LeaseHeldError, lease
 from schemas.bronze import BRONZE
 from schemas.fields import Table, column
 from schemas.gold import GOLD
 from schemas.quality_results import QUALITY_RESULTS
-from schemas.silver import SILVER
+from schemas.silver import REQUESTS, SILVER
 from transforms.frames import frame_of
 
 LAG = Table(
@@ -35,6 +36,13 @@ LAG = Table(
 )
 
 
+def first_entry(file):
+    """Return the actions of a log entry by their name."""
+    return {
+        name: action for line in file.read_text().splitlines() for name, action in json.loads(line).items()
+    }
+
+
 def test_a_table_that_was_never_made_reads_as_empty_rows_of_its_schema(spark, tmp_path):
     frame = tables.read(spark, tmp_path, LAG)
 
@@ -45,18 +53,28 @@ def test_a_table_that_was_never_made_reads_as_empty_rows_of_its_schema(spark, tm
 @pytest.mark.parametrize(
     "table", [*BRONZE, *SILVER, *GOLD, QUALITY_RESULTS], ids=lambda table: f"{table.layer}.{table.name}"
 )
-def test_every_table_is_made_with_reader_version_1_its_comments_and_its_partitions(spark, tmp_path, table):
+def test_every_table_is_made_for_any_reader_with_its_comments_and_its_partitions(spark, tmp_path, table):
     tables.ensure(spark, tmp_path, table)
     tables.ensure(spark, tmp_path, table)
 
-    detail = spark.sql(f"DESCRIBE DETAIL delta.`{tables.path(tmp_path, table)}`").first()
-    assert detail.minReaderVersion == 1
-    assert detail.description == table.about
-    assert tuple(detail.partitionColumns) == table.partition_by
-    made = tables.read(spark, tmp_path, table).schema
-    assert {f.name: f.metadata.get("comment") for f in made} == {
-        f.name: f.metadata.get("comment") for f in table.schema
-    }
+    [entry] = (Path(tables.path(tmp_path, table)) / "_delta_log").glob("*.json")
+    actions = first_entry(entry)
+    metadata = actions["metaData"]
+    assert actions["protocol"] == {"minReaderVersion": 1, "minWriterVersion": 2}
+    assert metadata["description"] == table.about
+    assert tuple(metadata["partitionColumns"]) == table.partition_by
+    assert json.loads(metadata["schemaString"]) == table.schema.jsonValue()
+    assert metadata["configuration"].items() >= tables.PROPERTIES.items()
+    assert tables.read(spark, tmp_path, table).schema == table.schema
+
+
+def test_spark_reads_of_a_table_what_was_declared(spark, tmp_path):
+    tables.make(tmp_path, REQUESTS)
+
+    detail = spark.sql(f"DESCRIBE DETAIL delta.`{tables.path(tmp_path, REQUESTS)}`").first()
+    assert (detail.minReaderVersion, detail.minWriterVersion) == (1, 2)
+    assert (detail.description, detail.partitionColumns) == (REQUESTS.about, ["logged_date"])
+    assert detail.properties["delta.dataSkippingStatsColumns"] == "logged_at,started_at"
 
 
 def test_an_append_with_the_same_application_and_version_writes_once_and_says_so(spark, tmp_path):
@@ -83,11 +101,8 @@ def test_a_table_gains_the_columns_its_schema_has_gained(spark, tmp_path):
 def test_statistics_are_kept_for_instants_only(spark, tmp_path):
     tables.ensure(spark, tmp_path, LAG)
 
-    log = min((tmp_path / "silver" / "lag" / "_delta_log").glob("*.json")).read_text()
-    configured = [
-        json.loads(line)["metaData"]["configuration"] for line in log.splitlines() if "metaData" in line
-    ]
-    assert configured[0]["delta.dataSkippingStatsColumns"] == "at"
+    [entry] = (tmp_path / "silver" / "lag" / "_delta_log").glob("*.json")
+    assert first_entry(entry)["metaData"]["configuration"]["delta.dataSkippingStatsColumns"] == "at"
 
 
 def test_jobs_that_start_side_by_side_make_a_table_once(spark, tmp_path):
@@ -104,14 +119,30 @@ def test_jobs_that_start_side_by_side_make_a_table_once(spark, tmp_path):
     assert DeltaTable(tables.path(tmp_path, LAG)).version() == 0
 
 
-def test_what_a_killed_maker_left_is_no_obstacle(spark, tmp_path):
+@pytest.mark.parametrize("name", [".00000000000000000000.json.1f0c.tmp", "00000000000000000000.json#1"])
+def test_what_a_killed_maker_left_is_no_obstacle(spark, tmp_path, name):
+    """Spark and delta-rs name the draft of the first entry differently."""
     log = Path(tables.path(tmp_path, LAG)) / "_delta_log"
     log.mkdir(parents=True)
-    (log / ".00000000000000000000.json.1f0c.tmp").write_text("{")
+    (log / name).write_text("{")
 
     tables.ensure(spark, tmp_path, LAG)
 
     assert tables.read(spark, tmp_path, LAG).count() == 0
+    assert [file.name for file in log.iterdir()] == ["00000000000000000000.json"]
+
+
+def test_a_table_whose_first_entries_were_tidied_away_exists(spark, tmp_path):
+    tables.make(tmp_path, LAG)
+    where = Path(tables.path(tmp_path, LAG))
+    light_log.opened(where).create_checkpoint()
+    light_commit.note_batch(where, txn_app_id="app", txn_version=0)
+    entry_file(where / "_delta_log", 0).unlink()
+
+    tables.ensure(spark, tmp_path, LAG)
+
+    assert not entry_file(where / "_delta_log", 0).exists()
+    assert DeltaTable(str(where)).version() == 1
 
 
 def test_files_that_are_no_table_are_left_alone(spark, tmp_path):
@@ -120,10 +151,21 @@ def test_files_that_are_no_table_are_left_alone(spark, tmp_path):
     strange.parent.mkdir(parents=True)
     strange.write_text("mine")
 
-    with pytest.raises(AnalysisException, match="DELTA_MISSING_DELTA_TABLE"):
+    with pytest.raises(FileExistsError, match=r"notes\.parquet lies in the place of .* silver\.lag"):
         tables.ensure(spark, tmp_path, LAG)
 
+    assert [*strange.parent.iterdir()] == [strange]
     assert strange.read_text() == "mine"
+
+
+def test_a_column_that_changed_its_type_is_an_error_and_changes_nothing(spark, tmp_path):
+    tables.make(tmp_path, LAG)
+    changed = dataclasses.replace(LAG, schema=StructType([*LAG.schema[:2], column("at", LongType(), "ns")]))
+
+    with pytest.raises(AnalysisException, match="at"):
+        tables.ensure(spark, tmp_path, changed)
+
+    assert DeltaTable(tables.path(tmp_path, LAG)).version() == 0
 
 
 def test_a_table_with_columns_of_a_user_s_own_is_left_alone(spark, tmp_path):
@@ -137,9 +179,9 @@ def test_a_table_with_columns_of_a_user_s_own_is_left_alone(spark, tmp_path):
 
 def test_columns_are_added_by_the_writer_alone_and_not_beside_maintenance(spark, tmp_path, monkeypatch):
     """Delta's own commit goes over one that comes in between; another process holds another lock."""
-    tables.make(spark, tmp_path, LAG)
+    tables.make(tmp_path, LAG)
     grown = dataclasses.replace(LAG, schema=StructType([*LAG.schema, column("seen", LongType(), "more")]))
-    tables.make(spark, tmp_path, grown)
+    tables.make(tmp_path, grown)
     monkeypatch.setattr(tables, "MAINTENANCE_S", 0.1)
 
     with lease(tmp_path, MAINTENANCE, timeout_s=1), pytest.raises(LeaseHeldError, match=MAINTENANCE):

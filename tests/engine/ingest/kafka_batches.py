@@ -1,9 +1,13 @@
-"""Arrow batches as Spark's Kafka source gives them to a task."""
+"""Messages as a task gets them from Kafka; confluent-kafka can make them without a broker."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
+from unittest.mock import patch
 
 import pyarrow as pa
+from confluent_kafka import TIMESTAMP_CREATE_TIME, Message
 
+from engine.ingest import task
 from engine.ingest.parsers import ParserOptions
 from engine.ingest.task import TaskPlan
 
@@ -17,37 +21,30 @@ HEADERS = {
     "source": b"kafka-request.log",
     "position": b"broker-1/aa/0",
 }
-SCHEMA = pa.schema(
-    [
-        ("value", pa.binary()),
-        ("key", pa.binary()),
-        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-        ("timestamp", pa.timestamp("us", "UTC")),
-        ("timestampType", pa.int32()),
-    ]
-)
+IDS = pa.RecordBatch.from_pydict({"id": [0]})
+"""As Spark gives a task the number of its share."""
 
 
 def kafka_batch(values, *, topic=TOPIC, first=0, headers=HEADERS):
-    """Return one batch of a partition, its offsets counted up from `first`."""
-    pairs = None if headers is None else [{"key": key, "value": value} for key, value in headers.items()]
-    rows = [
-        {
-            "value": value,
-            "key": b"broker-1",
-            "headers": pairs,
-            "topic": topic,
-            "partition": 0,
-            "offset": first + n,
-            "timestamp": AT,
-            "timestampType": 0,
-        }
+    """Return messages of one partition, their offsets counted up from `first`."""
+    return [
+        Message(
+            value=value,
+            key=b"broker-1",
+            headers=None if headers is None else list(headers.items()),
+            topic=topic,
+            partition=0,
+            offset=first + n,
+            timestamp=(TIMESTAMP_CREATE_TIME, int(AT.timestamp() * 1_000)),
+        )
         for n, value in enumerate(values)
     ]
-    return pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
+
+
+def run_task(batches, plan, **options):
+    """Run a task as Spark does, on these batches instead of what its share holds in Kafka."""
+    with patch.object(task, "batches_of", lambda *_: iter(batches)):
+        return list(task.run(iter([IDS]), replace(plan, shares=[[]]), **options))
 
 
 def task_plan(warehouse, **changes):

@@ -3,14 +3,13 @@
 import gzip
 from unittest.mock import Mock
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from engine.ingest import task
 from engine.ingest.written import File, tally_of
 from jobs.ingest_batch import MissingRecordsError, check_offsets
-from tests.engine.ingest.kafka_batches import HEADERS, TOPIC, kafka_batch, task_plan
+from tests.engine.ingest.kafka_batches import HEADERS, TOPIC, kafka_batch, run_task, task_plan
 from tests.transforms.parse.records import COMPLETED, REQUEST_LINES
 
 SKIPPED_LINE = b"[2026-11-21 09:19:28,987] INFO started (kafka.server.KafkaServer)"
@@ -19,7 +18,7 @@ PAGE = b'# TYPE up gauge\nup 1\nbytes{topic="a"} 2.5\n'
 
 def run(batches, plan):
     """Return the files by table and the tally of a task."""
-    [told] = list(task.run(iter(batches), plan))
+    [told] = run_task(batches, plan)
     rows = told.to_pylist()
     files = [File(*list(row.values())[:6]) for row in rows if row["table"] is not None]
     return {file.table: file for file in files}, tally_of(row["tally"] for row in rows if row["tally"])
@@ -75,7 +74,7 @@ def test_a_record_with_other_headers_keeps_them_all_and_one_without_gets_its_off
 def test_rows_of_two_days_are_two_files(tmp_path):
     next_day = COMPLETED.replace(b"2026-11-21T", b"2026-11-22T", 1)
 
-    [told] = list(task.run(iter([kafka_batch([COMPLETED, next_day])]), task_plan(tmp_path)))
+    [told] = run_task([kafka_batch([COMPLETED, next_day])], task_plan(tmp_path))
 
     days = [row["day"] for row in told.to_pylist() if row["table"] == "silver.requests"]
     assert sorted(days) == ["2026-11-21", "2026-11-22"]
@@ -91,7 +90,7 @@ def test_a_task_that_fails_leaves_no_file(tmp_path, monkeypatch):
     monkeypatch.setattr(task, "_count_offsets", lambda *_: 1 / 0)
 
     with pytest.raises(ZeroDivisionError):
-        list(task.run(iter([kafka_batch([COMPLETED])]), task_plan(tmp_path)))
+        run_task([kafka_batch([COMPLETED])], task_plan(tmp_path))
 
     assert list(tmp_path.rglob("*.parquet")) == []
 
@@ -108,7 +107,7 @@ def test_series_are_told_to_the_driver_again_after_a_task_failed(tmp_path, monke
         broken.setattr(task, "_count_offsets", lambda *_: None)
         broken.setattr(task.Files, "closed", lambda _: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            list(task.run(iter([page]), plan))
+            run_task([page], plan)
 
     _, tally = run([page], plan)
     _, again = run([page], plan)
@@ -130,7 +129,7 @@ def test_names_are_hashed_with_the_key_of_a_file(tmp_path):
 
 
 def test_a_batch_without_records_writes_nothing(tmp_path):
-    files, tally = run([pa.RecordBatch.from_pylist([], schema=kafka_batch([]).schema)], task_plan(tmp_path))
+    files, tally = run([], task_plan(tmp_path))
 
     assert (files, tally.offsets) == ({}, {})
 

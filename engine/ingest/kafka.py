@@ -1,0 +1,151 @@
+"""
+Read ranges of Kafka partitions inside a task, with librdkafka: `docs/decisions/021-tasks-read-kafka.md`.
+
+Spark plans which offsets a batch has; the tasks fetch them. A record costs a third of what it takes to reach
+Python through Spark's own reader, and memory is bounded by bytes, however large a record is.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+from engine.ingest.written import Place
+
+Options = tuple[tuple[str, str], ...]
+"""Options of librdkafka: name and value."""
+
+BATCH_RECORDS, BATCH_BYTES = 10_000, 16 * 1024 * 1024
+"""A batch ends with the record that reaches one of them."""
+
+TAKEN_RECORDS = 32
+"""Records taken out of librdkafka's queue at once: 128 MiB where each has 4 MiB."""
+
+POLL_S, PATIENCE_S = 1.0, 120.0
+"""How long one look for records may take, and how long a broker may say nothing."""
+
+OWN = {
+    "enable.auto.commit": "false",  # Spark's checkpoint holds the offsets
+    "auto.offset.reset": "error",
+    "enable.partition.eof": "true",
+    "isolation.level": "read_uncommitted",
+    "queued.max.messages.kbytes": "16384",
+    "fetch.wait.max.ms": "20",
+    "log_level": "2",
+}
+TRANSIENT = frozenset(
+    (
+        KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001 (confluent-kafka has no other name for it)
+        KafkaError._TRANSPORT,  # noqa: SLF001
+        KafkaError._TIMED_OUT,  # noqa: SLF001
+        KafkaError._RESOLVE,  # noqa: SLF001
+    )
+)
+"""What librdkafka mends by itself: it connects again."""
+
+
+class Range(NamedTuple):
+    """Records of one partition: offsets from `first` up to but without `end`."""
+
+    topic: str
+    partition: int
+    first: int
+    end: int
+
+
+class UnreadError(Exception):
+    """Records of a batch cannot be read; the message names topic, partition and offset."""
+
+
+def shares_of(
+    offsets: Mapping[Place, tuple[int, int]], *, tasks: int, records_a_task: int
+) -> list[list[Range]]:
+    """
+    Share the offsets of a batch out: to as many tasks as there are, to fewer where there is little to read.
+
+    >>> shares_of({("t", 0): (0, 10), ("t", 1): (5, 7)}, tasks=2, records_a_task=4)
+    [[Range('t', 0, 0, 6)], [Range('t', 0, 6, 10), Range('t', 1, 5, 7)]]
+    """
+    records = sum(end - first for first, end in offsets.values())
+    n = min(tasks, -(-records // records_a_task))
+    shares: list[list[Range]] = [[] for _ in range(n)]
+    before = 0
+    for (topic, partition), (first, end) in sorted(offsets.items()):
+        at = first
+        while at < end:
+            nth = before * n // records
+            room = -(-records * (nth + 1) // n) - before
+            until = min(end, at + room)
+            shares[nth].append(Range(topic, partition, at, until))
+            before, at = before + until - at, until
+    return shares
+
+
+def batches_of(options: Options, ranges: Sequence[Range]) -> Iterator[list[Message]]:
+    """
+    Yield all records of the ranges in batches; within a partition in the order of their offsets.
+
+    Raises:
+        UnreadError: a record is gone, or the brokers have said nothing for two minutes.
+
+    """
+    consumer = _consumer(options)
+    left = {(one.topic, one.partition): one for one in ranges}
+    try:
+        consumer.assign([TopicPartition(one.topic, one.partition, one.first) for one in ranges])
+        taken, size = list[Message](), 0
+        for message in _messages(consumer, left):
+            taken.append(message)
+            size += len(message)
+            if len(taken) >= BATCH_RECORDS or size >= BATCH_BYTES:
+                yield taken
+                taken, size = [], 0
+        if taken:
+            yield taken
+    except BaseException:
+        _consumer.cache_clear()  # the next batch begins with a consumer that has no assignment
+        raise
+    consumer.unassign()
+
+
+@lru_cache(maxsize=1)
+def _consumer(options: Options) -> Consumer:
+    """Return the consumer of this process: connecting anew would take each batch a tenth of a second."""
+    return Consumer(dict(options) | OWN)
+
+
+def _messages(consumer: Consumer, left: dict[Place, Range]) -> Iterator[Message]:
+    records, heard_at = sum(one.end - one.first for one in left.values()), time.monotonic()
+    while left:
+        taken = consumer.consume(max(1, min(TAKEN_RECORDS, records)), POLL_S)
+        for message in taken:
+            error = message.error()
+            if error is not None and error.code() in TRANSIENT:
+                continue
+            heard_at = time.monotonic()
+            is_end = error is not None and error.code() == KafkaError._PARTITION_EOF  # noqa: SLF001
+            if error is not None and not is_end:
+                raise UnreadError(_error_text(message))
+            place = (str(message.topic()), int(message.partition() or 0))
+            one, offset = left.get(place), int(message.offset() or 0)
+            if one is None:  # it follows the end of its range
+                continue
+            if not is_end and offset < one.end:
+                records -= 1
+                yield message
+            if offset >= (one.end if is_end else one.end - 1):
+                del left[place]
+                if left:
+                    consumer.incremental_unassign([TopicPartition(*place)])
+        if time.monotonic() - heard_at > PATIENCE_S:
+            waiting = ", ".join(f"{topic} partition {partition}" for topic, partition in left)
+            text = f"{waiting}: no broker has answered for {PATIENCE_S:.0f} s"
+            raise UnreadError(text)
+
+
+def _error_text(message: Message) -> str:
+    error, topic = message.error(), message.topic()
+    text = "unknown error" if error is None else error.str()
+    return text if topic is None else f"{topic} partition {message.partition()}: {text}"

@@ -1,0 +1,54 @@
+"""
+Go on from the checkpoints of version 0.1, which had a query for each topic.
+
+The first batch of the new query holds no line: its offsets are where the former queries ended. Broken off
+anywhere, the next start does it again; the former checkpoints are set aside last.
+"""
+
+from conf.settings import Settings
+from jobs import tables
+from jobs.gaps import finish_from_bronze, reached, write_empty_batch
+from jobs.hadoop_files import set_aside
+from jobs.ingest_state import checkpoint_of, former_queries, writer_of_query
+from jobs.progress import Progress
+from jobs.session import spark_session
+from jobs.sources import QUERIES, Query
+from jobs.state import mend
+from jobs.state_audit import repairs_of
+from jobs.state_metadata import lost_metadata
+from jobs.stream_log import Ends, StreamLog
+from jobs.writer_id import writer_id
+
+
+def hand_over(settings: Settings, progress: Progress) -> None:
+    """
+    Let each query go on from where its former queries ended; does nothing where there are none.
+
+    Raises:
+        StateError: the state of a former query is damaged and cannot be mended.
+
+    """
+    for query in QUERIES:
+        former = former_queries(settings, query)
+        if not former:
+            continue
+        if not StreamLog(checkpoint_of(settings, query)).commits:
+            _begin_from(settings, query, former, progress)
+        for one in former:
+            set_aside(checkpoint_of(settings, one))
+            progress.say(f"{query.name} goes on from {one.name}, whose checkpoint is set aside")
+
+
+def _begin_from(settings: Settings, query: Query, former: list[Query], progress: Progress) -> None:
+    mend(repairs_of([writer_of_query(settings, one) for one in former]), progress.say)
+    spark, ends = spark_session(settings, "ingest"), Ends()
+    for one in former:
+        writer = writer_of_query(settings, one)
+        finish_from_bronze(spark, settings, one, writer)
+        ends |= reached(writer)
+    if ends:
+        checkpoint = checkpoint_of(settings, query)
+        writer_id(checkpoint)
+        tables.ensure(spark, settings.warehouse_root, query.bronze[0])
+        write_empty_batch(writer_of_query(settings, query), 0, ends)
+        mend(list(lost_metadata(checkpoint)), lambda _: None)

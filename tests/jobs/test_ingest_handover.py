@@ -1,0 +1,123 @@
+"""Checkpoints of version 0.1, which had a query for each topic, are gone on from: nothing lost or doubled."""
+
+from unittest.mock import Mock
+
+import pytest
+
+from conf.settings import Settings, Warehouse
+from jobs import ingest_checkpoint, ingest_handover, light_log, tables
+from jobs.gaps import finish_from_bronze, reached
+from jobs.hadoop_files import ASIDE
+from jobs.ingest_handover import hand_over
+from jobs.ingest_state import checkpoint_of, writer_of_query, writers
+from jobs.sources import LINES, QUERIES_OF_0_1, SCRAPES
+from jobs.state_audit import repairs_of
+from jobs.stream_log import StreamLog
+from jobs.writer_id import writer_id
+from schemas.bronze import CLIENT_LOG, REQUEST_LOG
+from schemas.silver import CLIENT_EVENTS, REQUESTS
+from tests.transforms.parse.raw_rows import raw
+from tests.transforms.parse.records import COMPLETED
+
+REQUESTS_OF_0_1, CLIENTS_OF_0_1 = QUERIES_OF_0_1[:2]
+REQUEST_TOPIC, CLIENT_TOPIC = "telemetry.request-log", "telemetry.client-log"
+
+
+class Site:
+    """A warehouse that version 0.1 wrote."""
+
+    def __init__(self, spark, root, monkeypatch):
+        """Begin with nothing."""
+        self.spark, self.say = spark, Mock()
+        self.settings = Settings(warehouse=Warehouse(root=str(root / "w"), checkpoints=str(root / "c")))
+        monkeypatch.setattr(ingest_handover, "spark_session", lambda *_: spark)
+        monkeypatch.setattr(ingest_checkpoint, "has_topic", lambda *_: False)
+
+    def began(self, query, topic, *ends, bronze=(), committed):
+        """Let a query of 0.1 have begun batches with these ends, and written and committed some of them."""
+        log = StreamLog(checkpoint_of(self.settings, query))
+        writer_id(log.folder)
+        (log.folder / "metadata").write_text('{"id":"d4110d41-a810-4184-8eb7-6ddf0261c033"}')
+        writer, table = writer_of_query(self.settings, query), query.bronze[0]
+        tables.ensure(self.spark, self.settings.warehouse_root, table)
+        for batch, end in enumerate(ends):
+            log.write_ends(batch, {(topic, 0): end})
+            if batch in bronze:
+                first = ends[batch - 1] if batch else 0
+                rows = [
+                    {"value": COMPLETED, "topic": topic, "partition": 0, "offset": n}
+                    for n in range(first, end)
+                ]
+                lines = raw(self.spark, rows, kind=topic.partition(".")[2]).select(*table.schema.names)
+                root = self.settings.warehouse_root
+                tables.append(lines, root, table, txn_app_id=writer.id, txn_version=batch)
+            if batch < committed:
+                log.write_commit(batch)
+        return log
+
+    def hand_over(self):
+        """Hand over and look whether the new queries are whole."""
+        hand_over(self.settings, self.say)
+        assert repairs_of(writers(self.settings)) == []
+        return reached(writer_of_query(self.settings, LINES))
+
+
+@pytest.fixture
+def site(spark, tmp_path, monkeypatch):
+    return Site(spark, tmp_path, monkeypatch)
+
+
+def test_a_new_warehouse_has_nothing_to_hand_over(site):
+    assert site.hand_over() == {}
+    assert not checkpoint_of(site.settings, LINES).exists()
+
+
+def test_the_query_of_lines_goes_on_where_each_topic_was_read_up_to(site):
+    """One batch is done, one is in bronze and not in silver, one was begun and nothing of it is written."""
+    site.began(REQUESTS_OF_0_1, REQUEST_TOPIC, 2, 3, bronze=(0, 1), committed=1)
+    site.began(CLIENTS_OF_0_1, CLIENT_TOPIC, 5, 9, bronze=(0,), committed=1)
+
+    assert site.hand_over() == {(REQUEST_TOPIC, 0): 3, (CLIENT_TOPIC, 0): 5}
+
+    silver = tables.read(site.spark, site.settings.warehouse_root, REQUESTS)
+    assert [row.offset for row in silver.collect()] == [2]  # what silver lacked of the batch in bronze
+    log = StreamLog(checkpoint_of(site.settings, LINES))
+    assert (log.offsets, log.commits) == ([0], [0])
+    assert [one.query_name for one in writers(site.settings)] == ["ingest_lines", "ingest_scrapes"]
+    assert len(list((log.folder.parent / ASIDE).iterdir())) == 2
+    assert not StreamLog(checkpoint_of(site.settings, SCRAPES)).offsets
+
+
+@pytest.mark.parametrize("step", ["stream_log.StreamLog.write_commit", "ingest_handover.set_aside"])
+def test_a_handover_that_broke_off_is_done_again(site, monkeypatch, step):
+    site.began(REQUESTS_OF_0_1, REQUEST_TOPIC, 2, bronze=(0,), committed=1)
+    site.began(CLIENTS_OF_0_1, CLIENT_TOPIC, 5, bronze=(0,), committed=1)
+    with monkeypatch.context() as patched:
+        patched.setattr(f"jobs.{step}", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            hand_over(site.settings, site.say)
+
+    assert site.hand_over() == {(REQUEST_TOPIC, 0): 2, (CLIENT_TOPIC, 0): 5}
+
+
+def test_a_batch_whose_topics_are_partly_in_bronze_is_finished_with_what_bronze_has(site):
+    """The ingest died between two bronze tables, and then retention took the lines of the written one."""
+    site.began(REQUESTS_OF_0_1, REQUEST_TOPIC, 2, bronze=(0,), committed=1)
+    site.began(CLIENTS_OF_0_1, CLIENT_TOPIC, 5, bronze=(0,), committed=1)
+    site.hand_over()
+    writer, root = writer_of_query(site.settings, LINES), site.settings.warehouse_root
+    log = StreamLog(writer.checkpoint)
+    log.write_ends(1, {(REQUEST_TOPIC, 0): 3, (CLIENT_TOPIC, 0): 9})
+    rows = [{"value": COMPLETED, "topic": REQUEST_TOPIC, "partition": 0, "offset": 2}]
+    line = raw(site.spark, rows, kind="request-log").select(*REQUEST_LOG.schema.names)
+    tables.append(line, root, REQUEST_LOG, txn_app_id=writer.id, txn_version=1)
+
+    assert repairs_of([writer]) == []
+    assert reached(writer) == {(REQUEST_TOPIC, 0): 3, (CLIENT_TOPIC, 0): 5}
+    finish_from_bronze(site.spark, site.settings, LINES, writer)
+
+    assert (log.ends(1), log.commits) == ({(REQUEST_TOPIC, 0): 3, (CLIENT_TOPIC, 0): 5}, [0, 1])
+    light_log._held.logs.clear()
+    assert tables.read(site.spark, root, REQUESTS).count() == 1
+    assert tables.read(site.spark, root, CLIENT_EVENTS).count() == 0
+    assert tables.read(site.spark, root, CLIENT_LOG).count() == 5

@@ -1,0 +1,96 @@
+"""The tasks' reader of Kafka, on a real broker: every record of a range once, or an error that names it."""
+
+import uuid
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from engine.ingest import kafka
+from engine.ingest.kafka import Range, UnreadError, batches_of
+
+pytestmark = pytest.mark.live
+
+RECORDS = 1_000
+
+
+class Topic:
+    """A topic of two partitions."""
+
+    def __init__(self, lab):
+        """Create it and fill it evenly."""
+        self.bootstrap, self.name = lab.telemetry_bootstrap_servers, f"test-{uuid.uuid4().hex[:8]}"
+        self.options = (("bootstrap.servers", self.bootstrap), ("group.id", "test"))
+        self.admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        self.admin.create_topics([NewTopic(self.name, 2, 1)])[self.name].result(30)
+        self.publish({}, RECORDS)
+
+    def publish(self, options, records):
+        """Publish records; of a transaction, the marker at its end takes an offset too."""
+        producer = Producer({"bootstrap.servers": self.bootstrap} | options)
+        if options:
+            producer.init_transactions(30)
+            producer.begin_transaction()
+        for n in range(records):
+            producer.produce(self.name, b"%d" % n, partition=n % 2)
+        assert producer.flush(30) == 0
+        if options:
+            producer.commit_transaction(30)
+
+    def read(self, *ranges):
+        """Return the offsets read by partition, and the sizes of the batches."""
+        found, sizes = {}, []
+        for batch in batches_of(self.options, [Range(self.name, *one) for one in ranges]):
+            sizes.append(len(batch))
+            for message in batch:
+                found.setdefault(message.partition(), []).append(message.offset())
+        return found, sizes
+
+
+@pytest.fixture(scope="module")
+def topic(lab):
+    return Topic(lab)
+
+
+def test_each_record_of_the_ranges_comes_once_and_in_order(topic):
+    for _ in range(2):  # the second time with the consumer of the first
+        found, _ = topic.read((0, 17, 480), (1, 0, 3))
+
+        assert found == {0: list(range(17, 480)), 1: [0, 1, 2]}
+
+
+def test_a_batch_ends_where_it_has_enough_bytes(topic, monkeypatch):
+    monkeypatch.setattr(kafka, "BATCH_BYTES", 300)
+
+    found, sizes = topic.read((0, 0, 500))
+
+    assert found == {0: list(range(500))}
+    assert max(sizes) <= 300
+
+
+def test_a_marker_at_the_end_of_a_range_ends_it(topic):
+    """It is no record: the driver finds that the records are fewer than the offsets."""
+    topic.publish({"transactional.id": uuid.uuid4().hex}, 2)
+
+    found, _ = topic.read((0, 499, 502))
+
+    assert found == {0: [499, 500]}
+
+
+def test_records_that_are_gone_are_named(topic):
+    topic.admin.delete_records([TopicPartition(topic.name, 1, 100)])
+    for deleted in topic.admin.delete_records([TopicPartition(topic.name, 1, 100)]).values():
+        deleted.result(30)
+
+    with pytest.raises(UnreadError, match=f"{topic.name} partition 1: .*[Oo]ffset out of range"):
+        topic.read((1, 50, 200))
+    assert topic.read((1, 100, 200))[0] == {1: list(range(100, 200))}
+
+
+def test_a_broker_that_does_not_answer_is_told(monkeypatch):
+    monkeypatch.setattr(kafka, "PATIENCE_S", 1.0)
+    away = (("bootstrap.servers", "127.0.0.1:1"), ("group.id", "test"))
+
+    with pytest.raises(UnreadError, match=r"t partition 0: no broker has answered for 1 s"):
+        list(batches_of(away, [Range("t", 0, 0, 1)]))
