@@ -85,7 +85,7 @@ locks: ## resolve requirements*.lock again; needs `uv`; existing pins stay where
 	$(LOCK) requirements-otava.in -o requirements-otava.lock
 	$(LOCK) requirements-airflow.in -o requirements-airflow.lock
 
-bench: $(VENV)/.dev setup ## CPU, freshness and old tables beside what else there is, write docs/performance.md
+bench: $(VENV)/.dev setup ## measure the pipeline next to its yardsticks, write docs/performance.md (two hours)
 	$(BIN)/python -m benchmarks.pipeline $(ARGS)
 
 clean: ## stop the lab and remove all that was made here but the downloads
