@@ -150,8 +150,8 @@ def check_written(warehouse: Path, attempt: str, files: Iterable[File]) -> list[
             message = f"{path} {found}, and its task wrote {file.size:,}; nothing of the batch was committed"
             raise LostFileError(message)
     folders = {table: warehouse / table.replace(".", "/") / attempt for table in named}
-    found = ((table, path) for table, folder in folders.items() for path in folder.rglob("*.parquet"))
-    return [path for table, path in found if path not in named[table]]
+    there = ((table, path) for table, folder in folders.items() for path in folder.rglob("*.parquet"))
+    return [path for table, path in there if path not in named[table]]
 
 
 def sync(path: Path) -> None:
