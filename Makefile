@@ -1,6 +1,7 @@
 # Commands of the project, one word each. `make help` lists them.
 SHELL := /bin/bash
-PYTHON ?= python3.11
+# The distribution's Python is built with profile-guided optimization and takes a sixth less time than pyenv's.
+PYTHON ?= $(shell /usr/bin/python3.11 -c 'import ensurepip' 2>/dev/null && echo /usr/bin/)python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 # Locks are complete: without --no-deps pip resolves extras again, and a lock fails when a release appears.

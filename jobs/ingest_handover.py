@@ -1,5 +1,5 @@
 """
-Go on from the checkpoints of version 0.1, which had a query for each topic.
+Go on from the checkpoints of the former ingest, which had a query for each topic (decision 021).
 
 The first batch of the new query holds no line: its offsets are where the former queries ended. Broken off
 anywhere, the next start does it again; the former checkpoints are set aside last.

@@ -11,7 +11,7 @@ from jobs.gaps import accept, finish_from_bronze, reached
 from jobs.ingest_checkpoint import Lost, check_same_topic, lost, read_until
 from jobs.ingest_failures import LostError
 from jobs.progress import Progress
-from jobs.sources import QUERIES, QUERIES_OF_0_1, Query, Source
+from jobs.sources import QUERIES, FORMER_QUERIES, Query, Source
 from jobs.state import Writer
 from jobs.stream_log import Ends, StreamLog
 from jobs.writer_id import known_writer_id, writer_id
@@ -63,10 +63,10 @@ def writers(settings: Settings) -> list[Writer]:
 
 
 def former_queries(settings: Settings, query: Query) -> list[Query]:
-    """Return the queries of version 0.1 whose checkpoints this one is yet to go on from."""
+    """Return the former queries whose checkpoints this one is yet to go on from."""
     return [
         former
-        for former in QUERIES_OF_0_1
+        for former in FORMER_QUERIES
         if former.sources[0] in query.sources and checkpoint_of(settings, former).exists()
     ]
 
@@ -83,7 +83,7 @@ def writer_of_query(settings: Settings, query: Query) -> Writer:
             topic_of(settings, source): Path(tables.path(root, source.bronze)) for source in query.sources
         },
         tables=tuple(Path(tables.path(root, table)) for table in (*query.tables, GAPS)),
-        former_names=tuple(one.name for one in QUERIES_OF_0_1 if one.sources[0] in query.sources),
+        former_names=tuple(one.name for one in FORMER_QUERIES if one.sources[0] in query.sources),
     )
 
 

@@ -97,7 +97,7 @@ LINES = Query(name="ingest_lines", sources=LOGGED, records_a_task=4_000)
 SCRAPES = Query(name="ingest_scrapes", sources=SCRAPED, records_a_task=8)
 QUERIES = (LINES, SCRAPES)
 
-QUERIES_OF_0_1 = tuple(
+FORMER_QUERIES = tuple(
     Query(name=f"ingest_{source.bronze.name}", sources=(source,), records_a_task=4_000) for source in SOURCES
 )
-"""One query a topic, as version 0.1 had it: `jobs/ingest_handover.py` goes on from their checkpoints."""
+"""One query a topic, as before decision 021: `jobs/ingest_handover.py` goes on from their checkpoints."""

@@ -1,4 +1,4 @@
-"""Checkpoints of version 0.1, which had a query for each topic, are gone on from: nothing lost or doubled."""
+"""Checkpoints of the former ingest, a query for each topic, are gone on from: nothing is lost or doubled."""
 
 from unittest.mock import Mock
 
@@ -10,7 +10,7 @@ from jobs.gaps import finish_from_bronze, reached
 from jobs.hadoop_files import ASIDE
 from jobs.ingest_handover import hand_over
 from jobs.ingest_state import checkpoint_of, writer_of_query, writers
-from jobs.sources import LINES, QUERIES_OF_0_1, SCRAPES
+from jobs.sources import LINES, FORMER_QUERIES, SCRAPES
 from jobs.state_audit import repairs_of
 from jobs.stream_log import StreamLog
 from jobs.writer_id import writer_id
@@ -19,12 +19,12 @@ from schemas.silver import CLIENT_EVENTS, REQUESTS
 from tests.transforms.parse.raw_rows import raw
 from tests.transforms.parse.records import COMPLETED
 
-REQUESTS_OF_0_1, CLIENTS_OF_0_1 = QUERIES_OF_0_1[:2]
+FORMER_REQUESTS, FORMER_CLIENTS = FORMER_QUERIES[:2]
 REQUEST_TOPIC, CLIENT_TOPIC = "telemetry.request-log", "telemetry.client-log"
 
 
 class Site:
-    """A warehouse that version 0.1 wrote."""
+    """A warehouse that the former ingest wrote."""
 
     def __init__(self, spark, root, monkeypatch):
         """Begin with nothing."""
@@ -34,7 +34,7 @@ class Site:
         monkeypatch.setattr(ingest_checkpoint, "has_topic", lambda *_: False)
 
     def began(self, query, topic, *ends, bronze=(), committed):
-        """Let a query of 0.1 have begun batches with these ends, and written and committed some of them."""
+        """Let a former query have begun batches with these ends, and written and committed some of them."""
         log = StreamLog(checkpoint_of(self.settings, query))
         writer_id(log.folder)
         (log.folder / "metadata").write_text('{"id":"d4110d41-a810-4184-8eb7-6ddf0261c033"}')
@@ -74,8 +74,8 @@ def test_a_new_warehouse_has_nothing_to_hand_over(site):
 
 def test_the_query_of_lines_goes_on_where_each_topic_was_read_up_to(site):
     """One batch is done, one is in bronze and not in silver, one was begun and nothing of it is written."""
-    site.began(REQUESTS_OF_0_1, REQUEST_TOPIC, 2, 3, bronze=(0, 1), committed=1)
-    site.began(CLIENTS_OF_0_1, CLIENT_TOPIC, 5, 9, bronze=(0,), committed=1)
+    site.began(FORMER_REQUESTS, REQUEST_TOPIC, 2, 3, bronze=(0, 1), committed=1)
+    site.began(FORMER_CLIENTS, CLIENT_TOPIC, 5, 9, bronze=(0,), committed=1)
 
     assert site.hand_over() == {(REQUEST_TOPIC, 0): 3, (CLIENT_TOPIC, 0): 5}
 
@@ -90,8 +90,8 @@ def test_the_query_of_lines_goes_on_where_each_topic_was_read_up_to(site):
 
 @pytest.mark.parametrize("step", ["stream_log.StreamLog.write_commit", "ingest_handover.set_aside"])
 def test_a_handover_that_broke_off_is_done_again(site, monkeypatch, step):
-    site.began(REQUESTS_OF_0_1, REQUEST_TOPIC, 2, bronze=(0,), committed=1)
-    site.began(CLIENTS_OF_0_1, CLIENT_TOPIC, 5, bronze=(0,), committed=1)
+    site.began(FORMER_REQUESTS, REQUEST_TOPIC, 2, bronze=(0,), committed=1)
+    site.began(FORMER_CLIENTS, CLIENT_TOPIC, 5, bronze=(0,), committed=1)
     with monkeypatch.context() as patched:
         patched.setattr(f"jobs.{step}", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
@@ -102,8 +102,8 @@ def test_a_handover_that_broke_off_is_done_again(site, monkeypatch, step):
 
 def test_a_batch_whose_topics_are_partly_in_bronze_is_finished_with_what_bronze_has(site):
     """The ingest died between two bronze tables, and then retention took the lines of the written one."""
-    site.began(REQUESTS_OF_0_1, REQUEST_TOPIC, 2, bronze=(0,), committed=1)
-    site.began(CLIENTS_OF_0_1, CLIENT_TOPIC, 5, bronze=(0,), committed=1)
+    site.began(FORMER_REQUESTS, REQUEST_TOPIC, 2, bronze=(0,), committed=1)
+    site.began(FORMER_CLIENTS, CLIENT_TOPIC, 5, bronze=(0,), committed=1)
     site.hand_over()
     writer, root = writer_of_query(site.settings, LINES), site.settings.warehouse_root
     log = StreamLog(writer.checkpoint)
