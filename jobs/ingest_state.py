@@ -11,7 +11,7 @@ from jobs.gaps import accept, finish_from_bronze, reached
 from jobs.ingest_checkpoint import Lost, check_same_topic, lost, read_until
 from jobs.ingest_failures import LostError
 from jobs.progress import Progress
-from jobs.sources import QUERIES, FORMER_QUERIES, Query, Source
+from jobs.sources import FORMER_QUERIES, QUERIES, Query, Source
 from jobs.state import Writer
 from jobs.stream_log import Ends, StreamLog
 from jobs.writer_id import known_writer_id, writer_id

@@ -10,7 +10,7 @@ from jobs.gaps import finish_from_bronze, reached
 from jobs.hadoop_files import ASIDE
 from jobs.ingest_handover import hand_over
 from jobs.ingest_state import checkpoint_of, writer_of_query, writers
-from jobs.sources import LINES, FORMER_QUERIES, SCRAPES
+from jobs.sources import FORMER_QUERIES, LINES, SCRAPES
 from jobs.state_audit import repairs_of
 from jobs.stream_log import StreamLog
 from jobs.writer_id import writer_id
