@@ -194,15 +194,21 @@ def measure_aged(state: Path, scale: Scale, seed: int) -> Figures:
 def measure_scrapes(state: Path, scale: Scale) -> Figures:
     """Measure every arm, round by round, over the same pages."""
     recorded = quiet_lines.pages_in(quiet_lines.record(state, scale.recorded_s))
-    settings = Settings.load()
-    spark = spark_session(settings, "bench")
-    bench = scrapes.Scrapes(spark, settings, state / "scrapes-read", recorded, scale.pages)
-    measured = list[scrapes.Cost]()
-    for nth in range(scale.rounds + 1):
-        for cost in bench.round(nth):
-            print(json.dumps(asdict(cost)), flush=True)
-            measured.append(cost)
-    spark.stop()
+    lab = cluster.start(state / "lab", brokers=1, request_log=False, client_log=False, fresh=True)
+    try:
+        topics = lines.Topics(lab, _prefix())
+        conf = _conf(lab.telemetry_bootstrap_servers, topics.prefix, state / "scrapes")
+        spark = spark_session(Settings.load(conf), "bench")
+        folder = state / "scrapes" / "runs"
+        bench = scrapes.Scrapes(spark, conf, folder, topics, recorded=recorded, n=scale.pages)
+        measured = list[scrapes.Cost]()
+        for nth in range(scale.rounds + 1):
+            for cost in bench.round(nth):
+                print(json.dumps(asdict(cost)), flush=True)
+                measured.append(cost)
+        spark.stop()
+    finally:
+        cluster.stop(state / "lab")
     return {
         "pages": scale.pages,
         "bytes_a_page": sum(len(page.text) for page in recorded) / len(recorded),

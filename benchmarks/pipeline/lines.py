@@ -135,6 +135,11 @@ class Topics:
         """The topic of request logs."""
         return self.prefix + Kind.REQUEST_LOG
 
+    @property
+    def metrics(self) -> str:
+        """The topic of scrapes."""
+        return self.prefix + Kind.METRICS
+
     def publish(self, lines: Iterator[Line], *, linger_ms: int = 50, is_timed: bool = False) -> int:
         """Publish as a collector does; with `is_timed` note when the broker appended each line."""
         options = {"bootstrap.servers": self._bootstrap, "compression.type": "zstd", "linger.ms": linger_ms}
@@ -142,7 +147,10 @@ class Topics:
         noted = self._note if is_timed else None
         for nth, (node, value) in enumerate(lines, start=1):
             position = (Header.POSITION.value, f"{node}/bench/{nth}".encode())
-            headers: list[tuple[str, str | bytes | None]] = [*_headers(node), position]
+            headers: list[tuple[str, str | bytes | None]] = [
+                *headers_of(Kind.REQUEST_LOG, node, f"{node}/kafka-request.log"),
+                position,
+            ]
             while True:
                 try:
                     producer.produce(
@@ -163,6 +171,22 @@ class Topics:
             raise RuntimeError(message)
         return nth
 
+    def publish_pages(self, pages: Sequence[tuple[str, int, bytes]]) -> None:
+        """Publish scrapes (node, instant in ns, page) in turn into the partitions of their topic."""
+        options = {"bootstrap.servers": self._bootstrap, "compression.type": "zstd", "linger.ms": 50}
+        producer = Producer(options | {"enable.idempotence": True, "message.max.bytes": MAX_MESSAGE_BYTES})
+        for nth, (node, at_ns, page) in enumerate(pages):
+            position = (Header.POSITION.value, f"{node}/scrape/{at_ns}".encode())
+            headers: list[tuple[str, str | bytes | None]] = [
+                *headers_of(Kind.METRICS, node, f"http://{node}/metrics"),
+                position,
+            ]
+            producer.produce(self.metrics, page, node.encode(), nth % PARTITIONS, headers=headers)
+            producer.flush(60)
+        if len(producer):
+            message = "the telemetry broker did not acknowledge every page"
+            raise RuntimeError(message)
+
     def _note(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             raise RuntimeError(str(error))
@@ -173,12 +197,13 @@ class Topics:
 
 
 @cache
-def _headers(node: str) -> list[tuple[str, bytes]]:
+def headers_of(kind: Kind, node: str, source: str) -> list[tuple[str, bytes]]:
+    """Return the headers of a record as a collector writes them, without the position."""
     headers = {
         Header.CLUSTER: "lab",
         Header.TIME_ZONE: "UTC",
         Header.NODE: node,
-        Header.KIND: Kind.REQUEST_LOG.value,
-        Header.SOURCE: f"{node}/kafka-request.log",
+        Header.KIND: kind.value,
+        Header.SOURCE: source,
     }
     return [(name.value, text.encode()) for name, text in headers.items()]

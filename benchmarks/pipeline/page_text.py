@@ -138,9 +138,9 @@ descendants. After each arm its samples are counted.
 - **prometheus_client** makes its objects of the same text, in one Python process.
 - **parse alone** is our parser in one Python process: it makes the Arrow rows of `silver.metric_scrapes`, `metric_series` and
   `metric_samples` and writes none. Both run without the cyclic garbage collector, as a task of the ingest does.
-- **ingest** is from text to committed bronze and silver by the ingest's own writer, {batch} pages in a batch
-  (`max_scrapes_per_trigger`), with every series known: a batch before the measured ones taught them. Pages come from a
-  Parquet file, not from Kafka.
+- **ingest** is from text in Kafka to committed bronze and silver by the ingest's own writer, {batch} pages in a batch
+  (`max_scrapes_per_trigger`), with every series known from a batch before the measured ones. Spark's planning of offsets
+  is not in it.
 
 Geometric means; the ratio is the mean of the ratios within each round, with its 95 % interval.
 

@@ -6,13 +6,14 @@ from typing import Any
 
 import pyarrow as pa
 from deltalake.transaction import Transaction
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from conf.settings import Settings
 from engine.ingest.arrow_rows import record_batch
 from engine.ingest.files import Files
 from jobs import ingest, ingest_batch, tables
 from jobs.gate import Gate
+from jobs.ingest_batch import Offsets
 from jobs.ingest_meters import Meters
 from jobs.sources import LINES, SCRAPES
 from schemas.bronze import BRONZE
@@ -35,9 +36,11 @@ def ingest_lines(spark: SparkSession, settings: Settings) -> None:
     ingest.start(writer, settings, once=True).awaitTermination()
 
 
-def write_scrapes(pages: DataFrame, batch_id: int, settings: Settings) -> None:
-    """Parse, write and commit one batch of pages, rows of `bronze.metrics`."""
-    ingest_batch.write_batch(pages, batch_id, SCRAPES, settings=settings, app_id=APP_ID, is_new=True)
+def write_scrapes(spark: SparkSession, offsets: Offsets, batch_id: int, settings: Settings) -> None:
+    """Let tasks read, parse and write these offsets of the scrapes' topic, and commit the batch."""
+    ingest_batch.write_kafka_batch(
+        spark, offsets, batch_id, SCRAPES, settings=settings, app_id=APP_ID, is_new=True
+    )
 
 
 def rows_of_parser(table: Table, rows: Sequence[Any]) -> pa.RecordBatch:

@@ -39,7 +39,7 @@ FULL = Scale(
 )
 SHORT = Scale(
     lines=10_000,
-    rounds=2,
+    rounds=1,
     rate_seconds={2_000.0: 15.0},
     slow_s=15.0,
     settle_s=10.0,

@@ -6,15 +6,14 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from benchmarks.pipeline import product
 from benchmarks.pipeline.counts import check, rows_of
+from benchmarks.pipeline.lines import PARTITIONS, Topics
 from benchmarks.pipeline.measure import Measured
 from benchmarks.pipeline.quiet_lines import EVERY_S, Page
 from conf.names import Kind
@@ -22,7 +21,6 @@ from conf.settings import Settings
 from engine.ingest.arrow_rows import TABLES
 from jobs import tables
 from jobs.ingest_batch import parser_options
-from schemas.bronze import RAW
 from schemas.metrics import METRIC_SAMPLES, METRIC_SERIES
 from transforms.parse.record import Kept, Record
 from transforms.parse.scrapes.parser import ScrapeParser
@@ -52,22 +50,26 @@ def repeated(pages: Sequence[Page], n: int) -> list[Page]:
 class Scrapes:
     """All arms over the same pages, in one Spark session; batches are as large as the ingest's."""
 
-    def __init__(
-        self, spark: SparkSession, settings: Settings, folder: Path, recorded: Sequence[Page], n: int
+    def __init__(  # noqa: PLR0913 (what is read, how often, and where it is written)
+        self,
+        spark: SparkSession,
+        conf: Path,
+        folder: Path,
+        topics: Topics,
+        *,
+        recorded: Sequence[Page],
+        n: int,
     ) -> None:
-        """Write `n` pages as bronze rows, one folder per batch, and one batch before them that warms up."""
-        self._spark, self._all, self._settings = spark, folder, settings
-        self._parser = ScrapeParser(parser_options(settings).limits)
-        self.batch = min(settings.ingest.max_scrapes_per_trigger, n)
+        """Publish `n` pages, and before them one batch that makes every series known."""
+        self._spark, self._settings, self._all, self._topics = spark, Settings.load(conf), folder, topics
+        self._parser = ScrapeParser(parser_options(self._settings).limits)
+        self.batch = min(self._settings.ingest.max_scrapes_per_trigger, n)
         pages = repeated(recorded, self.batch + n)
+        topics.publish_pages(pages)
         self._before, self._pages = pages[: self.batch], pages[self.batch :]
         self.samples, self._warm_samples = (
             sum(_samples_in(page.text) for page in of) for of in (self._pages, self._before)
         )
-        self._batches = [
-            self._written(nth, pages[first : first + self.batch])
-            for nth, first in enumerate(range(0, len(pages), self.batch))
-        ]
         self._parse(self._before)
 
     def round(self, nth: int) -> Iterator[Cost]:
@@ -77,7 +79,7 @@ class Scrapes:
         warehouse = dataclasses.replace(self._settings.warehouse, root=str(root))
         settings = dataclasses.replace(self._settings, warehouse=warehouse)
         product.make_tables(self._spark, root)
-        product.write_scrapes(self._batches[0], 0, settings)
+        self._write(0, settings)
         samples, series = (Path(tables.path(root, table)) for table in (METRIC_SAMPLES, METRIC_SERIES))
         known = rows_of(series)
         arms: dict[str, Callable[[], int]] = {
@@ -121,15 +123,28 @@ class Scrapes:
         return found
 
     def _ingest(self, settings: Settings, samples: Path) -> int:
-        for nth, batch in enumerate(self._batches[1:], start=1):
-            product.write_scrapes(batch, nth, settings)
+        for nth in range(1, 1 + -(-len(self._pages) // self.batch)):
+            self._write(nth, settings)
         return rows_of(samples) - self._warm_samples
 
-    def _written(self, nth: int, pages: Sequence[Page]) -> DataFrame:
-        rows = [_raw(nth * self.batch + at, page) for at, page in enumerate(pages)]
-        where = str(self._all / f"batch-{nth}")
-        self._spark.createDataFrame(rows, RAW).repartition(2).write.mode("overwrite").parquet(where)
-        return self._spark.read.schema(RAW).parquet(where)
+    def _write(self, nth: int, settings: Settings) -> None:
+        first = nth * self.batch
+        end = min(first + self.batch, len(self._before) + len(self._pages))
+        offsets = offsets_between(self._topics.metrics, first, end)
+        product.write_scrapes(self._spark, offsets, nth, settings)
+
+
+def offsets_between(topic: str, first: int, end: int) -> dict[tuple[str, int], tuple[int, int]]:
+    """
+    Return the offsets of pages `first` to `end` (exclusive), published in turn into all partitions.
+
+    >>> offsets_between("metrics", 3, 8)
+    {('metrics', 0): (2, 4), ('metrics', 1): (1, 4)}
+    """
+    return {
+        (topic, n): ((first + PARTITIONS - 1 - n) // PARTITIONS, (end + PARTITIONS - 1 - n) // PARTITIONS)
+        for n in range(PARTITIONS)
+    }
 
 
 @contextmanager
@@ -151,23 +166,6 @@ def _record_of(page: Page) -> Record:
         position=f"{page.node}/scrape/{page.at_ns}",
         timestamp=page.at_ns // 1_000,
     )
-
-
-def _raw(offset: int, page: Page) -> dict[str, Any]:
-    at = datetime.fromtimestamp(page.at_ns / 1e9, UTC)
-    return dict.fromkeys(RAW.names) | {
-        "value": page.text,
-        "topic": "plumbline.metrics",
-        "partition": 0,
-        "offset": offset,
-        "timestamp": at,
-        "cluster": "bench",
-        "node": page.node,
-        "kind": Kind.METRICS.value,
-        "source": "http://127.0.0.1/metrics",
-        "position": f"{page.node}/scrape/{page.at_ns}",
-        "ingest_date": at.date(),
-    }
 
 
 def _samples_in(text: bytes) -> int:

@@ -61,6 +61,8 @@ def shown(figure: Estimate, digits: int, unit: str = "") -> str:
     >>> shown(Estimate(1.5, 1.25, 2.0), 2, " s"), shown(Estimate(1_200.0), 0)
     ('1.50 s (1.25 to 2.00)', '1,200')
     """
+    if np.isnan(figure.value):
+        return "none"
     text = f"{figure.value:,.{digits}f}{unit}"
     if not np.isfinite([figure.low, figure.high]).all():
         return text
