@@ -84,7 +84,7 @@ def last_words(there: Edge) -> str:
 def batches(there: Edge) -> int:
     """Count the batches of the log that the ingest has finished."""
     checkpoints = Path(there.warehouse.settings.warehouse.checkpoints)
-    return sum(path.name.isdigit() for path in checkpoints.glob("ingest_request_log*/commits/*"))
+    return sum(path.name.isdigit() for path in checkpoints.glob("ingest_lines*/commits/*"))
 
 
 @contextmanager

@@ -119,7 +119,8 @@ class Poller(threading.Thread):
         ends = covering(seen, (ends for of in self._ends.values() for ends in of.values()))
         if ends is None:
             return f"{seen}: no batch of Spark's log ends behind it"
-        whole = {place: int((final[place] < end).sum()) for place, end in ends.items() if place in final}
+        of_topic = {place: end for place, end in ends.items() if place in final and place[0] == seen.topic}
+        whole = {place: int((final[place] < end).sum()) for place, end in of_topic.items()}
         whole = {place: rows for place, rows in whole.items() if rows}
         return "" if whole == seen.rows else f"{seen}: a part of a batch, which has {whole}"
 

@@ -15,7 +15,7 @@ from tests.faults import harm
 from tests.faults.oracles import where
 from tests.faults.site import Written
 
-QUERIES = ("ingest_request_log_v1", "ingest_client_log_v1")
+QUERIES = ("ingest_lines_v1", "ingest_scrapes_v1")
 
 
 def log_of(written: Written, query: str = QUERIES[0]) -> StreamLog:
@@ -38,7 +38,7 @@ def last_offsets(written: Written, how: str) -> Path:
 
 def last_commit(written: Written, how: str) -> Path:
     """Tear the newest entry of the commit log."""
-    log = log_of(written, QUERIES[1])
+    log = log_of(written)
     file = log.commits_file(max(log.commits, default=0))
     harm.tear(file, how)
     return file

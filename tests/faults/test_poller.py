@@ -21,7 +21,7 @@ class Watched:
     def __init__(self, folder):
         """Write Spark's own log of the batches."""
         self.root = folder / "warehouse"
-        self.offsets = folder / "checkpoints" / "ingest_request_log_v1" / "offsets"
+        self.offsets = folder / "checkpoints" / "ingest_lines_v1" / "offsets"
         self.offsets.mkdir(parents=True)
         for batch, end in enumerate((2, 4)):
             ends = json.dumps({TOPIC: {"0": end, "1": end}})
@@ -162,7 +162,7 @@ def test_a_batch_that_cannot_be_read_in_spark_s_log_is_told(watched):
     watched.poller.look()
 
     assert any(
-        told.startswith("ingest_request_log_v1: a reader beside failed") for told in watched.poller.finish()
+        told.startswith("ingest_lines_v1: a reader beside failed") for told in watched.poller.finish()
     )
 
 

@@ -35,7 +35,7 @@ def test_an_entry_is_of_the_newest_batch_that_its_own_query_has_begun(tmp_path, 
     log = tmp_path / SKIPPED.layer / SKIPPED.name / "_delta_log"
     log.mkdir(parents=True)
     for version, batch in enumerate((1, entry_of)):
-        txn = {"txn": {"appId": "ingest_client_log-50161dad", "version": batch}}
+        txn = {"txn": {"appId": "ingest_scrapes-50161dad", "version": batch}}
         (log / f"{version:020}.json").write_text('{"commitInfo":{}}\n' + json.dumps(txn) + "\n")
 
     assert is_of_newest_batch(written, SKIPPED) == is_newest

@@ -42,7 +42,7 @@ def wrong_with(*drivers, monkeypatch, holder=2):
     return collided(site, None, drivers, [])
 
 
-GONE = "ingest stopped: File file:/c/ingest_request_log_v1/offsets/..1.466f5b78-daa8.tmp.crc does not exist"
+GONE = "ingest stopped: File file:/c/ingest_lines_v1/offsets/..1.466f5b78-daa8.tmp.crc does not exist"
 
 
 @pytest.mark.parametrize("told", [*FOUND_OUT, GONE])
