@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from jobs.ingest_checkpoint import unread
-from jobs.ingest_state import checkpoint_of, sources_of, topic_of
+from jobs.ingest_state import checkpoint_of, topics_of
+from jobs.sources import QUERIES
 from schemas.gold import BROKER_RTT_BASELINE
 from schemas.gold import GOLD as GOLD_TABLES
 from tests.faults import lines, oracles
@@ -195,8 +196,9 @@ class _Work:
 
         def is_read() -> bool:
             of = (
-                (topic_of(settings, source), checkpoint_of(settings, source))
-                for source in sources_of(settings)
+                (topic, checkpoint_of(settings, query))
+                for query in QUERIES
+                for topic in topics_of(settings, query)
             )
             return all(unread(settings.telemetry, topic, checkpoint) == 0 for topic, checkpoint in of)
 

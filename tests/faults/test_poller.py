@@ -161,9 +161,7 @@ def test_a_batch_that_cannot_be_read_in_spark_s_log_is_told(watched):
     (watched.offsets / "2").write_text("v1\n{}\n[]")
     watched.poller.look()
 
-    assert any(
-        told.startswith("ingest_lines_v1: a reader beside failed") for told in watched.poller.finish()
-    )
+    assert any(told.startswith("ingest_lines_v1: a reader beside failed") for told in watched.poller.finish())
 
 
 def test_a_poller_that_has_seen_nothing_before_the_end_is_wrong(watched):
