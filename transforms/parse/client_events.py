@@ -6,18 +6,20 @@ Parse one line of a NetworkClient log (`org.apache.kafka.clients.NetworkClient` 
 the client: `[ReplicaFetcher replicaId=2, leaderId=1, fetcherId=0] `. Both repeat the request's header, so
 gold pairs a request and its answer by the correlation id.
 """
+# ruff: noqa: ANN401 (structs and rows whose types are made at run time)
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from transforms.parse.columns import integer, origin, stamp_columns
-from transforms.parse.line import Line, read_line, skipped, untimed
+from transforms.parse.columns import ORIGIN, STAMP, integer, origin, row_type
+from transforms.parse.line import Line, read_line, skipped
 from transforms.parse.record import Kept, Outcome, Quarantined, Record, sample
 
 LOGGER = "org.apache.kafka.clients.NetworkClient"
 MARK = " with header RequestHeader("
-REQUEST_MARK = "Completed request:"
+MARK_BYTES = MARK.encode()
+REQUEST_MARK = b"Completed request:"
 FETCH_WITH_SESSION = 7  # KIP-227
 
 HEAD_BYTES = 4_096
@@ -46,34 +48,14 @@ SESSION = re.compile(
 
 ID, NUMBER = re.compile(r"\d++", re.ASCII), re.compile(r"-?\d++", re.ASCII)
 
-
-class ClientEvent(NamedTuple):
-    """A row of `silver.client_events`."""
-
-    cluster: str | None
-    node_id: int | None
-    logged_at: int | None
-    logged_mono_ns: int | None
-    clock_resolution_ms: float | None
-    logged_date: int | None
-    direction: str
-    component: str | None
-    follower_id: int | None
-    fetcher_id: int | None
-    destination_id: int | None
-    api: str | None
-    api_version: int | None
-    client_id: str | None
-    correlation_id: int | None
-    session_id: int | None
-    session_epoch: int | None
-    node: str | None
-    source: str | None
-    position: str | None
-    topic: str | None
-    partition: int | None
-    offset: int | None
-    parser_version: int
+ClientEvent = row_type(
+    "ClientEvent",
+    "cluster node_id",
+    STAMP,
+    "direction component follower_id fetcher_id destination_id",
+    "api api_version client_id correlation_id session_id session_epoch",
+    ORIGIN,
+)
 
 
 class Header(NamedTuple):
@@ -95,11 +77,11 @@ def parse(record: Record) -> Outcome:
     if isinstance(line, Quarantined):
         return line
     outcome = None
-    if MARK in line.text:
-        outcome = untimed(line, record) or _event(line, record)
+    if MARK_BYTES in line.value:
+        outcome = line.fault or _event(line, record)
         if isinstance(outcome, Quarantined):
             return outcome
-    if REQUEST_MARK in line.text:
+    if REQUEST_MARK in line.value:
         return Quarantined("request_in_client_log", sample(line.text))
     return outcome or skipped(line, LOGGER, "not_a_request")
 
@@ -120,12 +102,12 @@ def _event(line: Line, record: Record) -> Kept | Quarantined:
         return Quarantined("unknown_form" if is_whole else "truncated_line", sample(message))
     is_sent = header.direction == "sent"
     session = _session(head, start, is_sent=is_sent) if header.api == "FETCH" else (None, None)
-    event: ClientEvent = tuple.__new__(
+    event = tuple.__new__(
         ClientEvent,
         (
             record.cluster,
             line.node_id,
-            *stamp_columns(line.stamp),
+            *line.stamp,
             header.direction,
             header.component,
             header.follower_id,
@@ -188,7 +170,7 @@ def _session(head: str, start: int, *, is_sent: bool) -> tuple[int | None, int |
     return session_id, int(found[2]) if found and found[2] else _number(NUMBER, "sessionEpoch=", head, start)
 
 
-def _unfit(event: ClientEvent) -> Quarantined | None:
+def _unfit(event: Any) -> Quarantined | None:
     """Return why an event lacks what every event has, or was not written by its node."""
     if event.destination_id is None or event.api_version is None or event.correlation_id is None:
         required = ("destination_id", "api_version", "correlation_id")

@@ -6,11 +6,11 @@ row per list without a name. `topics` is null where the poll did not ask for top
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import msgspec
 
-from transforms.parse.columns import LONG, origin
+from transforms.parse.columns import LONG, ORIGIN, origin, row_type
 from transforms.parse.documents import Misread, decode, whole_text
 from transforms.parse.record import DAY_US, Kept, Outcome, Quarantined, Record, sample
 from transforms.parse.throttles import LISTS, RATES, ThrottleChange, rate, replicas, wildcard
@@ -30,21 +30,7 @@ class Document(msgspec.Struct, gc=False):
     topics: dict[str, dict[str, str | None] | None] | None = None
 
 
-class ClusterPoll(NamedTuple):
-    """A row of `silver.cluster_polls`."""
-
-    cluster: str
-    logged_at: int
-    logged_date: int
-    brokers: int
-    topics: int | None
-    node: str | None
-    source: str | None
-    position: str | None
-    topic: str | None
-    partition: int | None
-    offset: int | None
-    parser_version: int
+ClusterPoll = row_type("ClusterPoll", "cluster logged_at logged_date brokers topics", ORIGIN)
 
 
 DECODER = msgspec.json.Decoder(Document)

@@ -1,12 +1,28 @@
 """Columns that the rows of several parsers share, and the numbers that fit into one."""
 
-from transforms.parse.line import Stamp
-from transforms.parse.record import DAY_US, PARSER_VERSION, Record
+from collections import namedtuple
+from typing import Any
+
+from transforms.parse.record import PARSER_VERSION, Record
 
 INT, LONG = 2**31 - 1, 2**63 - 1
 """The largest values of a column: `IntegerType` and `LongType`."""
 
+STAMP = "logged_at logged_mono_ns clock_resolution_ms logged_date"
+ORIGIN = "node source position topic partition offset parser_version"
+"""The last columns of a row: where the record came from, and the parser's version."""
+
 Origin = tuple[str | None, str | None, str | None, str | None, int | None, int | None, int]
+
+
+def row_type(name: str, *columns: str) -> Any:  # noqa: ANN401 - a type that is made here has no name for mypy
+    """
+    Return a named tuple with the columns of a table of silver, in their order; `schemas` says what they mean.
+
+    >>> row_type("ClusterPoll", "cluster brokers", "topics")._fields
+    ('cluster', 'brokers', 'topics')
+    """
+    return namedtuple(name, " ".join(columns))  # noqa: PYI024
 
 
 def origin(record: Record) -> Origin:
@@ -20,14 +36,6 @@ def origin(record: Record) -> Origin:
         record.offset,
         PARSER_VERSION,
     )
-
-
-def stamp_columns(stamp: Stamp | None) -> tuple[int | None, int | None, float | None, int | None]:
-    """Return `logged_at`, `logged_mono_ns`, `clock_resolution_ms`, `logged_date` of a line."""
-    if stamp is None:
-        return None, None, None, None
-    at = stamp.logged_at
-    return at, stamp.logged_mono_ns, stamp.clock_resolution_ms, None if at is None else at // DAY_US
 
 
 def integer(digits: str | None, largest: int = INT) -> int | None:

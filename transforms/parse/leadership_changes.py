@@ -7,15 +7,14 @@ learned who leads a partition, and who led it before.
 """
 
 import re
-from typing import NamedTuple
 
-from transforms.parse.columns import INT, LONG, integer, origin, stamp_columns
-from transforms.parse.line import Line, read_line, skipped, untimed
+from transforms.parse.columns import INT, LONG, ORIGIN, STAMP, integer, origin, row_type
+from transforms.parse.line import Line, read_line, skipped
 from transforms.parse.record import Kept, Outcome, Quarantined, Record, sample
 
 LOGGER = "state.change.logger"
-MARK = " starts at leader epoch "
-BEGINS = re.compile(r"\[Broker id=-?\d++\] (?:Leader|Follower) ", re.ASCII)
+MARK = b" starts at leader epoch "
+BEGINS = re.compile(rb"\[Broker id=-?\d++\] (?:Leader|Follower) ", re.ASCII)
 
 LONGEST_CHANGE = 64 * 1024
 """No change is longer: a topic's name has 249 characters."""
@@ -52,33 +51,14 @@ NUMBERS = (
     "previous_leader_epoch",
 )
 
-
-class LeadershipChange(NamedTuple):
-    """A row of `silver.leadership_changes`."""
-
-    cluster: str | None
-    broker_id: int | None
-    logged_at: int | None
-    logged_mono_ns: int | None
-    clock_resolution_ms: float | None
-    logged_date: int | None
-    role: str
-    topic_name: str
-    topic_id: str | None
-    partition_index: int | None
-    leader_id: int | None
-    leader_epoch: int | None
-    partition_epoch: int | None
-    first_offset: int | None
-    previous_leader_id: int | None
-    previous_leader_epoch: int | None
-    node: str | None
-    source: str | None
-    position: str | None
-    topic: str | None
-    partition: int | None
-    offset: int | None
-    parser_version: int
+LeadershipChange = row_type(
+    "LeadershipChange",
+    "cluster broker_id",
+    STAMP,
+    "role topic_name topic_id partition_index leader_id leader_epoch partition_epoch first_offset",
+    "previous_leader_id previous_leader_epoch",
+    ORIGIN,
+)
 
 
 def parse(record: Record) -> Outcome:
@@ -86,8 +66,8 @@ def parse(record: Record) -> Outcome:
     line = read_line(record)
     if isinstance(line, Quarantined):
         return line
-    if MARK in line.text or BEGINS.match(line.message):
-        return untimed(line, record) or _change(line, record)
+    if MARK in line.value or BEGINS.match(line.value, line.start, line.end):
+        return line.fault or _change(line, record)
     return skipped(line, LOGGER, "not_a_change")
 
 
@@ -117,7 +97,7 @@ def _change(line: Line, record: Record) -> Kept | Quarantined:
     columns = (
         record.cluster,
         broker_id,
-        *stamp_columns(line.stamp),
+        *line.stamp,
         "leader" if is_leader else "follower",
         written["topic_name"],
         written.get("topic_id"),

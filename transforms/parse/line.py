@@ -8,13 +8,13 @@ and a column of monotonic nanoseconds (`%N`) after the time.
 import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
-from transforms.parse.documents import whole_text
+from transforms.parse.documents import LONGEST_BYTES, whole_text
 from transforms.parse.record import DAY_US, Quarantined, Record, Skipped, node_number, sample
 
-HEAD_CHARS, TAIL_CHARS = 96, 160
+HEAD_BYTES, TAIL_BYTES = 96, 160
 """A stamp and a logger are shorter; a regular expression reads only this much of a line of megabytes."""
 
 LONGEST_CONTINUATION_BYTES = 16 * 1024
@@ -22,17 +22,15 @@ LONGEST_CONTINUATION_BYTES = 16 * 1024
 
 # date and time, up to six digits, further digits, zone, monotonic nanoseconds
 PREFIX = re.compile(
-    r"\[?([0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2})(?:[.,]([0-9]{0,6})([0-9]{0,3}))?"
-    r"(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?\]? +(?:([0-9]+) +)?(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) +"
+    rb"\[?([0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2})(?:[.,]([0-9]{0,6})([0-9]{0,3}))?"
+    rb"(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?\]? +(?:([0-9]+) +)?(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) +"
 )
-SECOND = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}")
-SUFFIX = re.compile(r" \(([!-'*-~]+)\)\s*", re.ASCII)  # no parentheses, no blanks
+SUFFIX = re.compile(rb" \(([!-'*-~]+)\)\s*", re.ASCII)  # no parentheses, no blanks
 ZONE = re.compile(r"(?!posix/|right/|localtime)[A-Za-z][A-Za-z0-9_+/-]*|[+-][0-9]{2}:[0-9]{2}")
 OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2}):?([0-9]{2})?")
 FARTHEST_MINUTES = 18 * 60  # `java.time.ZoneOffset`
 
-DEFAULT_LEVELS = frozenset(f"] {level} " for level in ("DEBUG", "TRACE", "ERROR", "FATAL"))
-MILLIS_US = {f"{ms:03}": ms * 1_000 for ms in range(1_000)}
+ZEROS = bytes.maketrans(b"123456789", b"000000000")
 RESOLUTIONS_MS = (1e3, 1e2, 1e1, 1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 UTC_NAMES = frozenset({None, "UTC", "Etc/UTC", "Z", "GMT"})
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -59,52 +57,84 @@ CONTINUATION = re.compile(
 )
 
 
-class Stamp(NamedTuple):
-    """The time that a line begins with; instants in microseconds since 1970."""
+Layout = tuple[int, int, int, int, str, int, int, int, float]
+"""Where a stamp has its second, micros, offset and nanoseconds, and its resolution: see `_layout`."""
 
-    logged_at: int | None  # UTC; None where the date, the time or the zone does not exist
-    wall: int | None  # as written, as if it were UTC; None for 30 February
-    has_zone: bool  # the line itself names a zone
-    logged_mono_ns: int | None
-    clock_resolution_ms: float
+Stamp = tuple[int, int | None, int | None, float | None, Quarantined | None]
+"""Where the message begins, and the last four fields of a `Line`."""
 
 
 class Line(NamedTuple):
-    """A whole line of text; without a stamp, `message` is all of it up to the logger."""
+    """A line of a log: its bytes, where the message begins and ends in them, and its stamp."""
 
-    text: str
-    message: str
+    value: bytes
+    start: int  # 0 without a stamp: then the message is all of it up to the logger
+    end: int
     logger: str | None
     node_id: int | None  # the number that the node's name ends in
-    stamp: Stamp | None
+    logged_at: int | None  # microseconds since 1970, UTC; None where one instant is not known: see `fault`
+    logged_mono_ns: int | None
+    clock_resolution_ms: float | None
+    fault: Quarantined | None  # why the instant is not known; nothing is guessed where clocks change
+
+    @property
+    def text(self) -> str:
+        """Return the whole line."""
+        return self.value.decode()
+
+    @property
+    def message(self) -> str:
+        """Return what was logged."""
+        return self.value[self.start : self.end].decode()
+
+    @property
+    def stamp(self) -> tuple[int | None, int | None, float | None, int | None]:
+        """Return `logged_at`, `logged_mono_ns`, `clock_resolution_ms`, `logged_date`."""
+        at = self.logged_at
+        return at, self.logged_mono_ns, self.clock_resolution_ms, None if at is None else at // DAY_US
 
 
 def read_line(record: Record) -> Line | Quarantined:
-    """Split a record's text, unless it is no line of a log. A blank line or a continuation has no stamp."""
-    text = whole_text(record)
-    if isinstance(text, Quarantined):
-        return text
-    start, stamp = _default_stamp(text, record.time_zone) or _any_stamp(text, record.time_zone)
-    logger, end = None, len(text)
-    if text[-1:] != "}":
-        at = text.rfind(" (", -TAIL_CHARS)
-        if at >= 0:
-            logger = _logger(text[at:])
-            end = end if logger is None else at
-    line = _new(Line, (text, text[start:end], logger, node_number(record.node), stamp))
-    if stamp is None and no_message(line) is None:
-        return Quarantined("no_timestamp", sample(text))
+    """Split a record's bytes, unless it is no line of a log. A blank line or a continuation has no stamp."""
+    line = split(record.value, record.node, record.time_zone, record.chunk, record.content_encoding)
+    return line if isinstance(line, Quarantined) else _new(Line, line)
+
+
+def split(
+    value: bytes | None, node: str | None, zone: str | None, chunk: str | None, encoding: str | None
+) -> Any:  # noqa: ANN401 - or `Quarantined`
+    """Return the fields of a `Line` as a plain tuple, which Python unpacks faster, or `Quarantined`."""
+    if (
+        value is None
+        or chunk is not None
+        or encoding is not None
+        or len(value) > LONGEST_BYTES
+        or not value.isascii()
+    ):
+        text = whole_text(Record(value, chunk=chunk, content_encoding=encoding))
+        if isinstance(text, Quarantined):
+            return text
+        value = text.encode()
+    start, at, mono_ns, resolution_ms, fault = _stamp(value, zone)
+    logger, end = None, len(value)
+    if not value.endswith(b"}"):
+        suffix = value.rfind(b" (", -TAIL_BYTES)
+        if suffix >= 0:
+            logger = _logger(value[suffix:])
+            end = end if logger is None else suffix
+    line = (value, start, end, logger, node_number(node), at, mono_ns, resolution_ms, fault)
+    if start == 0 and no_message(Line._make(line)) is None:
+        return Quarantined("no_timestamp", sample(value.decode()))
     return line
 
 
 def no_message(line: Line) -> str | None:
     """Return why a line is no message of its own: `blank`, `continuation`, or None."""
-    if line.stamp is not None:
+    if line.start:
         return None
-    text = line.text
-    if len(text) < HEAD_CHARS and not text.strip(" \t\n\r\f\v"):
+    if len(line.value) < HEAD_BYTES and not line.value.strip(b" \t\n\r\f\v"):
         return "blank"
-    return "continuation" if continues(text) else None
+    return "continuation" if continues(line.text) else None
 
 
 def continues(text: str) -> bool:
@@ -129,75 +159,68 @@ def skipped(line: Line, own_logger: str, reason: str) -> Skipped:
     return Skipped(no_message(line) or other, line.logger)
 
 
-def untimed(line: Line, record: Record) -> Quarantined | None:
-    """Return why the instant of a line is not known, or None. Nothing is guessed where clocks change."""
-    stamp, zone = line.stamp, record.time_zone
-    if stamp is None or stamp.wall is None:
-        return Quarantined("impossible_timestamp", sample(line.text))
-    if not stamp.has_zone and zone not in UTC_NAMES:
-        _, reason = _zone_offset(zone or "", stamp.wall // 1_000_000)
-        if reason is not None:
-            return Quarantined(reason, zone)
-    return None if stamp.logged_at is not None else Quarantined("impossible_timestamp", sample(line.text))
-
-
-def _default_stamp(text: str, zone: str | None) -> tuple[int, Stamp] | None:
-    """Read Kafka's own layout, `[2026-11-21 09:19:28,987] DEBUG x`, without a regular expression."""
-    if text[24:32] not in DEFAULT_LEVELS or text[32:33] == " ":
-        return None
-    millis, second = MILLIS_US.get(text[21:24]), _bracketed_second(text[:21])
-    if millis is None or second is None:
-        return None
-    wall = second + millis
-    at = wall if zone in UTC_NAMES else _in_zone(wall, zone)
-    return 32, _new(Stamp, (at, wall, False, None, 1.0))
-
-
-def _any_stamp(text: str, zone: str | None) -> tuple[int, Stamp | None]:
-    match = PREFIX.match(text, 0, HEAD_CHARS)
-    if match is None:
-        return 0, None
-    second_text, micros, nanos, offset, mono = match.groups("")
-    second = _second(second_text)
-    wall = None if second is None else second + int(micros.ljust(6, "0"))
-    at = wall
-    if wall is not None:
-        if offset not in ("", "Z"):
-            at = _moved(wall, _offset_us(offset))
-        elif not offset and zone not in UTC_NAMES:
-            at = _in_zone(wall, zone)
-    mono_ns = int(mono) if mono else None
+def _stamp(value: bytes, zone: str | None) -> Stamp:
+    start = value.find(b" DEBUG ", 0, HEAD_BYTES) + 7
+    layout = _layout(value[:start].translate(ZEROS))
+    if layout is None or value.startswith(b" ", start):
+        prefix = PREFIX.match(value, 0, HEAD_BYTES)
+        start = prefix.end() if prefix else 0
+        layout = _layout(value[:start].translate(ZEROS))
+        if layout is None:
+            return 0, None, None, None, _impossible(value)
+    begin, micros, micros_end, factor, offset, offset_at, mono, mono_end, resolution_ms = layout
+    at, fault = _second(value[begin : begin + 19]), None
+    if at is not None:
+        if factor:
+            at += int(value[micros:micros_end]) * factor
+        if offset != "Z" and (offset or zone not in UTC_NAMES):
+            written = value[offset_at : offset_at + len(offset)].decode()
+            at, fault = _moved(at, written, zone)
+    if at is None and fault is None:
+        fault = _impossible(value)
+    mono_ns = int(value[mono:mono_end]) if mono > 0 else None
     if mono_ns is not None and mono_ns > LONGEST_MONO_NS:
         mono_ns = None
-    resolution_ms = RESOLUTIONS_MS[len(micros) + len(nanos)]
-    return match.end(), _new(Stamp, (at, wall, offset != "", mono_ns, resolution_ms))
-
-
-def _in_zone(wall: int, zone: str | None) -> int | None:
-    return _moved(wall, _zone_offset(zone or "", wall // 1_000_000)[0])
-
-
-def _moved(wall: int, offset_us: int | None) -> int | None:
-    if offset_us is None:
-        return None
-    at = wall - offset_us
-    return at if FIRST_US <= at <= LAST_US else None
+    return start, at, mono_ns, resolution_ms, fault
 
 
 @lru_cache(maxsize=4_096)
-def _second(text: str) -> int | None:
-    """Return microseconds since 1970 of `2026-11-21 09:19:28` in UTC."""
-    if SECOND.fullmatch(text) is None:
+def _layout(shape: bytes) -> Layout | None:
+    """Return where the parts are in each stamp that has this shape: its digits are 0."""
+    match = PREFIX.fullmatch(shape)
+    if match is None:
         return None
+    micros, micros_end = match.span(2)
+    digits = max(match.end(3), 0) - max(micros, 0)
+    factor = 10 ** (6 - micros_end + micros) if micros_end > micros else 0
+    offset = (match[4] or b"").decode()
+    parts = (match.start(1), micros, micros_end, factor, offset, match.start(4), *match.span(5))
+    return *parts, RESOLUTIONS_MS[digits]
+
+
+def _impossible(value: bytes) -> Quarantined:
+    return Quarantined("impossible_timestamp", sample(value.decode()))
+
+
+def _moved(wall: int, written: str, zone: str | None) -> tuple[int | None, Quarantined | None]:
+    """Return the instant of a local time, and why it is not known; `written` is the line's own offset."""
+    if written:
+        offset_us, reason = _offset_us(written), None
+    else:
+        offset_us, reason = _zone_offset(zone or "", wall // 1_000_000)
+    if reason is not None:
+        return None, Quarantined(reason, zone)
+    at = None if offset_us is None else wall - offset_us
+    return (at if at is not None and FIRST_US <= at <= LAST_US else None), None
+
+
+@lru_cache(maxsize=4_096)
+def _second(text: bytes) -> int | None:
+    """Return microseconds since 1970 of `2026-11-21 09:19:28` in UTC."""
     try:
-        return (datetime.fromisoformat(text + "+00:00") - EPOCH) // timedelta(microseconds=1)
+        return (datetime.fromisoformat(text.decode() + "+00:00") - EPOCH) // timedelta(microseconds=1)
     except ValueError:
         return None
-
-
-@lru_cache(maxsize=4_096)
-def _bracketed_second(text: str) -> int | None:
-    return _second(text[1:20]) if text[0] == "[" and text[20] == "," else None
 
 
 def _offset_us(text: str) -> int | None:
@@ -233,6 +256,6 @@ def _zone_offset(zone: str, wall_s: int) -> tuple[int | None, str | None]:
 
 
 @lru_cache(maxsize=1_024)
-def _logger(tail: str) -> str | None:
+def _logger(tail: bytes) -> str | None:
     match = SUFFIX.fullmatch(tail)
-    return match[1] if match else None
+    return match[1].decode() if match else None

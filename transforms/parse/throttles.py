@@ -1,9 +1,8 @@
 """The settings of replication throttles (KIP-73): their names, and how a list of replicas is written."""
 
 import re
-from typing import NamedTuple
 
-from transforms.parse.columns import integer
+from transforms.parse.columns import ORIGIN, integer, row_type
 
 DIRECTIONS = ("leader", "follower")
 RATES = tuple(f"{direction}.replication.throttled.rate" for direction in DIRECTIONS)
@@ -21,31 +20,13 @@ UNLIMITED = 2**63 - 1
 WHOLE_NUMBER = re.compile(r"[\x00-\x20\x7f]*+([+-]?[0-9]++)[\x00-\x20\x7f]*+")
 
 
-class ThrottleChange(NamedTuple):
-    """A row of `silver.throttle_changes`, of a request or of a poll."""
-
-    cluster: str | None
-    broker_id: int | None
-    logged_at: int | None
-    logged_date: int | None
-    resource: str
-    resource_name: str | None
-    config: str
-    operation: str | None
-    value: str | None
-    rate_bytes_per_s: int | None
-    replicas: list[tuple[int, int]] | None
-    is_wildcard: bool | None
-    error_code: int | None
-    is_applied: bool | None
-    told_by: str
-    node: str | None
-    source: str | None
-    position: str | None
-    topic: str | None
-    partition: int | None
-    offset: int | None
-    parser_version: int
+ThrottleChange = row_type(
+    "ThrottleChange",
+    "cluster broker_id logged_at logged_date resource resource_name config operation value",
+    "rate_bytes_per_s replicas is_wildcard error_code is_applied told_by",
+    ORIGIN,
+)
+"""A setting in a request or in a poll."""
 
 
 def rate(value: str | None) -> int | None:

@@ -14,7 +14,6 @@ from transforms.parse.line import (
     no_message,
     read_line,
     skipped,
-    untimed,
 )
 from transforms.parse.record import Quarantined, Skipped
 
@@ -99,8 +98,8 @@ def test_a_layout_is_read_as_instant_nanoseconds_resolution_message_and_logger(t
 
     logged_at, mono, resolution, message, logger = LAYOUTS[text]
     assert (found.text, found.node_id) == (text, 1)
-    assert (found.stamp.logged_at, found.stamp.logged_mono_ns) == (micros(logged_at), mono)
-    assert found.stamp.clock_resolution_ms == resolution
+    assert (found.logged_at, found.logged_mono_ns) == (micros(logged_at), mono)
+    assert found.clock_resolution_ms == resolution
     assert (found.message, found.logger) == (message, logger)
 
 
@@ -109,13 +108,13 @@ def test_local_time_is_read_in_the_nodes_zone_and_never_guessed(case):
     text, zone = case
     given = record(text, time_zone=zone)
     found = read_line(given)
-    failure = untimed(found, given)
+    failure = found.fault
 
     expected = ZONES[case]
     if isinstance(expected, str):
         assert failure.reason == expected
     else:
-        assert (failure, found.stamp.logged_at) == (None, micros(expected))
+        assert (failure, found.logged_at) == (None, micros(expected))
 
 
 NO_LINES = {
@@ -266,9 +265,9 @@ def test_each_second_of_a_clock_change_is_read_like_the_zone_database_says():
     given = [record(text, time_zone="Africa/Monrovia") for text in texts]
     lines = [read_line(one) for one in given]
 
-    failures = [untimed(one, by) for one, by in zip(lines, given, strict=True)]
+    failures = [one.fault for one in lines]
     assert [failure and failure.reason for failure in failures] == [None, "time_not_in_zone", None]
-    assert lines[2].stamp.logged_at - lines[0].stamp.logged_at == 1_000
+    assert lines[2].logged_at - lines[0].logged_at == 1_000
 
 
 def test_the_detail_of_a_line_without_stamp_repeats_its_start():

@@ -8,8 +8,8 @@ locale: with a decimal point or a decimal comma.
 import re
 from typing import NamedTuple
 
-from transforms.parse.columns import Origin
-from transforms.parse.perf.run import Begin
+from transforms.parse.columns import ORIGIN, Origin, row_type
+from transforms.parse.perf.run import BEGIN_COLUMNS, Begin
 from transforms.parse.record import Kept, Quarantined, sample
 
 # Where a number belongs any word matches; `fault` says which of them is no number. None has the byte \x01.
@@ -30,59 +30,9 @@ DECIMALS = {"records_per_s": (1, 6), "mib_per_s": (2, 2), "avg_ms": (1, 2), "max
 NUMBER = {digits: re.compile(rf"\d{{1,12}}[.,]\d{{{digits}}}", re.ASCII) for digits in (1, 2, 6)}
 PERCENTILES = ("p50_ms", "p95_ms", "p99_ms", "p999_ms")
 
-
-class PerfWindow(NamedTuple):
-    """A row of `silver.perf_windows`."""
-
-    cluster: str | None
-    run: str | None
-    arm: str | None
-    scenario: str | None
-    client_version: str | None
-    logged_at: int | None
-    records: int
-    records_per_s: float | None
-    mib_per_s: float | None
-    avg_ms: float | None
-    max_ms: float | None
-    is_steady_state: bool
-    quality_flags: list[str]
-    node: str | None
-    source: str | None
-    position: str | None
-    topic: str | None
-    partition: int | None
-    offset: int | None
-    parser_version: int
-
-
-class PerfSummary(NamedTuple):
-    """A row of `silver.perf_summaries`."""
-
-    cluster: str | None
-    run: str | None
-    arm: str | None
-    scenario: str | None
-    client_version: str | None
-    logged_at: int | None
-    records: int
-    records_per_s: float | None
-    mib_per_s: float | None
-    avg_ms: float | None
-    max_ms: float | None
-    is_steady_state: bool
-    p50_ms: float | None
-    p95_ms: float | None
-    p99_ms: float | None
-    p999_ms: float | None
-    quality_flags: list[str]
-    node: str | None
-    source: str | None
-    position: str | None
-    topic: str | None
-    partition: int | None
-    offset: int | None
-    parser_version: int
+FIGURES = "records records_per_s mib_per_s avg_ms max_ms is_steady_state"
+PerfWindow = row_type("PerfWindow", BEGIN_COLUMNS, FIGURES, "quality_flags", ORIGIN)
+PerfSummary = row_type("PerfSummary", BEGIN_COLUMNS, FIGURES, *PERCENTILES, "quality_flags", ORIGIN)
 
 
 class Figures(NamedTuple):

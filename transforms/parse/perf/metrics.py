@@ -3,8 +3,8 @@
 import re
 from typing import NamedTuple
 
-from transforms.parse.columns import Origin
-from transforms.parse.perf.run import Begin
+from transforms.parse.columns import ORIGIN, Origin, row_type
+from transforms.parse.perf.run import BEGIN_COLUMNS, Begin
 from transforms.parse.record import Kept, Quarantined, sample
 
 BEGIN = r"\s*+([A-Za-z][A-Za-z0-9._-]*+):([A-Za-z0-9._-]++):\{"
@@ -18,29 +18,9 @@ NUMBER = re.compile(r"-?\d++(?:[.,]\d{3})?", re.ASCII)
 MEASURED = re.compile(r"-metrics(?:-count)?\Z", re.ASCII)
 CUT_NUMBER = re.compile(r"-?\d++(?:[.,]\d{0,2})?", re.ASCII)
 
-
-class ClientMetric(NamedTuple):
-    """A row of `silver.client_metrics`."""
-
-    cluster: str | None
-    run: str | None
-    arm: str | None
-    scenario: str | None
-    client_version: str | None
-    logged_at: int | None
-    metric_group: str
-    metric: str
-    tags: dict[str, str] | None
-    value: float | None
-    text: str
-    quality_flags: list[str]
-    node: str | None
-    source: str | None
-    position: str | None
-    topic: str | None
-    partition: int | None
-    offset: int | None
-    parser_version: int
+ClientMetric = row_type(
+    "ClientMetric", BEGIN_COLUMNS, "metric_group metric tags value text quality_flags", ORIGIN
+)
 
 
 class Metric(NamedTuple):

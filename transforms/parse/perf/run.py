@@ -2,11 +2,11 @@
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import msgspec
 
-from transforms.parse.columns import INT, LONG, Origin
+from transforms.parse.columns import INT, LONG, ORIGIN, Origin, row_type
 from transforms.parse.documents import Misread, decode
 from transforms.parse.record import Kept, Quarantined, Record
 
@@ -29,34 +29,14 @@ Long = Annotated[int, msgspec.Meta(ge=-LONG - 1, le=LONG)]
 Begin = tuple[str | None, str | None, str | None, str | None, str | None, int | None]
 """The first columns of a row, from `cluster` to `logged_at`."""
 
-
-class RunRow(NamedTuple):
-    """A row of `silver.runs`."""
-
-    cluster: str | None
-    run: str | None
-    arm: str | None
-    scenario: str | None
-    client_version: str | None
-    logged_at: int | None
-    started_at: int | None
-    ended_at: int | None
-    warm_up_s: float | None
-    exit_code: int | None
-    client_id: str | None
-    topic_name: str | None
-    asked_records: int | None
-    asked_records_per_s: float | None
-    record_size_bytes: int | None
-    configuration: list[str | None] | None
-    quality_flags: list[str]
-    node: str | None
-    source: str | None
-    position: str | None
-    topic: str | None
-    partition: int | None
-    offset: int | None
-    parser_version: int
+BEGIN_COLUMNS = "cluster run arm scenario client_version logged_at"
+RunRow = row_type(
+    "RunRow",
+    BEGIN_COLUMNS,
+    "started_at ended_at warm_up_s exit_code client_id topic_name",
+    "asked_records asked_records_per_s record_size_bytes configuration quality_flags",
+    ORIGIN,
+)
 
 
 class Run(msgspec.Struct, gc=False):

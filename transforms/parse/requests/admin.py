@@ -3,12 +3,12 @@ What request lines say about throttles and moves: altered configurations, reassi
 
 KIP-339, KIP-455, KIP-497. A request that was not logged gives no rows, an answer that was not no error.
 """
+# ruff: noqa: ANN401 (structs and rows whose types are made at run time)
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from transforms.parse.columns import Origin
-from transforms.parse.requests import bodies
+from transforms.parse.columns import ORIGIN, Origin, row_type
 from transforms.parse.requests.documents import Header
 from transforms.parse.throttles import (
     LISTS,
@@ -35,54 +35,20 @@ Place = tuple[str | None, int | None, int | None, int | None]
 _new = tuple.__new__
 
 
-class Reassignment(NamedTuple):
-    """A row of `silver.reassignments`."""
-
-    cluster: str | None
-    broker_id: int | None
-    logged_at: int | None
-    logged_date: int | None
-    api: str
-    client_id: str | None
-    correlation_id: int
-    principal: str | None
-    topic_name: str | None
-    partition_index: int
-    replicas: list[int] | None
-    adding_replicas: list[int] | None
-    removing_replicas: list[int] | None
-    error_code: int | None
-    node: str | None
-    source: str | None
-    position: str | None
-    topic: str | None
-    partition: int | None
-    offset: int | None
-    parser_version: int
-
-
-class IsrChange(NamedTuple):
-    """A row of `silver.isr_changes`."""
-
-    cluster: str | None
-    broker_id: int | None
-    logged_at: int | None
-    logged_date: int | None
-    topic_id: str | None
-    topic_name: str | None
-    partition_index: int
-    leader_id: int | None
-    leader_epoch: int | None
-    partition_epoch: int | None
-    isr: list[int] | None
-    error_code: int | None
-    node: str | None
-    source: str | None
-    position: str | None
-    topic: str | None
-    partition: int | None
-    offset: int | None
-    parser_version: int
+PLACE = "cluster broker_id logged_at logged_date"
+Reassignment = row_type(
+    "Reassignment",
+    PLACE,
+    "api client_id correlation_id principal topic_name partition_index",
+    "replicas adding_replicas removing_replicas error_code",
+    ORIGIN,
+)
+IsrChange = row_type(
+    "IsrChange",
+    PLACE,
+    "topic_id topic_name partition_index leader_id leader_epoch partition_epoch isr error_code",
+    ORIGIN,
+)
 
 
 class Call(NamedTuple):
@@ -96,7 +62,7 @@ class Call(NamedTuple):
     origin: Origin
 
 
-def throttle_changes(call: Call) -> Iterator[ThrottleChange]:
+def throttle_changes(call: Call) -> Iterator[Any]:
     """Yield the throttle settings of a request that alters configurations, each with its resource's error."""
     if call.request is None:
         return
@@ -119,14 +85,14 @@ def throttle_changes(call: Call) -> Iterator[ThrottleChange]:
             yield _new(ThrottleChange, (*call.place, word, name, *setting, *answered, *call.origin))
 
 
-def _altered(resource: bodies.Resource, _word: str) -> Iterator[tuple[str, str | None, str | None]]:
+def _altered(resource: Any, _word: str) -> Iterator[tuple[str, str | None, str | None]]:
     for config in resource.configs:
         if config.name in THROTTLES:
             operation = OPERATIONS.get(config.config_operation if config.config_operation is not None else -1)
             yield config.name, operation, config.value if operation not in (None, "delete") else None
 
 
-def _replaced(resource: bodies.Resource, word: str) -> Iterator[tuple[str, str | None, str | None]]:
+def _replaced(resource: Any, word: str) -> Iterator[tuple[str, str | None, str | None]]:
     """Yield what the resource has from now on: what the request does not name is deleted."""
     for config in resource.configs:
         if config.name in THROTTLES:
@@ -143,7 +109,7 @@ def _read_value(
     return (None, replicas(value), wildcard(value)) if config in LISTS else (rate(value), None, None)
 
 
-def altered_reassignments(call: Call) -> Iterator[Reassignment]:
+def altered_reassignments(call: Call) -> Iterator[Any]:
     """Yield what should move where; the answers come in an order of their own."""
     if call.request is None:
         return
@@ -155,13 +121,13 @@ def altered_reassignments(call: Call) -> Iterator[Reassignment]:
         yield _reassignment(call, topic.name, asked, error)
 
 
-def listed_reassignments(call: Call) -> Iterator[Reassignment]:
+def listed_reassignments(call: Call) -> Iterator[Any]:
     """Yield the moves that were under way when somebody asked."""
     for topic, listed in _partitions(call.response):
         yield _reassignment(call, topic.name, listed, call.response.error_code)
 
 
-def _reassignment(call: Call, topic_name: str | None, move: bodies.Move, error: int | None) -> Reassignment:
+def _reassignment(call: Call, topic_name: str | None, move: Any, error: int | None) -> Any:
     header = call.header
     client = (header.request_api_key_name, header.client_id, header.correlation_id, call.principal)
     lists = (move.replicas, move.adding_replicas, move.removing_replicas)
@@ -169,11 +135,11 @@ def _reassignment(call: Call, topic_name: str | None, move: bodies.Move, error: 
     return _new(Reassignment, cells)
 
 
-def isr_changes(call: Call) -> Iterator[IsrChange]:
+def isr_changes(call: Call) -> Iterator[Any]:
     """Yield who is in sync: what the controller answered, else, where it refused, what was asked for."""
     if call.request is None:
         return
-    answers: dict[tuple[str | None, int], bodies.AnsweredInSync] = {}
+    answers: dict[tuple[str | None, int], Any] = {}
     for topic, answer in _partitions(call.response):
         answers.setdefault((_topic_key(topic), answer.partition), answer)
     for topic, asked in _partitions(call.request):
@@ -191,17 +157,17 @@ def isr_changes(call: Call) -> Iterator[IsrChange]:
         yield _new(IsrChange, (*call.place, *where, *leader, *in_sync, *call.origin))
 
 
-def _topic_key(topic: bodies.InSyncTopic[Any]) -> str | None:
+def _topic_key(topic: Any) -> str | None:
     return next((key for key in (topic.topic_id, topic.topic_name, topic.name) if key is not None), None)
 
 
-def _partitions(body: Any) -> Iterator[tuple[Any, Any]]:  # noqa: ANN401 - each API has its own structs
+def _partitions(body: Any) -> Iterator[tuple[Any, Any]]:
     for topic in body.topics if body is not None else ():
         for partition in topic.partitions:
             yield topic, partition
 
 
-def _error(response: bodies.Response | None, of_partition: int | None) -> int | None:
+def _error(response: Any, of_partition: int | None) -> int | None:
     """Return the error of the whole answer where there is one, else the partition's own."""
     return (response.error_code if response else None) or of_partition
 

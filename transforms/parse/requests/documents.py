@@ -19,7 +19,7 @@ Q = TypeVar("Q")
 R = TypeVar("R")
 
 MARK = "Completed request:"
-API_KEY = '"requestApiKeyName":"'
+API_KEY = b'"requestApiKeyName":"'
 TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 SHOWN_END_CHARS = 60
 
@@ -83,44 +83,51 @@ def _decoder(request: Any, response: Any) -> Decoder[AnyDocument]:  # noqa: ANN4
 
 
 DECODERS = {
-    "FETCH": _decoder(bodies.FetchRequest, bodies.Responses[bodies.FetchTopic[bodies.FetchedPartition]]),
-    "PRODUCE": _decoder(bodies.ProduceRequest, bodies.Responses[bodies.ProducedTopic]),
+    "FETCH": _decoder(bodies.FetchRequest, bodies.FetchResponse),
+    "PRODUCE": _decoder(bodies.ProduceRequest, bodies.ProduceResponse),
     "METADATA": _decoder(bodies.MetadataRequest, bodies.MetadataResponse),
-    "CREATE_TOPICS": _decoder(Body, bodies.Answer[bodies.CreatedTopic]),
+    "CREATE_TOPICS": _decoder(Body, bodies.CreateTopicsResponse),
     "ELECT_LEADERS": _decoder(Body, bodies.ElectLeadersResponse),
     "ALTER_PARTITION_REASSIGNMENTS": _decoder(
-        bodies.AlterReassignmentsRequest, bodies.Responses[bodies.Topic[bodies.MovedPartition]]
+        bodies.AlterReassignmentsRequest, bodies.AlterReassignmentsResponse
     ),
-    "LIST_PARTITION_REASSIGNMENTS": _decoder(Body, bodies.Answer[bodies.Topic[bodies.Move]]),
+    "LIST_PARTITION_REASSIGNMENTS": _decoder(Body, bodies.ListReassignmentsResponse),
     "INCREMENTAL_ALTER_CONFIGS": _decoder(bodies.AlterConfigsRequest, bodies.AlterConfigsResponse),
-    "ALTER_CONFIGS": _decoder(bodies.AlterConfigsRequest, bodies.AlterConfigsResponse),
-    "ALTER_PARTITION": _decoder(
-        bodies.AlterPartitionRequest, bodies.Answer[bodies.InSyncTopic[bodies.AnsweredInSync]]
-    ),
+    "ALTER_PARTITION": _decoder(bodies.AlterPartitionRequest, bodies.AlterPartitionResponse),
 }
+DECODERS["ALTER_CONFIGS"] = DECODERS["INCREMENTAL_ALTER_CONFIGS"]
 DECODERS["ALTER_ISR"] = DECODERS["ALTER_PARTITION"]
-FETCH_2_8 = _decoder(bodies.FetchRequest, bodies.Responses[bodies.FetchedTopic28])
+FETCH_2_8 = _decoder(bodies.FetchRequest, bodies.FetchResponse28)
 OTHER: Decoder[AnyDocument] = Decoder(OtherDocument)
 
 
-def read_document(text: str) -> AnyDocument | Quarantined:
+DECODE = {name.encode(): (name, decoder.decode) for name, decoder in DECODERS.items()}
+DECODE_OTHER = ("", OTHER.decode)
+
+
+def read_document(value: bytes) -> AnyDocument | Quarantined:
     """Return the document that the whole JSON text is, or why it is none."""
-    start = text.find(API_KEY) + len(API_KEY)
-    api = text[start : text.find('"', start)]
+    start = value.find(API_KEY) + len(API_KEY)
+    api, decode_document = DECODE.get(value[start : value.find(b'"', start)], DECODE_OTHER)
     try:
-        document = DECODERS.get(api, OTHER).decode(text)
+        document = decode_document(value)
     except (DecodeError, RecursionError):
-        return _second_reading(text, api)
-    # The name may be written with an escape, or be there twice.
+        return _second_reading(value.decode(), api)
     name = document.request_header.request_api_key_name
-    return document if name == api else _second_reading(text, name)
+    return document if name == api else _named(value.decode(), document, api)
 
 
 def _second_reading(text: str, api: str) -> AnyDocument | Quarantined:
     """Read a text that is not the expected document: older fields, half a surrogate pair, or an error."""
     decoder = FETCH_2_8 if api == "FETCH" and '"partitionResponses"' in text else DECODERS.get(api, OTHER)
     document = decode(text, decoder)
-    return misread(text, document) if isinstance(document, Misread) else document
+    return misread(text, document) if isinstance(document, Misread) else _named(text, document, api)
+
+
+def _named(text: str, document: AnyDocument, api: str) -> AnyDocument | Quarantined:
+    """Return the document of the API in its header: the name may have an escape, or be there twice."""
+    name = document.request_header.request_api_key_name
+    return document if name == api or (name not in DECODERS and not api) else _second_reading(text, name)
 
 
 def is_unlogged(body: object) -> bool:

@@ -1,34 +1,26 @@
 """Parse one line of a broker's request log (`kafka.request.logger` at DEBUG)."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
-from transforms.parse.columns import origin
-from transforms.parse.line import Line, read_line, skipped, untimed
+from transforms.parse.columns import origin, row_type
+from transforms.parse.line import Line, skipped, split
 from transforms.parse.record import PARSER_VERSION, Kept, Outcome, Quarantined, Record, sample
 from transforms.parse.requests.admin import TABLES, Call
 from transforms.parse.requests.documents import MARK, AnyDocument, read_document, shown_end
-from transforms.parse.requests.facts import facts_of, text_facts
 from transforms.parse.requests.partitions import id_or_none
 from transforms.parse.requests.row import Request, request_row
-from transforms.parse.requests.text_form import START as TEXT_START
-from transforms.parse.requests.text_form import read_text
+from transforms.parse.requests.text_form import START, read_text
 
 LOGGER = "kafka.request.logger"
-JSON_START = MARK + "{"
+MARK_BYTES = MARK.encode()
+JSON_START = MARK_BYTES + b"{"
+API = Request._fields.index("api")
 ONE_ROW = frozenset({"FETCH", "PRODUCE"})
 NAMES_TOPICS = frozenset({"METADATA", "CREATE_TOPICS"})
 
+_new = tuple.__new__
 
-class TopicName(NamedTuple):
-    """A row of `silver.topics`."""
-
-    cluster: str | None
-    topic_id: str
-    topic_name: str
-    is_internal: bool | None
-    seen_at: int | None
-    position: str | None
-    parser_version: int
+TopicName = row_type("TopicName", "cluster topic_id topic_name is_internal seen_at position parser_version")
 
 
 def parse(record: Record, own_client_prefix: str = "plumbline-") -> Outcome:
@@ -37,51 +29,52 @@ def parse(record: Record, own_client_prefix: str = "plumbline-") -> Outcome:
 
     `own_client_prefix` marks the telemetry's own traffic. A line with `Completed request:` is never skipped.
     """
-    line = read_line(record)
+    value, cluster, node, _, zone, _, _, _, _, _, _, chunk, encoding, _ = record
+    line = split(value, node, zone, chunk, encoding)
     if isinstance(line, Quarantined):
         return line
-    is_json = line.message.startswith(JSON_START)
-    if not is_json and MARK not in line.text:
-        return skipped(line, LOGGER, "not_a_request")
-    document = _unplaced(line, record) or _read(line, is_json=is_json)
+    value, start, end, _, node_id, _, _, _, fault = line
+    is_json = value.startswith(JSON_START, start)
+    if not is_json and MARK_BYTES not in value:
+        return skipped(Line._make(line), LOGGER, "not_a_request")
+    if fault or cluster is None or node_id is None:
+        return fault or _unplaced(record)
+    if is_json and value.endswith(b"}", start, end):
+        document = read_document(value[start + len(MARK) : end])
+    else:
+        document = _read_text(Line._make(line), is_json=is_json)
     if isinstance(document, Quarantined):
         return document
-    facts = facts_of(document) if is_json else text_facts(document)
-    if isinstance(facts, Quarantined):
-        return facts
-    row = request_row(record, line, document, facts, own_client_prefix)
+    row = request_row(record, line, document, own_client_prefix, is_json=is_json)
     if isinstance(row, Quarantined):
         return row
     rows: dict[str, list[Any]] = {"requests": [row]}
-    if not is_json:
-        row.quality_flags.append("text_form")
-    elif row.api not in ONE_ROW:
+    if is_json and row[API] not in ONE_ROW:
         rows |= _more_rows(row, document, record)
-    return tuple.__new__(Kept, (rows, ()))
+    return _new(Kept, (rows, ()))
 
 
-def _unplaced(line: Line, record: Record) -> Quarantined | None:
-    failure = untimed(line, record)
-    if failure is not None:
-        return failure
+def _unplaced(record: Record) -> Quarantined:
     if record.cluster is None:
         return Quarantined("no_cluster", "the record names no cluster")
-    if line.node_id is None:
-        return Quarantined("node_without_number", record.node or "no node")
-    return None
+    return Quarantined("node_without_number", record.node or "no node")
 
 
-def _read(line: Line, *, is_json: bool) -> AnyDocument | Quarantined:
-    text, message, logger, _, _ = line
-    if not is_json and not message.startswith(TEXT_START):
-        return Quarantined("unknown_form", sample(text))
+def _read_text(line: Line, *, is_json: bool) -> AnyDocument | Quarantined:
+    """Read the text form, or return why a line is neither."""
+    if not is_json and not line.message.startswith(START):
+        return Quarantined("unknown_form", sample(line.text))
     # Where the text form ends is marked by its logger alone: a principal or listener has no end mark.
-    if message[-1:] != "}" if is_json else logger is None:
-        return Quarantined("truncated_line", shown_end(text))
-    return read_document(message[len(MARK) :]) if is_json else read_text(message)
+    if is_json or line.logger is None:
+        return Quarantined("truncated_line", shown_end(line.text))
+    return read_text(line.message)
 
 
-def _more_rows(row: Request, document: AnyDocument, record: Record) -> dict[str, list[Any]]:
+def _more_rows(
+    row: Any,  # noqa: ANN401 - a type that is made at run time
+    document: AnyDocument,
+    record: Record,
+) -> dict[str, list[Any]]:
     """Return the rows of tables that few APIs have rows of, by table, without empty ones."""
     request, response = document.request or None, document.response or None
     table, found = "topics", []

@@ -1,7 +1,11 @@
 """The partitions that a request asked for, joined with those that were answered."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec.structs import astuple
+
+from transforms.parse.columns import row_type
 
 NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"  # Uuid.ZERO_UUID
 METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"  # Uuid.METADATA_TOPIC_ID
@@ -10,18 +14,14 @@ METADATA_TOPIC = "__cluster_metadata"
 _new = tuple.__new__  # a NamedTuple in half the time of calling its class
 
 
-class Partition(NamedTuple):
-    """An element of `silver.requests.partitions` (`schemas.silver.REQUEST_PARTITION`)."""
+Partition = row_type(
+    "Partition",
+    "topic_id topic_name partition bytes error_code offset hinted_leader_id hinted_leader_epoch",
+    "high_watermark",
+)
+"""An element of `silver.requests.partitions` (`schemas.silver.REQUEST_PARTITION`)."""
 
-    topic_id: str | None
-    topic_name: str | None
-    partition: int
-    bytes: int | None
-    error_code: int | None
-    offset: int | None
-    hinted_leader_id: int | None
-    hinted_leader_epoch: int | None
-    high_watermark: int | None
+NOT_ASKED = (None, None, None)
 
 
 def id_or_none(topic_id: str | None) -> str | None:
@@ -29,45 +29,41 @@ def id_or_none(topic_id: str | None) -> str | None:
     return None if topic_id == NO_ID else topic_id
 
 
-def joined(asked: Iterable[Any], answered: Iterable[Any]) -> list[Partition]:
+def joined(asked: Iterable[Any], answered: Iterable[Any]) -> list[Any]:
     """
     Return the answers in their order, each with what was asked for, and after them what got no answer.
 
     Both are topics of `bodies`. Answers come in another order than they were asked for, and incremental fetch
     sessions leave out what did not change on either side.
     """
-    wanted: dict[tuple[str | None, str | None, int], Any] = {}
+    wanted: dict[tuple[str | None, str | None, int], tuple[Any, ...]] = {}
     for topic in asked:
-        topic_id, name = topic.topic_id, topic.name
+        topic_id, name, partitions = astuple(topic)
         if topic_id == NO_ID:
             topic_id = None
-        for one in topic.partitions:
-            wanted[topic_id, name, one.partition] = one
+        for one in partitions:
+            cells = astuple(one)
+            wanted[topic_id, name, cells[0]] = cells
     rows = []
     for topic in answered:
-        topic_id, name = topic.topic_id, topic.name
+        topic_id, name, partitions = astuple(topic)
         if topic_id == NO_ID:
             topic_id = None
-        for one in topic.partitions:
-            index, size, offset, leader = one.partition, one.bytes, one.offset, one.leader
-            request = wanted.pop((topic_id, name, index), None)
-            if request is not None:
-                size = request.bytes if size is None else size
-                offset = request.offset if offset is None else offset
-            leader_id, epoch = (None, None) if leader is None else (leader.leader_id, leader.leader_epoch)
-            watermark = one.high_watermark
+        for one in partitions:
+            index, size, error_code, offset, leader, watermark = astuple(one)
+            cells = wanted.pop((topic_id, name, index), NOT_ASKED)
+            size = cells[1] if size is None else size
+            offset = cells[2] if offset is None else offset
+            leader_id, epoch = astuple(leader) if leader else (None, None)
             if watermark is not None and watermark < 0:  # of an error
                 watermark = None
-            cells = (topic_id, name, index, size, one.error_code, offset, leader_id, epoch, watermark)
-            rows.append(_new(Partition, cells))
-    for (topic_id, name, index), one in wanted.items():
-        rows.append(Partition(topic_id, name, index, one.bytes, None, one.offset, None, None, None))
+            row = (topic_id, name, index, size, error_code, offset, leader_id, epoch, watermark)
+            rows.append(_new(Partition, row))
+    for (topic_id, name, index), cells in wanted.items():
+        rows.append(Partition(topic_id, name, index, cells[1], None, cells[2], None, None, None))
     return rows
 
 
-def has_metadata(topics: Iterable[Any]) -> bool:
-    """Tell whether one of the topics is `__cluster_metadata`, with a partition."""
-    for topic in topics:
-        if (topic.topic_id == METADATA_TOPIC_ID or topic.name == METADATA_TOPIC) and topic.partitions:
-            return True
-    return False
+def has_metadata(partitions: Iterable[Any]) -> bool:
+    """Tell whether one of the partitions is of `__cluster_metadata`."""
+    return any(row[0] == METADATA_TOPIC_ID or row[1] == METADATA_TOPIC for row in partitions)

@@ -1,127 +1,172 @@
-"""The row of `silver.requests` that a request line gives."""
+"""
+The row of `silver.requests` that a request line gives.
 
-from math import floor
-from typing import Any, NamedTuple
+The request decides what a FETCH is, never the client id, which is a user's text: a replica id
+(`replicaState.replicaId` since v15, `replicaId` before) makes it a replica's; of those, one that fetches
+`__cluster_metadata` is a KRaft node's ("raft"), since a raft fetch always names exactly that topic, and every
+other one is a follower's, also with an empty list of topics (an incremental session without change). A FETCH
+without a replica id is a consumer's. One whose request was not logged has no kind.
+"""
+# ruff: noqa: ANN401 (structs and rows whose types are made at run time)
+
+from collections.abc import Callable
+from typing import Any
 
 from msgspec.structs import astuple
 
-from transforms.parse.columns import stamp_columns
-from transforms.parse.line import Line
-from transforms.parse.record import PARSER_VERSION, Quarantined, Record
-from transforms.parse.requests.documents import TIMES, AnyDocument, Client, is_unlogged
-from transforms.parse.requests.facts import Facts
-from transforms.parse.requests.partitions import Partition
+from transforms.parse.columns import ORIGIN, STAMP, row_type
+from transforms.parse.record import DAY_US, PARSER_VERSION, Quarantined, Record
+from transforms.parse.requests.bodies import FetchRequest
+from transforms.parse.requests.documents import TIMES, AnyDocument, is_unlogged
+from transforms.parse.requests.metadata_size import response_bytes
+from transforms.parse.requests.partitions import has_metadata, id_or_none, joined
 
 LONGEST_MS = 1e10
 """A duration of months is no duration."""
 
-SLACK_MS = 0.005
+LEAST_GAP_MS, MOST_GAP_MS = -1e-6, 0.005 + 1e-6
 """Total and its five parts are each cut to whole microseconds, so they differ by less than 5 of them."""
 
-FLOAT_NOISE_MS = 1e-6
-NO_CLIENT = Client()
+FETCH_WITH_SESSION = 7  # KIP-227
+FETCH_WITH_REPLICA_STATE = 15  # KIP-903
 
+Request = row_type(
+    "Request",
+    "cluster broker_id",
+    STAMP,
+    "started_at api api_version client_id correlation_id connection",
+    "session_id session_epoch response_session_id listener kind follower_id replica_epoch",
+    "software_name software_version principal is_forwarded",
+    "total_ms request_queue_ms local_ms remote_ms response_queue_ms send_ms throttle_ms",
+    "error_code partitions topics_asked topics_answered response_bytes is_own_traffic quality_flags",
+    ORIGIN,
+)
 
-class Request(NamedTuple):
-    """A row of `silver.requests`."""
-
-    cluster: str | None
-    broker_id: int | None
-    logged_at: int | None
-    logged_mono_ns: int | None
-    clock_resolution_ms: float | None
-    logged_date: int | None
-    started_at: int | None
-    api: str
-    api_version: int
-    client_id: str | None
-    correlation_id: int
-    connection: str
-    session_id: int | None
-    session_epoch: int | None
-    response_session_id: int | None
-    listener: str | None
-    kind: str | None
-    follower_id: int | None
-    replica_epoch: int | None
-    software_name: str | None
-    software_version: str | None
-    principal: str | None
-    is_forwarded: bool | None
-    total_ms: float
-    request_queue_ms: float
-    local_ms: float
-    remote_ms: float
-    response_queue_ms: float
-    send_ms: float
-    throttle_ms: float | None
-    error_code: int | None
-    partitions: list[Partition] | None
-    topics_asked: list[str | None] | None
-    topics_answered: int | None
-    response_bytes: int | None
-    is_own_traffic: bool | None
-    quality_flags: list[str]
-    node: str | None
-    source: str | None
-    position: str | None
-    topic: str | None
-    partition: int | None
-    offset: int | None
-    parser_version: int
+Facts = tuple[Any, ...]
+"""What the bodies say: `kind` to `replica_epoch`, session, `partitions` to `response_bytes`."""
 
 
 def request_row(
-    record: Record, line: Line, document: AnyDocument, facts: Facts, own_client_prefix: str
-) -> Request | Quarantined:
-    """Return the row, or why its numbers are impossible; `own_client_prefix` marks our own traffic."""
+    record: Record, line: tuple[Any, ...], document: AnyDocument, own_client_prefix: str, *, is_json: bool
+) -> Any:
+    """Return the row, or why it cannot be; `own_client_prefix` marks our own traffic."""
     # All fields at once: each API has its own class, and Python reads attributes of many classes slowly.
     (
         header, connection, total, queue, local, remote, answering, send,
         throttle, principal, listener, is_forwarded, client, request, response,
     ) = astuple(document)  # fmt: skip
-    times = (total, queue, local, remote, answering, send)
-    if min(times) < 0 or max(times) > LONGEST_MS:
-        wrong = [name for name, ms in zip(TIMES, times, strict=True) if not 0 <= ms <= LONGEST_MS]
-        return Quarantined("impossible_duration", ", ".join(wrong))
+    api, version, correlation_id, client_id = astuple(header)
+    facts = (READERS.get(api, _nothing) if is_json else _text)(version, request, response)
+    if isinstance(facts, Quarantined):
+        return facts
+    gap = total - (queue + local + remote + answering + send)
+    flags = []
+    if not (
+        LEAST_GAP_MS <= gap <= MOST_GAP_MS
+        and queue >= 0 <= local
+        and remote >= 0 <= answering
+        and send >= 0 <= total < LONGEST_MS
+    ):
+        times = (total, queue, local, remote, answering, send)
+        if min(times) < 0 or max(times) > LONGEST_MS:
+            wrong = [name for name, ms in zip(TIMES, times, strict=True) if not 0 <= ms <= LONGEST_MS]
+            return Quarantined("impossible_duration", ", ".join(wrong))
+        if not LEAST_GAP_MS <= gap <= MOST_GAP_MS:
+            flags.append("parts_do_not_add_up")
+    _, cluster, node, _, _, source, position, topic, partition, offset, _, _, _, _ = record
+    _, _, _, _, node_id, logged_at, mono_ns, resolution_ms, _ = line
     (
         kind, follower_id, epoch, session_id, session_epoch, response_session,
         partitions, asked, answered, size,
     ) = facts  # fmt: skip
-    _, cluster, node, _, _, source, position, topic, partition, offset, _, _, _, _ = record
-    _, _, _, node_id, stamp = line
     # A KRaft node that knows no leader yet may ask itself for the metadata; the answer is that it is none.
     if kind == "follower" and follower_id == node_id:
         return Quarantined("node_is_another_replica", f"a fetch of replica {follower_id} on {node}")
-    client_id, client = header.client_id, client or NO_CLIENT
-    software, version = client.software_name, client.software_version
-    logged_at, mono_ns, resolution_ms, logged_date = stamp_columns(stamp)
-    flags = []
-    if (
-        not -FLOAT_NOISE_MS
-        <= total - (queue + local + remote + answering + send)
-        <= SLACK_MS + FLOAT_NOISE_MS
-    ):
-        flags.append("parts_do_not_add_up")
     if not request and is_unlogged(request):
         flags.append("no_request_body")
     if not response and is_unlogged(response):
         flags.append("no_response_body")
+    if not is_json:
+        flags.append("text_form")
+    software, software_version = astuple(client) if client else (None, None)
+    code = getattr(response, "error_code", None)
+    if type(code) is not int or not -(2**31) <= code < 2**31:
+        code = None
     cells = (
-        cluster, node_id, logged_at, mono_ns, resolution_ms, logged_date,
-        None if logged_at is None else logged_at - floor(total * 1_000 + 0.5),
-        header.request_api_key_name, header.request_api_version, client_id, header.correlation_id,
-        connection, session_id, session_epoch, response_session, listener,
-        kind, follower_id, epoch,
-        None if software == "unknown" else software, None if version == "unknown" else version,
+        cluster, node_id, logged_at, mono_ns, resolution_ms, logged_at // DAY_US,
+        logged_at - int(total * 1_000 + 0.5), api, version, client_id, correlation_id, connection,
+        session_id, session_epoch, response_session, listener, kind, follower_id, epoch,
+        None if software == "unknown" else software,
+        None if software_version == "unknown" else software_version,
         principal, is_forwarded, total, queue, local, remote, answering, send,
-        throttle, _error_code(response), partitions, asked, answered, size,
+        throttle, code, partitions, asked, answered, size,
         None if client_id is None else client_id.startswith(own_client_prefix), flags,
         node, source, position, topic, partition, offset, PARSER_VERSION,
     )  # fmt: skip
     return tuple.__new__(Request, cells)
 
 
-def _error_code(response: Any) -> int | None:  # noqa: ANN401 - a struct of `bodies`, or anything
-    code = getattr(response, "error_code", None)
-    return code if type(code) is int and -(2**31) <= code < 2**31 else None
+def _fetch(version: int, request: Any, response: Any) -> Facts | Quarantined:
+    answered, response_session = (response.topics, response.session_id) if response else ((), None)
+    if not request:
+        return None, None, None, None, None, response_session, joined((), answered), None, None, None
+    asked, session_id, session_epoch, replica, state = astuple(request)
+    if version < FETCH_WITH_REPLICA_STATE and replica is None:
+        return Quarantined("missing_field", "request.replicaId")
+    if version >= FETCH_WITH_SESSION and session_id is None:
+        return Quarantined("missing_field", "request.sessionId")
+    epoch = None
+    if state:
+        epoch = state.replica_epoch
+        if state.replica_id is not None:
+            replica = state.replica_id
+    partitions = joined(asked, answered)
+    if replica is None or replica < 0:
+        kind, replica = "consumer", None
+    else:
+        kind = "raft" if has_metadata(partitions) else "follower"
+    return kind, replica, epoch, session_id, session_epoch, response_session, partitions, None, None, None
+
+
+def _produce(_version: int, request: Any, response: Any) -> Facts:
+    """Read a PRODUCE or an ALTER_PARTITION_REASSIGNMENTS."""
+    partitions = joined(request.topics if request else (), response.topics if response else ())
+    return "other", None, None, None, None, None, partitions, None, None, None
+
+
+def _elect_leaders(version: int, _request: Any, response: Any) -> Facts:
+    """Read the answer alone: a request may leave its list out, which means every partition."""
+    return _produce(version, None, response) if response else NO_FACTS
+
+
+def _metadata(version: int, request: Any, response: Any) -> Facts:
+    asked, names, answered, size = request.topics if request else None, None, None, None
+    if asked or (asked is not None and version != 0):
+        names = [id_or_none(topic.topic_id) if topic.name is None else topic.name for topic in asked]
+    if response:
+        answered, size = len(response.topics), response_bytes(version, response)
+    return "other", None, None, None, None, None, None, names, answered, size
+
+
+def _nothing(_version: int, _request: Any, _response: Any) -> Facts:
+    return NO_FACTS
+
+
+def _text(_version: int, request: Any, _response: Any) -> Facts:
+    """Return session and kind of a FETCH in the text form, unless its request was not logged."""
+    if not isinstance(request, FetchRequest):
+        return NO_FACTS
+    replica = request.replica_id
+    kind = None if replica is None else "consumer" if replica < 0 else "follower"
+    sessions = (request.session_id, request.session_epoch)
+    return kind, replica if kind == "follower" else None, None, *sessions, None, None, None, None, None
+
+
+NO_FACTS: Facts = ("other", *[None] * 9)
+READERS: dict[str, Callable[[int, Any, Any], Facts | Quarantined]] = {
+    "FETCH": _fetch,
+    "PRODUCE": _produce,
+    "ALTER_PARTITION_REASSIGNMENTS": _produce,
+    "ELECT_LEADERS": _elect_leaders,
+    "METADATA": _metadata,
+}

@@ -7,6 +7,7 @@ replica id are read; the other bodies are not.
 """
 
 import re
+from typing import Any
 
 from msgspec import ValidationError, convert
 
@@ -76,7 +77,7 @@ def read_text(message: str) -> AnyDocument | Quarantined:
     return document
 
 
-def _fetch(asked: str) -> FetchRequest:
+def _fetch(asked: str) -> Any:  # noqa: ANN401 - a struct of `bodies`
     found = (pattern.search(asked) for pattern in (SESSION, EPOCH, REPLICA))
     session, epoch, replica = (integer(match[1]) if match else None for match in found)
-    return FetchRequest([], session, epoch, replica)
+    return FetchRequest(topics=[], session_id=session, session_epoch=epoch, replica_id=replica)

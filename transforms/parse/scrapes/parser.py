@@ -211,7 +211,7 @@ class _Lines:
             for n, failure in sorted(failures)
         ]
 
-    def _scrape(self, block: SampleBlock, rejected: int) -> MetricScrape:
+    def _scrape(self, block: SampleBlock, rejected: int) -> Any:  # noqa: ANN401 - a row
         """Return the row of the page; the instant of a back-filled one is its newest sample's."""
         record, page, samples = self._record, self._page, len(block.series_id)
         at = page.scraped_at
@@ -238,7 +238,7 @@ class _Lines:
             parser_version=PARSER_VERSION,
         )
 
-    def _series(self, block: SampleBlock) -> list[MetricSeries]:
+    def _series(self, block: SampleBlock) -> list[Any]:
         """Return the rows of the new series, each of which has a sample here."""
         types, first_at = self._types(), dict[int, int]()
         at = block.at

@@ -5,45 +5,21 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from transforms.parse.columns import ORIGIN, row_type
+
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+MetricScrape = row_type(
+    "MetricScrape",
+    "cluster broker_id logged_at logged_date format bytes lines samples comments rejected",
+    ORIGIN,
+)
 
-class MetricScrape(NamedTuple):
-    """A row of `silver.metric_scrapes`."""
-
-    cluster: str | None
-    broker_id: int | None
-    logged_at: int | None
-    logged_date: int | None
-    format: str
-    bytes: int
-    lines: int
-    samples: int
-    comments: int
-    rejected: int
-    node: str | None
-    source: str | None
-    position: str | None
-    topic: str | None
-    partition: int | None
-    offset: int | None
-    parser_version: int
-
-
-class MetricSeries(NamedTuple):
-    """A row of `silver.metric_series`."""
-
-    cluster: str
-    series_id: int
-    name: str
-    labels: list[tuple[str, str]]
-    node: str | None
-    broker_id: int | None
-    type: str | None
-    first_at: int
-    parser_version: int
+MetricSeries = row_type(
+    "MetricSeries", "cluster series_id name labels node broker_id type first_at parser_version"
+)
 
 
 class SampleBlock(NamedTuple):

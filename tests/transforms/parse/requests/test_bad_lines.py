@@ -66,6 +66,10 @@ KEPT = {
     "a key of another case beside the right one": (
         with_bytes(b'"totalTimeMs":', b'"totaltimems":1,"totalTimeMs":'), {"total_ms": 500.529},
     ),
+    "half a surrogate pair in JSON with blanks": (
+        with_bytes(b"PEER2", b"PE\\ud800R2").replace(b'KeyName":"', b'KeyName": "'),
+        {"api": "FETCH", "kind": "follower", "listener": "PE?R2"},
+    ),
     "half a surrogate pair": (with_bytes(b"PEER2", b"PE\\ud800R2"), {"listener": "PE?R2"}),
     "the other half": (with_bytes(b"PEER2", b"PE\\uDC00R2"), {"listener": "PE?R2"}),
     "a whole surrogate pair": (with_bytes(b"PEER2", b"PE\\ud83d\\ude00R2"), {"listener": "PE😀R2"}),

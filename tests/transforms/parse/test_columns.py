@@ -1,0 +1,45 @@
+"""The rows of parsers have the columns of their tables in the same order."""
+
+import pytest
+
+from schemas.metrics import METRICS
+from schemas.silver import REQUEST_PARTITION, SILVER
+from transforms.parse.client_events import ClientEvent
+from transforms.parse.cluster_polls import ClusterPoll
+from transforms.parse.leadership_changes import LeadershipChange
+from transforms.parse.perf.figures import PerfSummary, PerfWindow
+from transforms.parse.perf.metrics import ClientMetric
+from transforms.parse.perf.run import RunRow
+from transforms.parse.requests.admin import IsrChange, Reassignment
+from transforms.parse.requests.parser import TopicName
+from transforms.parse.requests.partitions import Partition
+from transforms.parse.requests.row import Request
+from transforms.parse.scrapes.rows import MetricScrape, MetricSeries
+from transforms.parse.throttles import ThrottleChange
+
+SCHEMAS = {table.name: table.schema for table in (*SILVER, *METRICS)}
+ROWS = {
+    "client_events": ClientEvent,
+    "client_metrics": ClientMetric,
+    "cluster_polls": ClusterPoll,
+    "isr_changes": IsrChange,
+    "leadership_changes": LeadershipChange,
+    "metric_scrapes": MetricScrape,
+    "metric_series": MetricSeries,
+    "perf_summaries": PerfSummary,
+    "perf_windows": PerfWindow,
+    "reassignments": Reassignment,
+    "requests": Request,
+    "runs": RunRow,
+    "throttle_changes": ThrottleChange,
+    "topics": TopicName,
+}
+
+
+@pytest.mark.parametrize("table", ROWS)
+def test_a_row_has_the_columns_of_its_table(table):
+    assert list(ROWS[table]._fields) == SCHEMAS[table].names
+
+
+def test_a_partition_has_the_fields_of_its_struct():
+    assert list(Partition._fields) == REQUEST_PARTITION.names
