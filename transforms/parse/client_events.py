@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from transforms.parse.columns import ORIGIN, STAMP, integer, origin, row_type
 from transforms.parse.line import Line, read_line, skipped
-from transforms.parse.record import Kept, Outcome, Quarantined, Record, sample
+from transforms.parse.record import NO_CLUSTER, Kept, Outcome, Quarantined, Record, sample
 
 LOGGER = "org.apache.kafka.clients.NetworkClient"
 MARK = " with header RequestHeader("
@@ -93,7 +93,7 @@ def _event(line: Line, record: Record) -> Kept | Quarantined:
         head = head.encode()[:HEAD_BYTES].decode(errors="ignore")
     header, correlation, to_node, start = _header(head)
     if record.cluster is None:
-        return Quarantined("no_cluster", "the record names no cluster")
+        return NO_CLUSTER
     if header and message.find(MARK, start) >= 0:
         return Quarantined("several_objects", "the header stands twice in the line")
     # A PRODUCE request is shown without its data, as a map in braces: `{acks=1,timeout=30000,...}`.
@@ -102,25 +102,10 @@ def _event(line: Line, record: Record) -> Kept | Quarantined:
         return Quarantined("unknown_form" if is_whole else "truncated_line", sample(message))
     is_sent = header.direction == "sent"
     session = _session(head, start, is_sent=is_sent) if header.api == "FETCH" else (None, None)
-    event = tuple.__new__(
-        ClientEvent,
-        (
-            record.cluster,
-            line.node_id,
-            *line.stamp,
-            header.direction,
-            header.component,
-            header.follower_id,
-            header.fetcher_id,
-            integer(to_node) if is_sent else header.from_node_id,
-            header.api,
-            header.api_version,
-            header.client_id,
-            integer(correlation),
-            *session,
-            *origin(record),
-        ),
-    )
+    direction, component, follower_id, fetcher_id, node_id, *request = header
+    sender = (direction, component, follower_id, fetcher_id, integer(to_node) if is_sent else node_id)
+    ids = (integer(correlation), *session)
+    event = ClientEvent(record.cluster, line.node_id, *line.stamp, *sender, *request, *ids, *origin(record))
     return _unfit(event) or tuple.__new__(Kept, ({"client_events": [event]}, ()))
 
 

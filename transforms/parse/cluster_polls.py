@@ -12,7 +12,7 @@ import msgspec
 
 from transforms.parse.columns import LONG, ORIGIN, origin, row_type
 from transforms.parse.documents import Misread, decode, whole_text
-from transforms.parse.record import DAY_US, Kept, Outcome, Quarantined, Record, sample
+from transforms.parse.record import DAY_US, NO_CLUSTER, Kept, Outcome, Quarantined, Record, sample
 from transforms.parse.throttles import LISTS, RATES, ThrottleChange, rate, replicas, wildcard
 
 Settings = Mapping[str, Mapping[str, str | None] | None]
@@ -42,7 +42,7 @@ def parse(record: Record) -> Outcome:
     if isinstance(text, Quarantined):
         return text
     if record.cluster is None:
-        return Quarantined("no_cluster", "the record names no cluster")
+        return NO_CLUSTER
     document = decode(text, DECODER)
     if isinstance(document, Misread):
         if document.field in {"", "polled_at_ns"}:

@@ -10,7 +10,7 @@ import re
 
 from transforms.parse.columns import INT, LONG, ORIGIN, STAMP, integer, origin, row_type
 from transforms.parse.line import Line, read_line, skipped
-from transforms.parse.record import Kept, Outcome, Quarantined, Record, sample
+from transforms.parse.record import NO_CLUSTER, Kept, Outcome, Quarantined, Record, sample
 
 LOGGER = "state.change.logger"
 MARK = b" starts at leader epoch "
@@ -41,15 +41,9 @@ FOLLOWER = re.compile(
     re.ASCII,
 )
 NUMBERS = (
-    "broker_id",
-    "partition_index",
-    "leader_epoch",
-    "first_offset",
-    "partition_epoch",
-    "leader_id",
-    "previous_leader_id",
-    "previous_leader_epoch",
-)
+    "broker_id", "partition_index", "leader_epoch", "first_offset", "partition_epoch", "leader_id",
+    "previous_leader_id", "previous_leader_epoch",
+)  # fmt: skip
 
 LeadershipChange = row_type(
     "LeadershipChange",
@@ -74,7 +68,7 @@ def parse(record: Record) -> Outcome:
 def _change(line: Line, record: Record) -> Kept | Quarantined:
     message = line.message
     if record.cluster is None:
-        return Quarantined("no_cluster", "the record names no cluster")
+        return NO_CLUSTER
     if not message.endswith("."):
         return Quarantined("truncated_line", sample(message))
     is_short = len(message) <= LONGEST_CHANGE
@@ -94,20 +88,9 @@ def _change(line: Line, record: Record) -> Kept | Quarantined:
     broker_id, partition, epoch, offset, partition_epoch, leader, previous, previous_epoch = numbers.values()
     if line.node_id is not None and broker_id != line.node_id:
         return Quarantined("node_is_another_replica", f"written by broker {broker_id} on {record.node}")
-    columns = (
-        record.cluster,
-        broker_id,
-        *line.stamp,
-        "leader" if is_leader else "follower",
-        written["topic_name"],
-        written.get("topic_id"),
-        partition,
-        broker_id if is_leader else leader,
-        epoch,
-        partition_epoch,
-        offset,
-        previous if previous is not None and previous >= 0 else None,
-        previous_epoch,
-        *origin(record),
-    )
-    return Kept({"leadership_changes": [LeadershipChange(*columns)]})
+    role, leader = ("leader", broker_id) if is_leader else ("follower", leader)
+    topic = (written["topic_name"], written.get("topic_id"), partition)
+    previous = previous if previous is not None and previous >= 0 else None
+    state = (leader, epoch, partition_epoch, offset, previous, previous_epoch)
+    row = LeadershipChange(record.cluster, broker_id, *line.stamp, role, *topic, *state, *origin(record))
+    return Kept({"leadership_changes": [row]})

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
+from transforms.parse.columns import LONG
 from transforms.parse.documents import LONGEST_BYTES, whole_text
 from transforms.parse.record import DAY_US, Quarantined, Record, Skipped, node_number, sample
 
@@ -35,7 +36,6 @@ RESOLUTIONS_MS = (1e3, 1e2, 1e1, 1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 UTC_NAMES = frozenset({None, "UTC", "Etc/UTC", "Z", "GMT"})
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST_US, LAST_US = -719_162 * DAY_US, 2_932_897 * DAY_US - 1  # of the years 1 and 9999
-LONGEST_MONO_NS = 2**63 - 1
 
 _new = tuple.__new__  # a NamedTuple in half the time of calling its class
 
@@ -55,13 +55,6 @@ CONTINUATION = re.compile(
     r"|\s+\.\.\. \d+ (?:more|common frames omitted)\s*\Z",
     re.ASCII,
 )
-
-
-Layout = tuple[int, int, int, int, str, int, int, int, float]
-"""Where a stamp has its second, micros, offset and nanoseconds, and its resolution: see `_layout`."""
-
-Stamp = tuple[int, int | None, int | None, float | None, Quarantined | None]
-"""Where the message begins, and the last four fields of a `Line`."""
 
 
 class Line(NamedTuple):
@@ -115,17 +108,38 @@ def split(
         if isinstance(text, Quarantined):
             return text
         value = text.encode()
-    start, at, mono_ns, resolution_ms, fault = _stamp(value, zone)
     logger, end = None, len(value)
     if not value.endswith(b"}"):
         suffix = value.rfind(b" (", -TAIL_BYTES)
-        if suffix >= 0:
-            logger = _logger(value[suffix:])
-            end = end if logger is None else suffix
-    line = (value, start, end, logger, node_number(node), at, mono_ns, resolution_ms, fault)
-    if start == 0 and no_message(Line._make(line)) is None:
-        return Quarantined("no_timestamp", sample(value.decode()))
-    return line
+        logger = _logger(value[suffix:])
+        end = end if logger is None else suffix
+    start = value.find(b" DEBUG ", 0, HEAD_BYTES) + 7
+    layout = _layout(value[:start].translate(ZEROS))
+    if layout is None or value.startswith(b" ", start):
+        prefix = PREFIX.match(value, 0, HEAD_BYTES)
+        if prefix is None:
+            return _stampless((value, 0, end, logger, node_number(node), None, None, None, None))
+        start = prefix.end()
+        layout = _layout(prefix[0].translate(ZEROS))
+    begin, micros, micros_end, factor, offset, offset_at, mono, mono_end, resolution_ms = layout
+    at, mono_ns, fault = _second(value[begin : begin + 19]), None, None
+    if at is not None:
+        at += int(value[micros:micros_end] or 0) * factor
+    if at is not None and offset != "Z" and (offset or zone not in UTC_NAMES):
+        at, fault = _moved(at, value[offset_at : offset_at + len(offset)].decode(), zone)
+    if at is None and fault is None:
+        fault = Quarantined("impossible_timestamp", sample(value.decode()))
+    if mono > 0:
+        mono_ns = int(value[mono:mono_end])
+        mono_ns = mono_ns if mono_ns <= LONG else None
+    return value, start, end, logger, node_number(node), at, mono_ns, resolution_ms, fault
+
+
+def _stampless(line: tuple[Any, ...]) -> tuple[Any, ...] | Quarantined:
+    text = line[0].decode()
+    if no_message(Line._make(line)) is None:
+        return Quarantined("no_timestamp", sample(text))
+    return *line[:-1], Quarantined("impossible_timestamp", sample(text))
 
 
 def no_message(line: Line) -> str | None:
@@ -159,34 +173,13 @@ def skipped(line: Line, own_logger: str, reason: str) -> Skipped:
     return Skipped(no_message(line) or other, line.logger)
 
 
-def _stamp(value: bytes, zone: str | None) -> Stamp:
-    start = value.find(b" DEBUG ", 0, HEAD_BYTES) + 7
-    layout = _layout(value[:start].translate(ZEROS))
-    if layout is None or value.startswith(b" ", start):
-        prefix = PREFIX.match(value, 0, HEAD_BYTES)
-        start = prefix.end() if prefix else 0
-        layout = _layout(value[:start].translate(ZEROS))
-        if layout is None:
-            return 0, None, None, None, _impossible(value)
-    begin, micros, micros_end, factor, offset, offset_at, mono, mono_end, resolution_ms = layout
-    at, fault = _second(value[begin : begin + 19]), None
-    if at is not None:
-        if factor:
-            at += int(value[micros:micros_end]) * factor
-        if offset != "Z" and (offset or zone not in UTC_NAMES):
-            written = value[offset_at : offset_at + len(offset)].decode()
-            at, fault = _moved(at, written, zone)
-    if at is None and fault is None:
-        fault = _impossible(value)
-    mono_ns = int(value[mono:mono_end]) if mono > 0 else None
-    if mono_ns is not None and mono_ns > LONGEST_MONO_NS:
-        mono_ns = None
-    return start, at, mono_ns, resolution_ms, fault
-
-
 @lru_cache(maxsize=4_096)
-def _layout(shape: bytes) -> Layout | None:
-    """Return where the parts are in each stamp that has this shape: its digits are 0."""
+def _layout(shape: bytes) -> Any:  # noqa: ANN401 - or None
+    """
+    Return where the parts are in each stamp that has this shape: its digits are 0.
+
+    Second, micros (start, end, factor), offset (as written, start), nanoseconds (start, end), resolution.
+    """
     match = PREFIX.fullmatch(shape)
     if match is None:
         return None
@@ -196,10 +189,6 @@ def _layout(shape: bytes) -> Layout | None:
     offset = (match[4] or b"").decode()
     parts = (match.start(1), micros, micros_end, factor, offset, match.start(4), *match.span(5))
     return *parts, RESOLUTIONS_MS[digits]
-
-
-def _impossible(value: bytes) -> Quarantined:
-    return Quarantined("impossible_timestamp", sample(value.decode()))
 
 
 def _moved(wall: int, written: str, zone: str | None) -> tuple[int | None, Quarantined | None]:

@@ -71,6 +71,7 @@ class Quarantined(NamedTuple):
 
 
 Outcome = Kept | Skipped | Quarantined
+NO_CLUSTER = Quarantined("no_cluster", "the record names no cluster")
 
 
 def sample(text: str) -> str:

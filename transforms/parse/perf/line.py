@@ -13,7 +13,7 @@ from transforms.parse.perf import figures, metrics
 from transforms.parse.perf.figures import Figures, read_figures
 from transforms.parse.perf.metrics import Metric, read_metric
 from transforms.parse.perf.run import DOCUMENT_BEGIN, RUN_DOCUMENT, Run, instant, read_run, run_names
-from transforms.parse.record import Outcome, Quarantined, Record, Skipped, sample
+from transforms.parse.record import NO_CLUSTER, Outcome, Quarantined, Record, Skipped, sample
 
 LONGEST_BYTES = 64 * 1024
 """No line of the tool is longer, not even a metric with long tags."""
@@ -73,7 +73,7 @@ def _is_part(line: str) -> bool:
 
 def _unnamed(record: Record, form: Form, run: str | None) -> Quarantined | None:
     if record.cluster is None:
-        return Quarantined("no_cluster", "the record names no cluster")
+        return NO_CLUSTER
     if run is None and not isinstance(form, Quarantined):
         return Quarantined("no_run", "the record names no run")
     return None

@@ -4,7 +4,7 @@ from typing import Any
 
 from transforms.parse.columns import origin, row_type
 from transforms.parse.line import Line, skipped, split
-from transforms.parse.record import PARSER_VERSION, Kept, Outcome, Quarantined, Record, sample
+from transforms.parse.record import NO_CLUSTER, PARSER_VERSION, Kept, Outcome, Quarantined, Record, sample
 from transforms.parse.requests.admin import TABLES, Call
 from transforms.parse.requests.documents import MARK, AnyDocument, read_document, shown_end
 from transforms.parse.requests.partitions import id_or_none
@@ -56,7 +56,7 @@ def parse(record: Record, own_client_prefix: str = "plumbline-") -> Outcome:
 
 def _unplaced(record: Record) -> Quarantined:
     if record.cluster is None:
-        return Quarantined("no_cluster", "the record names no cluster")
+        return NO_CLUSTER
     return Quarantined("node_without_number", record.node or "no node")
 
 

@@ -1,6 +1,7 @@
 """The partitions that a request asked for, joined with those that were answered."""
+# ruff: noqa: ANN401 (structs and rows whose types are made at run time)
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec.structs import astuple
@@ -29,26 +30,28 @@ def id_or_none(topic_id: str | None) -> str | None:
     return None if topic_id == NO_ID else topic_id
 
 
-def joined(asked: Iterable[Any], answered: Iterable[Any]) -> list[Any]:
+def joined(asked: Sequence[Any], answered: Sequence[Any]) -> list[Any]:
     """
     Return the answers in their order, each with what was asked for, and after them what got no answer.
 
     Both are topics of `bodies`. Answers come in another order than they were asked for, and incremental fetch
     sessions leave out what did not change on either side.
     """
+    if len(asked) == 1 == len(answered):
+        row = _pair(asked[0], answered[0])
+        if row is not None:
+            return [row]
     wanted: dict[tuple[str | None, str | None, int], tuple[Any, ...]] = {}
     for topic in asked:
         topic_id, name, partitions = astuple(topic)
-        if topic_id == NO_ID:
-            topic_id = None
+        topic_id = id_or_none(topic_id)
         for one in partitions:
             cells = astuple(one)
             wanted[topic_id, name, cells[0]] = cells
     rows = []
     for topic in answered:
         topic_id, name, partitions = astuple(topic)
-        if topic_id == NO_ID:
-            topic_id = None
+        topic_id = id_or_none(topic_id)
         for one in partitions:
             index, size, error_code, offset, leader, watermark = astuple(one)
             cells = wanted.pop((topic_id, name, index), NOT_ASKED)
@@ -62,6 +65,21 @@ def joined(asked: Iterable[Any], answered: Iterable[Any]) -> list[Any]:
     for (topic_id, name, index), cells in wanted.items():
         rows.append(Partition(topic_id, name, index, cells[1], None, cells[2], None, None, None))
     return rows
+
+
+def _pair(asked: Any, answered: Any) -> Any:
+    """Return the row where one partition is asked for and answered, as in most lines; None for others."""
+    topic_id, name, wanted = astuple(asked)
+    answered_id, answered_name, answers = astuple(answered)
+    if len(wanted) != 1 or len(answers) != 1 or answered_id != topic_id or answered_name != name:
+        return None
+    index, size, error_code, offset, leader, watermark = astuple(answers[0])
+    cells = astuple(wanted[0])
+    if leader or index != cells[0] or topic_id == NO_ID or (watermark is not None and watermark < 0):
+        return None
+    size = cells[1] if size is None else size
+    offset = cells[2] if offset is None else offset
+    return _new(Partition, (topic_id, name, index, size, error_code, offset, None, None, watermark))
 
 
 def has_metadata(partitions: Iterable[Any]) -> bool:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
 from typing import NamedTuple
 
-from transforms.parse.record import Quarantined, Record
+from transforms.parse.record import NO_CLUSTER, Quarantined, Record
 
 CONTENT_TYPE = "content-type"
 """Header of a record: the page's format, as the exporter names it."""
@@ -79,7 +79,7 @@ def read_page(record: Record, limits: Limits) -> Page | Quarantined:
     if text is None:
         return Quarantined("bad_gzip", "the header says gzip, the bytes are not")
     if record.cluster is None:
-        return Quarantined("no_cluster", "the record names no cluster")
+        return NO_CLUSTER
     return _beyond_limits(text, limits) or _placed(text, record)
 
 

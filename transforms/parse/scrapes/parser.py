@@ -15,15 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from xxhash import xxh64_intdigest
 
-from transforms.parse.record import (
-    DAY_US,
-    PARSER_VERSION,
-    Kept,
-    Quarantined,
-    Record,
-    Rejected,
-    node_number,
-)
+from transforms.parse.columns import origin
+from transforms.parse.record import DAY_US, PARSER_VERSION, Kept, Quarantined, Record, Rejected, node_number
 from transforms.parse.scrapes.line import (
     Sample,
     Series,
@@ -218,25 +211,10 @@ class _Lines:
         if at is None:
             at = int(np.max(block.at)) if samples else record.timestamp
         lines = len(self._lines) - (self._lines[-1] == b"")
-        return MetricScrape(
-            cluster=self._cluster,
-            broker_id=node_number(record.node),
-            logged_at=at,
-            logged_date=None if at is None else at // DAY_US,
-            format="openmetrics" if page.is_openmetrics else "text",
-            bytes=len(page.text),
-            lines=lines,
-            samples=samples,
-            comments=lines - samples - rejected,
-            rejected=rejected,
-            node=record.node,
-            source=record.source,
-            position=record.position,
-            topic=record.topic,
-            partition=record.partition,
-            offset=record.offset,
-            parser_version=PARSER_VERSION,
-        )
+        place = (self._cluster, node_number(record.node), at, None if at is None else at // DAY_US)
+        form = "openmetrics" if page.is_openmetrics else "text"
+        counts = (len(page.text), lines, samples, lines - samples - rejected, rejected)
+        return MetricScrape(*place, form, *counts, *origin(record))
 
     def _series(self, block: SampleBlock) -> list[Any]:
         """Return the rows of the new series, each of which has a sample here."""
@@ -248,20 +226,12 @@ class _Lines:
             for series_id, sampled_at in zip(block.series_id.tolist(), at.tolist(), strict=True):
                 first_at[series_id] = min(sampled_at, first_at.get(series_id, sampled_at))
         node, broker = self._record.node, node_number(self._record.node)
-        return [
-            MetricSeries(
-                self._cluster,
-                series_id,
-                name,
-                labels,
-                node,
-                broker,
-                types.get(name) or types.get(OF_FAMILY.sub("", name)),
-                first_at[series_id],
-                PARSER_VERSION,
-            )
-            for series_id, (name, labels) in self._new.items()
-        ]
+        rows = []
+        for series_id, (name, labels) in self._new.items():
+            kind = types.get(name) or types.get(OF_FAMILY.sub("", name))
+            series = (self._cluster, series_id, name, labels, node, broker, kind)
+            rows.append(MetricSeries(*series, first_at[series_id], PARSER_VERSION))
+        return rows
 
     def _types(self) -> dict[str, str]:
         """Return the type of each family; where a page names several, the last by alphabet."""
