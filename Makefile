@@ -36,7 +36,7 @@ demo: setup ## real cluster to report: start brokers, slow one link, find it (un
 	$(BIN)/plumbline demo
 
 test: $(VENV)/.dev lab ## run the tests, then the live ones on real brokers alone: some of them measure
-	$(BIN)/pytest -n 2 --dist loadfile -m "not live and not faults" $(ARGS)
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not live and not faults" $(ARGS)
 	$(BIN)/pytest -m "live and not faults" $(ARGS)
 
 faults: $(VENV)/.dev lab ## do harm 200 times, write docs/faults.md (hours, resumes; ARGS=--short: a few kills)

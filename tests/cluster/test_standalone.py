@@ -48,8 +48,11 @@ def telemetry(lab, tmp_path_factory):
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     """Start a master and two workers of one core each."""
-    with standalone(tmp_path_factory.mktemp("standalone") / "spark") as running:
-        yield running
+    # A driver or an executor that lives for half a minute does not get back what it spends on C2.
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+        with standalone(tmp_path_factory.mktemp("standalone") / "spark") as running:
+            yield running
 
 
 def warehouse(folder, telemetry):

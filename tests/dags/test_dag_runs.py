@@ -32,9 +32,15 @@ def filled(lab, tmp_path_factory):
     return site.warehouse.parent
 
 
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """Return the folder of one database of Airflow for all runs."""
+    return tmp_path_factory.mktemp("home") / "airflow"
+
+
 @pytest.fixture
-def airflow(filled, tmp_path):
-    return Airflow(tmp_path, filled)
+def airflow(filled, home, tmp_path):
+    return Airflow(tmp_path, filled, home)
 
 
 def span_of(spark, warehouse):

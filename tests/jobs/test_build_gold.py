@@ -36,6 +36,7 @@ from schemas.gold import (
     STOCK_FETCH_TOTAL,
 )
 from schemas.silver import CLIENT_EVENTS, REQUESTS, SILVER
+from tests.jobs.gold_lab import append
 from tests.transforms.gold.silver_rows import START, as_rows, at, joined, silver, stream_of
 from transforms.frames import frame_of
 from transforms.gold.assemble import gold_of
@@ -61,18 +62,16 @@ class Lab:
         return Lab(self.spark, root)
 
     def arrive(self, requests, events=()):
-        """Append silver rows, a file a table."""
+        """Append silver rows, one file per table."""
         for table, rows in ((REQUESTS, requests), (CLIENT_EVENTS, events)):
             if rows:
-                frame = frame_of(self.spark, rows, table.schema).coalesce(1)
-                frame.write.format("delta").mode("append").save(tables.path(self.warehouse, table))
+                append(frame_of(self.spark, rows, table.schema), self.warehouse, table)
 
     def scrape(self, *scrapes):
         """Append bronze rows of scrapes."""
         names = METRICS.schema.names
         rows = [tuple(scrape.get(name) for name in names) for scrape in scrapes]
-        frame = frame_of(self.spark, rows, METRICS.schema).coalesce(1)
-        frame.write.format("delta").mode("append").save(tables.path(self.warehouse, METRICS))
+        append(frame_of(self.spark, rows, METRICS.schema), self.warehouse, METRICS)
 
     def lose_requests(self):
         """Delete every request from silver."""

@@ -21,6 +21,7 @@ from jobs.stream_log import StreamLog
 from jobs.writer_id import writer_id
 from schemas.bronze import REQUEST_LOG
 from schemas.silver import QUARANTINE, REQUESTS
+from tests.jobs.gold_lab import append
 from tests.transforms.parse.raw_rows import raw
 from tests.transforms.parse.records import COMPLETED
 
@@ -53,8 +54,7 @@ class Site:
 
     def append(self, frame, table):
         """Append rows to a table."""
-        rows = frame.select(*table.schema.names).coalesce(1)
-        rows.write.format("delta").mode("append").save(tables.path(self.root, table))
+        append(frame.select(*table.schema.names), self.root, table)
 
     def offsets(self, table):
         """Give the offsets of a table's rows."""
