@@ -105,7 +105,8 @@ def _event(line: Line, record: Record) -> Kept | Quarantined:
     direction, component, follower_id, fetcher_id, node_id, *request = header
     sender = (direction, component, follower_id, fetcher_id, integer(to_node) if is_sent else node_id)
     ids = (integer(correlation), *session)
-    event = ClientEvent(record.cluster, line.node_id, *line.stamp, *sender, *request, *ids, *origin(record))
+    cells = (record.cluster, line.node_id, *line.stamp, *sender, *request, *ids, *origin(record))
+    event = tuple.__new__(ClientEvent, cells)
     return _unfit(event) or tuple.__new__(Kept, ({"client_events": [event]}, ()))
 
 
