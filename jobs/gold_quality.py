@@ -41,6 +41,6 @@ def rebuild_data_quality(spark: SparkSession, warehouse: Path) -> None:
 
 
 def _rows(spark: SparkSession, warehouse: Path, table: Table) -> DataFrame:
-    """Return a table's rows. Most sites lack some kind of log, and Delta runs a job to plan an empty table."""
+    """Return a table's rows. Delta runs a job to plan even an empty one, and most sites lack some log."""
     has_files = tables.exists(warehouse, table) and tables.snapshot(warehouse, table).paths()
     return tables.read(spark, warehouse, table) if has_files else frame_of(spark, [], table.schema)
