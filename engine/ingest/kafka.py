@@ -65,8 +65,9 @@ def shares_of(
     """
     Share the offsets of a batch out: to as many tasks as there are, to fewer where there is little to read.
 
-    >>> shares_of({("t", 0): (0, 10), ("t", 1): (5, 7)}, tasks=2, records_a_task=4)
-    [[Range('t', 0, 0, 6)], [Range('t', 0, 6, 10), Range('t', 1, 5, 7)]]
+    >>> shares = shares_of({("t", 0): (0, 10), ("t", 1): (5, 7)}, tasks=2, records_a_task=4)
+    >>> [[tuple(one) for one in share] for share in shares]
+    [[('t', 0, 0, 6)], [('t', 0, 6, 10), ('t', 1, 5, 7)]]
     """
     records = sum(end - first for first, end in offsets.values())
     n = min(tasks, -(-records // records_a_task))

@@ -74,16 +74,16 @@ def topic(monkeypatch):
 @pytest.mark.parametrize("kept", [None, b"", b"\x00" * 22, b"\xff" * 22, ID[:9].encode(), ID.encode()])
 def test_a_topic_id_that_is_missing_or_torn_is_written_anew(tmp_path, kept):
     if kept is not None:
-        (tmp_path / TOPIC_ID).write_bytes(kept)
+        (tmp_path / f"{TOPIC_ID}.{TOPIC}").write_bytes(kept)
 
     check_same_topic(Telemetry(), TOPIC, tmp_path)
 
-    assert (tmp_path / TOPIC_ID).read_text() == ID
+    assert (tmp_path / f"{TOPIC_ID}.{TOPIC}").read_text() == ID
 
 
 @pytest.mark.usefixtures("topic")
 def test_a_whole_id_of_another_topic_stops_the_job(tmp_path):
-    (tmp_path / TOPIC_ID).write_text(ID[::-1])
+    (tmp_path / f"{TOPIC_ID}.{TOPIC}").write_text(ID[::-1])
 
     with pytest.raises(MadeAnewError, match=f"its id is {ID} and was {ID[::-1]}"):
         check_same_topic(Telemetry(), TOPIC, tmp_path)
@@ -91,9 +91,9 @@ def test_a_whole_id_of_another_topic_stops_the_job(tmp_path):
 
 @pytest.mark.parametrize("kept", [NO_ID, ID])
 def test_a_cluster_that_tells_no_ids_tells_nothing_else_either(tmp_path, monkeypatch, kept):
-    (tmp_path / TOPIC_ID).write_text(kept)
+    (tmp_path / f"{TOPIC_ID}.{TOPIC}").write_text(kept)
     for told in (NO_ID, ID):
         monkeypatch.setattr(ingest_checkpoint, "topic_id", lambda *_, told=told: told)
         check_same_topic(Telemetry(), TOPIC, tmp_path)
 
-    assert (tmp_path / TOPIC_ID).read_text() == ID
+    assert (tmp_path / f"{TOPIC_ID}.{TOPIC}").read_text() == ID
