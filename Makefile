@@ -86,7 +86,7 @@ locks: ## resolve requirements*.lock again; needs `uv`; existing pins stay where
 	$(LOCK) requirements-otava.in -o requirements-otava.lock
 	$(LOCK) requirements-airflow.in -o requirements-airflow.lock
 
-bench: $(VENV)/.dev setup ## measure the pipeline next to its yardsticks, write docs/performance.md (two hours)
+bench: $(VENV)/.dev setup ## measure the pipeline next to its yardsticks, write docs/performance.md (hours)
 	$(BIN)/python -m benchmarks.pipeline $(ARGS)
 
 clean: ## stop the lab and remove all that was made here but the downloads

@@ -56,15 +56,7 @@ def finish_from_bronze(spark: SparkSession, settings: Settings, query: Query, wr
         return
     for table in query.tables:
         tables.ensure(spark, settings.warehouse_root, table)
-    begin, ends = log.begin(batch), log.ends(batch) or {}
-    held = {
-        place: end if place[0] in done else begin[place]
-        for place, end in ends.items()
-        if place[0] in done or place in begin
-    }
-    if held != ends:
-        set_aside(log.offsets_file(batch))
-        log.write_ends(batch, held)
+    _leave_out_what_bronze_lacks(log, batch, done)
     passed = _passed(log, batch)
     bronze = [
         tables.read(spark, settings.warehouse_root, table).select(*RAW.names)
@@ -76,6 +68,19 @@ def finish_from_bronze(spark: SparkSession, settings: Settings, query: Query, wr
     if written(log.folder).get(NAME, NONE)[0] == batch:  # a gap, and the table of gaps was set back
         _record(spark, settings, writer, batch, passed)
     log.write_commit(batch)
+
+
+def _leave_out_what_bronze_lacks(log: StreamLog, batch: int, done: set[str]) -> None:
+    """Let a batch end where it begins for topics that are not `done`: the next batch reads their lines."""
+    begin, ends = log.begin(batch), log.ends(batch) or {}
+    held = {
+        place: end if place[0] in done else begin[place]
+        for place, end in ends.items()
+        if place[0] in done or place in begin
+    }
+    if held != ends:
+        set_aside(log.offsets_file(batch))
+        log.write_ends(batch, held)
 
 
 def _passed(log: StreamLog, batch: int) -> list[Lost]:
@@ -94,7 +99,7 @@ def _is_of(one: Lost) -> Column:
     return (F.col("topic") == one.topic) & (F.col("partition") == one.partition) & is_in_range
 
 
-def accept(  # noqa: PLR0913, PLR0917 (where, whose, and how what is lost is found and told)
+def accept(  # noqa: PLR0913, PLR0917 (where, whose, how what is lost is found, and where to say it)
     spark: SparkSession,
     settings: Settings,
     query: Query,
@@ -119,11 +124,11 @@ def accept(  # noqa: PLR0913, PLR0917 (where, whose, and how what is lost is fou
     is_begun = newest >= 0 and newest not in log.commits  # no table has a line of it
     batch = newest if is_begun else newest + 1
     ends = log.begin(batch)
-    told = _recorded(spark, settings, writer, batch)
-    gone = told or gone_of(ends)
+    noted = _recorded(spark, settings, writer, batch)
+    gone = noted or gone_of(ends)
     if not gone:
         return
-    if not told:
+    if not noted:
         _record(spark, settings, writer, batch, gone)
     if is_begun:
         set_aside(log.offsets_file(batch))  # not sooner: of a first batch it may alone tell that it began

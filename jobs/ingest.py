@@ -26,7 +26,7 @@ from conf.settings import Settings, Telemetry
 from engine.ingest.kafka import UnreadError
 from jobs import tables
 from jobs.gate import FINISH_BATCH_S, Gate
-from jobs.ingest_batch import Offsets, write_kafka_batch
+from jobs.ingest_batch import Offsets, shared_out, write_batch
 from jobs.ingest_checkpoint import MadeAnewError, NoTopicError, offsets_held
 from jobs.ingest_failures import EXIT_WRONG, FAILURES, failure
 from jobs.ingest_handover import hand_over
@@ -171,14 +171,17 @@ def writer_of(  # noqa: PLR0913 (which query, where to, and who counts and stops
     def write(batch: DataFrame, batch_id: int) -> None:
         gate.enter()
         try:
-            written = write_kafka_batch(
-                batch.sparkSession,
-                offsets_of(log, batch_id, settings.telemetry),
+            offsets = offsets_of(log, batch_id, settings.telemetry)
+            numbers, shares = shared_out(batch.sparkSession, offsets, query)
+            written = write_batch(
+                numbers,
                 batch_id,
                 query,
                 settings=settings,
                 app_id=app_id,
                 is_new=batch_id > begun,
+                offsets=offsets,
+                shares=shares,
             )
             note_written(checkpoint, written.tables, batch_id)
             meters.count(written.counts)
@@ -197,9 +200,9 @@ def offsets_stream(spark: SparkSession, settings: Settings, query: Query, *, onc
 
     Topics that appear later are found by Spark. Whether anything is lost is our own check, of every batch.
     """
-    told = settings.ingest
+    ingest, is_scrapes = settings.ingest, query is SCRAPES
     topics = "|".join(re.escape(topic_of(settings, source)) for source in query.sources)
-    most = told.max_scrapes_per_trigger if query is SCRAPES else told.max_offsets_per_trigger
+    most = ingest.max_scrapes_per_trigger if is_scrapes else ingest.max_offsets_per_trigger
     options = java_options(settings.telemetry) | {
         "subscribePattern": f"^({topics})$",
         "startingOffsets": "earliest",
@@ -207,9 +210,9 @@ def offsets_stream(spark: SparkSession, settings: Settings, query: Query, *, onc
         "maxOffsetsPerTrigger": str(most),
         "kafka.client.id": f"{settings.telemetry.own_client_prefix}ingest",
     }
-    if not once:  # a batch is due when there is enough to read, or the oldest record has waited long enough
-        least = 1 if query is SCRAPES else min(told.min_offsets_per_trigger, most)
-        options |= {"minOffsetsPerTrigger": str(least), "maxTriggerDelay": f"{told.max_trigger_delay_s}s"}
+    if not once and not is_scrapes:  # few lines wait for more; a scrape does not
+        options["minOffsetsPerTrigger"] = str(min(ingest.min_offsets_per_trigger, most))
+        options["maxTriggerDelay"] = f"{ingest.max_trigger_delay_s}s"
     return spark.readStream.format("kafka").options(**options).load()
 
 

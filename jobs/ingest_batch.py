@@ -94,30 +94,11 @@ def task_plan(  # noqa: PLR0913 (what a plan is made of)
     )
 
 
-def write_kafka_batch(  # noqa: PLR0913 (what, where to, and who writes which batch)
-    spark: SparkSession,
-    offsets: Offsets,
-    batch_id: int,
-    query: Query,
-    *,
-    settings: Settings,
-    app_id: str,
-    is_new: bool,
-) -> Batch:
-    """Let tasks read these offsets of Kafka, and write them as `write_batch` does."""
+def shared_out(spark: SparkSession, offsets: Offsets, query: Query) -> tuple[DataFrame, Shares]:
+    """Return a frame with the number of a share for each task, and what each share holds of Kafka."""
     tasks = spark.sparkContext.defaultParallelism
     shares = shares_of(offsets, tasks=tasks, records_a_task=query.records_a_task)
-    numbers = spark.range(0, len(shares), 1, max(1, len(shares)))
-    return write_batch(
-        numbers,
-        batch_id,
-        query,
-        settings=settings,
-        app_id=app_id,
-        is_new=is_new,
-        offsets=offsets,
-        shares=shares,
-    )
+    return spark.range(0, len(shares), 1, max(1, len(shares))), shares
 
 
 def write_batch(  # noqa: PLR0913 (what, where to, and who writes which batch)

@@ -5,15 +5,18 @@ The first batch of the new query holds no line: its offsets are where the former
 anywhere, the next start does it again; the former checkpoints are set aside last.
 """
 
+from pathlib import Path
+
 from conf.settings import Settings
 from jobs import tables
 from jobs.gaps import finish_from_bronze, reached, write_empty_batch
-from jobs.hadoop_files import set_aside
+from jobs.hadoop_files import set_aside, write_whole
+from jobs.ingest_checkpoint import TOPIC_ID
 from jobs.ingest_state import checkpoint_of, former_queries, writer_of_query
 from jobs.progress import Progress
 from jobs.session import spark_session
 from jobs.sources import QUERIES, Query
-from jobs.state import mend
+from jobs.state import Writer, mend
 from jobs.state_audit import repairs_of
 from jobs.state_metadata import lost_metadata
 from jobs.stream_log import Ends, StreamLog
@@ -41,14 +44,22 @@ def hand_over(settings: Settings, progress: Progress) -> None:
 
 def _begin_from(settings: Settings, query: Query, former: list[Query], progress: Progress) -> None:
     mend(repairs_of([writer_of_query(settings, one) for one in former]), progress.say)
-    spark, ends = spark_session(settings, "ingest"), Ends()
+    spark, ends, checkpoint = spark_session(settings, "ingest"), Ends(), checkpoint_of(settings, query)
     for one in former:
         writer = writer_of_query(settings, one)
         finish_from_bronze(spark, settings, one, writer)
         ends |= reached(writer)
+        _keep_topic_id(writer, checkpoint)
     if ends:
-        checkpoint = checkpoint_of(settings, query)
         writer_id(checkpoint)
         tables.ensure(spark, settings.warehouse_root, query.bronze[0])
         write_empty_batch(writer_of_query(settings, query), 0, ends)
         mend(list(lost_metadata(checkpoint)), lambda _: None)
+
+
+def _keep_topic_id(former: Writer, checkpoint: Path) -> None:
+    """Keep the id of a former query's topic: a topic that was made anew meanwhile must be noticed."""
+    [topic] = former.bronze
+    kept = former.checkpoint / TOPIC_ID
+    if kept.exists():
+        write_whole(checkpoint / f"{TOPIC_ID}.{topic}", kept.read_text(errors="replace"))

@@ -47,9 +47,9 @@ def java_options(telemetry: Telemetry) -> dict[str, str]:
 def consumer_options(telemetry: Telemetry) -> dict[str, str]:
     """Return the options of a librdkafka consumer that reaches the same cluster; it joins no group."""
     options = telemetry.client_options.items()
-    told = {option: value for option, value in options if not option.startswith(PRODUCER_ONLY)}
+    reading = {option: value for option, value in options if not option.startswith(PRODUCER_ONLY)}
     name = f"{telemetry.own_client_prefix}ingest"
-    return told | {"bootstrap.servers": telemetry.bootstrap_servers, "client.id": name, "group.id": name}
+    return reading | {"bootstrap.servers": telemetry.bootstrap_servers, "client.id": name, "group.id": name}
 
 
 def _login(told: dict[str, str], user: str, password: str) -> str:

@@ -76,7 +76,7 @@ class Query:
 
     name: str
     sources: tuple[Source, ...]
-    records_a_task: int  # a batch of fewer records is one task
+    records_a_task: int = 4_000  # a batch of fewer records is one task
 
     @property
     def bronze(self) -> tuple[Table, ...]:
@@ -93,11 +93,9 @@ class Query:
 SCRAPED = tuple(source for source in SOURCES if source.kind is Kind.METRICS)
 LOGGED = tuple(source for source in SOURCES if source not in SCRAPED)
 
-LINES = Query(name="ingest_lines", sources=LOGGED, records_a_task=4_000)
+LINES = Query(name="ingest_lines", sources=LOGGED)
 SCRAPES = Query(name="ingest_scrapes", sources=SCRAPED, records_a_task=8)
 QUERIES = (LINES, SCRAPES)
 
-FORMER_QUERIES = tuple(
-    Query(name=f"ingest_{source.bronze.name}", sources=(source,), records_a_task=4_000) for source in SOURCES
-)
+FORMER_QUERIES = tuple(Query(name=f"ingest_{source.bronze.name}", sources=(source,)) for source in SOURCES)
 """One query a topic, as before decision 021: `jobs/ingest_handover.py` goes on from their checkpoints."""

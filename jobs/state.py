@@ -77,9 +77,9 @@ class Found:
 
     def rows(self, batch: int) -> dict[Place, tuple[int, int]] | None:
         """
-        Give the first and last offset of each partition that bronze has of a batch.
+        Return the first and last offset of each partition that bronze has of a batch.
 
-        None when the log of the table that has every batch no longer tells.
+        None when the log of the table with every batch no longer names its files.
         """
         rows = rows_of_batch(self.logs[0], self.writer.id, batch)
         if rows is not None:

@@ -73,7 +73,7 @@ class StreamLog:
         return dict.fromkeys(self.ends(0) or {}, 0) | self.begins() | (self.initial() or {})
 
     def begins(self) -> Ends:
-        """Give where partitions begin that came after the first batch; {} without a whole note."""
+        """Return where partitions begin that came after the first batch; {} without a whole note."""
         try:
             return _ends(json.loads((self.folder / BEGINS).read_text())) or {}
         except (OSError, ValueError):

@@ -9,7 +9,7 @@ says so. "Version 1" is the ingest whose parsers were Spark expressions, on an e
 [History](#history).{smoke}
 
 `make bench` measures all parts on one machine that also runs the broker, the load and whatever the parts compare
-with. Compare ratios: another machine has other seconds. The parts take about two hours in full; leave the machine
+with. Compare ratios: another machine has other seconds. In full the parts take some two hours by their settings; leave the machine
 alone meanwhile. `--short` tries the code in a minute per part and writes a page of its own.
 """
 

@@ -38,8 +38,16 @@ def ingest_lines(spark: SparkSession, settings: Settings) -> None:
 
 def write_scrapes(spark: SparkSession, offsets: Offsets, batch_id: int, settings: Settings) -> None:
     """Let tasks read, parse and write these offsets of the scrapes' topic, and commit the batch."""
-    ingest_batch.write_kafka_batch(
-        spark, offsets, batch_id, SCRAPES, settings=settings, app_id=APP_ID, is_new=True
+    numbers, shares = ingest_batch.shared_out(spark, offsets, SCRAPES)
+    ingest_batch.write_batch(
+        numbers,
+        batch_id,
+        SCRAPES,
+        settings=settings,
+        app_id=APP_ID,
+        is_new=True,
+        offsets=offsets,
+        shares=shares,
     )
 
 

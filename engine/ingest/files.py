@@ -133,7 +133,7 @@ def check_written(warehouse: Path, attempt: str, files: Iterable[File]) -> list[
     """
     Look whether the files that tasks named are there as they said; return those that no task named.
 
-    A task that failed, or that ran twice, leaves files that nobody names: no commit takes them in, and
+    A task that failed, or that ran twice, leaves files that no task named: no commit takes them in, and
     `plumbline maintain` removes them.
 
     Raises:

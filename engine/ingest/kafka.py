@@ -24,7 +24,7 @@ TAKEN_RECORDS = 32
 """Records taken out of librdkafka's queue at once: 128 MiB where each has 4 MiB."""
 
 POLL_S, PATIENCE_S = 1.0, 120.0
-"""How long one look for records may take, and how long a broker may say nothing."""
+"""How long one call waits for records, and for how long no broker may answer."""
 
 OWN = {
     "enable.auto.commit": "false",  # Spark's checkpoint holds the offsets
@@ -63,7 +63,7 @@ def shares_of(
     offsets: Mapping[Place, tuple[int, int]], *, tasks: int, records_a_task: int
 ) -> list[list[Range]]:
     """
-    Share the offsets of a batch out: to as many tasks as there are, to fewer where there is little to read.
+    Share out the offsets of a batch evenly, to at most `tasks` tasks of `records_a_task` records or more.
 
     >>> shares = shares_of({("t", 0): (0, 10), ("t", 1): (5, 7)}, tasks=2, records_a_task=4)
     >>> [[tuple(one) for one in share] for share in shares]
@@ -89,7 +89,7 @@ def batches_of(options: Options, ranges: Sequence[Range]) -> Iterator[list[Messa
     Yield all records of the ranges in batches; within a partition in the order of their offsets.
 
     Raises:
-        UnreadError: a record is gone, or the brokers have said nothing for two minutes.
+        UnreadError: a record is gone, or no broker has answered for two minutes.
 
     """
     consumer = _consumer(options)
@@ -108,7 +108,6 @@ def batches_of(options: Options, ranges: Sequence[Range]) -> Iterator[list[Messa
     except BaseException:
         _consumer.cache_clear()  # the next batch begins with a consumer that has no assignment
         raise
-    consumer.unassign()
 
 
 @lru_cache(maxsize=1)
@@ -118,19 +117,15 @@ def _consumer(options: Options) -> Consumer:
 
 
 def _messages(consumer: Consumer, left: dict[Place, Range]) -> Iterator[Message]:
+    """Yield the records of the ranges in `left`, and take each range out of it at its end."""
     records, heard_at = sum(one.end - one.first for one in left.values()), time.monotonic()
     while left:
-        taken = consumer.consume(max(1, min(TAKEN_RECORDS, records)), POLL_S)
-        for message in taken:
-            error = message.error()
-            if error is not None and error.code() in TRANSIENT:
+        for message in consumer.consume(max(1, min(TAKEN_RECORDS, records)), POLL_S):
+            if _is_transient(message):
                 continue
-            heard_at = time.monotonic()
-            is_end = error is not None and error.code() == KafkaError._PARTITION_EOF  # noqa: SLF001
-            if error is not None and not is_end:
-                raise UnreadError(_error_text(message))
-            place = (str(message.topic()), int(message.partition() or 0))
-            one, offset = left.get(place), int(message.offset() or 0)
+            heard_at, is_end = time.monotonic(), message.error() is not None
+            place, offset = (str(message.topic()), int(message.partition() or 0)), int(message.offset() or 0)
+            one = left.get(place)
             if one is None:  # it follows the end of its range
                 continue
             if not is_end and offset < one.end:
@@ -138,15 +133,26 @@ def _messages(consumer: Consumer, left: dict[Place, Range]) -> Iterator[Message]
                 yield message
             if offset >= (one.end if is_end else one.end - 1):
                 del left[place]
-                if left:
-                    consumer.incremental_unassign([TopicPartition(*place)])
-        if time.monotonic() - heard_at > PATIENCE_S:
+                consumer.incremental_unassign([TopicPartition(*place)])
+        if left and time.monotonic() - heard_at > PATIENCE_S:
             waiting = ", ".join(f"{topic} partition {partition}" for topic, partition in left)
             text = f"{waiting}: no broker has answered for {PATIENCE_S:.0f} s"
             raise UnreadError(text)
 
 
-def _error_text(message: Message) -> str:
-    error, topic = message.error(), message.topic()
-    text = "unknown error" if error is None else error.str()
-    return text if topic is None else f"{topic} partition {message.partition()}: {text}"
+def _is_transient(message: Message) -> bool:
+    """
+    Tell whether a message is an error that librdkafka mends; records and ends of partitions are none.
+
+    Raises:
+        UnreadError: it is another error.
+
+    """
+    error = message.error()
+    if error is None or error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+        return False
+    if error.code() in TRANSIENT:
+        return True
+    place = "" if message.topic() is None else f"{message.topic()} partition {message.partition()}: "
+    text = f"{place}{error.str()}"
+    raise UnreadError(text)

@@ -24,7 +24,7 @@ class ParserOptions:
     pseudonym_key_file: str = ""
 
 
-@lru_cache(maxsize=2 * len(Kind))  # the ingest has a reader for each kind
+@lru_cache(maxsize=4)  # the ingest has two readers
 def parsers_of(options: ParserOptions, reader: str) -> dict[str, Parse]:
     """
     Return the parser of each kind, the same ones for each task of a process: they remember what they read.

@@ -24,8 +24,6 @@ IN_ORDER = (*USUAL, Header.CONTENT_ENCODING, Header.CHUNK)
 RAW = arrow_schema("bronze", "request_log")
 """All bronze tables have one schema."""
 
-HEADERS = RAW.field("headers").type
-
 Headers = list[tuple[str, bytes | None]]
 
 
@@ -42,37 +40,17 @@ def from_messages(messages: Sequence[Message], ingested_at: int) -> Batch:
 
     A record without a position gets `kafka/TOPIC/PARTITION/OFFSET`.
     """
-    topics, partitions, offsets = (
-        [message.topic() for message in messages],
-        [message.partition() for message in messages],
-        [message.offset() for message in messages],
-    )
+    topics = [message.topic() for message in messages]
+    partitions = [message.partition() for message in messages]
+    offsets = [message.offset() for message in messages]
     values, stamps = [message.value() for message in messages], [message.timestamp() for message in messages]
     instants = [None if kind == TIMESTAMP_NOT_AVAILABLE else millis * 1_000 for kind, millis in stamps]
     texts, others = _headers(messages)
     named = dict(zip(IN_ORDER, texts, strict=True))
-    if None in named[Header.POSITION]:
-        places = zip(named[Header.POSITION], topics, partitions, offsets, strict=True)
-        named[Header.POSITION] = [
-            f"kafka/{topic}/{partition}/{offset}" if position is None else position
-            for position, topic, partition, offset in places
-        ]
-    at = pa.array(instants, RAW.field("timestamp").type)
-    columns: dict[str, Any] = {
-        **{name.name.lower(): of for name, of in named.items()},
-        "value": values,
-        "topic": topics,
-        "partition": partitions,
-        "offset": offsets,
-        "timestamp": at,
-        "key": [message.key() for message in messages],
-        "headers": [_pairs(of) for of in others] if any(others) else pa.nulls(len(others), HEADERS),
-        "timestamp_type": [kind - 1 for kind, _ in stamps],  # Kafka's own numbers begin at 0 for CreateTime
-        "ingested_at": pa.repeat(pa.scalar(ingested_at, RAW.field("ingested_at").type), len(messages)),
-        "ingest_date": pc.cast(pc.floor_temporal(at, unit="day"), pa.date32(), safe=False),
-    }
-    arrays = [
-        of if isinstance(of := columns[field.name], pa.Array) else pa.array(of, field.type) for field in RAW
+    places = zip(named[Header.POSITION], topics, partitions, offsets, strict=True)
+    named[Header.POSITION] = [
+        f"kafka/{topic}/{partition}/{offset}" if position is None else position
+        for position, topic, partition, offset in places
     ]
     fields = (
         values,
@@ -80,7 +58,33 @@ def from_messages(messages: Sequence[Message], ingested_at: int) -> Batch:
         *(named[Header.POSITION], topics, partitions, offsets, instants),
         *(named[Header.CHUNK], named[Header.CONTENT_ENCODING], others),
     )
-    return Batch(_records(fields), pa.RecordBatch.from_arrays(arrays, schema=RAW))
+    columns: dict[str, Sequence[Any]] = {
+        **{name.name.lower(): texts for name, texts in named.items()},
+        "value": values,
+        "topic": topics,
+        "partition": partitions,
+        "offset": offsets,
+        "key": [message.key() for message in messages],
+        "headers": [_pairs(of) for of in others],
+        "timestamp_type": [kind - 1 for kind, _ in stamps],  # Kafka's own numbers begin at 0 for CreateTime
+    }
+    return Batch(_records(fields), _bronze(columns, instants, ingested_at))
+
+
+def _bronze(
+    columns: dict[str, Sequence[Any]], instants: Sequence[int | None], ingested_at: int
+) -> pa.RecordBatch:
+    """Return rows of bronze: the columns of messages, and the three columns that are instants or days."""
+    at = pa.array(instants, RAW.field("timestamp").type)
+    made = {
+        "timestamp": at,
+        "ingested_at": pa.repeat(pa.scalar(ingested_at, RAW.field("ingested_at").type), len(instants)),
+        "ingest_date": pc.cast(pc.floor_temporal(at, unit="day"), pa.date32(), safe=False),
+    }
+    arrays = [
+        made[field.name] if field.name in made else pa.array(columns[field.name], field.type) for field in RAW
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=RAW)
 
 
 def from_bronze(batch: pa.RecordBatch) -> Batch:

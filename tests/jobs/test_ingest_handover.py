@@ -9,7 +9,7 @@ from jobs import ingest_checkpoint, ingest_handover, light_log, tables
 from jobs.gaps import finish_from_bronze, reached
 from jobs.hadoop_files import ASIDE
 from jobs.ingest_handover import hand_over
-from jobs.ingest_state import checkpoint_of, writer_of_query, writers
+from jobs.ingest_state import check_nothing_lost, checkpoint_of, writer_of_query, writers
 from jobs.sources import FORMER_QUERIES, LINES, SCRAPES
 from jobs.state_audit import repairs_of
 from jobs.stream_log import StreamLog
@@ -86,6 +86,17 @@ def test_the_query_of_lines_goes_on_where_each_topic_was_read_up_to(site):
     assert [one.query_name for one in writers(site.settings)] == ["ingest_lines", "ingest_scrapes"]
     assert len(list((log.folder.parent / ASIDE).iterdir())) == 2
     assert not StreamLog(checkpoint_of(site.settings, SCRAPES)).offsets
+
+
+def test_a_topic_that_was_made_anew_before_the_handover_is_noticed(site, monkeypatch):
+    log = site.began(FORMER_REQUESTS, REQUEST_TOPIC, 2, bronze=(0,), committed=1)
+    (log.folder / ingest_checkpoint.TOPIC_ID).write_text("A_id_of_the_old_topic_")
+    monkeypatch.setattr(ingest_checkpoint, "topic_id", lambda *_: "dKxJ3w_zS8-1b2c3d4e5fA")
+
+    site.hand_over()
+
+    with pytest.raises(ingest_checkpoint.MadeAnewError, match="was A_id_of_the_old_topic_"):
+        check_nothing_lost(site.settings)
 
 
 @pytest.mark.parametrize("step", ["stream_log.StreamLog.write_commit", "ingest_handover.set_aside"])
