@@ -17,9 +17,6 @@ from engine.ingest.written import Place
 Options = tuple[tuple[str, str], ...]
 """Options of librdkafka: name and value."""
 
-BATCH_RECORDS, BATCH_BYTES = 10_000, 16 * 1024 * 1024
-"""A batch ends with the record that reaches one of them."""
-
 TAKEN_RECORDS = 32
 """Records taken out of librdkafka's queue at once: 128 MiB where each has 4 MiB."""
 
@@ -33,6 +30,7 @@ OWN = {
     "isolation.level": "read_uncommitted",
     "queued.max.messages.kbytes": "16384",
     "fetch.wait.max.ms": "20",
+    "fetch.queue.backoff.ms": "10",  # the queue is full most of the time; librdkafka would wait a second
     "log_level": "2",
 }
 TRANSIENT = frozenset(
@@ -84,9 +82,9 @@ def shares_of(
     return shares
 
 
-def batches_of(options: Options, ranges: Sequence[Range]) -> Iterator[list[Message]]:
+def messages_of(options: Options, ranges: Sequence[Range]) -> Iterator[list[Message]]:
     """
-    Yield all records of the ranges in batches; within a partition in the order of their offsets.
+    Yield all records of the ranges, a few at a time; within a partition in the order of their offsets.
 
     Raises:
         UnreadError: a record is gone, or no broker has answered for two minutes.
@@ -96,15 +94,7 @@ def batches_of(options: Options, ranges: Sequence[Range]) -> Iterator[list[Messa
     left = {(one.topic, one.partition): one for one in ranges}
     try:
         consumer.assign([TopicPartition(one.topic, one.partition, one.first) for one in ranges])
-        taken, size = list[Message](), 0
-        for message in _messages(consumer, left):
-            taken.append(message)
-            size += len(message)
-            if len(taken) >= BATCH_RECORDS or size >= BATCH_BYTES:
-                yield taken
-                taken, size = [], 0
-        if taken:
-            yield taken
+        yield from _messages(consumer, left)
     except BaseException:
         _consumer.cache_clear()  # the next batch begins with a consumer that has no assignment
         raise
@@ -116,10 +106,11 @@ def _consumer(options: Options) -> Consumer:
     return Consumer(dict(options) | OWN)
 
 
-def _messages(consumer: Consumer, left: dict[Place, Range]) -> Iterator[Message]:
+def _messages(consumer: Consumer, left: dict[Place, Range]) -> Iterator[list[Message]]:
     """Yield the records of the ranges in `left`, and take each range out of it at its end."""
     records, heard_at = sum(one.end - one.first for one in left.values()), time.monotonic()
     while left:
+        read = list[Message]()
         for message in consumer.consume(max(1, min(TAKEN_RECORDS, records)), POLL_S):
             if _is_transient(message):
                 continue
@@ -129,11 +120,13 @@ def _messages(consumer: Consumer, left: dict[Place, Range]) -> Iterator[Message]
             if one is None:  # it follows the end of its range
                 continue
             if not is_end and offset < one.end:
-                records -= 1
-                yield message
+                read.append(message)
             if offset >= (one.end if is_end else one.end - 1):
                 del left[place]
                 consumer.incremental_unassign([TopicPartition(*place)])
+        records -= len(read)
+        if read:
+            yield read
         if left and time.monotonic() - heard_at > PATIENCE_S:
             waiting = ", ".join(f"{topic} partition {partition}" for topic, partition in left)
             text = f"{waiting}: no broker has answered for {PATIENCE_S:.0f} s"

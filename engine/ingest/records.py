@@ -1,6 +1,6 @@
 """Turn Kafka messages, or rows of bronze, into records for the parsers and into rows of bronze."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
@@ -12,13 +12,16 @@ from conf.names import Header
 from engine.ingest.arrow_rows import arrow_schema
 from transforms.parse.record import Record
 
+BATCH_RECORDS, BATCH_BYTES = 10_000, 16 * 1024 * 1024
+"""A batch ends with the messages that reach one of them."""
+
 USUAL = (Header.CLUSTER, Header.TIME_ZONE, Header.NODE, Header.KIND, Header.SOURCE, Header.POSITION)
 """The headers that a collector writes with a whole, plain line, in its order."""
 
-FIELDS = (Header.CLUSTER, Header.NODE, Header.KIND, Header.TIME_ZONE, Header.SOURCE)
-"""The headers that are the fields of a record between its value and its position, in that order."""
+FIELDS = (Header.CLUSTER, Header.NODE, Header.KIND, Header.TIME_ZONE, Header.SOURCE, Header.POSITION)
+"""The headers that are the fields of a record between its value and its topic, in that order."""
 
-IN_ORDER = (*USUAL, Header.CONTENT_ENCODING, Header.CHUNK)
+IN_ORDER = (*FIELDS, Header.CHUNK, Header.CONTENT_ENCODING)
 """Headers that have a column in bronze; the others stay in `headers`, for the parser of their kind."""
 
 RAW = arrow_schema("bronze", "request_log")
@@ -34,51 +37,38 @@ class Batch(NamedTuple):
     bronze: pa.RecordBatch
 
 
-def from_messages(messages: Sequence[Message], ingested_at: int) -> Batch:
+def from_messages(taken: Iterable[Sequence[Message]], ingested_at: int) -> Iterator[Batch]:
     """
-    Return messages with their headers parted into columns; `ingested_at` in microseconds.
+    Yield batches of messages with their headers parted into columns; `ingested_at` in microseconds.
 
-    A record without a position gets `kafka/TOPIC/PARTITION/OFFSET`.
+    A record without a position gets `kafka/TOPIC/PARTITION/OFFSET`. Each message is read when it is taken,
+    while it is in the processor's cache, and let go.
     """
-    topics = [message.topic() for message in messages]
-    partitions = [message.partition() for message in messages]
-    offsets = [message.offset() for message in messages]
-    values, stamps = [message.value() for message in messages], [message.timestamp() for message in messages]
-    instants = [None if kind == TIMESTAMP_NOT_AVAILABLE else millis * 1_000 for kind, millis in stamps]
-    texts, others = _headers(messages)
-    named = dict(zip(IN_ORDER, texts, strict=True))
-    places = zip(named[Header.POSITION], topics, partitions, offsets, strict=True)
-    named[Header.POSITION] = [
-        f"kafka/{topic}/{partition}/{offset}" if position is None else position
-        for position, topic, partition, offset in places
-    ]
-    fields = (
-        values,
-        *(named[name] for name in FIELDS),
-        *(named[Header.POSITION], topics, partitions, offsets, instants),
-        *(named[Header.CHUNK], named[Header.CONTENT_ENCODING], others),
-    )
-    columns: dict[str, Sequence[Any]] = {
-        **{name.name.lower(): texts for name, texts in named.items()},
-        "value": values,
-        "topic": topics,
-        "partition": partitions,
-        "offset": offsets,
-        "key": [message.key() for message in messages],
-        "headers": [_pairs(of) for of in others],
-        "timestamp_type": [kind - 1 for kind, _ in stamps],  # Kafka's own numbers begin at 0 for CreateTime
-    }
-    return Batch(_records(fields), _bronze(columns, instants, ingested_at))
+    records, keys, types, size = list[Record](), list[Any](), list[int](), 0
+    for messages in taken:
+        records += map(_record, messages)
+        keys += [message.key() for message in messages]
+        types += [message.timestamp()[0] - 1 for message in messages]  # Kafka's own begin at 0, CreateTime
+        size += sum(map(len, messages))
+        if len(records) >= BATCH_RECORDS or size >= BATCH_BYTES:
+            yield Batch(records, _bronze(records, keys, types, ingested_at))
+            records, keys, types, size = [], [], [], 0
+    if records:
+        yield Batch(records, _bronze(records, keys, types, ingested_at))
 
 
 def _bronze(
-    columns: dict[str, Sequence[Any]], instants: Sequence[int | None], ingested_at: int
+    records: Sequence[Record], keys: Sequence[Any], types: Sequence[int], ingested_at: int
 ) -> pa.RecordBatch:
-    """Return rows of bronze: the columns of messages, and the three columns that are instants or days."""
-    at = pa.array(instants, RAW.field("timestamp").type)
+    """Return the rows of bronze of records from Kafka."""
+    columns = dict(zip(Record._fields, zip(*records, strict=True), strict=True))
+    columns["headers"] = tuple(map(_pairs, columns["headers"]))
+    at = pa.array(columns["timestamp"], RAW.field("timestamp").type)
     made = {
         "timestamp": at,
-        "ingested_at": pa.repeat(pa.scalar(ingested_at, RAW.field("ingested_at").type), len(instants)),
+        "timestamp_type": pa.array(types, RAW.field("timestamp_type").type),
+        "key": pa.array(keys, RAW.field("key").type),
+        "ingested_at": pa.repeat(pa.scalar(ingested_at, RAW.field("ingested_at").type), len(records)),
         "ingest_date": pc.cast(pc.floor_temporal(at, unit="day"), pa.date32(), safe=False),
     }
     arrays = [
@@ -103,21 +93,24 @@ def from_bronze(batch: pa.RecordBatch) -> Batch:
     return Batch(_records(fields), batch.select(RAW.names).cast(RAW))
 
 
-def _headers(messages: Sequence[Message]) -> tuple[list[Sequence[str | None]], Sequence[Headers | None]]:
-    """Return the texts of the headers in IN_ORDER by column, and all headers where they are not the usual."""
-    rows, others = list[Sequence[str | None]](), list[Headers | None]()
-    for message in messages:
-        headers = cast("Headers | None", message.headers())
-        texts = _usual(headers) if headers is not None and len(headers) == len(USUAL) else None
-        rows.append(_texts(headers or []) if texts is None else texts)
-        others.append(headers if texts is None else None)
-    return list(map(list, zip(*rows, strict=True))), others
+def _record(message: Message) -> Record:
+    headers = cast("Headers | None", message.headers())
+    texts = _usual(headers) if headers is not None and len(headers) == len(USUAL) else None
+    *fields, position, chunk, encoding = _texts(headers or []) if texts is None else texts
+    topic, partition, offset = message.topic(), message.partition(), message.offset()
+    if position is None:
+        position = f"kafka/{topic}/{partition}/{offset}"
+    kind, millis = message.timestamp()
+    at = None if kind == TIMESTAMP_NOT_AVAILABLE else millis * 1_000
+    others = headers if texts is None else None
+    cells = (message.value(), *fields, position, topic, partition, offset, at, chunk, encoding, others)
+    return tuple.__new__(Record, cells)
 
 
 def _usual(headers: Headers) -> tuple[str | None, ...] | None:
-    """Return the texts of exactly the usual headers; all but the position are the same for many records."""
-    name, position = headers[-1]
-    texts = _same(tuple(headers[:-1]))
+    """Return the texts of IN_ORDER where a message has exactly the usual headers, else None."""
+    cluster, zone, node, kind, source, (name, position) = headers
+    texts = _same((cluster, zone, node, kind, source))
     if texts is None or name != Header.POSITION:
         return None
     return (*texts, _text(position), None, None)
@@ -125,14 +118,16 @@ def _usual(headers: Headers) -> tuple[str | None, ...] | None:
 
 @lru_cache(maxsize=4_096)
 def _same(headers: tuple[tuple[str, bytes | None], ...]) -> tuple[str | None, ...] | None:
+    """Return the texts of FIELDS but the position: they are the same for many records."""
     keys, values = zip(*headers, strict=True)
-    return tuple(map(_text, values)) if keys == USUAL[:-1] else None
+    text = dict(zip(keys, map(_text, values), strict=True))
+    return tuple(text[name] for name in FIELDS[:-1]) if keys == USUAL[:-1] else None
 
 
-def _texts(headers: Headers) -> list[str | None]:
+def _texts(headers: Headers) -> tuple[str | None, ...]:
     """Return the text of each header that has a column; of one that comes twice, the first."""
     first = dict(reversed(headers))
-    return [_text(first.get(name.value)) for name in IN_ORDER]
+    return tuple(_text(first.get(name.value)) for name in IN_ORDER)
 
 
 def _records(fields: Sequence[Sequence[Any]]) -> list[Record]:

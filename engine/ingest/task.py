@@ -16,7 +16,7 @@ from pyspark import TaskContext
 
 from engine.ingest.arrow_rows import TABLES
 from engine.ingest.files import Files
-from engine.ingest.kafka import Options, Range, batches_of
+from engine.ingest.kafka import Options, Range, messages_of
 from engine.ingest.known import WRITTEN_ONCE
 from engine.ingest.parsers import Parse, ParserOptions, parsers_of
 from engine.ingest.records import Batch, from_bronze, from_messages
@@ -97,8 +97,7 @@ def _read(batches: Iterator[pa.RecordBatch], plan: TaskPlan) -> Iterator[Batch]:
             yield from_bronze(batch)
             continue
         for nth in batch.column(0).to_pylist():
-            for messages in batches_of(plan.consumer, plan.shares[nth]):
-                yield from_messages(messages, plan.ingested_at)
+            yield from from_messages(messages_of(plan.consumer, plan.shares[nth]), plan.ingested_at)
 
 
 def _write(batch: Batch, plan: TaskPlan, parsers: Mapping[str, Parse], files: Files, tally: Tally) -> None:

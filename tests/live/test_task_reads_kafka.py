@@ -7,8 +7,9 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from engine.ingest import kafka
-from engine.ingest.kafka import Range, UnreadError, batches_of
+from engine.ingest import kafka, records
+from engine.ingest.kafka import Range, UnreadError, messages_of
+from engine.ingest.records import from_messages
 
 pytestmark = pytest.mark.live
 
@@ -41,10 +42,11 @@ class Topic:
     def read(self, *ranges):
         """Return the offsets read by partition, and the sizes of the batches."""
         found, sizes = {}, []
-        for batch in batches_of(self.options, [Range(self.name, *one) for one in ranges]):
-            sizes.append(len(batch))
-            for message in batch:
-                found.setdefault(message.partition(), []).append(message.offset())
+        taken = messages_of(self.options, [Range(self.name, *one) for one in ranges])
+        for batch in from_messages(taken, ingested_at=0):
+            sizes.append(len(batch.records))
+            for record in batch.records:
+                found.setdefault(record.partition, []).append(record.offset)
         return found, sizes
 
 
@@ -61,12 +63,12 @@ def test_each_record_of_the_ranges_comes_once_and_in_order(topic):
 
 
 def test_a_batch_ends_where_it_has_enough_bytes(topic, monkeypatch):
-    monkeypatch.setattr(kafka, "BATCH_BYTES", 300)
+    monkeypatch.setattr(records, "BATCH_BYTES", 300)
 
     found, sizes = topic.read((0, 0, 500))
 
     assert found == {0: list(range(500))}
-    assert max(sizes) <= 300
+    assert max(sizes) <= 300 / 2 + kafka.TAKEN_RECORDS
 
 
 def test_a_marker_at_the_end_of_a_range_ends_it(topic):
@@ -93,4 +95,4 @@ def test_a_broker_that_does_not_answer_is_told(monkeypatch):
     away = (("bootstrap.servers", "127.0.0.1:1"), ("group.id", "test"))
 
     with pytest.raises(UnreadError, match=r"t partition 0: no broker has answered for 1 s"):
-        list(batches_of(away, [Range("t", 0, 0, 1)]))
+        list(messages_of(away, [Range("t", 0, 0, 1)]))

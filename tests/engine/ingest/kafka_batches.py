@@ -43,7 +43,7 @@ def kafka_batch(values, *, topic=TOPIC, first=0, headers=HEADERS):
 
 def run_task(batches, plan, **options):
     """Run a task as Spark does, on these batches instead of what its share holds in Kafka."""
-    with patch.object(task, "batches_of", lambda *_: iter(batches)):
+    with patch.object(task, "messages_of", lambda *_: iter(batches)):
         return list(task.run(iter([IDS]), replace(plan, shares=[[]]), **options))
 
 
