@@ -20,7 +20,7 @@ vars(sys.modules["__main__"]).setdefault("__file__", __file__)
 # Hotspot's own thresholds are for servers: compiling Spark's planner with C2 took a fifth of the CPU time of
 # `test_parts_in_any_order_give_what_is_built_at_once` (154 CPU-s; 124 with these, 118 without C2).
 C2_LATE = (
-    " -XX:Tier4InvocationThreshold=20000 -XX:Tier4MinInvocationThreshold=5000 -XX:Tier4CompileThreshold=40000"
+    "-XX:Tier4InvocationThreshold=20000 -XX:Tier4MinInvocationThreshold=5000 -XX:Tier4CompileThreshold=40000"
     " -XX:Tier4BackEdgeThreshold=200000"
 )
 
@@ -43,9 +43,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
     """Give the local session that the jobs use, with Delta, sized for tests."""
     from conf.settings import Settings, Spark  # noqa: PLC0415 (only tests that need Spark pay for it)
-    from jobs.session import LOCAL, spark_session  # noqa: PLC0415
+    from jobs.session import OF_JVM, USUAL_OF_JVM, spark_session  # noqa: PLC0415
 
-    LOCAL["spark.driver.extraJavaOptions"] += C2_LATE
+    OF_JVM["tests"] = f"{USUAL_OF_JVM} {C2_LATE}"
     settings = Settings(spark=Spark(master="local[2]", shuffle_partitions=2))
     session = spark_session(settings, "tests")
     # A handful of rows is quicker interpreted; the live tests run the jobs as they are, compiled.

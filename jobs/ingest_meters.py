@@ -1,20 +1,13 @@
 """What the ingest does, as Prometheus metrics on a loopback port and as lines in the terminal."""
 
-import json
 import threading
 import time
 from collections import Counter as Counted
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Self
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
-from pyspark.sql.streaming.listener import (
-    QueryProgressEvent,
-    QueryStartedEvent,
-    QueryTerminatedEvent,
-    StreamingQueryListener,
-)
 
 SAY_EVERY_S = 5.0
 
@@ -76,8 +69,8 @@ class Meters:
                 self._said_at = time.monotonic()
                 self.say(f"ingest: {self.summary()}")
 
-    def progressed(self, progress: dict[str, Any]) -> None:
-        """Take in what Spark tells of a batch: its duration and how far each topic is ahead."""
+    def progressed(self, progress: Mapping[str, Any]) -> None:
+        """Take in what Spark knows of a query's last batch: its duration and how far each topic is ahead."""
         seconds = progress.get("durationMs", {}).get("triggerExecution", 0) / 1e3
         self._batch.labels(progress["name"]).set(seconds)
         with self._lock:
@@ -92,10 +85,6 @@ class Meters:
         counts = ", ".join(f"{n:,} {outcome}" for outcome, n in sorted(self._tally.items()))
         newest = f", up to {datetime.fromtimestamp(self._newest_us / 1e6, UTC):%H:%M:%S} UTC"
         return counts + (newest if self._newest_us else "") + f", {self._behind.total():,} to read"
-
-    def listener(self) -> StreamingQueryListener:
-        """Return what Spark calls after each batch."""
-        return _Listener(self)
 
 
 def behind(sources: Iterable[dict[str, Any]]) -> dict[str, int]:
@@ -112,21 +101,3 @@ def behind(sources: Iterable[dict[str, Any]]) -> dict[str, int]:
             for partition, offset in partitions.items():
                 records[topic] += offset - end.get(topic, {}).get(partition, 0)
     return dict(records)
-
-
-class _Listener(StreamingQueryListener):
-    def __init__(self, meters: Meters) -> None:
-        self._meters = meters
-
-    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 (Spark names it)
-        """Nothing is known yet."""
-
-    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 (Spark names it)
-        """Hand the progress on as plain data."""
-        self._meters.progressed(json.loads(event.progress.json))
-
-    def onQueryIdle(self, event: object) -> None:  # noqa: N802 (Spark names it)
-        """Nothing new to tell."""
-
-    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 (Spark names it)
-        """Whoever waits for the query tells how it ended."""

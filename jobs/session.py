@@ -47,9 +47,22 @@ LOCAL = {
     "spark.sql.adaptive.streaming.stateless.enabled": "false",
     # Each sort, aggregation and broadcast begins with a page: Spark would make it 16 MiB, for a few rows.
     "spark.buffer.pageSize": "1m",
-    # On two cores G1 takes a tenth of them for collecting beside the work.
-    "spark.driver.extraJavaOptions": "-Duser.timezone=UTC -Djava.net.preferIPv4Stack=true -XX:+UseParallelGC",
+    # The default starts 20 programs a batch, chmod and readlink: Hadoop has no C library here.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
 }
+
+JAVA_OPTIONS = "-Duser.timezone=UTC -Djava.net.preferIPv4Stack=true"
+USUAL_OF_JVM = "-XX:+UseParallelGC"
+"""On two cores G1 takes a tenth of them for collecting while the work goes on."""
+
+OF_JVM = {
+    # It only plans batches. Compiling its code fully costs more than it saves, and so does a larger heap:
+    # measured at 2,000 lines/s, 0.12 core instead of 0.18 and 507 MB instead of 1,062.
+    "ingest": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+}
+"""Options by the name of the app, in place of the usual ones."""
 
 
 class JvmGoneError(RuntimeError):
@@ -95,7 +108,8 @@ def spark_session(settings: Settings, app_name: str) -> SparkSession:
     if not submitted:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     conf = SparkConf()
-    wanted = NEEDED if submitted else NEEDED | LOCAL | _sized(settings)
+    of_jvm = {"spark.driver.extraJavaOptions": f"{JAVA_OPTIONS} {OF_JVM.get(app_name, USUAL_OF_JVM)}"}
+    wanted = NEEDED if submitted else NEEDED | LOCAL | _sized(settings) | of_jvm
     for key, value in wanted.items():
         conf.setIfMissing(key, value)
     conf.setIfMissing("spark.app.name", app_name)
