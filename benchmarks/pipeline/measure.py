@@ -1,5 +1,6 @@
 """CPU seconds, wall seconds and memory of a process and its descendants."""
 
+import os
 import time
 from dataclasses import dataclass
 from types import TracebackType
@@ -32,8 +33,9 @@ def memory_of(process: psutil.Process) -> tuple[int, bool]:
     counts it n times; it is the fallback where the kernel does not say PSS. A process that ended has 0.
     """
     try:
-        pss = getattr(process.memory_full_info(), "pss", 0)
-        return (int(pss), True) if pss else (int(process.memory_info().rss), False)
+        memory = process.memory_full_info()
+        pss = getattr(memory, "pss", 0)
+        return (int(pss), True) if pss or not memory.rss else (int(memory.rss), False)
     except psutil.NoSuchProcess:
         return 0, True
     except psutil.AccessDenied:
@@ -41,8 +43,19 @@ def memory_of(process: psutil.Process) -> tuple[int, bool]:
 
 
 def cpu_s() -> float:
-    """Return the CPU seconds of this process and of all its descendants, ended ones included."""
-    return sum(map(cpu_s_of, tree(psutil.Process())))
+    """
+    Return the CPU seconds of this process and of all its descendants, ended ones included.
+
+    A program that outlives this one, as a lab's broker does, has a session of its own and is not counted.
+    """
+    return sum(cpu_s_of(process) for process in tree(psutil.Process()) if _is_of_this_session(process))
+
+
+def _is_of_this_session(process: psutil.Process) -> bool:
+    try:
+        return os.getsid(process.pid) == os.getsid(0)
+    except ProcessLookupError:
+        return False
 
 
 @dataclass(slots=True)

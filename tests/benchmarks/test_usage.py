@@ -2,6 +2,9 @@
 
 import multiprocessing
 import os
+import subprocess
+import sys
+import time
 
 import psutil
 import pytest
@@ -74,6 +77,23 @@ def test_the_cpu_of_a_child_that_has_ended_still_counts():
         child.join()
 
     assert took.cpu_s >= 0.1
+
+
+def test_the_cpu_of_a_lab_is_not_counted():
+    """A program that outlives the benchmark has a session of its own."""
+    with measure.Measured() as took:
+        busy = [sys.executable, "-c", "while True: pass"]
+        process = subprocess.Popen(busy, start_new_session=True)
+        _until(0.3, lambda: measure.cpu_s_of(psutil.Process(process.pid)))
+    process.kill()
+    process.wait()
+
+    assert took.cpu_s < 0.3
+
+
+def _until(cpu_s, used):
+    while used() < cpu_s:
+        time.sleep(0.02)
 
 
 def _work():
