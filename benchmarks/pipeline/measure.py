@@ -1,8 +1,10 @@
 """CPU seconds, wall seconds and memory of a process and its descendants."""
 
 import os
+import signal
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -42,36 +44,58 @@ def memory_of(process: psutil.Process) -> tuple[int, bool]:
         return int(process.memory_info().rss), False
 
 
-def cpu_s() -> float:
+def cpu_s_by_process() -> dict[psutil.Process, float]:
     """
-    Return the CPU seconds of this process and of all its descendants, ended ones included.
+    Return the CPU seconds of this process and of each descendant, with those of its children that have ended.
 
-    A program that outlives this one, as a lab's broker does, has a session of its own and is not counted.
+    A program that outlives this one, as a lab's broker does, has a session of its own and is left out.
     """
-    return sum(cpu_s_of(process) for process in tree(psutil.Process()) if _is_of_this_session(process))
+    return {of: cpu_s_of(of) for of in tree(psutil.Process()) if _session(of) == os.getsid(0)}
 
 
-def _is_of_this_session(process: psutil.Process) -> bool:
+def _session(process: psutil.Process) -> int | None:
     try:
-        return os.getsid(process.pid) == os.getsid(0)
+        return os.getsid(process.pid)
     except ProcessLookupError:
+        return None
+
+
+def is_forgotten(process: psutil.Process) -> bool:
+    """Tell whether nobody will count what a process used once it ends: its parent ignores SIGCHLD."""
+    try:
+        status = Path(f"/proc/{process.ppid()}/status").read_text()
+    except (psutil.NoSuchProcess, OSError):
         return False
+    ignored = next((line.split()[1] for line in status.splitlines() if line.startswith("SigIgn")), "0")
+    return bool(int(ignored, 16) >> (signal.SIGCHLD - 1) & 1)
 
 
 @dataclass(slots=True)
 class Measured:
-    """CPU and wall seconds of a block of code; read them after the block."""
+    """
+    CPU and wall seconds of a block of code; read them after the block.
+
+    What a child used before the block is subtracted, unless it ends in the block and nobody counts it: that
+    is how Spark's daemon ends its idle Python workers.
+    """
 
     cpu_s: float = 0.0
     wall_s: float = 0.0
+    _before: dict[psutil.Process, float] = field(default_factory=dict)
+    _forgotten: set[psutil.Process] = field(default_factory=set)
 
     def __enter__(self) -> Self:
         """Begin."""
-        self.cpu_s, self.wall_s = cpu_s(), time.monotonic()
+        self._before = cpu_s_by_process()
+        self._forgotten = set(filter(is_forgotten, self._before))
+        self.wall_s = time.monotonic()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End."""
-        self.cpu_s, self.wall_s = cpu_s() - self.cpu_s, time.monotonic() - self.wall_s
+        self.wall_s = time.monotonic() - self.wall_s
+        after = cpu_s_by_process()
+        before = (used for of, used in self._before.items() if of in after or of not in self._forgotten)
+        self.cpu_s = sum(after.values()) - sum(before)

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -77,6 +78,22 @@ def test_the_cpu_of_a_child_that_has_ended_still_counts():
         child.join()
 
     assert took.cpu_s >= 0.1
+
+
+def test_what_a_forgotten_child_used_before_is_not_subtracted():
+    """Spark's daemon ignores SIGCHLD, so what its workers used is in no count once they have ended."""
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        _until(0.3, lambda: measure.cpu_s_of(psutil.Process(busy.pid)))
+        busy.send_signal(signal.SIGSTOP)
+        with measure.Measured() as took:
+            busy.kill()
+            busy.wait()
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+    assert 0 <= took.cpu_s < 0.3
 
 
 def test_the_cpu_of_a_lab_is_not_counted():
