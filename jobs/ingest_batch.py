@@ -19,7 +19,7 @@ from engine.ingest.parsers import ParserOptions
 from engine.ingest.task import TaskPlan
 from engine.ingest.written import File, Place, Tally
 from engine.process.fail_points import reached
-from jobs import light_commit, light_log, tables
+from jobs import light_append, tables
 from jobs.kafka_options import consumer_options
 from jobs.sources import SOURCES, Query
 from schemas.fields import Table
@@ -155,11 +155,7 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes which batch)
 def commit_files(warehouse: Path, table: Table, files: list[File], transaction: Transaction) -> bool:
     """Commit files of one table under a batch's number; return False where the table has that number."""
     where = Path(tables.path(warehouse, table))
-    log = light_log.opened(where)
-    if light_log.is_written(log, transaction.app_id, transaction.version):
-        return False
-    light_commit.commit(log, where, [_add(table, file) for file in files], transaction)
-    return True
+    return light_append.append(where, [_add(table, file) for file in files], transaction)
 
 
 def check_offsets(tally: Tally, offsets: Offsets) -> None:

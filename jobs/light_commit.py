@@ -11,23 +11,19 @@ import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
-from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
+from deltalake.transaction import CommitProperties, RemoveAction, Transaction
 from pyspark.sql import DataFrame
 
 from engine.ingest.files import OF_ITS_OWN
 from engine.process.fail_points import reached
-from jobs import light_log
+from jobs import light_append, light_log
 from jobs.gold_spans import Span
 from jobs.light_read import Snapshot
 from schemas.fields import Table
 
 TRIES = 5
 """Each failure is one commit of `plumbline maintain` that came in between."""
-
-APPEND_TRIES = 10
-"""An append that gave up would end its stream, and `maintain` may have much to delete and to note at once."""
 
 WRITTEN = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
@@ -50,21 +46,18 @@ def append(frame: DataFrame, where: Path, table: Table, *, txn_app_id: str, txn_
 
     """
     _check(frame, table)
-    log = light_log.opened(where)
-    if light_log.is_written(log, txn_app_id, txn_version):
+    transaction = Transaction(txn_app_id, txn_version)
+    if light_append.has(where, transaction):
         return False
     attempt = _written(frame, where, table, f"{txn_app_id}-{txn_version}")
-    # Whatever is raised from here on, the files stay: a failure behind the commit, in the checkpoint that may
+    # Whatever is raised from here on, the files stay: a failure after the commit, in the checkpoint that may
     # follow it, looks the same as one before it, and then the log names them.
-    commit(log, where, list(light_log.added(where, attempt, table)), Transaction(txn_app_id, txn_version))
-    return True
+    return light_append.append(where, list(light_log.added(where, attempt, table)), transaction)
 
 
 def note_batch(where: Path, *, txn_app_id: str, txn_version: int) -> None:
     """Note a batch without a row, once: its number is taken, nothing else changes."""
-    log = light_log.opened(where)
-    if not light_log.is_written(log, txn_app_id, txn_version):
-        commit(log, where, [], Transaction(txn_app_id, txn_version))
+    light_append.append(where, [], Transaction(txn_app_id, txn_version))
 
 
 def replace(  # noqa: PLR0913 (what, where, which part of it, and what it was built from)
@@ -130,17 +123,3 @@ def _written(frame: DataFrame, where: Path, table: Table, name: str) -> Path:
     frame.write.options(**WRITTEN).partitionBy(*table.partition_by).parquet(str(attempt))
     reached("files-written")
     return attempt
-
-
-def commit(log: DeltaTable, where: Path, adds: Sequence[AddAction], transaction: Transaction) -> None:
-    """Commit, and look again when retention has deleted or noted something since the log was read."""
-    for nth in range(1, APPEND_TRIES + 1):
-        try:
-            light_log.commit(log, where, adds, CommitProperties(app_transactions=[transaction]))
-        except CommitFailedError:
-            log = light_log.opened(where)
-            if nth == APPEND_TRIES or light_log.is_written(log, transaction.app_id, transaction.version):
-                raise
-            time.sleep(0.01 * nth)
-        else:
-            return

@@ -80,12 +80,6 @@ def schema(where: Path) -> StructType:
     return StructType.fromJson(json.loads(DeltaTable(str(where)).schema().to_json()))
 
 
-def is_written(log: DeltaTable, txn_app_id: str, txn_version: int) -> bool:
-    """Tell whether the log has this batch of this writer, or a later one."""
-    written = log.transaction_version(txn_app_id)
-    return written is not None and written >= txn_version
-
-
 def commit(
     log: DeltaTable, where: Path, actions: Sequence[AddAction | RemoveAction], properties: CommitProperties
 ) -> None:
@@ -106,7 +100,7 @@ def commit(
         post_commithook_properties=NO_HOOKS,
     )
     _sync_entries(log.version(), where)
-    _checkpoint_when_due(log, where)
+    checkpoint_when_due(where, log.version() + 1, interval_of(log))  # `log` is as before the commit
 
 
 def _sync_entries(before: int, where: Path) -> None:
@@ -118,14 +112,14 @@ def _sync_entries(before: int, where: Path) -> None:
     sync(folder)
 
 
-def _checkpoint_when_due(log: DeltaTable, where: Path) -> None:
-    """
-    Write a checkpoint once the log is its interval past the last one; one that failed is due again.
+def interval_of(log: DeltaTable) -> int:
+    """Return how many versions of a table there are to a checkpoint."""
+    return int(log.metadata().configuration.get(CHECKPOINT_INTERVAL, DEFAULT_INTERVAL))
 
-    `log` was opened before the commit: to look again would list all entries, which an aged table has many of.
-    """
-    interval = int(log.metadata().configuration.get(CHECKPOINT_INTERVAL, DEFAULT_INTERVAL))
-    if log.version() + 1 - _last_checkpoint(where) < interval:
+
+def checkpoint_when_due(where: Path, version: int, interval: int) -> None:
+    """Write a checkpoint once the log is its interval past the last one; one that failed is due again."""
+    if version - _last_checkpoint(where) < interval:
         return
     reached("checkpoint-begun")
     opened(where).create_checkpoint()

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from benchmarks.metrics.samples import Bits, Head, Longs, Page, Samples, is_same, ordered
 from benchmarks.pipeline.measure import Measured
 from conf.settings import Settings, Warehouse
-from jobs import light_commit, light_log, tables
+from jobs import light_append, light_log, tables
 from jobs.maintain_table import OneTable
 from jobs.progress import Progress
 from schemas.fields import Table
@@ -125,8 +125,7 @@ def _append(root: Path, table: Table, nth: int, by_day: Sequence[tuple[date | No
         folder = attempt / f"{table.partition_by[0]}={day}" if day else attempt
         folder.mkdir(parents=True)
         pq.write_table(rows, folder / "part-0.parquet", compression="zstd", compression_level=1)
-    log = light_log.opened(where)
-    light_commit.commit(log, where, list(light_log.added(where, attempt, table)), Transaction("ingest", nth))
+    light_append.append(where, list(light_log.added(where, attempt, table)), Transaction("ingest", nth))
 
 
 def _read_back(where: Path, of_series: Longs) -> tuple[Longs, Longs, Bits]:

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from conf.settings import PROJECT
 from engine.process.fail_points import VARIABLE
-from jobs import light_commit, light_log, maintain_actions, tables
+from jobs import light_append, light_log, maintain_actions, tables
 from jobs import maintain as job
 
 app = typer.Typer()
@@ -58,7 +58,6 @@ class Tables:
             self.nth += 1
             told = {"offset": self.nth, "kind": "request-log", "position": f"p{self.nth}"} | more
             attempt = where / f"ingest-{self.nth}"
-            log = light_log.opened(where)
             for day in days:
                 file = attempt / f"{column}={day}" / "part-0.parquet"
                 file.parent.mkdir(parents=True)
@@ -66,7 +65,7 @@ class Tables:
                 rows = {name: pa.array([told.get(name)], kinds.field(name).type) for name in names}
                 pq.write_table(pa.table(rows), file)
             adds = list(light_log.added(where, attempt, table))
-            light_commit.commit(log, where, adds, Transaction(*(txn or ("ingest", self.nth))))
+            light_append.append(where, adds, Transaction(*(txn or ("ingest", self.nth))))
 
     def where(self, table):
         """Give the table's folder."""

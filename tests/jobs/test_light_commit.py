@@ -2,12 +2,13 @@
 
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
+from unittest.mock import Mock
 
 import pytest
 from delta.tables import DeltaTable as DeltaOfSpark
 from deltalake import DeltaTable
-from deltalake.exceptions import CommitFailedError
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
@@ -19,7 +20,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from jobs import light_commit, light_log, tables
+from jobs import light_append, light_commit, light_log, tables
 from schemas.fields import Table, column
 from transforms.frames import frame_of
 
@@ -119,28 +120,28 @@ def test_it_may_take_turns_with_delta_itself(site):
 
 def test_a_second_driver_on_one_checkpoint_cannot_write_a_batch_again(site, monkeypatch):
     """It looked before the first one committed, and comes after it."""
-    site.append(row(1), version=1)
-    monkeypatch.setattr(light_log, "opened", lambda where: DeltaTable(str(where), version=0))
+    added = light_log.added
 
-    with pytest.raises(CommitFailedError):
-        site.append(row(1), version=1)
+    def meanwhile(*of):
+        monkeypatch.setattr(light_log, "added", added)
+        with ThreadPoolExecutor(1) as first:  # what is held of a log is held by thread
+            assert first.submit(site.append, row(1), version=1).result()
+        return added(*of)
 
+    monkeypatch.setattr(light_log, "added", meanwhile)
+
+    assert not site.append(row(1), version=1)
     assert site.numbers() == ([1], [1])
 
 
-def test_a_failure_behind_the_commit_takes_no_committed_file_away(site, monkeypatch):
+def test_a_failure_after_the_commit_takes_no_committed_file_away(site, monkeypatch):
     """As when the disk is full for the checkpoint that follows: the batch comes again and is there once."""
-    commit = DeltaTable.create_write_transaction
-
-    def fail_behind(self, *args, **named):
-        commit(self, *args, **named)
-        raise OSError(28, "No space left on device")
-
     with monkeypatch.context() as full:
-        full.setattr(DeltaTable, "create_write_transaction", fail_behind)
+        no_space = OSError(28, "No space left on device")
+        full.setattr(light_append, "checkpoint_when_due", Mock(side_effect=no_space))
         with pytest.raises(OSError, match="No space left"):
             site.append(row(1))
-    site.append(row(1))
+    assert not site.append(row(1))
 
     assert site.numbers() == ([1], [1])
 

@@ -139,7 +139,7 @@ import sys, time
 from pathlib import Path
 import pyarrow as pa, pyarrow.parquet as pq
 from deltalake.transaction import Transaction
-from jobs import light_commit, light_log
+from jobs import light_append, light_log
 from tests.jobs.test_light_commit import LINES
 
 where, app, day, times = Path(sys.argv[1]), *sys.argv[2:]
@@ -147,10 +147,9 @@ for n in range(int(times)):
     attempt = where / f"{app}-{n}"
     file = attempt / f"day={day}" / "kind=a" / "part-0.parquet"
     file.parent.mkdir(parents=True)
-    log = light_log.opened(where)
     pq.write_table(pa.table({"n": pa.array([n], pa.int64())}), file)
     adds = list(light_log.added(where, attempt, LINES))
-    light_commit.commit(log, where, adds, Transaction(app, n))
+    light_append.append(where, adds, Transaction(app, n))
     time.sleep(0.02)  # a hundredth of what a stream leaves between two
 """
 

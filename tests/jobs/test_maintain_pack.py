@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import Transaction
 
-from jobs import light_commit, light_log, maintain_actions, maintain_pack, tables
+from jobs import light_append, light_log, maintain_actions, maintain_pack, tables
 from schemas.metrics import METRIC_SAMPLES
 from tests.faults import oracles
 from tests.jobs.made_tables import days_ago
@@ -60,7 +60,7 @@ class Samples:
             pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema), file
         )
         adds = list(light_log.added(self.where, attempt, METRIC_SAMPLES))
-        light_commit.commit(light_log.opened(self.where), self.where, adds, Transaction("ingest", self.nth))
+        light_append.append(self.where, adds, Transaction("ingest", self.nth))
 
     def pack(self, **options):
         """Pack the day."""
