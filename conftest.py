@@ -41,7 +41,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.fixture(scope="session")
 def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
-    """Give the local session that the jobs use, with Delta, sized for tests."""
+    """Return the local session that the jobs use, with Delta, sized for tests."""
     from conf.settings import Settings, Spark  # noqa: PLC0415 (only tests that need Spark pay for it)
     from jobs.session import OF_JVM, USUAL_OF_JVM, spark_session  # noqa: PLC0415
 

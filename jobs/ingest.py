@@ -3,9 +3,9 @@ Stream the telemetry topics into bronze and silver, each line exactly once.
 
 Exit codes: 0 done (Ctrl-C and SIGTERM too), 1 a stream failed, 2 wrong settings, 3 lines are lost: the
 topic's retention passed the checkpoint, or the topic was made anew; the line printed names topic, partition
-and range, and `--accept-gap` goes on behind what retention took. 4 another process writes bronze and silver
+and range, and `--accept-gap` goes on after what retention took. 4 another process writes bronze and silver
 of this warehouse. 5 a file of the checkpoint or of a table's log is damaged and cannot be mended. 6 a disk is
-full. After 3, 5 and 6 nothing is half written; `docs/recovery.md` tells what to do.
+full. After 3, 5 and 6 nothing is half written; `docs/recovery.md` says what to do.
 
 Under plain Spark, from the project's folder with its venv activated:
 `PYTHONPATH=. spark-submit --driver-class-path '.jars/spark/*' jobs/ingest.py --conf my.toml`; on a
@@ -57,7 +57,7 @@ POLL_S = 0.5
 """How often the queries are looked at."""
 
 SILVER_LAYER = "silver"
-"""Whoever holds this lease writes bronze too: the two are written from one batch."""
+"""The holder of this lease writes bronze too: both are written from one batch."""
 
 app = typer.Typer(add_completion=False)
 
@@ -112,8 +112,8 @@ def ingest(
             run(spark, settings, meters, stop, once=once)
             progress.say(f"ingest: {meters.summary()}")
     except FAILURES as error:
-        told, code = failure(error, settings)
-        progress.say(told)
+        message, code = failure(error, settings)
+        progress.say(message)
         raise typer.Exit(code) from error
 
 

@@ -116,7 +116,7 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes which batch)
     Write one batch and commit it: bronze first, then silver.
 
     `records` are rows of bronze, or the numbers of the `shares` of Kafka that tasks read. A table that has
-    the batch already is left out: a batch that broke off between two commits is given again.
+    the batch already is left out: Spark repeats a batch that broke off between two commits.
 
     Raises:
         TakenError: the batch `is_new`, yet bronze has its number, maybe with other lines.

@@ -16,7 +16,7 @@ class Meters:
     """Counts of one ingest, for as long as it runs; a context manager, since it holds a port."""
 
     def __init__(self, port: int, say: Callable[[str], None]) -> None:
-        """Serve on 127.0.0.1; port 0 asks the system for a free one, and the line printed tells it."""
+        """Serve on 127.0.0.1; port 0 asks the system for a free one; the line printed names it."""
         registry = CollectorRegistry()
         self._lines = Counter(
             "plumbline_ingest_lines",
@@ -37,7 +37,7 @@ class Meters:
             "plumbline_ingest_batch_seconds", "Duration of the last batch", ["query"], registry=registry
         )
         self._tally: Counted[str] = Counted()
-        self._behind: Counted[str] = Counted()
+        self._to_read: Counted[str] = Counted()
         self._newest_us = 0
         self._lock = threading.Lock()  # each query calls from a thread of its own
         self.say = say
@@ -51,7 +51,7 @@ class Meters:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Give the port back."""
+        """Release the port."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -74,9 +74,9 @@ class Meters:
         seconds = progress.get("durationMs", {}).get("triggerExecution", 0) / 1e3
         self._batch.labels(progress["name"]).set(seconds)
         with self._lock:
-            for topic, records in behind(progress.get("sources", ())).items():
+            for topic, records in records_to_read(progress.get("sources", ())).items():
                 self._lag.labels(topic).set(records)
-                self._behind[topic] = records
+                self._to_read[topic] = records
 
     def summary(self) -> str:
         """Return the counts so far, for people."""
@@ -84,14 +84,14 @@ class Meters:
             return "no lines yet"
         counts = ", ".join(f"{n:,} {outcome}" for outcome, n in sorted(self._tally.items()))
         newest = f", up to {datetime.fromtimestamp(self._newest_us / 1e6, UTC):%H:%M:%S} UTC"
-        return counts + (newest if self._newest_us else "") + f", {self._behind.total():,} to read"
+        return counts + (newest if self._newest_us else "") + f", {self._to_read.total():,} to read"
 
 
-def behind(sources: Iterable[dict[str, Any]]) -> dict[str, int]:
+def records_to_read(sources: Iterable[dict[str, Any]]) -> dict[str, int]:
     """
     Return how many records of each topic Kafka sources have not read yet.
 
-    >>> behind([{"latestOffset": {"t": {"0": 5, "1": 2}}, "endOffset": {"t": {"0": 3}}}])
+    >>> records_to_read([{"latestOffset": {"t": {"0": 5, "1": 2}}, "endOffset": {"t": {"0": 3}}}])
     {'t': 4}
     """
     records: Counted[str] = Counted()

@@ -1,5 +1,5 @@
 """
-Append files to a Delta table by one entry of its log, whatever the table holds.
+Append files to a Delta table by one entry of its log, at a cost that does not grow with the table.
 
 An append goes with everything but a change of the table itself, and the same batch of the same writer. So it
 reads the entries that are new and puts its own after them. delta-rs, which makes every other commit, reads
@@ -47,7 +47,7 @@ def append(where: Path, adds: Sequence[AddAction], transaction: Transaction) -> 
     """
     Add one version with these files, unless the table has this batch of this writer, or a later one.
 
-    The entry is on disk before it has its name, and a name is given once: two writers never get the same one.
+    The entry is on disk before it has its name, and only one writer can get a name.
 
     Returns whether it was written.
 
@@ -69,7 +69,7 @@ def append(where: Path, adds: Sequence[AddAction], transaction: Transaction) -> 
 
 
 def has(where: Path, transaction: Transaction) -> bool:
-    """Tell whether a table has this batch of this writer, or a later one."""
+    """Return whether a table has this batch of this writer, or a later one."""
     return _head(where, transaction.app_id).batches[transaction.app_id] >= transaction.version
 
 
@@ -113,7 +113,7 @@ def _read_on(head: _Head, where: Path) -> bool:
 
 
 def _put(entry: Path, actions: Iterator[dict[str, Any]]) -> bool:
-    """Write an entry to disk and give it its name; return False where the name is taken."""
+    """Write an entry to disk, then name it; return False where the name is taken."""
     # Readers pass over a draft of this name, as they do over those of delta-rs.
     draft = entry.with_name(f"{entry.name}#{os.getpid()}{threading.get_ident()}")
     lines = (json.dumps(action, separators=(",", ":")) for action in actions)

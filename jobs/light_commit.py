@@ -35,10 +35,10 @@ WRITTEN = {
 
 def append(frame: DataFrame, where: Path, table: Table, *, txn_app_id: str, txn_version: int) -> bool:
     """
-    Append once; tell whether anything was written. A second call with the same id and version writes nothing.
+    Append once; return whether anything was written. A second call with the same version writes nothing.
 
     Each attempt writes into a folder of its own: one that fails leaves files that no log names, and a
-    second driver on the same checkpoint can neither touch the files of the first nor commit beside them.
+    second driver on the same checkpoint can neither touch the files of the first nor commit next to them.
 
     Raises:
         ValueError: the frame has other columns than the table; nothing was written.
@@ -50,7 +50,7 @@ def append(frame: DataFrame, where: Path, table: Table, *, txn_app_id: str, txn_
     if light_append.has(where, transaction):
         return False
     attempt = _written(frame, where, table, f"{txn_app_id}-{txn_version}")
-    # Whatever is raised from here on, the files stay: a failure after the commit, in the checkpoint that may
+    # The files stay if anything fails from here on: a failure after the commit, in the checkpoint that may
     # follow it, looks the same as one before it, and then the log names them.
     return light_append.append(where, list(light_log.added(where, attempt, table)), transaction)
 
@@ -64,7 +64,7 @@ def replace(  # noqa: PLR0913 (what, where, which part of it, and what it was bu
     frame: DataFrame, where: Path, table: Table, *, column: str, spans: Sequence[Span], note: str
 ) -> None:
     """
-    Put rows into the place of all rows whose instant lies in the spans; every row given must lie in them.
+    Replace all rows whose instant lies in the spans; every row of the frame must lie in them.
 
     Files that hold other rows as well are written anew without those in the spans, as Delta's own
     `replaceWhere` does it. `note` becomes the commit's `userMetadata`.
@@ -102,19 +102,19 @@ def overwrite(frame: DataFrame, where: Path, table: Table) -> None:
     _swap(frame.coalesce(1), held, held.paths(), {})
 
 
-def _swap(rows: DataFrame, held: Snapshot, old: Sequence[str], told: Mapping[str, str]) -> None:
+def _swap(rows: DataFrame, held: Snapshot, old: Sequence[str], metadata: Mapping[str, str]) -> None:
     attempt = _written(rows, held.where, held.table, "replaced")
     now = int(time.time() * 1_000)
     gone = [RemoveAction(path, data_change=True, deletion_timestamp=now) for path in old]
-    properties = CommitProperties(custom_metadata=dict(told), max_commit_retries=0)
+    properties = CommitProperties(custom_metadata=dict(metadata), max_commit_retries=0)
     added = light_log.added(held.where, attempt, held.table)
     light_log.commit(held.log, held.where, [*added, *gone], properties)
 
 
 def _check(frame: DataFrame, table: Table) -> None:
     if frame.schema.simpleString() != table.schema.simpleString():
-        wanted, given = table.schema.simpleString(), frame.schema.simpleString()
-        message = f"{table.layer}.{table.name} wants {wanted}, not {given}"
+        wanted, found = table.schema.simpleString(), frame.schema.simpleString()
+        message = f"{table.layer}.{table.name} wants {wanted}, not {found}"
         raise ValueError(message)
 
 

@@ -37,7 +37,7 @@ DEFAULT_INTERVAL = 10
 
 CHECKPOINT_KEPT_EVERY_S = 4 * 3_600
 NEWEST_CHECKPOINTS = 3
-"""Whoever reads one has some minutes for it, until as many are made."""
+"""A reader of one has some minutes, until as many new ones are made."""
 
 
 def opened(where: Path) -> DeltaTable:
@@ -131,7 +131,7 @@ def checkpoint_when_due(where: Path, version: int, interval: int) -> None:
 
 def thin_checkpoints(where: Path) -> None:
     """
-    Remove the checkpoints that nobody needs: the newest are read, one in four hours lets the log be tidied.
+    Remove the checkpoints that no reader needs: keep the newest, and one in four hours to tidy the log by.
 
     Each names all files removed for two days: 432 of them a day are 12 GB for a table of a hundred megabytes.
     """
@@ -147,10 +147,10 @@ def thin_checkpoints(where: Path) -> None:
 
 
 def _last_checkpoint(where: Path) -> int:
-    """Give the version of the last checkpoint, 0 when there is none or its file is torn."""
+    """Return the version of the last checkpoint, 0 when there is none or its file is torn."""
     try:
-        told = json.loads((where / "_delta_log" / "_last_checkpoint").read_text())
-        return int(told["version"])
+        hint = json.loads((where / "_delta_log" / "_last_checkpoint").read_text())
+        return int(hint["version"])
     except (OSError, ValueError, KeyError, TypeError):
         return 0
 

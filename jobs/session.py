@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from conf.settings import PROJECT, Settings
 
-# What our tables and jobs need, wherever they run; a value that spark-submit was given wins.
+# What our tables and jobs need, wherever they run; a value set for spark-submit wins.
 NEEDED = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -41,9 +41,9 @@ LOCAL = {
     "spark.log.level": "ERROR",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    # Partitions are few and told by the settings, so planning anew at run time only costs: 50 ms an append.
+    # Partitions are few and set by us, so adaptive planning only costs: 50 ms an append.
     "spark.sql.adaptive.enabled": "false",
-    # Spark 4.2 plans stateless streams adaptively, whatever the setting above says; batches here are small.
+    # Spark 4.2 plans stateless streams adaptively in spite of the setting above; batches here are small.
     "spark.sql.adaptive.streaming.stateless.enabled": "false",
     # Each sort, aggregation and broadcast begins with a page: Spark would make it 16 MiB, for a few rows.
     "spark.buffer.pageSize": "1m",
@@ -72,10 +72,10 @@ class JvmGoneError(RuntimeError):
 @contextmanager
 def jvm_watched() -> Iterator[None]:
     """
-    Tell a JVM that has died from a failure in it.
+    Raise a clear error when the JVM has died, as opposed to a failure in it.
 
     Raises:
-        JvmGoneError: whatever was asked last got no answer; the message names the way out.
+        JvmGoneError: the JVM does not answer any more; the message says what to do.
 
     """
     try:
@@ -94,7 +94,7 @@ def jvm_watched() -> Iterator[None]:
 
 def spark_session(settings: Settings, app_name: str) -> SparkSession:
     """
-    Give the running session, or one that spark-submit configured, or a local one of our own.
+    Return the running session, or one that spark-submit configured, or a new local one.
 
     Raises:
         FileNotFoundError: a local session is wanted and the folder of jars is not there.

@@ -70,9 +70,9 @@ def in_delta(held: Samples, root: Path, spark: SparkSession) -> InDelta:
 
 
 def ids(heads: Sequence[Head]) -> Longs:
-    """Give each series 64 bits of a hash, as the ingest does."""
-    told = (hashlib.blake2b("/".join(head).encode(), digest_size=8).digest() for head in heads)
-    return np.array([int.from_bytes(each, "big", signed=True) for each in told], dtype=np.int64)
+    """Return 64 bits of a hash for each series, as the ingest does."""
+    hashes = (hashlib.blake2b("/".join(head).encode(), digest_size=8).digest() for head in heads)
+    return np.array([int.from_bytes(each, "big", signed=True) for each in hashes], dtype=np.int64)
 
 
 def _append_all(held: Samples, of_series: Longs, root: Path) -> None:

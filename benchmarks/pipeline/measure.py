@@ -61,7 +61,7 @@ def _session(process: psutil.Process) -> int | None:
 
 
 def is_forgotten(process: psutil.Process) -> bool:
-    """Tell whether nobody will count what a process used once it ends: its parent ignores SIGCHLD."""
+    """Return whether the CPU time of a process is lost once it ends: its parent ignores SIGCHLD."""
     try:
         status = Path(f"/proc/{process.ppid()}/status").read_text()
     except (psutil.NoSuchProcess, OSError):
@@ -75,8 +75,8 @@ class Measured:
     """
     CPU and wall seconds of a block of code; read them after the block.
 
-    What a child used before the block is subtracted, unless it ends in the block and nobody counts it: that
-    is how Spark's daemon ends its idle Python workers.
+    What a child used before the block is subtracted, unless the child ends in the block and its CPU time is
+    lost. That is the case for Spark's idle Python workers.
     """
 
     cpu_s: float = 0.0

@@ -135,7 +135,7 @@ def _messages(consumer: Consumer, left: dict[Place, Range]) -> Iterator[list[Mes
 
 def _is_transient(message: Message) -> bool:
     """
-    Tell whether a message is an error that librdkafka mends; records and ends of partitions are none.
+    Return whether a message is an error that librdkafka mends; records and ends of partitions are none.
 
     Raises:
         UnreadError: it is another error.

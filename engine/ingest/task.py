@@ -1,5 +1,5 @@
 """
-One task of a batch: parse its records, write bronze and silver, tell the driver what was written.
+One task of a batch: parse its records, write bronze and silver, report to the driver what was written.
 
 Run by Spark's `mapInArrow`, in a Python worker that is used again by later batches.
 """
@@ -46,7 +46,7 @@ class TaskPlan:
     bronze: Mapping[str, str]  # name of the bronze table by kind
     writes_bronze: bool = True
     consumer: Options = ()  # of librdkafka
-    shares: Sequence[Sequence[Range]] = ()  # what each task reads of Kafka, by the `id` it is given
+    shares: Sequence[Sequence[Range]] = ()  # what each task reads of Kafka, by the `id` that it gets
 
 
 def run(batches: Iterator[pa.RecordBatch], plan: TaskPlan, *, batch_id: int = 0) -> Iterator[pa.RecordBatch]:

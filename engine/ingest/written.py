@@ -1,4 +1,4 @@
-"""What a task tells the driver: a row for each file it wrote, and one for all that it counted."""
+"""What a task reports to the driver: a row for each file it wrote, and one for all that it counted."""
 
 import json
 import pickle

@@ -1,4 +1,4 @@
-"""Appends by one entry of the log: once each, whoever else commits, and without reading the list of files."""
+"""Appends by one entry of the log: once each, among other writers, without reading the list of files."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -126,7 +126,7 @@ def test_a_log_that_was_tidied_or_set_back_is_read_anew(where):
     for n in range(3):
         append(where, n)
     entry = where / "_delta_log" / f"{3:020}.json"
-    entry.unlink()  # set back: its batch is given again
+    entry.unlink()  # set back: its batch comes again
 
     assert append(where, 9, version=2)
     assert numbers(where) == [0, 1, 9]

@@ -69,12 +69,12 @@ class Site:
         return tables.read(self.spark, self.root, LINES)
 
     def numbers(self):
-        """Give the numbers Spark sees, and those of delta-rs."""
+        """Return the numbers that Spark reads, and those that delta-rs reads."""
         by_spark = sorted(row.n for row in self.read().select("n").collect())
         return by_spark, sorted(DeltaTable(str(self.where)).to_pyarrow_table(columns=["n"])["n"].to_pylist())
 
     def folders(self):
-        """Give the folders of attempts."""
+        """Return the folders of attempts."""
         return sorted(path.name for path in self.where.iterdir() if path.name != "_delta_log")
 
 
@@ -187,7 +187,7 @@ def test_nothing_to_write_is_still_a_version(site):
 
 
 def checkpoints(site):
-    """Give the versions that have a checkpoint."""
+    """Return the versions that have a checkpoint."""
     return sorted(int(path.name[:20]) for path in (site.where / "_delta_log").glob("*.checkpoint.parquet"))
 
 

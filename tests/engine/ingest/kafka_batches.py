@@ -22,7 +22,7 @@ HEADERS = {
     "position": b"broker-1/aa/0",
 }
 IDS = pa.RecordBatch.from_pydict({"id": [0]})
-"""As Spark gives a task the number of its share."""
+"""The number of its share, as a task gets it from Spark."""
 
 
 def kafka_batch(values, *, topic=TOPIC, first=0, headers=HEADERS):
