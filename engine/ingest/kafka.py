@@ -17,8 +17,8 @@ from engine.ingest.written import Place
 Options = tuple[tuple[str, str], ...]
 """Options of librdkafka: name and value."""
 
-TAKEN_RECORDS = 32
-"""Records taken out of librdkafka's queue at once: 128 MiB where each has 4 MiB."""
+TAKEN_RECORDS, TAKEN_BYTES = 32, 16 * 1024 * 1024
+"""Records taken out of librdkafka's queue at once: fewer where the last ones were large."""
 
 POLL_S, PATIENCE_S = 1.0, 120.0
 """How long one call waits for records, and for how long no broker may answer."""
@@ -108,10 +108,11 @@ def _consumer(options: Options) -> Consumer:
 
 def _messages(consumer: Consumer, left: dict[Place, Range]) -> Iterator[list[Message]]:
     """Yield the records of the ranges in `left`, and take each range out of it at its end."""
-    records, heard_at = sum(one.end - one.first for one in left.values()), time.monotonic()
+    records, heard_at, most = sum(one.end - one.first for one in left.values()), time.monotonic(), 1
     while left:
-        read = list[Message]()
-        for message in consumer.consume(max(1, min(TAKEN_RECORDS, records)), POLL_S):
+        read, taken = list[Message](), consumer.consume(max(1, min(most, records)), POLL_S)
+        most = min(TAKEN_RECORDS, 2 * most, max(1, TAKEN_BYTES // max([1, *map(len, taken)])))
+        for message in taken:
             if _is_transient(message):
                 continue
             heard_at, is_end = time.monotonic(), message.error() is not None

@@ -1,0 +1,35 @@
+"""Run one task on large records in a process of its own, and print its peak memory in MiB."""
+
+import resource
+import sys
+from pathlib import Path
+
+from tests.engine.ingest.kafka_batches import HEADERS, kafka_batch, run_task, task_plan
+from tests.transforms.parse.records import COMPLETED
+
+MIB = 1024 * 1024
+PAGE_BYTES, BYTES_A_SAMPLE = 16 * MIB, 105
+
+
+def lines(n):
+    """Yield request-log lines of 4 MiB, as many at once as the reader of Kafka takes."""
+    line = COMPLETED[:-1] + b',"padding":"' + b"x" * (4 * MIB - len(COMPLETED) - 13) + b'"}'
+    for first in range(0, n, 4):
+        yield kafka_batch([line[: 4 * MIB]] * 4, first=first)
+
+
+def pages(n):
+    """Yield scrapes of 16 MiB with the bytes a sample of real ones; each sample is a series of its own."""
+    sample = b'kafka_cluster_partition_value{name="LogEndOffset",partition="%d",topic="t-%017d"} %d.0\n'
+    rows = (sample % (nth % 50, nth, nth) for nth in range(PAGE_BYTES // BYTES_A_SAMPLE))
+    page = b"".join(rows)
+    headers = HEADERS | {"kind": b"metrics", "source": b"http://broker-1/metrics"}
+    for nth in range(n):
+        place = {"position": b"broker-1/scrape/%d" % (1_795_252_800_000_000_000 + nth * 10**10)}
+        yield kafka_batch([page], topic="telemetry.metrics", first=nth, headers=headers | place)
+
+
+if __name__ == "__main__":
+    batches, plan = {"lines": lines, "pages": pages}[sys.argv[1]], task_plan(Path(sys.argv[2]))
+    run_task(batches(int(sys.argv[3])), plan)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
