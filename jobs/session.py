@@ -33,8 +33,8 @@ NEEDED = {
     "spark.databricks.delta.snapshotPartitions": "1",
     # HotSpot never compiles a method of more than 8,000 bytes, and Spark's own limit is 65,535.
     "spark.sql.codegen.hugeMethodLimit": "8000",
-    # It returns memory to the system, which Arrow's default keeps: after scrapes of 16 MiB a task's peak is 440
-    # instead of 590 MiB, for a hundredth more CPU on request-log lines.
+    # It returns memory to the system, which Arrow's default keeps: after scrapes of 16 MiB a task's peak is
+    # 440 instead of 590 MiB, for a hundredth more CPU on request-log lines.
     ARROW_POOL: "jemalloc",
     # Else every column made in Python costs five calls into the JVM more, to note where it was made.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
