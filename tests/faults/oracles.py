@@ -50,8 +50,11 @@ PARSED = {
 OF_A_SCRAPE = r"/scrape/\d+#\d+$"
 """Position of a line in a scrape, which is kept without it."""
 
-VOLATILE = {"ingested_at", "batch_id"}
-"""When and in which batch a row was written: the only things that a disturbed run may do otherwise."""
+VOLATILE = {"ingested_at", "batch_id", "first_at"}
+"""
+When and in which batch a row was written: the only things that may differ after a kill. `first_at` of a
+series is the first sample that was read in its batch, and a kill changes which scrapes a batch has.
+"""
 
 
 def where(root: Path, table: Table) -> Path:
