@@ -50,7 +50,7 @@ METRIC_SERIES = Table(
             column("node", StringType(), "node as the edge names it: broker-1"),
             column("broker_id", IntegerType(), "the number its node ends in; NULL for what is no broker"),
             column("type", StringType(), "counter, gauge...: of the page's TYPE line; NULL without"),
-            column("first_at", TimestampType(), "the first of its samples that was read in the batch that has this row"),
+            column("first_at", TimestampType(), "its first sample that was read in the batch of this row"),
             column("parser_version", IntegerType(), "version of the parser that made the row"),
         ]
     ),
