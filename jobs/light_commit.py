@@ -38,11 +38,10 @@ def append(frame: DataFrame, where: Path, table: Table, *, txn_app_id: str, txn_
     Append once; return whether anything was written. A second call with the same version writes nothing.
 
     Each attempt writes into a folder of its own: one that fails leaves files that no log names, and a
-    second driver on the same checkpoint can neither touch the files of the first nor commit next to them.
+    second driver on the same checkpoint cannot touch the files of the first, and its own are not committed.
 
     Raises:
         ValueError: the frame has other columns than the table; nothing was written.
-        deltalake.exceptions.CommitFailedError: another driver has written this version meanwhile.
 
     """
     _check(frame, table)

@@ -6,7 +6,7 @@ HEAD = """| question | this tree | target | met or missed | yardstick |
 
 In brackets: the 95 % interval. "Met" and "missed" go by the figure; where the interval contains the target, the row
 says so. "Version 1" is the ingest whose parsers were Spark expressions, on an earlier machine: see
-[History](#history).{smoke}
+[History](#history). Its CPU figures count the broker of the lab too; those of this tree do not.{smoke}
 
 `make bench` measures all parts on one machine that also runs the broker, the load and whatever the parts compare
 with. Compare ratios: another machine has other seconds. In full the parts take some two hours by their settings; leave the machine

@@ -110,28 +110,31 @@ def _messages(consumer: Consumer, left: dict[Place, Range]) -> Iterator[list[Mes
     """Yield the records of the ranges in `left`, and take each range out of it at its end."""
     records, heard_at, most = sum(one.end - one.first for one in left.values()), time.monotonic(), 1
     while left:
-        read, taken = list[Message](), consumer.consume(max(1, min(most, records)), POLL_S)
+        taken = consumer.consume(max(1, min(most, records)), POLL_S)
         most = min(TAKEN_RECORDS, 2 * most, max(1, TAKEN_BYTES // max([1, *map(len, taken)])))
-        for message in taken:
-            if _is_transient(message):
-                continue
-            heard_at, is_end = time.monotonic(), message.error() is not None
-            place, offset = (str(message.topic()), int(message.partition() or 0)), int(message.offset() or 0)
-            one = left.get(place)
-            if one is None:  # it follows the end of its range
-                continue
-            if not is_end and offset < one.end:
-                read.append(message)
-            if offset >= (one.end if is_end else one.end - 1):
-                del left[place]
-                consumer.incremental_unassign([TopicPartition(*place)])
-        records -= len(read)
-        if read:
+        taken = [message for message in taken if not _is_transient(message)]
+        if taken:
+            heard_at = time.monotonic()
+        if read := [message for message in taken if _is_wanted(message, consumer, left)]:
+            records -= len(read)
             yield read
         if left and time.monotonic() - heard_at > PATIENCE_S:
             waiting = ", ".join(f"{topic} partition {partition}" for topic, partition in left)
             text = f"{waiting}: no broker has answered for {PATIENCE_S:.0f} s"
             raise UnreadError(text)
+
+
+def _is_wanted(message: Message, consumer: Consumer, left: dict[Place, Range]) -> bool:
+    """Return whether a message is a record of a range; take the range out of `left` with its last one."""
+    is_end = message.error() is not None
+    place, offset = (str(message.topic()), int(message.partition() or 0)), int(message.offset() or 0)
+    one = left.get(place)
+    if one is None:  # it follows the end of its range
+        return False
+    if offset >= (one.end if is_end else one.end - 1):
+        del left[place]
+        consumer.incremental_unassign([TopicPartition(*place)])
+    return not is_end and offset < one.end
 
 
 def _is_transient(message: Message) -> bool:

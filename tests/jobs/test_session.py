@@ -1,9 +1,12 @@
-"""A session whose JVM dies, and one that cannot begin."""
+"""A session's workers; a session whose JVM dies, and one that cannot begin."""
 
 import subprocess
 import sys
 
+import pyarrow as pa
+
 from conf.settings import PROJECT
+from jobs.session import ARROW_POOL, NEEDED
 
 LOSE_IT = """
 from conf.settings import Settings
@@ -35,3 +38,12 @@ def test_a_jvm_that_dies_is_told_in_one_line():
 
 def test_a_jvm_that_does_not_come_up_is_told_alike():
     assert lose("import os; os.environ['JAVA_HOME'] = '/nowhere'").startswith("told: Spark's JVM has died")
+
+
+def test_a_worker_s_memory_is_of_the_pool_that_the_session_names(spark):
+    def pool(_batches):
+        yield pa.RecordBatch.from_pydict({"pool": [pa.default_memory_pool().backend_name]})
+
+    row = spark.range(1).mapInArrow(pool, "pool string").first()
+
+    assert row.pool == NEEDED[ARROW_POOL]

@@ -4,18 +4,22 @@ import resource
 import sys
 from pathlib import Path
 
+from engine.ingest.kafka import TAKEN_BYTES
 from tests.engine.ingest.kafka_batches import HEADERS, kafka_batch, run_task, task_plan
-from tests.transforms.parse.records import COMPLETED
+from tests.transforms.parse.records import COMPLETED, HEAD
 
 MIB = 1024 * 1024
-PAGE_BYTES, BYTES_A_SAMPLE = 16 * MIB, 105
+LINE_BYTES, PAGE_BYTES, BYTES_A_SAMPLE = 4 * MIB, 16 * MIB, 105
 
 
 def lines(n):
     """Yield request-log lines of 4 MiB, as many at once as the reader of Kafka takes."""
-    line = COMPLETED[:-1] + b',"padding":"' + b"x" * (4 * MIB - len(COMPLETED) - 13) + b'"}'
-    for first in range(0, n, 4):
-        yield kafka_batch([line[: 4 * MIB]] * 4, first=first)
+    head = HEAD + b'{"padding":"'
+    rest = b'",' + COMPLETED.removeprefix(HEAD + b"{")
+    line = head + b"x" * (LINE_BYTES - len(head) - len(rest)) + rest
+    at_once = TAKEN_BYTES // LINE_BYTES
+    for first in range(0, n, at_once):
+        yield kafka_batch([line] * at_once, first=first)
 
 
 def pages(n):
