@@ -1,1 +1,1 @@
-"""What makes jobs run: the programs of `jobs/` are thin, the work is here."""
+"""The code that jobs run: the programs in `jobs/` are thin and call this package."""

@@ -1,1 +1,1 @@
-"""From a record to bronze and silver files: tasks parse and write, the driver commits."""
+"""The ingest, from records to bronze and silver files: tasks parse and write, the driver commits."""

@@ -1,4 +1,4 @@
-"""Turn the rows of parsers into Arrow, by the schemas that declare the tables."""
+"""Convert parser rows to Arrow record batches, by the declared table schemas."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -18,7 +18,7 @@ SAMPLES = "metric_samples"
 
 @cache
 def arrow_schema(layer: str, name: str) -> pa.Schema:
-    """Return the Arrow schema of a table of bronze or silver; instants are microseconds UTC."""
+    """Return the Arrow schema of a bronze or silver table; instants are microseconds in UTC."""
     tables = bronze.BRONZE if layer == "bronze" else silver.SILVER
     schema = next(table.schema for table in tables if table.name == name)
     return to_arrow_schema(schema, timezone="UTC")
@@ -26,7 +26,9 @@ def arrow_schema(layer: str, name: str) -> pa.Schema:
 
 def record_batch(table: Table, rows: Sequence[Any]) -> pa.RecordBatch:
     """
-    Return rows of one table as a record batch: tuples in the order of its columns, or blocks of samples.
+    Return the rows of one table as a record batch.
+
+    Rows are tuples in column order; rows of `metric_samples` are blocks of samples.
 
     Raises:
         pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, OverflowError: a value does not fit its column.
@@ -41,7 +43,7 @@ def record_batch(table: Table, rows: Sequence[Any]) -> pa.RecordBatch:
 
 
 def array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """Return one column; a list of structs is flattened: five times as fast as an array of tuples."""
+    """Return one column. A list of structs is flattened, which is five times as fast as tuples."""
     if not pa.types.is_list(kind) or not pa.types.is_struct(kind.value_type):
         return pa.array(values, kind)
     offsets, flat = [0], []
@@ -51,16 +53,19 @@ def array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
         offsets.append(len(flat))
     fields = list(kind.value_type)
     columns = zip(*flat, strict=True) if flat else [()] * len(fields)
-    children = [pa.array(of, field.type) for of, field in zip(columns, fields, strict=True)]
+    children = [pa.array(column, field.type) for column, field in zip(columns, fields, strict=True)]
     struct = pa.StructArray.from_arrays(children, fields=fields)
     is_null = pa.array([value is None for value in values]) if None in values else None
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), struct, type=kind, mask=is_null)
 
 
 def _samples(blocks: Sequence[Any], schema: pa.Schema) -> pa.RecordBatch:
-    """Return blocks of samples as one batch: cluster, series, instant, value, date."""
+    """Return blocks of samples as one record batch."""
     sizes = [len(block.series_id) for block in blocks]
-    instants = [np.broadcast_to(np.asarray(of.at, np.int64), n) for of, n in zip(blocks, sizes, strict=True)]
+    instants = [
+        np.broadcast_to(np.asarray(block.at, np.int64), size)
+        for block, size in zip(blocks, sizes, strict=True)
+    ]
     at = np.concatenate(instants)
     clusters = np.repeat(np.arange(len(blocks), dtype=np.int32), sizes)
     names = pa.array([block.cluster for block in blocks], pa.string())

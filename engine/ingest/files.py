@@ -1,4 +1,4 @@
-"""Write rows as Parquet files of Delta tables: one file per table and day, on disk before it is named."""
+"""Write rows as Parquet files of Delta tables: one file per table and day, synced before it is reported."""
 
 import os
 import uuid
@@ -17,7 +17,7 @@ from engine.ingest.written import File, stats_json
 from schemas.fields import Table
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-"""The folder of rows without a day, as Hive, Spark and Delta name it."""
+"""The partition folder of rows without a day, as Hive, Spark and Delta name it."""
 
 OF_ITS_OWN = frozenset(
     (
@@ -25,33 +25,33 @@ OF_ITS_OWN = frozenset(
         *("logged_at", "logged_mono_ns", "started_at", "correlation_id", "session_epoch"),
     )
 )
-"""Columns whose rows nearly all differ: a dictionary of them takes time, and a third of silver's room."""
+"""High-cardinality columns. A dictionary of them costs time and a third of the size of silver."""
 
 
 class LostFileError(Exception):
-    """A file that a task wrote is gone or has another size."""
+    """A file that a task wrote is missing or has a different size."""
 
 
 class Files:
-    """The files of one task; row groups are written as rows come, so memory is bounded by one batch."""
+    """The Parquet files of one task. Each batch is one row group, so memory is bounded by one batch."""
 
     def __init__(self, warehouse: Path, attempt: str) -> None:
-        """Name the folder that each table's files go into, below the table's own."""
+        """Write files into the folder `attempt` of each table."""
         self._warehouse, self._attempt, self._part = warehouse, attempt, f"part-{uuid.uuid4().hex}.parquet"
         self._open: dict[tuple[str, str | None], tuple[Table, Path, pq.ParquetWriter]] = {}
 
     def write_rows(self, table: Table, rows: Sequence[Any]) -> None:
-        """Add rows of a parser to a table."""
+        """Write parser rows to a table."""
         if rows:
             self.write(table, record_batch(table, rows))
 
     def write(self, table: Table, batch: pa.RecordBatch) -> None:
-        """Add a batch to a table, parted by its partition column."""
+        """Write a record batch to a table, one file per value of its partition column."""
         for day, rows in _parted(table, batch):
             self._writer(table, day, rows.schema).write_batch(rows)
 
     def closed(self) -> Iterator[File]:
-        """Close every file and return what a commit needs, once file and folders are on disk."""
+        """Close every file, sync files and folders to disk, and yield the entries of a commit."""
         folders = set()
         for (name, day), (table, path, writer) in self._open.items():
             writer.close()
@@ -74,7 +74,7 @@ class Files:
             sync(folder)
 
     def abandon(self) -> None:
-        """Remove what was written: the task failed."""
+        """Remove all written files; call it when the task fails."""
         for _, path, writer in self._open.values():
             with suppress(Exception):
                 writer.close()
@@ -101,7 +101,7 @@ class Files:
 
 
 def _parted(table: Table, batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBatch]]:
-    """Return the rows of each day; the partition column is no part of a file."""
+    """Yield the rows of each day. Delta files do not contain the partition column."""
     if not table.partition_by:
         yield None, batch
         return
@@ -117,7 +117,7 @@ def _parted(table: Table, batch: pa.RecordBatch) -> Iterator[tuple[str | None, p
 
 @cache
 def _with_dictionary(layer: str, name: str) -> list[str]:
-    """Return the Parquet columns, by their path, that a dictionary serves."""
+    """Return the paths of the Parquet columns that are dictionary-encoded."""
     sink = pa.BufferOutputStream()
     pq.write_table(arrow_schema(layer, name).empty_table(), sink)
     columns = pq.ParquetFile(pa.BufferReader(sink.getvalue())).schema
@@ -131,13 +131,13 @@ def _is_instant(kind: pa.DataType) -> bool:
 
 def check_written(warehouse: Path, attempt: str, files: Iterable[File]) -> list[Path]:
     """
-    Look whether the files that tasks named are there as they said; return those that no task named.
+    Check that each reported file exists with its reported size; return the files that no task reported.
 
-    A task that failed, or that ran twice, leaves files that no task named: no commit takes them in, and
+    A task that failed or ran twice can leave unreported files. They are not committed, and
     `plumbline maintain` removes them.
 
     Raises:
-        LostFileError: a file is gone, or has another size than its task said.
+        LostFileError: a reported file is missing or has a different size.
 
     """
     named: dict[str, set[Path]] = {}
@@ -146,12 +146,12 @@ def check_written(warehouse: Path, attempt: str, files: Iterable[File]) -> list[
         named.setdefault(file.table, set()).add(path)
         size = path.stat().st_size if path.exists() else None
         if size != file.size:
-            found = "is gone" if size is None else f"has {size:,} bytes"
-            message = f"{path} {found}, and its task wrote {file.size:,}; nothing of the batch was committed"
+            found = "is missing" if size is None else f"has {size:,} bytes"
+            message = f"{path} {found}; its task wrote {file.size:,}. No file of the batch is committed."
             raise LostFileError(message)
     folders = {table: warehouse / table.replace(".", "/") / attempt for table in named}
-    there = ((table, path) for table, folder in folders.items() for path in folder.rglob("*.parquet"))
-    return [path for table, path in there if path not in named[table]]
+    found_files = ((table, path) for table, folder in folders.items() for path in folder.rglob("*.parquet"))
+    return [path for table, path in found_files if path not in named[table]]
 
 
 def sync(path: Path) -> None:

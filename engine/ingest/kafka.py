@@ -1,8 +1,8 @@
 """
-Read ranges of Kafka partitions inside a task, with librdkafka: `docs/decisions/021-tasks-read-kafka.md`.
+Read offset ranges of Kafka partitions inside a task, with librdkafka.
 
-Spark plans which offsets a batch has; the tasks fetch them. A record costs a third of what it takes to reach
-Python through Spark's own reader, and memory is bounded by bytes, however large a record is.
+Spark plans the offset ranges of a batch; the tasks fetch them. This takes a third of the time of Spark's own
+Kafka reader, and memory is bounded by bytes rather than records (`docs/decisions/021-tasks-read-kafka.md`).
 """
 
 import time
@@ -15,22 +15,22 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from engine.ingest.written import Place
 
 Options = tuple[tuple[str, str], ...]
-"""Options of librdkafka: name and value."""
+"""librdkafka options as (name, value) pairs."""
 
 TAKEN_RECORDS, TAKEN_BYTES = 32, 16 * 1024 * 1024
-"""Records taken out of librdkafka's queue at once: fewer where the last ones were large."""
+"""Most records and bytes of one `consume` call; large records lower the count of the next call."""
 
 POLL_S, PATIENCE_S = 1.0, 120.0
-"""How long one call waits for records, and for how long no broker may answer."""
+"""The longest wait of one `consume` call, and the longest silence of all brokers before a task fails."""
 
 OWN = {
-    "enable.auto.commit": "false",  # Spark's checkpoint holds the offsets
+    "enable.auto.commit": "false",  # Spark's checkpoint holds the offsets.
     "auto.offset.reset": "error",
     "enable.partition.eof": "true",
     "isolation.level": "read_uncommitted",
     "queued.max.messages.kbytes": "16384",
     "fetch.wait.max.ms": "20",
-    "fetch.queue.backoff.ms": "10",  # the queue is full most of the time; librdkafka would wait a second
+    "fetch.queue.backoff.ms": "10",  # The queue is often full, and librdkafka's default wait is 1 s.
     "log_level": "2",
 }
 TRANSIENT = frozenset(
@@ -41,11 +41,11 @@ TRANSIENT = frozenset(
         KafkaError._RESOLVE,  # noqa: SLF001
     )
 )
-"""What librdkafka mends by itself: it connects again."""
+"""Errors that librdkafka recovers from by reconnecting."""
 
 
 class Range(NamedTuple):
-    """Records of one partition: offsets from `first` up to but without `end`."""
+    """An offset range of one partition: `first` inclusive, `end` exclusive."""
 
     topic: str
     partition: int
@@ -54,14 +54,14 @@ class Range(NamedTuple):
 
 
 class UnreadError(Exception):
-    """Records of a batch cannot be read; the message names topic, partition and offset."""
+    """Records of a batch cannot be read; the message names the topic and partition where known."""
 
 
 def shares_of(
     offsets: Mapping[Place, tuple[int, int]], *, tasks: int, records_a_task: int
 ) -> list[list[Range]]:
     """
-    Share out the offsets of a batch evenly, to at most `tasks` tasks of `records_a_task` records or more.
+    Split the offsets of a batch evenly: one task per `records_a_task` records, at most `tasks`.
 
     >>> shares = shares_of({("t", 0): (0, 10), ("t", 1): (5, 7)}, tasks=2, records_a_task=4)
     >>> [[tuple(one) for one in share] for share in shares]
@@ -84,10 +84,10 @@ def shares_of(
 
 def messages_of(options: Options, ranges: Sequence[Range]) -> Iterator[list[Message]]:
     """
-    Yield all records of the ranges, a few at a time; within a partition in the order of their offsets.
+    Yield all records of the ranges in small lists, in offset order within each partition.
 
     Raises:
-        UnreadError: a record is gone, or no broker has answered for two minutes.
+        UnreadError: a record no longer exists, or no broker has answered for two minutes.
 
     """
     consumer = _consumer(options)
@@ -96,18 +96,18 @@ def messages_of(options: Options, ranges: Sequence[Range]) -> Iterator[list[Mess
         consumer.assign([TopicPartition(one.topic, one.partition, one.first) for one in ranges])
         yield from _messages(consumer, left)
     except BaseException:
-        _consumer.cache_clear()  # the next batch begins with a consumer that has no assignment
+        _consumer.cache_clear()  # The next batch needs a consumer without an assignment.
         raise
 
 
 @lru_cache(maxsize=1)
 def _consumer(options: Options) -> Consumer:
-    """Return the consumer of this process: connecting anew would take each batch a tenth of a second."""
+    """Return the consumer of this process. A new connection would cost each batch 0.1 s."""
     return Consumer(dict(options) | OWN)
 
 
 def _messages(consumer: Consumer, left: dict[Place, Range]) -> Iterator[list[Message]]:
-    """Yield the records of the ranges in `left`, and take each range out of it at its end."""
+    """Yield the records of the ranges in `left`, and remove each range when it is complete."""
     records, heard_at, most = sum(one.end - one.first for one in left.values()), time.monotonic(), 1
     while left:
         taken = consumer.consume(max(1, min(most, records)), POLL_S)
@@ -125,11 +125,11 @@ def _messages(consumer: Consumer, left: dict[Place, Range]) -> Iterator[list[Mes
 
 
 def _is_wanted(message: Message, consumer: Consumer, left: dict[Place, Range]) -> bool:
-    """Return whether a message is a record of a range; take the range out of `left` with its last one."""
+    """Return whether a message is a record of a range; remove the range from `left` at its last record."""
     is_end = message.error() is not None
     place, offset = (str(message.topic()), int(message.partition() or 0)), int(message.offset() or 0)
     one = left.get(place)
-    if one is None:  # it follows the end of its range
+    if one is None:  # Its range is already complete.
         return False
     if offset >= (one.end if is_end else one.end - 1):
         del left[place]
@@ -139,10 +139,10 @@ def _is_wanted(message: Message, consumer: Consumer, left: dict[Place, Range]) -
 
 def _is_transient(message: Message) -> bool:
     """
-    Return whether a message is an error that librdkafka mends; records and ends of partitions are none.
+    Return whether a message is an error that librdkafka recovers from.
 
     Raises:
-        UnreadError: it is another error.
+        UnreadError: the message is any other error; the end of a partition is not one.
 
     """
     error = message.error()

@@ -1,4 +1,4 @@
-"""What the tables of topics and series have already: each row of them is written once."""
+"""Keys that the tables of topics and series already contain, so that each row is written once."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from schemas.metrics import METRIC_SERIES
 from schemas.silver import TOPICS
 
 WRITTEN_ONCE = {TOPICS.name: ("cluster", "topic_id", "topic_name"), METRIC_SERIES.name: ("series_id",)}
-"""The tables whose rows the driver writes, with their key: it knows which rows they have already."""
+"""Key columns of the tables that the driver writes, because it knows which keys exist."""
 
 PLACES = {
     table.name: tuple(table.schema.names.index(name) for name in WRITTEN_ONCE[table.name])
@@ -20,14 +20,14 @@ PLACES = {
 
 
 class KnownRows:
-    """The keys of rows that tables have: read once per table, then kept up to date by its one writer."""
+    """The keys that exist in each table: read once, then updated by the table's only writer."""
 
     def __init__(self, where: Callable[[str], Path] | None = None) -> None:
-        """Read tables from their folders; without `where` nothing is known."""
+        """Read tables from the folder that `where` returns; without it no key is known."""
         self._where, self._keys = where, dict[str, set[tuple[Any, ...]]]()
 
     def unknown(self, table: str, rows: Sequence[Any]) -> list[Any]:
-        """Return the rows whose key is neither known nor the key of a row before."""
+        """Return the first row of each key that is not known yet."""
         known, seen, unknown = self._of(table), set[tuple[Any, ...]](), []
         for row in rows:
             key = tuple(row[at] for at in PLACES[table])
@@ -37,7 +37,7 @@ class KnownRows:
         return unknown
 
     def add(self, table: str, rows: Sequence[Any]) -> None:
-        """Note rows that were committed."""
+        """Add the keys of committed rows."""
         self._of(table).update(tuple(row[at] for at in PLACES[table]) for row in rows)
 
     def _of(self, table: str) -> set[tuple[Any, ...]]:

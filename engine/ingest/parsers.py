@@ -1,4 +1,4 @@
-"""The parser of each kind of telemetry, in one process, with its options and its memory."""
+"""The parsers of a process, one per kind of telemetry, with their options and memory."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,19 +17,19 @@ Parse = Callable[[Record], Outcome]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParserOptions:
-    """What the settings say to parsers; Spark's plans hold it, so it names the key's file and not the key."""
+    """Parser settings. Spark plans contain them, so they name the key file and not the key."""
 
     own_client_prefix: str = "plumbline-"
     limits: Limits = field(default_factory=Limits)
     pseudonym_key_file: str = ""
 
 
-@lru_cache(maxsize=4)  # the ingest has two readers
+@lru_cache(maxsize=4)  # The ingest has two readers.
 def parsers_of(options: ParserOptions, reader: str) -> dict[str, Parse]:
     """
-    Return the parser of each kind, the same ones for each task of a process: they remember what they read.
+    Return the parser of each kind. All tasks of a process share them, since they remember series.
 
-    `reader` names who takes their rows: what one reader was given, another one still lacks.
+    `reader` is the id of the writer of the rows; each writer needs the rows of every series once.
     """
     del reader
     key = read_key(options.pseudonym_key_file)

@@ -1,4 +1,4 @@
-"""Turn Kafka messages, or rows of bronze, into records for the parsers and into rows of bronze."""
+"""Convert Kafka messages or bronze rows to parser records and bronze rows."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -13,16 +13,16 @@ from engine.ingest.arrow_rows import arrow_schema
 from transforms.parse.record import Record
 
 BATCH_RECORDS, BATCH_BYTES = 10_000, 16 * 1024 * 1024
-"""A batch ends with the messages that reach one of them."""
+"""A batch is complete when it reaches one of these limits."""
 
 USUAL = (Header.CLUSTER, Header.TIME_ZONE, Header.NODE, Header.KIND, Header.SOURCE, Header.POSITION)
-"""The headers that a collector writes with a whole, plain line, in its order."""
+"""The headers that the collector writes with an unsplit, uncompressed line, in its order."""
 
 FIELDS = (Header.CLUSTER, Header.NODE, Header.KIND, Header.TIME_ZONE, Header.SOURCE, Header.POSITION)
-"""The headers that are the fields of a record between its value and its topic, in that order."""
+"""The headers of the `Record` fields between `value` and `topic`, in field order."""
 
 IN_ORDER = (*FIELDS, Header.CHUNK, Header.CONTENT_ENCODING)
-"""Headers that have a column in bronze; the others stay in `headers`, for the parser of their kind."""
+"""Headers with a column in bronze; the others stay in `headers` for the parser of their kind."""
 
 RAW = arrow_schema("bronze", "request_log")
 """All bronze tables have one schema."""
@@ -31,7 +31,7 @@ Headers = list[tuple[str, bytes | None]]
 
 
 class Batch(NamedTuple):
-    """Records of one batch, and their rows of bronze."""
+    """The records of one batch, and their bronze rows."""
 
     records: list[Record]
     bronze: pa.RecordBatch
@@ -39,16 +39,16 @@ class Batch(NamedTuple):
 
 def from_messages(taken: Iterable[Sequence[Message]], ingested_at: int) -> Iterator[Batch]:
     """
-    Yield batches of messages with their headers parted into columns; `ingested_at` in microseconds.
+    Yield batches of messages, with their headers as columns; `ingested_at` is in microseconds.
 
-    A record without a position gets `kafka/TOPIC/PARTITION/OFFSET`. Each message is read when it is taken,
-    while it is in the processor's cache, and let go.
+    A record without a position gets `kafka/TOPIC/PARTITION/OFFSET`. Each message is converted as soon as it
+    is consumed, while it is still in the CPU cache.
     """
     records, keys, types, size = list[Record](), list[Any](), list[int](), 0
     for messages in taken:
         records += map(_record, messages)
         keys += [message.key() for message in messages]
-        types += [message.timestamp()[0] - 1 for message in messages]  # Kafka's own begin at 0, CreateTime
+        types += [message.timestamp()[0] - 1 for message in messages]  # Kafka counts from 0, CreateTime.
         size += sum(map(len, messages))
         if len(records) >= BATCH_RECORDS or size >= BATCH_BYTES:
             yield Batch(records, _bronze(records, keys, types, ingested_at))
@@ -60,7 +60,7 @@ def from_messages(taken: Iterable[Sequence[Message]], ingested_at: int) -> Itera
 def _bronze(
     records: Sequence[Record], keys: Sequence[Any], types: Sequence[int], ingested_at: int
 ) -> pa.RecordBatch:
-    """Return the rows of bronze of records from Kafka."""
+    """Return the bronze rows of Kafka records."""
     columns = dict(zip(Record._fields, zip(*records, strict=True), strict=True))
     columns["headers"] = tuple(map(_pairs, columns["headers"]))
     at = pa.array(columns["timestamp"], RAW.field("timestamp").type)
@@ -78,11 +78,11 @@ def _bronze(
 
 
 def from_bronze(batch: pa.RecordBatch) -> Batch:
-    """Return rows of bronze as they are."""
+    """Return bronze rows as a batch, unchanged."""
     column = {
         name: batch.column(name).to_pylist() for name in RAW.names if name not in ("timestamp", "headers")
     }
-    others = [_tuples(of) for of in batch.column("headers").to_pylist()]
+    others = [_tuples(headers) for headers in batch.column("headers").to_pylist()]
     fields = (
         *(column[name] for name in ("value", "cluster", "node", "kind", "time_zone", "source", "position")),
         *(column[name] for name in ("topic", "partition", "offset")),
@@ -108,7 +108,7 @@ def _record(message: Message) -> Record:
 
 
 def _usual(headers: Headers) -> tuple[str | None, ...] | None:
-    """Return the texts of IN_ORDER where a message has exactly the usual headers, else None."""
+    """Return the texts of `IN_ORDER` if a message has exactly the usual headers, else None."""
     cluster, zone, node, kind, source, (name, position) = headers
     texts = _same((cluster, zone, node, kind, source))
     if texts is None or name != Header.POSITION:
@@ -118,14 +118,14 @@ def _usual(headers: Headers) -> tuple[str | None, ...] | None:
 
 @lru_cache(maxsize=4_096)
 def _same(headers: tuple[tuple[str, bytes | None], ...]) -> tuple[str | None, ...] | None:
-    """Return the texts of FIELDS but the position: they are the same for many records."""
+    """Return the texts of `FIELDS` except the position. Many records share them, so they are cached."""
     keys, values = zip(*headers, strict=True)
     text = dict(zip(keys, map(_text, values), strict=True))
     return tuple(text[name] for name in FIELDS[:-1]) if keys == USUAL[:-1] else None
 
 
 def _texts(headers: Headers) -> tuple[str | None, ...]:
-    """Return the text of each header that has a column; of one that comes twice, the first."""
+    """Return the text of each header in `IN_ORDER`; the first of a repeated header counts."""
     first = dict(reversed(headers))
     return tuple(_text(first.get(name.value)) for name in IN_ORDER)
 
@@ -138,9 +138,9 @@ def _text(value: bytes | None) -> str | None:
     return None if value is None else value.decode(errors="replace")
 
 
-def _tuples(of: Sequence[dict[str, Any]] | None) -> Headers | None:
-    return None if of is None else [(header["key"], header["value"]) for header in of]
+def _tuples(headers: Sequence[dict[str, Any]] | None) -> Headers | None:
+    return None if headers is None else [(header["key"], header["value"]) for header in headers]
 
 
-def _pairs(of: Headers | None) -> list[dict[str, Any]] | None:
-    return None if of is None else [{"key": key, "value": value} for key, value in of]
+def _pairs(headers: Headers | None) -> list[dict[str, Any]] | None:
+    return None if headers is None else [{"key": key, "value": value} for key, value in headers]

@@ -1,7 +1,7 @@
 """
-One task of a batch: parse its records, write bronze and silver, report to the driver what was written.
+One task of a batch: parse its records, write bronze and silver files, report them to the driver.
 
-Run by Spark's `mapInArrow`, in a Python worker that is used again by later batches.
+Spark's `mapInArrow` runs it in a Python worker that later batches reuse.
 """
 
 import gc
@@ -27,10 +27,10 @@ from schemas.silver import QUARANTINE
 from transforms.parse.record import DAY_US, PARSER_VERSION, Kept, Record, Skipped
 
 KEPT, QUARANTINED, SKIPPED = "kept", "quarantined", "skipped"
-OF_BRONZE = {table.name: table for table in BRONZE}
+BRONZE_TABLES = {table.name: table for table in BRONZE}
 
-BEGUN: dict[str, tuple[int, str]] = {}
-"""The newest batch and its attempt by reader, as this process has seen them."""
+NEWEST_BATCH: dict[str, tuple[int, str]] = {}
+"""The newest batch id and its attempt that this process has seen, by reader."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,27 +38,27 @@ class TaskPlan:
     """The instructions for every task of a batch."""
 
     warehouse: str
-    attempt: str  # folder of the files, below each table's own
-    reader: str  # who takes the rows: the writer's id
+    attempt: str  # folder of the files inside each table's folder
+    reader: str  # id of the writer of the rows
     ingested_at: int  # microseconds
     options: ParserOptions
-    kinds: Mapping[str, str]  # kind by topic; a record of no topic says its kind itself
+    kinds: Mapping[str, str]  # kind by topic; a record without a topic has its own kind
     bronze: Mapping[str, str]  # name of the bronze table by kind
     writes_bronze: bool = True
-    consumer: Options = ()  # of librdkafka
-    shares: Sequence[Sequence[Range]] = ()  # what each task reads of Kafka, by the `id` that it gets
+    consumer: Options = ()  # librdkafka options
+    shares: Sequence[Sequence[Range]] = ()  # offset ranges of each task, indexed by the `id` in its input
 
 
 def run(batches: Iterator[pa.RecordBatch], plan: TaskPlan, *, batch_id: int = 0) -> Iterator[pa.RecordBatch]:
     """
-    Parse and write the records of a task; return `written.ARROW` rows, one a file and one with the tally.
+    Parse and write the records of a task; yield `written.ARROW` rows: one per file and one with the tally.
 
-    A failed task removes its files and forgets the series that its parsers remember: their rows are lost.
+    A failed task removes its files and clears the memory of its parsers, so that series are reported again.
     """
     files, tally, is_done = Files(Path(plan.warehouse), plan.attempt), Tally(), False
-    _forget_if_given_again(plan, batch_id)
+    _forget_on_rerun(plan, batch_id)
     parsers = parsers_of(plan.options, plan.reader)
-    gc.disable()  # the garbage collector doubles the time of a parse that makes millions of small objects
+    gc.disable()  # A parse makes millions of small objects; automatic collection would double its time.
     try:
         for read in _read(batches, plan):
             _write(read, plan, parsers, files, tally)
@@ -71,7 +71,7 @@ def run(batches: Iterator[pa.RecordBatch], plan: TaskPlan, *, batch_id: int = 0)
         is_done = True
         columns = zip(*rows, strict=True)
         yield pa.RecordBatch.from_arrays(
-            [pa.array(of, field.type) for of, field in zip(columns, ARROW, strict=True)], schema=ARROW
+            [pa.array(column, field.type) for column, field in zip(columns, ARROW, strict=True)], schema=ARROW
         )
     finally:
         gc.enable()
@@ -80,31 +80,31 @@ def run(batches: Iterator[pa.RecordBatch], plan: TaskPlan, *, batch_id: int = 0)
             files.abandon()
 
 
-def _forget_if_given_again(plan: TaskPlan, batch_id: int) -> None:
-    """Forget what parsers remember where a batch or a task is run again: the tables lack its series."""
-    newest_id, attempt = BEGUN.get(plan.reader, (-1, ""))
+def _forget_on_rerun(plan: TaskPlan, batch_id: int) -> None:
+    """Clear the memory of the parsers when a batch or task runs again: its series are not in the tables."""
+    newest_id, attempt = NEWEST_BATCH.get(plan.reader, (-1, ""))
     context = TaskContext.get()  # None without Spark
-    is_task_again = context is not None and context.attemptNumber() > 0
-    if is_task_again or (batch_id <= newest_id and attempt != plan.attempt):
+    is_retry = context is not None and context.attemptNumber() > 0
+    if is_retry or (batch_id <= newest_id and attempt != plan.attempt):
         parsers_of.cache_clear()
-    BEGUN[plan.reader] = batch_id, plan.attempt
+    NEWEST_BATCH[plan.reader] = batch_id, plan.attempt
 
 
 def _read(batches: Iterator[pa.RecordBatch], plan: TaskPlan) -> Iterator[Batch]:
-    """Yield rows of bronze as they come, or what the shares of these numbers hold in Kafka."""
+    """Yield the input's bronze rows, or the Kafka records of the shares whose numbers the input has."""
     for batch in batches:
         if batch.schema.names != ["id"]:
             yield from_bronze(batch)
             continue
-        for nth in batch.column(0).to_pylist():
-            yield from from_messages(messages_of(plan.consumer, plan.shares[nth]), plan.ingested_at)
+        for number in batch.column(0).to_pylist():
+            yield from from_messages(messages_of(plan.consumer, plan.shares[number]), plan.ingested_at)
 
 
 def _write(batch: Batch, plan: TaskPlan, parsers: Mapping[str, Parse], files: Files, tally: Tally) -> None:
     groups = _by_kind(batch, plan.kinds)
     for kind, (records, rows_of_bronze) in groups.items():
         if plan.writes_bronze:
-            files.write(OF_BRONZE[plan.bronze[kind]], rows_of_bronze)
+            files.write(BRONZE_TABLES[plan.bronze[kind]], rows_of_bronze)
         _count_offsets(rows_of_bronze, tally)
         for name, rows in _parsed(records, parsers[kind], tally, plan.ingested_at // DAY_US).items():
             if name in WRITTEN_ONCE:
@@ -114,11 +114,11 @@ def _write(batch: Batch, plan: TaskPlan, parsers: Mapping[str, Parse], files: Fi
 
 
 def _by_kind(batch: Batch, kinds: Mapping[str, str]) -> dict[str, tuple[list[Record], pa.RecordBatch]]:
-    of = [kinds.get(record.topic or "", record.kind or "") for record in batch.records]
-    if len(set(of)) <= 1:
-        return dict.fromkeys(of[:1], (batch.records, batch.bronze))
+    record_kinds = [kinds.get(record.topic or "", record.kind or "") for record in batch.records]
+    if len(set(record_kinds)) <= 1:
+        return dict.fromkeys(record_kinds[:1], (batch.records, batch.bronze))
     groups: dict[str, list[int]] = {}
-    for at, kind in enumerate(of):
+    for at, kind in enumerate(record_kinds):
         groups.setdefault(kind, []).append(at)
     return {
         kind: ([batch.records[at] for at in places], batch.bronze.take(pa.array(places)))
@@ -127,7 +127,7 @@ def _by_kind(batch: Batch, kinds: Mapping[str, str]) -> dict[str, tuple[list[Rec
 
 
 def _parsed(records: Sequence[Record], parse: Parse, tally: Tally, today: int) -> dict[str, list[Any]]:
-    """Return the rows of all tables; count what became of each record."""
+    """Return the rows of all tables, and count the outcome of each record."""
     rows: dict[str, list[Any]] = {}
     for record in records:
         outcome = parse(record)
@@ -136,8 +136,8 @@ def _parsed(records: Sequence[Record], parse: Parse, tally: Tally, today: int) -
             word = KEPT
             newest_us = _add_rows(rows, outcome)
             for part in outcome.rejected:
-                of_line = record._replace(value=part.value, position=part.position, content_encoding=None)
-                row = _quarantine_row(of_line, part.reason, part.detail, today)
+                line = record._replace(value=part.value, position=part.position, content_encoding=None)
+                row = _quarantine_row(line, part.reason, part.detail, today)
                 rows.setdefault(QUARANTINE.name, []).append(row)
         elif isinstance(outcome, Skipped):
             word = SKIPPED
@@ -153,25 +153,25 @@ def _parsed(records: Sequence[Record], parse: Parse, tally: Tally, today: int) -
 
 
 def _add_rows(rows: dict[str, list[Any]], outcome: Kept) -> int | None:
-    """Add the rows of a kept record to those of its batch; return the record's instant, if it has one."""
+    """Add the rows of a kept record to `rows`; return the record's instant in microseconds, if any."""
     newest_us = None
-    for name, of in outcome.rows.items():
+    for name, new_rows in outcome.rows.items():
         if name in rows:
-            rows[name] += of
+            rows[name] += new_rows
         else:
-            rows[name] = list(of)
-        if newest_us is None and of:
-            newest_us = getattr(of[0], "logged_at", None)
+            rows[name] = list(new_rows)
+        if newest_us is None and new_rows:
+            newest_us = getattr(new_rows[0], "logged_at", None)
     return newest_us
 
 
 def _day(record: Record, today: int) -> int:
-    """Return the day that retention goes by: of the Kafka timestamp, of a file's line the day it was read."""
+    """Return the day that retention uses: the Kafka timestamp's, or today for a line of a file."""
     return today if record.timestamp is None else record.timestamp // DAY_US
 
 
 def _quarantine_row(record: Record, reason: str, detail: str | None, today: int) -> tuple[Any, ...]:
-    """Return a row of `silver.quarantine`, in the order of its columns."""
+    """Return a row of `silver.quarantine`, in column order."""
     day = _day(record, today)
     return (
         *(record.cluster, record.node, record.source, record.position),
@@ -181,7 +181,7 @@ def _quarantine_row(record: Record, reason: str, detail: str | None, today: int)
 
 
 def _count_offsets(bronze: pa.RecordBatch, tally: Tally) -> None:
-    """Count the records of each partition, with the first and the last offset."""
+    """Add the first offset, last offset and record count of each partition to the tally."""
     places = pa.Table.from_batches([bronze.select(["topic", "partition", "offset"])]).drop_null()
     found = places.group_by(["topic", "partition"]).aggregate(
         [("offset", "min"), ("offset", "max"), ("offset", "count")]

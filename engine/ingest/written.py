@@ -1,4 +1,4 @@
-"""What a task reports to the driver: a row for each file it wrote, and one for all that it counted."""
+"""The report of a task to the driver: one row per written file, and one with its counts."""
 
 import json
 import pickle
@@ -31,10 +31,10 @@ ARROW = pa.schema(
 
 
 class File(NamedTuple):
-    """One Parquet file in the folder of a table, as a commit names it."""
+    """One Parquet file of a table, with what a commit records about it."""
 
     table: str  # layer.name
-    path: str  # below the table's folder
+    path: str  # relative to the table's folder
     size: int
     rows: int
     day: str | None  # value of the table's partition column
@@ -42,7 +42,7 @@ class File(NamedTuple):
 
 
 class Node(NamedTuple):
-    """What records are counted by."""
+    """The key of record counts."""
 
     kind: str | None
     cluster: str | None
@@ -51,7 +51,7 @@ class Node(NamedTuple):
 
 
 class SkippedKey(NamedTuple):
-    """What skipped lines are counted by."""
+    """The key of skipped-line counts."""
 
     kind: str | None
     cluster: str | None
@@ -64,7 +64,7 @@ class SkippedKey(NamedTuple):
 
 @dataclass(slots=True)
 class Tally:
-    """What a task has counted, and the rows of tables that the driver writes: it knows which are new."""
+    """The counts of a task, and its rows of the tables that the driver writes (`known.WRITTEN_ONCE`)."""
 
     outcomes: Counter[Node] = field(default_factory=Counter)
     newest_us: dict[Node, int] = field(default_factory=dict)
@@ -73,15 +73,15 @@ class Tally:
     new_rows: dict[str, list[Any]] = field(default_factory=dict)
 
     def count(self, record: Record, outcome: str, newest_us: int | None) -> None:
-        """Count a record; `newest_us` is the instant that it says."""
+        """Count a record; `newest_us` is the record's own instant in microseconds."""
         _, cluster, node, kind, *_ = record
-        key = tuple.__new__(Node, (kind, cluster, node, outcome))  # half the time of calling its class
+        key = tuple.__new__(Node, (kind, cluster, node, outcome))  # Calling the class takes twice as long.
         self.outcomes[key] += 1
         if newest_us is not None and newest_us > self.newest_us.get(key, newest_us - 1):
             self.newest_us[key] = newest_us
 
     def add(self, other: "Tally") -> None:
-        """Take in what another task has counted."""
+        """Add the counts of another task."""
         self.outcomes.update(other.outcomes)
         self.skipped.update(other.skipped)
         for key, newest in other.newest_us.items():
@@ -94,7 +94,7 @@ class Tally:
 
 
 def statistics(footer: pq.FileMetaData, instants: Iterable[str]) -> Mapping[str, Any]:
-    """Return Delta's statistics of a file: its rows, and of each instant the extremes and the NULLs."""
+    """Return the Delta statistics of a file: row count, and min, max and NULL count per instant column."""
     stats: dict[str, Any] = {"numRecords": footer.num_rows, "minValues": {}, "maxValues": {}, "nullCount": {}}
     places = {footer.schema.column(n).path: n for n in range(footer.num_columns)}
     for name in (name for name in instants if name in places):
@@ -110,7 +110,7 @@ def statistics(footer: pq.FileMetaData, instants: Iterable[str]) -> Mapping[str,
 
 
 def stats_json(footer: pq.FileMetaData, instants: Iterable[str]) -> str:
-    """Return `statistics` as an entry of the log has them."""
+    """Return `statistics` as the JSON string of a Delta log entry."""
     return json.dumps(statistics(footer, instants))
 
 
@@ -119,8 +119,8 @@ def _instant(at: datetime) -> str:
 
 
 def tally_of(pickled: Iterable[bytes]) -> Tally:
-    """Return what all tasks of a batch have counted, from the tallies of each as they sent them."""
+    """Return the sum of the pickled tallies of a batch's tasks."""
     tally = Tally()
     for each in pickled:
-        tally.add(pickle.loads(each))  # noqa: S301 (our own tasks wrote it)
+        tally.add(pickle.loads(each))  # noqa: S301 (only this program's own tasks write it)
     return tally

@@ -1,1 +1,1 @@
-"""What every process needs."""
+"""Code that every process uses."""

@@ -1,4 +1,4 @@
-"""Messages as a task gets them from Kafka; confluent-kafka can make them without a broker."""
+"""Messages as a task consumes them from Kafka, made by confluent-kafka without a broker."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,11 +22,11 @@ HEADERS = {
     "position": b"broker-1/aa/0",
 }
 IDS = pa.RecordBatch.from_pydict({"id": [0]})
-"""The number of its share, as a task gets it from Spark."""
+"""A task's input from Spark: the number of its share."""
 
 
 def kafka_batch(values, *, topic=TOPIC, first=0, headers=HEADERS):
-    """Return messages of one partition, their offsets counted up from `first`."""
+    """Return messages of one partition, with consecutive offsets from `first`."""
     return [
         Message(
             value=value,
@@ -42,13 +42,13 @@ def kafka_batch(values, *, topic=TOPIC, first=0, headers=HEADERS):
 
 
 def run_task(batches, plan, **options):
-    """Run a task as Spark does, on these batches instead of what its share holds in Kafka."""
+    """Run a task as Spark does, on these messages instead of Kafka's."""
     with patch.object(task, "messages_of", lambda *_: iter(batches)):
         return list(task.run(iter([IDS]), replace(plan, shares=[[]]), **options))
 
 
 def task_plan(warehouse, **changes):
-    """Return a plan for batches of the request log."""
+    """Return the plan of a request-log task."""
     bronze = {"request-log": "request_log", "metrics": "metrics"}
     plan = {
         "warehouse": str(warehouse),

@@ -1,4 +1,4 @@
-"""Run one task on large records in a process of its own, and print its peak memory in MiB."""
+"""Program: run one task on large records and print the process's peak memory in MiB."""
 
 import re
 import sys
@@ -13,7 +13,7 @@ LINE_BYTES, PAGE_BYTES, BYTES_A_SAMPLE = 4 * MIB, 16 * MIB, 105
 
 
 def lines(n):
-    """Yield request-log lines of 4 MiB, as many at once as the reader of Kafka takes."""
+    """Yield request-log lines of 4 MiB, in lists as long as one `consume` call returns."""
     head = HEAD + b'{"padding":"'
     rest = b'",' + COMPLETED.removeprefix(HEAD + b"{")
     line = head + b"x" * (LINE_BYTES - len(head) - len(rest)) + rest
@@ -23,18 +23,18 @@ def lines(n):
 
 
 def pages(n):
-    """Yield scrapes of 16 MiB with the bytes a sample of real ones; each sample is a series of its own."""
+    """Yield scrapes of 16 MiB with the bytes per sample of real ones; every sample is a new series."""
     sample = b'kafka_cluster_partition_value{name="LogEndOffset",partition="%d",topic="t-%017d"} %d.0\n'
-    rows = (sample % (nth % 50, nth, nth) for nth in range(PAGE_BYTES // BYTES_A_SAMPLE))
+    rows = (sample % (i % 50, i, i) for i in range(PAGE_BYTES // BYTES_A_SAMPLE))
     page = b"".join(rows)
     headers = HEADERS | {"kind": b"metrics", "source": b"http://broker-1/metrics"}
-    for nth in range(n):
-        place = {"position": b"broker-1/scrape/%d" % (1_795_252_800_000_000_000 + nth * 10**10)}
-        yield kafka_batch([page], topic="telemetry.metrics", first=nth, headers=headers | place)
+    for i in range(n):
+        place = {"position": b"broker-1/scrape/%d" % (1_795_252_800_000_000_000 + i * 10**10)}
+        yield kafka_batch([page], topic="telemetry.metrics", first=i, headers=headers | place)
 
 
 def peak_mib():
-    """Peak resident memory of this process since it was started (`ru_maxrss` includes the parent's peak)."""
+    """Return the peak resident memory of this process; `ru_maxrss` would include the parent's peak."""
     status = Path("/proc/self/status").read_text()
     return int(re.search(r"VmHWM:\s*(\d+) kB", status).group(1)) // 1024
 

@@ -1,4 +1,4 @@
-"""The driver commits what tasks said they wrote: a lost, a short and an extra file are noticed."""
+"""The driver commits exactly the files that tasks reported; it detects lost, short and extra files."""
 
 import pytest
 
@@ -18,15 +18,15 @@ ROW = {"value": COMPLETED, "cluster": "lab", "node": "broker-1", "kind": "reques
 
 @pytest.fixture
 def write(spark, tmp_path, monkeypatch):
-    """Write a batch of one line; `harm` is done to the files of silver before the driver looks at them."""
+    """Write a batch of one line; `harm` changes the silver file before the driver checks it."""
 
     def write(harm):
-        look = batch.check_written
+        check = batch.check_written
 
         def harmed(warehouse, attempt, files):
             [file] = (warehouse / "silver" / "requests" / attempt).rglob("*.parquet")
             harm(file)
-            return look(warehouse, attempt, files)
+            return check(warehouse, attempt, files)
 
         monkeypatch.setattr(batch, "check_written", harmed)
         settings = Settings(warehouse=Warehouse(root=str(tmp_path)))
@@ -44,19 +44,19 @@ def rows(spark, root):
 @pytest.mark.parametrize(
     ("harm", "message"),
     [
-        (lambda file: file.unlink(), "is gone, and its task wrote"),
-        (lambda file: file.write_bytes(file.read_bytes()[:-1]), "bytes, and its task wrote"),
+        (lambda file: file.unlink(), "is missing; its task wrote"),
+        (lambda file: file.write_bytes(file.read_bytes()[:-1]), "bytes; its task wrote"),
     ],
     ids=["lost", "short"],
 )
-def test_a_file_that_is_not_as_its_task_wrote_it_stops_the_batch(write, spark, tmp_path, harm, message):
+def test_a_lost_or_truncated_file_stops_the_batch(write, spark, tmp_path, harm, message):
     with pytest.raises(LostFileError, match=message):
         write(harm)
 
     assert rows(spark, tmp_path) == [0, 0]
 
 
-def test_a_file_that_no_task_named_is_told_and_not_committed(write, spark, tmp_path):
+def test_a_file_that_no_task_reported_is_listed_and_not_committed(write, spark, tmp_path):
     written = write(lambda file: file.with_name("extra.parquet").write_bytes(file.read_bytes()))
 
     assert [file.name for file in written.unnamed] == ["extra.parquet"]

@@ -1,4 +1,4 @@
-"""How many records a task takes at once, and which of them are of its ranges; a real broker: `tests/live`."""
+"""The sizes of a task's `consume` calls; `tests/live` reads a real broker."""
 
 import pytest
 from confluent_kafka import Message
@@ -10,29 +10,30 @@ MIB = 1024 * 1024
 
 
 class Queue:
-    """A consumer's queue with records of one size; it notes how many were asked for."""
+    """A fake consumer with records of one size; it notes how many records each call requests."""
 
     def __init__(self, size):
         """Begin at offset 0."""
-        self.value, self.offset, self.asked = b"x" * size, 0, []
+        self.value, self.offset, self.requested = b"x" * size, 0, []
 
     def consume(self, most, _timeout):
-        """Return as many records as asked for."""
-        self.asked.append(most)
+        """Return as many records as requested."""
+        self.requested.append(most)
         self.offset += most
         return [Message("t", 0, at, value=self.value) for at in range(self.offset - most, self.offset)]
 
     def incremental_unassign(self, _partitions):
-        """Go on as before."""
+        """Do nothing."""
 
 
 @pytest.mark.parametrize(
-    ("size", "asked"), [(100, [1, 2, 4, 8, 16, 32, 32]), (4 * MIB, [1, 2, 4, 4, 4]), (17 * MIB, [1, 1, 1])]
+    ("size", "requested"),
+    [(100, [1, 2, 4, 8, 16, 32, 32]), (4 * MIB, [1, 2, 4, 4, 4]), (17 * MIB, [1, 1, 1])],
 )
-def test_fewer_records_are_taken_at_once_where_they_are_large(size, asked):
-    queue, n = Queue(size), sum(asked)
+def test_large_records_are_consumed_in_smaller_numbers(size, requested):
+    queue, n = Queue(size), sum(requested)
 
     taken = list(kafka._messages(queue, {("t", 0): Range("t", 0, 0, n)}))
 
-    assert queue.asked == asked
+    assert queue.requested == requested
     assert [message.offset() for messages in taken for message in messages] == list(range(n))

@@ -1,4 +1,4 @@
-"""A task parses its records and writes files that the driver can commit; no Spark is needed to run one."""
+"""A task parses its records and writes files that the driver can commit; these tests run it without Spark."""
 
 import gzip
 from unittest.mock import Mock
@@ -17,9 +17,9 @@ PAGE = b'# TYPE up gauge\nup 1\nbytes{topic="a"} 2.5\n'
 
 
 def run(batches, plan):
-    """Return the files by table and the tally of a task."""
-    [told] = run_task(batches, plan)
-    rows = told.to_pylist()
+    """Return the files of a task by table, and its tally."""
+    [report] = run_task(batches, plan)
+    rows = report.to_pylist()
     files = [File(*list(row.values())[:6]) for row in rows if row["table"] is not None]
     return {file.table: file for file in files}, tally_of(row["tally"] for row in rows if row["tally"])
 
@@ -28,7 +28,7 @@ def read(warehouse, file):
     return pq.read_table(warehouse / file.table.replace(".", "/") / file.path, partitioning=None).to_pylist()
 
 
-def test_each_record_is_in_bronze_and_once_in_silver_quarantine_or_the_counts(tmp_path):
+def test_each_record_is_in_bronze_and_is_kept_quarantined_or_skipped_once(tmp_path):
     files, tally = run([kafka_batch([COMPLETED, b"no stamp", SKIPPED_LINE])], task_plan(tmp_path))
 
     assert {table: file.rows for table, file in files.items()} == {
@@ -45,7 +45,7 @@ def test_each_record_is_in_bronze_and_once_in_silver_quarantine_or_the_counts(tm
     assert tally.offsets == {(TOPIC, 0): (0, 2, 3)}
 
 
-def test_bronze_has_the_bytes_and_a_column_for_each_usual_header(tmp_path):
+def test_bronze_has_the_raw_bytes_and_a_column_for_each_usual_header(tmp_path):
     files, _ = run([kafka_batch([COMPLETED])], task_plan(tmp_path))
 
     [row] = read(tmp_path, files["bronze.request_log"])
@@ -60,7 +60,7 @@ def test_bronze_has_the_bytes_and_a_column_for_each_usual_header(tmp_path):
     assert files["bronze.request_log"].day == "2026-11-21"
 
 
-def test_a_record_with_other_headers_keeps_them_all_and_one_without_gets_its_offset_for_a_position(tmp_path):
+def test_unusual_headers_are_kept_and_a_missing_position_is_made_of_the_offset(tmp_path):
     more = HEADERS | {"run": b"r1"}
     batches = [kafka_batch([COMPLETED], headers=more), kafka_batch([COMPLETED], first=1, headers=None)]
 
@@ -74,13 +74,13 @@ def test_a_record_with_other_headers_keeps_them_all_and_one_without_gets_its_off
 def test_rows_of_two_days_are_two_files(tmp_path):
     next_day = COMPLETED.replace(b"2026-11-21T", b"2026-11-22T", 1)
 
-    [told] = run_task([kafka_batch([COMPLETED, next_day])], task_plan(tmp_path))
+    [report] = run_task([kafka_batch([COMPLETED, next_day])], task_plan(tmp_path))
 
-    days = [row["day"] for row in told.to_pylist() if row["table"] == "silver.requests"]
+    days = [row["day"] for row in report.to_pylist() if row["table"] == "silver.requests"]
     assert sorted(days) == ["2026-11-21", "2026-11-22"]
 
 
-def test_statistics_name_the_extremes_of_instants(tmp_path):
+def test_statistics_have_the_minimum_and_maximum_of_instants(tmp_path):
     files, _ = run([kafka_batch(list(REQUEST_LINES.values()))], task_plan(tmp_path))
 
     assert '"minValues": {"logged_at": "2026-11-21T' in files["silver.requests"].stats
@@ -95,8 +95,8 @@ def test_a_task_that_fails_leaves_no_file(tmp_path, monkeypatch):
     assert list(tmp_path.rglob("*.parquet")) == []
 
 
-def test_series_are_told_to_the_driver_again_after_a_task_failed(tmp_path, monkeypatch):
-    """Nobody has taken the rows of a task that failed, so its parser must not remember their series."""
+def test_series_are_reported_to_the_driver_again_after_a_task_failed(tmp_path, monkeypatch):
+    """The rows of a failed task are lost, so its parser must not remember their series."""
     plan = task_plan(tmp_path)
     page = kafka_batch(
         [gzip.compress(PAGE)],
@@ -116,7 +116,7 @@ def test_series_are_told_to_the_driver_again_after_a_task_failed(tmp_path, monke
     assert again.new_rows.get("metric_series", []) == []
 
 
-def test_names_are_hashed_with_the_key_of_a_file(tmp_path):
+def test_names_are_hashed_with_the_key_in_the_key_file(tmp_path):
     key = tmp_path / "key"
     key.write_text("k" * 32)
     plan = task_plan(tmp_path, options=task.ParserOptions(pseudonym_key_file=str(key)))
@@ -134,8 +134,8 @@ def test_a_batch_without_records_writes_nothing(tmp_path):
     assert (files, tally.offsets) == ({}, {})
 
 
-def test_records_that_are_not_those_of_the_offsets_stop_the_batch(tmp_path):
-    """A record that a task did not see, or saw twice, is found before anything is committed."""
+def test_records_that_do_not_match_the_planned_offsets_stop_the_batch(tmp_path):
+    """A record that no task read, or that was read twice, is detected before any commit."""
     _, tally = run([kafka_batch([COMPLETED, COMPLETED])], task_plan(tmp_path))
 
     check_offsets(tally, {(TOPIC, 0): (0, 2), (TOPIC, 1): (5, 5)})
@@ -144,8 +144,8 @@ def test_records_that_are_not_those_of_the_offsets_stop_the_batch(tmp_path):
             check_offsets(tally, wrong)
 
 
-def test_series_are_told_to_the_driver_again_when_spark_runs_a_task_again(tmp_path, monkeypatch):
-    """A task whose result was lost has ended well here, so only the number of its attempt shows it."""
+def test_series_are_reported_to_the_driver_again_when_spark_retries_a_task(tmp_path, monkeypatch):
+    """A task whose result was lost succeeded in this process; only the attempt number shows the retry."""
     plan = task_plan(tmp_path)
     page = kafka_batch(
         [PAGE],
