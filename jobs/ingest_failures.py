@@ -8,7 +8,7 @@ from pyspark.errors import PySparkException
 
 from conf.settings import Settings
 from jobs.disk import told_full
-from jobs.ingest_checkpoint import Lost, MadeAnewError, NoTopicError
+from jobs.ingest_checkpoint import Lost, NoTopicError, TopicRecreatedError
 from jobs.lease import LeaseHeldError
 from jobs.progress import first_line
 from jobs.session import JvmGoneError
@@ -34,7 +34,7 @@ RAISED = re.compile(r"^[\w.]+(?:Error|Exception|Interrupt): (.+)$", re.MULTILINE
 FAILURES = (
     LeaseHeldError,
     LostError,
-    MadeAnewError,
+    TopicRecreatedError,
     StateError,
     NoTopicError,
     PySparkException,
@@ -57,7 +57,7 @@ def failure(error: Exception, settings: Settings, job: str = "ingest") -> tuple[
     """Say in one line what went wrong, and with which code the job ends."""
     if isinstance(error, LeaseHeldError):
         return str(error), EXIT_HELD
-    if isinstance(error, (LostError, MadeAnewError)):
+    if isinstance(error, (LostError, TopicRecreatedError)):
         return str(error), EXIT_LOST
     if isinstance(error, StateError):
         return str(error), EXIT_STATE

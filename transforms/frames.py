@@ -1,4 +1,4 @@
-"""Small frames from rows at hand: one way to make them, for jobs and tests."""
+"""Make small frames from Python rows, for jobs and tests."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC
@@ -12,7 +12,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType, Timestam
 
 
 def united(frames: Sequence[DataFrame]) -> DataFrame:
-    """Put frames of the same columns below each other."""
+    """Return the union of frames with the same columns, by name."""
     return reduce(DataFrame.unionByName, frames)
 
 
@@ -20,22 +20,22 @@ def frame_of(
     spark: SparkSession, rows: Iterable[Mapping[str, Any] | Sequence[Any]], schema: StructType
 ) -> DataFrame:
     """
-    Return the rows (mappings, or values in the schema's order) as a frame that the plan itself holds.
+    Return a frame of the rows, which are mappings or values in schema order; the plan contains the data.
 
-    `createDataFrame` of a list makes a job of Python workers of every look at it: 0.3 s each, for no rows as
-    well. An instant without a zone is one of the process's own zone, as `collect` hands it out.
+    `createDataFrame` of a list would run Python workers in every action, 0.3 s each, even for no rows.
+    A timestamp without a zone is in the process's local zone, as `collect` returns it.
 
     Raises:
-        pyarrow.ArrowInvalid, pyarrow.ArrowTypeError: a value is not of its column's type.
+        pyarrow.ArrowInvalid, pyarrow.ArrowTypeError: a value does not have its column's type.
 
     """
-    told = [_plain(row, schema) for row in rows]
-    arrow = pa.Table.from_pylist(told, schema=to_arrow_schema(schema, timezone="UTC"))
+    plain = [_plain(row, schema) for row in rows]
+    arrow = pa.Table.from_pylist(plain, schema=to_arrow_schema(schema, timezone="UTC"))
     return spark.createDataFrame(arrow, schema=schema)
 
 
 def _plain(value: Any, kind: DataType) -> Any:  # noqa: ANN401 (a cell of any type)
-    """Make a cell what Arrow takes for the type."""
+    """Return a cell in the form that Arrow accepts for the type."""
     if value is None:
         return None
     if isinstance(kind, StructType):

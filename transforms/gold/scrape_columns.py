@@ -1,4 +1,4 @@
-"""Bytes and instant of whole scrapes, as columns over bronze."""
+"""The unpacked bytes and the instant of whole scrapes, as columns over bronze."""
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -9,7 +9,7 @@ from transforms.parse.scrapes.page import gunzip
 
 def unpacked(value: Column, content_encoding: Column) -> Column:
     """
-    Return the bytes of a scrape unpacked, up to 128 MiB; NULL when they are no gzip.
+    Return the unpacked bytes of a scrape, up to 128 MiB; NULL if the bytes are not valid gzip.
 
     >>> import gzip
     >>> rows = spark.createDataFrame(
@@ -26,7 +26,7 @@ def unpacked(value: Column, content_encoding: Column) -> Column:
     +----+
     <BLANKLINE>
     """
-    # A pickled UDF: Spark has no gunzip, and few pages come packed.
+    # A pickled UDF, because Spark has no gunzip and few pages are compressed.
     unpack = F.udf(lambda packed: packed if packed is None else gunzip(packed), BinaryType())
     is_gzip = F.coalesce(content_encoding, F.lit("")) == "gzip"
     return F.when(is_gzip, unpack(F.when(is_gzip, value))).otherwise(value)

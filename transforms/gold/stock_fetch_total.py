@@ -1,4 +1,4 @@
-"""What stock Kafka's own metric says of replica fetches: the number on today's dashboards."""
+"""Kafka's own metric of replica fetches, as existing dashboards show it: FetchFollower TotalTimeMs."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -11,16 +11,16 @@ STATISTICS = {"mean_ms": "Mean", "p50_ms": "50thPercentile", "p99_ms": "99thPerc
 
 
 def stock_fetch_total(metrics: DataFrame) -> DataFrame:
-    """Read FetchFollower's TotalTimeMs from whole scrapes; a scrape without it gives no row."""
+    """Return one row per whole scrape that has FetchFollower's TotalTimeMs."""
     return samples(metrics).filter("has_metric").select(*STOCK_FETCH_TOTAL.schema.names)
 
 
 def samples(metrics: DataFrame) -> DataFrame:
     """
-    Return one row a scrape: what the metric said, `is_readable`, and whether it held the metric at all.
+    Return one row per scrape: the metric's statistics, `is_readable` and `has_metric`.
 
-    A gzip scrape that does not unpack and a part of a scrape that is not whole are not readable. Needs no
-    other row, so a stream may call it; a re-sent scrape gives an equal row.
+    A scrape that is not valid gzip or not whole is not readable. Each row depends on one scrape only, so a
+    stream may call this; a re-sent scrape gives an equal row.
     """
     text = F.decode(unpacked(F.col("value"), F.col("content_encoding")), "UTF-8")
     return (
@@ -37,7 +37,7 @@ def samples(metrics: DataFrame) -> DataFrame:
 
 def statistic(text: Column, word: str) -> Column:
     """
-    Return one statistic of FetchFollower's TotalTimeMs from a scrape, whatever the order of its labels.
+    Return one statistic of FetchFollower's TotalTimeMs from a scrape, with its labels in any order.
 
     >>> scrapes = spark.createDataFrame([
     ...     ('kafka_network_RequestMetrics_Mean{name="TotalTimeMs",request="FetchFollower"} 501.5',),

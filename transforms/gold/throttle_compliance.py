@@ -1,4 +1,4 @@
-"""A4: what was replicated under a throttle, by window, broker and direction, from logs, lists and metrics."""
+"""Measure replication under a throttle, by window, broker and direction (analysis A4)."""
 
 from functools import reduce
 
@@ -32,7 +32,7 @@ SUMS = (
 )
 LEAST = ("on_from",)
 LARGEST = ("largest_answer_bytes", "bean_max_bytes_per_s", "is_listed", "on_until", "busy_until")
-OF_LOG = (
+FROM_LOG = (
     "throttled_bytes",
     "catching_up_bytes",
     "in_sync_bytes",
@@ -40,32 +40,32 @@ OF_LOG = (
     "answers",
     "inbound_bytes",
 )
-"""What is 0 where there is a request log that tells nothing of it, and NULL where there is no log."""
+"""Columns from the request log: 0 for a window with a log but no such traffic, NULL without a log."""
 
 
-def throttle_compliance(told: Told) -> DataFrame:
-    """Summarise each window: traffic, limits and lists, moves under way, beans and counters."""
-    logged = told.requests.select(
+def throttle_compliance(inputs: Told) -> DataFrame:
+    """Return one row per window, broker, direction and limit: traffic, lists, moves, beans, counters."""
+    logged = inputs.requests.select(
         "cluster", window_start(F.col("logged_at")).alias("window_start")
     ).distinct()
     windows = logged.withColumn("is_logged", F.lit(True)).unionByName(
-        told.events.select("cluster", window_start(F.col("at")).alias("window_start"))
+        inputs.events.select("cluster", window_start(F.col("at")).alias("window_start"))
         .distinct()
         .withColumn("is_logged", F.lit(False))
     )
     covered = windows.groupBy("cluster", "window_start").agg(F.max("is_logged").alias("is_logged"))
     events = (
-        _traffic(told.fetched, told.listed),
-        _lags(told.lags),
-        _under_way(told.copies, told.lags, covered),
-        _inbound(told.produced),
-        settings_on(told, covered),
-        told.events,
+        _traffic(inputs.fetched, inputs.listed),
+        _lags(inputs.lags),
+        _under_way(inputs.copies, inputs.lags, covered),
+        _inbound(inputs.produced),
+        settings_on(inputs, covered),
+        inputs.events,
     )
     rows = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), events)
-    # A list that is `*` names every broker, also those that nobody set a limit on.
-    is_for_nobody = F.coalesce("is_wildcard", F.lit(False)) & F.col("limited_from").isNull()
-    return _by_window(with_limit(rows, told.in_force).filter(~is_for_nobody), covered)
+    # A list that is `*` names every broker, including brokers without a limit.
+    has_no_effect = F.coalesce("is_wildcard", F.lit(False)) & F.col("limited_from").isNull()
+    return _by_window(with_limit(rows, inputs.in_force).filter(~has_no_effect), covered)
 
 
 def _by_window(events: DataFrame, covered: DataFrame) -> DataFrame:
@@ -82,7 +82,7 @@ def _by_window(events: DataFrame, covered: DataFrame) -> DataFrame:
         )
     )
     is_logged = F.coalesce("is_logged", F.lit(False))
-    zeros = {name: F.when(is_logged, F.coalesce(name, F.lit(0))).otherwise(F.col(name)) for name in OF_LOG}
+    zeros = {name: F.when(is_logged, F.coalesce(name, F.lit(0))).otherwise(F.col(name)) for name in FROM_LOG}
     by_s = {
         f"{name}_by_s": F.when(is_logged, _series(F.col(f"{name}_of_s")))
         for name in ("throttled", "catching_up")
@@ -98,7 +98,7 @@ def _by_window(events: DataFrame, covered: DataFrame) -> DataFrame:
         )
         .join(F.broadcast(covered), on=["cluster", "window_start"], how="inner")
         .withColumns(zeros | by_s | {"is_listed": F.coalesce("is_listed", F.lit(False))})
-        .filter(_is_told())
+        .filter(_is_relevant())
         .select(*THROTTLE_COMPLIANCE.schema.names)
     )
 
@@ -108,26 +108,26 @@ def _of_seconds(name: str) -> Column:
     return F.map_from_entries(F.collect_list(entry)).alias(f"{name}_of_s")
 
 
-def _is_told() -> Column:
-    """Leave out brokers that nothing limits and that copy nothing: every broker has a bean."""
+def _is_relevant() -> Column:
+    """Return whether a row has a limit, a list or a move; every broker has beans, so they do not count."""
     is_moving = F.coalesce("moving_partitions", F.lit(0)) > 0
     return F.col("limited_from").isNotNull() | F.col("is_listed") | is_moving
 
 
 def _series(of_second: Column) -> Column:
-    """Give a value for each second of the window, 0 where there is none."""
+    """Return one value per second of the window, 0 where a second has none."""
     names = F.sequence(F.lit(0), F.lit(WINDOW_S - 1))
     none = F.lit(0).cast("bigint")
     return F.transform(names, lambda s: F.coalesce(F.try_element_at(of_second, s.cast("bigint")), none))
 
 
 def _traffic(fetched: DataFrame, listed: DataFrame) -> DataFrame:
-    """Give each answer's bytes to its leader and to its follower, by what lists say of its partitions."""
+    """Return the bytes of each answer for its leader and for its follower, split by the lists."""
     both = _by_direction(fetched.filter(F.col("bytes") > 0), "leader_id", "follower_id")
-    of = listed.withColumnsRenamed(
+    lists = listed.withColumnsRenamed(
         {"cluster": "of_cluster", "topic": "of_topic", "direction": "of_direction"}
     )
-    is_its = [
+    is_match = [
         F.col("cluster") == F.col("of_cluster"),
         F.col("topic") == F.col("of_topic"),
         F.col("direction") == F.col("of_direction"),
@@ -135,26 +135,26 @@ def _traffic(fetched: DataFrame, listed: DataFrame) -> DataFrame:
         F.coalesce(F.col("broker_id") == F.col("listed_broker"), F.lit(True)),
         *during("logged_at", "listed_from", "listed_until"),
     ]
-    is_listed, is_behind = F.col("listed_from").isNotNull(), F.col("is_catching_up")
+    is_listed, is_catching_up = F.col("listed_from").isNotNull(), F.col("is_catching_up")
     kinds = {
         "throttled_bytes": is_listed,
-        "catching_up_bytes": is_listed & is_behind,
-        "in_sync_bytes": is_listed & ~is_behind,
-        "unlisted_bytes": ~is_listed & is_behind,
+        "catching_up_bytes": is_listed & is_catching_up,
+        "in_sync_bytes": is_listed & ~is_catching_up,
+        "unlisted_bytes": ~is_listed & is_catching_up,
     }
-    sums = {name: F.sum(F.when(is_so, F.col("bytes"))) for name, is_so in kinds.items()}
-    held = F.col("throttled_bytes")
+    sums = {name: F.sum(F.when(is_kind, F.col("bytes"))) for name, is_kind in kinds.items()}
+    throttled = F.col("throttled_bytes")
     return (
-        both.join(F.broadcast(of), on=is_its, how="left")
+        both.join(F.broadcast(lists), on=is_match, how="left")
         .groupBy(*BROKER, "peer_id", "position", F.col("logged_at").alias("at"))
         .agg(*(total.alias(name) for name, total in sums.items()))
-        .filter(held.isNotNull() | F.col("unlisted_bytes").isNotNull())
+        .filter(throttled.isNotNull() | F.col("unlisted_bytes").isNotNull())
         .withColumns(
             {
                 "busy_until": F.when(_copied_bytes() > 0, F.col("at")),
-                "answers": F.when(held > 0, F.lit(1)),
-                "largest_answer_bytes": held,
-                "peer_id": F.when(held > 0, F.col("peer_id")),
+                "answers": F.when(throttled > 0, F.lit(1)),
+                "largest_answer_bytes": throttled,
+                "peer_id": F.when(throttled > 0, F.col("peer_id")),
             }
         )
         .drop("position")
@@ -167,18 +167,18 @@ def _copied_bytes() -> Column:
 
 def _lags(lags: DataFrame) -> DataFrame:
     lagging = lags.filter(F.col("lag_records") > 0)
-    told = lagging.withColumns({"at": _end_of("window_start"), "lagging_replicas": F.lit(1)})
-    return _by_direction(told, "leader_id", "follower_id").select(
+    counted = lagging.withColumns({"at": _end_of("window_start"), "lagging_replicas": F.lit(1)})
+    return _by_direction(counted, "leader_id", "follower_id").select(
         *BROKER, "at", "lagging_replicas", "lag_records"
     )
 
 
 def _under_way(copies: DataFrame, lags: DataFrame, covered: DataFrame) -> DataFrame:
     """
-    Count the copies that are not done at a window's end, at leader and destination; say until when.
+    Return the copies of each window for their leader and destination, with the end of each in the window.
 
-    0 are those that were done within the window. The leader is the one that the destination reads from now:
-    it may have changed since the move began.
+    `moving_partitions` is 1 for a copy that is open at the end of the window, and 0 for one that ended in
+    it. The leader is the current one, which may have changed since the move began.
     """
     replica = ("cluster", "topic", "partition", "window_start", "destination_id")
     leads = lags.withColumnRenamed("follower_id", "destination_id").select(*replica, "leader_id")
@@ -200,8 +200,8 @@ def _under_way(copies: DataFrame, lags: DataFrame, covered: DataFrame) -> DataFr
     led = rows.join(leads, on=list(replica), how="left").withColumn(
         "leader_id", F.coalesce("leader_id", "source_id")
     )
-    told = (*BROKER, "at", "busy_until", "moving_partitions")
-    return _by_direction(led, "leader_id", "destination_id").select(*told)
+    columns = (*BROKER, "at", "busy_until", "moving_partitions")
+    return _by_direction(led, "leader_id", "destination_id").select(*columns)
 
 
 def _inbound(produced: DataFrame) -> DataFrame:
@@ -210,12 +210,12 @@ def _inbound(produced: DataFrame) -> DataFrame:
 
 
 def _by_direction(rows: DataFrame, leader: str, follower: str) -> DataFrame:
-    """Give each row twice: to the broker that leads, and to the one that follows."""
+    """Return each row twice: once for the leading broker and once for the following one."""
     ends = [
         F.struct(
-            F.lit(direction).alias("direction"), F.col(own).alias("broker_id"), F.col(other).alias("peer_id")
+            F.lit(direction).alias("direction"), F.col(own).alias("broker_id"), F.col(peer).alias("peer_id")
         )
-        for direction, own, other in zip(DIRECTIONS, (leader, follower), (follower, leader), strict=True)
+        for direction, own, peer in zip(DIRECTIONS, (leader, follower), (follower, leader), strict=True)
     ]
     return rows.withColumn("end", F.explode(F.array(*ends))).select(*rows.columns, "end.*")
 

@@ -1,4 +1,4 @@
-"""Columns about the settings of replication throttles; their names are in `transforms.parse.throttles`."""
+"""Columns about throttle configs; `transforms.parse.throttles` has their names."""
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -6,7 +6,7 @@ from pyspark.sql import functions as F
 
 def direction_of(config: Column) -> Column:
     """
-    Return the direction that a setting throttles.
+    Return the direction that a config throttles.
 
     >>> names = [("leader.replication.throttled.rate",), ("follower.x",), (None,)]
     >>> configs = spark.createDataFrame(names, "config string")

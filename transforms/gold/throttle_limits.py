@@ -1,4 +1,4 @@
-"""Which rate was in force when, and which replicas were throttled, from what brokers were told (KIP-73)."""
+"""The rate limits in force and the throttled replicas over time, from config changes (KIP-73)."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -12,25 +12,27 @@ VALUE = ("operation", "replicas", "is_wildcard")
 
 def limits(changes: DataFrame, brokers: DataFrame) -> DataFrame:
     """
-    Give each rate with the time in which it was in force: `limited_from`, `limited_until` (NULL: still).
+    Return each rate with its time in force: `limited_from` to `limited_until` (NULL: still in force).
 
-    `changes` are `silver.throttle_changes`, all of them; `brokers` (cluster, broker_id) are those that a
-    default of all brokers is for. A broker's own rate goes before the default. What was set before the first
-    change that was seen is not known.
+    `changes` is the whole table `silver.throttle_changes`. `brokers` (cluster, broker_id) are the brokers
+    that a cluster-wide default applies to. A broker's own rate overrides the default. A rate that was set
+    before the first observed change is unknown.
     """
-    told = _applied(changes, "broker", RATES).withColumn("rate", F.struct(_rate().alias("bytes_per_s")))
-    nothing = F.lit(None).cast(told.schema["rate"].dataType)
-    own = told.filter(F.col("resource_name").isNotNull()).select(
+    set_rates = _applied(changes, "broker", RATES).withColumn("rate", F.struct(_rate().alias("bytes_per_s")))
+    nothing = F.lit(None).cast(set_rates.schema["rate"].dataType)
+    own = set_rates.filter(F.col("resource_name").isNotNull()).select(
         "cluster",
         F.col("resource_name").try_cast("int").alias("broker_id"),
-        *_of_change(),
+        *_change_columns(),
         F.col("rate").alias("own"),
         nothing.alias("default"),
     )
     defaults = (
-        told.filter(F.col("resource_name").isNull())
+        set_rates.filter(F.col("resource_name").isNull())
         .join(brokers.select("cluster", "broker_id").distinct(), on="cluster", how="inner")
-        .select("cluster", "broker_id", *_of_change(), nothing.alias("own"), F.col("rate").alias("default"))
+        .select(
+            "cluster", "broker_id", *_change_columns(), nothing.alias("own"), F.col("rate").alias("default")
+        )
     )
     in_order = Window.partitionBy(*BROKER).orderBy("logged_at", "position")
     so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -49,19 +51,19 @@ def limits(changes: DataFrame, brokers: DataFrame) -> DataFrame:
 
 def throttled(changes: DataFrame) -> DataFrame:
     """
-    Give each throttled replica with the time in which a list named it: `listed_from`, `listed_until`.
+    Return each throttled replica with its time on a list: `listed_from` to `listed_until` (NULL: still).
 
-    Of a list that is `*` there is one row: its partition and broker are NULL and stand for all.
+    A list that is `*` has one row, whose partition and broker are NULL and mean all.
     """
     every = _applied(changes, "topic", LISTS)
     own = every.filter(F.col("resource_name").isNotNull())
-    # A poll tells of all topics that it does not name that they have no list.
+    # A poll's rows without a topic name mean that all topics it does not name have no list.
     others = every.filter(F.col("resource_name").isNull()).drop("resource_name")
     known = own.select("cluster", "resource_name", "direction").distinct()
-    told = own.unionByName(others.join(known, on=["cluster", "direction"], how="inner"))
+    by_topic = own.unionByName(others.join(known, on=["cluster", "direction"], how="inner"))
     event = F.struct("logged_at", "position", *VALUE)
     gathered = (
-        told.transform(news)
+        by_topic.transform(news)
         .groupBy("cluster", F.col("resource_name").alias("topic"), "direction")
         .agg(F.array_sort(F.collect_list(event)).alias("events"))
     )
@@ -88,12 +90,12 @@ def throttled(changes: DataFrame) -> DataFrame:
     )
 
 
-def news(told: DataFrame) -> DataFrame:
+def news(changes: DataFrame) -> DataFrame:
     """
-    Keep the changes of lists that can tell something new: a poll tells the same again for hours and days.
+    Return the changes that can alter a list; a poll repeats the same lists for hours and days.
 
-    What is replaced at its own instant is left out (a poll deletes all lists and sets those that it found),
-    and so is what replaces a list by what the change before it put there.
+    Removed are changes that another one at the same instant replaces (a poll deletes all lists, then sets
+    those that it found), and changes that set a list to the value of the change before.
     """
     of_list = Window.partitionBy("cluster", "resource_name", "direction")
     in_order = of_list.orderBy("logged_at", "position", *VALUE)
@@ -101,34 +103,34 @@ def news(told: DataFrame) -> DataFrame:
     replaces = F.coalesce(F.col("operation").isin("set", "delete"), F.lit(False))
     is_now = F.lead("logged_at").over(in_order).eqNullSafe(F.col("logged_at"))
     return (
-        told.withColumn("is_replaced", is_now & F.lead(replaces).over(in_order))
+        changes.withColumn("is_replaced", is_now & F.lead(replaces).over(in_order))
         .filter(~F.col("is_replaced"))
-        .withColumn("is_again", replaces & value.eqNullSafe(F.lag(value).over(in_order)))
-        .filter(~F.col("is_again"))
-        .drop("is_replaced", "is_again")
+        .withColumn("is_repeated", replaces & value.eqNullSafe(F.lag(value).over(in_order)))
+        .filter(~F.col("is_repeated"))
+        .drop("is_replaced", "is_repeated")
     )
 
 
 def with_limit(rows: DataFrame, in_force: DataFrame) -> DataFrame:
-    """Add `limit_bytes_per_s` and `limited_from` to rows of a broker, direction and instant `at`."""
-    of = in_force.withColumnsRenamed({name: f"of_{name}" for name in BROKER})
-    is_its = [F.col(name) == F.col(f"of_{name}") for name in BROKER]
-    on = [*is_its, *during("at", "limited_from", "limited_until")]
-    joined = rows.join(F.broadcast(of), on=on, how="left")
+    """Add `limit_bytes_per_s` and `limited_from` to rows with a broker, a direction and an instant `at`."""
+    limits_of_broker = in_force.withColumnsRenamed({name: f"of_{name}" for name in BROKER})
+    is_same_broker = [F.col(name) == F.col(f"of_{name}") for name in BROKER]
+    on = [*is_same_broker, *during("at", "limited_from", "limited_until")]
+    joined = rows.join(F.broadcast(limits_of_broker), on=on, how="left")
     return joined.drop(*(f"of_{name}" for name in BROKER), "limited_until")
 
 
 def during(at: str, since: str, until: str) -> list[Column]:
-    """Tell that an instant lies in a time whose end is NULL while it lasts."""
+    """Return the join conditions that `at` is in [since, until); a NULL `until` means no end yet."""
     is_before_end = F.col(until).isNull() | (F.col(at) < F.col(until))
     return [F.col(at) >= F.col(since), is_before_end]
 
 
 def _applied(changes: DataFrame, resource: str, configs: tuple[str, ...]) -> DataFrame:
-    """Keep the changes that took effect; where no answer was seen they are taken to."""
+    """Return the changes of the configs that took effect; one without a logged answer counts as applied."""
     is_refused = F.col("is_applied").eqNullSafe(F.lit(False))
-    is_its = (F.col("resource") == resource) & F.col("config").isin(*configs)
-    kept = changes.filter(is_its & ~is_refused & F.col("logged_at").isNotNull())
+    is_wanted = (F.col("resource") == resource) & F.col("config").isin(*configs)
+    kept = changes.filter(is_wanted & ~is_refused & F.col("logged_at").isNotNull())
     value = ("rate_bytes_per_s", "replicas", "is_wildcard")
     return kept.select(
         "cluster",
@@ -141,7 +143,7 @@ def _applied(changes: DataFrame, resource: str, configs: tuple[str, ...]) -> Dat
     )
 
 
-def _of_change() -> list[str]:
+def _change_columns() -> list[str]:
     return ["direction", "logged_at", "position"]
 
 
@@ -151,7 +153,7 @@ def _rate() -> Column:
 
 
 def _states(events: Column) -> Column:
-    """Follow a list through its changes: what it held after each."""
+    """Return the state of a list after each of its changes."""
     none = F.array().cast("array<struct<partition:int,broker_id:int>>")
     state = (
         "array<struct<at:timestamp,replicas:array<struct<partition:int,broker_id:int>>,is_wildcard:boolean>>"
@@ -160,15 +162,15 @@ def _states(events: Column) -> Column:
 
 
 def _with_ends(states: Column) -> Column:
-    """Add to each state when the next one came: `until`, NULL of the last."""
+    """Add `until` to each state: the instant of the next state, NULL for the last one."""
     return F.transform(
         states,
-        lambda state, nth: state.withField("until", F.get(states, nth + 1)["at"]),
+        lambda state, index: state.withField("until", F.get(states, index + 1)["at"]),
     )
 
 
 def _next(states: Column, event: Column, none: Column) -> Column:
-    """Add what a list holds after a change, unless it held that; one at the same instant is replaced."""
+    """Append the state after a change, unless nothing changed; replace a state at the same instant."""
     last = F.get(states, F.size(states) - 1)
     held = F.coalesce(last["replicas"], none)
     named = F.coalesce(event["replicas"], none)

@@ -1,1 +1,1 @@
-"""From a record to rows of silver: one module or package per source, each a pure function of one record."""
+"""Parsers from records to silver rows: one module or package per source, each a pure function."""

@@ -2,9 +2,9 @@
 Parse one line of a NetworkClient log (`org.apache.kafka.clients.NetworkClient` at DEBUG).
 
 `Sending X request with header RequestHeader(...) and timeout N to node M: ...` and
-`Received X response from node M for request with header RequestHeader(...): ...`, after a prefix that names
-the client: `[ReplicaFetcher replicaId=2, leaderId=1, fetcherId=0] `. Both repeat the request's header, so
-gold pairs a request and its answer by the correlation id.
+`Received X response from node M for request with header RequestHeader(...): ...` follow a prefix that names
+the client: `[ReplicaFetcher replicaId=2, leaderId=1, fetcherId=0] `. Both have the request's header, so
+gold pairs a request with its response by the correlation id.
 """
 # ruff: noqa: ANN401 (structs and rows whose types are made at run time)
 
@@ -23,7 +23,7 @@ REQUEST_MARK = b"Completed request:"
 FETCH_WITH_SESSION = 7  # KIP-227
 
 HEAD_BYTES = 4_096
-"""Header and fetch session come first; what is fetched can be megabytes."""
+"""The header and the fetch session are at the start; the list of partitions can have megabytes."""
 
 BEGIN = (
     r"(?:\[(NAME)\] )?(Sending|Received) [A-Z0-9_]++ (?:request|response from node (-?\d++) for request)"
@@ -32,9 +32,9 @@ BEGIN = (
 CORRELATION = ", correlationId="
 END = CORRELATION + r"(-?\d++)(?:, headerVersion=-?\d++)?\)(?: and timeout -?\d++ to node (-?\d++))?: "
 NO_BREAKS = r"\x01\n\r\x85\u2028\u2029"
-"""What the names of clients do not hold: line breaks, as Java has them, and a byte that separates."""
+"""Characters that client names do not contain: Java's line breaks, and the byte \\x01."""
 
-# A name may hold `]` or `,`; few do, and without them it takes one step to match it.
+# A name may contain `]` or `,`. Few do, and the patterns for the others match without backtracking.
 PLAIN_BEGIN = re.compile(
     BEGIN.replace("NAME", rf"[^\]{NO_BREAKS}]*+").replace("ID", rf"[^,{NO_BREAKS}]*+"), re.ASCII
 )
@@ -44,7 +44,7 @@ SESSION = re.compile(
     r"[^s]*+(?:s(?!ession)[^s]*+)*+(?<=[ (])sessionId=(-?\d{1,9})(?!\d)(?:, sessionEpoch=(-?\d{1,9})(?!\d))?",
     re.ASCII,
 )
-"""As Kafka writes a session; `_number` reads it anywhere else."""
+"""A session as Kafka writes it; `_number` reads any other form."""
 
 ID, NUMBER = re.compile(r"\d++", re.ASCII), re.compile(r"-?\d++", re.ASCII)
 
@@ -59,7 +59,7 @@ ClientEvent = row_type(
 
 
 class Header(NamedTuple):
-    """A line up to the correlation id: the same in every line of one connection."""
+    """The part of a line before the correlation id, which all lines of one connection share."""
 
     direction: str
     component: str | None
@@ -72,7 +72,7 @@ class Header(NamedTuple):
 
 
 def parse(record: Record) -> Outcome:
-    """Parse one line into a row of `client_events`; a line with a request's header is never skipped."""
+    """Parse one line into a row of `client_events`. A line with a request header is never skipped."""
     line = read_line(record)
     if isinstance(line, Quarantined):
         return line
@@ -95,8 +95,8 @@ def _event(line: Line, record: Record) -> Kept | Quarantined:
     if record.cluster is None:
         return NO_CLUSTER
     if header and message.find(MARK, start) >= 0:
-        return Quarantined("several_objects", "the header stands twice in the line")
-    # A PRODUCE request is shown without its data, as a map in braces: `{acks=1,timeout=30000,...}`.
+        return Quarantined("several_objects", "the header is in the line twice")
+    # Kafka logs a PRODUCE request without its data, as a map in braces: `{acks=1,timeout=30000,...}`.
     is_whole = message[-1:] == ("}" if header and message.startswith("{", start) else ")")
     if header is None or not is_whole:
         return Quarantined("unknown_form" if is_whole else "truncated_line", sample(message))
@@ -111,7 +111,7 @@ def _event(line: Line, record: Record) -> Kept | Quarantined:
 
 
 def _header(head: str) -> tuple[Header | None, str, str | None, int]:
-    """Return header, correlation id, the node asked, and where the body starts."""
+    """Return the header, the correlation id, the destination node and the position of the body."""
     at = head.find(CORRELATION)
     header = _plain_header(head[:at]) if at >= 0 else None
     end = PLAIN_END.match(head, at) if header else None
@@ -148,7 +148,7 @@ def _named(  # noqa: PLR0913, PLR0917 (the groups of a pattern)
 
 
 def _session(head: str, start: int, *, is_sent: bool) -> tuple[int | None, int | None]:
-    """Return id and epoch of a fetch session; an answer gives no epoch."""
+    """Return the id and epoch of a fetch session; a response has no epoch."""
     found = SESSION.match(head, start)
     session_id = int(found[1]) if found else _number(NUMBER, "sessionId=", head, start)
     if not is_sent:
@@ -157,7 +157,7 @@ def _session(head: str, start: int, *, is_sent: bool) -> tuple[int | None, int |
 
 
 def _unfit(event: Any) -> Quarantined | None:
-    """Return why an event lacks what every event has, or was not written by its node."""
+    """Return the fault of an event without a required field, or of one that another node wrote."""
     if event.destination_id is None or event.api_version is None or event.correlation_id is None:
         required = ("destination_id", "api_version", "correlation_id")
         missing = (name for name in required if getattr(event, name) is None)
@@ -171,7 +171,7 @@ def _unfit(event: Any) -> Quarantined | None:
 
 
 def _number(pattern: re.Pattern[str], name: str, text: str, start: int = 0) -> int | None:
-    """Return the number after the first `name=` that has one and begins a word."""
+    """Return the number after the first `name=` that starts a word and has a number."""
     at = text.find(name, start)
     while at >= 0:
         end = at + len(name)

@@ -1,8 +1,8 @@
 """
 Parse one poll of a cluster's throttle settings: a JSON document of `collectors.cluster_poll`.
 
-A document names every broker, and of topics only those that have lists: all others have none, which is one
-row per list without a name. `topics` is null where the poll did not ask for topics.
+A document names every broker, but only the topics that have lists. For each list, one row without a topic
+name means that all other topics have none. `topics` is null if the poll did not request topics.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,14 +16,14 @@ from transforms.parse.record import DAY_US, NO_CLUSTER, Kept, Outcome, Quarantin
 from transforms.parse.throttles import LISTS, RATES, ThrottleChange, rate, replicas, wildcard
 
 Settings = Mapping[str, Mapping[str, str | None] | None]
-"""The value of each setting that somebody made, by broker or topic."""
+"""The values of the dynamic configs, by broker or topic and by config name."""
 
 Setting = tuple[str, str | None, str, str, str | None, int | None, list[tuple[int, int]] | None, bool | None]
 """The columns of `throttle_changes` from `resource` to `is_wildcard`."""
 
 
 class Document(msgspec.Struct, gc=False):
-    """What a poll says."""
+    """The JSON document of a poll."""
 
     polled_at_ns: Annotated[int, msgspec.Meta(ge=-LONG - 1, le=LONG)]
     brokers: dict[str, dict[str, str | None] | None]
@@ -48,18 +48,18 @@ def parse(record: Record) -> Outcome:
         if document.field in {"", "polled_at_ns"}:
             return Quarantined("bad_json", sample(text))
         return Quarantined("missing_field", document.field)
-    # Through a double, as in earlier versions: an instant may be rounded up to the next microsecond.
+    # Earlier versions used a double, which may round up to the next microsecond; results must not change.
     logged_at = int(float(document.polled_at_ns) / 1_000)
     topics = None if document.topics is None else len(document.topics)
     end = origin(record)
     poll = (record.cluster, logged_at, logged_at // DAY_US, len(document.brokers), topics, *end)
-    begin, said = (record.cluster, None, logged_at, logged_at // DAY_US), (None, True, "poll")
-    changes = [ThrottleChange._make((*begin, *setting, *said, *end)) for setting in _settings(document)]
+    begin, result = (record.cluster, None, logged_at, logged_at // DAY_US), (None, True, "poll")
+    changes = [ThrottleChange._make((*begin, *setting, *result, *end)) for setting in _settings(document)]
     return Kept({"cluster_polls": [ClusterPoll(*poll)], "throttle_changes": changes})
 
 
 def _settings(document: Document) -> Iterator[Setting]:
-    """Yield each rate of each broker, set or not; the lists of topics, and that all others have none."""
+    """Yield all rates of each broker, set or not, a deletion of each list, and the lists of topics."""
     for name, config, value in _values(document.brokers, RATES):
         yield "broker", name, config, "delete" if value is None else "set", value, rate(value), None, None
     if document.topics is None:
@@ -71,7 +71,7 @@ def _settings(document: Document) -> Iterator[Setting]:
             yield "topic", name, config, "set", value, None, replicas(value), wildcard(value)
 
 
-def _values(made: Settings, configs: Iterable[str]) -> Iterator[tuple[str, str, str | None]]:
-    for name, settings in made.items():
+def _values(settings: Settings, configs: Iterable[str]) -> Iterator[tuple[str, str, str | None]]:
+    for name, values in settings.items():
         for config in configs:
-            yield name, config, settings.get(config) if settings else None
+            yield name, config, values.get(config) if values else None

@@ -1,4 +1,4 @@
-"""Read a record as one text, and a JSON document of the edge strictly into a msgspec struct."""
+"""Decode a record to text, and strict JSON to a msgspec struct."""
 
 import re
 from typing import NamedTuple, TypeVar
@@ -12,20 +12,20 @@ T = TypeVar("T")
 LONGEST_BYTES = 4 * 1024 * 1024
 HIGH, LOW = r"[89abAB][0-9a-fA-F]{2}", r"[c-fC-F][0-9a-fA-F]{2}"
 HALF_PAIR = re.compile(rf"\\u[dD](?:{HIGH}(?!\\u[dD]{LOW})|(?<!\\u[dD]{HIGH}\\u[dD]){LOW})")
-"""An escaped half of a surrogate pair, which is no character."""
+"""An escaped lone surrogate, which is not a character."""
 
 FAULT = re.compile(r"(?:missing required field `(?P<missing>[^`]*)`)?(?: - at `\$\.?(?P<path>[^`]*)`)?\Z")
 
 
 class Misread(NamedTuple):
-    """Why a text is not the document that was expected."""
+    """The reason why a text is not the expected document."""
 
-    field: str  # path of the missing or mistyped field; '' where the text is no such JSON object at all
+    field: str  # path of the missing or mistyped field; '' if the text is not such a JSON object at all
     detail: str
 
 
 def whole_text(record: Record) -> str | Quarantined:
-    """Return the record's text, unless it is missing, a part, compressed, too long or no UTF-8."""
+    """Return the record's text, or why it has none: missing, a chunk, compressed, too long or not UTF-8."""
     if record.value is None:
         return Quarantined("no_value", "the file could not be read from here on")
     if record.chunk is not None:
@@ -42,7 +42,7 @@ def whole_text(record: Record) -> str | Quarantined:
 
 def decode(text: str, decoder: "msgspec.json.Decoder[T]") -> T | Misread:
     r"""
-    Return the document that the whole text is. Half a surrogate pair becomes `?`.
+    Return the document of the whole text. A lone surrogate becomes `?`.
 
     >>> decoder = msgspec.json.Decoder(dict[str, int])
     >>> decode('{"\\ud800": 1}', decoder), decode('{"a": "b"}', decoder).field, decode("{", decoder).field
@@ -61,6 +61,6 @@ def decode(text: str, decoder: "msgspec.json.Decoder[T]") -> T | Misread:
 
 
 def _without_half_pairs(text: str) -> str:
-    if "\0" in text:  # No JSON holds a NUL, so that it can take the place of escaped backslashes.
+    if "\0" in text:  # Valid JSON contains no NUL, so NUL can replace escaped backslashes below.
         return text
     return HALF_PAIR.sub("?", text.replace("\\\\", "\0")).replace("\0", "\\\\")

@@ -1,4 +1,4 @@
-"""Names that people gave, hashed with a key: nobody can read them, and everything can still be joined."""
+"""Pseudonyms: user-defined names hashed with a key, so that they are unreadable and can still be joined."""
 
 import re
 from collections.abc import Sequence
@@ -8,24 +8,24 @@ from typing import TypeVar
 
 DIGITS = 16
 OF_BROKERS = re.compile(r"broker-[0-9]+-fetcher-[0-9]+")
-"""Client ids that Kafka itself gives to the fetchers of followers: they say nothing about people."""
+"""Client ids that Kafka assigns to follower fetchers; they contain no user-defined text."""
 
 Row = TypeVar("Row", bound=tuple[object, ...])
 
 
 def hash_names(rows: Sequence[Row], key: str) -> Sequence[Row]:
     """
-    Return rows of one table with `client_id` and `principal`, where it has them, hashed with a key.
+    Return the rows of one table with hashed `client_id` and `principal`, if the table has them.
 
-    The same name gives the same hash. A principal keeps its type. None stays None, and so do the ids of
-    followers' fetchers. An empty key changes nothing.
+    Equal names have equal hashes. A principal keeps its type. None and the client ids of follower fetchers
+    stay as they are. An empty key changes nothing.
 
     >>> from typing import NamedTuple
     >>> Login = NamedTuple("Login", [("client_id", str), ("principal", str | None)])
     >>> logins = [Login("payroll", "User:ann"), Login("broker-1-fetcher-0", None)]
-    >>> for login in hash_names(logins, "a key that nobody knows"):
+    >>> for login in hash_names(logins, "a secret key"):
     ...     print(*login)
-    client-60f8bb994c69b36d User:091287dc16039b89
+    client-2f4fe6b39db6a22c User:1be099a5180d7fba
     broker-1-fetcher-0 None
     """
     names = getattr(rows[0], "_fields", ()) if rows and key else ()
@@ -51,7 +51,7 @@ def hash_client_id(client_id: str, key: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def hash_principal(principal: str, key: str) -> str:
-    """Return the principal's type and hash."""
+    """Return the principal's type and the hash of the whole principal."""
     return f"{principal.partition(':')[0]}:{_hash(principal, key)}"
 
 
@@ -59,6 +59,6 @@ HIDDEN = {"client_id": hash_client_id, "principal": hash_principal}
 
 
 def _hash(name: str, key: str) -> str:
-    # The key on either side of an inner hash, like HMAC: nobody can lengthen a name and know its hash.
+    # Both the inner and the outer hash have the key, as in HMAC, which prevents length-extension attacks.
     inner = sha256(f"{key}\0{name}".encode()).hexdigest()
     return sha256(f"{key}\1{inner}".encode()).hexdigest()[:DIGITS]

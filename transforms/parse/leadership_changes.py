@@ -1,9 +1,9 @@
 """
 Parse one line of a broker's state-change log (`state.change.logger` at INFO).
 
-`Leader t-0 with topic id Some(...) starts at leader epoch 5 ...` and `Follower t-0 starts at leader epoch 5
-...` of `kafka.cluster.Partition` (makeLeader, makeFollower), after `[Broker id=N] `: when this broker
-learned who leads a partition, and who led it before.
+`kafka.cluster.Partition` (makeLeader, makeFollower) logs `Leader t-0 with topic id Some(...) starts at leader
+epoch 5 ...` and `Follower t-0 starts at leader epoch 5 ...`, after `[Broker id=N] `. A line says when this
+broker learned a partition's leader, and which broker was the leader before.
 """
 
 import re
@@ -17,7 +17,7 @@ MARK = b" starts at leader epoch "
 BEGINS = re.compile(rb"\[Broker id=-?\d++\] (?:Leader|Follower) ", re.ASCII)
 
 LONGEST_CHANGE = 64 * 1024
-"""No change is longer: a topic's name has 249 characters."""
+"""No change is longer: a topic name has at most 249 characters."""
 
 PARTITION = r"(?P<topic_name>[A-Za-z0-9._-]+)-(?P<partition_index>\d+)"
 START = (
@@ -56,7 +56,7 @@ LeadershipChange = row_type(
 
 
 def parse(record: Record) -> Outcome:
-    """Parse one line into a row of `leadership_changes`. What begins like a change is never skipped."""
+    """Parse one line into a row of `leadership_changes`. A line that looks like a change is never skipped."""
     line = read_line(record)
     if isinstance(line, Quarantined):
         return line

@@ -1,8 +1,8 @@
 """
-One line of a log4j log: its stamp, message and logger, and the lines that go on with another's message.
+Split one line of a log4j log into timestamp, message and logger, and recognise continuation lines.
 
-Layouts: `[%d] %p %m (%c)` as Kafka ships it, and ISO with up to nanoseconds, with or without zone, brackets
-and a column of monotonic nanoseconds (`%N`) after the time.
+Layouts: Kafka's default `[%d] %p %m (%c)`, and ISO timestamps with up to nanoseconds, with or without zone,
+brackets and a column of monotonic nanoseconds (`%N`) after the time.
 """
 
 import re
@@ -16,12 +16,12 @@ from transforms.parse.documents import LONGEST_BYTES, whole_text
 from transforms.parse.record import DAY_US, Quarantined, Record, Skipped, node_number, sample
 
 HEAD_BYTES, TAIL_BYTES = 96, 160
-"""A stamp and a logger are shorter; a regular expression reads only this much of a line of megabytes."""
+"""A timestamp and a logger are shorter, so regular expressions read only this much of a line of megabytes."""
 
 LONGEST_CONTINUATION_BYTES = 16 * 1024
-"""No line of a dump is longer; a longer one is quarantined."""
+"""No line of a config dump or stack trace is longer; a longer one is quarantined."""
 
-# date and time, up to six digits, further digits, zone, monotonic nanoseconds
+# Groups: date and time, up to six fraction digits, further digits, zone, monotonic nanoseconds.
 PREFIX = re.compile(
     rb"\[?([0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2})(?:[.,]([0-9]{0,6})([0-9]{0,3}))?"
     rb"(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?\]? +(?:([0-9]+) +)?(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) +"
@@ -35,22 +35,22 @@ ZEROS = bytes.maketrans(b"123456789", b"000000000")
 RESOLUTIONS_MS = (1e3, 1e2, 1e1, 1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 UTC_NAMES = frozenset({None, "UTC", "Etc/UTC", "Z", "GMT"})
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-FIRST_US, LAST_US = -719_162 * DAY_US, 2_932_897 * DAY_US - 1  # of the years 1 and 9999
+FIRST_US, LAST_US = -719_162 * DAY_US, 2_932_897 * DAY_US - 1  # years 1 to 9999
 
-_new = tuple.__new__  # a NamedTuple in half the time of calling its class
+_new = tuple.__new__  # Calling a NamedTuple's class takes twice as long.
 
 OUR_LOGGERS = ("(kafka.request.logger)", "(state.change.logger)", "(org.apache.kafka.clients.NetworkClient)")
-"""The loggers that we parse: a torn line of theirs still has its logger at its end."""
+"""Loggers with a parser. The tail of a torn line of theirs still ends with the logger."""
 
 MARKS = (
     "Completed request:", "RequestHeader(", '"requestHeader"', "correlationId", "totalTime",
     "clientInformation", " starts at leader epoch ",
 )  # fmt: skip
-"""Words of the lines that we parse: where a layout writes no logger, a line with one is never skipped."""
+"""Words of lines with a parser. A line that contains one is never skipped, even without a logger."""
 
 CONTINUATION = re.compile(
-    r"\t[\w.>/:*-]+ = "  # an entry as AbstractConfig.logAll writes it
-    r"|[ \t]+\([\w.$]*Config\)\s*\Z"  # `(%c)` of a dump, after the line break that ends it
+    r"\t[\w.>/:*-]+ = "  # an entry of AbstractConfig.logAll
+    r"|[ \t]+\([\w.$]*Config\)\s*\Z"  # `(%c)` of a config dump, which follows the dump's last line break
     r"|\s+at [\w.$<>/@-]+\((?:[\w$.-]+\.\w+(?::\d+)?|Native Method|Unknown Source)\)(?: ~?\[[^\]]*\])?\s*\Z"
     r"|\s+\.\.\. \d+ (?:more|common frames omitted)\s*\Z",
     re.ASCII,
@@ -58,17 +58,17 @@ CONTINUATION = re.compile(
 
 
 class Line(NamedTuple):
-    """A line of a log: its bytes, where the message begins and ends in them, and its stamp."""
+    """A log line: its bytes, the start and end of its message in them, and its timestamp."""
 
     value: bytes
-    start: int  # 0 without a stamp: then the message is all of it up to the logger
+    start: int  # 0 without a timestamp; then the message is everything before the logger
     end: int
     logger: str | None
-    node_id: int | None  # the number that the node's name ends in
-    logged_at: int | None  # microseconds since 1970, UTC; None where one instant is not known: see `fault`
+    node_id: int | None  # number at the end of the node's name
+    logged_at: int | None  # microseconds since 1970, UTC; None if the instant is unknown, see `fault`
     logged_mono_ns: int | None
     clock_resolution_ms: float | None
-    fault: Quarantined | None  # why the instant is not known; nothing is guessed where clocks change
+    fault: Quarantined | None  # reason why the instant is unknown, such as an ambiguous local time
 
     @property
     def text(self) -> str:
@@ -77,7 +77,7 @@ class Line(NamedTuple):
 
     @property
     def message(self) -> str:
-        """Return what was logged."""
+        """Return the message."""
         return self.value[self.start : self.end].decode()
 
     @property
@@ -88,14 +88,14 @@ class Line(NamedTuple):
 
 
 def read_line(record: Record) -> Line | Quarantined:
-    """Split a record's bytes, unless it is no line of a log. A blank line or a continuation has no stamp."""
+    """Split a record's bytes, or return why it is no log line. A blank line has no timestamp."""
     line = split(record.value, record.node, record.time_zone, record.chunk, record.content_encoding)
     return line if isinstance(line, Quarantined) else _new(Line, line)
 
 
 def split(
     value: bytes | None, node: str | None, zone: str | None, chunk: str | None, encoding: str | None
-) -> Any:  # noqa: ANN401 - or `Quarantined`
+) -> Any:  # noqa: ANN401 (a tuple, or `Quarantined`)
     """Return the fields of a `Line` as a plain tuple, which Python unpacks faster, or `Quarantined`."""
     if (
         value is None
@@ -143,7 +143,7 @@ def _stampless(line: tuple[Any, ...]) -> tuple[Any, ...] | Quarantined:
 
 
 def no_message(line: Line) -> str | None:
-    """Return why a line is no message of its own: `blank`, `continuation`, or None."""
+    """Return why a line has no message of its own: `blank` or `continuation`; None if it has one."""
     if line.start:
         return None
     if len(line.value) < HEAD_BYTES and not line.value.strip(b" \t\n\r\f\v"):
@@ -153,9 +153,9 @@ def no_message(line: Line) -> str | None:
 
 def continues(text: str) -> bool:
     r"""
-    Tell whether a line without a stamp goes on with another logger's message: an entry of a dump, a frame.
+    Return whether a line without a timestamp continues a message: a config entry or a stack frame.
 
-    The tail of a torn line that we parse never does, wherever it is cut.
+    The tail of a torn line of a parsed logger is never a continuation, wherever it is cut.
 
     >>> texts = ["\tacks = all", " (a.Config)", "\tat a.B.c(D.java:1)", " (kafka.request.logger)"]
     >>> [continues(text) for text in texts]
@@ -168,17 +168,17 @@ def continues(text: str) -> bool:
 
 
 def skipped(line: Line, own_logger: str, reason: str) -> Skipped:
-    """Return why a line is not ours: blank, a continuation, of another logger, or else `reason`."""
+    """Return the skipped line with its reason: `blank`, `continuation`, `other_logger`, or else `reason`."""
     other = reason if line.logger in (own_logger, None) else "other_logger"
     return Skipped(no_message(line) or other, line.logger)
 
 
 @lru_cache(maxsize=4_096)
-def _layout(shape: bytes) -> Any:  # noqa: ANN401 - or None
+def _layout(shape: bytes) -> Any:  # noqa: ANN401 (a tuple, or None)
     """
-    Return where the parts are in each stamp that has this shape: its digits are 0.
+    Return the positions of the parts in all timestamps of a shape: a timestamp with 0 for each digit.
 
-    Second, micros (start, end, factor), offset (as written, start), nanoseconds (start, end), resolution.
+    Parts: second, micros (start, end, factor), offset (text, start), nanoseconds (start, end), resolution.
     """
     match = PREFIX.fullmatch(shape)
     if match is None:
@@ -192,7 +192,7 @@ def _layout(shape: bytes) -> Any:  # noqa: ANN401 - or None
 
 
 def _moved(wall: int, written: str, zone: str | None) -> tuple[int | None, Quarantined | None]:
-    """Return the instant of a local time, and why it is not known; `written` is the line's own offset."""
+    """Return the instant of a local time, or why it is unknown; `written` is the line's offset or ''."""
     if written:
         offset_us, reason = _offset_us(written), None
     else:
@@ -205,7 +205,7 @@ def _moved(wall: int, written: str, zone: str | None) -> tuple[int | None, Quara
 
 @lru_cache(maxsize=4_096)
 def _second(text: bytes) -> int | None:
-    """Return microseconds since 1970 of `2026-11-21 09:19:28` in UTC."""
+    """Return the microseconds since 1970 of a UTC time such as `2026-11-21 09:19:28`."""
     try:
         return (datetime.fromisoformat(text.decode() + "+00:00") - EPOCH) // timedelta(microseconds=1)
     except ValueError:
@@ -218,14 +218,14 @@ def _offset_us(text: str) -> int | None:
         return None
     hours, rest = int(match[2]), int(match[3] or 0)
     minutes = hours * 60 + rest
-    if rest > 59 or minutes > FARTHEST_MINUTES:  # noqa: PLR2004 - minutes of an hour
+    if rest > 59 or minutes > FARTHEST_MINUTES:  # noqa: PLR2004 (minutes of an hour)
         return None
     return (-minutes if match[1] == "-" else minutes) * 60_000_000
 
 
 @lru_cache(maxsize=4_096)
 def _zone_offset(zone: str, wall_s: int) -> tuple[int | None, str | None]:
-    """Return the offset from UTC at a local second, and why that second does not name one instant."""
+    """Return the UTC offset at a local second, and the reason if that second is not exactly one instant."""
     if ZONE.fullmatch(zone) is None:
         return None, "unknown_time_zone"
     fixed = _offset_us(zone)
@@ -233,12 +233,12 @@ def _zone_offset(zone: str, wall_s: int) -> tuple[int | None, str | None]:
         return fixed, None
     try:
         info = ZoneInfo(zone)
-    except (OSError, ValueError, KeyError):  # a folder of the database, no file of it, not there
+    except (OSError, ValueError, KeyError):  # A folder of the zone database, no zone file, or not found.
         return None, "unknown_time_zone"
     local = (EPOCH + timedelta(seconds=wall_s)).replace(tzinfo=info)
     try:
         first, second = (local.replace(fold=fold).utcoffset() or timedelta() for fold in (0, 1))
-    except OverflowError:  # the first and the last day of the calendar
+    except OverflowError:  # The time is on the first or last day of the calendar.
         return None, None
     reason = None if first == second else "ambiguous_local_time" if first > second else "time_not_in_zone"
     return first // timedelta(microseconds=1), reason

@@ -1,9 +1,9 @@
 """
-One telemetry record in, one outcome out: what every parser of this package takes and returns.
+The input and output types of every parser: one telemetry record in, one outcome out.
 
-A parser is `parse(record) -> Kept | Skipped | Quarantined`: plain Python without Spark, clock or I/O.
-Instants are integers, microseconds since 1970 UTC; dates are integers, days since 1970: the numbers that
-Arrow stores, so no `datetime` is made per row.
+A parser is `parse(record) -> Kept | Skipped | Quarantined`, in plain Python without Spark, clock or I/O.
+Instants are microseconds since 1970 UTC and dates are days since 1970, as integers. Arrow stores the same
+numbers, so no row needs a `datetime`.
 """
 
 import re
@@ -12,19 +12,19 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 PARSER_VERSION = 4
-"""Raised with every change of what a line is read as; each silver row carries it."""
+"""The version of the parsers, in every silver row. Increase it when the result for any line changes."""
 
 SHOWN_CHARS = 120
-"""How much of a bad line `Quarantined.detail` repeats."""
+"""The length of the sample of a bad line in `Quarantined.detail`."""
 
 DAY_US = 86_400_000_000
 NODE_NUMBER = re.compile(r"(?<![0-9])0*([0-9]{1,10})\Z")
 
 
 class Record(NamedTuple):
-    """A record of a telemetry topic or a line of a file: the columns of bronze that parsers read."""
+    """A record of a telemetry topic or a line of a file: the bronze columns that parsers read."""
 
-    value: bytes | None  # as it came; None where a file could not be read further
+    value: bytes | None  # raw bytes; None where the rest of a file could not be read
     cluster: str | None = None
     node: str | None = None
     kind: str | None = None
@@ -37,11 +37,11 @@ class Record(NamedTuple):
     timestamp: int | None = None  # of the Kafka record, microseconds
     chunk: str | None = None
     content_encoding: str | None = None
-    headers: Sequence[tuple[str, bytes | None]] | None = None  # None where each has a field here
+    headers: Sequence[tuple[str, bytes | None]] | None = None  # None if every header has a field here
 
 
 class Rejected(NamedTuple):
-    """One part of a kept record that could not be read: a line of a scrape."""
+    """A part of a kept record that could not be parsed, such as one line of a scrape."""
 
     position: str
     value: bytes
@@ -50,21 +50,21 @@ class Rejected(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What a record says: rows by the name of their silver table, in the order of the table's columns."""
+    """The rows of a record, by silver table; each row is in column order."""
 
     rows: Mapping[str, Sequence[Any]]
     rejected: Sequence[Rejected] = ()
 
 
 class Skipped(NamedTuple):
-    """A line that is not ours to parse; counted by logger in `silver.skipped`."""
+    """A line that no parser needs; `silver.skipped` counts them by logger."""
 
     reason: str
     logger: str | None = None
 
 
 class Quarantined(NamedTuple):
-    """A record that cannot be read; `reason` is one of docs/quarantine.md, `detail` is for people."""
+    """A record that cannot be parsed; `reason` is a code of docs/quarantine.md, `detail` is free text."""
 
     reason: str
     detail: str | None = None
@@ -75,14 +75,14 @@ NO_CLUSTER = Quarantined("no_cluster", "the record names no cluster")
 
 
 def sample(text: str) -> str:
-    """Return the start of a bad line, for people."""
+    """Return the start of a bad line, as `Quarantined.detail`."""
     return f"starts with: {text[:SHOWN_CHARS]}"
 
 
 @lru_cache(maxsize=1_024)
 def node_number(node: str | None) -> int | None:
     """
-    Return the number at the end of a node's name, which is its broker id; None where a column cannot hold it.
+    Return the number at the end of a node's name, which is its broker id; None if it does not fit an int.
 
     >>> [node_number(node) for node in ("broker-1", "broker-007", "host", "broker-4294967296", None)]
     [1, 7, None, None, None]

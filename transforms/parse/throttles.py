@@ -1,4 +1,4 @@
-"""The settings of replication throttles (KIP-73): their names, and how a list of replicas is written."""
+"""The configs of replication throttles (KIP-73): their names, and parsers for their values."""
 
 import re
 
@@ -9,13 +9,13 @@ RATES = tuple(f"{direction}.replication.throttled.rate" for direction in DIRECTI
 LISTS = tuple(f"{direction}.replication.throttled.replicas" for direction in DIRECTIONS)
 
 RESOURCES = {2: "topic", 4: "broker"}
-"""`ConfigResource.Type`: the two that throttles are set on."""
+"""`ConfigResource.Type` of the two resources with throttle configs."""
 
 SETTINGS = {"topic": LISTS, "broker": RATES}
-"""The throttle settings of each."""
+"""The throttle configs of each resource."""
 
 UNLIMITED = 2**63 - 1
-"""The rate of a broker without a throttle (`QuotaConfig.QUOTA_BYTES_PER_SECOND_DEFAULT`)."""
+"""The rate of an unthrottled broker (`QuotaConfig.QUOTA_BYTES_PER_SECOND_DEFAULT`)."""
 
 WHOLE_NUMBER = re.compile(r"[\x00-\x20\x7f]*+([+-]?[0-9]++)[\x00-\x20\x7f]*+")
 
@@ -26,12 +26,12 @@ ThrottleChange = row_type(
     "rate_bytes_per_s replicas is_wildcard error_code is_applied told_by",
     ORIGIN,
 )
-"""A setting in a request or in a poll."""
+"""A throttle config in a request or in a poll."""
 
 
 def rate(value: str | None) -> int | None:
     """
-    Return a rate in bytes per second; None for what is no whole number.
+    Return a rate in bytes per second; None if the value is not an integer.
 
     >>> rate(" 5242880 "), rate("1.5"), rate("9223372036854775808"), rate(None)
     (5242880, None, None, None)
@@ -41,9 +41,9 @@ def rate(value: str | None) -> int | None:
 
 def replicas(value: str | None) -> list[tuple[int, int]] | None:
     """
-    Return (partition, broker) of `partition:broker,...`; None for `*` and for what is no list.
+    Return the (partition, broker) pairs of `partition:broker,...`; None for `*` and for no value.
 
-    Pairs that cannot be read are left out, and each pair is there once.
+    Unreadable pairs and repeated pairs are left out.
 
     >>> [replicas(value) for value in ("0:1, 12:3,0:1", "", "*", "0:x,7:2", None)]
     [[(0, 1), (12, 3)], [], None, [(7, 2)], None]
@@ -63,7 +63,7 @@ def replicas(value: str | None) -> list[tuple[int, int]] | None:
 
 def wildcard(value: str | None) -> bool | None:
     """
-    Tell whether a list means every replica.
+    Return whether a list is `*`, which means every replica; None for no value.
 
     >>> wildcard("*"), wildcard("0:1"), wildcard(None)
     (True, False, None)
