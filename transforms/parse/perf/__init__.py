@@ -1,4 +1,4 @@
-"""Performance tests: what ProducerPerformance prints, and the JSON of `plumbline perf-test`."""
+"""Parser for performance tests: the output of ProducerPerformance and the JSON of `plumbline perf-test`."""
 
 from transforms.parse.perf.line import parse
 

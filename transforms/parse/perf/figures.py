@@ -1,8 +1,8 @@
 """
-Read the figures of ProducerPerformance: a window's line or a summary's.
+Parse a window line or a summary line of ProducerPerformance.
 
-The forms are those of Kafka 2.4 to 4.x (`org.apache.kafka.tools.ProducerPerformance`), printed in the JVM's
-locale: with a decimal point or a decimal comma.
+The formats are those of Kafka 2.4 to 4.x (`org.apache.kafka.tools.ProducerPerformance`). The JVM's locale
+decides between decimal point and decimal comma.
 """
 
 import re
@@ -12,7 +12,7 @@ from transforms.parse.columns import ORIGIN, Origin, row_type
 from transforms.parse.perf.run import BEGIN_COLUMNS, Begin
 from transforms.parse.record import Kept, Quarantined, sample
 
-# Where a number belongs any word matches; `fault` says which of them is no number. None has the byte \x01.
+# Any word matches in place of a number; `fault` names the words that are no numbers. No word contains \x01.
 WORD = r"([^\s\x01]++)"
 BEGIN = re.compile(r"\s*+\S++(?: steady state)? records sent, ", re.ASCII)
 LINE = re.compile(
@@ -24,8 +24,7 @@ NO_NUMBER = ("NaN", "Infinity", "-Infinity")
 COUNT = re.compile(r"\d{1,18}", re.ASCII)
 SUMMARY_RATE = re.compile(r"[.,]\d{6}\Z", re.ASCII)
 
-# How many digits follow the point, in a window and in a summary. No rate and no latency has more than 12
-# before it.
+# Digits after the point in a window and in a summary. No rate and no latency has more than 12 before it.
 DECIMALS = {"records_per_s": (1, 6), "mib_per_s": (2, 2), "avg_ms": (1, 2), "max_ms": (1, 2)}
 NUMBER = {digits: re.compile(rf"\d{{1,12}}[.,]\d{{{digits}}}", re.ASCII) for digits in (1, 2, 6)}
 PERCENTILES = ("p50_ms", "p95_ms", "p99_ms", "p999_ms")
@@ -36,7 +35,7 @@ PerfSummary = row_type("PerfSummary", BEGIN_COLUMNS, FIGURES, *PERCENTILES, "qua
 
 
 class Figures(NamedTuple):
-    """The words of a line where its figures belong; a window has no percentiles."""
+    """The figures of a line as text; a window has no percentiles."""
 
     records: str
     steady_state: str | None
@@ -44,7 +43,7 @@ class Figures(NamedTuple):
     percentiles: list[str]
 
     def fault(self, line: str) -> Quarantined | None:
-        """Return why the line is no whole one, or which figures are not written as the tool writes them."""
+        """Return a fault if the line is cut, or if a figure is not in the tool's format."""
         if not self.percentiles and (self.steady_state or SUMMARY_RATE.search(self.numbers[0])):
             return Quarantined("truncated_line", sample(line))
         counts = zip(("records", *PERCENTILES), (self.records, *self.percentiles), strict=False)
@@ -57,7 +56,7 @@ class Figures(NamedTuple):
         return Quarantined("bad_number", ", ".join(bad)) if bad else None
 
     def kept(self, begin: Begin, flags: list[str], end: Origin) -> Kept:
-        """Return the row of a line without fault."""
+        """Return the row of a line that has no fault."""
         per_s, mib_per_s, avg_ms, max_ms = map(_number, self.numbers)
         figures = (int(self.records), per_s, mib_per_s, avg_ms, max_ms, self.steady_state is not None)
         has_comma = any("," in word for word in self.numbers)
@@ -72,7 +71,7 @@ class Figures(NamedTuple):
 
 
 def read_figures(line: str) -> Figures | None:
-    """Return the figures of a whole line of a window or a summary."""
+    """Return the figures of a whole window or summary line; None for any other line."""
     found = LINE.fullmatch(line)
     if found is None:
         return None

@@ -1,8 +1,8 @@
 """
-Parse one line of a performance test: figures, a client metric, what was run, or another that the tool prints.
+Parse one line of a performance test: figures, a client metric, a run document, or other output.
 
-The tool stamps nothing: `plumbline perf-test` writes the instant it read a line in front of it. The record's
-headers say which run a line belongs to.
+The tool writes no timestamps, so `plumbline perf-test` prefixes each line with the instant it read the line.
+The record's headers name the run of a line.
 """
 
 import re
@@ -16,12 +16,12 @@ from transforms.parse.perf.run import DOCUMENT_BEGIN, RUN_DOCUMENT, Run, instant
 from transforms.parse.record import NO_CLUSTER, Outcome, Quarantined, Record, Skipped, sample
 
 LONGEST_BYTES = 64 * 1024
-"""No line of the tool is longer, not even a metric with long tags."""
+"""No line of the tool is longer, including metrics with long tags."""
 
 BLANKS = " \t\n\r\f\v"
 STAMP = re.compile(r"(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,6})?Z) ", re.ASCII)
 
-# What only lines of figures and of metrics hold, whole or cut: such a line is never skipped.
+# Only whole or cut lines of figures, metrics and runs contain these words. Such a line is never skipped.
 WORDS = ("records sent", "records/sec", "MB/sec", "ms avg", "ms max", RUN_DOCUMENT)
 END = r"\s*+[\x85\u2028\u2029]?\Z"
 CUT_FIGURES = re.compile(rf"\s*+\d[\d.,]*+(?: r[a-z]*+)?{END}", re.ASCII)
@@ -35,7 +35,7 @@ METRIC_VALUE = re.compile(rf"\}} * : \S+{END}", re.ASCII)
 PIECES = ("records sent, ", "records/sec (", "MB/sec), ", "ms avg latency", "ms max latency")
 
 Form = Figures | Metric | Run | Quarantined | None
-"""What a line holds. Quarantined: a run with a field of a wrong type; None: another line, or part of one."""
+"""The content of a line. Quarantined: a run with a mistyped field. None: other output, or a cut line."""
 
 
 def parse(record: Record) -> Outcome:
@@ -80,7 +80,7 @@ def _unnamed(record: Record, form: Form, run: str | None) -> Quarantined | None:
 
 
 def _several(form: Form, line: str) -> Quarantined | None:
-    """Return a fault where more than one line, or a piece of another, is in the line."""
+    """Return a fault if the line contains another line, or a piece of one."""
     begins = line.count("records sent") + len(METRIC_NAME.findall(line)) + line.count(f'"{RUN_DOCUMENT}"')
     has_piece = form and not isinstance(form, Figures) and any(piece in line for piece in PIECES)
     is_several = begins > 1 or has_piece or len(METRIC_END.findall(line)) > 1

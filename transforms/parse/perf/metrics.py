@@ -1,4 +1,4 @@
-"""Read a client metric that `--print-metrics` writes (`ToolsUtils.printMetrics`)."""
+"""Parse a client metric that `--print-metrics` prints (`ToolsUtils.printMetrics`)."""
 
 import re
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from transforms.parse.record import Kept, Quarantined, sample
 
 BEGIN = r"\s*+([A-Za-z][A-Za-z0-9._-]*+):([A-Za-z0-9._-]++):\{"
 TAG = r"[A-Za-z0-9._-]++="
-# Tags hold any text but a line break (as Java has it) and the byte \x01.
+# Tags contain any text except Java's line breaks and the byte \x01.
 LINE = re.compile(rf"{BEGIN}((?:{TAG}[^\x01\n\r\x85\u2028\u2029]*)?)\}} * : ([^\s\x01]++)\s*+", re.ASCII)
 NEXT_TAG = re.compile(rf", (?={TAG})", re.ASCII)
 NUMBER = re.compile(r"-?\d++(?:[.,]\d{3})?", re.ASCII)
@@ -24,7 +24,7 @@ ClientMetric = row_type(
 
 
 class Metric(NamedTuple):
-    """The parts of a metric's line."""
+    """The parts of a metric line."""
 
     group: str
     name: str
@@ -32,8 +32,8 @@ class Metric(NamedTuple):
     text: str
 
     def fault(self, line: str) -> Quarantined | None:
-        """Return why the number lost digits, or why the tags are no map."""
-        # All that the producer measures has three decimals.
+        """Return a fault if the number is cut or a tag is there twice."""
+        # Every measured value of the producer has three decimals.
         if MEASURED.search(self.group) and CUT_NUMBER.fullmatch(self.text):
             return Quarantined("truncated_line", sample(line))
         if len(dict(self.tags)) < len(self.tags):
@@ -41,7 +41,7 @@ class Metric(NamedTuple):
         return None
 
     def kept(self, begin: Begin, flags: list[str], end: Origin) -> Kept:
-        """Return the row of a line without fault. A version or a commit has no value."""
+        """Return the row of a line that has no fault. A text, such as a version, has no value."""
         value = float(self.text.replace(",", ".")) if NUMBER.fullmatch(self.text) else None
         if value is not None and abs(value) == float("inf"):
             value = None
@@ -50,7 +50,7 @@ class Metric(NamedTuple):
 
 
 def read_metric(line: str) -> Metric | None:
-    """Return the parts of a whole line of a metric."""
+    """Return the parts of a whole metric line; None for any other line."""
     found = LINE.fullmatch(line)
     if found is None:
         return None

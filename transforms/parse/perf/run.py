@@ -1,4 +1,4 @@
-"""Read the JSON line of `plumbline perf-test` that says what was run, and the headers that name the run."""
+"""Parse the run document of `plumbline perf-test`, and the record headers that name the run."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,7 @@ REASONS = {
     **dict.fromkeys(("started_at", "ended_at"), "impossible_timestamp"),
     **dict.fromkeys((*AMOUNTS, "exit_code"), "bad_number"),
 }
-"""Why a field of a wrong type is quarantined; for other fields it is `missing_field`."""
+"""The quarantine reason of a mistyped field; the reason of other fields is `missing_field`."""
 
 Int = Annotated[int, msgspec.Meta(ge=-INT - 1, le=INT)]
 Long = Annotated[int, msgspec.Meta(ge=-LONG - 1, le=LONG)]
@@ -40,7 +40,7 @@ RunRow = row_type(
 
 
 class Run(msgspec.Struct, gc=False):
-    """What was run; every field may be missing."""
+    """A run of a performance test; every field may be missing."""
 
     run: str | None = None
     arm: str | None = None
@@ -58,7 +58,7 @@ class Run(msgspec.Struct, gc=False):
     configuration: list[str | None] | None = None
 
     def fault(self, _line: str) -> Quarantined | None:
-        """Return why this cannot have been run: an instant that does not exist, an amount below 0."""
+        """Return a fault if an instant does not exist or an amount is negative."""
         instants = {"started_at": self.started_at, "ended_at": self.ended_at}
         wrong = [name for name, text in instants.items() if text is not None and instant(text) is None]
         if wrong:
@@ -67,14 +67,14 @@ class Run(msgspec.Struct, gc=False):
         return Quarantined("bad_number", ", ".join(negative)) if negative else None
 
     def kept(self, begin: Begin, _flags: list[str], end: Origin) -> Kept:
-        """Return the row of a run without fault; it needs no instant of its own."""
+        """Return the row of a run that has no fault; `logged_at` may be NULL without a flag."""
         others = msgspec.structs.astuple(self)[6:]
         instants = (instant(text) if text is not None else None for text in (self.started_at, self.ended_at))
         return Kept({"runs": [RunRow._make((*begin, *instants, *others, [], *end))]})
 
 
 class Document(msgspec.Struct, gc=False):
-    """The line at the start of a run and at its end."""
+    """The run document, which is a line at the start and at the end of a run."""
 
     plumbline_run: Run
 
@@ -83,7 +83,7 @@ DECODER = msgspec.json.Decoder(Document)
 
 
 def read_run(line: str) -> Run | Quarantined | None:
-    """Return what was run, or which field has a wrong type; None where the line is no such document."""
+    """Return the run, or the fault of a mistyped field; None if the line is no run document."""
     if not line.startswith(DOCUMENT_BEGIN):
         return None
     document = decode(line, DECODER)
@@ -94,8 +94,8 @@ def read_run(line: str) -> Run | Quarantined | None:
 
 
 def run_names(record: Record, run: Run | None) -> list[str | None]:
-    """Return run, arm, scenario and client version: of the document, else of the headers. '' is no name."""
-    headers = dict(reversed(record.headers or ()))  # The first header of a name counts.
+    """Return run, arm, scenario and client version, of the document or else of the headers; '' is None."""
+    headers = dict(reversed(record.headers or ()))  # The first of several equal headers counts.
     names = [(headers.get(header) or b"").decode(errors="replace") or None for header in HEADERS]
     if run is None:
         return names
@@ -105,7 +105,7 @@ def run_names(record: Record, run: Run | None) -> list[str | None]:
 
 def instant(text: str) -> int | None:
     """
-    Return microseconds since 1970 of an instant as the collector writes it; None for any other text.
+    Return the microseconds since 1970 of an instant in the collector's format; None for any other text.
 
     >>> instant("1970-01-01T00:00:01.5Z"), instant("2026-02-30T00:00:00Z"), instant("2026")
     (1500000, None, None)

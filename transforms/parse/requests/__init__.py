@@ -1,4 +1,4 @@
-"""The request log of a broker: lines of `Completed request:` as rows of silver."""
+"""Parser for a broker's request log: `Completed request:` lines to silver rows."""
 
 from transforms.parse.requests.parser import parse
 

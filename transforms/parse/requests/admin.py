@@ -1,7 +1,8 @@
 """
-What request lines say about throttles and moves: altered configurations, reassignments, in-sync sets.
+Rows about throttles and moves in request lines: config changes, reassignments, ISR changes.
 
-KIP-339, KIP-455, KIP-497. A request that was not logged gives no rows, an answer that was not no error.
+See KIP-339, KIP-455 and KIP-497. Without a logged request there are no rows; without a logged response the
+error is None.
 """
 # ruff: noqa: ANN401 (structs and rows whose types are made at run time)
 
@@ -22,15 +23,15 @@ from transforms.parse.throttles import (
 )
 
 REQUEST_LOG = "request_log"
-"""`throttle_changes.told_by`."""
+"""The value of `throttle_changes.told_by`."""
 
 THROTTLES = frozenset({*RATES, *LISTS})
 OPERATIONS = {0: "set", 1: "delete", 2: "append", 3: "subtract"}
-"""`AlterConfigOp.OpType`; an ALTER_CONFIGS sets what it names, and deletes all else that its resource has."""
+"""`AlterConfigOp.OpType`. ALTER_CONFIGS has no types: it replaces all configs of a resource."""
 
 
 Place = tuple[str | None, int | None, int | None, int | None]
-"""The columns of `schemas.throttles.LINE`: where and when a request was logged."""
+"""The columns of `schemas.throttles.LINE`: the broker that logged a request, and the instant."""
 
 _new = tuple.__new__
 
@@ -52,7 +53,7 @@ IsrChange = row_type(
 
 
 class Call(NamedTuple):
-    """A request of an administrator, with its bodies; None for one that was not logged."""
+    """An admin request with its bodies; a body that was not logged is None."""
 
     header: Header
     principal: str | None
@@ -63,42 +64,42 @@ class Call(NamedTuple):
 
 
 def throttle_changes(call: Call) -> Iterator[Any]:
-    """Yield the throttle settings of a request that alters configurations, each with its resource's error."""
+    """Yield the throttle configs that a request alters, each with the error of its resource."""
     if call.request is None:
         return
     is_dry = bool(call.request.validate_only)
     errors: dict[tuple[int, str | None], int | None] = {}
-    for answer in call.response.responses if call.response else ():
-        errors.setdefault((answer.resource_type, answer.resource_name), answer.error_code)
-    is_whole = call.header.request_api_key_name == "ALTER_CONFIGS"
+    for result in call.response.responses if call.response else ():
+        errors.setdefault((result.resource_type, result.resource_name), result.error_code)
+    replaces_all = call.header.request_api_key_name == "ALTER_CONFIGS"
     for resource in call.request.resources:
-        word = RESOURCES.get(resource.resource_type)
-        if word is None:
+        kind = RESOURCES.get(resource.resource_type)
+        if kind is None:
             continue
         error = errors.get((resource.resource_type, resource.resource_name))
         is_applied = False if is_dry else None if error is None else error == 0
-        for config, operation, value in (_replaced if is_whole else _altered)(resource, word):
-            number, pairs, every = _read_value(config, value)
-            setting = (config, operation, value, number, pairs, every)
-            answered = (error, is_applied, REQUEST_LOG)
+        for config, operation, value in (_replaced if replaces_all else _altered)(resource, kind):
+            number, pairs, is_wildcard = _read_value(config, value)
+            setting = (config, operation, value, number, pairs, is_wildcard)
+            result = (error, is_applied, REQUEST_LOG)
             name = resource.resource_name or None
-            yield _new(ThrottleChange, (*call.place, word, name, *setting, *answered, *call.origin))
+            yield _new(ThrottleChange, (*call.place, kind, name, *setting, *result, *call.origin))
 
 
-def _altered(resource: Any, _word: str) -> Iterator[tuple[str, str | None, str | None]]:
+def _altered(resource: Any, _kind: str) -> Iterator[tuple[str, str | None, str | None]]:
     for config in resource.configs:
         if config.name in THROTTLES:
             operation = OPERATIONS.get(config.config_operation if config.config_operation is not None else -1)
             yield config.name, operation, config.value if operation not in (None, "delete") else None
 
 
-def _replaced(resource: Any, word: str) -> Iterator[tuple[str, str | None, str | None]]:
-    """Yield what the resource has from now on: what the request does not name is deleted."""
+def _replaced(resource: Any, kind: str) -> Iterator[tuple[str, str | None, str | None]]:
+    """Yield the new throttle configs of a resource; those that the request does not name are deleted."""
     for config in resource.configs:
         if config.name in THROTTLES:
             yield config.name, "delete" if config.value is None else "set", config.value
     named = {config.name for config in resource.configs}
-    for name in SETTINGS[word]:
+    for name in SETTINGS[kind]:
         if name not in named:
             yield name, "delete", None
 
@@ -110,21 +111,21 @@ def _read_value(
 
 
 def altered_reassignments(call: Call) -> Iterator[Any]:
-    """Yield what should move where; the answers come in an order of their own."""
+    """Yield the requested reassignments; the response has its own order."""
     if call.request is None:
         return
-    answers: dict[tuple[str | None, int], int | None] = {}
-    for topic, answer in _partitions(call.response):
-        answers.setdefault((topic.name, answer.partition), answer.error_code)
-    for topic, asked in _partitions(call.request):
-        error = _error(call.response, answers.get((topic.name, asked.partition)))
-        yield _reassignment(call, topic.name, asked, error)
+    errors: dict[tuple[str | None, int], int | None] = {}
+    for topic, result in _partitions(call.response):
+        errors.setdefault((topic.name, result.partition), result.error_code)
+    for topic, move in _partitions(call.request):
+        error = _error(call.response, errors.get((topic.name, move.partition)))
+        yield _reassignment(call, topic.name, move, error)
 
 
 def listed_reassignments(call: Call) -> Iterator[Any]:
-    """Yield the moves that were under way when somebody asked."""
-    for topic, listed in _partitions(call.response):
-        yield _reassignment(call, topic.name, listed, call.response.error_code)
+    """Yield the ongoing reassignments in the response."""
+    for topic, move in _partitions(call.response):
+        yield _reassignment(call, topic.name, move, call.response.error_code)
 
 
 def _reassignment(call: Call, topic_name: str | None, move: Any, error: int | None) -> Any:
@@ -136,24 +137,24 @@ def _reassignment(call: Call, topic_name: str | None, move: Any, error: int | No
 
 
 def isr_changes(call: Call) -> Iterator[Any]:
-    """Yield who is in sync: what the controller answered, else, where it refused, what was asked for."""
+    """Yield the ISR that the controller answered; the requested ISR if it refused or was not logged."""
     if call.request is None:
         return
-    answers: dict[tuple[str | None, int], Any] = {}
-    for topic, answer in _partitions(call.response):
-        answers.setdefault((_topic_key(topic), answer.partition), answer)
-    for topic, asked in _partitions(call.request):
-        own = answers.get((_topic_key(topic), asked.partition))
+    results: dict[tuple[str | None, int], Any] = {}
+    for topic, result in _partitions(call.response):
+        results.setdefault((_topic_key(topic), result.partition), result)
+    for topic, requested in _partitions(call.request):
+        own = results.get((_topic_key(topic), requested.partition))
         error = _error(call.response, own.error_code if own else None)
-        isr, epoch = asked.new_isr, None
-        if isr is None and asked.new_isr_with_epochs is not None:
-            isr = [one.broker_id for one in asked.new_isr_with_epochs]
+        isr, epoch = requested.new_isr, None
+        if isr is None and requested.new_isr_with_epochs is not None:
+            isr = [one.broker_id for one in requested.new_isr_with_epochs]
         if own is not None and error == 0:
             isr, epoch = isr if own.isr is None else own.isr, own.partition_epoch
         name = topic.name if topic.topic_name is None else topic.topic_name
         in_sync = (epoch, None if isr is None else sorted(isr), error)
-        leader = (call.request.broker_id, asked.leader_epoch)
-        where = (topic.topic_id, name, asked.partition)
+        leader = (call.request.broker_id, requested.leader_epoch)
+        where = (topic.topic_id, name, requested.partition)
         yield _new(IsrChange, (*call.place, *where, *leader, *in_sync, *call.origin))
 
 
@@ -167,9 +168,9 @@ def _partitions(body: Any) -> Iterator[tuple[Any, Any]]:
             yield topic, partition
 
 
-def _error(response: Any, of_partition: int | None) -> int | None:
-    """Return the error of the whole answer where there is one, else the partition's own."""
-    return (response.error_code if response else None) or of_partition
+def _error(response: Any, partition_error: int | None) -> int | None:
+    """Return the error of the whole response if it has one, else the partition's."""
+    return (response.error_code if response else None) or partition_error
 
 
 TABLES: dict[str, tuple[str, Callable[[Call], Iterable[Any]]]] = {
@@ -180,4 +181,4 @@ TABLES: dict[str, tuple[str, Callable[[Call], Iterable[Any]]]] = {
     "ALTER_PARTITION": ("isr_changes", isr_changes),
     "ALTER_ISR": ("isr_changes", isr_changes),
 }
-"""The table that an API has rows of, and the function that yields them."""
+"""The table of each API's rows, and the function that yields them."""

@@ -1,7 +1,7 @@
 """
-The document of a request line: header, times, client, and the two bodies as structs of their API.
+Decode the JSON document of a request line: header, times, client and the two bodies of its API.
 
-The API's name is looked up in the text first, so that the JSON is decoded once, with its bodies.
+The API name is found in the text first, so that one pass decodes the JSON with the API's structs.
 """
 
 import re
@@ -24,7 +24,7 @@ TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 SHOWN_END_CHARS = 60
 
 Unlogged = Literal[""] | None
-"""A body that Kafka left out: `""` up to 4.3, null since 4.4."""
+"""A body that Kafka did not log: `""` up to 4.3, null since 4.4."""
 
 Anything = str | int | float | bool | list[Any] | UnsetType | None
 
@@ -46,7 +46,7 @@ class Client(Body):
 
 
 class Document(Body, Generic[Q, R], kw_only=True):
-    """A completed request (`RequestConvertToJson.requestDescMetrics`)."""
+    """The document of a completed request (`RequestConvertToJson.requestDescMetrics`)."""
 
     request_header: Header
     connection: str
@@ -66,7 +66,7 @@ class Document(Body, Generic[Q, R], kw_only=True):
 
 
 class OtherDocument(Document[Any, Any], kw_only=True):
-    """A request of an API whose bodies are not read: they may be anything."""
+    """The document of an API whose bodies are not read and may be anything."""
 
     request: Body | Anything = UNSET
     response: bodies.OtherResponse | Anything = UNSET
@@ -78,7 +78,7 @@ TIMES = (
 )  # fmt: skip
 
 
-def _decoder(request: Any, response: Any) -> Decoder[AnyDocument]:  # noqa: ANN401 - types
+def _decoder(request: Any, response: Any) -> Decoder[AnyDocument]:  # noqa: ANN401 (types)
     return Decoder(Document[request | Unlogged, response | Unlogged])
 
 
@@ -106,7 +106,7 @@ DECODE_OTHER = ("", OTHER.decode)
 
 
 def read_document(value: bytes) -> AnyDocument | Quarantined:
-    """Return the document that the whole JSON text is, or why it is none."""
+    """Return the document of a JSON text, or why the text is none."""
     start = value.find(API_KEY) + len(API_KEY)
     api, decode_document = DECODE.get(value[start : value.find(b'"', start)], DECODE_OTHER)
     try:
@@ -118,30 +118,30 @@ def read_document(value: bytes) -> AnyDocument | Quarantined:
 
 
 def _second_reading(text: str, api: str) -> AnyDocument | Quarantined:
-    """Read a text that is not the expected document: older fields, half a surrogate pair, or an error."""
+    """Decode a text that the first decoder refused: older fields, a lone surrogate, or an error."""
     decoder = FETCH_2_8 if api == "FETCH" and '"partitionResponses"' in text else DECODERS.get(api, OTHER)
     document = decode(text, decoder)
     return misread(text, document) if isinstance(document, Misread) else _named(text, document, api)
 
 
 def _named(text: str, document: AnyDocument, api: str) -> AnyDocument | Quarantined:
-    """Return the document of the API in its header: the name may have an escape, or be there twice."""
+    """Return the document for the API in its header; the name in the text may be escaped or repeated."""
     name = document.request_header.request_api_key_name
     return document if name == api or (name not in DECODERS and not api) else _second_reading(text, name)
 
 
 def is_unlogged(body: object) -> bool:
-    """Tell a body that Kafka left out."""
+    """Return whether Kafka did not log a body."""
     return body is None or body == ""
 
 
 def shown_end(text: str) -> str:
-    """Return length and end of a bad line, for people."""
+    """Return the length and the end of a bad line, as `Quarantined.detail`."""
     return f"{len(text)} characters, ends with: {text[-SHOWN_END_CHARS:]}"
 
 
 def misread(text: str, error: Misread) -> Quarantined:
-    """Return the reason for which a text is not the expected document, with the field's path."""
+    """Return the quarantine reason of a text that is not the expected document, with the field's path."""
     if not error.field:
         end = TRAILING.search(error.detail)
         if end and (MARK in text or b"{" in text.encode()[int(end[1]) - 3 : int(end[1]) + 3]):

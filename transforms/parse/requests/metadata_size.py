@@ -1,9 +1,9 @@
 """
-How many bytes a METADATA answer was on the wire, calculated from its contents.
+Calculate the size of a METADATA response on the wire from its contents.
 
-The request log has no sizes. The encoding is fixed by the version, so the size follows from names, counts and
-ids (MetadataResponse.json, versions 0 to 13; compact forms and tagged fields since 9). It counts all that the
-broker sends: the length in front (4 bytes), the response header, the body.
+The request log has no sizes. The version fixes the encoding, so names, counts and ids determine the size
+(MetadataResponse.json, versions 0 to 13; compact types and tagged fields since 9). The size includes the
+4-byte length prefix, the response header and the body.
 """
 # ruff: noqa: ANN401 (structs and rows whose types are made at run time)
 
@@ -17,14 +17,14 @@ VARINT_LIMITS = (1 << 7, 1 << 14, 1 << 21)
 
 class _Encoding:
     """
-    Sizes in one version: each field with the version that it came with.
+    The field sizes of one version.
 
-    Since version 9 lengths are varints of one more, and each struct ends with its tagged fields: none.
+    Since version 9 a length is a varint of length + 1, and each struct ends with a count of 0 tagged fields.
     """
 
     def __init__(self, version: int) -> None:
         self.version = version
-        self.is_flexible = version >= 9  # noqa: PLR2004 - see the docstring
+        self.is_flexible = version >= 9  # noqa: PLR2004 (see the docstring)
         self.tags = 1 if self.is_flexible else 0
 
     def since(self, first: int, size: int) -> int:
@@ -57,12 +57,12 @@ class _Encoding:
 
 
 def response_bytes(version: int, response: Any) -> int | None:
-    """Return the size of an answer in bytes; None for a version that is not known here."""
+    """Return the size of a response in bytes; None for an unknown version."""
     brokers, topics = response.brokers, response.topics
     if not 0 <= version <= NEWEST or brokers is None:
         return None
     size = _Encoding(version)
-    authorized_operations = INT32 if 8 <= version <= 10 else 0  # noqa: PLR2004 - its versions
+    authorized_operations = INT32 if 8 <= version <= 10 else 0  # noqa: PLR2004 (its versions)
     return (
         (LENGTH + CORRELATION_ID + size.tags)
         + (size.since(3, INT32) + size.count(len(brokers)) + sum(map(size.broker, brokers)))  # throttleTimeMs
@@ -74,7 +74,7 @@ def response_bytes(version: int, response: Any) -> int | None:
 
 def varint(value: int) -> int:
     """
-    Return the bytes of an unsigned varint: seven bits a byte.
+    Return the number of bytes of an unsigned varint, which has seven bits per byte.
 
     >>> [varint(value) for value in (1, 127, 128, 16_383, 16_384)]
     [1, 1, 2, 2, 3]

@@ -25,9 +25,10 @@ TopicName = row_type("TopicName", "cluster topic_id topic_name is_internal seen_
 
 def parse(record: Record, own_client_prefix: str = "plumbline-") -> Outcome:
     """
-    Return the row of `requests` that a line gives, and its rows of `topics` and the tables of `admin`.
+    Parse one line into a row of `requests`, and rows of `topics` or of the tables of `admin`.
 
-    `own_client_prefix` marks the telemetry's own traffic. A line with `Completed request:` is never skipped.
+    Clients with `own_client_prefix` are this program's own traffic. A line with `Completed request:` is never
+    skipped.
     """
     value, cluster, node, _, zone, _, _, _, _, _, _, chunk, encoding, _ = record
     line = split(value, node, zone, chunk, encoding)
@@ -61,21 +62,21 @@ def _unplaced(record: Record) -> Quarantined:
 
 
 def _read_text(line: Line, *, is_json: bool) -> AnyDocument | Quarantined:
-    """Read the text form, or return why a line is neither."""
+    """Parse the text form, or return why a line is neither JSON nor text."""
     if not is_json and not line.message.startswith(START):
         return Quarantined("unknown_form", sample(line.text))
-    # Where the text form ends is marked by its logger alone: a principal or listener has no end mark.
+    # Only the logger marks the end of the text form, since a principal or listener has no end mark.
     if is_json or line.logger is None:
         return Quarantined("truncated_line", shown_end(line.text))
     return read_text(line.message)
 
 
 def _more_rows(
-    row: Any,  # noqa: ANN401 - a type that is made at run time
+    row: Any,  # noqa: ANN401 (a type made at run time)
     document: AnyDocument,
     record: Record,
 ) -> dict[str, list[Any]]:
-    """Return the rows of tables that few APIs have rows of, by table, without empty ones."""
+    """Return the rows of `topics` or of a table of `admin`, by table; no entry without rows."""
     request, response = document.request or None, document.response or None
     table, found = "topics", []
     if row.api in NAMES_TOPICS and response is not None:

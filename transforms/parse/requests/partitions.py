@@ -1,4 +1,4 @@
-"""The partitions that a request asked for, joined with those that were answered."""
+"""Join the partitions of a request with those of its response."""
 # ruff: noqa: ANN401 (structs and rows whose types are made at run time)
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"  # Uuid.ZERO_UUID
 METADATA_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"  # Uuid.METADATA_TOPIC_ID
 METADATA_TOPIC = "__cluster_metadata"
 
-_new = tuple.__new__  # a NamedTuple in half the time of calling its class
+_new = tuple.__new__  # Calling a NamedTuple's class takes twice as long.
 
 
 Partition = row_type(
@@ -22,27 +22,27 @@ Partition = row_type(
 )
 """An element of `silver.requests.partitions` (`schemas.silver.REQUEST_PARTITION`)."""
 
-NOT_ASKED = (None, None, None)
+NOT_REQUESTED = (None, None, None)
 
 
 def id_or_none(topic_id: str | None) -> str | None:
-    """Return a topic's id; None for the zero id, which Kafka writes where the id is unknown."""
+    """Return a topic id; None for the zero id, which Kafka logs if the id is unknown."""
     return None if topic_id == NO_ID else topic_id
 
 
-def joined(asked: Sequence[Any], answered: Sequence[Any]) -> list[Any]:
+def joined(requested: Sequence[Any], answered: Sequence[Any]) -> list[Any]:
     """
-    Return the answers in their order, each with what was asked for, and after them what got no answer.
+    Return the answered partitions in order, joined with the request, then the unanswered ones.
 
-    Both are topics of `bodies`. Answers come in another order than they were asked for, and incremental fetch
-    sessions leave out what did not change on either side.
+    Both inputs are topics of `bodies`. The response has its own order, and in an incremental fetch session
+    both sides omit unchanged partitions.
     """
-    if len(asked) == 1 == len(answered):
-        row = _pair(asked[0], answered[0])
+    if len(requested) == 1 == len(answered):
+        row = _pair(requested[0], answered[0])
         if row is not None:
             return [row]
     wanted: dict[tuple[str | None, str | None, int], tuple[Any, ...]] = {}
-    for topic in asked:
+    for topic in requested:
         topic_id, name, partitions = astuple(topic)
         topic_id = id_or_none(topic_id)
         for one in partitions:
@@ -54,11 +54,11 @@ def joined(asked: Sequence[Any], answered: Sequence[Any]) -> list[Any]:
         topic_id = id_or_none(topic_id)
         for one in partitions:
             index, size, error_code, offset, leader, watermark = astuple(one)
-            cells = wanted.pop((topic_id, name, index), NOT_ASKED)
+            cells = wanted.pop((topic_id, name, index), NOT_REQUESTED)
             size = cells[1] if size is None else size
             offset = cells[2] if offset is None else offset
             leader_id, epoch = astuple(leader) if leader else (None, None)
-            if watermark is not None and watermark < 0:  # of an error
+            if watermark is not None and watermark < 0:  # The partition has an error.
                 watermark = None
             row = (topic_id, name, index, size, error_code, offset, leader_id, epoch, watermark)
             rows.append(_new(Partition, row))
@@ -67,9 +67,9 @@ def joined(asked: Sequence[Any], answered: Sequence[Any]) -> list[Any]:
     return rows
 
 
-def _pair(asked: Any, answered: Any) -> Any:
-    """Return the row where one partition is asked for and answered, as in most lines; None for others."""
-    topic_id, name, wanted = astuple(asked)
+def _pair(requested: Any, answered: Any) -> Any:
+    """Return the row of one requested and answered partition, which most lines have; None for other lines."""
+    topic_id, name, wanted = astuple(requested)
     answered_id, answered_name, answers = astuple(answered)
     if len(wanted) != 1 or len(answers) != 1 or answered_id != topic_id or answered_name != name:
         return None
@@ -83,5 +83,5 @@ def _pair(asked: Any, answered: Any) -> Any:
 
 
 def has_metadata(partitions: Iterable[Any]) -> bool:
-    """Tell whether one of the partitions is of `__cluster_metadata`."""
+    """Return whether one of the partitions is of `__cluster_metadata`."""
     return any(row[0] == METADATA_TOPIC_ID or row[1] == METADATA_TOPIC for row in partitions)

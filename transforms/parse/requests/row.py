@@ -1,11 +1,12 @@
 """
-The row of `silver.requests` that a request line gives.
+Make the row of `silver.requests` for a request line.
 
-The request decides what a FETCH is, never the client id, which is a user's text: a replica id
-(`replicaState.replicaId` since v15, `replicaId` before) makes it a replica's; of those, one that fetches
-`__cluster_metadata` is a KRaft node's ("raft"), since a raft fetch always names exactly that topic, and every
-other one is a follower's, also with an empty list of topics (an incremental session without change). A FETCH
-without a replica id is a consumer's. One whose request was not logged has no kind.
+The kind of a FETCH depends on its request, never on the client id, which any user can set:
+- With a replica id (`replicaState.replicaId` since v15, `replicaId` before) and `__cluster_metadata`, it is
+  `raft`: a raft fetch always names exactly that topic.
+- With a replica id and any other topics, it is `follower`. An incremental session without changes has none.
+- Without a replica id it is `consumer`.
+- If the request was not logged, the kind is None.
 """
 # ruff: noqa: ANN401 (structs and rows whose types are made at run time)
 
@@ -22,10 +23,10 @@ from transforms.parse.requests.metadata_size import response_bytes
 from transforms.parse.requests.partitions import has_metadata, id_or_none, joined
 
 LONGEST_MS = 1e10
-"""A duration of months is no duration."""
+"""A longer duration is an error in the log; this limit is 116 days."""
 
 LEAST_GAP_MS, MOST_GAP_MS = -1e-6, 0.005 + 1e-6
-"""Total and its five parts are each cut to whole microseconds, so they differ by less than 5 of them."""
+"""Kafka truncates the total and its five parts to microseconds, so they differ by less than 5 µs."""
 
 FETCH_WITH_SESSION = 7  # KIP-227
 FETCH_WITH_REPLICA_STATE = 15  # KIP-903
@@ -43,14 +44,14 @@ Request = row_type(
 )
 
 Facts = tuple[Any, ...]
-"""What the bodies say: `kind` to `replica_epoch`, session, `partitions` to `response_bytes`."""
+"""Columns from the bodies: `kind` to `replica_epoch`, session, `partitions` to `response_bytes`."""
 
 
 def request_row(
     record: Record, line: tuple[Any, ...], document: AnyDocument, own_client_prefix: str, *, is_json: bool
 ) -> Any:
-    """Return the row, or why it cannot be; `own_client_prefix` marks our own traffic."""
-    # All fields at once: each API has its own class, and Python reads attributes of many classes slowly.
+    """Return the row, or the reason to quarantine the line; clients with the prefix are own traffic."""
+    # Unpacked at once: each API has its own class, and attribute access over many classes is slow in Python.
     (
         header, connection, total, queue, local, remote, answering, send,
         throttle, principal, listener, is_forwarded, client, request, response,
@@ -77,9 +78,9 @@ def request_row(
     _, _, _, _, node_id, logged_at, mono_ns, resolution_ms, _ = line
     (
         kind, follower_id, epoch, session_id, session_epoch, response_session,
-        partitions, asked, answered, size,
+        partitions, topics_asked, topics_answered, size,
     ) = facts  # fmt: skip
-    # A KRaft node that knows no leader yet may ask itself for the metadata; the answer is that it is none.
+    # Only a raft fetch may come from the node itself: a KRaft node without a known leader may ask itself.
     if kind == "follower" and follower_id == node_id:
         return Quarantined("node_is_another_replica", f"a fetch of replica {follower_id} on {node}")
     if not request and is_unlogged(request):
@@ -99,7 +100,7 @@ def request_row(
         None if software == "unknown" else software,
         None if software_version == "unknown" else software_version,
         principal, is_forwarded, total, queue, local, remote, answering, send,
-        throttle, code, partitions, asked, answered, size,
+        throttle, code, partitions, topics_asked, topics_answered, size,
         None if client_id is None else client_id.startswith(own_client_prefix), flags,
         node, source, position, topic, partition, offset, PARSER_VERSION,
     )  # fmt: skip
@@ -110,7 +111,7 @@ def _fetch(version: int, request: Any, response: Any) -> Facts | Quarantined:
     answered, response_session = (response.topics, response.session_id) if response else ((), None)
     if not request:
         return None, None, None, None, None, response_session, joined((), answered), None, None, None
-    asked, session_id, session_epoch, replica, state = astuple(request)
+    requested, session_id, session_epoch, replica, state = astuple(request)
     if version < FETCH_WITH_REPLICA_STATE and replica is None:
         return Quarantined("missing_field", "request.replicaId")
     if version >= FETCH_WITH_SESSION and session_id is None:
@@ -120,7 +121,7 @@ def _fetch(version: int, request: Any, response: Any) -> Facts | Quarantined:
         epoch = state.replica_epoch
         if state.replica_id is not None:
             replica = state.replica_id
-    partitions = joined(asked, answered)
+    partitions = joined(requested, answered)
     if replica is None or replica < 0:
         kind, replica = "consumer", None
     else:
@@ -129,20 +130,20 @@ def _fetch(version: int, request: Any, response: Any) -> Facts | Quarantined:
 
 
 def _produce(_version: int, request: Any, response: Any) -> Facts:
-    """Read a PRODUCE or an ALTER_PARTITION_REASSIGNMENTS."""
+    """Return the facts of a PRODUCE or an ALTER_PARTITION_REASSIGNMENTS."""
     partitions = joined(request.topics if request else (), response.topics if response else ())
     return "other", None, None, None, None, None, partitions, None, None, None
 
 
 def _elect_leaders(version: int, _request: Any, response: Any) -> Facts:
-    """Read the answer alone: a request may leave its list out, which means every partition."""
+    """Return the facts of the response only; a request without a list means every partition."""
     return _produce(version, None, response) if response else NO_FACTS
 
 
 def _metadata(version: int, request: Any, response: Any) -> Facts:
-    asked, names, answered, size = request.topics if request else None, None, None, None
-    if asked or (asked is not None and version != 0):
-        names = [id_or_none(topic.topic_id) if topic.name is None else topic.name for topic in asked]
+    requested, names, answered, size = request.topics if request else None, None, None, None
+    if requested or (requested is not None and version != 0):
+        names = [id_or_none(topic.topic_id) if topic.name is None else topic.name for topic in requested]
     if response:
         answered, size = len(response.topics), response_bytes(version, response)
     return "other", None, None, None, None, None, None, names, answered, size
@@ -153,7 +154,7 @@ def _nothing(_version: int, _request: Any, _response: Any) -> Facts:
 
 
 def _text(_version: int, request: Any, _response: Any) -> Facts:
-    """Return session and kind of a FETCH in the text form, unless its request was not logged."""
+    """Return the session and kind of a FETCH in the text form; no other API has facts there."""
     if not isinstance(request, FetchRequest):
         return NO_FACTS
     replica = request.replica_id

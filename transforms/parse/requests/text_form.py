@@ -1,9 +1,9 @@
 """
-Completed requests as Kafka 2.7 and older wrote them: text, not JSON.
+Parse completed requests in the text form of Kafka 2.7 and older, before JSON.
 
-`RequestChannel.updateRequestMetrics` put together the header, ` -- `, the request's own text, `,response:`,
-` from connection `, and then times and names as `key:value`. Header, times, and the fetch session and
-replica id are read; the other bodies are not.
+`RequestChannel.updateRequestMetrics` concatenates the header, ` -- `, the request's text, `,response:`,
+` from connection `, and then times and names as `key:value`. This parser reads the header, the times, and the
+session and replica id of a FETCH; it does not read other bodies.
 """
 
 import re
@@ -19,7 +19,7 @@ from transforms.parse.requests.documents import MARK, TIMES, AnyDocument, OtherD
 
 START = MARK + "RequestHeader("
 END_CHARS = 4_096
-"""Of header and footer: a client id and a principal can be long; the session comes early in the request."""
+"""Most characters of header and footer that are read; client ids and principals can be long."""
 
 CONNECTION = " from connection "
 HEADER = re.compile(
@@ -27,7 +27,7 @@ HEADER = re.compile(
     r"(?:, headerVersion=-?[0-9]+)?\) -- "
 )
 NUMBER = r"([-+.0-9Ee]+)"
-# A name and a version of KIP-511 have no parentheses: the search for their end stays short.
+# Names and versions of KIP-511 have no parentheses, which keeps the match short.
 FOOTER = re.compile(
     rf"(\S+);totalTime:{NUMBER},requestQueueTime:{NUMBER},localTime:{NUMBER},remoteTime:{NUMBER},"
     rf"(?:throttleTime:{NUMBER},)?responseQueueTime:{NUMBER},sendTime:{NUMBER},"
@@ -43,12 +43,12 @@ EPOCH = re.compile(r"session_?[eE]poch=(-?[0-9]+)")
 
 
 def read_text(message: str) -> AnyDocument | Quarantined:
-    """Return the document that a JSON line would give; of a FETCH the request, without topics."""
+    """Return the document as of a JSON line; only a FETCH has a request body, and it has no topics."""
     start = message[len(MARK) : len(MARK) + END_CHARS]
     if MARK in message[len(MARK) :]:
         return Quarantined("several_objects", sample(message))
     match = HEADER.match(start)
-    # The last one: a client id may hold the same words, what comes after the bodies cannot.
+    # The last match counts: a client id may contain these words, but the text after the bodies cannot.
     footer = FOOTER.fullmatch(message.rpartition(CONNECTION)[2][:END_CHARS])
     if match is None or footer is None:
         return Quarantined("bad_text_form", sample(message))
@@ -56,7 +56,7 @@ def read_text(message: str) -> AnyDocument | Quarantined:
     connection, total, queue, local, remote, throttle, response_queue, send, *names = footer.groups()
     principal, listener, software_name, software_version = (name or None for name in names)
     if principal and (",listener:" in principal or ",clientInformation:" in principal):
-        return Quarantined("bad_text_form", sample(message))  # what follows the principal is spoiled
+        return Quarantined("bad_text_form", sample(message))  # The principal hides the fields after it.
     header = {"requestApiKeyName": api, "requestApiVersion": version, "correlationId": correlation_id}
     fields = {
         "requestHeader": header | {"clientId": None if client_id == "null" else client_id},
@@ -77,7 +77,7 @@ def read_text(message: str) -> AnyDocument | Quarantined:
     return document
 
 
-def _fetch(asked: str) -> Any:  # noqa: ANN401 - a struct of `bodies`
-    found = (pattern.search(asked) for pattern in (SESSION, EPOCH, REPLICA))
+def _fetch(request: str) -> Any:  # noqa: ANN401 (a struct of `bodies`)
+    found = (pattern.search(request) for pattern in (SESSION, EPOCH, REPLICA))
     session, epoch, replica = (integer(match[1]) if match else None for match in found)
     return FetchRequest(topics=[], session_id=session, session_epoch=epoch, replica_id=replica)

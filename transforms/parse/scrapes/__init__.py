@@ -1,1 +1,1 @@
-"""Scrapes of exporters to `silver.metric_scrapes`, `metric_series` and `metric_samples`: see `parser`."""
+"""Parser from exporter scrapes to `silver.metric_scrapes`, `metric_series` and `metric_samples`."""

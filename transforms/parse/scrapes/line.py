@@ -1,9 +1,9 @@
 r"""
-One line of a page: a sample with its series, value and instant, or why it cannot be read.
+Parse one line of a scrape into a sample with series, value and instant, or return why it is unreadable.
 
-The expressions accept what prometheus_client accepts, but for the classes that docs/metrics.md lists. Each
-walks over a line once: what may repeat is possessive, or its next character decides how it goes on.
-Groups repeat greedily all the same, since Python before 3.11.5 misreads possessive ones.
+The patterns accept what prometheus_client accepts, except for the differences in docs/metrics.md. Each
+pattern reads a line without backtracking: its repetitions are possessive, or the next character decides.
+Groups repeat greedily, because Python before 3.11.5 mismatches possessive groups.
 """
 
 import math
@@ -15,17 +15,17 @@ from transforms.parse.record import Quarantined, sample
 from transforms.parse.scrapes.page import INSTANT, MILLISECOND_US, SECOND_US, Limits, instant_us
 
 LONGEST_LINE = 128 * 1024
-"""Bytes: 64 labels of 2,048 characters. A longer line would take more than 50 ms."""
+"""In bytes: 64 labels of 2,048 characters. A longer line would take more than 50 ms."""
 
 SHOWN_CHARS = 120
 
 BLANK_SET = r"\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-"""What Python strips from a line, as prometheus_client does."""
+"""The characters that Python, and so prometheus_client, strips from a line."""
 
 W = rf"[{BLANK_SET}]*+"
 WORD = rf"[^{BLANK_SET}]++"
 GAP = rf"[\n-\r\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*+[ \t]{W}"
-"""Blanks between two words: without a space or tab among them they separate nothing."""
+"""Blanks that separate two words; at least one must be a space or tab."""
 
 LEGAL = r"[a-zA-Z_:][a-zA-Z0-9_:]*+"
 QUOTED = r'"[^"\\]*+(?:\\.[^"\\]*+)*"'
@@ -61,7 +61,7 @@ UNESCAPED = {"n": "\n", '"': '"', "\\": "\\"}
 
 
 class Series(NamedTuple):
-    """A series: `text` writes it with its labels in order and without blanks, `labels` are unescaped."""
+    """A series. `text` has sorted labels and no blanks; `labels` are unescaped."""
 
     text: str
     name: str
@@ -69,7 +69,7 @@ class Series(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """A line that was read; `at` in microseconds."""
+    """A parsed line; `at` is in microseconds."""
 
     series: Series
     value: float
@@ -79,7 +79,7 @@ class Sample(NamedTuple):
 def read_line(
     line: bytes, limits: Limits, *, is_openmetrics: bool, scraped_at: int | None
 ) -> Sample | Quarantined | None:
-    """Return what a line says, why it cannot be read, or None for a comment."""
+    """Return the sample of a line, or why the line is unreadable; None for a comment."""
     if len(line) > LONGEST_LINE:
         return Quarantined("label_too_long", f"a line of {len(line)} bytes")
     if not is_utf8(line):
@@ -95,7 +95,7 @@ def read_line(
 
 
 def read_head(head: bytes, limits: Limits, *, is_openmetrics: bool) -> Series | None:
-    """Return the series that the text before a value names; None where it is not exactly one series."""
+    """Return the series of the text before a value; None if the text is not exactly one series."""
     if len(head) > LONGEST_LINE or not is_utf8(head):
         return None
     text = head.decode()
@@ -107,18 +107,18 @@ def read_head(head: bytes, limits: Limits, *, is_openmetrics: bool) -> Series | 
 
 
 def read_instant(text: str, *, is_openmetrics: bool) -> int | None:
-    """Return the instant of a sample, microseconds: milliseconds in the text format, else seconds."""
+    """Return a sample's instant in microseconds; the text format has milliseconds, OpenMetrics seconds."""
     return instant_us(text, SECOND_US if is_openmetrics else MILLISECOND_US)
 
 
 def read_type(line: bytes) -> tuple[str, str] | None:
-    """Return the family and type of a line `# TYPE`; None for any other line."""
+    """Return the family and type of a `# TYPE` line; None for any other line."""
     found = TYPE.match(line.decode()) if is_utf8(line) else None
     return (_bare(found[1]), found[2]) if found else None
 
 
 def is_utf8(line: bytes) -> bool:
-    """Tell whether bytes are UTF-8."""
+    """Return whether bytes are valid UTF-8."""
     try:
         line.decode()
     except UnicodeDecodeError:
@@ -141,11 +141,11 @@ def _sample(found: re.Match[str], at: int | None, limits: Limits) -> Sample | Qu
     if at is None:
         return Quarantined("impossible_timestamp", found["at"][:SHOWN_CHARS])
     value = float(found["value"])
-    return Sample(series, math.nan if math.isnan(value) else value, at)  # a NaN has no sign here
+    return Sample(series, math.nan if math.isnan(value) else value, at)  # NaN is stored without a sign.
 
 
 def _series(found: re.Match[str], limits: Limits) -> Series | Quarantined:
-    """Return the series of a line: a name of its own among the labels becomes the name."""
+    """Return the series of a line; a label `__name__` or a lone quoted name is the series name."""
     if _is_long(found.string[: found.start("value")].rstrip(), limits):
         return Quarantined("label_too_long", f"a name or value of more than {limits.label_chars} characters")
     labels = found["labels"]
@@ -169,7 +169,7 @@ def _series(found: re.Match[str], limits: Limits) -> Series | Quarantined:
 
 
 def _label(found: re.Match[str]) -> tuple[str, str]:
-    """Return a label as it is stored: the value in quotes, the name without needless ones, known escapes."""
+    """Return a label in canonical form: a quoted value, a name with quotes only if needed, valid escapes."""
     label, value = found.groups()
     if value is None:
         label, value = "__name__", label
@@ -181,7 +181,7 @@ def _label(found: re.Match[str]) -> tuple[str, str]:
 
 
 def _known_escape(found: re.Match[str]) -> str:
-    """Double a backslash that escapes nothing: it stands for itself."""
+    """Return an escape; a backslash that escapes nothing is literal, so it is doubled."""
     return found[0] if found[1] in UNESCAPED else "\\" + found[0]
 
 
@@ -190,7 +190,7 @@ def _unescaped(text: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """Return a quoted text without quotes and escapes, any other as it is."""
+    """Return a quoted text without quotes and escapes, and any other text unchanged."""
     return _unescaped(text[1:-1]) if text[0] == '"' else text
 
 
@@ -203,7 +203,7 @@ def _misread(text: str) -> Quarantined:
 
 
 def _is_long(text: str, limits: Limits) -> bool:
-    """Tell whether anything in quotes or between them is beyond the limit; an escape is one character."""
+    """Return whether a quoted or unquoted part is longer than the limit; an escape is one character."""
     if len(text) <= limits.label_chars:
         return False
     quoted = (ESCAPE.sub("x", found[1:-1]) for found in STRINGS.findall(text))

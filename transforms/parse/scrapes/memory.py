@@ -1,8 +1,8 @@
 """
-The series of the pages before, by the text that names them: it saves work and changes no result.
+A cache of series ids by line head, from earlier pages. It saves work and does not change results.
 
-A page repeats the series of the page before in their order, so the heads of its lines are compared as one
-string. Heads are kept joined, at one byte each: as objects they would be twice as large.
+A page usually repeats the series of the page before in the same order, so all heads are compared as one
+string. Heads are stored as one joined string, since separate objects would take twice the memory.
 """
 
 from typing import NamedTuple
@@ -12,10 +12,10 @@ import numpy as np
 from transforms.parse.scrapes.rows import Ints
 
 MEMORY_BYTES = 256 * 1024 * 1024
-"""About 200 nodes of 10,000 series."""
+"""Enough for about 200 nodes with 10,000 series each."""
 
 REST_BYTES = 64 * 1024
-"""Heads that are not in the last page's list are forgotten beyond so many bytes, or beyond that page's."""
+"""The most bytes of heads kept that are not in the last page; the page's own size if that is larger."""
 
 NONE = np.empty(0, np.int64)
 
@@ -24,24 +24,24 @@ Key = tuple[str, str | None, bool]
 
 
 class Seen(NamedTuple):
-    """What is known of one node; heads are joined by line ends."""
+    """The cached series of one node; heads are joined with line breaks."""
 
-    heads: bytes = b""  # of the last page, in its order
+    heads: bytes = b""  # heads of the last page, in page order
     ids: Ints = NONE
-    unread: Ints = NONE  # positions whose head is no series: such lines are read one by one
+    unread: Ints = NONE  # positions whose head is no series; such lines are parsed one by one
     rest: bytes = b""
     rest_ids: Ints = NONE
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes held."""
+        """Return the size in bytes."""
         arrays = (self.ids, self.unread, self.rest_ids)
         return len(self.heads) + len(self.rest) + sum(array.nbytes for array in arrays)
 
     def known(self) -> dict[bytes, int]:
-        """Return the series id of each head that is one series."""
+        """Return the series id of each head that is exactly one series."""
         heads = self.heads.split(b"\n")
-        known = dict(zip(heads, self.ids.tolist(), strict=False))  # no heads at all are b"", without an id
+        known = dict(zip(heads, self.ids.tolist(), strict=False))  # Without heads, b"" has no id.
         for position in self.unread.tolist():
             known.pop(heads[position], None)
         known.update(zip(self.rest.split(b"\n"), self.rest_ids.tolist(), strict=False))
@@ -50,16 +50,16 @@ class Seen(NamedTuple):
 
 def remembered(heads: list[bytes], ids: Ints, unread: Ints, known: dict[bytes, int], page_bytes: int) -> Seen:
     """
-    Return what to keep after a page: its heads in order, and of the others in `known` the newest.
+    Return the entry to cache after a page: its heads in order, and the newest other heads of `known`.
 
-    The order of a page whose lines are mostly read one by one, as those with instants are, is not kept.
+    If most lines were parsed one by one, as lines with instants are, the page's order is not kept.
     """
     if 2 * len(unread) > len(heads):
         heads, ids, unread = [], NONE, NONE
-    of_page = set(heads).difference(heads[position] for position in unread.tolist())
+    page_heads = set(heads).difference(heads[position] for position in unread.tolist())
     rest, room = dict[bytes, int](), max(page_bytes, REST_BYTES)
     for head in reversed(known):
-        if head not in of_page:
+        if head not in page_heads:
             room -= len(head)
             if room < 0:
                 break
@@ -70,19 +70,19 @@ def remembered(heads: list[bytes], ids: Ints, unread: Ints, known: dict[bytes, i
 
 
 class Memory:
-    """What is known of each node, within a number of bytes; the node that was read longest ago goes first."""
+    """An LRU cache of `Seen` by node, with a limit in bytes."""
 
     def __init__(self, most_bytes: int = MEMORY_BYTES) -> None:
-        """Begin empty."""
+        """Start with an empty cache."""
         self._most_bytes, self.nbytes = most_bytes, 0
         self._seen: dict[Key, Seen] = {}
 
     def get(self, key: Key) -> Seen:
-        """Return what is known of a node."""
+        """Return the entry of a node; an empty one if the node is not cached."""
         return self._seen.get(key, Seen())
 
     def put(self, key: Key, seen: Seen) -> None:
-        """Keep what is known of a node, as the newest."""
+        """Store the entry of a node as the newest, and evict the oldest nodes beyond the limit."""
         before = self._seen.pop(key, None)
         self.nbytes += seen.nbytes - (before.nbytes if before else 0)
         self._seen[key] = seen

@@ -1,4 +1,4 @@
-"""A scrape as a whole: its bytes unpacked, its format and instant, or why it cannot be read."""
+"""Read a scrape as a whole: its unpacked bytes, format and instant, or why it is unreadable."""
 
 import re
 import zlib
@@ -10,32 +10,32 @@ from typing import NamedTuple
 from transforms.parse.record import NO_CLUSTER, Quarantined, Record
 
 CONTENT_TYPE = "content-type"
-"""Header of a record: the page's format, as the exporter names it."""
+"""The record header with the exporter's content type."""
 
 OPENMETRICS_TYPE = b"application/openmetrics-text"
 END = b"# EOF"
 """The last line of an OpenMetrics page."""
 
 LINES_A_SAMPLE = 4
-"""HELP, TYPE and UNIT before a sample; a page of nothing but line ends would be millions of lines."""
+"""A sample and its HELP, TYPE and UNIT. The limit rejects pages of millions of empty lines."""
 
 SHORTEST_SAMPLE = len("a 1\n")
 
 BACK_FILL = "/backfill/"
-"""In the position of a page whose every sample has an instant of its own."""
+"""A part of the position of back-filled pages, whose samples all have their own instant."""
 
 MOST_BYTES = 128 * 1024 * 1024
-"""The collector refuses a larger page."""
+"""The largest page; the collector refuses larger ones."""
 
 MOST_MEMBERS = 10_000
-"""Members of one gzip: millions of empty ones fit into a record and cost seconds."""
+"""The most members of one gzip. Millions of empty members fit in a record and would cost seconds."""
 
 GUNZIP_BYTES = 64 * 1024
-"""Bytes given to zlib at once: it copies what follows a member, so whole values would cost its square."""
+"""Bytes per call of zlib. It copies the bytes after a member, so one call per value would be quadratic."""
 
 SECOND_US, MILLISECOND_US = 1_000_000, 1_000
 FIRST_US, LAST_US = -62_135_596_800_000_000, 253_402_300_799_999_999
-"""The instants that all readers can hold: the years 1 to 9999, in microseconds."""
+"""The range of instants that all readers of the tables support: years 1 to 9999, in microseconds."""
 
 SCRAPED = re.compile(r"/scrape/(\d{1,16})\d{3}\Z", re.ASCII)
 STATED = re.compile(rb"^# scraped_at[ \t]++(\S{1,64}+)[ \t]*+\r?$", re.MULTILINE)
@@ -49,7 +49,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The most that a scrape, a sample and a label may be."""
+    """The largest accepted scrape, sample and label."""
 
     scrape_bytes: int = 32 * 1024 * 1024
     scrape_samples: int = 500_000
@@ -58,7 +58,7 @@ class Limits:
 
 
 class Page(NamedTuple):
-    """A page whose lines can be read; `scraped_at` is None only in a back-filled one."""
+    """A page whose lines can be parsed; `scraped_at` is None only for a back-filled page."""
 
     text: bytes
     is_openmetrics: bool
@@ -66,7 +66,7 @@ class Page(NamedTuple):
 
 
 def read_page(record: Record, limits: Limits) -> Page | Quarantined:
-    """Return the page of a record, or why it cannot be read at all."""
+    """Return the page of a record, or why the whole page is unreadable."""
     if record.value is None:
         return Quarantined("no_value", "the file could not be read from here on")
     if record.chunk is not None:
@@ -87,7 +87,7 @@ def _beyond_limits(text: bytes, limits: Limits) -> Quarantined | None:
     most, size = limits.scrape_samples, len(text)
     if size > limits.scrape_bytes:
         return Quarantined("scrape_too_big", f"more than {limits.scrape_bytes} bytes")
-    if size >= SHORTEST_SAMPLE * most:  # fewer bytes cannot hold so many
+    if size >= SHORTEST_SAMPLE * most:  # Fewer bytes cannot hold so many samples.
         lines = line_count(text)
         comments = text.count(b"\n#") + text.startswith(b"#")
         if lines - comments > most or lines > LINES_A_SAMPLE * most:
@@ -112,9 +112,9 @@ def _placed(text: bytes, record: Record) -> Page | Quarantined:
 
 def gunzip(value: bytes, most_bytes: int = MOST_BYTES) -> bytes | None:
     """
-    Return the bytes of a gzip, of one member or several; None when it is none.
+    Return the unpacked bytes of a gzip with one or more members; None if it is not valid gzip.
 
-    Stops at `most_bytes` + 1, so a small record cannot fill the memory.
+    Stops at `most_bytes` + 1, so that a small record cannot fill the memory.
     """
     parts, size, members, member = list[bytes](), 0, 0, None
     try:
@@ -136,34 +136,34 @@ def gunzip(value: bytes, most_bytes: int = MOST_BYTES) -> bytes | None:
 
 
 def is_openmetrics(text: bytes, content_type: bytes | None) -> bool:
-    """Tell whether a page is OpenMetrics: its exporter says so, or it ends as only such a page does."""
+    """Return whether a page is OpenMetrics, by its content type or its last line `# EOF`."""
     return (content_type or b"").startswith(OPENMETRICS_TYPE) or has_end(text)
 
 
 def has_end(text: bytes) -> bool:
-    """Tell whether the page's last line is `# EOF`."""
+    """Return whether the last line of a page is `# EOF`."""
     return text in (END, END + b"\n") or text.endswith((b"\n" + END, b"\n" + END + b"\n"))
 
 
 def has_end_within(text: bytes) -> bool:
-    """Tell whether a page that ends with a line `# EOF` has another one."""
+    """Return whether a page that ends with `# EOF` has another such line."""
     before = len(text) - text.endswith(b"\n") - len(END)
     return text.startswith(END + b"\n", 0, before) or text.find(b"\n" + END + b"\n", 0, before) >= 0
 
 
 def line_count(text: bytes) -> int:
-    """Count the lines of a page; a line end at its end begins no other."""
+    """Return the number of lines; a line break at the end does not start another line."""
     return text.count(b"\n") + (text != b"" and not text.endswith(b"\n"))
 
 
 def scraped_at(position: str | None) -> int | None:
-    """Return the instant in a position `NODE/scrape/EPOCH_NS`, microseconds; None for any other."""
+    """Return the instant of a position `NODE/scrape/EPOCH_NS` in microseconds; None for other positions."""
     found = SCRAPED.search(position or "")
     return int(found[1]) if found else None
 
 
 def stated_at(text: bytes) -> int | None:
-    """Return the instant in a line `# scraped_at`: ISO 8601 (UTC without a zone) or epoch seconds."""
+    """Return the instant of a line `# scraped_at`: ISO 8601 (without a zone: UTC) or epoch seconds."""
     found = STATED.search(text)
     if not found:
         return None
@@ -179,7 +179,7 @@ def stated_at(text: bytes) -> int | None:
 
 
 def instant_us(text: str, unit_us: int) -> int | None:
-    """Return a decimal number of so many microseconds each as an instant; None beyond years 1 to 9999."""
+    """Return a decimal number of units as microseconds since 1970; None outside years 1 to 9999."""
     if len(text) <= MILLISECOND_DIGITS and text.isascii() and text.isdigit():
         micros = int(text) * unit_us
         return micros if micros <= LAST_US else None

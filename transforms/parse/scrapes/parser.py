@@ -1,9 +1,9 @@
 """
-Parse scrapes: text format 0.0.4 and OpenMetrics, a page to a row of scrapes, its samples and new series.
+Parse scrapes in text format 0.0.4 and OpenMetrics: one row per page, its samples and its new series.
 
-Each line is cut in two at its last blank: the head names the series, the tail is the value. A head comes
-again with every scrape, so it is read once and remembered; tails are read as one column. Any other line,
-with an instant of its own or not of the common form, is read by itself.
+Each line is split at its last blank: the head names the series, the tail is the value. Heads repeat in every
+scrape, so each is parsed once and cached; all tails are parsed as one column. A line with its own instant, or
+in an uncommon form, is parsed separately.
 """
 
 import re
@@ -31,32 +31,32 @@ from transforms.parse.scrapes.page import Limits, Page, read_page
 from transforms.parse.scrapes.rows import Bools, Floats, Ints, MetricScrape, MetricSeries, SampleBlock
 
 SEED = 42
-"""Of Spark's `xxhash64`."""
+"""The seed of Spark's `xxhash64`."""
 
 VALUE = rb"[0-9.eE+-]{1,40}|NaN|[+-]Inf"
-"""Values as nearly all exporters write them; others are read by the whole grammar."""
+"""Values as nearly all exporters write them; the full grammar parses any others."""
 
 IS_VALUE = re.compile(VALUE)
 ARE_VALUES = re.compile(rb"(?:(?:" + VALUE + rb")(?:\n|\Z))*")
 OF_FAMILY = re.compile(r"_(?:total|sum|count|bucket|created|info|gsum|gcount)\Z")
-"""The end of a sample's name that its family, which a TYPE line names, does not have."""
+"""Suffixes of sample names that are not part of the family name in a TYPE line."""
 
 HASH = ord("#")
 
 
 class ScrapeParser:
-    """Parses scrapes one after the other; the memory between them saves work and changes no sample."""
+    """A parser with a cache of series across scrapes, which saves work and does not change samples."""
 
     def __init__(self, limits: Limits | None = None, *, memory_bytes: int = MEMORY_BYTES) -> None:
-        """Begin with an empty memory."""
+        """Start with an empty cache."""
         self._limits, self._memory = limits or Limits(), Memory(memory_bytes)
 
     def parse(self, record: Record) -> Kept | Quarantined:
         """
-        Return the rows of `metric_scrapes` (one), `metric_samples` (a block) and `metric_series`.
+        Parse one page into one row of `metric_scrapes`, a block of `metric_samples` and new `metric_series`.
 
-        Series that a page before had have no row again, unless the memory has forgotten them. A line that
-        cannot be read is rejected by itself.
+        A series has a row only in its first page, unless the cache has evicted it since. An unreadable line
+        is rejected without its page.
         """
         page = read_page(record, self._limits)
         if isinstance(page, Quarantined):
@@ -68,7 +68,7 @@ class ScrapeParser:
 
 
 class _Lines:
-    """The lines of one page while they are read."""
+    """The state of parsing one page."""
 
     def __init__(self, record: Record, page: Page, limits: Limits, seen: Seen) -> None:
         self._record, self._page, self._limits, self._seen = record, page, limits, seen
@@ -76,12 +76,12 @@ class _Lines:
         self._seed = _hashed(record.node, _hashed(self._cluster, SEED))
         self._lines = page.text.split(b"\n")
         self._heads, self._tails = _cut(self._lines)
-        self._is_known_more = False
+        self._has_new_heads = False
         self._new = dict[int, tuple[str, list[tuple[str, str]]]]()
         self._shared = dict[tuple[str, str], tuple[str, str]]()
 
     def read(self) -> tuple[Kept, Seen]:
-        """Return what the page says, and what to remember of it."""
+        """Return the rows of the page, and its cache entry."""
         values, is_value = _values(self._tails)
         if self._page.scraped_at is None:
             is_value[:] = False
@@ -96,7 +96,7 @@ class _Lines:
             "metric_series": series,
         }
         seen = self._seen
-        if ids is not seen.ids or self._is_known_more:
+        if ids is not seen.ids or self._has_new_heads:
             seen = remembered(self._heads, ids, unread, self._known, len(self._page.text))
         return Kept(rows, rejected), seen
 
@@ -106,25 +106,25 @@ class _Lines:
 
     @cached_property
     def _held(self) -> set[int]:
-        """The series that had a row before."""
+        """The series that already have a row."""
         return set(self._known.values())
 
     def _ids(self, is_value: Bools) -> tuple[Ints, Ints]:
-        """Return the series of each line, and the lines whose head names none."""
+        """Return the series id of each line, and the lines whose head is no series."""
         seen = self._seen
         if len(self._heads) == len(seen.ids) and b"\n".join(self._heads) == seen.heads:
             return seen.ids, seen.unread
         ids, unread = list(map(self._known.get, self._heads)), []
         for n in [n for n, series_id in enumerate(ids) if series_id is None]:
             head = self._heads[n]
-            # A number before the tail is the value, and the tail an instant.
+            # If a number precedes the tail, that number is the value and the tail is an instant.
             if is_value[n] and not IS_VALUE.fullmatch(head.rpartition(b" ")[2]):
                 ids[n] = self._id(head)
             if ids[n] is None:
                 ids[n] = 0
                 unread.append(n)
         found = np.array(ids, np.int64)
-        found.flags.writeable = False  # the memory and a block share it
+        found.flags.writeable = False  # The cache and a sample block share it.
         return found, np.array(unread, np.int64)
 
     def _id(self, head: bytes) -> int | None:
@@ -138,17 +138,17 @@ class _Lines:
         series_id = _hashed(series.text, self._seed)
         series_id -= (series_id >> 63) << 64
         if series_id not in self._held:
-            # A label is the same in many series: each is held once.
+            # Many series share a label, so one object per label saves memory.
             labels = [self._shared.setdefault(label, label) for label in series.labels]
             self._new[series_id] = series.name, labels
         self._known[head] = series_id
-        self._is_known_more = True
+        self._has_new_heads = True
         return series_id
 
     def _samples(
         self, ids: Ints, values: Floats, single: list[int]
     ) -> tuple[SampleBlock, list[tuple[int, Quarantined]]]:
-        """Return the samples, and the lines of those in `single` that cannot be read."""
+        """Return the samples, and the unreadable lines; lines in `single` are parsed one by one."""
         scraped_at, failures = self._page.scraped_at or 0, self._bad_comments()
         if not single:
             return SampleBlock(self._cluster, ids, scraped_at, values), failures
@@ -165,7 +165,7 @@ class _Lines:
         return SampleBlock(self._cluster, ids[is_sample], at[is_sample], values[is_sample]), failures
 
     def _with_instant(self, n: int) -> tuple[int, int, float] | None:
-        """Return the sample of a line of the common form with an instant; None for any other line."""
+        """Return the sample of a line in the common form with an instant; None for any other line."""
         head, _, number = self._heads[n].rpartition(b" ")
         if not IS_VALUE.fullmatch(number) or not IS_VALUE.fullmatch(self._tails[n]):
             return None
@@ -177,7 +177,7 @@ class _Lines:
         return None if series_id is None else (series_id, at, value)
 
     def _line(self, line: bytes) -> tuple[int, int, float] | Quarantined | None:
-        """Read a line by the whole grammar."""
+        """Return the sample of a line by the full grammar."""
         page = self._page
         read = read_line(line, self._limits, is_openmetrics=page.is_openmetrics, scraped_at=page.scraped_at)
         if not isinstance(read, Sample):
@@ -204,8 +204,8 @@ class _Lines:
             for n, failure in sorted(failures)
         ]
 
-    def _scrape(self, block: SampleBlock, rejected: int) -> Any:  # noqa: ANN401 - a row
-        """Return the row of the page; the instant of a back-filled one is its newest sample's."""
+    def _scrape(self, block: SampleBlock, rejected: int) -> Any:  # noqa: ANN401 (a row)
+        """Return the row of the page; a back-filled page has the instant of its newest sample."""
         record, page, samples = self._record, self._page, len(block.series_id)
         at = page.scraped_at
         if at is None:
@@ -217,7 +217,7 @@ class _Lines:
         return MetricScrape(*place, form, *counts, *origin(record))
 
     def _series(self, block: SampleBlock) -> list[Any]:
-        """Return the rows of the new series, each of which has a sample here."""
+        """Return the rows of the new series; each has a sample in this page."""
         types, first_at = self._types(), dict[int, int]()
         at = block.at
         if isinstance(at, int):
@@ -234,18 +234,18 @@ class _Lines:
         return rows
 
     def _types(self) -> dict[str, str]:
-        """Return the type of each family; where a page names several, the last by alphabet."""
+        """Return the type of each family; of several, the alphabetically last."""
         lines = (read_type(line) for line in self._lines if line.startswith(b"# TYPE "))
         return dict(sorted(family_and_type for family_and_type in lines if family_and_type))
 
 
 def _hashed(text: str | None, seed: int) -> int:
-    """Return Spark's `xxhash64` of a column, unsigned; NULL leaves it as it was."""
+    """Return Spark's `xxhash64` of a column, unsigned; NULL leaves the seed unchanged."""
     return seed if text is None else xxh64_intdigest(text.encode(errors="replace"), seed)
 
 
 def _cut(lines: list[bytes]) -> tuple[list[bytes], list[bytes]]:
-    """Cut each line at its last blank, but for comments and empty ones."""
+    """Return the heads and tails of lines, split at the last blank, without comments and empty lines."""
     heads, tails = list[bytes](), list[bytes]()
     add_head, add_tail = heads.append, tails.append
     for line in lines:
@@ -257,12 +257,12 @@ def _cut(lines: list[bytes]) -> tuple[list[bytes], list[bytes]]:
 
 
 def _values(tails: list[bytes]) -> tuple[Floats, Bools]:
-    """Return the tails as numbers, and which of them are numbers of the common form."""
+    """Return the tails as numbers, and whether each is a number in the common form."""
     if ARE_VALUES.fullmatch(b"\n".join(tails)):
         try:
             values = pc.cast(pa.array(tails, pa.string()), pa.float64())
             return values.to_numpy(zero_copy_only=False), np.ones(len(tails), np.bool_)
-        except pa.ArrowInvalid:  # +Inf, +1, 1e400: Python reads what Arrow does not
+        except pa.ArrowInvalid:  # Python parses +Inf, +1 and 1e400, which Arrow does not.
             pass
     read = [_number(tail) if IS_VALUE.fullmatch(tail) else None for tail in tails]
     is_value = np.array([value is not None for value in read], np.bool_)

@@ -1,4 +1,4 @@
-"""What a scrape becomes: rows of two silver tables, and the samples of the third as columns."""
+"""The rows of a scrape: two silver tables as rows, and samples as columns."""
 
 from typing import NamedTuple
 
