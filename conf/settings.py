@@ -1,4 +1,4 @@
-"""Typed settings: one TOML file a deployment, read once at the edge of a program."""
+"""Typed settings: one TOML file per deployment, read once in `main`."""
 
 import tomllib
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -18,17 +18,17 @@ S = TypeVar("S")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Telemetry:
-    """The Kafka cluster that carries the telemetry, never the one that is observed."""
+    """The Kafka cluster that carries the telemetry, never the observed cluster."""
 
     bootstrap_servers: str = "127.0.0.1:9092"
     topic_prefix: str = "telemetry."
     own_client_prefix: str = "plumbline-"
-    client_options: dict[str, str] = field(default_factory=dict)  # TLS and SASL, in librdkafka's words
+    client_options: dict[str, str] = field(default_factory=dict)  # TLS and SASL, librdkafka's names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TailedFile:
-    """One log a collector follows; `path` may hold a glob for the rotated files of the same log."""
+    """One log that a collector follows; `path` may be a glob that matches the rotated files of the log."""
 
     path: str
     kind: str
@@ -37,7 +37,7 @@ class TailedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScrapedEndpoint:
-    """One JMX exporter a collector scrapes."""
+    """One JMX exporter that a collector scrapes."""
 
     url: str
     node: str
@@ -45,7 +45,7 @@ class ScrapedEndpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collector:
-    """What one collector reads and where it remembers how far it got."""
+    """The inputs of one collector and the folder where it stores its positions."""
 
     cluster: str = "lab"
     time_zone: str = "UTC"
@@ -53,35 +53,35 @@ class Collector:
     files: tuple[TailedFile, ...] = ()
     endpoints: tuple[ScrapedEndpoint, ...] = ()
     scrape_interval_s: float = 10.0
-    cluster_bootstrap_servers: str = ""  # observed cluster, to poll its throttles; empty: not polled
-    cluster_client_options: dict[str, str] = field(default_factory=dict)  # TLS and SASL for that
+    cluster_bootstrap_servers: str = ""  # observed cluster, polled for throttles; empty: no poll
+    cluster_client_options: dict[str, str] = field(default_factory=dict)  # TLS and SASL for the poll
     cluster_poll_interval_s: float = 30.0
     poll_interval_s: float = 0.2
-    metrics_port: int = 0  # 0 asks the system for a free port
+    metrics_port: int = 0  # 0: the system picks a free port
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prometheus:
-    """How an existing Prometheus is read; secrets stand in files of their own, and not here."""
+    """How to read an existing Prometheus; secrets are in separate files, not in the settings."""
 
-    node_label: str = "instance"  # of the label whose value tells the node
-    nodes: dict[str, str] = field(default_factory=dict)  # pattern of that value = node; else it less its port
-    drop_labels: tuple[str, ...] = ("job", "instance")  # what the server added to what was exposed
+    node_label: str = "instance"  # the label whose value identifies the node
+    nodes: dict[str, str] = field(default_factory=dict)  # value pattern = node; default: value without port
+    drop_labels: tuple[str, ...] = ("job", "instance")  # labels that the server added
     username: str = ""
     password_file: str = ""
     bearer_token_file: str = ""
-    headers: dict[str, str] = field(default_factory=dict)  # a tenant's name: X-Scope-OrgID
-    ca_file: str = ""  # "" trusts the system's authorities
+    headers: dict[str, str] = field(default_factory=dict)  # for example X-Scope-OrgID, the tenant
+    ca_file: str = ""  # "": trust the system's certificate authorities
     cert_file: str = ""
     key_file: str = ""
     timeout_s: float = 120.0
     retries: int = 5
-    max_answer_mib: int = 64  # unpacked; about six times as much memory
+    max_answer_mib: int = 64  # uncompressed; a response needs about six times as much memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Warehouse:
-    """Where the Delta tables and the checkpoints of the streams live."""
+    """The folders of the Delta tables and of the streams' checkpoints."""
 
     root: str = ".state/warehouse"
     checkpoints: str = ".state/checkpoints"
@@ -91,18 +91,18 @@ class Warehouse:
 class Ingest:
     """The streams from the telemetry topics into bronze and silver."""
 
-    trigger: str = "1 second"  # how often it is looked whether a batch is due
-    min_offsets_per_trigger: int = 1_000  # with so many lines to read, a batch is due at once
-    max_trigger_delay_s: int = 5  # with fewer, when the last batch began so long ago
+    trigger: str = "1 second"  # how often to check whether a batch is due
+    min_offsets_per_trigger: int = 1_000  # a batch is due when this many lines are unread
+    max_trigger_delay_s: int = 5  # or when the last batch began this long ago
     max_offsets_per_trigger: int = 200_000
-    max_scrapes_per_trigger: int = 60  # a scrape is 10,000 samples and more
-    max_scrape_bytes: int = 32 * 1024 * 1024  # unpacked; a task holds a page several times
+    max_scrapes_per_trigger: int = 60  # a scrape has 10,000 samples and more
+    max_scrape_bytes: int = 32 * 1024 * 1024  # uncompressed; a task holds several copies of a page
     max_scrape_samples: int = 500_000
     max_sample_labels: int = 64
-    max_label_chars: int = 4_096  # of a name or a value
+    max_label_chars: int = 4_096  # per label name and per label value
     metrics_port: int = 0
     lease_timeout_s: float = 5.0
-    pseudonym_key_file: str = ""  # with one, silver and gold hold hashes for client ids and principals
+    pseudonym_key_file: str = ""  # if set, silver and gold hash client ids and principals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,11 +110,11 @@ class BuildGold:
     """The stream from silver to gold."""
 
     trigger: str = "5 seconds"
-    clients_trigger: str = "10 seconds"  # of the tables about clients: skew, redirects, lookups
-    metrics_trigger: str = "10 seconds"  # of the tables made from metrics
-    throttles_trigger: str = "10 seconds"  # of the tables about throttles and moves
+    clients_trigger: str = "10 seconds"  # for the tables about clients: skew, redirects, lookups
+    metrics_trigger: str = "10 seconds"  # for the tables built from metrics
+    throttles_trigger: str = "10 seconds"  # for the tables about throttles and reassignments
     max_files_per_trigger: int = 1_000
-    max_bytes_per_trigger: str = "16m"  # of each table read, as it lies on disk: what a backlog is cut into
+    max_bytes_per_trigger: str = "16m"  # per input table, compressed; splits a backlog
     lease_timeout_s: float = 5.0
 
 
@@ -122,26 +122,26 @@ class BuildGold:
 class Quality:
     """The rules between the layers."""
 
-    suites: str = "conf/expectations"  # a relative folder is meant from the project's
+    suites: str = "conf/expectations"  # relative to the project's folder
     lease_timeout_s: float = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maintain:
-    """What `plumbline maintain` keeps and how it packs it; 0 days is for ever."""
+    """Retention and file sizes of `plumbline maintain`; 0 days: keep forever."""
 
     bronze_days: int = 7
     silver_days: int = 30
     gold_days: int = 0
     target_file_mib: int = 128
-    compact_from_files: int = 1_000  # small files of the running day, or of a table without days
-    vacuum_retention_hours: int = 48  # further back than a report reads; streams that stand still are asked
+    compact_from_files: int = 1_000  # small files of today, or of a table without a date partition
+    vacuum_retention_hours: int = 48  # longer than a report reads back; a stopped stream extends it
     lease_timeout_s: float = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spark:
-    """How a session is made when `spark-submit` has not made one."""
+    """Options of a Spark session that `spark-submit` has not created."""
 
     master: str = "local[2]"
     driver_memory: str = "2g"
@@ -151,7 +151,7 @@ class Spark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything a program of ours can be told by a file."""
+    """All settings of Plumbline."""
 
     telemetry: Telemetry = field(default_factory=Telemetry)
     collector: Collector = field(default_factory=Collector)
@@ -167,7 +167,7 @@ class Settings:
     @classmethod
     def load(cls, *paths: Path) -> "Settings":
         """
-        Lay the given TOML files over `conf/base.toml`, the last one winning key by key.
+        Return `conf/base.toml` overlaid with the TOML files; for each key the last file wins.
 
         Raises:
             ValueError: a key is unknown, or a file is not TOML; the message names file, section and key.
@@ -176,12 +176,12 @@ class Settings:
         settings = cls()
         for path in (BASE, *paths):
             try:
-                told = tomllib.loads(path.read_text())
+                document = tomllib.loads(path.read_text())
             except tomllib.TOMLDecodeError as error:
                 message = f"{path}: not valid TOML: {error}"
                 raise ValueError(message) from error
-            _drop_committer(told, path)
-            settings = _overlay(settings, told, where=str(path))
+            _drop_committer(document, path)
+            settings = _overlay(settings, document, where=str(path))
             _check_folders(settings.warehouse, path)
         return settings
 
@@ -193,7 +193,7 @@ class Settings:
     @property
     def pseudonym_key(self) -> str:
         """
-        The key that names are hashed with, read once a process; empty: they are kept as they are.
+        The key for hashes of names, read once per process; empty: names are not hashed.
 
         Raises:
             ValueError: the file cannot be read, or is too short to keep anything secret.
@@ -205,7 +205,7 @@ class Settings:
 @cache
 def read_key(file: str) -> str:
     """
-    Return the key in a file, read once a process; empty without a file.
+    Return the key in a file, read once per process; empty without a file.
 
     Raises:
         ValueError: the file cannot be read, or is too short to keep anything secret.
@@ -220,28 +220,28 @@ def read_key(file: str) -> str:
         raise ValueError(message) from error
     if len(key) < KEY_CHARS:
         message = (
-            f"[ingest] pseudonym_key_file = {file!r} holds {len(key)} characters, {KEY_CHARS} are the least: "
-            "`openssl rand -hex 32` makes a key"
+            f"[ingest] pseudonym_key_file = {file!r} has {len(key)} characters, but needs {KEY_CHARS}: "
+            "create a key with `openssl rand -hex 32`"
         )
         raise ValueError(message)
     return key
 
 
 def _drop_committer(document: dict[str, Any], path: Path) -> None:
-    """Accept the former setting for one more version where it names the only committer that is left."""
+    """Remove the former setting `committer`, accepted for one more version if its value is `delta-rs`."""
     warehouse = document.get("warehouse")
     committer = warehouse.pop("committer", "delta-rs") if isinstance(warehouse, dict) else "delta-rs"
     if committer != "delta-rs":
-        message = f"{path}: [warehouse] committer = {committer!r} is gone, delta-rs commits: remove the line"
+        message = f"{path}: [warehouse] committer = {committer!r} is not supported any more: remove the line"
         raise ValueError(message)
 
 
 def _check_folders(warehouse: Warehouse, path: Path) -> None:
-    for name, told in (("root", warehouse.root), ("checkpoints", warehouse.checkpoints)):
-        if "://" in told:  # taken for a path it would be a folder of that name, on this machine alone
+    for name, folder in (("root", warehouse.root), ("checkpoints", warehouse.checkpoints)):
+        if "://" in folder:  # Path would turn a URL into a local folder of that name
             message = (
-                f"{path}: [warehouse] {name} = {told!r}: a folder on a file system that driver and "
-                "executors mount is wanted; an object store has neither the locks nor the renames that the "
+                f"{path}: [warehouse] {name} = {folder!r}: must be a folder on a file system that driver "
+                "and executors mount; an object store has neither the locks nor the renames that the "
                 "writers rely on: docs/spark-cluster.md"
             )
             raise ValueError(message)
@@ -250,29 +250,29 @@ def _check_folders(warehouse: Warehouse, path: Path) -> None:
 ROWS: dict[str, type] = {"files": TailedFile, "endpoints": ScrapedEndpoint}
 
 
-def _overlay(settings: S, told: dict[str, Any], *, where: str) -> S:
+def _overlay(settings: S, document: dict[str, Any], *, where: str) -> S:
     known = {f.name: f for f in fields(settings)}  # type: ignore[arg-type]
-    unknown = sorted(set(told) - set(known))
+    unknown = sorted(set(document) - set(known))
     if unknown:
         message = f"{where}: unknown setting {unknown[0]!r}; known are {', '.join(sorted(known))}"
         raise ValueError(message)
     changes: dict[str, Any] = {}
-    for name, value in told.items():
+    for name, value in document.items():
         current = getattr(settings, name)
         here = f"{where}: [{name}]"
         if is_dataclass(current):
             if not isinstance(value, dict):
-                message = f"{where}: {name} = {value!r}: a section is wanted, as in [{name}]"
+                message = f"{where}: {name} = {value!r}: must be a section, as in [{name}]"
                 raise ValueError(message)
             changes[name] = _overlay(current, value, where=here)
         elif name in ROWS:
             if not isinstance(value, list):
-                message = f"{where} {name} = {value!r}: rows are wanted, as in [[collector.{name}]]"
+                message = f"{where} {name} = {value!r}: must be rows, as in [[collector.{name}]]"
                 raise ValueError(message)
             changes[name] = tuple(_made(ROWS[name], row, here) for row in value)
         elif isinstance(current, tuple):
             if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
-                message = f'{here} {name} = {value!r}: a list is wanted, as in ["job", "instance"]'
+                message = f'{here} {name} = {value!r}: must be a list of strings, as in ["job", "instance"]'
                 raise ValueError(message)
             changes[name] = tuple(value)
         else:
@@ -282,9 +282,9 @@ def _overlay(settings: S, told: dict[str, Any], *, where: str) -> S:
     return replace(settings, **changes)  # type: ignore[type-var]
 
 
-def _made(kind: type[S], row: Any, where: str) -> S:  # noqa: ANN401 (whatever stands in the file)
+def _made(kind: type[S], row: Any, where: str) -> S:  # noqa: ANN401 (the file may contain any TOML value)
     if not isinstance(row, dict):
-        message = f"{where}: {row!r} is no row of keys and values"
+        message = f"{where}: {row!r} is not a row of keys and values"
         raise ValueError(message)  # noqa: TRY004 (as in `_checked`)
     try:
         return kind(**row)
@@ -297,5 +297,5 @@ def _checked(value: Any, current: Any, where: str) -> Any:  # noqa: ANN401 (sett
     wanted = (int, float) if isinstance(current, float) else type(current)
     if isinstance(value, bool) or not isinstance(value, wanted):
         message = f"{where}: {value!r} is not of type {type(current).__name__}"
-        raise ValueError(message)  # noqa: TRY004 (one error for all that is wrong with a settings file)
+        raise ValueError(message)  # noqa: TRY004 (callers catch one error type for a bad settings file)
     return value

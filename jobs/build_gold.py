@@ -1,10 +1,10 @@
 """
-Build the gold tables from silver: as a stream, in one go over what is new, or again for a span of time.
+Build the gold tables from silver: continuously, once for all new lines, or again for a span of time.
 
 Exit codes: 0 done (also when Ctrl-C or SIGTERM ended `--follow`), 1 failed, 2 wrong settings or options,
-3 another process writes gold into this warehouse, 4 part of the span was refused since retention has thinned
-out its silver, 5 a file of the checkpoint or of a table's log is damaged and cannot be mended, 6 a disk is
-full, 130 stopped before it was done. After 5 and 6: `docs/recovery.md`.
+3 another process writes gold into this warehouse, 4 part of the span was refused because retention deleted
+some of its silver, 5 a file of the checkpoint or of a table's log is damaged and cannot be repaired, 6 a disk
+is full, 130 stopped before it was done. After 5 and 6: `docs/recovery.md`.
 """
 
 import os
@@ -55,7 +55,7 @@ from transforms.windows import WINDOW_S
 
 EXIT_FAILED, EXIT_WRONG, EXIT_LEASE, EXIT_REFUSED, EXIT_STATE, EXIT_FULL = 1, 2, 3, 4, 5, 6
 EXIT_INTERRUPTED = 130
-STOPPED = "stopped; the next run goes on from here"
+STOPPED = "stopped; the next run continues from here"
 
 MODULES = (gold_stream, gold_clients_stream, gold_metrics_stream, gold_throttles_stream)
 STREAMS = tuple(module.STREAM for module in MODULES)
@@ -71,12 +71,14 @@ def build_gold(
         list[Path] | None, typer.Option(help="Settings; the last file wins.", exists=True)
     ] = None,
     *,
-    follow: Annotated[bool, typer.Option(help="Go on with every new line until Ctrl-C.")] = False,
-    since: Annotated[datetime | None, typer.Option(help="Rebuild from here on, UTC.")] = None,
-    until: Annotated[datetime | None, typer.Option(help="Rebuild up to here, UTC; with --since.")] = None,
+    follow: Annotated[bool, typer.Option(help="Run until Ctrl-C and build each new line.")] = False,
+    since: Annotated[datetime | None, typer.Option(help="Rebuild from this instant on, UTC.")] = None,
+    until: Annotated[
+        datetime | None, typer.Option(help="Rebuild up to this instant, UTC; needs --since; default: now.")
+    ] = None,
 ) -> None:
     """
-    Build the gold tables: of what is new (default), of all that comes (--follow), or of a span again.
+    Build the gold tables from new lines (default), continuously (--follow), or again for a span (--since).
 
     Example: `plumbline build-gold --conf my.toml --follow`
 
@@ -112,7 +114,7 @@ def build_gold(
         full = told_full(settings, error)
         progress.say(f"build_gold stopped: {full or first_line(str(error))}")
         raise typer.Exit(EXIT_FULL if full else EXIT_FAILED) from error
-    except KeyboardInterrupt:  # a stream that was asked to end before it began has ended as well
+    except KeyboardInterrupt:  # with --follow, a stop before the first batch is a success too
         progress.say(STOPPED)
         raise typer.Exit(0 if follow else EXIT_INTERRUPTED) from None
     if refused and span:
@@ -148,8 +150,8 @@ def _run(
         each: list[EachBatch] = [
             Batches(writer, progress, settings if follow else None, gate, note=of_brokers)
         ]
-        for (of, rebuild), note in zip(rebuilds.items(), notes, strict=True):
-            each.append(WindowBatches(of, rebuild, progress, gate, note=note))
+        for (topic, rebuild), note in zip(rebuilds.items(), notes, strict=True):
+            each.append(WindowBatches(topic, rebuild, progress, gate, note=note))
         read = [module.inputs(spark, settings) for module in MODULES]
         pace = settings.build_gold
         every = (pace.trigger, pace.clients_trigger, pace.metrics_trigger, pace.throttles_trigger)
@@ -180,18 +182,18 @@ def _span(since: datetime | None, until: datetime | None, *, follow: bool) -> Sp
     if since is None and until is None:
         return None
     if since is None or follow:
-        message = "--until goes with --since, and neither with --follow"
+        message = "--until needs --since, and --follow excludes both"
         raise ValueError(message)
     start = since.replace(tzinfo=UTC).timestamp()
     end = (until.replace(tzinfo=UTC) if until else datetime.now(UTC)).timestamp()
     if start >= end:
-        message = f"nothing lies between --since {since} and --until {until or 'now'}"
+        message = f"--since {since} is not before --until {until or 'now'}"
         raise ValueError(message)
     return Span(window_of(start), window_of(end - 1e-6) + WINDOW_S)
 
 
 def _wait(queries: Sequence[StreamingQuery], stop: threading.Event, gate: Gate) -> None:
-    """Wait for the end of the streams or for the wish to stop them, which lets running batches end."""
+    """Wait for the streams to end, or for `stop`; then let running batches finish."""
     try:
         while any(query.isActive for query in queries) and not stop.is_set():
             stop.wait(0.5)
@@ -208,7 +210,7 @@ def _wait(queries: Sequence[StreamingQuery], stop: threading.Event, gate: Gate) 
 
 
 def _use_utc() -> None:
-    """Spark hands instants out in the process's zone; in UTC no hour comes twice."""
+    """Set the process zone to UTC: Spark returns datetimes in it, and only UTC repeats no hour."""
     os.environ["TZ"] = "UTC"
     time.tzset()
 

@@ -1,8 +1,8 @@
 """
-The gate between the layers: ask the rules of conf/expectations of silver or gold, span by span.
+The quality gate between the layers: check silver or gold with the rules of conf/expectations, span by span.
 
-Exit codes: 0 every rule holds, 1 a rule failed, 2 wrong settings, options or rules, 3 could not be checked:
-Spark, the disk, or another check that runs; 130 stopped.
+Exit codes: 0 every rule holds, 1 a rule failed, 2 wrong settings, options or rules, 3 the check failed
+(Spark, the disk, or another running check), 130 stopped.
 Under plain Spark, from the project's folder with its venv activated:
 `PYTHONPATH=. spark-submit --driver-class-path '.jars/spark/*' jobs/check_quality.py --layer silver ...`.
 """
@@ -44,15 +44,15 @@ TABLES = {(table.layer, table.name): table for table in (*SILVER, *GOLD)}
 
 
 class Layer(StrEnum):
-    """What can be checked."""
+    """The layers that can be checked."""
 
     SILVER = "silver"
     GOLD = "gold"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What to check: a span, what is new since the last check, or both."""
+class Scope:
+    """What to check: a span, all rows since the last check, or both."""
 
     layer: Layer
     conf: list[Path]
@@ -64,21 +64,21 @@ def check_quality(
     *,
     layer: Annotated[Layer, typer.Option(help="Layer to check.")],
     conf: Annotated[
-        list[Path] | None, typer.Option(help="Settings that name the warehouse; the last file wins.")
+        list[Path] | None, typer.Option(help="Settings with the warehouse; the last file wins.")
     ] = None,
     since: Annotated[str | None, typer.Option(help="First instant, ISO-8601; UTC without a zone.")] = None,
-    until: Annotated[str | None, typer.Option(help="Instant behind the last, ISO-8601.")] = None,
+    until: Annotated[str | None, typer.Option(help="End, exclusive, ISO-8601; default: now.")] = None,
     new: Annotated[
-        bool, typer.Option("--new", help="Beside the span, each hour with rows since the last such check.")
+        bool, typer.Option("--new", help="Also check each hour with new rows since the last such check.")
     ] = False,
 ) -> None:
     """
-    Check rows by the rules between the layers; without a span, what is new since the last such check.
+    Check a layer with the quality rules; without a span, all rows since the last such check.
 
-    Each hour is checked by itself, and what was found goes into gold.quality_results. Gold is not built of
-    an hour, or of a span that was asked for, in which a rule of silver failed, until a check of it passes.
+    Each hour is checked separately, and the results go into gold.quality_results. If a rule of silver fails in
+    an hour, or in the given span, gold of that time is not built until a check of it passes.
 
-    Exit codes: 0 every rule holds; 1 a rule failed; 2 wrong use; 3 could not be checked; 130 stopped.
+    Exit codes: 0 every rule holds; 1 a rule failed; 2 wrong use; 3 the check failed; 130 stopped.
 
     Example: `plumbline check-quality --layer silver --conf my.toml`
 
@@ -88,7 +88,7 @@ def check_quality(
     progress = Progress()
     try:
         span = _span(since, until)
-        is_passed = run(Asked(layer=layer, conf=conf or [], span=span, is_new=new or span is None), progress)
+        is_passed = run(Scope(layer=layer, conf=conf or [], span=span, is_new=new or span is None), progress)
     except (WrongUseError, SuiteError) as error:
         progress.say(f"error: {error}")
         raise typer.Exit(WRONG_USE) from error
@@ -96,24 +96,24 @@ def check_quality(
         progress.say(f"not checked: {first_line(str(error))}")
         raise typer.Exit(NOT_CHECKED) from error
     except KeyboardInterrupt as error:
-        progress.say("stopped; nothing was noted")
+        progress.say("stopped; no result was saved")
         raise typer.Exit(STOPPED) from error
     if not is_passed:
         raise typer.Exit(FAILED)
 
 
-def run(wanted: Asked, progress: Progress) -> bool:
+def run(scope: Scope, progress: Progress) -> bool:
     """
-    Check, note what was found, tell it; return whether every rule holds.
+    Check, save and print the results; return whether every rule holds.
 
     Raises:
         WrongUseError: there is no such warehouse.
-        SuiteError: a rule cannot be read or asked.
+        SuiteError: a rule cannot be read or evaluated.
         LeaseHeldError: another check runs.
 
     """
-    settings = settings_of(wanted.conf)
-    suites = suites_of(PROJECT / settings.quality.suites, wanted.layer)
+    settings = settings_of(scope.conf)
+    suites = suites_of(PROJECT / settings.quality.suites, scope.layer)
     _check_known(suites)
     root, found = settings.warehouse_root, list[Row]()
     with (
@@ -125,23 +125,21 @@ def run(wanted: Asked, progress: Progress) -> bool:
         checked_at = datetime.now(UTC)
         for suite in suites:
             with progress.step(f"checking {suite.layer}.{suite.table}"):
-                for row in _checked(spark, root, suite, wanted):
+                for row in _checked(spark, root, suite, scope):
                     found.append({"checked_at": checked_at, **row})
         if found:
             quality_results.write(spark, root, found)
-    return _told(wanted.layer, found)
+    return _report(scope.layer, found)
 
 
 def _check_known(suites: Iterable[Suite]) -> None:
     for suite in suites:
         if (suite.layer, suite.table) not in TABLES:
-            message = (
-                f"there is no table {suite.layer}.{suite.table} that the suite {suite.table} could be of"
-            )
+            message = f"the suite {suite.table} has no table: {suite.layer}.{suite.table} does not exist"
             raise SuiteError(message)
 
 
-def _checked(spark: SparkSession, root: Path, suite: Suite, wanted: Asked) -> Iterable[Row]:
+def _checked(spark: SparkSession, root: Path, suite: Suite, scope: Scope) -> Iterable[Row]:
     table = TABLES[suite.layer, suite.table]
     if not tables.exists(root, table):
         return
@@ -149,30 +147,30 @@ def _checked(spark: SparkSession, root: Path, suite: Suite, wanted: Asked) -> It
         rows = tables.read(spark, root, table)
         yield from _rows(asked(rows, suite), suite, None, None)
         return
-    told = tables.snapshot(root, table)
-    asked_for = hours_of(wanted.span) if wanted.span else []
-    fresh = _fresh(spark, root, table, suite.at, told) if wanted.is_new else []
-    for span in [*asked_for, *(hour for hour in fresh if hour not in asked_for)]:
-        version = told.version if span in fresh else None
-        yield from _rows(asked(_within(spark, told, suite.at, span), suite), suite, span, version)
+    snapshot = tables.snapshot(root, table)
+    given = hours_of(scope.span) if scope.span else []
+    fresh = _fresh(spark, root, table, suite.at, snapshot) if scope.is_new else []
+    for span in [*given, *(hour for hour in fresh if hour not in given)]:
+        version = snapshot.version if span in fresh else None
+        yield from _rows(asked(_within(spark, snapshot, suite.at, span), suite), suite, span, version)
 
 
-def _within(spark: SparkSession, told: Snapshot, at: str, span: Span) -> DataFrame:
-    return told.rows(spark, at, [span])
+def _within(spark: SparkSession, snapshot: Snapshot, at: str, span: Span) -> DataFrame:
+    return snapshot.rows(spark, at, [span])
 
 
-def _fresh(spark: SparkSession, root: Path, table: Table, at: str, told: Snapshot) -> list[Span]:
-    """Give the hours that got rows since the last check of what was new."""
+def _fresh(spark: SparkSession, root: Path, table: Table, at: str, snapshot: Snapshot) -> list[Span]:
+    """Return the hours with rows added since the last check of new rows."""
     version = quality_results.checked_version(root, table.layer, table.name)
     hour = F.floor(F.unix_seconds(F.col(at)) / HOUR_S)
-    rows = told.added_since(spark, version).select(hour.alias("hour")).distinct().collect()
+    rows = snapshot.added_since(spark, version).select(hour.alias("hour")).distinct().collect()
     starts = sorted(int(row["hour"]) * HOUR_S for row in rows if row["hour"] is not None)
     return [Span(start, start + HOUR_S) for start in starts]
 
 
 def hours_of(span: Span) -> list[Span]:
     """
-    Cut a span at full hours.
+    Return the parts of a span between full hours.
 
     >>> [str(part) for part in hours_of(Span(3000, 7210))]  # doctest: +NORMALIZE_WHITESPACE
     ['1970-01-01T00:50:00Z to 1970-01-01T01:00:00Z', '1970-01-01T01:00:00Z to 1970-01-01T02:00:00Z',
@@ -184,35 +182,35 @@ def hours_of(span: Span) -> list[Span]:
 
 def _rows(outcomes: Iterable[Outcome], suite: Suite, span: Span | None, version: int | None) -> Iterable[Row]:
     start, end = (datetime.fromtimestamp(at, UTC) for at in span) if span else (None, None)
-    for of in outcomes:
+    for outcome in outcomes:
         yield {
             "layer": suite.layer,
             "table_name": suite.table,
-            "rule": of.rule,
-            "about": of.about,
+            "rule": outcome.rule,
+            "about": outcome.about,
             "span_start": start,
             "span_end": end,
-            "is_passed": of.is_passed,
-            "rows_seen": of.rows_seen,
-            "rows_failed": of.rows_failed,
-            "examples": list(of.examples),
+            "is_passed": outcome.is_passed,
+            "rows_seen": outcome.rows_seen,
+            "rows_failed": outcome.rows_failed,
+            "examples": list(outcome.examples),
             "table_version": version,
         }
 
 
-def _told(layer: Layer, found: Sequence[Row]) -> bool:
-    """Say what failed, where, and what that holds back."""
+def _report(layer: Layer, found: Sequence[Row]) -> bool:
+    """Print the failed rules, their spans, and which gold is held back; return whether all passed."""
     failed = [row for row in found if not row["is_passed"]]
     for row in failed:
         typer.echo(
             f"FAILED {layer}.{row['table_name']} {row['rule']}, {_span_of(row)}: "
-            f"{row['rows_failed']} of {row['rows_seen']} rows; wanted: {row['about']}"
+            f"{row['rows_failed']} of {row['rows_seen']} rows; expected: {row['about']}"
         )
         for example in row["examples"]:
             typer.echo(f"  {example}")
     if failed and layer is Layer.SILVER:
-        for late in dict.fromkeys(_span_of(row) for row in failed):
-            typer.echo(f"held back: gold of {late} is not built until a check of it passes")
+        for span in dict.fromkeys(_span_of(row) for row in failed):
+            typer.echo(f"held back: gold of {span} is not built until a check of it passes")
     spans = len({row["span_start"] for row in found})
     if not found:
         typer.echo(f"{layer}: nothing to check")
@@ -232,11 +230,11 @@ def _span(since: str | None, until: str | None) -> Span | None:
     if start is None and end is None:
         return None
     if start is None:
-        message = "--until goes with --since"
+        message = "--until needs --since"
         raise WrongUseError(message)
     end = end or datetime.now(UTC)
     if start >= end:
-        message = f"nothing lies between --since {start} and --until {end}"
+        message = f"--since {start} is not before --until {end}"
         raise WrongUseError(message)
     return quality_results.span_between(start, end)
 

@@ -1,4 +1,4 @@
-"""Comparisons kept: `gold.run_comparison`, for dashboards and for nights to come."""
+"""Saved comparisons: `gold.run_comparison`, for dashboards and later comparisons."""
 
 import hashlib
 import json
@@ -16,32 +16,37 @@ from verdicts.comparison import Comparison
 
 
 def save_comparison(
-    spark: SparkSession, settings: Settings, told: Comparison, *, cluster: str | None, scenario: str | None
+    spark: SparkSession,
+    settings: Settings,
+    comparison: Comparison,
+    *,
+    cluster: str | None,
+    scenario: str | None,
 ) -> str:
-    """Append the comparison's rows, once for the same answer about the same runs; say what was done."""
+    """Append the rows of a comparison, once per result and runs; return a message with the outcome."""
     known = {"scenario": scenario, "compared_at": datetime.now(UTC)}
     names = RUN_COMPARISON.schema.names
-    kept = [[(row | known)[name] for name in names] for row in rows(told, cluster)]
+    values = [[(row | known)[name] for name in names] for row in rows(comparison, cluster)]
     warehouse = settings.warehouse_root
     tables.ensure(spark, warehouse, RUN_COMPARISON)
     is_new = tables.append(
-        frame_of(spark, kept, RUN_COMPARISON.schema).coalesce(1),
+        frame_of(spark, values, RUN_COMPARISON.schema).coalesce(1),
         warehouse,
         RUN_COMPARISON,
-        txn_app_id=f"compare-{_asked(told, cluster, scenario)}",
+        txn_app_id=f"compare-{_fingerprint(comparison, cluster, scenario)}",
         txn_version=0,
     )
-    return "kept in gold.run_comparison" if is_new else "is in gold.run_comparison already"
+    return "saved in gold.run_comparison" if is_new else "already in gold.run_comparison"
 
 
-def _asked(told: Comparison, cluster: str | None, scenario: str | None) -> str:
-    """Name what was asked, of which runs, and what was said: a task that is tried again gives the same."""
+def _fingerprint(comparison: Comparison, cluster: str | None, scenario: str | None) -> str:
+    """Return a hash of question, runs and result; a retried task gets the same hash."""
     runs = [
         [run.arm, run.run, str(run.started_at), str(run.ended_at), run.starts, run.summaries]
-        for run in (*told.baseline, *told.contender)
+        for run in (*comparison.baseline, *comparison.contender)
     ]
-    asked = told.asked
-    what = [
+    asked = comparison.asked
+    question = [
         cluster,
         scenario,
         asked.baseline,
@@ -50,5 +55,6 @@ def _asked(told: Comparison, cluster: str | None, scenario: str | None) -> str:
         asked.rule.tolerance,
         asked.is_unpaired,
     ]
-    said = [plain(row) for row in rows(told, cluster)]  # gold may come later than the runs, and say more
-    return hashlib.sha256(json.dumps([what, runs, said]).encode()).hexdigest()[:32]
+    # The result is part of the hash: gold may be built after the runs and add metrics.
+    result = [plain(row) for row in rows(comparison, cluster)]
+    return hashlib.sha256(json.dumps([question, runs, result]).encode()).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""The tables that runs are compared by: of a warehouse, or built from raw files as a report's are."""
+"""The input tables of a comparison of runs: from a warehouse, or built from raw files."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +41,7 @@ IN_WAREHOUSE: dict[str, Table] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTables:
-    """What runs are compared by, of one cluster."""
+    """The input tables of a comparison, for one cluster."""
 
     runs: DataFrame
     perf_summaries: DataFrame
@@ -57,10 +57,10 @@ def tables_of_warehouse(
     spark: SparkSession, warehouse: Path, cluster: str | None
 ) -> tuple[RunTables, str | None]:
     """
-    Read the tables of one cluster, and name it.
+    Return the tables of one cluster, and its name.
 
     Raises:
-        SeveralClustersError: there are runs of several and none was chosen, or none of the chosen one.
+        SeveralClustersError: no cluster is given and there are several, or the given one has no run.
 
     """
     frames = {field: tables.read(spark, warehouse, table) for field, table in IN_WAREHOUSE.items()}
@@ -74,7 +74,7 @@ def tables_of_warehouse(
 
 
 def tables_of_files(spark: SparkSession, raw: Path, scratch: Path, *, has_requests: bool) -> RunTables:
-    """Parse raw lines (`raw_files.write_raw`); where no request log is among them gold is empty."""
+    """Parse raw lines (`raw_files.write_raw`) into tables; without a request log, gold is empty."""
     layers = Layers(spark, scratch)
     kinds = () if has_requests else (Kind.PERF_TEST,)
     silver, _ = parse_into(raw_lines(spark, raw, *kinds), scratch / "silver", Settings())

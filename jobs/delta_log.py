@@ -1,7 +1,7 @@
 """
-The log of a Delta table, read file by file to tell what of it is whole: a reader stops at the first tear.
+The log of a Delta table, read file by file to find torn files, at the first of which a Delta reader fails.
 
-Only what makes up the newest state is read: the newest whole checkpoint and the entries after it.
+Only the newest state is read: the newest whole checkpoint and the entries after it.
 """
 
 import json
@@ -21,14 +21,14 @@ from jobs.stream_log import Place
 
 CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.(\d{10}))?\.parquet")
 OF_VERSION = re.compile(r"\.?(\d{20})\.")
-"""How the files of a version begin, checksums with a dot before."""
+"""File name prefix of a version's files; checksum files have a leading dot."""
 
 LAST_CHECKPOINT = "_last_checkpoint"
-OF_OURS = ("ingest_", "replay-")
-"""How the folders begin that the ingest and the replay write their files into."""
+PLUMBLINE_FOLDERS = ("ingest_", "replay-")
+"""Prefixes of the folders that the ingest and the replay write their files into."""
 
 FILES = "plumblineFiles"
-"""In `commitInfo`: how many files an entry adds and removes, so that one cut at a line's end is found out."""
+"""Key in `commitInfo`: how many files an entry adds and removes. It exposes an entry cut at a line end."""
 
 RECORD, PARSER = ("topic", "partition", "offset"), "parser_version"
 
@@ -37,18 +37,18 @@ Action = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogState:
-    """What the log of one table tells; `version` is -1 when it has no whole entry."""
+    """The state of one table's log; `version` is -1 when it has no whole entry."""
 
     where: Path
     version: int = -1
     txns: dict[str, int] = field(default_factory=dict)
     torn: Path | None = None  # the newest entry, when it is not whole
-    hole: Path | None = None  # an entry in between that is missing or not whole, which nothing mends
-    confusing: tuple[Path, ...] = ()  # files that readers stumble over and nobody needs
+    hole: Path | None = None  # an earlier entry that is missing or not whole; it cannot be repaired
+    confusing: tuple[Path, ...] = ()  # files that make readers fail and that no reader needs
 
 
 def log_state(where: Path) -> LogState:
-    """Read the log of the table in a folder; one that was never made is at version -1."""
+    """Return the state of the log of the table in a folder; version -1 if there is no table."""
     log = where / "_delta_log"
     if not log.is_dir():
         return LogState(where=where)
@@ -68,9 +68,9 @@ def log_state(where: Path) -> LogState:
         version = n
         txns |= {a["txn"]["appId"]: int(a["txn"]["version"]) for a in actions if "txn" in a}
     if begin >= 0 and version == begin and torn is None and not entry_file(log, begin).exists():
-        hole = entry_file(log, begin)  # readers want the newest entry beside its checkpoint
+        hole = entry_file(log, begin)  # readers need the newest entry even if its checkpoint is whole
     confusing += [
-        crc for crc in orphans(log) if (told := OF_VERSION.match(crc.name)) and int(told[1]) > version
+        crc for crc in orphans(log) if (match := OF_VERSION.match(crc.name)) and int(match[1]) > version
     ]
     newer = [file for file in log.glob("*.crc") if file.stem.isdigit() and int(file.stem) > version]
     return LogState(
@@ -79,12 +79,12 @@ def log_state(where: Path) -> LogState:
 
 
 def entry_file(log: Path, version: int) -> Path:
-    """Give the file of a version."""
+    """Return the log entry file of a version."""
     return log / f"{version:020}.json"
 
 
 def entry(log: Path, version: int) -> list[Action] | None:
-    """Read the actions of a version; None when it is missing or not whole."""
+    """Return the actions of a version; None when its entry is missing or not whole."""
     file = entry_file(log, version)
     try:
         actions = [json.loads(line) for line in file.read_text().rstrip("\n").split("\n")]
@@ -96,7 +96,7 @@ def entry(log: Path, version: int) -> list[Action] | None:
 
 
 def _lost_its_end(actions: list[Action], *, is_ingested: bool) -> bool:
-    """Return whether an entry lacks files that it counts, or its last line: a batch, or a table's schema."""
+    """Return whether an entry lacks files that it counts, or its last line: a batch id or a table schema."""
     info: Action = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
     if info.get("operation") == "CREATE TABLE" and not any("metaData" in action for action in actions):
         return True
@@ -108,29 +108,29 @@ def _lost_its_end(actions: list[Action], *, is_ingested: bool) -> bool:
     if not is_light or any("txn" in action for action in actions):
         return False
     added = [action["add"]["path"] for action in actions if "add" in action]
-    return any(path.startswith(OF_OURS) for path in added) or (is_ingested and len(actions) == 1)
+    return any(path.startswith(PLUMBLINE_FOLDERS) for path in added) or (is_ingested and len(actions) == 1)
 
 
 def _files(info: Action) -> int | None:
-    """Give how many files an entry adds and removes, where it says so: ours do, and OPTIMIZE of delta-rs."""
+    """Return how many files an entry says it adds and removes; Plumbline's and delta-rs' OPTIMIZE say so."""
     metrics = info.get("operationMetrics", {})
-    if {"numFilesAdded", "numFilesRemoved"} <= metrics.keys():  # Delta's own OPTIMIZE names them otherwise
+    if {"numFilesAdded", "numFilesRemoved"} <= metrics.keys():  # Delta Spark has other metric names
         return int(metrics["numFilesAdded"]) + int(metrics["numFilesRemoved"])
     return int(info[FILES]) if FILES in info else None
 
 
 def rows_of_batch(state: LogState, app_id: str, batch: int) -> dict[Place, tuple[int, int]] | None:
     """
-    Give the first and last offset that a batch has committed into a bronze table, of each partition.
+    Return the first and last offset per partition that a batch has committed into a bronze table.
 
-    None when the log no longer tells: its entry was cleaned up, or its files were rewritten.
+    None when the log no longer has them: the entry was cleaned up, or the files were rewritten.
     """
     files = _files_of_batch(state, app_id, batch)
     return None if files is None else _extremes(files)
 
 
 def days_of_batch(state: LogState, app_id: str, batch: int, day_column: str) -> set[date] | None:
-    """Give the days into which a batch has committed rows; None when the log no longer tells."""
+    """Return the days into which a batch has committed rows; None when the log no longer has its entry."""
     actions = _entry_of_batch(state, app_id, batch)
     if actions is None:
         return None
@@ -139,10 +139,10 @@ def days_of_batch(state: LogState, app_id: str, batch: int, day_column: str) -> 
 
 
 def parsers_of_batch(state: LogState, app_id: str, batch: int) -> set[int]:
-    """Give the parser versions in the rows that a batch has committed into a table; {} where none is told."""
+    """Return the parser versions in the rows that a batch has committed into a table; may be empty."""
     files = _files_of_batch(state, app_id, batch) or []
     rows = [pq.read_table(file, columns=[PARSER], partitioning=None) for file in files if _has_parser(file)]
-    return {version for of in rows for version in of[PARSER].unique().to_pylist()}
+    return {version for batch_rows in rows for version in batch_rows[PARSER].unique().to_pylist()}
 
 
 def _has_parser(file: Path) -> bool:
@@ -163,23 +163,23 @@ def _entry_of_batch(state: LogState, app_id: str, batch: int) -> list[Action] | 
         actions = entry(log, version)
         if actions is None:
             return None
-        of_writer = [txn["version"] for txn in map(_txn, actions) if txn and txn["appId"] == app_id]
-        if batch in of_writer:
+        batches = [txn["version"] for txn in map(_txn, actions) if txn and txn["appId"] == app_id]
+        if batch in batches:
             return actions
-        if of_writer and max(of_writer) < batch:
+        if batches and max(batches) < batch:
             return None
     return None
 
 
 def has_rows_of(where: Path, topic: str) -> bool:
-    """Tell whether a bronze table holds a row of a topic."""
+    """Return whether a bronze table has a row of a topic."""
     rows = DeltaTable(str(where)).to_pyarrow_dataset()
     return bool(rows.filter(pc.field("topic") == topic).head(1, columns=["topic"]).num_rows)
 
 
 def _txn(action: Action) -> Action | None:
-    told = action.get("txn")
-    return {"appId": told["appId"], "version": int(told["version"])} if told else None
+    txn = action.get("txn")
+    return {"appId": txn["appId"], "version": int(txn["version"])} if txn else None
 
 
 def _extremes(files: list[Path]) -> dict[Place, tuple[int, int]]:
@@ -193,13 +193,13 @@ def _extremes(files: list[Path]) -> dict[Place, tuple[int, int]]:
 
 
 def _checkpoints(log: Path) -> tuple[dict[int, list[Path]], dict[int, list[Path]]]:
-    """Give the files of each checkpoint that is whole, and of each that is not."""
+    """Return the files of the newest whole checkpoint, and of each newer checkpoint that is not whole."""
     found: dict[int, list[Path]] = {}
     parts: dict[int, int] = {}
     for file in sorted(log.glob("*.checkpoint*.parquet")):
-        if told := CHECKPOINT.fullmatch(file.name):
-            found.setdefault(int(told[1]), []).append(file)
-            parts[int(told[1])] = int(told[2] or 1)
+        if match := CHECKPOINT.fullmatch(file.name):
+            found.setdefault(int(match[1]), []).append(file)
+            parts[int(match[1])] = int(match[2] or 1)
     newest_whole = -1
     for version in sorted(found, reverse=True):
         if len(found[version]) == parts[version] and all(map(_is_parquet, found[version])):
@@ -222,7 +222,7 @@ def _txns_of_checkpoint(files: list[Path]) -> dict[str, int]:
 
 
 def _bad_hint(log: Path, whole: dict[int, list[Path]]) -> list[Path]:
-    """Give the hint at the newest checkpoint when it is torn or points to none that is whole."""
+    """Return the `_last_checkpoint` file if it is torn or names no whole checkpoint."""
     hint = log / LAST_CHECKPOINT
     if not hint.exists():
         return []

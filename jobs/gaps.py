@@ -1,9 +1,9 @@
 """
-Go on after a gap: `plumbline ingest --accept-gap`.
+Continue after a gap: `plumbline ingest --accept-gap`.
 
-A gap is a batch of its own that holds no line: its range goes into `silver.gaps`, then into Spark's offset
-log, its number into bronze, and at last into Spark's commit log. Broken off anywhere in between, the next run
-with `--accept-gap` finds the same number free and the range in `silver.gaps`, and goes on from there.
+A gap is a separate batch without lines. Its range is written into `silver.gaps`, then into Spark's offset
+log; its batch id is written into bronze, and last into Spark's commit log. If this is interrupted, the next
+run with `--accept-gap` finds the batch id unused and the range in `silver.gaps`, and continues there.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ RETENTION, NAME = "retention", f"{GAPS.layer}.{GAPS.name}"
 
 
 def reached(writer: Writer) -> Ends:
-    """Return how far the lines are in bronze: a line that bronze has is not lost, whatever retention took."""
+    """Return the end offsets of the lines in bronze; those lines are not lost, whatever retention deleted."""
     log = StreamLog(writer.checkpoint)
     newest = max(log.offsets, default=-1)
     if max(log.commits, default=-1) >= newest:
@@ -43,11 +43,10 @@ def reached(writer: Writer) -> Ends:
 
 def finish_from_bronze(spark: SparkSession, settings: Settings, query: Query, writer: Writer) -> None:
     """
-    End a batch that bronze has and the topics no longer: what silver lacks of it is made from bronze.
+    Finish a batch that is in bronze but not in the topics: build its missing rows from bronze.
 
-    Of a topic whose bronze table lacks the batch, the lines come with the next batch. A gap that
-    `silver.gaps` was known to have is noted there again. Does nothing when no batch is begun, or bronze has
-    none of it.
+    If a topic's bronze table lacks the batch, the next batch reads its lines. If `silver.gaps` lost the gap
+    of this batch, it is recorded again. Do nothing if no batch is begun, or bronze has no row of it.
     """
     log = StreamLog(writer.checkpoint)
     batch = max(log.offsets, default=-1)
@@ -56,7 +55,7 @@ def finish_from_bronze(spark: SparkSession, settings: Settings, query: Query, wr
         return
     for table in query.tables:
         tables.ensure(spark, settings.warehouse_root, table)
-    _leave_out_what_bronze_lacks(log, batch, done)
+    _exclude_topics_not_in_bronze(log, batch, done)
     passed = _passed(log, batch)
     bronze = [
         tables.read(spark, settings.warehouse_root, table).select(*RAW.names)
@@ -65,13 +64,13 @@ def finish_from_bronze(spark: SparkSession, settings: Settings, query: Query, wr
     ]
     rows = united(bronze).filter(reduce(Column.__or__, map(_is_of, passed), F.lit(False)))
     write_batch(rows, batch, query, settings=settings, app_id=writer.id)
-    if written(log.folder).get(NAME, NONE)[0] == batch:  # a gap, and the table of gaps was set back
+    if written(log.folder).get(NAME, NONE)[0] == batch:  # the batch is a gap, and silver.gaps was set back
         _record(spark, settings, writer, batch, passed)
     log.write_commit(batch)
 
 
-def _leave_out_what_bronze_lacks(log: StreamLog, batch: int, done: set[str]) -> None:
-    """Let a batch end where it begins for topics that are not `done`: the next batch reads their lines."""
+def _exclude_topics_not_in_bronze(log: StreamLog, batch: int, done: set[str]) -> None:
+    """Make the batch empty for topics that are not `done`; the next batch reads their lines."""
     begin, ends = log.begin(batch), log.ends(batch) or {}
     held = {
         place: end if place[0] in done else begin[place]
@@ -84,7 +83,7 @@ def _leave_out_what_bronze_lacks(log: StreamLog, batch: int, done: set[str]) -> 
 
 
 def _passed(log: StreamLog, batch: int) -> list[Lost]:
-    """Return what a batch goes over in each partition: its lines, or all that a gap has lost."""
+    """Return the offset range of a batch per partition: its lines, or the lines that a gap lost."""
     begin, end = log.begin(batch), log.ends(batch) or {}
     ranges = (
         Lost(topic=topic, partition=partition, first=begin.get((topic, partition), 0), end=until)
@@ -99,7 +98,7 @@ def _is_of(one: Lost) -> Column:
     return (F.col("topic") == one.topic) & (F.col("partition") == one.partition) & is_in_range
 
 
-def accept(  # noqa: PLR0913, PLR0917 (where, whose, how what is lost is found, and where to say it)
+def accept(  # noqa: PLR0913, PLR0917 (session, query, how to find lost ranges, where to report)
     spark: SparkSession,
     settings: Settings,
     query: Query,
@@ -108,12 +107,12 @@ def accept(  # noqa: PLR0913, PLR0917 (where, whose, how what is lost is found, 
     say: Callable[[str], None],
 ) -> None:
     """
-    Write what one query has lost into `silver.gaps` and let it go on after it; nothing when nothing is lost.
+    Record the lost ranges of one query in `silver.gaps` and let it continue; do nothing if none is lost.
 
-    `gone_of` returns what is lost to a query that has read up to some offsets.
+    `gone_of` returns the ranges that are lost to a query with given end offsets.
 
     Raises:
-        MadeAnewError: a topic was made anew, so there is no going on.
+        TopicRecreatedError: a topic was created again, so the query cannot continue.
 
     """
     log = StreamLog(writer.checkpoint)
@@ -121,25 +120,25 @@ def accept(  # noqa: PLR0913, PLR0917 (where, whose, how what is lost is found, 
         return
     finish_from_bronze(spark, settings, query, writer)
     newest = max(log.offsets, default=-1)
-    is_begun = newest >= 0 and newest not in log.commits  # no table has a line of it
+    is_begun = newest >= 0 and newest not in log.commits  # no table has a line of the batch
     batch = newest if is_begun else newest + 1
     ends = log.begin(batch)
-    noted = _recorded(spark, settings, writer, batch)
-    gone = noted or gone_of(ends)
+    recorded = _recorded(spark, settings, writer, batch)
+    gone = recorded or gone_of(ends)
     if not gone:
         return
-    if not noted:
+    if not recorded:
         _record(spark, settings, writer, batch, gone)
     if is_begun:
-        set_aside(log.offsets_file(batch))  # not sooner: of a first batch it may alone tell that it began
+        set_aside(log.offsets_file(batch))  # only now: it may be the only evidence that a first batch began
     tables.ensure(spark, settings.warehouse_root, query.bronze[0])
     write_empty_batch(writer, batch, ends | {(one.topic, one.partition): one.end for one in gone}, [NAME])
     for one in gone:
-        say(f"gap accepted and noted in silver.gaps: {one}, {one.end - one.first:,} lines")
+        say(f"gap accepted and recorded in silver.gaps: {one}, {one.end - one.first:,} lines")
 
 
 def write_empty_batch(writer: Writer, batch: int, ends: Ends, noted: Sequence[str] = ()) -> None:
-    """Write a batch without a line, which takes a query to some offsets; its table must be there."""
+    """Write a batch without lines that moves a query to these offsets; its table must exist."""
     log = StreamLog(writer.checkpoint)
     log.write_ends(batch, ends)
     light_commit.note_batch(writer.tables[0], txn_app_id=writer.id, txn_version=batch)
@@ -175,7 +174,7 @@ def _record(
 
 
 def _in_bronze(writer: Writer, batch: int) -> set[str]:
-    """Return the topics whose bronze table has a batch."""
+    """Return the topics whose bronze table has this batch."""
     return {
         topic for topic, where in writer.bronze.items() if log_state(where).txns.get(writer.id, -1) >= batch
     }

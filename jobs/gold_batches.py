@@ -1,4 +1,4 @@
-"""What a stream of gold does with each batch: find the windows that it touches, and rebuild them."""
+"""The batch function of a gold stream: find the windows that a batch touches, and rebuild them."""
 
 import time
 from collections.abc import Callable
@@ -10,35 +10,35 @@ from jobs.gate import Gate
 from jobs.progress import Progress
 
 Rebuild = Callable[[DataFrame], int]
-"""Rebuild what a batch touches, and tell how many windows that were; given again, it gives the same gold."""
+"""Rebuilds the windows that a batch touches, and returns their number; a retry builds the same gold."""
 
 
 class WindowBatches:
-    """One batch at a time: rebuild, note, say."""
+    """Rebuild windows, note the versions, report; one batch at a time."""
 
     def __init__(
         self,
-        of: str,
+        topic: str,
         rebuild: Rebuild,
         progress: Progress,
         gate: Gate | None = None,
         *,
         note: Callable[[], None] = lambda: None,
     ) -> None:
-        """`of` is what the tables are about, as people read it; `note` ends a batch."""
-        self._of, self._rebuild, self._progress, self._note = of, rebuild, progress, note
+        """`topic` names the tables in progress lines; `note` is called at the end of a batch."""
+        self._topic, self._rebuild, self._progress, self._note = topic, rebuild, progress, note
         self._gate = gate or Gate()
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
-        """Rebuild what a batch touches."""
+        """Rebuild the windows that a batch touches."""
         self._gate.enter()
         try:
             started = time.monotonic()
             n = self._rebuild(batch)
             self._note()
-            reached(f"gold-{self._of}-written")
+            reached(f"gold-{self._topic}-written")
             if n:
                 took = time.monotonic() - started
-                self._progress.say(f"{self._of}, batch {batch_id}: {n} windows, {took:.1f} s")
+                self._progress.say(f"{self._topic}, batch {batch_id}: {n} windows, {took:.1f} s")
         finally:
             self._gate.leave()

@@ -1,4 +1,4 @@
-"""Rebuild windows of the gold tables about clients: skew, redirects, lookups, each by its own lines."""
+"""Rebuild windows of the gold tables about clients: partition skew, leader redirects, metadata lookups."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -30,22 +30,23 @@ REACHES = {
     LEADER_REDIRECT: leader_redirect.REQUESTS_REACH,
     METADATA_LOOKUP: metadata_lookup.REQUESTS_REACH,
 }
-"""How far each table looks among the requests: the widest of its inputs."""
+"""How far each table looks back and ahead in the requests: the widest of its inputs."""
 
 Inputs = tuple[DataFrame, DataFrame, DataFrame, DataFrame, DataFrame]
-"""Requests, topics, runs, changes of leadership and followers' fetches."""
+"""Requests, topics, runs, leadership changes and followers' fetches."""
 
 
 class ClientWriter:
     """
     Writes the gold tables about clients; its caller holds the lease.
 
-    It remembers the windows that hold redirects: any line of the minute behind one can be its end. And those
-    with a takeover from a leader that is silent so far: a line near by tells who lost it, or that it lives.
+    It remembers the windows with redirects, since any line of the following minute can end one. It also
+    remembers the windows with a takeover from a leader that is silent so far: a later line can show which
+    client lost it, or that the leader is alive.
     """
 
     def __init__(self, spark: SparkSession, warehouse: Path, progress: Progress) -> None:
-        """Make the tables that are missing."""
+        """Create the missing tables."""
         self._spark, self._warehouse, self._progress = spark, warehouse, progress
         for table in SILVER:
             tables.make(warehouse, table)
@@ -56,8 +57,8 @@ class ClientWriter:
         self.with_takeovers = _windows(changes.filter(leader_disconnect.is_takeover()), "logged_at")
 
     def rebuild(self, windows: Mapping[Table, Iterable[int]]) -> int:
-        """Rebuild these windows (epoch seconds) and say how many retention left too little silver for."""
-        # Before it is asked how far silver is whole: what is deleted after that is still in these versions.
+        """Rebuild windows (epoch seconds); return how many were refused because silver is incomplete."""
+        # Take the snapshots first: rows that retention deletes after the check below are still in them.
         silver = {table: tables.snapshot(self._warehouse, table) for table in SILVER}
         refused: set[int] = set()
         for table, touched in windows.items():
@@ -72,7 +73,7 @@ class ClientWriter:
         return len(refused)
 
     def rebuild_span(self, span: Span) -> int:
-        """Rebuild all windows of a span."""
+        """Rebuild all windows of a span; return how many were refused."""
         return self.rebuild({table: range(span.start, span.end, WINDOW_S) for table in CLIENT_TABLES})
 
     def _replace(self, table: Table, spans: list[Span], silver: Mapping[Table, Snapshot]) -> None:
@@ -92,13 +93,13 @@ class ClientWriter:
             rows = self._lost((requests, topics, runs, changes, fetches), spans)
         tables.replace(rows, self._warehouse, table, column="window_start", spans=spans)
 
-    def _lost(self, given: Inputs, spans: Iterable[Span]) -> DataFrame:
-        """Build redirects, and disconnects where a leader was silent: to ask that first is little work."""
-        requests, _, _, changes, _ = given
+    def _lost(self, inputs: Inputs, spans: Iterable[Span]) -> DataFrame:
+        """Build redirects, and disconnects only if a leader was silent, which is cheap to check first."""
+        requests, _, _, changes, _ = inputs
         silent = _windows(leader_disconnect.silent_takeovers(requests, changes), "taken_over_at")
-        rows = leader_redirect.leader_redirect(*given)
+        rows = leader_redirect.leader_redirect(*inputs)
         if silent:
-            rows = rows.unionByName(leader_disconnect.leader_disconnect(*given))
+            rows = rows.unionByName(leader_disconnect.leader_disconnect(*inputs))
         rows = rows.localCheckpoint()
         done = _within(spans)
         self.with_redirects = (self.with_redirects - done) | (_windows(rows, "window_start") & done)
@@ -112,6 +113,6 @@ def _within(spans: Iterable[Span]) -> set[int]:
 
 
 def _windows(rows: DataFrame, at: str) -> set[int]:
-    """Give the windows (epoch seconds) in which the rows lie."""
+    """Return the windows (epoch seconds) of the rows."""
     starts = rows.select(F.unix_seconds(window_start(F.col(at))).alias("start")).distinct().collect()
     return {int(row["start"]) for row in starts if row["start"] is not None}

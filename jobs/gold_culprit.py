@@ -1,4 +1,4 @@
-"""Keep the levels of pairs and the named culprits in step with the windows of `broker_rtt`."""
+"""Update the baselines of broker pairs and the culprits after a change of `broker_rtt`."""
 
 from functools import reduce
 from pathlib import Path
@@ -26,14 +26,14 @@ TRAILING_S = TRAILING_HOURS * HOUR_S
 
 class CulpritWriter:
     """
-    Judges windows again once the round trips of one of them, or of its history, have changed.
+    Computes verdicts again when the round trips of a window, or of its history, have changed.
 
-    It remembers which pairs have a level in which hour, so that a settled cluster's batch reads minutes of
-    history and not a day; `GoldWriter` owns it and holds the lease.
+    It remembers which pairs have a baseline in which hour. So a batch of a cluster with baselines reads
+    minutes of history instead of a day. `GoldWriter` owns it and holds the lease.
     """
 
     def __init__(self, spark: SparkSession, warehouse: Path) -> None:
-        """Make the tables that are missing."""
+        """Create the missing tables."""
         self._spark, self._warehouse = spark, warehouse
         self._thresholds = thresholds()
         self._memory_s = self._thresholds.memory_windows * WINDOW_S
@@ -46,25 +46,25 @@ class CulpritWriter:
 
     def rebuild(self, spans: list[Span]) -> None:
         """
-        Judge again from the first window of these spans to the newest there is.
+        Compute the verdicts again, from the first window of these spans to the newest window.
 
-        What follows a window hangs on it: the evidence for some minutes, a pair's level for a day. Without
-        late lines that is the last minute, and one step.
+        Later windows depend on earlier ones: the evidence for some minutes, a pair's baseline for a day.
+        Without late lines this is only the last minute, in one step.
         """
         if not spans:
             return
         start = spans[0].start
         self._end = max(self._end, spans[-1].end)
-        # A stream of months must not grow by what it knew of hours long past.
+        # Old hours are dropped, because a stream may run for months.
         self._with_level = {at: pairs for at, pairs in self._with_level.items() if at > start - 3 * HOUR_S}
         for hour in range(_hour(start - self._memory_s), self._end, HOUR_S):
             self._learn(hour, spans)
-            # Before the next hour learns: what is accused in this one is no history there.
+            # Judge before the next hour learns, because accused windows of this hour are no history for it.
             if hour + HOUR_S > start:
                 self._judge(Span(max(start, hour), min(self._end, hour + HOUR_S)))
 
     def _learn(self, hour: int, spans: list[Span]) -> None:
-        """Work the hour's levels out when its history has changed, or was never looked at."""
+        """Compute the hour's baselines if its history has changed or was not read yet."""
         history = Span(hour - TRAILING_S, hour)
         has_changed = any(span.start < history.end and span.end > history.start for span in spans)
         if hour in self._with_level and not has_changed:
@@ -103,5 +103,5 @@ class CulpritWriter:
 
 
 def _hour(second: int) -> int:
-    """Give the start of the hour that holds a second."""
+    """Return the start of the hour that contains a second."""
     return second - second % HOUR_S

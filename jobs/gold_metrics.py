@@ -1,4 +1,4 @@
-"""Rebuild windows of the gold tables that are made from metrics, with the request log beside them."""
+"""Rebuild windows of the gold tables that are built from metrics and the request log."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -25,10 +25,10 @@ SILVER = (METRIC_SAMPLES, METRIC_SERIES, REQUESTS)
 
 
 class MetricsWriter:
-    """Writes the gold tables made from metrics; its caller holds the lease."""
+    """Writes the gold tables built from metrics; its caller holds the lease."""
 
     def __init__(self, spark: SparkSession, warehouse: Path, progress: Progress) -> None:
-        """Make the tables that are missing."""
+        """Create the missing tables."""
         self._spark, self._warehouse, self._progress = spark, warehouse, progress
         for table in SILVER:
             tables.make(warehouse, table)
@@ -36,8 +36,8 @@ class MetricsWriter:
             tables.ensure(spark, warehouse, table)
 
     def rebuild(self, windows: Iterable[int]) -> int:
-        """Rebuild these windows (epoch seconds) and say how many retention left too little silver for."""
-        # Before it is asked how far silver is whole: what is deleted after that is still in these versions.
+        """Rebuild windows (epoch seconds); return how many were refused because silver is incomplete."""
+        # Take the snapshots first: rows that retention deletes after the check below are still in them.
         samples, requests = (tables.snapshot(self._warehouse, table) for table in (METRIC_SAMPLES, REQUESTS))
         oldest = first_whole_window(self._warehouse, {METRIC_SAMPLES: REACH, REQUESTS: REACH})
         wanted = let_through(self._warehouse, windows)
@@ -49,7 +49,7 @@ class MetricsWriter:
         return len(refused)
 
     def rebuild_span(self, span: Span) -> int:
-        """Rebuild all windows of a span."""
+        """Rebuild all windows of a span; return how many were refused."""
         return self.rebuild(range(span.start, span.end, WINDOW_S))
 
     def _replace(self, spans: list[Span], samples: Snapshot, requests: Snapshot) -> None:
@@ -77,7 +77,7 @@ class MetricsWriter:
 
 
 def _measured(intervals: DataFrame) -> list[Span]:
-    """Give the time that the intervals cover: so much of the request log is read, and no more."""
+    """Return the spans that the intervals cover; only these are read from the request log."""
     ends = (F.unix_seconds(window_start(F.col(at))).alias(at) for at in ("from_at", "to_at"))
     found = intervals.select(*ends).distinct().collect()
     return spans_of(

@@ -1,4 +1,4 @@
-"""The table that says of every line that was read what became of it: `gold.data_quality`."""
+"""Build `gold.data_quality`: the outcome counts of every line that was read."""
 
 from pathlib import Path
 
@@ -15,14 +15,14 @@ from transforms.gold.data_quality import data_quality
 
 RECORD = ("topic", "partition", "offset")
 LINE = ("cluster", "node", "source", "position", *RECORD, "logged_at")
-"""What every silver row of a line has."""
+"""Columns that every silver row of a line has."""
 
 
 def rebuild_data_quality(spark: SparkSession, warehouse: Path) -> None:
-    """Count every line of every log again; lines that retention has deleted from bronze are not counted."""
+    """Count every line of every log again, except lines that retention has deleted from bronze."""
     logs = [source.bronze for source in SOURCES]
     for table in (table for source in SOURCES for table in source.tables):
-        tables.make(warehouse, table)  # a warehouse may be older than a source
+        tables.make(warehouse, table)  # the warehouse may be older than the source
     bronze = united([_rows(spark, warehouse, log) for log in logs])
     quarantine, skipped = (_rows(spark, warehouse, table) for table in (QUARANTINE, SKIPPED))
     kept = {
@@ -41,6 +41,6 @@ def rebuild_data_quality(spark: SparkSession, warehouse: Path) -> None:
 
 
 def _rows(spark: SparkSession, warehouse: Path, table: Table) -> DataFrame:
-    """Return a table's rows. Delta runs a job to plan even an empty one, and most sites lack some log."""
+    """Return a table's rows; skip Delta for an empty table, because its planning runs a Spark job."""
     has_files = tables.exists(warehouse, table) and tables.snapshot(warehouse, table).paths()
     return tables.read(spark, warehouse, table) if has_files else frame_of(spark, [], table.schema)

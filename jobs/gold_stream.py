@@ -1,4 +1,4 @@
-"""The stream that builds gold: which windows the new lines of silver touch, its state, and what it notes."""
+"""The stream that builds gold: its inputs, its checkpoint, and the windows that new lines of silver touch."""
 
 import time
 from collections import defaultdict
@@ -36,9 +36,9 @@ EachBatch = Callable[[DataFrame, int], None]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldStream:
     """
-    A query from silver to gold: what it writes, and what it reads, in its order.
+    A query from silver to gold, with the tables it writes, and those it reads in the order of its sources.
 
-    `version` is counted up when what it reads changes: a checkpoint cannot be read by another query.
+    Increment `version` when `read` changes, because a checkpoint fits only the query that wrote it.
     """
 
     name: str
@@ -47,21 +47,21 @@ class GoldStream:
     read: tuple[Table, ...]
 
     def checkpoint(self, settings: Settings) -> Path:
-        """Give the folder of the query's checkpoint."""
+        """Return the folder of the query's checkpoint."""
         return Path(settings.warehouse.checkpoints).resolve() / f"{self.name}-v{self.version}"
 
     def writer(self, rows: DataFrame, settings: Settings, batches: EachBatch) -> DataStreamWriter:
-        """Wire the stream without starting it, so that a test can start it in its own way."""
+        """Return the configured stream without starting it, so that a test can choose the trigger."""
         checkpoint = str(self.checkpoint(settings))
         writer = rows.writeStream.queryName(self.name).option("checkpointLocation", checkpoint)
         return writer.foreachBatch(batches)
 
     def repairs(self, settings: Settings) -> list[Repair]:
         """
-        Audit the state of gold and of what it reads.
+        Return the repairs that an audit of gold and of its inputs finds.
 
         Raises:
-            StateError: something cannot be mended.
+            StateError: a damage cannot be repaired.
 
         """
         gold, read = (
@@ -71,21 +71,21 @@ class GoldStream:
         return gold_repairs(self.checkpoint(settings), gold, read)
 
     def note(self, settings: Settings) -> None:
-        """Note how far gold's tables are, for the next start's audit."""
-        of = {table.name: Path(tables.path(settings.warehouse_root, table)) for table in self.gold}
-        there = {name: where for name, where in of.items() if (where / "_delta_log").is_dir()}
-        told = {name: light_log.opened(where).version() for name, where in there.items()}
-        note_versions(self.checkpoint(settings), told)
+        """Store the versions of gold's tables for the audit at the next start."""
+        folders = {table.name: Path(tables.path(settings.warehouse_root, table)) for table in self.gold}
+        present = {name: where for name, where in folders.items() if (where / "_delta_log").is_dir()}
+        versions = {name: light_log.opened(where).version() for name, where in present.items()}
+        note_versions(self.checkpoint(settings), versions)
 
 
 STREAM = GoldStream(name="build_gold", version=1, gold=BROKER_TABLES, read=(METRICS, *REACH))
 
 QUALITY_EVERY_S = 300.0
-"""Data quality counts every line there is, so a stream does not do it with every batch."""
+"""Data quality counts every line of the warehouse, which is too expensive for every batch."""
 
 
 class Batches:
-    """What the stream does with each batch: find the windows it touches and rebuild them."""
+    """The batch function of the stream: find the windows that a batch touches, and rebuild them."""
 
     def __init__(
         self,
@@ -96,13 +96,13 @@ class Batches:
         *,
         note: Callable[[], None] = lambda: None,
     ) -> None:
-        """With settings to follow by, data quality is counted every few minutes too; `note` ends a batch."""
+        """With `follow`, count data quality every few minutes; `note` is called at the end of a batch."""
         self._writer, self._progress, self._follow, self._note = writer, progress, follow, note
         self._gate = gate or Gate()
         self._counted_at = time.monotonic()
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
-        """Rebuild what a batch touched; a batch that is given again gives the same gold."""
+        """Rebuild the windows that a batch touches; a retried batch builds the same gold."""
         self._gate.enter()
         try:
             self._rebuild(batch, batch_id)
@@ -116,7 +116,7 @@ class Batches:
         self._writer.expect(lines)
         self._writer.rebuild(windows)
         self._writer.add_scrapes([row for row in arrived if row["has_metric"]])
-        self._tell_unreadable(arrived)
+        self._report_unreadable(arrived)
         self._note()
         reached("gold-written")
         newest = max((row["slot"] for row in arrived), default=0)
@@ -131,7 +131,7 @@ class Batches:
             self._counted_at = time.monotonic()
 
     def _windows(self, arrived: Iterable[Row]) -> set[int]:
-        """Give the windows to rebuild: those the lines touch, and older ones that they let settle."""
+        """Return the windows to rebuild: those that the lines touch, and older ones that may now settle."""
         of_table: dict[str, set[int]] = defaultdict(set)
         for row in arrived:
             of_table[row["input"]].add(row["slot"])
@@ -140,14 +140,14 @@ class Batches:
         windows = [touched(of_table[table.name], reach) for table, reach in REACH.items()]
         return set().union(*windows, self._writer.may_settle())
 
-    def _tell_unreadable(self, arrived: Iterable[Row]) -> None:
+    def _report_unreadable(self, arrived: Iterable[Row]) -> None:
         unreadable = [row for row in arrived if row["is_readable"] is False]
         for row in unreadable:
             self._progress.say(f"a scrape of broker {row['broker_id']} at {row['newest']} UTC cannot be read")
 
 
 def inputs(spark: SparkSession, settings: Settings) -> DataFrame:
-    """Stream the few columns of every input that tell which windows a line touches; scrapes come read."""
+    """Return a stream of the columns that determine the windows of a line; scrapes are parsed."""
     read = stream_of(spark, settings, METRICS)
     scrapes = samples(read).withColumnsRenamed({"scraped_at": "logged_at", "leader_id": "broker_id"})
     lines = (
@@ -165,10 +165,10 @@ def inputs(spark: SparkSession, settings: Settings) -> DataFrame:
 
 
 def by_window(batch: DataFrame) -> DataFrame:
-    """Count a batch's lines by input, broker and window; a scrape stays a row of its own."""
+    """Count a batch's lines by input, broker and window; each scrape keeps its own row."""
     is_scrape = F.col("input") == METRICS.name
     second = F.unix_seconds(window_start(F.col("logged_at"))).alias("slot")
-    told = ("mean_ms", "p50_ms", "p99_ms", "count", "is_readable", "has_metric")
+    of_scrape = ("mean_ms", "p50_ms", "p99_ms", "count", "is_readable", "has_metric")
     return (
         batch.filter(F.col("logged_at").isNotNull())
         .groupBy(
@@ -177,19 +177,19 @@ def by_window(batch: DataFrame) -> DataFrame:
         .agg(
             F.count(F.lit(1)).alias("lines"),
             F.max("logged_at").alias("newest"),
-            *[F.max(name).alias(name) for name in told],
+            *[F.max(name).alias(name) for name in of_scrape],
         )
         .withColumn("leader_id", F.col("broker_id"))
     )
 
 
 def stream_of(spark: SparkSession, settings: Settings, table: Table) -> DataFrame:
-    """Stream the rows that are added to a table."""
+    """Return the stream of the rows appended to a table."""
     return (
         spark.readStream.format("delta")
         .option("maxFilesPerTrigger", settings.build_gold.max_files_per_trigger)
         .option("maxBytesPerTrigger", settings.build_gold.max_bytes_per_trigger)
-        # Retention deletes and a replay rewrites: neither is a new line. `--since` rebuilds after a replay.
+        # Retention and replays rewrite rows but append none. After a replay, rebuild with `--since`.
         .option("skipChangeCommits", "true")
         .load(tables.path(settings.warehouse_root, table))
     )

@@ -1,4 +1,4 @@
-"""Rebuild windows of the gold tables about throttles and moves of replicas."""
+"""Rebuild windows of the gold tables about replication throttles and reassignments."""
 
 from collections.abc import Iterable, Mapping
 from functools import reduce
@@ -32,16 +32,16 @@ from transforms.gold.throttles import (
 from transforms.windows import WINDOW_S
 
 SMALL = (THROTTLE_CHANGES, REASSIGNMENTS, ISR_CHANGES, TOPICS)
-"""What is read whole: a throttle that was set days ago is in force."""
+"""Tables that are read whole, because a throttle that was set days ago is still in force."""
 
 SILVER = (REQUESTS, *SMALL, METRIC_SAMPLES, METRIC_SERIES)
 
 
 class ThrottleWriter:
-    """Writes the gold tables about throttles and moves; its caller holds the lease."""
+    """Writes the gold tables about throttles and reassignments; its caller holds the lease."""
 
     def __init__(self, spark: SparkSession, warehouse: Path, progress: Progress) -> None:
-        """Make the tables that are missing."""
+        """Create the missing tables."""
         self._spark, self._warehouse, self._progress = spark, warehouse, progress
         for table in SILVER:
             tables.make(warehouse, table)
@@ -52,23 +52,23 @@ class ThrottleWriter:
         self._newest = window_of(latest.timestamp()) if latest else None
 
     def times(self) -> list[tuple[float, float]]:
-        """Give the times (epoch seconds) in which something was throttled or moved; one may be endless."""
-        told = (self._read(table) for table in (THROTTLE_CHANGES, REASSIGNMENTS, REASSIGNMENT_PROGRESS))
-        rows = times_on(*told).collect()
+        """Return the spans (epoch seconds) with a throttle or a reassignment; the end may be infinite."""
+        inputs = (self._read(table) for table in (THROTTLE_CHANGES, REASSIGNMENTS, REASSIGNMENT_PROGRESS))
+        rows = times_on(*inputs).collect()
         return [(float(row["since_s"]), float(row["until_s"] or float("inf"))) for row in rows]
 
     def look_again(self) -> None:
-        """Learn of settings and moves that arrived."""
+        """Read the throttle changes and reassignments again."""
         self._on = self.times()
 
     def newest(self, arrived: Iterable[Row]) -> int | None:
-        """Give the newest window (epoch seconds) that anything was ever told of."""
+        """Return the newest window (epoch seconds) of any line so far."""
         seen = [row["slot"] for row in arrived if row["slot"] is not None]
         self._newest = max([*seen, *([self._newest] if self._newest is not None else [])], default=None)
         return self._newest
 
     def concerned(self, windows: Iterable[int]) -> set[int]:
-        """Keep the windows in which something was throttled or moved: no other has rows."""
+        """Return the windows with a throttle or a reassignment; no other window has rows."""
         reach = SCRAPES_REACH.lookback_s
         return {
             window
@@ -77,7 +77,7 @@ class ThrottleWriter:
         }
 
     def written(self, windows: Iterable[int]) -> set[int]:
-        """Keep the windows (epoch seconds) that gold has rows of."""
+        """Return those windows (epoch seconds) that have rows in gold."""
         wanted = set(windows)
         if not wanted:
             return wanted
@@ -88,8 +88,8 @@ class ThrottleWriter:
         return wanted & {int(row["second"]) for row in rows}
 
     def rebuild(self, windows: Iterable[int]) -> int:
-        """Rebuild these windows (epoch seconds) and say how many retention left too little silver for."""
-        # Before it is asked how far silver is whole: what is deleted after that is still in these versions.
+        """Rebuild windows (epoch seconds); return how many were refused because silver is incomplete."""
+        # Take the snapshots first: rows that retention deletes after the check below are still in them.
         silver = {table: tables.snapshot(self._warehouse, table) for table in (REQUESTS, METRIC_SAMPLES)}
         oldest = first_whole_window(self._warehouse, {REQUESTS: REQUESTS_REACH})
         wanted = let_through(self._warehouse, windows)
@@ -101,13 +101,13 @@ class ThrottleWriter:
         return len(refused)
 
     def rebuild_span(self, span: Span) -> int:
-        """Rebuild all windows of a span."""
+        """Rebuild all windows of a span; return how many were refused."""
         self.look_again()
         return self.rebuild(range(span.start, span.end, WINDOW_S))
 
     def _replace(self, spans: list[Span], silver: Mapping[Table, Snapshot]) -> None:
         if not self._on and not self._holds(spans):
-            return  # nothing was ever throttled or moved: nothing to write, nothing to take away
+            return  # without a throttle or reassignment there are no rows to write or remove
         changes, reassignments, isr_changes, topics = (self._read(table) for table in SMALL)
         begun = _begins(reassignments, before=max(span.end for span in spans))
         near = silver[METRIC_SAMPLES].rows(self._spark, "at", spans, SCRAPES_REACH)
@@ -133,11 +133,11 @@ class ThrottleWriter:
 
     def _holds(self, spans: list[Span]) -> bool:
         gold = (tables.snapshot(self._warehouse, table) for table in TABLES)
-        return any(of.overlapping("window_start", spans) for of in gold)
+        return any(snapshot.overlapping("window_start", spans) for snapshot in gold)
 
 
 def _begins(reassignments: DataFrame, *, before: int) -> list[Span]:
-    """Give the windows in which moves were asked for."""
-    asked = calls(reassignments).select(F.unix_seconds("moved_at").alias("second")).distinct().collect()
-    seconds = [int(row["second"]) for row in asked if row["second"] < before]
+    """Return the windows in which a reassignment was requested."""
+    requested = calls(reassignments).select(F.unix_seconds("moved_at").alias("second")).distinct().collect()
+    seconds = [int(row["second"]) for row in requested if row["second"] < before]
     return spans_of({window_of(second) for second in seconds})

@@ -1,4 +1,4 @@
-"""Rebuild windows of gold: read the silver they depend on, replace them whole, remember the unsettled."""
+"""Rebuild windows of gold: read the silver they depend on, replace them whole, remember unsettled windows."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -45,7 +45,7 @@ COVERED = StructType(
 )
 
 FEW_LINES = 500_000
-"""Up to here Spark runs quicker interpreted: compiling a batch's plans costs more CPU than its rows."""
+"""Up to this many lines interpreted plans are faster: compiling them costs more CPU than the rows."""
 
 LINES = StructType(
     [
@@ -60,12 +60,12 @@ class GoldWriter:
     """
     Writes the gold tables of one warehouse; its caller holds the lease.
 
-    Between rebuilds it remembers two things, both rebuilt from the tables at need: the newest request line
-    of each broker, and the windows that were not settled when they were written.
+    Between rebuilds it remembers the newest request line of each broker, and the windows that were not
+    settled when they were written. Both can be read from the tables again.
     """
 
     def __init__(self, spark: SparkSession, warehouse: Path, progress: Progress) -> None:
-        """Make the tables that are missing."""
+        """Create the missing tables."""
         self._spark, self._warehouse, self._progress = spark, warehouse, progress
         for table in (REQUESTS, CLIENT_EVENTS, METRICS):
             tables.make(warehouse, table)
@@ -78,14 +78,14 @@ class GoldWriter:
         self._refused: set[int] = set()
 
     def rebuild(self, windows: Iterable[int]) -> int:
-        """Rebuild these windows (epoch seconds) and say how many retention left too little silver for."""
-        # Before it is asked how far silver is whole: what is deleted after that is still in these versions.
+        """Rebuild windows (epoch seconds); return how many were refused because silver is incomplete."""
+        # Take the snapshots first: rows that retention deletes after the check below are still in them.
         silver = {table: tables.snapshot(self._warehouse, table) for table in REACH}
         wanted = let_through(self._warehouse, windows)
         oldest = self._complete_from()
         refused = {window for window in wanted if oldest is not None and window < oldest}
         self._unsettled = {key for key in self._unsettled if key[1] not in refused}
-        self._tell_refused(refused, oldest)
+        self._report_refused(refused, oldest)
         rebuilt = spans_of(wanted - refused)
         reached("gold-begun")
         for spans in in_steps(rebuilt):
@@ -95,7 +95,7 @@ class GoldWriter:
         return len(refused)
 
     def expect(self, lines: int) -> None:
-        """Make ready for batches of about so many lines."""
+        """Configure Spark for batches of about that many lines."""
         is_worth_compiling = lines > FEW_LINES
         self._spark.conf.set("spark.sql.codegen.wholeStage", str(is_worth_compiling).lower())
         self._spark.conf.set(
@@ -103,22 +103,22 @@ class GoldWriter:
         )
 
     def saw(self, newest: Iterable[tuple[str, int, datetime]]) -> None:
-        """Learn of request lines (cluster, broker, instant) that arrived."""
+        """Record the newest request lines (cluster, broker, instant)."""
         for cluster, broker_id, at in newest:
             key = (cluster, broker_id)
             self._newest[key] = max(at, self._newest.get(key, at))
 
     def may_settle(self) -> set[int]:
-        """Give the windows that were written unsettled and that the lines seen since can have settled."""
+        """Return the windows that were written unsettled and that later lines may have settled."""
         return {window for cluster, window in self._unsettled if self._can_be_settled(cluster, window)}
 
     def add_scrapes(self, rows: Sequence[Row]) -> None:
-        """Append what scrapes said; one that is there already was sent again and says the same."""
+        """Append the values of scrapes; skip a scrape that was sent again."""
         if not rows:
             return
         names = STOCK_FETCH_TOTAL.schema.names
-        told = [[row[name] for name in names] for row in rows]
-        fresh = frame_of(self._spark, told, STOCK_FETCH_TOTAL.schema)
+        values = [[row[name] for name in names] for row in rows]
+        fresh = frame_of(self._spark, values, STOCK_FETCH_TOTAL.schema)
         first = min(row["scraped_at"] for row in rows)
         last = max(row["scraped_at"] for row in rows)
         span = Span(window_of(first.timestamp()), window_of(last.timestamp()) + WINDOW_S)
@@ -128,7 +128,7 @@ class GoldWriter:
         self._write(STOCK_FETCH_TOTAL, both, "scraped_at", [span])
 
     def rebuild_scrapes(self, span: Span) -> None:
-        """Read the scrapes of a span again, from bronze; a scrape is never ingested before it was made."""
+        """Read the scrapes of a span from bronze again; the ingest date is never before the scrape."""
         metrics = tables.read(self._spark, self._warehouse, METRICS)
         rows = stock_fetch_total(metrics.filter(F.expr(f"ingest_date >= DATE'{str(span)[:10]}'")))
         rows = rows.filter(within("scraped_at", [span])).dropDuplicates(list(STOCK_FETCH_TOTAL.key))
@@ -140,21 +140,21 @@ class GoldWriter:
         )
         covered = self._covered(lines, spans)
         requests = self._fetches(silver[REQUESTS], spans)
-        # Not only kept: what follows would analyse the whole way here again with each column it adds.
+        # A checkpoint, not a cache: else Spark would analyse the whole lineage again for each added column.
         fetches = pairing.fetches(requests, client_events).localCheckpoint()
-        built_from = {f"{table.layer}.{table.name}": of.version for table, of in silver.items()}
+        built_from = {f"{table.layer}.{table.name}": snapshot.version for table, snapshot in silver.items()}
         for table, rows in of_fetches(fetches, covered).items():
             self._write(table, rows, "window_start", spans, json.dumps({"built_from": built_from}))
 
     def _fetches(self, requests: Snapshot, spans: list[Span]) -> DataFrame:
-        """Read what pairs and round trips want: only a follower's fetch is asked for the one before it."""
+        """Return the requests for pairs and round trips; only followers' fetches need the fetch before."""
         near = within("logged_at", spans, pairing.REQUESTS_REACH)
         return requests.rows(self._spark, "logged_at", spans, FOLLOWERS_REACH).filter(
             (F.col("kind") == "follower") | F.expr(near)
         )
 
     def _covered(self, requests: DataFrame, spans: list[Span]) -> DataFrame:
-        """Settle the windows now, and keep the few rows here: two tables want them."""
+        """Return the coverage of the windows as a small local frame, which two tables use."""
         self._learn_newest(spans[0])
         newest = [(cluster, broker, at) for (cluster, broker), at in self._newest.items()]
         lines = requests.select("cluster", "broker_id", "logged_at").unionByName(
@@ -176,7 +176,7 @@ class GoldWriter:
         tables.replace(rows, self._warehouse, table, column=column, spans=spans, note=note)
 
     def _learn_newest(self, earliest: Span) -> None:
-        """Look the newest line of each broker up once; from then on the stream tells."""
+        """Read the newest line of each broker once; later the stream supplies it."""
         since = datetime.fromtimestamp(earliest.start, UTC).date()
         if self._newest_since is not None and self._newest_since <= since:
             return
@@ -191,11 +191,11 @@ class GoldWriter:
         self._newest_since = since
 
     def _can_be_settled(self, cluster: str, window: int) -> bool:
-        """Leave out the windows that `windows.coverage` would surely find unsettled again."""
+        """Return False if `windows.coverage` would certainly find the window unsettled again."""
         end = window + WINDOW_S
         known = [_second(at) for (where, _), at in self._newest.items() if where == cluster]
-        waited_for = [at for at in known if at >= window - SETTLE_S]
-        return bool(known) and (max(known) > end + SETTLE_S or all(at >= end for at in waited_for))
+        expected = [at for at in known if at >= window - SETTLE_S]
+        return bool(known) and (max(known) > end + SETTLE_S or all(at >= end for at in expected))
 
     def _unsettled_in_gold(self) -> set[tuple[str, int]]:
         gold = tables.read(self._spark, self._warehouse, FETCH_LATENCY)
@@ -203,10 +203,10 @@ class GoldWriter:
         return {(row["cluster"], _second(row["window_start"])) for row in rows}
 
     def _complete_from(self) -> int | None:
-        """Give the first window that can be rebuilt, NULL when nothing was ever deleted from silver."""
+        """Return the first window that can be rebuilt; None if nothing was ever deleted from silver."""
         return first_whole_window(self._warehouse, REACH)
 
-    def _tell_refused(self, refused: set[int], oldest: int | None) -> None:
+    def _report_refused(self, refused: set[int], oldest: int | None) -> None:
         if oldest is None or refused <= self._refused:
             return
         self._refused |= refused
@@ -217,5 +217,5 @@ class GoldWriter:
 
 
 def _second(at: datetime) -> int:
-    """Give epoch seconds; Spark hands instants out in the process's own zone, without saying so."""
+    """Return epoch seconds; Spark returns naive datetimes in the zone of the process."""
     return int(at.timestamp())

@@ -1,15 +1,15 @@
 """
 Stream the telemetry topics into bronze and silver, each line exactly once.
 
-Exit codes: 0 done (Ctrl-C and SIGTERM too), 1 a stream failed, 2 wrong settings, 3 lines are lost: the
-topic's retention passed the checkpoint, or the topic was made anew; the line printed names topic, partition
-and range, and `--accept-gap` goes on after what retention took. 4 another process writes bronze and silver
-of this warehouse. 5 a file of the checkpoint or of a table's log is damaged and cannot be mended. 6 a disk is
-full. After 3, 5 and 6 nothing is half written; `docs/recovery.md` says what to do.
+Exit codes: 0 done (also after Ctrl-C or SIGTERM), 1 a stream failed, 2 wrong settings, 3 lines are lost: the
+topic's retention passed the checkpoint, or the topic was created again; the message names topic, partition
+and range, and `--accept-gap` continues after lines that retention deleted. 4 another process writes bronze
+and silver of this warehouse. 5 a file of the checkpoint or of a table's log is damaged and cannot be
+repaired. 6 a disk is full. After 3, 5 and 6 nothing is half written; see `docs/recovery.md`.
 
 Under plain Spark, from the project's folder with its venv activated:
 `PYTHONPATH=. spark-submit --driver-class-path '.jars/spark/*' jobs/ingest.py --conf my.toml`; on a
-cluster as `docs/spark-cluster.md` has it.
+cluster see `docs/spark-cluster.md`.
 """
 
 import json
@@ -28,7 +28,7 @@ from engine.ingest.kafka import UnreadError
 from jobs import tables
 from jobs.gate import FINISH_BATCH_S, Gate
 from jobs.ingest_batch import Offsets, shared_out, write_batch
-from jobs.ingest_checkpoint import MadeAnewError, NoTopicError, offsets_held
+from jobs.ingest_checkpoint import NoTopicError, TopicRecreatedError, offsets_held
 from jobs.ingest_failures import EXIT_WRONG, FAILURES, failure
 from jobs.ingest_handover import hand_over
 from jobs.ingest_meters import Meters
@@ -54,10 +54,10 @@ from jobs.stream_log import StreamLog
 from jobs.writer_id import writer_id
 
 POLL_S = 0.5
-"""How often the queries are looked at."""
+"""Interval of the checks of the queries' state."""
 
 SILVER_LAYER = "silver"
-"""The holder of this lease writes bronze too: both are written from one batch."""
+"""The lease for bronze and silver, which are written from the same batch."""
 
 app = typer.Typer(add_completion=False)
 
@@ -68,17 +68,17 @@ def ingest(
         list[Path] | None, typer.Option(help="Settings; the last file wins.", exists=True)
     ] = None,
     *,
-    once: Annotated[bool, typer.Option("--once", help="Take what is there now, then end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Read the lines in the topics now, then end.")] = False,
     accept_gap: Annotated[
-        bool, typer.Option("--accept-gap", help="Note what retention took in silver.gaps, and go on.")
+        bool, typer.Option("--accept-gap", help="Record lines lost to retention in silver.gaps; continue.")
     ] = False,
 ) -> None:
     """
     Stream the telemetry topics into bronze and silver until Ctrl-C.
 
     Exit code 3: the topic's retention passed the checkpoint, so lines are lost; nothing was written. 4:
-    another process writes into the warehouse. 5: a damaged file of the streams' state is named. 6: a disk is
-    full.
+    another process writes into the warehouse. 5: a file of the streams' state is damaged; the message names
+    it. 6: a disk is full.
 
     Example: `plumbline ingest --conf .state/lab/lab.toml`
 
@@ -121,11 +121,11 @@ def run(
     spark: SparkSession, settings: Settings, meters: Meters, stop: threading.Event, *, once: bool
 ) -> None:
     """
-    Start every query and wait: for their ends with `once`, else until `stop` or a failure.
+    Start every query and wait until all have ended (`once`), until `stop`, or until a failure.
 
     Raises:
         StreamingQueryException: a query failed; the others were stopped.
-        LostError: it failed since a topic no longer holds what was not read yet.
+        LostError: a query failed because a topic deleted records that were not read yet.
 
     """
     gate, started = Gate(), list[StreamingQuery]()
@@ -151,7 +151,7 @@ def run(
 
 
 def start(writer: DataStreamWriter, settings: Settings, *, once: bool) -> StreamingQuery:
-    """Start one query: over what is there now, or for good."""
+    """Start one query: over the records that are there now (`once`), or continuously."""
     if once:
         return writer.trigger(availableNow=True).start()
     return writer.trigger(processingTime=settings.ingest.trigger).start()
@@ -160,8 +160,8 @@ def start(writer: DataStreamWriter, settings: Settings, *, once: bool) -> Stream
 def writer_of(  # noqa: PLR0913 (which query, where to, and who counts and stops it)
     spark: SparkSession, settings: Settings, query: Query, meters: Meters, gate: Gate, *, once: bool
 ) -> DataStreamWriter:
-    """Wire one query from its topics without starting it."""
-    for table in {table: None for of in QUERIES for table in of.tables}:
+    """Return one configured query over its topics without starting it."""
+    for table in {table: None for each in QUERIES for table in each.tables}:
         tables.ensure(spark, settings.warehouse_root, table)
     checkpoint = checkpoint_of(settings, query)
     app_id = f"{query.name}-{writer_id(checkpoint)}"
@@ -186,7 +186,7 @@ def writer_of(  # noqa: PLR0913 (which query, where to, and who counts and stops
             note_written(checkpoint, written.tables, batch_id)
             meters.count(written.counts)
             for file in written.unnamed:
-                meters.say(f"{file} is of a task that failed or ran twice; `plumbline maintain` removes it")
+                meters.say(f"{file}: its task failed or ran twice; `plumbline maintain` removes it")
         finally:
             gate.leave()
 
@@ -196,9 +196,9 @@ def writer_of(  # noqa: PLR0913 (which query, where to, and who counts and stops
 
 def offsets_stream(spark: SparkSession, settings: Settings, query: Query, *, once: bool) -> DataFrame:
     """
-    Return the topics as a stream that plans the offsets of each batch; tasks read the records themselves.
+    Return a stream that plans the offsets of each batch; the tasks read the records from Kafka themselves.
 
-    Topics that appear later are found by Spark. Whether anything is lost is our own check, of every batch.
+    Spark finds topics that appear later. `failOnDataLoss` is off, because `offsets_of` checks every batch.
     """
     ingest, is_scrapes = settings.ingest, query is SCRAPES
     topics = "|".join(re.escape(topic_of(settings, source)) for source in query.sources)
@@ -210,7 +210,7 @@ def offsets_stream(spark: SparkSession, settings: Settings, query: Query, *, onc
         "maxOffsetsPerTrigger": str(most),
         "kafka.client.id": f"{settings.telemetry.own_client_prefix}ingest",
     }
-    if not once and not is_scrapes:  # few lines wait for more; a scrape does not
+    if not once and not is_scrapes:  # small batches of lines wait, scrapes do not
         options["minOffsetsPerTrigger"] = str(min(ingest.min_offsets_per_trigger, most))
         options["maxTriggerDelay"] = f"{ingest.max_trigger_delay_s}s"
     return spark.readStream.format("kafka").options(**options).load()
@@ -218,12 +218,12 @@ def offsets_stream(spark: SparkSession, settings: Settings, query: Query, *, onc
 
 def offsets_of(log: StreamLog, batch: int, telemetry: Telemetry) -> Offsets:
     """
-    Return the first offset and the end of each partition of a batch, from Spark's log of offsets.
+    Return the first offset and the end offset of each partition of a batch, from Spark's offset log.
 
-    A partition that is new begins at what its topic holds.
+    A new partition begins at its first available offset.
 
     Raises:
-        MadeAnewError: a partition ends at an offset before the one it was read up to.
+        TopicRecreatedError: a partition ends before the offset up to which it was read.
         NoTopicError: a topic that was read is gone.
 
     """
@@ -233,16 +233,17 @@ def offsets_of(log: StreamLog, batch: int, telemetry: Telemetry) -> Offsets:
         log.note_begins({place: held.get(place, 0) for place in ends.keys() - begin.keys()})
         begin = log.begin(batch)
     for topic, partition in begin.keys() - ends.keys():
-        message = f"{topic} partition {partition} was read and is gone; nothing was written"
+        message = f"{topic} partition {partition} was read but no longer exists; nothing was written"
         raise NoTopicError(message)
     for (topic, partition), end in ends.items():
         if end < (first := begin[topic, partition]):
-            raise MadeAnewError(topic, f"partition {partition} ends at {end:,} and was read up to {first:,}")
+            evidence = f"partition {partition} ends at {end:,} and was read up to {first:,}"
+            raise TopicRecreatedError(topic, evidence)
     return {place: (begin[place], end) for place, end in ends.items()}
 
 
 def _read_progress(queries: list[StreamingQuery], meters: Meters) -> None:
-    """Read each query's last progress: a listener in Python costs 0.1 CPU-s per batch, this a hundredth."""
+    """Read each query's last progress; a Python listener would cost 0.1 CPU-s per batch, 100 times more."""
     for query in queries:
         progress = query.lastProgress
         if progress is not None:

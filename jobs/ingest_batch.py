@@ -1,4 +1,4 @@
-"""One batch of a telemetry topic: its files are written by one Spark job, then committed table by table."""
+"""Write one batch of telemetry: one Spark job writes the files, then each table is committed."""
 
 import time
 import uuid
@@ -28,33 +28,33 @@ from transforms.parse.scrapes.page import Limits
 
 Counts = list[dict[str, Any]]
 Offsets = Mapping[Place, tuple[int, int]]
-"""The first offset and the end of each partition that a batch holds."""
+"""The first offset and the end offset of each partition of a batch."""
 
 Shares = Sequence[Sequence[Range]]
-"""What each task reads of Kafka."""
+"""The offset ranges that each task reads from Kafka."""
 
 BRONZE_BY_KIND = {source.kind.value: source.bronze.name for source in SOURCES}
 
 
 class TakenError(Exception):
-    """Another driver works on the same checkpoint."""
+    """Another driver writes from the same checkpoint."""
 
 
 class MissingRecordsError(Exception):
-    """A batch read other records than its offsets say; nothing was committed."""
+    """The tasks read other records than the batch's offsets; nothing was committed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """What a batch was: counts of records by node and outcome, and the tables it was written into."""
+    """The result of a batch: counts of records by node and outcome, and the tables it was written into."""
 
     counts: Counts
     tables: list[str]
-    unnamed: list[Path] = field(default_factory=list)  # files that no task named, and no commit
+    unnamed: list[Path] = field(default_factory=list)  # files that no task reported and no commit contains
 
 
 def parser_options(settings: Settings) -> ParserOptions:
-    """Return what the settings say to parsers."""
+    """Return the parsers' options from the settings."""
     ingest = settings.ingest
     key_file = ingest.pseudonym_key_file
     return ParserOptions(
@@ -69,7 +69,7 @@ def parser_options(settings: Settings) -> ParserOptions:
     )
 
 
-def task_plan(  # noqa: PLR0913 (what a plan is made of)
+def task_plan(  # noqa: PLR0913 (the parts of a plan)
     settings: Settings,
     warehouse: Path,
     attempt: str,
@@ -95,7 +95,7 @@ def task_plan(  # noqa: PLR0913 (what a plan is made of)
 
 
 def shared_out(spark: SparkSession, offsets: Offsets, query: Query) -> tuple[DataFrame, Shares]:
-    """Return a frame with the number of a share for each task, and what each share holds of Kafka."""
+    """Return a frame with one share number per task, and the offset ranges of each share."""
     tasks = spark.sparkContext.defaultParallelism
     shares = shares_of(offsets, tasks=tasks, records_a_task=query.records_a_task)
     return spark.range(0, len(shares), 1, max(1, len(shares))), shares
@@ -115,11 +115,11 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes which batch)
     """
     Write one batch and commit it: bronze first, then silver.
 
-    `records` are rows of bronze, or the numbers of the `shares` of Kafka that tasks read. A table that has
-    the batch already is left out: Spark repeats a batch that broke off between two commits.
+    `records` are rows of bronze, or the numbers of the `shares` that tasks read from Kafka. A table that
+    already has the batch is skipped: Spark retries a batch that failed between two commits.
 
     Raises:
-        TakenError: the batch `is_new`, yet bronze has its number, maybe with other lines.
+        TakenError: the batch `is_new`, but bronze already has its id, maybe with other lines.
         MissingRecordsError: the records are not those of `offsets`.
 
     """
@@ -141,11 +141,11 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes which batch)
             continue
         is_written = commit_files(root, table, files, Transaction(app_id, batch_id))
         if is_bronze and not is_written and is_new:
-            message = f"another driver has written batch {batch_id} of {app_id}: one of the two must end"
+            message = f"another driver has written batch {batch_id} of {app_id}: stop one of the two"
             raise TakenError(message)
-        known_of = written.new_rows.get(table.name)
-        if known_of and is_written:
-            known.add(table.name, known_of)
+        new_rows = written.new_rows.get(table.name)
+        if new_rows and is_written:
+            known.add(table.name, new_rows)
         reached("bronze-committed" if is_bronze else "silver-committed")
         done.append(name_of(table))
     reached("batch-written")
@@ -153,7 +153,7 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes which batch)
 
 
 def commit_files(warehouse: Path, table: Table, files: list[File], transaction: Transaction) -> bool:
-    """Commit files of one table under a batch's number; return False where the table has that number."""
+    """Commit files of one table with a batch id; return False if the table already has that id."""
     where = Path(tables.path(warehouse, table))
     return light_append.append(where, [_add(table, file) for file in files], transaction)
 
@@ -163,7 +163,7 @@ def check_offsets(tally: Tally, offsets: Offsets) -> None:
     Compare the records that tasks read with the offsets of the batch.
 
     Raises:
-        MissingRecordsError: a partition's records are fewer, more or others; the message names it.
+        MissingRecordsError: a partition has fewer, more or other records; the message names it.
 
     """
     for place in {*tally.offsets, *(place for place, (first, end) in offsets.items() if first < end)}:
@@ -172,16 +172,16 @@ def check_offsets(tally: Tally, offsets: Offsets) -> None:
         if read != (first, end - 1, end - first):
             found = f"{read[2]:,} records, offsets {read[0]:,} to {read[1]:,}" if read else "no record"
             message = (
-                f"{place[0]} partition {place[1]}: the batch is offsets {first:,} to {end - 1:,} and the "
-                f"tasks read {found}; nothing was committed. A topic with transactions or compaction "
-                "cannot be read"
+                f"{place[0]} partition {place[1]}: the batch has offsets {first:,} to {end - 1:,}, but the "
+                f"tasks read {found}; nothing was committed. Topics with transactions or compaction "
+                "are not supported"
             )
             raise MissingRecordsError(message)
 
 
 @cache
 def known_rows(warehouse: Path) -> KnownRows:
-    """Return what the tables of topics and series have: one object a process, for it is their one writer."""
+    """Return the known topics and series; one object per process, because it is their only writer."""
     return KnownRows(lambda name: warehouse / TOPICS.layer / name)
 
 

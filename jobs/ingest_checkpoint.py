@@ -1,4 +1,4 @@
-"""What a query's checkpoint tells: who writes, how far it read, whether the topic still has the rest."""
+"""Positions of a query: what its checkpoint has read, and whether the topic still has the rest."""
 
 import logging
 import re
@@ -15,29 +15,29 @@ from jobs.stream_log import Ends, StreamLog
 TOPIC_ID = "plumbline-topic-id"
 TOPIC_ID_FORM = re.compile(r"[A-Za-z0-9_-]{22}")
 NO_ID = "A" * 22
-"""Sixteen zero bytes: the cluster is older than topic ids."""
+"""The id of 16 zero bytes: the cluster is older than topic ids (KIP-516)."""
 
 ANSWER_TIMEOUT_S = 15.0
 
 
 class NoTopicError(Exception):
-    """A telemetry topic cannot be read; the message names it and the way out."""
+    """A telemetry topic cannot be read; the message names it and what to do."""
 
 
-class MadeAnewError(Exception):
-    """A topic was deleted and made again: offsets no longer tell what was read, so there is no going on."""
+class TopicRecreatedError(Exception):
+    """A topic was deleted and created again: its offsets count other records, so ingest cannot continue."""
 
-    def __init__(self, topic: str, told: str) -> None:
-        """Tell the way out."""
+    def __init__(self, topic: str, evidence: str) -> None:
+        """Build the message, with what to do."""
         super().__init__(
-            f"{topic} was made anew ({told}), so what it held and was not read is lost; nothing was written: "
-            "set new [warehouse] checkpoints and with them another topic_prefix or a new [warehouse] root"
+            f"{topic} was created again ({evidence}), so its unread lines are lost; nothing was written: "
+            "set a new [warehouse] checkpoints, and also another topic_prefix or a new [warehouse] root"
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """Offsets `first` up to but without `end`, which were never read and are gone."""
+    """Offsets from `first` up to, but without, `end`; they were deleted before they were read."""
 
     topic: str
     partition: int
@@ -45,12 +45,12 @@ class Lost:
     end: int
 
     def __str__(self) -> str:
-        """Tell it in one line."""
+        """Format as one line."""
         return f"{self.topic} partition {self.partition}: offsets {self.first:,} to {self.end - 1:,}"
 
 
 def read_until(checkpoint: Path) -> Ends:
-    """Give up to where each partition was read and written, or else where it begins; {} when new."""
+    """Return the offset up to which each partition was read and written; {} for a new checkpoint."""
     log = StreamLog(checkpoint)
     done = max(max(log.commits, default=-1), max(log.offsets, default=-1) - 1)
     return log.begin(done + 1)
@@ -58,13 +58,13 @@ def read_until(checkpoint: Path) -> Ends:
 
 def lost(telemetry: Telemetry, topic: str, reached: Ends) -> list[Lost]:
     """
-    Compare what was read with what the topic still holds.
+    Return the ranges that the topic deleted before they were read.
 
-    A partition that was not reached begins at 0, as Spark has it, unless nothing of the topic was: a new
-    topic begins at what is there.
+    A new partition of a topic begins at offset 0, as in Spark. A topic without any position begins at its
+    first available offset.
 
     Raises:
-        MadeAnewError: the topic ends before what was read.
+        TopicRecreatedError: the topic ends before what was read.
         NoTopicError: the topic or its cluster cannot be reached.
 
     """
@@ -74,7 +74,8 @@ def lost(telemetry: Telemetry, topic: str, reached: Ends) -> list[Lost]:
     for (name, partition), end in due.items():
         low, high = held.get(partition, (0, 0))
         if high < end:
-            raise MadeAnewError(topic, f"partition {partition} ends at {high:,} and was read up to {end:,}")
+            evidence = f"partition {partition} ends at {high:,} and was read up to {end:,}"
+            raise TopicRecreatedError(topic, evidence)
         if low > end:
             gone.append(Lost(topic=name, partition=partition, first=end, end=low))
     return gone
@@ -82,40 +83,40 @@ def lost(telemetry: Telemetry, topic: str, reached: Ends) -> list[Lost]:
 
 def check_same_topic(telemetry: Telemetry, topic: str, checkpoint: Path) -> None:
     """
-    Hold the topic's id against the one kept in the checkpoint, and keep it when there is none, or a torn one.
+    Compare the topic's id with the id in the checkpoint; store it if that is missing or torn.
 
     Raises:
-        MadeAnewError: it is another topic of the same name: its offsets count other lines.
+        TopicRecreatedError: it is another topic of the same name; its offsets count other lines.
         NoTopicError: the cluster cannot be reached.
 
     """
-    kept, now = checkpoint / f"{TOPIC_ID}.{topic}", topic_id(telemetry, topic)
+    stored, now = checkpoint / f"{TOPIC_ID}.{topic}", topic_id(telemetry, topic)
     try:
-        before = kept.read_text(errors="replace").strip()
+        before = stored.read_text(errors="replace").strip()
     except FileNotFoundError:
         before = ""
     if now == NO_ID:
         return
     if TOPIC_ID_FORM.fullmatch(before) and before not in {now, NO_ID}:
-        raise MadeAnewError(topic, f"its id is {now} and was {before}")
+        raise TopicRecreatedError(topic, f"its id is {now} and was {before}")
     if before != now:
-        write_whole(kept, now)
+        write_whole(stored, now)
 
 
 def topic_id(telemetry: Telemetry, topic: str) -> str:
     """
-    Give the id of a topic, which tells it from an earlier one of the same name.
+    Return the id of a topic, which differs from the id of an earlier topic of the same name.
 
     Raises:
-        NoTopicError: the cluster does not tell.
+        NoTopicError: the cluster does not answer.
 
     """
     admin = AdminClient(dict(_client(telemetry)), logger=logging.getLogger(__name__))
-    told = admin.describe_topics(TopicCollection([topic]), request_timeout=ANSWER_TIMEOUT_S)[topic]
+    future = admin.describe_topics(TopicCollection([topic]), request_timeout=ANSWER_TIMEOUT_S)[topic]
     try:
-        return str(told.result(ANSWER_TIMEOUT_S).topic_id)
+        return str(future.result(ANSWER_TIMEOUT_S).topic_id)
     except KafkaException as error:
-        message = f"{telemetry.bootstrap_servers} does not describe {topic}: {error.args[0].str()}"
+        message = f"{telemetry.bootstrap_servers} cannot describe {topic}: {error.args[0].str()}"
         raise NoTopicError(message) from error
 
 
@@ -134,7 +135,7 @@ def unread(telemetry: Telemetry, topic: str, checkpoint: Path) -> int:
 
 def has_topic(telemetry: Telemetry, topic: str) -> bool:
     """
-    Tell whether there is such a topic.
+    Return whether the topic exists.
 
     Raises:
         NoTopicError: the cluster cannot be reached.
@@ -150,7 +151,7 @@ def has_topic(telemetry: Telemetry, topic: str) -> bool:
 
 def offsets_held(telemetry: Telemetry, topic: str) -> dict[int, tuple[int, int]]:
     """
-    Give the first offset and the end of each partition.
+    Return the first offset and the end offset of each partition.
 
     Raises:
         NoTopicError: the topic or its cluster cannot be reached.
@@ -178,6 +179,6 @@ def offsets_held(telemetry: Telemetry, topic: str) -> dict[int, tuple[int, int]]
 def _client(telemetry: Telemetry) -> dict[str, str]:
     own = {
         "bootstrap.servers": telemetry.bootstrap_servers,
-        "log_level": "2",  # a broker that does not answer is told once, by our own error
+        "log_level": "2",  # the exception reports a broker that does not answer, once
     }
     return telemetry.client_options | own

@@ -1,8 +1,8 @@
 """
-Go on from the checkpoints of the former ingest, which had a query for each topic (decision 021).
+Continue from the checkpoints of the former ingest, which had one query per topic (decision 021).
 
-The first batch of the new query holds no line: its offsets are where the former queries ended. Broken off
-anywhere, the next start does it again; the former checkpoints are set aside last.
+The first batch of the new query has no line; it begins where the former queries ended. If the handover is
+interrupted, the next start repeats it; the former checkpoints are set aside last.
 """
 
 from pathlib import Path
@@ -25,10 +25,10 @@ from jobs.writer_id import writer_id
 
 def hand_over(settings: Settings, progress: Progress) -> None:
     """
-    Let each query go on from where its former queries ended; does nothing where there are none.
+    Let each query continue where its former queries ended; do nothing without former queries.
 
     Raises:
-        StateError: the state of a former query is damaged and cannot be mended.
+        StateError: the state of a former query is damaged and cannot be repaired.
 
     """
     for query in QUERIES:
@@ -39,7 +39,7 @@ def hand_over(settings: Settings, progress: Progress) -> None:
             _begin_from(settings, query, former, progress)
         for one in former:
             set_aside(checkpoint_of(settings, one))
-            progress.say(f"{query.name} goes on from {one.name}, whose checkpoint is set aside")
+            progress.say(f"{query.name} continues from {one.name}, whose checkpoint is set aside")
 
 
 def _begin_from(settings: Settings, query: Query, former: list[Query], progress: Progress) -> None:
@@ -58,8 +58,8 @@ def _begin_from(settings: Settings, query: Query, former: list[Query], progress:
 
 
 def _keep_topic_id(former: Writer, checkpoint: Path) -> None:
-    """Keep the id of a former query's topic: a topic that was made anew meanwhile must be noticed."""
+    """Copy the topic id of a former query, so that a topic that was created again is detected."""
     [topic] = former.bronze
-    kept = former.checkpoint / TOPIC_ID
-    if kept.exists():
-        write_whole(checkpoint / f"{TOPIC_ID}.{topic}", kept.read_text(errors="replace"))
+    stored = former.checkpoint / TOPIC_ID
+    if stored.exists():
+        write_whole(checkpoint / f"{TOPIC_ID}.{topic}", stored.read_text(errors="replace"))

@@ -1,4 +1,4 @@
-"""What the ingest does, as Prometheus metrics on a loopback port and as lines in the terminal."""
+"""Metrics of the ingest, for Prometheus on a loopback port and as lines in the terminal."""
 
 import threading
 import time
@@ -13,10 +13,10 @@ SAY_EVERY_S = 5.0
 
 
 class Meters:
-    """Counts of one ingest, for as long as it runs; a context manager, since it holds a port."""
+    """The metrics of one ingest process; a context manager, because it holds a port."""
 
     def __init__(self, port: int, say: Callable[[str], None]) -> None:
-        """Serve on 127.0.0.1; port 0 asks the system for a free one; the line printed names it."""
+        """Serve on 127.0.0.1; with port 0 the system picks a free port; print the address."""
         registry = CollectorRegistry()
         self._lines = Counter(
             "plumbline_ingest_lines",
@@ -39,7 +39,7 @@ class Meters:
         self._tally: Counted[str] = Counted()
         self._to_read: Counted[str] = Counted()
         self._newest_us = 0
-        self._lock = threading.Lock()  # each query calls from a thread of its own
+        self._lock = threading.Lock()  # each query calls from its own thread
         self.say = say
         self._said_at = time.monotonic()
         self._server, self._thread = start_http_server(port, addr="127.0.0.1", registry=registry)
@@ -47,7 +47,7 @@ class Meters:
         say(f"metrics: http://127.0.0.1:{self.port}/metrics")
 
     def __enter__(self) -> Self:
-        """Serve."""
+        """Return self; the server already runs."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -57,7 +57,7 @@ class Meters:
         self._thread.join()
 
     def count(self, counts: Sequence[dict[str, Any]]) -> None:
-        """Take in what a batch did: rows of kind, cluster, node, outcome, lines, newest_us (an instant)."""
+        """Add the counts of a batch: rows of kind, cluster, node, outcome, lines, newest_us (an instant)."""
         with self._lock:
             for row in counts:
                 self._lines.labels(row["kind"], row["outcome"]).inc(row["lines"])
@@ -70,7 +70,7 @@ class Meters:
                 self.say(f"ingest: {self.summary()}")
 
     def progressed(self, progress: Mapping[str, Any]) -> None:
-        """Take in what Spark knows of a query's last batch: its duration and how far each topic is ahead."""
+        """Record a query's last Spark progress: batch duration, and unread records per topic."""
         seconds = progress.get("durationMs", {}).get("triggerExecution", 0) / 1e3
         self._batch.labels(progress["name"]).set(seconds)
         with self._lock:
@@ -79,7 +79,7 @@ class Meters:
                 self._to_read[topic] = records
 
     def summary(self) -> str:
-        """Return the counts so far, for people."""
+        """Return the counts so far as text."""
         if not self._tally:
             return "no lines yet"
         counts = ", ".join(f"{n:,} {outcome}" for outcome, n in sorted(self._tally.items()))

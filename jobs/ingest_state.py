@@ -1,4 +1,4 @@
-"""How far the ingest's queries have read: their checkpoints, their topics, and what of these is gone."""
+"""Positions of the ingest's queries: their checkpoints, their topics, and records lost before a read."""
 
 from functools import partial
 from pathlib import Path
@@ -18,10 +18,10 @@ from jobs.writer_id import known_writer_id, writer_id
 from schemas.silver import GAPS
 
 CHECKPOINT_VERSION = 1
-"""Counted up when a query reads other columns or topics: an old checkpoint cannot be gone on from."""
+"""Incremented when a query reads other columns or topics, because it cannot use an old checkpoint."""
 
 GAPS_AT_MOST = 5
-"""So often retention may take more while a gap is being accepted."""
+"""How often retention may delete more records while a gap is being accepted."""
 
 
 def topic_of(settings: Settings, source: Source) -> str:
@@ -54,7 +54,7 @@ def topics_of(settings: Settings, query: Query) -> list[str]:
 
 
 def writers(settings: Settings) -> list[Writer]:
-    """Return the queries as an audit of their state wants them; former ones until they are handed over."""
+    """Return the queries as inputs of a state audit; before the handover, the former queries."""
     return [
         writer_of_query(settings, one)
         for query in QUERIES
@@ -63,7 +63,7 @@ def writers(settings: Settings) -> list[Writer]:
 
 
 def former_queries(settings: Settings, query: Query) -> list[Query]:
-    """Return the former queries whose checkpoints this one is yet to go on from."""
+    """Return the former queries whose checkpoints are not handed over to this query yet."""
     return [
         former
         for former in FORMER_QUERIES
@@ -72,7 +72,7 @@ def former_queries(settings: Settings, query: Query) -> list[Query]:
 
 
 def writer_of_query(settings: Settings, query: Query) -> Writer:
-    """Return one query as an audit of its state wants it."""
+    """Return one query as the input of a state audit."""
     checkpoint, root = checkpoint_of(settings, query), settings.warehouse_root
     known = known_writer_id(checkpoint)
     return Writer(
@@ -88,7 +88,7 @@ def writer_of_query(settings: Settings, query: Query) -> Writer:
 
 
 def finish_if_gone(spark: SparkSession, settings: Settings, query: Query) -> None:
-    """End a batch from bronze when a topic no longer holds all of what it read."""
+    """Finish a begun batch from bronze if a topic has deleted some of its records."""
     log = StreamLog(checkpoint_of(settings, query))
     if not log.offsets or log.offsets[-1] in log.commits:
         return
@@ -98,11 +98,11 @@ def finish_if_gone(spark: SparkSession, settings: Settings, query: Query) -> Non
 
 def check_nothing_lost(settings: Settings) -> None:
     """
-    Look, before anything is started, whether the topics still hold all that was not read.
+    Check, before anything is started, that the topics still have every record that was not read.
 
     Raises:
         LostError: they do not.
-        MadeAnewError: a topic is another one of the same name.
+        TopicRecreatedError: a topic was deleted and created again.
         NoTopicError: a topic or its cluster cannot be reached.
 
     """
@@ -118,10 +118,10 @@ def check_nothing_lost(settings: Settings) -> None:
 
 def accept_gaps(spark: SparkSession, settings: Settings, progress: Progress) -> None:
     """
-    Go on after what retention took, as often as it takes more meanwhile.
+    Continue after records that retention deleted; repeat while it deletes more.
 
     Raises:
-        LostError: retention is quicker than this job.
+        LostError: retention deletes records faster than this job reads.
 
     """
     for _ in range(GAPS_AT_MOST):
@@ -138,5 +138,5 @@ def accept_gaps(spark: SparkSession, settings: Settings, progress: Progress) -> 
 
 
 def _gone(settings: Settings, query: Query, ends: Ends) -> list[Lost]:
-    """Return what the topics of a query no longer hold of the records from these offsets on."""
+    """Return the records from these offsets on that the topics of a query have deleted."""
     return [one for topic in topics_of(settings, query) for one in lost(settings.telemetry, topic, ends)]

@@ -1,4 +1,4 @@
-"""The settings' connection options, in librdkafka's words, said in the words of Kafka's Java client."""
+"""Translate the connection options of the settings from librdkafka to Kafka's Java client."""
 
 from conf.settings import Telemetry
 
@@ -18,22 +18,22 @@ LOGIN_MODULES = {
 
 def java_options(telemetry: Telemetry) -> dict[str, str]:
     """
-    Give the options of Spark's Kafka source that reach the same cluster.
+    Return the options of Spark's Kafka source for the same cluster.
 
     Raises:
-        ValueError: an option has no counterpart that is known here; the message names it.
+        ValueError: an option has no known counterpart; the message names it.
 
     >>> java_options(Telemetry(client_options={"security.protocol": "SSL", "ssl.ca.location": "/ca.pem"}))[
     ...     "kafka.ssl.truststore.location"
     ... ]
     '/ca.pem'
     """
-    told = dict(telemetry.client_options)
+    options = dict(telemetry.client_options)
     java: dict[str, str] = {"bootstrap.servers": telemetry.bootstrap_servers}
-    user, password = told.pop("sasl.username", None), told.pop("sasl.password", None)
+    user, password = options.pop("sasl.username", None), options.pop("sasl.password", None)
     if user is not None:
-        java["sasl.jaas.config"] = _login(told, user, password or "")
-    for name, value in told.items():
+        java["sasl.jaas.config"] = _login(options, user, password or "")
+    for name, value in options.items():
         if name in SAME:
             java[SAME[name]] = value
         elif name == "ssl.ca.location":
@@ -45,15 +45,15 @@ def java_options(telemetry: Telemetry) -> dict[str, str]:
 
 
 def consumer_options(telemetry: Telemetry) -> dict[str, str]:
-    """Return the options of a librdkafka consumer that reaches the same cluster; it joins no group."""
+    """Return the options of a librdkafka consumer for the same cluster; it joins no group."""
     options = telemetry.client_options.items()
     reading = {option: value for option, value in options if not option.startswith(PRODUCER_ONLY)}
     name = f"{telemetry.own_client_prefix}ingest"
     return reading | {"bootstrap.servers": telemetry.bootstrap_servers, "client.id": name, "group.id": name}
 
 
-def _login(told: dict[str, str], user: str, password: str) -> str:
-    mechanism = told.get("sasl.mechanism") or told.get("sasl.mechanisms") or "PLAIN"
+def _login(options: dict[str, str], user: str, password: str) -> str:
+    mechanism = options.get("sasl.mechanism") or options.get("sasl.mechanisms") or "PLAIN"
     module = LOGIN_MODULES["SCRAM" if mechanism.startswith("SCRAM") else "PLAIN"]
     return f"{module} required username={_quoted(user)} password={_quoted(password)};"
 

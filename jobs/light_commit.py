@@ -1,9 +1,9 @@
 """
-Append to a Delta table, or replace spans of it, by what Spark writes as Parquet and delta-rs commits.
+Append to a Delta table, or replace spans of it: Spark writes Parquet files, delta-rs commits them.
 
-Delta's own append plans, runs and logs half a second of work for a handful of rows. Here Spark writes the
-files and nothing else; delta-rs adds one entry to the log. Why it is as safe:
-`docs/decisions/006-light-commits.md`; that it is: `tests/jobs/test_light_commit.py`.
+Delta Spark's append needs half a second for a handful of rows. Here Spark only writes the files, and delta-rs
+adds one entry to the log. Why it is as safe: `docs/decisions/006-light-commits.md`; the proof:
+`tests/jobs/test_light_commit.py`.
 """
 
 import time
@@ -23,11 +23,11 @@ from jobs.light_read import Snapshot
 from schemas.fields import Table
 
 TRIES = 5
-"""Each failure is one commit of `plumbline maintain` that came in between."""
+"""Each failed attempt is a commit of `plumbline maintain` that came first."""
 
 WRITTEN = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
-    # What is written every second is written anew by maintenance, and better packed.
+    # Maintenance rewrites these files with a higher level, so a fast level is enough.
     "parquet.compression.codec.zstd.level": "1",
     **{f"parquet.enable.dictionary#{name}": "false" for name in OF_ITS_OWN},
 }
@@ -37,8 +37,8 @@ def append(frame: DataFrame, where: Path, table: Table, *, txn_app_id: str, txn_
     """
     Append once; return whether anything was written. A second call with the same version writes nothing.
 
-    Each attempt writes into a folder of its own: one that fails leaves files that no log names, and a
-    second driver on the same checkpoint cannot touch the files of the first, and its own are not committed.
+    Each attempt writes into its own folder. So a failed attempt leaves only uncommitted files, and a second
+    driver on the same checkpoint cannot touch the files of the first; its own files are not committed.
 
     Raises:
         ValueError: the frame has other columns than the table; nothing was written.
@@ -49,39 +49,39 @@ def append(frame: DataFrame, where: Path, table: Table, *, txn_app_id: str, txn_
     if light_append.has(where, transaction):
         return False
     attempt = _written(frame, where, table, f"{txn_app_id}-{txn_version}")
-    # The files stay if anything fails from here on: a failure after the commit, in the checkpoint that may
-    # follow it, looks the same as one before it, and then the log names them.
+    # Keep the files after a failure from here on: it may have happened after the commit, in the checkpoint,
+    # and then the log contains them.
     return light_append.append(where, list(light_log.added(where, attempt, table)), transaction)
 
 
 def note_batch(where: Path, *, txn_app_id: str, txn_version: int) -> None:
-    """Note a batch without a row, once: its number is taken, nothing else changes."""
+    """Commit a batch without a row, once; it only uses up the batch id."""
     light_append.append(where, [], Transaction(txn_app_id, txn_version))
 
 
-def replace(  # noqa: PLR0913 (what, where, which part of it, and what it was built from)
+def replace(  # noqa: PLR0913 (rows, table, spans, and the commit's note)
     frame: DataFrame, where: Path, table: Table, *, column: str, spans: Sequence[Span], note: str
 ) -> None:
     """
     Replace all rows whose instant lies in the spans; every row of the frame must lie in them.
 
-    Files that hold other rows as well are written anew without those in the spans, as Delta's own
-    `replaceWhere` does it. `note` becomes the commit's `userMetadata`.
+    Files with other rows too are rewritten without the rows in the spans, as in Delta's `replaceWhere`.
+    `note` becomes the commit's `userMetadata`.
 
     Raises:
         ValueError: the frame has other columns than the table; nothing was written.
-        deltalake.exceptions.CommitFailedError: others have rewritten the same files `TRIES` times meanwhile.
+        deltalake.exceptions.CommitFailedError: other commits rewrote the same files in all `TRIES` attempts.
 
     """
     _check(frame, table)
-    for nth in range(1, TRIES + 1):
-        held = Snapshot.of(where, table)
-        kept = held.outside(frame.sparkSession, column, spans)
+    for attempt in range(1, TRIES + 1):
+        snapshot = Snapshot.of(where, table)
+        kept = snapshot.outside(frame.sparkSession, column, spans)
         rows = frame.coalesce(1) if kept is None else frame.coalesce(1).unionByName(kept.coalesce(1))
         try:
-            _swap(rows, held, held.overlapping(column, spans), {"userMetadata": note} if note else {})
+            _swap(rows, snapshot, snapshot.overlapping(column, spans), {"userMetadata": note} if note else {})
         except CommitFailedError:
-            if nth == TRIES:
+            if attempt == TRIES:
                 raise
         else:
             return
@@ -89,16 +89,16 @@ def replace(  # noqa: PLR0913 (what, where, which part of it, and what it was bu
 
 def overwrite(frame: DataFrame, where: Path, table: Table) -> None:
     """
-    Put rows into the place of all there are.
+    Replace all rows of a table.
 
     Raises:
         ValueError: the frame has other columns than the table; nothing was written.
-        deltalake.exceptions.CommitFailedError: another has rewritten the same files meanwhile.
+        deltalake.exceptions.CommitFailedError: another commit rewrote the same files.
 
     """
     _check(frame, table)
-    held = Snapshot.of(where, table)
-    _swap(frame.coalesce(1), held, held.paths(), {})
+    snapshot = Snapshot.of(where, table)
+    _swap(frame.coalesce(1), snapshot, snapshot.paths(), {})
 
 
 def _swap(rows: DataFrame, held: Snapshot, old: Sequence[str], metadata: Mapping[str, str]) -> None:
@@ -113,7 +113,7 @@ def _swap(rows: DataFrame, held: Snapshot, old: Sequence[str], metadata: Mapping
 def _check(frame: DataFrame, table: Table) -> None:
     if frame.schema.simpleString() != table.schema.simpleString():
         wanted, found = table.schema.simpleString(), frame.schema.simpleString()
-        message = f"{table.layer}.{table.name} wants {wanted}, not {found}"
+        message = f"{table.layer}.{table.name} has the schema {wanted}, the frame {found}"
         raise ValueError(message)
 
 

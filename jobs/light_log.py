@@ -1,8 +1,8 @@
 """
-The Delta log of a table by delta-rs: created, opened once, read on from there, and committed to.
+Create, open, read and commit to the Delta log of a table with delta-rs.
 
-Spark writes and reads the Parquet files; what the log says of them costs milliseconds here, and half a
-second a table where Delta plans a query for it. Why it is as safe: `docs/decisions/006-light-commits.md`.
+Spark writes and reads the Parquet files. Reading the log takes milliseconds here, and half a second per table
+where Delta Spark plans a query for it. Why it is as safe: `docs/decisions/006-light-commits.md`.
 """
 
 import json
@@ -37,11 +37,11 @@ DEFAULT_INTERVAL = 10
 
 CHECKPOINT_KEPT_EVERY_S = 4 * 3_600
 NEWEST_CHECKPOINTS = 3
-"""A reader of one has some minutes, until as many new ones are made."""
+"""A reader of a checkpoint has some minutes, until this many newer ones exist."""
 
 
 def opened(where: Path) -> DeltaTable:
-    """Open a table's log once a thread, and then read only what is new: an aged table's takes a while."""
+    """Open a table's log once per thread, later read only new entries: a long log takes a while to read."""
     logs: dict[Path, DeltaTable] = _held.__dict__.setdefault("logs", {})
     if where in logs:
         logs[where].update_incremental()
@@ -52,10 +52,10 @@ def opened(where: Path) -> DeltaTable:
 
 def create(where: Path, table: Table, properties: Mapping[str, str]) -> None:
     """
-    Create a table: write the first entry of its log, and force it and the folders above it to disk.
+    Create a table: write the first entry of its log, and sync it and the folders above it to disk.
 
-    The protocol is delta-rs's default, reader version 1 and writer version 2: any reader may read the table.
-    `properties` must not name a feature of a later protocol.
+    The protocol is the default of delta-rs, reader version 1 and writer version 2, which any reader supports.
+    `properties` must not need a later protocol.
 
     Raises:
         deltalake.exceptions.DeltaError: the table exists.
@@ -87,7 +87,7 @@ def commit(
     Add one version to the log.
 
     Raises:
-        deltalake.exceptions.CommitFailedError: another has committed meanwhile what this does not go with.
+        deltalake.exceptions.CommitFailedError: a conflicting commit came first.
 
     """
     properties.custom_metadata = {**(properties.custom_metadata or {}), FILES: str(len(actions))}
@@ -104,7 +104,7 @@ def commit(
 
 
 def _sync_entries(before: int, where: Path) -> None:
-    """Force the entries after a version to disk, and their folder: a power cut would leave them empty."""
+    """Sync the entries after a version, and their folder, to disk: a power cut would leave them empty."""
     folder, version = where / "_delta_log", before + 1
     while (entry := folder / f"{version:020}.json").exists():
         sync(entry)
@@ -113,31 +113,32 @@ def _sync_entries(before: int, where: Path) -> None:
 
 
 def interval_of(log: DeltaTable) -> int:
-    """Return how many versions of a table there are to a checkpoint."""
+    """Return the number of versions between two checkpoints of a table."""
     return int(log.metadata().configuration.get(CHECKPOINT_INTERVAL, DEFAULT_INTERVAL))
 
 
 def checkpoint_when_due(where: Path, version: int, interval: int) -> None:
-    """Write a checkpoint once the log is its interval past the last one; one that failed is due again."""
+    """Write a checkpoint if the last one is `interval` versions old; a failed one is due again."""
     if version - _last_checkpoint(where) < interval:
         return
     reached("checkpoint-begun")
     opened(where).create_checkpoint()
     reached("checkpoint-written")
     thin_checkpoints(where)
-    # What is held goes on from the old checkpoint, and each commit would replay all versions since.
+    # Drop the cached log: it starts at the old checkpoint, and each commit would replay all later versions.
     _held.logs.pop(where, None)
 
 
 def thin_checkpoints(where: Path) -> None:
     """
-    Remove the checkpoints that no reader needs: keep the newest, and one in four hours to tidy the log by.
+    Remove the checkpoints that no reader needs: keep the newest, and one per four hours for log clean-up.
 
-    Each names all files removed for two days: 432 of them a day are 12 GB for a table of a hundred megabytes.
+    Each contains the names of all files removed in two days. At 432 a day they would take 12 GB for a table
+    of 100 MB.
     """
     with_age = []
     for file in sorted((where / "_delta_log").glob("*.checkpoint.parquet")):
-        with suppress(FileNotFoundError):  # `maintain` tidies as well
+        with suppress(FileNotFoundError):  # `maintain` may remove it at the same time
             with_age.append((file, int(file.stat().st_mtime // CHECKPOINT_KEPT_EVERY_S)))
     first_of = {age: file for file, age in reversed(with_age)}
     newest = [file for file, _ in with_age[-NEWEST_CHECKPOINTS:]]
@@ -147,7 +148,7 @@ def thin_checkpoints(where: Path) -> None:
 
 
 def _last_checkpoint(where: Path) -> int:
-    """Return the version of the last checkpoint, 0 when there is none or its file is torn."""
+    """Return the version of the last checkpoint; 0 without one, or if `_last_checkpoint` is torn."""
     try:
         hint = json.loads((where / "_delta_log" / "_last_checkpoint").read_text())
         return int(hint["version"])
@@ -156,7 +157,7 @@ def _last_checkpoint(where: Path) -> int:
 
 
 def added(where: Path, attempt: Path, table: Table, *, data_change: bool = True) -> Iterator[AddAction]:
-    """Name the files of an attempt that hold rows, with the statistics that readers skip files by."""
+    """Yield the add actions of an attempt's files with rows, with statistics for file skipping."""
     instants = [field.name for field in table.schema if isinstance(field.dataType, TimestampType)]
     for file in sorted(attempt.rglob("*.parquet")):
         footer = pq.read_metadata(file)

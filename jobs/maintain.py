@@ -1,9 +1,9 @@
 """
-Keep the tables in shape beside the running streams: delete old days, merge small files, remove unused ones.
+Maintain the tables while the streams run: delete old days, merge small files, remove unused files.
 
-Exit codes: 0 done, 1 a table failed, or its log is damaged (the others were done), 2 wrong settings or
-options, or no table is there, 4 another `maintain` or a `replay` runs, 6 a disk is full, 130 stopped.
-No Spark is started. `plumbline maintain --conf my.toml`, once a day, from cron or Airflow.
+Exit codes: 0 done, 1 a table failed or its log is damaged (the other tables are done), 2 wrong settings or
+options, or there is no table, 4 another `maintain` or a `replay` runs, 6 a disk is full, 130 stopped.
+It does not start Spark. `plumbline maintain --conf my.toml`, once a day, from cron or Airflow.
 """
 
 import threading
@@ -45,14 +45,16 @@ def maintain(
     only: Annotated[
         list[str] | None, typer.Option(help="A layer (silver) or a table (silver.requests); repeatable.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be done.")] = False,
 ) -> None:
     """
-    Delete old days, merge small files and remove unused ones, beside the running ingest and build-gold.
+    Delete old days, merge small files and remove unused files, while ingest and build-gold run.
 
-    What is kept, and for how long, stands in [maintain] of the settings. Run it once a day.
+    The section [maintain] of the settings has the retention of each layer. Run it once a day.
 
     Example: `plumbline maintain --conf my.toml --dry-run`
+
+    Example: `plumbline maintain --conf my.toml --only silver`
     """
     progress = Progress()
     try:
@@ -65,7 +67,7 @@ def maintain(
     interrupt_on_signals()
     try:
         with lease(settings.warehouse_root, MAINTENANCE, timeout_s=settings.maintain.lease_timeout_s):
-            code = _beside(lambda: run(settings, chosen, progress, dry_run=dry_run))
+            code = _in_thread(lambda: run(settings, chosen, progress, dry_run=dry_run))
     except LeaseHeldError as error:
         progress.say(str(error))
         raise typer.Exit(EXIT_HELD) from error
@@ -80,12 +82,12 @@ def maintain(
         raise typer.Exit(code)
 
 
-def check(told: Maintain) -> None:
+def check(settings: Maintain) -> None:
     """
-    Refuse settings that would take away what somebody still writes or reads.
+    Refuse settings that would delete files which a writer or reader still needs.
 
     Raises:
-        ValueError: the message names the setting and what it may be.
+        ValueError: a setting is too small; the message names it and its minimum.
 
     """
     least = {
@@ -97,14 +99,14 @@ def check(told: Maintain) -> None:
         "vacuum_retention_hours": 24,
     }
     for name, low in least.items():
-        if getattr(told, name) < low:
-            message = f"[maintain] {name} = {getattr(told, name)}: it is {low} at least"
+        if getattr(settings, name) < low:
+            message = f"[maintain] {name} = {getattr(settings, name)}: must be at least {low}"
             raise ValueError(message)
 
 
 def choose(only: Sequence[str]) -> tuple[Table, ...]:
     """
-    Give the tables named, or all: `silver` is a layer, `silver.requests` a table.
+    Return the named tables, or all: `silver` is a layer, `silver.requests` a table.
 
     Raises:
         ValueError: there is no such layer or table.
@@ -113,32 +115,30 @@ def choose(only: Sequence[str]) -> tuple[Table, ...]:
     known = {f"{table.layer}.{table.name}": table for table in ALL}
     wrong = [name for name in only if not any(name in (full, table.layer) for full, table in known.items())]
     if wrong:
-        message = f"--only {wrong[0]}: there is no such table; there are {', '.join(known)}"
+        message = f"--only {wrong[0]}: no such table; known are {', '.join(known)}"
         raise ValueError(message)
     return tuple(t for full, t in known.items() if not only or full in only or t.layer in only)
 
 
 def present(settings: Settings, chosen: Sequence[Table]) -> list[Table]:
     """
-    Keep the tables that are there; the warehouse is not touched.
+    Return the tables that exist; the warehouse is not changed.
 
     Raises:
-        ValueError: none of them is: as a rule the setting names another folder than is written to.
+        ValueError: none exists; the usual cause is a wrong [warehouse] root.
 
     """
     there = [table for table in chosen if _is_there(settings, table)]
     if not there:
         root = settings.warehouse_root
         which = "no table" if len(chosen) > 1 else f"no table {chosen[0].layer}.{chosen[0].name}"
-        message = (
-            f"{which} at {root}, which [warehouse] root names; mend the setting, or run the ingest first"
-        )
+        message = f"{which} at {root}, the [warehouse] root: correct the setting, or run the ingest first"
         raise ValueError(message)
     return there
 
 
 def run(settings: Settings, chosen: Sequence[Table], progress: Progress, *, dry_run: bool) -> int:
-    """Maintain these tables, one after the other; give the exit code."""
+    """Maintain these tables one after the other; return the exit code."""
     failed = [table for table in chosen if not _maintained(settings, table, progress, dry_run=dry_run)]
     return EXIT_FAILED if failed else 0
 
@@ -163,14 +163,14 @@ def _maintained(settings: Settings, table: Table, progress: Progress, *, dry_run
     return True
 
 
-def _beside(do: Callable[[], int]) -> int:
-    """Work in another thread: delta-rs does not look at Ctrl-C, and a big day takes it minutes."""
+def _in_thread(do: Callable[[], int]) -> int:
+    """Run in another thread: delta-rs ignores Ctrl-C, and it needs minutes for a big day."""
     codes, raised = list[int](), list[BaseException]()
 
     def work_on() -> None:
         try:
             codes.append(do())
-        except BaseException as error:  # noqa: BLE001 (raised again where it is waited for)
+        except BaseException as error:  # noqa: BLE001 (the waiting thread raises it again)
             raised.append(error)
 
     thread = threading.Thread(target=work_on, daemon=True)

@@ -1,9 +1,9 @@
 """
-What is done to one Delta table, by delta-rs: days deleted, small files merged, what no reader needs removed.
+The maintenance of one Delta table with delta-rs: delete days, merge small files, remove unused files.
 
-Each of them is one commit that is there whole or not at all, so a run that was killed is run again.
-delta-rs writes an entry of the log only where there is none, so others may append meanwhile; whoever comes
-second looks again. Deleting and merging are tried again here, appends in `light_commit`.
+Each action is one atomic commit, so a run that was killed can be run again. delta-rs never overwrites a log
+entry, so streams may append at the same time; the commit that loses the race is retried. This module retries
+deletes and merges, `light_commit` retries appends.
 """
 
 import shutil
@@ -30,15 +30,15 @@ from schemas.fields import Table
 TRIES = 30
 
 LOG_HOURS = 24
-"""Older entries go. Whoever commits lists all there are: a week of them, one in 2 s, would take it 3 s."""
+"""Older entries are removed. Each commit lists all entries: one week, an entry per 2 s, would take 3 s."""
 
 ROWS_IN_A_GROUP = 250_000
-"""Readers skip and share out whole groups, and the writer holds one in memory."""
+"""Readers skip and distribute whole row groups, and the writer holds one in memory."""
 
 MIB = 1 << 20
 ZSTD = WriterProperties(
     compression="ZSTD",
-    compression_level=6,  # a fifth off bronze against Spark's 3, for half as much CPU again
+    compression_level=6,  # bronze is a fifth smaller than with Spark's level 3, for 1.5 times the CPU
     max_row_group_size=ROWS_IN_A_GROUP,
     column_properties={name: ColumnProperties(dictionary_enabled=False) for name in OF_ITS_OWN},
 )
@@ -48,34 +48,34 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file that the log names."""
+    """One file in the log."""
 
     path: str
     size_bytes: int
-    day: date | None  # of its partition; None in a table that has none
-    first_at: datetime | None  # of the column that retention goes by, where the log tells it
+    day: date | None  # partition; None in a table without date partitions
+    first_at: datetime | None  # minimum of the retention column; None without statistics
 
 
 def day_column(table: Table) -> str | None:
-    """Give the column a table is parted by, a UTC date."""
+    """Return the date partition column of a table (UTC), None without one."""
     names = [field.name for field in table.schema if isinstance(field.dataType, DateType)]
     return next((name for name in table.partition_by if name in names), None)
 
 
 def instant_column(table: Table) -> str | None:
-    """Give the instant by which old rows of a table without days are told: the one in its key."""
+    """Return the retention column of a table without date partitions: the instant in its key."""
     kinds = {field.name: field.dataType for field in table.schema}
     return next((name for name in table.key if isinstance(kinds[name], TimestampType)), None)
 
 
 def files_of(log: DeltaTable, table: Table) -> list[File]:
-    """List the files of the newest version."""
+    """Return the files of the newest version."""
     adds = pa.table(log.get_add_actions(flatten=True))
     names, nothing = set(adds.column_names), [None] * adds.num_rows
     day, first = f"partition.{day_column(table)}", f"min.{instant_column(table)}"
     return [
-        File(*told)
-        for told in zip(
+        File(*values)
+        for values in zip(
             adds["path"].to_pylist(),
             adds["size_bytes"].to_pylist(),
             adds[day].to_pylist() if day in names else nothing,
@@ -86,7 +86,7 @@ def files_of(log: DeltaTable, table: Table) -> list[File]:
 
 
 def outdated(files: Iterable[File], table: Table, before: date) -> list[File]:
-    """Choose the files that hold rows of before that day."""
+    """Return the files that contain rows from before that day."""
     if day_column(table):
         return [file for file in files if file.day is not None and file.day < before]
     if instant_column(table) is None:
@@ -99,63 +99,63 @@ def delete_before(log: DeltaTable, table: Table, before: date) -> None:
     """
     Delete the rows of days before that one.
 
-    The instant from which on the table is whole is noted first: a window of gold that wants more must not
-    be built from what is left, whenever this breaks off.
+    The instant from which on the table is complete is committed first. Otherwise, after an interrupt, gold
+    would build windows from incomplete silver.
 
     Raises:
-        deltalake.exceptions.CommitFailedError: others wrote in between, time and again.
+        deltalake.exceptions.CommitFailedError: other commits came first in every attempt.
 
     """
     column, instant = day_column(table), f"{before.isoformat()}T00:00:00Z"
-    noted = log.metadata().configuration.get(COMPLETE_FROM, "")
-    if column and noted < instant:
-        note = {COMPLETE_FROM: instant}
-        _again(log, lambda: log.alter.set_table_properties(note, raise_if_not_exists=False))
+    known = log.metadata().configuration.get(COMPLETE_FROM, "")
+    if column and known < instant:
+        properties = {COMPLETE_FROM: instant}
+        _retry(log, lambda: log.alter.set_table_properties(properties, raise_if_not_exists=False))
     reached("retention-noted")
     condition = (
         f"{column} < DATE '{before.isoformat()}'"
         if column
         else f"{instant_column(table)} < arrow_cast('{instant}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
     )
-    _again(log, lambda: log.delete(condition, writer_properties=ZSTD))
+    _retry(log, lambda: log.delete(condition, writer_properties=ZSTD))
 
 
 def to_compact(
     files: Iterable[File], today: date, *, target_bytes: int, from_files: int
 ) -> dict[date | None, list[File]]:
     """
-    Choose the days whose small files are worth merging: those that are over, once there are two.
+    Return the small files to merge, by day: of a past day from two files on.
 
-    The running day, and a table without days, wait for `from_files`: each merge writes its rows once more.
+    Today, and a table without date partitions, wait for `from_files`, because each merge rewrites the rows.
     """
     small: dict[date | None, list[File]] = defaultdict(list)
     for file in files:
         if file.size_bytes < target_bytes:
             small[file.day].append(file)
     return {
-        day: held
-        for day, held in sorted(small.items(), key=lambda pair: pair[0] or date.max)
-        if len(held) >= (2 if day is not None and day < today else from_files)
+        day: files_of_day
+        for day, files_of_day in sorted(small.items(), key=lambda pair: pair[0] or date.max)
+        if len(files_of_day) >= (2 if day is not None and day < today else from_files)
     }
 
 
 def compact(log: DeltaTable, table: Table, day: date | None, *, target_bytes: int) -> None:
     """
-    Merge the small files of a day, or of a table without days; rows and their order stay.
+    Merge the small files of a day, or of a table without date partitions; keep the order of rows.
 
     Raises:
-        deltalake.exceptions.CommitFailedError: others deleted these files in between, time and again.
+        deltalake.exceptions.CommitFailedError: other commits removed these files in every attempt.
 
     """
     column = day_column(table)
-    chosen = [(column, "=", day.isoformat() if day else "")] if column else None  # "" is how it says NULL
+    chosen = [(column, "=", day.isoformat() if day else "")] if column else None  # delta-rs writes NULL as ""
     reached("optimize-begun")
-    _again(
+    _retry(
         log,
         lambda: log.optimize.compact(
             partition_filters=chosen,
             target_size=target_bytes,
-            max_concurrent_tasks=1,  # each task holds a file in memory, and the streams want the other core
+            max_concurrent_tasks=1,  # each task holds a file in memory, and the streams need the other core
             writer_properties=ZSTD,
         ),
     )
@@ -164,30 +164,30 @@ def compact(log: DeltaTable, table: Table, day: date | None, *, target_bytes: in
 
 def keep_named(log: DeltaTable, hours: int) -> None:
     """
-    Let the log name removed files for as long as VACUUM leaves them.
+    Keep removed files in the log for as long as VACUUM must keep them.
 
-    VACUUM goes by the age of a file; one that was merged away an hour ago may be old, and is kept since the
-    log still names it.
+    VACUUM goes by the age of a file. A file that was merged an hour ago may be old; only its entry in the log
+    protects it.
     """
     wanted = {name: f"interval {max(hours, LOG_HOURS)} hours" for name in RETENTION}
     if wanted.items() - log.metadata().configuration.items():
-        _again(log, lambda: log.alter.set_table_properties(wanted, raise_if_not_exists=False))
+        _retry(log, lambda: log.alter.set_table_properties(wanted, raise_if_not_exists=False))
 
 
 def unneeded(log: DeltaTable, hours: int) -> dict[str, int]:
-    """Give path and size of the files that VACUUM would remove: no reader has needed them for so long."""
+    """Return path and size of the files that VACUUM would remove: unused for that many hours."""
     where = Path(log.table_uri.removeprefix("file://"))
     paths = log.vacuum(retention_hours=hours, dry_run=True, enforce_retention_duration=False, full=True)
     return {path: (where / path).stat().st_size for path in paths if (where / path).exists()}
 
 
 def vacuum(log: DeltaTable, hours: int) -> None:
-    """Remove what `unneeded` tells, and the folders that are empty then: each append made one."""
+    """Remove the files that `unneeded` returns, and the empty folders: each append creates a folder."""
     where = Path(log.table_uri.removeprefix("file://"))
     removed = log.vacuum(retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=True)
     for folder in {(where / path).parent for path in removed}:
         _remove_if_empty(folder, where)
-    for leftover in where.glob("*/_temporary"):  # of a job of Spark's that was killed
+    for leftover in where.glob("*/_temporary"):  # left by a killed Spark job
         if time.time() - leftover.stat().st_mtime > hours * 3_600:
             shutil.rmtree(leftover)
             _remove_if_empty(leftover.parent, where)
@@ -195,39 +195,39 @@ def vacuum(log: DeltaTable, hours: int) -> None:
 
 def tidy_log(log: DeltaTable, *, hours: float) -> int:
     """
-    Write a checkpoint, and remove the entries older than `hours`; tell how many.
+    Write a checkpoint and remove the log entries older than `hours`; return how many.
 
-    Removed is what lies behind the newest checkpoint of that age: all later versions can be told from it.
-    delta-rs would go by the table's property, which Delta wants to be as long as removed files are named, and
-    leave checksums.
+    Only entries before the newest checkpoint of that age are removed, because it replaces them. The clean-up
+    of delta-rs would use the table's property, which must be as long as removed files are kept in the log,
+    and would leave checksum files.
     """
     where = Path(log.table_uri.removeprefix("file://"))
     entries = where / "_delta_log"
     log.create_checkpoint()
     thin_checkpoints(where)
     until = time.time() - hours * 3_600
-    told = {file: match for file in entries.iterdir() if (match := OF_VERSION.match(file.name))}
+    versions = {file: match for file in entries.iterdir() if (match := OF_VERSION.match(file.name))}
     old = [
         int(match[1])
-        for file, match in told.items()
+        for file, match in versions.items()
         if file.name.endswith(".checkpoint.parquet") and file.stat().st_mtime < until
     ]
-    expired = [file for file, match in told.items() if int(match[1]) < max(old, default=0)]
+    expired = [file for file, match in versions.items() if int(match[1]) < max(old, default=0)]
     for file in expired:
         file.unlink(missing_ok=True)
     return sum(file.name.endswith(".json") for file in expired)
 
 
-def _again(log: DeltaTable, commit: Callable[[], T]) -> T:
-    """Look again and commit again when others have written what this commit hangs on."""
-    for nth in range(1, TRIES + 1):
+def _retry(log: DeltaTable, commit: Callable[[], T]) -> T:
+    """Commit; read the log and try again when a conflicting commit came first."""
+    for attempt in range(1, TRIES + 1):
         try:
             log.update_incremental()
             return commit()
         except CommitFailedError:
-            if nth == TRIES:
+            if attempt == TRIES:
                 raise
-            time.sleep(min(0.05 * nth, 0.5))
+            time.sleep(min(0.05 * attempt, 0.5))
     raise AssertionError
 
 

@@ -1,9 +1,9 @@
 """
-A day's rows in the order that a table declares, all of them in one commit.
+Rewrite the rows of a day in the order that the table declares, in one commit.
 
-Sorted by series and instant, a constant series is one run and the instants repeat from series to series: both
-take hardly a byte. Memory is bounded by sorting so many rows at a time and merging the sorted runs by ranges
-of the first column, which is a hash and therefore spreads evenly. Why not OPTIMIZE ZORDER:
+Sorted by series and instant, a constant series is one run and the instants repeat from series to series, so
+both compress to almost nothing. Memory is bounded: `ROWS_AT_ONCE` rows are sorted at a time, and the sorted
+runs are merged by ranges of the first column, a hash with a uniform distribution. Why not OPTIMIZE ZORDER:
 `docs/decisions/012-samples-sorted-by-series.md`.
 """
 
@@ -33,17 +33,17 @@ from jobs.maintain_actions import File, day_column, files_of
 from schemas.fields import Table
 
 TRIES = 30
-"""Each failure is a commit of a stream that came in between."""
+"""Each failed attempt is a stream's commit that came first."""
 
 ROWS_AT_ONCE = 2_000_000
-"""Sorted in memory: half a gigabyte, with a copy of them."""
+"""Rows sorted in memory at once: half a gigabyte, including a copy."""
 
 SPILLED = pa.ipc.IpcWriteOptions(compression="zstd")
 PACKED, SCRATCH = "packed-", "_packing-"
-"""Folders of what is written. Readers and VACUUM pass over one whose name begins with an underscore."""
+"""Prefixes of output and scratch folders. Readers and VACUUM skip names that begin with an underscore."""
 
 ROWS_IN_A_PAGE = 1_000_000
-"""Instants repeat from series to series: only a page that holds many of them shows it to the compression."""
+"""Instants repeat from series to series; only a page with many series lets the compression use that."""
 
 WRITTEN = {
     "compression": "zstd",
@@ -51,33 +51,33 @@ WRITTEN = {
     "data_page_size": 8 * ROWS_IN_A_PAGE,
     "max_rows_per_page": ROWS_IN_A_PAGE,
     "dictionary_pagesize_limit": 8 * ROWS_IN_A_PAGE,
-    "store_schema": False,  # Arrow's own form of it, which nobody reads
+    "store_schema": False,  # no reader uses Arrow's schema
 }
 
 
 def to_pack(files: Iterable[File], today: date) -> dict[date | None, list[File]]:
     """
-    Choose the days that are over and have a file that is not packed.
+    Return the files of each past day with a file that is not packed.
 
-    The running day keeps the order in which its rows came: whoever wants the newest reads few of them.
+    Today keeps the order of arrival, so that a query for the newest rows reads few files.
     """
     of_day: dict[date | None, list[File]] = defaultdict(list)
     for file in files:
         if file.day is not None and file.day < today:
             of_day[file.day].append(file)
     return {
-        day: held
-        for day, held in sorted(of_day.items(), key=itemgetter(0))
-        if any(not file.path.startswith(PACKED) for file in held)
+        day: files_of_day
+        for day, files_of_day in sorted(of_day.items(), key=itemgetter(0))
+        if any(not file.path.startswith(PACKED) for file in files_of_day)
     }
 
 
 def pack(log: DeltaTable, table: Table, day: date | None, *, target_bytes: int) -> None:
     """
-    Put all rows of a day in order into as few files; streams may append meanwhile.
+    Sort all rows of a day into as few files as possible; streams may append at the same time.
 
     Raises:
-        deltalake.exceptions.CommitFailedError: others removed these files meanwhile.
+        deltalake.exceptions.CommitFailedError: another commit removed these files.
 
     """
     log.update_incremental()
@@ -96,36 +96,36 @@ def pack(log: DeltaTable, table: Table, day: date | None, *, target_bytes: int) 
 
 
 def _schema(log: DeltaTable, table: Table) -> pa.Schema:
-    """Give the columns that are in the files: those a table is parted by are not."""
+    """Return the schema of the files, which lack the partition columns."""
     whole = pa.schema(log.schema().to_arrow())
     return pa.schema([field for field in whole if field.name not in table.partition_by])
 
 
 def _in_order(rows: ds.Dataset, order: Sequence[str], scratch: Path) -> Iterator[pa.Table]:
-    """Give all rows in order, at most so many at a time; a day that fits is sorted at once."""
+    """Yield all rows in order, in parts of about `ROWS_AT_ONCE`; a day that fits is sorted at once."""
     number = -(-rows.count_rows() // ROWS_AT_ONCE)
     if number <= 1:
         yield _sorted(rows.to_table(), order)
         return
-    bounds = [(1 << 64) * nth // number - (1 << 63) for nth in range(1, number)]
+    bounds = [(1 << 64) * index // number - (1 << 63) for index in range(1, number)]
     runs = [
-        _spill(_sorted(run, order), order[0], bounds, scratch / f"{nth}.arrow")
-        for nth, run in enumerate(_runs(rows))
+        _spill(_sorted(run, order), order[0], bounds, scratch / f"{index}.arrow")
+        for index, run in enumerate(_runs(rows))
     ]
-    for nth in range(number):
-        yield _sorted(pa.Table.from_batches([_range_of(run, nth) for run in runs]), order)
+    for index in range(number):
+        yield _sorted(pa.Table.from_batches([_range_of(run, index) for run in runs]), order)
 
 
 def _runs(rows: ds.Dataset) -> Iterator[pa.Table]:
-    """Give the rows as they lie, so many at a time."""
-    held: list[pa.RecordBatch] = []
+    """Yield the rows in file order, in parts of at least `ROWS_AT_ONCE`."""
+    pending: list[pa.RecordBatch] = []
     for batch in rows.to_batches(batch_readahead=1, fragment_readahead=1):
-        held.append(batch)
-        if sum(each.num_rows for each in held) >= ROWS_AT_ONCE:
-            yield pa.Table.from_batches(held)
-            held = []
-    if held:
-        yield pa.Table.from_batches(held)
+        pending.append(batch)
+        if sum(each.num_rows for each in pending) >= ROWS_AT_ONCE:
+            yield pa.Table.from_batches(pending)
+            pending = []
+    if pending:
+        yield pa.Table.from_batches(pending)
 
 
 def _sorted(rows: pa.Table, order: Sequence[str]) -> pa.Table:
@@ -133,12 +133,12 @@ def _sorted(rows: pa.Table, order: Sequence[str]) -> pa.Table:
 
 
 def _spill(run: pa.Table, by: str, bounds: Sequence[int], path: Path) -> Path:
-    """Write a sorted run, one batch for each range of the column; NULLs stand at its end."""
+    """Write a sorted run with one batch per range of the column; NULLs come last."""
     column = run[by].chunk(0) if run.num_rows else run[by]
     known = range(run.num_rows - column.null_count)
     cuts = [
         0,
-        *(bisect_left(known, bound, key=lambda nth: column[nth].as_py()) for bound in bounds),
+        *(bisect_left(known, bound, key=lambda row: column[row].as_py()) for bound in bounds),
         run.num_rows,
     ]
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, run.schema, options=SPILLED) as writer:
@@ -148,13 +148,13 @@ def _spill(run: pa.Table, by: str, bounds: Sequence[int], path: Path) -> Path:
     return path
 
 
-def _range_of(run: Path, nth: int) -> pa.RecordBatch:
+def _range_of(run: Path, index: int) -> pa.RecordBatch:
     with pa.OSFile(str(run)) as source, pa.ipc.open_file(source) as reader:
-        return reader.get_batch(nth)
+        return reader.get_batch(index)
 
 
 def _write(parts: Iterator[pa.Table], schema: pa.Schema, folder: Path, target_bytes: int) -> None:
-    """Write the parts one behind the other; a file that has reached its size is followed by another one."""
+    """Write the parts in order; start a new file when the current one has reached its target size."""
     often = [f.name for f in schema if f.name not in OF_ITS_OWN and not pa.types.is_timestamp(f.type)]
     part, number = next(parts, None), 0
     while part is not None:
@@ -168,29 +168,29 @@ def _write(parts: Iterator[pa.Table], schema: pa.Schema, folder: Path, target_by
 
 
 def _swap(log: DeltaTable, where: Path, table: Table, old: Sequence[str], attempt: Path) -> None:
-    """Commit all at once; what a stream appended meanwhile stays beside it."""
+    """Replace the files in one commit; files that a stream appended in the meantime stay."""
     now = int(time.time() * 1_000)
     gone = [RemoveAction(path, data_change=False, deletion_timestamp=now) for path in old]
     added = list(light_log.added(where, attempt, table, data_change=False))
-    for nth in range(1, TRIES + 1):
+    for n in range(1, TRIES + 1):
         log.update_incremental()
         lost = set(old) - {file.path for file in files_of(log, table)}
         if lost:
-            message = f"{len(lost)} of the files that were packed have been removed meanwhile"
+            message = f"{len(lost)} of the packed files were removed by another commit"
             raise CommitFailedError(message)
         try:
             light_log.commit(log, where, [*added, *gone], CommitProperties(max_commit_retries=0))
-        except CommitFailedError:  # what was written stays, for VACUUM: see decision 006
-            if nth == TRIES:
+        except CommitFailedError:  # the written files stay until VACUUM: see decision 006
+            if n == TRIES:
                 raise
-            time.sleep(min(0.05 * nth, 0.5))
+            time.sleep(min(0.05 * n, 0.5))
         else:
             return
 
 
 @contextmanager
 def _scratch(where: Path) -> Iterator[Path]:
-    """Give a folder for sorted runs; what a killed run left goes first: there is one `maintain` at a time."""
+    """Yield a folder for sorted runs; first remove those of killed runs, since only one `maintain` runs."""
     for left in where.glob(f"{SCRATCH}*"):
         shutil.rmtree(left, ignore_errors=True)
     scratch = where / f"{SCRATCH}{uuid.uuid4().hex[:8]}"

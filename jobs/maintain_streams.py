@@ -1,4 +1,4 @@
-"""How far the streams have read and written a Delta table: what maintenance must leave there."""
+"""How far the streams have read and written a Delta table, and so which files maintenance must keep."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ NEVER_HOURS = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """One stream that reads the table: versions below `version` it has done with."""
+    """One stream that reads the table; it has finished all versions below `version`."""
 
     query: str
     checkpoint: Path
     version: int
-    is_starting: bool = False  # it still reads what was there at its first start, of whatever age
-    torn: Path | None = None  # what would tell how far it has read, and of which tables
+    is_starting: bool = False  # it still reads the snapshot of its first start, files of any age
+    torn: Path | None = None  # a torn offset log entry, so tables and positions are unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needed:
-    """What the slowest stream wants kept: everything of the last `hours`; `why` when that is long."""
+    """What the slowest stream needs: files of the last `hours`; `why` if that extends the retention."""
 
     hours: int
     why: str = ""
@@ -34,35 +34,35 @@ class Needed:
 
 
 def readers(checkpoints: Path, table_id: str) -> list[Reader]:
-    """Find the streams of these checkpoints that read a table, from Spark's own logs of offsets."""
+    """Return the streams that read a table, according to Spark's offset logs in these checkpoints."""
     found = []
     for folder in sorted(checkpoints.glob("*/offsets")):
         log, checkpoint = StreamLog(folder.parent), folder.parent
         last = _last_done(log)
         if last is None:
             continue
-        told = log.sources(last)
-        if not told:
+        sources = log.sources(last)
+        if not sources:
             file = log.offsets_file(last)
             found.append(Reader(query=checkpoint.name, checkpoint=checkpoint, version=0, torn=file))
         found += [
             Reader(
                 query=checkpoint.name,
                 checkpoint=checkpoint,
-                version=int(one["reservoirVersion"]),
-                is_starting=bool(one.get("isStartingVersion")),
+                version=int(source["reservoirVersion"]),
+                is_starting=bool(source.get("isStartingVersion")),
             )
-            for one in told
-            if isinstance(one, dict) and one.get("reservoirId") == table_id
+            for source in sources
+            if isinstance(source, dict) and source.get("reservoirId") == table_id
         ]
     return found
 
 
 def days_begun(writers: Sequence[Writer], bronze: Path, day_column: str) -> set[date] | None:
     """
-    Give the days of the batch that a bronze table has and whose end is not noted: silver may lack it.
+    Return the days of a batch that is in a bronze table but not in the commit log: silver may lack it.
 
-    None when the log no longer tells of which days it is.
+    None when the log no longer has the days of the batch.
     """
     for writer in writers:
         log = StreamLog(writer.checkpoint)
@@ -75,7 +75,7 @@ def days_begun(writers: Sequence[Writer], bronze: Path, day_column: str) -> set[
 
 
 def stands_still(writers: Sequence[Writer], where: Path, now: datetime) -> bool:
-    """Tell whether a table's writer left a batch unfinished an hour ago: its entry tells how to end it."""
+    """Return whether a table's writer left a batch unfinished over an hour ago: it needs the log entry."""
     for log in (StreamLog(writer.checkpoint) for writer in writers if where in writer.tables):
         if log.offsets and log.offsets[-1] not in log.commits:
             begun_at = log.offsets_file(log.offsets[-1]).stat().st_mtime
@@ -86,23 +86,23 @@ def stands_still(writers: Sequence[Writer], where: Path, now: datetime) -> bool:
 
 def needed(log: Path, streams: list[Reader], *, hours: int, log_hours: int, now: datetime) -> Needed:
     """
-    Say how many hours back VACUUM must leave files: `hours`, or since the slowest stream stood still.
+    Return how many hours of removed files VACUUM must keep: `hours`, or back to the slowest stream's version.
 
-    A file that a stream has yet to read was named by an entry it has not read; whoever removed the file did
-    so later. So what was removed before that entry was written is wanted by no stream. One that still reads
-    the table's first state wants files of any age, and so may one that does not tell what it has read.
+    A file that a stream has not read was added by an entry that it has not read, and was removed after that
+    entry. So no stream needs a file that was removed before that entry. A stream that still reads the
+    snapshot of its first start needs files of any age, and so may a stream whose position is unknown.
     """
     most, why, is_log_needed = hours, "", False
     latest = max(int(entry.stem) for entry in log.glob("*.json") if entry.stem.isdigit())
     for stream in streams:
         if stream.torn is not None:
             most, is_log_needed = NEVER_HOURS, True
-            why = f"{_of(stream)} does not tell what it has read, {stream.torn} is torn: all is kept for it"
+            why = f"{_of(stream)} has an unknown position, {stream.torn} is torn: all is kept for it"
             continue
         entry = log / f"{stream.version:020}.json"
         if not entry.exists():
             if stream.version <= latest:
-                why = f"{_of(stream)} cannot go on: the log no longer holds version {stream.version}"
+                why = f"{_of(stream)} cannot continue: the log no longer contains version {stream.version}"
             continue
         age_hours = int((now.timestamp() - entry.stat().st_mtime) // SECONDS_AN_HOUR) + 1
         is_log_needed |= age_hours >= log_hours
@@ -110,16 +110,16 @@ def needed(log: Path, streams: list[Reader], *, hours: int, log_hours: int, now:
         if wanted > most:
             most = wanted
             if stream.version < latest:
-                why = f"{_of(stream)} stands at version {stream.version}, {age_hours} h old: kept for it"
+                why = f"{_of(stream)} is at version {stream.version}, {age_hours} h old: its files are kept"
     return Needed(hours=most, why=why, is_log_needed=is_log_needed)
 
 
 def _of(stream: Reader) -> str:
-    return f"the stream {stream.query} (if it was given up, remove {stream.checkpoint})"
+    return f"the stream {stream.query} (if it is no longer used, remove {stream.checkpoint})"
 
 
 def _last_done(log: StreamLog) -> int | None:
-    """Give the last batch that was finished, the first one when none was."""
+    """Return the last finished batch; without one, the first begun batch; None without any."""
     begun, done = log.offsets, set(log.commits)
     finished = (batch for batch in reversed(begun) if batch in done and log.is_commit_whole(batch))
     return next(finished, begun[0] if begun else None)

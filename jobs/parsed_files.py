@@ -1,4 +1,4 @@
-"""Silver of raw lines that belong to no stream: parsed by the ingest's tasks into a folder of its own."""
+"""Silver of raw lines outside the streams: the ingest's tasks parse them into a separate folder."""
 
 import uuid
 from pathlib import Path
@@ -19,9 +19,9 @@ ATTEMPT = "parsed"
 
 def parse_into(raw: DataFrame, folder: Path, settings: Settings) -> tuple[dict[Table, DataFrame], Tally]:
     """
-    Parse rows of bronze in one Spark job; return the frame of each silver table, and what was counted.
+    Parse rows of bronze in one Spark job; return the frame of each silver table, and the counts.
 
-    The files stay in `folder` for as long as the frames are read. A source's rows say their `kind`.
+    Keep `folder` as long as the frames are in use. The column `kind` of a row selects the parser.
     """
     run = uuid.uuid4().hex[:8]
     plan = task_plan(settings, folder / run, ATTEMPT, reader=run, writes_bronze=False)

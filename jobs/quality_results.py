@@ -1,4 +1,4 @@
-"""The table of what the rules between the layers said: written by a check, read by gold and the report."""
+"""The table `gold.quality_results`: written by a quality check, read by gold and the report."""
 
 import uuid
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ OF_A_SPAN = ("layer", "table_name", "rule", "span_start", "span_end")
 
 
 def write(spark: SparkSession, warehouse: Path, rows: Sequence[Row]) -> None:
-    """Append what a check found; its caller holds the lease."""
+    """Append the results of a check; its caller holds the lease."""
     tables.ensure(spark, warehouse, QUALITY_RESULTS)
     frame = frame_of(spark, rows, QUALITY_RESULTS.schema).coalesce(1)
     once = f"check_quality-{uuid.uuid4()}"
@@ -31,7 +31,7 @@ def write(spark: SparkSession, warehouse: Path, rows: Sequence[Row]) -> None:
 
 
 def read(warehouse: Path, *columns: str) -> list[Row]:
-    """Read all there is, the oldest first; nothing where nothing was ever checked."""
+    """Return all results, the oldest first; an empty list before the first check."""
     where = tables.path(warehouse, QUALITY_RESULTS)
     if not DeltaTable.is_deltatable(where):
         return []
@@ -42,22 +42,22 @@ def read(warehouse: Path, *columns: str) -> list[Row]:
 
 
 def newest(warehouse: Path, since: datetime | None = None, until: datetime | None = None) -> list[Row]:
-    """Give the newest answer of each rule for each span that overlaps this one."""
+    """Return the newest result of each rule and span that overlaps `since` to `until`."""
     last = {tuple(row[name] for name in OF_A_SPAN): row for row in read(warehouse)}
-    told = [
+    results = [
         {**row, **{name: _aware(row[name]) for name in ("checked_at", "span_start", "span_end")}}
         for row in last.values()
     ]
     return [
         row
-        for row in told
+        for row in results
         if row["span_start"] is None
         or ((until is None or row["span_start"] < until) and (since is None or row["span_end"] > since))
     ]
 
 
 def blocked(warehouse: Path) -> set[int]:
-    """Give the windows (epoch seconds) of silver whose newest check failed; read again once there is more."""
+    """Return the windows (epoch seconds) of silver whose newest check failed; cached per table version."""
     where = Path(tables.path(warehouse, QUALITY_RESULTS))
     if not (where / "_delta_log").is_dir():
         return set()
@@ -85,14 +85,14 @@ def _blocked(warehouse: Path) -> set[int]:
 
 
 def checked_version(warehouse: Path, layer: str, table: str) -> int | None:
-    """Give the version of a table up to which all that was new has been checked; None: it never was."""
+    """Return the table version up to which all new rows were checked; None before the first check."""
     rows = read(warehouse, "layer", "table_name", "table_version")
-    told = [row["table_version"] for row in rows if (row["layer"], row["table_name"]) == (layer, table)]
-    return next((version for version in reversed(told) if version is not None), None)
+    versions = [row["table_version"] for row in rows if (row["layer"], row["table_name"]) == (layer, table)]
+    return next((version for version in reversed(versions) if version is not None), None)
 
 
 def span_between(start: datetime, end: datetime) -> Span:
-    """Give the whole windows between two instants; the last one holds the end."""
+    """Return the span of whole windows between two instants; the last window contains the end."""
     last = window_of(_aware(end).timestamp() - 1e-6) + WINDOW_S
     return Span(window_of(_aware(start).timestamp()), last)
 

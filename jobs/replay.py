@@ -1,11 +1,11 @@
 """
-Read the quarantine again: a line that today's parser can read becomes a row of silver, once.
+Parse the quarantine again: a line that today's parser can read becomes a row of silver, once.
 
 Exit codes: 0 done, 1 failed, 2 wrong settings, 4 another process writes silver: stop the ingest first,
-or wait for `maintain` to end. 5 the ingest has a batch begun or a file to mend: run `plumbline ingest --once`
-first. 6 a disk is full.
+or wait for `maintain` to end. 5 the ingest has an unfinished batch or a file to repair: run
+`plumbline ingest --once` first. 6 a disk is full, 130 stopped.
 
-`plumbline replay --conf my.toml`; under plain Spark as `jobs/ingest.py`.
+`plumbline replay --conf my.toml`; under plain Spark like `jobs/ingest.py`.
 """
 
 import uuid
@@ -56,15 +56,17 @@ def replay(
     ] = None,
     *,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be restored, write nothing.")
+        bool, typer.Option("--dry-run", help="Print what would be restored, write nothing.")
     ] = False,
 ) -> None:
     """
-    Read the quarantine again after a parser was mended, and restore each line that can be read now, once.
+    Parse the quarantine again after a parser fix, and restore each line that can be read now, once.
 
-    The rows restored leave the quarantine; gold takes them in with the next build. Stop the ingest first.
+    Restored lines leave the quarantine; the next build adds them to gold. Stop the ingest first.
 
     Example: `plumbline replay --conf my.toml --dry-run`
+
+    Example: `plumbline replay --conf my.toml`
     """
     interrupt_on_signals()
     progress = Progress()
@@ -87,7 +89,7 @@ def replay(
             for source in SOURCES:
                 with progress.step(f"reading the quarantined lines of {source.kind.value}"):
                     counts = restore(spark, settings, source, dry_run=dry_run)
-                progress.say(told(source, counts, dry_run=dry_run))
+                progress.say(outcome_line(source, counts, dry_run=dry_run))
     except FAILURES as error:
         message, code = failure(error, settings, "replay")
         again = f"; {AGAIN}" if code in (EXIT_FAILED, EXIT_FULL) else ""
@@ -100,32 +102,32 @@ def replay(
 
 def check_at_rest(settings: Settings) -> None:
     """
-    Look, before anything is written, whether the ingest has ended between two batches.
+    Check, before anything is written, that the ingest has stopped between two batches.
 
-    A batch that is given again takes a torn newest entry of its tables for its own and drops it. Were that
-    entry a replay's, its rows would be in no table any more.
+    The retry of an unfinished batch drops a torn newest log entry of its tables as its own. If the replay had
+    written that entry, its rows would be lost.
 
     Raises:
-        StateError: a batch is begun, or something is to be mended.
+        StateError: a batch is unfinished, or a file needs a repair.
 
     """
     queries = writers(settings)
-    step, way_out = "looking where the ingest stands", "run `plumbline ingest --once` first"
+    step, way_out = "checking the state of the ingest", "run `plumbline ingest --once` first"
     repairs = repairs_of(queries)
     if repairs:
-        raise StateError(settings.warehouse_root, step, f"wants mending ({repairs[0].told})", way_out)
+        raise StateError(settings.warehouse_root, step, f"needs a repair ({repairs[0].reason})", way_out)
     for log in (StreamLog(query.checkpoint) for query in queries):
         if log.offsets and log.offsets[-1] not in log.commits:
-            wrong = "is of a batch that was begun and has not ended"
+            wrong = "belongs to an unfinished batch"
             raise StateError(log.offsets_file(log.offsets[-1]), step, wrong, way_out)
 
 
-def told(source: Source, counts: Counter[str], *, dry_run: bool) -> str:
-    """Say in one line what became of the quarantined lines of a source."""
+def outcome_line(source: Source, counts: Counter[str], *, dry_run: bool) -> str:
+    """Format the outcomes of a source's quarantined lines as one line."""
     would = "would be restored" if dry_run else "restored"
     return (
         f"{source.kind.value}: {counts[KEPT]} {would}, {counts[QUARANTINED]} stay in "
-        f"quarantine, {counts[SKIPPED]} are none of ours by today's parser and stay as well"
+        f"quarantine, {counts[SKIPPED]} that today's parser would skip stay too"
     )
 
 
@@ -133,10 +135,10 @@ def restore(
     spark: SparkSession, settings: Settings, source: Source, *, dry_run: bool = False
 ) -> Counter[str]:
     """
-    Restore the quarantined lines of one source that can be read; return how many got which outcome.
+    Restore the readable quarantined lines of one source; return the number of lines by outcome.
 
-    Silver is written first and the quarantine emptied after it: a run that breaks off between the two is run
-    again, finds its rows in silver and leaves them out.
+    Silver is written before the quarantine is emptied. If a run stops between the two, the next run finds the
+    rows in silver and skips them.
     """
     warehouse = settings.warehouse_root
     for table in source.tables:
@@ -157,9 +159,9 @@ def restore(
 
 def _append(spark: SparkSession, warehouse: Path, source: Source, silver: Mapping[Table, DataFrame]) -> None:
     run = f"replay-{uuid.uuid4()}"
-    for nth, table in enumerate(source.silver):
+    for index, table in enumerate(source.silver):
         rows = _unknown(spark, warehouse, table, silver[table])
-        tables.append(rows, warehouse, table, txn_app_id=run, txn_version=nth)
+        tables.append(rows, warehouse, table, txn_app_id=run, txn_version=index)
 
 
 def _empty_quarantine(
@@ -172,7 +174,7 @@ def _empty_quarantine(
 
 
 def _raw_of_quarantine(spark: SparkSession, warehouse: Path, source: Source) -> DataFrame:
-    """Give the bronze rows of the quarantined lines: bronze is what silver is a function of."""
+    """Return the bronze rows of the quarantined lines; silver is always built from bronze."""
     held = tables.read(spark, warehouse, QUARANTINE).filter(F.col("kind") == source.kind.value)
     dates = [row["quarantined_date"] for row in held.select("quarantined_date").distinct().collect()]
     bronze = tables.read(spark, warehouse, source.bronze)
@@ -182,7 +184,7 @@ def _raw_of_quarantine(spark: SparkSession, warehouse: Path, source: Source) -> 
 
 
 def _unknown(spark: SparkSession, warehouse: Path, table: Table, rows: DataFrame) -> DataFrame:
-    """Leave out what an earlier run that broke off has restored."""
+    """Drop the rows that an earlier, interrupted run has restored."""
     key = RECORD if set(RECORD) <= set(table.schema.names) else list(table.key)
     known = tables.read(spark, warehouse, table)
     for column in table.partition_by:

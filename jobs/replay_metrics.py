@@ -1,8 +1,8 @@
 """
-The quarantine of scrapes read again: whole pages, and lines of pages that were kept without them.
+Parse quarantined scrapes again: whole pages, and single lines of pages that were kept without them.
 
-Samples and series that are there already are left out; the page's row in `silver.metric_scrapes` is replaced,
-since it counts its lines. Broken off, it is run again and does the rest.
+Samples and series that silver already has are skipped. The page's row in `silver.metric_scrapes` is replaced,
+because it counts the lines. An interrupted run can be repeated; it does the rest.
 """
 
 import uuid
@@ -35,9 +35,9 @@ def restore_scrapes(
     dry_run: bool,
 ) -> Counter[str]:
     """
-    Restore what of the quarantined pages and lines can be read now; count them by outcome.
+    Restore the quarantined pages and lines that can be read now; return their number by outcome.
 
-    `silver` is what today's parser makes of the pages `raw` that have something in quarantine.
+    `raw` are the pages with anything in quarantine, `silver` the output of today's parser for them.
     """
     held = tables.read(spark, settings.warehouse_root, QUARANTINE)
     held = held.filter(F.col("kind") == Kind.METRICS.value).select(*PLACE)
@@ -55,12 +55,12 @@ def _write(
     spark: SparkSession, settings: Settings, silver: Mapping[Table, DataFrame], readable: DataFrame
 ) -> None:
     run, root = f"replay-{uuid.uuid4()}", settings.warehouse_root
-    for nth, (table, key) in enumerate(KEYS.items()):
+    for index, (table, key) in enumerate(KEYS.items()):
         rows = silver[table]
         known = _known(spark, settings, table, rows)
         fresh = rows.join(known.select(*key).distinct(), on=key, how="left_anti")
         fresh = fresh.select(*table.schema.names)
-        tables.append(fresh, root, table, txn_app_id=run, txn_version=nth)
+        tables.append(fresh, root, table, txn_app_id=run, txn_version=index)
     read = silver[METRIC_SCRAPES].join(readable.select(*RECORD).distinct(), on=RECORD, how="left_semi")
     scrapes = DeltaTable.forPath(spark, tables.path(root, METRIC_SCRAPES)).alias("held")
     same = " AND ".join(f"held.{name} = read.{name}" for name in RECORD)

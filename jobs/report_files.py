@@ -1,4 +1,4 @@
-"""Gold of a folder of raw files: the streams' own parse and gold functions, each layer written once."""
+"""Build gold from a folder of raw files with the parse and gold functions of the streams."""
 
 from collections.abc import Mapping
 from itertools import count
@@ -43,25 +43,25 @@ from transforms.windows import coverage
 
 
 class Layers:
-    """Frames written to a folder once and read back: what comes after reads each of them several times."""
+    """Frames that are written to a folder once and read back, because later steps read each several times."""
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
-        """Use a folder that is removed with all else of the run."""
+        """Use a scratch folder, which the caller removes."""
         self._spark, self._folder = spark, folder
 
     def keep(self, frame: DataFrame, name: str) -> DataFrame:
-        """Work a frame out, once."""
+        """Compute a frame once; return a frame that reads the result."""
         where = str(self._folder / name)
         frame.write.mode("overwrite").parquet(where)
         return self._spark.read.schema(frame.schema).parquet(where)
 
     def keep_table(self, frame: DataFrame, table: Table) -> DataFrame:
-        """Work a table out, once."""
+        """Compute a table once; return a frame that reads the result."""
         return self.keep(frame, f"{table.layer}-{table.name}")
 
 
 def gold_of_files(spark: SparkSession, raw: Path, scratch: Path, damages: Mapping[str, str]) -> Gold:
-    """Parse raw lines (`raw_files.write_raw`) and build every table a report shows."""
+    """Parse raw lines (`raw_files.write_raw`) and build every table of a report."""
     layers = Layers(spark, scratch)
     lines = raw_lines(spark, raw)
     silver, _ = parse_into(lines, scratch / "silver", Settings())
@@ -100,31 +100,31 @@ def gold_of_files(spark: SparkSession, raw: Path, scratch: Path, damages: Mappin
 
 
 def raw_lines(spark: SparkSession, raw: Path, *kinds: Kind) -> DataFrame:
-    """Return raw lines of some kinds, of all without one, as rows of bronze; their folders may be empty."""
+    """Return raw lines of these kinds (default: all) as rows of bronze; their folders may be empty."""
     folders = [str(raw / kind.value) for kind in kinds or Kind]
     return spark.read.schema(RAW).parquet(*folders)
 
 
 def lost_clients(silver: Mapping[Table, DataFrame], fetches: DataFrame) -> DataFrame:
-    """Build `gold.leader_redirect`; where no leader moved and none died, seconds are saved."""
+    """Build `gold.leader_redirect`; skip the expensive steps if no leader moved or died."""
     requests, changes = silver[REQUESTS], silver[LEADERSHIP_CHANGES]
-    given = (requests, silver[TOPICS], silver[RUNS], changes, fetches)
+    inputs = (requests, silver[TOPICS], silver[RUNS], changes, fetches)
     found = [frame_of(requests.sparkSession, [], LEADER_REDIRECT.schema)]
     if not requests.filter(is_refused()).isEmpty():
-        found.append(leader_redirect(*given))
+        found.append(leader_redirect(*inputs))
     has_takeover = not changes.filter(is_takeover()).isEmpty()
     if has_takeover and not silent_takeovers(requests, changes).isEmpty():
-        found.append(leader_disconnect(*given))
+        found.append(leader_disconnect(*inputs))
     return united(found)
 
 
 def throttled_moves(silver: Mapping[Table, DataFrame], layers: Layers) -> dict[Table, DataFrame]:
-    """Build gold of throttles and moves; where nothing was throttled or moved, seconds are saved."""
-    spark, nth = silver[REQUESTS].sparkSession, count()
+    """Build gold of throttles and reassignments; skip the expensive steps if there are none."""
+    spark, numbers = silver[REQUESTS].sparkSession, count()
     if not is_any(silver[THROTTLE_CHANGES], silver[REASSIGNMENTS]):
         return {table: frame_of(spark, [], table.schema) for table in THROTTLE_TABLES}
     events, sizes = told_by_metrics(silver[METRIC_SERIES], silver[METRIC_SAMPLES])
-    told = Throttled(
+    inputs = Throttled(
         requests=silver[REQUESTS],
         begun=silver[REQUESTS],
         topics=silver[TOPICS],
@@ -134,15 +134,15 @@ def throttled_moves(silver: Mapping[Table, DataFrame], layers: Layers) -> dict[T
         events=layers.keep(events, "events"),
         sizes=layers.keep(sizes, "sizes"),
     )
-    return of_throttles(told, keep=lambda frame: layers.keep(frame, f"throttles-{next(nth)}"))
+    return of_throttles(inputs, keep=lambda frame: layers.keep(frame, f"throttles-{next(numbers)}"))
 
 
 def with_damage(quarantine: DataFrame, damages: Mapping[str, str]) -> DataFrame:
-    """Say of the places where a file could not be read further why that is, `damages` by source."""
+    """Add the cause to the rows where a file could not be read further; `damages` are causes by source."""
     if not damages:
         return quarantine
-    told = F.create_map(*[F.lit(word) for pair in damages.items() for word in pair])
+    causes = F.create_map(*[F.lit(word) for pair in damages.items() for word in pair])
     is_damage = F.col("value").isNull() & F.col("position").endswith(DAMAGE_MARK)
     return quarantine.withColumn(
-        "detail", F.when(is_damage, told[F.col("source")]).otherwise(F.col("detail"))
+        "detail", F.when(is_damage, causes[F.col("source")]).otherwise(F.col("detail"))
     )

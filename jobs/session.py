@@ -1,4 +1,4 @@
-"""The Spark session: the one `spark-submit` made, or a local one built from the settings."""
+"""The Spark session: created by `spark-submit`, or a local one from the settings."""
 
 import os
 import sys
@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from conf.settings import PROJECT, Settings
 
 ARROW_POOL = "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL"
-"""Of the Python workers; pyarrow reads it when it is imported."""
+"""Memory pool of the Python workers; pyarrow reads the variable on import."""
 
-# What our tables and jobs need, wherever they run; a value set for spark-submit wins.
+# Options that the tables and jobs need everywhere; a value set for spark-submit wins.
 NEEDED = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -25,35 +25,36 @@ NEEDED = {
     "spark.sql.parquet.compression.codec": "zstd",
     # Spark's default, INT96, has no statistics in the footer.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    # Parquet's writer guesses from the first rows when to look how much it holds; then come lines of 4 MiB.
+    # By default Parquet's writer estimates from the first rows when to check its buffer size; a line may
+    # have 4 MiB, so the check must be frequent.
     "spark.hadoop.parquet.page.size.check.estimate": "false",
     "spark.hadoop.parquet.page.size.row.check.min": "16",
     "spark.hadoop.parquet.block.size.row.check.min": "16",
-    # A small table log is read by one task; the default of 50 tasks is most of a small commit's cost.
+    # One task reads a small table log; the default of 50 tasks is most of the cost of a small commit.
     "spark.databricks.delta.snapshotPartitions": "1",
     # HotSpot never compiles a method of more than 8,000 bytes, and Spark's own limit is 65,535.
     "spark.sql.codegen.hugeMethodLimit": "8000",
-    # It returns memory to the system, which Arrow's default keeps: after scrapes of 16 MiB a task's peak is
-    # 440 instead of 590 MiB, for a hundredth more CPU on request-log lines.
+    # jemalloc returns memory to the system, Arrow's default keeps it: after scrapes of 16 MiB a task's peak
+    # is 440 instead of 590 MiB, for 1 % more CPU on request-log lines.
     ARROW_POOL: "jemalloc",
-    # Else every column made in Python costs five calls into the JVM more, to note where it was made.
+    # When enabled, each column created in Python makes five more JVM calls, to record its call site.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 
-# What suits one machine, and only there.
+# Options for a single machine only.
 LOCAL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    # Partitions are few and set by us, so adaptive planning only costs: 50 ms an append.
+    # The settings fix a small number of partitions, so adaptive planning is pure cost: 50 ms per append.
     "spark.sql.adaptive.enabled": "false",
-    # Spark 4.2 plans stateless streams adaptively in spite of the setting above; batches here are small.
+    # Spark 4.2 plans stateless streams adaptively despite the option above; the batches here are small.
     "spark.sql.adaptive.streaming.stateless.enabled": "false",
-    # Each sort, aggregation and broadcast begins with a page: Spark would make it 16 MiB, for a few rows.
+    # Each sort, aggregation and broadcast allocates a page; the default is 16 MiB even for a few rows.
     "spark.buffer.pageSize": "1m",
-    # The default starts 20 programs a batch, chmod and readlink: Hadoop has no C library here.
+    # The default starts 20 processes per batch (chmod, readlink): Hadoop has no native library here.
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
@@ -61,27 +62,27 @@ LOCAL = {
 
 JAVA_OPTIONS = "-Duser.timezone=UTC -Djava.net.preferIPv4Stack=true"
 DEFAULT_JVM_OPTIONS = "-XX:+UseParallelGC"
-"""On two cores G1 takes a tenth of them for collecting while the work goes on."""
+"""On two cores the concurrent collection of G1 takes a tenth of the CPU."""
 
 JVM_OPTIONS_BY_APP = {
-    # It only plans batches. Compiling its code fully costs more than it saves, and so does a larger heap:
-    # measured at 2,000 lines/s, 0.12 core instead of 0.18 and 507 MB instead of 1,062.
+    # The driver only plans batches, so the C2 compiler and a larger heap cost more than they save: measured
+    # at 2,000 lines/s, 0.12 core instead of 0.18 and 507 MB instead of 1,062.
     "ingest": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }
-"""In place of the default ones."""
+"""Options that replace the default ones, by application."""
 
 
 class JvmGoneError(RuntimeError):
-    """The JVM that a session talks to has ended under it."""
+    """The JVM of a session has died."""
 
 
 @contextmanager
 def jvm_watched() -> Iterator[None]:
     """
-    Raise a clear error when the JVM has died, as opposed to a failure in it.
+    Raise a clear error when the JVM has died; other failures pass unchanged.
 
     Raises:
-        JvmGoneError: the JVM does not answer any more; the message says what to do.
+        JvmGoneError: the JVM does not answer; the message says what to do.
 
     """
     try:
@@ -92,8 +93,8 @@ def jvm_watched() -> Iterator[None]:
         if isinstance(error, PySparkRuntimeError) and error.getErrorClass() != "JAVA_GATEWAY_EXITED":
             raise
         message = (
-            "Spark's JVM has died: it was killed, or short of memory ([spark] driver_memory); start the job "
-            "again, it goes on from what is committed"
+            "Spark's JVM has died: it was killed, or ran out of memory ([spark] driver_memory); start the "
+            "job again, it continues from the last commit"
         )
         raise JvmGoneError(message) from error
 
@@ -103,7 +104,7 @@ def spark_session(settings: Settings, app_name: str) -> SparkSession:
     Return the running session, or one that spark-submit configured, or a new local one.
 
     Raises:
-        FileNotFoundError: a local session is wanted and the folder of jars is not there.
+        FileNotFoundError: a local session needs the jars and there are none.
 
     """
     active = SparkSession.getActiveSession()
@@ -137,14 +138,14 @@ def _sized(settings: Settings) -> dict[str, str]:
 
 def jar_folder(settings: Settings) -> Path:
     """
-    Find Spark's Kafka and Delta jars; a relative setting is meant from the project's folder.
+    Return the folder of Spark's Kafka and Delta jars; a relative setting is relative to the project.
 
     Raises:
-        FileNotFoundError: no jar is there.
+        FileNotFoundError: the folder has no jar.
 
     """
     folder = (PROJECT / settings.spark.jars).resolve()
     if not any(folder.glob("*.jar")):
-        message = f"no jars in {folder}: run `make setup`, or set [spark] jars to where they are"
+        message = f"no jars in {folder}: run `make setup`, or set [spark] jars to their folder"
         raise FileNotFoundError(message)
     return folder

@@ -1,7 +1,7 @@
 """
 The telemetry topics and the two streaming queries that read them.
 
-Of each topic: its bronze table, and the silver tables that its parser has rows of.
+Each topic has one bronze table, and the silver tables that its parser fills.
 """
 
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ class Source:
     """
     One telemetry topic: its bronze table and the silver tables of its parser.
 
-    Each kept line has a row in exactly one of `of_lines`, or of a performance test several; `of_details` say
-    more of some lines. An optional topic is left out while it does not exist: not everybody sends it.
+    Each kept line has one row in exactly one of `of_lines` (a performance test has several). `of_details`
+    have further rows of some lines. An optional topic is not read while it does not exist.
     """
 
     kind: Kind
@@ -33,15 +33,15 @@ class Source:
     @property
     def silver(self) -> tuple[Table, ...]:
         """
-        The tables that the parser has rows of, in the order in which they are committed.
+        The tables that the parser fills, in commit order.
 
-        A series before its samples, a scrape after them: a reader of one finds what it names.
+        A series is committed before its samples, a scrape after them, so that no reference dangles.
         """
         return (*self.of_details, *self.of_lines)
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """Every table that has rows of the topic, in the order in which they are committed."""
+        """Every table with rows of the topic, in commit order."""
         return (self.bronze, *self.silver, QUARANTINE, SKIPPED)
 
 
@@ -69,9 +69,9 @@ SOURCES = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """
-    One streaming query: the topics it reads; its name is its checkpoint's name, too.
+    One streaming query and its topics; the name is also the name of the checkpoint.
 
-    Every batch is noted in the bronze table of the first source, with or without a row.
+    Every batch is committed to the bronze table of the first source, with or without rows.
     """
 
     name: str
@@ -80,12 +80,12 @@ class Query:
 
     @property
     def bronze(self) -> tuple[Table, ...]:
-        """The bronze tables, the one that has every batch first."""
+        """The bronze tables; the first one has every batch."""
         return tuple(source.bronze for source in self.sources)
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """Every table that the query writes, in the order in which they are committed: bronze first."""
+        """Every table that the query writes, in commit order: bronze first."""
         silver = (table for source in self.sources for table in source.silver)
         return tuple(dict.fromkeys((*self.bronze, *silver, QUARANTINE, SKIPPED)))
 
@@ -98,4 +98,4 @@ SCRAPES = Query(name="ingest_scrapes", sources=SCRAPED, records_a_task=8)
 QUERIES = (LINES, SCRAPES)
 
 FORMER_QUERIES = tuple(Query(name=f"ingest_{source.bronze.name}", sources=(source,)) for source in SOURCES)
-"""One query a topic, as before decision 021: `jobs/ingest_handover.py` goes on from their checkpoints."""
+"""One query per topic, as before decision 021; `jobs/ingest_handover.py` takes over their checkpoints."""

@@ -1,9 +1,9 @@
 """
-Whether a query's checkpoint and its tables agree, looked at before anything is written.
+Audit whether a query's checkpoint and its tables agree, before anything is written.
 
-A batch's number is all that keeps it from being written twice, so a checkpoint that was set back would give
-old numbers to new lines and every table would leave them out. What is torn or missing is mended where it is
-proved what it held; else the job stops and names the file. What happens when: `docs/recovery.md`.
+Only the batch id keeps a batch from being written twice. A checkpoint that was set back would reuse batch ids
+that Delta has already seen, and Delta would silently skip the new rows. A torn or missing file is repaired if
+its content can be proved; else the job stops and names the file. All cases: `docs/recovery.md`.
 """
 
 from collections.abc import Sequence
@@ -22,21 +22,21 @@ from transforms.parse.record import PARSER_VERSION
 
 def repairs_of(writers: Sequence[Writer]) -> list[Repair]:
     """
-    Audit every writer; give what is to be mended, in order. Nothing is changed here.
+    Return the repairs that the audit of every writer found, in order; change nothing.
 
     Raises:
-        StateError: something cannot be mended.
+        StateError: a damage cannot be repaired.
 
     """
     states = {where: log_state(where) for writer in writers for where in writer.tables}
     repairs = [repair for state in states.values() for repair in of_table(state)]
-    told = []
+    audited = []
     for writer in writers:
         found = Found(writer, StreamLog(writer.checkpoint), [states[where] for where in writer.tables])
         _audit(found)
         repairs += found.repairs
-        told.append(found)
-    repairs += [repair for state in states.values() for repair in of_torn_entry(state, told)]
+        audited.append(found)
+    repairs += [repair for state in states.values() for repair in of_torn_entry(state, audited)]
     return repairs
 
 
@@ -55,7 +55,7 @@ def _audit(found: Found) -> None:
 
 
 def _id(found: Found) -> None:
-    """Refuse a checkpoint that lost its id, or an id that lost its checkpoint: lines would be doubled."""
+    """Refuse a checkpoint without its id, and an id without its checkpoint: lines would be written twice."""
     writer, log, bronze = found.writer, found.log, found.bronze.values()
     if writer.app_id is not None:
         return
@@ -66,24 +66,24 @@ def _id(found: Found) -> None:
     file = log.folder / WRITER_ID
     if log.offsets or log.commits:
         newest = max(log.offsets + log.commits, default=-1)
-        likely = [app_id for app_id, batch in known.items() if batch in (newest - 1, newest)]
-        ids = ", ".join(app_id.removeprefix(prefix) for app_id in likely) or "none that fits"
-        way_out = f"restore it ({name_of(found.logs[0])} knows {ids}), {START_OVER}"
+        candidates = [app_id for app_id, batch in known.items() if batch in (newest - 1, newest)]
+        ids = ", ".join(app_id.removeprefix(prefix) for app_id in candidates) or "no id that fits"
+        way_out = f"restore it ({name_of(found.logs[0])} contains {ids}), {START_OVER}"
         raise StateError(file, "reading the writer's id", "is torn or missing", way_out)
     if file.exists():
         found.mend(f"{file} is torn, and nothing was written under it", aside(file))
     for topic, state in found.bronze.items():
         if known and has_rows_of(state.where, topic):
-            wrong = f"has no batch yet, and {name_of(state)} holds lines of {topic}: they would be doubled"
+            wrong = f"has no batch, but {name_of(state)} has lines of {topic}: all would be written twice"
             raise StateError(log.folder, "looking for the checkpoint", wrong, f"{RESTORE}, {START_OVER}")
 
 
 def _small_files(found: Found) -> None:
-    """Set aside torn files that hold no batch, and write `metadata` again where Spark needs it."""
+    """Set aside torn files that belong to no batch, and write `metadata` again where Spark needs it."""
     folder, first = found.log.folder, found.log.folder / "sources" / "0" / "0"
     found.repairs += torn_metadata(folder)
     if first.exists() and found.log.initial() is None:
-        found.mend(f"{first} is torn; the stream does without it", aside(first))
+        found.mend(f"{first} is torn; the stream does not need it", aside(first))
     for place in (folder, folder / "offsets", folder / "commits", folder / "sources" / "0"):
         for crc in orphans(place):
             found.mend(f"{crc} is a checksum without its file", crc.unlink)
@@ -92,57 +92,57 @@ def _small_files(found: Found) -> None:
 
 
 def _new(found: Found) -> None:
-    """Look at a checkpoint without a batch: the tables must have none of it either."""
+    """Audit a checkpoint without a batch: the tables must have none of it either."""
     if found.in_bronze >= 0:
         found.top = found.in_bronze
         _derive(found)
 
 
 def _offsets(found: Found) -> None:
-    """Find the batch that the stream goes on from; derive its offsets from bronze when they are gone."""
+    """Find the batch that the stream continues from; derive its offsets from bronze when they are lost."""
     log = found.log
     whole = [n for n in log.commits if log.is_commit_whole(n)]
     found.committed = max(whole, default=-1)
     for n in (n for n in log.commits if n > found.committed):
-        found.mend(f"{log.commits_file(n)} is torn; its batch is given again", aside(log.commits_file(n)))
+        found.mend(f"{log.commits_file(n)} is torn; its batch is retried", aside(log.commits_file(n)))
     newest = max((n for n in log.offsets if log.ends(n) is not None), default=-1)
     sure = max(found.committed, found.in_bronze)
     found.top = max(newest, sure)
     for n in (n for n in log.offsets if n > found.top):
-        told = f"{log.offsets_file(n)} is torn; nothing of its batch was written, it is made anew"
-        found.mend(told, aside(log.offsets_file(n)))
+        reason = f"{log.offsets_file(n)} is torn; nothing of its batch was written, Spark plans it again"
+        found.mend(reason, aside(log.offsets_file(n)))
     _derive(found)
 
 
 def _derive(found: Found) -> None:
-    """Tell where the two newest batches end, each from its file or else from its rows in bronze."""
+    """Set the end offsets of the two newest batches, each from its file or else from its rows in bronze."""
     log = found.log
     for n in (found.top - 1, found.top):
         if n < 0:
             continue
         found.ends[n] = _ends(found, n)
         if log.ends(n) is None:
-            told = f"{log.offsets_file(n)} is torn or missing; what bronze holds of its batch tells its end"
-            found.mend(told, partial(_write_ends, log, n, found.ends[n]))
+            reason = f"{log.offsets_file(n)} is torn or missing; derived from the batch's rows in bronze"
+            found.mend(reason, partial(_write_ends, log, n, found.ends[n]))
 
 
 def _ends(found: Found, batch: int) -> Ends:
-    """Take a batch's ends from its file, else from the batch before it and its own rows."""
+    """Return the end offsets of a batch from its file, else from the batch before it and its own rows."""
     missing: list[int] = []
     n, ends = batch, found.log.ends(batch)
     while ends is None and n >= 0:
         missing.append(n)
         n -= 1
-        # Spark lets a partition that it does not know begin at its start, and fails when that is gone.
+        # Spark starts an unknown partition at its first offset, and fails when that offset is gone.
         ends = found.log.ends(n) if n >= 0 else found.log.initial() or {}
     for each in reversed(missing):
         rows = found.rows(each)
         if not rows or ends is None:  # a gap is a batch without a row
             file, wrong = found.log.offsets_file(batch), "is torn or missing"
-            told = f"{wrong}, and {name_of(found.logs[0])} does not tell what its batch read"
-            raise StateError(file, "reading the offset log", told, f"{RESTORE}, {START_OVER}")
+            wrong = f"{wrong}, and the log of {name_of(found.logs[0])} no longer has the offsets of its batch"
+            raise StateError(file, "reading the offset log", wrong, f"{RESTORE}, {START_OVER}")
         ends = ends | {place: last + 1 for place, (_, last) in rows.items()}
-    assert ends is not None  # noqa: S101 (the loop ends with some, or raises)
+    assert ends is not None  # noqa: S101 (the loop ends with offsets, or raises)
     return ends
 
 
@@ -161,35 +161,35 @@ def _topic(found: Found) -> None:
 
 
 def _tables(found: Found) -> None:
-    """Hold the batches that the tables have against those that the checkpoint says were written."""
+    """Compare the batches in the tables with those that the checkpoint says were written."""
     noted = written(found.log.folder)
-    behind: list[LogState] = []
-    for nth, state in enumerate(found.logs):
+    outdated: list[LogState] = []
+    for index, state in enumerate(found.logs):
         name, has = name_of(state), found.txn(state)
         log_folder = state.where / "_delta_log"
         if has > found.top:
-            wrong = f"has batch {has} of {found.writer.app_id} and the checkpoint only {found.top}"
+            wrong = f"has batch {has} of {found.writer.app_id}, the checkpoint ends with {found.top}"
             way_out = f"restore the newest entries of {name_of(found.logs[0])}, {START_OVER}"
             raise StateError(log_folder, "comparing batches", wrong, way_out)
         newest, before = noted.get(name, NONE)
         due = newest
-        if nth == 0:  # this one has each batch
+        if index == 0:  # only the first table has every batch
             due, before = max(found.committed, found.top - 1), found.top - 1
         if has < before or has < due < found.top:
-            wrong = f"ends with batch {has} of {found.writer.app_id}, and batch {due} was written into it"
+            wrong = f"ends with batch {has} of {found.writer.app_id}, but batch {due} was written into it"
             raise StateError(
                 log_folder, "comparing batches", wrong, f"restore its newest entries, {START_OVER}"
             )
-        behind += [state] if has < due else []
-    if behind and found.committed == found.top:
+        outdated += [state] if has < due else []
+    if outdated and found.committed == found.top:
         file = found.log.commits_file(found.top)
-        names = ", ".join(name_of(state) for state in behind)
-        found.mend(f"{names} lost the newest entry of the log; batch {found.top} is given again", aside(file))
+        names = ", ".join(name_of(state) for state in outdated)
+        found.mend(f"{names} lost the newest log entry; batch {found.top} is retried", aside(file))
         found.committed = found.top - 1
 
 
 def _last_batch(found: Found) -> None:
-    """Hold a batch that is given again against what the tables already have of it."""
+    """Compare a batch that will be retried with its rows that the tables already have."""
     top, bronze = found.top, found.bronze
     if found.committed == top or found.in_bronze != top:
         return
@@ -202,9 +202,9 @@ def _last_batch(found: Found) -> None:
     for place, (first, last) in rows.items():
         if first < begin.get(place, 0) or last >= ends.get(place, 0):
             table = name_of(bronze[place[0]])
-            wrong = f"tells other lines than {table} has of batch {top}: another driver wrote it"
+            wrong = f"and {table} disagree on the lines of batch {top}: another driver wrote it"
             raise StateError(file, "comparing batches", wrong, f"set it aside, start again, {START_OVER}")
-    # What a bronze table has under a number is all of its topic that comes under it.
+    # A bronze table gets all lines of its topic and batch in one commit, so none can follow.
     held = {
         place: end
         if found.txn(bronze[place[0]]) < top
@@ -214,16 +214,16 @@ def _last_batch(found: Found) -> None:
         for place, end in ends.items()
     }
     if held != ends:
-        told = f"{file} tells more lines than bronze has of batch {top}; the others come with the next one"
-        found.mend(told, partial(_write_ends, found.log, top, held))
+        reason = f"{file} has more lines than bronze has of batch {top}; the next batch reads the others"
+        found.mend(reason, partial(_write_ends, found.log, top, held))
 
 
 def _same_parser(found: Found) -> None:
-    """Let a batch be ended only by the parser that began it: another keeps and quarantines other lines."""
+    """Refuse a batch that another parser began: it keeps and quarantines other lines."""
     begun = [state for state in found.logs[1:] if found.txn(state) == found.top]
     parsers = {version for state in begun for version in parsers_of_batch(state, found.writer.id, found.top)}
     if parsers - {PARSER_VERSION}:
-        told = ", ".join(map(str, sorted(parsers)))
-        wrong = f"was begun by parser version {told}, and this is {PARSER_VERSION}"
-        way_out = "let the version that began it end it (`plumbline ingest --once`), then upgrade"
+        versions = ", ".join(map(str, sorted(parsers)))
+        wrong = f"was begun by parser version {versions}, and this is {PARSER_VERSION}"
+        way_out = "finish it with the version that began it (`plumbline ingest --once`), then upgrade"
         raise StateError(found.log.offsets_file(found.top), "comparing parsers", wrong, way_out)

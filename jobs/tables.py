@@ -1,4 +1,4 @@
-"""Delta tables by path: where a table lives, how it is made, read and appended to exactly once."""
+"""Delta tables by path: create, read, append exactly once, replace."""
 
 import shutil
 from collections.abc import Sequence
@@ -24,16 +24,17 @@ RETENTION_HOURS = Maintain().vacuum_retention_hours
 PROPERTIES = {
     "delta.enableDeletionVectors": "false",
     "delta.checkpointPolicy": "classic",
-    # A checkpoint costs as much as three appends, so a stream that commits every 2 s makes one in 3 minutes.
+    # A checkpoint costs as much as three appends; a stream that commits every 2 s writes one in 3 minutes.
     "delta.checkpointInterval": "100",
-    # A checkpoint names the files removed for so long: two a commit, 160 bytes each, are 28 MB after two days
-    # and 97 MB after Delta's own week, 432 times a day. Not shorter than files are kept: `plumbline maintain`
-    # sets it to that. The log must be kept as long, which at this pace is 86,000 entries.
+    # A checkpoint contains the names of all files removed in this time. At two files per commit and 160 bytes
+    # each it has 28 MB after two days, and 97 MB after Delta's default of a week, 432 times a day. It must
+    # not be shorter than VACUUM keeps files; `plumbline maintain` sets it to that time. The log must be
+    # kept as long: at this rate 86,000 entries.
     **dict.fromkeys(RETENTION, f"interval {RETENTION_HOURS} hours"),
 }
 
 COMPLETE_FROM = "plumbline.complete_from"
-"""Property of a table that is parted by days: from this instant on (ISO 8601) retention has left it whole."""
+"""Property of a table with date partitions: retention deleted no row from this instant (ISO 8601) on."""
 
 MAINTENANCE_S = 60.0
 
@@ -46,7 +47,7 @@ def path(warehouse: Path, table: Table) -> str:
 
 
 def exists(warehouse: Path, table: Table) -> bool:
-    """Return whether the table was ever made: its log has an entry or a checkpoint."""
+    """Return whether the table exists: its log has an entry or a checkpoint."""
     return DeltaTable.is_deltatable(path(warehouse, table))
 
 
@@ -58,23 +59,23 @@ def read(spark: SparkSession, warehouse: Path, table: Table) -> DataFrame:
 
 
 def complete_from(warehouse: Path, table: Table) -> datetime | None:
-    """Give the instant from which on retention has left a table whole, None when it has deleted nothing."""
-    told = light_log.opened(Path(path(warehouse, table))).metadata().configuration.get(COMPLETE_FROM)
-    return datetime.fromisoformat(told) if told else None
+    """Return the instant from which on a table is complete; None if retention has deleted nothing."""
+    instant = light_log.opened(Path(path(warehouse, table))).metadata().configuration.get(COMPLETE_FROM)
+    return datetime.fromisoformat(instant) if instant else None
 
 
 def make(warehouse: Path, table: Table) -> None:
     """
-    Make the table if it is missing. A job that does not write the table does no more than that.
+    Create the table if it is missing. A job that does not write the table does no more than that.
 
     Raises:
-        FileExistsError: the folder holds files and no table; they are left as they are.
+        FileExistsError: the folder has files but no table; the files are not changed.
 
     """
     if exists(warehouse, table):
         return
     warehouse.mkdir(parents=True, exist_ok=True)
-    # Jobs start side by side and make the same tables: the second one waits here, and finds the table.
+    # Jobs start at the same time and create the same tables: the second one waits here and finds the table.
     with FileLock(warehouse / "_tables.lock"):
         if not exists(warehouse, table):
             _make(Path(path(warehouse, table)), table)
@@ -82,14 +83,14 @@ def make(warehouse: Path, table: Table) -> None:
 
 def ensure(spark: SparkSession, warehouse: Path, table: Table) -> None:
     """
-    Make the table if it is missing; add the columns that its schema has gained since it was made.
+    Create the table if it is missing; add the columns that its schema has gained since then.
 
-    The caller must be the table's only writer: on a local disk, Delta's commit overwrites one that another
-    process makes at the same time.
+    The caller must be the table's only writer: on a local disk, Delta's commit can overwrite a commit that
+    another process makes at the same time.
 
     Raises:
-        FileExistsError: the folder holds files and no table; they are left as they are.
-        pyspark.errors.AnalysisException: a column changed its type, which no append can mend.
+        FileExistsError: the folder has files but no table; the files are not changed.
+        pyspark.errors.AnalysisException: a column changed its type.
         jobs.lease.LeaseHeldError: the table lacks columns and `maintain` holds its lease for over a minute.
 
     """
@@ -122,11 +123,11 @@ def append(
 
 
 def snapshot(warehouse: Path, table: Table) -> Snapshot:
-    """Take the newest version of a table, to read spans of it without a plan of Delta's."""
+    """Return the newest version of a table, to read spans of it without Delta's query planning."""
     return Snapshot.of(Path(path(warehouse, table)), table)
 
 
-def replace(  # noqa: PLR0913 (what, where, which part of it, and who commits what it was built from)
+def replace(  # noqa: PLR0913 (rows, table, spans, and the commit's note)
     frame: DataFrame,
     warehouse: Path,
     table: Table,
@@ -135,7 +136,7 @@ def replace(  # noqa: PLR0913 (what, where, which part of it, and who commits wh
     spans: Sequence[Span],
     note: str = "",
 ) -> None:
-    """Put rows into the place of those whose instant lies in the spans; `note` becomes `userMetadata`."""
+    """Replace the rows whose instant lies in the spans; `note` becomes the commit's `userMetadata`."""
     where, rows = Path(path(warehouse, table)), frame.filter(within(column, spans))
     light_commit.replace(
         rows.select(*table.schema.names), where, table, column=column, spans=spans, note=note
@@ -143,7 +144,7 @@ def replace(  # noqa: PLR0913 (what, where, which part of it, and who commits wh
 
 
 def overwrite(frame: DataFrame, warehouse: Path, table: Table) -> None:
-    """Put rows into the place of all there are."""
+    """Replace all rows of a table."""
     light_commit.overwrite(frame.select(*table.schema.names), Path(path(warehouse, table)), table)
 
 
@@ -151,8 +152,8 @@ def _make(where: Path, table: Table) -> None:
     if where.exists():
         if strange := next(filter(_is_strange, where.rglob("[!._]*")), None):
             message = (
-                f"{strange} lies in the place of the table {table.layer}.{table.name}, which has no log. "
-                "Move the files away, or name another warehouse."
+                f"{strange} is in the folder of the table {table.layer}.{table.name}, which has no log. "
+                "Move the files away, or choose another warehouse."
             )
             raise FileExistsError(message)
         shutil.rmtree(where)  # a job was killed before the table's first commit
@@ -160,14 +161,14 @@ def _make(where: Path, table: Table) -> None:
 
 
 def _is_strange(file: Path) -> bool:
-    """Return whether the file is none that a killed job leaves: delta-rs drafts an entry as `.json#1`."""
+    """Return whether no killed job can have left the file; delta-rs leaves drafts like `.json#1`."""
     return file.is_file() and not (file.parent.name == "_delta_log" and ".json#" in file.name)
 
 
 def _statistics(table: Table) -> dict[str, str]:
-    """Return for which columns to collect statistics: instants, by which readers skip files."""
+    """Return the table property for statistics: only on instants, which readers skip files by."""
     if table.layer == "gold":
         return {}
     instants = [field.name for field in table.schema if isinstance(field.dataType, TimestampType)]
-    # Where none are announced, none may be missed: delta-rs takes a column without them for an empty one.
+    # The property must exclude columns without statistics, because delta-rs treats such a column as empty.
     return {"delta.dataSkippingStatsColumns": ",".join(instants)} if instants else {NO_STATISTICS: "0"}

@@ -297,9 +297,9 @@ def settings_file(lab):
 @pytest.mark.parametrize(
     ("options", "code", "told"),
     [
-        (["--until", "2026-11-21T11:20:00"], 2, "--until goes with --since"),
-        (["--since", "2026-11-21T11:20:00", "--follow"], 2, "neither with --follow"),
-        (["--since", "2026-11-21T11:20:00", "--until", "2026-11-21T11:20:00"], 2, "nothing lies between"),
+        (["--until", "2026-11-21T11:20:00"], 2, "--until needs --since"),
+        (["--since", "2026-11-21T11:20:00", "--follow"], 2, "--follow excludes both"),
+        (["--since", "2026-11-21T11:20:00", "--until", "2026-11-21T11:20:00"], 2, "is not before --until"),
         (
             ["--since", "2026-11-21T11:20:00", "--until", "2026-11-21T11:20:20"],
             0,

@@ -129,9 +129,9 @@ def test_lines_that_do_not_add_up_fail_the_gate_behind_gold(lab):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--until", "2026-11-21T12:00"), "--until goes with --since"),
+        (("--until", "2026-11-21T12:00"), "--until needs --since"),
         (("--since", "yesterday"), "is no ISO-8601 instant"),
-        (("--since", "2026-11-21T12:00", "--until", "2026-11-21T12:00"), "nothing lies between"),
+        (("--since", "2026-11-21T12:00", "--until", "2026-11-21T12:00"), "is not before --until"),
     ],
 )
 def test_wrong_use_is_named_and_has_its_own_code(lab, options, told):

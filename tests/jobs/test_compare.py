@@ -11,7 +11,7 @@ from conf.settings import PROJECT
 from jobs import compare_tables, tables
 from jobs.compare_options import share_of
 from jobs.compare_runs import runs_of
-from jobs.compare_saved import _asked
+from jobs.compare_saved import _fingerprint
 from jobs.raw_files import Origin, write_raw
 from jobs.report_options import WrongUseError
 from plumbline.cli import app
@@ -261,7 +261,7 @@ def test_warehouse_gives_the_verdict_that_its_raw_files_gave(spark, tmp_path):
     assert not (tmp_path / "lake" / "gold" / "run_comparison").exists()
     kept = [run(*asked, "--conf", tmp_path / "my.toml", "--save") for _ in range(2)]
     assert [result.exit_code for result in kept] == [0, 0]
-    assert "kept in gold.run_comparison" in kept[0].output
+    assert "saved in gold.run_comparison" in kept[0].output
     assert "already" in kept[1].output
     saved = tables.read(spark, tmp_path / "lake", RUN_COMPARISON).collect()
     assert {row["metric"]: row["verdict"] for row in saved} == {
@@ -283,6 +283,6 @@ def test_what_is_said_anew_of_the_same_runs_is_kept_too():
     known = [replace(run, values=dict(run.values) | {"fetch_latency.true_p99_ms": 3.0}) for run in runs]
     asked = Asked(baseline="old", contender="new")
 
-    first, again, later = (_asked(compared(of, asked), "lab", None) for of in (runs, runs, known))
+    first, again, later = (_fingerprint(compared(of, asked), "lab", None) for of in (runs, runs, known))
     assert first == again
     assert first != later

@@ -8,7 +8,7 @@ import pytest
 from conf.settings import Settings, Telemetry
 from jobs import ingest
 from jobs.ingest import offsets_of
-from jobs.ingest_checkpoint import MadeAnewError, NoTopicError
+from jobs.ingest_checkpoint import NoTopicError, TopicRecreatedError
 from jobs.stream_log import StreamLog
 
 
@@ -64,12 +64,12 @@ def test_a_topic_that_comes_later_begins_at_what_it_holds_whenever_the_batch_is_
 def test_a_partition_that_ends_before_what_was_read_was_made_anew(log):
     log.write_ends(1, {("t.a", 0): 3})
 
-    with pytest.raises(MadeAnewError, match="partition 0 ends at 3 and was read up to 10"):
+    with pytest.raises(TopicRecreatedError, match="partition 0 ends at 3 and was read up to 10"):
         offsets_of(log, 1, Telemetry())
 
 
 def test_a_topic_that_is_gone_stops_the_job(log):
     log.write_ends(1, {("t.b", 0): 40})
 
-    with pytest.raises(NoTopicError, match=r"t\.a partition 0 was read and is gone"):
+    with pytest.raises(NoTopicError, match=r"t\.a partition 0 was read but no longer exists"):
         offsets_of(log, 1, Telemetry())

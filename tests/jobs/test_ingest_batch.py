@@ -76,8 +76,8 @@ def test_a_batch_reads_its_topic_once(spark, warehouse, source):
 @pytest.mark.parametrize(
     ("end", "message"),
     [
-        (4, "the batch is offsets 0 to 3 and the tasks read 3 records, offsets 0 to 2"),
-        (2, "the batch is offsets 0 to 1 and the tasks read 3 records, offsets 0 to 2"),
+        (4, "the batch has offsets 0 to 3, but the tasks read 3 records, offsets 0 to 2"),
+        (2, "the batch has offsets 0 to 1, but the tasks read 3 records, offsets 0 to 2"),
     ],
 )
 def test_a_batch_that_reads_other_records_than_its_offsets_is_not_committed(spark, warehouse, end, message):

@@ -4,7 +4,15 @@ import pytest
 
 from conf.settings import Telemetry
 from jobs import ingest_checkpoint
-from jobs.ingest_checkpoint import NO_ID, TOPIC_ID, Lost, MadeAnewError, check_same_topic, lost, read_until
+from jobs.ingest_checkpoint import (
+    NO_ID,
+    TOPIC_ID,
+    Lost,
+    TopicRecreatedError,
+    check_same_topic,
+    lost,
+    read_until,
+)
 from jobs.stream_log import StreamLog
 
 TOPIC, ID = "t.request-log", "dKxJ3w_zS8-1b2c3d4e5fA"
@@ -85,7 +93,7 @@ def test_a_topic_id_that_is_missing_or_torn_is_written_anew(tmp_path, kept):
 def test_a_whole_id_of_another_topic_stops_the_job(tmp_path):
     (tmp_path / f"{TOPIC_ID}.{TOPIC}").write_text(ID[::-1])
 
-    with pytest.raises(MadeAnewError, match=f"its id is {ID} and was {ID[::-1]}"):
+    with pytest.raises(TopicRecreatedError, match=f"its id is {ID} and was {ID[::-1]}"):
         check_same_topic(Telemetry(), TOPIC, tmp_path)
 
 

@@ -95,7 +95,7 @@ def test_a_topic_that_was_made_anew_before_the_handover_is_noticed(site, monkeyp
 
     site.hand_over()
 
-    with pytest.raises(ingest_checkpoint.MadeAnewError, match="was A_id_of_the_old_topic_"):
+    with pytest.raises(ingest_checkpoint.TopicRecreatedError, match="was A_id_of_the_old_topic_"):
         check_nothing_lost(site.settings)
 
 

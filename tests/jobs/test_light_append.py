@@ -144,5 +144,5 @@ def test_an_entry_that_was_being_written_is_passed_over(where):
 def test_a_table_that_asks_for_more_is_refused(where):
     DeltaTable(where).alter.set_table_properties({"delta.enableChangeDataFeed": "true"})
 
-    with pytest.raises(ValueError, match="writer version 4, and we have 2"):
+    with pytest.raises(ValueError, match="writer version 4, Plumbline supports 2"):
         append(where, 0)

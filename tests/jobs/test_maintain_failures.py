@@ -63,7 +63,7 @@ def test_wrong_root_is_told_and_not_made(warehouse):
     shutil.rmtree(warehouse.where(REQUESTS))
     gone = warehouse.maintain("--only", "silver.requests")
 
-    wrong = f"at {elsewhere}, which [warehouse] root names; mend the setting, or run the ingest first"
+    wrong = f"at {elsewhere}, the [warehouse] root: correct the setting, or run the ingest first"
     assert [(result.exit_code, wrong in result.stderr) for result in (nowhere, empty)] == [(2, True)] * 2
     assert (was_made, list(elsewhere.iterdir())) == (False, [])
     assert (gone.exit_code, "no table silver.requests at" in gone.stderr) == (2, True)
@@ -72,9 +72,9 @@ def test_wrong_root_is_told_and_not_made(warehouse):
 @pytest.mark.parametrize(
     ("options", "settings", "told"),
     [
-        (["--only", "silver.request"], {}, "there is no such table; there are bronze.request_log"),
-        ([], {"vacuum_retention_hours": 0}, "vacuum_retention_hours = 0: it is 24 at least"),
-        ([], {"silver_days": -1}, "silver_days = -1: it is 0 at least"),
+        (["--only", "silver.request"], {}, "no such table; known are bronze.request_log"),
+        ([], {"vacuum_retention_hours": 0}, "vacuum_retention_hours = 0: must be at least 24"),
+        ([], {"silver_days": -1}, "silver_days = -1: must be at least 0"),
     ],
 )
 def test_what_is_wrong_is_one_line(tmp_path, options, settings, told):
@@ -155,4 +155,4 @@ def test_a_warehouse_that_is_a_file_is_one_line(tmp_path):
     result = CliRunner().invoke(app, ["--conf", str(conf)])
 
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
-    assert f"no table at {root}, which [warehouse] root names" in result.stderr
+    assert f"no table at {root}, the [warehouse] root" in result.stderr

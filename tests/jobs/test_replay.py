@@ -96,7 +96,8 @@ def test_a_run_that_broke_off_behind_silver_is_run_again(site, monkeypatch):
 def test_a_dry_run_says_what_it_would_do_and_does_nothing(site):
     counts = site.restore(dry_run=True)
 
-    assert "request-log: 3 would be restored, 1 stay in quarantine" in job.told(SOURCE, counts, dry_run=True)
+    line = job.outcome_line(SOURCE, counts, dry_run=True)
+    assert "request-log: 3 would be restored, 1 stay in quarantine" in line
     assert (site.offsets(REQUESTS), site.offsets(QUARANTINE)) == ([], [0, 1, 2, 3])
 
 
@@ -150,7 +151,7 @@ def test_it_is_refused_while_a_batch_of_the_ingest_is_in_flight(ingested):
     ingested.log.write_commit(0)
 
     assert (result.exit_code, restored_in_flight) == (5, [])
-    assert f"{ingested.log.offsets_file(0)} is of a batch that was begun and has not ended" in result.stderr
+    assert f"{ingested.log.offsets_file(0)} belongs to an unfinished batch" in result.stderr
     assert "run `plumbline ingest --once` first" in result.stderr
 
 
@@ -160,7 +161,7 @@ def test_it_is_refused_while_there_is_something_to_mend(ingested):
     result = ingested.replay()
 
     assert (result.exit_code, ingested.restored) == (5, [])
-    assert f"wants mending ({ingested.log.offsets_file(0)} is torn" in result.stderr
+    assert f"needs a repair ({ingested.log.offsets_file(0)} is torn" in result.stderr
     assert ingested.log.offsets_file(0).exists()
 
 

@@ -1,4 +1,4 @@
-"""A session's workers; a session whose JVM dies, and one that cannot begin."""
+"""The workers of a session, a session whose JVM dies, and one whose JVM cannot start."""
 
 import subprocess
 import sys
@@ -21,26 +21,26 @@ try:
         finally:
             spark.range(1).count()
 except JvmGoneError as error:
-    print("told:", error)
+    print("error:", error)
 """
 
 
 def lose(before="pass"):
-    """Run it in a process of its own; give what it says at the end."""
+    """Run `LOSE_IT` in a separate process; return its output."""
     command = [sys.executable, "-c", LOSE_IT.format(before=before)]
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=120, check=True)
     return done.stdout.strip()
 
 
-def test_a_jvm_that_dies_is_told_in_one_line():
-    assert lose().startswith("told: Spark's JVM has died: it was killed, or short of memory")
+def test_a_jvm_that_dies_is_reported_in_one_line():
+    assert lose().startswith("error: Spark's JVM has died: it was killed, or ran out of memory")
 
 
-def test_a_jvm_that_does_not_come_up_is_told_alike():
-    assert lose("import os; os.environ['JAVA_HOME'] = '/nowhere'").startswith("told: Spark's JVM has died")
+def test_a_jvm_that_does_not_start_is_reported_in_the_same_way():
+    assert lose("import os; os.environ['JAVA_HOME'] = '/nowhere'").startswith("error: Spark's JVM has died")
 
 
-def test_a_worker_s_memory_is_of_the_pool_that_the_session_names(spark):
+def test_a_worker_uses_the_memory_pool_that_the_session_sets(spark):
     def pool(_batches):
         yield pa.RecordBatch.from_pydict({"pool": [pa.default_memory_pool().backend_name]})
 

@@ -1,4 +1,4 @@
-"""What an audit makes of a checkpoint and tables that do not agree: no broker and no Spark are needed."""
+"""The audit of a checkpoint and tables that do not agree; it needs no broker and no Spark."""
 
 import json
 import shutil
@@ -28,7 +28,7 @@ def test_a_stream_that_broke_off_anywhere_needs_no_mending(stream, until):
 
 
 @pytest.mark.parametrize("how", TEARS)
-def test_a_torn_last_commit_lets_its_batch_be_given_again(stream, how):
+def test_a_torn_last_commit_makes_spark_retry_its_batch(stream, how):
     stream.write(3)
     tear(stream.log.commits_file(2), how)
 
@@ -38,7 +38,7 @@ def test_a_torn_last_commit_lets_its_batch_be_given_again(stream, how):
 
 @pytest.mark.parametrize("batches", [1, 3])
 @pytest.mark.parametrize("how", TEARS[:3])
-def test_torn_offsets_of_a_batch_that_no_table_has_are_made_anew(stream, how, batches):
+def test_torn_offsets_of_a_batch_that_no_table_has_are_planned_again(stream, how, batches):
     stream.write(batches, until="offsets")
     tear(stream.log.offsets_file(batches - 1), how)
 
@@ -49,12 +49,12 @@ def test_torn_offsets_of_a_batch_that_no_table_has_are_made_anew(stream, how, ba
 @pytest.mark.parametrize("how", TEARS)
 @pytest.mark.parametrize("until", ["bronze", "silver", "committed"])
 def test_torn_offsets_of_a_batch_that_bronze_has_are_derived_from_its_rows(stream, how, until):
-    """Were they made anew, their number would be given to other lines, and bronze would leave these out."""
+    """If Spark planned the batch again, its id would get other lines, and bronze would skip them."""
     stream.write(3, until=until)
     expected = stream.log.ends(2)
     tear(stream.log.offsets_file(2), how)
 
-    assert "tells its end" in stream.audit()[0]
+    assert "derived from the batch's rows in bronze" in stream.audit()[0]
     assert stream.log.ends(2) == expected
 
 
@@ -81,7 +81,7 @@ def test_a_whole_offset_log_that_is_gone_is_derived_from_where_the_stream_began(
 
 
 def test_without_a_beginning_the_first_batch_is_derived_from_its_rows_alone(stream):
-    """A partition that it had no row of is then unknown to Spark, which lets it begin at its start."""
+    """A partition without a row is then unknown to Spark, which starts it at its first offset."""
     stream.write(1)
     stream.log.offsets_file(0).unlink()
     (stream.checkpoint / "sources" / "0" / "0").unlink()
@@ -90,8 +90,8 @@ def test_without_a_beginning_the_first_batch_is_derived_from_its_rows_alone(stre
     assert stream.log.ends(0) == {(TOPIC, 0): 10}
 
 
-def test_offsets_that_no_file_and_no_log_tell_stop_the_job(stream):
-    """The rows were put into other files, so the log no longer tells which batch they came with."""
+def test_offsets_that_are_in_no_file_and_no_log_stop_the_job(stream):
+    """OPTIMIZE moved the rows into other files, so the log no longer has the batch of a row."""
     stream.write(3)
     stream.log.offsets_file(2).unlink()
     table = DeltaTable(str(stream.bronze))
@@ -102,7 +102,7 @@ def test_offsets_that_no_file_and_no_log_tell_stop_the_job(stream):
 
 
 @pytest.mark.parametrize("how", ["empty", "half", "nul", "gone"])
-def test_a_lost_writer_id_stops_the_job_and_the_line_names_the_id_that_bronze_knows(stream, how):
+def test_a_lost_writer_id_stops_the_job_and_the_message_names_the_id_in_bronze(stream, how):
     stream.write(3)
     known = known_writer_id(stream.checkpoint)
     tear(stream.checkpoint / WRITER_ID, how)
@@ -110,14 +110,14 @@ def test_a_lost_writer_id_stops_the_job_and_the_line_names_the_id_that_bronze_kn
     assert known in stream.refused()
 
 
-def test_a_lost_checkpoint_stops_the_job_since_every_line_would_come_twice(stream):
+def test_a_lost_checkpoint_stops_the_job_since_every_line_would_be_written_twice(stream):
     stream.write(3)
     shutil.rmtree(stream.checkpoint)
 
-    assert "they would be doubled" in stream.refused()
+    assert "all would be written twice" in stream.refused()
 
 
-def test_a_new_checkpoint_for_another_topic_is_let_begin(stream):
+def test_a_new_checkpoint_for_another_topic_may_begin(stream):
     stream.append(stream.bronze, 0, app_id=f"{QUERY}-of-another-topic")
     table = DeltaTable(str(stream.bronze))
     table.update(updates={"topic": "'other.request-log'"})
@@ -126,7 +126,7 @@ def test_a_new_checkpoint_for_another_topic_is_let_begin(stream):
     assert stream.audit() == []
 
 
-def test_spark_s_own_small_files_are_made_anew(stream):
+def test_spark_s_own_small_files_are_written_again(stream):
     """Spark writes `sources/0/0`; `metadata` is written here, because Spark 4.2 refuses to start without."""
     stream.write(2)
     for file in (stream.checkpoint / "metadata", stream.checkpoint / "sources" / "0" / "0"):
@@ -165,12 +165,12 @@ def test_a_checksum_that_does_not_fit_its_file_counts_as_torn_and_one_without_a_
     assert stream.log.ends(2) == {(TOPIC, 0): 30, (TOPIC, 1): 0}
 
 
-def test_offsets_that_tell_more_than_bronze_has_are_set_back_to_it(stream):
-    """Bronze takes nothing more under that number, so what is beyond must come with the next one."""
+def test_offsets_beyond_the_rows_in_bronze_are_set_back(stream):
+    """Bronze skips further rows of that batch id, so the next batch must read them."""
     stream.write(3, until="bronze")
     stream.log.write_ends(2, {(TOPIC, 0): 3 * BATCH + 5, (TOPIC, 1): 0})
 
-    assert "the others come with the next one" in stream.audit()[0]
+    assert "the next batch reads the others" in stream.audit()[0]
     assert stream.log.ends(2) == {(TOPIC, 0): 3 * BATCH, (TOPIC, 1): 0}
 
 
@@ -182,10 +182,10 @@ def test_torn_offsets_of_a_batch_without_a_row_stop_the_job_for_it_may_be_a_gap(
     assert stream.audit() == []
     tear(stream.log.offsets_file(3), "half")
 
-    assert "does not tell what its batch read" in stream.refused()
+    assert "no longer has the offsets of its batch" in stream.refused()
 
 
-def test_a_batch_that_another_parser_began_is_not_ended_by_this_one(stream):
+def test_a_batch_that_another_parser_began_is_not_finished_by_this_one(stream):
     stream.write(2, until="bronze")
     begun = pa.table({"topic": [TOPIC], "parser_version": pa.array([PARSER_VERSION - 1], pa.int32())})
     noted = CommitProperties(app_transactions=[Transaction(stream.app_id, 1)])

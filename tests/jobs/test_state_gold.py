@@ -1,4 +1,4 @@
-"""What an audit makes of gold: whatever is torn is set aside, for gold can be made again."""
+"""The audit of gold: torn files are set aside, because gold can be built again."""
 
 import pyarrow as pa
 import pytest
@@ -17,7 +17,7 @@ class Gold:
     """A gold stream of three batches over one silver table."""
 
     def __init__(self, root):
-        """Write it."""
+        """Write the tables and the checkpoint."""
         self.root, self.log = root, StreamLog(root / "checkpoint")
         self.silver, self.table = root / "silver" / "requests", root / "gold" / "broker_rtt"
         for where in (self.silver, self.table):
@@ -32,14 +32,14 @@ class Gold:
             self.log.commits_file(batch).write_text(COMMITTED)
 
     def audit(self):
-        """Audit and mend; a second audit must find nothing more."""
-        told = []
-        mend(self.repairs(), told.append)
+        """Audit and repair; a second audit must find nothing more."""
+        messages = []
+        mend(self.repairs(), messages.append)
         assert self.repairs() == []
-        return told
+        return messages
 
     def repairs(self):
-        """Audit."""
+        """Return the repairs that the audit finds."""
         return gold_repairs(self.log.folder, [self.table], [self.silver])
 
 
@@ -53,7 +53,7 @@ def test_a_whole_state_needs_no_mending(gold):
 
 
 def test_a_replacement_without_a_row_is_no_torn_entry(gold):
-    """Commits of gold name no batch; where nothing is left and nothing was, they hold nothing else either."""
+    """Commits of gold have no batch id; a replacement that removes and adds nothing has no action at all."""
     log = DeltaTable(str(gold.table))
     log.create_write_transaction([], mode="append", schema=log.schema(), partition_by=[])
 
@@ -84,7 +84,7 @@ def test_a_torn_last_entry_of_a_gold_table_is_set_aside_and_gold_is_built_again(
 
 
 def test_gold_that_has_read_what_silver_no_longer_has_is_built_again(gold):
-    """Silver was set back; other rows will come under the versions that gold has read."""
+    """Silver was set back; other rows will get the versions that gold has read."""
     for version in (2, 1):
         (gold.silver / "_delta_log" / f"{version:020}.json").unlink()
     gold.audit()
@@ -102,7 +102,7 @@ def test_a_hole_in_a_log_stops_the_job_and_is_named(gold, table):
 
 
 @pytest.mark.parametrize("how", ["torn", "gone"])
-def test_a_lost_query_id_is_written_anew(gold, how):
+def test_a_lost_query_id_is_replaced_by_a_new_one(gold, how):
     """Spark 4.2 refuses a checkpoint that has batches and no `metadata`."""
     file = gold.log.folder / "metadata"
     file.write_text("") if how == "torn" else file.unlink()
@@ -145,7 +145,7 @@ def test_an_entry_that_the_stream_is_yet_to_read_counts_though_a_checkpoint_is_n
 
 @pytest.mark.parametrize("done", range(4))
 @pytest.mark.parametrize("how", ["torn", "gone"])
-def test_mending_that_breaks_off_is_gone_on_with(gold, how, done):
+def test_an_interrupted_repair_is_continued(gold, how, done):
     note_versions(gold.log.folder, {gold.table.name: 2})
     newest = entry_file(gold.table / "_delta_log", 2)
     newest.write_text("{") if how == "torn" else newest.unlink()
@@ -159,10 +159,10 @@ def test_mending_that_breaks_off_is_gone_on_with(gold, how, done):
 
 
 def test_an_entry_with_a_line_separator_in_a_name_is_whole(gold):
-    """JSON may have U+2028 in a text as it is; a cluster may be called by it."""
+    """JSON may contain U+2028 unescaped, and a cluster name may contain it."""
     entry = entry_file(gold.table / "_delta_log", 2)
-    parted = entry.read_text().replace('"operation":"', '"operation":"\u2028\x85')
-    entry.write_text(parted, encoding="utf-8")
+    with_separator = entry.read_text().replace('"operation":"', '"operation":"\u2028\x85')
+    entry.write_text(with_separator, encoding="utf-8")
 
-    assert len(parted.splitlines()) > len(parted.strip().split("\n"))
+    assert len(with_separator.splitlines()) > len(with_separator.strip().split("\n"))
     assert gold.repairs() == []

@@ -1,4 +1,4 @@
-"""What an audit makes of the logs of tables: torn, missing, cut and left-over files."""
+"""The audit of table logs with torn, missing, cut and left-over files."""
 
 import json
 import shutil
@@ -21,8 +21,8 @@ def stream(tmp_path):
 
 
 @pytest.mark.parametrize("how", TEARS[:3])
-def test_a_table_whose_only_entry_is_torn_is_made_anew_with_all_that_lies_beside(stream, how):
-    """Delta makes no table where anything lies."""
+def test_a_table_whose_only_entry_is_torn_is_created_again_in_an_empty_folder(stream, how):
+    """Delta creates no table in a folder with files."""
     DeltaTable.create(stream.silver, schema=pa.schema([("offset", pa.int64())]))
     (stream.silver / "of-no-version.parquet").touch()
     stream.write(1, until="bronze")
@@ -48,7 +48,7 @@ def test_a_first_entry_that_is_cut_at_the_end_of_a_line_is_torn(tmp_path, lines)
     assert (log_state(where).version, log_state(where).torn) == (-1, first)
 
 
-def test_a_table_whose_only_entry_is_gone_is_made_anew_if_nothing_was_written(stream):
+def test_a_table_whose_only_entry_is_gone_is_created_again_if_nothing_was_written(stream):
     DeltaTable.create(stream.silver, schema=pa.schema([("offset", pa.int64())]))
     stream.entry(stream.silver).with_suffix(".crc").touch()  # as Delta writes it
     stream.write(1, until="bronze")
@@ -107,7 +107,7 @@ def test_a_table_that_lost_the_newest_entry_of_its_log_gets_that_batch_again(str
 
 
 def test_silver_ahead_of_the_checkpoint_stops_the_job(stream):
-    """Its number would be given to other lines, and silver would leave them out."""
+    """The batch id would be reused for other lines, and silver would skip them."""
     stream.write(2)
     stream.append(stream.silver, 5)
 
@@ -123,11 +123,11 @@ def test_an_entry_in_the_middle_of_a_log_that_is_torn_stops_the_job(stream, how)
     assert str(damaged) in stream.refused()
 
 
-def test_an_entry_that_lost_its_end_at_a_line_s_end_is_found_out(stream):
+def test_an_entry_cut_at_a_line_end_is_torn(stream):
     stream.write(3)
     file = stream.entry(stream.silver, 1)
     actions = file.read_text().splitlines()
-    # As the ingest names its files: by the writer.
+    # The ingest writes its files into a folder named after the writer.
     kept = [line.replace('"path":"', f'"path":"{stream.app_id}/') for line in actions]
     file.write_text("\n".join(line for line in kept if "txn" not in json.loads(line)))
 
@@ -136,7 +136,7 @@ def test_an_entry_that_lost_its_end_at_a_line_s_end_is_found_out(stream):
 
 @pytest.mark.parametrize("how", TEARS)
 @pytest.mark.parametrize("what", ["checkpoint", "hint"])
-def test_a_torn_delta_checkpoint_is_set_aside_when_the_entries_tell_the_same(stream, what, how):
+def test_a_torn_delta_checkpoint_is_set_aside_when_the_entries_contain_the_same(stream, what, how):
     stream.write(3)
     DeltaTable(str(stream.bronze)).create_checkpoint()
     log = stream.bronze / "_delta_log"
@@ -158,8 +158,8 @@ def test_a_torn_delta_checkpoint_whose_entries_are_gone_stops_the_job(stream):
     assert checkpoint.name in stream.refused()
 
 
-def test_a_torn_entry_of_another_job_is_not_taken_for_the_batch_in_flight(stream):
-    """The batch in flight has its entry already, so the torn one is another's."""
+def test_a_torn_entry_of_another_job_is_not_mistaken_for_the_batch_in_flight(stream):
+    """The batch in flight already has its entry, so another job wrote the torn one."""
     stream.write(3, until="silver")
     stream.append(stream.silver, 0, app_id="replay-1")
     tear(stream.entry(stream.silver), "half")
@@ -168,7 +168,7 @@ def test_a_torn_entry_of_another_job_is_not_taken_for_the_batch_in_flight(stream
 
 
 @pytest.mark.parametrize("kept", [1, 2, 3, 4])
-def test_an_entry_of_optimize_that_lost_its_end_at_a_line_s_end_counts_as_torn(stream, kept):
+def test_an_entry_of_optimize_cut_at_a_line_end_is_torn(stream, kept):
     stream.write(3)
     DeltaTable(stream.bronze).optimize.compact()
     entry = stream.entry(stream.bronze)
@@ -177,18 +177,18 @@ def test_an_entry_of_optimize_that_lost_its_end_at_a_line_s_end_counts_as_torn(s
     assert str(entry) in stream.refused()
 
 
-def test_an_entry_of_delta_s_own_optimize_is_whole_though_it_counts_under_other_names(stream):
+def test_an_entry_of_delta_spark_s_optimize_is_whole_despite_other_metric_names(stream):
     stream.write(3)
     DeltaTable(stream.bronze).optimize.compact()
     entry = stream.entry(stream.bronze)
-    told = entry.read_text().replace("numFilesAdded", "numAddedFiles")
-    entry.write_text(told.replace("numFilesRemoved", "numRemovedFiles"))
+    renamed = entry.read_text().replace("numFilesAdded", "numAddedFiles")
+    entry.write_text(renamed.replace("numFilesRemoved", "numRemovedFiles"))
 
     assert stream.audit() == []
 
 
 @pytest.mark.parametrize("kept", [1, 2])
-def test_an_entry_of_ours_that_lost_files_at_a_line_s_end_counts_as_torn(stream, kept):
+def test_an_entry_of_plumbline_cut_at_a_line_end_is_torn(stream, kept):
     stream.write(3)
     log = DeltaTable(stream.bronze)
     names = [Path(path).name for path in log.file_uris()[:2]]
@@ -201,8 +201,8 @@ def test_an_entry_of_ours_that_lost_files_at_a_line_s_end_counts_as_torn(stream,
     assert log_state(stream.bronze).torn == entry
 
 
-def test_a_missing_entry_beside_the_newest_checkpoint_is_named(stream):
-    """Readers open the table, and the first who commits fails."""
+def test_a_missing_entry_of_the_newest_checkpoint_is_named(stream):
+    """Readers open the table, but the next commit fails."""
     stream.write(3)
     DeltaTable(stream.bronze).create_checkpoint()
     stream.entry(stream.bronze).unlink()
@@ -220,18 +220,18 @@ def test_a_delta_checkpoint_with_zeroed_pages_counts_as_torn(stream, zeroed):
     content[begin:end] = bytes(len(content[begin:end]))
     checkpoint.write_bytes(content)
 
-    assert any(checkpoint.name in told for told in stream.audit())
+    assert any(checkpoint.name in message for message in stream.audit())
 
 
 def test_checksums_of_entries_that_maintenance_removed_are_no_damage(stream):
-    """delta-rs removes the entries that have expired and leaves what Hadoop wrote beside them."""
+    """delta-rs removes expired entries and leaves their Hadoop checksum files."""
     stream.write(3)
     DeltaTable(stream.silver).create_checkpoint()
     for name in (".00000000000000000000.json.crc", ".00000000000000000003.json.crc"):
         (stream.silver / "_delta_log" / name).write_bytes(b"crc\x00")
     entry_file(stream.silver / "_delta_log", 0).unlink()
 
-    told = stream.audit()
+    messages = stream.audit()
 
-    assert len(told) == 1
-    assert ".00000000000000000003.json.crc is torn or left over" in told[0]
+    assert len(messages) == 1
+    assert ".00000000000000000003.json.crc is torn or left over" in messages[0]

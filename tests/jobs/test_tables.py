@@ -151,7 +151,7 @@ def test_files_that_are_no_table_are_left_alone(spark, tmp_path):
     strange.parent.mkdir(parents=True)
     strange.write_text("mine")
 
-    with pytest.raises(FileExistsError, match=r"notes\.parquet lies in the place of .* silver\.lag"):
+    with pytest.raises(FileExistsError, match=r"notes\.parquet is in the folder of .* silver\.lag"):
         tables.ensure(spark, tmp_path, LAG)
 
     assert [*strange.parent.iterdir()] == [strange]
