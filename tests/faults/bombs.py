@@ -1,4 +1,4 @@
-"""A gzip of some megabytes that holds one line of 1.5 GB: what reads it lives, and says what it was."""
+"""A gzip bomb: a file of some megabytes with one line of 1.5 GB. Its readers survive and report the line."""
 
 import gzip
 import json
@@ -23,39 +23,39 @@ MIB = 1024 * 1024
 LENGTH_MIB = 1_430
 LENGTH_BYTES = LENGTH_MIB * MIB + len(HEAD)
 PARTS = 358
-"""The collector sends so long a line in parts of 4 MiB."""
+"""The collector sends such a line in this many parts of 4 MiB."""
 
 MAX_MIB = {"python": 400, "java": 3_000}
-"""The JVM's heap is told 2 GiB; what Parquet and zstd take beside it came to 500 MiB."""
+"""The JVM heap may have 2 GiB; Parquet and zstd took up to 500 MiB outside the heap."""
 
 MAX_PACKED_MIB = 8
 ENDS_WITHIN_S = 900
 
 
 def through_a_report(_bootstrap_servers: str, folder: Path, _dice: random.Random) -> list[str]:
-    """Report on a log with the bomb in it: the line is told, and those around it are read."""
-    told = folder / "r.json"
+    """Report on a log with the bomb: the long line is reported, and the lines around it are parsed."""
+    report = folder / "r.json"
     bomb = planted(folder)
-    wrong = run("report", "--from", str(bomb.parents[1]), "--json", str(told))
+    wrong = run("report", "--from", str(bomb.parents[1]), "--json", str(report))
     if wrong:
         return wrong
-    quality = json.loads(told.read_text())["data_quality"]
+    quality = json.loads(report.read_text())["data_quality"]
     return differing(
         {
             "lines": tuple(quality[name] for name in ("lines_read", "kept", "quarantined")),
             "reasons": quality["quarantined_by_reason"],
-            "is its length told": f"of {LENGTH_BYTES} bytes" in told.read_text(),
+            "is its length reported": f"of {LENGTH_BYTES} bytes" in report.read_text(),
         },
         {
             "lines": (3, 2, 1),
             "reasons": [{"reason": "oversized", "lines": 1}],
-            "is its length told": True,
+            "is its length reported": True,
         },
     )
 
 
 def through_collector_and_ingest(bootstrap_servers: str, folder: Path, _dice: random.Random) -> list[str]:
-    """Collect and ingest a log with the bomb in it: it passes in parts, with every byte."""
+    """Collect and ingest a log with the bomb: every byte of it arrives, in parts."""
     written = Site(bootstrap_servers, folder).warehouse("bomb")
     with written.conf.open("a") as conf:
         conf.write(
@@ -95,7 +95,7 @@ FAULTS: dict[str, Callable[[str, Path, random.Random], list[str]]] = {
 
 
 def planted(folder: Path) -> Path:
-    """Write the bomb between two plain lines."""
+    """Write the bomb between two plain lines, and return the file."""
     path = folder / "logs" / "broker-1" / "kafka-request.log.gz"
     path.parent.mkdir(parents=True)
     with gzip.open(path, "wb", compresslevel=1) as out:
@@ -108,7 +108,7 @@ def planted(folder: Path) -> Path:
 
 
 def run(*command: str) -> list[str]:
-    """Run a command of ours; tell of an exit code other than 0, and of too much memory in its programs."""
+    """Run a plumbline command; return its failures: a nonzero exit code, and too much memory."""
     peaks_mib = defaultdict[str, int](int)
     started_s = time.monotonic()
     with psutil.Popen([sys.executable, "-m", "plumbline", *command], cwd=PROJECT) as job:
@@ -126,7 +126,7 @@ def run(*command: str) -> list[str]:
 
 def above(peaks_mib: Mapping[str, int], word: str) -> list[str]:
     """
-    Tell of each program that took more memory than it may, and of one that was not seen.
+    Return the programs that took more memory than allowed, and those that were not observed.
 
     >>> above({"python": 399, "java": 3_001}, "ingest")
     ['ingest: java took 3001 MiB and may take 3000']
@@ -145,7 +145,7 @@ def above(peaks_mib: Mapping[str, int], word: str) -> list[str]:
 
 def differing(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
     """
-    Tell what is not as it should be.
+    Return the values that differ from the expected ones.
 
     >>> differing({"rows": 2, "parts": 3}, {"rows": 2, "parts": 4})
     ['parts: 3 and not 4']

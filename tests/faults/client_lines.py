@@ -1,4 +1,4 @@
-"""Lines about clients to publish: a producer of each of two releases, leaders that move, a run a minute."""
+"""Telemetry about clients: producers of two releases, moving leaders, one performance test per minute."""
 
 import base64
 import json
@@ -31,16 +31,16 @@ LEADS = (
 
 
 def of_clients(seconds: int) -> Iterator[tuple[float, Line]]:
-    """Give the lines of so many seconds with their instants: they make rows of every table about clients."""
-    for nth, (at_s, node, kind, text, headers) in enumerate(_told(seconds)):
-        position = f"{node}/{kind}/of-clients-{nth}"
+    """Yield the lines of `seconds` with their instants; they make rows of every table about clients."""
+    for number, (at_s, node, kind, text, headers) in enumerate(_entries(seconds)):
+        position = f"{node}/{kind}/of-clients-{number}"
         yield START_NS / 1e9 + at_s, Line(kind, node, position, text.encode(), headers)
 
 
-Told = tuple[float, str, str, str, tuple[tuple[str, str], ...]]
+Entry = tuple[float, str, str, str, tuple[tuple[str, str], ...]]
 
 
-def _told(seconds: int) -> Iterator[Told]:
+def _entries(seconds: int) -> Iterator[Entry]:
     for second in range(seconds):
         for number, version in enumerate(CLIENTS):
             yield from _client(second + 0.1 * (number + 1), second, number, version)
@@ -50,12 +50,12 @@ def _told(seconds: int) -> Iterator[Told]:
 
 
 def leader_of(partition: int, second: int) -> int:
-    """Tell who leads a partition; all leaders move on at once."""
+    """Return the leader of a partition; all leaders move at the same time."""
     return BROKERS[(partition + second // MOVES_EVERY_S) % len(BROKERS)]
 
 
-def _client(at_s: float, second: int, number: int, version: str) -> Iterator[Told]:
-    """Produce to a partition after the other; behind a move to the old leader first, who refuses."""
+def _client(at_s: float, second: int, number: int, version: str) -> Iterator[Entry]:
+    """Produce to one partition after another; after a move first to the old leader, which refuses."""
     partition = PARTITIONS[(second + number) % len(PARTITIONS)]
     if second % MOVES_EVERY_S == 0 and second:
         old = leader_of(partition, second - 1)
@@ -67,8 +67,8 @@ def _client(at_s: float, second: int, number: int, version: str) -> Iterator[Tol
     yield _request(at_s, leader_of(partition, second), _produce(version, second, partition))
 
 
-def _run(second: int, version: str) -> Iterator[Told]:
-    """Tell of the run of this minute: what it is, a figure every few seconds, and how it ended."""
+def _run(second: int, version: str) -> Iterator[Entry]:
+    """Yield this second's lines of the minute's run: its document, window figures, and its end."""
     name, within = f"r{second // RUN_S}", second % RUN_S
     run = Run(run=name, arm=version, scenario="faults", client_version=version, warm_up_s=5.0)
     words = ["--topic", TOPIC, "--throughput", str(RECORDS_PER_S), "--record-size", "512"]
@@ -80,15 +80,15 @@ def _run(second: int, version: str) -> Iterator[Told]:
     elif within % WINDOW_S == 0:
         texts.append(f"{iso(second)} {WINDOW.format(n=RECORDS_PER_S * WINDOW_S, rate=RECORDS_PER_S)}")
     elif within == RUN_S - 1:
-        told = [SUMMARY.format(n=RECORDS_PER_S * RUN_S, rate=RECORDS_PER_S)]
-        told += [METRIC.format(client=f"perf-{version}", node=broker) for broker in BROKERS]
-        texts += [f"{iso(second)} {text}" for text in told]
+        figures = [SUMMARY.format(n=RECORDS_PER_S * RUN_S, rate=RECORDS_PER_S)]
+        figures += [METRIC.format(client=f"perf-{version}", node=broker) for broker in BROKERS]
+        texts += [f"{iso(second)} {text}" for text in figures]
         texts.append(document(facts | {"ended_at": iso(second), "exit_code": 0}).decode())
     headers = tuple((header, value.decode()) for header, value in run.headers)
     yield from ((second + 0.5, "client-1", "perf-test", text, headers) for text in texts)
 
 
-def _leads(second: int, partition: int) -> Told:
+def _leads(second: int, partition: int) -> Entry:
     leader, epoch = leader_of(partition, second), second // MOVES_EVERY_S
     text = LEADS.format(
         leader=leader,
@@ -103,9 +103,9 @@ def _leads(second: int, partition: int) -> Told:
     return second + 0.005, f"broker-{leader}", "state-change", line, ()
 
 
-def _request(at_s: float, broker: int, body: dict[str, Any]) -> Told:
-    of_client = body["requestHeader"]["clientId"][-1]
-    connection = f"127.0.0.1:1909{broker}-127.0.0.1:4196{of_client}-1-{of_client}"
+def _request(at_s: float, broker: int, body: dict[str, Any]) -> Entry:
+    digit = body["requestHeader"]["clientId"][-1]
+    connection = f"127.0.0.1:1909{broker}-127.0.0.1:4196{digit}-1-{digit}"
     text = "Completed request:" + json.dumps(body | {"connection": connection}, separators=(",", ":"))
     return at_s, f"broker-{broker}", "request-log", logged(at_s, text, "kafka.request.logger"), ()
 
@@ -135,10 +135,10 @@ def _lookup(version: str, second: int) -> dict[str, Any]:
     return body
 
 
-def _real(name: str, version: str, second: int, nth: int) -> dict[str, Any]:
+def _real(name: str, version: str, second: int, number: int) -> dict[str, Any]:
     text = (DATA / "request-log" / f"{name}.txt").read_text()
     body: dict[str, Any] = json.loads(text.split("Completed request:", 1)[1].rpartition(" (")[0])
-    body["requestHeader"] |= {"clientId": f"perf-{version}", "correlationId": 3 * second + nth}
+    body["requestHeader"] |= {"clientId": f"perf-{version}", "correlationId": 3 * second + number}
     body["clientInformation"]["softwareVersion"] = version
     return body
 

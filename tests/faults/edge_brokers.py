@@ -1,7 +1,7 @@
 """
-Telemetry brokers of three that are killed, stopped or all away while collector, producer and ingest work.
+Faults of a three-broker telemetry cluster: brokers are killed or frozen while collector and ingest work.
 
-The cluster is this module's own, shared by all runs of a process: the campaign's broker is left alone.
+All runs of a process share a cluster of this module; the campaign's own broker is not used.
 """
 
 import random
@@ -26,7 +26,7 @@ Fault = Callable[[str, Path, random.Random], list[str]]
 
 WRITES_EVERY_S = 0.1
 MANY_LINES = 60_000
-"""More than the 50,000 records that the collector's queue takes."""
+"""More than the 50,000 records that fit in the collector's queue."""
 MAX_COLLECTOR_BYTES = 400 * 1024 * 1024
 FROZEN_S = 2 * SESSION_TIMEOUT_S
 AWAY_S = 30.0
@@ -47,7 +47,7 @@ def _fault(harm: Harm, *, may_end: bool = False) -> Fault:
             ingest = there.start_ingest()
             with publishing(site, folder) as failures:
                 if not waited_for(lambda: batches(there), timeout_s=INGESTS_WITHIN_S):
-                    return [f"the ingest has begun no batch: {last_words(there)}"]
+                    return [f"the ingest has started no batch: {last_line(there)}"]
                 harm(cluster, there, dice)
                 cluster.wait_until_healthy()
                 hangs = stalled(there, ingest)
@@ -59,37 +59,37 @@ def _fault(harm: Harm, *, may_end: bool = False) -> Fault:
 
 
 def stalled(there: Edge, ingest: subprocess.Popen[bytes]) -> list[str]:
-    """Tell of a stream that neither ends nor finishes another batch, though all brokers are there again."""
+    """Return a failure if the stream neither ends nor finishes another batch after all brokers are back."""
     n = batches(there)
     if waited_for(lambda: ingest.poll() is not None or batches(there) > n, timeout_s=INGESTS_WITHIN_S):
         return []
-    return [f"the ingest has finished no batch within {INGESTS_WITHIN_S} s: {last_words(there)}"]
+    return [f"the ingest has finished no batch within {INGESTS_WITHIN_S} s: {last_line(there)}"]
 
 
 def after(there: Edge, ingest: subprocess.Popen[bytes], *, may_end: bool) -> list[str]:
-    """Tell what is wrong with the way the stream took it: it goes on, or ends with 1 and one line."""
+    """Return a failure unless the stream still runs, or ended with exit code 1 and one message if it may."""
     if ingest.poll() is None:
         return ended_by(ingest, signal.SIGTERM, "the ingest", within_s=60)
-    told = last_words(there)
-    if may_end and ingest.returncode == EXIT_FAILED and told.startswith("ingest stopped: "):
+    message = last_line(there)
+    if may_end and ingest.returncode == EXIT_FAILED and message.startswith("ingest stopped: "):
         return []
-    return [f"the ingest ended with {ingest.returncode}: {told}"]
+    return [f"the ingest ended with {ingest.returncode}: {message}"]
 
 
-def last_words(there: Edge) -> str:
-    """Give the last line that the ingest has said."""
+def last_line(there: Edge) -> str:
+    """Return the last line that the ingest printed."""
     return (there.ingest_said.read_text(errors="replace").splitlines() or [""])[-1]
 
 
 def batches(there: Edge) -> int:
-    """Count the batches of the log that the ingest has finished."""
+    """Return the number of log batches that the ingest has finished."""
     checkpoints = Path(there.warehouse.settings.warehouse.checkpoints)
     return sum(path.name.isdigit() for path in checkpoints.glob("ingest_lines*/commits/*"))
 
 
 @contextmanager
 def publishing(site: Site, folder: Path) -> Iterator[list[str]]:
-    """Publish lines of client logs all the while, each into the ledger once acked; give what failed."""
+    """Publish client-log lines in the background, each into the ledger once acked; yield the failures."""
     lines, is_over, failures = list(client_lines(folder / "made")), threading.Event(), list[str]()
 
     def publish() -> None:
@@ -99,7 +99,7 @@ def publishing(site: Site, folder: Path) -> Iterator[list[str]]:
             try:
                 site.publish(lines[first : first + LINES_A_TURN])
             except AssertionError as error:
-                if error.args or site._producer.flush(ACKED_WITHIN_S):  # it waits for a minute only
+                if error.args or site._producer.flush(ACKED_WITHIN_S):  # `publish` has waited one minute.
                     failures.append(f"the producer has failed: {error!r}")
                     return
 
@@ -113,16 +113,16 @@ def publishing(site: Site, folder: Path) -> Iterator[list[str]]:
 
 
 def client_lines(folder: Path) -> Iterator[Line]:
-    """Make client logs of three brokers; lines have positions of their own."""
+    """Yield client-log lines of three brokers, each with its own position."""
     made_logs.write_logs(folder, seconds=1_000, added_ms={}, onset_s=0)
     for path in sorted(folder.rglob("client.log")):
         node = path.parent.name
-        for nth, line in enumerate(path.read_bytes().splitlines()):
-            yield Line("client-log", node, f"{node}/client-log/{nth}", line)
+        for number, line in enumerate(path.read_bytes().splitlines()):
+            yield Line("client-log", node, f"{node}/client-log/{number}", line)
 
 
 def wrong_acks(there: Edge) -> list[str]:
-    """Hold the producer's topic against its ledger: each record in its place, none sent twice."""
+    """Compare the producer's topic with its ledger: each record is at its offset, and none is repeated."""
     telemetry = there.warehouse.settings.telemetry
     rows = in_topic(telemetry, f"{telemetry.topic_prefix}client-log")
     held = {(row["partition"], row["offset"]): sha256(row["value"]).hexdigest() for row in rows}
@@ -133,13 +133,13 @@ def wrong_acks(there: Edge) -> list[str]:
 
 
 def leader_killed(cluster: ThreeBrokers, there: Edge, dice: random.Random) -> None:
-    """Kill the leader of the log's partition, and start it again."""
+    """Kill the leader of the log's partition; it is started again later."""
     cluster.kill(cluster.leader(there.topic, there.partition()))
     time.sleep(dice.uniform(1.0, 10.0))
 
 
 def leader_stopped(cluster: ThreeBrokers, there: Edge, dice: random.Random) -> None:
-    """Stop the leader for longer than its session, and let it go on believing that it leads."""
+    """Freeze the leader for longer than its session timeout; it wakes up and still believes that it leads."""
     with cluster.frozen(cluster.leader(there.topic, there.partition())):
         time.sleep(FROZEN_S + dice.uniform(0.0, 3.0))
 
@@ -151,13 +151,13 @@ def controller_killed(cluster: ThreeBrokers, _there: Edge, dice: random.Random) 
 
 
 def controller_stopped(cluster: ThreeBrokers, _there: Edge, dice: random.Random) -> None:
-    """Stop the active controller for longer than its session."""
+    """Freeze the active controller for longer than its session timeout."""
     with cluster.frozen(cluster.controller()):
         time.sleep(FROZEN_S + dice.uniform(0.0, 3.0))
 
 
 def each_killed_in_turn(cluster: ThreeBrokers, _there: Edge, dice: random.Random) -> None:
-    """Kill one broker after the other, each when the one before is back in sync."""
+    """Kill one broker after another, each when the previous one is back in sync."""
     for broker_id in dice.sample(cluster.ids, len(cluster.ids)):
         cluster.kill(broker_id)
         time.sleep(dice.uniform(0.0, 3.0))
@@ -165,7 +165,7 @@ def each_killed_in_turn(cluster: ThreeBrokers, _there: Edge, dice: random.Random
 
 
 def all_away(cluster: ThreeBrokers, _there: Edge, dice: random.Random) -> None:
-    """Kill or stop the whole cluster for 30 s."""
+    """Kill or freeze the whole cluster for 30 s."""
     if dice.random() < 0.5:
         with cluster.frozen(*cluster.ids):
             time.sleep(AWAY_S)
@@ -176,7 +176,7 @@ def all_away(cluster: ThreeBrokers, _there: Edge, dice: random.Random) -> None:
 
 
 def stopped_while_all_are_away(_bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
-    """Stop all brokers, fill the collector's queue, end it: in seconds, and within bounds of memory."""
+    """Freeze all brokers, fill the collector's queue, stop the collector; check its end and its memory."""
     cluster = three_brokers()
     cluster.wait_until_healthy()
     with edge(Site(cluster.bootstrap_servers, folder, replicas=3), folder, dice) as there:
@@ -191,7 +191,7 @@ def stopped_while_all_are_away(_bootstrap_servers: str, folder: Path, dice: rand
             wrong = there.stop()
         wrong += [f"the collector took {used_bytes:,} bytes"] if used_bytes > MAX_COLLECTOR_BYTES else []
         if any(there.saved().get(mark, 0) < offset for mark, offset in before.items()):
-            wrong.append(f"saved were {before}, and now {there.saved()}")
+            wrong.append(f"the saved positions were {before} and are now {there.saved()}")
         there.start_again()
         return wrong or there.caught_up() or there.wrong_in_topic()
 

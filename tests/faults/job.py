@@ -1,4 +1,4 @@
-"""A job as a process of its own: how far it got, and all the ways to end it."""
+"""A job as a separate process: its progress, and all the ways to end it."""
 
 import json
 import os
@@ -22,10 +22,10 @@ LOOK_EVERY_S = 0.05
 
 
 class Job:
-    """One start of `plumbline WORD`; its last words are in `said`."""
+    """One start of `plumbline WORD`; `said` has its output."""
 
     def __init__(self, conf: Path, word: str, *options: str, fail_at: str = "") -> None:
-        """Start it, in a session of its own: Ctrl-C at the campaign is not Ctrl-C here."""
+        """Start the job in its own session, so that Ctrl-C of the campaign does not reach it."""
         self.word, self._said = word, conf.parent / f"{word}.txt"
         self._children = list[psutil.Process]()
         self._checkpoints = Path(Settings.load(conf).warehouse.checkpoints)
@@ -44,43 +44,43 @@ class Job:
 
     @property
     def pid(self) -> int:
-        """The process's id."""
+        """Return the process id."""
         return self._process.pid
 
     @property
     def code(self) -> int | None:
-        """The exit code, -9 after a kill, None while it runs."""
+        """Return the exit code: -9 after a kill, None while the job runs."""
         code = self._process.poll()
         if code is None and not self._children:
-            # Known while it lives: a process is found again by pid and start, and a pid alone is reused.
+            # Children must be found while the job lives: psutil knows them by pid and start time.
             with suppress(psutil.NoSuchProcess):
                 self._children = psutil.Process(self._process.pid).children(recursive=True)
         return code
 
     @property
     def said(self) -> str:
-        """What this start has printed, on both streams."""
+        """Return the output of this start, of both streams."""
         with self._said.open("rb") as printed:
             printed.seek(self._said_from)
             return printed.read().decode(errors="replace")
 
     @property
     def batches(self) -> int:
-        """How many batches Spark has marked as done since the start, over all queries of the job."""
+        """Return the number of batches that all queries of the job have committed since the start."""
         return self._finished() - self._begun
 
     @property
     def is_in_batch(self) -> bool:
-        """Tell whether some batch was begun and is not marked as done."""
+        """Return whether a query has a batch that is started and not committed."""
         return any(_newest(folder / "offsets") > _newest(folder / "commits") for folder in self._queries())
 
     @property
     def has_left_its_jvm(self) -> bool:
-        """Tell whether the JVM outlived the Python process: it should end by itself within moments."""
+        """Return whether the JVM still runs after the Python process; it should end by itself soon."""
         return self.code is not None and any(map(_is_alive, self._children))
 
     def ended(self, within_s: float) -> bool:
-        """Wait for its end; tell whether it came in time."""
+        """Wait for the end of the job; return whether it ended in time."""
         try:
             self._process.wait(within_s)
         except subprocess.TimeoutExpired:
@@ -88,7 +88,7 @@ class Job:
         return True
 
     def kill(self, victim: str = "all") -> None:
-        """End the Python process, its JVM, or both at once, by SIGKILL; both where there is no JVM yet."""
+        """Send SIGKILL to the Python process, its JVM, or both; to Python if there is no JVM yet."""
         is_alone = self.code is None and not self._children
         if victim != "jvm" or is_alone:
             self._process.kill()
@@ -98,11 +98,11 @@ class Job:
             self._process.wait()
 
     def bury(self) -> None:
-        """End whatever is left of it."""
+        """Kill all remaining processes of the job."""
         self.kill()
 
     def stop(self) -> int | None:
-        """Ask it to end, as SIGTERM does, and give its exit code; None when it did not end in time."""
+        """Send SIGTERM and return the exit code; None if the job did not end in time."""
         self._process.terminate()
         return self._process.returncode if self.ended(ENDS_WITHIN_S) else None
 
@@ -115,19 +115,23 @@ class Job:
         return sum(_newest(folder / "commits") + 1 for folder in self._queries())
 
     def _queries(self) -> list[Path]:
-        """Give the checkpoints of the job's queries; it may have none."""
+        """Return the checkpoint folders of the job's queries; a job may have none."""
         return list(self._checkpoints.glob(QUERIES[self.word])) if self.word in QUERIES else []
 
 
 def batch_ends(checkpoint: Path, known: Collection[int] = ()) -> dict[int, dict[tuple[str, int], int]]:
-    """Give, by batch not known yet, up to which offset a Kafka query reads, from Spark's own log."""
+    """Return the end offsets of each batch that is not in `known`, from Spark's offset log."""
     ends = dict[int, dict[tuple[str, int], int]]()
     for file in checkpoint.glob("offsets/*"):
         if not file.name.isdigit() or int(file.name) in known:
             continue
-        with suppress(FileNotFoundError, json.JSONDecodeError, IndexError):  # purged, or not yet whole
-            told = json.loads(file.read_text().splitlines()[-1])
-            ends[int(file.name)] = {(t, int(p)): end for t, of in told.items() for p, end in of.items()}
+        with suppress(FileNotFoundError, json.JSONDecodeError, IndexError):  # It is purged or incomplete.
+            topics = json.loads(file.read_text().splitlines()[-1])
+            ends[int(file.name)] = {
+                (topic, int(partition)): end
+                for topic, partitions in topics.items()
+                for partition, end in partitions.items()
+            }
     return ends
 
 

@@ -1,4 +1,4 @@
-"""Which kills to do, drawn by dice, and what is noted of one that was done."""
+"""The random plan of kills, and the record of each kill."""
 
 import random
 import time
@@ -10,21 +10,21 @@ from tests.faults.job import GOLD, INGEST, MAINTAIN, VICTIMS, Job
 
 STARTING_S, WORKING_S = 10.0, 12.0
 START_SHARE = 0.25
-"""This share of the random kills falls into the start, the others behind the first finished batch."""
+"""The share of random kills during the start of a job; the others follow its first finished batch."""
 
 NOT_IN_STEADY_WORK = ("retention-noted",)
-"""Points that only a job that deletes old days comes to: no twin holds what it deletes."""
+"""Points that only a job that deletes old days reaches; the twin would not have the deleted rows."""
 
 IN_TASK = ("task-files-open", "task-files-written")
-"""Points inside the Python worker of a task: it dies, the batch fails, and the ingest ends with 1."""
+"""Points inside a task's Python worker. The worker dies, the batch fails, and the ingest ends with 1."""
 
 MOMENTS_MS = {"tasks-running": 300, "checkpoint-begun": 15, "optimize-begun": 100}
-"""Points that are followed by work worth being killed in: half of their kills come up to so much later."""
+"""Points before longer work; half of their kills have a random delay of up to this much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kill:
-    """One kill to do: at a fail point, or so long after the start or after the first finished batch."""
+    """A planned kill: at a fail point, or `after_s` after the start or the first finished batch."""
 
     word: str
     fail_at: str = ""
@@ -35,7 +35,7 @@ class Kill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """One kill done: when it hit after the job's start, after how many finished batches, whether in one."""
+    """A kill that happened: seconds and batches since the job's start, and whether a batch was open."""
 
     word: str
     how: str
@@ -46,7 +46,7 @@ class Hit:
 
 
 def random_kills(dice: random.Random, *, ingest: int, gold: int) -> list[Kill]:
-    """Draw kills of both jobs, a quarter of them into the start."""
+    """Return random kills of both jobs; about a quarter of them hit the start."""
 
     def draw(word: str) -> Kill:
         is_at_work = dice.random() >= START_SHARE
@@ -58,40 +58,40 @@ def random_kills(dice: random.Random, *, ingest: int, gold: int) -> list[Kill]:
 
 
 def named_kills(dice: random.Random) -> list[Kill]:
-    """Give one kill for each named point, in some order, now and then a moment behind it."""
+    """Return one kill for each named point, in random order, some with a delay."""
     kills = []
     for point in NAMED:
         after_ms = dice.choice([0, dice.randrange(1, MOMENTS_MS[point])]) if point in MOMENTS_MS else 0
-        nth = dice.randint(1, 3) if is_frequent(point) else 1
+        count = dice.randint(1, 3) if is_frequent(point) else 1
         kills.append(
-            Kill(word=job_of(point), fail_at=f"{point}:{nth}" + (f"+{after_ms}" if after_ms else ""))
+            Kill(word=job_of(point), fail_at=f"{point}:{count}" + (f"+{after_ms}" if after_ms else ""))
         )
     dice.shuffle(kills)
     return _checkpoints_later(kills)
 
 
 def _checkpoints_later(kills: list[Kill]) -> list[Kill]:
-    """Put another point first: only tables that are there can be told to have their checkpoints often."""
+    """Move another ingest point first: only existing tables can be set to checkpoint often."""
     first = next(kill for kill in kills if kill.word == INGEST and not kill.fail_at.startswith("checkpoint"))
     return [first, *(kill for kill in kills if kill is not first)]
 
 
 def few_kills(dice: random.Random, *, of_each: int) -> list[Kill]:
-    """Draw so many named points of each job, and a random kill of ingest and of gold."""
+    """Return `of_each` named kills of each job, and one random kill each of ingest and gold."""
     named = named_kills(dice)
     few = [kill for word in (INGEST, GOLD, MAINTAIN) for kill in of_job(word, named)[:of_each]]
     return [*few, *random_kills(dice, ingest=1, gold=1)]
 
 
 def job_of(point: str) -> str:
-    """Tell which job comes to a fail point."""
+    """Return the job that reaches a fail point."""
     if point.startswith(("optimize", "retention")):
         return MAINTAIN
     return GOLD if point.startswith("gold") else INGEST
 
 
 def is_frequent(point: str) -> bool:
-    """Tell whether every batch comes to the point, so that the job can be let come to it a few times."""
+    """Return whether every batch reaches the point, so that a kill can wait for a later time."""
     return job_of(point) != MAINTAIN and not point.startswith("checkpoint")
 
 
@@ -100,12 +100,12 @@ HAS_MAINTENANCE = any(job_of(point) == MAINTAIN for point in NAMED)
 
 
 def is_in_task(kill: Kill) -> bool:
-    """Tell whether the kill hits a task's Python worker instead of the job's own process."""
+    """Return whether the kill hits a task's Python worker instead of the job's own process."""
     return kill.fail_at.partition(":")[0] in IN_TASK
 
 
 def victim_of(kill: Kill) -> str:
-    """Return which process dies."""
+    """Return the process that dies."""
     if not kill.fail_at:
         return kill.victim
     return "worker" if is_in_task(kill) else "python"

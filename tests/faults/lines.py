@@ -1,4 +1,4 @@
-"""Lines to publish: logs of brokers with one slow link, damaged here and there; scrapes, clients, moves."""
+"""Telemetry to publish: broker logs with one slow link and some damage, scrapes, clients, moves."""
 
 import random
 from collections.abc import Iterable, Iterator
@@ -31,49 +31,49 @@ JITTER_S, LATE_S, LATE_SHARE, AGAIN_SHARE, DAMAGED_SHARE = 3.0, 300.0, 0.002, 0.
 
 
 def damaged(lines: list[Line], dice: random.Random, share: float = DAMAGED_SHARE) -> list[Line]:
-    """Cut some lines off, or replace them by garbage or by a line of another logger."""
-    of_logs = [nth for nth, line in enumerate(lines) if line.kind != "metrics"]
-    for nth in dice.sample(of_logs, int(share * len(of_logs))):
-        value = dice.choice([lines[nth].value[:80], *DAMAGED])
-        lines[nth] = replace(lines[nth], value=value)
+    """Cut some log lines, or replace them with garbage or with a line of another logger; return all lines."""
+    log_lines = [i for i, line in enumerate(lines) if line.kind != "metrics"]
+    for i in dice.sample(log_lines, int(share * len(log_lines))):
+        value = dice.choice([lines[i].value[:80], *DAMAGED])
+        lines[i] = replace(lines[i], value=value)
     return lines
 
 
 def in_order(folder: Path, *, seconds: int) -> list[tuple[float, Line]]:
-    """Make the logs and scrapes of so many seconds, each line with its instant, in their order."""
+    """Return the log lines and scrapes of `seconds`, each with its instant, in order."""
     made_logs.write_logs(folder, seconds=seconds, added_ms={SLOW_LINK: ADDED_MS}, onset_s=ONSET_S)
     lines = []
     for path in sorted(folder.rglob("*.log")):
         node, kind = path.parent.name, "request-log" if "request" in path.name else "client-log"
-        for nth, written in enumerate(path.read_bytes().splitlines()):
-            lines.append((instant(written), Line(kind, node, f"{node}/{kind}/{nth}", written)))
+        for number, written in enumerate(path.read_bytes().splitlines()):
+            lines.append((instant(written), Line(kind, node, f"{node}/{kind}/{number}", written)))
     return sorted([*lines, *_scrapes(seconds)], key=lambda pair: pair[0])
 
 
 def steady(folder: Path, dice: random.Random, *, seconds: int = 1800) -> Iterator[Line]:
     """
-    Give lines for ever, about in order: some late, sent again or damaged; then all of it once more.
+    Yield lines endlessly, nearly in order: some are late, re-sent or damaged. The same lines repeat.
 
-    Lines about clients and about moves are among them.
+    They include lines about clients and about moves.
     """
     lines = [*in_order(folder, seconds=seconds), *of_clients(seconds), *of_moves(seconds)]
     lines.sort(key=lambda pair: pair[0])
     arriving = [(at + dice.uniform(0, JITTER_S), line) for at, line in lines]
     arriving += [(at + dice.uniform(0, LATE_S), line) for at, line in _some(arriving, dice, AGAIN_SHARE)]
-    for nth in dice.sample(range(len(arriving)), int(LATE_SHARE * len(arriving))):
-        arriving[nth] = (arriving[nth][0] + dice.uniform(0, LATE_S), arriving[nth][1])
+    for i in dice.sample(range(len(arriving)), int(LATE_SHARE * len(arriving))):
+        arriving[i] = (arriving[i][0] + dice.uniform(0, LATE_S), arriving[i][1])
     arriving.sort(key=lambda pair: pair[0])
     return cycle(damaged([line for _, line in arriving], dice))
 
 
 def instant(line: bytes) -> float:
-    """Read the instant at a line's start, epoch seconds."""
+    """Return the instant at the start of a line, in epoch seconds."""
     whole, _, fraction = line.split(b"Z", 1)[0].decode().partition(".")
     return _second(whole) + float(f"0.{fraction}")
 
 
 def rows_of_bronze(spark: SparkSession, lines: Iterable[Line]) -> DataFrame:
-    """Return lines as rows of bronze, as if a collector had published them."""
+    """Return lines as bronze rows, as if a collector had published them."""
     rows = [
         {
             "value": line.value,
@@ -96,11 +96,11 @@ def _second(whole: str) -> float:
 
 
 def _scrapes(seconds: int) -> Iterator[tuple[float, Line]]:
-    for nth, after_s in enumerate(range(0, seconds, SCRAPE_EVERY_S)):
+    for number, after_s in enumerate(range(0, seconds, SCRAPE_EVERY_S)):
         at_ns = made_logs.START_NS + after_s * 1_000_000_000
         for broker in (1, 2, 3):
             node = f"broker-{broker}"
-            text = SCRAPE.format(mean_ms=500 + broker + nth / 100, count=10 * nth)
+            text = SCRAPE.format(mean_ms=500 + broker + number / 100, count=10 * number)
             yield at_ns / 1e9, Line("metrics", node, f"{node}/scrape/{at_ns}", text.encode())
 
 

@@ -1,4 +1,4 @@
-"""Lines about throttles and moves to publish: again and again a replica is moved under a throttle."""
+"""Telemetry about throttles and moves: a replica moves under a throttle, repeatedly."""
 
 import json
 from collections.abc import Iterator
@@ -29,15 +29,15 @@ RECORD_BYTES = 1_000
 
 
 def of_moves(seconds: int) -> Iterator[tuple[float, Line]]:
-    """Give the lines of so many seconds with their instants: rows of every table about moves."""
-    for nth, (at_s, node, kind, value) in enumerate(_told(seconds)):
-        yield START_NS / 1e9 + at_s, Line(kind, node, f"{node}/{kind}/of-moves-{nth}", value)
+    """Yield the lines of `seconds` with their instants; they make rows of every table about moves."""
+    for number, (at_s, node, kind, value) in enumerate(_entries(seconds)):
+        yield START_NS / 1e9 + at_s, Line(kind, node, f"{node}/{kind}/of-moves-{number}", value)
 
 
-Told = tuple[float, str, str, bytes]
+Entry = tuple[float, str, str, bytes]
 
 
-def _told(seconds: int) -> Iterator[Told]:
+def _entries(seconds: int) -> Iterator[Entry]:
     for second in range(seconds):
         begun, since = second - second % EVERY_S, second % EVERY_S
         if since == BEGINS_S - 1:
@@ -65,20 +65,20 @@ def _throttle(operation: int) -> bytes:
     return alter_configs(
         (BROKER, str(LEADER), [(LEADER_RATE, operation, rate)]),
         (BROKER, str(FOLLOWER), [(FOLLOWER_RATE, operation, rate)]),
-        (IS_TOPIC, TOPIC, [(name, operation, told if is_set else None) for name, told in lists.items()]),
+        (IS_TOPIC, TOPIC, [(name, operation, value if is_set else None) for name, value in lists.items()]),
     )
 
 
-def _fetched(nth: int) -> bytes:
-    """Give the limit's worth of one second to the new replica."""
+def _fetched(second: int) -> bytes:
+    """Return a fetch of the new replica with as many bytes as the limit allows in one second."""
     per_s = LIMIT // RECORD_BYTES
-    asked = {"partition": PARTITION, "fetchOffset": nth * per_s, "partitionMaxBytes": 2**20}
-    got = {"partitionIndex": PARTITION, "errorCode": 0, "highWatermark": (ENDS_S - BEGINS_S) * per_s}
-    got |= {"lastStableOffset": got["highWatermark"], "logStartOffset": 0, "recordsSizeInBytes": LIMIT}
+    requested = {"partition": PARTITION, "fetchOffset": second * per_s, "partitionMaxBytes": 2**20}
+    result = {"partitionIndex": PARTITION, "errorCode": 0, "highWatermark": (ENDS_S - BEGINS_S) * per_s}
+    result |= {"lastStableOffset": result["highWatermark"], "logStartOffset": 0, "recordsSizeInBytes": LIMIT}
     changes: dict[str, Any] = {
-        "request.topics": [{"topicId": TOPIC_ID, "partitions": [asked]}],
-        "response.responses": [{"topicId": TOPIC_ID, "partitions": [got]}],
-        "requestHeader.correlationId": 900_000 + nth,
+        "request.topics": [{"topicId": TOPIC_ID, "partitions": [requested]}],
+        "response.responses": [{"topicId": TOPIC_ID, "partitions": [result]}],
+        "requestHeader.correlationId": 900_000 + second,
         "request.replicaState.replicaId": FOLLOWER,
         "totalTimeMs": 21.5,
         "remoteTimeMs": 1.5,
@@ -86,14 +86,14 @@ def _fetched(nth: int) -> bytes:
     return line(**changes)
 
 
-def _logged(at_s: float, broker: int, value: bytes) -> Told:
+def _logged(at_s: float, broker: int, value: bytes) -> Entry:
     text = "Completed request:" + value.removeprefix(HEAD).removesuffix(TAIL).decode()
     return at_s, f"broker-{broker}", "request-log", logged(at_s, text, "kafka.request.logger").encode()
 
 
-def _poll(at_s: float, *, is_on: bool) -> Told:
+def _poll(at_s: float, *, is_on: bool) -> Entry:
     rates = {LEADER_RATE: str(LIMIT)} if is_on else {}
     topics = {TOPIC: {LEADER_LIST: f"{PARTITION}:{LEADER}"}} if is_on else None
     at_ns = START_NS + round(at_s * 1e9)
-    told = {"polled_at_ns": at_ns, "brokers": {"1": rates}, "topics": topics}
-    return at_s, "cluster", "cluster", json.dumps(told).encode()
+    document = {"polled_at_ns": at_ns, "brokers": {"1": rates}, "topics": topics}
+    return at_s, "cluster", "cluster", json.dumps(document).encode()

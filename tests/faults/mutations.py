@@ -1,7 +1,7 @@
 """
-Real lines spoiled in every way we know, a million of them, through Kafka into bronze and silver.
+A million mutated real lines, through Kafka into bronze and silver.
 
-The ledger is kept beside the producer: of each record its digest, and whether it may not be skipped.
+The producer keeps a ledger: the digest of each record, and whether the record must not be skipped.
 """
 
 import json
@@ -34,7 +34,7 @@ from transforms.parse.requests import documents
 
 LINES, BATCH = 1_000_000, 50_000
 STALLED = 10
-"""A batch that takes so many times what half of them take has stalled; seconds are the machine's affair."""
+"""A batch has stalled if it takes this many times the median; seconds would depend on the machine."""
 
 ENDS_WITHIN_S = 3_600
 CLIENT_SHARE = 0.2
@@ -48,7 +48,7 @@ LAYERS: dict[str, tuple[Table, Table]] = {
 
 @dataclass(slots=True)
 class Sent:
-    """What was acknowledged of one partition, by offset: digests, and which have the mark."""
+    """The acknowledged records of one partition, by offset: their digests, and whether each has the mark."""
 
     digests: list[bytes] = field(default_factory=list)
     is_marked: list[bool] = field(default_factory=list)
@@ -59,7 +59,7 @@ Counts = np.ndarray[tuple[int], np.dtype[np.int8]]
 
 
 def million_mutated_lines(bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
-    """Publish a million spoiled lines and tell what was lost, doubled, changed, skipped or stalled."""
+    """Publish a million mutated lines; return what was lost, doubled, changed, skipped or stalled."""
     return passed(bootstrap_servers, folder, dice, lines=LINES)
 
 
@@ -69,7 +69,7 @@ FAULTS: dict[str, Callable[[str, Path, random.Random], list[str]]] = {
 
 
 def passed(bootstrap_servers: str, folder: Path, dice: random.Random, *, lines: int) -> list[str]:
-    """Do it with so many lines; the figures are left in `mutations.json`."""
+    """Run the fault with `lines` lines, and write the figures to `mutations.json`."""
     site = Site(bootstrap_servers, folder)
     started_s = time.monotonic()
     ledger = publish(site, dice, lines)
@@ -93,17 +93,17 @@ def passed(bootstrap_servers: str, folder: Path, dice: random.Random, *, lines: 
 
 
 def stalled(batches_s: list[float], figures: dict[str, float]) -> list[str]:
-    """Tell of a batch that took much longer than the others; note how long they took."""
+    """Return a failure if a batch took much longer than the median; add the durations to the figures."""
     slowest_s, usual_s = max(batches_s, default=0.0), median(batches_s or [0.0])
     figures |= {"batches": len(batches_s), "slowest_batch_s": round(slowest_s, 1)}
     figures["median_batch_s"] = round(usual_s, 1)
     if slowest_s <= STALLED * usual_s:
         return []
-    return [f"a batch of {BATCH} lines took {slowest_s:.0f} s, half of them {usual_s:.0f} s or less"]
+    return [f"a batch of {BATCH} lines took {slowest_s:.0f} s; the median batch took {usual_s:.0f} s"]
 
 
 def spoiled(dice: random.Random, lines: int) -> Iterator[tuple[str, bytes]]:
-    """Give (kind, line) so many times."""
+    """Yield the kind and the bytes of `lines` mutated lines."""
     for _ in range(lines):
         kind = "client-log" if dice.random() < CLIENT_SHARE else "request-log"
         well = WELLS[kind]
@@ -113,9 +113,9 @@ def spoiled(dice: random.Random, lines: int) -> Iterator[tuple[str, bytes]]:
 
 def publish(site: Site, dice: random.Random, lines: int) -> Ledger:
     """
-    Publish the lines, each partition in order: the producer is idempotent, so the nth is at offset n.
+    Publish the lines in order per partition, and return the ledger.
 
-    Every acknowledgement is held against that.
+    The producer is idempotent, so record n of a partition is at offset n; each acknowledgement is checked.
     """
     ledger: Ledger = {(kind, partition): Sent() for kind in LAYERS for partition in range(PARTITIONS)}
     acked = dict.fromkeys(ledger, 0)
@@ -126,14 +126,14 @@ def publish(site: Site, dice: random.Random, lines: int) -> Ledger:
         assert message.offset() == acked[place], place
         acked[place] += 1
 
-    for nth, (kind, value) in enumerate(spoiled(dice, lines)):
-        place = (kind, nth % PARTITIONS)
+    for number, (kind, value) in enumerate(spoiled(dice, lines)):
+        place = (kind, number % PARTITIONS)
         headers = {Header.NODE: "broker-1", Header.KIND: kind, Header.CLUSTER: "made"}
-        told = [*((h.value, text) for h, text in headers.items()), (Header.POSITION.value, f"made/{nth}")]
+        pairs = [*((h.value, text) for h, text in headers.items()), (Header.POSITION.value, f"made/{number}")]
         while True:
             try:
                 site._producer.produce(
-                    site._prefix + kind, value, partition=place[1], headers=told, on_delivery=delivered
+                    site._prefix + kind, value, partition=place[1], headers=pairs, on_delivery=delivered
                 )
                 break
             except BufferError:
@@ -147,14 +147,14 @@ def publish(site: Site, dice: random.Random, lines: int) -> Ledger:
 
 
 def digest(value: bytes) -> bytes:
-    """Tell lines apart, in 12 bytes."""
+    """Return a 12-byte digest of a line."""
     return blake2b(value, digest_size=12).digest()
 
 
 def ingested(written: Written) -> tuple[int, str]:
-    """Take what is there, however long it is; give exit code and what was said."""
+    """Run the ingest once; return its exit code and its error output."""
     command = [sys.executable, "-m", "plumbline", "ingest", "--once", "--conf", str(written.conf)]
-    done = subprocess.run(  # noqa: PLW1510 (the exit code is what is asked for)
+    done = subprocess.run(  # noqa: PLW1510 (the caller checks the exit code)
         command, cwd=PROJECT, stderr=subprocess.PIPE, text=True, timeout=ENDS_WITHIN_S
     )
     return done.returncode, done.stderr
@@ -162,9 +162,9 @@ def ingested(written: Written) -> tuple[int, str]:
 
 def batch_seconds(checkpoints: Path) -> list[float]:
     """
-    Give how long each batch took: from its entry in the offset log to that in the commit log.
+    Return the duration of each batch, from its entry in the offset log to its entry in the commit log.
 
-    The first of each query is left out: it compiles what the others run.
+    The first batch of each query is left out, since it also compiles the plan.
     """
     took = []
     for commit in checkpoints.glob("*/commits/[1-9]*"):
@@ -174,26 +174,26 @@ def batch_seconds(checkpoints: Path) -> list[float]:
 
 
 def unaccounted(root: Path, kind: str, ledger: Ledger, figures: dict[str, float]) -> list[str]:
-    """Hold bronze and silver of one log against the ledger: every offset once, in one of three ways."""
+    """Compare bronze and silver of one log with the ledger: each offset has one row and one outcome."""
     bronze, silver = LAYERS[kind]
     sent = {partition: ledger[kind, partition] for partition in range(PARTITIONS)}
-    seen, told = _nothing(sent), _nothing(sent)
+    seen, outcomes = _zeros(sent), _zeros(sent)
     reasons: set[str] = set()
     wrong = _compared(batches(root, bronze, "value"), sent, seen, f"bronze {kind}")
     missing, more = (sum(int(test.sum()) for test in tests) for tests in _once_each(seen))
     wrong += [f"bronze {kind}: {missing} lost, {more} doubled"] if missing or more else []
-    wrong += _compared(_quarantined(root, kind, reasons), sent, told, f"quarantine of {kind}")
+    wrong += _compared(_quarantined(root, kind, reasons), sent, outcomes, f"quarantine of {kind}")
     unknown = reasons - documented_reasons(PROJECT / "docs" / "quarantine.md")
-    wrong += [f"{kind}: reasons that no page explains: {unknown}"] if unknown else []
-    figures[f"{kind} quarantined"] = sum(int(n.sum()) for n in told.values())
-    figures[f"{kind} kept"] = _placed(batches(root, silver), told)
+    wrong += [f"{kind}: reasons missing in docs/quarantine.md: {unknown}"] if unknown else []
+    figures[f"{kind} quarantined"] = sum(int(n.sum()) for n in outcomes.values())
+    figures[f"{kind} kept"] = _count_kept(batches(root, silver), outcomes)
     figures[f"{kind} skipped"] = skipped = _skipped_lines(root, kind)
     figures[f"{kind} reasons"] = len(reasons)
-    return wrong + _misjudged(kind, sent, told, skipped)
+    return wrong + _misjudged(kind, sent, outcomes, skipped)
 
 
-def _nothing(sent: dict[int, Sent]) -> dict[int, Counts]:
-    return {partition: np.zeros(len(of.digests), dtype=np.int8) for partition, of in sent.items()}
+def _zeros(sent: dict[int, Sent]) -> dict[int, Counts]:
+    return {partition: np.zeros(len(one.digests), dtype=np.int8) for partition, one in sent.items()}
 
 
 def _once_each(seen: dict[int, Counts]) -> tuple[list[Counts], list[Counts]]:
@@ -202,17 +202,17 @@ def _once_each(seen: dict[int, Counts]) -> tuple[list[Counts], list[Counts]]:
 
 def _quarantined(root: Path, kind: str, reasons: set[str]) -> Iterator[pa.RecordBatch]:
     for batch in batches(root, QUARANTINE, "value", "kind", "reason"):
-        of_kind = batch.filter(pc.equal(batch["kind"], kind))
-        reasons.update(of_kind["reason"].unique().to_pylist())
-        yield of_kind
+        rows = batch.filter(pc.equal(batch["kind"], kind))
+        reasons.update(rows["reason"].unique().to_pylist())
+        yield rows
 
 
-def _placed(rows: Iterator[pa.RecordBatch], told: dict[int, Counts]) -> int:
+def _count_kept(rows: Iterator[pa.RecordBatch], outcomes: dict[int, Counts]) -> int:
     kept = 0
     for batch in rows:
         kept += batch.num_rows
         for place in batch.to_pylist():
-            told[place["partition"]][place["offset"]] += 1
+            outcomes[place["partition"]][place["offset"]] += 1
     return kept
 
 
@@ -223,10 +223,10 @@ def _skipped_lines(root: Path, kind: str) -> int:
     return sum(row["lines"] for row in rows if row["kind"] == kind)
 
 
-def _misjudged(kind: str, sent: dict[int, Sent], told: dict[int, Counts], skipped: int) -> list[str]:
-    twice = sum(int((n > 1).sum()) for n in told.values())
-    neither = sum(int((n == 0).sum()) for n in told.values())
-    hidden = sum(int(((n == 0) & np.array(sent[p].is_marked, dtype=bool)).sum()) for p, n in told.items())
+def _misjudged(kind: str, sent: dict[int, Sent], outcomes: dict[int, Counts], skipped: int) -> list[str]:
+    twice = sum(int((n > 1).sum()) for n in outcomes.values())
+    neither = sum(int((n == 0).sum()) for n in outcomes.values())
+    hidden = sum(int(((n == 0) & np.array(sent[p].is_marked, dtype=bool)).sum()) for p, n in outcomes.items())
     return [
         *([f"{kind}: {twice} lines twice in silver"] if twice else []),
         *([f"{kind}: {neither} lines without outcome, {skipped} skipped"] if neither != skipped else []),
@@ -237,7 +237,7 @@ def _misjudged(kind: str, sent: dict[int, Sent], told: dict[int, Counts], skippe
 def _compared(
     rows: Iterator[pa.RecordBatch], sent: dict[int, Sent], seen: dict[int, Counts], name: str
 ) -> list[str]:
-    """Count each place and hold its bytes against the ledger's digest."""
+    """Count each offset, and compare its bytes with the ledger's digest."""
     changed = 0
     for batch in rows:
         columns = (batch[column].to_pylist() for column in ("partition", "offset", "value"))
@@ -248,7 +248,7 @@ def _compared(
 
 
 def batches(root: Path, table: Table, *columns: str, places: bool = True) -> Iterator[pa.RecordBatch]:
-    """Read columns of a table with delta-rs, a batch at a time; a million values at once are too many."""
+    """Return columns of a table in batches, with delta-rs; a million values at once need too much memory."""
     wanted = [*(("partition", "offset") if places else ()), *columns]
     return (
         DeltaTable(str(where(root, table))).to_pyarrow_dataset().to_batches(columns=wanted, batch_size=5_000)

@@ -1,7 +1,8 @@
 """
-What must hold of a warehouse whatever died while it was written, told by a second reader: delta-rs.
+Oracles: invariants of a warehouse after any fault, checked with a second reader, delta-rs.
 
-Every oracle gives a list of what is wrong, empty when all is well; `test_oracles.py` plants a fault for each.
+Every oracle returns a list of failures, which is empty if the invariant holds. `test_oracles.py` plants a
+fault for each oracle.
 """
 
 import hashlib
@@ -32,12 +33,12 @@ Place = tuple[str, int, int]
 
 RECORD = ("topic", "partition", "offset")
 INGESTED = (*BRONZE, *(table for table in SILVER if table != GAPS))
-"""What an ingest makes at its first start; gaps are made only once one was accepted."""
+"""The tables that an ingest creates at its first start; `silver.gaps` exists only after an accepted gap."""
 
 OF_CLIENTS = (STATE_CHANGE, PERF_TEST, LEADERSHIP_CHANGES, *OF_PERF_TEST, *CLIENT_TABLES)
 OF_MOVES = (CLUSTER, CLUSTER_POLLS, *MOVES, THROTTLE_COMPLIANCE, REASSIGNMENT_PROGRESS)
 OF_OTHERS = (*OF_CLIENTS, *OF_MOVES)
-"""But for steady work (`lines.steady`) nothing is published of producers, moved leaders, runs and moves."""
+"""Only steady work (`lines.steady`) publishes lines for these tables."""
 
 PARSED = {
     REQUEST_LOG: (REQUESTS,),
@@ -48,34 +49,34 @@ PARSED = {
     CLUSTER: (CLUSTER_POLLS,),
 }
 OF_A_SCRAPE = r"/scrape/\d+#\d+$"
-"""Position of a line in a scrape, which is kept without it."""
+"""The position of a quarantined line of a scrape; the scrape itself is kept."""
 
 VOLATILE = {"ingested_at", "batch_id", "first_at"}
 """
-When and in which batch a row was written: the only things that may differ after a kill. `first_at` of a
-series is the first sample that was read in its batch, and a kill changes which scrapes a batch has.
+Columns that may differ after a kill: when and in which batch a row was written. `first_at` of a series is
+the first sample in its batch, and a kill changes the scrapes of a batch.
 """
 
 
 def where(root: Path, table: Table) -> Path:
-    """Give a table's folder."""
+    """Return the folder of a table."""
     return root / table.layer / table.name
 
 
 def rows_of(root: Path, table: Table, *columns: str) -> pa.Table:
-    """Read columns of a table with delta-rs, all of them when none is named."""
+    """Return columns of a table, read with delta-rs; all columns if none is named."""
     return DeltaTable(str(where(root, table))).to_pyarrow_table(columns=list(columns) or None)
 
 
 def lost_or_doubled(root: Path, ledger: Sequence[Acked]) -> list[str]:
     """
-    Hold bronze against the ledger: every acknowledged record is there, once, byte for byte, and nothing else.
+    Compare bronze with the ledger: bronze has each acknowledged record once, byte for byte, and nothing else.
 
-    Where the ledger knows a record's position at the edge, it is that one.
+    If the ledger has the record's position at the edge, bronze has the same position.
 
-    A record that was delivered and never acknowledged needs a publisher that was cut off: `Site.publish`
-    waits for each acknowledgement of its idempotent producer, or fails the run. A caller who lets others
-    publish into the topics, as a collector does, adds their records to the ledger.
+    No record is delivered without an entry in the ledger, because `Site.publish` waits for each
+    acknowledgement of its idempotent producer or fails the run. If another program publishes to the topics,
+    such as a collector, the caller adds its records to the ledger.
     """
     wrong = [] if ledger else ["the ledger is empty"]
     for table in BRONZE:
@@ -98,10 +99,10 @@ def lost_or_doubled(root: Path, ledger: Sequence[Acked]) -> list[str]:
 
 def unbalanced(root: Path) -> list[str]:
     """
-    Hold silver against bronze: each line is kept, quarantined or skipped, and exactly one of them.
+    Compare silver with bronze: each line is either kept, quarantined or skipped, exactly once.
 
-    Lines are known by their place in the topic, but for the skipped, of which only the number is written: it
-    is that of the lines which are left over.
+    Lines are identified by topic, partition and offset. Silver has only the number of skipped lines, which
+    must equal the number of remaining lines.
     """
     wrong = []
     for bronze, tables in PARSED.items():
@@ -128,7 +129,7 @@ def unbalanced(root: Path) -> list[str]:
 
 
 def unbalanced_books(root: Path) -> list[str]:
-    """Hold gold's own books to their word: each of their rows says that its lines add up."""
+    """Return a failure unless every row of `gold.data_quality` says that its line counts are balanced."""
     books = rows_of(root, DATA_QUALITY).to_pylist()
     wrong = [] if books else ["gold.data_quality: no row in it"]
     bad = [(row["node"], row["source"]) for row in books if not row["is_balanced"]]
@@ -144,20 +145,20 @@ def other_than_twin(
     gone: Collection[Place] = (),
 ) -> list[str]:
     """
-    Hold every row of every table against those of an undisturbed run over the same input.
+    Compare every row of every table with the twin, an undisturbed run over the same input.
 
-    Two empty tables prove nothing: they are wrong unless they may be so. Records that are `gone` are those
-    that the twin alone has read, since the topic held them then.
+    Two empty tables prove nothing, so they are a failure unless they are in `may_be_empty`. `gone` are
+    records that only the twin has read, because retention removed them from the topic later.
     """
     wrong = list[str]()
     for table in tables:
         stable = [field.name for field in table.schema if field.name not in VOLATILE]
-        told = rows_that_differ(root, twin, table, stable, may_be_empty=table in may_be_empty, gone=gone)
-        wrong += [told] if told else []
+        failure = rows_that_differ(root, twin, table, stable, may_be_empty=table in may_be_empty, gone=gone)
+        wrong += [failure] if failure else []
     return wrong
 
 
-def rows_that_differ(  # noqa: PLR0913 (two sides, what of them, and what is left out)
+def rows_that_differ(  # noqa: PLR0913 (two warehouses, the columns, and the exceptions)
     root: Path,
     twin: Path,
     table: Table,
@@ -166,7 +167,7 @@ def rows_that_differ(  # noqa: PLR0913 (two sides, what of them, and what is lef
     may_be_empty: bool = False,
     gone: Collection[Place] = (),
 ) -> str:
-    """Tell how many rows of one table are missing or too many, or nothing."""
+    """Return a failure with the number of missing and extra rows of one table, or ''."""
     ours, theirs = (_rows(base, table, columns, gone) for base in (root, twin))
     if ours == theirs:
         is_proof = ours or may_be_empty
@@ -177,7 +178,7 @@ def rows_that_differ(  # noqa: PLR0913 (two sides, what of them, and what is lef
 
 
 def bad_log(root: Path, tables: Sequence[Table]) -> list[str]:
-    """Audit the Delta logs: versions without a hole, each batch committed once, each file there and whole."""
+    """Audit the Delta logs: no version is missing, each batch is committed once, each file is complete."""
     wrong = []
     for table in tables:
         log = where(root, table) / "_delta_log"
@@ -217,12 +218,12 @@ def _rows(root: Path, table: Table, columns: list[str], gone: Collection[Place])
     rows = rows_of(root, table, *columns).to_pylist()
     if gone:
         rows = [row for row in rows if tuple(row.get(name) for name in RECORD) not in gone]
-    if table == SKIPPED:  # one row a batch; what counts is how many lines of which logger
+    if table == SKIPPED:  # It has one row per batch, so compare the sum of lines.
         lines = Counter[str]()
         for row in rows:
-            lines[json.dumps({k: v for k, v in row.items() if k != "lines"}, default=_told)] += row["lines"]
+            lines[json.dumps({k: v for k, v in row.items() if k != "lines"}, default=_text)] += row["lines"]
         return lines
-    return Counter(json.dumps(row, default=_told, sort_keys=True) for row in rows)
+    return Counter(json.dumps(row, default=_text, sort_keys=True) for row in rows)
 
 
 def _digest(value: bytes) -> str:
@@ -233,7 +234,7 @@ def _places(rows: pa.Table) -> list[Place]:
     return list(zip(*(rows[name].to_pylist() for name in RECORD), strict=True))
 
 
-def _told(value: object) -> str:
+def _text(value: object) -> str:
     return value.hex() if isinstance(value, bytes) else str(value)
 
 

@@ -1,4 +1,4 @@
-"""A reader beside the faults: it looks at every table again and again, and may never see half a batch."""
+"""A concurrent reader during the faults: it polls every table and must never see part of a batch."""
 
 import threading
 from collections import defaultdict
@@ -25,7 +25,7 @@ WINDOWS = {
     BROKER_RTT: ("cluster", "window_start"),
     STOCK_FETCH_TOTAL: ("cluster", "scraped_at", "leader_id"),
 }
-"""What of gold is never taken back: a window once there may change, and stays."""
+"""Keys of gold rows that must not disappear; a window may change after it is written."""
 
 EVERY_S = 0.5
 
@@ -37,7 +37,7 @@ Places = dict[Partition, np.ndarray]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What one look found of a topic in a table: of each partition the rows and the highest offset + 1."""
+    """One look at a topic in a table: the rows and the highest offset + 1 of each partition."""
 
     table: Table
     topic: str
@@ -46,15 +46,15 @@ class Seen:
     ends: dict[Partition, int]
 
     def __str__(self) -> str:
-        """Begin a line that tells what is wrong."""
+        """Return the start of a failure message."""
         return f"{self.table.name} version {self.version} showed {self.rows}"
 
 
 class Poller(threading.Thread):
-    """Looks until it is stopped; `wrong` tells at once what it saw, `partial` at the end."""
+    """A thread that polls until it is stopped; `wrong` has its failures, `partial` finds more at the end."""
 
     def __init__(self, root: Path, checkpoints: Path) -> None:
-        """Poll the tables of one warehouse, and Spark's own log of which batch ends where."""
+        """Poll the tables of one warehouse, and Spark's offset log for the ends of batches."""
         super().__init__(name="poller", daemon=True)
         self.wrong, self.looks = list[str](), 0
         self._root, self._checkpoints = root, checkpoints
@@ -65,62 +65,62 @@ class Poller(threading.Thread):
         self._is_over = threading.Event()
 
     def run(self) -> None:
-        """Poll; what ends a thread is seen by nobody, so it is told."""
+        """Poll; an error that ends the thread would go unseen, so it becomes a failure."""
         try:
             while not self._is_over.wait(EVERY_S):
                 self.look()
         except BaseException as error:  # noqa: BLE001 (a panic of delta-rs is no Exception)
-            self.wrong.append(f"the reader beside has died: {error!r:.200}")
+            self.wrong.append(f"the concurrent reader has died: {error!r:.200}")
 
     def finish(self) -> list[str]:
-        """Stop, look once more, and give all that was wrong."""
+        """Stop, look once more, and return all failures."""
         self._is_over.set()
         if self.is_alive():
             self.join()
         if not self._versions:
-            self.wrong.append("the reader beside has seen no table")
+            self.wrong.append("the concurrent reader has seen no table")
         self.look()
         self.wrong += self.partial()
         return sorted(set(self.wrong))
 
     def look(self) -> None:
-        """Look once at every table that is there."""
+        """Look once at every existing table."""
         for table in (*RECORDS, *WINDOWS):
             where = self._root / table.layer / table.name
             if not any((where / "_delta_log").glob("*.json")):
                 continue
-            with self._failure_told(table.name):
+            with self._noting_failure(table.name):
                 self._look_at(table, where)
-        # After the tables: of a batch that is seen the offsets were logged before.
+        # Read after the tables: Spark logs the offsets of a batch before any table has its rows.
         for checkpoint in self._checkpoints.glob("ingest_*"):
-            of = self._ends[checkpoint.name]
-            with self._failure_told(checkpoint.name):
-                of |= batch_ends(checkpoint, known=of.keys())
+            ends = self._ends[checkpoint.name]
+            with self._noting_failure(checkpoint.name):
+                ends |= batch_ends(checkpoint, known=ends.keys())
         self.looks += 1
 
     def partial(self) -> list[str]:
-        """Hold every look against what is there at the end: all of the batches up to one, and no more."""
+        """Return the looks that did not see exactly all rows of the batches up to some batch."""
         parts = list[str]()
         for table in {seen.table for seen in self._seen}:
-            with self._failure_told(table.name):
+            with self._noting_failure(table.name):
                 final = self._places(self._files(table))
                 looks = (seen for seen in self._seen if seen.table == table)
-                parts += [told for seen in looks if (told := self._part_of_a_batch(seen, final))]
+                parts += [failure for seen in looks if (failure := self._part_of_a_batch(seen, final))]
         return parts
 
     @contextmanager
-    def _failure_told(self, what: str) -> Iterator[None]:
+    def _noting_failure(self, name: str) -> Iterator[None]:
         try:
             yield
-        except Exception as error:  # noqa: BLE001 (whatever a reader cannot read is wrong; the next look goes on)
-            self.wrong.append(f"{what}: a reader beside failed: {error!r:.200}")
+        except Exception as error:  # noqa: BLE001 (any read error is a failure, and the next look continues)
+            self.wrong.append(f"{name}: a concurrent reader failed: {error!r:.200}")
 
     def _part_of_a_batch(self, seen: Seen, final: Places) -> str:
-        ends = covering(seen, (ends for of in self._ends.values() for ends in of.values()))
+        ends = covering(seen, (ends for batches in self._ends.values() for ends in batches.values()))
         if ends is None:
-            return f"{seen}: no batch of Spark's log ends behind it"
-        of_topic = {place: end for place, end in ends.items() if place in final and place[0] == seen.topic}
-        whole = {place: int((final[place] < end).sum()) for place, end in of_topic.items()}
+            return f"{seen}: no batch of Spark's log ends after it"
+        topic_ends = {place: end for place, end in ends.items() if place in final and place[0] == seen.topic}
+        whole = {place: int((final[place] < end).sum()) for place, end in topic_ends.items()}
         whole = {place: rows for place, rows in whole.items() if rows}
         return "" if whole == seen.rows else f"{seen}: a part of a batch, which has {whole}"
 
@@ -135,7 +135,7 @@ class Poller(threading.Thread):
             self._judge_windows(table, version, log)
         else:
             self._judge_records(table, version, self._files_of(log, where))
-        self._versions[table.name] = version  # once judged: a look that failed is made again
+        self._versions[table.name] = version  # Set last, so that a failed look is repeated.
 
     def _judge_windows(self, table: Table, version: int, log: DeltaTable) -> None:
         rows = log.to_pyarrow_table(columns=list(WINDOWS[table])).to_pylist()
@@ -155,7 +155,7 @@ class Poller(threading.Thread):
             seen = Seen(table, topic, version, rows, ends)
             if any(len(np.unique(offsets)) < len(offsets) for offsets in places.values()):
                 self.wrong.append(f"{seen}: doubled")
-            if table in BRONZE and rows != ends:  # the topics begin with offset 0
+            if table in BRONZE and rows != ends:  # The topics start at offset 0.
                 self.wrong.append(f"{seen}: a hole, the ends are {ends}")
             if any(rows.get(place, 0) < n for place, n in self._rows.get((table.name, topic), {}).items()):
                 self.wrong.append(f"{seen}: it shrank from {self._rows[table.name, topic]}")
@@ -163,7 +163,7 @@ class Poller(threading.Thread):
             self._seen.append(seen)
 
     def _places(self, files: list[Path]) -> Places:
-        """Give the offsets that the files hold, by partition."""
+        """Return the offsets in the files, by partition."""
         found = defaultdict[Partition, list[np.ndarray]](list)
         for file in files:
             if file not in self._offsets:
@@ -182,13 +182,13 @@ class Poller(threading.Thread):
 
 
 def covering(seen: Seen, batches: Iterable[Ends]) -> Ends | None:
-    """Find the first batch that ends behind all that was seen."""
-    behind = [ends for ends in batches if all(end <= ends.get(place, -1) for place, end in seen.ends.items())]
-    return min(behind, key=lambda ends: sum(ends.values()), default=None)
+    """Return the ends of the first batch that includes everything that was seen; None without one."""
+    later = [ends for ends in batches if all(end <= ends.get(place, -1) for place, end in seen.ends.items())]
+    return min(later, key=lambda ends: sum(ends.values()), default=None)
 
 
 def offsets_in(file: Path) -> Places:
-    """Read the offsets of one Parquet file, by partition; not the partitions that its folders name."""
+    """Return the offsets of one Parquet file by Kafka partition; `ParquetFile` ignores partition folders."""
     rows = pq.ParquetFile(file).read(columns=["topic", "partition", "offset"])
     places = rows.group_by(["topic", "partition"]).aggregate([("offset", "list")]).to_pylist()
-    return {(of["topic"], of["partition"]): np.array(of["offset_list"]) for of in places}
+    return {(row["topic"], row["partition"]): np.array(row["offset_list"]) for row in places}

@@ -1,4 +1,4 @@
-"""What a campaign of faults needs: topics, a ledger of what was acknowledged, a warehouse, jobs that die."""
+"""The setup of a fault campaign: topics, a ledger of acknowledged records, warehouses, and jobs to kill."""
 
 import hashlib
 import os
@@ -26,12 +26,12 @@ KINDS = tuple(kind.value for kind in Kind)
 PARTITIONS = 2
 ENDS_WITHIN_S = 900
 CHECKPOINT_EVERY = 5
-"""Versions: a table meets its Delta checkpoint within seconds of a test, not once in minutes."""
+"""In versions. A table writes a Delta checkpoint within seconds, not once in minutes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Acked:
-    """One line of the ledger: a record that a broker has acknowledged."""
+    """An entry of the ledger: a record that a broker has acknowledged."""
 
     topic: str
     partition: int
@@ -48,17 +48,17 @@ class Line:
     node: str
     position: str
     value: bytes
-    headers: tuple[tuple[str, str], ...] = ()  # beside those that every line has: its run
+    headers: tuple[tuple[str, str], ...] = ()  # in addition to those of every line
 
 
 class Site:
-    """Topics of its own on a running telemetry broker, and as many warehouses over them as are asked for."""
+    """Separate topics on a running telemetry broker, and any number of warehouses that read them."""
 
     def __init__(self, bootstrap_servers: str, folder: Path, *, replicas: int = 1) -> None:
-        """Create the topics; with several replicas a record is acknowledged by all but one of them."""
+        """Create the topics; with several replicas, `min.insync.replicas` is one less."""
         self.folder, self.ledger = folder, list[Acked]()
         self._bootstrap, self._prefix = bootstrap_servers, f"faults-{uuid.uuid4().hex[:8]}."
-        quiet = {"log_level": "2"}  # brokers that are away are what some faults are about
+        quiet = {"log_level": "2"}  # Some faults stop brokers, which librdkafka would log.
         self._producer = Producer(
             {"bootstrap.servers": bootstrap_servers, "enable.idempotence": True} | quiet
         )
@@ -75,15 +75,15 @@ class Site:
         self, lines: Iterable[Line], *, per_s: float = 0.0, until: threading.Event | None = None
     ) -> None:
         """
-        Publish lines; each goes into the ledger once a broker has acknowledged it.
+        Publish lines, and add each to the ledger when a broker has acknowledged it.
 
-        With `per_s` no faster than that, and with `until` no longer than till it is set.
+        `per_s` limits the rate. Publishing ends when `until` is set.
         """
-        began = time.monotonic()
-        for nth, line in enumerate(lines):
+        started_at = time.monotonic()
+        for number, line in enumerate(lines):
             if until and until.is_set():
                 break
-            while per_s and nth > per_s * (time.monotonic() - began):
+            while per_s and number > per_s * (time.monotonic() - started_at):
                 self._producer.poll(0.02)
             headers = {
                 "node": line.node,
@@ -97,7 +97,7 @@ class Site:
             self._producer.produce(
                 self._prefix + line.kind,
                 line.value,
-                partition=nth % PARTITIONS,
+                partition=number % PARTITIONS,
                 headers=[(name, text.encode()) for name, text in headers.items()],
                 on_delivery=lambda error, message, line=line: self._delivered(error, message, line),
             )
@@ -116,7 +116,7 @@ class Site:
         self.ledger.append(Acked(*place, line.position, digest))
 
     def warehouse(self, name: str, *, batch: int = 500, more: str = "") -> "Written":
-        """Make a warehouse that reads these topics in batches of so many records; `more` is TOML as well."""
+        """Create a warehouse that reads these topics in batches of `batch` records; `more` is more TOML."""
         folder = self.folder / name
         folder.mkdir()
         conf = folder / "site.toml"
@@ -129,33 +129,33 @@ class Site:
 
 
 class Written:
-    """One warehouse, and the jobs that write it as processes of their own."""
+    """One warehouse, and the jobs that write it as separate processes."""
 
     def __init__(self, conf: Path) -> None:
-        """Use what the settings name."""
+        """Use the warehouse that the settings name."""
         self.conf, self.settings = conf, Settings.load(conf)
         self.root = self.settings.warehouse_root
 
     def ingest(self, fail_at: str = "", *options: str) -> tuple[int, str]:
-        """Take what is there; give the exit code (-9 when it was killed) and what was said."""
+        """Run the ingest once; return its exit code (-9 after a kill) and its error output."""
         return self._run("ingest", "--once", *options, fail_at=fail_at)
 
     def build_gold(self, fail_at: str = "") -> tuple[int, str]:
-        """Build what is new."""
+        """Run `build-gold` once; return its exit code and its error output."""
         return self._run("build-gold", fail_at=fail_at)
 
     def start(self, word: str, *options: str) -> subprocess.Popen[str]:
-        """Start a job and let it run; whoever starts it ends it."""
+        """Start a job in the background; the caller ends it."""
         command = [sys.executable, "-m", "plumbline", word, "--conf", str(self.conf), *options]
         return subprocess.Popen(command, cwd=PROJECT, stderr=subprocess.PIPE, text=True)
 
     def _run(self, word: str, *options: str, fail_at: str) -> tuple[int, str]:
         command = [sys.executable, "-m", "plumbline", word, "--conf", str(self.conf), *options]
-        told = {VARIABLE: fail_at} if fail_at else {}
-        done = subprocess.run(  # noqa: PLW1510 (the exit code is what is asked for)
+        variables = {VARIABLE: fail_at} if fail_at else {}
+        done = subprocess.run(  # noqa: PLW1510 (the caller checks the exit code)
             command,
             cwd=PROJECT,
-            env=os.environ | told,
+            env=os.environ | variables,
             stderr=subprocess.PIPE,
             text=True,
             timeout=ENDS_WITHIN_S,
@@ -164,8 +164,8 @@ class Written:
 
 
 def checkpoint_often(where: Path, every: int = CHECKPOINT_EVERY) -> None:
-    """Let the table in a folder have its Delta checkpoints often from now on."""
+    """Set the table in a folder to write a Delta checkpoint every `every` versions."""
     log, wanted = DeltaTable(str(where)), {"delta.checkpointInterval": str(every)}
     if wanted.items() - log.metadata().configuration.items():
-        with suppress(CommitFailedError):  # files are being merged: the next start sets it
+        with suppress(CommitFailedError):  # A concurrent merge won; the next start sets it.
             log.alter.set_table_properties(wanted)

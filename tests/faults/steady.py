@@ -1,8 +1,8 @@
 """
-Steady work with kills in it: a producer publishes, ingest and gold follow, and die again and again.
+Steady work with kills: a producer publishes, ingest and gold follow, and are killed repeatedly.
 
-A reader polls all the while. At the end everything is taken in, and every row held against the ledger and
-against a twin that reads the same topics undisturbed.
+A concurrent reader polls the tables. At the end the jobs catch up, and every row is compared with the ledger
+and with a twin, which reads the same topics undisturbed.
 """
 
 import random
@@ -29,7 +29,7 @@ from tests.faults.site import Site, Written, checkpoint_often
 LINES_PER_S = 60
 BATCH = 2_000
 COMES_TO_WORK_S = 600.0
-"""So long a job may take from its start to its first finished batch, on two busy cores."""
+"""The longest time from a job's start to its first finished batch, on two busy cores."""
 
 ENDS_BY_ITSELF_S = 120.0
 TAKES_THE_REST_S = 900.0
@@ -39,14 +39,14 @@ STREAMS = {INGEST: (), GOLD: ("--follow",)}
 OF_JOB = {INGEST: INGESTED, GOLD: GOLD_TABLES}
 ALL = (*INGESTED, *GOLD_TABLES)
 MAY_BE_EMPTY = (BROKER_RTT_BASELINE,)
-"""All lines are of the hour before the first that has a baseline."""
+"""Tables without rows, because all lines are older than the first hour with a baseline."""
 
 OFTEN_MERGED = "[maintain]\nbronze_days = 0\nsilver_days = 0\ncompact_from_files = 4\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a stretch with kills came to."""
+    """The result of a stretch of work with kills."""
 
     wrong: list[str]
     hits: list[dict[str, Any]] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Outcome:
 
 
 def stretch(bootstrap_servers: str, folder: Path, dice: random.Random, kills: Sequence[Kill]) -> Outcome:
-    """Do all kills in one stretch of work, and tell what is wrong after it."""
+    """Do all kills in one stretch of work, and return the failures and the kills."""
     site = Site(bootstrap_servers, folder)
     written = site.warehouse("killed", batch=BATCH, more=OFTEN_MERGED if HAS_MAINTENANCE else "")
     work = _Work(site, written, dice)
@@ -68,14 +68,14 @@ def stretch(bootstrap_servers: str, folder: Path, dice: random.Random, kills: Se
 
 
 def against_twin(site: Site, written: Written) -> list[str]:
-    """Hold everything that was written against the ledger, the logs, and a warehouse written undisturbed."""
+    """Compare the warehouse with the ledger, its logs and an undisturbed twin; return the failures."""
     wrong, twin = list[str](), site.warehouse("twin", batch=1_000_000)
-    for whose, code, told in (
+    for run, code, output in (
         ("the rest of gold", *written.build_gold()),
         ("the twin's ingest", *twin.ingest()),
         ("the twin's gold", *twin.build_gold()),
     ):
-        wrong += [f"{whose} ended with exit code {code}: {_last_line(told)}"] if code else []
+        wrong += [f"{run} ended with exit code {code}: {_last_line(output)}"] if code else []
     return [
         *wrong,
         *oracles.lost_or_doubled(written.root, site.ledger),
@@ -87,7 +87,7 @@ def against_twin(site: Site, written: Written) -> list[str]:
 
 
 class _Work:
-    """One warehouse at work: its producer, its poller, and both jobs with the kills meant for them."""
+    """One warehouse at work: its producer, its poller, and its jobs with their kills."""
 
     def __init__(self, site: Site, written: Written, dice: random.Random) -> None:
         self._site, self._written, self._dice = site, written, dice
@@ -97,13 +97,13 @@ class _Work:
         self.poller = Poller(written.root, Path(written.settings.warehouse.checkpoints))
 
     def through(self, kills: Sequence[Kill]) -> tuple[list[str], list[Hit]]:
-        """Kill, let both jobs take in the rest, stop them."""
+        """Do the kills, let both jobs catch up, stop them; return failures and kills."""
         self.poller.start()
         try:
             with ThreadPoolExecutor(4) as threads:
                 try:
                     self._do(kills, threads)
-                finally:  # the threads end by these, and only then does the block
+                finally:  # The threads end when these are set, and the block waits for them.
                     self._enough.set()
                     self._stop_publishing.set()
         finally:
@@ -113,10 +113,10 @@ class _Work:
         return [*self._wrong, *wrong], self._hits
 
     def _do(self, kills: Sequence[Kill], threads: ThreadPoolExecutor) -> None:
-        told = lines.steady(self._site.folder / "logs", self._dice)
+        endless = lines.steady(self._site.folder / "logs", self._dice)
         publish = self._site.publish
-        published = threads.submit(publish, told, per_s=LINES_PER_S, until=self._stop_publishing)
-        # Without lines no job comes to anything: whoever waits for one ends.
+        published = threads.submit(publish, endless, per_s=LINES_PER_S, until=self._stop_publishing)
+        # Without new lines no job makes progress, so a failed producer ends every wait.
         published.add_done_callback(lambda done: self._enough.set() if done.exception() else None)
         chains = [threads.submit(self._chain, word, of_job(word, kills)) for word in STREAMS]
         chains += [threads.submit(self._maintain, of_job(MAINTAIN, kills))]
@@ -132,13 +132,13 @@ class _Work:
             self._hits += [self._by_point(job, kill) if kill.fail_at else self._by_chance(job, kill)]
             if self._enough.is_set():
                 return
-            if job.code is None:  # it should have died, and that was told; the next one needs its lease
+            if job.code is None:  # It did not die, which is noted; the next job needs its lease.
                 job.kill()
             self._wrong += oracles.bad_log(self._written.root, self._there(word))
         self._start(word)
 
     def _maintain(self, kills: Sequence[Kill]) -> None:
-        """Merge files beside the streams, again and again, until it has died as often as it is meant to."""
+        """Merge files while the streams run, until each kill has happened."""
         for kill in kills:
             deadline = time.monotonic() + COMES_TO_WORK_S
             while time.monotonic() < deadline and not self._enough.wait(MAINTAINED_EVERY_S):
@@ -156,7 +156,7 @@ class _Work:
         self._jobs[word] = Job(self._written.conf, word, *STREAMS.get(word, ()), fail_at=fail_at)
         before = [job for job in self._started if job.word == word]
         self._started.append(self._jobs[word])
-        # Looked at while the next one starts: that one must bear with a JVM that still writes.
+        # Checked during the next start: the new job must tolerate a JVM that still writes.
         if not self._wait(lambda: not any(job.has_left_its_jvm for job in before), ENDS_BY_ITSELF_S):
             self._wrong.append(f"{word} died, and its JVM lived on for {ENDS_BY_ITSELF_S:g} s")
         return self._jobs[word]
@@ -169,7 +169,7 @@ class _Work:
         if not self._wait(lambda: job.code is not None, COMES_TO_WORK_S):
             self._wrong.append(f"{kill.word} did not come to {kill.fail_at}")
         elif job.code != (FAILED if is_in_task(kill) else KILLED):
-            self._tell_end(job, f"before {kill.fail_at}")
+            self._note_end(job, f"before {kill.fail_at}")
         return hit_of(job, kill, kill.fail_at.partition(":")[0])
 
     def _by_chance(self, job: Job, kill: Kill) -> Hit:
@@ -179,7 +179,7 @@ class _Work:
             self._wrong.append(f"{kill.word} finished no batch within {COMES_TO_WORK_S:g} s of its start")
         self._wait(lambda: job.code is not None, kill.after_s)
         if job.code is not None:
-            self._tell_end(job, "before it was killed")
+            self._note_end(job, "before it was killed")
         hit = hit_of(job, kill, "random")
         job.kill(kill.victim)
         if kill.victim != "jvm" or job.code == KILLED:
@@ -187,7 +187,7 @@ class _Work:
         if not self._wait(lambda: job.code is not None, ENDS_BY_ITSELF_S):
             self._wrong.append(f"{kill.word} lived on for {ENDS_BY_ITSELF_S:g} s without its JVM")
         elif job.code != 1 or "JVM has died" not in _last_line(job.said):
-            self._tell_end(job, "without its JVM")
+            self._note_end(job, "without its JVM")
         return hit
 
     def _take_the_rest(self) -> None:
@@ -195,28 +195,28 @@ class _Work:
         settings = self._written.settings
 
         def is_read() -> bool:
-            of = (
+            topics = (
                 (topic, checkpoint_of(settings, query))
                 for query in QUERIES
                 for topic in topics_of(settings, query)
             )
-            return all(unread(settings.telemetry, topic, checkpoint) == 0 for topic, checkpoint in of)
+            return all(unread(settings.telemetry, topic, checkpoint) == 0 for topic, checkpoint in topics)
 
         if not self._wait(is_read, TAKES_THE_REST_S, every_s=1.0):
             self._wrong.append(f"ingest did not take the rest within {TAKES_THE_REST_S:g} s")
         for job in (self._jobs[word] for word in STREAMS):
             if job.code is not None or job.stop() != 0:
-                self._tell_end(job, "instead of stopping")
+                self._note_end(job, "instead of stopping")
 
-    def _tell_end(self, job: Job, when: str) -> None:
+    def _note_end(self, job: Job, when: str) -> None:
         self._wrong.append(f"{job.word} ended {when} with exit code {job.code}: {_last_line(job.said)}")
 
-    def _wait(self, is_so: Callable[[], bool], for_s: float, every_s: float = LOOK_EVERY_S) -> bool:
+    def _wait(self, is_done: Callable[[], bool], for_s: float, every_s: float = LOOK_EVERY_S) -> bool:
         deadline = time.monotonic() + for_s
-        while not (so := is_so()) and time.monotonic() < deadline and not self._enough.wait(every_s):
+        while not (done := is_done()) and time.monotonic() < deadline and not self._enough.wait(every_s):
             pass
-        return so
+        return done
 
 
-def _last_line(told: str) -> str:
-    return next((line for line in reversed(told.splitlines()) if line.strip()), "without a word")[:300]
+def _last_line(output: str) -> str:
+    return next((line for line in reversed(output.splitlines()) if line.strip()), "no output")[:300]

@@ -1,4 +1,8 @@
-"""Ways to damage one file of a stream's state or of a table's log; each gives what a job that stops names."""
+"""
+Functions that damage one file of a stream's state or of a table's log.
+
+Each returns the path that a job must name in its message if it stops.
+"""
 
 import shutil
 from pathlib import Path
@@ -19,12 +23,12 @@ QUERIES = ("ingest_lines_v1", "ingest_scrapes_v1")
 
 
 def log_of(written: Written, query: str = QUERIES[0]) -> StreamLog:
-    """Give the log of a query of the ingest."""
+    """Return the log of an ingest query."""
     return StreamLog(Path(written.settings.warehouse.checkpoints) / query)
 
 
 def entries_of(written: Written, table: Table) -> list[Path]:
-    """Give the entries of a table's log, in order."""
+    """Return the entries of a table's log, in order."""
     return sorted((where(written.root, table) / "_delta_log").glob("*.json"))
 
 
@@ -45,7 +49,7 @@ def last_commit(written: Written, how: str) -> Path:
 
 
 def both_logs(written: Written, how: str) -> Path:
-    """Set both logs back by a batch, and tear the batch before that."""
+    """Remove the newest batch from both logs, and tear the batch before it."""
     log = log_of(written)
     newest = max(log.offsets, default=0)
     for file in (log.offsets_file(newest), log.commits_file(newest)):
@@ -56,7 +60,7 @@ def both_logs(written: Written, how: str) -> Path:
 
 
 def metadata(written: Written, how: str) -> Path:
-    """Tear the query's id and where it began."""
+    """Tear the query's id and its initial offsets."""
     folder = log_of(written).folder
     harm.tear(folder / "sources" / "0" / "0", how)
     harm.tear(folder / "metadata", how)
@@ -64,7 +68,7 @@ def metadata(written: Written, how: str) -> Path:
 
 
 def stale_checksum(written: Written, _how: str) -> Path:
-    """Leave a checksum that fits no longer, and one whose file is gone."""
+    """Write a checksum that does not match its file, and one without a file."""
     log = log_of(written)
     file = log.offsets_file(max(log.offsets, default=0))
     assert file.exists(), file
@@ -103,7 +107,7 @@ def whole_checkpoint(written: Written, _how: str) -> Path:
 
 
 def hint(written: Written, how: str) -> Path:
-    """Tear the hint at a table's newest checkpoint."""
+    """Tear `_last_checkpoint` of a table."""
     file = where(written.root, REQUESTS) / "_delta_log" / LAST_CHECKPOINT
     harm.tear(file, how)
     return file
@@ -117,12 +121,12 @@ def table_checkpoint(written: Written, how: str) -> Path:
 
 
 def table_checkpoint_alone(written: Written, how: str) -> Path:
-    """Tear the newest checkpoint of a table whose older files were tidied away; give the first entry."""
+    """Tear the newest checkpoint of a table without older files; return the path of the first entry."""
     file = table_checkpoint(written, how)
     version = int(file.name.partition(".")[0])
     older = {*file.parent.glob("*.checkpoint.parquet")} - {file}
-    for gone in (*older, *(entry_file(file.parent, n) for n in range(version))):
-        gone.unlink()
+    for old in (*older, *(entry_file(file.parent, n) for n in range(version))):
+        old.unlink()
     return entry_file(file.parent, 0)
 
 

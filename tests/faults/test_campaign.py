@@ -1,4 +1,4 @@
-"""The campaign itself: what is done is not repeated, a cut-off result does not count, the page adds up."""
+"""The campaign itself: finished runs are not repeated, a cut result does not count, the page is correct."""
 
 import random
 from contextlib import nullcontext
@@ -10,13 +10,13 @@ from tests.faults.results import Result
 from tests.faults.steady import Outcome
 
 
-def result(**told):
-    """Give a result of which only some things matter."""
+def result(**changes):
+    """Return a result with defaults for all other fields."""
     plain = {"fault": "f", "group": "g", "nth": 0, "seed": 4, "code": "c", "commit": "abc", "seconds": 60.0}
-    return Result(**(plain | {"began_at": "2026-11-21T12:00:00+00:00", "n": 1, "wrong": []} | told))
+    return Result(**(plain | {"began_at": "2026-11-21T12:00:00+00:00", "n": 1, "wrong": []} | changes))
 
 
-def test_a_result_that_was_cut_off_is_not_there_and_the_next_one_is(tmp_path):
+def test_a_cut_result_is_ignored_and_the_next_one_is_read(tmp_path):
     file = tmp_path / "results.jsonl"
     results.add(file, result(nth=0))
     file.write_text(file.read_text() + '{"fault": "f", "nth"')
@@ -25,8 +25,8 @@ def test_a_result_that_was_cut_off_is_not_there_and_the_next_one_is(tmp_path):
     assert [found.nth for found in results.read(file)] == [0, 1]
 
 
-def test_a_run_that_is_done_is_not_repeated(tmp_path, monkeypatch):
-    """Neither after Ctrl-C: the run that was under way is begun again, those before are kept."""
+def test_a_finished_run_is_not_repeated(tmp_path, monkeypatch):
+    """After Ctrl-C the interrupted run starts again, and earlier runs are kept."""
     ran = []
 
     def fault(_servers, _folder, dice):
@@ -48,7 +48,7 @@ def test_a_run_that_is_done_is_not_repeated(tmp_path, monkeypatch):
     assert ran[1] == ran[2] != ran[0]
 
 
-def test_a_fault_that_breaks_is_wrong_and_keeps_its_folder(tmp_path):
+def test_a_fault_that_raises_is_a_failure_and_keeps_its_folder(tmp_path):
     def fault(_servers, folder, _dice):
         (folder / "left.txt").write_text("here")
         raise RuntimeError(str(folder))
@@ -62,7 +62,7 @@ def test_a_fault_that_breaks_is_wrong_and_keeps_its_folder(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("told", "kind"),
+    ("failure", "kind"),
     [
         ("request_log: 3 lost, first ('t', 0, 1)", results.LOST),
         ("request_log: 1 doubled, first ('t', 0, 1)", results.DOUBLED),
@@ -80,7 +80,7 @@ def test_a_fault_that_breaks_is_wrong_and_keeps_its_folder(tmp_path):
         ("bronze request-log: 1 lost, 0 doubled", results.LOST),
         ("bronze request-log: 0 lost, 1 doubled", results.DOUBLED),
         ("request-log: 1 lines twice in silver", results.DOUBLED),
-        # What stands behind the beginning is a row, a path or a last line, with any word in it.
+        # After its start a failure has a row, a path or a last line, which may contain any words.
         ("silver.requests: 2 rows missing, 0 too many, as it doubled 2 times", results.LOST),
         ("silver.requests: 0 rows missing, 1 too many, as 4 read, 3 lost", results.DOUBLED),
         ("gold.broker_rtt: 0 rows missing, 1 too many, as it doubled", results.TOTALS),
@@ -89,23 +89,23 @@ def test_a_fault_that_breaks_is_wrong_and_keeps_its_folder(tmp_path):
         ("not told once: 'bytes to the end, if any, are lost'", results.OTHER),
     ],
 )
-def test_what_an_oracle_says_goes_into_its_column(told, kind):
-    assert results.kind_of(told) == kind
+def test_the_start_of_a_failure_decides_its_column(failure, kind):
+    assert results.kind_of(failure) == kind
 
 
-def test_the_table_counts_faults_and_bounds_only_what_did_no_harm():
-    well = [result(nth=nth, n=20) for nth in range(5)]
-    ill = result(fault="h", group="other", n=5, wrong=["request_log: 3 lost, first x"])
+def test_the_table_counts_faults_and_has_bounds_only_for_groups_without_failures():
+    passed = [result(nth=number, n=20) for number in range(5)]
+    failed = result(fault="h", group="other", n=5, wrong=["request_log: 3 lost, first x"])
 
-    assert results.table([*well, ill]).splitlines()[2:] == [
+    assert results.table([*passed, failed]).splitlines()[2:] == [
         "| g | 100 | 0 | 0 | 0 | 0 | 3.0 % |",
         "| other | 5 | 1 | 0 | 0 | 0 | - |",
         "| **all** | 105 | 1 | 0 | 0 | 0 |  |",
     ]
 
 
-def test_the_plan_is_that_of_the_campaign():
-    """100 random kills, each named point five times; the same dice give the same kills."""
+def test_the_plan_has_the_kills_of_the_campaign():
+    """It has 100 random kills and each named point five times; the same seed gives the same kills."""
     entries = {entry.name: entry for entry in plan.whole()}
     drawn = kills.random_kills(random.Random(1), ingest=plan.INGEST_KILLS, gold=plan.GOLD_KILLS)
 
@@ -116,41 +116,41 @@ def test_the_plan_is_that_of_the_campaign():
     assert kills.named_kills(random.Random(1)) == kills.named_kills(random.Random(1))
 
 
-def test_no_stretch_begins_with_a_point_that_only_tables_come_to_that_are_there():
+def test_no_stretch_starts_with_a_point_that_needs_existing_tables():
     first = {kills.of_job(kills.INGEST, kills.named_kills(random.Random(n)))[0].fail_at for n in range(99)}
 
     assert not [point for point in first if point.startswith("checkpoint")]
     assert len({point.partition(":")[0] for point in first}) > 3
 
 
-def test_the_page_tells_where_the_kills_hit_and_what_was_wrong():
+def test_the_page_shows_the_places_of_the_kills_and_the_failures():
     hit = {"word": "ingest", "how": "random", "victim": "all", "after_s": 9.0, "is_in_batch": True}
     hits = [hit | {"batches": n} for n in (0, 4, 11)]
-    told = page.page([result(n=3, hits=hits, records=9_000, looks=70, wrong=["x: 1 lost"])], seed=4)
+    text = page.page([result(n=3, hits=hits, records=9_000, looks=70, wrong=["x: 1 lost"])], seed=4)
 
-    assert "| ingest | random | 3 | 1 | 2 | 4, 11 |" in told
-    assert "Of 3 random kills 1 met a job that was still starting. The 2 others came within" in told
-    assert "- f 0: x: 1 lost" in told
-    assert "Seed 4, " in told
-    assert "9,000 records" in told
+    assert "| ingest | random | 3 | 1 | 2 | 4, 11 |" in text
+    assert "Of 3 random kills, 1 hit a job that was still starting. The other 2 came within" in text
+    assert "- f 0: x: 1 lost" in text
+    assert "Seed 4, " in text
+    assert "9,000 records" in text
 
 
-def test_the_page_tells_of_wrong_runs_that_do_not_count():
+def test_the_page_lists_failed_runs_that_do_not_count():
     before = [result(nth=1, commit="abc"), result(nth=2, commit="abd", wrong=["x: 1 lost\nwhere it was"])]
 
-    told = page.page([result()], seed=4, before=before)
+    text = page.page([result()], seed=4, before=before)
 
-    assert "- f 2, commit abd: `x: 1 lost where it was`" in told
-    assert "- f 1, " not in told
+    assert "- f 2, commit abd: `x: 1 lost where it was`" in text
+    assert "- f 1, " not in text
 
 
-def test_no_two_faults_have_one_name():
+def test_no_two_faults_have_the_same_name():
     names = [entry.name for entry in plan.whole()]
 
     assert len(names) == len(set(names))
 
 
-def test_a_run_depends_on_the_modules_that_its_own_names():
+def test_a_run_depends_on_the_modules_that_its_module_imports():
     names = {file.stem for file in plan.files_of("steady")}
 
     assert {"steady", "kills", "job", "oracles", "poller", "lines", "site", "made_logs"} <= names
@@ -174,22 +174,22 @@ def test_a_run_depends_on_the_product_and_the_lab(tmp_path, monkeypatch, part):
     assert results.code_version() != before
 
 
-def test_the_page_tells_of_each_group_what_it_is_held_against():
+def test_the_page_shows_the_oracles_of_each_group():
     groups = {entry.group for entry in (*plan.whole(), *plan.short())}
 
     assert groups == page.HELD.keys()
-    assert {name for asked, _ in page.HELD.values() for name in asked} == page.ORACLES.keys()
+    assert {name for oracles, _ in page.HELD.values() for name in oracles} == page.ORACLES.keys()
     assert page.held_against(["late by hours"]).splitlines()[2:] == [
         "| late by hours | x | x | x |  | x | x |  | the twin read the same lines in order |"
     ]
 
 
-def test_the_page_names_the_tables_and_the_point_that_nothing_looks_at():
-    told = page.page([result()], seed=4)
+def test_the_page_names_the_tables_and_the_point_without_a_check():
+    text = page.page([result()], seed=4)
 
-    assert "does not look at `silver.topics`, `silver.leadership_changes`" in told
-    assert "`silver.skipped`, `silver.gaps`, `gold." in told
-    assert "at `retention-noted`: only" in told
+    assert "does not poll `silver.topics`, `silver.leadership_changes`" in text
+    assert "`silver.skipped`, `silver.gaps`, `gold." in text
+    assert "hits `retention-noted`: only" in text
 
 
 @pytest.mark.parametrize(
@@ -203,14 +203,14 @@ def test_the_page_names_the_tables_and_the_point_that_nothing_looks_at():
         ({"results_file": "own.jsonl"}, "own.jsonl"),
     ],
 )
-def test_the_whole_campaign_alone_keeps_its_results_in_the_repository(tmp_path, monkeypatch, options, file):
-    asked = []
+def test_only_the_whole_campaign_keeps_its_results_in_the_repository(tmp_path, monkeypatch, options, file):
+    files = []
     monkeypatch.setattr(campaign, "RESULTS", tmp_path / "docs" / "faults.jsonl")
     monkeypatch.setattr(campaign, "PAGE", tmp_path / "faults.md")
-    monkeypatch.setattr(campaign, "_all", lambda _runs, _state, file, _progress: asked.append(file) or [])
+    monkeypatch.setattr(campaign, "_all", lambda _runs, _state, file, _progress: files.append(file) or [])
     named = {"results_file": tmp_path / options["results_file"]} if "results_file" in options else {}
     with pytest.raises(campaign.typer.Exit):
         campaign.main(state=tmp_path / "state", **(options | named))
 
-    assert asked == [tmp_path / file]
+    assert files == [tmp_path / file]
     assert (tmp_path / "faults.md").exists() == (not options.keys() - {"results_file"})

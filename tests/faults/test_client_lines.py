@@ -1,4 +1,4 @@
-"""The lines about clients that are published under kills make rows of every table about clients."""
+"""The client lines of the fault campaign make rows of every table about clients."""
 
 from conf.settings import Settings
 from jobs.parsed_files import parse_into
@@ -14,11 +14,11 @@ from transforms.gold.assemble import of_clients as gold_of_clients
 SECONDS = 130
 
 
-def test_every_table_about_clients_has_rows_of_them(spark, tmp_path):
+def test_every_table_about_clients_has_rows(spark, tmp_path):
     lines = [line for _, line in of_clients(SECONDS)]
     silver, tally = parse_into(rows_of_bronze(spark, lines), tmp_path, Settings())
-    nobodys = frame_of(spark, [], CLIENT_EVENTS.schema)
-    fetches = pairing.fetches(silver[REQUESTS].filter("kind = 'follower'"), nobodys)
+    no_events = frame_of(spark, [], CLIENT_EVENTS.schema)
+    fetches = pairing.fetches(silver[REQUESTS].filter("kind = 'follower'"), no_events)
     gold = gold_of_clients(silver, fetches)
 
     assert {key.outcome for key in tally.outcomes} == {"kept"}
@@ -27,7 +27,7 @@ def test_every_table_about_clients_has_rows_of_them(spark, tmp_path):
     assert [table.name for table in wanted if (silver | gold)[table].isEmpty()] == []
 
 
-def test_a_move_is_met_by_both_clients():
+def test_both_clients_run_into_each_move():
     lines = [line.value for _, line in of_clients(3 * MOVES_EVERY_S)]
 
     assert sum(b'"errorCode":6' in line for line in lines) == 2 * len(CLIENTS)

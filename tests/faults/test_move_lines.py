@@ -1,4 +1,4 @@
-"""The lines about moves that are published under kills make rows of every table about throttles and moves."""
+"""The move lines of the fault campaign make rows of every table about throttles and moves."""
 
 from conf.settings import Settings
 from jobs.parsed_files import parse_into
@@ -12,8 +12,9 @@ from tests.faults.move_lines import of_moves
 SECONDS = 95
 
 
-def test_every_table_about_moves_has_rows_of_them(spark, tmp_path):
-    lines = [line for _, line in [*of_moves(SECONDS), *of_clients(SECONDS)]]  # clients tell the topic's name
+def test_every_table_about_moves_has_rows(spark, tmp_path):
+    # Only the client lines have the topic's name.
+    lines = [line for _, line in [*of_moves(SECONDS), *of_clients(SECONDS)]]
     silver, _ = parse_into(rows_of_bronze(spark, lines), tmp_path / "silver", Settings())
     gold = throttled_moves(silver, Layers(spark, tmp_path))
 

@@ -1,4 +1,4 @@
-"""Each oracle catches the fault it is there for: planted on purpose, one at a time."""
+"""Each oracle detects the fault that it is meant to detect."""
 
 import hashlib
 import json
@@ -31,7 +31,7 @@ class Warehouse:
     """Four lines: two kept, one quarantined, one skipped."""
 
     def __init__(self, root):
-        """Write every table once."""
+        """Write all tables."""
         self.root = root
         self.ledger = [
             Acked(TOPIC, 0, n, f"p/{n}", hashlib.sha256(value).hexdigest()) for n, value in enumerate(VALUES)
@@ -55,7 +55,7 @@ class Warehouse:
         write_deltalake(path, pa.Table.from_pylist(list(rows)), mode="append", commit_properties=properties)
 
     def wrong(self):
-        """Ask all oracles that need no twin."""
+        """Return the failures of all oracles that need no twin."""
         return [
             *oracles.lost_or_doubled(self.root, self.ledger),
             *oracles.unbalanced(self.root),
@@ -82,7 +82,7 @@ def test_an_empty_ledger_proves_nothing(warehouse):
     assert warehouse.wrong() == ["the ledger is empty"]
 
 
-def test_a_record_that_nobody_published_is_found(warehouse):
+def test_an_unpublished_record_is_found(warehouse):
     warehouse.add(REQUEST_LOG, record(4) | {"value": b"five"}, version=1)
     assert "request_log: 1 made up, first ('t.request-log', 0, 4)" in warehouse.wrong()
 
@@ -99,14 +99,14 @@ def test_changed_bytes_are_found(warehouse):
     assert "request_log: 1 with other bytes, first ('t.request-log', 0, 0)" in warehouse.wrong()
 
 
-def test_another_position_than_the_published_one_is_found(warehouse):
+def test_a_position_that_was_not_published_is_found(warehouse):
     DeltaTable(str(oracles.where(warehouse.root, REQUEST_LOG))).update(
         predicate="offset = 2", updates={"position": "'p/1'"}
     )
     assert warehouse.wrong() == ["request_log: 1 with another position, first ('t.request-log', 0, 2)"]
 
 
-def test_a_record_of_which_the_ledger_knows_no_position_may_have_any(warehouse):
+def test_a_record_without_a_position_in_the_ledger_may_have_any(warehouse):
     warehouse.ledger[2] = replace(warehouse.ledger[2], position="")
     assert warehouse.wrong() == []
 
@@ -133,7 +133,7 @@ def test_a_line_about_clients_that_silver_lacks_is_found(warehouse, bronze, kind
     assert oracles.unbalanced(warehouse.root) == [f"{kind}: 2 read, 1 kept + 0 quarantined + 0 skipped = 1"]
 
 
-def test_a_line_of_a_scrape_in_quarantine_is_no_line_read_by_itself(warehouse):
+def test_a_quarantined_line_of_a_scrape_does_not_count_as_a_line(warehouse):
     scrape = {"topic": "t.metrics", "partition": 0, "offset": 0, "position": "broker-1/scrape/1"}
     warehouse.add(METRICS, scrape | {"value": b"up 1\n}"})
     warehouse.add(METRIC_SCRAPES, scrape)
@@ -149,7 +149,7 @@ def test_a_line_that_is_kept_and_quarantined_is_found(warehouse):
 
 @pytest.mark.parametrize("table", [REQUESTS, QUARANTINE], ids=lambda table: table.name)
 def test_a_line_of_silver_that_bronze_lacks_is_found_although_the_sums_are_right(warehouse, table):
-    """Line 1 or 2 has gone, and in its place is one that was never read."""
+    """Line 1 or 2 is missing, and silver has a line instead that was never read."""
     DeltaTable(str(oracles.where(warehouse.root, table))).delete("offset in (1, 2)")
     warehouse.add(table, record(99) | ({"kind": "request-log"} if table == QUARANTINE else {}), version=1)
 
@@ -158,8 +158,8 @@ def test_a_line_of_silver_that_bronze_lacks_is_found_although_the_sums_are_right
     ]
 
 
-def test_lines_skipped_are_those_left_over_and_not_a_second_copy_of_one(warehouse):
-    """Bronze has line 0 twice and not line 3, so that none is left over to be skipped."""
+def test_a_second_copy_of_a_line_does_not_count_as_a_skipped_line(warehouse):
+    """Bronze has line 0 twice and lacks line 3, so no line remains that could be skipped."""
     DeltaTable(str(oracles.where(warehouse.root, REQUEST_LOG))).delete("offset = 3")
     warehouse.add(REQUEST_LOG, record(0) | {"value": VALUES[0]}, version=1)
 
@@ -171,12 +171,12 @@ def test_lines_skipped_are_those_left_over_and_not_a_second_copy_of_one(warehous
 def test_a_batch_that_was_committed_twice_is_found(warehouse):
     log = oracles.where(warehouse.root, REQUESTS) / "_delta_log"
     actions = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
-    again = [action for action in actions if "txn" in action or "commitInfo" in action]
-    (log / f"{1:020}.json").write_text("\n".join(map(json.dumps, again)))
+    repeated = [action for action in actions if "txn" in action or "commitInfo" in action]
+    (log / f"{1:020}.json").write_text("\n".join(map(json.dumps, repeated)))
     assert "requests: ('app', 0) was committed 2 times" in warehouse.wrong()
 
 
-def test_a_hole_in_the_versions_is_found(warehouse):
+def test_a_missing_version_is_found(warehouse):
     warehouse.add(SKIPPED, {"kind": "other", "lines": 1}, version=1)
     warehouse.add(SKIPPED, {"kind": "other", "lines": 1}, version=2)
     table = DeltaTable(str(oracles.where(warehouse.root, SKIPPED)))
@@ -186,13 +186,13 @@ def test_a_hole_in_the_versions_is_found(warehouse):
     assert "skipped: versions [0, 2] have a hole" in warehouse.wrong()
 
 
-def test_a_table_that_is_not_there_is_found(warehouse):
+def test_a_missing_table_is_found(warehouse):
     shutil.rmtree(oracles.where(warehouse.root, SKIPPED))
     assert oracles.bad_log(warehouse.root, ALL) == ["skipped: there is no log"]
 
 
 @pytest.mark.parametrize("damage", ["gone", "torn", "other"])
-def test_a_file_that_is_not_there_or_not_whole_is_found(warehouse, damage):
+def test_a_missing_or_incomplete_file_is_found(warehouse, damage):
     path = oracles.where(warehouse.root, REQUESTS)
     file = next(path.glob("*.parquet"))
     if damage == "gone":
@@ -217,7 +217,7 @@ def test_a_row_that_differs_from_the_twin_s_is_found(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("table", "row", "column", "told"),
+    ("table", "row", "column", "failure"),
     [
         (REQUESTS, record(9), "position", "1 rows missing, 1 too many"),
         (SKIPPED, {"kind": "client-log", "lines": 1}, "lines", "6 rows missing, 0 too many"),
@@ -225,13 +225,13 @@ def test_a_row_that_differs_from_the_twin_s_is_found(tmp_path):
     ],
     ids=["silver", "skipped", "gold"],
 )
-def test_another_value_than_the_twin_s_is_found(tmp_path, table, row, column, told):
+def test_a_value_that_differs_from_the_twin_s_is_found(tmp_path, table, row, column, failure):
     ours, theirs = Warehouse(tmp_path / "ours"), Warehouse(tmp_path / "theirs")
     for side, more in ((ours, {}), (theirs, {column: type(row[column])(7)})):
         side.add(table, row | more, version=1)
 
     assert oracles.rows_that_differ(ours.root, theirs.root, table, list(row)).startswith(
-        f"{table.layer}.{table.name}: {told}, as"
+        f"{table.layer}.{table.name}: {failure}, as"
     )
 
 
@@ -245,35 +245,35 @@ def test_two_empty_tables_prove_nothing_unless_they_may_be_empty(tmp_path):
     )
 
 
-def test_every_table_is_held_against_the_twin_s_and_those_named_alone_may_be_empty(monkeypatch):
-    asked = {}
+def test_every_table_is_compared_with_the_twin_s_and_only_named_tables_may_be_empty(monkeypatch):
+    compared = {}
 
-    def differs(_root, _twin, table, columns, **told):
-        asked[table] = told["may_be_empty"]
+    def differs(_root, _twin, table, columns, **options):
+        compared[table] = options["may_be_empty"]
         assert {*columns} == {*table.schema.names} - {"ingested_at", "batch_id", "first_at"}
         return ""
 
     monkeypatch.setattr(oracles, "rows_that_differ", differs)
     oracles.other_than_twin("ours", "theirs", [REQUESTS, METRICS], may_be_empty=[METRICS])
 
-    assert asked == {REQUESTS: False, METRICS: True}
+    assert compared == {REQUESTS: False, METRICS: True}
 
 
-def test_of_a_record_that_is_gone_the_twin_alone_may_have_a_row_and_of_no_other(tmp_path):
+def test_only_the_twin_may_have_rows_of_deleted_records(tmp_path):
     ours, theirs = Warehouse(tmp_path / "ours"), Warehouse(tmp_path / "theirs")
     theirs.add(REQUESTS, record(7), record(8), version=1)
-    told = [
+    failures = [
         oracles.rows_that_differ(
             ours.root, theirs.root, REQUESTS, [*oracles.RECORD], gone={(TOPIC, 0, offset) for offset in gone}
         )
         for gone in ((7, 8), (7,))
     ]
 
-    assert [line[:33] for line in told] == ["", "silver.requests: 1 rows missing, "]
+    assert [line[:33] for line in failures] == ["", "silver.requests: 1 rows missing, "]
 
 
 @pytest.mark.parametrize(
-    ("books", "told"),
+    ("books", "failures"),
     [
         ([True, True], []),
         ([True, False], ["gold.data_quality: 1 rows not balanced, first ('broker-1', 'log/1')"]),
@@ -282,13 +282,14 @@ def test_of_a_record_that_is_gone_the_twin_alone_may_have_a_row_and_of_no_other(
     ],
     ids=["balanced", "not", "unknown", "none"],
 )
-def test_a_row_of_the_books_that_is_not_balanced_is_found(tmp_path, books, told):
-    of = {"node": pa.string(), "source": pa.string(), "is_balanced": pa.bool_()}
+def test_an_unbalanced_row_of_data_quality_is_found(tmp_path, books, failures):
+    columns = {"node": pa.string(), "source": pa.string(), "is_balanced": pa.bool_()}
     rows = [
-        {"node": "broker-1", "source": f"log/{nth}", "is_balanced": is_so} for nth, is_so in enumerate(books)
+        {"node": "broker-1", "source": f"log/{i}", "is_balanced": is_balanced}
+        for i, is_balanced in enumerate(books)
     ]
     where = oracles.where(tmp_path, DATA_QUALITY)
     where.mkdir(parents=True)
-    write_deltalake(where, pa.Table.from_pylist(rows, schema=pa.schema(of)))
+    write_deltalake(where, pa.Table.from_pylist(rows, schema=pa.schema(columns)))
 
-    assert oracles.unbalanced_books(tmp_path) == told
+    assert oracles.unbalanced_books(tmp_path) == failures

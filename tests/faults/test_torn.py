@@ -1,4 +1,4 @@
-"""Torn files of a stream's state, one of each fate; the campaign does them all, again and again."""
+"""Torn files of a stream's state: one for each outcome; the campaign runs all of them repeatedly."""
 
 import json
 import random
@@ -14,18 +14,18 @@ from tests.faults.torn import FAULTS, is_of_newest_batch
 @pytest.mark.live
 @pytest.mark.faults
 @pytest.mark.parametrize("name", ["torn last offsets", "torn last entry of silver", "lost checkpoint"])
-def test_a_torn_file_is_mended_or_named_and_nothing_is_lost_or_doubled(lab, tmp_path, name):
+def test_a_torn_file_is_repaired_or_named_and_no_line_is_lost_or_doubled(lab, tmp_path, name):
     assert FAULTS[name](lab.telemetry_bootstrap_servers, tmp_path, random.Random(3)) == []
 
 
 @pytest.mark.parametrize("how", ["gone", "half"])
-def test_a_file_that_is_not_there_cannot_be_torn(tmp_path, how):
+def test_a_missing_file_cannot_be_torn(tmp_path, how):
     with pytest.raises(FileNotFoundError):
         harm.tear(tmp_path / "0", how)
 
 
 @pytest.mark.parametrize(("entry_of", "is_newest"), [(3, True), (2, False)])
-def test_an_entry_is_of_the_newest_batch_that_its_own_query_has_begun(tmp_path, entry_of, is_newest):
+def test_an_entry_is_compared_with_the_newest_batch_of_its_own_query(tmp_path, entry_of, is_newest):
     written = SimpleNamespace(
         root=tmp_path, settings=SimpleNamespace(warehouse=SimpleNamespace(checkpoints=tmp_path))
     )

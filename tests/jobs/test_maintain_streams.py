@@ -73,7 +73,7 @@ def test_files_are_kept_since_the_slowest_stream_stood_still(tmp_path):
     assert "build_gold" in kept(1).why
     (log / f"{1:020}.json").unlink()
     assert kept(1).hours == 168
-    assert "cannot go on" in kept(1).why
+    assert "cannot continue" in kept(1).why
 
 
 @pytest.mark.parametrize("torn", ["", "\0" * 300, 'v1\n{"batchWatermarkMs":0}\n{"sourceVersion":1,"reser'])
@@ -93,7 +93,7 @@ def test_a_stream_that_does_not_tell_what_it_has_read_wants_everything(warehouse
 
     assert result.exit_code == 0, result.stderr
     assert orphan.exists()
-    assert "silver.requests: the stream build_gold_v1 (if it was given up, remove" in result.stderr
+    assert "silver.requests: the stream build_gold_v1 (if it is no longer used, remove" in result.stderr
     assert f"{log.offsets_file(1)} is torn: all is kept for it" in result.stderr
 
 
