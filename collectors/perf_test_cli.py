@@ -1,4 +1,4 @@
-"""`plumbline perf-test`: run Kafka's producer performance test, or take in what one has printed."""
+"""`plumbline perf-test`: run Kafka's producer performance test, or publish the output of an earlier one."""
 
 import socket
 import sys
@@ -27,35 +27,35 @@ def perf_test(  # noqa: PLR0913 (the options of a command)
     *,
     run: Annotated[
         str | None,
-        typer.Option(help="Name of the run, a repeat is one of its own; wanted unless --file tells it."),
+        typer.Option(help="Name of the run, unique also among repeats; needed unless --file contains it."),
     ] = None,
-    arm: Annotated[str | None, typer.Option(help="What is tried in it: a client, a partitioner.")] = None,
-    scenario: Annotated[str | None, typer.Option(help="What the run is part of.")] = None,
+    arm: Annotated[str | None, typer.Option(help="The compared variant: a client, a partitioner.")] = None,
+    scenario: Annotated[str | None, typer.Option(help="The scenario that the run belongs to.")] = None,
     client_version: Annotated[
         str | None,
-        typer.Option(help="Release of the client to run, today's by default; with --file, what it was."),
+        typer.Option(help="Release of the client; default: the newest. With --file: the release it had."),
     ] = None,
     warm_up_s: Annotated[
-        float, typer.Option(min=0, help="Seconds from the start that are not measured.")
+        float, typer.Option(min=0, help="Seconds from the start to exclude from the figures.")
     ] = 0.0,
     conf: Annotated[
-        list[Path] | None, typer.Option(help="Settings that name the telemetry brokers.", exists=True)
+        list[Path] | None, typer.Option(help="Settings with the telemetry brokers.", exists=True)
     ] = None,
     file: Annotated[
-        list[Path] | None, typer.Option("--file", help="What an earlier run printed; - is standard input.")
+        list[Path] | None, typer.Option("--file", help="Output of an earlier run; - is standard input.")
     ] = None,
-    node: Annotated[str | None, typer.Option(help="Where the client runs; this host by default.")] = None,
+    node: Annotated[str | None, typer.Option(help="Host of the client; default: this host.")] = None,
     keep: Annotated[Path, typer.Option(help="Folder for the runs' files.")] = FOLDER,
 ) -> None:
     """
-    Run kafka-producer-perf-test with each line stamped, keep what it prints, and publish it raw.
+    Run kafka-producer-perf-test, add a timestamp to each output line, keep the output, and publish it raw.
 
-    All behind `--` goes to the tool, whose topic has to be there: for each record to one that is not it
-    waits a minute.
+    All arguments after `--` go to the tool. Its topic must exist: otherwise the tool waits a minute for each
+    record.
 
-    Exit codes: 0 done; 1 the tool failed (its own code is told, and stands in the run as `exit_code`);
-    2 wrong options, a file that is not there; 3 not the tool but Plumbline failed: nothing was run, or the
-    lines were not all published, and the file that holds them is named; 128 + N signal N ended the tool.
+    Exit codes: 0 done; 1 the tool failed (its own code is printed, and recorded as `exit_code` of the run);
+    2 wrong options or a missing file; 3 Plumbline itself failed: nothing was run, or some lines were not
+    published, and the message names the file with the lines; 128 + N signal N ended the tool.
 
     Example: `plumbline perf-test --run r1 --arm sticky --conf my.toml -- --topic t --num-records 100000
     --record-size 512 --throughput 2048 --bootstrap-server localhost:9092`
@@ -67,20 +67,22 @@ def perf_test(  # noqa: PLR0913 (the options of a command)
     try:
         if client_version and not file and client_version not in java.client_versions():
             _wrong(java.missing_client(client_version))
-        of = None
+        described = None
         if run:
-            of = Run(run=run, arm=arm, scenario=scenario, client_version=client_version, warm_up_s=warm_up_s)
-        where = node or socket.gethostname()
+            described = Run(
+                run=run, arm=arm, scenario=scenario, client_version=client_version, warm_up_s=warm_up_s
+            )
+        host = node or socket.gethostname()
         if file and context.args:
-            _wrong("give either --file, or the tool's arguments behind --")
+            _wrong("use either --file, or the tool's arguments after --")
         elif file:
-            _take_in(file, of, where, settings if conf else None)
+            _publish(file, described, host, settings if conf else None)
         elif not context.args:
-            _wrong("nothing to run: give the tool's arguments behind --, or --file for an earlier run")
-        elif of is None:
-            _wrong("--run is wanted: a name for this run")
+            _wrong("nothing to run: add the tool's arguments after --, or --file for an earlier run")
+        elif described is None:
+            _wrong("--run is required: a name for this run")
         else:
-            _run(of, where, keep, context.args, settings if conf else None)
+            _run(described, host, keep, context.args, settings if conf else None)
     except (CollectorError, DamagedFileError, ValueError, OSError) as error:
         typer.echo(f"perf-test: {error}", err=True)
         raise typer.Exit(EXIT_FAILED) from error
@@ -91,16 +93,16 @@ def _run(run: Run, node: str, keep: Path, arguments: list[str], settings: Settin
     run = replace(run, client_version=run.client_version or java.brokers_version())
     sender = Sender(settings) if settings else None
     kept = file_of(keep, run, datetime.now(UTC))
-    told = Told(run=run, node=node, file=kept, show=_show)
+    recording = Told(run=run, node=node, file=kept, show=_show)
     if sender:
-        told = replace(told, send=sender.send)
-    code = watched(tool, arguments, told)
+        recording = replace(recording, send=sender.send)
+    code = watched(tool, arguments, recording)
     typer.echo(f"kept in {kept}", err=True)
     is_published = True
     if sender is None:
         typer.echo(f"not published: `plumbline perf-test --file {kept} --conf ...` does that", err=True)
     else:
-        way_out = f"`plumbline perf-test --file {kept} --conf ...` publishes it again, nothing twice"
+        way_out = f"`plumbline perf-test --file {kept} --conf ...` publishes it again without duplicates"
         is_published = _is_all_sent(sender, way_out)
     if code > 0:
         typer.echo(f"perf-test: the tool failed with exit code {code}", err=True)
@@ -109,7 +111,7 @@ def _run(run: Run, node: str, keep: Path, arguments: list[str], settings: Settin
 
 def _exit_code(code: int, *, is_published: bool) -> int:
     """
-    Give the command's exit code by the tool's, or minus the signal that ended it: that counts first.
+    Return the exit code of the command; `code` is the tool's, negative after a signal, and takes precedence.
 
     >>> [_exit_code(code, is_published=True) for code in (0, 1, 3, -15)], _exit_code(0, is_published=False)
     ([0, 1, 1, 143], 3)
@@ -119,9 +121,9 @@ def _exit_code(code: int, *, is_published: bool) -> int:
     return 0 if is_published else EXIT_FAILED
 
 
-def _take_in(files: list[Path], run: Run | None, node: str, settings: Settings | None) -> None:
+def _publish(files: list[Path], run: Run | None, node: str, settings: Settings | None) -> None:
     if settings is None:
-        _wrong("--conf is wanted: settings that name the telemetry brokers")
+        _wrong("--conf is required: settings with the telemetry brokers")
     sender = Sender(settings)
     for path in files:
         if str(path) == STANDARD_INPUT:
@@ -132,7 +134,7 @@ def _take_in(files: list[Path], run: Run | None, node: str, settings: Settings |
                 _send_all(sender, Path(piped.name), node, run, source=STANDARD_INPUT)
         else:
             _send_all(sender, path, node, run, source=str(path))
-    if not _is_all_sent(sender, "run it again, nothing is taken twice"):
+    if not _is_all_sent(sender, "run it again, no line is counted twice"):
         raise typer.Exit(EXIT_FAILED)
 
 
@@ -158,10 +160,10 @@ def _settings(conf: list[Path]) -> Settings:
 
 
 def _check(files: list[Path]) -> None:
-    """Look for the files before anything else is asked for: a mistyped name is the nearest mistake."""
+    """Check the files first, because a mistyped name is the most likely mistake."""
     for path in files:
         if str(path) != STANDARD_INPUT and (path.is_dir() or not path.exists()):
-            _wrong(f"--file {path}: {'is a folder' if path.is_dir() else 'there is no such file'}")
+            _wrong(f"--file {path}: {'is a folder' if path.is_dir() else 'does not exist'}")
 
 
 def _show(line: bytes) -> None:

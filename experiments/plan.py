@@ -1,4 +1,4 @@
-"""What was decided before the first run, frozen on disk: who goes on later goes on with the same."""
+"""The plan of an experiment, frozen on disk before the first run, so that a resumed one cannot differ."""
 
 import json
 import secrets
@@ -20,7 +20,7 @@ class Plan:
     """
     An experiment, the place where it runs and the order of each block.
 
-    `mark` is in the names of its fresh topics: nobody else has made one of that name.
+    The random `mark` in the names of its topics makes them unique.
     """
 
     experiment: Experiment
@@ -30,23 +30,23 @@ class Plan:
     made_at: str
 
     def units(self) -> Iterator[Unit]:
-        """Give block and arm of each run, in order."""
-        return ((self.block(nth), arm) for nth, arms in enumerate(self.order, 1) for arm in arms)
+        """Yield block and arm of each run, in order."""
+        return ((self.block(number), arm) for number, arms in enumerate(self.order, 1) for arm in arms)
 
-    def block(self, nth: int) -> str:
-        """Name a block: it is the `run` of its runs."""
-        return f"{self.experiment.name}-{nth:03}"
+    def block(self, number: int) -> str:
+        """Return the name of a block, which is the `run` of its runs."""
+        return f"{self.experiment.name}-{number:03}"
 
     def topic(self, block: str) -> str:
-        """Name the topic that a block's runs produce to."""
+        """Return the topic that a block's runs produce to."""
         return self.experiment.load.topic or f"{block}-{self.mark}"
 
     def arm(self, name: str) -> Arm:
-        """Give an arm by its name."""
+        """Return the arm of this name."""
         return next(arm for arm in self.experiment.arms if arm.name == name)
 
     def save(self, file: Path) -> None:
-        """Write it whole or not at all."""
+        """Write the plan atomically."""
         new = file.with_name(f".{file.name}.new")
         new.write_text(json.dumps(asdict(self), indent=2) + "\n")
         new.replace(file)
@@ -57,29 +57,29 @@ class Plan:
         Read a frozen plan.
 
         Raises:
-            WrongError: it is damaged.
+            WrongError: the file is damaged.
 
         """
         try:
-            told = json.loads(file.read_text())
-            experiment = told.pop("experiment")
+            document = json.loads(file.read_text())
+            experiment = document.pop("experiment")
             rows = {
                 "load": Load(**experiment["load"]),
                 "lab": InLab(**experiment["lab"]) if experiment["lab"] else None,
                 "arms": tuple(Arm(**arm) for arm in experiment["arms"]),
             }
-            return cls(experiment=Experiment(**experiment | rows), **told)
+            return cls(experiment=Experiment(**experiment | rows), **document)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            message = f"{file} cannot be read ({error!r}): give another --keep"
+            message = f"{file} cannot be read ({error!r}): use another --keep"
             raise WrongError(message) from error
 
 
 def with_versions(experiment: Experiment, where: Path) -> Experiment:
     """
-    Name the release of each arm that names none: the brokers' own, as of now.
+    Return the experiment with a release for each arm; the default is the brokers' current release.
 
     Raises:
-        WrongError: there is no such client here.
+        WrongError: the jars of a release are missing.
 
     """
     known = java.client_versions()
@@ -97,15 +97,15 @@ def with_versions(experiment: Experiment, where: Path) -> Experiment:
 
 def frozen(folder: Folder, experiment: Experiment, place: dict[str, Any], where: Path) -> Plan:
     """
-    Freeze a new experiment's plan, or return the one that stands there; more repeats add blocks to it.
+    Freeze the plan of a new experiment, or return the frozen one; more repeats add blocks to it.
 
     Raises:
-        WrongError: what stands there is something else, and runs of both would be mixed.
+        WrongError: the folder has another plan or other runs, which would be mixed with these.
 
     """
     if not folder.frozen.exists():
         if any(folder.runs.glob("*")):
-            message = f"{folder.runs} holds runs, and no experiment.json tells of what: give another --keep"
+            message = f"{folder.runs} has runs, but there is no experiment.json: use another --keep"
             raise WrongError(message)
         mark, made_at = secrets.token_hex(4), f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         new = Plan(experiment=experiment, place=place, order=[], mark=mark, made_at=made_at)
@@ -122,48 +122,50 @@ def frozen(folder: Folder, experiment: Experiment, place: dict[str, Any], where:
 
 def refuse_another(folder: Folder, experiment: Experiment, place: dict[str, Any] | None, where: Path) -> Plan:
     """
-    Return the frozen plan, if it is of this experiment, at this place where that is known yet.
+    Return the frozen plan if it fits this experiment and, if known, this place.
 
     Raises:
-        WrongError: it is another one; the differences are named.
+        WrongError: it does not fit; the message names the differences.
 
     """
     plan = Plan.load(folder.frozen)
     if differs := differences(plan, experiment, plan.place if place is None else place):
         message = (
-            f"{where} is not what {folder.frozen} has frozen: {'; '.join(differs)}. Runs of both would be "
-            "mixed: take it back, or give another --keep or another name"
+            f"{where} differs from the frozen {folder.frozen}: {'; '.join(differs)}. Runs of both would "
+            "be mixed: undo the change, or use another --keep or another name"
         )
         raise WrongError(message)
     return plan
 
 
 def differences(plan: Plan, experiment: Experiment, place: dict[str, Any]) -> list[str]:
-    """Name what is not as it was frozen; more repeats are no difference, fewer are."""
-    before, now = (dict(_flat(_keyed(*of))) for of in ((plan.experiment, plan.place), (experiment, place)))
+    """Return the differences from the frozen plan; more repeats are allowed, fewer are a difference."""
+    before, now = (
+        dict(_flat(_keyed(*each))) for each in ((plan.experiment, plan.place), (experiment, place))
+    )
     if now["repeats"] >= before["repeats"]:
         del before["repeats"], now["repeats"]
     names = [*before, *(name for name in now if name not in before)]
     return [
-        f"{name} was {_said(before.get(name))}, is {_said(now.get(name))}"
+        f"{name} was {_shown(before.get(name))}, is {_shown(now.get(name))}"
         for name in names
         if before.get(name) != now.get(name)
     ]
 
 
 def _keyed(experiment: Experiment, place: dict[str, Any]) -> dict[str, Any]:
-    told = asdict(experiment)
+    fields = asdict(experiment)
     arms = {arm.name: {"client_version": arm.client_version, **arm.properties} for arm in experiment.arms}
-    return told | {"arms": arms, "place": place}
+    return fields | {"arms": arms, "place": place}
 
 
-def _flat(told: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in told.items():
+def _flat(fields: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in fields.items():
         if isinstance(value, dict):
-            yield from _flat(value, f"{before}{name}.")
+            yield from _flat(value, f"{prefix}{name}.")
         else:
-            yield f"{before}{name}", value
+            yield f"{prefix}{name}", value
 
 
-def _said(value: object) -> str:
-    return "not there" if value is None else repr(value)
+def _shown(value: object) -> str:
+    return "missing" if value is None else repr(value)

@@ -33,7 +33,7 @@ from schemas.silver import CLIENT_EVENTS, REQUESTS
 
 STREAMS_TIMEOUT_S = 120.0
 PATIENCE_S = 60.0
-"""So long a stream may take to end its batch."""
+"""Time limit for a stream to finish its batch after SIGTERM."""
 
 WINDOW_S = 10.0
 VERDICT = ("culprit", "broker_id", "follower_id", "leader_id")
@@ -41,15 +41,15 @@ VERDICT = ("culprit", "broker_id", "follower_id", "leader_id")
 
 def demo(
     scenario: Annotated[
-        scenarios.Scenario, typer.Option(help="What to inject.")
+        scenarios.Scenario, typer.Option(help="Fault to inject.")
     ] = scenarios.Scenario.SLOW_LINK,
     *,
-    delay_ms: Annotated[float, typer.Option(min=0, help="Round trip added to the slowed pairs.")] = 10.0,
+    delay_ms: Annotated[float, typer.Option(min=0, help="Round trip time added to the slowed pairs.")] = 10.0,
     rate: Annotated[
         float, typer.Option(min=0, help="Produce load, records/s; 0 leaves the brokers idle.")
     ] = 0.0,
-    seed: Annotated[int, typer.Option(help="Picks which brokers are slowed.")] = 1,
-    state: Annotated[Path, typer.Option(help="Folder for everything the demo makes.")] = Path(".state/demo"),
+    seed: Annotated[int, typer.Option(help="Seed for the choice of the slowed brokers.")] = 1,
+    state: Annotated[Path, typer.Option(help="Folder for all files of the demo.")] = Path(".state/demo"),
 ) -> None:
     """
     Start three brokers, slow one link, stream their logs into Delta and report who is slow: under 5 minutes.
@@ -61,8 +61,8 @@ def demo(
     Example: `plumbline demo --scenario slow_broker --delay-ms 20`
     """
     state = state.resolve()
-    for made_before in ("warehouse", "checkpoints", "collector"):
-        shutil.rmtree(state / made_before, ignore_errors=True)
+    for name in ("warehouse", "checkpoints", "collector"):
+        shutil.rmtree(state / name, ignore_errors=True)
     began = time.monotonic()
     plan = scenarios.Plan(
         scenario=scenario, delay_ms=delay_ms, quiet_s=75, for_s=60, records_per_s=rate, seed=seed
@@ -86,7 +86,7 @@ def demo(
 def _recorded_and_reported(state: Path, plan: scenarios.Plan) -> tuple[Path, Path]:
     with _lab(state / "lab") as settings, _streams(state, settings) as started:
         truth = scenarios.run(state / "lab", plan, say=typer.echo)
-        time.sleep(WINDOW_S)  # so that every broker is read past the last window
+        time.sleep(WINDOW_S)  # so that every broker has lines after the last window
         _check_alive(state, started)
         typer.echo("reading the last lines")
         processes.end([started["collect"]], patience_s=PATIENCE_S)
@@ -110,7 +110,7 @@ def _lab(state: Path) -> Iterator[Path]:
 
 @contextmanager
 def _streams(state: Path, settings: Path) -> Iterator[dict[str, dict[str, float]]]:
-    """Run collector, ingest and gold beside the cluster, each a process of its own, until the block ends."""
+    """Run collector, ingest and build-gold as separate processes until the block ends."""
     commands = {"collect": (), "ingest": (), "build-gold": ("--follow",)}
     started: dict[str, dict[str, float]] = {}
     try:
@@ -130,13 +130,13 @@ def _wait_until_read(settings: Settings, state: Path, started: dict[str, dict[st
     while not (_is_read(settings) and _is_built(settings.warehouse_root)):
         _check_alive(state, {word: started[word] for word in ("ingest", "build-gold")})
         if time.monotonic() > deadline:
-            message = f"the streams are behind after {STREAMS_TIMEOUT_S:g} s; see {state / 'logs'}"
+            message = f"there are unread lines after {STREAMS_TIMEOUT_S:g} s; see {state / 'logs'}"
             raise LabError(message)
         time.sleep(0.5)
 
 
 def _is_read(settings: Settings) -> bool:
-    """Tell whether ingest has taken every record there is."""
+    """Return whether ingest has read every record in the topics."""
     return not any(
         unread(settings.telemetry, topic, checkpoint_of(settings, query))
         for query in QUERIES
@@ -145,11 +145,11 @@ def _is_read(settings: Settings) -> bool:
 
 
 def _is_built(warehouse: Path) -> bool:
-    """Tell whether gold was built from the newest silver there is: its commits say from which."""
+    """Return whether gold was built from the newest silver, by the versions in its newest commit."""
     commits = {table: _commits(warehouse, table) for table in (REQUESTS, CLIENT_EVENTS, BROKER_RTT)}
     actions = [json.loads(line) for line in commits[BROKER_RTT][-1].read_text().splitlines()]
-    told = next(action["commitInfo"].get("userMetadata") for action in actions if "commitInfo" in action)
-    built_from = json.loads(told)["built_from"] if told else {}
+    metadata = next(action["commitInfo"].get("userMetadata") for action in actions if "commitInfo" in action)
+    built_from = json.loads(metadata)["built_from"] if metadata else {}
     return all(
         built_from.get(f"silver.{table.name}", -1) >= int(commits[table][-1].stem)
         for table in (REQUESTS, CLIENT_EVENTS)
@@ -169,9 +169,9 @@ def _check_alive(state: Path, started: dict[str, dict[str, float]]) -> None:
 
 
 def _opened(state: Path) -> str:
-    """Serve the dashboard and ask for its first page, so that what is told to open it is known to open."""
+    """Serve the dashboard once to prove that its first page opens; return the command to start it."""
     warehouse = Warehouse(state / "warehouse", timedelta(days=1))
-    with served(make(warehouse, names_of("127.0.0.1"))) as address, urlopen(address):  # noqa: S310 (our own)
+    with served(make(warehouse, names_of("127.0.0.1"))) as address, urlopen(address):  # noqa: S310 (a local address)
         page = PAGES[0].make(Asked(warehouse, Filters()))
     program = sys.argv[0] if Path(sys.argv[0]).name == "plumbline" else "plumbline"
     return f"{program} dashboard --conf {state / 'lab' / 'lab.toml'}\n  it says: {sentence_of(page)}"
@@ -182,16 +182,16 @@ def _run(*arguments: object) -> None:
 
 
 def _names_the_injected(truth: dict[str, object], tables: Path) -> bool:
-    """Tell whether the settled windows of the injected span name its shape, and the quiet ones nobody."""
+    """Return whether every named culprit is the injected fault, and at least one window names it."""
     rows = json.loads(tables.read_text())["tables"]["broker_rtt_culprit"]
-    said = [
+    verdicts = [
         {name: row[name] for name in VERDICT}
         for row in rows
         if row["culprit"] not in ("none", "not_enough_data")
     ]
     wanted = {"culprit": truth["shape"], **{name: truth[name] for name in VERDICT[1:]}}
     if truth["shape"] == "none":
-        return not said
+        return not verdicts
     if truth["shape"] in ("follower_side", "leader_side"):
         wanted[f"{str(truth['shape']).removesuffix('_side')}_id"] = truth["broker_id"]
-    return bool(said) and all(verdict == wanted for verdict in said)
+    return bool(verdicts) and all(verdict == wanted for verdict in verdicts)

@@ -1,4 +1,4 @@
-"""A performance test watched: what is kept of each line, and what is sent. The real tool: tests/live."""
+"""Recording a performance test: the lines in the file and the published lines. Real tool: tests/live."""
 
 import json
 import os
@@ -26,18 +26,18 @@ PRINTS = "import sys; print('10 records sent'); sys.stdout.write('cut off'); sys
 
 def run_of(tmp_path, script, **more):
     sent = []
-    told = Told(run=RUN, node="host", file=tmp_path / "kept" / "r1.txt", send=sent.append, **more)
-    code = watched([sys.executable, "-c", script], ["--throughput", "5"], told)
-    return code, told.file.read_bytes().splitlines(), sent
+    recording = Told(run=RUN, node="host", file=tmp_path / "kept" / "r1.txt", send=sent.append, **more)
+    code = watched([sys.executable, "-c", script], ["--throughput", "5"], recording)
+    return code, recording.file.read_bytes().splitlines(), sent
 
 
-def test_headers_and_document_are_the_words_the_parser_looks_for():
+def test_headers_and_document_have_the_names_that_the_parser_expects():
     headers = {"run": names.Header.RUN, "arm": names.Header.ARM, "scenario": names.Header.SCENARIO}
     assert headers | {"client_version": names.Header.CLIENT_VERSION} == schemas.RUN_HEADERS
     assert schemas.RUN_DOCUMENT == names.RUN_DOCUMENT
 
 
-def test_each_line_is_kept_behind_its_instant_between_two_that_tell_what_was_run(tmp_path):
+def test_each_line_gets_its_timestamp_between_two_lines_that_describe_the_run(tmp_path):
     shown = []
     code, lines, _ = run_of(tmp_path, PRINTS.format(code=3), show=shown.append)
 
@@ -50,7 +50,7 @@ def test_each_line_is_kept_behind_its_instant_between_two_that_tell_what_was_run
     assert shown == [b"10 records sent\n", b"cut off"]
 
 
-def test_what_is_sent_are_the_lines_of_the_file_with_their_places_in_it(tmp_path):
+def test_the_published_lines_are_those_of_the_file_with_their_positions(tmp_path):
     _, lines, sent = run_of(tmp_path, PRINTS.format(code=0))
 
     assert [line.value for line in sent] == lines
@@ -59,7 +59,7 @@ def test_what_is_sent_are_the_lines_of_the_file_with_their_places_in_it(tmp_path
     assert len({line.position for line in sent}) == len(lines)
 
 
-def test_a_run_is_never_written_over(tmp_path):
+def test_a_run_is_never_overwritten(tmp_path):
     run_of(tmp_path, "pass")
     with pytest.raises(FileExistsError):
         run_of(tmp_path, "pass")
@@ -68,15 +68,15 @@ def test_a_run_is_never_written_over(tmp_path):
 def test_ctrl_c_ends_the_tool_and_the_file_says_how(tmp_path):
     script = (
         "import signal, sys; from pathlib import Path; from collectors.perf_test import Run, Told, watched\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it\n"
-        f"told = Told(run=Run(run='r'), node='h', file=Path({str(tmp_path / 'r.txt')!r}))\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # the test runner may ignore SIGINT\n"
+        f"recording = Told(run=Run(run='r'), node='h', file=Path({str(tmp_path / 'r.txt')!r}))\n"
         "tool = [sys.executable, '-c', 'import time; print(1, flush=True); time.sleep(60)']\n"
-        "sys.exit(watched(tool, [], told) != -2)"
+        "sys.exit(watched(tool, [], recording) != -2)"
     )
     process = subprocess.Popen([sys.executable, "-c", script], start_new_session=True)
     while not (tmp_path / "r.txt").exists() or b" 1\n" not in (tmp_path / "r.txt").read_bytes():
         time.sleep(0.02)
-    for pid in (process.pid, *children(process.pid)):  # as a terminal does it: to both
+    for pid in (process.pid, *children(process.pid)):  # a terminal signals both
         os.kill(pid, signal.SIGINT)
 
     assert process.wait(20) == 0
@@ -111,20 +111,20 @@ def children(pid):
     return [child.pid for child in psutil.Process(pid).children()]
 
 
-def test_an_earlier_run_gets_no_instants_and_says_in_a_line_of_its_own_what_it_is(tmp_path):
+def test_an_earlier_run_gets_no_timestamps_and_one_extra_line_that_describes_it(tmp_path):
     path = tmp_path / "may.txt"
     path.write_bytes(b"10 records sent\n20 records sent")
 
-    told, *lines = lines_of(path, "host", RUN)
+    description, *lines = lines_of(path, "host", RUN)
 
-    assert json.loads(told.value)["plumbline_run"] == RUN.facts
+    assert json.loads(description.value)["plumbline_run"] == RUN.facts
     assert [line.value for line in lines] == [b"10 records sent", b"20 records sent"]
-    assert len({line.position for line in (told, *lines)}) == 3
-    assert {line.headers for line in (told, *lines)} == {RUN.headers}
+    assert len({line.position for line in (description, *lines)}) == 3
+    assert {line.headers for line in (description, *lines)} == {RUN.headers}
 
 
 def test_two_runs_may_begin_with_the_same_line(tmp_path):
-    """A steady client prints the same figures each time."""
+    """A client with a constant rate prints the same figures each time."""
     path = tmp_path / "may.txt"
     path.write_bytes(b"10 records sent\n20 records sent")
 
@@ -135,19 +135,19 @@ def test_two_runs_may_begin_with_the_same_line(tmp_path):
     assert (one, len(one), one & other) == (again, 3, set())
 
 
-def test_a_file_that_does_not_say_what_it_is_of_wants_a_run(tmp_path):
+def test_a_file_without_a_run_needs_the_option_run(tmp_path):
     (tmp_path / "may.txt").write_text("10 records sent\n")
     with pytest.raises(CollectorError, match="does not say what run it is of: give --run"):
         list(lines_of(tmp_path / "may.txt", "host"))
 
 
 def test_secrets_are_not_kept():
-    told = asked(["--producer-props", 'sasl.jaas.config=X required password="hunter2";', "acks=1"])
+    facts = asked(["--producer-props", 'sasl.jaas.config=X required password="hunter2";', "acks=1"])
 
-    assert told["configuration"] == ["--producer-props", "sasl.jaas.config=***", "acks=1"]
+    assert facts["configuration"] == ["--producer-props", "sasl.jaas.config=***", "acks=1"]
 
 
-def test_jars_that_are_not_there_are_an_error_that_names_those_that_are(monkeypatch, tmp_path):
+def test_missing_jars_are_an_error_that_names_the_present_ones(monkeypatch, tmp_path):
     monkeypatch.setattr("conf.java.JARS", tmp_path)
     with pytest.raises(CollectorError, match="fetch them with `make setup`"):
         command(None, [])
@@ -160,8 +160,8 @@ def test_jars_that_are_not_there_are_an_error_that_names_those_that_are(monkeypa
         command("9.9.9", [])
 
 
-def test_exit_codes_of_the_tool_and_of_plumbline_are_told_apart(monkeypatch, tmp_path):
-    """The tool ends with 3, which is Plumbline's own; then there is no Java at all."""
+def test_exit_codes_of_the_tool_and_of_plumbline_differ(monkeypatch, tmp_path):
+    """First the tool ends with 3, a code that Plumbline uses itself; then there is no Java."""
     monkeypatch.chdir(tmp_path)
     words = ["perf-test", "--run", "r", "--", "--topic", "t"]
     tool = [sys.executable, "-c", PRINTS.format(code=3)]
@@ -177,7 +177,7 @@ def test_exit_codes_of_the_tool_and_of_plumbline_are_told_apart(monkeypatch, tmp
     assert "the tool failed" not in of_plumbline.stderr
 
 
-def test_settings_that_are_wrong_end_with_2(tmp_path):
+def test_wrong_settings_end_with_2(tmp_path):
     (tmp_path / "my.toml").write_text("[telemetry]\nbroker = 1\n")
 
     result = CliRunner().invoke(app, ["perf-test", "--conf", str(tmp_path / "my.toml"), "--file", "-"])
@@ -185,7 +185,7 @@ def test_settings_that_are_wrong_end_with_2(tmp_path):
     assert (result.exit_code, "unknown setting 'broker'" in result.stderr) == (2, True)
 
 
-def test_lines_that_nobody_takes_end_with_3_and_a_tool_that_failed_with_1(monkeypatch, tmp_path):
+def test_undelivered_lines_end_with_3_and_a_failed_tool_with_1(monkeypatch, tmp_path):
     class Deaf:
         def __init__(self, _settings):
             self.send = lambda _line: None
@@ -209,17 +209,17 @@ def test_lines_that_nobody_takes_end_with_3_and_a_tool_that_failed_with_1(monkey
 
 WRONG = {
     "nothing to run": [],
-    "--run is wanted": ["--", "--topic", "t"],
-    "give either --file": ["--run", "r", "--file", "-", "--", "--topic", "t"],
-    "--conf is wanted": ["--run", "r", "--file", "-"],
-    "--file /nonexistent: there is no such file": ["--run", "r", "--file", "/nonexistent"],
+    "--run is required": ["--", "--topic", "t"],
+    "use either --file": ["--run", "r", "--file", "-", "--", "--topic", "t"],
+    "--conf is required": ["--run", "r", "--file", "-"],
+    "--file /nonexistent: does not exist": ["--run", "r", "--file", "/nonexistent"],
     "--file /: is a folder": ["--file", "/"],
     "no jars of Kafka 9.9.9 in ": ["--run", "r", "--client-version", "9.9.9", "--", "--topic", "t"],
 }
 
 
 @pytest.mark.parametrize(("message", "words"), WRONG.items())
-def test_wrong_options_are_told_and_end_with_2(message, words):
+def test_wrong_options_are_reported_and_end_with_2(message, words):
     result = CliRunner().invoke(app, ["perf-test", *words])
 
     assert result.exit_code == 2

@@ -1,4 +1,4 @@
-"""The command around a fake tool: what is run, kept, gone on with and refused. The real one: tests/live."""
+"""The command with a fake tool: runs, files, resumption and refusals. The real tool: tests/live."""
 
 import json
 import os
@@ -47,19 +47,20 @@ def test_a_run_is_an_ordinary_performance_test_of_its_arm(fake):
     assert "linger.ms=5" in facts["configuration"]
 
 
-def test_each_block_has_a_topic_of_its_own_that_is_made_and_dropped(fake):
+def test_each_block_has_its_own_topic_which_is_created_and_dropped(fake):
     fake.call()
 
-    told = calls(fake.folder, "TopicCommand")
+    commands = calls(fake.folder, "TopicCommand")
     names = {
-        act: [row[row.index("--topic") + 1] for row in told if act in row] for act in ("--create", "--delete")
+        act: [row[row.index("--topic") + 1] for row in commands if act in row]
+        for act in ("--create", "--delete")
     }
     produced = [row[row.index("--topic") + 1] for row in calls(fake.folder)]
     assert names["--create"] == names["--delete"] == produced[::2] == produced[1::2]
     assert len(set(produced)) == 2
 
 
-def test_a_topic_of_the_user_is_loaded_and_neither_made_nor_dropped(fake):
+def test_a_topic_of_the_user_gets_load_and_is_neither_created_nor_dropped(fake):
     fake.change("records_per_s = 20", 'records_per_s = 20\ntopic = "there"')
 
     assert fake.call().exit_code == 0
@@ -67,7 +68,7 @@ def test_a_topic_of_the_user_is_loaded_and_neither_made_nor_dropped(fake):
     assert all("--list" in row for row in calls(fake.folder, "TopicCommand"))
 
 
-def test_a_topic_of_the_user_that_is_not_there_is_told_before_the_tool_waits(fake):
+def test_a_missing_topic_of_the_user_is_reported_before_the_tool_waits(fake):
     fake.change("records_per_s = 20", 'records_per_s = 20\ntopic = "gone"')
     done = fake.call()
 
@@ -114,8 +115,8 @@ def test_a_report_reads_the_runs_that_count_and_no_other_file(fake):
     assert found.not_understood == []
 
 
-def test_records_that_failed_are_told_though_the_tool_counts_them_and_ends_with_0(fake):
-    """So it is with 2.4.1 and 2.8.2: the figures would be those of records that were never sent."""
+def test_failed_records_are_reported_though_the_tool_counts_them_and_ends_with_0(fake):
+    """Clients 2.4.1 and 2.8.2 do so: the figures would be those of records that were never sent."""
     fake.does("new", "too-large 2")
     done = fake.call()
 
@@ -150,9 +151,9 @@ def test_a_run_that_fails_twice_ends_it_and_its_last_lines_are_quoted(fake):
     ("old", "new", "said"),
     [
         ("= 5", "= 10", "arms.new.linger.ms was '5', is '10'"),
-        ('{"linger.ms" = 5}', "{}", "arms.new.linger.ms was '5', is not there"),
+        ('{"linger.ms" = 5}', "{}", "arms.new.linger.ms was '5', is missing"),
         ('"3.9.1"', '"4.3.1"', "arms.old.client_version was '3.9.1', is '4.3.1'"),
-        ('name = "new"', 'name = "newer"', "arms.newer.client_version was not there"),
+        ('name = "new"', 'name = "newer"', "arms.newer.client_version was missing"),
         ("records_per_s = 20", "records_per_s = 21", "load.records_per_s was 20.0, is 21.0"),
         ("for_s = 0.5", "for_s = 0.5\nseed = 2", "seed was 1, is 2"),
         ("for_s = 0.5", "for_s = 0.6", "for_s was 0.5, is 0.6"),
@@ -181,7 +182,7 @@ def test_another_cluster_than_the_frozen_one_is_refused(fake):
 
 
 def test_another_newest_client_than_the_frozen_one_is_refused(fake):
-    """An arm that names no release has the one that was newest when it began."""
+    """An arm without a release uses the newest one at the start of the experiment."""
     fake.call()
     (fake.folder / "kafka" / "kafka-clients-4.3.1.jar").rename(
         fake.folder / "kafka" / "kafka-clients-4.4.0.jar"
@@ -192,7 +193,7 @@ def test_another_newest_client_than_the_frozen_one_is_refused(fake):
     assert "arms.new.client_version was '4.3.1', is '4.4.0'" in done.output
 
 
-def test_a_folder_with_runs_of_nobody_knows_what_is_refused(fake):
+def test_a_folder_with_runs_of_an_unknown_experiment_is_refused(fake):
     fake.call()
     (fake.kept / "experiment.json").unlink()
     done = fake.call()
@@ -201,8 +202,8 @@ def test_a_folder_with_runs_of_nobody_knows_what_is_refused(fake):
     assert "no experiment.json" in done.output
 
 
-def test_a_setting_that_the_release_does_not_know_is_told_before_anything_runs(fake):
-    """A producer passes it over in silence, and the arms would be the same."""
+def test_a_setting_that_the_release_does_not_know_is_reported_before_anything_runs(fake):
+    """A producer ignores it silently, and the arms would be the same."""
     fake.change('"linger.ms"', '"linger.mss"')
     done = fake.call()
 
@@ -211,7 +212,7 @@ def test_a_setting_that_the_release_does_not_know_is_told_before_anything_runs(f
     assert not fake.kept.joinpath("experiment.json").exists()
 
 
-def test_a_release_that_is_not_here_is_told_with_those_that_are(fake):
+def test_a_missing_release_is_reported_with_the_present_ones(fake):
     fake.change('"3.9.1"', '"1.0"')
     done = fake.call()
 
@@ -220,7 +221,7 @@ def test_a_release_that_is_not_here_is_told_with_those_that_are(fake):
     assert "(present: 3.9.1, 4.3.1): run `make lab`" in done.output
 
 
-def test_a_server_that_cannot_be_reached_is_told(fake):
+def test_a_server_that_cannot_be_reached_is_reported(fake):
     done = call(str(fake.file), "--bootstrap-server", "127.0.0.1:1", "--keep", str(fake.kept))
 
     assert done.exit_code == 1
@@ -241,7 +242,7 @@ def test_options_that_do_not_go_together_are_refused(fake, options, said):
     assert said in done.output
 
 
-def test_what_is_for_the_lab_is_not_done_to_a_cluster(fake):
+def test_faults_for_the_lab_are_not_injected_into_another_cluster(fake):
     fake.change("[load]", "[lab]\nbroker = 2\nhold_ms = 5\n[load]")
     done = fake.call()
 
@@ -256,7 +257,7 @@ def test_without_a_lab_it_says_how_to_start_one(fake, tmp_path):
     assert "plumbline lab start" in done.output
 
 
-def test_settings_of_the_connection_are_frozen_but_for_secrets(fake, tmp_path):
+def test_settings_of_the_connection_are_frozen_without_secrets(fake, tmp_path):
     file = tmp_path / "client.properties"
     file.write_text("# TLS\nsecurity.protocol = SSL\nssl.key.password=hunter2\n")
     fake.call("--properties", str(file))
@@ -267,16 +268,16 @@ def test_settings_of_the_connection_are_frozen_but_for_secrets(fake, tmp_path):
     assert all(row[row.index("--producer.config") + 1] == str(file) for row in calls(fake.folder))
 
 
-def test_the_help_tells_exit_codes_and_examples():
-    told = " ".join(call("--help").output.split())
+def test_the_help_has_exit_codes_and_examples():
+    text = " ".join(call("--help").output.split())
 
-    assert "Exit codes: 0 all runs are finished" in told
-    assert "plumbline experiment conf/experiments/null.toml --start" in told
+    assert "Exit codes: 0 all runs are finished" in text
+    assert "plumbline experiment conf/experiments/null.toml --start" in text
 
 
 @pytest.fixture
 def started(fake):
-    """Start the command as a process of its own whose first run hangs."""
+    """Start the command as a separate process whose first run hangs."""
     for arm in ("old", "new"):
         fake.does(arm, "hang")
     script = (
@@ -315,7 +316,7 @@ def test_a_signal_ends_the_tool_and_sets_the_cut_run_aside(fake, started, number
 
 
 def test_after_a_kill_the_tool_that_still_runs_is_ended_before_the_next_begins(fake, started):
-    """It would load the cluster beside the runs that are measured."""
+    """It would add load to the cluster during the measured runs."""
     process, tool = started
     process.kill()
     process.wait()

@@ -1,4 +1,4 @@
-"""A warehouse for gold's streams: silver arrives in parts, and gold is what all of silver gives at once."""
+"""A warehouse for gold streams: silver arrives in parts, and gold must equal a build from all of silver."""
 
 import shutil
 import uuid
@@ -21,32 +21,32 @@ class GoldLab:
     """
     A warehouse and the ways gold is built in it.
 
-    Who inherits names `job`, the module of the stream, its `writer_of` and `silver`, the tables it reads, and
-    says in `built` what they give at once.
+    A subclass defines `job`, the module of the stream, its `writer_of`, its input tables `silver`, and
+    `built`, which builds gold from all of silver at once.
     """
 
     def __init__(self, spark, root):
-        """Use what lies under `root`."""
+        """Use the warehouse under `root`."""
         self.spark, self.root = spark, root
-        told = Warehouse(root=str(root / "warehouse"), checkpoints=str(root / "checkpoints"))
-        self.settings = Settings(warehouse=told)
+        warehouse = Warehouse(root=str(root / "warehouse"), checkpoints=str(root / "checkpoints"))
+        self.settings = Settings(warehouse=warehouse)
         self.warehouse = self.settings.warehouse_root
 
     @classmethod
     def empty(cls, spark, root):
-        """Make the tables."""
+        """Create the tables."""
         lab = cls(spark, root)
         for table in (*cls.silver, *cls.job.STREAM.gold):
             tables.ensure(spark, lab.warehouse, table)
         return lab
 
     def copied(self, root):
-        """Copy the tables: that is quicker than making them."""
+        """Copy the tables, which is faster than creating them."""
         shutil.copytree(self.root, root, dirs_exist_ok=True)
         return type(self)(self.spark, root)
 
     def frame(self, table, rows):
-        """Make silver of rows."""
+        """Return rows as a frame of a silver table."""
         return frame_of(self.spark, rows, table.schema)
 
     def arrive(self, table, rows):
@@ -54,22 +54,22 @@ class GoldLab:
         append(self.frame(table, rows), self.warehouse, table)
 
     def run(self):
-        """Build what is new, with no memory but the tables and the checkpoint."""
+        """Build gold of new silver, with no state but the tables and the checkpoint."""
         job = self.job
         batches = WindowBatches("made", partial(job.rebuild, self.writer()), Progress())
         query = job.STREAM.writer(job.inputs(self.spark, self.settings), self.settings, batches)
         query.trigger(availableNow=True).start().awaitTermination()
 
     def writer(self):
-        """Make a writer that remembers nothing."""
+        """Return a writer without remembered state."""
         return self.writer_of(self.spark, self.warehouse, Progress())
 
     def gold(self):
-        """Read the tables as rows that compare."""
-        of = self.job.STREAM.gold
-        return {table.name: as_rows(tables.read(self.spark, self.warehouse, table)) for table in of}
+        """Return the gold tables as comparable rows."""
+        gold = self.job.STREAM.gold
+        return {table.name: as_rows(tables.read(self.spark, self.warehouse, table)) for table in gold}
 
     def at_once(self):
-        """Build the tables from all of silver."""
+        """Return the gold tables built from all of silver at once."""
         silver = {table: tables.read(self.spark, self.warehouse, table) for table in self.silver}
         return {table.name: as_rows(frame) for table, frame in self.built(silver).items()}

@@ -1,4 +1,4 @@
-"""A stream and its tables as an audit finds them, made without Spark, and ways to tear their files."""
+"""A stream and its tables for audits, written without Spark, and ways to tear their files."""
 
 from pathlib import Path
 
@@ -18,10 +18,10 @@ BATCH = 10
 
 
 class Stream:
-    """A query that wrote so many batches of ten records of one partition into bronze and silver."""
+    """A query that writes batches of ten records of one partition into bronze and silver."""
 
     def __init__(self, root: Path) -> None:
-        """Begin."""
+        """Create the checkpoint."""
         self.checkpoint, self.log = root / "checkpoint", StreamLog(root / "checkpoint")
         self.app_id = f"{QUERY}-{writer_id(self.checkpoint)}"
         self.bronze, self.silver = root / "bronze" / "request_log", root / "silver" / "requests"
@@ -32,7 +32,7 @@ class Stream:
         self.wrote = -1
 
     def writer(self) -> Writer:
-        """Give what the ingest hands to an audit."""
+        """Return the writer that the ingest would audit."""
         known = known_writer_id(self.checkpoint)
         return Writer(
             query_name=QUERY,
@@ -55,7 +55,7 @@ class Stream:
         write_deltalake(where, pa.table(columns), mode="append", commit_properties=noted)
 
     def write(self, batches: int, *, until: str = "committed") -> "Stream":
-        """Write batches; the last one ends where `until` says."""
+        """Write batches; the last one stops after the step `until`."""
         for left in reversed(range(batches)):
             self.wrote += 1
             steps = ("offsets", "bronze", "silver", "noted", "committed")
@@ -72,14 +72,14 @@ class Stream:
         return self
 
     def audit(self) -> list[str]:
-        """Audit and mend; give what was told. A second audit must find nothing more."""
-        told: list[str] = []
-        mend(repairs_of([self.writer()]), told.append)
+        """Audit and repair; return the messages. A second audit must find nothing more."""
+        messages: list[str] = []
+        mend(repairs_of([self.writer()]), messages.append)
         assert repairs_of([self.writer()]) == []
-        return told
+        return messages
 
     def refused(self) -> str:
-        """Audit what must be refused; nothing may have been touched."""
+        """Return the error of an audit that must be refused and must change nothing."""
         before = self.files()
         with pytest.raises(StateError) as stopped:
             repairs_of([self.writer()])
@@ -87,11 +87,11 @@ class Stream:
         return str(stopped.value)
 
     def files(self) -> dict[Path, bytes]:
-        """Give every file with what is in it."""
+        """Return every file with its content."""
         return {file: file.read_bytes() for file in self.checkpoint.parent.rglob("*") if file.is_file()}
 
     def entry(self, where: Path, version: int = -1) -> Path:
-        """Give an entry of a table's log, the newest by default."""
+        """Return an entry of a table's log, the newest by default."""
         return sorted((where / "_delta_log").glob("*.json"))[version]
 
 

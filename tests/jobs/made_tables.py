@@ -1,4 +1,4 @@
-"""Tables of some days, each in small files, and maintenance to run on them."""
+"""Tables with small files of several days, and maintenance to run on them."""
 
 import os
 import shutil
@@ -32,74 +32,74 @@ def days_ago(days):
 
 
 class Tables:
-    """Requests and request lines of some days, each day in two small files or more."""
+    """Requests and request lines of several days, each day in two small files or more."""
 
     def __init__(self, spark, folder, made):
-        """Copy tables: that is quicker than making them."""
+        """Copy existing tables, which is faster than creating them."""
         self.spark, self.conf = spark, folder / "my.toml"
         self.root, self.checkpoints = folder / "warehouse", folder / "checkpoints"
-        self.tell()
+        self.configure()
         self.nth = 0
         shutil.copytree(made, self.root)
 
-    def tell(self, **settings):
-        """Write the settings."""
-        told = {"lease_timeout_s": 0.1} | settings
-        lines = "".join(f"{key} = {value}\n" for key, value in told.items())
+    def configure(self, **settings):
+        """Write the settings file."""
+        settings = {"lease_timeout_s": 0.1} | settings
+        lines = "".join(f"{key} = {value}\n" for key, value in settings.items())
         self.conf.write_text(
             f'[warehouse]\nroot = "{self.root}"\ncheckpoints = "{self.checkpoints}"\n[maintain]\n{lines}'
         )
 
     def append(self, table, *days, times=2, txn=None, **more):
-        """Append a row of each of these days, a file a day, so many times; or as a batch of a writer."""
+        """Append one row per day, each in its own file, `times` times; `txn` is (writer, batch id)."""
         column, where = maintain_actions.day_column(table), self.where(table)
         kinds = pa.schema(DeltaTable(str(where)).schema().to_arrow())
         for _ in range(times):
             self.nth += 1
-            told = {"offset": self.nth, "kind": "request-log", "position": f"p{self.nth}"} | more
+            values = {"offset": self.nth, "kind": "request-log", "position": f"p{self.nth}"} | more
             attempt = where / f"ingest-{self.nth}"
             for day in days:
                 file = attempt / f"{column}={day}" / "part-0.parquet"
                 file.parent.mkdir(parents=True)
                 names = [name for name in kinds.names if name != column]
-                rows = {name: pa.array([told.get(name)], kinds.field(name).type) for name in names}
+                rows = {name: pa.array([values.get(name)], kinds.field(name).type) for name in names}
                 pq.write_table(pa.table(rows), file)
             adds = list(light_log.added(where, attempt, table))
             light_append.append(where, adds, Transaction(*(txn or ("ingest", self.nth))))
 
     def where(self, table):
-        """Give the table's folder."""
+        """Return the table's folder."""
         return self.root / table.layer / table.name
 
     def days(self, table):
-        """Count rows by day, as delta-rs reads them."""
+        """Return the number of rows by day, as delta-rs reads them."""
         column = maintain_actions.day_column(table)
         return Counter(
             DeltaTable(str(self.where(table))).to_pyarrow_table(columns=[column])[column].to_pylist()
         )
 
     def files(self, table):
-        """Count the files of each day."""
+        """Return the number of files by day."""
         return Counter(
             file.day for file in maintain_actions.files_of(DeltaTable(str(self.where(table))), table)
         )
 
     def noted(self, table):
-        """Give the instant from which on the table is whole."""
+        """Return the instant from which on the table is complete."""
         return DeltaTable(str(self.where(table))).metadata().configuration.get(tables.COMPLETE_FROM)
 
     def maintain(self, *options):
-        """Run the job here."""
+        """Run the job in this process."""
         return CliRunner().invoke(app, ["--conf", str(self.conf), *options])
 
     def maintain_elsewhere(self, fail_at=""):
-        """Run the job as a process of its own."""
+        """Run the job in a separate process."""
         command = [sys.executable, "-m", "plumbline", "maintain", "--conf", str(self.conf)]
-        told = {VARIABLE: fail_at} if fail_at else {}
+        variables = {VARIABLE: fail_at} if fail_at else {}
         return subprocess.run(
             command,
             cwd=PROJECT,
-            env=os.environ | told,
+            env=os.environ | variables,
             capture_output=True,
             text=True,
             timeout=120,

@@ -1,4 +1,4 @@
-"""From a real Prometheus to silver: its samples bit for bit, and the series that a scrape of ours has."""
+"""From a real Prometheus to silver: the same samples bit for bit, and the same series ids as a scrape."""
 
 import math
 import random
@@ -42,11 +42,11 @@ def samples(pages, folder):
     return silver[METRIC_SAMPLES]
 
 
-def test_samples_of_a_server_are_in_silver_bit_for_bit_under_the_id_of_a_scrape(spark, server, tmp_path):
-    told = Prometheus(nodes={"b1:1": "broker-1"})
-    pages = Pages(told, server.url)
+def test_samples_of_a_server_are_in_silver_with_the_series_id_of_a_scrape(spark, server, tmp_path):
+    prometheus = Prometheus(nodes={"b1:1": "broker-1"})
+    pages = Pages(prometheus, server.url)
     pages.begin(BASE_S * 1_000, (BASE_S + 3_600) * 1_000)
-    series = Client(server.url, told).samples(["kafka_x"], BASE_S * 1_000, (BASE_S + 3_600) * 1_000)
+    series = Client(server.url, prometheus).samples(["kafka_x"], BASE_S * 1_000, (BASE_S + 3_600) * 1_000)
     lines = [*pages.add(series), *pages.rest()]
     rows = [
         {"value": line.value, "node": line.node, "position": line.position, "kind": "metrics"}

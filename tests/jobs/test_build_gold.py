@@ -1,4 +1,4 @@
-"""Gold from silver: what arrives late, twice, or in another order gives the same gold."""
+"""Gold from silver: late, repeated and reordered lines give the same gold."""
 
 import json
 import os
@@ -46,10 +46,10 @@ JUDGED = (*BUILT, BROKER_RTT_CULPRIT)
 
 
 class Lab:
-    """A warehouse and the three ways gold is built in it."""
+    """A warehouse and the three ways to build gold in it."""
 
     def __init__(self, spark, root):
-        """Use what lies under `root`."""
+        """Use the warehouse under `root`."""
         self.spark, self.root = spark, root
         self.settings = Settings(
             warehouse=Warehouse(root=str(root / "warehouse"), checkpoints=str(root / "checkpoints"))
@@ -57,7 +57,7 @@ class Lab:
         self.warehouse = self.settings.warehouse_root
 
     def copy(self, root):
-        """Give a lab of its own that holds the same: a copy is quicker than making a dozen tables."""
+        """Return a copy, which is faster than creating a dozen tables."""
         shutil.copytree(self.root, root, dirs_exist_ok=True)
         return Lab(self.spark, root)
 
@@ -78,23 +78,23 @@ class Lab:
         SilverTable.forPath(self.spark, tables.path(self.warehouse, REQUESTS)).delete()
 
     def run(self):
-        """Build what is new, as a run of its own would: no memory but the tables and the checkpoint."""
+        """Build gold of new silver like a new process: no state but the tables and the checkpoint."""
         batches = Batches(self.writer(), Progress(), None)
         query = STREAM.writer(inputs(self.spark, self.settings), self.settings, batches)
         query.trigger(availableNow=True).start().awaitTermination()
 
     def writer(self):
-        """Make a writer that remembers nothing."""
+        """Return a writer without remembered state."""
         return GoldWriter(self.spark, self.warehouse, Progress())
 
     def gold(self, table):
-        """Read a table as rows that compare."""
+        """Return a table as comparable rows."""
         return as_rows(tables.read(self.spark, self.warehouse, table))
 
 
 @pytest.fixture(scope="module")
 def empty_lab(spark, tmp_path_factory):
-    """Make the tables, as the jobs would."""
+    """Create the tables as the jobs do."""
     lab = Lab(spark, tmp_path_factory.mktemp("empty"))
     for table in (*BRONZE, *SILVER, *GOLD):
         tables.ensure(spark, lab.warehouse, table)
@@ -103,7 +103,7 @@ def empty_lab(spark, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def built_lab(empty_lab, tmp_path_factory):
-    """Half a minute of two idle brokers, one scrape, and gold of it."""
+    """Return a lab with half a minute of two idle brokers, one scrape, and their gold."""
     lab = empty_lab.copy(tmp_path_factory.mktemp("built"))
     lab.arrive(*idle())
     lab.scrape(scraped(1, "501.5"))
@@ -126,7 +126,7 @@ def at_once(spark, requests, events, table):
 
 
 def idle(*, first=0.6, n=60, **more):
-    """Two brokers that fetch from each other for half a minute, 2 ms and 5 ms apart."""
+    """Return silver of two brokers that fetch from each other for half a minute, 2 ms and 5 ms apart."""
     return joined(
         stream_of(n, first=first, rtt_ms=2, leader=1, follower=2, **more),
         stream_of(n, first=first + 0.1, rtt_ms=5, leader=2, follower=1, **more),
@@ -137,11 +137,11 @@ def windows(*seconds):
     return [window_of((START + timedelta(seconds=second)).timestamp()) for second in seconds]
 
 
-def test_lines_that_come_late_and_twice_restate_gold_as_if_built_at_once(lab):
+def test_late_and_repeated_lines_restate_gold_as_if_built_at_once(lab):
     """
-    Two arrivals, each its own run: the second is a late stretch of one log, lines of the first sent again.
+    The second of two runs gets late lines of one log, and lines of the first run again.
 
-    The stretch reaches over a window's end, so the windows beside it change too: gaps, pairs, coverage.
+    The late lines cross a window boundary, so the adjacent windows change too: gaps, pairs, coverage.
     """
     requests, events = idle()
     late = [row for row in requests if row[1] == 1 and at(8) <= row[2] < at(12)]
@@ -160,7 +160,7 @@ def test_lines_that_come_late_and_twice_restate_gold_as_if_built_at_once(lab):
 
 
 def test_a_backlog_is_cut_by_its_bytes_and_gives_the_same_gold(lab, capsys):
-    """An hour taken in at once was one batch, and more than the heap of a session holds."""
+    """Without the limit an hour is one batch, which does not fit into the heap."""
     requests, events = idle()
     middle = len(requests) // 2
     lab.arrive(requests[:middle], events)
@@ -174,8 +174,8 @@ def test_a_backlog_is_cut_by_its_bytes_and_gives_the_same_gold(lab, capsys):
         assert lab.gold(table) == at_once(lab.spark, requests, events, table)
 
 
-def test_window_settles_when_later_lines_say_so_however_late_they_come(lab):
-    """The last window of a run is open; five minutes later it is settled, though no line of its own came."""
+def test_a_window_settles_with_later_lines_however_late_they_arrive(lab):
+    """The last window of a run is unsettled; a line five minutes later settles it."""
     requests, events = idle(n=18)
     later, later_events = stream_of(4, first=300.6, leader=1, follower=2, start_id=900)
     lab.arrive(requests, events)
@@ -190,7 +190,7 @@ def test_window_settles_when_later_lines_say_so_however_late_they_come(lab):
 
 
 def test_the_fetch_before_is_found_however_long_a_fetch_has_waited(lab):
-    """Each comes alone, half a minute behind the one that its passive round trip is measured from."""
+    """Each fetch arrives in its own run, half a minute after the fetch that its round trip starts from."""
     requests, _ = stream_of(3, total_ms=28_000.0, rtt_ms=3, leader=1, follower=2)
     for served in requests:
         lab.arrive([served], [])
@@ -210,7 +210,7 @@ def test_rebuilding_a_span_gives_the_same_rows(built):
 
 
 def test_rebuilding_one_window_leaves_the_others_alone(built):
-    """Silver lost its first window to a mistake; only the window that is rebuilt shows it."""
+    """Silver lost all requests; only the rebuilt window shows it."""
     before = built.gold(FETCH_LATENCY)
     built.lose_requests()
     built.writer().rebuild(windows(10))
@@ -226,8 +226,8 @@ def test_nothing_new_writes_nothing(built):
     assert DeltaTable(tables.path(built.warehouse, FETCH_LATENCY)).version() == version
 
 
-def test_windows_that_retention_has_thinned_out_are_never_rebuilt(built, capsys):
-    """Silver is whole from 11:21:00 on, and a window looks a minute back: 11:22:00 is the first."""
+def test_windows_with_incomplete_silver_are_never_rebuilt(built, capsys):
+    """Silver is complete from 11:21:00 on, and a window looks a minute back: 11:22:00 is the first."""
     before = built.gold(FETCH_LATENCY)
     where = tables.path(built.warehouse, REQUESTS)
     built.spark.sql(
@@ -239,12 +239,12 @@ def test_windows_that_retention_has_thinned_out_are_never_rebuilt(built, capsys)
 
     assert refused == 3
     assert built.gold(FETCH_LATENCY) == before
-    told = capsys.readouterr().err
-    assert "not rebuilt: 2026-11-21T11:20:00Z to 2026-11-21T11:20:20Z" in told
-    assert "not rebuilt: 2026-11-21T11:21:50Z to 2026-11-21T11:22:00Z" in told
+    output = capsys.readouterr().err
+    assert "not rebuilt: 2026-11-21T11:20:00Z to 2026-11-21T11:20:20Z" in output
+    assert "not rebuilt: 2026-11-21T11:21:50Z to 2026-11-21T11:22:00Z" in output
 
 
-def test_commit_says_which_versions_of_silver_it_was_built_from(built):
+def test_a_commit_records_the_versions_of_silver_it_was_built_from(built):
     newest = DeltaTable(tables.path(built.warehouse, BROKER_RTT)).history(1)[0]
     built_from = json.loads(newest["userMetadata"])["built_from"]
     assert built_from == {"silver.requests": 1, "silver.client_events": 1}
@@ -257,7 +257,7 @@ def test_every_gold_table_opens_in_delta_rs_at_reader_version_1(built):
         opened = DeltaTable(tables.path(built.warehouse, table))
         assert opened.protocol().min_reader_version == 1
         assert [field.name for field in opened.schema().fields] == table.schema.names
-        # Half a minute before there is a whole hour: no history yet.
+        # The baseline is empty: it needs a whole hour of history.
         assert (opened.to_pyarrow_table().num_rows > 0) == (table is not BROKER_RTT_BASELINE)
 
 
@@ -275,7 +275,7 @@ def scraped(second, mean, **more):
     return known | more
 
 
-def test_scrapes_are_added_once_and_a_broken_one_is_named(lab, capsys):
+def test_scrapes_are_added_once_and_a_broken_one_is_reported(lab, capsys):
     lab.scrape(scraped(1, "501.5"), scraped(11, "502.5"))
     lab.run()
     lab.scrape(scraped(11, "502.5"), scraped(21, "503.5"), scraped(31, "1", content_encoding="gzip"))
@@ -295,7 +295,7 @@ def settings_file(lab):
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "told"),
+    ("options", "code", "message"),
     [
         (["--until", "2026-11-21T11:20:00"], 2, "--until needs --since"),
         (["--since", "2026-11-21T11:20:00", "--follow"], 2, "--follow excludes both"),
@@ -308,12 +308,12 @@ def settings_file(lab):
         ([], 0, "counting every line"),
     ],
 )
-def test_command_says_what_it_does_and_ends_with_the_code_that_fits(lab, options, code, told):
+def test_the_command_reports_its_steps_and_ends_with_its_exit_code(lab, options, code, message):
     lab.arrive(*idle(n=20))
 
     result = CliRunner().invoke(app, ["--conf", settings_file(lab), *options])
 
-    assert (result.exit_code, told in " ".join(result.stderr.split())) == (code, True), result.stderr
+    assert (result.exit_code, message in " ".join(result.stderr.split())) == (code, True), result.stderr
     if code == 0:
         assert lab.gold(BROKER_RTT)
         noted = versions(lab.root / "checkpoints" / "build_gold-v1")
@@ -321,7 +321,7 @@ def test_command_says_what_it_does_and_ends_with_the_code_that_fits(lab, options
             assert noted[table.name] == light_log.opened(lab.warehouse / "gold" / table.name).version() > 0
 
 
-def test_second_writer_is_sent_away(lab):
+def test_a_second_writer_is_refused(lab):
     with lease(lab.warehouse, "gold", timeout_s=0.2):
         result = CliRunner().invoke(app, ["--conf", settings_file(lab)])
 
@@ -329,18 +329,18 @@ def test_second_writer_is_sent_away(lab):
     assert f"process {os.getpid()} " in result.stderr
 
 
-def test_following_ends_cleanly_with_ctrl_c(lab):
+def test_follow_ends_cleanly_with_ctrl_c(lab):
     lab.arrive(*idle(n=20))
     command = [sys.executable, "-m", "jobs.build_gold", "--conf", settings_file(lab), "--follow"]
     with subprocess.Popen(command, cwd=PROJECT, stderr=subprocess.PIPE, text=True) as process:
-        told = []
+        lines = []
         for line in process.stderr:
-            told.append(line)
-            if line.startswith("batch ") and not any(earlier.startswith("batch ") for earlier in told[:-1]):
+            lines.append(line)
+            if line.startswith("batch ") and not any(earlier.startswith("batch ") for earlier in lines[:-1]):
                 process.send_signal(signal.SIGINT)
         code = process.wait(120)
 
-    assert code == 0, "".join(told)
-    assert any("stopped" in line for line in told)
-    assert "Traceback" not in "".join(told)
+    assert code == 0, "".join(lines)
+    assert any("stopped" in line for line in lines)
+    assert "Traceback" not in "".join(lines)
     assert lab.gold(BROKER_RTT)

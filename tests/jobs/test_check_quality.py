@@ -1,4 +1,4 @@
-"""The gate as a person or a DAG asks for it, and gold that is held back by it."""
+"""The quality gate as users and DAGs run it, and the gold that it holds back."""
 
 import json
 from datetime import timedelta
@@ -34,7 +34,7 @@ def empty_lab(spark, tmp_path_factory):
 
 @pytest.fixture
 def lab(empty_lab, tmp_path):
-    """Two brokers that are idle from 11:20 on, and again from 12:20 on."""
+    """Return a lab with two brokers that are idle from 11:20 on, and again from 12:20 on."""
     lab = empty_lab.copy(tmp_path)
     (tmp_path / "my.toml").write_text(
         f'[warehouse]\nroot = "{tmp_path}/warehouse"\ncheckpoints = "{tmp_path}/checkpoints"\n'
@@ -56,7 +56,7 @@ def build(lab, *options):
 
 
 def spoil(lab):
-    """Append a request of the first hour that took less than no time."""
+    """Append a request of the first hour with a negative duration."""
     requests, _ = idle(n=1)
     lab.arrive([replaced(REQUESTS, requests[0], total_ms=-1.0, position="broken/7")])
 
@@ -65,7 +65,7 @@ def hours_in_gold(lab):
     return {row["window_start"].hour for row in lab.gold(BROKER_RTT)}
 
 
-def test_one_failing_rule_holds_back_its_hour_alone_until_a_check_of_it_passes(lab, spark):
+def test_a_failed_rule_holds_back_only_its_hour_until_a_check_of_it_passes(lab, spark):
     spoil(lab)
     failed = check(lab, "silver")
     first = build(lab)
@@ -89,19 +89,19 @@ def test_one_failing_rule_holds_back_its_hour_alone_until_a_check_of_it_passes(l
     assert check(lab, "silver").stdout.splitlines()[-1].startswith("silver: ")
 
 
-def test_a_span_that_is_asked_for_is_held_back_as_well_and_still_owed_then(lab):
+def test_a_given_span_is_held_back_too_and_stays_owed(lab):
     spoil(lab)
     check(lab, "silver")
-    told = build(lab, *FIRST)
+    output = build(lab, *FIRST)
 
-    assert "held back: 2026-11-21T11:00:00Z to 2026-11-21T12:00:00Z" in told
+    assert "held back: 2026-11-21T11:00:00Z to 2026-11-21T12:00:00Z" in output
     assert hours_in_gold(lab) == set()
     assert held_back.due(lab.warehouse) == []
     start = int(START.timestamp()) // 3600 * 3600
     assert held_back.held(lab.warehouse) == [Span(start, start + 3600)]
 
 
-def test_what_is_new_is_checked_once_and_what_comes_late_with_its_hour(lab):
+def test_new_rows_are_checked_once_and_late_rows_with_their_hour(lab):
     first, nothing = check(lab, "silver"), check(lab, "silver")
     lab.arrive(*idle(n=2, start_id=900))
     late = check(lab, "silver")
@@ -114,34 +114,34 @@ def test_what_is_new_is_checked_once_and_what_comes_late_with_its_hour(lab):
     assert {row["rows_seen"] for row in newest if row["span_start"].hour == 11} == {44, 88}
 
 
-def test_lines_that_do_not_add_up_fail_the_gate_behind_gold(lab):
-    """Silver has lines that bronze has not: whoever counts them finds more than were read."""
+def test_lines_that_do_not_balance_fail_the_gate_after_gold(lab):
+    """Silver has lines that bronze lacks, so more lines were kept than read."""
     build(lab)
-    told = check(lab, "gold", "--since", "2026-11-21T11:00Z", "--until", "2026-11-21T12:00Z")
+    result = check(lab, "gold", "--since", "2026-11-21T11:00Z", "--until", "2026-11-21T12:00Z")
 
-    assert told.exit_code == 1
-    assert "FAILED gold.data_quality lines_are_conserved, the whole table: " in told.stdout
-    assert "held back" not in told.stdout
+    assert result.exit_code == 1
+    assert "FAILED gold.data_quality lines_are_conserved, the whole table: " in result.stdout
+    assert "held back" not in result.stdout
     results = tables.read(lab.spark, lab.warehouse, QUALITY_RESULTS)
     assert results.filter("NOT is_passed").select("rule").distinct().collect() == [("lines_are_conserved",)]
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (("--until", "2026-11-21T12:00"), "--until needs --since"),
         (("--since", "yesterday"), "is no ISO-8601 instant"),
         (("--since", "2026-11-21T12:00", "--until", "2026-11-21T12:00"), "is not before --until"),
     ],
 )
-def test_wrong_use_is_named_and_has_its_own_code(lab, options, told):
+def test_wrong_use_is_reported_and_has_its_own_code(lab, options, message):
     result = check(lab, "silver", *options)
 
     assert result.exit_code == 2
-    assert told in " ".join(result.stderr.split())
+    assert message in " ".join(result.stderr.split())
 
 
-def test_rules_that_are_not_there_are_wrong_use(lab, tmp_path):
+def test_missing_rules_are_wrong_use(lab, tmp_path):
     with (lab.root / "my.toml").open("a") as file:
         file.write(f'suites = "{tmp_path}/none"\n')
     result = check(lab, "silver")
@@ -150,7 +150,7 @@ def test_rules_that_are_not_there_are_wrong_use(lab, tmp_path):
     assert "no rules for silver in" in result.stderr
 
 
-def test_a_second_check_is_sent_away_and_is_no_verdict(lab):
+def test_a_second_check_is_refused_and_saves_no_result(lab):
     with lease(lab.warehouse, "quality", timeout_s=1):
         result = check(lab, "silver")
 
@@ -165,8 +165,8 @@ def test_a_warehouse_that_was_never_checked_holds_nothing_back(lab):
     assert not (lab.warehouse / held_back.OWED).exists()
 
 
-def write(lab, *answers):
-    """Note answers (minute of the check, first and last second, passed) of one rule of silver.requests."""
+def write(lab, *results):
+    """Save results (minute of the check, first and last second, passed) of one rule of silver.requests."""
     rows = [
         {
             "checked_at": START + timedelta(minutes=minute),
@@ -177,7 +177,7 @@ def write(lab, *answers):
             "span_start": START + timedelta(seconds=low),
             "span_end": START + timedelta(seconds=high),
         }
-        for minute, low, high, is_passed in answers
+        for minute, low, high, is_passed in results
     ]
     quality_results.write(lab.spark, lab.warehouse, rows)
 
@@ -185,12 +185,12 @@ def write(lab, *answers):
 def test_the_newest_check_of_each_window_decides_whatever_its_span(lab):
     write(lab, (0, 0, 60, False), (1, 0, 30, True), (2, 50, 100, True), (3, 20, 30, False))
     start = int(START.timestamp())
-    told = [(of.start - start, of.end - start) for of in spans_of(quality_results.blocked(lab.warehouse))]
+    spans = spans_of(quality_results.blocked(lab.warehouse))
 
-    assert told == [(20, 50)]
+    assert [(span.start - start, span.end - start) for span in spans] == [(20, 50)]
 
 
-def test_what_is_held_back_is_owed_until_it_is_built(lab):
+def test_held_back_windows_are_owed_until_they_are_built(lab):
     write(lab, (0, 0, 20, False))
     start = int(START.timestamp())
     through = held_back.let_through(lab.warehouse, [start, start + 10, start + 20])
@@ -204,6 +204,6 @@ def test_what_is_held_back_is_owed_until_it_is_built(lab):
     assert held_back.due(lab.warehouse) == []
 
 
-def test_a_span_is_cut_at_full_hours():
+def test_a_span_is_split_at_full_hours():
     assert hours_of(Span(7200, 7210)) == [Span(7200, 7210)]
     assert hours_of(Span(7200, 14400)) == [Span(7200, 10800), Span(10800, 14400)]

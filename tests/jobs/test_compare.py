@@ -1,4 +1,4 @@
-"""The comparison as a person asks for it: from raw files of performance tests, and from a warehouse."""
+"""The command `compare`: from raw files of performance tests, and from a warehouse."""
 
 import json
 from dataclasses import replace
@@ -33,24 +33,24 @@ def run(*words):
 
 
 def refused(*words):
-    """Give the line that a wrong use gets, without the progress before it."""
+    """Return the error line of a wrong use, without the progress before it."""
     result = run(*words)
     assert result.exit_code == 4, result.output
     return result.output.strip().splitlines()[-1]
 
 
 def written(folder, factor, *, n=8, **more):
-    """Write blocks of two arms that take turns to be first, the contender's latencies times `factor`."""
-    for nth, size in enumerate(SIZES[:n]):
-        for place, arm in enumerate(("old", "new") if nth % 2 else ("new", "old")):
+    """Write blocks of two arms in alternating order, with the contender's latencies times `factor`."""
+    for block, size in enumerate(SIZES[:n]):
+        for place, arm in enumerate(("old", "new") if block % 2 else ("new", "old")):
             latency = size * (factor if arm == "new" else 1)
-            minute = 4 * nth + 2 * place
-            write_run(folder, f"skew-{nth:03}", arm, [latency] * 4, minute=minute, **more)
+            minute = 4 * block + 2 * place
+            write_run(folder, f"skew-{block:03}", arm, [latency] * 4, minute=minute, **more)
     return folder
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("a", "b"), "give either --from DIR"),
         (("a", "b", "--from", "x", "--conf", "y.toml"), "give either --from DIR"),
@@ -63,13 +63,13 @@ def written(folder, factor, *, n=8, **more):
         (("a", "b", "--from", "x", "--json", "."), ". is a folder; name the file to write"),
     ],
 )
-def test_wrong_use_is_named_and_ends_with_its_own_code(words, told, tmp_path, monkeypatch):
+def test_wrong_use_is_reported_and_ends_with_its_own_code(words, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
-    assert told in refused(*words)
+    assert message in refused(*words)
 
 
-def test_a_misspelt_option_is_not_taken_for_inconclusive():
+def test_a_misspelt_option_is_not_reported_as_inconclusive():
     assert run("a", "b", "--form", "x").exit_code == 4
     assert run("a").exit_code == 4
     assert run("--help").exit_code == 0
@@ -83,7 +83,7 @@ def test_a_tolerance_that_is_no_share_is_refused(text):
 
 @pytest.mark.usefixtures("spark")
 def test_published_kip_951_is_inconclusive_at_three_against_three(tmp_path):
-    told = run(
+    result = run(
         "baseline",
         "kip-951",
         "--from",
@@ -97,43 +97,43 @@ def test_published_kip_951_is_inconclusive_at_three_against_three(tmp_path):
 
     content = json.loads((tmp_path / "c.json").read_text())
     (row,) = content["run_comparison"]
-    assert told.exit_code == 2, told.output
+    assert result.exit_code == 2, result.output
     assert content["sentence"] in PAGE
     assert f"{100 * row['change_of_means']:.1f} %" in PAGE
-    assert "INCONCLUSIVE: kip-951 against baseline, p999_ms" in told.output
+    assert "INCONCLUSIVE: kip-951 against baseline, p999_ms" in result.output
     assert (
         "3 runs of each can never tell, whatever they come to; about 1 more of each would decide"
-        in told.output
+        in result.output
     )
     assert (row["p"], row["change_low"], row["more_runs"]) == (pytest.approx(0.1), None, 1)
     assert row["change_of_means"] == pytest.approx(-0.872, abs=0.0005)
     assert (row["baseline_median"], row["contender_median"]) == (1201.0, 174.0)
 
 
-def test_published_files_hold_the_published_lines():
+def test_published_files_contain_the_published_lines():
     for line in (PUBLISHED / "kip951_leader_change.jsonl").read_text().splitlines():
         row = json.loads(line)
         assert (PUBLISHED / "kip951" / row["arm"] / f"{row['run']}.txt").read_text() == row["line"] + "\n"
 
 
 @pytest.mark.usefixtures("spark")
-def test_blocks_that_improved_are_told_on_all_surfaces(tmp_path):
+def test_blocks_that_improved_are_reported_in_all_formats(tmp_path):
     folder = written(tmp_path / "runs", 0.8)
     targets = {kind: tmp_path / f"c.{kind}" for kind in ("json", "html", "markdown")}
     words = [word for kind, path in targets.items() for word in (f"--{kind}", path)]
 
-    told = run("old", "new", "--from", folder, "--metric", "avg_ms", "--metric", "p99_ms", *words)
+    result = run("old", "new", "--from", folder, "--metric", "avg_ms", "--metric", "p99_ms", *words)
 
     content = json.loads(targets["json"].read_text())
     page, text = targets["html"].read_text(), targets["markdown"].read_text()
-    assert told.exit_code == 0, told.output
+    assert result.exit_code == 0, result.output
     assert (content["verdict"], content["is_blocked"], content["deciding_metric"]) == (
         "improved",
         True,
         "avg_ms",
     )
     assert content["sentence"].startswith("IMPROVED: new against old, avg_ms, -2")
-    assert all(content["sentence"] in of for of in (told.output.replace("\n", " "), page))
+    assert all(content["sentence"] in text_of for text_of in (result.output.replace("\n", " "), page))
     assert text.startswith("**IMPROVED: new against old, avg\\_ms, -2")
     assert [row["n_contender"] for row in content["run_comparison"]] == [8, 8]
     assert len(content["runs"]) == 16
@@ -152,10 +152,10 @@ def test_a_declared_warm_up_is_left_out_and_percentiles_refused(tmp_path):
             latencies = [2000, 2000, *[factor * size] * 3]
             write_run(tmp_path, f"{arm}-{nth}", arm, latencies, minute=2 * nth, warm_up_s=10.0)
 
-    told = run("old", "new", "--from", tmp_path, "--json", tmp_path / "c.json")
+    result = run("old", "new", "--from", tmp_path, "--json", tmp_path / "c.json")
 
     rows = {row["metric"]: row for row in json.loads((tmp_path / "c.json").read_text())["run_comparison"]}
-    assert told.exit_code == 0, told.output
+    assert result.exit_code == 0, result.output
     assert rows["avg_ms"]["verdict"] == "improved"
     assert rows["avg_ms"]["baseline_median"] == pytest.approx(100)
     assert rows["max_ms"]["contender_median"] == pytest.approx(150)
@@ -170,17 +170,17 @@ def test_a_declared_warm_up_is_left_out_and_percentiles_refused(tmp_path):
 
 
 @pytest.mark.usefixtures("spark")
-def test_a_run_that_was_cut_off_and_set_aside_is_not_read(tmp_path):
+def test_an_interrupted_run_that_was_set_aside_is_not_read(tmp_path):
     folder = written(tmp_path / "runs", 1.0, n=4)
     cut = write_run(tmp_path / "runs", "skew-000", "old", [9000], minute=99, has_end=False)
     cut.rename(cut.with_name(f"{cut.name}.cut"))
 
     asked = ("old", "new", "--metric", "avg_ms", "--unpaired", "--tolerance", "10%")
-    told = run(*asked, "--from", folder, "--json", tmp_path / "c.json")
+    result = run(*asked, "--from", folder, "--json", tmp_path / "c.json")
 
     content = json.loads((tmp_path / "c.json").read_text())
-    assert content["verdict"] == "equivalent", told.output
-    assert "set aside, not read: 1 files that end in .cut" in told.output
+    assert content["verdict"] == "equivalent", result.output
+    assert "set aside, not read: 1 files that end in .cut" in result.output
 
 
 @pytest.mark.usefixtures("spark")
@@ -190,17 +190,17 @@ def test_gold_of_a_runs_time_is_compared_where_there_is_a_request_log(tmp_path):
         write_run(tmp_path / "logs" / "perf", "r1", arm, [10.0] * 8, minute=minute)
     metric = "fetch_latency.true_p99_ms"
 
-    told = run("old", "new", "--from", tmp_path / "logs", "--metric", metric, "--json", tmp_path / "c.json")
+    result = run("old", "new", "--from", tmp_path / "logs", "--metric", metric, "--json", tmp_path / "c.json")
 
     content = json.loads((tmp_path / "c.json").read_text())
-    values = {of["arm"]: of["values"] for of in content["runs"]}
-    assert (told.exit_code, content["verdict"]) == (2, "inconclusive"), told.output
+    values = {each["arm"]: each["values"] for each in content["runs"]}
+    assert (result.exit_code, content["verdict"]) == (2, "inconclusive"), result.output
     assert values["new"][metric] - values["old"][metric] == pytest.approx(20, abs=1)
 
 
 @pytest.fixture(scope="module")
 def sick(spark, tmp_path_factory):
-    """Read runs of which each has one fault, whichever way it can be told from its file."""
+    """Return runs with one fault each that their files show."""
     root = tmp_path_factory.mktemp("sick")
     write_run(root / "raw", "well", "a", [10] * 3, scenario="s")
     write_run(root / "raw", "slow", "a", [10] * 3, reached=900, scenario="s", minute=1)
@@ -215,33 +215,33 @@ def sick(spark, tmp_path_factory):
     origin = Origin(folder=root / "raw", cluster="lab", time_zone="UTC")
     write_raw(discover(root / "raw").understood, origin, root / "read", on_file=lambda _file: None)
     found = compare_tables.tables_of_files(spark, root / "read", root / "scratch", has_requests=False)
-    return {told.run: told for told in runs_of(found, ("a",), "s")}
+    return {each.run: each for each in runs_of(found, ("a",), "s")}
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("slow", "the rate asked for was not reached: run slow of a"),
         ("failed", "run failed of a ended with exit code 1"),
         ("short", "run short of a sent 14,995 of the 15,000 records it was asked for"),
-        ("killed", "run killed of a was started and its end is not told"),
+        ("killed", "run killed of a was started and its end is not result"),
         ("twice", "run twice of a is 2 runs of one name: give each its own"),
         ("other", "the runs of a are not of one configuration: configuration: linger.ms=5"),
     ],
 )
-def test_what_is_wrong_with_a_run_is_told_from_its_own_file(sick, name, told):
+def test_a_fault_of_a_run_is_found_in_its_own_file(sick, name, message):
     assert of_runs([sick["well"]], []) == []
-    assert told in of_runs([sick["well"], sick[name]], [])
+    assert message in of_runs([sick["well"], sick[name]], [])
 
 
-def test_the_steady_state_of_the_tool_is_taken_where_it_is_told(sick):
+def test_the_steady_state_of_the_tool_is_used_if_the_file_has_it(sick):
     assert (sick["steady"].method, sick["steady"].values["avg_ms"]) == ("steady_state", 10.0)
     assert (sick["well"].method, sick["well"].scenario) == ("whole", "s")
     assert [window.avg_ms for window in sick["steady"].windows] == [90.0, 10.0, 10.0]
 
 
 @pytest.mark.usefixtures("spark")
-def test_warehouse_gives_the_verdict_that_its_raw_files_gave(spark, tmp_path):
+def test_a_warehouse_has_the_same_verdict_as_its_raw_files(spark, tmp_path):
     folder = written(tmp_path / "runs", 0.8, n=6)
     origin = Origin(folder=folder, cluster="east", time_zone="UTC")
     write_raw(discover(folder).understood, origin, tmp_path / "raw", on_file=lambda _file: None)
@@ -277,12 +277,12 @@ def test_warehouse_gives_the_verdict_that_its_raw_files_gave(spark, tmp_path):
     )
 
 
-def test_what_is_said_anew_of_the_same_runs_is_kept_too():
-    """Gold of the runs' time may come after them: the first answer must not stand for ever."""
+def test_a_new_result_for_the_same_runs_is_saved_too():
+    """Gold may be built after the runs, so the first result must not be final."""
     runs = [run_of(f"x-{nth}", arm, 100.0 + nth, minute=nth) for arm in ("old", "new") for nth in range(6)]
     known = [replace(run, values=dict(run.values) | {"fetch_latency.true_p99_ms": 3.0}) for run in runs]
     asked = Asked(baseline="old", contender="new")
 
-    first, again, later = (_fingerprint(compared(of, asked), "lab", None) for of in (runs, runs, known))
+    first, again, later = (_fingerprint(compared(each, asked), "lab", None) for each in (runs, runs, known))
     assert first == again
     assert first != later

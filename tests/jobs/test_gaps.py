@@ -1,4 +1,4 @@
-"""What a gap leaves in bronze, and how far a query has read; that it is exact: tests/faults/test_gap.py."""
+"""Gaps in bronze, and the positions of a query; that they are exact: tests/faults/test_gap.py."""
 
 from unittest.mock import Mock
 
@@ -44,7 +44,7 @@ def writer(tmp_path, bronze):
     )
 
 
-def test_a_gap_takes_its_number_in_bronze_once_and_no_row(bronze):
+def test_a_gap_uses_its_batch_id_in_bronze_once_and_writes_no_row(bronze):
     for _ in range(2):
         light_commit.note_batch(bronze, txn_app_id=APP, txn_version=1)
 
@@ -52,17 +52,17 @@ def test_a_gap_takes_its_number_in_bronze_once_and_no_row(bronze):
     assert (table.version(), table.transaction_version(APP), table.count()) == (1, 1, 2)
 
 
-def test_nothing_was_reached_by_a_query_without_a_batch(writer):
+def test_a_query_without_a_batch_has_read_nothing(writer):
     assert reached(writer) == {}
 
 
 @pytest.mark.parametrize(
     ("batches", "committed", "end"),
     [
-        (1, 1, 10),  # bronze has batch 0 and Spark knows
-        (1, 0, 10),  # bronze has batch 0, silver may lack it: its lines are not lost
-        (2, 1, 10),  # batch 1 was begun and bronze has none of it
-        (2, 2, 20),  # a batch that is committed counts even when bronze were set back: the audit tells that
+        (1, 1, 10),  # batch 0 is in bronze and in the commit log
+        (1, 0, 10),  # batch 0 is in bronze, so its lines are not lost, even if silver lacks it
+        (2, 1, 10),  # batch 1 was begun, but it is not in bronze
+        (2, 2, 20),  # a committed batch counts; the audit detects a bronze table that was set back
     ],
 )
 def test_lines_that_bronze_has_count_as_read(writer, batches, committed, end):
@@ -76,10 +76,10 @@ def test_lines_that_bronze_has_count_as_read(writer, batches, committed, end):
 
 
 class Site:
-    """A warehouse, checkpoints and topics of one partition, of which retention leaves what `held` says."""
+    """A warehouse, checkpoints, and topics with one partition that has the offsets in `held`."""
 
     def __init__(self, spark, root, monkeypatch):
-        """Begin with topics that have lost nothing."""
+        """Start with topics that have all records."""
         self.spark = spark
         self.settings = Settings(warehouse=Warehouse(root=str(root / "w"), checkpoints=str(root / "c")))
         self.held, self.topic = {0: (0, 1_000)}, ""
@@ -88,11 +88,11 @@ class Site:
         monkeypatch.setattr(ingest_checkpoint, "topic_id", lambda *_: "dKxJ3w_zS8-1b2c3d4e5fA")
 
     def offsets_held(self, _telemetry, topic):
-        """Let only the topic of the query at hand lose lines."""
+        """Return `held` for the topic of the query under test, all records for the others."""
         return self.held if topic == self.topic else {0: (0, 1_000)}
 
     def begun(self, query, *, began=0, end=None):
-        """Let a query have made its files, and begun batch 0 when it has an end."""
+        """Write the files of a new query, and the begin of batch 0 if `end` is given."""
         self.log = StreamLog(checkpoint_of(self.settings, query))
         self.topic = next(iter(writer_of_query(self.settings, query).bronze))
         writer_id(self.log.folder)
@@ -104,12 +104,12 @@ class Site:
             self.log.write_ends(0, {(self.topic, 0): end})
 
     def gaps(self):
-        """Give what `silver.gaps` holds."""
+        """Return the rows of `silver.gaps`."""
         rows = tables.read(self.spark, self.settings.warehouse_root, GAPS).collect()
         return [(row.topic, row.partition, row.first_offset, row.end_offset, row.batch_id) for row in rows]
 
     def accept(self):
-        """Go on behind what is lost; nothing is lost then."""
+        """Accept the gaps; afterwards nothing is lost."""
         accept_gaps(self.spark, self.settings, Mock())
         check_nothing_lost(self.settings)
 
@@ -120,7 +120,7 @@ def site(spark, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("began", [0, None])
-def test_a_first_batch_that_retention_passed_is_named_and_its_gap_accepted(site, began):
+def test_a_first_batch_that_retention_passed_is_reported_and_its_gap_accepted(site, began):
     site.begun(SCRAPES, began=began, end=10)
     site.held = {0: (100, 1_000)}
 
@@ -134,8 +134,8 @@ def test_a_first_batch_that_retention_passed_is_named_and_its_gap_accepted(site,
     assert bronze.transaction_version(writer_of_query(site.settings, SCRAPES).id) == 0
 
 
-def test_a_stream_whose_beginning_is_gone_before_its_first_batch_can_go_on(site):
-    """It wrote where it begins, and broke off; its id was lost too, and nothing was written under it."""
+def test_a_stream_that_lost_its_first_offsets_before_its_first_batch_can_continue(site):
+    """It stored its first offsets and stopped; its id is lost too, but it had written nothing."""
     site.begun(SCRAPES, began=40)
     (site.log.folder / "plumbline-writer-id").unlink()
     site.held = {0: (100, 1_000)}
@@ -149,7 +149,7 @@ def test_a_stream_whose_beginning_is_gone_before_its_first_batch_can_go_on(site)
     assert bronze.transaction_version(writer_of_query(site.settings, SCRAPES).id) == 0
 
 
-def test_a_later_partition_whose_beginning_is_gone_is_named_and_its_gap_accepted(site):
+def test_a_later_partition_that_lost_its_first_offsets_is_reported_and_its_gap_accepted(site):
     site.begun(SCRAPES, end=10)
     site.log.write_commit(0)
     site.held = {0: (0, 1_000), 2: (50, 80)}
@@ -163,8 +163,8 @@ def test_a_later_partition_whose_beginning_is_gone_is_named_and_its_gap_accepted
 
 
 @pytest.mark.parametrize("broke_off_at", ["set_aside", "write_ends", "note_batch", "write_commit"])
-def test_an_accepted_first_batch_that_broke_off_is_noted_once(site, monkeypatch, broke_off_at):
-    """Where it began is told by its own file alone, which is not set aside before the gap is noted."""
+def test_an_accepted_first_batch_that_was_interrupted_is_recorded_once(site, monkeypatch, broke_off_at):
+    """Only the batch's own file has its offsets; it is not set aside before the gap is recorded."""
     site.begun(SCRAPES, began=None, end=10)
     site.held = {0: (100, 1_000)}
     of = {"set_aside": "jobs.gaps", "note_batch": "jobs.light_commit"}
@@ -179,7 +179,7 @@ def test_an_accepted_first_batch_that_broke_off_is_noted_once(site, monkeypatch,
 
 
 def test_a_first_batch_that_bronze_has_and_the_topic_no_longer_is_finished_from_bronze(site):
-    """Spark would read it again, and fail at every start."""
+    """Spark would retry the batch and fail at every start."""
     site.begun(LINES, end=1)
     root, writer = site.settings.warehouse_root, writer_of_query(site.settings, LINES)
     tables.ensure(site.spark, root, REQUEST_LOG)
@@ -194,7 +194,7 @@ def test_a_first_batch_that_bronze_has_and_the_topic_no_longer_is_finished_from_
 
 
 @pytest.mark.parametrize("how", ["torn", "gone"])
-def test_a_gap_whose_note_is_lost_is_noted_again(site, how):
+def test_a_gap_whose_record_is_lost_is_recorded_again(site, how):
     site.begun(SCRAPES, end=10)
     site.held = {0: (100, 1_000)}
     site.accept()

@@ -1,4 +1,4 @@
-"""Culprits in a warehouse: whatever order the windows come in, the verdicts are those of all at once."""
+"""Culprits in a warehouse: in any order of windows, the verdicts equal those of one build."""
 
 from datetime import datetime, timedelta
 
@@ -19,11 +19,11 @@ SLOW = range(46, 84)
 
 
 def window_rows(nth, *, pairs=((2, 1), (3, 1), (1, 2), (3, 2), (1, 3), (2, 3)), settled=True):
-    """Make the paired rows of a window, ten seconds each from 11:50 on; 2 -> 1 is slow for a while."""
+    """Yield the paired rows of a window (10 s each, from 11:50 on); 2 -> 1 is slow for a while."""
     for follower, leader in pairs:
         is_slow = (follower, leader) == (2, 1) and nth in SLOW
         rtt = 1.0 + 0.1 * ((nth * 7 + follower * 3 + leader) % 5) + 10.0 * is_slow
-        told = {
+        values = {
             "cluster": "lab",
             "window_start": BEFORE_NOON + timedelta(seconds=10 * nth),
             "follower_id": follower,
@@ -37,20 +37,20 @@ def window_rows(nth, *, pairs=((2, 1), (3, 1), (1, 2), (3, 2), (1, 3), (2, 3)), 
             "nodes_reporting": 3,
             "is_settled": settled,
         }
-        yield tuple(told.get(name) for name in BROKER_RTT.schema.names)
+        yield tuple(values.get(name) for name in BROKER_RTT.schema.names)
 
 
 class Warehouse:
-    """A warehouse whose windows arrive as a test says."""
+    """A warehouse whose windows arrive in the order of the test."""
 
     def __init__(self, spark, root):
-        """Make `broker_rtt`."""
+        """Create `broker_rtt`."""
         self.spark, self.root = spark, root
         tables.ensure(spark, root, BROKER_RTT)
         self.writer = CulpritWriter(spark, root)
 
     def arrive(self, numbers, **more):
-        """Replace these windows and judge what hangs on them."""
+        """Replace these windows and rebuild the verdicts that depend on them."""
         rows = [row for nth in numbers for row in window_rows(nth, **more)]
         starts = sorted({row[1] for row in rows})
         spans = spans_of(int((at - datetime(1970, 1, 1)).total_seconds()) for at in starts)
@@ -62,13 +62,13 @@ class Warehouse:
         self.writer.rebuild(spans)
 
     def read(self, table):
-        """Read a table as rows that compare."""
+        """Return a table as comparable rows."""
         return as_rows(tables.read(self.spark, self.root, table))
 
 
 @pytest.fixture(scope="module")
 def filled(spark, tmp_path_factory):
-    """Sixteen minutes over noon: six windows unsettled at first, one late by minutes, a restart between."""
+    """Return a site with 16 minutes around noon: six windows first unsettled, one late, one restart."""
     there = Warehouse(spark, tmp_path_factory.mktemp("warehouse"))
     there.arrive(range(40), pairs=((2, 1), (3, 1), (1, 2), (3, 2), (1, 3)))
     there.arrive(range(40, 58))
@@ -80,8 +80,8 @@ def filled(spark, tmp_path_factory):
     return there
 
 
-def test_verdicts_are_those_of_all_windows_judged_at_once(filled):
-    """Levels of the hour too, though its history came in pieces and partly after its own first windows."""
+def test_verdicts_equal_those_of_all_windows_judged_at_once(filled):
+    """So do the baselines of the hour, though part of its history arrived after its first windows."""
     whole = judged(tables.read(filled.spark, filled.root, BROKER_RTT), thresholds())
 
     for table in (BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT):
@@ -104,7 +104,7 @@ def test_the_slow_link_is_named_since_its_onset_and_no_longer_than_it_lasts(fill
 
 
 def test_hour_is_judged_against_the_quiet_windows_before_it(filled):
-    """The fault goes on over noon; what was accused before is no history, or it would be acquitted then."""
+    """The fault lasts past noon; accused windows are no history, or the culprit would be acquitted."""
     levels = {(row["follower_id"], row["leader_id"]): row for row in filled.read(BROKER_RTT_BASELINE)}
     accused = {
         nth

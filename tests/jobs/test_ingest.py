@@ -1,4 +1,4 @@
-"""How the queries are started and stopped together; what they write: tests/live/test_ingest.py."""
+"""Start and stop of the queries; their output: tests/live/test_ingest.py."""
 
 import threading
 from unittest.mock import Mock
@@ -14,7 +14,7 @@ from jobs.stream_log import StreamLog
 
 @pytest.fixture
 def spark(monkeypatch):
-    """Let all that a query needs be there."""
+    """Replace everything that a query needs by stubs."""
     monkeypatch.setattr(ingest, "finish_if_gone", Mock())
     monkeypatch.setattr(ingest, "writer_of", Mock())
     return Mock()
@@ -46,22 +46,22 @@ def held(monkeypatch):
     return held
 
 
-def test_a_batch_begins_where_the_one_before_it_ends(log):
+def test_a_batch_begins_at_the_end_of_the_batch_before(log):
     log.write_ends(1, {("t.a", 0): 30})
 
     assert offsets_of(log, 1, Telemetry()) == {("t.a", 0): (10, 30)}
 
 
-def test_a_topic_that_comes_later_begins_at_what_it_holds_whenever_the_batch_is_given(log, held):
+def test_a_later_topic_begins_at_its_first_available_offset_even_when_the_batch_is_retried(log, held):
     log.write_ends(1, {("t.a", 0): 10, ("t.b", 0): 40, ("t.b", 1): 5})
     first = offsets_of(log, 1, Telemetry())
-    held[0] = (20, 50)  # retention goes on
+    held[0] = (20, 50)  # retention deletes more
 
     assert first == offsets_of(log, 1, Telemetry())
     assert first == {("t.a", 0): (10, 10), ("t.b", 0): (7, 40), ("t.b", 1): (0, 5)}
 
 
-def test_a_partition_that_ends_before_what_was_read_was_made_anew(log):
+def test_a_partition_that_ends_before_the_read_position_was_created_again(log):
     log.write_ends(1, {("t.a", 0): 3})
 
     with pytest.raises(TopicRecreatedError, match="partition 0 ends at 3 and was read up to 10"):

@@ -35,7 +35,7 @@ def offsets_in(spark, root, table):
     return sorted(row.offset for row in tables.read(spark, root, table).select("offset").collect())
 
 
-def test_a_new_batch_whose_number_another_driver_took_is_not_written(spark, tmp_path):
+def test_a_new_batch_whose_id_another_driver_used_is_not_written(spark, tmp_path):
     """The lines of the second driver's batch may differ from the first's."""
     settings = Settings(warehouse=Warehouse(root=str(tmp_path)))
     for table in LINES.tables:
@@ -48,7 +48,7 @@ def test_a_new_batch_whose_number_another_driver_took_is_not_written(spark, tmp_
     write(0, is_new=True)
     with pytest.raises(TakenError, match="another driver has written batch 0"):
         write(1, is_new=True)
-    write(0, is_new=False)  # given again after it broke off: what is there stays
+    write(0, is_new=False)  # a retry changes nothing
 
     assert offsets_in(spark, tmp_path, REQUEST_LOG) == [0]
 

@@ -1,4 +1,4 @@
-"""What a checkpoint and its topic tell of each other; the broker's answers are made up."""
+"""Comparison of a checkpoint with its topic; the broker's answers are stubs."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def log(tmp_path):
 
 @pytest.fixture
 def holds(monkeypatch):
-    """Let the topic hold so much."""
+    """Return a function that sets the offsets in the topic."""
     return lambda held: monkeypatch.setattr(ingest_checkpoint, "offsets_held", lambda *_: held)
 
 
@@ -46,7 +46,7 @@ def test_the_first_batch_begins_where_the_stream_began_and_in_later_partitions_a
     assert read_until(log.folder) == {(TOPIC, 0): 5, (TOPIC, 1): 0}
 
 
-def test_the_first_batch_begins_at_0_when_the_file_that_tells_its_beginning_is_lost(log):
+def test_the_first_batch_begins_at_0_when_the_file_with_its_first_offsets_is_lost(log):
     log.write_ends(0, {(TOPIC, 0): 10})
 
     assert read_until(log.folder) == {(TOPIC, 0): 0}
@@ -60,13 +60,13 @@ def test_a_finished_batch_is_read_and_a_begun_one_is_not(log):
     assert read_until(log.folder) == {(TOPIC, 0): 10}
 
 
-def test_a_partition_that_was_not_reached_begins_at_0_and_may_have_lost_lines(holds):
+def test_a_new_partition_begins_at_0_and_may_have_lost_lines(holds):
     holds({0: (0, 10), 1: (0, 5), 2: (50, 80)})
 
     assert lost(Telemetry(), TOPIC, {(TOPIC, 0): 10}) == [Lost(topic=TOPIC, partition=2, first=0, end=50)]
 
 
-def test_a_new_stream_has_lost_nothing_since_it_begins_at_what_is_there(holds):
+def test_a_new_stream_has_lost_nothing_because_it_begins_at_the_first_available_offset(holds):
     holds({0: (50, 80)})
 
     assert lost(Telemetry(), TOPIC, {}) == []
@@ -74,15 +74,15 @@ def test_a_new_stream_has_lost_nothing_since_it_begins_at_what_is_there(holds):
 
 @pytest.fixture
 def topic(monkeypatch):
-    """Let the topic have the id."""
+    """Set the id of the topic."""
     monkeypatch.setattr(ingest_checkpoint, "topic_id", lambda *_: ID)
 
 
 @pytest.mark.usefixtures("topic")
-@pytest.mark.parametrize("kept", [None, b"", b"\x00" * 22, b"\xff" * 22, ID[:9].encode(), ID.encode()])
-def test_a_topic_id_that_is_missing_or_torn_is_written_anew(tmp_path, kept):
-    if kept is not None:
-        (tmp_path / f"{TOPIC_ID}.{TOPIC}").write_bytes(kept)
+@pytest.mark.parametrize("stored", [None, b"", b"\x00" * 22, b"\xff" * 22, ID[:9].encode(), ID.encode()])
+def test_a_topic_id_that_is_missing_or_torn_is_written_again(tmp_path, stored):
+    if stored is not None:
+        (tmp_path / f"{TOPIC_ID}.{TOPIC}").write_bytes(stored)
 
     check_same_topic(Telemetry(), TOPIC, tmp_path)
 
@@ -97,11 +97,11 @@ def test_a_whole_id_of_another_topic_stops_the_job(tmp_path):
         check_same_topic(Telemetry(), TOPIC, tmp_path)
 
 
-@pytest.mark.parametrize("kept", [NO_ID, ID])
-def test_a_cluster_that_tells_no_ids_tells_nothing_else_either(tmp_path, monkeypatch, kept):
-    (tmp_path / f"{TOPIC_ID}.{TOPIC}").write_text(kept)
-    for told in (NO_ID, ID):
-        monkeypatch.setattr(ingest_checkpoint, "topic_id", lambda *_, told=told: told)
+@pytest.mark.parametrize("stored", [NO_ID, ID])
+def test_a_cluster_without_topic_ids_is_accepted(tmp_path, monkeypatch, stored):
+    (tmp_path / f"{TOPIC_ID}.{TOPIC}").write_text(stored)
+    for answer in (NO_ID, ID):
+        monkeypatch.setattr(ingest_checkpoint, "topic_id", lambda *_, answer=answer: answer)
         check_same_topic(Telemetry(), TOPIC, tmp_path)
 
     assert (tmp_path / f"{TOPIC_ID}.{TOPIC}").read_text() == ID

@@ -1,4 +1,4 @@
-"""Checkpoints of the former ingest, a query for each topic, are gone on from: nothing is lost or doubled."""
+"""Handover from the former ingest, with one query per topic: no line is lost or written twice."""
 
 from unittest.mock import Mock
 
@@ -27,14 +27,14 @@ class Site:
     """A warehouse that the former ingest wrote."""
 
     def __init__(self, spark, root, monkeypatch):
-        """Begin with nothing."""
+        """Start with an empty warehouse."""
         self.spark, self.say = spark, Mock()
         self.settings = Settings(warehouse=Warehouse(root=str(root / "w"), checkpoints=str(root / "c")))
         monkeypatch.setattr(ingest_handover, "spark_session", lambda *_: spark)
         monkeypatch.setattr(ingest_checkpoint, "has_topic", lambda *_: False)
 
     def began(self, query, topic, *ends, bronze=(), committed):
-        """Let a former query have begun batches with these ends, and written and committed some of them."""
+        """Write batches of a former query with these ends, some in bronze, some committed."""
         log = StreamLog(checkpoint_of(self.settings, query))
         writer_id(log.folder)
         (log.folder / "metadata").write_text('{"id":"d4110d41-a810-4184-8eb7-6ddf0261c033"}')
@@ -56,7 +56,7 @@ class Site:
         return log
 
     def hand_over(self):
-        """Hand over and look whether the new queries are whole."""
+        """Hand over, then check that the new queries need no repair."""
         hand_over(self.settings, self.say)
         assert repairs_of(writers(self.settings)) == []
         return reached(writer_of_query(self.settings, LINES))
@@ -72,15 +72,15 @@ def test_a_new_warehouse_has_nothing_to_hand_over(site):
     assert not checkpoint_of(site.settings, LINES).exists()
 
 
-def test_the_query_of_lines_goes_on_where_each_topic_was_read_up_to(site):
-    """One batch is done, one is in bronze and not in silver, one was begun and nothing of it is written."""
+def test_the_query_of_lines_continues_at_the_position_of_each_topic(site):
+    """One batch is committed, one is in bronze but not in silver, one was begun but not written."""
     site.began(FORMER_REQUESTS, REQUEST_TOPIC, 2, 3, bronze=(0, 1), committed=1)
     site.began(FORMER_CLIENTS, CLIENT_TOPIC, 5, 9, bronze=(0,), committed=1)
 
     assert site.hand_over() == {(REQUEST_TOPIC, 0): 3, (CLIENT_TOPIC, 0): 5}
 
     silver = tables.read(site.spark, site.settings.warehouse_root, REQUESTS)
-    assert [row.offset for row in silver.collect()] == [2]  # what silver lacked of the batch in bronze
+    assert [row.offset for row in silver.collect()] == [2]  # silver lacked it, bronze had it
     log = StreamLog(checkpoint_of(site.settings, LINES))
     assert (log.offsets, log.commits) == ([0], [0])
     assert [one.query_name for one in writers(site.settings)] == ["ingest_lines", "ingest_scrapes"]
@@ -88,7 +88,7 @@ def test_the_query_of_lines_goes_on_where_each_topic_was_read_up_to(site):
     assert not StreamLog(checkpoint_of(site.settings, SCRAPES)).offsets
 
 
-def test_a_topic_that_was_made_anew_before_the_handover_is_noticed(site, monkeypatch):
+def test_a_topic_that_was_created_again_before_the_handover_is_detected(site, monkeypatch):
     log = site.began(FORMER_REQUESTS, REQUEST_TOPIC, 2, bronze=(0,), committed=1)
     (log.folder / ingest_checkpoint.TOPIC_ID).write_text("A_id_of_the_old_topic_")
     monkeypatch.setattr(ingest_checkpoint, "topic_id", lambda *_: "dKxJ3w_zS8-1b2c3d4e5fA")
@@ -100,7 +100,7 @@ def test_a_topic_that_was_made_anew_before_the_handover_is_noticed(site, monkeyp
 
 
 @pytest.mark.parametrize("step", ["stream_log.StreamLog.write_commit", "ingest_handover.set_aside"])
-def test_a_handover_that_broke_off_is_done_again(site, monkeypatch, step):
+def test_an_interrupted_handover_is_repeated(site, monkeypatch, step):
     site.began(FORMER_REQUESTS, REQUEST_TOPIC, 2, bronze=(0,), committed=1)
     site.began(FORMER_CLIENTS, CLIENT_TOPIC, 5, bronze=(0,), committed=1)
     with monkeypatch.context() as patched:
@@ -111,8 +111,8 @@ def test_a_handover_that_broke_off_is_done_again(site, monkeypatch, step):
     assert site.hand_over() == {(REQUEST_TOPIC, 0): 2, (CLIENT_TOPIC, 0): 5}
 
 
-def test_a_batch_whose_topics_are_partly_in_bronze_is_finished_with_what_bronze_has(site):
-    """The ingest died between two bronze tables, and then retention took the lines of the written one."""
+def test_a_batch_whose_topics_are_partly_in_bronze_is_finished_from_bronze(site):
+    """The ingest died between two bronze tables; then retention deleted the lines of the written one."""
     site.began(FORMER_REQUESTS, REQUEST_TOPIC, 2, bronze=(0,), committed=1)
     site.began(FORMER_CLIENTS, CLIENT_TOPIC, 5, bronze=(0,), committed=1)
     site.hand_over()

@@ -1,4 +1,4 @@
-"""Scrapes through a batch of the ingest: what is written, and that a batch given again writes nothing."""
+"""Scrapes in a batch of the ingest: the written tables, and that a retried batch writes nothing."""
 
 from datetime import UTC, datetime
 
@@ -16,17 +16,17 @@ AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 class Site:
-    """A warehouse, and batches into it."""
+    """A warehouse that batches are written into."""
 
     def __init__(self, spark, root):
-        """Make the tables."""
+        """Create the tables."""
         self.spark, self.root = spark, root
         self.settings = Settings(warehouse=Warehouse(root=str(root)))
         for table in SCRAPES.tables:
             tables.ensure(spark, root, table)
 
     def write(self, batch_id, *pages, is_new=True):
-        """Write a batch of pages, each at an instant of its own; give the tables that were written."""
+        """Write a batch of pages at different instants; return the written tables."""
         rows = [
             {"value": page, "topic": "t", "partition": 0, "offset": 10 * batch_id + nth, "kind": "metrics"}
             | {"cluster": "lab", "node": "broker-1", "timestamp": AT, "ingest_date": AT.date()}
@@ -38,7 +38,7 @@ class Site:
         return batch.tables
 
     def count(self, table):
-        """Count the rows of a table."""
+        """Return the number of rows of a table."""
         return tables.read(self.spark, self.root, table).count()
 
 
@@ -62,8 +62,8 @@ def test_a_series_is_stored_once_and_each_of_its_samples(spark, tmp_path):
     assert list(counted.values()) == [4, 3, 7, 4]
 
 
-def test_series_of_a_batch_that_was_not_committed_are_in_the_batch_given_again(spark, tmp_path, monkeypatch):
-    """The tasks' parsers outlive the batch and remember its series."""
+def test_series_of_an_uncommitted_batch_are_in_its_retry(spark, tmp_path, monkeypatch):
+    """The parsers of the tasks outlive the batch and remember its series."""
     site = Site(spark, tmp_path)
 
     with monkeypatch.context() as broken:

@@ -1,4 +1,4 @@
-"""Appends by one entry of the log: once each, among other writers, without reading the list of files."""
+"""Appends with one log entry: exactly once, with concurrent writers, without reading the file list."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -33,7 +33,7 @@ def where(tmp_path):
 
 
 def add(where, n, kind="a"):
-    """Write a file of one row and return what names it."""
+    """Write a file with one row; return its add action."""
     file = where / f"kind={kind}" / f"{n}.parquet"
     file.parent.mkdir(exist_ok=True)
     pq.write_table(pa.table({"n": pa.array([n], pa.int64())}), file)
@@ -60,7 +60,7 @@ def test_a_batch_is_written_once_and_an_older_one_never(where):
     assert DeltaTable(where).transaction_version("app") == 7
 
 
-def test_an_entry_says_what_delta_rs_says(where):
+def test_an_entry_is_equal_to_that_of_delta_rs(where):
     append(where, 0, kind="b c=d%")
     entry, log = where / "_delta_log" / f"{1:020}.json", light_log.opened(where)
     of_batch = CommitProperties(app_transactions=[Transaction("app", 1)])
@@ -77,7 +77,7 @@ def test_an_entry_says_what_delta_rs_says(where):
     assert numbers(where) == [0, 1]
 
 
-def test_writers_that_race_lose_and_double_nothing(where):
+def test_concurrent_writers_lose_and_duplicate_nothing(where):
     writers, batches = 4, 40
 
     def write(writer):
@@ -91,7 +91,7 @@ def test_writers_that_race_lose_and_double_nothing(where):
     assert oracles.bad_log(where.parent.parent, [ROWS]) == []
 
 
-def test_one_batch_that_several_try_to_write_is_there_once(where):
+def test_a_batch_that_several_writers_try_to_write_exists_once(where):
     def write(n):
         return [append(where, 100 * n + version, version=version) for version in range(30)]
 
@@ -111,7 +111,7 @@ def test_the_list_of_files_is_read_once(where, monkeypatch):
     assert numbers(where) == list(range(5))
 
 
-def test_what_others_commit_is_read_on(where):
+def test_commits_of_others_are_read(where):
     append(where, 0)
     DeltaTable(where).delete("n = 0")
     append(where, 1)
@@ -122,17 +122,17 @@ def test_what_others_commit_is_read_on(where):
     assert list((where / "_delta_log").glob(f"{5:020}.checkpoint.parquet"))
 
 
-def test_a_log_that_was_tidied_or_set_back_is_read_anew(where):
+def test_a_log_that_was_cleaned_up_or_set_back_is_read_again(where):
     for n in range(3):
         append(where, n)
     entry = where / "_delta_log" / f"{3:020}.json"
-    entry.unlink()  # set back: its batch comes again
+    entry.unlink()  # set back: its batch is retried
 
     assert append(where, 9, version=2)
     assert numbers(where) == [0, 1, 9]
 
 
-def test_an_entry_that_was_being_written_is_passed_over(where):
+def test_a_draft_of_an_entry_is_ignored(where):
     append(where, 0)
     (where / "_delta_log" / f"{2:020}.json#123456").write_text("{")
 
@@ -141,7 +141,7 @@ def test_an_entry_that_was_being_written_is_passed_over(where):
     assert numbers(where) == [0, 1]
 
 
-def test_a_table_that_asks_for_more_is_refused(where):
+def test_a_table_with_a_later_protocol_is_refused(where):
     DeltaTable(where).alter.set_table_properties({"delta.enableChangeDataFeed": "true"})
 
     with pytest.raises(ValueError, match="writer version 4, Plumbline supports 2"):

@@ -1,4 +1,4 @@
-"""Appends of Spark's files committed by delta-rs: what Spark, Delta and a second reader make of them."""
+"""Appends of Spark's files that delta-rs commits, as Spark, Delta and delta-rs read them."""
 
 import json
 import os
@@ -54,13 +54,13 @@ class Site:
     """One table and the two ways to read it."""
 
     def __init__(self, spark, root):
-        """Make the table."""
+        """Create the table."""
         self.spark, self.root = spark, root
         tables.ensure(spark, root, LINES)
         self.where = root / "silver" / "lines"
 
     def append(self, *rows, app="app", version=0):
-        """Append rows in two files at most."""
+        """Append rows in at most two files."""
         frame = frame_of(self.spark, rows, LINES.schema).repartition(2)
         return light_commit.append(frame, self.where, LINES, txn_app_id=app, txn_version=version)
 
@@ -83,7 +83,7 @@ def site(spark, tmp_path):
     return Site(spark, tmp_path)
 
 
-def test_rows_are_read_alike_by_spark_and_by_delta_rs(site):
+def test_spark_and_delta_rs_read_the_same_rows(site):
     kinds = ["a", "b/c=d e%f", None]
     site.append(*(row(n, kind=kind) for n, kind in enumerate(kinds)))
 
@@ -105,7 +105,7 @@ def test_the_same_version_writes_once(site):
     assert site.folders()[: len(before)] == before
 
 
-def test_it_may_take_turns_with_delta_itself(site):
+def test_appends_may_alternate_with_commits_of_delta_spark(site):
     site.append(row(1), version=1)
     frame = frame_of(site.spark, [row(2)], LINES.schema)
     tables.append(frame, site.root, LINES, txn_app_id="app", txn_version=2)
@@ -119,14 +119,14 @@ def test_it_may_take_turns_with_delta_itself(site):
 
 
 def test_a_second_driver_on_one_checkpoint_cannot_write_a_batch_again(site, monkeypatch):
-    """It looked before the first one committed, and comes after it."""
+    """It read the log before the first driver committed, and commits after it."""
     added = light_log.added
 
-    def meanwhile(*of):
+    def meanwhile(*arguments):
         monkeypatch.setattr(light_log, "added", added)
-        with ThreadPoolExecutor(1) as first:  # what is held of a log is held by thread
+        with ThreadPoolExecutor(1) as first:  # the cache of a log is per thread
             assert first.submit(site.append, row(1), version=1).result()
-        return added(*of)
+        return added(*arguments)
 
     monkeypatch.setattr(light_log, "added", meanwhile)
 
@@ -134,8 +134,8 @@ def test_a_second_driver_on_one_checkpoint_cannot_write_a_batch_again(site, monk
     assert site.numbers() == ([1], [1])
 
 
-def test_a_failure_after_the_commit_takes_no_committed_file_away(site, monkeypatch):
-    """As when the disk is full for the checkpoint that follows: the batch comes again and is there once."""
+def test_a_failure_after_the_commit_removes_no_committed_file(site, monkeypatch):
+    """For example the disk is full during the checkpoint: the batch is retried and exists once."""
     with monkeypatch.context() as full:
         no_space = OSError(28, "No space left on device")
         full.setattr(light_append, "checkpoint_when_due", Mock(side_effect=no_space))
@@ -146,7 +146,7 @@ def test_a_failure_after_the_commit_takes_no_committed_file_away(site, monkeypat
     assert site.numbers() == ([1], [1])
 
 
-def test_files_of_an_attempt_that_was_killed_are_not_seen(site, monkeypatch):
+def test_files_of_a_killed_attempt_are_not_read(site, monkeypatch):
     with monkeypatch.context() as killed:
         killed.setattr(light_log, "added", lambda *_args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
@@ -170,7 +170,7 @@ def test_readers_skip_files_by_exact_instants(site):
         assert [found.n for found in site.read().filter(F.col("at") == F.lit(instant)).collect()] == wanted
 
 
-def test_a_frame_of_other_columns_is_refused(site):
+def test_a_frame_with_other_columns_is_refused(site):
     frame = site.read().drop("seen")
 
     with pytest.raises(ValueError, match=r"silver\.lines wants struct<n:bigint,"):
@@ -209,7 +209,7 @@ def test_a_checkpoint_is_written_when_it_is_due_and_again_when_it_failed(site, m
 
 
 def test_of_many_checkpoints_the_newest_stay_and_one_in_four_hours(site):
-    """Each names what was removed for two days: all of a day's would outweigh the table."""
+    """Each contains the removed files of two days; those of a day would be larger than the table."""
     for n in range(1, 9):
         site.append(row(n), version=n)
         DeltaTable(str(site.where)).create_checkpoint()
@@ -223,7 +223,7 @@ def test_of_many_checkpoints_the_newest_stay_and_one_in_four_hours(site):
     assert site.numbers() == ([*range(1, 9)],) * 2
 
 
-def test_a_checkpoint_that_was_begun_or_is_named_by_half_a_line_stops_nothing(site):
+def test_a_draft_of_a_checkpoint_and_a_torn_hint_stop_nothing(site):
     DeltaTable(str(site.where)).alter.set_table_properties({"delta.checkpointInterval": "3"})
     for n in (2, 3):
         site.append(row(n), version=n)

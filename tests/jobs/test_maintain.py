@@ -1,4 +1,4 @@
-"""Maintenance beside the streams: rows stay, days go, nobody fails, and whoever is killed is run again."""
+"""Maintenance while streams run: rows stay, old days go, no job fails, and a killed run can be repeated."""
 
 import os
 import time
@@ -20,7 +20,7 @@ from tests.faults import oracles
 from tests.jobs.made_tables import HOUR_S, days_ago
 
 
-def test_days_go_after_what_each_layer_keeps_and_the_table_says_so(warehouse):
+def test_days_go_after_the_retention_of_each_layer_and_the_table_records_it(warehouse):
     for table in (REQUEST_LOG, REQUESTS, QUARANTINE):
         warehouse.append(table, *map(days_ago, (40, 31, 30, 8, 7, 0)), times=1)
 
@@ -36,8 +36,8 @@ def test_days_go_after_what_each_layer_keeps_and_the_table_says_so(warehouse):
     assert "4 quarantined lines of before" in result.stderr
 
 
-def test_what_was_read_adds_up_of_the_days_that_bronze_still_holds(warehouse):
-    """Bronze is kept for a week, silver for a month: neither may look as if lines were lost or made up."""
+def test_line_counts_balance_for_the_days_that_bronze_still_has(warehouse):
+    """Bronze keeps a week, silver a month: the counts must show neither lost nor extra lines."""
     offset = 0
     for day in map(days_ago, (40, 20, 3)):
         for table in (REQUESTS, QUARANTINE, SKIPPED):
@@ -49,14 +49,15 @@ def test_what_was_read_adds_up_of_the_days_that_bronze_still_holds(warehouse):
 
     rebuild_data_quality(warehouse.spark, warehouse.root)
 
-    [told] = tables.read(warehouse.spark, warehouse.root, DATA_QUALITY).collect()
-    assert (told.lines_read, told.kept, told.quarantined, told.skipped, told.duplicates) == (3, 1, 1, 1, 0)
-    assert told.is_balanced
+    [counts] = tables.read(warehouse.spark, warehouse.root, DATA_QUALITY).collect()
+    assert (counts.lines_read, counts.kept, counts.quarantined, counts.skipped) == (3, 1, 1, 1)
+    assert counts.duplicates == 0
+    assert counts.is_balanced
     assert len(warehouse.days(REQUESTS)) == len(warehouse.days(SKIPPED)) == 2
 
 
 def test_zero_days_keep_everything(warehouse):
-    warehouse.tell(bronze_days=0, silver_days=0)
+    warehouse.configure(bronze_days=0, silver_days=0)
     warehouse.append(REQUESTS, days_ago(4_000), times=1)
 
     assert warehouse.maintain().exit_code == 0
@@ -64,7 +65,7 @@ def test_zero_days_keep_everything(warehouse):
     assert warehouse.noted(REQUESTS) is None
 
 
-def test_a_dry_run_says_what_it_would_do_and_writes_nothing(warehouse):
+def test_a_dry_run_prints_what_it_would_do_and_writes_nothing(warehouse):
     warehouse.append(REQUESTS, days_ago(40), days_ago(1))
     before = sorted(warehouse.root.rglob("*"))
 
@@ -76,8 +77,8 @@ def test_a_dry_run_says_what_it_would_do_and_writes_nothing(warehouse):
     assert [p for p in sorted(warehouse.root.rglob("*")) if "_maintenance" not in p.name] == before
 
 
-def test_the_running_day_waits_until_there_are_many_files(warehouse):
-    warehouse.tell(compact_from_files=4)
+def test_today_is_not_merged_until_there_are_many_files(warehouse):
+    warehouse.configure(compact_from_files=4)
     warehouse.append(REQUESTS, days_ago(0), times=3)
     assert warehouse.maintain().exit_code == 0
     assert warehouse.files(REQUESTS) == {days_ago(0): 3}
@@ -89,8 +90,8 @@ def test_the_running_day_waits_until_there_are_many_files(warehouse):
     assert warehouse.days(REQUESTS) == {days_ago(0): 4}
 
 
-def test_what_nobody_reads_goes_once_it_is_old_and_never_before(warehouse):
-    """Files of an attempt that may still be in progress are young; those of one that was killed grow old."""
+def test_uncommitted_files_go_once_they_are_old_and_never_before(warehouse):
+    """Files of a running attempt are young; files of a killed attempt grow old."""
     warehouse.append(REQUESTS, days_ago(1))
     folder = warehouse.where(REQUESTS)
     for name, hours in (("killed", 200), ("running", 1)):
@@ -113,8 +114,8 @@ def test_what_nobody_reads_goes_once_it_is_old_and_never_before(warehouse):
     assert oracles.bad_log(warehouse.root, [REQUESTS]) == []
 
 
-def test_days_of_a_batch_that_has_not_ended_stay_in_bronze(warehouse):
-    """Silver may lack its lines, and the topic may have lost them."""
+def test_days_of_an_unfinished_batch_stay_in_bronze(warehouse):
+    """Silver may lack its lines, and the topic may have deleted them."""
     checkpoint = checkpoint_of(Settings.load(warehouse.conf), LINES)
     log, app_id = StreamLog(checkpoint), f"{LINES.name}-{writer_id(checkpoint)}"
     for batch, days in enumerate(([20, 9], [9, 0])):
@@ -131,7 +132,7 @@ def test_days_of_a_batch_that_has_not_ended_stay_in_bronze(warehouse):
     assert sorted(warehouse.days(REQUEST_LOG)) == [days_ago(0)]
 
 
-def test_nothing_is_deleted_when_the_log_no_longer_tells_of_the_batch_in_flight(warehouse):
+def test_nothing_is_deleted_when_the_log_no_longer_has_the_batch_in_flight(warehouse):
     checkpoint = checkpoint_of(Settings.load(warehouse.conf), LINES)
     log, app_id = StreamLog(checkpoint), f"{LINES.name}-{writer_id(checkpoint)}"
     log.write_ends(0, {("telemetry.request-log", 0): 1})

@@ -1,4 +1,4 @@
-"""Files merged and rows deleted by delta-rs beside others who write: what each reader finds afterwards."""
+"""delta-rs merges files and deletes rows while other writers commit: what each reader finds afterwards."""
 
 import json
 import os
@@ -55,11 +55,11 @@ def test_merged_files_hold_the_same_rows_for_every_reader(lines):
     assert written.row_group(0).column(0).compression == "ZSTD"
     entry = (lines.where / "_delta_log" / f"{log.version():020}.json").read_text().splitlines()
     changes = [next(iter(json.loads(line).items())) for line in entry if "commitInfo" not in line]
-    assert {told["dataChange"] for _, told in changes} == {False}
+    assert {action["dataChange"] for _, action in changes} == {False}
 
 
 def test_instants_are_found_to_the_microsecond_in_merged_files(lines):
-    """delta-rs cuts the extremes in the log to the millisecond, as Delta does: readers must allow for it."""
+    """delta-rs truncates min and max in the log to milliseconds, as Delta does; readers must allow for it."""
     for n in range(2):
         lines.append(row(n, at=datetime(2026, 11, 21, 12, 0, 0, 123_456 + 400 * n, tzinfo=UTC)), version=n)
 
@@ -73,8 +73,8 @@ def test_instants_are_found_to_the_microsecond_in_merged_files(lines):
     assert dataset.to_table(filter=pc.field("at") >= at)["n"].to_pylist() == [1]
 
 
-def test_old_entries_go_up_to_the_newest_checkpoint_as_old_and_the_rest_stays_readable(lines):
-    """Checksums, which Hadoop writes beside each entry of Delta's own, go with them."""
+def test_old_entries_go_up_to_an_old_checkpoint_and_the_rest_stays_readable(lines):
+    """The checksum files that Hadoop writes for entries of Delta Spark go with them."""
     entries = lines.where / "_delta_log"
     for n in range(6):
         lines.append(row(n), version=n)
@@ -82,8 +82,8 @@ def test_old_entries_go_up_to_the_newest_checkpoint_as_old_and_the_rest_stays_re
             DeltaTable(str(lines.where)).create_checkpoint()
         (entries / f".{n:020}.json.crc").write_bytes(b"crc\x00")
     for file in entries.iterdir():
-        told = OF_VERSION.match(file.name)
-        hours = 30 if told and int(told[1]) <= 4 else 1
+        match = OF_VERSION.match(file.name)
+        hours = 30 if match and int(match[1]) <= 4 else 1
         os.utime(file, (time.time() - hours * 3_600,) * 2)
 
     assert maintain_actions.tidy_log(DeltaTable(str(lines.where)), hours=48) == 0
@@ -97,8 +97,8 @@ def test_old_entries_go_up_to_the_newest_checkpoint_as_old_and_the_rest_stays_re
 
 
 @pytest.mark.parametrize(("kept_hours", "named"), [(48, 1), (200, 2)])
-def test_the_log_names_removed_files_for_as_long_as_vacuum_leaves_them(lines, kept_hours, named):
-    """A checkpoint of a stream's table would else name a week of them, 160 bytes each."""
+def test_the_log_has_removed_files_for_as_long_as_vacuum_keeps_them(lines, kept_hours, named):
+    """By default a checkpoint would contain the removed files of a week, 160 bytes each."""
     for n in range(3):
         lines.append(row(n), version=n)
     log = DeltaTable(str(lines.where))
@@ -112,14 +112,14 @@ def test_the_log_names_removed_files_for_as_long_as_vacuum_leaves_them(lines, ke
     log.create_checkpoint()
 
     checkpoint = max((lines.where / "_delta_log").glob("*.checkpoint.parquet"))
-    assert sum(told is not None for told in pq.read_table(checkpoint)["remove"].to_pylist()) == named
+    assert sum(removed is not None for removed in pq.read_table(checkpoint)["remove"].to_pylist()) == named
     assert DeltaTable(str(lines.where)).metadata().configuration["delta.logRetentionDuration"] == (
         f"interval {kept_hours} hours"
     )
 
 
-def test_rows_of_gold_go_by_their_window_to_the_instant(tmp_path):
-    """Gold has no days, so a file that holds both kinds of rows is written again."""
+def test_rows_of_gold_are_deleted_by_window_to_the_microsecond(tmp_path):
+    """Gold has no date partitions, so a file with old and new rows is rewritten."""
     midnight = datetime(2026, 10, 11, tzinfo=UTC)
     starts = [midnight - timedelta(microseconds=1), midnight, midnight + timedelta(days=1)]
     column = pa.array(starts, pa.timestamp("us", tz="UTC"))
@@ -150,17 +150,17 @@ for n in range(int(times)):
     pq.write_table(pa.table({"n": pa.array([n], pa.int64())}), file)
     adds = list(light_log.added(where, attempt, LINES))
     light_append.append(where, adds, Transaction(app, n))
-    time.sleep(0.02)  # a hundredth of what a stream leaves between two
+    time.sleep(0.02)  # a hundred times the rate of a stream
 """
 
 
-def test_an_appender_and_maintenance_lose_nothing_of_each_other(lines):
-    """Both commit to the same day, with notes of retention and deletes between, oftener than in life."""
+def test_an_appender_and_maintenance_lose_none_of_each_other_s_rows(lines):
+    """Both commit to the same day, with retention notes and deletes, at a higher rate than in production."""
     wanted, day, rounds = 100, date(2026, 11, 21), 0
     command = [sys.executable, "-c", APPENDER, str(lines.where)]
     appenders = [
-        subprocess.Popen([*command, *told], cwd=PROJECT, stderr=subprocess.PIPE, text=True)
-        for told in (("new", str(day), str(wanted)), ("old", "2026-01-01", "1000000"))
+        subprocess.Popen([*command, *arguments], cwd=PROJECT, stderr=subprocess.PIPE, text=True)
+        for arguments in (("new", str(day), str(wanted)), ("old", "2026-01-01", "1000000"))
     ]
     try:
         while appenders[0].poll() is None:
@@ -168,15 +168,15 @@ def test_an_appender_and_maintenance_lose_nothing_of_each_other(lines):
             log = DeltaTable(str(lines.where))
             maintain_actions.delete_before(log, LINES, date(2026, 2, 1) + timedelta(days=rounds % 100))
             maintain_actions.compact(log, LINES, day, target_bytes=MIB)
-            time.sleep(0.2)  # at ten times this pace an append runs out of its tries, one run in ten
-        is_going_on = appenders[1].poll() is None
+            time.sleep(0.2)  # at ten times this rate an append runs out of attempts in one run of ten
+        is_running = appenders[1].poll() is None
     finally:
         for appender in appenders:
             appender.terminate()
-        told = [appender.communicate()[1] for appender in appenders]
+        errors = [appender.communicate()[1] for appender in appenders]
 
-    assert is_going_on, told
-    assert appenders[0].returncode == 0, told
+    assert is_running, errors
+    assert appenders[0].returncode == 0, errors
     maintain_actions.delete_before(DeltaTable(str(lines.where)), LINES, day)
     assert lines.numbers() == (list(range(wanted)), list(range(wanted)))
     assert rounds > 3
@@ -184,7 +184,7 @@ def test_an_appender_and_maintenance_lose_nothing_of_each_other(lines):
 
 
 def test_rows_that_were_replaced_while_they_were_merged_do_not_come_back(tmp_path):
-    """What delta-rs promises for the windows of gold: whoever comes second is refused."""
+    """A guarantee of delta-rs for the windows of gold: the second commit is refused."""
     for n in range(3):
         write_deltalake(tmp_path, pa.table({"n": pa.array([n], pa.int64())}), mode="append")
     merging, replacing = DeltaTable(tmp_path), DeltaTable(tmp_path)
@@ -199,13 +199,13 @@ def test_rows_that_were_replaced_while_they_were_merged_do_not_come_back(tmp_pat
     assert sorted(DeltaTable(tmp_path).to_pyarrow_table()["n"].to_pylist()) in ([0, 1, 9], [1, 2, 9])
 
 
-def test_an_append_that_began_before_a_day_was_deleted_is_committed_behind_it(lines, monkeypatch):
+def test_an_append_that_began_before_a_day_was_deleted_is_committed_after_it(lines, monkeypatch):
     lines.append(row(1, day=date(2026, 1, 1)))
     write = light_log.added
 
-    def meanwhile(*told):
+    def meanwhile(*arguments):
         maintain_actions.delete_before(DeltaTable(str(lines.where)), LINES, date(2026, 2, 1))
-        return write(*told)
+        return write(*arguments)
 
     monkeypatch.setattr(light_log, "added", meanwhile)
 

@@ -1,4 +1,4 @@
-"""Maintenance that is killed, kept out, or finds damage: one line, and nothing lost."""
+"""Maintenance that is killed, locked out, or finds damage: one error line, and nothing lost."""
 
 import shutil
 
@@ -14,7 +14,7 @@ from tests.jobs.made_tables import app, days_ago
 
 
 @pytest.mark.parametrize("point", ["optimize-begun:1+5", "optimize-committed", "retention-noted"])
-def test_killed_anywhere_it_loses_nothing_and_is_run_again(warehouse, point):
+def test_killed_anywhere_it_loses_nothing_and_can_be_repeated(warehouse, point):
     warehouse.append(REQUESTS, days_ago(40), days_ago(1), days_ago(0))
 
     killed = warehouse.maintain_elsewhere(fail_at=point)
@@ -32,7 +32,7 @@ def test_killed_anywhere_it_loses_nothing_and_is_run_again(warehouse, point):
     assert warehouse.files(REQUESTS) == {days_ago(1): 1, days_ago(0): 2}
 
 
-def test_two_of_them_exclude_each_other(warehouse):
+def test_two_runs_exclude_each_other(warehouse):
     with lease(warehouse.root, MAINTENANCE, timeout_s=1):
         result = warehouse.maintain()
 
@@ -40,8 +40,8 @@ def test_two_of_them_exclude_each_other(warehouse):
     assert "maintenance of" in result.stderr
 
 
-def test_beside_a_writer_that_runs_it_maintains_its_tables(warehouse):
-    """delta-rs writes an entry only where there is none, so two may commit to a table at the same time."""
+def test_it_maintains_the_tables_of_a_running_writer(warehouse):
+    """delta-rs never overwrites a log entry, so two may commit to a table at the same time."""
     warehouse.append(REQUESTS, days_ago(1))
 
     with lease(warehouse.root, "silver", timeout_s=1):
@@ -51,33 +51,33 @@ def test_beside_a_writer_that_runs_it_maintains_its_tables(warehouse):
     assert warehouse.files(REQUESTS) == {days_ago(1): 1}
 
 
-def test_wrong_root_is_told_and_not_made(warehouse):
-    """There is no such folder; there is one of something else; a table that was chosen is not there."""
+def test_a_wrong_root_is_reported_and_not_created(warehouse):
+    """The folder does not exist; it has no tables; the chosen table does not exist."""
     elsewhere = warehouse.root.parent / "elsewhere"
     warehouse.conf.write_text(f'[warehouse]\nroot = "{elsewhere}"\n')
     nowhere = warehouse.maintain()
-    was_made = elsewhere.exists()
+    was_created = elsewhere.exists()
     elsewhere.mkdir()
     empty = warehouse.maintain("--dry-run")
-    warehouse.tell()
+    warehouse.configure()
     shutil.rmtree(warehouse.where(REQUESTS))
     gone = warehouse.maintain("--only", "silver.requests")
 
     wrong = f"at {elsewhere}, the [warehouse] root: correct the setting, or run the ingest first"
     assert [(result.exit_code, wrong in result.stderr) for result in (nowhere, empty)] == [(2, True)] * 2
-    assert (was_made, list(elsewhere.iterdir())) == (False, [])
+    assert (was_created, list(elsewhere.iterdir())) == (False, [])
     assert (gone.exit_code, "no table silver.requests at" in gone.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
-    ("options", "settings", "told"),
+    ("options", "settings", "message"),
     [
         (["--only", "silver.request"], {}, "no such table; known are bronze.request_log"),
         ([], {"vacuum_retention_hours": 0}, "vacuum_retention_hours = 0: must be at least 24"),
         ([], {"silver_days": -1}, "silver_days = -1: must be at least 0"),
     ],
 )
-def test_what_is_wrong_is_one_line(tmp_path, options, settings, told):
+def test_a_wrong_option_is_reported_in_one_line(tmp_path, options, settings, message):
     conf = tmp_path / "my.toml"
     lines = "".join(f"{key} = {value}\n" for key, value in settings.items())
     conf.write_text(f'[warehouse]\nroot = "{tmp_path}"\n[maintain]\n{lines}')
@@ -85,10 +85,10 @@ def test_what_is_wrong_is_one_line(tmp_path, options, settings, told):
     result = CliRunner().invoke(app, ["--conf", str(conf), *options])
 
     assert result.exit_code == 2
-    assert told in result.stderr
+    assert message in result.stderr
 
 
-def test_a_table_that_cannot_be_read_stops_no_other(warehouse):
+def test_a_table_that_cannot_be_read_does_not_stop_the_others(warehouse):
     warehouse.append(REQUESTS, days_ago(1))
     broken = warehouse.where(REQUEST_LOG) / "_delta_log" / f"{0:020}.json"
     broken.write_text("{")
@@ -101,22 +101,22 @@ def test_a_table_that_cannot_be_read_stops_no_other(warehouse):
 
 
 def emptied(entry):
-    """Empty an entry, as a power cut does."""
+    """Truncate an entry to 0 bytes, as a power cut does."""
     entry.write_text("")
 
 
 def lost(entry):
-    """Take an entry away, but not what Delta keeps of its version beside it."""
+    """Remove an entry but keep its checksum file."""
     entry.rename(entry.with_suffix(".crc"))
 
 
 @pytest.mark.parametrize("damage", [emptied, lost])
 @pytest.mark.parametrize(
-    ("table", "mender"), [(REQUEST_LOG, "plumbline ingest"), (DATA_QUALITY, "plumbline build-gold")]
+    ("table", "repair"), [(REQUEST_LOG, "plumbline ingest"), (DATA_QUALITY, "plumbline build-gold")]
 )
-def test_a_table_whose_log_is_damaged_is_left_to_its_writer(warehouse, table, mender, damage):
-    """delta-rs would commit behind the torn entry, and nobody could mend it then."""
-    warehouse.tell(bronze_days=0)
+def test_a_table_whose_log_is_damaged_is_left_to_its_writer(warehouse, table, repair, damage):
+    """delta-rs would commit after the torn entry, which then could not be repaired."""
+    warehouse.configure(bronze_days=0)
     warehouse.append(REQUESTS, days_ago(1))
     log = warehouse.where(table) / "_delta_log"
     if table is REQUEST_LOG:
@@ -131,12 +131,12 @@ def test_a_table_whose_log_is_damaged_is_left_to_its_writer(warehouse, table, me
 
     assert result.exit_code == 1
     assert f"{table.layer}.{table.name} failed: reading the log: {newest.with_suffix('')}" in result.stderr
-    assert f"run `{mender}`" in result.stderr
+    assert f"run `{repair}`" in result.stderr
     assert sorted(log.iterdir()) == before
     assert warehouse.files(REQUESTS) == {days_ago(1): 1}
 
 
-def test_a_full_disk_is_one_line(warehouse):
+def test_a_full_disk_is_reported_in_one_line(warehouse):
     holder = warehouse.root / "_maintenance.holder.json"
     holder.symlink_to("/dev/full")
 
@@ -147,7 +147,7 @@ def test_a_full_disk_is_one_line(warehouse):
     assert "maintain stopped: the disk is full: /" in result.stderr
 
 
-def test_a_warehouse_that_is_a_file_is_one_line(tmp_path):
+def test_a_warehouse_that_is_a_file_is_reported_in_one_line(tmp_path):
     root, conf = tmp_path / "warehouse", tmp_path / "my.toml"
     root.touch()
     conf.write_text(f'[warehouse]\nroot = "{root}"\n')

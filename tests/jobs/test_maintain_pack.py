@@ -1,4 +1,4 @@
-"""Samples of a day that is over lie in order: the same ones, bit for bit, for every reader."""
+"""Packed samples of a past day are sorted, and every reader finds the same ones bit for bit."""
 
 import json
 import random
@@ -26,7 +26,7 @@ NANS = [struct.unpack("<d", struct.pack("<Q", word))[0] for word in (0x7FF800000
 
 
 def made(number, *, seed=0, series=7):
-    """Give samples in no order: any doubles, the least and greatest ids, missing ids and values."""
+    """Return unsorted samples: any doubles, the least and greatest ids, NULL ids and values."""
     dice = random.Random(seed)
     ids = [None, -(1 << 63), (1 << 63) - 1, *(dice.getrandbits(64) - (1 << 63) for _ in range(series))]
     values = [*SPECIAL, *NANS, *(struct.unpack("<d", dice.randbytes(8))[0] for _ in range(number))]
@@ -37,19 +37,19 @@ def made(number, *, seed=0, series=7):
 
 
 class Samples:
-    """The table, and what each reader finds in it."""
+    """The table of samples and its readers."""
 
     def __init__(self, warehouse):
-        """Take over a warehouse's table."""
+        """Use the table of a warehouse."""
         self.warehouse, self.where, self.nth = warehouse, warehouse.where(METRIC_SAMPLES), 0
 
     @property
     def log(self):
-        """Open the log anew."""
+        """Open the log without a cache."""
         return DeltaTable(str(self.where))
 
     def append(self, rows, day=DAY):
-        """Append rows in a file."""
+        """Append rows in one file."""
         self.nth += 1
         attempt = self.where / f"ingest-{self.nth}"
         file = attempt / f"sampled_date={day}" / "part-0.parquet"
@@ -67,7 +67,7 @@ class Samples:
         maintain_pack.pack(self.log, METRIC_SAMPLES, DAY, **({"target_bytes": MIB} | options))
 
     def files(self):
-        """Give the files of the day, in order of their names."""
+        """Return the files of the day, sorted by name."""
         return sorted(
             self.where / file.path
             for file in maintain_actions.files_of(self.log, METRIC_SAMPLES)
@@ -75,12 +75,12 @@ class Samples:
         )
 
     def held(self):
-        """Give the rows as delta-rs reads them, in one order."""
+        """Return the rows as delta-rs reads them, sorted."""
         return bits(self.log.to_pyarrow_table(columns=METRIC_SAMPLES.schema.names[:-1]))
 
 
 def bits(rows):
-    """Give rows in one order that can be compared: values as bits, instants as microseconds."""
+    """Return sorted comparable rows: values as bits, instants as microseconds."""
     rows = rows.cast(rows.schema.set(2, pa.field("at", pa.timestamp("us", "UTC"))))
     kinds = (pa.string(), pa.int64(), pa.int64(), pa.int64())
     columns = [
@@ -91,7 +91,7 @@ def bits(rows):
 
 
 def order_of(files):
-    """Give series and instants as they lie in the files."""
+    """Return series and instants in file order."""
     pairs = [pair for file in files for pair in pq.read_table(file, columns=["series_id", "at"]).to_pylist()]
     return [(row["series_id"] is None, row["series_id"] or 0, row["at"]) for row in pairs]
 
@@ -102,7 +102,7 @@ def samples(warehouse):
 
 
 def test_a_packed_day_has_the_same_samples_in_order_for_every_reader(samples, spark):
-    """Bits of NaNs too; the statistics tell instants to the microsecond."""
+    """The bits of NaNs are the same too; the statistics of instants have microseconds."""
     parts = [made(50, seed=seed) for seed in range(4)]
     for rows in parts:
         samples.append(rows)
@@ -129,7 +129,7 @@ def test_a_packed_day_has_the_same_samples_in_order_for_every_reader(samples, sp
 
 
 def test_a_day_beyond_memory_is_merged_from_sorted_runs(samples, monkeypatch):
-    """Runs are cut at equal ranges of the ids, so that each range fits; nothing of them is left behind."""
+    """Runs are split into equal ranges of ids that fit into memory; no scratch file is left."""
     monkeypatch.setattr(maintain_pack, "ROWS_AT_ONCE", 100)
     for seed in range(7):
         samples.append(made(150, seed=seed, series=200))
@@ -142,7 +142,7 @@ def test_a_day_beyond_memory_is_merged_from_sorted_runs(samples, monkeypatch):
     assert not list(samples.where.glob("_packing-*"))
 
 
-def test_a_file_that_has_its_size_is_followed_by_another(samples, monkeypatch):
+def test_a_file_that_has_its_target_size_is_followed_by_another(samples, monkeypatch):
     monkeypatch.setattr(maintain_pack, "ROWS_AT_ONCE", 300)
     for seed in range(4):
         samples.append(made(300, seed=seed, series=50))
@@ -152,13 +152,13 @@ def test_a_file_that_has_its_size_is_followed_by_another(samples, monkeypatch):
     assert order_of(samples.files()) == sorted(order_of(samples.files()))
 
 
-def test_what_is_appended_meanwhile_stays_beside_it(samples, monkeypatch):
+def test_rows_appended_in_the_meantime_stay(samples, monkeypatch):
     samples.append(made(10))
     late = made(3, seed=1)
     write = maintain_pack._write
 
-    def slowly(*given):
-        write(*given)
+    def slowly(*arguments):
+        write(*arguments)
         samples.append(late)
 
     monkeypatch.setattr(maintain_pack, "_write", slowly)
@@ -167,12 +167,12 @@ def test_what_is_appended_meanwhile_stays_beside_it(samples, monkeypatch):
     assert [len(order_of([file])) for file in samples.files()] == [3, 10]
 
 
-def test_files_that_were_removed_meanwhile_do_not_come_back(samples, monkeypatch):
+def test_files_removed_in_the_meantime_do_not_come_back(samples, monkeypatch):
     samples.append(made(10))
     write = maintain_pack._write
 
-    def slowly(*given):
-        write(*given)
+    def slowly(*arguments):
+        write(*arguments)
         samples.log.delete()
 
     monkeypatch.setattr(maintain_pack, "_write", slowly)
@@ -182,14 +182,14 @@ def test_files_that_were_removed_meanwhile_do_not_come_back(samples, monkeypatch
     assert samples.held() == []
 
 
-def test_an_append_between_look_and_commit_lets_it_commit_again(samples, monkeypatch):
+def test_the_commit_is_retried_after_an_append_that_came_first(samples, monkeypatch):
     samples.append(made(10))
     commit, late = light_log.commit, made(3, seed=1)
 
-    def late_once(*given):
+    def late_once(*arguments):
         monkeypatch.setattr(light_log, "commit", commit)
         samples.append(late)
-        commit(*given)
+        commit(*arguments)
 
     monkeypatch.setattr(light_log, "commit", late_once)
     samples.pack()
@@ -197,8 +197,8 @@ def test_an_append_between_look_and_commit_lets_it_commit_again(samples, monkeyp
     assert [len(order_of([file])) for file in samples.files()] == [3, 10]
 
 
-def test_days_that_are_over_are_packed_once_and_again_for_late_samples(samples):
-    """The running day waits for many files, and keeps its order then: the newest samples lie together."""
+def test_past_days_are_packed_once_and_again_for_late_samples(samples):
+    """Today is only merged, and only when it has many files: its newest samples stay together."""
     today = days_ago(0)
     for _ in range(2):
         samples.append(made(5))
@@ -217,7 +217,7 @@ def test_days_that_are_over_are_packed_once_and_again_for_late_samples(samples):
     assert len(samples.held()) == 21
 
 
-def test_a_dry_run_says_what_it_would_sort(samples):
+def test_a_dry_run_prints_what_it_would_sort(samples):
     samples.append(made(5))
     result = samples.warehouse.maintain("--only", "silver.metric_samples", "--dry-run")
 
@@ -226,7 +226,7 @@ def test_a_dry_run_says_what_it_would_sort(samples):
 
 
 @pytest.mark.parametrize("point", ["optimize-begun", "optimize-committed"])
-def test_killed_anywhere_it_loses_nothing_and_is_run_again(samples, point):
+def test_killed_anywhere_it_loses_nothing_and_can_be_repeated(samples, point):
     for _ in range(2):
         samples.append(made(5))
     before = samples.held()

@@ -1,4 +1,4 @@
-"""With a key, silver holds hashes where people gave names; bronze holds the line as it came."""
+"""With a key, silver has hashes instead of names; bronze has the raw line."""
 
 import hashlib
 from dataclasses import replace
@@ -23,7 +23,7 @@ KEY = "0123456789abcdef0123456789abcdef"
 
 
 def expected(name):
-    """Hash a name by Python's library."""
+    """Return the hash of a name by Python's library."""
     inner = hashlib.sha256(f"{KEY}\0{name}".encode()).hexdigest()
     return hashlib.sha256(f"{KEY}\1{inner}".encode()).hexdigest()[:16]
 
@@ -31,22 +31,22 @@ def expected(name):
 @pytest.fixture
 def settings(tmp_path):
     (tmp_path / "key").write_text(KEY + "\n")
-    told = Settings(warehouse=Warehouse(root=str(tmp_path / "warehouse")))
-    return replace(told, ingest=Ingest(pseudonym_key_file=str(tmp_path / "key")))
+    without_key = Settings(warehouse=Warehouse(root=str(tmp_path / "warehouse")))
+    return replace(without_key, ingest=Ingest(pseudonym_key_file=str(tmp_path / "key")))
 
 
 def names(spark, settings):
-    """Give what silver says of who asked."""
+    """Return the client ids and principals in silver."""
     rows = tables.read(spark, settings.warehouse_root, REQUESTS).orderBy("offset").collect()
     return [(row["client_id"], row["principal"]) for row in rows]
 
 
 def of_ann():
-    """Make a request of a person's program out of a follower's."""
+    """Return a follower's request line with the names of a user's client."""
     return line(**{"principal": "User:ann", "requestHeader.clientId": "payroll"})
 
 
-def test_names_are_hashed_in_silver_and_nowhere_in_bronze(spark, settings):
+def test_names_are_hashed_in_silver_but_not_in_bronze(spark, settings):
     root = settings.warehouse_root
     for table in LINES.tables:
         tables.ensure(spark, root, table)
@@ -62,7 +62,7 @@ def test_names_are_hashed_in_silver_and_nowhere_in_bronze(spark, settings):
     assert [bytes(row["value"]) for row in held] == values
 
 
-def test_a_line_restored_from_quarantine_is_hashed_as_well(spark, settings):
+def test_names_of_a_line_restored_from_quarantine_are_hashed_too(spark, settings):
     Site(spark, settings.warehouse_root, [of_ann()])
 
     restore(spark, settings, SOURCE)
@@ -70,8 +70,8 @@ def test_a_line_restored_from_quarantine_is_hashed_as_well(spark, settings):
     assert names(spark, settings) == [(f"client-{expected('payroll')}", f"User:{expected('User:ann')}")]
 
 
-@pytest.mark.parametrize(("text", "told"), [(None, "cannot be read"), ("short", "holds 5 characters")])
-def test_a_key_that_is_none_ends_the_ingest_before_it_begins(tmp_path, text, told):
+@pytest.mark.parametrize(("text", "message"), [(None, "cannot be read"), ("short", "has 5 characters")])
+def test_a_bad_key_ends_the_ingest_before_it_begins(tmp_path, text, message):
     key, conf = tmp_path / f"key-{text}", tmp_path / "my.toml"
     if text is not None:
         key.write_text(text)
@@ -80,4 +80,4 @@ def test_a_key_that_is_none_ends_the_ingest_before_it_begins(tmp_path, text, tol
     done = CliRunner().invoke(app, ["--conf", str(conf)])
 
     assert done.exit_code == 2
-    assert told in done.output
+    assert message in done.output

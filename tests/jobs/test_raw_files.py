@@ -37,8 +37,8 @@ def log(folder: Path, content: bytes, name: str = "broker-1/kafka-request.log") 
     return path
 
 
-def test_every_byte_of_every_line_arrives_with_its_place(spark, tmp_path):
-    """Bytes that are no text, carriage returns and blank lines too."""
+def test_every_byte_of_every_line_arrives_with_its_position(spark, tmp_path):
+    """Bytes that are not UTF-8, carriage returns and blank lines are kept too."""
     log(tmp_path / "logs", b"first\r\n\x00\xff\xfe\n\nlast without newline")
 
     (read,) = written(tmp_path / "logs", tmp_path)
@@ -57,7 +57,7 @@ def test_every_byte_of_every_line_arrives_with_its_place(spark, tmp_path):
     assert (read.lines, read.damage) == (4, None)
 
 
-def test_torn_gzip_keeps_its_lines_and_says_where_it_ends(spark, tmp_path):
+def test_a_torn_gzip_keeps_its_lines_and_records_where_it_ends(spark, tmp_path):
     lines = b"".join(b"%06d %s\n" % (nth, b"x" * (nth % 90)) for nth in range(2000))
     packed = gzip.compress(lines, mtime=0)
     log(tmp_path / "logs", packed[: len(packed) // 2], "broker-1/kafka-request.log.gz")
@@ -75,8 +75,8 @@ def test_torn_gzip_keeps_its_lines_and_says_where_it_ends(spark, tmp_path):
     assert read.damage
 
 
-def test_a_line_longer_than_the_limit_is_cut_off_there_and_its_length_told(spark, tmp_path, monkeypatch):
-    """A gzip of 64 KB that holds one line of 64 MB: little of it is ever in memory, the lines around stay."""
+def test_a_line_longer_than_the_limit_is_cut_and_its_length_recorded(spark, tmp_path, monkeypatch):
+    """A gzip of 64 KB has one line of 64 MB: memory stays small, and the other lines stay."""
     monkeypatch.setattr(raw_files, "LINE_BYTES", MIB)
     path = log(tmp_path / "logs", b"", "broker-1/kafka-request.log.gz")
     with gzip.open(path, "wb", compresslevel=1) as out:
@@ -105,14 +105,14 @@ def test_a_line_longer_than_the_limit_is_cut_off_there_and_its_length_told(spark
     assert peak_bytes < 8 * MIB
 
 
-def test_of_a_line_in_parts_the_first_stays_and_says_how_long_it_is():
+def test_the_first_part_of_a_long_line_stays_and_has_its_length():
     line = RawLine(b"abcd", "broker-1", "a.log", "p/0", "request-log", "1/?")
     rest = replace(line, value=b"ef", chunk="2/2", end_offset=6)
 
     assert list(cut_off(iter([line, rest]))) == [replace(line, chunk="1/2 of 6 bytes", end_offset=6)]
 
 
-def test_empty_file_gives_no_rows_and_no_error(spark, tmp_path):
+def test_an_empty_file_has_no_rows_and_no_error(spark, tmp_path):
     log(tmp_path / "logs", b"")
 
     (read,) = written(tmp_path / "logs", tmp_path)

@@ -1,4 +1,4 @@
-"""The quarantine read again: each line that can be read now is restored, once."""
+"""Replay of the quarantine: each line that can be read now is restored, once."""
 
 import shutil
 from collections import Counter
@@ -34,22 +34,22 @@ ARRIVED = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 class Site:
-    """A warehouse in which an older parser could read no request line at all."""
+    """A warehouse in which an older parser could not read any request line."""
 
     def __init__(self, spark, root, values):
-        """Write bronze as it came, and quarantine as that parser left it."""
+        """Write the raw lines to bronze, and to quarantine as that parser did."""
         self.spark, self.root = spark, root
         self.settings = Settings(warehouse=Warehouse(root=str(root)))
         for table in SOURCE.tables:
             tables.ensure(spark, root, table)
         rows = [
-            {"value": value, "topic": "t", "partition": nth % 2, "offset": nth}
-            for nth, value in enumerate(values)
+            {"value": value, "topic": "t", "partition": offset % 2, "offset": offset}
+            for offset, value in enumerate(values)
         ]
-        told = {"kind": "request-log", "timestamp": ARRIVED, "ingest_date": ARRIVED.date()}
-        self.append(raw(spark, rows, **told), REQUEST_LOG)
+        columns = {"kind": "request-log", "timestamp": ARRIVED, "ingest_date": ARRIVED.date()}
+        self.append(raw(spark, rows, **columns), REQUEST_LOG)
         unread = [row | {"value": row["value"][:100]} for row in rows]
-        silver, _ = parse_into(raw(spark, unread, **told), root.parent / "unread", self.settings)
+        silver, _ = parse_into(raw(spark, unread, **columns), root.parent / "unread", self.settings)
         self.append(silver[QUARANTINE], QUARANTINE)
 
     def append(self, frame, table):
@@ -57,11 +57,11 @@ class Site:
         append(frame.select(*table.schema.names), self.root, table)
 
     def offsets(self, table):
-        """Give the offsets of a table's rows."""
+        """Return the offsets of a table's rows."""
         return sorted(row.offset for row in tables.read(self.spark, self.root, table).collect())
 
     def restore(self, **more):
-        """Read the quarantine again."""
+        """Replay the quarantine of the source."""
         return job.restore(self.spark, self.settings, SOURCE, **more)
 
 
@@ -81,7 +81,7 @@ def test_each_line_that_can_be_read_is_restored_once(site):
     assert site.offsets(QUARANTINE) == [1]
 
 
-def test_a_run_that_broke_off_behind_silver_is_run_again(site, monkeypatch):
+def test_a_run_that_stopped_after_silver_can_be_repeated(site, monkeypatch):
     with monkeypatch.context() as broken:
         broken.setattr(job.DeltaTable, "forPath", lambda *_args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
@@ -93,7 +93,7 @@ def test_a_run_that_broke_off_behind_silver_is_run_again(site, monkeypatch):
     assert (site.offsets(REQUESTS), site.offsets(QUARANTINE)) == ([0, 2, 3], [1])
 
 
-def test_a_dry_run_says_what_it_would_do_and_does_nothing(site):
+def test_a_dry_run_reports_what_it_would_do_and_writes_nothing(site):
     counts = site.restore(dry_run=True)
 
     line = job.outcome_line(SOURCE, counts, dry_run=True)
@@ -113,13 +113,13 @@ def test_it_is_refused_while_the_ingest_writes(tmp_path):
 
 
 class Ingested:
-    """A warehouse whose ingest has begun a batch of request lines, and a replay that only tells its steps."""
+    """A warehouse with an unfinished batch of the ingest, and a replay that only records its steps."""
 
     def __init__(self, root, monkeypatch):
-        """Begin a batch and write nothing of it."""
+        """Begin a batch but write none of its lines."""
         self.conf, self.restored = root / "my.toml", []
-        told = f'[warehouse]\nroot = "{root}/warehouse"\ncheckpoints = "{root}/checkpoints"\n'
-        self.conf.write_text(f"{told}[ingest]\nlease_timeout_s = 0.1\n")
+        warehouse = f'[warehouse]\nroot = "{root}/warehouse"\ncheckpoints = "{root}/checkpoints"\n'
+        self.conf.write_text(f"{warehouse}[ingest]\nlease_timeout_s = 0.1\n")
         self.log = StreamLog(checkpoint_of(Settings.load(self.conf), LINES))
         writer_id(self.log.folder)
         (self.log.folder / "metadata").write_text('{"id":"d4110d41-a810-4184-8eb7-6ddf0261c033"}')
@@ -130,12 +130,12 @@ class Ingested:
         monkeypatch.setattr(job, "restore", self.restore)
 
     def restore(self, _spark, _settings, source, **_more):
-        """Note that this source would have been restored."""
+        """Record that this source would have been restored."""
         self.restored.append(source)
         return Counter()
 
     def replay(self):
-        """Run the job here."""
+        """Run the job in this process."""
         return CliRunner().invoke(app, ["--conf", str(self.conf)])
 
 
@@ -145,7 +145,7 @@ def ingested(tmp_path, monkeypatch):
 
 
 def test_it_is_refused_while_a_batch_of_the_ingest_is_in_flight(ingested):
-    """The batch given again would take a torn newest entry, this job's, for its own and drop it."""
+    """The retry of the batch would drop a torn newest log entry, even if the replay wrote it."""
     result = ingested.replay()
     restored_in_flight = [*ingested.restored]
     ingested.log.write_commit(0)
@@ -155,7 +155,7 @@ def test_it_is_refused_while_a_batch_of_the_ingest_is_in_flight(ingested):
     assert "run `plumbline ingest --once` first" in result.stderr
 
 
-def test_it_is_refused_while_there_is_something_to_mend(ingested):
+def test_it_is_refused_while_a_file_needs_a_repair(ingested):
     ingested.log.offsets_file(0).write_text("")
 
     result = ingested.replay()
@@ -175,14 +175,14 @@ def test_a_warehouse_without_a_checkpoint_is_replayed(ingested):
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "told"),
+    ("error", "code", "message"),
     [
         (DeltaError("Invalid JSON"), 1, "replay stopped: Invalid JSON; run it again"),
         (OSError(28, "No space left on device"), 6, "replay stopped: the disk is full: "),
         (ConnectionRefusedError(111, "Connection refused"), 1, "Spark's JVM has died"),
     ],
 )
-def test_whatever_stops_it_is_one_line(ingested, monkeypatch, error, code, told):
+def test_every_failure_is_reported_in_one_line(ingested, monkeypatch, error, code, message):
     def fail(*_args, **_more):
         raise error
 
@@ -191,11 +191,11 @@ def test_whatever_stops_it_is_one_line(ingested, monkeypatch, error, code, told)
 
     result = ingested.replay()
 
-    assert (result.exit_code, result.stderr.count("\n")) == (code, 2)  # one of the step, and one of its end
-    assert told in result.stderr
+    assert (result.exit_code, result.stderr.count("\n")) == (code, 2)  # step and failure
+    assert message in result.stderr
 
 
-def test_a_disk_that_is_full_before_it_begins_is_one_line(ingested):
+def test_a_disk_that_is_full_at_the_start_is_reported_in_one_line(ingested):
     holder = ingested.log.folder.parent.parent / "warehouse" / "_maintenance.holder.json"
     holder.parent.mkdir()
     holder.symlink_to("/dev/full")

@@ -8,7 +8,7 @@ from jobs.state_metadata import METADATA, lost_metadata, torn_metadata
 
 @pytest.fixture
 def run_stream(spark, tmp_path):
-    """Return a function that adds one input file and runs a query over what is new; it returns its rows."""
+    """Return a function that adds one input file, runs a query over new files, and returns its rows."""
     lines, checkpoint = tmp_path / "lines", tmp_path / "checkpoint"
     lines.mkdir()
 
@@ -23,7 +23,7 @@ def run_stream(spark, tmp_path):
 
 
 def test_spark_refuses_a_checkpoint_without_its_metadata_file(run_stream, tmp_path):
-    """A test of Spark, so that a release that no longer refuses is noticed."""
+    """The test covers Spark itself, to notice a release that no longer refuses."""
     run_stream()
     (tmp_path / "checkpoint" / METADATA).unlink()
 
@@ -32,7 +32,7 @@ def test_spark_refuses_a_checkpoint_without_its_metadata_file(run_stream, tmp_pa
 
 
 @pytest.mark.parametrize("how", ["torn", "gone"])
-def test_spark_goes_on_from_the_last_batch_after_the_repair(run_stream, tmp_path, how):
+def test_spark_continues_after_the_last_batch_after_the_repair(run_stream, tmp_path, how):
     file = tmp_path / "checkpoint" / METADATA
     run_stream()
     file.write_text("") if how == "torn" else file.unlink()

@@ -37,13 +37,13 @@ LAG = Table(
 
 
 def first_entry(file):
-    """Return the actions of a log entry by their name."""
+    """Return the actions of a log entry by name."""
     return {
         name: action for line in file.read_text().splitlines() for name, action in json.loads(line).items()
     }
 
 
-def test_a_table_that_was_never_made_reads_as_empty_rows_of_its_schema(spark, tmp_path):
+def test_a_missing_table_reads_as_an_empty_frame_with_its_schema(spark, tmp_path):
     frame = tables.read(spark, tmp_path, LAG)
 
     assert frame.schema == LAG.schema
@@ -53,7 +53,7 @@ def test_a_table_that_was_never_made_reads_as_empty_rows_of_its_schema(spark, tm
 @pytest.mark.parametrize(
     "table", [*BRONZE, *SILVER, *GOLD, QUALITY_RESULTS], ids=lambda table: f"{table.layer}.{table.name}"
 )
-def test_every_table_is_made_for_any_reader_with_its_comments_and_its_partitions(spark, tmp_path, table):
+def test_every_table_is_created_for_any_reader_with_its_comments_and_partitions(spark, tmp_path, table):
     tables.ensure(spark, tmp_path, table)
     tables.ensure(spark, tmp_path, table)
 
@@ -68,7 +68,7 @@ def test_every_table_is_made_for_any_reader_with_its_comments_and_its_partitions
     assert tables.read(spark, tmp_path, table).schema == table.schema
 
 
-def test_spark_reads_of_a_table_what_was_declared(spark, tmp_path):
+def test_spark_reads_the_declared_schema(spark, tmp_path):
     tables.make(tmp_path, REQUESTS)
 
     detail = spark.sql(f"DESCRIBE DETAIL delta.`{tables.path(tmp_path, REQUESTS)}`").first()
@@ -77,7 +77,7 @@ def test_spark_reads_of_a_table_what_was_declared(spark, tmp_path):
     assert detail.properties["delta.dataSkippingStatsColumns"] == "logged_at,started_at"
 
 
-def test_an_append_with_the_same_application_and_version_writes_once_and_says_so(spark, tmp_path):
+def test_an_append_with_the_same_application_and_version_writes_once(spark, tmp_path):
     tables.ensure(spark, tmp_path, LAG)
     frame = frame_of(spark, [("g", 1, None)], LAG.schema)
 
@@ -105,8 +105,8 @@ def test_statistics_are_kept_for_instants_only(spark, tmp_path):
     assert first_entry(entry)["metaData"]["configuration"]["delta.dataSkippingStatsColumns"] == "at"
 
 
-def test_jobs_that_start_side_by_side_make_a_table_once(spark, tmp_path):
-    """Ingest and gold start together and want the same tables; in one process that is the same race."""
+def test_jobs_that_start_at_the_same_time_create_a_table_once(spark, tmp_path):
+    """Ingest and gold create the same tables at start; threads in one process have the same race."""
     start = Barrier(4)
 
     def make(_):
@@ -120,7 +120,7 @@ def test_jobs_that_start_side_by_side_make_a_table_once(spark, tmp_path):
 
 
 @pytest.mark.parametrize("name", [".00000000000000000000.json.1f0c.tmp", "00000000000000000000.json#1"])
-def test_what_a_killed_maker_left_is_no_obstacle(spark, tmp_path, name):
+def test_leftovers_of_a_killed_job_are_no_obstacle(spark, tmp_path, name):
     """Spark and delta-rs name the draft of the first entry differently."""
     log = Path(tables.path(tmp_path, LAG)) / "_delta_log"
     log.mkdir(parents=True)
@@ -132,7 +132,7 @@ def test_what_a_killed_maker_left_is_no_obstacle(spark, tmp_path, name):
     assert [file.name for file in log.iterdir()] == ["00000000000000000000.json"]
 
 
-def test_a_table_whose_first_entries_were_tidied_away_exists(spark, tmp_path):
+def test_a_table_whose_first_entries_were_cleaned_up_exists(spark, tmp_path):
     tables.make(tmp_path, LAG)
     where = Path(tables.path(tmp_path, LAG))
     light_log.opened(where).create_checkpoint()
@@ -145,8 +145,8 @@ def test_a_table_whose_first_entries_were_tidied_away_exists(spark, tmp_path):
     assert DeltaTable(str(where)).version() == 1
 
 
-def test_files_that_are_no_table_are_left_alone(spark, tmp_path):
-    """Somebody's own files in the place of a table: the job stops and touches nothing."""
+def test_files_without_a_table_are_left_alone(spark, tmp_path):
+    """A user's files are in the folder of a table: the job stops and changes nothing."""
     strange = Path(tables.path(tmp_path, LAG)) / "notes.parquet"
     strange.parent.mkdir(parents=True)
     strange.write_text("mine")
@@ -168,7 +168,7 @@ def test_a_column_that_changed_its_type_is_an_error_and_changes_nothing(spark, t
     assert DeltaTable(tables.path(tmp_path, LAG)).version() == 0
 
 
-def test_a_table_with_columns_of_a_user_s_own_is_left_alone(spark, tmp_path):
+def test_a_table_with_additional_columns_of_a_user_is_left_alone(spark, tmp_path):
     grown = dataclasses.replace(LAG, schema=StructType([*LAG.schema, column("seen", LongType(), "more")]))
     tables.ensure(spark, tmp_path, grown)
 
@@ -177,8 +177,8 @@ def test_a_table_with_columns_of_a_user_s_own_is_left_alone(spark, tmp_path):
     assert light_log.opened(Path(tables.path(tmp_path, LAG))).version() == 0
 
 
-def test_columns_are_added_by_the_writer_alone_and_not_beside_maintenance(spark, tmp_path, monkeypatch):
-    """Delta's own commit goes over one that comes in between; another process holds another lock."""
+def test_columns_are_added_only_by_the_writer_and_not_during_maintenance(spark, tmp_path, monkeypatch):
+    """Delta Spark's commit can overwrite a concurrent one of another process, which holds another lock."""
     tables.make(tmp_path, LAG)
     grown = dataclasses.replace(LAG, schema=StructType([*LAG.schema, column("seen", LongType(), "more")]))
     tables.make(tmp_path, grown)
