@@ -1,6 +1,6 @@
-# Commands of the project, one word each. `make help` lists them.
+# Commands of the project. `make help` lists them.
 SHELL := /bin/bash
-# The distribution's Python is built with profile-guided optimization and takes a sixth less time than pyenv's.
+# The distribution's Python is built with profile-guided optimization and is a sixth faster than pyenv's.
 PYTHON ?= $(shell /usr/bin/python3.11 -c 'import ensurepip' 2>/dev/null && echo /usr/bin/)python3.11
 VENV := .venv
 BIN := $(VENV)/bin
@@ -32,17 +32,17 @@ setup: $(VENV)/.runtime $(JARS) ## install the Python packages and jars that Plu
 lab: setup $(CLIENT_JARS) ## install the older Kafka clients: for lab run skew, redirect, metadata and for tests
 	conf/jars/check.sh $(CLIENT_SETS)
 
-demo: setup ## real cluster to report: start brokers, slow one link, find it (under 5 minutes)
+demo: setup ## start real brokers, slow one link, report it (under 5 minutes)
 	$(BIN)/plumbline demo
 
-test: $(VENV)/.dev lab ## run the tests, then the live ones on real brokers alone: some of them measure
+test: $(VENV)/.dev lab ## run the tests, then the live ones on real brokers one at a time, since some measure
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not live and not faults" $(ARGS)
 	$(BIN)/pytest -m "live and not faults" $(ARGS)
 
-faults: $(VENV)/.dev lab ## do harm 200 times, write docs/faults.md (hours, resumes; ARGS=--short: a few kills)
+faults: $(VENV)/.dev lab ## inject 200 faults, write docs/faults.md (hours, resumes; ARGS=--short: a few kills)
 	$(BIN)/python -m tests.faults.campaign $(ARGS)
 
-fuzz: $(VENV)/.dev ## mutate real lines and look for one that a parser fails on (minutes; ARGS="--kind metrics")
+fuzz: $(VENV)/.dev ## mutate real lines to find one that crashes a parser (minutes; ARGS="--kind metrics")
 	$(BIN)/python -m tests.fuzz $(ARGS)
 
 lint: $(VENV)/.dev ## ruff, mypy --strict, import-linter, generated docs up to date
@@ -57,39 +57,39 @@ docs: $(VENV)/.dev ## generate docs/tables.md from the schemas
 	$(BIN)/python -m docs.tables
 	$(BIN)/python -m docs.exported
 
-verify: $(VENV)/.dev setup ## measure against injected truth, write docs/truth.md (about 2 hours, resumes)
+verify: $(VENV)/.dev setup ## compare verdicts with injected faults, write docs/truth.md (about 2 hours, resumes)
 	$(BIN)/python -m benchmarks.truth
 
-verify-clients: $(VENV)/.dev lab ## the same for real clients old and new (about an hour, resumes)
+verify-clients: $(VENV)/.dev lab ## the same for old and new Kafka clients (about an hour, resumes)
 	$(BIN)/python -m benchmarks.clients
 
-verify-throttles: $(VENV)/.dev setup ## the same for throttles and moves of replicas (about 40 minutes, resumes)
+verify-throttles: $(VENV)/.dev setup ## the same for throttles and reassignments (about 40 minutes, resumes)
 	$(BIN)/python -m benchmarks.throttles
 
-verify-verdicts: $(VENV)/.dev ## count how often verdicts are wrong on drawn runs, write docs/verdicts.md (minutes)
+verify-verdicts: $(VENV)/.dev ## count wrong verdicts on simulated runs, write docs/verdicts.md (minutes)
 	$(BIN)/python -m benchmarks.verdicts $(ARGS)
 
 environments: $(VENV)/.dev lab otava airflow ## install everything; `make -j4 environments` downloads in parallel
 
-otava: .otava/.done ## install Apache Otava (change points in series of runs) in an environment of its own
+otava: .otava/.done ## install Apache Otava (change points in series of runs) in a separate environment
 
-airflow: .airflow/.done ## install Airflow in an environment of its own: its Spark provider brings another PySpark
+airflow: .airflow/.done ## install Airflow in a separate environment: its Spark provider needs another PySpark
 
 jar-sums: $(JARS) $(CLIENT_JARS) ## write conf/jars/sums from the jars in .jars; review the difference
 	for set in $(SETS) $(CLIENT_SETS); do \
 	  (cd .jars/$$set && LC_ALL=C sha256sum *.jar) > conf/jars/sums/$$set.sha256 || exit 1; \
 	done
 
-locks: ## resolve requirements*.lock again; needs `uv`; existing pins stay where they still fit
+locks: ## resolve requirements*.lock again; needs `uv`; existing pins stay if they still fit
 	$(LOCK) --extra build pyproject.toml -o requirements.lock
 	$(LOCK) -c requirements.lock --extra build --extra dev pyproject.toml -o requirements-dev.lock
 	$(LOCK) requirements-otava.in -o requirements-otava.lock
 	$(LOCK) requirements-airflow.in -o requirements-airflow.lock
 
-bench: $(VENV)/.dev setup ## measure the pipeline next to its yardsticks, write docs/performance.md (hours)
+bench: $(VENV)/.dev setup ## measure the pipeline and its baselines, write docs/performance.md (hours)
 	$(BIN)/python -m benchmarks.pipeline $(ARGS)
 
-clean: ## stop the lab and remove all that was made here but the downloads
+clean: ## stop the lab and remove all generated files except downloads
 	[ ! -x $(BIN)/plumbline ] || $(BIN)/plumbline lab stop
 	rm -rf .state build spark-warehouse metastore_db derby.log
 

@@ -1,4 +1,4 @@
-"""The jobs on a real standalone cluster say what they say in one process."""
+"""The jobs on a real standalone cluster write the same tables as in one process."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ from plumbline.cli import app
 pytestmark = pytest.mark.live
 
 OF_THE_RUN = {"ingested_at"}
-"""Columns that tell when a job ran."""
+"""Columns that depend on the time of the run."""
 
 PREFIX = "cluster-test."
 DIGITS = 12
@@ -28,18 +28,19 @@ RATE, LOADED_S = 200.0, 10.0
 
 @pytest.fixture(scope="module")
 def telemetry(lab, tmp_path_factory):
-    """Give the settings of a collector that has sent all logs of the lab, some load's among them."""
+    """Return the settings of a collector that has sent all logs of the lab, including some load."""
     load.begin(lab, load.Load(records_per_s=RATE, duration_s=LOADED_S)).wait()
     folder = tmp_path_factory.mktemp("edge")
     topics = [NewTopic(PREFIX + kind, 2) for kind in ("request-log", "client-log", "metrics", "state-change")]
     admin = AdminClient({"bootstrap.servers": lab.telemetry_bootstrap_servers})
     for created in admin.create_topics(topics).values():
         created.result(timeout=30)
-    told = lab.settings_file.read_text().replace("[telemetry]\n", f'[telemetry]\ntopic_prefix = "{PREFIX}"\n')
+    settings = lab.settings_file.read_text()
+    settings = settings.replace("[telemetry]\n", f'[telemetry]\ntopic_prefix = "{PREFIX}"\n')
     conf = folder / "edge.toml"
-    conf.write_text(told.replace(str(lab.state.parent / "collector"), str(folder / "collector")))
+    conf.write_text(settings.replace(str(lab.state.parent / "collector"), str(folder / "collector")))
     logs = folder / "logs.toml"
-    logs.write_text("[collector]\nendpoints = []\n")  # a scrape is 10,000 samples, and nothing new here
+    logs.write_text("[collector]\nendpoints = []\n")  # a scrape has 10,000 samples and adds nothing here
     done = CliRunner().invoke(app, ["collect", "--conf", str(conf), "--conf", str(logs), "--once"])
     assert done.exit_code == 0, done.output
     return conf
@@ -48,7 +49,7 @@ def telemetry(lab, tmp_path_factory):
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     """Start a master and two workers of one core each."""
-    # A driver or an executor that lives for half a minute does not get back what it spends on C2.
+    # The C2 compiler does not pay off in a driver or executor that runs for half a minute.
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
         with standalone(tmp_path_factory.mktemp("standalone") / "spark") as running:
@@ -56,7 +57,7 @@ def cluster(tmp_path_factory):
 
 
 def warehouse(folder, telemetry):
-    """Give settings that name a warehouse of its own."""
+    """Return options with the settings of a new warehouse."""
     folder.mkdir()
     conf = folder / "own.toml"
     conf.write_text(f'[warehouse]\nroot = "{folder / "tables"}"\ncheckpoints = "{folder / "checkpoints"}"\n')
@@ -64,7 +65,7 @@ def warehouse(folder, telemetry):
 
 
 def hashes(folder):
-    """Give of each silver and gold table how many rows it has and a hash of them, in whatever order."""
+    """Return row count and order-independent hash of each silver and gold table."""
     found = {}
     for where in sorted([*folder.glob("silver/*"), *folder.glob("gold/*")]):
         rows = DeltaTable(where).to_pyarrow_table().to_pylist()
@@ -77,16 +78,16 @@ def hashes(folder):
 
 
 def plain(value):
-    """Write a value so that it compares: sums of doubles differ in their last digits by the order of rows."""
+    """Return a comparable value: the last digits of a sum of doubles depend on the order of rows."""
     if isinstance(value, Mapping):
-        return {str(key): plain(of) for key, of in value.items() if key not in OF_THE_RUN}
+        return {str(key): plain(each) for key, each in value.items() if key not in OF_THE_RUN}
     if isinstance(value, list | tuple):
-        return [plain(of) for of in value]
+        return [plain(each) for each in value]
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else str(value)
 
 
 @pytest.mark.usefixtures("spark")
-def test_ingest_gold_and_report_of_a_cluster_are_those_of_one_process(telemetry, cluster, tmp_path):
+def test_ingest_gold_and_report_of_a_cluster_equal_those_of_one_process(telemetry, cluster, tmp_path):
     here, there = warehouse(tmp_path / "here", telemetry), warehouse(tmp_path / "there", telemetry)
     for job, options in ((ingest_app, ["--once"]), (gold_app, [])):
         done = CliRunner().invoke(job, [*here, *options])
@@ -102,9 +103,9 @@ def test_ingest_gold_and_report_of_a_cluster_are_those_of_one_process(telemetry,
     assert sum(rows for rows, _ in of_process.values()) > 1_000
     assert of_process["gold.broker_rtt"][0] > 0
     assert of_cluster == of_process
-    assert both_less_the_run(reports[1]) == both_less_the_run(reports[0])
+    assert without_the_run(reports[1]) == without_the_run(reports[0])
 
 
-def both_less_the_run(report):
-    """Leave out where a report's tables are and when it was made."""
+def without_the_run(report):
+    """Return a report without the place of its tables and the time of the run."""
     return {key: plain(value) for key, value in report.items() if key not in {"generated_at", "inputs"}}

@@ -1,4 +1,4 @@
-"""`conf/jars/check.sh` refuses a jar that is changed, missing or not listed, and names it and the fix."""
+"""`conf/jars/check.sh` refuses a changed, missing or unlisted jar, and names it and the fix."""
 
 import hashlib
 import shutil
@@ -13,7 +13,7 @@ SETS = sorted((PROJECT / "conf" / "jars" / "sums").glob("*.sha256"))
 
 @pytest.fixture
 def checked(tmp_path):
-    """Return a function that runs the check, and the folder of a set of two good jars."""
+    """Return a function that runs the check, and the folder of a set with two good jars."""
     folder, sums = tmp_path / ".jars" / "agent", tmp_path / "conf" / "jars" / "sums"
     for place in (folder, sums):
         place.mkdir(parents=True)
@@ -31,7 +31,7 @@ def checked(tmp_path):
     return check, folder
 
 
-def test_good_jars_pass_in_silence(checked):
+def test_good_jars_pass_without_output(checked):
     assert checked[0]() == (0, "")
 
 
@@ -48,19 +48,19 @@ def test_good_jars_pass_in_silence(checked):
 def test_a_jar_that_differs_is_named_with_the_fix(checked, harm, message):
     check, folder = checked
     harm(folder)
-    code, said = check()
+    code, output = check()
 
     assert code == 1
-    assert message in said
-    assert "Fix: rm -rf .jars" in said
-    assert "b.jar" not in said
+    assert message in output
+    assert "Fix: rm -rf .jars" in output
+    assert "b.jar" not in output
 
 
 def test_a_set_without_sums_fails(checked):
-    code, said = checked[0]("kafka-1.0")
+    code, output = checked[0]("kafka-1.0")
 
     assert code == 1
-    assert "conf/jars/sums/kafka-1.0.sha256 is missing" in said
+    assert "conf/jars/sums/kafka-1.0.sha256 is missing" in output
 
 
 @pytest.mark.parametrize("file", SETS, ids=lambda file: file.stem)

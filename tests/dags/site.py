@@ -10,14 +10,14 @@ from conf.settings import PROJECT
 RUN_S = 540
 
 C1 = "-XX:TieredStopAtLevel=1"
-"""A JVM that lives for 15 s does not get back what it spends on its second compiler: a quarter of its CPU."""
+"""In a JVM that runs for 15 s the C2 compiler uses a quarter of the CPU and does not pay off."""
 
 
 class Airflow:
-    """A warehouse, and the AIRFLOW_HOME in which its DAGs run."""
+    """A warehouse, and the AIRFLOW_HOME of its DAGs."""
 
     def __init__(self, folder: Path, filled: Path | None = None, home: Path | None = None) -> None:
-        """Copy what is filled: a run changes it. `home` may be shared: Airflow keeps no rows of ours."""
+        """Copy the warehouse, because a run changes it; `home` can be shared, since it has no table data."""
         self.home = home or folder / "airflow"
         self.folder, self.conf, self.reports = folder, folder / "my.toml", folder / "reports"
         self.warehouse = folder / "warehouse"
@@ -29,17 +29,19 @@ class Airflow:
         )
 
     def run(self, *words: str) -> tuple[int, str]:
-        """Run a command of Airflow's environment; give its exit code and what it said."""
-        told = {"AIRFLOW_HOME": str(self.home), "PLUMBLINE_CONF": str(self.conf), "JDK_JAVA_OPTIONS": C1}
-        told |= {"PLUMBLINE_REPORTS": str(self.reports)}
-        # What the tests' own environment says of Spark and Python is not Airflow's.
-        kept = {
-            name: of for name, of in os.environ.items() if not name.startswith(("PYSPARK", "SPARK", "PYTHON"))
+        """Run a command in Airflow's environment; return its exit code and output."""
+        variables = {"AIRFLOW_HOME": str(self.home), "PLUMBLINE_CONF": str(self.conf), "JDK_JAVA_OPTIONS": C1}
+        variables |= {"PLUMBLINE_REPORTS": str(self.reports)}
+        # The variables of the tests' environment for Spark and Python must not reach Airflow.
+        inherited = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("PYSPARK", "SPARK", "PYTHON"))
         }
         command = ["bash", "-c", '. "$0/conf/airflow.sh" && exec "$@"', str(PROJECT), *words]
         done = subprocess.run(
             command,
-            env=kept | told,
+            env=inherited | variables,
             cwd=self.folder,
             capture_output=True,
             text=True,
@@ -49,8 +51,8 @@ class Airflow:
         return done.returncode, done.stdout + done.stderr
 
     def test(self, dag: str, *options: str) -> tuple[int, str]:
-        """Run a DAG as `airflow dags test` does; its database is made when it is not there."""
+        """Run a DAG with `airflow dags test`; create the database if it is missing."""
         if not (self.home / "airflow.db").exists():
-            code, said = self.run("airflow", "db", "migrate")
-            assert code == 0, said
+            code, output = self.run("airflow", "db", "migrate")
+            assert code == 0, output
         return self.run("airflow", "dags", "test", dag, *options)

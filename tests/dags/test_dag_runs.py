@@ -1,4 +1,4 @@
-"""Each DAG run for real, by Airflow and spark-submit, on a warehouse that real brokers filled."""
+"""Each DAG runs for real, with Airflow and spark-submit, on a warehouse with data of real brokers."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -23,18 +23,18 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(2 * RUN_S)]
 
 @pytest.fixture(scope="module")
 def filled(lab, tmp_path_factory):
-    """Bronze and silver of the running brokers' own logs."""
+    """Return a folder with bronze and silver of the running brokers' logs."""
     site = Site(lab, tmp_path_factory.mktemp("filled"))
     for word in ("collect", "ingest"):
         with site.start(word, "--once") as job:
-            told = job.communicate(timeout=RUN_S)[1]
-        assert job.returncode == 0, told
+            errors = job.communicate(timeout=RUN_S)[1]
+        assert job.returncode == 0, errors
     return site.warehouse.parent
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    """Return the folder of one database of Airflow for all runs."""
+    """Return the folder of one Airflow database for all runs."""
     return tmp_path_factory.mktemp("home") / "airflow"
 
 
@@ -44,7 +44,7 @@ def airflow(filled, home, tmp_path):
 
 
 def span_of(spark, warehouse):
-    """Give the hours that hold all requests."""
+    """Return the span of whole hours with all requests."""
     at = tables.read(spark, warehouse, REQUESTS).selectExpr("min(logged_at) AS low", "max(logged_at) AS high")
     low, high = at.first()
     start = low.replace(minute=0, second=0, microsecond=0)
@@ -52,24 +52,25 @@ def span_of(spark, warehouse):
     return {"since": f"{start:%Y-%m-%dT%H:%M:%S}+00:00", "until": f"{end:%Y-%m-%dT%H:%M:%S}+00:00"}
 
 
-def test_gold_is_built_between_its_gates_and_a_span_built_again_gives_the_same_rows(airflow, spark):
-    code, said = airflow.test("plumbline_gold", f"{datetime.now(UTC) + timedelta(hours=1):%Y-%m-%dT%H:00:00}")
-    assert code == 0, said[-5000:]
+def test_gold_is_built_between_its_gates_and_a_rebuilt_span_has_the_same_rows(airflow, spark):
+    next_hour = f"{datetime.now(UTC) + timedelta(hours=1):%Y-%m-%dT%H:00:00}"
+    code, output = airflow.test("plumbline_gold", next_hour)
+    assert code == 0, output[-5000:]
     new = as_rows(tables.read(spark, airflow.warehouse, BROKER_RTT))
     checked = quality_results.newest(airflow.warehouse)
     span = span_of(spark, airflow.warehouse)
-    code, said = airflow.run("airflow", "dags", "test", "plumbline_gold", "--conf", json.dumps(span))
-    assert code == 0, said[-5000:]
+    code, output = airflow.run("airflow", "dags", "test", "plumbline_gold", "--conf", json.dumps(span))
+    assert code == 0, output[-5000:]
 
-    assert "rebuilding " in said
+    assert "rebuilding " in output
     assert as_rows(tables.read(spark, airflow.warehouse, BROKER_RTT)) == new
     assert len({(row["follower_id"], row["leader_id"]) for row in new}) == 6
     assert {row["layer"] for row in checked} == {"silver", "gold"}
     assert all(row["is_passed"] for row in checked)
     assert tables.read(spark, airflow.warehouse, DATA_QUALITY).filter("NOT is_balanced").count() == 0
     pages = sorted(airflow.reports.glob("gold-*.json"))
-    told = [len(json.loads(page.read_text())["tables"]["broker_rtt"]) for page in pages]
-    assert max(told) == len(new)
+    counts = [len(json.loads(page.read_text())["tables"]["broker_rtt"]) for page in pages]
+    assert max(counts) == len(new)
 
 
 def test_a_failing_gate_fails_the_run_and_names_rule_and_rows(airflow, spark):
@@ -77,44 +78,44 @@ def test_a_failing_gate_fails_the_run_and_names_rule_and_rows(airflow, spark):
     first = tables.read(spark, airflow.warehouse, REQUESTS).orderBy("logged_at").first()
     place = first["position"]
     SilverTable.forPath(spark, requests).update(f"position = '{place}'", {"total_ms": "-1.0"})
-    code, said = airflow.test("plumbline_gold", "--conf", json.dumps(span_of(spark, airflow.warehouse)))
+    code, output = airflow.test("plumbline_gold", "--conf", json.dumps(span_of(spark, airflow.warehouse)))
 
     assert code == 1
-    assert "FAILED silver.requests total_ms_within_range" in said
-    assert f'"position": "{place}"' in said
-    assert "held back: gold of " in said
+    assert "FAILED silver.requests total_ms_within_range" in output
+    assert f'"position": "{place}"' in output
+    assert "held back: gold of " in output
     assert not (airflow.warehouse / "gold" / "broker_rtt").exists()
     assert not airflow.reports.exists()
 
 
 @pytest.mark.usefixtures("spark")
 def test_maintenance_goes_through_every_layer(airflow):
-    # A layer without a table is a wrong setting to it, and so is tried again, a quarter of an hour later.
+    # The job treats a layer without a table as a wrong setting, which Airflow retries 15 minutes later.
     built = CliRunner().invoke(gold_app, ["--conf", str(airflow.conf)])
     assert built.exit_code == 0, built.output
-    code, said = airflow.test("plumbline_maintenance")
+    code, output = airflow.test("plumbline_maintenance")
 
-    assert code == 0, said[-5000:]
+    assert code == 0, output[-5000:]
     for layer in ("bronze", "silver", "gold"):
-        assert f"--only {layer}" in said
+        assert f"--only {layer}" in output
 
 
-def test_a_regression_fails_the_night_and_nothing_to_tell_is_skipped(airflow, spark):
+def test_a_regression_fails_the_run_and_an_inconclusive_result_skips_it(airflow, spark):
     write_arms(spark, airflow)
-    told = {}
+    results = {}
     for contender in ("worse", "few"):
-        asked = json.dumps({"baseline": "old", "contender": contender, "metric": "avg_ms"})
-        told[contender] = airflow.test("plumbline_nightly_comparison", "--conf", asked)
+        options = json.dumps({"baseline": "old", "contender": contender, "metric": "avg_ms"})
+        results[contender] = airflow.test("plumbline_nightly_comparison", "--conf", options)
 
-    codes = {contender: code for contender, (code, _) in told.items()}
-    assert codes == {"worse": 1, "few": 0}, told["worse"][1][-3000:] + told["few"][1][-3000:]
-    assert "regressed" in told["worse"][1]
-    assert "Bash command returned exit code 2. Skipping." in told["few"][1]
+    codes = {contender: code for contender, (code, _) in results.items()}
+    assert codes == {"worse": 1, "few": 0}, results["worse"][1][-3000:] + results["few"][1][-3000:]
+    assert "regressed" in results["worse"][1]
+    assert "Bash command returned exit code 2. Skipping." in results["few"][1]
     assert len(list(airflow.reports.glob("comparison-*.md"))) == 2
 
 
 def write_arms(spark, airflow):
-    """Append runs of three arms: eight of the old one, eight half as quick, and two."""
+    """Append runs of three arms: eight of `old`, eight of `worse` with twice the latency, two of `few`."""
     folder = airflow.folder / "runs"
     for nth in range(8):
         latency = 100 + nth

@@ -1,4 +1,4 @@
-"""A warehouse of gold with the schemas as they are and rows whose every figure is known; no Spark."""
+"""A gold warehouse with the real schemas and rows with known values, written without Spark."""
 
 import json
 from collections import Counter
@@ -42,7 +42,7 @@ def hist(values):
 
 
 def write(root, table, rows, mode="overwrite"):
-    """Write rows of a table; what a row does not say is NULL."""
+    """Write rows of a table; columns that a row lacks are NULL."""
     names = table.schema.names
     made = [{name: row.get(name) for name in names} for row in rows]
     assert not {name for row in rows for name in row} - set(names)
@@ -137,7 +137,7 @@ def culprit(nth, cluster="east"):
 
 
 def skew(nth, partition, *, client="orders-app", topic="orders", slow=1):
-    """Give broker 1's partition a third of the others' batches, each as large, and five times the latency."""
+    """Return a row: broker 1's partition has a third of the batches and five times the latency."""
     batches = 40 if partition else 40 // slow
     produce_ms = [2.0] * batches if partition else [10.0] * batches
     return {
@@ -187,7 +187,7 @@ def redirect(nth, version, ms, kind="redirect", topic="orders"):
 
 
 def lookup(nth, version="2.4.1", client="many-topics"):
-    """Ask for all topics that are known again with each eight new ones."""
+    """Return a row of a client that requests all known topics again with every eight new ones."""
     topics = list(range(8 * (nth + 1)))
     return {
         "cluster": "east",
@@ -289,7 +289,7 @@ def quality(broker, cluster="east"):
 
 
 def fetch_of(nth, *, cluster="east", follower=3, leader=1):
-    """Give a fetch as the leader logged it, and the two lines of its follower."""
+    """Return a fetch as logged by the leader, and the two log lines of its follower."""
     logged = at(SLOW_FROM) + timedelta(seconds=nth)
     of = {
         "cluster": cluster,
@@ -314,7 +314,7 @@ def fetch_of(nth, *, cluster="east", follower=3, leader=1):
 
 
 def warehouse(root):
-    """Write gold and the silver behind it, of two clusters: `east`, and `west` with a hostile client."""
+    """Write gold and its silver for two clusters: `east`, and `west` with a hostile client id."""
     pairs = [(f, lead) for f in BROKERS for lead in BROKERS if f != lead]
     write(
         root,
@@ -373,8 +373,8 @@ def warehouse(root):
     return root
 
 
-def told(page):
-    """Give every text of a page."""
+def text_of(page):
+    """Return all texts of a page as JSON."""
     return json.dumps(
         [part.to_plotly_json() for part in page],
         default=lambda part: part.to_plotly_json(),

@@ -158,8 +158,8 @@ def test_who_is_accused_does_not_hang_on_who_is_looked_at(asked, warehouse):
     of_two = Asked(warehouse, replace(asked.filters, broker=2))
 
     sentence = "Broker 3's link to broker 1 is slow by 20.1 ms since 11:02:00 UTC."
-    assert sentence in made_gold.told(page(asked))
-    assert sentence in made_gold.told(page(of_two))
+    assert sentence in made_gold.text_of(page(asked))
+    assert sentence in made_gold.text_of(page(of_two))
 
 
 def test_quiet_windows_are_those_outside_every_finding(asked):
@@ -194,7 +194,7 @@ def test_a_move_is_told_as_far_as_it_is(asked):
 
 
 def test_of_comparisons_of_two_arms_the_newest_is_shown(asked):
-    shown = made_gold.told(
+    shown = made_gold.text_of(
         page_comparison.page(replace(asked, filters=Filters(cluster="east", run="new against old")))
     )
 

@@ -1,4 +1,4 @@
-"""The older Kafka clients come with `make lab`: a scenario that needs one says so before it starts."""
+"""`make lab` installs the older Kafka clients; a scenario that needs one reports that before it starts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The proxies against a plain echo server: same code and same loop as in a lab, no Kafka."""
+"""The proxies with a plain echo server: the same code and event loop as in a lab, without Kafka."""
 
 import asyncio
 import json
@@ -53,7 +53,7 @@ async def proxied(folder, *, is_leader_up=True):
 
 
 def run(scene):
-    """Run a scene in a new thread: the browser that tests share keeps a loop running in this one."""
+    """Run a scene in a new thread, because the shared browser keeps a loop running in this one."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         return pool.submit(_run, scene).result()
 
@@ -75,8 +75,8 @@ def logged(folder):
 
 
 @pytest.mark.parametrize("delay_ms", [3.0, 20.0])
-def test_the_log_tells_the_delay_that_a_client_feels(tmp_path, delay_ms):
-    """Applied is never less than nominal, half of it each way, and what the client waited covers it."""
+def test_the_log_has_the_delay_that_a_client_observes(tmp_path, delay_ms):
+    """The applied delay is at least the nominal one, half each way, and at most the client's wait."""
 
     async def scene():
         async with proxied(tmp_path) as (way, reader, writer):
@@ -105,8 +105,8 @@ def test_no_delay_means_written_before_anything_else_happens(tmp_path):
     assert sorted(line["applied_ms"] for line in logged(tmp_path))[25] < 0.5
 
 
-def test_a_delay_is_a_longer_wire_not_a_slower_one(tmp_path):
-    """Twenty requests sent at once come back together after one delay, in order."""
+def test_a_delay_adds_latency_and_does_not_limit_throughput(tmp_path):
+    """The responses to twenty requests sent at once come together after one delay, in order."""
 
     async def scene():
         async with proxied(tmp_path) as (way, reader, writer):
@@ -121,10 +121,10 @@ def test_a_delay_is_a_longer_wire_not_a_slower_one(tmp_path):
     came, took_s = run(scene())
 
     assert came == [b"%d" % number for number in range(20)]
-    assert took_s < 0.6  # 20 delays one after another would be 2 s
+    assert took_s < 0.6  # 20 sequential delays would be 2 s
 
 
-def test_bytes_keep_their_order_when_the_delay_is_taken_back(tmp_path):
+def test_bytes_keep_their_order_when_the_delay_is_removed(tmp_path):
     async def scene():
         async with proxied(tmp_path) as (way, reader, writer):
             way.delay_ns = 200 * NS_PER_MS
@@ -137,8 +137,8 @@ def test_bytes_keep_their_order_when_the_delay_is_taken_back(tmp_path):
     assert run(scene()) == [b"early", b"late"]
 
 
-def test_a_frame_of_many_reads_comes_through_whole_and_counts_once(tmp_path):
-    body = bytes(range(256)) * 40_000  # 10 MiB, as one full replica fetch
+def test_a_frame_of_many_reads_arrives_whole_and_counts_once(tmp_path):
+    body = bytes(range(256)) * 40_000  # 10 MiB, like one full replica fetch
 
     async def scene():
         async with proxied(tmp_path) as (way, reader, writer):
@@ -152,19 +152,19 @@ def test_a_frame_of_many_reads_comes_through_whole_and_counts_once(tmp_path):
 
 
 def test_a_leader_that_is_down_is_a_closed_connection(tmp_path):
-    """The follower sees what it would see without a proxy, and does not hang."""
+    """The follower observes the same as without a proxy, and does not hang."""
 
     async def scene():
         async with proxied(tmp_path, is_leader_up=False) as (_, reader, writer):
-            told = await asyncio.wait_for(reader.read(), 5)
+            received = await asyncio.wait_for(reader.read(), 5)
             writer.close()
             await writer.wait_closed()
-            return told
+            return received
 
     assert run(scene()) == b""
 
 
-def test_what_is_on_its_way_arrives_after_the_sender_hung_up(tmp_path):
+def test_bytes_in_flight_arrive_after_the_sender_disconnected(tmp_path):
     async def scene():
         got = asyncio.get_running_loop().create_future()
 
@@ -185,7 +185,7 @@ def test_what_is_on_its_way_arrives_after_the_sender_hung_up(tmp_path):
 
 
 def test_a_log_that_cannot_be_written_ends_the_proxies(tmp_path):
-    """A delay that is applied but not logged would be a wrong truth."""
+    """A delay that is applied but not logged would make the ground truth wrong."""
     log = applied_log.AppliedLog(tmp_path / "gone")
     log.add(Link(follower=2, leader=1, listen_port=1, target_port=2), 1, 0, 0, 0)
 
@@ -203,7 +203,7 @@ def test_a_log_that_cannot_be_written_ends_the_proxies(tmp_path):
         ({"set": 7}, "TypeError"),
     ],
 )
-def test_a_wrong_order_changes_nothing(tmp_path, order, reason):
+def test_a_wrong_command_changes_nothing(tmp_path, order, reason):
     way = Way(Link(follower=2, leader=1, listen_port=1, target_port=2), applied_log.AppliedLog(tmp_path))
 
     assert reason in proxy_control.answer_to({(2, 1): way}, json.dumps(order).encode())["error"]
@@ -211,7 +211,7 @@ def test_a_wrong_order_changes_nothing(tmp_path, order, reason):
 
 
 def test_the_loop_sleeps_finer_than_a_millisecond():
-    """On epoll Python rounds every timer up to a whole millisecond."""
+    """With epoll Python rounds every timer up to a whole millisecond."""
 
     async def scene():
         began = time.monotonic()
@@ -223,7 +223,7 @@ def test_the_loop_sleeps_finer_than_a_millisecond():
     assert min(run(scene()) for _ in range(3)) < 0.015
 
 
-def test_the_log_is_cut_into_files_and_only_the_newest_are_kept(tmp_path, monkeypatch):
+def test_the_log_is_rotated_and_only_the_newest_files_are_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(applied_log, "MAX_FILE_BYTES", 100)
     monkeypatch.setattr(applied_log, "KEPT_FILES", 3)
     link = Link(follower=2, leader=1, listen_port=1, target_port=2)
@@ -239,7 +239,7 @@ def test_the_log_is_cut_into_files_and_only_the_newest_are_kept(tmp_path, monkey
 
 
 def test_responses_are_held_one_after_another(tmp_path):
-    """Ten requests at once come back 20 ms apart: a rate of service, not ten delays side by side."""
+    """The responses to ten requests sent at once come 20 ms apart: a service rate, not parallel delays."""
     n, hold_ms = 10, 20
 
     async def scene():

@@ -1,4 +1,4 @@
-"""What metrics alone say of real brokers is what their request logs say, across a restart as well."""
+"""Means from metrics alone equal those of the request logs of real brokers, also across a restart."""
 
 import os
 import time
@@ -32,12 +32,12 @@ pytestmark = pytest.mark.live
 TOPIC, RESTARTED = "slowly-read", 2
 EVERY_S, SCRAPES = 10, 7
 MANY = 200
-# Requests that are counted before they are logged, or that two threads end at once.
+# Requests that are counted before they are logged, or that two threads finish at once.
 SLACK = 3
 
 
 def fill(lab):
-    """Give every broker a partition with more bytes than one fetch takes."""
+    """Fill one partition on every broker with more bytes than one fetch returns."""
     topics.create_load_topic(lab, name=TOPIC, partitions=3, replication_factor=1)
     producer = Producer({"bootstrap.servers": lab.bootstrap_servers, "batch.size": 900_000, "linger.ms": 50})
     for nth in range(480):
@@ -47,16 +47,16 @@ def fill(lab):
 
 
 def scraped(lab, folder):
-    """Save what every broker shows that answers; give how long each took, by its file's instant."""
+    """Save a scrape of every broker that answers; return the duration of each by broker and instant."""
     took_s = {}
     for broker in lab.brokers:
-        asked = time.monotonic()
+        started = time.monotonic()
         try:
             line = scrape(ScrapedEndpoint(url=broker.exporter_url, node=f"broker-{broker.id}"))
         except ScrapeError:
             continue
         at_ns = int(line.position.rsplit("/", 1)[1])
-        took_s[broker.id, at_ns // 1000] = time.monotonic() - asked
+        took_s[broker.id, at_ns // 1000] = time.monotonic() - started
         page = folder / f"broker-{broker.id}" / f"{at_ns}.prom"
         page.parent.mkdir(exist_ok=True)
         page.write_bytes(line.value)
@@ -78,7 +78,7 @@ def recorded(lab, tmp_path_factory):
         SlowReader(ports[leader], TOPIC, partition, longest_ms=60)
         for partition, leader in topics.leaders(lab, TOPIC).items()
     ]
-    # An exporter's first answer takes seconds: its instant would not be that of its counters.
+    # An exporter's first answer takes seconds, so its timestamp would not match its counters.
     scraped(lab, tmp_path_factory.mktemp("cold"))
     times, took_s = {"began": datetime.now(UTC)}, {}
     for reader in readers:
@@ -100,8 +100,8 @@ def recorded(lab, tmp_path_factory):
             reader.end()
     for broker, log in logs.items():
         written = log.read_bytes()[began[broker] :]
-        kept = folder / f"broker-{broker}" / "kafka-request.log"
-        kept.write_bytes(written[: written.rfind(b"\n") + 1])
+        log_file = folder / f"broker-{broker}" / "kafka-request.log"
+        log_file.write_bytes(written[: written.rfind(b"\n") + 1])
     return folder, times | {"took_s": took_s}
 
 
@@ -125,12 +125,12 @@ def means(silver, tmp_path_factory):
     return layers.keep_table(of_metrics(silver)[LEADER_LOCAL_MEAN], LEADER_LOCAL_MEAN)
 
 
-def test_mean_of_metrics_alone_is_the_request_logs(means, recorded):
+def test_the_mean_from_metrics_alone_equals_that_of_the_request_log(means, recorded):
     _, times = recorded
-    # A broker that was young at the first scrape has a row since its start, of which the log was not kept.
-    kept = means.filter(F.col("from_at") > F.lit(times["began"]))
-    told = [row.asDict() for row in leader_local_mean_summary(kept).collect()]
-    measured = [row for row in told if row["is_within"] is not None and row["n"] >= MANY]
+    # A broker that had just started at the first scrape has a row from its start on, which the log lacks.
+    covered = means.filter(F.col("from_at") > F.lit(times["began"]))
+    summary = [row.asDict() for row in leader_local_mean_summary(covered).collect()]
+    measured = [row for row in summary if row["is_within"] is not None and row["n"] >= MANY]
     for row in measured:
         names = ("node", "request", "n", "leader_local_mean_ms", "log_n", "difference_ms")
         print({name: row[name] for name in names})
@@ -142,7 +142,7 @@ def test_mean_of_metrics_alone_is_the_request_logs(means, recorded):
 
 
 def bounds(row, ended, took_s):
-    """Give how few and how many requests the log ended between two pages, each read while it was written."""
+    """Return the least and the most requests that ended between two scrapes, which take time themselves."""
     first, last = (row[end].replace(tzinfo=UTC) for end in ("from_at", "to_at"))
     first_s, last_s = (
         took_s.get((RESTARTED, round(instant.timestamp() * 1e6)), 0.0) for instant in (first, last)
@@ -153,14 +153,14 @@ def bounds(row, ended, took_s):
     return few, many
 
 
-def test_restart_loses_no_interval_but_its_own_down_time(means, silver, recorded):
+def test_a_restart_loses_only_the_interval_of_its_down_time(means, silver, recorded):
     _, times = recorded
     rows = means.filter(f"request = 'FetchConsumer' AND broker_id = {RESTARTED}").orderBy("from_at").collect()
     rows = [row for row in rows if row["from_at"].timestamp() > times["began"].timestamp()]
     (after,) = [row for row in rows if row["is_reset"]]
     before = max(row["to_at"] for row in rows if row["to_at"] < after["from_at"])
 
-    # Only from the last scrape to the end of the old process and the start of the new one is nothing known.
+    # Only the time from the last scrape of the old process to the start of the new one has no data.
     lost_s = (after["from_at"] - before).total_seconds()
     down_s = (times["back"] - times["ended"]).total_seconds()
     assert 0 < lost_s < EVERY_S + down_s
@@ -174,15 +174,15 @@ def test_restart_loses_no_interval_but_its_own_down_time(means, silver, recorded
     ended = [row["logged_at"].replace(tzinfo=UTC) for row in of_log]
     counted = [(row["n"], *bounds(row, ended, times["took_s"])) for row in rows]
     assert all(many > 0 for _, _, many in counted)
-    assert [of for of in counted if not of[1] - SLACK <= of[0] <= of[2] + SLACK] == [], counted
+    assert [row for row in counted if not row[1] - SLACK <= row[0] <= row[2] + SLACK] == [], counted
 
 
 def test_no_rate_is_negative(silver):
     known = facts(silver[METRIC_SERIES])
     named = known.select("cluster", "series_id", "node", "meaning", "statistic")
-    told = silver[METRIC_SAMPLES].join(named, on=["cluster", "series_id"])
-    starts = told.filter("meaning = 'process_start_s'")
-    counters = with_process_start(told.filter("statistic = 'count'"), starts)
+    samples = silver[METRIC_SAMPLES].join(named, on=["cluster", "series_id"])
+    starts = samples.filter("meaning = 'process_start_s'")
+    counters = with_process_start(samples.filter("statistic = 'count'"), starts)
 
     found = increases(counters, "node")
 

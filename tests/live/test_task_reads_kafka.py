@@ -1,4 +1,4 @@
-"""The tasks' reader of Kafka, on a real broker: every record of a range once, or an error that names it."""
+"""The tasks' Kafka reader on a real broker: it returns every record of a range once, or raises an error."""
 
 import uuid
 
@@ -17,10 +17,10 @@ RECORDS = 1_000
 
 
 class Topic:
-    """A topic of two partitions."""
+    """A topic with two partitions."""
 
     def __init__(self, lab):
-        """Create it and fill it evenly."""
+        """Create the topic and fill it evenly."""
         self.bootstrap, self.name = lab.telemetry_bootstrap_servers, f"test-{uuid.uuid4().hex[:8]}"
         self.options = (("bootstrap.servers", self.bootstrap), ("group.id", "test"))
         self.admin = AdminClient({"bootstrap.servers": self.bootstrap})
@@ -28,7 +28,7 @@ class Topic:
         self.publish({}, RECORDS)
 
     def publish(self, options, records):
-        """Publish records; of a transaction, the marker at its end takes an offset too."""
+        """Publish records; in a transaction the end marker uses an offset too."""
         producer = Producer({"bootstrap.servers": self.bootstrap} | options)
         if options:
             producer.init_transactions(30)
@@ -55,14 +55,14 @@ def topic(lab):
     return Topic(lab)
 
 
-def test_each_record_of_the_ranges_comes_once_and_in_order(topic):
-    for _ in range(2):  # the second time with the consumer of the first
+def test_each_record_of_the_ranges_is_read_once_and_in_order(topic):
+    for _ in range(2):  # the second time with the same consumer
         found, _ = topic.read((0, 17, 480), (1, 0, 3))
 
         assert found == {0: list(range(17, 480)), 1: [0, 1, 2]}
 
 
-def test_a_batch_ends_where_it_has_enough_bytes(topic, monkeypatch):
+def test_a_batch_ends_when_it_has_enough_bytes(topic, monkeypatch):
     monkeypatch.setattr(records, "BATCH_BYTES", 300)
 
     found, sizes = topic.read((0, 0, 500))
@@ -71,8 +71,8 @@ def test_a_batch_ends_where_it_has_enough_bytes(topic, monkeypatch):
     assert max(sizes) <= 300 / 2 + kafka.TAKEN_RECORDS
 
 
-def test_a_marker_at_the_end_of_a_range_ends_it(topic):
-    """It is no record: the driver finds that the records are fewer than the offsets."""
+def test_a_transaction_marker_at_the_end_of_a_range_ends_it(topic):
+    """The marker is no record; the driver detects fewer records than offsets."""
     topic.publish({"transactional.id": uuid.uuid4().hex}, 2)
 
     found, _ = topic.read((0, 499, 502))
@@ -80,7 +80,7 @@ def test_a_marker_at_the_end_of_a_range_ends_it(topic):
     assert found == {0: [499, 500]}
 
 
-def test_records_that_are_gone_are_named(topic):
+def test_deleted_records_are_reported(topic):
     topic.admin.delete_records([TopicPartition(topic.name, 1, 100)])
     for deleted in topic.admin.delete_records([TopicPartition(topic.name, 1, 100)]).values():
         deleted.result(30)
@@ -90,7 +90,7 @@ def test_records_that_are_gone_are_named(topic):
     assert topic.read((1, 100, 200))[0] == {1: list(range(100, 200))}
 
 
-def test_a_broker_that_does_not_answer_is_told(monkeypatch):
+def test_a_broker_that_does_not_answer_is_reported(monkeypatch):
     monkeypatch.setattr(kafka, "PATIENCE_S", 1.0)
     away = (("bootstrap.servers", "127.0.0.1:1"), ("group.id", "test"))
 
