@@ -71,7 +71,7 @@ def _id(found: Found) -> None:
         way_out = f"restore it ({name_of(found.logs[0])} contains {ids}), {START_OVER}"
         raise StateError(file, "reading the writer's id", "is torn or missing", way_out)
     if file.exists():
-        found.mend(f"{file} is torn, and nothing was written under it", aside(file))
+        found.mend(f"{file} is torn, and nothing was written with it", aside(file))
     for topic, state in found.bronze.items():
         if known and has_rows_of(state.where, topic):
             wrong = f"has no batch, but {name_of(state)} has lines of {topic}: all would be written twice"

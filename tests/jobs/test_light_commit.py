@@ -173,7 +173,7 @@ def test_readers_skip_files_by_exact_instants(site):
 def test_a_frame_with_other_columns_is_refused(site):
     frame = site.read().drop("seen")
 
-    with pytest.raises(ValueError, match=r"silver\.lines wants struct<n:bigint,"):
+    with pytest.raises(ValueError, match=r"silver\.lines has the schema struct<n:bigint,"):
         light_commit.append(frame, site.where, LINES, txn_app_id="app", txn_version=0)
     assert site.folders() == []
 

@@ -176,7 +176,7 @@ def test_files_removed_in_the_meantime_do_not_come_back(samples, monkeypatch):
         samples.log.delete()
 
     monkeypatch.setattr(maintain_pack, "_write", slowly)
-    with pytest.raises(CommitFailedError, match="1 of the files that were packed have been removed"):
+    with pytest.raises(CommitFailedError, match="1 of the packed files were removed"):
         samples.pack()
 
     assert samples.held() == []
