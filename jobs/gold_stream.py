@@ -189,7 +189,7 @@ def stream_of(spark: SparkSession, settings: Settings, table: Table) -> DataFram
         spark.readStream.format("delta")
         .option("maxFilesPerTrigger", settings.build_gold.max_files_per_trigger)
         .option("maxBytesPerTrigger", settings.build_gold.max_bytes_per_trigger)
-        # Retention and replays rewrite rows but append none. After a replay, rebuild with `--since`.
+        # Skip commits that delete or rewrite rows (retention, MERGE of a replay): they add no lines.
         .option("skipChangeCommits", "true")
         .load(tables.path(settings.warehouse_root, table))
     )
