@@ -1,4 +1,4 @@
-"""The proposals' own figures, ingested as runs like any other: `docs/published.md` tells what is derived."""
+"""The published figures of KIPs, ingested as runs; `docs/published.md` shows the derived figures."""
 
 import csv
 import json
@@ -28,29 +28,29 @@ CELLS = [
     for line in PAGE.splitlines()
     if line[:1] == "|"
 ]
-TOLD = {cells[0]: cells[1:] for cells in CELLS}
+PUBLISHED_CELLS = {cells[0]: cells[1:] for cells in CELLS}
 
 
 def lines_of(name):
     return [json.loads(line) for line in (PUBLISHED / name).read_text().splitlines()]
 
 
-def silver(spark, told):
-    """Parse each run's own lines behind a document that tells what was run."""
+def silver(spark, published):
+    """Return the silver frames of published runs: a run document, then the run's own lines."""
     records = []
-    for nth, run in enumerate(told):
+    for number, run in enumerate(published):
         rate, size = run.get("asked_records_per_s"), run.get("record_size")
         arguments = [
             "--topic",
             "t",
             *(["--throughput", str(rate), "--record-size", str(size)] if rate else []),
         ]
-        facts = {"run": f"run-{nth}", "arm": run["arm"], "started_at": "2022-01-01T00:00:00Z"}
+        facts = {"run": f"run-{number}", "arm": run["arm"], "started_at": "2022-01-01T00:00:00Z"}
         lines = [document(facts | asked(arguments)), run["line"].encode()]
         lines += [line.encode() for line in run.get("node_metrics", ())]
-        of = {"headers": [("run", f"run-{nth}".encode()), ("arm", run["arm"].encode())]}
-        of |= {"kind": "perf-test", "node": "host"}
-        records += [record(line, position=f"{nth}/{at}", **of) for at, line in enumerate(lines)]
+        fields = {"headers": [("run", f"run-{number}".encode()), ("arm", run["arm"].encode())]}
+        fields |= {"kind": "perf-test", "node": "host"}
+        records += [record(line, position=f"{number}/{at}", **fields) for at, line in enumerate(lines)]
     return kept_frames(spark, perf.parse, records, (PERF_SUMMARIES, CLIENT_METRICS, RUNS))
 
 
@@ -62,11 +62,11 @@ def test_kip_951_leader_changes(spark):
     ms = {row["arm"]: row["ms"] for row in means}
 
     reduction = 100 * (1 - ms["kip-951"] / ms["baseline"])
-    assert TOLD["p99.9, baseline"] == ("1675.67", f"{ms['baseline']:.2f}")
-    assert TOLD["p99.9, KIP-951"] == ("215", f"{ms['kip-951']:.2f}")
+    assert PUBLISHED_CELLS["p99.9, baseline"] == ("1675.67", f"{ms['baseline']:.2f}")
+    assert PUBLISHED_CELLS["p99.9, KIP-951"] == ("215", f"{ms['kip-951']:.2f}")
     rejected = f"{ms['metadata-refresh-without-backoff']:.2f}"
-    assert TOLD["p99.9, metadata refresh without backoff (rejected)"] == ("3022.33", rejected)
-    assert TOLD["reduction of p99.9"] == ("88 %", f"{reduction:.1f} %")
+    assert PUBLISHED_CELLS["p99.9, metadata refresh without backoff (rejected)"] == ("3022.33", rejected)
+    assert PUBLISHED_CELLS["reduction of p99.9"] == ("88 %", f"{reduction:.1f} %")
 
 
 def test_kip_951_rolls():
@@ -76,13 +76,13 @@ def test_kip_951_rolls():
         )
         published = f"{float(row['published_improvement_percent']):g} %"
         derived = f"{100 * (before - after) / before:.1f} %"
-        assert TOLD[f"{row['acks']}, {row['workload']}, {row['metric']}"] == (published, derived)
+        assert PUBLISHED_CELLS[f"{row['acks']}, {row['workload']}, {row['metric']}"] == (published, derived)
 
 
 def test_kip_794_hour_by_partition(spark):
-    told = spark.read.csv(str(PUBLISHED / "kip794_hour_by_partition.csv"), header=True, inferSchema=True)
-    of_all = told.agg(F.sum("total_bytes")).first()[0]
-    rows = told.select(
+    hour = spark.read.csv(str(PUBLISHED / "kip794_hour_by_partition.csv"), header=True, inferSchema=True)
+    all_bytes = hour.agg(F.sum("total_bytes")).first()[0]
+    rows = hour.select(
         "*",
         ratio(F.col("total_bytes"), F.col("total_batches")).alias("bytes"),
         ratio(F.col("total_records"), F.col("total_batches")).alias("records"),
@@ -90,52 +90,52 @@ def test_kip_794_hour_by_partition(spark):
 
     for row in rows:
         derived = (f"{row.bytes_per_batch:.2f}", f"{row.bytes:.2f}")
-        assert TOLD[f"bytes a batch, partition {row.partition}"] == derived
+        assert PUBLISHED_CELLS[f"bytes a batch, partition {row.partition}"] == derived
         derived = (f"{row.records_per_batch:.2f}", f"{row.records:.2f}")
-        assert TOLD[f"records a batch, partition {row.partition}"] == derived
-    assert TOLD["share of bytes, partition 0"] == ("", f"{rows[0].total_bytes / of_all:.3f}")
+        assert PUBLISHED_CELLS[f"records a batch, partition {row.partition}"] == derived
+    assert PUBLISHED_CELLS["share of bytes, partition 0"] == ("", f"{rows[0].total_bytes / all_bytes:.3f}")
 
 
 @pytest.fixture(scope="module")
 def slow_broker(spark):
-    told = lines_of("kip794_slow_broker.jsonl")
-    found = silver(spark, told)
+    published = lines_of("kip794_slow_broker.jsonl")
+    found = silver(spark, published)
     span = partition_skew_metrics(found[CLIENT_METRICS], found[RUNS]).cache()
     sent = payloads(found[PERF_SUMMARIES], found[RUNS])
     nothing = frame_of(spark, [], PARTITION_SKEW.schema)
     summary = {row.run: row for row in partition_skew_summary(span, nothing, sent).collect()}
     runs = {row.run: row for row in perf_runs(found[PERF_SUMMARIES], found[RUNS]).collect()}
     shares = {row.run: row.share for row in span.filter("leader_id = 0").collect()}
-    return told, summary, runs, shares
+    return published, summary, runs, shares
 
 
 def test_kip_794_slow_broker(slow_broker):
-    told, summary, runs, shares = slow_broker
-    for nth, run in enumerate(told):
-        of, sent, share = summary[f"run-{nth}"], runs[f"run-{nth}"], shares[f"run-{nth}"]
+    published, summary, runs, shares = slow_broker
+    for number, run in enumerate(published):
+        skew, sent, share = summary[f"run-{number}"], runs[f"run-{number}"], shares[f"run-{number}"]
         payload = sent.records * run["record_size"]
-        flags = sorted([*of.quality_flags, *(flag for flag in sent.quality_flags if flag != "no_instant")])
+        flags = sorted([*skew.quality_flags, *(flag for flag in sent.quality_flags if flag != "no_instant")])
         derived = (
             f"{sent.records_per_s / sent.asked_records_per_s:.3f}",
             f"{share:.3f}",
             f"{share / ((1 - share) / 2):.2f}",
-            f"{of.bytes / payload:.3f}",
+            f"{skew.bytes / payload:.3f}",
             ", ".join(flags),
         )
-        assert TOLD[f"{run['arm']}, {run['asked_records_per_s']}"] == derived
+        assert PUBLISHED_CELLS[f"{run['arm']}, {run['asked_records_per_s']}"] == derived
 
 
-def test_kip_794_with_the_digit_that_looks_lost(spark):
+def test_kip_794_with_the_digit_that_is_apparently_missing(spark):
     (run,) = [run for run in lines_of("kip794_slow_broker.jsonl") if run["arm"] == "default-partitioner"]
     run["node_metrics"][0] = run["node_metrics"][0].replace("4682622.000", "46826220.000")
     found = silver(spark, [run])
     span = partition_skew_metrics(found[CLIENT_METRICS], found[RUNS])
     sent = payloads(found[PERF_SUMMARIES], found[RUNS])
-    of = partition_skew_summary(span, frame_of(spark, [], PARTITION_SKEW.schema), sent).first()
+    skew = partition_skew_summary(span, frame_of(spark, [], PARTITION_SKEW.schema), sent).first()
     share = span.filter("leader_id = 0").first().share
 
-    assert of.quality_flags == []
+    assert skew.quality_flags == []
     said = re.search(r"its bytes are ([\d.]+) of the payload", PAGE.replace("\n", " "))[1]
-    assert f"{of.bytes / (122_880 * 512):.3f}" == said
+    assert f"{skew.bytes / (122_880 * 512):.3f}" == said
     said = re.search(r"gets ([\d.]+) times the others' share", PAGE.replace("\n", " "))[1]
     assert f"{share / ((1 - share) / 2):.2f}" == said

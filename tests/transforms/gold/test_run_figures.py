@@ -1,4 +1,4 @@
-"""What a run came to: exact figures behind its warm-up, worked out by hand from the lines of the tool."""
+"""The figures of a run, exact after its warm-up; expected values are calculated by hand from the lines."""
 
 import pytest
 
@@ -18,7 +18,7 @@ ARGUMENTS = ["--topic", "t", "--num-records", "12000", "--throughput", "1000"]
 WINDOWS = [  # seconds after the start, records, records/s, mean ms, highest ms
     (5, 4000, 800.0, 90.0, 900.0),
     (10, 5000, 1000.0, 10.0, 50.0),
-    (15, 0, 0.0, None, 0.0),  # nothing was sent: as long as since the line before
+    (15, 0, 0.0, None, 0.0),  # Nothing was sent; the window starts at the line before.
     (20, 3000, 750.0, 30.0, 70.0),
 ]
 
@@ -28,8 +28,8 @@ def mib_of(rate):
 
 
 def silver(spark, windows=WINDOWS, *, warm_up_s=5.0, summaries=("",), has_stamps=True):
-    told = Run(run="r1", arm="a", scenario="s", client_version="3.9.1", warm_up_s=warm_up_s)
-    facts = told.facts | {"started_at": "2026-11-21T09:00:00Z"} | asked(ARGUMENTS)
+    run = Run(run="r1", arm="a", scenario="s", client_version="3.9.1", warm_up_s=warm_up_s)
+    facts = run.facts | {"started_at": "2026-11-21T09:00:00Z"} | asked(ARGUMENTS)
     stamp = "2026-11-21T09:00:{:02}.000000Z " if has_stamps else ""
     lines = [document(facts)]
     lines += [
@@ -47,8 +47,8 @@ def silver(spark, windows=WINDOWS, *, warm_up_s=5.0, summaries=("",), has_stamps
         for word in summaries
     ]
     lines.append(document(facts | {"ended_at": "2026-11-21T09:00:22Z", "exit_code": 0}))
-    told = {"headers": [("run", b"r1"), ("arm", b"a")], "kind": "perf-test", "node": "n"}
-    records = [record(line, position=f"n/f00d/{nth}", **told) for nth, line in enumerate(lines)]
+    fields = {"headers": [("run", b"r1"), ("arm", b"a")], "kind": "perf-test", "node": "n"}
+    records = [record(line, position=f"n/f00d/{number}", **fields) for number, line in enumerate(lines)]
     return [*kept_frames(spark, perf.parse, records, (PERF_SUMMARIES, PERF_WINDOWS, RUNS)).values()]
 
 
@@ -65,7 +65,7 @@ def test_schema_is_the_declared_one(spark):
     assert run_windows(windows, facts).schema.simpleString() == RUN_WINDOWS.schema.simpleString()
 
 
-def test_words_are_those_of_the_verdicts():
+def test_methods_have_the_names_that_the_verdicts_use():
     assert (module.WHOLE, module.STEADY_STATE, module.BEHIND_WARM_UP) == (
         words.WHOLE,
         words.STEADY_STATE,
@@ -73,89 +73,88 @@ def test_words_are_those_of_the_verdicts():
     )
 
 
-def test_behind_the_warm_up_means_and_rates_are_exact_and_percentiles_are_none(spark):
-    told = figures(spark)
+def test_after_the_warm_up_means_and_rates_are_exact_and_percentiles_are_none(spark):
+    rows = figures(spark)
 
-    behind, whole = told["behind_warm_up"], told["whole"]
-    assert (behind["records"], behind["lines"]) == (8000, 3)
-    assert behind["avg_ms"] == pytest.approx((5000 * 10 + 3000 * 30) / 8000)
-    assert behind["records_per_s"] == pytest.approx(8000 / (5 + 5 + 4))
-    assert behind["mib_per_s"] == pytest.approx((1.0 * 5 + 0 + 0.75 * 4) / (5 + 5 + 4))
-    assert behind["max_ms"] == 70.0
-    assert behind["p99_ms"] is None
+    steady, whole = rows["behind_warm_up"], rows["whole"]
+    assert (steady["records"], steady["lines"]) == (8000, 3)
+    assert steady["avg_ms"] == pytest.approx((5000 * 10 + 3000 * 30) / 8000)
+    assert steady["records_per_s"] == pytest.approx(8000 / (5 + 5 + 4))
+    assert steady["mib_per_s"] == pytest.approx((1.0 * 5 + 0 + 0.75 * 4) / (5 + 5 + 4))
+    assert steady["max_ms"] == 70.0
+    assert steady["p99_ms"] is None
     assert (whole["records"], whole["avg_ms"], whole["p99_ms"]) == (12000, 40.0, 200.0)
     assert (whole["started_at"].second, whole["ended_at"].second, whole["exit_code"]) == (0, 22, 0)
     assert (whole["starts"], whole["asked_records"], whole["warm_up_s"]) == (1, 12000, 5.0)
 
 
-def test_a_window_that_began_in_the_warm_up_is_not_behind_it(spark):
-    told = figures(spark, warm_up_s=5.001)
+def test_a_window_that_began_in_the_warm_up_does_not_count(spark):
+    rows = figures(spark, warm_up_s=5.001)
 
-    assert told["behind_warm_up"]["records"] == 3000
-
-
-def test_the_steady_state_is_a_row_of_its_own(spark):
-    told = figures(spark, summaries=("", " steady state"), warm_up_s=0.0)
-
-    assert {method: row["lines"] for method, row in told.items()} == {"whole": 1, "steady_state": 1}
+    assert rows["behind_warm_up"]["records"] == 3000
 
 
-def test_without_a_warm_up_windows_are_no_figures(spark):
+def test_the_steady_state_has_its_own_row(spark):
+    rows = figures(spark, summaries=("", " steady state"), warm_up_s=0.0)
+
+    assert {method: row["lines"] for method, row in rows.items()} == {"whole": 1, "steady_state": 1}
+
+
+def test_without_a_warm_up_windows_give_no_figures(spark):
     assert list(figures(spark, warm_up_s=0.0)) == ["whole"]
 
 
-def test_without_instants_nobody_knows_what_is_behind_the_warm_up(spark):
+def test_without_instants_there_are_no_figures_after_the_warm_up(spark):
     assert list(figures(spark, has_stamps=False)) == ["whole"]
 
 
-def test_a_rate_that_is_not_told_makes_the_rate_none_and_leaves_the_mean(spark):
+def test_a_window_without_a_rate_makes_that_rate_none_and_keeps_the_mean(spark):
     broken = [*WINDOWS[:2], (15, 1000, "NaN", 10.0, 20.0), WINDOWS[3]]
-    told = figures(spark, windows=broken)["behind_warm_up"]
+    row = figures(spark, windows=broken)["behind_warm_up"]
 
-    assert told["records_per_s"] == pytest.approx(
-        9000 / (5 + 5 + 4)
-    )  # its length is that since the line before
-    assert told["mib_per_s"] is None
-    assert told["avg_ms"] == pytest.approx((5000 * 10 + 1000 * 10 + 3000 * 30) / 9000)
+    # Without a rate the window starts at the line before.
+    assert row["records_per_s"] == pytest.approx(9000 / (5 + 5 + 4))
+    assert row["mib_per_s"] is None
+    assert row["avg_ms"] == pytest.approx((5000 * 10 + 1000 * 10 + 3000 * 30) / 9000)
 
 
-def test_lines_sent_again_count_once_and_a_name_given_twice_is_told(spark):
+def test_re_sent_lines_count_once_and_two_summaries_of_a_run_are_counted(spark):
     summaries, windows, runs = silver(spark)
-    again = [frame.union(frame) for frame in (summaries, windows, runs)]
-    assert sorted(run_figures(*again).collect()) == sorted(run_figures(summaries, windows, runs).collect())
+    doubled = [frame.union(frame) for frame in (summaries, windows, runs)]
+    assert sorted(run_figures(*doubled).collect()) == sorted(run_figures(summaries, windows, runs).collect())
 
     twice = figures(spark, summaries=("", ""))
     assert twice["whole"]["lines"] == 2
 
 
 def test_a_run_without_a_summary_stays_visible(spark):
-    told = figures(spark, summaries=(), warm_up_s=0.0)
+    rows = figures(spark, summaries=(), warm_up_s=0.0)
 
-    assert list(told) == [None]
-    assert told[None]["exit_code"] == 0
+    assert list(rows) == [None]
+    assert rows[None]["exit_code"] == 0
 
 
-def test_nothing_in_nothing_out(spark):
+def test_empty_inputs_give_no_rows(spark):
     frames = [frame_of(spark, [], table.schema) for table in (PERF_SUMMARIES, PERF_WINDOWS, RUNS)]
 
     assert run_figures(*frames).collect() == []
     assert run_windows(frames[1], facts_of(frames[2], frames[0])).collect() == []
 
 
-def test_windows_of_a_run_are_in_order_and_say_what_is_measured(spark):
+def test_windows_of_a_run_are_in_order_and_show_whether_they_are_measured(spark):
     summaries, windows, runs = silver(spark)
 
-    told = run_windows(windows, facts_of(runs, summaries)).orderBy("part").collect()
-    assert [row["at_s"] for row in told] == [5.0, 10.0, 15.0, 20.0]
-    assert [row["is_measured"] for row in told] == [False, True, True, True]
-    assert [row["seconds"] for row in told] == [5.0, 5.0, 5.0, 4.0]
-    assert [row["avg_ms"] for row in told] == [90.0, 10.0, None, 30.0]
+    rows = run_windows(windows, facts_of(runs, summaries)).orderBy("part").collect()
+    assert [row["at_s"] for row in rows] == [5.0, 10.0, 15.0, 20.0]
+    assert [row["is_measured"] for row in rows] == [False, True, True, True]
+    assert [row["seconds"] for row in rows] == [5.0, 5.0, 5.0, 4.0]
+    assert [row["avg_ms"] for row in rows] == [90.0, 10.0, None, 30.0]
 
 
-def test_a_long_run_comes_to_at_most_400_parts_that_lose_no_record(spark):
-    many = [(5, 1000 + nth % 7, 200.0, 10.0, 20.0) for nth in range(1003)]
+def test_a_long_run_has_at_most_400_parts_without_losing_a_record(spark):
+    many = [(5, 1000 + number % 7, 200.0, 10.0, 20.0) for number in range(1003)]
     summaries, windows, runs = silver(spark, windows=many)
 
-    told = run_windows(windows, facts_of(runs, summaries)).collect()
-    assert len(told) == 400
-    assert sum(row["records"] for row in told) == sum(1000 + nth % 7 for nth in range(1003))
+    rows = run_windows(windows, facts_of(runs, summaries)).collect()
+    assert len(rows) == 400
+    assert sum(row["records"] for row in rows) == sum(1000 + number % 7 for number in range(1003))

@@ -1,4 +1,4 @@
-"""Silver of throttled moves, made by the second: what brokers would log while replicas are copied."""
+"""Silver rows of throttled moves, by second, as brokers would log them while replicas are copied."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -36,8 +36,8 @@ def at(second):
 
 
 def fetch(second, parts, *, leader=1, follower=2, **fields):
-    """Make a follower's FETCH; `parts` are {partition: (bytes, offset, high watermark)}."""
-    told = [
+    """Return a follower's FETCH; `parts` are {partition: (bytes, offset, high watermark)}."""
+    partitions = [
         {
             "topic_name": fields.get("of", "t"),
             "partition": p,
@@ -49,7 +49,7 @@ def fetch(second, parts, *, leader=1, follower=2, **fields):
     ]
     fields.pop("of", None)
     row = {"cluster": "lab", "broker_id": leader, "api": "FETCH", "kind": "follower", "follower_id": follower}
-    row |= {"logged_at": at(second), "position": f"{leader}/{follower}/{second}", "partitions": told}
+    row |= {"logged_at": at(second), "position": f"{leader}/{follower}/{second}", "partitions": partitions}
     return row | {"is_own_traffic": False} | fields
 
 
@@ -61,19 +61,19 @@ def produce(second, size, *, partition=0, leader=1, **fields):
 
 
 def idle(second, leader=1):
-    """Make a line that tells nothing but that there is a log."""
+    """Return a line without partitions, which only shows that the window has a log."""
     return fetch(second, {}, leader=leader, follower=9)
 
 
 def copied(seconds, rate, *, whole, first=None, partition=0, start=1, every=1, inbound=0, **more):  # noqa: PLR0913 (facts of a test)
     """
-    Copy a partition at a rate (bytes a second), an answer each `every` seconds, until `whole` are there.
+    Return the fetches that copy `whole` bytes of a partition at a rate in bytes/s, one every `every` seconds.
 
-    `first` bytes come in the first answer; `inbound` bytes a second are produced meanwhile.
+    `first` is the size of the first answer; `inbound` bytes/s are produced at the same time.
     """
     rows, offset, end = [], 0, whole // RECORD_BYTES
-    for nth, second in enumerate(range(start, start + seconds, every)):
-        size = first if first is not None and nth == 0 else rate * every
+    for number, second in enumerate(range(start, start + seconds, every)):
+        size = first if first is not None and number == 0 else rate * every
         size = min(size, (end - offset) * RECORD_BYTES)
         rows.append(fetch(second + 0.5, {partition: (size, offset, end)}, **more))
         offset += size // RECORD_BYTES
@@ -99,7 +99,7 @@ def listing(second, value, direction="leader", topic="t", operation="set", **fie
 
 
 def throttle(second, limit, *, source=1, destination=2, partitions=(0,)):
-    """Set what Kafka's own tool sets: both rates on both brokers, the lists for each replica."""
+    """Return the changes of Kafka's own tool: both rates on both brokers, and the lists of replicas."""
     rates = [rate(second, limit, b, d) for b in (source, destination) for d in ("leader", "follower")]
     lists = [
         listing(second, ",".join(f"{p}:{broker}" for p in partitions), direction)
@@ -109,7 +109,7 @@ def throttle(second, limit, *, source=1, destination=2, partitions=(0,)):
 
 
 def move(second, targets, **fields):
-    """Ask for a move: {partition: replicas}."""
+    """Return the request of a move; `targets` are {partition: replicas}."""
     row = {"cluster": "lab", "broker_id": 1, "logged_at": at(second), "topic_name": "t", "error_code": 0}
     row |= {"api": "ALTER_PARTITION_REASSIGNMENTS", "client_id": "tool", "correlation_id": 4}
     row |= {"principal": "User:me"}
@@ -126,22 +126,22 @@ def in_sync(second, isr, partition=0, **fields):
 
 
 def bean(second, value, broker=1, direction="leader"):
-    told = {"bean_max_bytes_per_s": float(value), "bean_sum_bytes_per_s": float(value), "bean_n": 1}
-    return {"cluster": "lab", "broker_id": broker, "direction": direction, "at": at(second)} | told
+    values = {"bean_max_bytes_per_s": float(value), "bean_sum_bytes_per_s": float(value), "bean_n": 1}
+    return {"cluster": "lab", "broker_id": broker, "direction": direction, "at": at(second)} | values
 
 
 def counter(second, value, broker=1, direction="leader", took_s=10.0):
-    told = {"reassignment_bytes": float(value), "counter_s": took_s}
-    return {"cluster": "lab", "broker_id": broker, "direction": direction, "at": at(second)} | told
+    values = {"reassignment_bytes": float(value), "counter_s": took_s}
+    return {"cluster": "lab", "broker_id": broker, "direction": direction, "at": at(second)} | values
 
 
 def size(second, value, broker, partition=0):
-    told = {"cluster": "lab", "broker_id": broker, "topic": "t", "partition": partition}
-    return told | {"at": at(second), "size_bytes": float(value)}
+    replica = {"cluster": "lab", "broker_id": broker, "topic": "t", "partition": partition}
+    return replica | {"at": at(second), "size_bytes": float(value)}
 
 
 def with_lists(changes):
-    """Add what the parser reads from a list of `partition:broker`; NULL for `*`."""
+    """Add the columns that the parser reads from a list of `partition:broker`; replicas are NULL for `*`."""
     pair = "named_struct('partition', int(split(p, ':')[0]), 'broker_id', int(split(p, ':')[1]))"
     pairs = f"transform(filter(split(value, ','), p -> p LIKE '%:%'), p -> {pair})"
     replicas = F.expr(f"array_distinct({pairs})")
@@ -151,7 +151,7 @@ def with_lists(changes):
 
 
 def gold(spark, *, requests=(), changes=(), moves=(), isr=(), events=(), sizes=()):  # noqa: PLR0913 (one table each)
-    """Build both tables of windows from rows of silver."""
+    """Return both tables by window, built from silver rows."""
     lines = frame_of(spark, list(requests), REQUESTS.schema)
     return of_throttles(
         keep=lambda frame: frame.localCheckpoint(),
@@ -169,14 +169,14 @@ def gold(spark, *, requests=(), changes=(), moves=(), isr=(), events=(), sizes=(
 
 
 def told(spark, **silver):
-    """Give the verdicts by (broker, direction); where the limit was changed, the last one."""
+    """Return the verdicts by (broker, direction); if the limit changed, the last one."""
     windows = gold(spark, **silver)[THROTTLE_COMPLIANCE].localCheckpoint()
     rows = throttle_compliance_summary(windows).orderBy("limited_from").collect()
     return {(row.broker_id, row.direction): row for row in rows}
 
 
 def progress(spark, **silver):
-    """Give (forecasts in order, summary rows in order) of the moves."""
+    """Return the forecasts and the summary rows of the moves, each in order."""
     windows = gold(spark, **silver)[REASSIGNMENT_PROGRESS].localCheckpoint()
     forecasts = reassignment_forecast(windows).orderBy("moved_at", "window_start").collect()
     return forecasts, reassignment_summary(windows).orderBy("moved_at").collect()

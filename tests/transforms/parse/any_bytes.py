@@ -1,4 +1,4 @@
-"""What holds for every parser, whatever bytes come: one outcome, a known reason, rows that Arrow takes."""
+"""Invariants of every parser for any bytes: one outcome, a documented reason, rows that fit Arrow."""
 
 import time
 from pathlib import Path
@@ -18,7 +18,7 @@ SKIPS = {"blank", "continuation", "other_logger", "not_a_request", "not_a_change
 
 
 def arrow(rows, table):
-    """Build the columns of rows as Arrow, each of the table's type; values that do not fit raise."""
+    """Build Arrow columns of rows by the table's types; raise if a value does not fit."""
     assert {type(row)._fields for row in rows} <= {tuple(table.schema.names)}
     schema = to_arrow_schema(table.schema, timezone="UTC")
     return [
@@ -27,7 +27,7 @@ def arrow(rows, table):
 
 
 def check(parse, value, mark, tables, **fields):
-    """Hold one outcome against the line; a line with the mark is never skipped."""
+    """Check the outcome of a line; a line with the mark is never skipped."""
     outcome = parse(record(value, **fields))
     if type(outcome) is Kept:
         assert outcome.rows.keys() <= tables.keys()
@@ -43,7 +43,7 @@ def check(parse, value, mark, tables, **fields):
 
 
 def spoiled(lines):
-    """Return bytes: any at all, or a real line that something happened to."""
+    """Return a strategy of arbitrary bytes and of mutated real lines."""
 
     def harmed(seed):
         dice = Random(seed)
@@ -66,7 +66,7 @@ def with_any_bytes(lines):
 
 
 def took_s(parse, value, **fields):
-    """Return the CPU-seconds that a line takes."""
+    """Return the CPU time of parsing a line, in seconds."""
     given_record = record(value, **fields)
     began = time.process_time()
     parse(given_record)

@@ -1,4 +1,4 @@
-"""Lines of a state-change log, and what each says as plain Python reads it with Kafka's own formats."""
+"""Lines of a state-change log, and a second, independent parser that uses Kafka's own format strings."""
 
 import re
 
@@ -18,7 +18,7 @@ LINES = [
 ]
 
 MARK = re.compile(rb" starts at leader epoch ")
-"""Only a change has it, and has it once."""
+"""A change has it exactly once, and no other line has it."""
 
 # `kafka.cluster.Partition`, makeLeader and makeFollower: topic, partition, epoch, ...
 EPOCHS = r"starts at leader epoch (\d+) from offset (\d+) with partition epoch (\d+)"
@@ -36,7 +36,7 @@ NAMES = ("leader_epoch", "first_offset", "partition_epoch")
 
 
 def says(value):
-    """Give (table, columns) of a line, None when it is not one whole line of a change."""
+    """Return (table, columns) of a line; None if it is not exactly one whole change."""
     message = re.search(r" [A-Z]+ +(\[Broker .*?)(?: \([!-'*-~]+\)\s*)?$", value.decode(), re.DOTALL)[1]
     if leads := re.fullmatch(LEADS, message, re.ASCII):
         broker, topic, partition, topic_id, *epochs, before, epoch_before = leads.groups()

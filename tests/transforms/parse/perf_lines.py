@@ -1,8 +1,8 @@
 """
-Lines of performance tests, and what each says as plain Python reads it with the tool's own formats.
+Lines of performance tests, and a second, independent parser that uses the tool's own format strings.
 
-`perf-test.txt` is what `ProducerPerformance$Stats` and `ToolsUtils.printMetrics` of Kafka 2.4.1, 2.8.2, 3.9.1
-and 4.3.1 print, in English and Austrian German.
+`perf-test.txt` has the output of `ProducerPerformance$Stats` and `ToolsUtils.printMetrics` of Kafka 2.4.1,
+2.8.2, 3.9.1 and 4.3.1, in English and Austrian German.
 """
 
 import json
@@ -38,9 +38,9 @@ LINES = [
 ]
 
 MARK = re.compile(rb'records sent|"plumbline_run"|:[a-z-]+:\{')
-"""Only a figure, a run or a metric has it, and has it once."""
+"""A line of figures, a run or a metric has it exactly once, and no other line has it."""
 
-# As they stand in `ProducerPerformance$Stats`; `%s` is the word of the steady state, since 4.2.
+# The format strings of `ProducerPerformance$Stats`; `%s` is " steady state", since 4.2.
 RATES = "%d%s records sent, {} records/sec (%.2f MB/sec), {} ms avg latency, {} ms max latency"
 FIGURES = {
     "perf_windows": RATES.format("%.1f", "%.1f", "%.1f"),
@@ -50,7 +50,7 @@ FIGURES = {
 NAMES = ("records", "is_steady_state", "records_per_s", "mib_per_s", "avg_ms", "max_ms")
 PERCENTILES = ("p50_ms", "p95_ms", "p99_ms", "p999_ms")
 BLANKS = " \t\n\r\f\v"
-LARGEST_DIGITS = 300  # of a double
+LARGEST_DIGITS = 300  # digits of a double
 NO_NUMBER = {"NaN", "Infinity", "-Infinity"}
 INSTANT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d{1,6})?Z", re.ASCII)
 METRIC = re.compile(r"\s*([A-Za-z][\w.-]*):([\w.-]+):\{(.*)\} * : (\S+)\s*", re.ASCII)
@@ -60,7 +60,7 @@ NEXT_TAG = re.compile(r", (?=[\w.-]+=)", re.ASCII)
 
 
 def says(value):
-    """Give (table, columns) of a line, None when it is not one whole line of a table."""
+    """Return (table, columns) of a line; None if it is not exactly one whole line of a table."""
     text = value.decode()
     stamp = INSTANT.match(text)
     has_stamp = stamp and text[stamp.end() : stamp.end() + 1] == " "
@@ -71,7 +71,7 @@ def says(value):
 
 @cache
 def scanner(form):
-    """Give the pattern of all that a format prints, with a decimal point or comma."""
+    """Return the pattern of a format's output, with a decimal point or comma."""
     fraction = r"(\d+[.,]\d{{{}}}|NaN|-?Infinity)"
     groups = {"%d": r"(\d+)", "%s": "( steady state)?", "%f": fraction.format(6)}
     groups |= {f"%.{digits}f": fraction.format(digits) for digits in (1, 2)}
@@ -83,10 +83,10 @@ def _figures(line):
     for table, form in FIGURES.items():
         if found := scanner(form).fullmatch(line.strip(BLANKS).removesuffix(".")):
             records, steady, *numbers = found.groups()
-            if {",", "."} <= set("".join(numbers)):  # two languages in one line
+            if {",", "."} <= set("".join(numbers)):  # The line has two locales.
                 return None
-            said = (int(records), steady is not None, *map(_number, numbers))
-            return table, dict(zip((*NAMES, *PERCENTILES), said, strict=False))
+            values = (int(records), steady is not None, *map(_number, numbers))
+            return table, dict(zip((*NAMES, *PERCENTILES), values, strict=False))
     return None
 
 
@@ -104,29 +104,31 @@ def _metric(line):
         return None
     is_number = MEASURED.fullmatch(text) and len(text) < LARGEST_DIGITS
     value = _number(text) if is_number else None
-    said = {"metric_group": group, "metric": metric, "tags": tags or None, "value": value, "text": text}
-    return "client_metrics", said
+    columns = {"metric_group": group, "metric": metric, "tags": tags or None, "value": value, "text": text}
+    return "client_metrics", columns
 
 
 def _run(line):
     try:
         facts = json.loads(line, object_pairs_hook=_object, parse_constant=_refused)[RUN_DOCUMENT]
-        told = {name: facts.get(name) for name in TOLD}
-        said = {name: value if value is UNTOLD else READ[TOLD[name]](value) for name, value in told.items()}
+        values = {name: facts.get(name) for name in TYPES}
+        columns = {
+            name: value if value is UNCHECKED else READ[TYPES[name]](value) for name, value in values.items()
+        }
     except (ValueError, LookupError, TypeError, AttributeError):
         return None
     headers = {header["key"]: header["value"].decode() for header in HEADERS}
-    said |= {name: said[name] or headers.get(name) for name in RUN_HEADERS}
-    return "runs", {name: value for name, value in said.items() if value is not UNTOLD}
+    columns |= {name: columns[name] or headers.get(name) for name in RUN_HEADERS}
+    return "runs", {name: value for name, value in columns.items() if value is not UNCHECKED}
 
 
-UNTOLD = object()
-"""What is not for Python to say: which of two values counts, and how Spark writes a text that is none."""
+UNCHECKED = object()
+"""A value that this parser does not predict: a repeated key, or a text that is not valid."""
 
 
 def _object(pairs):
     keys = [key for key, _ in pairs]
-    return {key: UNTOLD if keys.count(key) > 1 else value for key, value in pairs}
+    return {key: UNCHECKED if keys.count(key) > 1 else value for key, value in pairs}
 
 
 def _refused(constant):
@@ -135,13 +137,13 @@ def _refused(constant):
 
 def _text(value):
     if value is not None and not isinstance(value, str):
-        return UNTOLD
+        return UNCHECKED
     return value and re.sub("[\ud800-\udfff]", "?", value)
 
 
 def _texts(value):
     texts = [_text(word) for word in value]
-    return UNTOLD if UNTOLD in texts else texts
+    return UNCHECKED if UNCHECKED in texts else texts
 
 
 def _as_spark_writes(instant):
@@ -163,5 +165,5 @@ READ = {
     "timestamp": _as_spark_writes,
     "array": lambda value: _texts(value) if isinstance(value, list) else None,
 }
-NOT_TOLD = {"cluster", "logged_at", *(field.name for field in (FLAGS, *ORIGIN))}
-TOLD = {f.name: f.dataType.typeName() for f in RUNS.schema.fields if f.name not in NOT_TOLD}
+OTHER_COLUMNS = {"cluster", "logged_at", *(field.name for field in (FLAGS, *ORIGIN))}
+TYPES = {f.name: f.dataType.typeName() for f in RUNS.schema.fields if f.name not in OTHER_COLUMNS}

@@ -1,4 +1,4 @@
-"""Rows of bronze for tests that need a Spark frame; the lines themselves are in `records`."""
+"""Bronze rows for tests that need a Spark frame; `records` has the lines."""
 
 from datetime import UTC, datetime
 
@@ -9,7 +9,7 @@ INGESTED_AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def raw(spark, rows, **fields):
-    """Make one row a value (or a dict of fields); positions count up unless they are given."""
+    """Return a frame with one row per value or dict of fields; default positions are consecutive numbers."""
     made = []
     for number, row in enumerate(rows):
         given = row if isinstance(row, dict) else {"value": row}

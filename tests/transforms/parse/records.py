@@ -1,4 +1,4 @@
-"""Records for tests of the parsers, from lines of running brokers; nothing here needs Spark."""
+"""Records for parser tests, from lines of running brokers; they need no Spark."""
 
 import json
 from pathlib import Path
@@ -52,7 +52,7 @@ def record(value, **fields):
 
 
 def line(**changes):
-    """Change fields of a follower's fetch; a dotted name reaches inside, `...` removes."""
+    """Return a follower's fetch with changed fields; a dotted name is a path, and `...` removes a field."""
     document = json.loads(json.dumps(DOCUMENT))
     for dotted, value in changes.items():
         *path, last = dotted.split(".")

@@ -1,4 +1,4 @@
-"""Frames of silver for tests of gold: what a parser makes of records, as the ingest writes it."""
+"""Silver frames for gold tests: the parsed rows of records, as the ingest writes them."""
 
 import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""The kinds of lines that are parsed: whole ones, their parser, and what a kept row must agree with."""
+"""The sources of parsed lines: whole lines, their parser, and a check of kept rows."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,19 +13,19 @@ from transforms.parse.record import Outcome, Record
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Whole lines with their parser; `agrees` compares a kept row of one of `tables` with its line."""
+    """Whole lines and their parser; `agrees` compares a kept row of one of `tables` with its line."""
 
     name: str
     lines: Sequence[bytes]
-    mark: re.Pattern[bytes]  # a line that has it is never skipped
+    mark: re.Pattern[bytes]  # A line with the mark is never skipped.
     parse: Callable[[Record], Outcome]
     tables: Sequence[str]
     agrees: Callable[[bytes, str, Mapping[str, object]], bool]
-    fields: Mapping[str, object] = field(default_factory=dict)  # of the record
+    fields: Mapping[str, object] = field(default_factory=dict)  # fields of the record
 
 
 def said_by(says):
-    """Compare a row with what an independent reading of the line gives."""
+    """Return a check that compares a row with the result of an independent parser."""
 
     def agrees(value, table, row):
         read, columns = says(value) or (None, {})

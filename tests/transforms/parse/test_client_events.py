@@ -1,4 +1,4 @@
-"""NetworkClient lines, real ones of a broker's replica fetchers first."""
+"""NetworkClient lines, mostly of a broker's replica fetchers."""
 
 import re
 from datetime import UTC, datetime
@@ -27,16 +27,16 @@ def header(api=b"FETCH", client=b"perf", correlation=b"7"):
 
 
 def event(value, **fields):
-    """Return the row of a line that is kept."""
+    """Return the row of a kept line."""
     (row,) = parse(record(value, **fields)).rows["client_events"]
     return row
 
 
-def test_a_row_has_the_columns_of_the_table_in_their_order():
+def test_a_row_has_the_columns_of_the_table_in_order():
     assert ClientEvent._fields == tuple(CLIENT_EVENTS.schema.names)
 
 
-def test_a_replica_fetchers_request_is_read_whole():
+def test_all_columns_of_a_replica_fetcher_s_request_are_parsed():
     at_us = int(datetime(2026, 11, 21, 8, 40, 46, tzinfo=UTC).timestamp()) * 1_000_000 + 122749
 
     assert event(SENT, position="p/1")._asdict() == {
@@ -67,7 +67,7 @@ def test_a_replica_fetchers_request_is_read_whole():
     }
 
 
-def test_an_answer_names_the_node_it_came_from_and_the_session_it_gives():
+def test_a_response_has_its_node_and_its_session():
     rows = [event(value) for value in CLIENT_LINES]
 
     found = [(r.direction, r.destination_id, r.correlation_id, r.session_id, r.session_epoch) for r in rows]
@@ -97,20 +97,20 @@ CLIENTS = {  # message -> component, follower, destination, api, client id, sess
 
 
 @pytest.mark.parametrize("text", CLIENTS)
-def test_every_client_of_a_broker_is_read(text):
+def test_the_lines_of_all_clients_of_a_broker_are_parsed(text):
     row = event(message(text))
 
     found = (row.component, row.follower_id, row.destination_id, row.api, row.client_id, row.session_id)
     assert found == CLIENTS[text]
 
 
-def test_a_client_that_is_no_broker_has_no_node_id():
+def test_a_client_outside_a_broker_has_no_node_id():
     row = event(message(next(iter(CLIENTS))), node="orders-app")
 
     assert (row.node_id, row.node) == (None, "orders-app")
 
 
-ODD = {  # lines that are read, and what of them
+ODD = {  # line -> columns
     "fields of a newer Kafka": (
         SENT.replace(b"rackId=", b"newField=[a=1], rackId="), {"session_id": 468386446},
     ),
@@ -131,7 +131,7 @@ ODD = {  # lines that are read, and what of them
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_an_odd_line_is_kept_with_what_it_says(name):
+def test_an_unusual_line_is_kept_with_its_values(name):
     value, expected = ODD[name]
     row = event(value)._asdict()
 
@@ -142,7 +142,7 @@ OTHERS = {
     "truncated": (RECEIVED[:-20], "quarantined", "truncated_line"),
     "truncated in the header": (RECEIVED[:200], "quarantined", "truncated_line"),
     "two lines in one": (RECEIVED + SENT, "quarantined", "several_objects"),
-    "sent to nobody": (SENT.replace(b" and timeout 30000 to node 3", b""), "quarantined", "missing_field"),
+    "no destination": (SENT.replace(b" and timeout 30000 to node 3", b""), "quarantined", "missing_field"),
     "no session": (SENT.replace(b"sessionId=", b"session="), "quarantined", "missing_field"),
     "unknown verb": (SENT.replace(b"Sending", b"Resending"), "quarantined", "unknown_form"),
     "a session that is no number": (
@@ -160,7 +160,7 @@ OTHERS = {
     "20 MB": (SENT.replace(b"topics=[", b"topics=[" + b"x" * 20_000_000), "quarantined", "oversized"),
     "2,000 digits": (SENT.replace(b"Id=182", b"Id=" + b"9" * 2_000), "quarantined", "missing_field"),
     "NUL before the stamp": (b"\x00" * 500 + SENT, "quarantined", "no_timestamp"),
-    "NUL behind the line": (SENT + b"\x00" * 500, "quarantined", "truncated_line"),
+    "NUL after the line": (SENT + b"\x00" * 500, "quarantined", "truncated_line"),
     "surrogate bytes": (SENT.replace(b"broker-1-f", b"\xed\xa0\x80f"), "quarantined", "not_utf8"),
     "large number": (SENT.replace(b"Id=182", b"Id=99999999999"), "quarantined", "missing_field"),
     "separator in a name": (SENT.replace(b"broker-1-f", b"broker\x01f"), "quarantined", "unknown_form"),
@@ -201,7 +201,7 @@ def test_a_skipped_line_names_its_logger():
     ]
 
 
-def test_a_line_of_a_dump_or_a_stack_trace_is_skipped_and_the_tail_of_a_line_of_ours_is_not():
+def test_lines_of_dumps_and_stack_traces_are_skipped_and_the_tail_of_a_parsed_line_is_not():
     found = [parse(record(value)) for value in (b"\tacks = -1", b"\t... 12 more", LOGGER)]
 
     assert found[:2] == [Skipped("continuation", None)] * 2
@@ -223,7 +223,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize("client", NAMES)
-def test_names_that_are_quick_to_match_are_read_as_all_others_are(client, monkeypatch):
+def test_the_fast_patterns_give_the_same_result_as_the_general_one(client, monkeypatch):
     values = [
         SENT.replace(b"broker-1-fetcher-0", client),
         SENT.replace(b", fetcherId", client + b", fetcherId"),
@@ -255,8 +255,8 @@ def test_no_line_takes_longer_than_50_ms(name):
 
 
 @with_any_bytes(CLIENT_LINES)
-def test_no_bytes_make_it_raise(value):
-    """The outcome is one of the three, and a row has a correlation id that the line has."""
+def test_no_bytes_make_the_parser_raise(value):
+    """Each line has one outcome, and the correlation id of a row is in its line."""
     mark = re.compile(re.escape(client_events.MARK.encode()))
     outcome = check(parse, value, mark, {"client_events": CLIENT_EVENTS})
 
@@ -266,7 +266,7 @@ def test_no_bytes_make_it_raise(value):
     assert value not in CLIENT_LINES or isinstance(outcome, Kept)
 
 
-def test_a_produce_request_is_shown_in_braces_and_its_line_ends_with_one():
+def test_a_produce_request_is_logged_in_braces():
     sent = b"[Producer clientId=p] Sending PRODUCE request with header " + header(b"PRODUCE")
     shown = sent + b" and timeout 30000 to node 2: {acks=1,timeout=30000,partitionSizes=[t-0=582,t-3=582]}"
 

@@ -1,4 +1,4 @@
-"""Polls of throttle settings: what is set, what is not, and what no poll can be."""
+"""Polls of throttle configs: set and unset values, and invalid documents."""
 
 import json
 import re
@@ -33,12 +33,12 @@ def changes(value):
     return [row[4:9] for row in parsed(value).rows["throttle_changes"]]
 
 
-def test_rows_have_the_columns_of_their_tables_in_their_order():
+def test_rows_have_the_columns_of_their_tables_in_order():
     assert ClusterPoll._fields == tuple(CLUSTER_POLLS.schema.names)
     assert ThrottleChange._fields == tuple(THROTTLE_CHANGES.schema.names)
 
 
-def test_every_broker_has_both_rates_and_topics_that_are_not_named_have_no_list():
+def test_every_broker_has_both_rates_and_unnamed_topics_have_no_list():
     value = document({"1": {LEADER_RATE: "500"}}, {"t": {LEADER_LIST: "0:1"}})
 
     assert changes(value) == [
@@ -57,7 +57,7 @@ def test_every_broker_has_both_rates_and_topics_that_are_not_named_have_no_list(
     }
 
 
-def test_a_poll_is_read_whole():
+def test_all_columns_of_a_poll_are_parsed():
     at_us = AT_NS // 1_000
     poll, *others = parsed(document({"1": {}, "2": {}}, {"t": {}}), position="p/7").rows["cluster_polls"]
 
@@ -68,7 +68,7 @@ def test_a_poll_is_read_whole():
     )
 
 
-def test_topics_that_were_not_asked_for_have_no_rows():
+def test_a_poll_without_topics_has_no_rows_of_lists():
     value = document({"1": {}}, None)
 
     assert changes(value) == [
@@ -80,7 +80,7 @@ def test_topics_that_were_not_asked_for_have_no_rows():
     assert changes(document({}, ...)) == []
 
 
-def test_a_setting_of_null_is_not_set_and_a_list_may_be_a_wildcard():
+def test_a_null_config_is_not_set_and_a_list_may_be_a_wildcard():
     value = document({"1": None, "2": {LEADER_RATE: None}}, {"t": {LEADER_LIST: "*"}, "u": None})
 
     assert [row[3] for row in changes(value)] == ["delete"] * 6 + ["set"]
@@ -101,7 +101,7 @@ def test_a_rate_is_a_whole_number_between_blanks_or_null(text):
     assert (row.operation, row.value, row.rate_bytes_per_s) == ("set", text, RATES_READ[text])
 
 
-def test_half_a_surrogate_pair_becomes_a_question_mark_and_an_escaped_backslash_stays():
+def test_a_lone_surrogate_becomes_a_question_mark_and_an_escaped_backslash_stays():
     value = document({}, {"\ud800": {LEADER_LIST: "\U0001f600"}, "\\ud800": {LEADER_LIST: "\udc00\ud800"}})
 
     assert [(row[1], row[4]) for row in changes(value)[2:]] == [("?", "\U0001f600"), ("\\ud800", "??")]
@@ -140,7 +140,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_no_poll_is_quarantined_with_the_path_of_the_field(name):
+def test_an_invalid_poll_is_quarantined_with_the_path_of_the_field(name):
     value, reason, *detail = WRONG[name]
     found = parsed({"value": json.dumps(value)} if isinstance(value, dict) else {"value": value})
 
@@ -152,7 +152,7 @@ def test_what_is_no_poll_is_quarantined_with_the_path_of_the_field(name):
     ("field", "reason"),
     [("cluster", "no_cluster"), ("chunk", "oversized"), ("content_encoding", "compressed_line")],
 )
-def test_a_record_that_is_part_of_one_or_names_no_cluster_is_quarantined(field, reason):
+def test_a_chunk_or_a_record_without_a_cluster_is_quarantined(field, reason):
     given = {field: None if field == "cluster" else "gzip"}
 
     assert parsed(document({}, None), **given).reason == reason
@@ -160,7 +160,7 @@ def test_a_record_that_is_part_of_one_or_names_no_cluster_is_quarantined(field, 
 
 @pytest.mark.parametrize("at_ns", [-(2**63), -1_001, -1, 0, 1_795_421_225_052_997_999, 2**63 - 1])
 def test_an_instant_is_cut_to_microseconds_as_spark_divides(at_ns):
-    """Spark divides doubles: 999 nanoseconds after a microsecond may be the next one."""
+    """Spark divides doubles, so 999 nanoseconds may round up to the next microsecond."""
     (row,) = parsed(document({}, None, polled_at_ns=at_ns)).rows["cluster_polls"]
 
     assert abs(row.logged_at - at_ns / 1_000) <= 1.5
@@ -182,13 +182,13 @@ SLOW = [
 
 
 @pytest.mark.parametrize("value", SLOW, ids=range(len(SLOW)))
-def test_no_line_without_settings_takes_longer_than_50_ms(value):
+def test_no_line_without_configs_takes_longer_than_50_ms(value):
     assert min(took_s(parse, value) for _ in range(3)) < 0.05
 
 
 @with_any_bytes(POLLS)
-def test_no_bytes_make_it_raise(value):
-    """The outcome is kept or quarantined, and a poll has two rows for each broker."""
+def test_no_bytes_make_the_parser_raise(value):
+    """Each record is kept or quarantined, and a poll has two rows for each broker."""
     outcome = check(parse, value, re.compile(b""), TABLES)
 
     if isinstance(outcome, Kept):
@@ -206,7 +206,7 @@ JSON = st.recursive(
 
 @settings(deadline=None, database=None)
 @given(st.integers() | JSON, JSON, JSON)
-def test_no_json_makes_it_raise(at_ns, brokers, topics):
+def test_no_json_makes_the_parser_raise(at_ns, brokers, topics):
     value = json.dumps({"polled_at_ns": at_ns, "brokers": brokers, "topics": topics}).encode()
 
     check(parse, value, re.compile(b""), TABLES)

@@ -1,4 +1,4 @@
-"""The rows of parsers have the columns of their tables in the same order."""
+"""Parser rows have the columns of their tables, in the same order."""
 
 import pytest
 

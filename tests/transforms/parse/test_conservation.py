@@ -1,4 +1,4 @@
-"""Whatever happens to a line: it is kept, quarantined or skipped, once, and its rows fit their tables."""
+"""Every line, damaged or not, is kept, quarantined or skipped exactly once, and its rows fit their tables."""
 
 import ast
 from datetime import UTC, datetime, timedelta
@@ -18,19 +18,19 @@ from transforms.parse.record import Kept, Quarantined, Record, Skipped
 
 REASONS = documented_reasons(Path(__file__).parents[3] / "docs" / "quarantine.md")
 FEWEST, MOST = 150, 250
-"""Lines of a batch."""
+"""The number of lines of a batch."""
 
 of_each_source = pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
 
 
 def drawn(lines, dice):
-    """Return a batch of real lines, each whole or spoiled in one of many ways."""
+    """Return a random batch of real lines, each whole or damaged in one of many ways."""
     count = dice.randint(FEWEST, MOST)
     return [dice.choice(HARMS)(dice.choice(lines), dice.choice(lines), dice) for _ in range(count)]
 
 
 def check_batch(values, source):
-    """Compare what the parser makes of a batch with the batch."""
+    """Compare the parser's outcomes of a batch with its lines."""
     rows = {table: [] for table in source.tables}
     for nth, value in enumerate(values):
         record = Record(
@@ -59,7 +59,7 @@ def check_batch(values, source):
 
 
 def cells(batch):
-    """Return rows as mappings, instants as text as Spark writes them: Python has none of the year 0."""
+    """Return rows as mappings, with instants as text as Spark writes them, since Python has no year 0."""
     columns = {
         name: [text(at) for at in column.cast(pa.int64()).to_pylist()]
         if pa.types.is_timestamp(column.type)
@@ -84,7 +84,7 @@ def hold(source, *, examples, derandomize):
         max_examples=examples,
         deadline=None,
         derandomize=derandomize,
-        phases=[Phase.generate],  # a line that fails is shown as it is
+        phases=[Phase.generate],  # Without shrinking, a failure shows the original line.
         suppress_health_check=list(HealthCheck),
         database=None,
     )
@@ -96,7 +96,7 @@ def hold(source, *, examples, derandomize):
 
 
 @of_each_source
-def test_lines_in_are_lines_kept_quarantined_and_skipped(source):
+def test_every_line_is_kept_quarantined_or_skipped(source):
     hold(source, examples=40, derandomize=True)
 
 
@@ -106,7 +106,7 @@ def test_many_batches_lose_and_invent_nothing(source):
     hold(source, examples=2_000, derandomize=False)
 
 
-def test_every_reason_of_a_parser_is_explained_and_no_other():
+def test_the_documented_reasons_are_exactly_those_of_the_parsers():
     trees = [ast.parse(file.read_text()) for file in Path(transforms.parse.__file__).parent.rglob("*.py")]
     nodes = [node for tree in trees for node in ast.walk(tree)]
     calls = [n for n in nodes if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "Quarantined"]

@@ -6,31 +6,31 @@ from tests.transforms.parse.records import COMPLETED, line, record
 from transforms.parse.hashed_names import hash_names
 from transforms.parse.requests import parse
 
-KEY = "a key that nobody knows"
+KEY = "a secret key"
 
 
 @pytest.fixture(autouse=True)
 def _interpreted():
-    """Nothing here needs Spark."""
+    """Replace the fixture of the same name: these tests need no Spark."""
 
 
 def rows(value):
     return parse(record(value)).rows["requests"]
 
 
-def test_names_are_hashed_and_all_else_stays():
-    given = rows(line(**{"requestHeader.clientId": "payroll", "principal": "User:ann"}))
+def test_names_are_hashed_and_other_columns_stay():
+    parsed = rows(line(**{"requestHeader.clientId": "payroll", "principal": "User:ann"}))
 
-    assert hash_names(given, KEY) == [
-        given[0]._replace(client_id="client-60f8bb994c69b36d", principal="User:091287dc16039b89")
+    assert hash_names(parsed, KEY) == [
+        parsed[0]._replace(client_id="client-2f4fe6b39db6a22c", principal="User:1be099a5180d7fba")
     ]
 
 
-def test_fetchers_of_followers_and_absent_names_stay():
-    given = rows(COMPLETED) + rows(line(**{"requestHeader.clientId": None}, principal=None))
+def test_follower_fetchers_and_missing_names_stay():
+    parsed = rows(COMPLETED) + rows(line(**{"requestHeader.clientId": None}, principal=None))
 
-    assert [row.client_id for row in hash_names(given, KEY)] == ["broker-2-fetcher-0", None]
-    assert hash_names(given, KEY)[1].principal is None
+    assert [row.client_id for row in hash_names(parsed, KEY)] == ["broker-2-fetcher-0", None]
+    assert hash_names(parsed, KEY)[1].principal is None
 
 
 def test_a_principal_without_a_type_is_its_own_type():
@@ -38,7 +38,7 @@ def test_a_principal_without_a_type_is_its_own_type():
 
 
 def test_an_empty_key_and_a_table_without_names_change_nothing():
-    given = rows(line(principal="User:ann"))
+    parsed = rows(line(principal="User:ann"))
     topics = parse(record(line())).rows.get("topics", [])
 
-    assert (hash_names(given, ""), hash_names(topics, KEY)) == (given, topics)
+    assert (hash_names(parsed, ""), hash_names(topics, KEY)) == (parsed, topics)

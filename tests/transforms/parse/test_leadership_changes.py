@@ -1,4 +1,4 @@
-"""Lines of a state-change log, real ones of a broker first."""
+"""Lines of a state-change log, mostly of a real broker."""
 
 from datetime import UTC, datetime
 
@@ -17,16 +17,16 @@ from transforms.parse.record import DAY_US, PARSER_VERSION, Kept, Quarantined, S
 
 
 def change(value, **fields):
-    """Return the row of a line that is kept."""
+    """Return the row of a kept line."""
     (row,) = parse(record(value, **fields)).rows["leadership_changes"]
     return row
 
 
-def test_a_row_has_the_columns_of_the_table_in_their_order():
+def test_a_row_has_the_columns_of_the_table_in_order():
     assert LeadershipChange._fields == tuple(LEADERSHIP_CHANGES.schema.names)
 
 
-def test_line_of_a_new_leader_is_read_whole():
+def test_all_columns_of_a_leader_s_line_are_parsed():
     at_us = int(datetime(2026, 11, 21, 8, 56, 5, tzinfo=UTC).timestamp()) * 1_000_000 + 146601
 
     assert change(LEADER)._asdict() == {
@@ -56,7 +56,7 @@ def test_line_of_a_new_leader_is_read_whole():
     }
 
 
-def test_line_of_a_follower_names_who_leads_now():
+def test_a_follower_s_line_has_the_current_leader():
     row = change(FOLLOWER)
 
     names = (row.broker_id, row.topic_name, row.partition_index, row.topic_id, row.first_offset)
@@ -66,7 +66,7 @@ def test_line_of_a_follower_names_who_leads_now():
 
 
 @pytest.mark.parametrize("value", LINES)
-def test_every_real_line_is_kept_or_skipped_and_changes_are_kept(value):
+def test_real_changes_are_kept_and_other_real_lines_are_skipped(value):
     found = parse(record(value))
 
     if b" starts at leader epoch " in value:
@@ -75,17 +75,17 @@ def test_every_real_line_is_kept_or_skipped_and_changes_are_kept(value):
         assert found == Skipped("not_a_change", "state.change.logger")
 
 
-ODD = {  # lines that are read, and what of them
+ODD = {  # line -> columns
     "a first leader": (
         LEADER.replace(b"Some(3)", b"None").replace(b"epoch was 0", b"epoch was -1"),
         {"previous_leader_id": None, "previous_leader_epoch": -1},
     ),
-    "nobody led": (LEADER.replace(b"Some(3)", b"Some(-1)"), {"previous_leader_id": None}),
-    "nobody leads": (FOLLOWER.replace(b"leader is 2", b"leader is -1"), {"leader_id": -1}),
+    "no previous leader": (LEADER.replace(b"Some(3)", b"Some(-1)"), {"previous_leader_id": None}),
+    "no current leader": (FOLLOWER.replace(b"leader is 2", b"leader is -1"), {"leader_id": -1}),
     "dashes in the name": (
         LEADER.replace(b"redir-1795251332-2", b"a-1-b-12"), {"topic_name": "a-1-b", "partition_index": 12},
     ),
-    "words of ours in the name": (
+    "words of the format in the name": (
         LEADER.replace(b"redir-1795251332", b"Leader.x"), {"topic_name": "Leader.x", "partition_index": 2},
     ),
     "a move under way": (
@@ -99,7 +99,7 @@ ODD = {  # lines that are read, and what of them
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_an_odd_line_is_kept_with_what_it_says(name):
+def test_an_unusual_line_is_kept_with_its_values(name):
     value, expected = ODD[name]
     row = change(value)._asdict()
 
@@ -110,10 +110,10 @@ OTHERS = {
     "truncated": (LEADER[:-60], "quarantined", "truncated_line"),
     "cut before the epoch": (LEADER[: LEADER.index(b" starts")], "quarantined", "truncated_line"),
     "two lines in one": (LEADER + FOLLOWER, "quarantined", "unknown_form"),
-    "behind another line": (LINES[0] + LEADER, "quarantined", "unknown_form"),
+    "after another line": (LINES[0] + LEADER, "quarantined", "unknown_form"),
     "inside another line": (LINES[0].replace(b"local", LEADER), "quarantined", "unknown_form"),
     "the beginning spoiled": (LEADER.replace(b"[Broker", b"[Brother"), "quarantined", "unknown_form"),
-    "behind another line's stamp": (
+    "after another line's timestamp": (
         LINES[0].split(b" [Broker")[0] + LEADER[LEADER.index(b" starts") :], "quarantined", "unknown_form",
     ),
     "a leader's start, a follower's end": (
@@ -142,7 +142,7 @@ OTHERS = {
     "large broker": (
         FOLLOWER.replace(b"leader is 2", b"leader is 99999999999"), "quarantined", "missing_field",
     ),
-    "a follower of nobody": (FOLLOWER.replace(b" Current leader is 2.", b""), "quarantined", "missing_field"),
+    "no leader": (FOLLOWER.replace(b" Current leader is 2.", b""), "quarantined", "missing_field"),
     "20 MB": (LEADER.replace(b"redir-", b"x" * 20_000_000 + b"-"), "quarantined", "oversized"),
     "NUL before the stamp": (b"\x00" * 500 + LEADER, "quarantined", "no_timestamp"),
     "surrogate bytes": (LEADER.replace(b"redir-", b"\xed\xa0\x80-"), "quarantined", "not_utf8"),
@@ -176,7 +176,7 @@ def test_the_detail_names_what_is_missing_or_too_large():
     assert parse(record(LEADER, node="broker-2")).detail == "written by broker 1 on broker-2"
 
 
-def test_a_line_of_a_dump_or_a_stack_trace_is_skipped_and_the_tail_of_a_line_of_ours_is_not():
+def test_lines_of_dumps_and_stack_traces_are_skipped_and_the_tail_of_a_parsed_line_is_not():
     found = [parse(record(value)) for value in (b"\tacks = -1", b"\t... 12 more", b" (state.change.logger)")]
 
     assert found[:2] == [Skipped("continuation", None)] * 2
@@ -200,8 +200,8 @@ def test_no_line_takes_longer_than_50_ms(name):
 
 
 @with_any_bytes(change_lines.LINES)
-def test_no_bytes_make_it_raise(value):
-    """The outcome is one of the three, and a row says what plain Python reads with Kafka's own formats."""
+def test_no_bytes_make_the_parser_raise(value):
+    """Each line has one outcome, and a row equals the result of the independent parser."""
     outcome = check(parse, value, change_lines.MARK, {"leadership_changes": LEADERSHIP_CHANGES})
 
     if isinstance(outcome, Kept):

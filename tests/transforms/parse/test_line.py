@@ -1,4 +1,4 @@
-"""Stamp, message and logger of a line; zones, clock changes, and lines that go on with another's message."""
+"""Timestamp, message and logger of a line; time zones, clock changes and continuation lines."""
 
 import re
 import time
@@ -47,23 +47,23 @@ LAYOUTS = {
     "[2026-11-21 07:15:38,310] DEBUG {} (a)}": (MILLIS, None, 1.0, "{} (a)}", None),
 }  # fmt: skip
 
-ZONES = {  # line and zone of the node -> instant, or the reason why it is not known
+ZONES = {  # line and time zone of the node -> instant, or the reason why it is unknown
     ("[2026-11-21 08:15:38,310] DEBUG x (a)", BERLIN): MILLIS,
     ("[2026-07-01 12:00:00,000] DEBUG x (a)", BERLIN): datetime(2026, 7, 1, 10, tzinfo=UTC),
     ("[2026-11-21 07:15:38,310] DEBUG x (a)", None): MILLIS,
-    ("2026-11-21T07:15:38,310Z DEBUG x (a)", BERLIN): MILLIS,  # a zone in the line wins
+    ("2026-11-21T07:15:38,310Z DEBUG x (a)", BERLIN): MILLIS,  # A zone in the line takes precedence.
     ("2026-10-25T02:30:00Z DEBUG x (a)", BERLIN): datetime(2026, 10, 25, 2, 30, tzinfo=UTC),
     ("[2026-10-25 02:30:00,000] DEBUG x (a)", BERLIN): "ambiguous_local_time",
     ("[2026-10-25 02:59:59,999] DEBUG x (a)", BERLIN): "ambiguous_local_time",
     ("[2026-10-25 03:00:00,000] DEBUG x (a)", BERLIN): datetime(2026, 10, 25, 2, tzinfo=UTC),
     ("[2026-10-25 01:59:59,999] DEBUG x (a)", BERLIN): datetime(2026, 10, 24, 23, 59, 59, 999000, tzinfo=UTC),
-    ("[2026-04-05 01:45:00,000] DEBUG x (a)", LORD_HOWE): "ambiguous_local_time",  # half an hour back
+    ("[2026-04-05 01:45:00,000] DEBUG x (a)", LORD_HOWE): "ambiguous_local_time",  # back by 30 minutes
     ("[2026-03-29 02:30:00,000] DEBUG x (a)", BERLIN): "time_not_in_zone",
     ("[1969-07-20 20:17:40,000] DEBUG x (a)", "America/Chicago"): datetime(
         1969, 7, 21, 1, 17, 40, tzinfo=UTC
     ),
     ("[2026-11-21 07:15:38,310] DEBUG x (a)", "Europe/Nowhere"): "unknown_time_zone",
-    ("[2026-11-21 07:15:38,310] DEBUG x (a)", "Europe"): "unknown_time_zone",  # a folder of the database
+    ("[2026-11-21 07:15:38,310] DEBUG x (a)", "Europe"): "unknown_time_zone",  # a folder
     ("[2026-11-21 07:15:38,310] DEBUG x (a)", "../etc/passwd"): "unknown_time_zone",
     ("[2026-11-21 07:15:38,310] DEBUG x (a)", "right/Europe/Berlin"): "unknown_time_zone",
     ("[2026-11-21 07:15:38,310] DEBUG x (a)", ""): "unknown_time_zone",
@@ -85,7 +85,7 @@ ZONES = {  # line and zone of the node -> instant, or the reason why it is not k
 
 @pytest.fixture(autouse=True)
 def _interpreted():
-    """Nothing here needs Spark."""
+    """Replace the fixture of the same name: these tests need no Spark."""
 
 
 def micros(instant):
@@ -104,7 +104,7 @@ def test_a_layout_is_read_as_instant_nanoseconds_resolution_message_and_logger(t
 
 
 @pytest.mark.parametrize("case", ZONES, ids=str)
-def test_local_time_is_read_in_the_nodes_zone_and_never_guessed(case):
+def test_local_time_is_in_the_node_s_zone_and_never_guessed(case):
     text, zone = case
     given = record(text, time_zone=zone)
     found = read_line(given)
@@ -136,7 +136,7 @@ NO_LINES = {
 
 
 @pytest.mark.parametrize("name", NO_LINES)
-def test_what_is_no_line_of_a_log_is_quarantined_with_a_reason(name):
+def test_a_value_that_is_no_log_line_is_quarantined_with_a_reason(name):
     value, reason = NO_LINES[name]
 
     found = read_line(record(value))
@@ -159,7 +159,7 @@ def test_a_line_of_white_space_is_blank():
         ("controller", None), ("b1x", None), ("", None), (None, None),
     ],
 )  # fmt: skip
-def test_the_number_of_a_node_is_what_its_name_ends_in(node, expected):
+def test_the_number_of_a_node_is_at_the_end_of_its_name(node, expected):
     assert read_line(record(b"2026-11-21T07:15:38Z INFO x", node=node)).node_id == expected
 
 
@@ -179,7 +179,7 @@ DUMP_AND_TRACE = [
 
 
 @pytest.mark.parametrize("value", DUMP_AND_TRACE)
-def test_an_entry_of_a_dump_and_a_frame_of_a_stack_trace_are_skipped_as_continuations(value):
+def test_config_entries_and_stack_frames_are_continuations(value):
     logger = "org.apache.kafka.clients.producer.ProducerConfig" if b"ProducerConfig)" in value else None
 
     assert skipped(read_line(record(value)), "a", "x") == Skipped("continuation", logger)
@@ -187,12 +187,12 @@ def test_an_entry_of_a_dump_and_a_frame_of_a_stack_trace_are_skipped_as_continua
 
 STAY = {
     "an exception itself, in the first column": b"java.io.IOException: Connection to 2 was disconnected",
-    "our own logger alone: the tail of a line of ours": b" (kafka.request.logger)",
+    "only a parsed logger: the tail of a torn line": b" (kafka.request.logger)",
     "any logger but that of a config": b" (kafka.network.RequestChannel$)",
     "that of state changes": b" (state.change.logger)",
     "that of the clients": b" (org.apache.kafka.clients.NetworkClient)",
     "a blank and no such form": b" O=x,listener:CLIENT",
-    "an entry behind a blank and no tab": b" acks = -1",
+    "an entry after a blank instead of a tab": b" acks = -1",
     "a tab and no entry": b"\tacks",
     "a form that holds a request": b"\tacks = Completed request:{}",
     "a form that ends as a request does": b"\tb = c,listener:CLIENT (kafka.request.logger)",
@@ -202,15 +202,15 @@ STAY = {
 
 
 @pytest.mark.parametrize("name", STAY)
-def test_what_has_no_such_form_stays_in_quarantine(name):
+def test_other_lines_without_a_timestamp_stay_in_quarantine(name):
     assert read_line(record(STAY[name])).reason == "no_timestamp"
 
 
-def test_a_line_with_a_stamp_is_no_continuation():
+def test_a_line_with_a_timestamp_is_no_continuation():
     assert no_message(read_line(record(INFO + b"\tacks = -1 (kafka.request.logger)"))) is None
 
 
-def test_a_line_of_another_logger_is_skipped_as_such_and_one_of_ours_with_the_parsers_reason():
+def test_a_skipped_line_has_other_logger_or_the_parser_s_reason():
     lines = [read_line(record(INFO + text)) for text in (b"x (a.b)", b"x (ours)", b"x")]
 
     assert [skipped(one, "ours", "not_a_request") for one in lines] == [
@@ -221,7 +221,7 @@ def test_a_line_of_another_logger_is_skipped_as_such_and_one_of_ours_with_the_pa
 
 
 ODD = b"a\tb = c\tat a.B.c(D.java:1) (kafka.KafkaConfig)"
-"""A client's id that has every form there is."""
+"""A client id that contains all forms of lines."""
 
 OF_OURS = [
     *(one for one in REQUEST_LINES.values() if len(one) < 2_500),
@@ -234,8 +234,8 @@ OF_OURS = [
 ]
 
 
-def test_no_tail_of_a_torn_line_is_passed_over():
-    """Wherever a line of ours is cut, also in a client's id that looks like a dump."""
+def test_no_tail_of_a_torn_line_is_skipped():
+    """A parsed line is cut everywhere, even in a client id that looks like a config dump."""
     tails = {one[at:].decode() for one in OF_OURS for at in range(1, len(one)) if one[at : at + 1] in b" \t"}
 
     assert [tail for tail in tails if continues(tail)] == []
@@ -255,8 +255,8 @@ def test_no_line_takes_longer_than_50_ms(value):
     assert time.process_time() - began < 0.05
 
 
-def test_each_second_of_a_clock_change_is_read_like_the_zone_database_says():
-    """1972-01-07 in Monrovia: clocks went forward by 44 minutes and 30 seconds, within a minute."""
+def test_each_second_of_a_clock_change_follows_the_zone_database():
+    """On 1972-01-07 in Monrovia, clocks went forward by 44 minutes and 30 seconds, within a minute."""
     texts = [
         "[1972-01-06 23:59:59,999] DEBUG x",
         "[1972-01-07 00:44:29,999] DEBUG x",
@@ -270,5 +270,5 @@ def test_each_second_of_a_clock_change_is_read_like_the_zone_database_says():
     assert lines[2].logged_at - lines[0].logged_at == 1_000
 
 
-def test_the_detail_of_a_line_without_stamp_repeats_its_start():
+def test_the_detail_of_a_line_without_a_timestamp_has_its_start():
     assert re.fullmatch("starts with: x{120}", read_line(record(b"x" * 500)).detail)

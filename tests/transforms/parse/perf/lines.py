@@ -1,4 +1,4 @@
-"""Lines of ProducerPerformance and of its runs, and their records."""
+"""Lines of ProducerPerformance and of run documents, and their records."""
 
 from tests.transforms.parse.records import record
 from transforms.parse.perf import parse
@@ -25,7 +25,7 @@ def parsed(value, **fields):
 
 
 def row(table, value, **fields):
-    """Return the row of a line that is kept."""
+    """Return the row of a kept line."""
     found = parsed(value, **fields).rows
     assert found.keys() == {table}
     (only,) = found[table]

@@ -12,12 +12,12 @@ from transforms.parse.record import PARSER_VERSION
 AT_US = int(datetime(2026, 11, 21, 9, 19, 28, tzinfo=UTC).timestamp()) * 1_000_000 + 987716
 
 
-def test_rows_have_the_columns_of_their_tables_in_their_order():
+def test_rows_have_the_columns_of_their_tables_in_order():
     assert PerfWindow._fields == tuple(PERF_WINDOWS.schema.names)
     assert PerfSummary._fields == tuple(PERF_SUMMARIES.schema.names)
 
 
-def test_a_window_is_read_whole():
+def test_all_columns_of_a_window_are_parsed():
     assert row("perf_windows", AT + WINDOW)._asdict() == {
         "cluster": "lab",
         "run": "r1",
@@ -42,14 +42,14 @@ def test_a_window_is_read_whole():
     }
 
 
-def test_a_summary_has_percentiles_and_says_whether_the_warm_up_is_in_it():
+def test_a_summary_has_percentiles_and_shows_whether_it_includes_the_warm_up():
     whole, steady = (row("perf_summaries", AT + line) for line in (SUMMARY, STEADY))
 
     assert (whole.p50_ms, whole.p95_ms, whole.p99_ms, whole.p999_ms) == (2, 6, 19, 103)
     assert (whole.is_steady_state, steady.is_steady_state) == (False, True)
 
 
-READ = {  # a line that is read -> records per second, average, flags
+READ = {  # line -> records per second, average, flags
     "leading blanks": (b"  \t" + WINDOW, 49992.6, 3.2, []),
     "no final dot": (WINDOW[:-1], 49992.6, 3.2, []),
     "a carriage return": (WINDOW + b"\r", 49992.6, 3.2, []),
@@ -65,7 +65,7 @@ READ = {  # a line that is read -> records per second, average, flags
 
 
 @pytest.mark.parametrize("name", READ)
-def test_odd_lines_are_read_and_flagged(name):
+def test_unusual_lines_are_parsed_and_flagged(name):
     line, *expected = READ[name]
     found = row("perf_windows", AT + line)
 
@@ -78,13 +78,13 @@ def test_a_line_without_an_instant_is_kept_and_flagged():
     assert (found.logged_at, found.quality_flags) == (None, ["no_instant"])
 
 
-def test_flags_are_in_one_order():
+def test_flags_have_a_fixed_order():
     line = WINDOW.replace(b".", b",").replace(b"3,2", b"NaN").removesuffix(b",")
 
     assert row("perf_windows", line).quality_flags == ["decimal_comma", "not_a_number", "no_instant"]
 
 
-def test_the_detail_names_each_figure_that_is_none():
+def test_the_detail_names_each_figure_that_is_no_number():
     line = SUMMARY.replace(b"19 ms 99th", b"x ms 99th").replace(b"47.67", b"47,67").replace(b"2.91", b"-2.91")
 
     assert parsed(line) == ("bad_number", "p99_ms, avg_ms, decimal point and comma")

@@ -24,7 +24,7 @@ from transforms.parse.record import Kept, Skipped
 
 TABLES = {table.name: table for table in PERF_TEST}
 
-BAD = {  # a line that is not read -> why
+BAD = {  # line -> quarantine reason
     b"249963 records sent, 49992.6 reco": "truncated_line",
     b"249963 rec": "unknown_form",
     b" (47.68 MB/sec), 3.2 ms avg latency, 412.0 ms max latency.": "unknown_form",
@@ -32,17 +32,17 @@ BAD = {  # a line that is not read -> why
     WINDOW + WINDOW: "several_objects",
     WINDOW[:40] + b"[2026-11-21 07:15:38,310] WARN slow (o.a.kafka.X)" + WINDOW[40:]: "truncated_line",
     b"1 records sent, 1.234,5 records/sec (4 MB/sec), 3.2 ms avg latency, 4.0 ms max latency.": "bad_number",
-    average(b"-3.2"): "bad_number",  # the client's clock was set back
+    average(b"-3.2"): "bad_number",  # The client's clock was set back.
     average(b"1e400"): "bad_number",
     average(b""): "truncated_line",
     average("٣".encode()): "bad_number",
-    rate(b"49,992"): "bad_number",  # thousands: the tool's rate has one decimal
+    rate(b"49,992"): "bad_number",  # A thousands separator; the tool's rate has one decimal.
     rate(b"49,992.6"): "bad_number",
-    rate(b"49992,6"): "bad_number",  # a decimal comma, and points in the same line
+    rate(b"49992,6"): "bad_number",  # A decimal comma, and decimal points in the same line.
     rate(b"49992.606"): "bad_number",
     b"NaN" + WINDOW[6:]: "bad_number",
     SUMMARY.replace(b"103 ms", b"-1 ms"): "bad_number",
-    SUMMARY[: SUMMARY.index(b", 2 ms 50th")]: "truncated_line",  # looks like a window of all records
+    SUMMARY[: SUMMARY.index(b", 2 ms 50th")]: "truncated_line",  # It looks like a window with all records.
     STEADY[: STEADY.index(b", 2 ms 50th")]: "truncated_line",
     b"9" * 400 + WINDOW[6:]: "bad_number",
     WINDOW.replace(b"412.0", b"9" * 400): "bad_number",
@@ -50,7 +50,7 @@ BAD = {  # a line that is not read -> why
     METRIC[:70]: "truncated_line",
     METRIC.replace(b"node-id", b"client-id"): "duplicate_key",
     METRIC.replace(b"client-id=", b"client-id"): "truncated_line",
-    METRIC[:-6]: "truncated_line",  # cut inside the number
+    METRIC[:-6]: "truncated_line",  # It is cut inside the number.
     METRIC[:-2]: "truncated_line",
     METRIC + WINDOW: "several_objects",
     METRIC.replace(b"perf-client", WINDOW): "several_objects",
@@ -79,20 +79,20 @@ BAD = {  # a line that is not read -> why
 
 
 @pytest.mark.parametrize("line", BAD, ids=range(len(BAD)))
-def test_a_line_that_was_cut_or_mixed_goes_to_quarantine_with_its_reason(line):
+def test_a_cut_or_mixed_line_is_quarantined_with_its_reason(line):
     found = parsed(line)
 
     assert found.reason == BAD[line]
     assert found.detail
 
 
-def test_a_stamp_that_cannot_be_is_quarantined_whatever_the_line_holds():
+def test_an_impossible_timestamp_is_quarantined_in_every_line():
     for line in (WINDOW, b"In steady state.", RUN):
         assert parsed(b"2026-13-21T09:19:28.987716Z " + line).reason == "impossible_timestamp"
 
 
 @pytest.mark.parametrize(("field", "reason"), [("cluster", "no_cluster"), ("headers", "no_run")])
-def test_a_record_that_does_not_say_where_it_is_from_is_quarantined(field, reason):
+def test_a_record_without_cluster_or_run_is_quarantined(field, reason):
     assert parsed(WINDOW, **{field: None}).reason == reason
 
 
@@ -104,7 +104,7 @@ def test_a_record_that_does_not_say_where_it_is_from_is_quarantined(field, reaso
         ({"content_encoding": "gzip"}, "compressed_line"),
     ],
 )
-def test_a_record_that_is_no_whole_line_is_quarantined(fields, reason):
+def test_a_record_that_is_not_a_whole_line_is_quarantined(fields, reason):
     assert parsed({"value": WINDOW} | fields).reason == reason
 
 
@@ -118,7 +118,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("line", [*OTHERS, AT + OTHERS[3]])
-def test_what_else_the_tool_prints_is_skipped(line):
+def test_other_output_of_the_tool_is_skipped(line):
     assert parsed(line) == Skipped("not_a_figure" if line.strip() else "blank", None)
 
 
@@ -143,7 +143,7 @@ def test_no_line_takes_longer_than_50_ms(name):
 
 
 def as_spark_writes(at_us):
-    """Write an instant as `perf_lines` does."""
+    """Return an instant as text in the format of `perf_lines`."""
     if at_us is None:
         return None
     at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at_us)
@@ -151,8 +151,8 @@ def as_spark_writes(at_us):
 
 
 @with_any_bytes(perf_lines.LINES)
-def test_no_bytes_make_it_raise(value):
-    """The outcome is one of the three, and a row says what plain Python reads with the tool's own formats."""
+def test_no_bytes_make_the_parser_raise(value):
+    """Each line has one outcome, and a row equals the result of the independent parser."""
     outcome = check(parse, value, perf_lines.MARK, TABLES, headers=HEADERS)
 
     if isinstance(outcome, Kept):

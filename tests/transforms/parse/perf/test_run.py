@@ -1,4 +1,4 @@
-"""The JSON line that says what was run: its fields, and what no run can be."""
+"""The run document: its fields, and impossible values."""
 
 import pytest
 
@@ -8,14 +8,14 @@ from transforms.parse.perf import run as runs
 from transforms.parse.perf.run import RunRow, instant
 
 
-def test_the_words_are_those_of_the_schema():
+def test_the_names_are_those_of_the_schema():
     assert RunRow._fields == tuple(RUNS.schema.names)
     assert runs.RUN_DOCUMENT == RUN_DOCUMENT
     assert list(runs.HEADERS) == list(RUN_HEADERS.values())
     assert runs.Run.__struct_fields__ == (*RUN_HEADERS, *RUNS.schema.names[6:16])
 
 
-def test_its_own_line_says_what_was_run():
+def test_all_fields_of_a_run_document_are_parsed():
     found = row("runs", RUN)
 
     assert (found.run, found.arm, found.scenario, found.client_version) == ("r1", "sticky", "skew", "3.9.1")
@@ -32,23 +32,23 @@ def test_an_empty_name_in_the_document_is_none():
     assert (found.run, found.scenario) == ("r1", None)
 
 
-def test_a_document_whose_run_has_no_name_does_not_name_the_run():
+def test_a_document_without_a_run_name_does_not_name_the_run():
     assert parsed(RUN.replace(b'"r1"', b'""'), headers=None).reason == "no_run"
     assert row("runs", RUN, headers=None).run == "r1"
 
 
-def test_headers_name_the_run_and_the_first_of_a_name_counts():
+def test_headers_name_the_run_and_the_first_of_several_counts():
     headers = [("run", b"r9"), *HEADERS, ("scenario", None), ("client-version", b"3\xff")]
     found = row("perf_windows", AT + WINDOW, headers=headers)
 
     assert (found.run, found.arm, found.scenario, found.client_version) == ("r9", "sticky", None, "3\ufffd")
 
 
-def test_half_a_surrogate_pair_becomes_a_question_mark():
+def test_a_lone_surrogate_becomes_a_question_mark():
     assert row("runs", RUN.replace(b"skew", b"s\\ud800w")).scenario == "s?w"
 
 
-WRONG_TYPES = {  # a field of a wrong type or range -> reason and path
+WRONG_TYPES = {  # document -> reason and path of the field
     RUN.replace(b'"skew"', b"7"): ("missing_field", "scenario"),
     RUN.replace(b'["--topic","t"]', b'"--topic"'): ("missing_field", "configuration"),
     RUN.replace(b'"--topic"', b"7"): ("missing_field", "configuration[0]"),
@@ -68,7 +68,7 @@ WRONG_TYPES = {  # a field of a wrong type or range -> reason and path
 
 
 @pytest.mark.parametrize("line", WRONG_TYPES, ids=range(len(WRONG_TYPES)))
-def test_a_field_of_a_wrong_type_or_range_is_quarantined_with_its_path(line):
+def test_a_field_with_a_wrong_type_or_range_is_quarantined_with_its_path(line):
     assert parsed(line) == WRONG_TYPES[line]
     assert parsed(line, headers=None) == WRONG_TYPES[line]
 
@@ -86,5 +86,5 @@ NO_INSTANTS = [
 
 
 @pytest.mark.parametrize("text", NO_INSTANTS)
-def test_an_instant_is_written_as_the_collector_does_or_is_none(text):
+def test_an_instant_has_the_collector_s_format_or_is_none(text):
     assert instant(text) is None

@@ -1,4 +1,4 @@
-"""Request lines about throttles and moves, after Kafka's own message definitions."""
+"""Request lines about throttles and moves, made from Kafka's message definitions."""
 
 from tests.transforms.parse.records import line
 
@@ -10,15 +10,15 @@ TOPIC_ID = "lbkW2mcMTU2a3rA6VuNANA"
 
 
 def admin(api, request, response, **changes):
-    """Make a request line of an admin client; `isForwarded` and all else can be changed."""
+    """Return a request line of an admin client; `changes` can set any field, such as `isForwarded`."""
     header = {"requestHeader.requestApiKeyName": api, "requestHeader.clientId": "reassign-tool"}
     return line(**header, request=request, response=response, **changes)
 
 
 def alter_configs(*resources, error=0, api="INCREMENTAL_ALTER_CONFIGS", is_dry=False, **changes):
-    """Alter configs of resources, each (type, name, [(config, operation, value)...])."""
+    """Return a request that alters configs; a resource is (type, name, [(config, operation, value)...])."""
     keys = ("name", "configOperation", "value") if api.startswith("INCREMENTAL") else ("name", None, "value")
-    asked = [
+    requested = [
         {
             "resourceType": kind,
             "resourceName": name,
@@ -32,40 +32,40 @@ def alter_configs(*resources, error=0, api="INCREMENTAL_ALTER_CONFIGS", is_dry=F
         {"errorCode": error, "errorMessage": None, "resourceType": kind, "resourceName": name}
         for kind, name, _ in reversed(resources)
     ]
-    request, response = {"resources": asked, "validateOnly": is_dry}, {"responses": answered}
+    request, response = {"resources": requested, "validateOnly": is_dry}, {"responses": answered}
     return admin(api, request, response, **changes)
 
 
 def reassign(topic, targets, *, errors=(), error=0, **changes):
-    """Ask partitions of a topic to move to replicas: {partition: [broker...] or None}."""
-    asked = [{"partitionIndex": p, "replicas": replicas} for p, replicas in targets.items()]
-    told = dict(errors)
+    """Return a request to move partitions of a topic; `targets` are {partition: [broker...] or None}."""
+    requested = [{"partitionIndex": p, "replicas": replicas} for p, replicas in targets.items()]
+    codes = dict(errors)
     answered = [
-        {"partitionIndex": p, "errorCode": told.get(p, 0), "errorMessage": None} for p in reversed(targets)
+        {"partitionIndex": p, "errorCode": codes.get(p, 0), "errorMessage": None} for p in reversed(targets)
     ]
-    request = {"timeoutMs": 60000, "topics": [{"name": topic, "partitions": asked}]}
+    request = {"timeoutMs": 60000, "topics": [{"name": topic, "partitions": requested}]}
     response = {"throttleTimeMs": 0, "errorCode": error, "errorMessage": None}
     response["responses"] = [{"name": topic, "partitions": answered}]
     return admin("ALTER_PARTITION_REASSIGNMENTS", request, response, **changes)
 
 
 def list_moves(topic, moving, **changes):
-    """Answer which partitions move: {partition: (replicas, adding, removing)}."""
-    told = [
+    """Return a response with moving partitions; `moving` is {partition: (replicas, adding, removing)}."""
+    partitions = [
         {"partitionIndex": p, "replicas": now, "addingReplicas": adding, "removingReplicas": removing}
         for p, (now, adding, removing) in moving.items()
     ]
-    response = {"throttleTimeMs": 0, "errorCode": 0, "topics": [{"name": topic, "partitions": told}]}
+    response = {"throttleTimeMs": 0, "errorCode": 0, "topics": [{"name": topic, "partitions": partitions}]}
     return admin("LIST_PARTITION_REASSIGNMENTS", {"timeoutMs": 60000, "topics": None}, response, **changes)
 
 
-def alter_isr(partition, isr, *, leader=1, error=0, told=None, **changes):
-    """Tell the controller who is in sync, as version 3 does."""
-    asked = {"partitionIndex": partition, "leaderEpoch": 5, "partitionEpoch": 8}
-    asked["newIsrWithEpochs"] = [{"brokerId": broker, "brokerEpoch": 16} for broker in isr]
+def alter_isr(partition, isr, *, leader=1, error=0, answered_isr=None, **changes):
+    """Return an ALTER_PARTITION request of version 3 with a new ISR."""
+    requested = {"partitionIndex": partition, "leaderEpoch": 5, "partitionEpoch": 8}
+    requested["newIsrWithEpochs"] = [{"brokerId": broker, "brokerEpoch": 16} for broker in isr]
     answered = {"partitionIndex": partition, "errorCode": error, "leaderId": leader, "leaderEpoch": 5}
-    answered |= {"isr": isr if told is None else told, "partitionEpoch": 9}
+    answered |= {"isr": isr if answered_isr is None else answered_isr, "partitionEpoch": 9}
     request = {"brokerId": leader, "brokerEpoch": 16}
-    request["topics"] = [{"topicId": TOPIC_ID, "partitions": [asked]}]
+    request["topics"] = [{"topicId": TOPIC_ID, "partitions": [requested]}]
     response = {"errorCode": 0, "topics": [{"topicId": TOPIC_ID, "partitions": [answered]}]}
     return admin("ALTER_PARTITION", request, response, **changes)

@@ -1,4 +1,4 @@
-"""What request lines say about throttles, moves and in-sync sets."""
+"""Rows about throttles, moves and ISR changes in request lines."""
 
 import pytest
 
@@ -28,7 +28,7 @@ MOVES = {"throttle_changes", "reassignments", "isr_changes"}
 
 
 def rows(table, *values):
-    """Return the rows of a table that lines give."""
+    """Return the rows of a table that the parser makes of lines."""
     return [row for value in values for row in parse(record(value)).rows.get(table, ())]
 
 
@@ -36,7 +36,7 @@ def columns(found, *names):
     return [tuple(getattr(row, name) for name in names) for row in found]
 
 
-def test_rate_of_a_broker_is_read_with_all_that_its_line_says():
+def test_all_columns_of_a_broker_s_rate_are_parsed():
     (row,) = rows("throttle_changes", alter_configs((BROKER, "1", [(LEADER_RATE, SET, "5242880")])))
 
     assert row._asdict() == {
@@ -65,7 +65,7 @@ def test_rate_of_a_broker_is_read_with_all_that_its_line_says():
     }
 
 
-def test_lists_of_replicas_are_read_and_every_replica_is_told_apart():
+def test_lists_of_replicas_are_parsed_and_a_wildcard_is_marked():
     value = alter_configs(
         (TOPIC, "t", [(LEADER_LIST, SET, "0:1,1:2"), (FOLLOWER_LIST, APPEND, "0:3")]),
         (TOPIC, "u", [(LEADER_LIST, SET, "*"), (FOLLOWER_LIST, SUBTRACT, "7:2")]),
@@ -83,7 +83,7 @@ def test_lists_of_replicas_are_read_and_every_replica_is_told_apart():
     ]
 
 
-def test_default_of_all_brokers_has_no_name_and_a_deleted_rate_no_value():
+def test_the_cluster_wide_default_has_no_name_and_a_deleted_rate_has_no_value():
     value = alter_configs(
         (BROKER, "", [(LEADER_RATE, SET, "100")]), (BROKER, "2", [(FOLLOWER_RATE, DELETE, "7")])
     )
@@ -106,11 +106,11 @@ def test_an_operation_of_a_newer_kafka_has_no_name_and_no_value():
     [
         ({"error": 29}, (29, False)),  # CLUSTER_AUTHORIZATION_FAILED
         ({"is_dry": True}, (0, False)),
-        ({"response": ""}, (None, None)),  # the answer was not logged
+        ({"response": ""}, (None, None)),  # The response was not logged.
         ({"response": "", "is_dry": True}, (None, False)),
     ],
 )
-def test_change_that_was_refused_or_only_tried_is_not_applied(changes, expected):
+def test_a_refused_or_validate_only_change_is_not_applied(changes, expected):
     given = {name: value for name, value in changes.items() if name != "response"}
     value = alter_configs((BROKER, "1", [(LEADER_RATE, SET, "100")]), **given)
     if "response" in changes:
@@ -120,7 +120,7 @@ def test_change_that_was_refused_or_only_tried_is_not_applied(changes, expected)
     assert columns(rows("throttle_changes", value), "error_code", "is_applied") == [expected]
 
 
-def test_other_settings_and_other_resources_are_no_throttles():
+def test_other_configs_and_other_resources_give_no_rows():
     value = alter_configs(
         (BROKER, "1", [("log.cleaner.threads", SET, "2")]),
         (LOGGER, "1", [(LEADER_RATE, SET, "5")]),
@@ -133,8 +133,8 @@ def test_other_settings_and_other_resources_are_no_throttles():
 WHOLE_CONFIGS = {"api": "ALTER_CONFIGS", "requestHeader.requestApiKey": 33}
 
 
-def test_old_request_sets_what_it_names_and_deletes_the_resources_other_throttles():
-    """Each request replaces all that its resource has: throttles go also where it is about something else."""
+def test_alter_configs_sets_the_named_configs_and_deletes_the_resource_s_other_throttles():
+    """Each request replaces all configs of its resource, so it deletes throttles that it does not name."""
     value = alter_configs(
         (BROKER, "1", [(LEADER_RATE, None, "100"), ("log.cleaner.threads", None, "2")]),
         (BROKER, "", []),
@@ -159,14 +159,14 @@ def test_old_request_sets_what_it_names_and_deletes_the_resources_other_throttle
 
 
 @pytest.mark.parametrize(("changes", "error"), [({"error": 29}, 29), ({"is_dry": True}, 0)])
-def test_old_request_that_was_refused_or_only_tried_deletes_nothing(changes, error):
+def test_a_refused_or_validate_only_alter_configs_deletes_nothing(changes, error):
     value = alter_configs((TOPIC, "t", [("retention.ms", None, "1")]), **WHOLE_CONFIGS, **changes)
 
     found = rows("throttle_changes", value)
     assert columns(found, "operation", "error_code", "is_applied") == [("delete", error, False)] * 2
 
 
-def test_reassignment_has_its_targets_and_each_partitions_own_answer():
+def test_a_reassignment_has_its_targets_and_the_error_of_each_partition():
     found = rows("reassignments", reassign("t", {0: [3, 2], 1: None, 2: [1]}, errors={2: 39}))
 
     api = "ALTER_PARTITION_REASSIGNMENTS"
@@ -180,19 +180,20 @@ def test_reassignment_has_its_targets_and_each_partitions_own_answer():
     assert columns(found, "client_id", "correlation_id", "principal") == [client] * 3
 
 
-def test_error_of_the_whole_request_is_each_partitions():
+def test_an_error_of_the_whole_request_is_in_each_row():
     assert columns(rows("reassignments", reassign("t", {0: [3]}, error=41)), "error_code") == [(41,)]
 
 
-def test_listed_move_tells_what_is_added_and_removed():
+def test_a_listed_move_has_its_added_and_removed_replicas():
     found = rows("reassignments", list_moves("t", {4: ([3, 1], [3], [1])}))
 
     names = ("partition_index", "replicas", "adding_replicas", "removing_replicas", "error_code")
     assert columns(found, *names) == [(4, [3, 1], [3], [1], 0)]
 
 
-def test_answer_of_the_controller_tells_who_is_in_sync_and_a_refused_wish_does_not():
-    accepted, refused = alter_isr(0, [2, 1, 3], told=[3, 2]), alter_isr(1, [2, 1], error=6, told=[])
+def test_the_controller_s_answer_has_the_isr_and_a_refused_request_its_error():
+    accepted = alter_isr(0, [2, 1, 3], answered_isr=[3, 2])
+    refused = alter_isr(1, [2, 1], error=6, answered_isr=[])
 
     names = ("topic_id", "topic_name", "partition_index", "leader_id", "isr", "partition_epoch", "error_code")
     assert columns(rows("isr_changes", accepted, refused), *names) == [
@@ -201,16 +202,16 @@ def test_answer_of_the_controller_tells_who_is_in_sync_and_a_refused_wish_does_n
     ]
 
 
-def test_in_sync_set_of_kafka_2_8_has_a_topics_name_and_a_list_of_brokers():
+def test_an_isr_change_of_kafka_2_8_has_a_topic_name_and_a_list_of_brokers():
     partition = {"partitionIndex": 3, "leaderEpoch": 5, "newIsr": [2, 1], "currentIsrVersion": 4}
-    asked = {"brokerId": 1, "topics": [{"name": "t", "partitions": [partition]}]}
-    value = line(**{"requestHeader.requestApiKeyName": "ALTER_ISR"}, request=asked, response="")
+    body = {"brokerId": 1, "topics": [{"name": "t", "partitions": [partition]}]}
+    value = line(**{"requestHeader.requestApiKeyName": "ALTER_ISR"}, request=body, response="")
 
     names = ("topic_id", "topic_name", "leader_epoch", "isr", "error_code")
     assert columns(rows("isr_changes", value), *names) == [(None, "t", 5, [1, 2], None)]
 
 
-def test_bodies_that_were_not_logged_give_no_rows_and_keep_their_line():
+def test_a_line_without_logged_bodies_is_kept_and_has_no_admin_rows():
     apis = (
         "ALTER_PARTITION",
         "LIST_PARTITION_REASSIGNMENTS",
@@ -226,8 +227,8 @@ def test_bodies_that_were_not_logged_give_no_rows_and_keep_their_line():
     assert [set(parse(record(value)).rows) for value in values] == [{"requests"}] * 8
 
 
-def test_bodies_that_cannot_be_read_are_quarantined_with_the_field():
-    """A number where a list is wanted, and a body without its list."""
+def test_unreadable_bodies_are_quarantined_with_the_field():
+    """One body has a number in place of a list, and one lacks its list."""
     whole = alter_configs((BROKER, "1", [(LEADER_RATE, SET, "100")]))
     broken = [
         whole.replace(b'"resources":[', b'"resources":7,"x":['),
@@ -239,7 +240,7 @@ def test_bodies_that_cannot_be_read_are_quarantined_with_the_field():
     assert [one.detail.split(":")[0] for one in found] == ["request.resources", "request.topics"]
 
 
-def test_rows_are_of_tables_of_moves_or_not_there():
+def test_tables_without_rows_have_no_entry():
     values = [alter_isr(0, [1]), list_moves("t", {1: ([1], [], [])}), reassign("t", {}), alter_configs()]
     found = [parse(record(value)) for value in values]
 

@@ -1,8 +1,8 @@
 """
-Request lines that no broker should write: kept, flagged or quarantined, each by name.
+Request lines that no broker should write: each is kept, flagged or quarantined.
 
-Of a key that is there twice the last one counts: Kafka writes each key once, and to look for a second one
-costs a scan of every line. A time that is there twice is flagged, for the parts then do not add up.
+The last of two equal keys counts. Kafka writes each key once, and a search for duplicates would cost a scan
+of every line. A duplicate time is flagged, because the parts then do not add up.
 """
 
 import json
@@ -53,7 +53,7 @@ KEPT = {
     "a key twice: the last one counts": (
         with_bytes(b'"listener":', b'"listener":"a","listener":'), {"listener": "PEER2"},
     ),
-    "a time twice: the parts tell": (
+    "a time twice: the parts do not add up": (
         with_bytes(b'"totalTimeMs":', b'"totalTimeMs":500.529,"totalTimeMs":1'),
         {"total_ms": 1500.529, "quality_flags": ["parts_do_not_add_up"]},
     ),
@@ -63,7 +63,7 @@ KEPT = {
     "an API in another case is another API": (
         with_bytes(b'"FETCH"', b'"Fetch"'), {"api": "Fetch", "kind": "other", "follower_id": None},
     ),
-    "a key of another case beside the right one": (
+    "a key in another case next to the right one": (
         with_bytes(b'"totalTimeMs":', b'"totaltimems":1,"totalTimeMs":'), {"total_ms": 500.529},
     ),
     "half a surrogate pair in JSON with blanks": (
@@ -100,7 +100,7 @@ WRONG = {
     "two lines in one": (COMPLETED + COMPLETED, "several_objects"),
     "two objects": (COMPLETED.removesuffix(TAIL) + b",{}" + TAIL, "several_objects"),
     "two objects without comma": (COMPLETED.removesuffix(TAIL) + b" {}" + TAIL, "several_objects"),
-    "garbage behind": (COMPLETED.removesuffix(TAIL) + b" x}" + TAIL, "bad_json"),
+    "garbage after the document": (COMPLETED.removesuffix(TAIL) + b" x}" + TAIL, "bad_json"),
     "broken quotes": (with_bytes(b'"listener":"PEER2"', b'"listener":"PEER2'), "bad_json"),
     "single quotes": (with_bytes(b'"listener"', b"'listener'"), "bad_json"),
     "raw NUL": (with_bytes(b"PEER2", b"PE\x00R2"), "bad_json"),
@@ -177,7 +177,7 @@ WRONG = {
     "5,000 digits of an id": (with_bytes(b":75354,", b":" + b"7" * 5_000 + b","), "missing_field"),
     "2,000 digits of a nanosecond": (with_bytes(b"2929988848476", b"2" * 2_000), "no_timestamp"),
     "NUL before the stamp": (b"\x00" * 500 + COMPLETED, "no_timestamp"),
-    "NUL behind the line": (COMPLETED + b"\x00" * 500, "truncated_line"),
+    "NUL after the line": (COMPLETED + b"\x00" * 500, "truncated_line"),
     "a mark of bytes before the stamp": (b"\xef\xbb\xbf" + COMPLETED, "no_timestamp"),
     "2,000 digits": (with_bytes(b":500.529,", b":" + b"9" * 2_000 + b","), "impossible_duration"),
     "surrogate bytes": (with_bytes(b"PEER2", b"\xed\xa0\x80"), "not_utf8"),
@@ -200,7 +200,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_an_odd_line_is_kept_with_what_it_says(name):
+def test_an_unusual_line_is_kept_with_its_values(name):
     value, expected = KEPT[name]
     (row,) = parse(record(value)).rows["requests"]
 
@@ -208,7 +208,7 @@ def test_an_odd_line_is_kept_with_what_it_says(name):
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_line_that_cannot_be_read_is_quarantined_with_a_reason_and_a_detail(name):
+def test_an_unreadable_line_is_quarantined_with_a_reason_and_a_detail(name):
     value, reason = WRONG[name]
     found = parse(record(value))
 
@@ -232,7 +232,7 @@ DETAILS = {
 
 
 @pytest.mark.parametrize("name", DETAILS)
-def test_detail_names_the_field(name):
+def test_the_detail_names_the_field(name):
     assert parse(record(WRONG[name][0])).detail == DETAILS[name]
 
 
@@ -252,8 +252,8 @@ SLOW = {
 
 
 @pytest.mark.parametrize("name", SLOW)
-def test_no_line_takes_longer_than_its_bytes(name):
-    """4 MiB in 0.4 s, on a machine that others use too; a typical line takes 20 microseconds."""
+def test_the_time_of_a_line_is_proportional_to_its_bytes(name):
+    """The limit is 0.4 s for 4 MiB, on a shared machine; a typical line takes 20 microseconds."""
     given = record(SLOW[name])
     began = time.process_time()
 
@@ -272,10 +272,10 @@ LINES += [
 ]
 
 
-def test_a_spoiled_line_is_kept_quarantined_or_skipped_and_fits_into_its_table():
+def test_a_mutated_line_has_one_outcome_and_its_rows_fit_their_tables():
     """A line with `Completed request:` is never skipped; a whole one is never quarantined."""
     schemas = pytest.importorskip("schemas.silver")
-    from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415 - types, no session
+    from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415 (types only, without a session)
 
     tables = {table.name: to_arrow_schema(table.schema, timezone="UTC") for table in schemas.SILVER}
     dice, rows = Random(20_261_124), {}
@@ -298,7 +298,7 @@ def test_a_spoiled_line_is_kept_quarantined_or_skipped_and_fits_into_its_table()
 
 
 def arrow_value(cell, kind):
-    """Return structs as mappings: what an Arrow array is made of."""
+    """Return a cell for an Arrow array, with structs as mappings."""
     if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type) and cell is not None:
         return [dict(zip((one.name for one in kind.value_type), row, strict=True)) for row in cell]
     return cell

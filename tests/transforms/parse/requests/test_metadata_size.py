@@ -1,4 +1,4 @@
-"""The wire size of METADATA answers, against an encoder of its own; `tests/live` asks real brokers."""
+"""The wire size of METADATA responses equals an independent encoder's; `tests/live` uses real brokers."""
 
 import json
 import struct
@@ -21,7 +21,7 @@ def varint(n):
 
 
 def encoded(response, version):
-    """Write an answer as MetadataResponse.json says, with the header and the length in front."""
+    """Return the bytes of a response by MetadataResponse.json, with length prefix and header."""
     is_flexible = version >= 9
     tags = b"\0" if is_flexible else b""
 
@@ -100,7 +100,7 @@ def request(version, changes):
 
 @pytest.mark.parametrize("name", RESPONSES)
 @pytest.mark.parametrize("version", VERSIONS)
-def test_size_is_that_of_the_encoded_answer(version, name):
+def test_the_size_is_that_of_the_encoded_response(version, name):
     changes = RESPONSES[name]
 
     expected = len(encoded(DOCUMENT["response"] | changes, version))
@@ -108,15 +108,15 @@ def test_size_is_that_of_the_encoded_answer(version, name):
 
 
 @pytest.mark.parametrize("version", [-1, 14])
-def test_size_of_an_unknown_version_is_not_guessed(version):
+def test_the_size_of_an_unknown_version_is_none(version):
     assert request(version, {}).response_bytes is None
 
 
-def test_size_of_an_answer_without_brokers_is_not_guessed():
+def test_the_size_of_a_response_without_brokers_is_none():
     assert request(12, {"brokers": None}).response_bytes is None
 
 
-def test_topics_of_the_answer_are_counted():
+def test_the_topics_of_the_response_are_counted():
     counts = [request(12, RESPONSES[name]).topics_answered for name in ("many partitions", "no topics")]
 
     assert counts == [1, 0]

@@ -1,4 +1,4 @@
-"""Request lines, real ones of running brokers first."""
+"""Request lines, mostly of running brokers."""
 
 from datetime import UTC, datetime
 
@@ -28,7 +28,7 @@ def test_every_completed_request_of_a_real_broker_is_kept_and_every_other_line_i
     }
 
 
-def test_a_followers_fetch_is_read_whole():
+def test_all_columns_of_a_follower_s_fetch_are_parsed():
     started_at = datetime(2026, 11, 21, 9, 19, 28, 487187, tzinfo=UTC)  # 500.529 ms before
 
     assert REQUESTS["FETCH_follower"]._asdict() == {
@@ -79,14 +79,14 @@ def test_a_followers_fetch_is_read_whole():
     }
 
 
-def test_a_place_in_kafka_is_repeated():
+def test_a_row_has_the_topic_partition_and_offset_of_its_record():
     row = request(COMPLETED, topic="t", partition=3, offset=7)
 
     assert (row.topic, row.partition, row.offset) == ("t", 3, 7)
 
 
-def test_a_raft_fetch_is_told_by_its_topic_and_not_by_its_client():
-    row = REQUESTS["FETCH_consumer"]  # so named by whoever collected it; it is a controller's
+def test_the_topic_and_not_the_client_id_marks_a_raft_fetch():
+    row = REQUESTS["FETCH_consumer"]  # The file name is wrong: this is a controller's fetch.
 
     assert (row.kind, row.follower_id, row.session_epoch) == ("raft", 3, -1)
     assert [(p.partition, p.bytes, p.offset, p.hinted_leader_id) for p in row.partitions] == [
@@ -94,7 +94,7 @@ def test_a_raft_fetch_is_told_by_its_topic_and_not_by_its_client():
     ]
 
 
-def test_a_consumers_fetch_has_bytes_errors_and_hints_by_partition():
+def test_a_consumer_s_fetch_has_bytes_errors_and_leader_hints_by_partition():
     hinted, unhinted = REQUESTS["FETCH_error_74_cons-4.3.1"], REQUESTS["FETCH_error_74_cons-3.6.0"]
 
     assert (hinted.kind, hinted.follower_id, hinted.replica_epoch) == ("consumer", None, None)
@@ -108,8 +108,8 @@ def test_a_consumers_fetch_has_bytes_errors_and_hints_by_partition():
     ]
 
 
-def test_a_produce_brings_bytes_sent_and_offsets_answered_together_in_whatever_order():
-    row = REQUESTS["example-error6-perf-4.3.1"]  # asked 12, 15, 21, 0; answered 21, 0, 12, 15
+def test_a_produce_joins_request_and_response_partitions_in_any_order():
+    row = REQUESTS["example-error6-perf-4.3.1"]  # The request has 12, 15, 21, 0; the response 21, 0, 12, 15.
 
     found = [(p.partition, p.bytes, p.error_code, p.offset, p.hinted_leader_id) for p in row.partitions]
     assert found == [
@@ -122,13 +122,13 @@ def test_a_produce_brings_bytes_sent_and_offsets_answered_together_in_whatever_o
     assert {p.topic_name for p in row.partitions} == {None}
 
 
-def test_a_produce_of_an_old_client_names_its_topic():
+def test_a_produce_of_an_old_client_has_a_topic_name():
     names = {(p.topic_id, p.topic_name) for p in REQUESTS["example-error6-perf-3.6.0"].partitions}
 
     assert names == {(None, "redir-1795251332")}
 
 
-def test_metadata_has_the_topics_it_asked_for_and_the_ids_it_was_answered():
+def test_metadata_has_the_requested_topics_and_the_topic_ids_of_the_response():
     assert REQUESTS["example-METADATA-many-2.4.1"].topics_asked == [
         f"mt1795251864-2.4.1-{n}" for n in range(4)
     ]
@@ -161,14 +161,14 @@ ASKED_TOPICS = {
 
 
 @pytest.mark.parametrize("name", ASKED_TOPICS)
-def test_the_topics_that_a_metadata_asks_for(name):
+def test_the_requested_topics_of_metadata(name):
     topics, version, expected = ASKED_TOPICS[name]
     header = {"requestHeader.requestApiKeyName": "METADATA", "requestHeader.requestApiVersion": version}
 
     assert request(line(**header, request={"topics": topics}, response=None)).topics_asked == expected
 
 
-def test_election_and_reassignment_have_partitions_of_the_answer_and_of_both():
+def test_an_election_has_the_partitions_of_its_response_and_a_reassignment_those_of_both_bodies():
     election = {
         "replicaElectionResults": [{"topic": "t", "partitionResult": [{"partitionId": 3, "errorCode": 84}]}]
     }
@@ -189,7 +189,7 @@ def test_election_and_reassignment_have_partitions_of_the_answer_and_of_both():
     assert found == [[("t", 3, 84)], None, [("t", 2, 0), ("t", 1, None)]]
 
 
-def test_a_body_with_other_types_than_ours_does_not_spoil_a_line():
+def test_a_line_is_kept_although_unused_body_fields_have_other_types():
     found = {name: REQUESTS[name].error_code for name in ("API_VERSIONS", "DESCRIBE_CONFIGS", "JOIN_GROUP")}
 
     assert found == {"API_VERSIONS": 0, "DESCRIBE_CONFIGS": None, "JOIN_GROUP": 79}
@@ -262,7 +262,7 @@ FLAGS = {
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_a_fetchs_kind_is_told_by_replica_id_and_topic(name):
+def test_replica_id_and_topic_decide_the_kind_of_a_fetch(name):
     value, kind, follower_id = KINDS[name]
     row = request(value)
 
@@ -276,10 +276,10 @@ def test_a_doubtful_line_is_kept_with_a_flag(name):
     assert request(value).quality_flags == flags
 
 
-def test_own_traffic_is_told_by_the_prefix_it_was_given():
+def test_the_client_id_prefix_marks_own_traffic():
     mine = line(**{"requestHeader.clientId": "watch-1"})
-    nobody = line(**{"requestHeader.clientId": None})
-    rows = [parse(record(value), "watch-").rows["requests"][0] for value in (mine, COMPLETED, nobody)]
+    unnamed = line(**{"requestHeader.clientId": None})
+    rows = [parse(record(value), "watch-").rows["requests"][0] for value in (mine, COMPLETED, unnamed)]
 
     assert [(row.is_own_traffic, row.client_id) for row in rows] == [
         (True, "watch-1"),
@@ -296,8 +296,8 @@ def test_a_broker_in_another_zone_logs_the_same_instant():
     assert (row.logged_mono_ns, row.clock_resolution_ms) == (None, 1.0)
 
 
-def test_a_partition_asked_for_and_not_answered_stays_visible():
-    asked = [{"topicId": "t", "partitions": [{"partition": n, "fetchOffset": 10 + n} for n in range(3)]}]
+def test_an_unanswered_partition_stays_visible():
+    requested = [{"topicId": "t", "partitions": [{"partition": n, "fetchOffset": 10 + n} for n in range(3)]}]
     answered = [
         {
             "topicId": "t",
@@ -305,8 +305,8 @@ def test_a_partition_asked_for_and_not_answered_stays_visible():
         }
     ]
     rows = [
-        request(line(**{"request.topics": asked, "response.responses": answered})),
-        request(line(**{"request.topics": asked, "response": ""})),
+        request(line(**{"request.topics": requested, "response.responses": answered})),
+        request(line(**{"request.topics": requested, "response": ""})),
     ]
 
     found = [[(p.partition, p.bytes, p.error_code, p.offset) for p in row.partitions] for row in rows]
@@ -317,16 +317,16 @@ def test_a_partition_asked_for_and_not_answered_stays_visible():
     assert {p.topic_id for row in rows for p in row.partitions} == {"t"}
 
 
-def test_as_many_partitions_as_a_line_can_name_are_joined_before_anyone_waits():
-    """40,000 asked for and answered, a thousand of them not the same."""
+def test_the_most_partitions_of_a_line_are_joined_quickly():
+    """The request and the response have 40,000 partitions each, and a thousand of them differ."""
     many = 40_000
-    asked = [{"partition": n, "fetchOffset": n} for n in range(many)]
+    requested = [{"partition": n, "fetchOffset": n} for n in range(many)]
     answered = [
         {"partitionIndex": n, "errorCode": 0, "recordsSizeInBytes": 9} for n in range(many + 999, 999, -1)
     ]
     value = line(
         **{
-            "request.topics": [{"topicId": "t", "partitions": asked}],
+            "request.topics": [{"topicId": "t", "partitions": requested}],
             "response.responses": [{"topicId": "t", "partitions": answered}],
         }
     )
@@ -338,7 +338,7 @@ def test_as_many_partitions_as_a_line_can_name_are_joined_before_anyone_waits():
     ]
 
 
-def test_a_fetch_has_the_high_watermark_it_answered_and_an_error_has_none():
+def test_a_fetch_has_the_high_watermark_of_its_response_and_an_error_has_none():
     def watermark(**more):
         part = {"partitionIndex": 0, "errorCode": 0, "recordsSizeInBytes": 10, "highWatermark": 99} | more
         row = request(line(**{"response.responses": [{"topicId": "t", "partitions": [part]}]}))
@@ -347,12 +347,12 @@ def test_a_fetch_has_the_high_watermark_it_answered_and_an_error_has_none():
     assert [watermark(), watermark(errorCode=6, highWatermark=-1)] == [99, None]
 
 
-def test_a_fetch_of_kafka_2_8_is_read_with_the_names_of_its_fields():
-    asked = [{"topic": "orders", "partitions": [{"partition": 4, "fetchOffset": 7}]}]
+def test_a_fetch_of_kafka_2_8_is_parsed_with_its_own_field_names():
+    requested = [{"topic": "orders", "partitions": [{"partition": 4, "fetchOffset": 7}]}]
     part = {"partition": 4, "errorCode": 0, "highWatermark": 9, "recordSetSizeInBytes": 170}
     answered = [{"topic": "orders", "partitionResponses": [part]}]
     version = {"requestHeader.requestApiVersion": 12, "request.replicaState": ..., "request.replicaId": -1}
-    row = request(line(**version, **{"request.topics": asked, "response.responses": answered}))
+    row = request(line(**version, **{"request.topics": requested, "response.responses": answered}))
 
     assert row.partitions == [(None, "orders", 4, 170, 0, 7, None, None, None)]
 
@@ -367,10 +367,10 @@ SKIPPED = {
 
 
 @pytest.mark.parametrize("value", SKIPPED)
-def test_a_line_that_holds_no_request_is_skipped_with_a_reason(value):
+def test_a_line_without_a_request_is_skipped_with_a_reason(value):
     assert parse(record(value)).reason == SKIPPED[value]
 
 
-def test_the_documents_of_all_apis_have_their_fields_in_one_order():
-    """A row is made of all fields at once, by their places."""
+def test_the_documents_of_all_apis_have_their_fields_in_the_same_order():
+    """The parser unpacks all fields at once, by position."""
     assert OtherDocument.__struct_fields__ == Document.__struct_fields__

@@ -1,4 +1,4 @@
-"""The text that Kafka 2.7 and older wrote in place of JSON."""
+"""The text form of completed requests in Kafka 2.7 and older, before JSON."""
 
 import time
 
@@ -14,7 +14,7 @@ def request(value):
 
 
 @pytest.mark.parametrize("value", [TEXT, TEXT_27], ids=["2.6", "2.7"])
-def test_the_text_of_a_fetch_gives_header_times_session_and_kind(value):
+def test_the_text_form_of_a_fetch_has_header_times_session_and_kind(value):
     row = request(value)
 
     assert (row.api, row.api_version, row.client_id) == ("FETCH", 11, "broker-2-fetcher-0")
@@ -25,7 +25,7 @@ def test_the_text_of_a_fetch_gives_header_times_session_and_kind(value):
     assert (row.partitions, row.quality_flags, row.is_forwarded) == (None, ["text_form"], None)
 
 
-def test_the_text_of_a_produce_has_no_client_and_no_software():
+def test_the_text_form_of_a_produce_has_no_client_and_no_software():
     row = request(TEXT_PRODUCE)
 
     assert (row.client_id, row.kind, row.throttle_ms, row.software_name) == (None, "other", None, None)
@@ -60,14 +60,14 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_text_that_is_cut_joined_or_spoiled_is_quarantined(name):
+def test_cut_joined_or_damaged_text_is_quarantined(name):
     value, reason = WRONG[name]
 
     assert parse(record(value)).reason == reason
 
 
 @pytest.mark.parametrize("number", [b"totalTime:502.42", b"correlationId=17", b"throttleTime:0.0"])
-def test_the_detail_names_the_number_that_cannot_be_read(number):
+def test_the_detail_names_the_unreadable_number(number):
     name, mark, _ = number.partition(b"=" if b"=" in number else b":")
     spoiled = TEXT.replace(number, name + mark + b"99999999999999999999" + (b"e" if mark == b":" else b""))
 

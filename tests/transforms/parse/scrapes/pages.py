@@ -1,4 +1,4 @@
-"""Records of pages, and what was read from them."""
+"""Records of pages, and the samples of an outcome."""
 
 from transforms.parse.record import Record
 

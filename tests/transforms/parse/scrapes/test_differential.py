@@ -1,8 +1,8 @@
 """
-Ten thousand scrapes, made by chance and spoiled, read by ours and by prometheus_client.
+Ten thousand random, damaged scrapes, parsed by our parser and by prometheus_client.
 
-A page is accepted when none of its lines is rejected. Where the two differ, on a line or on a page, the
-difference belongs to one of the classes below, which docs/metrics.md explains; nothing else may differ.
+A page is accepted if none of its lines is rejected. Every difference between the two parsers, in a line or in
+a page, belongs to one of the classes below, which docs/metrics.md explains.
 """
 
 import math
@@ -31,34 +31,34 @@ EXEMPLAR = re.compile(r" # \{[^}]*\} \S+( \S+)?$")
 
 
 class Line:
-    """A line that is no comment, as each of the two reads it: a sample or, as text, why not."""
+    """A line that is no comment, with the result of both parsers: a sample, or the error as text."""
 
     def __init__(self, line, is_openmetrics, ours):
-        """Let prometheus_client read it alone."""
+        """Parse the line with prometheus_client; `ours` is our result."""
         self.is_openmetrics, self.ours = is_openmetrics, ours
         self.text = line if is_openmetrics else line.strip()
         try:
             theirs = (openmetrics if is_openmetrics else text)._parse_sample(self.text)
         except (ValueError, IndexError, OverflowError) as error:
             self.theirs = f"{type(error).__name__}: {error}"
-        else:  # without a name it is refused as soon as it becomes a family
+        else:  # prometheus_client refuses a sample without a name when it makes families.
             self.theirs = (
                 (theirs.name, theirs.labels, theirs.value, theirs.timestamp) if theirs.name else "no name"
             )
 
     @property
     def is_ours(self):
-        """Tell whether we accept it."""
+        """Return whether our parser accepts the line."""
         return not isinstance(self.ours, str)
 
     @property
     def is_theirs(self):
-        """Tell whether prometheus_client does."""
+        """Return whether prometheus_client accepts the line."""
         return not isinstance(self.theirs, str)
 
     @property
     def is_same(self):
-        """Tell whether both reject it, or read the same from it, bit for bit."""
+        """Return whether both reject the line, or parse the same sample, bit for bit."""
         if not (self.is_ours and self.is_theirs):
             return self.is_ours == self.is_theirs
         same_bits = bits(self.ours[2]) == bits(self.theirs[2])
@@ -66,25 +66,25 @@ class Line:
 
     @property
     def is_same_instant(self):
-        """Tell whether both name one instant, to the microsecond."""
+        """Return whether both have the same instant, to the microsecond."""
         wanted = micros(self.theirs[3])
         return self.ours[3] == SCRAPED_US if wanted is None else abs(self.ours[3] - wanted) <= 1
 
     @property
     def before_labels(self):
-        """Give what prometheus_client takes for the name, when there are labels."""
+        """Return the text that prometheus_client takes for the name of a line with labels."""
         at = text._next_unquoted_char(self.text, "{")
         name = self.text[:at] if self.is_openmetrics else self.text[:at].strip()
         return name if at >= 0 and " # " not in self.text[:at] else ""
 
     @property
     def blank(self):
-        """Give what parts words."""
+        """Return the separator of words, as an argument of `split`."""
         return " " if self.is_openmetrics else None
 
     @property
     def words(self):
-        """Give what stands behind the labels or the name."""
+        """Return the words after the labels or the name."""
         at = text._next_unquoted_char(self.text, "{")
         if at >= 0 and " # " not in self.text[:at]:
             return (
@@ -96,7 +96,7 @@ class Line:
 def bits(value):
     try:
         return struct.pack(">d", float(value))
-    except OverflowError:  # an int of Python beyond what a double holds
+    except OverflowError:  # A Python int that is larger than any double.
         return struct.pack(">d", math.inf if value > 0 else -math.inf)
 
 
@@ -150,8 +150,8 @@ def is_minus_zero(line):
 def is_beyond_instants(line):
     if not line.is_theirs or line.ours != "impossible_timestamp" or line.theirs[3] is None:
         return False
-    told = micros(line.theirs[3])
-    return told != told or not FIRST_US <= told <= LAST_US  # noqa: PLR0124 (NaN alone)
+    instant = micros(line.theirs[3])
+    return instant != instant or not FIRST_US <= instant <= LAST_US  # noqa: PLR0124 (only NaN)
 
 
 def has_no_blank(line):
@@ -160,7 +160,7 @@ def has_no_blank(line):
 
 
 def has_misread_seconds(line):
-    """Tell of seconds that prometheus_client takes for others: it stops nine digits behind the point."""
+    """Return whether prometheus_client misreads the seconds: it stops nine digits after the point."""
     if not line.is_openmetrics or len(line.words) < 2:
         return False
     is_negative_part = re.fullmatch(r"-0+\.\d+", line.words[1], re.ASCII)
@@ -192,10 +192,10 @@ CLASSES = {
     "seconds": has_misread_seconds,
     "exemplar": has_exemplar,
 }
-"""What a line may be read differently for; `docs/metrics.md` gives the reason of each."""
+"""The allowed differences of lines; `docs/metrics.md` has the reason of each."""
 
 OF_PAGES = ("metadata", "family", "quoted name")
-"""What a page may be refused for by prometheus_client alone, though each of its lines reads the same."""
+"""The reasons for which only prometheus_client refuses a page, although all its lines are equal."""
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +206,7 @@ def pages():
 
 @pytest.fixture(scope="module")
 def read(pages):
-    """Return of each page why it is refused, and what became of each of its lines."""
+    """Return, for each page, the reason of a refusal and the results of its lines."""
     parser, series = ScrapeParser(Limits(label_chars=100_000)), {}
     return [read_by_ours(parser, page, series) for page in pages]
 
@@ -232,17 +232,19 @@ def read_by_ours(parser, page, series):
 
 
 def compared(page, said):
-    """Put each line that is no comment beside what became of it; every one of them has become something."""
+    """Return the lines that are no comments, each with our result; every line must have one."""
     is_openmetrics = page.endswith(("# EOF", "# EOF\n")) and ("\n" + page).rstrip("\n").endswith("\n# EOF")
     every = page.split("\n")
-    told = [
+    samples = [
         line
         for line in every
         if (line if is_openmetrics else line.strip())
         and not (line if is_openmetrics else line.strip()).startswith("#")
     ]
-    assert len(told) == len(said), (page, said)
-    return is_openmetrics, [Line(line, is_openmetrics, ours) for line, ours in zip(told, said, strict=True)]
+    assert len(samples) == len(said), (page, said)
+    return is_openmetrics, [
+        Line(line, is_openmetrics, ours) for line, ours in zip(samples, said, strict=True)
+    ]
 
 
 def is_accepted(page, *, is_openmetrics):
@@ -254,13 +256,13 @@ def is_accepted(page, *, is_openmetrics):
 
 
 def page_class(page, lines, is_openmetrics):
-    """Name the class of a page that prometheus_client alone refuses; None where there is none."""
+    """Return the class of a page that only prometheus_client refuses; None without one."""
     kept = [line.text for line in lines]
     ended = "\n".join([*kept, "# EOF", ""]) if is_openmetrics else "\n".join(kept)
     if is_accepted(ended, is_openmetrics=is_openmetrics):
         return "metadata"
     alone = all(
-        any(is_accepted(f"{told}\n# EOF\n", is_openmetrics=True) for told in (line, EXEMPLAR.sub("", line)))
+        any(is_accepted(f"{one}\n# EOF\n", is_openmetrics=True) for one in (line, EXEMPLAR.sub("", line)))
         for line in kept
     )
     if is_openmetrics and alone:
@@ -271,16 +273,15 @@ def page_class(page, lines, is_openmetrics):
 
 
 def judged(pages, read):
-    """Count the differences by class and the pages by verdict; tell those that are of no class."""
+    """Return the number of differences by class, the differences without a class, and pages by verdict."""
     found, wrong, verdicts = Counter(), [], Counter()
-    for nth, value in enumerate(pages):
-        reason, said = read[nth]
+    for value, (reason, said) in zip(pages, read, strict=True):
         try:
             page = value.decode()
-        except UnicodeDecodeError:  # nothing that prometheus_client takes
+        except UnicodeDecodeError:  # prometheus_client takes text only.
             verdicts["not utf-8"] += 1
             if reason is None and "not_utf8" not in said:
-                wrong.append((value, "taken though it is no UTF-8"))
+                wrong.append((value, "accepted although it is not UTF-8"))
             continue
         if reason is not None:
             verdicts[reason] += 1
@@ -305,7 +306,7 @@ def judged(pages, read):
     return found, wrong, verdicts
 
 
-def test_every_page_is_read_as_prometheus_client_reads_it_but_for_the_classes(pages, read):
+def test_every_page_is_parsed_as_by_prometheus_client_except_for_the_classes(pages, read):
     found, wrong, verdicts = judged(pages, read)
 
     assert wrong[:10] == []

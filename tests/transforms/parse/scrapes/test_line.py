@@ -1,4 +1,4 @@
-"""Lines of a page: series in one form, values bit for bit, and a reason for each that cannot be read."""
+"""Lines of a page: series in canonical form, values bit for bit, and a reason for each unreadable line."""
 
 import math
 import time
@@ -38,14 +38,14 @@ def read(line, limits=None, *, is_openmetrics=False, scraped_at=AT):
         ('up{a=""}', 'up{a=""}', "up", {"a": ""}),
     ],
 )
-def test_a_series_has_one_text_however_it_is_written(head, text, name, labels):
+def test_all_spellings_of_a_series_have_the_same_text(head, text, name, labels):
     series = read_head(head.encode(), Limits(), is_openmetrics=False)
 
     assert (series.text, series.name, dict(series.labels)) == (text, name, labels)
     assert read(f"{head} 1").series == series
 
 
-def test_names_are_in_the_order_of_their_bytes():
+def test_labels_are_sorted_by_the_bytes_of_their_names():
     labels = ["a", "a_", "aB", "aa", "B", "_", "ab", '"é"', '"z z"']
 
     series = read("up{" + ",".join(f'{label}="1"' for label in labels) + "} 1").series
@@ -62,7 +62,7 @@ def test_a_head_that_is_not_one_series_is_none(head):
     assert read_head(b"a\xff", Limits(), is_openmetrics=False) is None
 
 
-def test_an_exemplar_is_no_part_of_a_head():
+def test_an_exemplar_is_not_part_of_a_head():
     assert read_head(b'a{} 0 # {x="y"}', Limits(), is_openmetrics=True) is None
     assert read('a{} 0 # {x="y"} 0', is_openmetrics=True)[1:] == (0.0, AT)
 
@@ -138,7 +138,7 @@ def test_an_instant_is_in_milliseconds_or_in_openmetrics_in_seconds(line, is_ope
         ("up " + " " * LONGEST_LINE + "1", "label_too_long"),
     ],
 )
-def test_a_line_that_cannot_be_read_has_a_reason(line, reason):
+def test_an_unreadable_line_has_a_reason(line, reason):
     outcome = read(line)
 
     assert isinstance(outcome, Quarantined)
@@ -177,7 +177,7 @@ def test_limits_are_inclusive():
 
 
 @pytest.mark.parametrize("line", ["", "#", "# HELP", "  # x", "\x85# x", " \t", "\u3000"])
-def test_comments_and_blank_lines_say_nothing(line):
+def test_comments_and_blank_lines_have_no_sample(line):
     assert read(line) is None
 
 
@@ -220,7 +220,7 @@ FILLED = LONGEST_LINE - 40
     ids=range(12),
 )
 def test_no_line_takes_long(line, is_openmetrics):
-    """Under 50 ms of CPU on an idle core; the bound leaves room for a busy one."""
+    """A line takes under 50 ms of CPU on an idle core; the limit allows for a busy core."""
     took = []
     for _ in range(3):
         began = time.process_time()

@@ -1,4 +1,4 @@
-"""Pages as a whole: unpacked within bounds, placed in time, refused with a reason."""
+"""Pages as a whole: unpacked up to a limit, with an instant, or refused with a reason."""
 
 import gzip
 import time
@@ -25,7 +25,7 @@ NO_INSTANT = {"position": "broker-1/page/ab"}
         (None, None),
     ],
 )
-def test_a_position_holds_the_instant_of_the_request(position, at):
+def test_a_position_contains_the_instant_of_the_scrape(position, at):
     assert page.scraped_at(position) == at
 
 
@@ -97,7 +97,7 @@ def test_gzip_of_one_member_or_several_is_unpacked():
     ],
     ids=["plain", "cut_at_its_end", "with_more", "cut_in_its_head", "one_byte"],
 )
-def test_what_is_no_whole_gzip_is_bad(value):
+def test_bytes_that_are_not_a_whole_gzip_are_bad(value):
     assert gunzip(value) is None
     assert read_page(record(value, content_encoding="gzip"), Limits()).reason == "bad_gzip"
 
@@ -144,12 +144,12 @@ def test_a_page_is_openmetrics_by_its_type_or_its_end(text, content_type, expect
         (b"a 1 # EOF\n# EOF\n", False),
     ],
 )
-def test_an_end_within_a_page_is_found(text, expected):
+def test_an_eof_line_within_a_page_is_found(text, expected):
     assert page.has_end_within(text) == expected
 
 
 @pytest.mark.parametrize(("text", "n"), [(b"a 1\n\nb 2\n", 3), (b"a 1\nb 2", 2), (b"\n", 1), (b"", 0)])
-def test_a_line_end_at_the_end_begins_no_line(text, n):
+def test_a_line_break_at_the_end_starts_no_line(text, n):
     assert page.line_count(text) == n
 
 
@@ -170,7 +170,7 @@ def test_a_line_end_at_the_end_begins_no_line(text, n):
         ({"position": None}, "no_instant"),
     ],
 )
-def test_a_page_that_cannot_be_read_has_a_reason(fields, reason):
+def test_an_unreadable_page_has_a_reason(fields, reason):
     limits = Limits(scrape_bytes=100, scrape_samples=5)
     outcome = read_page(record(**({"value": b"up 1\n"} | fields)), limits)
 
@@ -178,8 +178,8 @@ def test_a_page_that_cannot_be_read_has_a_reason(fields, reason):
     assert outcome.reason == reason
 
 
-def test_checks_come_in_their_order():
-    """Every later reason holds as well."""
+def test_the_first_check_that_fails_gives_the_reason():
+    """All later checks would fail too."""
     bad = {"value": b"a 1\n" * 26, "position": None}
 
     assert read_page(record(None, chunk="1/2"), Limits()).reason == "no_value"

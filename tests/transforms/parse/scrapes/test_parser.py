@@ -1,4 +1,4 @@
-"""Scrapes as rows: samples as columns, series once, counts that add up, and a memory that changes nothing."""
+"""Rows of scrapes: samples as columns, each series once, balanced counts; the cache changes no result."""
 
 import gzip
 import math
@@ -21,7 +21,7 @@ DAY = SCRAPED_US // 86_400_000_000
 BACK_FILLED = "broker-1/backfill/1-2/0-ab"
 MEAN = 'kafka_network_RequestMetrics_Mean{name="TotalTimeMs",request="FetchFollower"}'
 HASHES = [
-    # cluster, node, series, and Spark's xxhash64(cluster, node, series)
+    # Columns: cluster, node, series, and Spark's xxhash64(cluster, node, series).
     ("prod", "broker-1", "up", -3633202160460535196),
     ("prod", None, "up", -3180681634795239309),
     ("prod", "broker-1", MEAN, 7367622862008617427),
@@ -60,7 +60,7 @@ def test_a_series_id_is_the_hash_that_spark_computes(cluster, node, series, seri
     assert table(outcome, "series")[0].series_id == series_id
 
 
-def test_a_bad_line_is_quarantined_by_itself_and_the_rest_of_the_page_kept():
+def test_only_the_bad_line_of_a_page_is_quarantined():
     outcome = parse(b"# TYPE up gauge\nup 1\nup{ 2\n\ndown -Inf\n")
 
     assert [row[1:] for row in samples(outcome)] == [(SCRAPED_US, 1.0), (SCRAPED_US, -math.inf)]
@@ -70,7 +70,7 @@ def test_a_bad_line_is_quarantined_by_itself_and_the_rest_of_the_page_kept():
     assert (scrape.lines, scrape.samples, scrape.comments, scrape.rejected) == (5, 2, 2, 1)
 
 
-def test_a_scrape_is_a_row_with_its_place():
+def test_a_scrape_is_a_row_with_its_origin():
     place = {"source": "http://x/metrics", "topic": "t", "partition": 3, "offset": 4}
 
     (scrape,) = table(parse(b"up 1\n# EOF\n", **place), "scrapes")
@@ -99,13 +99,13 @@ def test_a_series_is_a_row_with_its_labels_and_type():
     assert all(row.cluster == "prod" for row in rows)
 
 
-def test_the_type_of_a_name_is_before_that_of_its_family_and_of_two_the_last_counts():
+def test_the_type_of_a_name_precedes_that_of_its_family_and_the_last_of_two_counts():
     page = b"# TYPE a counter\n# TYPE a_total gauge\n# TYPE b counter\n# TYPE b gauge\na_total 1\nb 2\n"
 
     assert [row.type for row in table(parse(page), "series")] == ["gauge", "gauge"]
 
 
-def test_labels_in_any_order_are_one_series():
+def test_labels_in_any_order_are_the_same_series():
     outcome = parse(b'a{x="1",y="2"} 1\na{y="2",x="1",} 2\na { "y"="2", x="1" } 3 5\na{y="2",x="1"}4\n')
 
     assert len({series_id for series_id, _, _ in samples(outcome)}) == len(table(outcome, "series")) == 1
@@ -147,7 +147,7 @@ def test_values_are_kept_bit_for_bit():
     assert b"".join(alone) == struct.pack(">11d", *expected)
 
 
-def test_samples_with_instants_of_their_own_stay_in_order():
+def test_samples_with_their_own_instants_stay_in_order():
     outcome = parse(b'a 1\na{x="1"} 2 1395066363000\na 3 -1\na 4\n')
 
     assert [row[1:] for row in samples(outcome)] == [
@@ -175,7 +175,7 @@ def test_a_back_filled_page_without_samples_has_the_instant_of_its_record():
     assert table(outcome, "samples") == []
 
 
-def test_of_a_page_that_is_not_utf_8_only_the_bad_lines_are_rejected():
+def test_only_the_bad_lines_of_a_page_that_is_not_utf_8_are_rejected():
     page = b'a 1\n# c\xff 1\nb\xff 2\nc{d="\xc3\xa9"} 3\n\xff\n# TYPE a c\xff\n  #\xff\n# \xc3\xa9\n'
 
     outcome = parse(page)
@@ -186,7 +186,7 @@ def test_of_a_page_that_is_not_utf_8_only_the_bad_lines_are_rejected():
     assert [line.value for line in outcome.rejected] == [page.split(b"\n")[n] for n in (1, 2, 4, 5, 6)]
 
 
-def test_a_series_of_which_no_sample_could_be_read_has_no_row_until_it_has_one():
+def test_a_series_has_no_row_before_its_first_readable_sample():
     parser = ScrapeParser()
 
     assert table(parse(b"a soon\nb 1\n", parser), "series")[0].name == "b"
@@ -204,11 +204,11 @@ def test_every_line_of_a_page_is_counted_once(text):
     assert scrape.rejected == len(outcome.rejected)
 
 
-def test_a_packed_page_is_the_page():
+def test_a_gzip_page_gives_the_same_rows():
     assert bits(parse(gzip.compress(b"a 1\n"), content_encoding="gzip")) == bits(parse(b"a 1\n"))
 
 
-def test_the_next_page_has_no_series_again_whatever_its_order():
+def test_the_next_page_repeats_no_series_in_any_order():
     parser, first = ScrapeParser(), b'a 1\nb{x="1"} 2\nc 3\n'
 
     assert len(table(parse(first, parser), "series")) == 3
@@ -225,7 +225,7 @@ def test_the_next_page_has_no_series_again_whatever_its_order():
         assert bits(outcome) == bits(parse(page))
 
 
-def test_nodes_clusters_and_formats_have_a_memory_of_their_own():
+def test_nodes_clusters_and_formats_have_separate_cache_entries():
     parser = ScrapeParser()
     places = [{}, {"node": "broker-2"}, {"cluster": "other"}, {"node": None}]
     ids = [samples(parse(b"a 1\n", parser, **place))[0][0] for place in places]
@@ -236,7 +236,7 @@ def test_nodes_clusters_and_formats_have_a_memory_of_their_own():
     assert [line.reason for line in parse(b'a{x="1",} 1\n# EOF\n', parser).rejected] == ["bad_sample"]
 
 
-def test_the_memory_stays_within_its_bytes_and_forgets_the_oldest_first():
+def test_the_cache_stays_within_its_limit_and_evicts_the_oldest_first():
     memory = Memory(300)
     keys = [("c", node, False) for node in "xyz"]
     for key in keys:
@@ -255,13 +255,13 @@ def test_the_value_of_an_exemplar_is_not_that_of_the_sample():
     assert values(parse(b'a 0 # {x="y"} 1\na{b="c"} 0 # {x="y"} 1 5\n# EOF\n')) == [0, 0]
 
 
-def test_a_parser_without_memory_reads_the_same():
+def test_a_parser_without_a_cache_gives_the_same_rows():
     forgetful, page = ScrapeParser(memory_bytes=0), b'a{x="1"} 1\nb 2\n'
 
     assert [len(table(parse(page, forgetful), "series")) for _ in range(3)] == [2, 2, 2]
 
 
-def test_heads_that_come_and_go_do_not_fill_the_memory():
+def test_changing_heads_do_not_fill_the_cache():
     parser = ScrapeParser()
     for nth in range(60):
         parse("".join(f'a{{x="{nth}-{n}-{"x" * 1000}"}} 1\n' for n in range(100)).encode(), parser)
@@ -286,8 +286,8 @@ def made(seed):
 
 @given(st.lists(st.integers(0, 400), min_size=2, max_size=6))
 @settings(deadline=None, max_examples=200)
-def test_a_page_is_read_the_same_whatever_pages_were_before(seeds):
-    """Samples, counts and rejected lines are equal; the rows of series are equal together."""
+def test_earlier_pages_do_not_change_the_result_of_a_page(seeds):
+    """Samples, counts and rejected lines of each page are equal; the series of all pages are equal."""
     filled, found, alone = ScrapeParser(), {}, {}
     for seed in seeds:
         with_memory, without = parse(made(seed), filled), parse(made(seed))
@@ -328,7 +328,7 @@ LINES = st.sampled_from([*PAGE.split(b"\n"), b"\r", b"a\xff 1"])
 
 @given(st.lists(st.lists(LINES, max_size=8), max_size=6), st.booleans(), st.booleans())
 @settings(deadline=None, max_examples=300)
-def test_lines_added_removed_and_moved_are_read_as_on_an_empty_memory(pages, is_openmetrics, is_back_fill):
+def test_added_removed_and_moved_lines_are_parsed_as_with_an_empty_cache(pages, is_openmetrics, is_back_fill):
     filled = ScrapeParser()
     place = {"position": BACK_FILLED, "timestamp": 3} if is_back_fill else {}
     for lines in pages:
@@ -353,7 +353,7 @@ def test_lines_added_removed_and_moved_are_read_as_on_an_empty_memory(pages, is_
     st.sampled_from([POSITION, BACK_FILLED, None, "x"]),
 )
 @settings(deadline=None, max_examples=500)
-def test_no_bytes_make_it_raise(value, encoding, position):
+def test_no_bytes_make_the_parser_raise(value, encoding, position):
     outcome = parse(value, content_encoding=encoding, position=position, node="broker-\ud800")
 
     assert isinstance(outcome, Kept | Quarantined)
@@ -364,7 +364,7 @@ def test_no_bytes_make_it_raise(value, encoding, position):
         assert all(block.series_id.dtype == np.int64 for block in table(outcome, "samples"))
 
 
-def test_limits_hold_for_heads_that_are_read_once():
+def test_limits_apply_to_cached_heads():
     parser = ScrapeParser(Limits(sample_labels=1, label_chars=5))
 
     outcome = parse(b'a{b="1",c="2"} 1\nabcdef 2\nabcde 3\na{b="123456"} 4\n', parser)
