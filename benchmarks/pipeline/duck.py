@@ -1,7 +1,7 @@
 """
 DuckDB parses and writes the same lines: what one process of the quickest single-node engine takes.
 
-It reads the lines from a file, not from Kafka, and promises nothing about a crash: a yardstick, no rival.
+It reads the lines from a file, not from Kafka, and has no crash guarantees: it is a yardstick only.
 """
 
 from pathlib import Path

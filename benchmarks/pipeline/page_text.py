@@ -4,13 +4,13 @@ HEAD = """| question | this tree | target | met or missed | yardstick |
 | --- | --- | --- | --- | --- |
 {table}
 
-In brackets: the 95 % interval. "Met" and "missed" go by the figure; where the interval contains the target, the row
-says so. "Version 1" is the ingest whose parsers were Spark expressions, on an earlier machine: see
+In brackets: the 95 % interval. "Met" and "missed" compare the figure with the target; if the interval contains the
+target, the row says so. "Version 1" is the ingest whose parsers were Spark expressions, on an earlier machine: see
 [History](#history). Its CPU figures count the broker of the lab too; those of this tree do not.{smoke}
 
-`make bench` measures all parts on one machine that also runs the broker, the load and whatever the parts compare
-with. Compare ratios: another machine has other seconds. In full the parts take some two hours by their settings; leave the machine
-alone meanwhile. `--short` tries the code in a minute per part and writes a page of its own.
+`make bench` measures all parts on one machine, which also runs the broker, the load and the yardsticks. Compare ratios,
+because absolute times depend on the machine. All parts take about two hours by their settings; do not use the machine
+during that time. `--short` tries the code in a minute per part and writes a separate page.
 """
 
 RUN = "Run it: `python -m benchmarks.pipeline --only {part}`."
@@ -18,28 +18,28 @@ RUN = "Run it: `python -m benchmarks.pipeline --only {part}`."
 COSTS = """## CPU seconds per million request-log lines
 
 One topic of {n:,} real lines ({line_bytes:,.0f} bytes each, recorded from three brokers under load and repeated with their
-timestamps moved on). {rounds} rounds after one that warms up; each round runs every arm once, in this order. CPU is that
-of the process and its descendants; the broker's is not in it. After each arm its rows are counted: an arm that did
-not read or write every line ends the run.
+timestamps moved on). There are {rounds} rounds after a warm-up round; each runs every arm once, in this order. CPU is that
+of the process and its descendants, without the broker. The rows of each arm are counted: an arm that did not read or
+write every line ends the run.
 
 - **ingest**: from Kafka to bronze, silver, quarantine and skipped, committed exactly once, in batches of {batch:,} lines
   (`max_offsets_per_trigger`). This is the cost of catching up; small batches cost more per line, see Freshness.
 - **gold**: all gold tables, in one batch.
 - **textbook**: three Structured Streaming queries with `from_json` and Delta sinks, no quarantine and no counts.
-- **DuckDB**: reads the same lines from a file and writes Parquet; it promises nothing about a crash.
-- **consumer perf test**: Kafka's own tool reads the lines and throws them away. It is a process of its own, so its JVM
-  starts cold; the cost of reading one record is shown apart.
+- **DuckDB**: reads the same lines from a file and writes Parquet, without crash guarantees.
+- **consumer perf test**: Kafka's own tool reads the lines and discards them. It is a separate process, so its JVM
+  starts cold; the table also shows the cost of reading one record.
 
-All Spark arms run in one warm session of `local[2]` with our settings, which are tuned; by itself the textbook would have
-Spark's defaults. Figures are geometric means over rounds. A ratio is the mean of the ratios within each round, with its
+All Spark arms run in one warm session of `local[2]` with our tuned settings; the textbook normally has Spark's
+defaults. Figures are geometric means over rounds. A ratio is the mean of the ratios within each round, with its
 95 % interval (Student's t on logarithms).
 
 | arm | CPU-s per million | wall s | ratio of CPU |
 | --- | --- | --- | --- |
 {table}
 
-Silver of the last round: of {n:,} lines ours has {ours:,} and the textbook's {textbook:,}. Row by row in {shared} shared
-columns, {apart:,} rows differ.
+Silver of the last round, of {n:,} lines: ours has {ours:,} and the textbook's {textbook:,}. In {shared} shared columns, {apart:,}
+rows differ.
 
 <details><summary>Every round</summary>
 
@@ -52,8 +52,8 @@ columns, {apart:,} rows differ.
 
 HISTORY = """## History
 
-Figures of version 1, whose ingest parsed with Spark column expressions (Spark 4.0.4): an earlier tree on an earlier machine
-of 2 cores and 24 GiB. Compare them with this tree only through the yardsticks that were measured in the same run.
+Version 1 of the ingest parsed with Spark column expressions (Spark 4.0.4). It was measured on an earlier machine with 2
+cores and 24 GiB. Compare it with this tree only through the yardsticks of the same run.
 
 | figure | version 1 | yardstick of the same run |
 | --- | --- | --- |
@@ -68,45 +68,46 @@ of 2 cores and 24 GiB. Compare them with this tree only through the yardsticks t
 
 FRESHNESS = """## Freshness
 
-From the broker's append (LogAppendTime) to visible, according to a reader that polls the Delta logs every 20 ms: in
-silver once it has read the row, in gold once it has seen a commit of `gold.fetch_latency` that was built from that row.
-The targets are about `plumbline ingest` alone; "with gold" also runs `nice -n 5 plumbline build-gold --follow`. Both share
-two cores with the broker, the publisher and the reader. Lines come for {slow_s:.0f} s at {slow_per_s:,.0f} lines/s and {settle_s:.0f} s at
-the measured rate before measuring begins.
+Time from the broker's append (LogAppendTime) until the row is visible to a reader that polls the Delta logs every 20 ms.
+In silver, a row is visible when the reader has read it. In gold, when the reader has seen a commit of
+`gold.fetch_latency` that was built from it. The targets are for `plumbline ingest` alone; "with gold" also runs
+`nice -n 5 plumbline build-gold --follow`. Both share two cores with the broker, the publisher and the reader. Before
+measuring, lines arrive for {slow_s:.0f} s at {slow_per_s:,.0f} lines/s and for {settle_s:.0f} s at the measured rate.
 
-p50 has a 95 % interval (Student's t over the p50 of blocks, logarithms; a block is at least a minute and three of the
-layer's batches; fewer than three blocks have none). p99 has the least and the greatest p99 of the blocks instead: it
-depends on the few longest batches.
+p50 has a 95 % interval (Student's t on the logarithms of the p50 of blocks). A block is at least a minute and at least
+three batches of the layer; with fewer than three blocks there is no interval. p99 depends on the few longest batches, so
+its brackets have the minimum and maximum p99 of the blocks.
 
 | lines/s | lines | layer | p50 s | p99 s | blocks |
 | --- | --- | --- | --- | --- | --- |
 {late}
 
-Whether a layer keeps up, in thirds of the measured time. Backlog: lines that are appended and not yet visible, the mean
-over the third. Growth: how much the backlog grew from the first third to the last, per line that was appended between
-their middles. At 0 a layer keeps up, at 1 it stands still, below 0 it catches up; up to 0.001 counts as steady.
+This table shows whether a layer keeps up, in thirds of the measured time. Backlog is the mean number of lines that are
+appended and not yet visible. Growth is the growth of the backlog from the first third to the last, per line appended
+between their midpoints. At 0 a layer keeps up, at 1 it processes nothing, below 0 it catches up. Up to 0.001 counts as
+steady.
 
 | lines/s | layer | p50 of thirds, s | backlog of thirds, lines | growth |
 | --- | --- | --- | --- | --- |
 {backlog}
 
-What each program used at the steady rate. Memory is the sum of {memory_is} over the process tree (driver, JVM, Python workers),
-sampled every 5 s. The publisher (Python, one `produce` per line), the reader and the lab's brokers are part of the
-measurement, not of the product: what they use of the two cores the ingest cannot have.
+This table shows the resources of each program at the steady rate. Memory is the sum of {memory_is} over the process tree (driver,
+JVM, Python workers), sampled every 5 s. The publisher (Python, one `produce` per line), the reader and the lab's brokers
+are part of the measurement, not of the product. They take CPU time from the ingest on the same two cores.
 
 | lines/s | program | cores | memory, mean GB | memory, peak GB | CPU-s per million lines |
 | --- | --- | --- | --- | --- | --- |
 {used}
 
-Lines that never became visible within two minutes after the last: {never}.{missing}
+Lines that were not visible two minutes after the last one was sent: {never}.{missing}
 """
 
 QUIET = """## A quiet cluster
 
-What the programs use while little comes in: {request_log:.0f} request-log, {client_log:.0f} client-log and {state_change:.0f} state-change lines/s, one scrape of
-each of three brokers every {scrape_s:.0f} s (real pages), one cluster poll every {poll_s:.0f} s. Everything was recorded from three brokers under a
-small load and is sent by the collector's own producer. {measured_s:.0f} s are measured, {settle_s:.0f} s after the start. One run per row: there
-is no interval. Memory is the sum of {memory_is} over the process tree, sampled every 5 s.
+Resources of the programs while little data arrives: {request_log:.0f} request-log, {client_log:.0f} client-log and {state_change:.0f} state-change lines/s, one scrape of
+each of three brokers every {scrape_s:.0f} s (real pages), one cluster poll every {poll_s:.0f} s. All records were recorded from three brokers under a
+small load; the collector's own producer sends them. {measured_s:.0f} s are measured, {settle_s:.0f} s after the start. There is one run per
+row, so there is no interval. Memory is the sum of {memory_is} over the process tree, sampled every 5 s.
 
 | running | program | cores | memory, mean GB | memory, peak GB |
 | --- | --- | --- | --- | --- |
@@ -117,12 +118,12 @@ Sent in the first run: {sent}. Bronze held every record, or the run would have e
 
 AGED = """## One append to an aged table
 
-{rows:,} real rows into `silver.requests`, as the ingest appends them: a task's file and the driver's commit, both forced to
-disk. No Spark job is timed: its cost does not depend on the table, and would make the ratio smaller. {appends} rounds
-after one that warms up, all tables in random order within a round. Tables were aged with delta-rs, one file per commit.
-One append in {every} writes a checkpoint as well; checkpoints were timed apart, {checkpoints} rounds after one that warms up. Wall times
-are geometric means, CPU is the mean; a ratio is the mean of the ratios to the youngest table within each round, with its
-95 % interval.
+The benchmark appends {rows:,} real rows to `silver.requests`, as the ingest does: the file of a task and the commit of the
+driver, both forced to disk. No Spark job is timed: its cost does not depend on the table, and would make the ratio
+smaller. There are {appends} rounds after a warm-up round, with all tables in random order within a round. Tables were aged with
+delta-rs, one file per commit. One append in {every} also writes a checkpoint; checkpoints were timed separately, in {checkpoints} rounds
+after a warm-up round. Wall times are geometric means, CPU is the mean. A ratio is the mean of the ratios to the youngest
+table within each round, with its 95 % interval.
 
 | what | commits before | wall ms | CPU ms | wall, aged / young |
 | --- | --- | --- | --- | --- |
@@ -132,15 +133,15 @@ are geometric means, CPU is the mean; a ratio is the mean of the ratios to the y
 SCRAPES = """## Scrapes
 
 {pages} pages of three brokers' JMX exporters (recorded from a lab, then repeated), {samples:,} samples, {bytes_a_page:,.0f} bytes a page.
-{rounds} rounds after one that warms up; each round runs every arm once, in this order. CPU is that of the process and its
-descendants. After each arm its samples are counted.
+There are {rounds} rounds after a warm-up round; each runs every arm once, in this order. CPU is that of the process and its
+descendants. The samples of each arm are counted.
 
-- **prometheus_client** makes its objects of the same text, in one Python process.
-- **parse alone** is our parser in one Python process: it makes the Arrow rows of `silver.metric_scrapes`, `metric_series` and
-  `metric_samples` and writes none. Both run without the cyclic garbage collector, as a task of the ingest does.
+- **prometheus_client** parses the same text into its objects, in one Python process.
+- **parse alone** is our parser in one Python process: it builds the Arrow rows of `silver.metric_scrapes`, `metric_series`
+  and `metric_samples` and writes none. Both run without the cyclic garbage collector, like a task of the ingest.
 - **ingest** is from text in Kafka to committed bronze and silver by the ingest's own writer, {batch} pages in a batch
-  (`max_scrapes_per_trigger`), with every series known from a batch before the measured ones. Spark's planning of offsets
-  is not in it.
+  (`max_scrapes_per_trigger`). An earlier batch, which is not measured, contains every series. Spark's planning of offsets
+  is not included.
 
 Geometric means; the ratio is the mean of the ratios within each round, with its 95 % interval.
 

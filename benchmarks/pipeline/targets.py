@@ -250,14 +250,14 @@ COSTS = (
         yardstick="version 1: 1.56",
     ),
     Target(
-        question="CPU of the ingest / CPU of DuckDB, which reads a file and promises nothing",
+        question="CPU of the ingest / CPU of DuckDB, which reads a file and has no crash guarantees",
         part="costs",
         figure=_cost_ratio(costs.INGEST, costs.DUCKDB),
         limit=0.65,
         yardstick="version 1: 2.47",
     ),
     Target(
-        question="CPU of the ingest / CPU of Kafka's consumer perf test, which throws lines away",
+        question="CPU of the ingest / CPU of Kafka's consumer perf test, which discards lines",
         part="costs",
         figure=_cost_ratio(costs.INGEST, costs.CONSUMER),
         yardstick="version 1: 19.6",
