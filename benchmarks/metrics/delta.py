@@ -1,4 +1,4 @@
-"""The samples in Delta: appended as a stream appends them, maintained the day after, and read back."""
+"""Weigh the samples in Delta: append them like a stream, run `maintain` a day later, and read them back."""
 
 import hashlib
 import re
@@ -31,7 +31,7 @@ LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"')
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InDelta:
-    """Bytes of the files that the tables name, and of the log of the samples."""
+    """The bytes of the tables' files, and of the Delta log of the samples."""
 
     young: int
     samples: int
@@ -43,7 +43,7 @@ class InDelta:
 
 
 def in_delta(held: Samples, root: Path, spark: SparkSession) -> InDelta:
-    """Append the pages of each turn at once, maintain the day after, weigh, and compare every sample."""
+    """Append each round of scrapes in one commit, maintain a day later, weigh, and compare every sample."""
     shutil.rmtree(root, ignore_errors=True)
     settings = Settings(warehouse=Warehouse(root=str(root), checkpoints=str(root / "checkpoints")))
     for table in (METRIC_SAMPLES, METRIC_SERIES):
@@ -70,13 +70,13 @@ def in_delta(held: Samples, root: Path, spark: SparkSession) -> InDelta:
 
 
 def ids(heads: Sequence[Head]) -> Longs:
-    """Return 64 bits of a hash for each series, as the ingest does."""
+    """Return a 64-bit hash of each series, as the ingest does."""
     hashes = (hashlib.blake2b("/".join(head).encode(), digest_size=8).digest() for head in heads)
     return np.array([int.from_bytes(each, "big", signed=True) for each in hashes], dtype=np.int64)
 
 
 def _append_all(held: Samples, of_series: Longs, root: Path) -> None:
-    """Commit once for as many pages as there are nodes: about the turns of their scrapes."""
+    """Commit once per as many pages as there are nodes, which is about one round of scrapes."""
     nodes = len({node for node, _ in held.heads})
     _append(root, METRIC_SERIES, 0, [(None, _series(held.heads, of_series, held.pages[0]))])
     for nth, first in enumerate(range(0, len(held.pages), nodes)):

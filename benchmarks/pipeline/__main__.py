@@ -1,8 +1,8 @@
 """
 Measure the pipeline and write docs/performance.md: `make bench`, or `python -m benchmarks.pipeline`.
 
-Each part writes `STATE/PART.json`; the page is made of these files. `--short` tries the code in a minute per
-part, in a state folder and on a page of its own.
+Each part writes `STATE/PART.json`, and the page is made from these files. `--short` tries the code in a
+minute per part, with a separate state folder and page.
 """
 
 import dataclasses
@@ -65,7 +65,7 @@ def main(  # noqa: PLR0913 (the switches of a benchmark, each by name)
     write_to: Annotated[Path | None, typer.Option("--page", help="Page to write.")] = None,
 ) -> None:
     """
-    Measure the parts and write the page; leave the machine alone meanwhile.
+    Measure the parts and write the page; do not use the machine during that time.
 
     Example: `python -m benchmarks.pipeline`
 
@@ -73,7 +73,7 @@ def main(  # noqa: PLR0913 (the switches of a benchmark, each by name)
     """
     wanted = only or list(PARTS)
     if unknown := set(wanted) - set(PARTS):
-        message = f"{', '.join(sorted(unknown))}: the parts are {', '.join(PARTS)}"
+        message = f"{', '.join(sorted(unknown))}: no such part. The parts are {', '.join(PARTS)}."
         raise typer.BadParameter(message)
     folder = (state or (SHORT_STATE if short else STATE)).resolve()
     folder.mkdir(parents=True, exist_ok=True)
@@ -141,7 +141,7 @@ def measure_costs(state: Path, scale: Scale) -> Figures:
 
 
 def measure_freshness(state: Path, scale: Scale, *, with_gold: bool) -> Figures:
-    """Measure each rate on tables of its own."""
+    """Measure each rate on separate tables."""
     logs, runs = lines.record(state), []
     for per_s in scale.rate_seconds:
         lab = cluster.start(state / "lab", brokers=1, request_log=False, client_log=False, fresh=True)
@@ -157,7 +157,7 @@ def measure_freshness(state: Path, scale: Scale, *, with_gold: bool) -> Figures:
 
 
 def measure_quiet(state: Path, scale: Scale) -> Figures:
-    """Measure the ingest alone, then with build-gold, each on tables of its own."""
+    """Measure the ingest alone, then with build-gold, each on separate tables."""
     folder, runs = quiet_lines.record(state, scale.recorded_s), []
     for with_gold in (False, True):
         lab = cluster.start(state / "lab", brokers=1, request_log=False, client_log=False, fresh=True)

@@ -1,4 +1,4 @@
-"""What one append of the ingest costs on a young table, and on tables with 100, 1,000 and 10,000 commits."""
+"""The cost of one ingest append to a young table, and to tables with 100, 1,000 and 10,000 commits."""
 
 import random
 import time
@@ -23,7 +23,7 @@ from transforms.parse.record import Kept, Record
 OLDEST = 10_000
 CHECKPOINT_EVERY = 100
 MOST_APPENDS = CHECKPOINT_EVERY - 20
-"""With more, one of the timed appends would make a checkpoint, which is timed apart."""
+"""With more, a timed append would write a checkpoint, which is timed separately."""
 
 ROWS = 2_000
 
@@ -40,11 +40,11 @@ class Append:
 
 def age(spark: SparkSession, root: Path, commits: int) -> None:
     """
-    Create the table and commit to it with delta-rs until it has that many versions and files of one row.
+    Create a table with `commits` versions and as many files of one row, with delta-rs.
 
-    A commit costs more the more files and log entries there are, so this would take an hour. Therefore each
-    commit removes the file before it, entries that a checkpoint covers are moved away, and in the end all
-    files and entries are put back.
+    The cost of a commit grows with files and log entries, so plain commits would take an hour. Therefore each
+    commit removes the previous file, entries that a checkpoint covers are moved away, and at the end all
+    files and entries are restored.
     """
     tables.ensure(spark, root, REQUESTS)
     where = Path(tables.path(root, REQUESTS))
@@ -86,7 +86,7 @@ def timed(rows: pa.RecordBatch, roots: dict[int, Path], rounds: int, seed: int) 
 
 
 def timed_checkpoints(rows: pa.RecordBatch, roots: dict[int, Path], rounds: int, seed: int) -> list[Append]:
-    """Time the checkpoint that every hundredth append makes, each after an append that is not timed."""
+    """Time the checkpoint of every hundredth append, each after an append that is not timed."""
     measured = []
     for nth, of_age in _interleaved(roots, rounds, seed):
         _append(rows, roots[of_age], "bench-checkpoints", nth)
@@ -109,7 +109,7 @@ def sample_rows(lines: list[tuple[str, bytes]]) -> pa.RecordBatch:
 
 
 def _timed(nth: int, of_age: int, work: Callable[[], None]) -> Append:
-    """Time work of this process alone; its own clock is finer than the ticks of 10 ms of a process list."""
+    """Time work of this process with its own clock, which is finer than the 10 ms ticks of a process list."""
     cpu_s, wall_s = time.process_time(), time.perf_counter()
     work()
     cpu_s, wall_s = time.process_time() - cpu_s, time.perf_counter() - wall_s
@@ -130,4 +130,4 @@ def _append(rows: pa.RecordBatch, root: Path, app_id: str, nth: int) -> None:
 def _checkpoint(where: Path) -> None:
     light_log.opened(where).create_checkpoint()
     light_log.thin_checkpoints(where)
-    DeltaTable(str(where))  # after a checkpoint the log is read anew from there
+    DeltaTable(str(where))  # A reader starts at the newest checkpoint.

@@ -1,4 +1,4 @@
-"""CPU seconds per million request-log lines: this ingest, and what users would run instead."""
+"""CPU seconds per million request-log lines, of this ingest and of its alternatives."""
 
 import dataclasses
 import shutil
@@ -56,7 +56,7 @@ SHARED = {
     "partition": "partition",
     "offset": "offset",
 }
-"""Column of `silver.requests` to the textbook's column of the same content."""
+"""Columns of `silver.requests`, and the textbook's columns with the same content."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """What is timed, and the counts afterwards that show that the work was done."""
+    """A timed function, and counts that show that it did all its work."""
 
     run: Callable[[], Any]
     counts: Callable[[Any], Counts]
@@ -80,17 +80,17 @@ class Arm:
 class Costs:
     """All arms over one topic of `n` lines, in one Spark session."""
 
-    def __init__(  # noqa: PLR0913 (what is read, how much it is, and where everything is written)
+    def __init__(  # noqa: PLR0913 (inputs, their size, and the output folder)
         self, spark: SparkSession, folder: Path, conf: Path, topics: Topics, *, n: int, requests: int
     ) -> None:
-        """Write below `folder`; of the topic's `n` lines `requests` are whole requests."""
+        """Write inside `folder`; the topic has `n` lines, of which `requests` are whole requests."""
         self._spark, self._conf, self._topics, self._n, self._requests = spark, conf, topics, n, requests
         self._all, self._folder = folder, folder
 
     def round(self, nth: int, lines: Path) -> Iterator[Cost]:
-        """Run every arm once; an arm that reads another's tables runs after it."""
+        """Run every arm once; an arm that reads another arm's tables runs after it."""
         shutil.rmtree(self._all, ignore_errors=True)
-        self._folder = self._all / str(nth)  # Delta caches the tables of a path
+        self._folder = self._all / str(nth)  # Delta caches tables by path.
         book, duckdb, n = self._book(), self._folder / "duckdb", self._n
         arms = {
             START: Arm(lambda: self._consume(1), lambda _: {}),
@@ -106,7 +106,7 @@ class Costs:
             yield self._cost(nth, name, arm)
 
     def compared(self) -> dict[str, int]:
-        """Count the silver rows of both pipelines in the last round, and the rows that differ."""
+        """Return the silver rows of both pipelines in the last round, and the number of different rows."""
         ours = tables.read(self._spark, self._settings().warehouse_root, REQUESTS)
         ours = ours.select(*SHARED)
         theirs = self._book().rows("silver").select(*(F.col(b).alias(a) for a, b in SHARED.items()))
@@ -143,7 +143,7 @@ class Costs:
         stream = STREAM.writer(inputs(self._spark, settings), settings, batches)
         stream.trigger(availableNow=True).start().awaitTermination()
         rebuild_data_quality(self._spark, root)
-        for setting in CODEGEN:  # the gold job sets them for its own process
+        for setting in CODEGEN:  # The gold job sets them in its own process.
             self._spark.conf.unset(setting)
 
     def _book(self) -> Textbook:

@@ -1,4 +1,4 @@
-"""Whether an arm did the whole work: rows of its tables, counted without Spark, against the rows expected."""
+"""Check that an arm did all its work: count the rows of its tables without Spark."""
 
 from pathlib import Path
 from typing import Any
@@ -7,25 +7,25 @@ from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
 Counts = dict[str, tuple[int, int]]
-"""By what was counted: the count, and the count expected."""
+"""By name: the count and the expected count."""
 
 
 def check(arm: str, counts: Counts) -> None:
     """
-    Check that an arm has done the whole work.
+    Check that an arm has done all its work.
 
     Raises:
-        ValueError: a count is not the one expected.
+        ValueError: a count differs from the expected one.
 
     """
     for name, (count, wanted) in counts.items():
         if count != wanted:
-            message = f"{arm}: {name}: {count:,} and not {wanted:,}, so what it cost cannot be compared"
+            message = f"{arm}: {name}: {count:,} instead of {wanted:,}, so its cost cannot be compared"
             raise ValueError(message)
 
 
 def rows_of(where: Path) -> int:
-    """Return the rows of a Delta table according to its log; 0 before the table exists."""
+    """Return the number of rows of a Delta table by its log; 0 if the table does not exist."""
     try:
         table = DeltaTable(str(where))
     except TableNotFoundError:

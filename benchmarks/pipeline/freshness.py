@@ -1,10 +1,10 @@
 """
-From the broker's append to visible: a reader polls the Delta logs of silver and gold while lines come in.
+Measure the time from the broker's append until a line is visible to a reader of the Delta logs.
 
-The ingest, and gold if asked for, run as their own processes, as shipped. The broker stamps each record as it
-appends it (LogAppendTime). A line is visible in silver once the reader has read its row; in gold once the
-reader has seen a commit of `gold.fetch_latency` that was built from a version of silver with that row: the
-commit itself names the version.
+The ingest, and optionally gold, run as their own processes, as shipped. The broker stamps each record when
+it appends it (LogAppendTime). A line is visible in silver when the reader has read its row. It is visible in
+gold when the reader has seen a commit of `gold.fetch_latency` that was built from a version of silver with
+that row; the commit names this version.
 """
 
 import json
@@ -29,18 +29,18 @@ from schemas.gold import FETCH_LATENCY
 from schemas.silver import REQUESTS
 
 SLOW_PER_S = 500.0
-"""The rate while the programs start and the JVM compiles: a backlog from then would count later."""
+"""The rate while the programs start and the JVM compiles; a backlog of that time would count later."""
 
 PATIENCE_S, POLL_S = 120.0, 0.02
 
 Places = dict[int, np.ndarray]
-"""Partition to instants, epoch seconds, by offset."""
+"""Instants in epoch seconds by offset, for each partition."""
 
 
-def watch(  # noqa: PLR0913 (what runs, what is sent and how long)
+def watch(  # noqa: PLR0913 (programs, input and duration)
     lab: Lab, topics: Topics, conf: Path, logs: Path, scale: Scale, *, per_s: float, with_gold: bool
 ) -> Seen:
-    """Run the programs, publish at a steady rate, and note when each line becomes visible."""
+    """Run the programs, publish at a steady rate, and return when each line became visible."""
     settings = Settings.load(conf)
     with (
         programs.publisher() as (pool, pid),
@@ -70,19 +70,19 @@ def _publish(topics: Topics, logs: Path, scale: Scale, per_s: float) -> Places:
 
 
 class Reader:
-    """Polls the Delta logs and reads every new file of silver, without Spark."""
+    """A reader that polls the Delta logs and reads every new file of silver, without Spark."""
 
     def __init__(self, root: Path, *, with_gold: bool) -> None:
-        """Begin before the first commit."""
+        """Start before the first commit."""
         self._silver, self._gold = (Path(tables.path(root, table)) for table in (REQUESTS, FETCH_LATENCY))
         self._with_gold = with_gold
         self._next = {self._silver: 0, self._gold: 0}
-        self._files: list[tuple[np.ndarray, np.ndarray, float, int]] = []  # places, seen at, in version
+        self._files: list[tuple[np.ndarray, np.ndarray, float, int]] = []  # places, seen at, version
         self._rows = 0
-        self._gold_at: list[tuple[int, float]] = []  # built from that version, seen at
+        self._gold_at: list[tuple[int, float]] = []  # source version, seen at
 
     def poll(self) -> None:
-        """Read every version that is new."""
+        """Read every new version."""
         for version, actions in self._new(self._silver):
             for added in (a["add"] for a in actions if "add" in a and a["add"]["dataChange"]):
                 rows = pq.read_table(self._silver / added["path"], columns=["partition", "offset"])
@@ -106,7 +106,7 @@ class Reader:
         return built >= max(version for *_, version in self._files)
 
     def seen(self, appended: Places, per_s: float, warm_s: float, usage: Usage) -> Seen:
-        """Return what was seen of all lines."""
+        """Return when each line became visible, and the resources of the programs."""
         silver, versions = ({p: np.full(len(at), np.nan) for p, at in appended.items()} for _ in range(2))
         for partitions, offsets, seen_at, version in self._files:
             for partition in appended:
@@ -140,7 +140,7 @@ class Reader:
         built, built_at = (np.array(column) for column in zip(*self._gold_at, strict=True))
         order = np.argsort(built, kind="stable")
         earliest = np.append(np.minimum.accumulate(built_at[order][::-1])[::-1], np.nan)
-        at: np.ndarray = earliest[np.searchsorted(built[order], versions)]  # NaN sorts after all
+        at: np.ndarray = earliest[np.searchsorted(built[order], versions)]  # NaN sorts last.
         return at
 
     def _new(self, where: Path) -> Iterator[tuple[int, list[dict[str, dict[str, Any]]]]]:

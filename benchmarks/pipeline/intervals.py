@@ -8,14 +8,14 @@ import numpy as np
 from scipy import stats
 
 Rounds = dict[int, float]
-"""A figure by round."""
+"""Values of a figure by round."""
 
 LEAST_ROUNDS = 2
 NAN = float("nan")
 
 
 class Estimate(NamedTuple):
-    """A figure and its 95 % interval; the bounds are NaN where there is no interval."""
+    """A figure and its 95 % interval; the bounds are NaN without an interval."""
 
     value: float
     low: float = NAN
@@ -23,7 +23,7 @@ class Estimate(NamedTuple):
 
 
 def rounds_by_arm(rows: Iterable[Mapping[str, Any]], name: str) -> dict[str, Rounds]:
-    """Return a figure of each arm by round, without round 0, which warms up."""
+    """Return a figure of each arm by round, without the warm-up round 0."""
     by_arm: dict[str, Rounds] = defaultdict(dict)
     for row in rows:
         if row["round"]:
@@ -32,7 +32,7 @@ def rounds_by_arm(rows: Iterable[Mapping[str, Any]], name: str) -> dict[str, Rou
 
 
 def mean(rounds: Rounds) -> Estimate:
-    """Return the geometric mean; NaN where a round is not positive."""
+    """Return the geometric mean; NaN if a round is not positive."""
     return _estimate(list(rounds.values()))
 
 
@@ -40,12 +40,12 @@ def ratio(ours: Rounds, theirs: Rounds) -> Estimate:
     """
     Return the geometric mean of the ratios within each round.
 
-    It equals the ratio of the two geometric means. The interval is narrower than one of unpaired rounds
-    where the machine slows both arms of a round alike.
+    It equals the ratio of the two geometric means. Its interval is narrower than that of unpaired rounds if
+    the machine slows both arms of a round equally.
     """
     if min(theirs.values()) <= 0:
         return Estimate(NAN)
-    return _estimate([ours[nth] / theirs[nth] for nth in sorted(ours)])
+    return _estimate([ours[number] / theirs[number] for number in sorted(ours)])
 
 
 def _estimate(values: list[float]) -> Estimate:

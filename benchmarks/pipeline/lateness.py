@@ -1,4 +1,4 @@
-"""Figures of one freshness run: how late lines become visible, with intervals, and whether they pile up."""
+"""Figures of one freshness run: the delay until lines are visible, with intervals, and the backlog."""
 
 from dataclasses import dataclass
 
@@ -6,10 +6,10 @@ import numpy as np
 from scipy import stats
 
 BLOCK_S, BATCHES_A_BLOCK = 60.0, 3
-"""A block is long enough to hold several batches: parts of one batch are not independent."""
+"""A block contains several batches, because parts of one batch are not independent."""
 
 LEAST_BLOCKS = 3
-"""Student's interval over two blocks is too wide to say anything."""
+"""Student's interval over two blocks is too wide to be useful."""
 
 SILVER, GOLD = "silver", "gold"
 THIRDS = 3
@@ -18,19 +18,19 @@ MILLION = 1e6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """All lines of one run: when each was appended and when it became visible, epoch seconds."""
+    """All lines of one run, with the instants of append and visibility in epoch seconds."""
 
     per_s: float
-    measured_from: float  # lines appended before this instant are of warming up
+    measured_from: float  # Lines appended before this instant belong to the warm-up.
     appended_at: np.ndarray
-    visible_at: dict[str, np.ndarray]  # by layer; NaN where the layer never had the line
-    batches: dict[str, int]  # by layer: those that ended within the measured time
-    usage: dict[str, dict[str, float]]  # by program, within the measured time: cores, memory_gb, peak_gb
+    visible_at: dict[str, np.ndarray]  # by layer; NaN if the layer never had the line
+    batches: dict[str, int]  # by layer: batches that ended within the measured time
+    usage: dict[str, dict[str, float]]  # by program: cores, memory_gb and peak_gb within the measured time
     memory_is: str = "PSS"
 
     @property
     def with_gold(self) -> bool:
-        """Whether gold was built in this run."""
+        """Return whether gold was built in this run."""
         return GOLD in self.visible_at
 
 
@@ -63,7 +63,7 @@ def figures(seen: Seen) -> dict[str, object]:
             "p99_s": with_range(late_s, _parts(at, blocks), 0.99),
             "p50_of_thirds_s": [quantile(late_s[third == nth], 0.5) for nth in range(THIRDS)],
             "backlog_of_thirds": backlog,
-            # Lines appended between the middles of the first and the last third.
+            # The denominator is the lines appended between the midpoints of the first and the last third.
             "backlog_growth": (backlog[-1] - backlog[0]) / (len(at) * (THIRDS - 1) / THIRDS),
         }
     return found
@@ -76,7 +76,7 @@ def _parts(at: np.ndarray, n: int) -> np.ndarray:
 
 def blocks_of(measured_s: float, batches: int) -> int:
     """
-    Return the number of equal blocks: each at least a minute long and as long as three batches.
+    Return the number of equal blocks, each at least as long as a minute and as three batches.
 
     >>> blocks_of(360.0, batches=30), blocks_of(360.0, batches=6), blocks_of(10.0, batches=0)
     (6, 2, 1)
@@ -85,17 +85,17 @@ def blocks_of(measured_s: float, batches: int) -> int:
 
 
 def quantile(late_s: np.ndarray, q: float) -> float:
-    """Return a quantile; a line that never became visible counts as later than any other."""
+    """Return a quantile; a line that never became visible counts as the latest."""
     late_s = np.where(np.isnan(late_s), np.inf, late_s)
     return float(np.quantile(late_s, q, method="inverted_cdf"))
 
 
 def with_interval(late_s: np.ndarray, block: np.ndarray, q: float) -> list[float]:
     """
-    Return a quantile and its 95 % interval: Student's t over the quantiles of the blocks (logarithms).
+    Return a quantile and its 95 % interval: Student's t on the logarithms of the blocks' quantiles.
 
-    A bootstrap over so few blocks is too narrow: in a simulated saw-tooth of batches, resampling six blocks
-    covered the true median 83 times of 100, this interval 95 times.
+    A bootstrap over so few blocks is too narrow. In a simulation with a saw-tooth of batches, a bootstrap of
+    six blocks covered the true median in 83 of 100 runs, this interval in 95.
     """
     middle = quantile(late_s, q)
     of_blocks = [quantile(late_s[block == nth], q) for nth in range(block.max() + 1)]
@@ -109,9 +109,9 @@ def with_interval(late_s: np.ndarray, block: np.ndarray, q: float) -> list[float
 
 def with_range(late_s: np.ndarray, block: np.ndarray, q: float) -> list[float]:
     """
-    Return a quantile, and the least and the greatest of the blocks.
+    Return a quantile, and the minimum and maximum of the blocks' quantiles.
 
-    p99 depends on the few longest batches; in the same simulation no interval for it had its coverage.
+    p99 depends on the few longest batches; in the same simulation no interval for it had 95 % coverage.
     """
     of_blocks = [quantile(late_s[block == nth], q) for nth in range(block.max() + 1)]
     return [quantile(late_s, q), min(of_blocks), max(of_blocks)]
@@ -119,9 +119,9 @@ def with_range(late_s: np.ndarray, block: np.ndarray, q: float) -> list[float]:
 
 def mean_backlog(seen: Seen, visible_at: np.ndarray) -> list[float]:
     """
-    Return the lines that are appended and not yet visible: the mean over each third of the measured time.
+    Return the mean number of appended lines that are not yet visible, for each third of the measured time.
 
-    A mean, because between two batches the backlog rises by a whole batch.
+    It is a mean because the backlog rises by a whole batch between two batches.
     """
     appended, visible = np.sort(seen.appended_at), np.sort(visible_at[~np.isnan(visible_at)])
     instants = np.linspace(seen.measured_from, appended[-1], 3_000 * THIRDS)

@@ -1,4 +1,4 @@
-"""Real request-log lines: recorded from a lab once, then repeated with their timestamps moved on."""
+"""Real request-log lines: recorded once from a lab, then repeated with later timestamps."""
 
 import heapq
 import json
@@ -22,19 +22,19 @@ from lab.topics import admin
 RECORDED_S = 60.0
 RATE = 2_000.0
 SECOND = 19
-"""Bytes of a timestamp up to its second: `2026-11-21T11:27:49`."""
+"""The length of a timestamp up to the second: `2026-11-21T11:27:49`."""
 
 TICK_S = 0.01
-"""A paced publisher sleeps once per tick: a sleep per line costs more than publishing it."""
+"""A paced publisher sleeps once per tick, because a sleep per line costs more than publishing it."""
 
 POLL_EVERY = 32
-"""Lines between two calls that run the producer's callbacks."""
+"""The number of lines between two calls of `Producer.poll`, which runs the callbacks."""
 
 MARK = "Completed request:"
 
 TOPICS = (Kind.REQUEST_LOG, Kind.CLIENT_LOG, Kind.METRICS)
 PARTITIONS = 2
-MAX_MESSAGE_BYTES = 16 * 1024 * 1024  # a scrape is 1 MB and more
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024  # A scrape has 1 MB or more.
 
 Line = tuple[str, bytes]
 """Node and line."""
@@ -62,7 +62,7 @@ def in_order(logs: Path) -> list[Line]:
 
 
 def repeated(lines: list[Line], n: int) -> Iterator[Line]:
-    """Yield `n` lines: the recording again and again, each time moved on by its own length."""
+    """Yield `n` lines: the recording repeatedly, each time later by its own length."""
     first, last = _second(lines[0][1]), _second(lines[-1][1])
     span = last - first + timedelta(seconds=1)
     yielded, shift = 0, timedelta()
@@ -78,7 +78,7 @@ def repeated(lines: list[Line], n: int) -> Iterator[Line]:
 
 
 def requests_in(lines: list[Line], n: int) -> int:
-    """Count the lines of `repeated(lines, n)` that hold a whole request."""
+    """Return how many lines of `repeated(lines, n)` have a whole request."""
     are_whole = [_is_whole(line) for _, line in lines]
     times, rest = divmod(n, len(lines))
     return times * sum(are_whole) + sum(are_whole[:rest])
@@ -92,7 +92,7 @@ def _is_whole(line: bytes) -> bool:
 
 
 def at_rate(lines: list[Line], per_s: float, duration_s: float) -> Iterator[Line]:
-    """Yield lines at a steady pace with the present time; a line that is late is yielded at once."""
+    """Yield lines at a steady pace with the current time; a late line is yielded at once."""
     began, n, sent = time.monotonic(), int(per_s * duration_s), 0
     for tick in count(1):
         now = stamp()
@@ -109,7 +109,7 @@ def at_rate(lines: list[Line], per_s: float, duration_s: float) -> Iterator[Line
 
 
 def stamp() -> bytes:
-    """Return the present time as Kafka's log layout writes it, in UTC to the nanosecond."""
+    """Return the current time in Kafka's log layout, in UTC with nanoseconds."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f").encode() + b"000Z"
 
 
@@ -121,7 +121,7 @@ class Topics:
     """Telemetry topics of one benchmark, and a producer into the topic of request logs."""
 
     def __init__(self, lab: Lab, prefix: str, kinds: Sequence[Kind] = TOPICS) -> None:
-        """Create them; the broker stamps each record with the time of its append."""
+        """Create the topics; the broker stamps each record with its append time."""
         self.prefix, self._bootstrap = prefix, lab.telemetry_bootstrap_servers
         config = {"message.timestamp.type": "LogAppendTime", "max.message.bytes": str(MAX_MESSAGE_BYTES)}
         made = [NewTopic(prefix + kind, PARTITIONS, replication_factor=1, config=config) for kind in kinds]
@@ -132,16 +132,16 @@ class Topics:
 
     @property
     def request_log(self) -> str:
-        """The topic of request logs."""
+        """Return the topic of request logs."""
         return self.prefix + Kind.REQUEST_LOG
 
     @property
     def metrics(self) -> str:
-        """The topic of scrapes."""
+        """Return the topic of scrapes."""
         return self.prefix + Kind.METRICS
 
     def publish(self, lines: Iterator[Line], *, linger_ms: int = 50, is_timed: bool = False) -> int:
-        """Publish as a collector does; with `is_timed` note when the broker appended each line."""
+        """Publish as a collector does; with `is_timed`, note when the broker appended each line."""
         options = {"bootstrap.servers": self._bootstrap, "compression.type": "zstd", "linger.ms": linger_ms}
         producer, nth = Producer(options | {"queue.buffering.max.messages": 200_000}), 0
         noted = self._note if is_timed else None
@@ -172,7 +172,7 @@ class Topics:
         return nth
 
     def publish_pages(self, pages: Sequence[tuple[str, int, bytes]]) -> None:
-        """Publish scrapes (node, instant in ns, page) in turn into the partitions of their topic."""
+        """Publish scrapes (node, instant in ns, page) round-robin to the partitions of their topic."""
         options = {"bootstrap.servers": self._bootstrap, "compression.type": "zstd", "linger.ms": 50}
         producer = Producer(options | {"enable.idempotence": True, "message.max.bytes": MAX_MESSAGE_BYTES})
         for nth, (node, at_ns, page) in enumerate(pages):
@@ -191,7 +191,7 @@ class Topics:
         if error is not None:
             raise RuntimeError(str(error))
         appended_at = self.appended_at[int(message.partition() or 0)]
-        # Of a record that was sent twice, because the answer was lost, only the second offset is reported.
+        # If a response was lost and a record was sent twice, only the second offset is reported.
         appended_at.extend([nan] * (int(message.offset() or 0) - len(appended_at)))
         appended_at.append(message.timestamp()[1] / 1e3)
 

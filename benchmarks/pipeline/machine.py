@@ -1,4 +1,4 @@
-"""Where and of what a figure was measured: machine, tree and date, kept with every state file."""
+"""The machine, tree and date of a measurement, which every state file has."""
 
 import platform
 import shutil
@@ -14,7 +14,7 @@ CPUINFO = Path("/proc/cpuinfo")
 
 
 def described(*, is_short: bool) -> dict[str, object]:
-    """Return what a reader needs to judge figures of this run."""
+    """Return the machine, tree and date of this run."""
     return {
         "cores": psutil.cpu_count(),
         "memory_gib": round(psutil.virtual_memory().total / 2**30),

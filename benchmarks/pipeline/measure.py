@@ -12,7 +12,7 @@ import psutil
 
 
 def tree(process: psutil.Process) -> list[psutil.Process]:
-    """Return a process and its living descendants; empty once it has ended."""
+    """Return a process and its living descendants; empty after the process has ended."""
     try:
         return [process, *process.children(recursive=True)]
     except psutil.NoSuchProcess:
@@ -20,7 +20,7 @@ def tree(process: psutil.Process) -> list[psutil.Process]:
 
 
 def cpu_s_of(process: psutil.Process) -> float:
-    """Return user and system CPU seconds, with those of its children that have ended; 0 once it has ended."""
+    """Return user and system CPU seconds, with those of ended children; 0 after the process has ended."""
     try:
         return float(sum(process.cpu_times()[:4]))
     except psutil.NoSuchProcess:
@@ -29,10 +29,10 @@ def cpu_s_of(process: psutil.Process) -> float:
 
 def memory_of(process: psutil.Process) -> tuple[int, bool]:
     """
-    Return the resident bytes of a process, and whether they are its PSS.
+    Return the resident bytes of a process, and whether they are PSS.
 
     PSS counts a page that n processes share as 1/n in each, so a sum over forked workers counts it once. RSS
-    counts it n times; it is the fallback where the kernel does not say PSS. A process that ended has 0.
+    counts it n times; it is the fallback if the kernel has no PSS. A process that ended has 0.
     """
     try:
         memory = process.memory_full_info()
@@ -46,9 +46,9 @@ def memory_of(process: psutil.Process) -> tuple[int, bool]:
 
 def cpu_s_by_process() -> dict[psutil.Process, float]:
     """
-    Return the CPU seconds of this process and of each descendant, with those of its children that have ended.
+    Return the CPU seconds of this process and of each descendant, with those of ended children.
 
-    A program that outlives this one, as a lab's broker does, has a session of its own and is left out.
+    A program that outlives this one, such as a lab's broker, has its own session and is left out.
     """
     return {of: cpu_s_of(of) for of in tree(psutil.Process()) if _session(of) == os.getsid(0)}
 
@@ -61,7 +61,7 @@ def _session(process: psutil.Process) -> int | None:
 
 
 def is_forgotten(process: psutil.Process) -> bool:
-    """Return whether the CPU time of a process is lost once it ends: its parent ignores SIGCHLD."""
+    """Return whether the CPU time of a process is lost when it ends, because its parent ignores SIGCHLD."""
     try:
         status = Path(f"/proc/{process.ppid()}/status").read_text()
     except (psutil.NoSuchProcess, OSError):
@@ -75,8 +75,8 @@ class Measured:
     """
     CPU and wall seconds of a block of code; read them after the block.
 
-    What a child used before the block is subtracted, unless the child ends in the block and its CPU time is
-    lost. That is the case for Spark's idle Python workers.
+    The CPU time of children before the block is subtracted, unless a child ends in the block and its CPU time
+    is lost. This happens for Spark's idle Python workers.
     """
 
     cpu_s: float = 0.0
@@ -85,7 +85,7 @@ class Measured:
     _forgotten: set[psutil.Process] = field(default_factory=set)
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Start measuring."""
         self._before = cpu_s_by_process()
         self._forgotten = set(filter(is_forgotten, self._before))
         self.wall_s = time.monotonic()
@@ -94,7 +94,7 @@ class Measured:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End."""
+        """Stop measuring."""
         self.wall_s = time.monotonic() - self.wall_s
         after = cpu_s_by_process()
         before = (used for of, used in self._before.items() if of in after or of not in self._forgotten)

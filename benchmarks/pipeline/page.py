@@ -1,4 +1,4 @@
-"""docs/performance.md from the state files of all parts; the sections of sizes and metrics are not ours."""
+"""Write docs/performance.md from the state files of all parts; other programs write sizes and metrics."""
 
 import json
 import re
@@ -18,7 +18,7 @@ FILES = ("costs", targets.FRESH, WITH_GOLD, "quiet", "aged", "scrapes")
 
 
 def write(state: Path, page: Path = PAGE) -> None:
-    """Write the sections of all parts into the page; a part without a state file is named as not measured."""
+    """Write the sections of all parts into the page; a part without a state file is "not measured"."""
     text = page.read_text() if page.exists() else "# Performance\n"
     for name, section in written(documents_in(state)).items():
         text = put(text, name, section)
@@ -27,13 +27,13 @@ def write(state: Path, page: Path = PAGE) -> None:
 
 
 def documents_in(state: Path) -> dict[str, Document]:
-    """Return what was measured, by part."""
+    """Return the state files, by part."""
     files = {part: state / f"{part}.json" for part in FILES}
     return {part: json.loads(file.read_text()) for part, file in files.items() if file.exists()}
 
 
 def written(documents: dict[str, Document]) -> dict[str, str]:
-    """Return the text of every section, by name, in the order of the page."""
+    """Return the text of every section, by name, in page order."""
     makers: dict[str, Callable[[Document], str]] = {
         "costs": sections.of_costs,
         "quiet": sections.of_quiet,
@@ -63,7 +63,7 @@ def written(documents: dict[str, Document]) -> dict[str, str]:
 
 
 def made_on(documents: list[Document], part: str) -> str:
-    """Return where, when and how figures were measured; a smoke run says that it is one."""
+    """Return the date, tree and machine of the figures, and whether they are of a smoke run."""
     lines = [page_text.RUN.format(part=part)]
     for meta in (document["meta"] for document in documents):
         changed = " with uncommitted changes" if meta["is_changed"] else ""
@@ -77,7 +77,7 @@ def made_on(documents: list[Document], part: str) -> str:
 
 
 def put(text: str, name: str, section: str) -> str:
-    """Replace the section of that name, or add it at the end."""
+    """Replace the section `name`, or add it at the end."""
     begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
     block = f"{begin}{section.strip()}\n{end}"
     if begin not in text:

@@ -113,7 +113,7 @@ row, so there is no interval. Memory is the sum of {memory_is} over the process 
 | --- | --- | --- | --- | --- |
 {used}
 
-Sent in the first run: {sent}. Bronze held every record, or the run would have ended. Rows in quarantine: {quarantined} (one figure per run).
+Sent in the first run: {sent}. Bronze has every record; otherwise the run fails. Rows in quarantine: {quarantined} (one figure per run).
 """
 
 AGED = """## One append to an aged table

@@ -1,4 +1,4 @@
-"""The ingest as the benchmarks call it: the one module to adapt when its interface changes."""
+"""The interface of the benchmarks to the ingest; adapt only this module if the ingest changes."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,19 +25,19 @@ APP_ID = "bench"
 
 
 def make_tables(spark: SparkSession, warehouse: Path) -> None:
-    """Create every table: that costs once per warehouse and not per line."""
+    """Create every table, which is a cost per warehouse and not per line."""
     for table in (*BRONZE, *SILVER, *GOLD):
         tables.ensure(spark, warehouse, table)
 
 
 def ingest_lines(spark: SparkSession, settings: Settings) -> None:
-    """Run the query of lines over all that its topics hold, as `plumbline ingest --once` does."""
+    """Run the line query over all records of its topics, as `plumbline ingest --once` does."""
     writer = ingest.writer_of(spark, settings, LINES, Uncounted(), Gate(), once=True)
     ingest.start(writer, settings, once=True).awaitTermination()
 
 
 def write_scrapes(spark: SparkSession, offsets: Offsets, batch_id: int, settings: Settings) -> None:
-    """Let tasks read, parse and write these offsets of the scrapes' topic, and commit the batch."""
+    """Read, parse and write these offsets of the scrape topic in tasks, and commit the batch."""
     numbers, shares = ingest_batch.shared_out(spark, offsets, SCRAPES)
     ingest_batch.write_batch(
         numbers,
@@ -52,7 +52,7 @@ def write_scrapes(spark: SparkSession, offsets: Offsets, batch_id: int, settings
 
 
 def rows_of_parser(table: Table, rows: Sequence[Any]) -> pa.RecordBatch:
-    """Return rows of a parser as Arrow, as a task makes them."""
+    """Return parser rows as an Arrow batch, as a task does."""
     return record_batch(table, rows)
 
 
@@ -61,14 +61,14 @@ def append(warehouse: Path, table: Table, rows: pa.RecordBatch, *, app_id: str, 
     Append one batch as the ingest does: a task's file, then the driver's commit, both forced to disk.
 
     Raises:
-        ValueError: the table has a batch of that number already.
+        ValueError: the table already has this batch.
 
     """
     files = Files(warehouse, f"{app_id}-{batch_id}")
     files.write(table, rows)
     written = list(files.closed())
     if not ingest_batch.commit_files(warehouse, table, written, Transaction(app_id, batch_id)):
-        message = f"{table.layer}.{table.name} has batch {batch_id} of {app_id}, so nothing was timed"
+        message = f"{table.layer}.{table.name} already has batch {batch_id} of {app_id}, so nothing was timed"
         raise ValueError(message)
 
 
@@ -79,4 +79,4 @@ class Uncounted(Meters):
         """Open no port."""
 
     def count(self, *_: object) -> None:
-        """Ignore what the ingest counts."""
+        """Do nothing."""

@@ -29,7 +29,7 @@ STOP_S = 60
 
 @contextmanager
 def running(conf: Path, *, with_gold: bool) -> Iterator[dict[str, psutil.Popen]]:
-    """Run the ingest, and `build-gold --follow` too if asked; their logs are written next to `conf`."""
+    """Run the ingest, and with `with_gold` also `build-gold --follow`; the logs are next to `conf`."""
     names = (INGEST, GOLD) if with_gold else (INGEST,)
     started: dict[str, psutil.Popen] = {}
     try:
@@ -47,7 +47,7 @@ def running(conf: Path, *, with_gold: bool) -> Iterator[dict[str, psutil.Popen]]
 
 @contextmanager
 def publisher() -> Iterator[tuple[ProcessPoolExecutor, int]]:
-    """Yield an executor of one process and its pid; the process is ended when the benchmark fails."""
+    """Yield an executor of one process and its pid; the process ends if the benchmark fails."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         pid = pool.submit(os.getpid).result()
         try:
@@ -62,7 +62,7 @@ def check_running(programs: Mapping[str, psutil.Popen], conf: Path) -> None:
     Check that every program still runs.
 
     Raises:
-        RuntimeError: one has ended; the message names its log.
+        RuntimeError: a program has ended; the message names its log.
 
     """
     for name, program in programs.items():
@@ -72,7 +72,7 @@ def check_running(programs: Mapping[str, psutil.Popen], conf: Path) -> None:
 
 
 def watched(programs: Mapping[str, psutil.Popen], lab: Lab, publisher: int) -> dict[str, Processes]:
-    """Return what `Usage` samples: the programs under test, and what shares the machine with them."""
+    """Return the programs for `Usage`: those under test, and the others on the same machine."""
     of_lab = [process for record in lab.processes.values() if (process := processes.find(record))]
     me, sender = psutil.Process(), psutil.Process(publisher)
     return {

@@ -1,8 +1,8 @@
 """
-A quiet cluster: cores and memory of all processes while little comes in, of every kind.
+Measure cores and memory of all processes for a quiet cluster: a small load of every kind.
 
-The publisher sends what a collector sends, by the collector's own producer. Afterwards bronze must hold every
-record that was sent, or the run ends.
+The publisher sends records like a collector's, with the collector's own producer. At the end bronze must have
+every sent record, or the run fails.
 """
 
 import json
@@ -33,7 +33,7 @@ BROKERS = ("1", "2", "3")
 
 
 def watch(lab: Lab, conf: Path, scale: Scale, folder: Path, *, with_gold: bool) -> dict[str, object]:
-    """Run the programs on what `folder` holds, at the pace of a quiet cluster; return what they used."""
+    """Run the programs on the recording in `folder`, at a quiet cluster's pace; return their resources."""
     seconds = scale.quiet_settle_s + scale.quiet_s
     with (
         programs.publisher() as (pool, pid),
@@ -83,7 +83,7 @@ def publish(conf: Path, folder: Path, seconds: float) -> dict[str, int]:
 
 
 def records(recording: Recording, kind: Kind, nth: int) -> list[RawLine]:
-    """Return the records of a kind that are due: a line, a poll, or a page per broker, as of now."""
+    """Return the due records of a kind with the current time: a line, a poll, or a page per broker."""
     now_ns = time.time_ns()
     if kind is Kind.CLUSTER:
         document = {"polled_at_ns": now_ns, "brokers": {broker: {} for broker in BROKERS}, "topics": None}
@@ -110,7 +110,7 @@ def records(recording: Recording, kind: Kind, nth: int) -> list[RawLine]:
 
 
 def _counts(settings: Settings, sent: dict[str, int]) -> dict[str, tuple[int, int]]:
-    """Return the rows of each bronze table and the records sent, once they are equal or patience ends."""
+    """Return the rows of each bronze table and the records sent, when they are equal or time is up."""
     until = time.monotonic() + PATIENCE_S
     while True:
         counts = {

@@ -1,7 +1,7 @@
 """
-What a quiet cluster logs: recorded once from three brokers under a small load, then sent at its pace.
+The telemetry of a quiet cluster: recorded once from three brokers under a small load, then sent at its pace.
 
-Lines of the request log, the client log and the state-change log, and pages of the JMX exporters.
+It has lines of the request log, the client log and the state-change log, and pages of the JMX exporters.
 """
 
 import gzip
@@ -34,7 +34,7 @@ INTERVAL_S = {
     Kind.METRICS: EVERY_S,
     Kind.CLUSTER: 30.0,
 }
-"""Seconds between two records of a kind, for all brokers together; scrapes come as one page per broker."""
+"""Seconds between two records of a kind, for all brokers together; a scrape is one page per broker."""
 
 Line = tuple[str, bytes]
 """Node and value."""
@@ -49,7 +49,7 @@ class Page(NamedTuple):
 
 
 class Recording(NamedTuple):
-    """What was recorded: lines by kind, in turns of the brokers, and pages in the order of their scrape."""
+    """A recording: lines by kind, alternating between brokers, and pages in scrape order."""
 
     lines: dict[Kind, list[Line]]
     pages: list[Page]
@@ -73,10 +73,10 @@ def record(state: Path, seconds: float) -> Path:
 
 def read(folder: Path) -> Recording:
     """
-    Read a recording.
+    Return the recording in a folder.
 
     Raises:
-        FileNotFoundError: there are no lines of a kind, or no pages.
+        FileNotFoundError: a kind has no lines, or there are no pages.
 
     """
     lines = {kind: _lines(folder / "logs", name) for kind, name in FILES.items()}
@@ -84,7 +84,7 @@ def read(folder: Path) -> Recording:
 
 
 def pages_in(folder: Path) -> list[Page]:
-    """Return the recorded pages in the order of their scrape."""
+    """Return the recorded pages in scrape order."""
     pages = [
         Page(node, at_ns, gzip.decompress(path.read_bytes()))
         for node, of_node in recorded_pages(folder / "pages").items()
@@ -95,7 +95,7 @@ def pages_in(folder: Path) -> list[Page]:
 
 def due(seconds: float) -> Iterator[tuple[float, Kind, int]]:
     """
-    Yield what is due within `seconds`, in order: the instant in seconds, the kind, its number from 0.
+    Yield the records due within `seconds`, in order: the instant in seconds, the kind, its number from 0.
 
     >>> [(at_s, kind.value) for at_s, kind, _ in due(0.05)]
     [(0.0, 'client-log'), (0.0, 'cluster'), (0.0, 'metrics'), (0.0, 'request-log'), (0.0, 'state-change'), \
@@ -117,6 +117,6 @@ def _lines(logs: Path, name: str) -> list[Line]:
         if BEGINS.match(line)
     ]
     if not found:
-        message = f"{logs}: no broker has lines in {name}; remove {logs.parent} to record anew"
+        message = f"{logs}: no broker has lines in {name}. Remove {logs.parent} to record again."
         raise FileNotFoundError(message)
     return sorted(found, key=lambda line: line[1])

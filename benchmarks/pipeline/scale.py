@@ -1,4 +1,4 @@
-"""How much each part measures: the full benchmark, and a smoke run of seconds that only tries the code."""
+"""The size of each part: of the full benchmark, and of a smoke run of seconds that only tries the code."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 class Scale:
     """Sizes and durations of all parts."""
 
-    lines: int  # of the topic that costs are measured on
-    rounds: int  # that count; one more warms up
-    rate_seconds: Mapping[float, float]  # how long each rate (lines/s) is measured
-    slow_s: float  # lines come slowly while the programs start
-    settle_s: float  # lines come at the measured rate before measuring begins
+    lines: int  # lines of the topic for `costs`
+    rounds: int  # measured rounds, after one warm-up round
+    rate_seconds: Mapping[float, float]  # measured seconds by rate (lines/s)
+    slow_s: float  # seconds at a low rate while the programs start
+    settle_s: float  # seconds at the measured rate before measuring begins
     quiet_s: float
     quiet_settle_s: float
-    recorded_s: float  # of a quiet cluster
+    recorded_s: float  # seconds of the recording of a quiet cluster
     pages: int
     ages: tuple[int, ...]  # commits
     appends: int

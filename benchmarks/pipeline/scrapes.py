@@ -1,4 +1,4 @@
-"""Samples per core-second of scrapes: from text to committed silver, parsing alone, and prometheus_client."""
+"""Samples of scrapes per core-second: text to committed silver, only parsing, and prometheus_client."""
 
 import dataclasses
 import gc
@@ -39,7 +39,7 @@ class Cost:
 
 
 def repeated(pages: Sequence[Page], n: int) -> list[Page]:
-    """Return `n` pages: the recording again and again, each time moved on by its own length."""
+    """Return `n` pages: the recording repeatedly, each time later by its own length."""
     shift_ns = pages[-1].at_ns - pages[0].at_ns + int(EVERY_S * 1e9)
     return [
         page._replace(at_ns=page.at_ns + nth // len(pages) * shift_ns)
@@ -50,7 +50,7 @@ def repeated(pages: Sequence[Page], n: int) -> list[Page]:
 class Scrapes:
     """All arms over the same pages, in one Spark session; batches are as large as the ingest's."""
 
-    def __init__(  # noqa: PLR0913 (what is read, how often, and where it is written)
+    def __init__(  # noqa: PLR0913 (inputs, rounds, and outputs)
         self,
         spark: SparkSession,
         conf: Path,
@@ -60,7 +60,7 @@ class Scrapes:
         recorded: Sequence[Page],
         n: int,
     ) -> None:
-        """Publish `n` pages, and before them one batch that makes every series known."""
+        """Publish one batch with every series, and then `n` pages."""
         self._spark, self._settings, self._all, self._topics = spark, Settings.load(conf), folder, topics
         self._parser = ScrapeParser(parser_options(self._settings).limits)
         self.batch = min(self._settings.ingest.max_scrapes_per_trigger, n)
@@ -73,7 +73,7 @@ class Scrapes:
         self._parse(self._before)
 
     def round(self, nth: int) -> Iterator[Cost]:
-        """Run every arm once, in this order; every series is known to each."""
+        """Run every arm once, in this order; every arm already knows all series."""
         root = self._all / f"round-{nth}"
         shutil.rmtree(root, ignore_errors=True)
         warehouse = dataclasses.replace(self._settings.warehouse, root=str(root))
@@ -108,7 +108,7 @@ class Scrapes:
             )
 
     def _parse(self, pages: Sequence[Page]) -> int:
-        """Parse as a task of the ingest does, and make the Arrow rows of every table; write none."""
+        """Parse as a task of the ingest does, and build the Arrow rows of every table; write none."""
         found = 0
         with _without_gc():
             for page in pages:
@@ -136,7 +136,7 @@ class Scrapes:
 
 def offsets_between(topic: str, first: int, end: int) -> dict[tuple[str, int], tuple[int, int]]:
     """
-    Return the offsets of pages `first` to `end` (exclusive), published in turn into all partitions.
+    Return the offsets of pages `first` to `end` (exclusive), published round-robin to all partitions.
 
     >>> offsets_between("metrics", 3, 8)
     {('metrics', 0): (2, 4), ('metrics', 1): (1, 4)}
@@ -149,7 +149,7 @@ def offsets_between(topic: str, first: int, end: int) -> dict[tuple[str, int], t
 
 @contextmanager
 def _without_gc() -> Iterator[None]:
-    """Switch the cyclic garbage collector off, as a task of the ingest does: it takes half of the time."""
+    """Disable the cyclic garbage collector, as a task of the ingest does; it would take half of the time."""
     gc.disable()
     try:
         yield

@@ -20,7 +20,7 @@ RATIOS = {
 
 
 def of_costs(document: Document) -> str:
-    """Return the section of CPU per million lines."""
+    """Return the section about CPU seconds per million lines."""
     cpu, wall = (rounds_by_arm(document["costs"], name) for name in ("cpu_s_per_million", "wall_s"))
     for by_arm in (cpu, wall):
         start, all_of_it = by_arm[costs.START], by_arm[costs.CONSUMER]
@@ -46,7 +46,7 @@ def of_costs(document: Document) -> str:
 
 
 def of_freshness(alone: Document | None, with_gold: Document | None) -> str:
-    """Return the section of freshness, of one variant or both."""
+    """Return the section about freshness, for one variant or both."""
     documents = [document for document in (alone, with_gold) if document]
     runs = [run for document in documents for run in document["runs"]]
     late, backlog, used, never = list[str](), list[str](), list[str](), list[str]()
@@ -77,7 +77,7 @@ def of_freshness(alone: Document | None, with_gold: Document | None) -> str:
 
 
 def of_quiet(document: Document) -> str:
-    """Return the section of the quiet cluster."""
+    """Return the section about the quiet cluster."""
     runs, used = document["runs"], list[str]()
     for run in runs:
         name = "ingest and build-gold" if run["with_gold"] else "ingest alone"
@@ -104,7 +104,7 @@ def of_quiet(document: Document) -> str:
 
 
 def of_aged(document: Document) -> str:
-    """Return the section of aged tables."""
+    """Return the section about aged tables."""
     every = aged.CHECKPOINT_EVERY
     appends, checkpoints = (
         (aged_walls(document[name]), _mean_cpu(document[name]))
@@ -133,7 +133,7 @@ def of_aged(document: Document) -> str:
 
 
 def of_scrapes(document: Document) -> str:
-    """Return the section of scrapes."""
+    """Return the section about scrapes."""
     rate, wall = (rounds_by_arm(document["costs"], name) for name in ("samples_per_cpu_s", "wall_s"))
     table = [
         row(
@@ -188,7 +188,7 @@ def _memory_is(runs: list[dict[str, Any]]) -> str:
 
 
 def _mean_cpu(measured: list[dict[str, Any]]) -> Rounds:
-    """Return the mean CPU time in ms by age, without round 0."""
+    """Return the mean CPU time in ms by age, without the warm-up round 0."""
     ages = {one["age"] for one in measured}
     return {
         age: float(np.mean([one["cpu_ms"] for one in measured if one["age"] == age and one["round"]]))

@@ -1,4 +1,4 @@
-"""What the ingest has to reach, one row per question: the figure of this tree, the target, the yardstick."""
+"""The targets of the ingest, one row per question: the figure of this tree, the target, the yardstick."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ from benchmarks.pipeline import aged, costs, lateness, programs, scrapes
 from benchmarks.pipeline.intervals import Estimate, Rounds, mean, ratio, rounds_by_arm
 
 Document = Mapping[str, Any]
-"""What a part has measured, as its state file holds it."""
+"""The state file of a part: its measured figures."""
 
 LOW_RATE, HIGH_RATE = 2_000.0, 10_000.0
 NOT_MEASURED = "not measured yet"
 MET, MISSED, NO_TARGET = "met", "**missed**", "no target"
 GROWTH = 0.001
-"""Lines that a backlog may grow by for each line appended, and still be called steady: 86 s in a day."""
+"""The most growth of a steady backlog, in lines per appended line; it adds up to 86 s per day."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """One question, how its figure is found in a part, and the limit that it has to keep."""
+    """One question, the part and function that give its figure, and its limit."""
 
     question: str
     part: str
@@ -71,7 +71,7 @@ def shown(figure: Estimate, digits: int, unit: str = "") -> str:
 
 def verdict(figure: Estimate | None, limit: float | None, *, is_least: bool = False) -> str:
     """
-    Return whether a figure keeps its limit, and whether its interval says so too.
+    Return whether a figure meets its limit, and whether its interval contains the limit.
 
     >>> verdict(Estimate(0.9, 0.8, 1.1), 1.0)
     'met; the interval contains the target'
@@ -117,7 +117,7 @@ def _samples_of(arm: str) -> Callable[[Document], str]:
 
 
 def _of_rate(per_s: float, find: Callable[[Document], Estimate]) -> Callable[[Document], Estimate | None]:
-    """Find a figure in the run of a rate; None where that rate was not measured."""
+    """Return a function that finds a figure in the run of a rate; None if that rate was not measured."""
 
     def found(document: Document) -> Estimate | None:
         run = next((run for run in document["runs"] if run["per_s"] == per_s), None)
@@ -131,7 +131,7 @@ def _p50(layer: str) -> Callable[[Document], Estimate]:
 
 
 def _p99(run: Document) -> Estimate:
-    return Estimate(run[lateness.SILVER]["p99_s"][0])  # of blocks there is a range, no interval
+    return Estimate(run[lateness.SILVER]["p99_s"][0])  # The blocks give a range, not an interval.
 
 
 def _growth(run: Document) -> Estimate:
@@ -143,7 +143,7 @@ def _used(name: str) -> Callable[[Document], Estimate]:
 
 
 def _quiet(name: str, *, with_gold: bool) -> Callable[[Document], Estimate]:
-    """Add up a figure of the programs under test in a run of the quiet cluster."""
+    """Return a function that adds up a figure of the programs under test in a run of the quiet cluster."""
 
     def found(document: Document) -> Estimate:
         run = next(run for run in document["runs"] if run["with_gold"] is with_gold)

@@ -1,10 +1,10 @@
 """
-The pipeline that a competent user would write: three chained queries, `from_json`, `percentile_approx`.
+A textbook pipeline, as a competent user would write it: three chained queries with `from_json`.
 
-Kafka to a Delta table of raw lines; from there to a table of parsed requests; from there to windows. Each is
-a plain Structured Streaming query with a Delta sink, as the guides of Spark and Delta show it. The table of
-requests holds what `silver.requests` holds, with the bodies left nested as Kafka writes them, so both can
-be compared.
+The queries write raw lines from Kafka to a Delta table, parsed requests to a second one, and windows with
+`percentile_approx` to a third. Each is a plain Structured Streaming query with a Delta sink, as in the
+guides of Spark and Delta. The table of requests has the content of `silver.requests`, with the bodies nested
+as Kafka writes them, so both can be compared.
 """
 
 from pathlib import Path
@@ -34,7 +34,7 @@ RESPONSE = f"""STRUCT<
     brokers ARRAY<STRUCT<host STRING, rack STRING>>, clusterId STRING,
     topics ARRAY<STRUCT<name STRING, topicId STRING, isInternal BOOLEAN, errorCode INT,
         partitions ARRAY<STRUCT<{_IDS}>>>>>""".replace("\n", " ")
-"""What `silver.requests` is made of, as Spark names it; version 1 of Plumbline read bodies by it too."""
+"""The Spark schema of a request line, with the fields of `silver.requests`; version 1 used it too."""
 
 TIMES = (
     "totalTimeMs",
@@ -61,7 +61,7 @@ class Textbook:
     def __init__(
         self, spark: SparkSession, root: Path, *, bootstrap_servers: str, topic: str, batch: int
     ) -> None:
-        """Say where it reads and writes."""
+        """Set the input topic and the output folder."""
         self._spark, self._root, self._batch = spark, root, batch
         self._kafka = {
             "kafka.bootstrap.servers": bootstrap_servers,
@@ -71,7 +71,7 @@ class Textbook:
         }
 
     def bronze(self) -> None:
-        """Copy Kafka's records."""
+        """Copy the records of Kafka to bronze."""
         records = (
             self._spark.readStream.format("kafka").options(**self._kafka).option("includeHeaders", "true")
         )
@@ -85,25 +85,25 @@ class Textbook:
         self._run(parsed(self._spark.readStream.format("delta").load(str(self._root / "bronze"))), "silver")
 
     def bronze_and_silver(self) -> None:
-        """Both, one behind the other."""
+        """Run bronze, then silver."""
         self.bronze()
         self.silver()
 
     def gold(self) -> None:
-        """Put requests into windows of 10 s."""
+        """Aggregate requests in windows of 10 s."""
         requests = self._spark.readStream.format("delta").load(str(self._root / "silver"))
         self._run(windows(requests), "gold")
 
     def rows(self, table: str) -> DataFrame:
-        """Read what was written."""
+        """Return the rows of a table."""
         return self._spark.read.format("delta").load(str(self._root / table))
 
     def counts(self) -> tuple[int, int]:
-        """Count the rows of bronze and of silver."""
+        """Return the number of rows of bronze and of silver."""
         return self.rows("bronze").count(), self.rows("silver").count()
 
     def fetches(self) -> tuple[int, int]:
-        """Count the followers' fetches that gold holds, and those of silver whose window is over for it."""
+        """Return the number of follower fetches in gold, and of those in silver whose window is closed."""
         fetches = _of_followers(self.rows("silver"))
         newest = fetches.agg((F.max("logged_at") - F.expr(f"INTERVAL {LATE}")).alias("newest"))
         is_over = F.window("logged_at", WINDOW).end <= F.col("newest")
@@ -117,7 +117,7 @@ class Textbook:
 
 
 def parsed(lines: DataFrame) -> DataFrame:
-    """Parse with `from_json`, and keep the columns that questions are asked of."""
+    """Return parsed requests with `from_json`, with the columns of `silver.requests` that analyses use."""
     text = F.col("value").cast("string")
     document = F.regexp_extract(text, MARK + r"(\{.*\})", 1)
     node = F.filter("headers", lambda header: header.key == "node")[0].value.cast("string")
@@ -159,7 +159,7 @@ def parsed(lines: DataFrame) -> DataFrame:
 
 
 def windows(requests: DataFrame) -> DataFrame:
-    """Percentiles of a follower's fetches on a leader, ten seconds each."""
+    """Return the percentiles of each follower's fetches on each leader, in windows of 10 s."""
     local_ms = F.col("totalTimeMs") - F.col("remoteTimeMs")
     return (
         _of_followers(requests)

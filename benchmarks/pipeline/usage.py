@@ -12,14 +12,14 @@ CPU_EVERY_S, MEMORY_EVERY_S = 1.0, 5.0
 GB = 1e9
 
 Processes = Callable[[], Sequence[psutil.Process]]
-"""Returns the processes of a program as they are now: workers come and go."""
+"""A function that returns the current processes of a program; its workers start and end over time."""
 
 
 class Usage:
     """Samples of each program: CPU once a second, memory once in five seconds."""
 
     def __init__(self, programs: Mapping[str, Processes], *, clock: Callable[[], float] = time.time) -> None:
-        """Sample these programs, by name."""
+        """Sample the given programs, by name."""
         self._programs, self._clock = programs, clock
         self._cpu_at, self._memory_at = list[float](), list[float]()
         self._cpu_s: dict[str, list[float]] = {name: [] for name in programs}
@@ -61,7 +61,7 @@ class Usage:
 
     @property
     def memory_is(self) -> str:
-        """`PSS`, or `RSS` where the kernel did not say PSS of some process."""
+        """Return `PSS`, or `RSS` if the kernel had no PSS of some process."""
         return "PSS" if self._is_pss else "RSS"
 
     def _resident(self, processes: Sequence[psutil.Process]) -> int:

@@ -15,7 +15,7 @@ from jobs.thresholds import LEARNT, thresholds
 
 PAGE = PROJECT / "docs" / "truth.md"
 CONDITIONS = "conditions.txt"
-"""Beside the recordings: what else ran on the machine while they were made."""
+"""The file next to the recordings that lists other programs on the machine during the recording."""
 
 
 def main(
@@ -32,7 +32,7 @@ def main(
     """
     Measure the pipeline against injected truth: about 2 hours of recording, then 10 minutes of judging.
 
-    Exit code 0 when every aim is met, 1 otherwise; the page is written in both cases.
+    The exit code is 0 if every target is met, else 1. The page is written in both cases.
 
     Example: `python -m benchmarks.truth`
 

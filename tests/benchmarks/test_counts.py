@@ -1,4 +1,4 @@
-"""An arm that did not do the whole work ends the benchmark."""
+"""An arm that did not do all its work ends the benchmark."""
 
 import pytest
 
@@ -10,7 +10,7 @@ def test_an_arm_that_left_lines_out_is_named_with_both_counts():
         counts.check("gold", {"bronze": (1_000, 1_000), "silver": (999, 1_000)})
 
 
-def test_an_arm_that_did_all_passes():
+def test_a_complete_arm_passes():
     counts.check("gold", {"bronze": (1_000, 1_000)})
 
 

@@ -1,4 +1,4 @@
-"""Figures of the freshness benchmark: quantiles, blocks, and whether lines pile up."""
+"""Figures of the freshness benchmark: quantiles, blocks, and the growth of the backlog."""
 
 import dataclasses
 
@@ -24,7 +24,7 @@ def _seen(*, late_s, per_s=10.0, warm_s=60.0, batches=None):
     )
 
 
-def test_lines_appended_while_warming_up_do_not_count():
+def test_lines_of_the_warm_up_do_not_count():
     slow_at_first = _seen(late_s=lambda at: np.where(at < 60, 100.0, 2.0))
 
     found = figures(slow_at_first)
@@ -34,26 +34,26 @@ def test_lines_appended_while_warming_up_do_not_count():
     assert found["gold"]["p50_s"] == pytest.approx([10, 10, 10])
 
 
-def test_a_million_lines_cost_what_the_cores_do_in_the_time_that_they_come_in():
+def test_the_cost_of_a_million_lines_is_the_cores_times_the_seconds_of_a_million_lines():
     found = figures(_seen(late_s=lambda at: 2.0 + 0 * at))
 
     assert found["cpu_s_per_million"] == pytest.approx({"ingest": 50_000, "build-gold": 25_000}, rel=1e-3)
 
 
-def test_each_layer_has_blocks_as_long_as_three_of_its_batches():
+def test_the_blocks_of_a_layer_are_as_long_as_three_of_its_batches():
     found = figures(_seen(late_s=lambda at: 2.0 + 0 * at, batches={"silver": 180, "gold": 9}))
 
     assert (found["silver"]["blocks"], found["gold"]["blocks"]) == (6, 3)
 
 
-def test_lines_that_keep_up_stay_as_far_behind():
+def test_the_backlog_of_a_layer_that_keeps_up_does_not_grow():
     found = figures(_seen(late_s=lambda at: 2.0 + 0 * at))
 
     assert found["silver"]["backlog_of_thirds"] == pytest.approx([20, 20, 20], abs=1)
 
 
-def test_lines_that_fall_behind_pile_up_and_grow_older():
-    # A fifth of the lines of each second is left over.
+def test_the_backlog_of_a_layer_that_is_too_slow_grows():
+    # A fifth of the lines of each second remain.
     found = figures(_seen(late_s=lambda at: 0.25 * at))
 
     first, middle, last = found["silver"]["backlog_of_thirds"]
@@ -62,7 +62,7 @@ def test_lines_that_fall_behind_pile_up_and_grow_older():
     assert found["silver"]["p50_of_thirds_s"] == pytest.approx([30, 60, 90], rel=0.01)
 
 
-def test_a_run_without_gold_has_figures_of_silver_alone():
+def test_a_run_without_gold_has_only_figures_of_silver():
     both = _seen(late_s=lambda at: 2.0 + 0 * at)
     seen = dataclasses.replace(both, visible_at={"silver": both.visible_at["silver"]})
 
@@ -72,7 +72,7 @@ def test_a_run_without_gold_has_figures_of_silver_alone():
     assert found["with_gold"] is False
 
 
-def test_a_line_that_was_never_seen_is_later_than_all():
+def test_a_line_that_never_became_visible_is_the_latest():
     found = figures(_seen(late_s=lambda at: np.where(at < 300, 2.0, np.nan)))
 
     assert found["silver"]["never"] == 1_200

@@ -1,13 +1,13 @@
-"""The lines that benchmarks publish: each under its own node, in the order of their clocks."""
+"""The lines that benchmarks publish: each with its own node, in timestamp order."""
 
 from benchmarks.pipeline import lines
 
 
-def test_each_line_keeps_its_node_and_all_are_in_the_order_of_their_clocks(tmp_path):
+def test_each_line_keeps_its_node_and_all_lines_are_in_timestamp_order(tmp_path):
     for node, seconds in (("broker-1", (0, 3)), ("broker-2", (1, 2))):
         (tmp_path / node).mkdir()
-        told = "".join(f"2026-11-21T11:27:0{second}.000Z {node}\n" for second in seconds)
-        (tmp_path / node / "kafka-request.log").write_text(told)
+        text = "".join(f"2026-11-21T11:27:0{second}.000Z {node}\n" for second in seconds)
+        (tmp_path / node / "kafka-request.log").write_text(text)
 
     read = lines.in_order(tmp_path)
 
@@ -15,13 +15,13 @@ def test_each_line_keeps_its_node_and_all_are_in_the_order_of_their_clocks(tmp_p
     assert all(line.endswith(node.encode()) for node, line in read)
 
 
-def test_a_repeated_line_is_moved_on_by_the_length_of_the_recording():
+def test_a_repeated_line_is_later_by_the_length_of_the_recording():
     read = [("broker-1", b"2026-11-21T11:27:00.5Z a"), ("broker-2", b"2026-11-21T11:27:09.5Z b")]
 
     assert list(lines.repeated(read, 3)) == [*read, ("broker-1", b"2026-11-21T11:27:10.5Z a")]
 
 
-def test_a_line_that_was_cut_is_no_request():
+def test_a_cut_line_is_no_request():
     whole, cut = (
         f"2026-11-21T11:27:00.5Z 1 DEBUG Completed request:{json} (logger)".encode()
         for json in ('{"totalTimeMs":1}', '{"totalT')
@@ -31,7 +31,7 @@ def test_a_line_that_was_cut_is_no_request():
     assert lines.requests_in(read, 5) == 3
 
 
-def test_a_paced_line_has_the_present_time_and_none_is_left_out(monkeypatch):
+def test_a_paced_line_has_the_current_time_and_no_line_is_left_out(monkeypatch):
     monkeypatch.setattr(lines, "stamp", lambda: b"2026-11-22T00:00:00.000000000Z")
     monkeypatch.setattr(lines, "TICK_S", 0.001)
     read = [("broker-1", b"2026-11-21T11:27:00.5Z a"), ("broker-2", b"2026-11-21T11:27:09.5Z b")]

@@ -59,18 +59,18 @@ def _row(text, *cells):
     return next(line for line in text.splitlines() if line.startswith(begin)).split(" | ")
 
 
-def test_a_ratio_is_the_one_of_the_two_figures_in_the_table(state):
+def test_a_ratio_is_that_of_the_two_figures_in_the_table(state):
     text = _text(state)
 
     ours, textbook, less = (
         float(_row(text, arm)[1].split()[0]) for arm in (costs.INGEST, costs.TEXTBOOK, sections.LESS_START)
     )
-    # The round that warms up has nines.
+    # The warm-up round has nines.
     assert (ours, textbook, less) == pytest.approx((np.sqrt(12 * 24), 40, np.sqrt(4 * 6)), abs=0.05)
     assert f"**{np.sqrt(12 * 24) / 40:.2f}**" in _row(text, costs.INGEST)[3]
 
 
-def test_the_page_begins_with_one_row_a_target_and_names_parts_that_were_not_measured(state):
+def test_the_page_begins_with_one_row_per_target_and_names_unmeasured_parts(state):
     text = _text(state)
 
     table = [line for line in text.split("## ")[0].splitlines() if line.startswith("| ")]
@@ -79,7 +79,7 @@ def test_the_page_begins_with_one_row_a_target_and_names_parts_that_were_not_mea
     assert "Not measured yet on this tree. Run it: `python -m benchmarks.pipeline --only quiet`." in text
 
 
-def test_every_section_says_on_which_tree_and_machine_it_was_measured(state):
+def test_every_section_names_its_tree_and_machine(state):
     assert "Measured on 2026-11-25, tree `abc1234`: 2 cores (some CPU), 24 GiB" in _text(state)
 
 
@@ -91,11 +91,11 @@ def test_a_smoke_run_says_that_its_figures_mean_nothing(state):
     assert _text(state).count("mean nothing") == 2
 
 
-def test_the_page_says_how_many_lines_each_pipeline_has(state):
-    assert "of 1,000 lines ours has 1,000 and the textbook's 998" in _text(state)
+def test_the_page_has_the_number_of_lines_of_each_pipeline(state):
+    assert "of 1,000 lines: ours has 1,000 and the textbook's 998" in _text(state)
 
 
-def test_a_section_takes_its_own_place_and_leaves_those_of_others(state):
+def test_writing_a_section_does_not_change_the_sections_of_other_programs(state):
     there = "# Performance\n\n<!-- costs -->\nold\n<!-- /costs -->\n\n<!-- sizes: begin -->\nsizes\n"
     (state / "page.md").write_text(there)
 
@@ -123,7 +123,7 @@ def test_the_page_in_the_docs_has_a_place_for_every_section():
         (Estimate(float("nan")), False, "**missed**"),
     ],
 )
-def test_a_target_is_met_by_the_figure_and_an_interval_that_contains_it_is_named(figure, is_least, expected):
+def test_the_figure_decides_and_an_interval_that_contains_the_target_is_named(figure, is_least, expected):
     assert targets.verdict(figure, 1.0, is_least=is_least) == expected
 
 
@@ -152,7 +152,7 @@ def test_freshness_has_a_row_for_a_layer_that_never_saw_a_line(state):
     assert "The ingest alone: not measured yet" in text
 
 
-def test_the_targets_of_freshness_are_about_the_ingest_alone(state):
+def test_the_targets_of_freshness_use_the_run_of_the_ingest_alone(state):
     run = _run(per_s=2_000.0, layers={"silver": 0.5})
     _save(state, "freshness", {"slow_s": 60.0, "settle_s": 180.0, "runs": [run]})
 
@@ -160,7 +160,7 @@ def test_the_targets_of_freshness_are_about_the_ingest_alone(state):
 
     question = "2,000 lines/s: half of the lines are in silver within"
     assert _row(text, question)[1:4] == ["0.50 s (0.50 to 0.50)", "≤ 1.00 s", "met"]
-    # This run had no 10,000 lines/s.
+    # This run has no rate of 10,000 lines/s.
     assert _row(text, "10,000 lines/s: half of the lines are in silver within")[1] == targets.NOT_MEASURED
     assert "| 2,000, ingest alone | publisher | 0.250 |" in text
 

@@ -1,4 +1,4 @@
-"""What a quiet cluster sends, and at which pace."""
+"""The records of a quiet cluster, and their pace."""
 
 import gzip
 from collections import Counter
@@ -34,7 +34,7 @@ def test_every_kind_comes_at_its_pace():
     assert [at_s for at_s, _, _ in sent] == sorted(at_s for at_s, _, _ in sent)
 
 
-def test_a_line_has_the_present_time_and_a_position_of_its_own(recording):
+def test_a_line_has_the_current_time_and_its_own_position(recording):
     (first,), (second,) = (quiet.records(recording, Kind.CLIENT_LOG, nth) for nth in range(2))
 
     assert first.value.partition(b" ")[2] == LINE.partition(b" ")[2]
@@ -49,7 +49,7 @@ def test_a_scrape_is_one_page_of_every_broker(recording):
     assert [(page.node, page.value) for page in pages] == [(f"broker-{node}", b"up 1") for node in (1, 2, 3)]
 
 
-def test_a_poll_of_the_cluster_is_a_document_that_the_ingest_reads(recording):
+def test_a_cluster_poll_is_a_document_that_the_ingest_parses(recording):
     (poll,) = quiet.records(recording, Kind.CLUSTER, 0)
 
     outcome = cluster_polls.parse(
@@ -59,7 +59,7 @@ def test_a_poll_of_the_cluster_is_a_document_that_the_ingest_reads(recording):
     assert isinstance(outcome, Kept)
 
 
-def test_a_recording_is_read_back_and_what_is_no_first_line_is_left_out(tmp_path):
+def test_a_recording_is_read_back_without_continuation_lines(tmp_path):
     for name in quiet_lines.FILES.values():
         log = tmp_path / "logs" / "broker-1" / name
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -74,12 +74,12 @@ def test_a_recording_is_read_back_and_what_is_no_first_line_is_left_out(tmp_path
     assert read.pages == [Page("broker-1", 17, b"up 1\n")]
 
 
-def test_a_recording_without_lines_says_which_folder_to_remove(tmp_path):
-    with pytest.raises(FileNotFoundError, match="record anew"):
+def test_the_error_for_a_recording_without_lines_names_the_folder_to_remove(tmp_path):
+    with pytest.raises(FileNotFoundError, match="record again"):
         quiet_lines.read(tmp_path)
 
 
-def test_pages_that_are_repeated_are_moved_on_by_the_length_of_the_recording():
+def test_repeated_pages_are_later_by_the_length_of_the_recording():
     pages = [Page("broker-1", 0, b"a"), Page("broker-1", 10_000_000_000, b"b")]
 
     assert [page.at_ns // 10**9 for page in scrapes.repeated(pages, 5)] == [0, 10, 20, 30, 40]

@@ -22,7 +22,7 @@ class Clock:
 
 @pytest.fixture
 def sampled(monkeypatch):
-    """Return a clock, and the usage of one program of two processes: 0.5 cores, 2 GB that grow by 1 GB/s."""
+    """Return a clock, and the usage of a program of two processes: 0.5 cores, 2 GB that grow by 1 GB/s."""
     clock = Clock()
     monkeypatch.setattr(usage, "cpu_s_of", lambda _: (clock.now - 100) * 0.25)
     monkeypatch.setattr(usage, "memory_of", lambda _: (int(1e9 + (clock.now - 100) * 0.5e9), True))
@@ -43,7 +43,7 @@ def test_cores_and_memory_add_up_all_processes_of_a_program(sampled):
     assert used.memory_is == "PSS"
 
 
-def test_a_look_that_comes_too_early_takes_no_sample(sampled):
+def test_an_early_look_takes_no_sample(sampled):
     clock, used = sampled
     used.look()
     clock.now = 100.5
@@ -52,7 +52,7 @@ def test_a_look_that_comes_too_early_takes_no_sample(sampled):
     assert len(used._cpu_at) == 1
 
 
-def test_one_process_without_pss_makes_the_sum_one_of_rss(sampled, monkeypatch):
+def test_one_process_without_pss_makes_the_figure_rss(sampled, monkeypatch):
     _, used = sampled
     monkeypatch.setattr(usage, "memory_of", lambda _: (1, False))
     used.look()
@@ -60,7 +60,7 @@ def test_one_process_without_pss_makes_the_sum_one_of_rss(sampled, monkeypatch):
     assert used.memory_is == "RSS"
 
 
-def test_a_process_that_has_ended_uses_nothing():
+def test_an_ended_process_uses_nothing():
     child = multiprocessing.get_context("spawn").Process(target=os.getpid)
     child.start()
     process = psutil.Process(child.pid)
@@ -71,7 +71,7 @@ def test_a_process_that_has_ended_uses_nothing():
     assert measure.memory_of(process) == (0, True)
 
 
-def test_the_cpu_of_a_child_that_has_ended_still_counts():
+def test_the_cpu_of_an_ended_child_still_counts():
     with measure.Measured() as took:
         child = multiprocessing.get_context("spawn").Process(target=_work)
         child.start()
@@ -80,8 +80,8 @@ def test_the_cpu_of_a_child_that_has_ended_still_counts():
     assert took.cpu_s >= 0.1
 
 
-def test_what_a_forgotten_child_used_before_is_not_subtracted():
-    """Spark's daemon ignores SIGCHLD, so what its workers used is in no count once they have ended."""
+def test_the_earlier_cpu_of_a_forgotten_child_is_not_subtracted():
+    """Spark's daemon ignores SIGCHLD, so the CPU time of its ended workers is in no counter."""
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
         busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
@@ -97,7 +97,7 @@ def test_what_a_forgotten_child_used_before_is_not_subtracted():
 
 
 def test_the_cpu_of_a_lab_is_not_counted():
-    """A program that outlives the benchmark has a session of its own."""
+    """A program that outlives the benchmark has its own session."""
     with measure.Measured() as took:
         busy = [sys.executable, "-c", "while True: pass"]
         process = subprocess.Popen(busy, start_new_session=True)

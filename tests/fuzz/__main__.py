@@ -1,7 +1,7 @@
 """
-Mutate real lines and look for one that a parser fails on: `make fuzz`, or `python -m tests.fuzz`.
+Search for lines that break a parser by mutating real ones: `make fuzz`, or `python -m tests.fuzz`.
 
-atheris mutates towards code that no line has reached yet. Without it, lines get random harms (`harms.py`).
+atheris mutates towards code that no line has reached yet. Without it, `harms.py` mutates lines.
 """
 
 import gc
@@ -43,7 +43,7 @@ LONGEST_BYTES, PAGE_LINES, SECONDS, SEED = 16_384, 40, 95, 1
 
 
 def seeds(kind):
-    """Return real lines of a kind; of scrapes, pages of a few lines each."""
+    """Return real lines of a kind; scrapes are pages of a few lines each."""
     if kind == Kind.METRICS:
         pages = [path.read_bytes().splitlines(keepends=True) for path in sorted(DATA.glob("metrics/*.txt"))]
         return [b"".join(page[n : n + PAGE_LINES]) for page in pages for n in range(0, len(page), PAGE_LINES)]
@@ -57,16 +57,16 @@ def seeds(kind):
 
 
 class Checker:
-    """Calls the parser of one kind as a task of the ingest does, and saves each new way of failing once."""
+    """A checker of one kind's parser, called as in a task, that saves each new kind of failure once."""
 
     def __init__(self, kind, found=DATA / "fuzz", parse=None):
-        """Use the parser of the ingest's tasks, or in a test `parse`."""
+        """Use the parser of the ingest's tasks, or `parse` in a test."""
         self.kind, self.findings = kind, {}
         self._folder = found / kind.value
         self._parse = parse or parsers_of(ParserOptions(), "fuzz")[kind.value]
 
     def check(self, value):
-        """Parse one line; save and print it when it breaks the contract in a way not seen before."""
+        """Parse one line; save and print it if it breaks the parser contract in a new way."""
         failure = self.failure(value)
         if failure is None or failure in self.findings:
             return
@@ -76,10 +76,10 @@ class Checker:
         print(f"{self.kind}: {failure}\n  saved: {file}", flush=True)
 
     def failure(self, value):
-        """Return how a line breaks the contract of parsers; None if it does not."""
+        """Return how a line breaks the parser contract; None if it does not."""
         try:
             took_s = self._parsed(value)
-            for _ in range(TRIES - 1):  # a loaded machine may disturb one measurement
+            for _ in range(TRIES - 1):  # A loaded machine may disturb one measurement.
                 if took_s > MOST_CPU_S:
                     took_s = min(took_s, self._parsed(value))
         except Exception as error:  # noqa: BLE001 (any exception of a parser is a finding)
@@ -102,9 +102,9 @@ class Checker:
 
 
 def fuzz(kind, lines):
-    """Check so many lines; end the process with 1 if there are findings."""
+    """Check `lines` lines; end the process with exit code 1 if there are findings."""
     checker, real, corpus, n = Checker(kind), seeds(kind), Path(tempfile.mkdtemp()), 0
-    gc.disable()  # as in a task: a collection would count as the parser's time
+    gc.disable()  # As in a task, since a collection would count as parser time.
 
     def one(value):
         nonlocal n
@@ -114,7 +114,7 @@ def fuzz(kind, lines):
         if n >= lines:
             print(f"{kind}: {n:,} lines, {len(checker.findings)} findings", flush=True)
             shutil.rmtree(corpus)
-            os._exit(1 if checker.findings else 0)  # libFuzzer ends no other way
+            os._exit(1 if checker.findings else 0)  # libFuzzer has no other way to end.
 
     if atheris is None:
         dice = random.Random(SEED)
@@ -131,7 +131,7 @@ def main(
     kind: Annotated[Kind | None, typer.Option(help="Default: all kinds.")] = None,
 ):
     """
-    Look for lines that a parser fails on; exit code 1 if there is one.
+    Search for lines that break a parser; the exit code is 1 if there are any.
 
     Example: `python -m tests.fuzz --lines 20000`
 
