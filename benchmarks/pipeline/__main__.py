@@ -44,23 +44,23 @@ Figures = dict[str, Any]
 def main(  # noqa: PLR0913 (the switches of a benchmark, each by name)
     only: Annotated[list[str] | None, typer.Option(help=f"Part to measure: {', '.join(PARTS)}.")] = None,
     *,
-    short: Annotated[bool, typer.Option("--short", help="Smoke run: tries the code, means nothing.")] = False,
-    with_gold: Annotated[
-        bool, typer.Option("--with-gold", help="Freshness with build-gold running, in a file of its own.")
+    short: Annotated[
+        bool, typer.Option("--short", help="Smoke run: tries the code; its figures mean nothing.")
     ] = False,
-    n: Annotated[int | None, typer.Option(help="Lines of the costs' topic; default 1,000,000.")] = None,
-    rounds: Annotated[int | None, typer.Option(min=2, help="Rounds that count; one more warms up.")] = None,
-    seconds: Annotated[
-        float | None, typer.Option(help="How long each rate of freshness is measured.")
+    with_gold: Annotated[
+        bool, typer.Option("--with-gold", help="Measure freshness with build-gold; writes a separate file.")
+    ] = False,
+    n: Annotated[int | None, typer.Option(help="Lines for the part costs; default 1,000,000.")] = None,
+    rounds: Annotated[
+        int | None, typer.Option(min=2, help="Measured rounds, after one warm-up round.")
     ] = None,
-    quiet_seconds: Annotated[
-        float | None, typer.Option(help="How long the quiet cluster is measured.")
-    ] = None,
+    seconds: Annotated[float | None, typer.Option(help="Seconds to measure each rate of freshness.")] = None,
+    quiet_seconds: Annotated[float | None, typer.Option(help="Seconds to measure the quiet cluster.")] = None,
     appends: Annotated[
         int | None, typer.Option(max=aged.MOST_APPENDS, help="Timed appends on each aged table.")
     ] = None,
     pages: Annotated[int | None, typer.Option(min=1, help="Scrapes to read; default 240.")] = None,
-    seed: Annotated[int, typer.Option(help="Orders what is interleaved.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the random order of appends.")] = 1,
     state: Annotated[Path | None, typer.Option(help=f"State folder; default {STATE.name}.")] = None,
     write_to: Annotated[Path | None, typer.Option("--page", help="Page to write.")] = None,
 ) -> None:

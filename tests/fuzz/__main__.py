@@ -140,7 +140,7 @@ def main(
     if kind is not None:
         fuzz(kind, lines)
     command = [sys.executable, "-m", "tests.fuzz", "--lines", str(lines), "--kind"]
-    codes = [subprocess.run([*command, of], cwd=PROJECT, check=False).returncode for of in Kind]
+    codes = [subprocess.run([*command, name], cwd=PROJECT, check=False).returncode for name in Kind]
     raise typer.Exit(int(any(codes)))
 
 
