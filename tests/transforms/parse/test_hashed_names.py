@@ -1,17 +1,10 @@
 """Client ids and principals, hashed with a key."""
 
-import pytest
-
 from tests.transforms.parse.records import COMPLETED, line, record
 from transforms.parse.hashed_names import hash_names
 from transforms.parse.requests import parse
 
 KEY = "a secret key"
-
-
-@pytest.fixture(autouse=True)
-def _interpreted():
-    """Replace the fixture of the same name: these tests need no Spark."""
 
 
 def rows(value):

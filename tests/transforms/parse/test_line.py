@@ -83,11 +83,6 @@ ZONES = {  # line and time zone of the node -> instant, or the reason why it is 
 }
 
 
-@pytest.fixture(autouse=True)
-def _interpreted():
-    """Replace the fixture of the same name: these tests need no Spark."""
-
-
 def micros(instant):
     return (instant - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
