@@ -12,7 +12,7 @@ from lab import jvm, topics
 from lab.clients.producer import TODAY, Crowd, Producer, Work
 from transforms.gold.partition_skew_span import partition_skew_span
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.measures]
 
 CHANNEL = "kafka.network.RequestChannel$"
 SENT = re.compile(rb"Sending METADATA response to client (\S+) of (\d+) bytes")

@@ -18,7 +18,7 @@ from lab.layout import Lab
 from lab.probe import probe_link
 from lab.proxy_control import links, set_delay
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.measures]
 PROBES = 60
 LOG_LAG_S = 1.0
 

@@ -27,7 +27,7 @@ from transforms.gold.leader_local_log import beans_of
 from transforms.gold.leader_local_mean_summary import leader_local_mean_summary
 from transforms.gold.metric_facts import facts
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.measures]
 
 TOPIC, RESTARTED = "slowly-read", 2
 EVERY_S, SCRAPES = 10, 7

@@ -12,7 +12,7 @@ from lab.throttle import limits, scenario, tool
 from lab.throttle.data import RECORD_BYTES
 from lab.throttle.parts import BY_NAME
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.measures]
 
 MB = 1_000_000
 SMALL = replace(BY_NAME["a_load"], limit_bytes_per_s=3 * MB, partition_bytes=30 * MB)

@@ -10,7 +10,7 @@ from jobs.thresholds import thresholds
 from lab import scenarios
 from lab.scenarios import Plan, Scenario, Side
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.measures]
 
 PLANS = {
     "healthy": Plan(scenario=Scenario.HEALTHY, quiet_s=0, for_s=40),
