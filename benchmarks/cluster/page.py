@@ -10,34 +10,34 @@ CONFIDENCE = 0.95
 
 TEXT = """# Sizing: cores against request-log lines per second
 
-Written by `python -m benchmarks.cluster`. A Spark standalone master and workers on one machine of 2 cores, executors of
-one core and 1 GB each; driver, master, workers and the Kafka broker that holds the lines share these 2 cores, so two
-executors have less than two cores. Each run takes the same real request-log lines, recorded from three brokers under
-load, from a topic of 2 partitions into bronze and silver of a new warehouse, in batches of 40,000; the time is that
-between commits, without the start of Spark and the first two batches. Both take turns, and the first round is left out.
+Written by `python -m benchmarks.cluster`. A Spark standalone master and workers run on one machine with 2 cores;
+executors have one core and 1 GB each. The driver, master, workers and the Kafka broker with the lines share these 2 cores,
+so two executors have less than two cores. Each run ingests the same real request-log lines, recorded from three brokers
+under load, from a topic with 2 partitions into bronze and silver of a new warehouse, in batches of 40,000. The time is
+between commits, without the start of Spark and the first two batches. One and two executors alternate, and the first round
+is left out.
 
 | executors of 1 core | runs | lines/s, median | least | most |
 | ---: | ---: | ---: | ---: | ---: |
 | 1 | {n_one} | {one} | {one_low} | {one_high} |
 | 2 | {n_two} | {two} | {two_low} | {two_high} |
 
-**Two executors take in {ratio:.2f} times as many lines a second as one** (geometric mean of {n} rounds side by side,
-95 % interval {low:.2f} to {high:.2f}; {lines:,} lines a run).{no_gain}
+**Two executors ingest {ratio:.2f} times as many lines per second as one** (geometric mean of the ratios of {n} rounds,
+95 % interval {low:.2f} to {high:.2f}; {lines:,} lines per run).{no_gain}
 
-What follows for a site of its own size:
+To size your own site:
 
-- A task reads a Kafka partition: executors beyond the partitions of `telemetry.request-log` have nothing to do. Lines of a
-  node stay in one partition, so a cluster of few brokers spreads over few.
-- Begin with the lines per second that the brokers write (`collect` tells them), divided by half of what one executor
-  took in here, for what else comes: gold, and catching up after a stop. CPU by layer: [performance](performance.md).
-- Commits are the driver's: they cost the same on any number of executors. Larger batches
-  (`[ingest] max_offsets_per_trigger`, `trigger`) spread them over more lines, at the price of freshness.
-- No more than two executors, no more than one machine and no network between them were measured.
+- The offsets of a batch are divided evenly, at least 4,000 records per task, independent of their partitions.
+- Start with the lines per second that the brokers write (`collect` reports them). Divide by half of what one executor
+  ingests here, to leave room for gold and for catching up after a stop. CPU by layer: [performance](performance.md).
+- The driver commits, so commits cost the same with any number of executors. Larger batches
+  (`[ingest] min_offsets_per_trigger`, `max_trigger_delay_s`) spread this cost over more lines, but data is less fresh.
+- More than two executors, more than one machine, and a network between them were not measured.
 """
 
 NO_GAIN = """
-That is no gain: there is no third core here for the second executor, and two hold each other up. What a second machine
-brings was not measured."""
+This is no gain: the second executor has no core of its own here, and the two slow each other down. The gain from a second
+machine was not measured."""
 
 
 def page(one: Sequence[float], two: Sequence[float], *, lines_a_run: float) -> str:
@@ -68,5 +68,5 @@ def speed_up(one: Sequence[float], two: Sequence[float]) -> tuple[float, float, 
 
 
 def _row(name: str, values: Sequence[float]) -> dict[str, object]:
-    told = {name: median(values), f"{name}_low": min(values), f"{name}_high": max(values)}
-    return {f"n_{name}": len(values), **{key: f"{value:,.0f}" for key, value in told.items()}}
+    figures = {name: median(values), f"{name}_low": min(values), f"{name}_high": max(values)}
+    return {f"n_{name}": len(values), **{key: f"{value:,.0f}" for key, value in figures.items()}}

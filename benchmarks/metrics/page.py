@@ -56,17 +56,18 @@ def ratio(arm: Arm) -> float:
 
 def section(w: Weighed) -> str:
     """Write the figures as Markdown."""
-    grade = "stretch aim" if w.ratio <= STRETCH else "aim" if w.ratio <= AIM else "missed aim"
+    same = "All are the same" if w.is_lossless else "NOT all are the same"
+    target = "stretch target" if w.ratio <= STRETCH else "target"
+    grade = f"the {target} is {'met' if w.ratio <= AIM else 'missed'}"
     return f"""## Bytes a sample
 
-{w.samples:,} samples of {w.series:,} series: {w.nodes} brokers of a lab under a small load, scraped every ten seconds for
-{w.seconds / 3_600:,.1f} h ({w.pages:,} pages, {w.page_bytes / w.samples:,.2f} bytes a sample as gzip). {w.changing:.1%} of them have another
-value than the sample before. Delta is `silver.metric_samples` once `plumbline maintain` has sorted the day, and
-`silver.metric_series`; Prometheus 2.42 is whole block folders that its own promtool made. Every sample was read back
-from every store and compared, value by its bits and instant (to the microsecond, and in blocks to the millisecond):
-**{"all are the same" if w.is_lossless else "NOT all are the same"}** (`python -m benchmarks.metrics weigh`).
+{w.samples:,} samples of {w.series:,} series: {w.nodes} brokers of a lab under a small load, scraped every ten seconds for {w.seconds / 3_600:,.1f} h ({w.pages:,}
+pages, {w.page_bytes / w.samples:,.2f} bytes a sample as gzip). {w.changing:.1%} of the samples differ in value from the previous sample. Delta is
+`silver.metric_samples` after `plumbline maintain` has sorted the day, and `silver.metric_series`. Prometheus 2.42 is whole
+block folders, written by its own promtool. Every sample was read back from every store and compared: value by its bits,
+timestamp to the microsecond, in blocks to the millisecond. **{same}** (`python -m benchmarks.metrics weigh`).
 
-| bytes a sample | as scraped | as if no scrape were late |
+| bytes a sample | as scraped | with scrapes on time |
 | --- | ---: | ---: |
 {_row(w, "Delta, samples", lambda arm: arm.delta.samples)}
 {_row(w, "Delta, series", lambda arm: arm.delta.series)}
@@ -74,15 +75,15 @@ from every store and compared, value by its bits and instant (to the microsecond
 {_row(w, "Prometheus, blocks of 2 h: index", lambda arm: arm.blocks.index)}
 {_row(w, "Prometheus, blocks of 2 h, all", lambda arm: arm.blocks.total)}
 {_row(w, "Prometheus, one block of a day, all", lambda arm: arm.merged.total)}
-| **Delta over the lighter of Prometheus** | **{ratio(w.scraped):.2f}** | **{ratio(w.on_time):.2f}** |
-{_row(w, "beside: Delta before `maintain`", lambda arm: arm.delta.young)}
-{_row(w, "beside: Delta's log of the samples", lambda arm: arm.delta.log)}
+| **Delta / the smaller of Prometheus** | **{ratio(w.scraped):.2f}** | **{ratio(w.on_time):.2f}** |
+{_row(w, "for comparison: Delta before `maintain`", lambda arm: arm.delta.young)}
+{_row(w, "for comparison: Delta's log of the samples", lambda arm: arm.delta.log)}
 
-The aim is {AIM} of Prometheus's bytes, the stretch aim {STRETCH}: {grade}. On a busy machine scrapes begin some
-milliseconds late, and a late instant costs a chunk two bytes for every series, while Delta holds the instants of a broker
-about once. A server sets instants that are off by up to 2 ms to when they were due; the last column sets all to when they
-were due, in both stores. Sorting took {w.scraped.delta.cpu_s * 1e6 / w.samples:,.1f} CPU-s per million samples. The log is that of one commit for each turn of
-scrapes; it grows with time, not with samples.
+The target is {AIM} of Prometheus's bytes, the stretch target {STRETCH}: {grade}. On a busy machine scrapes
+begin some milliseconds late. A late timestamp costs a chunk two bytes for every series, while Delta stores the timestamps
+of a broker about once. A Prometheus server corrects timestamps that are off by up to 2 ms to the scheduled time. The last
+column uses scheduled times for all scrapes, in both stores. Sorting took {w.scraped.delta.cpu_s * 1e6 / w.samples:,.1f} CPU-s per million samples. The log has one
+commit per round of scrapes; it grows with time, not with samples.
 """
 
 
@@ -102,5 +103,5 @@ def write(w: Weighed, page: Path) -> None:
 
 
 def save(w: Weighed, path: Path) -> None:
-    """Keep the figures beside the page."""
+    """Save the figures as JSON."""
     path.write_text(json.dumps(asdict(w), indent=2) + "\n")

@@ -46,46 +46,43 @@ class Sizes:
 
 def section(measured: Sizes, settings: Settings) -> str:
     """Write the figures as Markdown."""
-    told = settings.maintain
+    maintain = settings.maintain
     request = measured.weights["request log"]
     terabytes = 10_000 * DAY_S * request.raw / TB
     bronze = 10_000 * DAY_S * request.bronze[1] / GB
-    removed = removed_files(told.vacuum_retention_hours)
+    removed = removed_files(maintain.vacuum_retention_hours)
     return f"""## Size
 
-Bytes a line, which is megabytes per million lines, on real logs of three loaded brokers
-(`python -m benchmarks.sizes`). *Young* is as committed every {TRIGGER_S} s at {LINES_PER_S:,} lines/s,
-*merged* is after `plumbline maintain`. Kafka's bytes are those of one replica, compressed as the
-collector sends them. Logs of a lab repeat themselves more than those of a cluster with many clients;
-`--logs DIR` weighs logs of your own.
+Bytes per line (megabytes per million lines), on real logs of three loaded brokers (`python -m benchmarks.sizes`).
+*Young* means as committed every {TRIGGER_S} s at {LINES_PER_S:,} lines/s. *Merged* means after `plumbline maintain`. Kafka's bytes are of one
+replica, compressed as the collector sends them. Logs of a lab are more repetitive than those of a cluster with many
+clients; `--logs DIR` measures your own logs.
 
 | log | raw | Kafka | bronze, young | bronze, merged | silver, young | silver, merged | lines measured |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 {chr(10).join(_weighed(log, weight) for log, weight in measured.weights.items())}
 
-Gold grows by time and by pairs of brokers, not by lines: at most {measured.window_bytes / 1_000:,.1f} kB a window
-of 10 s for three brokers, {measured.window_bytes * DAY_S / 10 / MILLION:,.0f} MB a day; a short recording has few
-windows to a file, which makes them dear.
+Gold grows with time and with broker pairs, not with lines: at most {measured.window_bytes / 1_000:,.1f} kB per window of 10 s for three brokers, {measured.window_bytes * DAY_S / 10 / MILLION:,.0f} MB
+per day. A short recording has few windows per file, which makes them larger.
 
-A table that is committed to every {TRIGGER_S} s has a log besides, whatever the rate. `plumbline maintain`, once a day,
-lets it hold up to {ENTRIES:,} entries, and up to {CHECKPOINTS} checkpoints stay. A checkpoint names the {removed:,} files
-that merging removed within {told.vacuum_retention_hours} h and, on average, {YOUNG:,} young ones.
+A table with a commit every {TRIGGER_S} s also has a log, at any rate. With `plumbline maintain` once a day, the log has up to {ENTRIES:,}
+entries and up to {CHECKPOINTS} checkpoints. A checkpoint names the {removed:,} files that merging removed within {maintain.vacuum_retention_hours} h and, on average,
+{YOUNG:,} young ones.
 
 | log of | entries, bytes each on disk | entries | a checkpoint | CPU-s for it | checkpoints | in all |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |
 {chr(10).join(_logged(*pair) for pair in zip(("bronze", "silver"), measured.logs, strict=True))}
 
-What request-log lines take a day once merged, and the disk that `[maintain]`'s defaults want for them:
-bronze for {told.bronze_days} days, silver for {told.silver_days}; what was deleted, and the young files
-that were merged, stay for {told.vacuum_retention_hours // 24} days more, until VACUUM takes them; those of the running
-day are not merged yet; and the log. Young bytes a line are those on the disk, of commits as large as the rate makes them:
-whole blocks, and each file's checksum and each commit's folders too.
+Size of request-log lines per day after merging, and the disk space for the defaults of `[maintain]`: bronze for {maintain.bronze_days} days,
+silver for {maintain.silver_days}. Deleted days and merged young files stay for {maintain.vacuum_retention_hours // 24} more days, until VACUUM deletes them. The files of the current
+day are not merged yet. The log is included. Young bytes per line are bytes on disk, for commits of the size that the rate
+gives. They include whole blocks, the checksum of each file and the folder of each commit.
 
 | lines/s | raw a day | Kafka a day | bronze a day | silver a day | young a line: bronze | silver | disk for bronze | disk for silver |
 | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-{chr(10).join(_sized(rate, measured, told) for rate in RATES)}
+{chr(10).join(_sized(rate, measured, maintain) for rate in RATES)}
 
-10,000 lines/s are {terabytes:.1f} TB a day raw, of which {bronze:,.0f} GB remain in bronze.
+10,000 lines/s are {terabytes:.1f} TB of raw logs per day, which take {bronze:,.0f} GB in bronze.
 """
 
 
@@ -113,13 +110,17 @@ def write(measured: Sizes, settings: Settings, page: Path) -> None:
     print(f"written: {page}")
 
 
-def _sized(rate: int, measured: Sizes, told: Maintain) -> str:
-    lines, waiting = rate * DAY_S, told.vacuum_retention_hours / 24
+def _sized(rate: int, measured: Sizes, maintain: Maintain) -> str:
+    lines, waiting = rate * DAY_S, maintain.vacuum_retention_hours / 24
     w, young = measured.weights["request log"], measured.young_at[rate]
     disk = [
         (lines * ((days + waiting) * merged + (1 + waiting) * of_young) + log.bytes) / GB
         for days, (_, merged), of_young, log in zip(
-            (told.bronze_days, told.silver_days), (w.bronze, w.silver), young, measured.logs, strict=True
+            (maintain.bronze_days, maintain.silver_days),
+            (w.bronze, w.silver),
+            young,
+            measured.logs,
+            strict=True,
         )
     ]
     a_day, in_all = (

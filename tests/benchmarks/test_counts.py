@@ -6,7 +6,7 @@ from benchmarks.pipeline import consumer, counts
 
 
 def test_an_arm_that_left_lines_out_is_named_with_both_counts():
-    with pytest.raises(ValueError, match="gold: silver: 999 and not 1,000"):
+    with pytest.raises(ValueError, match="gold: silver: 999 instead of 1,000"):
         counts.check("gold", {"bronze": (1_000, 1_000), "silver": (999, 1_000)})
 
 

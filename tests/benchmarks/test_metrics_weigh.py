@@ -58,7 +58,7 @@ def test_both_stores_give_every_sample_back_and_are_weighed(held, arm, tmp_path)
     )
     assert arm.delta.files == 1
     assert min(arm.delta.samples, arm.delta.series, arm.delta.log, arm.delta.young) > 0
-    assert path.read_text().count("**all are the same**") == 1
+    assert path.read_text().count("**All are the same**") == 1
     assert "of others" in path.read_text()
 
 
