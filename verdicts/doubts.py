@@ -31,7 +31,7 @@ def of_run(run: RunFigures) -> list[str]:
     if run.exit_code:
         told.append(f"{name} ended with exit code {run.exit_code}")
     if run.started_at and not run.ended_at:
-        told.append(f"{name} was started and its end is not told")
+        told.append(f"{name} started but has no end")
     if run.starts > 1 or run.summaries > 1:
         told.append(f"{name} is {max(run.starts, run.summaries)} runs of one name: give each its own")
     if not run.summaries:

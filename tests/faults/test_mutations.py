@@ -79,7 +79,7 @@ FAULTS = {
     "a request skipped": (
         {"kept": (0,), "skipped": 2}, ["request-log: 1 lines with the mark were skipped"]
     ),
-    "an unknown reason": ({"reason": "why"}, ["request-log: reasons that no page explains: {'why'}"]),
+    "an unknown reason": ({"reason": "why"}, ["request-log: reasons missing in docs/quarantine.md: {'why'}"]),
 }  # fmt: skip
 
 

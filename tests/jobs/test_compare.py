@@ -224,7 +224,7 @@ def sick(spark, tmp_path_factory):
         ("slow", "the rate asked for was not reached: run slow of a"),
         ("failed", "run failed of a ended with exit code 1"),
         ("short", "run short of a sent 14,995 of the 15,000 records it was asked for"),
-        ("killed", "run killed of a was started and its end is not result"),
+        ("killed", "run killed of a started but has no end"),
         ("twice", "run twice of a is 2 runs of one name: give each its own"),
         ("other", "the runs of a are not of one configuration: configuration: linger.ms=5"),
     ],

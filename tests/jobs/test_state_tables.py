@@ -82,7 +82,7 @@ def test_a_table_whose_only_entry_is_torn_and_held_an_old_batch_stops_the_job(st
     stream.silver.with_name("kept").rename(stream.silver)
     tear(stream.entry(stream.silver), "half")
 
-    assert "and batch 2 was written into it" in stream.refused()
+    assert "but batch 2 was written into it" in stream.refused()
 
 
 def test_a_table_that_was_set_back_by_more_than_a_batch_stops_the_job(stream):

@@ -17,7 +17,7 @@ WELL = run_of("r1", "old", 10.0)
     [
         ({"exit_code": 1}, "run r1 of old ended with exit code 1"),
         ({"exit_code": -15}, "run r1 of old ended with exit code -15"),
-        ({"ended_at": None}, "run r1 of old was started and its end is not told"),
+        ({"ended_at": None}, "run r1 of old started but has no end"),
         ({"starts": 2}, "run r1 of old is 2 runs of one name: give each its own"),
         ({"summaries": 2}, "run r1 of old is 2 runs of one name: give each its own"),
         ({"summaries": 0}, "run r1 of old has no summary line"),
