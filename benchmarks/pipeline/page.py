@@ -18,9 +18,9 @@ FILES = ("costs", targets.FRESH, WITH_GOLD, "quiet", "aged", "scrapes")
 
 
 def write(state: Path, page: Path = PAGE) -> None:
-    """Write the sections of all parts into the page; a part without a state file is "not measured"."""
+    """Write the sections of all parts; a part without a state file keeps what the page says about it."""
     text = page.read_text() if page.exists() else "# Performance\n"
-    for name, section in written(documents_in(state)).items():
+    for name, section in written(documents_in(state), before=text).items():
         text = put(text, name, section)
     page.write_text(text)
     print(f"written: {page}")
@@ -32,8 +32,8 @@ def documents_in(state: Path) -> dict[str, Document]:
     return {part: json.loads(file.read_text()) for part, file in files.items() if file.exists()}
 
 
-def written(documents: dict[str, Document]) -> dict[str, str]:
-    """Return the text of every section, by name, in page order."""
+def written(documents: dict[str, Document], before: str = "") -> dict[str, str]:
+    """Return the text of every section, by name, in page order; `before` is the page as it was."""
     makers: dict[str, Callable[[Document], str]] = {
         "costs": sections.of_costs,
         "quiet": sections.of_quiet,
@@ -43,7 +43,7 @@ def written(documents: dict[str, Document]) -> dict[str, str]:
     made = {
         part: f"{maker(documents[part])}\n\n{made_on([documents[part]], part)}"
         if part in documents
-        else page_text.missing(part)
+        else find(before, part) or page_text.missing(part)
         for part, maker in makers.items()
     }
     fresh = [documents.get(part) for part in (targets.FRESH, WITH_GOLD)]
@@ -51,10 +51,10 @@ def written(documents: dict[str, Document]) -> dict[str, str]:
     of_freshness = (
         f"{sections.of_freshness(*fresh)}\n\n{made_on(found, 'freshness')}"
         if found
-        else page_text.missing("freshness")
+        else find(before, "freshness") or page_text.missing("freshness")
     )
     return {
-        "head": _head(documents),
+        "head": _head(documents, before),
         "costs": made["costs"],
         "freshness": of_freshness,
         **{part: made[part] for part in ("quiet", "aged", "scrapes")},
@@ -76,6 +76,12 @@ def made_on(documents: list[Document], part: str) -> str:
     return "\n".join(lines)
 
 
+def find(text: str, name: str) -> str:
+    """Return the section `name` of a page, or nothing."""
+    found = re.search(f"<!-- {re.escape(name)} -->\n(.*?)<!-- /{re.escape(name)} -->\n", text, re.DOTALL)
+    return found[1] if found else ""
+
+
 def put(text: str, name: str, section: str) -> str:
     """Replace the section `name`, or add it at the end."""
     begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
@@ -85,8 +91,15 @@ def put(text: str, name: str, section: str) -> str:
     return re.sub(re.escape(begin) + ".*?" + re.escape(end), lambda _: block, text, flags=re.DOTALL)
 
 
-def _head(documents: dict[str, Document]) -> str:
-    table = "\n".join(sections.row(*cells) for cells in targets.rows(documents))
+def _head(documents: dict[str, Document], before: str) -> str:
+    rows = {
+        target.question: sections.row(*target.row(documents.get(target.part))) for target in targets.TARGETS
+    }
+    measured = {target.question for target in targets.TARGETS if target.part in documents}
+    for line in find(before, "head").splitlines():
+        question = line.removeprefix("| ").partition(" | ")[0]
+        if question in rows.keys() - measured:
+            rows[question] = line
     is_short = any(document["meta"]["is_short"] for document in documents.values())
     smoke = "\n\n**Some parts are of a smoke run: their figures mean nothing.**" if is_short else ""
-    return page_text.HEAD.format(table=table, smoke=smoke)
+    return page_text.HEAD.format(table="\n".join(rows.values()), smoke=smoke)

@@ -85,11 +85,6 @@ def verdict(figure: Estimate | None, limit: float | None, *, is_least: bool = Fa
     return (MET if is_met else MISSED) + ("; the interval contains the target" if is_open else "")
 
 
-def rows(documents: Mapping[str, Document]) -> list[tuple[str, str, str, str, str]]:
-    """Return the rows of all targets; a part without a document is named as not measured."""
-    return [target.row(documents.get(target.part)) for target in TARGETS]
-
-
 def _cpu(document: Document) -> dict[str, Rounds]:
     return rounds_by_arm(document["costs"], "cpu_s_per_million")
 

@@ -106,6 +106,13 @@ def test_writing_a_section_does_not_change_the_sections_of_other_programs(state)
     assert "<!-- sizes: begin -->\nsizes\n" in text
 
 
+def test_a_part_without_a_state_file_keeps_its_section_and_its_rows(state):
+    before = _text(state)
+    (state / "costs.json").unlink()
+
+    assert _text(state) == before
+
+
 def test_the_page_in_the_docs_has_a_place_for_every_section():
     text = page.PAGE.read_text()
 
