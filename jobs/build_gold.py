@@ -150,8 +150,8 @@ def _run(
         each: list[EachBatch] = [
             Batches(writer, progress, settings if follow else None, gate, note=of_brokers)
         ]
-        for (topic, rebuild), note in zip(rebuilds.items(), notes, strict=True):
-            each.append(WindowBatches(topic, rebuild, progress, gate, note=note))
+        for (group, rebuild), note in zip(rebuilds.items(), notes, strict=True):
+            each.append(WindowBatches(group, rebuild, progress, gate, note=note))
         read = [module.inputs(spark, settings) for module in MODULES]
         pace = settings.build_gold
         every = (pace.trigger, pace.clients_trigger, pace.metrics_trigger, pace.throttles_trigger)

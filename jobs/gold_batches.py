@@ -18,15 +18,15 @@ class WindowBatches:
 
     def __init__(
         self,
-        topic: str,
+        group: str,
         rebuild: Rebuild,
         progress: Progress,
         gate: Gate | None = None,
         *,
         note: Callable[[], None] = lambda: None,
     ) -> None:
-        """`topic` names the tables in progress lines; `note` is called at the end of a batch."""
-        self._topic, self._rebuild, self._progress, self._note = topic, rebuild, progress, note
+        """`group` names the tables in progress lines; `note` is called at the end of a batch."""
+        self._group, self._rebuild, self._progress, self._note = group, rebuild, progress, note
         self._gate = gate or Gate()
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
@@ -36,9 +36,9 @@ class WindowBatches:
             started = time.monotonic()
             n = self._rebuild(batch)
             self._note()
-            reached(f"gold-{self._topic}-written")
+            reached(f"gold-{self._group}-written")
             if n:
                 took = time.monotonic() - started
-                self._progress.say(f"{self._topic}, batch {batch_id}: {n} windows, {took:.1f} s")
+                self._progress.say(f"{self._group}, batch {batch_id}: {n} windows, {took:.1f} s")
         finally:
             self._gate.leave()

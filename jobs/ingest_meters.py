@@ -79,7 +79,7 @@ class Meters:
                 self._to_read[topic] = records
 
     def summary(self) -> str:
-        """Return the counts so far as text."""
+        """Return the current counts as text."""
         if not self._tally:
             return "no lines yet"
         counts = ", ".join(f"{n:,} {outcome}" for outcome, n in sorted(self._tally.items()))

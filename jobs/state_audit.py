@@ -122,7 +122,9 @@ def _derive(found: Found) -> None:
             continue
         found.ends[n] = _ends(found, n)
         if log.ends(n) is None:
-            reason = f"{log.offsets_file(n)} is torn or missing; derived from the batch's rows in bronze"
+            reason = (
+                f"{log.offsets_file(n)} is torn or missing; written again from the batch's rows in bronze"
+            )
             found.mend(reason, partial(_write_ends, log, n, found.ends[n]))
 
 

@@ -27,23 +27,25 @@ def of_runs(baseline: Sequence[RunFigures], contender: Sequence[RunFigures]) -> 
 
 def of_run(run: RunFigures) -> list[str]:
     """Say what is wrong with one run: it failed, did not end, or did not do what it was asked for."""
-    name, told = _name(run), []
+    name, found = _name(run), []
     if run.exit_code:
-        told.append(f"{name} ended with exit code {run.exit_code}")
+        found.append(f"{name} ended with exit code {run.exit_code}")
     if run.started_at and not run.ended_at:
-        told.append(f"{name} started but has no end")
+        found.append(f"{name} started but has no end")
     if run.starts > 1 or run.summaries > 1:
-        told.append(f"{name} is {max(run.starts, run.summaries)} runs of one name: give each its own")
+        found.append(f"{name} is {max(run.starts, run.summaries)} runs of one name: give each its own")
     if not run.summaries:
-        told.append(f"{name} has no summary line")
+        found.append(f"{name} has no summary line")
     if run.asked_records is not None and run.sent_records not in (None, run.asked_records):
-        told.append(f"{name} sent {run.sent_records:,} of the {run.asked_records:,} records it was asked for")
+        found.append(
+            f"{name} sent {run.sent_records:,} of the {run.asked_records:,} records it was asked for"
+        )
     of_windows = sum(window.records for window in run.windows)
     if run.sent_records is not None and of_windows > run.sent_records:
-        told.append(
+        found.append(
             f"{name} has {of_windows:,} records in its windows and {run.sent_records:,} in its summary"
         )
-    return told
+    return found
 
 
 def of_arm(runs: Sequence[RunFigures]) -> list[str]:
@@ -55,14 +57,14 @@ def of_arm(runs: Sequence[RunFigures]) -> list[str]:
         "record size": [run.record_size_bytes for run in runs],
         "warm-up, s": [run.warm_up_s for run in runs],
     }
-    told = [
+    found = [
         f"{what} {_either(values)}" for what, values in asked.items() if len({str(of) for of in values}) > 1
     ]
     settings: list[set[str]] = [set(settings_of(run.configuration)) for run in runs]
     if settings and any(of != settings[0] for of in settings):
         differing = sorted(set().union(*settings) - settings[0].intersection(*settings))
-        told.append(f"configuration: {', '.join(differing[:MOST_NAMED])}")
-    return [f"the runs of {runs[0].arm} are not of one configuration: {'; '.join(told)}"] if told else []
+        found.append(f"configuration: {', '.join(differing[:MOST_NAMED])}")
+    return [f"the runs of {runs[0].arm} are not of one configuration: {'; '.join(found)}"] if found else []
 
 
 def of_metric(metric: Metric, runs: Sequence[RunFigures]) -> list[str]:
@@ -81,17 +83,17 @@ def of_metric(metric: Metric, runs: Sequence[RunFigures]) -> list[str]:
 def cautions(baseline: Sequence[RunFigures], contender: Sequence[RunFigures]) -> list[str]:
     """Say what does not forbid a comparison and may mislead."""
     every = [*baseline, *contender]
-    told = []
+    found = []
     if every and all(run.is_with_warm_up for run in every):
-        told.append("no run declares a warm-up: all figures include it")
+        found.append("no run declares a warm-up: all figures include it")
     if len(baseline) > 1 and len(contender) > 1 and _is_one_before_the_other(baseline, contender):
-        told.append("all runs of one arm were made before the other's: a drift in time looks like a change")
+        found.append("all runs of one arm were made before the other's: a drift in time looks like a change")
     by_name = {run.run: run for run in baseline}
     pairs = [(by_name[run.run], run) for run in contender if run.run in by_name]
     if len(pairs) > 1 and len({_is_first(*pair) for pair in pairs}) == 1 and _is_first(*pairs[0]) is not None:
-        told.append("the same arm came first in every block: what a run leaves behind looks like a change")
+        found.append("the same arm came first in every block: what a run leaves behind looks like a change")
     if pairs and len(pairs) < max(len(baseline), len(contender)):
-        told.append("some blocks lack an arm, so runs are compared without blocks")
+        found.append("some blocks lack an arm, so runs are compared without blocks")
     for what, name in (
         ("rates", "asked_records_per_s"),
         ("record sizes", "record_size_bytes"),
@@ -99,12 +101,12 @@ def cautions(baseline: Sequence[RunFigures], contender: Sequence[RunFigures]) ->
         ("warm-ups", "warm_up_s"),
     ):
         if len({getattr(run, name) for run in every}) > 1:
-            told.append(f"the arms were asked for different {what}")
+            found.append(f"the arms were asked for different {what}")
     if {STEADY_STATE, BEHIND_WARM_UP} <= {run.method for run in every}:
-        told.append(
+        found.append(
             "some figures are the tool's own of its steady state, others of windows behind the warm-up"
         )
-    return told
+    return found
 
 
 def settings_of(configuration: Sequence[str]) -> list[str]:
@@ -114,14 +116,14 @@ def settings_of(configuration: Sequence[str]) -> list[str]:
     >>> settings_of(["--topic", "t-17", "--throughput", "5", "--producer-props", "acks=1", "client.id=c-3"])
     ['--throughput 5', '--producer-props', 'acks=1']
     """
-    words, told = list(configuration), []
+    words, found = list(configuration), []
     while words:
         word = words.pop(0)
         if word.startswith("--") and "=" not in word and words and not _is_setting(words[0]):
             word = f"{word} {words.pop(0)}"
         if not OF_ONE_RUN.match(word.replace(" ", "=", 1)):
-            told.append(word)
-    return told
+            found.append(word)
+    return found
 
 
 def _is_setting(word: str) -> bool:

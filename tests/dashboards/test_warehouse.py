@@ -34,10 +34,10 @@ def test_every_page_of_an_empty_warehouse_says_what_is_missing(page, tmp_path):
     made_gold.write(tmp_path, BROKER_RTT, [])
     asked = Asked(Warehouse(tmp_path, DAY), Filters(follower=1, leader=2))
 
-    told = made_gold.text_of(page.make(asked))
+    text = made_gold.text_of(page.make(asked))
 
-    assert "verdict" in told
-    assert "no data: " in told or page.path == "/pair"
+    assert "verdict" in text
+    assert "no data: " in text or page.path == "/pair"
 
 
 def test_without_gold_it_is_told_how_to_fill_it(tmp_path):

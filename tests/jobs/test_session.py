@@ -1,12 +1,13 @@
 """The workers of a session, a session whose JVM dies, and one whose JVM cannot start."""
 
+import os
 import subprocess
 import sys
 
 import pyarrow as pa
 
 from conf.settings import PROJECT
-from jobs.session import ARROW_POOL, NEEDED
+from jobs.session import ARROW_POOL, MMAP_THRESHOLD, NEEDED, WORKER_ENV
 
 LOSE_IT = """
 from conf.settings import Settings
@@ -40,10 +41,13 @@ def test_a_jvm_that_does_not_start_is_reported_in_the_same_way():
     assert lose("import os; os.environ['JAVA_HOME'] = '/nowhere'").startswith("error: Spark's JVM has died")
 
 
-def test_a_worker_uses_the_memory_pool_that_the_session_sets(spark):
-    def pool(_batches):
-        yield pa.RecordBatch.from_pydict({"pool": [pa.default_memory_pool().backend_name]})
+def test_a_worker_uses_the_memory_settings_of_the_session(spark):
+    variable = MMAP_THRESHOLD.removeprefix(WORKER_ENV)
 
-    row = spark.range(1).mapInArrow(pool, "pool string").first()
+    def settings(_batches):
+        pool, threshold = pa.default_memory_pool().backend_name, os.environ.get(variable)
+        yield pa.RecordBatch.from_pydict({"pool": [pool], "threshold": [threshold]})
 
-    assert row.pool == NEEDED[ARROW_POOL]
+    row = spark.range(1).mapInArrow(settings, "pool string, threshold string").first()
+
+    assert (row.pool, row.threshold) == (NEEDED[ARROW_POOL], NEEDED[MMAP_THRESHOLD])

@@ -54,7 +54,7 @@ def test_torn_offsets_of_a_batch_that_bronze_has_are_derived_from_its_rows(strea
     expected = stream.log.ends(2)
     tear(stream.log.offsets_file(2), how)
 
-    assert "derived from the batch's rows in bronze" in stream.audit()[0]
+    assert "written again from the batch's rows in bronze" in stream.audit()[0]
     assert stream.log.ends(2) == expected
 
 

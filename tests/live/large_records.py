@@ -44,17 +44,12 @@ def pages(n):
 
 
 def publish(bootstrap, records):
-    """Publish records as the collector does, compressed with zstd; return the name of their topic."""
+    """Publish records, compressed with zstd like the collector's; return the name of their topic."""
     topic, most = f"test-{uuid.uuid4().hex[:8]}", {"max.message.bytes": str(2 * PAGE_BYTES)}
     admin = AdminClient({"bootstrap.servers": bootstrap})  # must outlive its answers
     admin.create_topics([NewTopic(topic, PARTITIONS, 1, config=most)])[topic].result(30)
-    producer = Producer(
-        {
-            "bootstrap.servers": bootstrap,
-            "message.max.bytes": 2 * PAGE_BYTES,
-            "compression.type": "zstd",
-        }
-    )
+    options = {"message.max.bytes": 2 * PAGE_BYTES, "compression.type": "zstd"}
+    producer = Producer({"bootstrap.servers": bootstrap} | options)
     for i, (headers, value) in enumerate(records):
         producer.produce(topic, value, headers=list(headers.items()), partition=i % PARTITIONS)
         assert producer.flush(60) == 0
