@@ -40,7 +40,7 @@ test: $(VENV)/.dev lab ## run the tests two at a time, then those that measure r
 	$(BIN)/pytest -m "measures and not faults" $(ARGS)
 
 faults: $(VENV)/.dev lab ## inject 200 faults, write docs/faults.md (hours, resumes; ARGS=--short: a few kills)
-	$(BIN)/python -m tests.faults.campaign $(ARGS)
+	$(BIN)/python -m benchmarks.faults.campaign $(ARGS)
 
 fuzz: $(VENV)/.dev ## mutate real lines to find one that crashes a parser (minutes; ARGS="--kind metrics")
 	$(BIN)/python -m tests.fuzz $(ARGS)
@@ -50,12 +50,12 @@ lint: $(VENV)/.dev ## ruff, mypy --strict, import-linter, generated docs up to d
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m docs.tables --check
-	$(BIN)/python -m docs.exported --check
+	$(BIN)/python -m benchmarks.reference.tables --check
+	$(BIN)/python -m benchmarks.reference.exported --check
 
 docs: $(VENV)/.dev ## generate docs/tables.md from the schemas
-	$(BIN)/python -m docs.tables
-	$(BIN)/python -m docs.exported
+	$(BIN)/python -m benchmarks.reference.tables
+	$(BIN)/python -m benchmarks.reference.exported
 
 verify: $(VENV)/.dev setup ## compare verdicts with injected faults, write docs/truth.md (about 2 hours, resumes)
 	$(BIN)/python -m benchmarks.truth

@@ -43,7 +43,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def spark(request: pytest.FixtureRequest) -> Iterator[SparkSession]:
     """Return the local session that the jobs use, with Delta, sized for tests."""
     from conf.settings import Settings, Spark  # noqa: PLC0415 (only tests that need Spark pay for it)
-    from jobs.session import DEFAULT_JVM_OPTIONS, JVM_OPTIONS_BY_APP, spark_session  # noqa: PLC0415
+    from engine.process.session import DEFAULT_JVM_OPTIONS, JVM_OPTIONS_BY_APP, spark_session  # noqa: PLC0415
 
     JVM_OPTIONS_BY_APP["tests"] = f"{DEFAULT_JVM_OPTIONS} {C2_LATE}"
     settings = Settings(spark=Spark(master="local[2]", shuffle_partitions=2))

@@ -20,7 +20,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from collectors.lines import RawLine
+from collectors.log_files.lines import RawLine
 from collectors.scrape import Scrape
 from conf.names import Kind
 from conf.settings import ScrapedEndpoint

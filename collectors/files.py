@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
-from collectors.gunzip import TornGzipError
-from collectors.lines import is_gzip, is_unreadable, read_blocks
+from collectors.log_files.gunzip import TornGzipError
+from collectors.log_files.lines import is_gzip, is_unreadable, read_blocks
 from collectors.own_files import LAB, LAB_STATE, LOGS, is_data, own
 from conf.names import Kind
 

@@ -13,13 +13,13 @@ from confluent_kafka import KafkaError
 from filelock import FileLock, Timeout
 
 from collectors.errors import CollectorError
-from collectors.followed import Followed
+from collectors.log_files.followed import Followed
+from collectors.log_files.positions import InFlight, copied, load_positions, save_positions
+from collectors.log_files.tail import Tailer
 from collectors.meters import Meters
-from collectors.positions import InFlight, copied, load_positions, save_positions
 from collectors.progress import Progress
 from collectors.publish import Delivered, Publisher, StoppedError
 from collectors.scrapers import started
-from collectors.tail import Tailer
 from conf.settings import Collector, Settings, TailedFile
 
 if TYPE_CHECKING:

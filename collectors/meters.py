@@ -6,8 +6,8 @@ from typing import Self
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
 
+from collectors.log_files.tail import Batch
 from collectors.scrape import Scrape
-from collectors.tail import Batch
 from conf.settings import TailedFile
 
 _LOG = ("node", "kind", "source")

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from collectors.errors import CollectorError
-from collectors.lines import RawLine
-from collectors.positions import InFlight
-from collectors.tail import Batch
+from collectors.log_files.lines import RawLine
+from collectors.log_files.positions import InFlight
+from collectors.log_files.tail import Batch
 from conf.names import Header, Kind
 from conf.settings import Collector, Telemetry
 

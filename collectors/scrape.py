@@ -8,7 +8,7 @@ import urllib.request
 from dataclasses import dataclass
 from queue import Full, Queue
 
-from collectors.lines import RawLine
+from collectors.log_files.lines import RawLine
 from conf.names import Header, Kind
 from conf.settings import ScrapedEndpoint
 

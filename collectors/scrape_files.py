@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
-from collectors.gunzip import TornGzipError
-from collectors.lines import DamagedFileError, RawLine, is_gzip, read_blocks
+from collectors.log_files.gunzip import TornGzipError
+from collectors.log_files.lines import DamagedFileError, RawLine, is_gzip, read_blocks
 from conf.names import Kind
 
 PAGE_BYTES = 64 * 1024 * 1024

@@ -39,3 +39,6 @@ class Header(StrEnum):
 
 RUN_DOCUMENT = "plumbline_run"
 """The one key of the JSON line that tells what was run: at the start of a performance test and at its end."""
+
+TelemetryPartition = tuple[str, int]
+"""A telemetry topic and the number of one of its partitions."""

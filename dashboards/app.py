@@ -9,7 +9,7 @@ from flask import Response
 
 from dashboards.asked import Asked
 from dashboards.filters import Filters, filters_of
-from dashboards.pages import PAGES, page_of
+from dashboards.pages.all_pages import PAGES, page_of
 from dashboards.parts import verdict
 from dashboards.shell import controls, fresh, layout, nav, standing
 from dashboards.warehouse import Warehouse

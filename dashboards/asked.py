@@ -7,7 +7,7 @@ from typing import Any
 
 from dashboards.filters import Filters, step_s
 from dashboards.warehouse import Warehouse
-from reports.answers import Row
+from schemas.rows import Row
 
 CLUSTERS = """
     SELECT cluster FROM gold.broker_rtt UNION SELECT cluster FROM gold.fetch_latency

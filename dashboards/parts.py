@@ -8,7 +8,8 @@ import plotly.graph_objects as go
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from reports.answers import NONE, Row
+from reports.answers import NONE
+from schemas.rows import Row
 
 MOST_LISTED = 200
 SPOKEN: dict[str, Any] = {"aria-live": "polite"}

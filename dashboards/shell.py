@@ -9,8 +9,8 @@ from dash.development.base_component import Component
 
 from dashboards.asked import Asked
 from dashboards.filters import SPAN_WORDS, Filters
-from dashboards.page_comparison import ALL, name_of
-from dashboards.pages import PAGES, Page
+from dashboards.pages.all_pages import PAGES, Page
+from dashboards.pages.comparison import ALL, name_of
 from dashboards.parts import labelled
 from reports.page import freshness
 from reports.page_text import count

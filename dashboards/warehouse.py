@@ -13,10 +13,10 @@ from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import TableNotFoundError
 
 from dashboards.columns import TABLES, declared, has_windows, read_columns
-from dashboards.histogram import MACROS
-from reports.answers import Row
+from dashboards.queries.histogram import MACROS
 from schemas.fields import Table
-from schemas.silver import CLIENT_EVENTS, REQUESTS
+from schemas.rows import Row
+from schemas.silver.brokers import CLIENT_EVENTS, REQUESTS
 
 NAMED = re.compile(r"\b(gold\.\w+)")
 PAGE_MEMORY = "1GB"

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
 from conf.export import Export
-from exporter.queries import BROKERS, PREPARE
-from exporter.queries_clients import CLIENTS, THROTTLES
+from exporter.queries.brokers import BROKERS, PREPARE
+from exporter.queries.clients import CLIENTS, THROTTLES
 from exporter.tables import Gold
 
 PREFIX = "plumbline_"

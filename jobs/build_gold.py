@@ -24,40 +24,35 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from conf.settings import Settings
-from jobs import (
-    gold_clients_stream,
-    gold_metrics_stream,
-    gold_stream,
-    gold_throttles_stream,
-    held_back,
-    tables,
-)
-from jobs.disk import told_full
-from jobs.gate import FINISH_BATCH_S, Gate
-from jobs.gold_batches import WindowBatches
-from jobs.gold_clients import ClientWriter
-from jobs.gold_metrics import MetricsWriter
-from jobs.gold_quality import rebuild_data_quality
-from jobs.gold_spans import Span, window_of
-from jobs.gold_stream import Batches, EachBatch
-from jobs.gold_throttles import ThrottleWriter
-from jobs.gold_writer import GoldWriter
-from jobs.lease import LeaseHeldError, lease
-from jobs.progress import Progress, first_line
-from jobs.session import JvmGoneError, jvm_watched, spark_session
-from jobs.shared import check_shared
-from jobs.state import StateError, mend
-from jobs.stopping import ask_on_signals, hush, interrupt_on_signals
+from engine.delta import tables
+from engine.gold import clients_stream, held_back, metrics_stream, throttles_stream
+from engine.gold import stream as gold_stream
+from engine.gold.batches import WindowBatches
+from engine.gold.clients import ClientWriter
+from engine.gold.data_quality import rebuild_data_quality
+from engine.gold.metrics import MetricsWriter
+from engine.gold.stream import Batches, EachBatch
+from engine.gold.throttles import ThrottleWriter
+from engine.gold.writer import GoldWriter
+from engine.process.disk import told_full
+from engine.process.gate import FINISH_BATCH_S, Gate
+from engine.process.lease import LeaseHeldError, lease
+from engine.process.progress import Progress, first_line
+from engine.process.session import JvmGoneError, jvm_watched, spark_session
+from engine.process.shared_storage import check_shared
+from engine.process.signals import ask_on_signals, hush, interrupt_on_signals
+from engine.streams.audit.findings import StateError, mend
 from schemas.bronze import BRONZE
-from schemas.gold import DATA_QUALITY
-from schemas.silver import SILVER
+from schemas.gold.broker import DATA_QUALITY
+from schemas.silver.brokers import SILVER
+from transforms.spans import Span, window_of
 from transforms.windows import WINDOW_S
 
 EXIT_FAILED, EXIT_WRONG, EXIT_LEASE, EXIT_REFUSED, EXIT_STATE, EXIT_FULL = 1, 2, 3, 4, 5, 6
 EXIT_INTERRUPTED = 130
 STOPPED = "stopped; the next run continues from here"
 
-MODULES = (gold_stream, gold_clients_stream, gold_metrics_stream, gold_throttles_stream)
+MODULES = (gold_stream, clients_stream, metrics_stream, throttles_stream)
 STREAMS = tuple(module.STREAM for module in MODULES)
 
 STOPPED_BY = (PySparkException, Py4JError, DeltaError, JvmGoneError, OSError)
@@ -142,9 +137,9 @@ def _run(
     if not span:
         gate, stop = Gate(), threading.Event()
         rebuilds = {
-            "clients": partial(gold_clients_stream.rebuild, clients),
-            "metrics": partial(gold_metrics_stream.rebuild, metrics),
-            "throttles": partial(gold_throttles_stream.rebuild, throttles),
+            "clients": partial(clients_stream.rebuild, clients),
+            "metrics": partial(metrics_stream.rebuild, metrics),
+            "throttles": partial(throttles_stream.rebuild, throttles),
         }
         of_brokers, *notes = (partial(stream.note, settings) for stream in STREAMS)
         each: list[EachBatch] = [

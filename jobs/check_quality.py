@@ -22,20 +22,21 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from conf.settings import PROJECT
-from jobs import quality_results, tables
-from jobs.answering import STOPPED, interpreted, session, settings_of
-from jobs.gold_spans import Span
-from jobs.lease import LeaseHeldError, lease
-from jobs.light_read import Snapshot
-from jobs.progress import Progress, first_line
-from jobs.quality_rules import Outcome, Suite, SuiteError, asked, suites_of
-from jobs.report_options import WrongUseError, instant_of
-from jobs.session import JvmGoneError, jvm_watched
-from jobs.stopping import interrupt_on_signals
-from reports.answers import Row
+from engine.delta import tables
+from engine.delta.snapshot import Snapshot
+from engine.process.lease import LeaseHeldError, lease
+from engine.process.progress import Progress, first_line
+from engine.process.session import JvmGoneError, jvm_watched
+from engine.process.signals import interrupt_on_signals
+from engine.quality import results_table
+from engine.quality.rules import Outcome, Suite, SuiteError, asked, suites_of
+from reports.run.answering import STOPPED, interpreted, session, settings_of
+from reports.run.options import WrongUseError, instant_of
 from schemas.fields import Table
-from schemas.gold import GOLD
-from schemas.silver import SILVER
+from schemas.gold.broker import GOLD
+from schemas.rows import Row
+from schemas.silver.brokers import SILVER
+from transforms.spans import Span
 from transforms.windows import HOUR_S
 
 FAILED, WRONG_USE, NOT_CHECKED = 1, 2, 3
@@ -128,7 +129,7 @@ def run(scope: Scope, progress: Progress) -> bool:
                 for row in _checked(spark, root, suite, scope):
                     found.append({"checked_at": checked_at, **row})
         if found:
-            quality_results.write(spark, root, found)
+            results_table.write(spark, root, found)
     return _report(scope.layer, found)
 
 
@@ -161,7 +162,7 @@ def _within(spark: SparkSession, snapshot: Snapshot, at: str, span: Span) -> Dat
 
 def _fresh(spark: SparkSession, root: Path, table: Table, at: str, snapshot: Snapshot) -> list[Span]:
     """Return the hours with rows added since the last check of new rows."""
-    version = quality_results.checked_version(root, table.layer, table.name)
+    version = results_table.checked_version(root, table.layer, table.name)
     hour = F.floor(F.unix_seconds(F.col(at)) / HOUR_S)
     rows = snapshot.added_since(spark, version).select(hour.alias("hour")).distinct().collect()
     starts = sorted(int(row["hour"]) * HOUR_S for row in rows if row["hour"] is not None)
@@ -222,7 +223,7 @@ def _report(layer: Layer, found: Sequence[Row]) -> bool:
 def _span_of(row: Row) -> str:
     if row["span_start"] is None:
         return "the whole table"
-    return str(quality_results.span_between(row["span_start"], row["span_end"]))
+    return str(results_table.span_between(row["span_start"], row["span_end"]))
 
 
 def _span(since: str | None, until: str | None) -> Span | None:
@@ -236,7 +237,7 @@ def _span(since: str | None, until: str | None) -> Span | None:
     if start >= end:
         message = f"--since {start} is not before --until {end}"
         raise WrongUseError(message)
-    return quality_results.span_between(start, end)
+    return results_table.span_between(start, end)
 
 
 if __name__ == "__main__":

@@ -14,24 +14,25 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from conf.atomic_file import write_atomically
 from conf.names import Kind
 from conf.settings import Settings
-from jobs.answering import STOPPED, found_in, interpreted, session, settings_of, version_of
-from jobs.change_points import NoChangePointsError, change_points
-from jobs.compare_options import WRONG_USE, Compare, Source, Targets, asked_of, check_targets
-from jobs.compare_runs import arms_of, misread, runs_of
-from jobs.compare_saved import save_comparison
-from jobs.compare_tables import RunTables, tables_of_files, tables_of_warehouse
-from jobs.progress import Progress
-from jobs.raw_files import Origin, readable, write_raw
-from jobs.report_options import WrongUseError, nodes_of, zone_of
-from jobs.report_rows import SeveralClustersError
-from jobs.stopping import interrupt_on_signals
-from reports.answers import Row
-from reports.comparison import document, markdown, reasons, said, table
-from reports.comparison_page import page
-from reports.document import as_text, write_atomically
+from engine.ingest.raw_files import Origin, readable, write_raw
+from engine.process.progress import Progress
+from engine.process.signals import interrupt_on_signals
+from reports.compare.document import document, markdown, reasons, said, table
+from reports.compare.options import WRONG_USE, Compare, Source, Targets, asked_of, check_targets
+from reports.compare.page import page
+from reports.compare.run_tables import RunTables, tables_of_files, tables_of_warehouse
+from reports.compare.runs import arms_of, misread, runs_of
+from reports.compare.saved import save_comparison
+from reports.document import as_text
 from reports.page import Stamp
+from reports.run.answering import STOPPED, found_in, interpreted, session, settings_of, version_of
+from reports.run.change_points import NoChangePointsError, change_points
+from reports.run.options import WrongUseError, nodes_of, zone_of
+from reports.run.rows import SeveralClustersError
+from schemas.rows import Row
 from verdicts.comparison import Asked, Comparison, NothingToCompareError, compared
 from verdicts.metrics import METRICS
 from verdicts.overall import exit_code

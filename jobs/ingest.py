@@ -24,15 +24,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from conf.settings import Settings, Telemetry
-from engine.ingest.kafka import UnreadError
-from jobs import tables
-from jobs.gate import FINISH_BATCH_S, Gate
-from jobs.ingest_batch import Offsets, shared_out, write_batch
-from jobs.ingest_checkpoint import NoTopicError, TopicRecreatedError, offsets_held
-from jobs.ingest_failures import EXIT_WRONG, FAILURES, failure
-from jobs.ingest_handover import hand_over
-from jobs.ingest_meters import Meters
-from jobs.ingest_state import (
+from engine.delta import tables
+from engine.ingest.batches import Offsets, shared_out, write_batch
+from engine.ingest.checkpoints import NoTopicError, TopicRecreatedError, offsets_held
+from engine.ingest.failures import EXIT_WRONG, FAILURES, failure
+from engine.ingest.handover import hand_over
+from engine.ingest.kafka_options import java_options
+from engine.ingest.meters import Meters
+from engine.ingest.positions import (
     accept_gaps,
     check_nothing_lost,
     checkpoint_of,
@@ -40,18 +39,19 @@ from jobs.ingest_state import (
     topic_of,
     writers,
 )
-from jobs.kafka_options import java_options
-from jobs.lease import lease
-from jobs.progress import Progress
-from jobs.session import jvm_watched, spark_session
-from jobs.shared import check_shared
-from jobs.sources import QUERIES, SCRAPES, Query
-from jobs.state import mend
-from jobs.state_audit import repairs_of
-from jobs.state_note import note_written
-from jobs.stopping import ask_on_signals, hush
-from jobs.stream_log import StreamLog
-from jobs.writer_id import writer_id
+from engine.ingest.sources import QUERIES, SCRAPES, Query
+from engine.ingest.task.kafka import UnreadError
+from engine.process.gate import FINISH_BATCH_S, Gate
+from engine.process.lease import lease
+from engine.process.progress import Progress
+from engine.process.session import jvm_watched, spark_session
+from engine.process.shared_storage import check_shared
+from engine.process.signals import ask_on_signals, hush
+from engine.streams.audit.findings import mend
+from engine.streams.audit.ingest import repairs_of
+from engine.streams.log import StreamLog
+from engine.streams.note import note_written
+from engine.streams.writer_id import writer_id
 
 POLL_S = 0.5
 """Interval of the checks of the queries' state."""

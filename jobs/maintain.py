@@ -17,17 +17,17 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from conf.settings import Maintain, Settings
-from jobs.disk import told_full
-from jobs.lease import MAINTENANCE, LeaseHeldError, lease
-from jobs.maintain_table import OneTable
-from jobs.progress import Progress, first_line
-from jobs.state import StateError
-from jobs.stopping import interrupt_on_signals
+from engine.maintain.table import OneTable
+from engine.process.disk import told_full
+from engine.process.lease import MAINTENANCE, LeaseHeldError, lease
+from engine.process.progress import Progress, first_line
+from engine.process.signals import interrupt_on_signals
+from engine.streams.audit.findings import StateError
 from schemas.bronze import BRONZE
 from schemas.fields import Table
-from schemas.gold import GOLD
-from schemas.quality_results import QUALITY_RESULTS
-from schemas.silver import SILVER
+from schemas.gold.broker import GOLD
+from schemas.gold.quality_results import QUALITY_RESULTS
+from schemas.silver.brokers import SILVER
 
 EXIT_FAILED, EXIT_WRONG, EXIT_HELD, EXIT_FULL, STOPPED = 1, 2, 4, 6, 130
 

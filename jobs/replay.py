@@ -22,24 +22,24 @@ from pyspark.sql import functions as F
 
 from conf.names import Kind
 from conf.settings import Settings
-from engine.ingest.task import KEPT, QUARANTINED, SKIPPED
-from jobs import tables
+from engine.delta import tables
+from engine.ingest.failures import EXIT_FAILED, EXIT_FULL, EXIT_WRONG, FAILURES, failure
+from engine.ingest.parsed_files import parse_into
+from engine.ingest.positions import writers
+from engine.ingest.replay_metrics import restore_scrapes
+from engine.ingest.sources import SOURCES, Source
+from engine.ingest.task.task_plan import KEPT, QUARANTINED, SKIPPED
+from engine.process.lease import MAINTENANCE, lease
+from engine.process.progress import Progress
+from engine.process.session import jvm_watched, spark_session
+from engine.process.shared_storage import check_shared
+from engine.process.signals import interrupt_on_signals
+from engine.streams.audit.findings import StateError
+from engine.streams.audit.ingest import repairs_of
+from engine.streams.log import StreamLog
 from jobs.ingest import SILVER_LAYER
-from jobs.ingest_failures import EXIT_FAILED, EXIT_FULL, EXIT_WRONG, FAILURES, failure
-from jobs.ingest_state import writers
-from jobs.lease import MAINTENANCE, lease
-from jobs.parsed_files import parse_into
-from jobs.progress import Progress
-from jobs.replay_metrics import restore_scrapes
-from jobs.session import jvm_watched, spark_session
-from jobs.shared import check_shared
-from jobs.sources import SOURCES, Source
-from jobs.state import StateError
-from jobs.state_audit import repairs_of
-from jobs.stopping import interrupt_on_signals
-from jobs.stream_log import StreamLog
 from schemas.fields import Table
-from schemas.silver import QUARANTINE
+from schemas.silver.brokers import QUARANTINE
 from transforms.frames import united
 
 RECORD = ["topic", "partition", "offset"]

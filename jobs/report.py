@@ -13,18 +13,19 @@ from typing import Annotated
 import typer
 
 from conf.settings import Settings
-from jobs import quality_results
-from jobs.answering import STOPPED, found_in, interpreted, session, settings_of
-from jobs.progress import Progress
-from jobs.raw_files import FileRead, Origin, readable, write_raw
-from jobs.report_files import gold_of_files
-from jobs.report_inputs import inputs_of_files, span_of
-from jobs.report_options import Wanted, WrongUseError, instant_of, nodes_of, truth_of, zone_of
-from jobs.report_out import HTML, JSON, check_targets, write
-from jobs.report_rows import Gold, SeveralClustersError, Span, answers_of, gold_of_warehouse
-from jobs.shared import NotSharedError, check_shared
-from jobs.stopping import interrupt_on_signals
-from reports.answers import Answers, Row
+from engine.ingest.raw_files import FileRead, Origin, readable, write_raw
+from engine.process.progress import Progress
+from engine.process.shared_storage import NotSharedError, check_shared
+from engine.process.signals import interrupt_on_signals
+from engine.quality import results_table
+from reports.answers import Answers
+from reports.run.answering import STOPPED, found_in, interpreted, session, settings_of
+from reports.run.gold_of_files import gold_of_files
+from reports.run.inputs import inputs_of_files, span_of
+from reports.run.options import Wanted, WrongUseError, instant_of, nodes_of, truth_of, zone_of
+from reports.run.output import HTML, JSON, check_targets, write
+from reports.run.rows import Gold, SeveralClustersError, Span, answers_of, gold_of_warehouse
+from schemas.rows import Row
 
 WRONG_USE = 2
 APP = "plumbline-report"
@@ -156,7 +157,7 @@ def from_warehouse(wanted: Wanted, progress: Progress) -> Answers:
                 gold = gold_of_warehouse(spark, root, wanted.cluster)
             with progress.step("adding up"):
                 answers = _answers(gold, wanted, inputs | span_of(wanted))
-            ruled = quality_results.newest(root, wanted.span.since, wanted.span.until)
+            ruled = results_table.newest(root, wanted.span.since, wanted.span.until)
             return replace(answers, quality_results=ruled)
     except SeveralClustersError as error:
         message = f"choose one of the clusters in {root} with --cluster: {error}"

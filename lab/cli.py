@@ -10,13 +10,13 @@ from typing import Annotated
 import typer
 
 from lab import cluster, load, scenarios
-from lab import probe as probing
 from lab.choices import Runnable, refuse_others
 from lab.clients import scenario as with_clients
 from lab.clients.scenario import ClientScenario
 from lab.errors import LabError
 from lab.layout import DEFAULT_STATE, Lab
-from lab.proxy_control import set_delay
+from lab.proxy import probe as probing
+from lab.proxy.control import set_delay
 from lab.report import report
 from lab.scenarios import Scenario
 from lab.throttle import parts

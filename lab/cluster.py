@@ -11,10 +11,11 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from lab import config, jvm, processes, proxy_control, topics
+from lab import config, jvm, processes, topics
 from lab.errors import LabError
 from lab.layout import DEFAULT_STATE, Lab, lay_out
 from lab.ports import free_ports
+from lab.proxy import control
 
 READY_TIMEOUT_S = 180.0
 POLL_INTERVAL_S = 0.25
@@ -98,7 +99,7 @@ def status(state: Path = DEFAULT_STATE) -> dict[str, object]:
 
 def _links(lab: Lab) -> list[dict[str, Any]]:
     try:
-        return proxy_control.links(lab.state)
+        return control.links(lab.state)
     except LabError:  # the proxies are down, or about to be
         return []
 
@@ -144,7 +145,7 @@ def _bring_up(lab: Lab, say: Say) -> None:
     began = time.monotonic()
     config.write_all(lab)
     lab.save()
-    _spawn(lab, "proxy", [sys.executable, "-m", "lab.proxy", str(lab.state)])
+    _spawn(lab, "proxy", [sys.executable, "-m", "lab.proxy.server", str(lab.state)])
     say(f"formatting the storage of {len(lab.brokers)} brokers")
     jvm.format_storage(lab)
     for broker in lab.brokers:

@@ -9,10 +9,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from lab import applied_log, load, topics, truth
+from lab import load, topics, truth
 from lab.errors import LabError
 from lab.layout import Lab
-from lab.proxy_control import Pair, links, set_delay
+from lab.proxy import applied_log
+from lab.proxy.control import Pair, links, set_delay
 
 Say = Callable[[str], None]
 SETTLE_S = 8.0  # a fresh load's first seconds measure its compiler, not the link

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import quantiles
 from typing import Any
 
-from lab import applied_log
+from lab.proxy import applied_log
 
 NS_PER_S = 1_000_000_000
 _QUANTILES = {"p5": 5, "p10": 10, "p50": 50, "p90": 90}

@@ -2,24 +2,24 @@
 
 import typer
 
-from collectors.backfill_cli import backfill
+from collectors.backfill.cli import backfill
 from collectors.cli import collect
-from collectors.perf_test_cli import perf_test
+from collectors.perf_test.cli import perf_test
+from collectors.sampling.cli import sample
 from dashboards.cli import dashboard
-from experiments.cli import experiment
 from exporter.backtest_cli import app as alerts
 from exporter.cli import export
 from jobs.build_gold import build_gold
 from jobs.check_quality import check_quality
 from jobs.compare import compare
-from jobs.compare_options import Compare
 from jobs.ingest import ingest
 from jobs.maintain import maintain
 from jobs.replay import replay
 from jobs.report import report
 from lab.cli import app as lab
+from lab.experiments.cli import experiment
 from plumbline.demo import demo
-from sampling.cli import sample
+from reports.compare.options import Compare
 
 app = typer.Typer(
     no_args_is_help=True,

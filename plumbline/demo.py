@@ -18,18 +18,18 @@ from conf.settings import Settings
 from dashboards.app import make
 from dashboards.asked import Asked
 from dashboards.filters import Filters
-from dashboards.pages import PAGES
+from dashboards.pages.all_pages import PAGES
 from dashboards.parts import sentence_of
 from dashboards.serve import names_of, served
 from dashboards.warehouse import Warehouse
-from jobs.ingest_checkpoint import unread
-from jobs.ingest_state import checkpoint_of, topics_of
-from jobs.sources import QUERIES
+from engine.ingest.checkpoints import unread
+from engine.ingest.positions import checkpoint_of, topics_of
+from engine.ingest.sources import QUERIES
 from lab import cluster, processes, scenarios
 from lab.errors import LabError
 from schemas.fields import Table
-from schemas.gold import BROKER_RTT
-from schemas.silver import CLIENT_EVENTS, REQUESTS
+from schemas.gold.broker import BROKER_RTT
+from schemas.silver.brokers import CLIENT_EVENTS, REQUESTS
 
 STREAMS_TIMEOUT_S = 120.0
 PATIENCE_S = 60.0

@@ -3,16 +3,12 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any
 
 from schemas.fields import HISTOGRAM, Table
+from schemas.rows import Row
 
 NONE = "\N{EN DASH}"
 """How NULL is shown to people."""
-
-Row = dict[str, Any]
-"""One row of a table: column name -> value; instants are aware datetimes in UTC."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,36 +52,6 @@ class Answers:
 def columns_of(table: Table) -> list[str]:
     """Name the columns of a table that a person can read: all but its histograms."""
     return [field.name for field in table.schema.fields if field.dataType != HISTOGRAM]
-
-
-def plain(value: Any) -> Any:  # noqa: ANN401 (a cell of any type)
-    """Make a cell fit for JSON: instants as ISO-8601 UTC with `Z`, what is no finite number as NULL."""
-    if isinstance(value, datetime):
-        return iso(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {str(key): plain(cell) for key, cell in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(cell) for cell in value]
-    return value
-
-
-def iso(instant: datetime) -> str:
-    """
-    Write an instant as ISO-8601 UTC, with as many decimals as it has, at most microseconds.
-
-    Raises:
-        ValueError: the instant has no zone, so nobody knows which one it is.
-
-    >>> iso(datetime(2026, 11, 21, 11, 4, 20, tzinfo=UTC))
-    '2026-11-21T11:04:20Z'
-
-    """
-    if instant.tzinfo is None:
-        message = f"{instant!r} has no time zone"
-        raise ValueError(message)
-    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def present(values: Iterable[float | None]) -> list[float]:

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from reports.answers import Row, present
+from reports.answers import present
+from schemas.rows import Row
 
 WORST = (
     "total_p50",

@@ -1,15 +1,12 @@
 """The report as JSON: every key always there, NULL as null, no NaN; `docs/report.md` tells the keys."""
 
 import json
-import os
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
-from reports.answers import Answers, Row, columns_of, plain
+from reports.answers import Answers, columns_of
 from reports.metrics import missing_doubts
 from schemas.fields import Table
-from schemas.gold import (
+from schemas.gold.broker import (
     BROKER_RTT,
     BROKER_RTT_CULPRIT,
     BROKER_RTT_SUMMARY,
@@ -17,15 +14,16 @@ from schemas.gold import (
     FETCH_LATENCY,
     STOCK_FETCH_TOTAL,
 )
-from schemas.leader_local import LEADER_LOCAL_MEAN, LEADER_LOCAL_MEAN_SUMMARY, MISSING_METRICS
-from schemas.leader_redirect import LEADER_REDIRECT, LEADER_REDIRECT_SUMMARY
-from schemas.metadata_lookup import METADATA_LOOKUP_SUMMARY
-from schemas.partition_skew import PARTITION_SKEW_SPAN, PARTITION_SKEW_SUMMARY
-from schemas.perf_test import PERF_RUNS
-from schemas.quality_results import QUALITY_RESULTS
-from schemas.reassignment_progress import REASSIGNMENT_FORECAST, REASSIGNMENT_SUMMARY
-from schemas.run_comparison import RUN_CHANGES
-from schemas.throttle_compliance import THROTTLE_COMPLIANCE, THROTTLE_COMPLIANCE_SUMMARY
+from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN, LEADER_LOCAL_MEAN_SUMMARY, MISSING_METRICS
+from schemas.gold.leader_redirect import LEADER_REDIRECT, LEADER_REDIRECT_SUMMARY
+from schemas.gold.metadata_lookup import METADATA_LOOKUP_SUMMARY
+from schemas.gold.partition_skew import PARTITION_SKEW_SPAN, PARTITION_SKEW_SUMMARY
+from schemas.gold.quality_results import QUALITY_RESULTS
+from schemas.gold.reassignment_progress import REASSIGNMENT_FORECAST, REASSIGNMENT_SUMMARY
+from schemas.gold.run_comparison import RUN_CHANGES
+from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE, THROTTLE_COMPLIANCE_SUMMARY
+from schemas.rows import Row, plain
+from schemas.silver.perf_test import PERF_RUNS
 
 BALANCE = ("lines_read", "kept", "quarantined", "skipped", "duplicates")
 QUARANTINE = ("reason", "kind", "node", "source", "position", "detail", "preview")
@@ -140,32 +138,6 @@ def as_text(content: Row) -> str:
 
     """
     return json.dumps(content, allow_nan=False, ensure_ascii=False, indent=1) + "\n"
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """
-    Write a file whole or not at all: a reader sees the old one or the new one, never a part.
-
-    What is there and no regular file, as `/dev/stdout`, is written to and not replaced; a link stays a link.
-
-    Raises:
-        OSError: the file or its folder cannot be made.
-
-    """
-    path = path.resolve()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists() and not path.is_file():
-        path.write_text(text, encoding="utf-8", errors="backslashreplace")
-        return
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def table_names() -> dict[str, Table]:

@@ -6,9 +6,10 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from reports.answers import NONE, Row
+from reports.answers import NONE
 from reports.findings import Finding, is_accused
 from reports.matrix import Matrix
+from schemas.rows import Row
 
 WINDOW = timedelta(seconds=10)
 SLOWNESS = [[0.0, "#e8eff6"], [0.25, "#f7dfb4"], [0.6, "#ee8a4f"], [1.0, "#b0122b"]]

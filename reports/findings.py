@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from statistics import median
 
-from reports.answers import Row
 from reports.matrix import pair_rows
+from schemas.rows import Row
 
 WINDOW = timedelta(seconds=10)
 ACCUSED = frozenset({"broker", "follower_side", "leader_side", "link", "ambiguous"})

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reports.answers import Row, present
+from reports.answers import present
+from schemas.rows import Row
 
 METHODS = ("paired", "passive")
 PALE_MS = 2.0

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from reports.answers import Answers, Row
+from reports.answers import Answers
 from reports.page_text import count, ms
+from schemas.rows import Row
 
 WHY = {
     "no_mean": "the exporter's rules drop Mean, so the mean cannot be had",

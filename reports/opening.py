@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from reports.answers import Answers, Row
-from reports.client_rows import FEW, measured, version_of, who, with_disconnects, with_redirects
+from reports.answers import Answers
+from reports.clients.rows import FEW, measured, version_of, who, with_disconnects, with_redirects
 from reports.findings import Headline, headline
 from reports.page_text import count, ms
+from schemas.rows import Row
 
 MIN_BATCHES = 300
 """As for the partitioner: of fewer batches no leader is called slow on top of a page."""

@@ -10,10 +10,10 @@ from markupsafe import Markup
 from plotly.io import to_json
 from plotly.offline import get_plotlyjs
 
-from reports.answers import Answers, Row
-from reports.client_figures import lookups_over_time, redirect_times, shares
-from reports.client_rows import in_order, measured, short_runs, with_disconnects, with_redirects
-from reports.clients import sentences
+from reports.answers import Answers
+from reports.clients.figures import lookups_over_time, redirect_times, shares
+from reports.clients.rows import in_order, measured, short_runs, with_disconnects, with_redirects
+from reports.clients.sentences import sentences
 from reports.dashboard import beside_the_dashboard
 from reports.document import BALANCE, doubts, passed_over, totals_of
 from reports.figures import heat_map, latency_over_time, rtt_over_time
@@ -22,8 +22,9 @@ from reports.matrix import Matrix, brokers_of, matrices, pair_rows, scale_ms
 from reports.metrics import NO_PERCENTILE, busiest_first, said_of_means, why
 from reports.opening import opening
 from reports.page_text import count, decimal, instant, ms, percent
-from reports.run_series import runs_over_time
+from reports.run.run_series import runs_over_time
 from reports.throttles import mb, said_of_moves, said_of_throttles, worst_first
+from schemas.rows import Row
 
 TEMPLATES = Path(__file__).parent / "templates"
 MOST_LISTED = 200

@@ -2,7 +2,8 @@
 
 from datetime import datetime
 
-from reports.answers import NONE, iso
+from reports.answers import NONE
+from schemas.rows import iso
 
 
 def ms(value: float | None) -> str:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from reports.answers import NONE, Answers, Row
-from reports.client_rows import (
+from reports.answers import NONE, Answers
+from reports.clients.rows import (
     in_order,
     measured,
     short_runs,
@@ -18,6 +18,7 @@ from reports.client_rows import (
 from reports.metrics import busiest_first, why
 from reports.page_text import count, decimal, instant, ms, percent
 from reports.throttles import mb, worst_first
+from schemas.rows import Row
 
 MOST_LISTED = 60
 

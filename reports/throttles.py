@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from reports.answers import NONE, Answers, Row
+from reports.answers import NONE, Answers
 from reports.page_text import count, instant, percent
+from schemas.rows import Row
 
 QUIET = ("none", "not_enough_data")
 """States that nobody has to act on."""

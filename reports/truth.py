@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from reports.answers import Row
+from schemas.rows import Row
 
 WINDOW = timedelta(seconds=10)
 INSTANTS = ("quiet_since", "injected_at", "ended_at")

@@ -8,7 +8,7 @@ from playwright.sync_api import sync_playwright
 
 from lab import cluster
 from lab.layout import Lab
-from lab.proxy_control import set_delay
+from lab.proxy.control import set_delay
 
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.cluster.page import page
 from benchmarks.cluster.standalone import Standalone, standalone
-from benchmarks.pipeline import lines
+from benchmarks.pipeline.arms import lines
 from conf.settings import PROJECT
 from lab import cluster
 

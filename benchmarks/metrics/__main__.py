@@ -15,8 +15,8 @@ from benchmarks.metrics.record import record as record_pages
 from benchmarks.metrics.record import recorded
 from benchmarks.metrics.samples import Samples, read
 from conf.settings import PROJECT, ScrapedEndpoint, Settings
-from jobs.session import spark_session
-from jobs.stopping import interrupt_on_signals
+from engine.process.session import spark_session
+from engine.process.signals import interrupt_on_signals
 from lab import cluster, load
 from lab.errors import LabError
 from lab.layout import Lab

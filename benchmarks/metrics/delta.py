@@ -18,11 +18,11 @@ from pyspark.sql import SparkSession
 from benchmarks.metrics.samples import Bits, Head, Longs, Page, Samples, is_same, ordered
 from benchmarks.pipeline.measure import Measured
 from conf.settings import Settings, Warehouse
-from jobs import light_append, light_log, tables
-from jobs.maintain_table import OneTable
-from jobs.progress import Progress
+from engine.delta import appends, log_entries, tables
+from engine.maintain.table import OneTable
+from engine.process.progress import Progress
 from schemas.fields import Table
-from schemas.metrics import METRIC_SAMPLES, METRIC_SERIES
+from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
 
 CLUSTER = "lab"
 NS_A_US = 1_000
@@ -125,7 +125,7 @@ def _append(root: Path, table: Table, nth: int, by_day: Sequence[tuple[date | No
         folder = attempt / f"{table.partition_by[0]}={day}" if day else attempt
         folder.mkdir(parents=True)
         pq.write_table(rows, folder / "part-0.parquet", compression="zstd", compression_level=1)
-    light_append.append(where, list(light_log.added(where, attempt, table)), Transaction("ingest", nth))
+    appends.append(where, list(log_entries.added(where, attempt, table)), Transaction("ingest", nth))
 
 
 def _read_back(where: Path, of_series: Longs) -> tuple[Longs, Longs, Bits]:

@@ -14,22 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from benchmarks.pipeline import (
-    aged,
-    costs,
-    freshness,
-    lateness,
-    lines,
-    machine,
-    page,
-    quiet,
-    quiet_lines,
-    scrapes,
-)
-from benchmarks.pipeline.scale import FULL, SHORT, Scale
+from benchmarks.pipeline import machine, page
+from benchmarks.pipeline.arms import aged, costs, freshness, lateness, lines, quiet, quiet_lines, scrapes
+from benchmarks.pipeline.arms.scale import FULL, SHORT, Scale
 from conf.names import Kind
 from conf.settings import PROJECT, Settings
-from jobs.session import spark_session
+from engine.process.session import spark_session
 from lab import cluster
 
 if TYPE_CHECKING:

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.pipeline import aged, costs, lateness, page_text, programs, scrapes
-from benchmarks.pipeline.freshness import SLOW_PER_S
+from benchmarks.pipeline import page_text, programs
+from benchmarks.pipeline.arms import aged, costs, lateness, scrapes
+from benchmarks.pipeline.arms.freshness import SLOW_PER_S
+from benchmarks.pipeline.arms.quiet_lines import INTERVAL_S
 from benchmarks.pipeline.intervals import Estimate, Rounds, mean, ratio, rounds_by_arm
-from benchmarks.pipeline.quiet_lines import INTERVAL_S
 from benchmarks.pipeline.targets import Document, aged_walls, shown
 from conf.names import Kind
 

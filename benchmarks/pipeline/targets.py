@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.pipeline import aged, costs, lateness, programs, scrapes
+from benchmarks.pipeline import programs
+from benchmarks.pipeline.arms import aged, costs, lateness, scrapes
 from benchmarks.pipeline.intervals import Estimate, Rounds, mean, ratio, rounds_by_arm
 
 Document = Mapping[str, Any]

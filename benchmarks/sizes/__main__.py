@@ -18,7 +18,7 @@ from typing import Annotated
 import typer
 from deltalake import DeltaTable
 
-from benchmarks.pipeline.lines import Topics
+from benchmarks.pipeline.arms.lines import Topics
 from benchmarks.sizes.log_weight import TRIGGER_S, disk_bytes, log_weight, removed_files
 from benchmarks.sizes.page import LINES_PER_S, PAGE, RATES, Sizes, Weight, write
 from conf.settings import PROJECT, Settings
@@ -26,8 +26,8 @@ from lab import cluster, load
 from lab.layout import Lab
 from schemas.bronze import CLIENT_LOG, REQUEST_LOG
 from schemas.fields import Table
-from schemas.gold import BROKER_RTT_CULPRIT, GOLD
-from schemas.silver import CLIENT_EVENTS, REQUESTS
+from schemas.gold.broker import BROKER_RTT_CULPRIT, GOLD
+from schemas.silver.brokers import CLIENT_EVENTS, REQUESTS
 
 COMMITS = 40
 """Enough of them to weigh young files by."""

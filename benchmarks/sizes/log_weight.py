@@ -20,8 +20,8 @@ from typing import Any
 from deltalake import DeltaTable
 
 from benchmarks.pipeline.measure import Measured
-from jobs.light_log import CHECKPOINT_KEPT_EVERY_S, NEWEST_CHECKPOINTS
-from jobs.maintain_actions import LOG_HOURS
+from engine.delta.log_entries import CHECKPOINT_KEPT_EVERY_S, NEWEST_CHECKPOINTS
+from engine.maintain.actions import LOG_HOURS
 
 TRIGGER_S, FILES_A_COMMIT = 2, 2
 DAY_S, HOUR_S, BLOCK_BYTES = 86_400, 3_600, 512

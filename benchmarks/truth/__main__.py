@@ -10,8 +10,8 @@ from benchmarks.truth.analyse import Recorded, recorded
 from benchmarks.truth.learn import learn, toml
 from benchmarks.truth.record import PARTS, record
 from conf.settings import PROJECT, Settings
-from jobs.session import spark_session
-from jobs.thresholds import LEARNT, thresholds
+from engine.gold.thresholds import LEARNT, thresholds
+from engine.process.session import spark_session
 
 PAGE = PROJECT / "docs" / "truth.md"
 CONDITIONS = "conditions.txt"

@@ -12,16 +12,16 @@ from pyspark.sql import functions as F
 from benchmarks.truth.judge import Row
 from collectors.files import discover
 from conf.names import Kind
-from jobs.raw_files import Origin, write_raw
-from jobs.report_files import gold_of_files
-from jobs.report_rows import Span, rows_of
+from engine.ingest.raw_files import Origin, write_raw
+from reports.run.gold_of_files import gold_of_files
+from reports.run.rows import Span, rows_of
 from reports.truth import injected_against_measured, read_truth, whole_windows
 from schemas.fields import Table
-from schemas.gold import BROKER_RTT, BROKER_RTT_CULPRIT, FETCH_LATENCY
+from schemas.gold.broker import BROKER_RTT, BROKER_RTT_CULPRIT, FETCH_LATENCY
 from transforms.gold.assemble import judged
-from transforms.gold.broker_rtt import broker_rtt_summary
-from transforms.gold.fetch_latency_summary import fetch_latency_summary
-from transforms.shapes import Thresholds
+from transforms.gold.broker_rtt.shapes import Thresholds
+from transforms.gold.broker_rtt.table import broker_rtt_summary
+from transforms.gold.fetch_latency.summary import fetch_latency_summary
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ from dataclasses import asdict, replace
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from schemas.gold import BROKER_RTT_BASELINE
+from schemas.gold.broker import BROKER_RTT_BASELINE
 from transforms.frames import frame_of
-from transforms.gold.broker_rtt_baseline import hours_of, opening
-from transforms.gold.broker_rtt_culprit import evidence, judged_pairs
-from transforms.shapes import Thresholds
+from transforms.gold.broker_rtt.baseline import hours_of, opening
+from transforms.gold.broker_rtt.culprit import evidence, judged_pairs
+from transforms.gold.broker_rtt.shapes import Thresholds
 
 RELATIVE_NOISE = 0.05
 MEMORY_WINDOWS = 30
@@ -53,7 +53,7 @@ def largest_evidence(healthy: DataFrame, thresholds: Thresholds) -> float:
 
 
 def toml(learnt: Thresholds) -> str:
-    """Write thresholds as the file `jobs.thresholds` reads."""
+    """Write thresholds as the file `engine.gold.thresholds` reads."""
     return HEAD + "".join(f"{name} = {value}\n" for name, value in asdict(learnt).items())
 
 

@@ -11,11 +11,11 @@ import numpy as np
 from benchmarks.verdicts.noise import Dice, Values
 from benchmarks.verdicts.simulate import measured
 from conf.settings import Settings
-from experiments.kept import PLAN
-from jobs.answering import found_in, interpreted, session
-from jobs.compare_runs import arms_of, runs_of
-from jobs.compare_tables import tables_of_files
-from jobs.raw_files import Origin, write_raw
+from engine.ingest.raw_files import Origin, write_raw
+from lab.experiments.kept import PLAN
+from reports.compare.run_tables import tables_of_files
+from reports.compare.runs import arms_of, runs_of
+from reports.run.answering import found_in, interpreted, session
 from verdicts.comparison import Asked, compared
 from verdicts.metrics import OF_PERF_TEST
 from verdicts.runs import RunFigures

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from collectors.errors import CollectorError
-from collectors.perf_test import Run, Told, command, file_of, watched
+from collectors.perf_test.run import Run, Told, command, file_of, watched
 from lab import config
 from lab.errors import LabError
 from lab.layout import Lab

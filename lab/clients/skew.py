@@ -17,7 +17,7 @@ from lab import topics, truth
 from lab.clients.driver import Driver, Drivers
 from lab.clients.producer import TODAY, Producer, Work, client_id, produce
 from lab.layout import Lab
-from lab.proxy_control import set_hold
+from lab.proxy.control import set_hold
 from lab.scenarios import Say
 
 SCENARIO = "skew"

@@ -2,7 +2,8 @@
 
 import pytest
 
-from benchmarks.pipeline import consumer, counts
+from benchmarks.pipeline import counts
+from benchmarks.pipeline.arms import consumer
 
 
 def test_an_arm_that_left_lines_out_is_named_with_both_counts():

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from benchmarks.pipeline import lateness
-from benchmarks.pipeline.lateness import Seen, figures
+from benchmarks.pipeline.arms import lateness
+from benchmarks.pipeline.arms.lateness import Seen, figures
 
 DURATION_S = 360.0
 CORES = {"ingest": 0.5, "build-gold": 0.25}

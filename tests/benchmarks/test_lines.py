@@ -1,6 +1,6 @@
 """The lines that benchmarks publish: each with its own node, in timestamp order."""
 
-from benchmarks.pipeline import lines
+from benchmarks.pipeline.arms import lines
 
 
 def test_each_line_keeps_its_node_and_all_lines_are_in_timestamp_order(tmp_path):

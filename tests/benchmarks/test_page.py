@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.pipeline import aged, costs, page, scrapes, sections, targets
+from benchmarks.pipeline import page, sections, targets
+from benchmarks.pipeline.arms import aged, costs, scrapes
+from benchmarks.pipeline.arms.lateness import Seen, figures
 from benchmarks.pipeline.intervals import Estimate
-from benchmarks.pipeline.lateness import Seen, figures
 
 CPU_S = {
     costs.START: (9.0, 2.0, 2.0),

@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.pipeline import quiet, quiet_lines, scrapes
-from benchmarks.pipeline.quiet_lines import Page, Recording
+from benchmarks.pipeline.arms import quiet, quiet_lines, scrapes
+from benchmarks.pipeline.arms.quiet_lines import Page, Recording
 from conf.names import Kind
 from transforms.parse import cluster_polls
 from transforms.parse.record import Kept, Record

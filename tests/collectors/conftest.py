@@ -4,7 +4,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from collectors.backfill_cli import backfill as command
+from collectors.backfill.cli import backfill as command
 from tests.collectors.made_log import Log
 from tests.collectors.published import Published
 
@@ -20,7 +20,7 @@ def log(tmp_path):
 def published(monkeypatch):
     """Stand in for the producer."""
     published = Published()
-    monkeypatch.setattr("collectors.backfill_cli.Publisher", published)
+    monkeypatch.setattr("collectors.backfill.cli.Publisher", published)
     return published
 
 

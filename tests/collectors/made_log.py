@@ -4,8 +4,8 @@
 import gzip
 from pathlib import Path
 
-from collectors.positions import copied
-from collectors.tail import Tailer
+from collectors.log_files.positions import copied
+from collectors.log_files.tail import Tailer
 from conf.settings import TailedFile
 
 

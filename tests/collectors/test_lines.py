@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.lines import BLOCK_BYTES, DamagedFileError, LineSplitter, read_lines
+from collectors.log_files.lines import BLOCK_BYTES, DamagedFileError, LineSplitter, read_lines
 
 
 def read(path, **options):

@@ -9,7 +9,7 @@ import pytest
 from filelock import FileLock
 
 from collectors.errors import CollectorError
-from collectors.lines import RawLine
+from collectors.log_files.lines import RawLine
 from collectors.main import run
 from collectors.publish import MAX_RECORD_BYTES, Publisher, encoded, producer_options
 from conf.settings import Collector, Settings, TailedFile, Telemetry

@@ -13,11 +13,11 @@ import pytest
 from typer.testing import CliRunner
 
 from collectors.errors import CollectorError
-from collectors.perf_test import Run, Told, asked, command, lines_of, watched
-from collectors.perf_test_sender import Sent
+from collectors.perf_test.run import Run, Told, asked, command, lines_of, watched
+from collectors.perf_test.sender import Sent
 from conf import names
 from plumbline.cli import app
-from schemas import perf_test as schemas
+from schemas.silver import perf_test as schemas
 
 RUN = Run(run="r1", arm="sticky", scenario="skew", client_version="3.9.1")
 STAMPED = re.compile(rb"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z (.*)$", re.DOTALL)
@@ -67,7 +67,8 @@ def test_a_run_is_never_overwritten(tmp_path):
 
 def test_ctrl_c_ends_the_tool_and_the_file_says_how(tmp_path):
     script = (
-        "import signal, sys; from pathlib import Path; from collectors.perf_test import Run, Told, watched\n"
+        "import signal, sys; from pathlib import Path\n"
+        "from collectors.perf_test.run import Run, Told, watched\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # the test runner may ignore SIGINT\n"
         f"recording = Told(run=Run(run='r'), node='h', file=Path({str(tmp_path / 'r.txt')!r}))\n"
         "tool = [sys.executable, '-c', 'import time; print(1, flush=True); time.sleep(60)']\n"
@@ -165,10 +166,10 @@ def test_exit_codes_of_the_tool_and_of_plumbline_differ(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     words = ["perf-test", "--run", "r", "--", "--topic", "t"]
     tool = [sys.executable, "-c", PRINTS.format(code=3)]
-    monkeypatch.setattr("collectors.perf_test_cli.command", lambda *_: tool)
+    monkeypatch.setattr("collectors.perf_test.cli.command", lambda *_: tool)
     monkeypatch.setattr("conf.java.brokers_version", lambda: "4.3.1")
     of_tool = CliRunner().invoke(app, words)
-    monkeypatch.setattr("collectors.perf_test_cli.command", command)
+    monkeypatch.setattr("collectors.perf_test.cli.command", command)
     monkeypatch.setattr("conf.java.JARS", tmp_path)
     of_plumbline = CliRunner().invoke(app, words)
 
@@ -195,12 +196,12 @@ def test_undelivered_lines_end_with_3_and_a_failed_tool_with_1(monkeypatch, tmp_
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my.toml").touch()
-    monkeypatch.setattr("collectors.perf_test_cli.Sender", Deaf)
+    monkeypatch.setattr("collectors.perf_test.cli.Sender", Deaf)
     monkeypatch.setattr("conf.java.brokers_version", lambda: "4.3.1")
     codes = []
     for code in (0, 1):
         tool = [sys.executable, "-c", PRINTS.format(code=code)]
-        monkeypatch.setattr("collectors.perf_test_cli.command", lambda *_, tool=tool: tool)
+        monkeypatch.setattr("collectors.perf_test.cli.command", lambda *_, tool=tool: tool)
         words = ["perf-test", "--run", "r", "--conf", "my.toml", "--", "--topic", "t"]
         codes.append(CliRunner().invoke(app, words).exit_code)
 

@@ -3,7 +3,7 @@ from confluent_kafka import KafkaError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.positions import (
+from collectors.log_files.positions import (
     REMEMBERED_FILES,
     InFlight,
     PositionFileError,

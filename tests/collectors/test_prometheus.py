@@ -9,10 +9,10 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from collectors.backfill import Reader, Span
-from collectors.backfill_pages import Pages, SameSeriesError
+from collectors.backfill.export import Reader, Span
+from collectors.backfill.pages import Pages, SameSeriesError
+from collectors.backfill.prometheus import Client, PrometheusError, Series, TooLargeError
 from collectors.errors import CollectorError
-from collectors.prometheus import Client, PrometheusError, Series, TooLargeError
 from conf.settings import Prometheus
 
 QUICK = Prometheus(retries=2, timeout_s=5)

@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from collectors import scrape_files
-from collectors.lines import DamagedFileError
+from collectors.log_files.lines import DamagedFileError
 from collectors.scrape_files import read_scrapes
 
 AT = "1795252768000000000"

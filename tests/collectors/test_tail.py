@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from collectors.siblings import LogPathError
+from collectors.log_files.siblings import LogPathError
 from tests.collectors.made_log import Log, compress
 
 

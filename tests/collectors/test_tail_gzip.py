@@ -3,7 +3,7 @@
 import gzip
 import os
 
-from collectors.siblings import Siblings
+from collectors.log_files.siblings import Siblings
 from tests.collectors.made_log import compress
 
 

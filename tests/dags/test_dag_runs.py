@@ -8,13 +8,15 @@ from delta.tables import DeltaTable as SilverTable
 from typer.testing import CliRunner
 
 from collectors.files import discover
-from jobs import compare_tables, quality_results, tables
+from engine.delta import tables
+from engine.ingest.raw_files import Origin, write_raw
+from engine.quality import results_table
 from jobs.build_gold import app as gold_app
-from jobs.raw_files import Origin, write_raw
-from schemas.gold import BROKER_RTT, DATA_QUALITY
-from schemas.silver import REQUESTS
+from reports.compare import run_tables
+from schemas.gold.broker import BROKER_RTT, DATA_QUALITY
+from schemas.silver.brokers import REQUESTS
 from tests.dags.site import RUN_S, Airflow
-from tests.jobs.made_runs import write_run
+from tests.engine.made_runs import write_run
 from tests.live.test_ingest import Site
 from tests.transforms.gold.silver_rows import as_rows
 
@@ -57,7 +59,7 @@ def test_gold_is_built_between_its_gates_and_a_rebuilt_span_has_the_same_rows(ai
     code, output = airflow.test("plumbline_gold", next_hour)
     assert code == 0, output[-5000:]
     new = as_rows(tables.read(spark, airflow.warehouse, BROKER_RTT))
-    checked = quality_results.newest(airflow.warehouse)
+    checked = results_table.newest(airflow.warehouse)
     span = span_of(spark, airflow.warehouse)
     code, output = airflow.run("airflow", "dags", "test", "plumbline_gold", "--conf", json.dumps(span))
     assert code == 0, output[-5000:]
@@ -126,8 +128,8 @@ def write_arms(spark, airflow):
     origin = Origin(folder=folder, cluster="lab", time_zone="UTC")
     raw, scratch = airflow.folder / "raw", airflow.folder / "scratch"
     write_raw(discover(folder).understood, origin, raw, on_file=lambda _file: None)
-    found = compare_tables.tables_of_files(spark, raw, scratch, has_requests=False)
+    found = run_tables.tables_of_files(spark, raw, scratch, has_requests=False)
     for field in ("runs", "perf_summaries", "perf_windows"):
-        table = compare_tables.IN_WAREHOUSE[field]
+        table = run_tables.IN_WAREHOUSE[field]
         tables.ensure(spark, airflow.warehouse, table)
         tables.append(getattr(found, field), airflow.warehouse, table, txn_app_id="t", txn_version=1)

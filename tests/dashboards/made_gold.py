@@ -9,8 +9,8 @@ import pyarrow as pa
 from deltalake import write_deltalake
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from dashboards.histogram import LN_GAMMA, OFFSET
-from schemas.gold import (
+from dashboards.queries.histogram import LN_GAMMA, OFFSET
+from schemas.gold.broker import (
     BROKER_RTT,
     BROKER_RTT_BASELINE,
     BROKER_RTT_CULPRIT,
@@ -18,13 +18,13 @@ from schemas.gold import (
     FETCH_LATENCY,
     STOCK_FETCH_TOTAL,
 )
-from schemas.leader_redirect import LEADER_REDIRECT
-from schemas.metadata_lookup import METADATA_LOOKUP
-from schemas.partition_skew import PARTITION_SKEW
-from schemas.reassignment_progress import REASSIGNMENT_PROGRESS
-from schemas.run_comparison import RUN_COMPARISON
-from schemas.silver import CLIENT_EVENTS, REQUESTS
-from schemas.throttle_compliance import THROTTLE_COMPLIANCE
+from schemas.gold.leader_redirect import LEADER_REDIRECT
+from schemas.gold.metadata_lookup import METADATA_LOOKUP
+from schemas.gold.partition_skew import PARTITION_SKEW
+from schemas.gold.reassignment_progress import REASSIGNMENT_PROGRESS
+from schemas.gold.run_comparison import RUN_COMPARISON
+from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE
+from schemas.silver.brokers import CLIENT_EVENTS, REQUESTS
 
 START = datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
 WINDOWS, SLOW_FROM = 30, 12

@@ -5,29 +5,30 @@ from datetime import timedelta
 
 import pytest
 
-from dashboards import clients, histogram, links, page_comparison, skew, throttles
 from dashboards.asked import Asked
 from dashboards.filters import Filters
-from dashboards.page_links import page
-from dashboards.requests import slowest
+from dashboards.pages import comparison
+from dashboards.pages.links import page
+from dashboards.queries import clients, histogram, links, skew, throttles
+from dashboards.queries.requests import slowest
 from reports.findings import findings
-from schemas.gold import BROKER_RTT, FETCH_LATENCY
-from schemas.leader_redirect import LEADER_REDIRECT
-from schemas.metadata_lookup import METADATA_LOOKUP
-from schemas.partition_skew import PARTITION_SKEW
-from schemas.perf_test import PERF_SUMMARIES, RUNS
+from schemas.gold.broker import BROKER_RTT, FETCH_LATENCY
+from schemas.gold.leader_redirect import LEADER_REDIRECT
+from schemas.gold.metadata_lookup import METADATA_LOOKUP
+from schemas.gold.partition_skew import PARTITION_SKEW
+from schemas.silver.perf_test import PERF_SUMMARIES, RUNS
 from tests.dashboards import made_gold
 from tests.dashboards.made_gold import SLOW, SLOW_FROM, WINDOWS, at
 from transforms import histogram as of_spark
 from transforms.frames import frame_of
-from transforms.gold import partition_skew_slowest as thresholds
-from transforms.gold.broker_rtt import broker_rtt_summary
-from transforms.gold.fetch_latency_summary import fetch_latency_summary
-from transforms.gold.leader_redirect_summary import leader_redirect_summary
-from transforms.gold.metadata_lookup_summary import metadata_lookup_summary
-from transforms.gold.partition_skew_span import partition_skew_span
-from transforms.gold.partition_skew_summary import partition_skew_summary
-from transforms.gold.perf_runs import payloads
+from transforms.gold.broker_rtt.table import broker_rtt_summary
+from transforms.gold.fetch_latency.summary import fetch_latency_summary
+from transforms.gold.leader_redirect.summary import leader_redirect_summary
+from transforms.gold.metadata_lookup.summary import metadata_lookup_summary
+from transforms.gold.partition_skew import slowest as thresholds
+from transforms.gold.partition_skew.span import partition_skew_span
+from transforms.gold.partition_skew.summary import partition_skew_summary
+from transforms.gold.runs.perf_runs import payloads
 
 
 @pytest.fixture
@@ -195,7 +196,7 @@ def test_a_move_is_told_as_far_as_it_is(asked):
 
 def test_of_comparisons_of_two_arms_the_newest_is_shown(asked):
     shown = made_gold.text_of(
-        page_comparison.page(replace(asked, filters=Filters(cluster="east", run="new against old")))
+        comparison.page(replace(asked, filters=Filters(cluster="east", run="new against old")))
     )
 
     assert "all of its interval lies below" in shown

@@ -9,7 +9,7 @@ from deltalake import DeltaTable
 from conf.settings import PROJECT
 from dashboards.asked import Asked
 from dashboards.filters import Filters
-from dashboards.links import fetches
+from dashboards.queries.links import fetches
 
 PAGE = (PROJECT / "docs" / "sql.md").read_text(encoding="utf-8")
 PYTHON = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

@@ -10,9 +10,9 @@ from deltalake import write_deltalake
 from dashboards.asked import Asked
 from dashboards.columns import TABLES
 from dashboards.filters import Filters
-from dashboards.pages import PAGES
+from dashboards.pages.all_pages import PAGES
 from dashboards.warehouse import NoGoldError, Warehouse
-from schemas.gold import BROKER_RTT
+from schemas.gold.broker import BROKER_RTT
 from tests.dashboards import made_gold
 
 DAY = timedelta(days=1)

@@ -15,17 +15,16 @@ from deltalake import DeltaTable
 from typer.testing import CliRunner
 
 from conf.settings import PROJECT, BuildGold, Settings, Warehouse
-from jobs import light_log, tables
+from engine.delta import log_entries, tables
+from engine.gold.data_quality import rebuild_data_quality
+from engine.gold.stream import STREAM, Batches, inputs
+from engine.gold.writer import GoldWriter
+from engine.process.lease import lease
+from engine.process.progress import Progress
+from engine.streams.note import versions
 from jobs.build_gold import app
-from jobs.gold_quality import rebuild_data_quality
-from jobs.gold_spans import window_of
-from jobs.gold_stream import STREAM, Batches, inputs
-from jobs.gold_writer import GoldWriter
-from jobs.lease import lease
-from jobs.progress import Progress
-from jobs.state_note import versions
 from schemas.bronze import BRONZE, METRICS
-from schemas.gold import (
+from schemas.gold.broker import (
     BROKER_RTT,
     BROKER_RTT_BASELINE,
     BROKER_RTT_CULPRIT,
@@ -35,11 +34,12 @@ from schemas.gold import (
     GOLD,
     STOCK_FETCH_TOTAL,
 )
-from schemas.silver import CLIENT_EVENTS, REQUESTS, SILVER
-from tests.jobs.gold_lab import append
+from schemas.silver.brokers import CLIENT_EVENTS, REQUESTS, SILVER
+from tests.engine.gold.gold_lab import append
 from tests.transforms.gold.silver_rows import START, as_rows, at, joined, silver, stream_of
 from transforms.frames import frame_of
 from transforms.gold.assemble import gold_of
+from transforms.spans import window_of
 
 BUILT = (FETCH_LATENCY, BROKER_RTT)
 JUDGED = (*BUILT, BROKER_RTT_CULPRIT)
@@ -318,7 +318,7 @@ def test_the_command_reports_its_steps_and_ends_with_its_exit_code(lab, options,
         assert lab.gold(BROKER_RTT)
         noted = versions(lab.root / "checkpoints" / "build_gold-v1")
         for table in (BROKER_RTT, DATA_QUALITY):
-            assert noted[table.name] == light_log.opened(lab.warehouse / "gold" / table.name).version() > 0
+            assert noted[table.name] == log_entries.opened(lab.warehouse / "gold" / table.name).version() > 0
 
 
 def test_a_second_writer_is_refused(lab):

@@ -8,16 +8,19 @@ import typer
 from delta.tables import DeltaTable
 from typer.testing import CliRunner
 
-from jobs import build_gold, held_back, quality_results, tables
+from engine.delta import tables
+from engine.gold import held_back
+from engine.process.lease import lease
+from engine.quality import results_table
+from jobs import build_gold
 from jobs.check_quality import check_quality, hours_of
-from jobs.gold_spans import Span, spans_of
-from jobs.lease import lease
 from schemas.bronze import BRONZE
-from schemas.gold import BROKER_RTT, GOLD
-from schemas.quality_results import QUALITY_RESULTS
-from schemas.silver import REQUESTS, SILVER
+from schemas.gold.broker import BROKER_RTT, GOLD
+from schemas.gold.quality_results import QUALITY_RESULTS
+from schemas.silver.brokers import REQUESTS, SILVER
 from tests.jobs.test_build_gold import Lab, idle
 from tests.transforms.gold.silver_rows import START, replaced
+from transforms.spans import Span, spans_of
 
 FIRST = ("--since", "2026-11-21T11:00:00", "--until", "2026-11-21T12:00:00")
 app = typer.Typer()
@@ -109,7 +112,7 @@ def test_new_rows_are_checked_once_and_late_rows_with_their_hour(lab):
     assert first.stdout == "silver: 30 of 30 checks passed, spans: 2\n"
     assert nothing.stdout == "silver: nothing to check\n"
     assert late.stdout == "silver: 15 of 15 checks passed, spans: 1\n"
-    newest = quality_results.newest(lab.warehouse)
+    newest = results_table.newest(lab.warehouse)
     assert len(newest) == 30
     assert {row["rows_seen"] for row in newest if row["span_start"].hour == 11} == {44, 88}
 
@@ -156,12 +159,12 @@ def test_a_second_check_is_refused_and_saves_no_result(lab):
 
     assert result.exit_code == 3
     assert "not checked: quality of" in result.stderr
-    assert quality_results.newest(lab.warehouse) == []
+    assert results_table.newest(lab.warehouse) == []
 
 
 def test_a_warehouse_that_was_never_checked_holds_nothing_back(lab):
     assert held_back.let_through(lab.warehouse, [10, 20]) == {10, 20}
-    assert quality_results.blocked(lab.warehouse) == set()
+    assert results_table.blocked(lab.warehouse) == set()
     assert not (lab.warehouse / held_back.OWED).exists()
 
 
@@ -179,13 +182,13 @@ def write(lab, *results):
         }
         for minute, low, high, is_passed in results
     ]
-    quality_results.write(lab.spark, lab.warehouse, rows)
+    results_table.write(lab.spark, lab.warehouse, rows)
 
 
 def test_the_newest_check_of_each_window_decides_whatever_its_span(lab):
     write(lab, (0, 0, 60, False), (1, 0, 30, True), (2, 50, 100, True), (3, 20, 30, False))
     start = int(START.timestamp())
-    spans = spans_of(quality_results.blocked(lab.warehouse))
+    spans = spans_of(results_table.blocked(lab.warehouse))
 
     assert [(span.start - start, span.end - start) for span in spans] == [(20, 50)]
 

@@ -8,16 +8,17 @@ from typer.testing import CliRunner
 
 from collectors.files import discover
 from conf.settings import PROJECT
-from jobs import compare_tables, tables
-from jobs.compare_options import share_of
-from jobs.compare_runs import runs_of
-from jobs.compare_saved import _fingerprint
-from jobs.raw_files import Origin, write_raw
-from jobs.report_options import WrongUseError
+from engine.delta import tables
+from engine.ingest.raw_files import Origin, write_raw
 from plumbline.cli import app
-from schemas.run_comparison import RUN_COMPARISON
-from tests.jobs import made_logs
-from tests.jobs.made_runs import write_run
+from reports.compare import run_tables
+from reports.compare.options import share_of
+from reports.compare.runs import runs_of
+from reports.compare.saved import _fingerprint
+from reports.run.options import WrongUseError
+from schemas.gold.run_comparison import RUN_COMPARISON
+from tests.engine import made_logs
+from tests.engine.made_runs import write_run
 from tests.transforms.parse.records import DATA
 from tests.verdicts.made_runs import run_of
 from verdicts.comparison import Asked, compared
@@ -214,7 +215,7 @@ def sick(spark, tmp_path_factory):
     write_run(root / "raw", "well", "a", [10] * 3, scenario="another", minute=9)
     origin = Origin(folder=root / "raw", cluster="lab", time_zone="UTC")
     write_raw(discover(root / "raw").understood, origin, root / "read", on_file=lambda _file: None)
-    found = compare_tables.tables_of_files(spark, root / "read", root / "scratch", has_requests=False)
+    found = run_tables.tables_of_files(spark, root / "read", root / "scratch", has_requests=False)
     return {each.run: each for each in runs_of(found, ("a",), "s")}
 
 
@@ -245,9 +246,9 @@ def test_a_warehouse_has_the_same_verdict_as_its_raw_files(spark, tmp_path):
     folder = written(tmp_path / "runs", 0.8, n=6)
     origin = Origin(folder=folder, cluster="east", time_zone="UTC")
     write_raw(discover(folder).understood, origin, tmp_path / "raw", on_file=lambda _file: None)
-    found = compare_tables.tables_of_files(spark, tmp_path / "raw", tmp_path / "scratch", has_requests=False)
+    found = run_tables.tables_of_files(spark, tmp_path / "raw", tmp_path / "scratch", has_requests=False)
     for field in ("runs", "perf_summaries", "perf_windows"):
-        table = compare_tables.IN_WAREHOUSE[field]
+        table = run_tables.IN_WAREHOUSE[field]
         tables.ensure(spark, tmp_path / "lake", table)
         tables.append(getattr(found, field), tmp_path / "lake", table, txn_app_id="t", txn_version=1)
     (tmp_path / "my.toml").write_text(f'[warehouse]\nroot = "{tmp_path / "lake"}"\n')

@@ -6,10 +6,10 @@ from unittest.mock import Mock
 import pytest
 
 from conf.settings import Settings, Telemetry
+from engine.ingest.checkpoints import NoTopicError, TopicRecreatedError
+from engine.streams.log import StreamLog
 from jobs import ingest
 from jobs.ingest import offsets_of
-from jobs.ingest_checkpoint import NoTopicError, TopicRecreatedError
-from jobs.stream_log import StreamLog
 
 
 @pytest.fixture

@@ -10,18 +10,18 @@ from deltalake.exceptions import DeltaError
 from typer.testing import CliRunner
 
 from conf.settings import Settings, Warehouse
-from engine.ingest.task import KEPT, QUARANTINED
+from engine.delta import tables
+from engine.ingest.parsed_files import parse_into
+from engine.ingest.positions import checkpoint_of
+from engine.ingest.sources import LINES, SOURCES
+from engine.ingest.task.task_plan import KEPT, QUARANTINED
+from engine.process.lease import lease
+from engine.streams.log import StreamLog
+from engine.streams.writer_id import writer_id
 from jobs import replay as job
-from jobs import tables
-from jobs.ingest_state import checkpoint_of
-from jobs.lease import lease
-from jobs.parsed_files import parse_into
-from jobs.sources import LINES, SOURCES
-from jobs.stream_log import StreamLog
-from jobs.writer_id import writer_id
 from schemas.bronze import REQUEST_LOG
-from schemas.silver import QUARANTINE, REQUESTS
-from tests.jobs.gold_lab import append
+from schemas.silver.brokers import QUARANTINE, REQUESTS
+from tests.engine.gold.gold_lab import append
 from tests.transforms.parse.raw_rows import raw
 from tests.transforms.parse.records import COMPLETED
 

@@ -10,13 +10,13 @@ import typer
 from typer.testing import CliRunner
 
 from collectors.files import discover
+from engine.delta import tables
+from engine.ingest.raw_files import Origin, write_raw
 from jobs import report as job
-from jobs import tables
-from jobs.raw_files import Origin, write_raw
-from jobs.report_files import gold_of_files
-from jobs.report_options import WrongUseError, instant_of, nodes_of, zone_of
-from jobs.report_rows import IN_WAREHOUSE
-from tests.jobs import made_logs
+from reports.run.gold_of_files import gold_of_files
+from reports.run.options import WrongUseError, instant_of, nodes_of, zone_of
+from reports.run.rows import IN_WAREHOUSE
+from tests.engine import made_logs
 from tests.reports import client_rows
 
 app = typer.Typer()

@@ -3,7 +3,7 @@ from itertools import accumulate
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.frames import FrameCounter
+from lab.proxy.frames import FrameCounter
 
 
 @given(st.lists(st.binary(max_size=40), max_size=20), st.data())

@@ -5,7 +5,7 @@ import pytest
 
 from lab.errors import LabError
 from lab.ports import free_ports
-from lab.probe import probe
+from lab.proxy.probe import probe
 
 
 def test_a_port_where_nobody_listens_is_a_clear_error():

@@ -9,10 +9,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from lab import applied_log, proxy, proxy_control
 from lab.layout import Link
 from lab.ports import free_ports
-from lab.proxy import Way, listen, selecting_loop
+from lab.proxy import applied_log, control
+from lab.proxy import server as proxy
+from lab.proxy.server import Way, listen, selecting_loop
 
 NS_PER_MS = 1_000_000
 
@@ -206,7 +207,7 @@ def test_a_log_that_cannot_be_written_ends_the_proxies(tmp_path):
 def test_a_wrong_command_changes_nothing(tmp_path, order, reason):
     way = Way(Link(follower=2, leader=1, listen_port=1, target_port=2), applied_log.AppliedLog(tmp_path))
 
-    assert reason in proxy_control.answer_to({(2, 1): way}, json.dumps(order).encode())["error"]
+    assert reason in control.answer_to({(2, 1): way}, json.dumps(order).encode())["error"]
     assert way.delay_ns == 0
 
 

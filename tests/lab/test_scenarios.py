@@ -2,9 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab import applied_log, truth
+from lab import truth
 from lab.errors import LabError
 from lab.layout import Link
+from lab.proxy import applied_log
 from lab.scenarios import Plan, Scenario, Side
 from lab.topics import spread
 

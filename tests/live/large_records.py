@@ -11,9 +11,9 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from engine.ingest import task
-from engine.ingest.kafka import Range
-from tests.engine.ingest.kafka_batches import HEADERS, IDS, task_plan
+from engine.ingest.task import task_plan as task
+from engine.ingest.task.kafka import Range
+from tests.engine.ingest.task.kafka_batches import HEADERS, IDS, task_plan
 from tests.transforms.parse.records import COMPLETED, HEAD
 
 MIB = 1024 * 1024

@@ -6,11 +6,11 @@ from collections import Counter
 import pytest
 
 from collectors.files import discover
-from jobs.raw_files import Origin, write_raw
-from jobs.report_files import gold_of_files
+from engine.ingest.raw_files import Origin, write_raw
 from lab import jvm, topics
 from lab.clients.producer import TODAY, Crowd, Producer, Work
-from transforms.gold.partition_skew_span import partition_skew_span
+from reports.run.gold_of_files import gold_of_files
+from transforms.gold.partition_skew.span import partition_skew_span
 
 pytestmark = [pytest.mark.live, pytest.mark.measures]
 

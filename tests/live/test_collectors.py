@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from collectors.lines import CHUNK_BYTES, read_lines
+from collectors.log_files.lines import CHUNK_BYTES, read_lines
 from collectors.publish import MAX_RECORD_BYTES
 
 pytestmark = pytest.mark.live

@@ -11,8 +11,9 @@ from itertools import pairwise
 import psutil
 import pytest
 
-from experiments.kept import Folder
-from lab import proxy_control, topics
+from lab import topics
+from lab.experiments.kept import Folder
+from lab.proxy import control
 
 pytestmark = pytest.mark.live
 
@@ -116,7 +117,7 @@ def files_of(folder):
 
 
 def held_ms(lab):
-    told = proxy_control._ask(lab, {})["links"]
+    told = control._ask(lab, {})["links"]
     return next(of["hold_ms"] for of in told if of["follower"] == 0 and of["leader"] == SLOW)
 
 

@@ -17,14 +17,14 @@ from confluent_kafka.cimpl import NewTopic
 from pyspark.sql import functions as F
 from typer.testing import CliRunner
 
-from collectors.lines import read_lines
+from collectors.log_files.lines import read_lines
 from conf.settings import Settings
-from jobs import tables
+from engine.delta import tables
 from jobs.build_gold import app as gold_app
 from jobs.ingest import app as ingest_app
 from schemas.bronze import CLIENT_LOG, REQUEST_LOG
-from schemas.gold import BROKER_RTT, DATA_QUALITY
-from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED
+from schemas.gold.broker import BROKER_RTT, DATA_QUALITY
+from schemas.silver.brokers import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED
 
 pytestmark = pytest.mark.live
 

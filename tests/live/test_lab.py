@@ -12,11 +12,12 @@ import psutil
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from lab import applied_log, cluster, crash, load, processes, scenarios, topics
+from lab import cluster, crash, load, processes, scenarios, topics
 from lab.errors import LabError
 from lab.layout import Lab
-from lab.probe import probe_link
-from lab.proxy_control import links, set_delay
+from lab.proxy import applied_log
+from lab.proxy.control import links, set_delay
+from lab.proxy.probe import probe_link
 
 pytestmark = [pytest.mark.live, pytest.mark.measures]
 PROBES = 60

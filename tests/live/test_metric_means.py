@@ -12,20 +12,20 @@ from pyspark.sql import functions as F
 from collectors.files import discover
 from collectors.scrape import ScrapeError, scrape
 from conf.settings import ScrapedEndpoint, Settings
-from jobs.parsed_files import parse_into
-from jobs.raw_files import Origin, write_raw
-from jobs.report_files import Layers, raw_lines
+from engine.ingest.parsed_files import parse_into
+from engine.ingest.raw_files import Origin, write_raw
 from lab import crash, processes, topics
 from lab.layout import LOAD_TOPIC, Lab
-from schemas.leader_local import LEADER_LOCAL_MEAN
-from schemas.metrics import METRIC_SAMPLES, METRIC_SERIES
-from schemas.silver import REQUESTS
+from reports.run.gold_of_files import Layers, raw_lines
+from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN
+from schemas.silver.brokers import REQUESTS
+from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
 from tests.live.slow_reader import SlowReader
 from transforms.gold.assemble import of_metrics
-from transforms.gold.counters import increases, with_process_start
-from transforms.gold.leader_local_log import beans_of
-from transforms.gold.leader_local_mean_summary import leader_local_mean_summary
-from transforms.gold.metric_facts import facts
+from transforms.gold.leader_local_mean.request_log import beans_of
+from transforms.gold.leader_local_mean.summary import leader_local_mean_summary
+from transforms.gold.metrics.counters import increases, with_process_start
+from transforms.gold.metrics.facts import facts
 
 pytestmark = [pytest.mark.live, pytest.mark.measures]
 

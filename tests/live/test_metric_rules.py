@@ -7,10 +7,10 @@ import pytest
 
 from collectors.scrape import scrape
 from conf.settings import ScrapedEndpoint
-from schemas.metrics import METRIC_SERIES
+from schemas.silver.metrics import METRIC_SERIES
 from tests.transforms.gold.metric_rows import series_row
 from transforms.frames import frame_of
-from transforms.gold.missing_metrics import missing_metrics
+from transforms.gold.metrics.missing import missing_metrics
 
 pytestmark = pytest.mark.live
 

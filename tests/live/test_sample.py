@@ -11,9 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from collectors.sampling import record, watchdog
+from collectors.sampling.brokers import Brokers
 from lab import cluster, jvm
-from sampling import record, watchdog
-from sampling.brokers import Brokers
 
 pytestmark = pytest.mark.live
 

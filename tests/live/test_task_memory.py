@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from conf.settings import PROJECT
-from jobs.session import NEEDED, WORKER_ENV
+from engine.process.session import NEEDED, WORKER_ENV
 from tests.live.large_records import lines, pages, publish
 
 pytestmark = pytest.mark.live

@@ -7,9 +7,9 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from engine.ingest import kafka, records
-from engine.ingest.kafka import Range, UnreadError, messages_of
-from engine.ingest.records import from_messages
+from engine.ingest.task import kafka, records
+from engine.ingest.task.kafka import Range, UnreadError, messages_of
+from engine.ingest.task.records import from_messages
 
 pytestmark = pytest.mark.live
 

@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from typing import Any
 
-from reports.answers import Answers, Row
+from reports.answers import Answers
+from schemas.rows import Row
 
 START = datetime(2026, 11, 21, 11, 3, 0, tzinfo=UTC)
 WINDOWS = 18

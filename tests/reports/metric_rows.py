@@ -1,7 +1,8 @@
 """Gold rows made from metrics, by hand: means beside the log's, refusals, rules that drop what is needed."""
 
-from reports.answers import Answers, Row
-from schemas.leader_local import LEADER_LOCAL_MEAN, LEADER_LOCAL_MEAN_SUMMARY, MISSING_METRICS
+from reports.answers import Answers
+from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN, LEADER_LOCAL_MEAN_SUMMARY, MISSING_METRICS
+from schemas.rows import Row
 from tests.reports.client_rows import row
 from tests.reports.gold_rows import at
 

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from reports.answers import NONE, Answers
-from reports.clients import sentences
+from reports.clients.sentences import sentences
 from reports.document import as_text, document
 from reports.page import page
 from reports.terminal import client_tables

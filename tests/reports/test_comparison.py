@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from reports.comparison import document, markdown, said
-from reports.comparison_figures import over_time, quantiles, series, strip
-from reports.comparison_page import differing, page
+from reports.compare.document import document, markdown, said
+from reports.compare.figures import over_time, quantiles, series, strip
+from reports.compare.page import differing, page
 from reports.document import as_text
 from reports.page import Stamp
-from schemas.run_comparison import RUN_COMPARISON
+from schemas.gold.run_comparison import RUN_COMPARISON
 from tests.verdicts.made_runs import run_of, window
 from verdicts.comparison import Asked, compared
 from verdicts.runs import ChangePoint

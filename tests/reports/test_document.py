@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from reports.answers import Answers, iso
-from reports.document import QUARANTINE, as_text, document, table_names, write_atomically
+from conf.atomic_file import write_atomically
+from reports.answers import Answers
+from reports.document import QUARANTINE, as_text, document, table_names
+from schemas.rows import iso
 from tests.reports import gold_rows
 
 RTT = (

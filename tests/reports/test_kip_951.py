@@ -4,7 +4,7 @@ from math import comb
 
 import pytest
 
-from reports.kip_951 import claims, median_interval
+from reports.clients.kip_951 import claims, median_interval
 from tests.reports import client_rows
 
 VERSIONS = ("3.6.0", "3.9.1")

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from reports.answers import Answers
 from reports.document import document
 from reports.page import Stamp, page
-from reports.run_series import FEW, runs_over_time, series_of
+from reports.run.run_series import FEW, runs_over_time, series_of
 from tests.reports.run_rows import BEGIN, nights
 
 STAMP = Stamp(generated_at=datetime(2026, 11, 21, tzinfo=UTC), version="test")

@@ -2,9 +2,10 @@
 
 from datetime import timedelta
 
-from reports.answers import Answers, Row
-from schemas.reassignment_progress import REASSIGNMENT_FORECAST, REASSIGNMENT_SUMMARY
-from schemas.throttle_compliance import THROTTLE_COMPLIANCE, THROTTLE_COMPLIANCE_SUMMARY
+from reports.answers import Answers
+from schemas.gold.reassignment_progress import REASSIGNMENT_FORECAST, REASSIGNMENT_SUMMARY
+from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE, THROTTLE_COMPLIANCE_SUMMARY
+from schemas.rows import Row
 from tests.reports.client_rows import row
 from tests.reports.gold_rows import at
 

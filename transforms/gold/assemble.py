@@ -6,33 +6,34 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from schemas.fields import Table
-from schemas.gold import BROKER_RTT, BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT, FETCH_LATENCY
-from schemas.leader_local import LEADER_LOCAL_MEAN
-from schemas.leader_redirect import LEADER_REDIRECT
-from schemas.metadata_lookup import METADATA_LOOKUP
-from schemas.metrics import METRIC_SAMPLES, METRIC_SERIES
-from schemas.partition_skew import PARTITION_SKEW
-from schemas.perf_test import RUNS
-from schemas.silver import CLIENT_EVENTS, LEADERSHIP_CHANGES, REQUESTS, TOPICS
+from schemas.gold.broker import BROKER_RTT, BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT, FETCH_LATENCY
+from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN
+from schemas.gold.leader_redirect import LEADER_REDIRECT
+from schemas.gold.metadata_lookup import METADATA_LOOKUP
+from schemas.gold.partition_skew import PARTITION_SKEW
+from schemas.silver.brokers import CLIENT_EVENTS, LEADERSHIP_CHANGES, REQUESTS, TOPICS
+from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
+from schemas.silver.perf_test import RUNS
 from transforms.frames import frame_of
-from transforms.gold import broker_rtt, pairing
-from transforms.gold.broker_rtt_baseline import baseline, hours_of
-from transforms.gold.broker_rtt_culprit import accused, culprit, with_onset
-from transforms.gold.fetch_latency import fetch_latency
-from transforms.gold.leader_disconnect import leader_disconnect
-from transforms.gold.leader_local_intervals import intervals_of
-from transforms.gold.leader_local_mean import leader_local_mean
-from transforms.gold.leader_redirect import leader_redirect
-from transforms.gold.metadata_lookup import metadata_lookup
-from transforms.gold.metric_facts import facts
-from transforms.gold.partition_skew import partition_skew
-from transforms.shapes import Thresholds
+from transforms.gold.broker_rtt import table
+from transforms.gold.broker_rtt.baseline import baseline, hours_of
+from transforms.gold.broker_rtt.culprit import accused, culprit, with_onset
+from transforms.gold.broker_rtt.shapes import Thresholds
+from transforms.gold.fetch_latency import pairing
+from transforms.gold.fetch_latency.table import fetch_latency
+from transforms.gold.leader_local_mean.intervals import intervals_of
+from transforms.gold.leader_local_mean.table import leader_local_mean
+from transforms.gold.leader_redirect.disconnect import leader_disconnect
+from transforms.gold.leader_redirect.table import leader_redirect
+from transforms.gold.metadata_lookup.table import metadata_lookup
+from transforms.gold.metrics.facts import facts
+from transforms.gold.partition_skew.table import partition_skew
 from transforms.windows import COVERAGE_REACH, HOUR_S, WINDOW_S, Reach, coverage
 
 REACH: dict[Table, Reach] = {
     REQUESTS: Reach(
         lookback_s=max(
-            COVERAGE_REACH.lookback_s, pairing.REQUESTS_REACH.lookback_s, broker_rtt.REQUESTS_REACH.lookback_s
+            COVERAGE_REACH.lookback_s, pairing.REQUESTS_REACH.lookback_s, table.REQUESTS_REACH.lookback_s
         ),
         lookahead_s=pairing.REQUESTS_REACH.lookahead_s,
     ),
@@ -41,7 +42,7 @@ REACH: dict[Table, Reach] = {
 """How far `fetch_latency` and `broker_rtt` look; both are built in one go, so the wider reach counts."""
 
 FOLLOWERS_REACH = Reach(
-    lookback_s=broker_rtt.REQUESTS_REACH.lookback_s, lookahead_s=pairing.REQUESTS_REACH.lookahead_s
+    lookback_s=table.REQUESTS_REACH.lookback_s, lookahead_s=pairing.REQUESTS_REACH.lookahead_s
 )
 """How far they look among the fetches of followers; among others `pairing.REQUESTS_REACH` is enough."""
 
@@ -61,7 +62,7 @@ def of_fetches(fetches: DataFrame, covered: DataFrame) -> dict[Table, DataFrame]
     """Build the tables of windows from paired fetches and from which windows are settled."""
     return {
         FETCH_LATENCY: fetch_latency(fetches, covered),
-        BROKER_RTT: broker_rtt.broker_rtt(fetches, covered),
+        BROKER_RTT: table.broker_rtt(fetches, covered),
     }
 
 

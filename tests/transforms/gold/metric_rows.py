@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from zlib import crc32
 
-from schemas.metrics import METRIC_SAMPLES, METRIC_SERIES
+from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
 from transforms.frames import frame_of
 
 AT = datetime(2026, 11, 21, 11, 20, tzinfo=UTC)

@@ -11,10 +11,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from schemas.perf_test import RUNS
-from schemas.silver import LEADERSHIP_CHANGES, REQUESTS, TOPICS
+from schemas.silver.brokers import LEADERSHIP_CHANGES, REQUESTS, TOPICS
+from schemas.silver.perf_test import RUNS
 from transforms.frames import frame_of
-from transforms.gold.leader_redirect import leader_redirect
+from transforms.gold.leader_redirect.table import leader_redirect
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 MS = timedelta(milliseconds=1)

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from schemas.silver import CLIENT_EVENTS, REQUESTS
+from schemas.silver.brokers import CLIENT_EVENTS, REQUESTS
 from transforms.frames import frame_of
 
 START = datetime(2026, 11, 21, 11, 20, tzinfo=UTC)

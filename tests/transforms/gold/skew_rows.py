@@ -3,13 +3,13 @@
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from schemas.perf_test import PERF_SUMMARIES, RUNS
-from schemas.silver import REQUESTS, TOPICS
+from schemas.silver.brokers import REQUESTS, TOPICS
+from schemas.silver.perf_test import PERF_SUMMARIES, RUNS
 from transforms.frames import frame_of
-from transforms.gold.partition_skew import partition_skew
-from transforms.gold.partition_skew_span import partition_skew_span
-from transforms.gold.partition_skew_summary import partition_skew_summary
-from transforms.gold.perf_runs import payloads
+from transforms.gold.partition_skew.span import partition_skew_span
+from transforms.gold.partition_skew.summary import partition_skew_summary
+from transforms.gold.partition_skew.table import partition_skew
+from transforms.gold.runs.perf_runs import payloads
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAg"

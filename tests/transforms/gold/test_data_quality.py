@@ -4,11 +4,11 @@ import pytest
 from pyspark.sql.types import StructType
 from pyspark.testing import assertSchemaEqual
 
-from jobs.gold_quality import LINE
+from engine.gold.data_quality import LINE
 from schemas.bronze import RAW
-from schemas.gold import DATA_QUALITY
-from schemas.perf_test import PERF_WINDOWS
-from schemas.silver import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED
+from schemas.gold.broker import DATA_QUALITY
+from schemas.silver.brokers import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED
+from schemas.silver.perf_test import PERF_WINDOWS
 from tests.transforms.gold.silver_rows import at, event, replaced, request
 from transforms.frames import frame_of
 from transforms.gold.data_quality import data_quality

@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from schemas.metadata_lookup import METADATA_LOOKUP, METADATA_LOOKUP_SUMMARY
-from schemas.perf_test import RUNS
-from schemas.silver import REQUESTS
+from schemas.gold.metadata_lookup import METADATA_LOOKUP, METADATA_LOOKUP_SUMMARY
+from schemas.silver.brokers import REQUESTS
+from schemas.silver.perf_test import RUNS
 from transforms.frames import frame_of
-from transforms.gold.metadata_lookup import metadata_lookup
-from transforms.gold.metadata_lookup_summary import metadata_lookup_summary
+from transforms.gold.metadata_lookup.summary import metadata_lookup_summary
+from transforms.gold.metadata_lookup.table import metadata_lookup
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

@@ -8,17 +8,17 @@ from statistics import mean
 import pytest
 from pyspark.sql import functions as F
 
-from collectors.perf_test import asked, document
+from collectors.perf_test.run import asked, document
 from conf.settings import PROJECT
-from schemas.partition_skew import PARTITION_SKEW
-from schemas.perf_test import CLIENT_METRICS, PERF_SUMMARIES, RUNS
+from schemas.gold.partition_skew import PARTITION_SKEW
+from schemas.silver.perf_test import CLIENT_METRICS, PERF_SUMMARIES, RUNS
 from tests.transforms.parse.records import DATA, record
 from tests.transforms.parse.silver_frames import kept_frames
 from transforms.frames import frame_of
-from transforms.gold.partition_skew import ratio
-from transforms.gold.partition_skew_metrics import partition_skew_metrics
-from transforms.gold.partition_skew_summary import partition_skew_summary
-from transforms.gold.perf_runs import payloads, perf_runs
+from transforms.gold.partition_skew.metrics import partition_skew_metrics
+from transforms.gold.partition_skew.summary import partition_skew_summary
+from transforms.gold.partition_skew.table import ratio
+from transforms.gold.runs.perf_runs import payloads, perf_runs
 from transforms.parse import perf
 
 PUBLISHED = DATA / "published"

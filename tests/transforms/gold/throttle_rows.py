@@ -5,16 +5,16 @@ from datetime import UTC, datetime, timedelta
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, IntegerType, StringType, StructField, StructType, TimestampType
 
-from schemas.reassignment_progress import REASSIGNMENT_PROGRESS
-from schemas.silver import REQUESTS, TOPICS
-from schemas.throttle_compliance import THROTTLE_COMPLIANCE
-from schemas.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
+from schemas.gold.reassignment_progress import REASSIGNMENT_PROGRESS
+from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE
+from schemas.silver.brokers import REQUESTS, TOPICS
+from schemas.silver.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
 from transforms.frames import frame_of
-from transforms.gold.reassignment_forecast import reassignment_forecast
-from transforms.gold.reassignment_summary import reassignment_summary
-from transforms.gold.throttle_compliance_summary import throttle_compliance_summary
-from transforms.gold.throttle_metrics import EVENTS
-from transforms.gold.throttles import Silver, of_throttles
+from transforms.gold.reassignment_progress.forecast import reassignment_forecast
+from transforms.gold.reassignment_progress.summary import reassignment_summary
+from transforms.gold.throttle_compliance.assemble import Silver, of_throttles
+from transforms.gold.throttle_compliance.metrics import EVENTS
+from transforms.gold.throttle_compliance.summary import throttle_compliance_summary
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 MB = 1_000_000

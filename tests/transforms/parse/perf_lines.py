@@ -9,9 +9,9 @@ import json
 import re
 from functools import cache
 
-from collectors.perf_test import Run, asked, document
+from collectors.perf_test.run import Run, asked, document
 from schemas.fields import ORIGIN
-from schemas.perf_test import FLAGS, RUN_DOCUMENT, RUN_HEADERS, RUNS
+from schemas.silver.perf_test import FLAGS, RUN_DOCUMENT, RUN_HEADERS, RUNS
 from tests.transforms.parse.records import DATA
 
 HEADERS = [{"key": "run", "value": b"r1"}, {"key": "arm", "value": b"sticky"}]

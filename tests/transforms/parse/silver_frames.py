@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from engine.ingest.arrow_rows import record_batch
+from engine.ingest.task.arrow_rows import record_batch
 from transforms.parse.record import Kept
 
 

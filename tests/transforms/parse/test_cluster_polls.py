@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.throttles import CLUSTER_POLLS, POLL, THROTTLE_CHANGES
+from schemas.silver.throttles import CLUSTER_POLLS, POLL, THROTTLE_CHANGES
 from tests.transforms.parse.any_bytes import arrow, check, took_s, with_any_bytes
 from tests.transforms.parse.records import record
 from transforms.parse.cluster_polls import ClusterPoll, parse

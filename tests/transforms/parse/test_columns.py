@@ -2,8 +2,8 @@
 
 import pytest
 
-from schemas.metrics import METRICS
-from schemas.silver import REQUEST_PARTITION, SILVER
+from schemas.silver.brokers import REQUEST_PARTITION, SILVER
+from schemas.silver.metrics import METRICS
 from transforms.parse.client_events import ClientEvent
 from transforms.parse.cluster_polls import ClusterPoll
 from transforms.parse.leadership_changes import LeadershipChange

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import transforms.parse
-from engine.ingest.arrow_rows import TABLES, record_batch
+from engine.ingest.task.arrow_rows import TABLES, record_batch
 from tests.transforms.parse.harms import HARMS, documented_reasons
 from tests.transforms.parse.sources import SOURCES
 from transforms.parse.record import Kept, Quarantined, Record, Skipped

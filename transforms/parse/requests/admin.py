@@ -31,7 +31,7 @@ OPERATIONS = {0: "set", 1: "delete", 2: "append", 3: "subtract"}
 
 
 Place = tuple[str | None, int | None, int | None, int | None]
-"""The columns of `schemas.throttles.LINE`: the broker that logged a request, and the instant."""
+"""The columns of `schemas.silver.throttles.LINE`: the broker that logged a request, and the instant."""
 
 _new = tuple.__new__
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from schemas.perf_test import PERF_SUMMARIES, PERF_WINDOWS
+from schemas.silver.perf_test import PERF_SUMMARIES, PERF_WINDOWS
 from tests.transforms.parse.perf.lines import AT, STEADY, SUMMARY, WINDOW, parsed, row
 from transforms.parse.perf.figures import PerfSummary, PerfWindow
 from transforms.parse.record import PARSER_VERSION

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from schemas.perf_test import PERF_TEST
+from schemas.silver.perf_test import PERF_TEST
 from tests.transforms.parse import perf_lines
 from tests.transforms.parse.any_bytes import check, took_s, with_any_bytes
 from tests.transforms.parse.perf.lines import (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.perf_test import CLIENT_METRICS
+from schemas.silver.perf_test import CLIENT_METRICS
 from tests.transforms.parse.perf.lines import AT, METRIC, parsed, row
 from transforms.parse.perf.metrics import ClientMetric
 

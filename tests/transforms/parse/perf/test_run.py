@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.perf_test import RUN_DOCUMENT, RUN_HEADERS, RUNS
+from schemas.silver.perf_test import RUN_DOCUMENT, RUN_HEADERS, RUNS
 from tests.transforms.parse.perf.lines import AT, HEADERS, RUN, WINDOW, parsed, row
 from transforms.parse.perf import run as runs
 from transforms.parse.perf.run import RunRow, instant

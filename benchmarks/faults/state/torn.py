@@ -1,0 +1,150 @@
+"""
+Torn and missing files of a stream's state: mended with nothing lost or doubled, or named at a stop.
+
+Which of the two it is: `docs/recovery.md`.
+"""
+
+import json
+import random
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from benchmarks.faults import harm, oracles
+from benchmarks.faults.oracles import OF_OTHERS, where
+from benchmarks.faults.site import Line, Site, Written, checkpoint_often
+from benchmarks.faults.state import tears
+from engine.ingest.failures import EXIT_STATE
+from schemas.bronze import REQUEST_LOG
+from schemas.fields import Table
+from schemas.gold.broker import BROKER_RTT_BASELINE, FETCH_LATENCY, GOLD, STOCK_FETCH_TOTAL
+from schemas.gold.leader_local_mean import METRIC_TABLES
+from schemas.silver.brokers import REQUESTS, SKIPPED
+
+Damage = Callable[[Written, str], Path]
+HOW = ("empty", "half", "nul", "gone")
+GOLD_KILLED_AT = ("", "gold-windows-committed:2", "gold-written:2")
+SMALL_BATCHES = "[build_gold]\nmax_files_per_trigger = 3\n"
+"""Gold's stream comes to several batches, and its tables to several versions."""
+
+NO_GOLD_OF = (BROKER_RTT_BASELINE, STOCK_FETCH_TOTAL, *METRIC_TABLES, *OF_OTHERS)
+"""The lines are of one hour, the first, and nothing is scraped."""
+
+
+def with_checkpoints(written: Written) -> None:
+    """Let the next run write a checkpoint of a table with its first batch."""
+    checkpoint_often(where(written.root, REQUESTS), every=2)
+
+
+def mended(
+    damage: Damage,
+    bootstrap_servers: str,
+    folder: Path,
+    dice: random.Random,
+    *,
+    has_checkpoints: bool = False,
+) -> list[str]:
+    """Do a damage that is mended by itself; a run that was killed may have left no checkpoint of a table."""
+    if has_checkpoints:
+        begun = harm.begun(bootstrap_servers, folder, dice, "", between=with_checkpoints)
+    else:
+        begun = harm.begun(bootstrap_servers, folder, dice, dice.choice(harm.KILLED_AT))
+    return goes_on(damage, *begun, dice)
+
+
+def stopped(damage: Damage, bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
+    """Do a damage that nothing mends."""
+    begun = harm.begun(bootstrap_servers, folder, dice, "", between=with_checkpoints)
+    return stops(damage, *begun, dice)
+
+
+def by_its_batch(table: Table, bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
+    """Tear the newest entry of a table: that of the newest batch is mended, and an older one is not."""
+    begun = harm.begun(bootstrap_servers, folder, dice, dice.choice(harm.KILLED_AT))
+    if is_of_newest_batch(begun[1], table):
+        return goes_on(partial(tears.last_entry, table), *begun, dice)
+    return stops(lambda written, how: tears.last_entry(table, written, how).parent, *begun, dice)
+
+
+def is_of_newest_batch(written: Written, table: Table) -> bool:
+    """Tell whether the newest entry of a table is of the newest batch that its query has begun."""
+    batch = next(
+        action["txn"]
+        for line in tears.entries_of(written, table)[-1].read_text().splitlines()
+        if "txn" in (action := json.loads(line))
+    )
+    query = next(query for query in tears.QUERIES if batch["appId"].startswith(query.removesuffix("_v1")))
+    return int(batch["version"]) == max(tears.log_of(written, query).offsets)
+
+
+def goes_on(damage: Damage, site: Site, written: Written, more: list[Line], dice: random.Random) -> list[str]:
+    """Do a damage and ingest what comes: the job goes on."""
+    damage(written, dice.choice(HOW))
+    site.publish(more)
+    code, told = written.ingest()
+    return [f"exit code {code}: {told[-500:]}"] if code else harm.found(site, written)
+
+
+def stops(damage: Damage, site: Site, written: Written, more: list[Line], dice: random.Random) -> list[str]:
+    """Do a damage: the job names what is damaged and writes nothing; restored, it goes on."""
+    site.publish(more)
+    saved, wrong = site.folder / "saved", list[str]()
+    shutil.copytree(written.conf.parent, saved)
+    file = damage(written, dice.choice(HOW))
+    before = harm.state_of(site.folder)
+    code, told = written.ingest()
+    if code != EXIT_STATE or str(file) not in told:
+        wrong.append(f"exit code {code} and not {EXIT_STATE} with {file}: {told[-500:]}")
+    if harm.state_of(site.folder) != before:
+        wrong.append(f"files changed: {harm.state_of(site.folder).items() ^ before.items()}")
+    shutil.rmtree(written.conf.parent)
+    shutil.move(saved, written.conf.parent)
+    code, told = written.ingest()
+    return [*wrong, f"exit code {code}: {told[-500:]}"] if code else [*wrong, *harm.found(site, written)]
+
+
+def gold_mended(damage: Damage, bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
+    """Do a damage to what gold knows of itself: built on, it is that of an undisturbed run."""
+    site, written, more = harm.begun(bootstrap_servers, folder, dice, "", more=SMALL_BATCHES)
+    fail_at = dice.choice(GOLD_KILLED_AT)
+    code, told = written.build_gold(fail_at)
+    assert code == (-9 if fail_at else 0), told
+    damage(written, dice.choice(HOW))
+    site.publish(more)
+    twin = harm.twin_of(site)
+    for whose, (code, told) in (
+        ("the ingest", written.ingest()),
+        ("gold", written.build_gold()),
+        ("the twin's gold", twin.build_gold()),
+    ):
+        if code:
+            return [f"{whose} ended with exit code {code}: {told[-500:]}"]
+    return [
+        *harm.found(site, written, twin=twin),
+        *oracles.bad_log(written.root, GOLD),
+        *oracles.unbalanced_books(written.root),
+        *oracles.other_than_twin(written.root, twin.root, GOLD, may_be_empty=NO_GOLD_OF),
+    ]
+
+
+Fault = Callable[[str, Path, random.Random], list[str]]
+
+FAULTS: dict[str, Fault] = {
+    "torn last offsets": partial(mended, tears.last_offsets),
+    "torn last commit": partial(mended, tears.last_commit),
+    "offset and commit log set back": partial(mended, tears.both_logs),
+    "torn metadata": partial(mended, tears.metadata),
+    "stale checksum": partial(mended, tears.stale_checksum),
+    "torn last entry of bronze": partial(by_its_batch, REQUEST_LOG),
+    "torn last entry of silver": partial(by_its_batch, REQUESTS),
+    "torn last entry of a shared table": partial(by_its_batch, SKIPPED),
+    "torn last checkpoint": partial(mended, tears.hint, has_checkpoints=True),
+    "torn checkpoint of silver": partial(mended, tears.table_checkpoint, has_checkpoints=True),
+    "torn checkpoint of silver alone": partial(stopped, tears.table_checkpoint_alone),
+    "torn last offsets of gold": partial(gold_mended, tears.last_gold_offsets),
+    "torn last entry of gold": partial(gold_mended, partial(tears.last_entry, FETCH_LATENCY)),
+    "torn middle entry": partial(stopped, tears.middle_entry),
+    "torn writer id": partial(stopped, tears.writer_id),
+    "lost checkpoint": partial(stopped, tears.whole_checkpoint),
+}

@@ -1,0 +1,147 @@
+"""Two ingests on one checkpoint: the lease keeps the second out, and without the lease nothing is doubled."""
+
+import json
+import random
+import re
+import shutil
+import threading
+import time
+from collections.abc import Callable, Sequence
+from itertools import cycle
+from pathlib import Path
+
+from benchmarks.faults import harm
+from benchmarks.faults.job import INGEST, Job
+from benchmarks.faults.site import Site, Written
+from engine.ingest.failures import EXIT_FAILED, EXIT_HELD
+from jobs.ingest import SILVER_LAYER
+
+COMES_TO_WORK_S = 300.0
+COLLIDE_WITHIN_S = 180.0
+LINES_PER_S = 20
+LOOK_EVERY_S = 0.1
+FOUND_OUT = ("another driver has written batch", "Multiple streaming queries are concurrently using")
+"""What a driver says that has found another one at work: our words and Spark's."""
+
+RENAMED_AWAY = re.compile(r"/(offsets|commits)/\.\S+\.tmp(\.crc)? does not exist")
+"""What its file system says when the other one has put the same batch there first."""
+
+
+def second_is_refused(bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
+    """Start a second ingest while the first one holds the lease."""
+    site, written, first = _first_at_work(bootstrap_servers, folder, dice)
+    try:
+        code, told = written.ingest()
+        wrong = [] if code == EXIT_HELD and f"process {first.pid} " in told else [f"exit code {code}: {told}"]
+        wrong += ended_as_asked(first)
+    finally:
+        first.bury()
+    return [*wrong, *_what_is_left(written), *harm.found(site, written)]
+
+
+def lease_is_no_help(bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
+    """
+    Let two ingests write beside each other: the lock file is removed, as if two hosts did not share locks.
+
+    The system locks the file and not its name, so the second driver makes and holds another one. At least one
+    of the two must find out and end; what both wrote is there once.
+    """
+    site, written, first = _first_at_work(bootstrap_servers, folder, dice)
+    jobs = [first]
+    try:
+        (written.root / f"_{SILVER_LAYER}.lock").unlink()
+        time.sleep(dice.choice([0.0, 1.0, 3.0]))
+        jobs.append(Job(_copied(written.conf), INGEST))
+        wrong = collided(site, written, jobs, harm.some_lines(folder / "more", dice))
+    finally:
+        for job in jobs:
+            job.bury()
+    return [*wrong, *_what_is_left(written), *harm.found(site, written)]
+
+
+def _what_is_left(written: Written) -> list[str]:
+    """Ingest what the drivers had not come to when they were stopped."""
+    code, told = written.ingest()
+    return [f"exit code {code}: {told[-500:]}"] if code else []
+
+
+def collided(site: Site, written: Written, jobs: Sequence[Job], lines: list[harm.Line]) -> list[str]:
+    """Let two drivers work side by side until one of them finds out; tell what is wrong with how they end."""
+    if not _waited(lambda: _holder(written) == jobs[-1].pid or _is_over(jobs), COMES_TO_WORK_S):
+        return [f"the second driver did not come past its lease within {COMES_TO_WORK_S:g} s"]
+    if _is_over(jobs):
+        return [f"{_told(job)} before both were past their lease" for job in jobs if job.code is not None]
+    is_over = threading.Event()
+    publisher = threading.Thread(
+        target=site.publish, args=(cycle(lines),), kwargs={"per_s": LINES_PER_S, "until": is_over}
+    )
+    publisher.start()
+    try:
+        if not _waited(lambda: _is_over(jobs), COLLIDE_WITHIN_S):
+            return [f"two drivers worked side by side for {COLLIDE_WITHIN_S:g} s and neither found out"]
+    finally:
+        is_over.set()
+        publisher.join()
+    found_out = [job for job in jobs if job.code is not None]
+    wrong = [f"{_told(job)}, not for another driver" for job in found_out if not has_found_out(job)]
+    return wrong + [told for job in jobs if job not in found_out for told in ended_as_asked(job)]
+
+
+def has_found_out(job: Job) -> bool:
+    """Tell whether a driver has failed, and says that it met another one."""
+    is_told = any(told in job.said for told in FOUND_OUT) or RENAMED_AWAY.search(job.said)
+    return job.code == EXIT_FAILED and bool(is_told)
+
+
+def ended_as_asked(job: Job) -> list[str]:
+    """Stop a driver; in that moment it may find out too."""
+    return [] if job.stop() == 0 or has_found_out(job) else [_told(job)]
+
+
+def _first_at_work(bootstrap_servers: str, folder: Path, dice: random.Random) -> tuple[Site, Written, Job]:
+    """Let an ingest follow some lines, until it has finished a batch of them."""
+    site = Site(bootstrap_servers, folder)
+    site.publish(harm.some_lines(folder / "logs", dice))
+    written = site.warehouse("harmed", batch=harm.BATCH)
+    first = Job(written.conf, INGEST)
+    if not _waited(lambda: first.batches > 0 or _is_over([first]), COMES_TO_WORK_S) or _is_over([first]):
+        first.bury()
+        message = f"{_told(first)} before it had finished a batch"
+        raise RuntimeError(message)
+    return site, written, first
+
+
+def _copied(conf: Path) -> Path:
+    """Give the same settings in another folder: there a second job keeps its own words."""
+    folder = conf.parent / "second"
+    folder.mkdir()
+    return Path(shutil.copy(conf, folder))
+
+
+def _holder(written: Written) -> int:
+    """Give the process that told last that it holds the lease, 0 while that is being written."""
+    try:
+        return int(json.loads((written.root / f"_{SILVER_LAYER}.holder.json").read_text())["pid"])
+    except (OSError, ValueError):
+        return 0
+
+
+def _is_over(jobs: Sequence[Job]) -> bool:
+    return any(job.code is not None for job in jobs)
+
+
+def _waited(is_so: Callable[[], bool], for_s: float) -> bool:
+    deadline = time.monotonic() + for_s
+    while not (so := is_so()) and time.monotonic() < deadline:
+        time.sleep(LOOK_EVERY_S)
+    return so
+
+
+def _told(job: Job) -> str:
+    return f"process {job.pid} ended with exit code {job.code}: {job.said[-500:]}"
+
+
+FAULTS: dict[str, Callable[[str, Path, random.Random], list[str]]] = {
+    "second driver": second_is_refused,
+    "second driver without a lease": lease_is_no_help,
+}

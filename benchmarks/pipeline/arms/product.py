@@ -1,0 +1,84 @@
+"""The interface of the benchmarks to the ingest; adapt only this module if the ingest changes."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake.transaction import Transaction
+from pyspark.sql import SparkSession
+
+from conf.settings import Settings
+from engine.delta import tables
+from engine.ingest import batches
+from engine.ingest.batches import Offsets
+from engine.ingest.meters import Meters
+from engine.ingest.sources import LINES, SCRAPES
+from engine.ingest.task.arrow_rows import record_batch
+from engine.ingest.task.files import Files
+from engine.process.gate import Gate
+from jobs import ingest
+from schemas.bronze import BRONZE
+from schemas.fields import Table
+from schemas.gold.broker import GOLD
+from schemas.silver.brokers import SILVER
+
+APP_ID = "bench"
+
+
+def make_tables(spark: SparkSession, warehouse: Path) -> None:
+    """Create every table, which is a cost per warehouse and not per line."""
+    for table in (*BRONZE, *SILVER, *GOLD):
+        tables.ensure(spark, warehouse, table)
+
+
+def ingest_lines(spark: SparkSession, settings: Settings) -> None:
+    """Run the line query over all records of its topics, as `plumbline ingest --once` does."""
+    writer = ingest.writer_of(spark, settings, LINES, Uncounted(), Gate(), once=True)
+    ingest.start(writer, settings, once=True).awaitTermination()
+
+
+def write_scrapes(spark: SparkSession, offsets: Offsets, batch_id: int, settings: Settings) -> None:
+    """Read, parse and write these offsets of the scrape topic in tasks, and commit the batch."""
+    numbers, shares = batches.shared_out(spark, offsets, SCRAPES)
+    batches.write_batch(
+        numbers,
+        batch_id,
+        SCRAPES,
+        settings=settings,
+        app_id=APP_ID,
+        is_new=True,
+        offsets=offsets,
+        shares=shares,
+    )
+
+
+def rows_of_parser(table: Table, rows: Sequence[Any]) -> pa.RecordBatch:
+    """Return parser rows as an Arrow batch, as a task does."""
+    return record_batch(table, rows)
+
+
+def append(warehouse: Path, table: Table, rows: pa.RecordBatch, *, app_id: str, batch_id: int) -> None:
+    """
+    Append one batch as the ingest does: a task's file, then the driver's commit, both forced to disk.
+
+    Raises:
+        ValueError: the table already has this batch.
+
+    """
+    files = Files(warehouse, f"{app_id}-{batch_id}")
+    files.write(table, rows)
+    written = list(files.closed())
+    if not batches.commit_files(warehouse, table, written, Transaction(app_id, batch_id)):
+        message = f"{table.layer}.{table.name} already has batch {batch_id} of {app_id}, so nothing was timed"
+        raise ValueError(message)
+
+
+class Uncounted(Meters):
+    """Meters that count nothing and open no port."""
+
+    def __init__(self) -> None:
+        """Open no port."""
+
+    def count(self, *_: object) -> None:
+        """Do nothing."""

@@ -1,0 +1,126 @@
+"""
+Measure cores and memory of all processes for a quiet cluster: a small load of every kind.
+
+The publisher sends records like a collector's, with the collector's own producer. At the end bronze must have
+every sent record, or the run fails.
+"""
+
+import json
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+from confluent_kafka import KafkaError
+
+from benchmarks.pipeline import programs
+from benchmarks.pipeline.arms import quiet_lines
+from benchmarks.pipeline.arms.lines import stamp
+from benchmarks.pipeline.arms.quiet_lines import Recording
+from benchmarks.pipeline.arms.scale import Scale
+from benchmarks.pipeline.counts import check, rows_of
+from benchmarks.pipeline.usage import Usage
+from collectors.log_files.lines import RawLine
+from collectors.publish import Publisher
+from conf.names import Kind
+from conf.settings import Collector, Settings
+from engine.delta import tables
+from engine.ingest.sources import SOURCES
+from lab.layout import Lab
+from schemas.silver.brokers import QUARANTINE
+
+TURN_S, PATIENCE_S = 0.2, 120.0
+BROKERS = ("1", "2", "3")
+
+
+def watch(lab: Lab, conf: Path, scale: Scale, folder: Path, *, with_gold: bool) -> dict[str, object]:
+    """Run the programs on the recording in `folder`, at a quiet cluster's pace; return their resources."""
+    seconds = scale.quiet_settle_s + scale.quiet_s
+    with (
+        programs.publisher() as (pool, pid),
+        programs.running(conf, with_gold=with_gold) as started,
+    ):
+        usage = Usage(programs.watched(started, lab, pid))
+        publishing, began = pool.submit(publish, conf, folder, seconds), time.time()
+        while not publishing.done():
+            programs.check_running(started, conf)
+            usage.look()
+            time.sleep(TURN_S)
+        sent = publishing.result()
+        used = usage.between(began + scale.quiet_settle_s, began + seconds)
+        settings = Settings.load(conf)
+        check(f"quiet, with_gold={with_gold}", _counts(settings, sent))
+    return {
+        "with_gold": with_gold,
+        "measured_s": scale.quiet_s,
+        "sent": sent,
+        "quarantined": rows_of(Path(tables.path(settings.warehouse_root, QUARANTINE))),
+        "usage": used,
+        "memory_is": usage.memory_is,
+    }
+
+
+def publish(conf: Path, folder: Path, seconds: float) -> dict[str, int]:
+    """Send every kind at its pace; return the records sent, by kind."""
+    settings, recording, sent = Settings.load(conf), quiet_lines.read(folder), Counter[str]()
+    publisher = Publisher(settings.telemetry, Collector(cluster="lab", time_zone="UTC"), threading.Event())
+    began = time.monotonic()
+
+    def delivered(error: KafkaError | None, _: object) -> None:
+        if error is not None:
+            publisher.failed(error, settings.telemetry.topic_prefix)
+
+    for at_s, kind, nth in quiet_lines.due(seconds):
+        while (ahead_s := at_s - (time.monotonic() - began)) > 0:
+            time.sleep(min(ahead_s, TURN_S))
+            publisher.serve()
+        for line in records(recording, kind, nth):
+            publisher.send(line, delivered)
+            sent[kind.value] += 1
+    if publisher.flush(60.0, 60.0):
+        message = "the telemetry broker did not acknowledge every record"
+        raise RuntimeError(message)
+    return dict(sent)
+
+
+def records(recording: Recording, kind: Kind, nth: int) -> list[RawLine]:
+    """Return the due records of a kind with the current time: a line, a poll, or a page per broker."""
+    now_ns = time.time_ns()
+    if kind is Kind.CLUSTER:
+        document = {"polled_at_ns": now_ns, "brokers": {broker: {} for broker in BROKERS}, "topics": None}
+        value = json.dumps(document, separators=(",", ":"), sort_keys=True).encode()
+        return [RawLine(value, "cluster", "kafka://lab", f"cluster/poll/{now_ns}", kind.value)]
+    if kind is Kind.METRICS:
+        nodes = sorted({page.node for page in recording.pages})
+        of_node = {node: [page for page in recording.pages if page.node == node] for node in nodes}
+        return [
+            RawLine(
+                pages[nth % len(pages)].text,
+                node,
+                f"http://{node}/metrics",
+                f"{node}/scrape/{now_ns}",
+                kind.value,
+            )
+            for node, pages in of_node.items()
+        ]
+    lines = recording.lines[kind]
+    node, line = lines[nth % len(lines)]
+    source = quiet_lines.FILES[kind]
+    value = stamp() + line[line.index(b" ") :]
+    return [RawLine(value, node, f"{node}/{source}", f"{node}/{kind.value}/{nth}", kind.value)]
+
+
+def _counts(settings: Settings, sent: dict[str, int]) -> dict[str, tuple[int, int]]:
+    """Return the rows of each bronze table and the records sent, when they are equal or time is up."""
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        counts = {
+            source.bronze.name: (
+                rows_of(Path(tables.path(settings.warehouse_root, source.bronze))),
+                sent.get(source.kind.value, 0),
+            )
+            for source in SOURCES
+        }
+        if all(rows == wanted for rows, wanted in counts.values()) or time.monotonic() > until:
+            return counts
+        time.sleep(1.0)

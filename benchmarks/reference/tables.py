@@ -1,0 +1,79 @@
+"""Write docs/tables.md, the data dictionary, from the schemas: `python -m benchmarks.reference.tables [--check]`."""
+
+import re
+import sys
+
+
+from pyspark.sql.types import DataType
+
+from conf.settings import PROJECT
+from schemas.bronze import BRONZE
+from schemas.fields import Table
+from schemas.gold.broker import BROKER_RTT_SUMMARY, GOLD
+from schemas.gold.clients import CLIENT_SUMMARIES
+from schemas.gold.leader_local_mean import METRIC_SUMMARIES
+from schemas.gold.quality_results import QUALITY_RESULTS
+from schemas.gold.reassignment_progress import REASSIGNMENT_FORECAST, REASSIGNMENT_SUMMARY
+from schemas.gold.run_comparison import COMPARISON_TABLES
+from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE_SUMMARY
+from schemas.silver.brokers import SILVER
+from schemas.silver.perf_test import PERF_RUNS
+
+THROTTLE_SUMMARIES = (THROTTLE_COMPLIANCE_SUMMARY, REASSIGNMENT_FORECAST, REASSIGNMENT_SUMMARY)
+
+PAGE = PROJECT / "docs" / "tables.md"
+HEAD = """# Tables
+
+Made from `schemas/` by `make docs`; `make lint` fails when it is stale. All instants are UTC. Every column
+may be NULL: missing is NULL, never 0, NaN or an empty string. Names are a contract; columns may be added.
+"""
+
+
+def page() -> str:
+    """Return the whole page as Markdown."""
+    layers = (
+        ("Bronze", BRONZE),
+        ("Silver", SILVER),
+        (
+            "Gold",
+            (
+                *GOLD,
+                QUALITY_RESULTS,
+                BROKER_RTT_SUMMARY,
+                *CLIENT_SUMMARIES,
+                *METRIC_SUMMARIES,
+                *THROTTLE_SUMMARIES,
+                PERF_RUNS,
+                *COMPARISON_TABLES,
+            ),
+        ),
+    )
+    parts = [HEAD]
+    for title, tables in layers:
+        parts += [f"\n## {title}\n", *(_section(table) for table in tables)]
+    return "".join(parts)
+
+
+def _section(table: Table) -> str:
+    rows = "".join(
+        f"| `{field.name}` | {_type(field.dataType)} | {field.metadata.get('comment', '')} |\n"
+        for field in table.schema.fields
+    )
+    return (
+        f"\n### {table.layer}.{table.name}\n\n{table.about}\n\n"
+        f"One row: {', '.join(f'`{name}`' for name in table.key)}.\n\n"
+        f"| column | type | meaning |\n| --- | --- | --- |\n{rows}"
+    )
+
+
+def _type(kind: DataType) -> str:
+    """Name a type; what is inside a struct is told by the schema's own comments."""
+    return f"`{re.sub('struct<.*>', 'struct', kind.simpleString())}`"
+
+
+if __name__ == "__main__":
+    if "--check" in sys.argv[1:]:
+        if not PAGE.exists() or PAGE.read_text() != page():
+            sys.exit(f"{PAGE.name} is stale: run `make docs`")
+    else:
+        PAGE.write_text(page())

@@ -1,0 +1,228 @@
+"""Raw lines with the place they came from, read in bounded memory from plain and gzip files."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from collectors.log_files.gunzip import TornGzipError, gunzip_blocks
+
+BLOCK_BYTES = 256 * 1024
+CHUNK_BYTES = 4 * 1024 * 1024  # what the parser reads of a line; some dozens are in a reader's memory at once
+HEAD_BYTES = 64 * 1024  # so much of a first line makes the fingerprint
+
+_NOT_READ = {".bz2", ".deflate", ".lz4", ".lzma", ".pack200", ".xz", ".z", ".zip", ".zst"}
+
+Piece = tuple[bytes, int, int, str | None]
+"""Value without newline, offset of its line, offset behind it, chunk label."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawLine:
+    """One line, one chunk of an oversized line, or one whole scrape, as the bytes it was read as."""
+
+    value: bytes
+    node: str
+    source: str
+    position: str
+    kind: str
+    chunk: str | None = None
+    end_offset: int = 0  # bytes; reading on starts here once the whole line is safe
+    headers: tuple[tuple[str, bytes], ...] = ()  # beyond those that every line has
+
+
+class DamagedFileError(Exception):
+    """
+    A file cannot be read further; every line before the damage has been delivered already.
+
+    `position` names the first byte that could not be read, in the words of a record's position.
+    """
+
+    def __init__(self, source: str, node: str, kind: str, position: str, reason: str) -> None:
+        """Keep what a quarantine row needs."""
+        super().__init__(f"{source}: {reason} (at {position})")
+        self.source = source
+        self.node = node
+        self.kind = kind
+        self.position = position
+        self.reason = reason
+
+
+def fingerprint(first_line: bytes) -> str:
+    """
+    Name a file by its first line, which a rename, a copy and gzip all keep.
+
+    Two logs that begin with the same line count as one; log lines begin with an instant, so ours do not.
+
+    >>> fingerprint(b"")
+    'e3b0c44298fc1c14'
+    >>> fingerprint(b"a" * 70_000) == fingerprint(b"a" * 65_536)
+    True
+    """
+    return hashlib.sha256(first_line[:HEAD_BYTES]).hexdigest()[:16]
+
+
+def first_line(head: bytes, *, is_whole: bool) -> bytes | None:
+    r"""
+    Take the first line out of a file's first bytes; None while it may still grow.
+
+    >>> first_line(b"one\ntwo", is_whole=False), first_line(b"on", is_whole=False)
+    (b'one', None)
+    >>> first_line(b"on", is_whole=True)
+    b'on'
+    """
+    line, newline, _ = head[:HEAD_BYTES].partition(b"\n")
+    if newline or len(line) == HEAD_BYTES or (is_whole and line):
+        return line
+    return None
+
+
+class LineSplitter:
+    r"""
+    Cuts blocks into lines and remembers the unfinished rest.
+
+    A line longer than `chunk_bytes` comes as chunks of that size, labelled 1/?, 2/? and, the last one
+    (1 to `chunk_bytes` bytes), 3/3: the total is not known before the end is read. Chunks start at
+    multiples of `chunk_bytes` in their line, however the blocks fell, so a re-sent chunk is the same.
+
+    >>> splitter = LineSplitter(0, chunk_bytes=4)
+    >>> splitter.feed(b"ab\r\ncdefg")
+    [(b'ab\r', 0, 4, None), (b'cdef', 4, 4, '1/?')]
+    >>> splitter.feed(b"h\n")
+    [(b'gh', 4, 11, '2/2')]
+    """
+
+    def __init__(self, offset: int, chunk_bytes: int = CHUNK_BYTES) -> None:
+        """Start at a line's first byte, `offset` bytes into the uncompressed file."""
+        self.line_offset = offset
+        self._chunk_bytes = chunk_bytes
+        self._rest = bytearray()
+        self._chunks = 0
+
+    @property
+    def read_offset(self) -> int:
+        """Where the next block starts, in bytes."""
+        return self.line_offset + self._chunks * self._chunk_bytes + len(self._rest)
+
+    def feed(self, block: bytes) -> list[Piece]:
+        """Take the next bytes of the file; give every line they complete."""
+        lines = block.split(b"\n")
+        if len(lines) == 1:
+            self._rest += block
+            return self._oversized() if len(self._rest) > self._chunk_bytes else []
+        pieces: list[Piece] = []
+        if self._rest or self._chunks:
+            self._rest += lines[0]
+            pieces += self._closed(newline=1)
+            lines = lines[1:]
+        last = lines.pop()
+        offset = self.line_offset
+        for line in lines:
+            if len(line) > self._chunk_bytes:
+                self.line_offset, self._rest = offset, bytearray(line)
+                pieces += self._closed(newline=1)
+                offset = self.line_offset
+                continue
+            end = offset + len(line) + 1
+            pieces.append((line, offset, end, None))
+            offset = end
+        self.line_offset, self._rest = offset, bytearray(last)
+        return pieces + (self._oversized() if len(last) > self._chunk_bytes else [])
+
+    def flush(self) -> list[Piece]:
+        """Give the rest as it is: the file has ended without a newline."""
+        return self._closed(newline=0) if self._rest else []
+
+    def _oversized(self) -> list[Piece]:
+        pieces: list[Piece] = []
+        while len(self._rest) > self._chunk_bytes:
+            self._chunks += 1
+            value = bytes(self._rest[: self._chunk_bytes])
+            del self._rest[: self._chunk_bytes]
+            pieces.append((value, self.line_offset, self.line_offset, f"{self._chunks}/?"))
+        return pieces
+
+    def _closed(self, *, newline: int) -> list[Piece]:
+        pieces = self._oversized()
+        end = self.read_offset + newline
+        label = f"{self._chunks + 1}/{self._chunks + 1}" if self._chunks else None
+        pieces.append((bytes(self._rest), self.line_offset, end, label))
+        self.line_offset, self._chunks = end, 0
+        self._rest.clear()
+        return pieces
+
+
+def is_gzip(path: Path) -> bool:
+    """Tell by the name, as brokers and logrotate write it."""
+    return path.suffix == ".gz"
+
+
+def is_unreadable(path: Path) -> bool:
+    """Tell by the name that log4j2 or logrotate compressed a file in a way that is not read here."""
+    return path.suffix.lower() in _NOT_READ
+
+
+def read_blocks(stream: IO[bytes], *, is_compressed: bool) -> Iterator[bytes]:
+    """Yield a file's uncompressed bytes in blocks of at most 256 KiB."""
+    if is_compressed:
+        yield from gunzip_blocks(stream, BLOCK_BYTES)
+        return
+    while block := stream.read(BLOCK_BYTES):
+        yield block
+
+
+def read_lines(
+    path: Path, node: str, kind: str, *, start_offset: int = 0, chunk_bytes: int = CHUNK_BYTES
+) -> Iterator[RawLine]:
+    """
+    Read a finished file from the line at `start_offset` (bytes, uncompressed) to its end.
+
+    The last line counts with or without its newline. Bytes are kept as they are, a trailing CR too.
+
+    Raises:
+        DamagedFileError: the file cannot be opened, its gzip is torn or corrupt; raised after the last
+            byte that could be read has been delivered, its unfinished line included.
+
+    """
+    mark, reason = fingerprint(b""), ""
+    splitter = LineSplitter(start_offset, chunk_bytes)
+    try:
+        with path.open("rb") as stream:
+            blocks = _from_the_first_line(read_blocks(stream, is_compressed=is_gzip(path)))
+            mark = fingerprint(next(blocks))
+            to_skip = start_offset
+            for block in blocks:
+                wanted = block[to_skip:]
+                to_skip -= len(block) - len(wanted)
+                for piece in splitter.feed(wanted):
+                    yield raw_line(piece, mark, path, node, kind)
+    except (OSError, TornGzipError) as error:
+        reason = str(error)
+    for piece in splitter.flush():
+        yield raw_line(piece, mark, path, node, kind)
+    if reason:
+        position = f"{node}/{mark}/{splitter.read_offset}"
+        raise DamagedFileError(str(path), node, kind, position, reason)
+
+
+def _from_the_first_line(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the first line, and then every block from the file's start."""
+    held: list[bytes] = []
+    damage: TornGzipError | None = None
+    try:
+        while first_line(b"".join(held), is_whole=False) is None and (block := next(blocks, b"")):
+            held.append(block)
+    except TornGzipError as error:
+        damage = error
+    yield first_line(b"".join(held), is_whole=True) or b""
+    yield from held
+    if damage:
+        raise damage
+    yield from blocks
+
+
+def raw_line(piece: Piece, mark: str, path: Path, node: str, kind: str) -> RawLine:
+    """Put a piece of a file together with the place it came from."""
+    value, offset, end, chunk = piece
+    return RawLine(value, node, str(path), f"{node}/{mark}/{offset}", kind, chunk, end)

@@ -1,0 +1,158 @@
+"""A3, A5 and A6: how producers spread over partitions, clients that lost a leader, metadata lookups."""
+
+from dash.development.base_component import Component
+
+from dashboards.asked import Asked
+from dashboards.parts import Column, graph, nothing, number, said, section, table, text, verdict
+from dashboards.queries import clients, skew
+from reports.answers import NONE, Answers
+from reports.clients.figures import lookups_over_time, redirect_times, shares
+from reports.clients.rows import measured, version_of, who
+from reports.clients.sentences import sentences
+from reports.opening import of_clients
+from reports.page_text import count, decimal, instant, ms, percent
+from schemas.rows import Row
+
+FILL = "plumbline ingest and plumbline build-gold --follow"
+
+
+def partitions(asked: Asked) -> list[Component]:
+    """Show how even producers are."""
+    spread, summaries = skew.partitions(asked), skew.producers(asked)
+    answers = Answers(partition_skew=spread, partition_skew_summary=summaries)
+    if not measured(summaries):
+        lead = "Topics of one partition cannot be uneven and are left out."
+        missing = nothing("no producer wrote to a topic of several partitions in this span.", fill=FILL)
+        told = verdict("No producer to judge in this span.", "unsure")
+        return [told, section("Producers and partitions", lead, missing, name="skew")]
+    slow = of_clients(answers).get("skew")
+    quiet = "No producer's spread over partitions has a leader that is slow for it."
+    columns = [
+        Column("producer", who, is_text=True),
+        text("topic", "topic"),
+        text("run", "run"),
+        text("version", "software_version"),
+        number("batches", "batches", count),
+        number("partitions", "partitions", count),
+        number("fullest / mean", "max_over_mean", decimal),
+        number("as many even ones", "effective_partitions", decimal),
+        number("slowest leader", "slowest_leader_id", _id),
+        number("its share / others'", "slowest_ratio", decimal),
+        number("its latency / others'", "slowest_latency_ratio", decimal),
+        text("speaks for", "partitioner"),
+    ]
+    figure = graph("skew-shares", shares(spread, summaries), "Share of bytes of each partition, by producer.")
+    lead = "Share of each partition in a producer's bytes; red belongs to the slowest leader for it."
+    return [
+        verdict(slow or quiet, "unsure" if slow else "calm", ["Judged from 300 batches on."]),
+        section("Which partition the bytes go to", lead, figure, name="skew"),
+        section(
+            "Producers",
+            "",
+            table("skew-table", columns, measured(summaries)),
+            _said(answers, "skew"),
+            name="list",
+        ),
+    ]
+
+
+def redirects(asked: Asked) -> list[Component]:
+    """Show clients that lost their leader."""
+    events, by_version = clients.redirects(asked), clients.redirects_by_version(asked)
+    answers = Answers(leader_redirect=events, leader_redirect_summary=by_version)
+    if not events:
+        told = verdict("No client lost its leader in this span.", "calm")
+        missing = nothing("no leader moved or died under a client.", fill=FILL)
+        return [told, section("Clients that lost a leader", "", missing, name="redirect")]
+    versions = [
+        Column("version", version_of, is_text=True),
+        text("request", "api"),
+        number("redirects", "n", count),
+        number("without end", "unfinished", count),
+        number("p50 ms", "redirect_p50_ms", ms),
+        number("p99 ms", "redirect_p99_ms", ms),
+        number("client's part p50", "client_part_p50_ms", ms),
+        number("broker's part p50", "broker_part_p50_ms", ms),
+        number("hinted", "hinted_share", percent),
+        number("requests wasted", "wasted_requests", count),
+        number("dead leaders", "disconnects", count),
+        number("longest of these", "disconnect_max_ms", ms),
+    ]
+    listed = [
+        Column("lost at, UTC", lambda row: instant(row["errored_at"]), is_text=True),
+        text("kind", "kind"),
+        text("topic", "topic"),
+        number("partition", "partition", _id),
+        text("client id", "client_id"),
+        Column("leader", lambda row: f"{_id(row['old_leader_id'])} → {_id(row['new_leader_id'])}"),
+        number("lost for ms", "redirect_ms", ms),
+        number("client's part", "client_part_ms", ms),
+        number("broker's part", "broker_part_ms", ms),
+    ]
+    figure = graph("redirect-times", redirect_times(events), "How long each client was lost, by version.")
+    sentence = (
+        of_clients(answers).get("redirect") or "Leaders were lost, and no client has been served again yet."
+    )
+    by_time = table("event-table", listed, sorted(events, key=_longest_first))
+    lead = "From the first error, or a dead leader's last answer, to the first success at the new one."
+    return [
+        verdict(sentence, "unsure"),
+        section("How long clients were lost", lead, figure, name="redirect"),
+        section(
+            "By version",
+            "",
+            table("redirect-table", versions, by_version),
+            _said(answers, "redirect"),
+            name="list",
+        ),
+        section("Every event, longest first", "", by_time, name="events"),
+    ]
+
+
+def lookups(asked: Asked) -> list[Component]:
+    """Show what metadata lookups cost."""
+    rows = clients.lookups(asked)
+    answers = Answers(metadata_lookup=rows)
+    if not rows:
+        told = verdict("No client looked metadata up in this span.", "unsure")
+        return [told, section("Lookups", "", nothing("no METADATA request.", fill=FILL), name="lookups")]
+    columns = [
+        Column("client", lambda row: row["client_id"] or NONE, is_text=True),
+        text("version", "software_version"),
+        text("run", "run"),
+        number("lookups", "lookups", count),
+        number("for all topics", "all_topics_lookups", count),
+        number("topics a lookup", "topics_per_lookup", decimal),
+        number("new topics", "new_topics", count),
+        number("let go", "evicted_topics", count),
+        number("bytes answered", "response_bytes", count),
+        number(
+            "bytes a 1,000 new topics", "bytes_per_1000_new_topics", lambda told: count(told and round(told))
+        ),
+        number("grows like new topics ^", "growth_exponent", decimal),
+    ]
+    drawn = graph(
+        "lookups-figure",
+        lookups_over_time(clients.lookups_over_time(asked)),
+        "Topics a lookup over time, by client.",
+    )
+    slow = of_clients(answers).get("metadata")
+    total = sum(row["lookups"] for row in rows)
+    quiet = f"No client asks for known topics again and again: {count(total)} lookups in all."
+    return [
+        verdict(slow or quiet, "unsure" if slow else "calm"),
+        section("Topics a lookup asks for", "Those for all topics are left out.", drawn, name="lookups"),
+        section("Clients", "", table("lookup-table", columns, rows), _said(answers, "lookups"), name="list"),
+    ]
+
+
+def _said(answers: Answers, name: str) -> Component:
+    return said(sentences(answers)[name])
+
+
+def _longest_first(row: Row) -> float:
+    return -(row["redirect_ms"] if row["redirect_ms"] is not None else float("inf"))
+
+
+def _id(value: int | None) -> str:
+    return NONE if value is None else str(value)

@@ -1,0 +1,178 @@
+"""
+Create, open, read and commit to the Delta log of a table with delta-rs.
+
+Spark writes and reads the Parquet files. Reading the log takes milliseconds here, and half a second per table
+where Delta Spark plans a query for it. Why it is as safe: `docs/decisions/006-light-commits.md`.
+"""
+
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import unquote
+
+import pyarrow.parquet as pq
+from deltalake import DeltaTable, Schema
+from deltalake.transaction import (
+    AddAction,
+    CommitProperties,
+    PostCommitHookProperties,
+    RemoveAction,
+)
+from pyspark.sql.types import StructType, TimestampType
+
+from engine.delta.data_files import NULL_PARTITION, stats_json, sync
+from engine.delta.log_state import FILES
+from engine.process.fail_points import reached
+from schemas.fields import Table
+
+_held = threading.local()
+
+NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+
+CHECKPOINT_INTERVAL = "delta.checkpointInterval"
+DEFAULT_INTERVAL = 10
+
+CHECKPOINT_KEPT_EVERY_S = 4 * 3_600
+NEWEST_CHECKPOINTS = 3
+"""A reader of a checkpoint has some minutes, until this many newer ones exist."""
+
+
+def opened(where: Path) -> DeltaTable:
+    """Open a table's log once per thread, later read only new entries: a long log takes a while to read."""
+    logs: dict[Path, DeltaTable] = _held.__dict__.setdefault("logs", {})
+    if where in logs:
+        logs[where].update_incremental()
+    else:
+        logs[where] = DeltaTable(str(where))
+    return logs[where]
+
+
+def create(where: Path, table: Table, properties: Mapping[str, str]) -> None:
+    """
+    Create a table: write the first entry of its log, and sync it and the folders above it to disk.
+
+    The protocol is the default of delta-rs, reader version 1 and writer version 2, which any reader supports.
+    `properties` must not need a later protocol.
+
+    Raises:
+        deltalake.exceptions.DeltaError: the table exists.
+
+    """
+    DeltaTable.create(
+        where,
+        Schema.from_json(table.schema.json()),
+        partition_by=list(table.partition_by),
+        description=table.about,
+        configuration=properties,
+        commit_properties=CommitProperties(custom_metadata={FILES: "0"}),
+        post_commithook_properties=NO_HOOKS,
+    )
+    _sync_entries(-1, where)
+    for folder in (where, where.parent, where.parent.parent):
+        sync(folder)
+
+
+def schema(where: Path) -> StructType:
+    """Return the schema in the newest version of a table."""
+    return StructType.fromJson(json.loads(DeltaTable(str(where)).schema().to_json()))
+
+
+def commit(
+    log: DeltaTable, where: Path, actions: Sequence[AddAction | RemoveAction], properties: CommitProperties
+) -> None:
+    """
+    Add one version to the log.
+
+    Raises:
+        deltalake.exceptions.CommitFailedError: a conflicting commit came first.
+
+    """
+    properties.custom_metadata = {**(properties.custom_metadata or {}), FILES: str(len(actions))}
+    log.create_write_transaction(
+        [*actions],
+        mode="append",
+        schema=log.schema(),
+        partition_by=log.metadata().partition_columns,
+        commit_properties=properties,
+        post_commithook_properties=NO_HOOKS,
+    )
+    _sync_entries(log.version(), where)
+    checkpoint_when_due(where, log.version() + 1, interval_of(log))  # `log` is as before the commit
+
+
+def _sync_entries(before: int, where: Path) -> None:
+    """Sync the entries after a version, and their folder, to disk: a power cut would leave them empty."""
+    folder, version = where / "_delta_log", before + 1
+    while (entry := folder / f"{version:020}.json").exists():
+        sync(entry)
+        version += 1
+    sync(folder)
+
+
+def interval_of(log: DeltaTable) -> int:
+    """Return the number of versions between two checkpoints of a table."""
+    return int(log.metadata().configuration.get(CHECKPOINT_INTERVAL, DEFAULT_INTERVAL))
+
+
+def checkpoint_when_due(where: Path, version: int, interval: int) -> None:
+    """Write a checkpoint if the last one is `interval` versions old; a failed one is due again."""
+    if version - _last_checkpoint(where) < interval:
+        return
+    reached("checkpoint-begun")
+    opened(where).create_checkpoint()
+    reached("checkpoint-written")
+    thin_checkpoints(where)
+    # Drop the cached log: it starts at the old checkpoint, and each commit would replay all later versions.
+    _held.logs.pop(where, None)
+
+
+def thin_checkpoints(where: Path) -> None:
+    """
+    Remove the checkpoints that no reader needs: keep the newest, and one per four hours for log clean-up.
+
+    Each contains the names of all files removed in two days. At 432 a day they would take 12 GB for a table
+    of 100 MB.
+    """
+    with_age = []
+    for file in sorted((where / "_delta_log").glob("*.checkpoint.parquet")):
+        with suppress(FileNotFoundError):  # `maintain` may remove it at the same time
+            with_age.append((file, int(file.stat().st_mtime // CHECKPOINT_KEPT_EVERY_S)))
+    first_of = {age: file for file, age in reversed(with_age)}
+    newest = [file for file, _ in with_age[-NEWEST_CHECKPOINTS:]]
+    for file, _ in with_age:
+        if file not in newest and file not in first_of.values():
+            file.unlink(missing_ok=True)
+
+
+def _last_checkpoint(where: Path) -> int:
+    """Return the version of the last checkpoint; 0 without one, or if `_last_checkpoint` is torn."""
+    try:
+        hint = json.loads((where / "_delta_log" / "_last_checkpoint").read_text())
+        return int(hint["version"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0
+
+
+def added(where: Path, attempt: Path, table: Table, *, data_change: bool = True) -> Iterator[AddAction]:
+    """Yield the add actions of an attempt's files with rows, with statistics for file skipping."""
+    instants = [field.name for field in table.schema if isinstance(field.dataType, TimestampType)]
+    for file in sorted(attempt.rglob("*.parquet")):
+        footer = pq.read_metadata(file)
+        if not footer.num_rows:
+            continue
+        state = file.stat()
+        yield AddAction(
+            path=str(file.relative_to(where)),
+            size=state.st_size,
+            partition_values=_partition_of(file.relative_to(attempt)),
+            modification_time=int(state.st_mtime * 1_000),
+            data_change=data_change,
+            stats=stats_json(footer, instants),
+        )
+
+
+def _partition_of(below: Path) -> dict[str, str | None]:
+    pairs = (part.split("=", 1) for part in below.parts[:-1])
+    return {name: None if value == NULL_PARTITION else unquote(value) for name, value in pairs}

@@ -1,0 +1,124 @@
+"""Read spans of a table from the files that hold them: the log tells which, and Spark opens no other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from engine.delta import log_entries
+from schemas.fields import Table
+from transforms.frames import frame_of
+from transforms.spans import Span, within
+from transforms.windows import Reach
+
+CUT = timedelta(milliseconds=1)
+"""Delta's own statistics of instants are cut to milliseconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """One version of a table: what is committed or deleted later is not seen, as long as VACUUM leaves it."""
+
+    where: Path
+    table: Table
+    log: DeltaTable
+    version: int
+    files: pa.Table  # path, and the statistics of each
+
+    @classmethod
+    def of(cls, where: Path, table: Table) -> "Snapshot":
+        """Take the newest version."""
+        log = log_entries.opened(where)
+        files = pa.table(log.get_add_actions(flatten=True))
+        return cls(where=where, table=table, log=log, version=log.version(), files=files)
+
+    def paths(self) -> list[str]:
+        """Name all files."""
+        return [str(path) for path in self.files["path"].to_pylist()]
+
+    def overlapping(self, column: str, spans: Sequence[Span], reach: Reach = Reach()) -> list[str]:  # noqa: B008 (it is frozen)
+        """Name the files that can hold a row whose instant lies in the spans, widened by the reach."""
+        return self._paths(self._any([self._overlaps(column, _widened(span, reach)) for span in spans]))
+
+    def newest(self, column: str) -> datetime | None:
+        """Give the latest instant in a column, None where no file tells of any."""
+        _, high = self._extremes(column)
+        latest: datetime | None = pc.max(high).as_py()
+        return latest
+
+    def rows(
+        self,
+        spark: SparkSession,
+        column: str,
+        spans: Sequence[Span],
+        reach: Reach = Reach(),  # noqa: B008 (it is frozen)
+    ) -> DataFrame:
+        """Give the rows whose instant lies in the spans, without the columns that the table is parted by."""
+        rows = self._read(spark, self.overlapping(column, spans, reach))
+        return rows.filter(within(column, spans, reach))
+
+    def added_since(self, spark: SparkSession, version: int | None) -> DataFrame:
+        """Give the rows of files that this version has and that one had not; of all when it is not there."""
+        try:
+            before = DeltaTable(str(self.where), version=version).file_uris() if version is not None else []
+        except DeltaError:
+            before = []
+        known = {file.rsplit("/", 1)[-1] for file in before}
+        return self._read(spark, [path for path in self.paths() if path.rsplit("/", 1)[-1] not in known])
+
+    def outside(self, spark: SparkSession, column: str, spans: Sequence[Span]) -> DataFrame | None:
+        """Give the other rows of the files that overlap the spans; None where they can hold none."""
+        inside = self._any([self._lies_in(column, span) for span in spans])
+        overlaps = self._any([self._overlaps(column, span) for span in spans])
+        mixed = self._paths(pc.and_(overlaps, pc.invert(inside)))
+        if not mixed:
+            return None
+        return self._read(spark, mixed).filter(f"NOT coalesce({within(column, spans)}, false)")
+
+    def _read(self, spark: SparkSession, paths: list[str]) -> DataFrame:
+        kept = StructType([field for field in self.table.schema if field.name not in self.table.partition_by])
+        if not paths:
+            return frame_of(spark, [], kept)
+        reader = spark.read.schema(kept).option("recursiveFileLookup", "true")
+        return reader.parquet(*(str(self.where / path) for path in paths))
+
+    def _paths(self, chosen: pa.Array) -> list[str]:
+        return [str(path) for path in self.files.filter(chosen)["path"].to_pylist()]
+
+    def _any(self, masks: list[pa.Array]) -> pa.Array:
+        chosen = masks[0]
+        for mask in masks[1:]:
+            chosen = pc.or_(chosen, mask)
+        return chosen
+
+    def _overlaps(self, column: str, span: Span) -> pa.Array:
+        """Tell which files may hold a row of the span: without statistics, any."""
+        low, high = self._extremes(column)
+        is_in = pc.and_(pc.less(low, _at(span.end)), pc.greater_equal(high, _at(span.start) - CUT))
+        return pc.fill_null(is_in, fill_value=True)
+
+    def _lies_in(self, column: str, span: Span) -> pa.Array:
+        low, high = self._extremes(column)
+        is_in = pc.and_(pc.greater_equal(low, _at(span.start)), pc.less(high, _at(span.end) - CUT))
+        return pc.fill_null(is_in, fill_value=False)
+
+    def _extremes(self, column: str) -> tuple[pa.Array, pa.Array]:
+        told = (f"min.{column}", f"max.{column}")
+        unknown = pa.nulls(self.files.num_rows, pa.timestamp("us", "UTC"))
+        low, high = (self.files[name] if name in self.files.column_names else unknown for name in told)
+        return low, high
+
+
+def _at(second: int) -> datetime:
+    return datetime.fromtimestamp(second, UTC)
+
+
+def _widened(span: Span, reach: Reach) -> Span:
+    return Span(span.start - reach.lookback_s, span.end + reach.lookahead_s)

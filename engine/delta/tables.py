@@ -1,0 +1,176 @@
+"""Delta tables by path: create, read, append exactly once, replace."""
+
+import shutil
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from deltalake import DeltaTable
+from filelock import FileLock
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import TimestampType
+
+from conf.settings import Maintain
+from engine.delta import commits as light_commit
+from engine.delta import log_entries
+from engine.delta.snapshot import Snapshot
+from engine.process.lease import MAINTENANCE, lease
+from schemas.fields import Table
+from transforms.frames import frame_of
+from transforms.spans import Span, within
+
+RETENTION = ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration")
+RETENTION_HOURS = Maintain().vacuum_retention_hours
+
+PROPERTIES = {
+    "delta.enableDeletionVectors": "false",
+    "delta.checkpointPolicy": "classic",
+    # A checkpoint costs as much as three appends; a stream that commits every 2 s writes one in 3 minutes.
+    "delta.checkpointInterval": "100",
+    # A checkpoint contains the names of all files removed in this time. At two files per commit and 160 bytes
+    # each it has 28 MB after two days, and 97 MB after Delta's default of a week, 432 times a day. It must
+    # not be shorter than VACUUM keeps files; `plumbline maintain` sets it to that time. The log must be
+    # kept as long: at this rate 86,000 entries.
+    **dict.fromkeys(RETENTION, f"interval {RETENTION_HOURS} hours"),
+}
+
+COMPLETE_FROM = "plumbline.complete_from"
+"""Property of a table with date partitions: retention deleted no row from this instant (ISO 8601) on."""
+
+MAINTENANCE_S = 60.0
+
+NO_STATISTICS = "delta.dataSkippingNumIndexedCols"
+
+
+def path(warehouse: Path, table: Table) -> str:
+    """Return the table's folder, `<warehouse>/<layer>/<name>`."""
+    return str(warehouse / table.layer / table.name)
+
+
+def exists(warehouse: Path, table: Table) -> bool:
+    """Return whether the table exists: its log has an entry or a checkpoint."""
+    return DeltaTable.is_deltatable(path(warehouse, table))
+
+
+def read(spark: SparkSession, warehouse: Path, table: Table) -> DataFrame:
+    """Return the table's rows, or an empty frame of its schema when the table does not exist yet."""
+    if not exists(warehouse, table):
+        return frame_of(spark, [], table.schema)
+    return spark.read.format("delta").load(path(warehouse, table))
+
+
+def complete_from(warehouse: Path, table: Table) -> datetime | None:
+    """Return the instant from which on a table is complete; None if retention has deleted nothing."""
+    instant = log_entries.opened(Path(path(warehouse, table))).metadata().configuration.get(COMPLETE_FROM)
+    return datetime.fromisoformat(instant) if instant else None
+
+
+def make(warehouse: Path, table: Table) -> None:
+    """
+    Create the table if it is missing. A job that does not write the table does no more than that.
+
+    Raises:
+        FileExistsError: the folder has files but no table; the files are not changed.
+
+    """
+    if exists(warehouse, table):
+        return
+    warehouse.mkdir(parents=True, exist_ok=True)
+    # Jobs start at the same time and create the same tables: the second one waits here and finds the table.
+    with FileLock(warehouse / "_tables.lock"):
+        if not exists(warehouse, table):
+            _make(Path(path(warehouse, table)), table)
+
+
+def ensure(spark: SparkSession, warehouse: Path, table: Table) -> None:
+    """
+    Create the table if it is missing; add the columns that its schema has gained since then.
+
+    The caller must be the table's only writer: on a local disk, Delta's commit can overwrite a commit that
+    another process makes at the same time.
+
+    Raises:
+        FileExistsError: the folder has files but no table; the files are not changed.
+        pyspark.errors.AnalysisException: a column changed its type.
+        LeaseHeldError: the table lacks columns and `maintain` holds its lease for over a minute.
+
+    """
+    make(warehouse, table)
+    held = {
+        field.name: field.dataType.simpleString()
+        for field in log_entries.schema(Path(path(warehouse, table)))
+    }
+    if all(held.get(field.name) == field.dataType.simpleString() for field in table.schema):
+        return
+    with lease(warehouse, MAINTENANCE, timeout_s=MAINTENANCE_S):
+        empty = frame_of(spark, [], table.schema)
+        empty.write.format("delta").mode("append").option("mergeSchema", "true").save(path(warehouse, table))
+
+
+def append(
+    frame: DataFrame,
+    warehouse: Path,
+    table: Table,
+    *,
+    txn_app_id: str,
+    txn_version: int,
+) -> bool:
+    """
+    Append once: a second call with the same application id and version writes nothing.
+
+    Returns whether it was written.
+    """
+    where = Path(path(warehouse, table))
+    return light_commit.append(frame, where, table, txn_app_id=txn_app_id, txn_version=txn_version)
+
+
+def snapshot(warehouse: Path, table: Table) -> Snapshot:
+    """Return the newest version of a table, to read spans of it without Delta's query planning."""
+    return Snapshot.of(Path(path(warehouse, table)), table)
+
+
+def replace(  # noqa: PLR0913 (rows, table, spans, and the commit's note)
+    frame: DataFrame,
+    warehouse: Path,
+    table: Table,
+    *,
+    column: str,
+    spans: Sequence[Span],
+    note: str = "",
+) -> None:
+    """Replace the rows whose instant lies in the spans; `note` becomes the commit's `userMetadata`."""
+    where, rows = Path(path(warehouse, table)), frame.filter(within(column, spans))
+    light_commit.replace(
+        rows.select(*table.schema.names), where, table, column=column, spans=spans, note=note
+    )
+
+
+def overwrite(frame: DataFrame, warehouse: Path, table: Table) -> None:
+    """Replace all rows of a table."""
+    light_commit.overwrite(frame.select(*table.schema.names), Path(path(warehouse, table)), table)
+
+
+def _make(where: Path, table: Table) -> None:
+    if where.exists():
+        if strange := next(filter(_is_strange, where.rglob("[!._]*")), None):
+            message = (
+                f"{strange} is in the folder of the table {table.layer}.{table.name}, which has no log. "
+                "Move the files away, or choose another warehouse."
+            )
+            raise FileExistsError(message)
+        shutil.rmtree(where)  # a job was killed before the table's first commit
+    log_entries.create(where, table, PROPERTIES | _statistics(table))
+
+
+def _is_strange(file: Path) -> bool:
+    """Return whether no killed job can have left the file; delta-rs leaves drafts like `.json#1`."""
+    return file.is_file() and not (file.parent.name == "_delta_log" and ".json#" in file.name)
+
+
+def _statistics(table: Table) -> dict[str, str]:
+    """Return the table property for statistics: only on instants, which readers skip files by."""
+    if table.layer == "gold":
+        return {}
+    instants = [field.name for field in table.schema if isinstance(field.dataType, TimestampType)]
+    # The property must exclude columns without statistics, because delta-rs treats such a column as empty.
+    return {"delta.dataSkippingStatsColumns": ",".join(instants)} if instants else {NO_STATISTICS: "0"}

@@ -1,0 +1,221 @@
+"""Rebuild windows of gold: read the silver they depend on, replace them whole, remember unsettled windows."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BooleanType,
+    IntegerType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from engine.delta import tables
+from engine.delta.snapshot import Snapshot
+from engine.gold.culprit import CulpritWriter
+from engine.gold.held_back import let_through
+from engine.gold.limits import first_whole_window
+from engine.process.fail_points import reached
+from engine.process.progress import Progress
+from schemas.bronze import METRICS
+from schemas.fields import Table
+from schemas.gold.broker import BROKER_RTT, FETCH_LATENCY, STOCK_FETCH_TOTAL
+from schemas.silver.brokers import CLIENT_EVENTS, REQUESTS
+from transforms.frames import frame_of
+from transforms.gold.assemble import FOLLOWERS_REACH, REACH, of_fetches
+from transforms.gold.fetch_latency import pairing
+from transforms.gold.fetch_latency.stock_fetch_total import stock_fetch_total
+from transforms.spans import Span, in_steps, spans_of, window_of, within
+from transforms.windows import SETTLE_S, WINDOW_S, coverage
+
+COVERED = StructType(
+    [
+        StructField("cluster", StringType()),
+        StructField("window_start", TimestampType()),
+        StructField("nodes_expected", IntegerType()),
+        StructField("nodes_reporting", IntegerType()),
+        StructField("is_settled", BooleanType()),
+    ]
+)
+
+FEW_LINES = 500_000
+"""Up to this many lines interpreted plans are faster: compiling them costs more CPU than the rows."""
+
+LINES = StructType(
+    [
+        StructField("cluster", StringType()),
+        StructField("broker_id", IntegerType()),
+        StructField("logged_at", TimestampType()),
+    ]
+)
+
+
+class GoldWriter:
+    """
+    Writes the gold tables of one warehouse; its caller holds the lease.
+
+    Between rebuilds it remembers the newest request line of each broker, and the windows that were not
+    settled when they were written. Both can be read from the tables again.
+    """
+
+    def __init__(self, spark: SparkSession, warehouse: Path, progress: Progress) -> None:
+        """Create the missing tables."""
+        self._spark, self._warehouse, self._progress = spark, warehouse, progress
+        for table in (REQUESTS, CLIENT_EVENTS, METRICS):
+            tables.make(warehouse, table)
+        for table in (FETCH_LATENCY, BROKER_RTT, STOCK_FETCH_TOTAL):
+            tables.ensure(spark, warehouse, table)
+        self._culprits = CulpritWriter(spark, warehouse)
+        self._newest: dict[tuple[str, int], datetime] = {}
+        self._newest_since: date | None = None
+        self._unsettled = self._unsettled_in_gold()
+        self._refused: set[int] = set()
+
+    def rebuild(self, windows: Iterable[int]) -> int:
+        """Rebuild windows (epoch seconds); return how many were refused because silver is incomplete."""
+        # Take the snapshots first: rows that retention deletes after the check below are still in them.
+        silver = {table: tables.snapshot(self._warehouse, table) for table in REACH}
+        wanted = let_through(self._warehouse, windows)
+        oldest = self._complete_from()
+        refused = {window for window in wanted if oldest is not None and window < oldest}
+        self._unsettled = {key for key in self._unsettled if key[1] not in refused}
+        self._report_refused(refused, oldest)
+        rebuilt = spans_of(wanted - refused)
+        reached("gold-begun")
+        for spans in in_steps(rebuilt):
+            self._replace(spans, silver)
+        reached("gold-windows-committed")
+        self._culprits.rebuild(rebuilt)
+        return len(refused)
+
+    def expect(self, lines: int) -> None:
+        """Configure Spark for batches of about that many lines."""
+        is_worth_compiling = lines > FEW_LINES
+        self._spark.conf.set("spark.sql.codegen.wholeStage", str(is_worth_compiling).lower())
+        self._spark.conf.set(
+            "spark.sql.codegen.factoryMode", "FALLBACK" if is_worth_compiling else "NO_CODEGEN"
+        )
+
+    def saw(self, newest: Iterable[tuple[str, int, datetime]]) -> None:
+        """Record the newest request lines (cluster, broker, instant)."""
+        for cluster, broker_id, at in newest:
+            key = (cluster, broker_id)
+            self._newest[key] = max(at, self._newest.get(key, at))
+
+    def may_settle(self) -> set[int]:
+        """Return the windows that were written unsettled and that later lines may have settled."""
+        return {window for cluster, window in self._unsettled if self._can_be_settled(cluster, window)}
+
+    def add_scrapes(self, rows: Sequence[Row]) -> None:
+        """Append the values of scrapes; skip a scrape that was sent again."""
+        if not rows:
+            return
+        names = STOCK_FETCH_TOTAL.schema.names
+        values = [[row[name] for name in names] for row in rows]
+        fresh = frame_of(self._spark, values, STOCK_FETCH_TOTAL.schema)
+        first = min(row["scraped_at"] for row in rows)
+        last = max(row["scraped_at"] for row in rows)
+        span = Span(window_of(first.timestamp()), window_of(last.timestamp()) + WINDOW_S)
+        known = tables.snapshot(self._warehouse, STOCK_FETCH_TOTAL).rows(self._spark, "scraped_at", [span])
+        key = list(STOCK_FETCH_TOTAL.key)
+        both = known.select(*names).unionByName(fresh).dropDuplicates(key)
+        self._write(STOCK_FETCH_TOTAL, both, "scraped_at", [span])
+
+    def rebuild_scrapes(self, span: Span) -> None:
+        """Read the scrapes of a span from bronze again; the ingest date is never before the scrape."""
+        metrics = tables.read(self._spark, self._warehouse, METRICS)
+        rows = stock_fetch_total(metrics.filter(F.expr(f"ingest_date >= DATE'{str(span)[:10]}'")))
+        rows = rows.filter(within("scraped_at", [span])).dropDuplicates(list(STOCK_FETCH_TOTAL.key))
+        self._write(STOCK_FETCH_TOTAL, rows, "scraped_at", [span])
+
+    def _replace(self, spans: list[Span], silver: Mapping[Table, Snapshot]) -> None:
+        lines, client_events = (
+            silver[table].rows(self._spark, "logged_at", spans, reach) for table, reach in REACH.items()
+        )
+        covered = self._covered(lines, spans)
+        requests = self._fetches(silver[REQUESTS], spans)
+        # A checkpoint, not a cache: else Spark would analyse the whole lineage again for each added column.
+        fetches = pairing.fetches(requests, client_events).localCheckpoint()
+        built_from = {f"{table.layer}.{table.name}": snapshot.version for table, snapshot in silver.items()}
+        for table, rows in of_fetches(fetches, covered).items():
+            self._write(table, rows, "window_start", spans, json.dumps({"built_from": built_from}))
+
+    def _fetches(self, requests: Snapshot, spans: list[Span]) -> DataFrame:
+        """Return the requests for pairs and round trips; only followers' fetches need the fetch before."""
+        near = within("logged_at", spans, pairing.REQUESTS_REACH)
+        return requests.rows(self._spark, "logged_at", spans, FOLLOWERS_REACH).filter(
+            (F.col("kind") == "follower") | F.expr(near)
+        )
+
+    def _covered(self, requests: DataFrame, spans: list[Span]) -> DataFrame:
+        """Return the coverage of the windows as a small local frame, which two tables use."""
+        self._learn_newest(spans[0])
+        newest = [(cluster, broker, at) for (cluster, broker), at in self._newest.items()]
+        lines = requests.select("cluster", "broker_id", "logged_at").unionByName(
+            frame_of(self._spark, newest, LINES)
+        )
+        rows = coverage(lines).filter(within("window_start", spans)).collect()
+        done = {window for span in spans for window in range(span.start, span.end, WINDOW_S)}
+        self._unsettled = {key for key in self._unsettled if key[1] not in done}
+        self._unsettled |= {
+            (row["cluster"], _second(row["window_start"]))
+            for row in rows
+            if not row["is_settled"] and row["nodes_reporting"]
+        }
+        return frame_of(self._spark, rows, COVERED)
+
+    def _write(
+        self, table: Table, rows: DataFrame, column: str, spans: Sequence[Span], note: str = ""
+    ) -> None:
+        tables.replace(rows, self._warehouse, table, column=column, spans=spans, note=note)
+
+    def _learn_newest(self, earliest: Span) -> None:
+        """Read the newest line of each broker once; later the stream supplies it."""
+        since = datetime.fromtimestamp(earliest.start, UTC).date()
+        if self._newest_since is not None and self._newest_since <= since:
+            return
+        requests = tables.read(self._spark, self._warehouse, REQUESTS)
+        rows = (
+            requests.filter(F.col("logged_date") >= F.lit(since))
+            .groupBy("cluster", "broker_id")
+            .agg(F.max("logged_at").alias("newest"))
+            .collect()
+        )
+        self.saw((row["cluster"], row["broker_id"], row["newest"]) for row in rows)
+        self._newest_since = since
+
+    def _can_be_settled(self, cluster: str, window: int) -> bool:
+        """Return False if `windows.coverage` would certainly find the window unsettled again."""
+        end = window + WINDOW_S
+        known = [_second(at) for (where, _), at in self._newest.items() if where == cluster]
+        expected = [at for at in known if at >= window - SETTLE_S]
+        return bool(known) and (max(known) > end + SETTLE_S or all(at >= end for at in expected))
+
+    def _unsettled_in_gold(self) -> set[tuple[str, int]]:
+        gold = tables.read(self._spark, self._warehouse, FETCH_LATENCY)
+        rows = gold.filter(~F.col("is_settled")).select("cluster", "window_start").distinct().collect()
+        return {(row["cluster"], _second(row["window_start"])) for row in rows}
+
+    def _complete_from(self) -> int | None:
+        """Return the first window that can be rebuilt; None if nothing was ever deleted from silver."""
+        return first_whole_window(self._warehouse, REACH)
+
+    def _report_refused(self, refused: set[int], oldest: int | None) -> None:
+        if oldest is None or refused <= self._refused:
+            return
+        self._refused |= refused
+        for span in spans_of(refused):
+            self._progress.say(
+                f"not rebuilt: {span}; silver is complete only for windows from {Span(oldest, oldest)}"
+            )
+
+
+def _second(at: datetime) -> int:
+    """Return epoch seconds; Spark returns naive datetimes in the zone of the process."""
+    return int(at.timestamp())

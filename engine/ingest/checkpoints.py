@@ -1,0 +1,184 @@
+"""Positions of a query: what its checkpoint has read, and whether the topic still has the rest."""
+
+import logging
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from confluent_kafka import Consumer, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from conf.settings import Telemetry
+from engine.process.hadoop_files import write_whole
+from engine.streams.log import Ends, StreamLog
+
+TOPIC_ID = "plumbline-topic-id"
+TOPIC_ID_FORM = re.compile(r"[A-Za-z0-9_-]{22}")
+NO_ID = "A" * 22
+"""The id of 16 zero bytes: the cluster is older than topic ids (KIP-516)."""
+
+ANSWER_TIMEOUT_S = 15.0
+
+
+class NoTopicError(Exception):
+    """A telemetry topic cannot be read; the message names it and what to do."""
+
+
+class TopicRecreatedError(Exception):
+    """A topic was deleted and created again: its offsets count other records, so ingest cannot continue."""
+
+    def __init__(self, topic: str, evidence: str) -> None:
+        """Build the message, with what to do."""
+        super().__init__(
+            f"{topic} was created again ({evidence}), so its unread lines are lost; nothing was written: "
+            "set a new [warehouse] checkpoints, and also another topic_prefix or a new [warehouse] root"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """Offsets from `first` up to, but without, `end`; they were deleted before they were read."""
+
+    topic: str
+    partition: int
+    first: int
+    end: int
+
+    def __str__(self) -> str:
+        """Format as one line."""
+        return f"{self.topic} partition {self.partition}: offsets {self.first:,} to {self.end - 1:,}"
+
+
+def read_until(checkpoint: Path) -> Ends:
+    """Return the offset up to which each partition was read and written; {} for a new checkpoint."""
+    log = StreamLog(checkpoint)
+    done = max(max(log.commits, default=-1), max(log.offsets, default=-1) - 1)
+    return log.begin(done + 1)
+
+
+def lost(telemetry: Telemetry, topic: str, reached: Ends) -> list[Lost]:
+    """
+    Return the ranges that the topic deleted before they were read.
+
+    A new partition of a topic begins at offset 0, as in Spark. A topic without any position begins at its
+    first available offset.
+
+    Raises:
+        TopicRecreatedError: the topic ends before what was read.
+        NoTopicError: the topic or its cluster cannot be reached.
+
+    """
+    held, gone = offsets_held(telemetry, topic), list[Lost]()
+    reached = {place: end for place, end in reached.items() if place[0] == topic}
+    due = dict.fromkeys(((topic, partition) for partition in held), 0) | reached if reached else {}
+    for (name, partition), end in due.items():
+        low, high = held.get(partition, (0, 0))
+        if high < end:
+            evidence = f"partition {partition} ends at {high:,} and was read up to {end:,}"
+            raise TopicRecreatedError(topic, evidence)
+        if low > end:
+            gone.append(Lost(topic=name, partition=partition, first=end, end=low))
+    return gone
+
+
+def check_same_topic(telemetry: Telemetry, topic: str, checkpoint: Path) -> None:
+    """
+    Compare the topic's id with the id in the checkpoint; store it if that is missing or torn.
+
+    Raises:
+        TopicRecreatedError: it is another topic of the same name; its offsets count other lines.
+        NoTopicError: the cluster cannot be reached.
+
+    """
+    stored, now = checkpoint / f"{TOPIC_ID}.{topic}", topic_id(telemetry, topic)
+    try:
+        before = stored.read_text(errors="replace").strip()
+    except FileNotFoundError:
+        before = ""
+    if now == NO_ID:
+        return
+    if TOPIC_ID_FORM.fullmatch(before) and before not in {now, NO_ID}:
+        raise TopicRecreatedError(topic, f"its id is {now} and was {before}")
+    if before != now:
+        write_whole(stored, now)
+
+
+def topic_id(telemetry: Telemetry, topic: str) -> str:
+    """
+    Return the id of a topic, which differs from the id of an earlier topic of the same name.
+
+    Raises:
+        NoTopicError: the cluster does not answer.
+
+    """
+    admin = AdminClient(dict(_client(telemetry)), logger=logging.getLogger(__name__))
+    future = admin.describe_topics(TopicCollection([topic]), request_timeout=ANSWER_TIMEOUT_S)[topic]
+    try:
+        return str(future.result(ANSWER_TIMEOUT_S).topic_id)
+    except KafkaException as error:
+        message = f"{telemetry.bootstrap_servers} cannot describe {topic}: {error.args[0].str()}"
+        raise NoTopicError(message) from error
+
+
+def unread(telemetry: Telemetry, topic: str, checkpoint: Path) -> int:
+    """
+    Count the records of the topic that no finished batch of the checkpoint has read.
+
+    Raises:
+        NoTopicError: the topic or its cluster cannot be reached.
+
+    """
+    seen = read_until(checkpoint)
+    held = offsets_held(telemetry, topic)
+    return sum(high - max(low, seen.get((topic, partition), 0)) for partition, (low, high) in held.items())
+
+
+def has_topic(telemetry: Telemetry, topic: str) -> bool:
+    """
+    Return whether the topic exists.
+
+    Raises:
+        NoTopicError: the cluster cannot be reached.
+
+    """
+    admin = AdminClient(dict(_client(telemetry)), logger=logging.getLogger(__name__))
+    try:
+        return topic in admin.list_topics(timeout=ANSWER_TIMEOUT_S).topics
+    except KafkaException as error:
+        message = f"{telemetry.bootstrap_servers} does not answer: {error.args[0].str()}"
+        raise NoTopicError(message) from error
+
+
+def offsets_held(telemetry: Telemetry, topic: str) -> dict[int, tuple[int, int]]:
+    """
+    Return the first offset and the end offset of each partition.
+
+    Raises:
+        NoTopicError: the topic or its cluster cannot be reached.
+
+    """
+    group = {"group.id": f"{telemetry.own_client_prefix}look"}
+    consumer = Consumer(_client(telemetry) | group, logger=logging.getLogger(__name__))
+    try:
+        partitions = consumer.list_topics(topic, timeout=ANSWER_TIMEOUT_S).topics[topic].partitions
+        held = {
+            partition: consumer.get_watermark_offsets(TopicPartition(topic, partition), ANSWER_TIMEOUT_S)
+            for partition in partitions
+        }
+    except KafkaException as error:
+        message = f"{telemetry.bootstrap_servers} does not answer for {topic}: {error.args[0].str()}"
+        raise NoTopicError(message) from error
+    finally:
+        consumer.close()
+    if not held:
+        message = f"there is no topic {topic} at {telemetry.bootstrap_servers}: create it, or start the lab"
+        raise NoTopicError(message)
+    return held
+
+
+def _client(telemetry: Telemetry) -> dict[str, str]:
+    own = {
+        "bootstrap.servers": telemetry.bootstrap_servers,
+        "log_level": "2",  # the exception reports a broker that does not answer, once
+    }
+    return telemetry.client_options | own

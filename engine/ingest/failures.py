@@ -1,0 +1,67 @@
+"""What can end the ingest: in one line for a person, and with an exit code for a program."""
+
+import re
+
+from deltalake.exceptions import DeltaError
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from conf.settings import Settings
+from engine.ingest.checkpoints import Lost, NoTopicError, TopicRecreatedError
+from engine.process.disk import told_full
+from engine.process.lease import LeaseHeldError
+from engine.process.progress import first_line
+from engine.process.session import JvmGoneError
+from engine.streams.audit.findings import StateError
+
+EXIT_FAILED, EXIT_WRONG, EXIT_LOST, EXIT_HELD, EXIT_STATE, EXIT_FULL = 1, 2, 3, 4, 5, 6
+
+
+class LostError(Exception):
+    """Lines were never read and are gone from the topic."""
+
+    def __init__(self, gone: list[Lost]) -> None:
+        """Name every range."""
+        super().__init__(
+            "lines are lost, the topic's retention passed the checkpoint: "
+            + "; ".join(str(one) for one in gone)
+            + "; nothing was written: --accept-gap notes them in silver.gaps and goes on"
+        )
+
+
+RAISED = re.compile(r"^[\w.]+(?:Error|Exception|Interrupt): (.+)$", re.MULTILINE)
+
+FAILURES = (
+    LeaseHeldError,
+    LostError,
+    TopicRecreatedError,
+    StateError,
+    NoTopicError,
+    PySparkException,
+    Py4JError,
+    JvmGoneError,
+    OSError,
+    ValueError,
+    DeltaError,
+)
+
+
+def cause(message: str) -> str:
+    """Give the line that says what went wrong; of a batch's own failure, Spark tells the whole traceback."""
+    _, is_traceback, after = message.partition("Traceback (most recent call last):")
+    told = RAISED.search(after) if is_traceback else None
+    return told[1] if told else first_line(message)
+
+
+def failure(error: Exception, settings: Settings, job: str = "ingest") -> tuple[str, int]:
+    """Say in one line what went wrong, and with which code the job ends."""
+    if isinstance(error, LeaseHeldError):
+        return str(error), EXIT_HELD
+    if isinstance(error, (LostError, TopicRecreatedError)):
+        return str(error), EXIT_LOST
+    if isinstance(error, StateError):
+        return str(error), EXIT_STATE
+    full = told_full(settings, error)
+    if full is not None:
+        return f"{job} stopped: {full}", EXIT_FULL
+    return f"{job} stopped: {cause(str(error))}", EXIT_FAILED

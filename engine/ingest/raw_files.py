@@ -1,0 +1,202 @@
+"""Files as brokers wrote them, as rows of bronze: Parquet in a folder of its own, in bounded memory."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from collectors.files import TelemetryFile
+from collectors.log_files.lines import CHUNK_BYTES, DamagedFileError, RawLine, read_lines
+from collectors.perf_test.run import Run, lines_of
+from collectors.scrape_files import read_scrapes
+from conf.names import Kind
+
+GROUP_BYTES = 32 * 1024 * 1024
+GROUP_ROWS = 50_000
+"""A row group is written when either is reached: so much is held in memory at once."""
+
+LINE_BYTES = CHUNK_BYTES
+"""Of a longer line so much is taken: what the collector puts into a record."""
+
+DAMAGE_MARK = "/damage"
+"""Ends the position of a place that could not be read: no line has it."""
+
+INSTANT = pa.timestamp("us", tz="UTC")
+WRITTEN = pa.schema(
+    [
+        ("value", pa.binary()),
+        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+        ("cluster", pa.string()),
+        ("node", pa.string()),
+        ("kind", pa.string()),
+        ("time_zone", pa.string()),
+        ("source", pa.string()),
+        ("position", pa.string()),
+        ("chunk", pa.string()),
+        ("ingested_at", INSTANT),
+        ("ingest_date", pa.date32()),
+    ]
+)
+"""The columns of `schemas.bronze.RAW` that a file has; Spark reads the others as NULL."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """What a file does not say of itself."""
+
+    folder: Path
+    cluster: str
+    time_zone: str
+    ingested_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRead:
+    """
+    What was found in one file; `damage` tells where it could not be read further.
+
+    `value_bytes` are those that were taken: of a line longer than `LINE_BYTES` its first part.
+    """
+
+    source: str
+    node: str
+    kind: str
+    lines: int
+    value_bytes: int
+    damage: str | None
+
+
+def write_raw(
+    files: Iterable[TelemetryFile], origin: Origin, target: Path, *, on_file: Callable[[FileRead], None]
+) -> list[FileRead]:
+    """
+    Write every line of the files to `target/KIND`, one Parquet file a source; tell `on_file` after each.
+
+    Bytes and positions are kept as they are, but a line longer than 4 MiB is cut off there. It and a place
+    that cannot be read, a row without a value, are quarantined by the parser; the lines around are kept.
+    """
+    for kind in Kind:
+        (target / kind.value).mkdir(parents=True, exist_ok=True)
+    read = []
+    for nth, file in enumerate(files):
+        read.append(_write_one(file, origin, target / file.kind / f"source-{nth:05d}.parquet"))
+        on_file(read[-1])
+    return read
+
+
+def _write_one(file: TelemetryFile, origin: Origin, target: Path) -> FileRead:
+    source = readable(file.path.relative_to(origin.folder))
+    lines = value_bytes = 0
+    damage: str | None = None
+    with closing(pq.ParquetWriter(target, WRITTEN, compression="zstd", use_dictionary=_repeated())) as writer:
+        for group in _groups(_until_damage(file, origin.folder)):
+            writer.write_table(_table([_row(line, source, origin) for line in group]))
+            lines += len(group)
+            for line in group:
+                if isinstance(line, DamagedFileError):
+                    damage = f"{line.reason} at {line.position}"
+                else:
+                    value_bytes += len(line.value)
+    return FileRead(
+        source=source, node=file.node, kind=file.kind, lines=lines, value_bytes=value_bytes, damage=damage
+    )
+
+
+def readable(path: Path) -> str:
+    """Write a path as text; of a name that is no UTF-8 the odd bytes are escaped."""
+    return os.fsencode(path).decode(errors="backslashreplace")
+
+
+def _until_damage(file: TelemetryFile, folder: Path) -> Iterator[RawLine | DamagedFileError]:
+    try:
+        if file.kind == Kind.METRICS:
+            yield from read_scrapes(file.path, file.node)
+        elif file.kind == Kind.PERF_TEST:
+            yield from cut_off(
+                lines_of(file.path, file.node, run_by_name(file.path, folder), chunk_bytes=LINE_BYTES)
+            )
+        else:
+            lines = read_lines(file.path, file.node, file.kind, chunk_bytes=LINE_BYTES)
+            yield from cut_off(lines)
+    except DamagedFileError as damage:
+        yield damage
+
+
+def run_by_name(path: Path, folder: Path) -> Run:
+    """
+    Name the run of a file that does not say what it is of: the run by the file, the arm by its folder.
+
+    >>> run_by_name(Path("logs/uniform/may-1.txt"), Path("logs"))
+    Run(run='may-1', arm='uniform', scenario=None, client_version=None, warm_up_s=0.0)
+    >>> run_by_name(Path("logs/may-1.txt"), Path("logs")).arm is None
+    True
+    """
+    arm = None if path.parent == folder else readable(Path(path.parent.name))
+    return Run(run=readable(Path(path.stem)), arm=arm)
+
+
+def cut_off(lines: Iterator[RawLine]) -> Iterator[RawLine]:
+    """
+    Keep the first part of a line that comes in parts, and say in `chunk` how long the line is.
+
+    A gzip of a megabyte can hold a line of gigabytes; the file still has its bytes.
+    """
+    head: RawLine | None = None
+    length_bytes = 0
+    for line in lines:
+        if line.chunk is None:
+            yield line
+            continue
+        part, parts = line.chunk.split("/")
+        if part == "1":
+            head, length_bytes = line, 0
+        length_bytes += len(line.value)
+        if head and part == parts:
+            yield replace(head, chunk=f"1/{parts} of {length_bytes} bytes", end_offset=line.end_offset)
+            head = None
+
+
+def _groups(lines: Iterator[RawLine | DamagedFileError]) -> Iterator[list[RawLine | DamagedFileError]]:
+    group: list[RawLine | DamagedFileError] = []
+    held_bytes = 0
+    for line in lines:
+        group.append(line)
+        held_bytes += len(line.value) if isinstance(line, RawLine) else 0
+        if held_bytes >= GROUP_BYTES or len(group) >= GROUP_ROWS:
+            yield group
+            group, held_bytes = [], 0
+    if group:
+        yield group
+
+
+def _row(line: RawLine | DamagedFileError, source: str, origin: Origin) -> dict[str, Any]:
+    is_line = isinstance(line, RawLine)
+    return {
+        "value": line.value if isinstance(line, RawLine) else None,
+        "headers": [dict(zip(("key", "value"), header, strict=True)) for header in line.headers] or None
+        if isinstance(line, RawLine)
+        else None,
+        "cluster": origin.cluster,
+        "node": readable(Path(line.node)),
+        "kind": line.kind,
+        "time_zone": origin.time_zone,
+        "source": source,
+        "position": line.position if is_line else f"{line.position}{DAMAGE_MARK}",
+        "chunk": line.chunk if isinstance(line, RawLine) else None,
+        "ingested_at": origin.ingested_at,
+        "ingest_date": origin.ingested_at.date(),
+    }
+
+
+def _table(rows: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema=WRITTEN)
+
+
+def _repeated() -> list[str]:
+    return [name for name in WRITTEN.names if name not in {"value", "position"}]

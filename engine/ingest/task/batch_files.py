@@ -1,0 +1,68 @@
+"""Write the files of one batch: most in the tasks of a Spark job, a few on the driver."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from engine.delta.data_files import File
+from engine.ingest.task.arrow_rows import TABLES
+from engine.ingest.task.files import Files, check_written
+from engine.ingest.task.known_rows import KnownRows
+from engine.ingest.task.task_plan import TaskPlan, run
+from engine.ingest.task.written import SCHEMA, SkippedKey, Tally, tally_of
+from schemas.silver.brokers import SKIPPED
+from transforms.parse.record import PARSER_VERSION
+
+NO_ROWS = KnownRows()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenBatch:
+    """The files of a batch by table (`layer.name`), and the counts of its records."""
+
+    files: dict[str, list[File]] = field(default_factory=dict)
+    tally: Tally = field(default_factory=Tally)
+    new_rows: dict[str, list[Any]] = field(default_factory=dict)  # rows of `WRITTEN_ONCE` tables
+    unnamed: list[Path] = field(default_factory=list)  # files that no task reported
+
+
+def write_batch_files(
+    records: DataFrame, plan: TaskPlan, *, batch_id: int, known: KnownRows = NO_ROWS
+) -> WrittenBatch:
+    """
+    Parse records of the Kafka source, or bronze rows, and write the files of all tables.
+
+    Nothing is committed. Rows whose key is already in `known` are not written again.
+
+    Raises:
+        LostFileError: a file that a task wrote is missing or has a different size.
+
+    """
+    rows = records.mapInArrow(partial(run, plan=plan, batch_id=batch_id), SCHEMA).collect()
+    tally = tally_of(row.tally for row in rows if row.tally is not None)
+    files = [File(*row[:6]) for row in rows if row.table is not None]
+    new_rows = {name: known.unknown(name, candidates) for name, candidates in tally.new_rows.items()}
+    files += _driver_files(plan, {**new_rows, SKIPPED.name: list(_skipped_rows(tally, batch_id))})
+    unnamed = check_written(Path(plan.warehouse), plan.attempt, files)
+    by_table: dict[str, list[File]] = {}
+    for file in files:
+        by_table.setdefault(file.table, []).append(file)
+    return WrittenBatch(files=by_table, tally=tally, new_rows=new_rows, unnamed=unnamed)
+
+
+def _driver_files(plan: TaskPlan, rows_by_table: dict[str, Sequence[Any]]) -> list[File]:
+    writer = Files(Path(plan.warehouse), plan.attempt)
+    for name, rows in rows_by_table.items():
+        writer.write_rows(TABLES[name], rows)
+    return list(writer.closed())
+
+
+def _skipped_rows(tally: Tally, batch_id: int) -> Iterable[tuple[Any, ...]]:
+    """Yield rows of `silver.skipped`, in column order."""
+    for key, lines in tally.skipped.items():
+        kind, cluster, node, source, logger, reason, day = SkippedKey(*key)
+        yield batch_id, kind, cluster, node, source, logger, reason, lines, PARSER_VERSION, day

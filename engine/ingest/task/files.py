@@ -1,0 +1,143 @@
+"""Write rows as Parquet files of Delta tables: one file per table and day, synced before it is reported."""
+
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from engine.delta.data_files import File, stats_json
+from engine.delta.data_files import NULL_PARTITION, WITHOUT_DICTIONARY, File, stats_json, sync
+from engine.ingest.task.arrow_rows import arrow_schema, record_batch
+from schemas.fields import Table
+
+
+class LostFileError(Exception):
+    """A file that a task wrote is missing or has a different size."""
+
+
+class Files:
+    """The Parquet files of one task. Each batch is one row group, so memory is bounded by one batch."""
+
+    def __init__(self, warehouse: Path, attempt: str) -> None:
+        """Write files into the folder `attempt` of each table."""
+        self._warehouse, self._attempt, self._part = warehouse, attempt, f"part-{uuid.uuid4().hex}.parquet"
+        self._open: dict[tuple[str, str | None], tuple[Table, Path, pq.ParquetWriter]] = {}
+
+    def write_rows(self, table: Table, rows: Sequence[Any]) -> None:
+        """Write parser rows to a table."""
+        if rows:
+            self.write(table, record_batch(table, rows))
+
+    def write(self, table: Table, batch: pa.RecordBatch) -> None:
+        """Write a record batch to a table, one file per value of its partition column."""
+        for day, rows in _parted(table, batch):
+            self._writer(table, day, rows.schema).write_batch(rows)
+
+    def closed(self) -> Iterator[File]:
+        """Close every file, sync files and folders to disk, and yield the entries of a commit."""
+        folders = set()
+        for (name, day), (table, path, writer) in self._open.items():
+            writer.close()
+            sync(path)
+            where = self._warehouse / table.layer / table.name
+            folders |= {folder for folder in path.parents if folder.is_relative_to(where)}
+            footer = pq.read_metadata(path)
+            instants = [
+                field.name for field in arrow_schema(table.layer, table.name) if _is_instant(field.type)
+            ]
+            yield File(
+                table=name,
+                path=str(path.relative_to(where)),
+                size=path.stat().st_size,
+                rows=footer.num_rows,
+                day=day,
+                stats=stats_json(footer, instants),
+            )
+        for folder in folders:
+            sync(folder)
+
+    def abandon(self) -> None:
+        """Remove all written files; call it when the task fails."""
+        for _, path, writer in self._open.values():
+            with suppress(Exception):
+                writer.close()
+            path.unlink(missing_ok=True)
+
+    def _writer(self, table: Table, day: str | None, schema: pa.Schema) -> pq.ParquetWriter:
+        name = f"{table.layer}.{table.name}"
+        if (name, day) not in self._open:
+            folder = self._warehouse / table.layer / table.name / self._attempt
+            if table.partition_by:
+                folder /= f"{table.partition_by[0]}={day or NULL_PARTITION}"
+            folder.mkdir(parents=True, exist_ok=True)
+            writer = pq.ParquetWriter(
+                folder / self._part,
+                schema,
+                compression="zstd",
+                compression_level=1,
+                use_dictionary=_with_dictionary(table.layer, table.name),
+                write_statistics=[field.name for field in schema if _is_instant(field.type)],
+                store_schema=False,
+            )
+            self._open[name, day] = table, folder / self._part, writer
+        return self._open[name, day][2]
+
+
+def _parted(table: Table, batch: pa.RecordBatch) -> Iterator[tuple[str | None, pa.RecordBatch]]:
+    """Yield the rows of each day. Delta files do not contain the partition column."""
+    if not table.partition_by:
+        yield None, batch
+        return
+    at = batch.schema.get_field_index(table.partition_by[0])
+    days, rows = batch.column(at), batch.remove_column(at)
+    found = pc.unique(days)
+    for day in found:
+        is_all = len(found) == 1
+        mask = None if is_all else pc.is_null(days) if day.as_py() is None else pc.equal(days, day)
+        text = None if day.as_py() is None else day.as_py().isoformat()
+        yield text, rows if is_all else rows.filter(mask)
+
+
+@cache
+def _with_dictionary(layer: str, name: str) -> list[str]:
+    """Return the paths of the Parquet columns that are dictionary-encoded."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(arrow_schema(layer, name).empty_table(), sink)
+    columns = pq.ParquetFile(pa.BufferReader(sink.getvalue())).schema
+    paths = [columns.column(n).path for n in range(len(columns))]
+    return [path for path in paths if path.split(".")[0] not in WITHOUT_DICTIONARY]
+
+
+def _is_instant(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(kind))
+
+
+def check_written(warehouse: Path, attempt: str, files: Iterable[File]) -> list[Path]:
+    """
+    Check that each reported file exists with its reported size; return the files that no task reported.
+
+    A task that failed or ran twice can leave unreported files. They are not committed, and
+    `plumbline maintain` removes them.
+
+    Raises:
+        LostFileError: a reported file is missing or has a different size.
+
+    """
+    named: dict[str, set[Path]] = {}
+    for file in files:
+        path = warehouse / file.table.replace(".", "/") / file.path
+        named.setdefault(file.table, set()).add(path)
+        size = path.stat().st_size if path.exists() else None
+        if size != file.size:
+            found = "is missing" if size is None else f"has {size:,} bytes"
+            message = f"{path} {found}; its task wrote {file.size:,}. No file of the batch is committed."
+            raise LostFileError(message)
+    folders = {table: warehouse / table.replace(".", "/") / attempt for table in named}
+    found_files = ((table, path) for table, folder in folders.items() for path in folder.rglob("*.parquet"))
+    return [path for table, path in found_files if path not in named[table]]

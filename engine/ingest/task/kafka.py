@@ -1,0 +1,155 @@
+"""
+Read offset ranges of Kafka partitions inside a task, with librdkafka.
+
+Spark plans the offset ranges of a batch; the tasks fetch them. This takes a third of the time of Spark's own
+Kafka reader, and memory is bounded by bytes rather than records (`docs/decisions/021-tasks-read-kafka.md`).
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+from conf.names import TelemetryPartition
+
+Options = tuple[tuple[str, str], ...]
+"""librdkafka options as (name, value) pairs."""
+
+TAKEN_RECORDS, TAKEN_BYTES = 32, 16 * 1024 * 1024
+"""Most records and bytes of one `consume` call; large records lower the count of the next call."""
+
+POLL_S, PATIENCE_S = 1.0, 120.0
+"""The longest wait of one `consume` call, and the longest silence of all brokers before a task fails."""
+
+OWN = {
+    "enable.auto.commit": "false",  # Spark's checkpoint holds the offsets.
+    "auto.offset.reset": "error",
+    "enable.partition.eof": "true",
+    "isolation.level": "read_uncommitted",
+    "queued.max.messages.kbytes": "16384",
+    "fetch.wait.max.ms": "20",
+    "fetch.queue.backoff.ms": "10",  # The queue is often full, and librdkafka's default wait is 1 s.
+    "log_level": "2",
+}
+TRANSIENT = frozenset(
+    (
+        KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001 (confluent-kafka has no other name for it)
+        KafkaError._TRANSPORT,  # noqa: SLF001
+        KafkaError._TIMED_OUT,  # noqa: SLF001
+        KafkaError._RESOLVE,  # noqa: SLF001
+    )
+)
+"""Errors that librdkafka recovers from by reconnecting."""
+
+
+class Range(NamedTuple):
+    """An offset range of one partition: `first` inclusive, `end` exclusive."""
+
+    topic: str
+    partition: int
+    first: int
+    end: int
+
+
+class UnreadError(Exception):
+    """Records of a batch cannot be read; the message names the topic and partition where known."""
+
+
+def shares_of(
+    offsets: Mapping[TelemetryPartition, tuple[int, int]], *, tasks: int, records_a_task: int
+) -> list[list[Range]]:
+    """
+    Split the offsets of a batch evenly: one task per `records_a_task` records, at most `tasks`.
+
+    >>> shares = shares_of({("t", 0): (0, 10), ("t", 1): (5, 7)}, tasks=2, records_a_task=4)
+    >>> [[tuple(one) for one in share] for share in shares]
+    [[('t', 0, 0, 6)], [('t', 0, 6, 10), ('t', 1, 5, 7)]]
+    """
+    records = sum(end - first for first, end in offsets.values())
+    n = min(tasks, -(-records // records_a_task))
+    shares: list[list[Range]] = [[] for _ in range(n)]
+    before = 0
+    for (topic, partition), (first, end) in sorted(offsets.items()):
+        at = first
+        while at < end:
+            nth = before * n // records
+            room = -(-records * (nth + 1) // n) - before
+            until = min(end, at + room)
+            shares[nth].append(Range(topic, partition, at, until))
+            before, at = before + until - at, until
+    return shares
+
+
+def messages_of(options: Options, ranges: Sequence[Range]) -> Iterator[list[Message]]:
+    """
+    Yield all records of the ranges in small lists, in offset order within each partition.
+
+    Raises:
+        UnreadError: a record no longer exists, or no broker has answered for two minutes.
+
+    """
+    consumer = _consumer(options)
+    left = {(one.topic, one.partition): one for one in ranges}
+    try:
+        consumer.assign([TopicPartition(one.topic, one.partition, one.first) for one in ranges])
+        yield from _messages(consumer, left)
+    except BaseException:
+        _consumer.cache_clear()  # The next batch needs a consumer without an assignment.
+        raise
+
+
+@lru_cache(maxsize=1)
+def _consumer(options: Options) -> Consumer:
+    """Return the consumer of this process. A new connection would cost each batch 0.1 s."""
+    return Consumer(dict(options) | OWN)
+
+
+def _messages(consumer: Consumer, left: dict[TelemetryPartition, Range]) -> Iterator[list[Message]]:
+    """Yield the records of the ranges in `left`, and remove each range when it is complete."""
+    records, heard_at, most = sum(one.end - one.first for one in left.values()), time.monotonic(), 1
+    while left:
+        taken = consumer.consume(max(1, min(most, records)), POLL_S)
+        most = min(TAKEN_RECORDS, 2 * most, max(1, TAKEN_BYTES // max([1, *map(len, taken)])))
+        taken = [message for message in taken if not _is_transient(message)]
+        if taken:
+            heard_at = time.monotonic()
+        if read := [message for message in taken if _is_wanted(message, consumer, left)]:
+            records -= len(read)
+            yield read
+        if left and time.monotonic() - heard_at > PATIENCE_S:
+            waiting = ", ".join(f"{topic} partition {partition}" for topic, partition in left)
+            text = f"{waiting}: no broker has answered for {PATIENCE_S:.0f} s"
+            raise UnreadError(text)
+
+
+def _is_wanted(message: Message, consumer: Consumer, left: dict[TelemetryPartition, Range]) -> bool:
+    """Return whether a message is a record of a range; remove the range from `left` at its last record."""
+    is_end = message.error() is not None
+    place, offset = (str(message.topic()), int(message.partition() or 0)), int(message.offset() or 0)
+    one = left.get(place)
+    if one is None:  # Its range is already complete.
+        return False
+    if offset >= (one.end if is_end else one.end - 1):
+        del left[place]
+        consumer.incremental_unassign([TopicPartition(*place)])
+    return not is_end and offset < one.end
+
+
+def _is_transient(message: Message) -> bool:
+    """
+    Return whether a message is an error that librdkafka recovers from.
+
+    Raises:
+        UnreadError: the message is any other error; the end of a partition is not one.
+
+    """
+    error = message.error()
+    if error is None or error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+        return False
+    if error.code() in TRANSIENT:
+        return True
+    place = "" if message.topic() is None else f"{message.topic()} partition {message.partition()}: "
+    text = f"{place}{error.str()}"
+    raise UnreadError(text)

@@ -1,0 +1,240 @@
+"""
+The maintenance of one Delta table with delta-rs: delete days, merge small files, remove unused files.
+
+Each action is one atomic commit, so a run that was killed can be run again. delta-rs never overwrites a log
+entry, so streams may append at the same time; the commit that loses the race is retried. This module retries
+deletes and merges, `light_commit` retries appends.
+"""
+
+import shutil
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TypeVar
+
+import pyarrow as pa
+from deltalake import ColumnProperties, DeltaTable, WriterProperties
+from deltalake.exceptions import CommitFailedError
+from pyspark.sql.types import DateType, TimestampType
+
+from engine.delta.data_files import WITHOUT_DICTIONARY
+from engine.delta.log_entries import thin_checkpoints
+from engine.delta.log_state import OF_VERSION
+from engine.delta.tables import COMPLETE_FROM, RETENTION
+from engine.process.fail_points import reached
+from schemas.fields import Table
+
+TRIES = 30
+
+LOG_HOURS = 24
+"""Older entries are removed. Each commit lists all entries: one week, an entry per 2 s, would take 3 s."""
+
+ROWS_IN_A_GROUP = 250_000
+"""Readers skip and distribute whole row groups, and the writer holds one in memory."""
+
+MIB = 1 << 20
+ZSTD = WriterProperties(
+    compression="ZSTD",
+    compression_level=6,  # bronze is a fifth smaller than with Spark's level 3, for 1.5 times the CPU
+    max_row_group_size=ROWS_IN_A_GROUP,
+    column_properties={name: ColumnProperties(dictionary_enabled=False) for name in WITHOUT_DICTIONARY},
+)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file in the log."""
+
+    path: str
+    size_bytes: int
+    day: date | None  # partition; None in a table without date partitions
+    first_at: datetime | None  # minimum of the retention column; None without statistics
+
+
+def day_column(table: Table) -> str | None:
+    """Return the date partition column of a table (UTC), None without one."""
+    names = [field.name for field in table.schema if isinstance(field.dataType, DateType)]
+    return next((name for name in table.partition_by if name in names), None)
+
+
+def instant_column(table: Table) -> str | None:
+    """Return the retention column of a table without date partitions: the instant in its key."""
+    kinds = {field.name: field.dataType for field in table.schema}
+    return next((name for name in table.key if isinstance(kinds[name], TimestampType)), None)
+
+
+def files_of(log: DeltaTable, table: Table) -> list[File]:
+    """Return the files of the newest version."""
+    adds = pa.table(log.get_add_actions(flatten=True))
+    names, nothing = set(adds.column_names), [None] * adds.num_rows
+    day, first = f"partition.{day_column(table)}", f"min.{instant_column(table)}"
+    return [
+        File(*values)
+        for values in zip(
+            adds["path"].to_pylist(),
+            adds["size_bytes"].to_pylist(),
+            adds[day].to_pylist() if day in names else nothing,
+            adds[first].to_pylist() if first in names else nothing,
+            strict=True,
+        )
+    ]
+
+
+def outdated(files: Iterable[File], table: Table, before: date) -> list[File]:
+    """Return the files that contain rows from before that day."""
+    if day_column(table):
+        return [file for file in files if file.day is not None and file.day < before]
+    if instant_column(table) is None:
+        return []
+    start = datetime(before.year, before.month, before.day, tzinfo=UTC)
+    return [file for file in files if file.first_at is None or file.first_at < start]
+
+
+def delete_before(log: DeltaTable, table: Table, before: date) -> None:
+    """
+    Delete the rows of days before that one.
+
+    The instant from which on the table is complete is committed first. Otherwise, after an interrupt, gold
+    would build windows from incomplete silver.
+
+    Raises:
+        deltalake.exceptions.CommitFailedError: other commits came first in every attempt.
+
+    """
+    column, instant = day_column(table), f"{before.isoformat()}T00:00:00Z"
+    known = log.metadata().configuration.get(COMPLETE_FROM, "")
+    if column and known < instant:
+        properties = {COMPLETE_FROM: instant}
+        _retry(log, lambda: log.alter.set_table_properties(properties, raise_if_not_exists=False))
+    reached("retention-noted")
+    condition = (
+        f"{column} < DATE '{before.isoformat()}'"
+        if column
+        else f"{instant_column(table)} < arrow_cast('{instant}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
+    )
+    _retry(log, lambda: log.delete(condition, writer_properties=ZSTD))
+
+
+def to_compact(
+    files: Iterable[File], today: date, *, target_bytes: int, from_files: int
+) -> dict[date | None, list[File]]:
+    """
+    Return the small files to merge, by day: of a past day from two files on.
+
+    Today, and a table without date partitions, wait for `from_files`, because each merge rewrites the rows.
+    """
+    small: dict[date | None, list[File]] = defaultdict(list)
+    for file in files:
+        if file.size_bytes < target_bytes:
+            small[file.day].append(file)
+    return {
+        day: files_of_day
+        for day, files_of_day in sorted(small.items(), key=lambda pair: pair[0] or date.max)
+        if len(files_of_day) >= (2 if day is not None and day < today else from_files)
+    }
+
+
+def compact(log: DeltaTable, table: Table, day: date | None, *, target_bytes: int) -> None:
+    """
+    Merge the small files of a day, or of a table without date partitions; keep the order of rows.
+
+    Raises:
+        deltalake.exceptions.CommitFailedError: other commits removed these files in every attempt.
+
+    """
+    column = day_column(table)
+    chosen = [(column, "=", day.isoformat() if day else "")] if column else None  # delta-rs writes NULL as ""
+    reached("optimize-begun")
+    _retry(
+        log,
+        lambda: log.optimize.compact(
+            partition_filters=chosen,
+            target_size=target_bytes,
+            max_concurrent_tasks=1,  # each task holds a file in memory, and the streams need the other core
+            writer_properties=ZSTD,
+        ),
+    )
+    reached("optimize-committed")
+
+
+def keep_named(log: DeltaTable, hours: int) -> None:
+    """
+    Keep removed files in the log for as long as VACUUM must keep them.
+
+    VACUUM goes by the age of a file. A file that was merged an hour ago may be old; only its entry in the log
+    protects it.
+    """
+    wanted = {name: f"interval {max(hours, LOG_HOURS)} hours" for name in RETENTION}
+    if wanted.items() - log.metadata().configuration.items():
+        _retry(log, lambda: log.alter.set_table_properties(wanted, raise_if_not_exists=False))
+
+
+def unneeded(log: DeltaTable, hours: int) -> dict[str, int]:
+    """Return path and size of the files that VACUUM would remove: unused for that many hours."""
+    where = Path(log.table_uri.removeprefix("file://"))
+    paths = log.vacuum(retention_hours=hours, dry_run=True, enforce_retention_duration=False, full=True)
+    return {path: (where / path).stat().st_size for path in paths if (where / path).exists()}
+
+
+def vacuum(log: DeltaTable, hours: int) -> None:
+    """Remove the files that `unneeded` returns, and the empty folders: each append creates a folder."""
+    where = Path(log.table_uri.removeprefix("file://"))
+    removed = log.vacuum(retention_hours=hours, dry_run=False, enforce_retention_duration=False, full=True)
+    for folder in {(where / path).parent for path in removed}:
+        _remove_if_empty(folder, where)
+    for leftover in where.glob("*/_temporary"):  # left by a killed Spark job
+        if time.time() - leftover.stat().st_mtime > hours * 3_600:
+            shutil.rmtree(leftover)
+            _remove_if_empty(leftover.parent, where)
+
+
+def tidy_log(log: DeltaTable, *, hours: float) -> int:
+    """
+    Write a checkpoint and remove the log entries older than `hours`; return how many.
+
+    Only entries before the newest checkpoint of that age are removed, because it replaces them. The clean-up
+    of delta-rs would use the table's property, which must be as long as removed files are kept in the log,
+    and would leave checksum files.
+    """
+    where = Path(log.table_uri.removeprefix("file://"))
+    entries = where / "_delta_log"
+    log.create_checkpoint()
+    thin_checkpoints(where)
+    until = time.time() - hours * 3_600
+    versions = {file: match for file in entries.iterdir() if (match := OF_VERSION.match(file.name))}
+    old = [
+        int(match[1])
+        for file, match in versions.items()
+        if file.name.endswith(".checkpoint.parquet") and file.stat().st_mtime < until
+    ]
+    expired = [file for file, match in versions.items() if int(match[1]) < max(old, default=0)]
+    for file in expired:
+        file.unlink(missing_ok=True)
+    return sum(file.name.endswith(".json") for file in expired)
+
+
+def _retry(log: DeltaTable, commit: Callable[[], T]) -> T:
+    """Commit; read the log and try again when a conflicting commit came first."""
+    for attempt in range(1, TRIES + 1):
+        try:
+            log.update_incremental()
+            return commit()
+        except CommitFailedError:
+            if attempt == TRIES:
+                raise
+            time.sleep(min(0.05 * attempt, 0.5))
+    raise AssertionError
+
+
+def _remove_if_empty(folder: Path, root: Path) -> None:
+    while folder != root:
+        try:
+            folder.rmdir()
+        except OSError:
+            return
+        folder = folder.parent

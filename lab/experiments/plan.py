@@ -1,0 +1,171 @@
+"""The plan of an experiment, frozen on disk before the first run, so that a resumed one cannot differ."""
+
+import json
+import secrets
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+from conf import java
+from lab.experiments.errors import WrongError
+from lab.experiments.kept import Folder, Unit
+from lab.experiments.order import orders
+from lab.experiments.spec import Arm, Experiment, InLab, Load
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """
+    An experiment, the place where it runs and the order of each block.
+
+    The random `mark` in the names of its topics makes them unique.
+    """
+
+    experiment: Experiment
+    place: dict[str, Any]
+    order: list[list[str]]
+    mark: str
+    made_at: str
+
+    def units(self) -> Iterator[Unit]:
+        """Yield block and arm of each run, in order."""
+        return ((self.block(number), arm) for number, arms in enumerate(self.order, 1) for arm in arms)
+
+    def block(self, number: int) -> str:
+        """Return the name of a block, which is the `run` of its runs."""
+        return f"{self.experiment.name}-{number:03}"
+
+    def topic(self, block: str) -> str:
+        """Return the topic that a block's runs produce to."""
+        return self.experiment.load.topic or f"{block}-{self.mark}"
+
+    def arm(self, name: str) -> Arm:
+        """Return the arm of this name."""
+        return next(arm for arm in self.experiment.arms if arm.name == name)
+
+    def save(self, file: Path) -> None:
+        """Write the plan atomically."""
+        new = file.with_name(f".{file.name}.new")
+        new.write_text(json.dumps(asdict(self), indent=2) + "\n")
+        new.replace(file)
+
+    @classmethod
+    def load(cls, file: Path) -> Self:
+        """
+        Read a frozen plan.
+
+        Raises:
+            WrongError: the file is damaged.
+
+        """
+        try:
+            document = json.loads(file.read_text())
+            experiment = document.pop("experiment")
+            rows = {
+                "load": Load(**experiment["load"]),
+                "lab": InLab(**experiment["lab"]) if experiment["lab"] else None,
+                "arms": tuple(Arm(**arm) for arm in experiment["arms"]),
+            }
+            return cls(experiment=Experiment(**experiment | rows), **document)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            message = f"{file} cannot be read ({error!r}): use another --keep"
+            raise WrongError(message) from error
+
+
+def with_versions(experiment: Experiment, where: Path) -> Experiment:
+    """
+    Return the experiment with a release for each arm; the default is the brokers' current release.
+
+    Raises:
+        WrongError: the jars of a release are missing.
+
+    """
+    known = java.client_versions()
+    arms = tuple(
+        replace(arm, client_version=arm.client_version or java.brokers_version() or "")
+        for arm in experiment.arms
+    )
+    for arm in arms:
+        if arm.client_version not in known:
+            wrong = java.missing_client(arm.client_version) if known else "no Kafka jars: run `make setup`"
+            message = f"{where}: arm {arm.name}: {wrong}"
+            raise WrongError(message)
+    return replace(experiment, arms=arms)
+
+
+def frozen(folder: Folder, experiment: Experiment, place: dict[str, Any], where: Path) -> Plan:
+    """
+    Freeze the plan of a new experiment, or return the frozen one; more repeats add blocks to it.
+
+    Raises:
+        WrongError: the folder has another plan or other runs, which would be mixed with these.
+
+    """
+    if not folder.frozen.exists():
+        if any(folder.runs.glob("*")):
+            message = f"{folder.runs} has runs, but there is no experiment.json: use another --keep"
+            raise WrongError(message)
+        mark, made_at = secrets.token_hex(4), f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        new = Plan(experiment=experiment, place=place, order=[], mark=mark, made_at=made_at)
+    else:
+        new = refuse_another(folder, experiment, place, where)
+    names = [arm.name for arm in new.experiment.arms]
+    more = orders(names, experiment.repeats, experiment.seed)[len(new.order) :]
+    new = replace(
+        new, experiment=replace(new.experiment, repeats=experiment.repeats), order=[*new.order, *more]
+    )
+    new.save(folder.frozen)
+    return new
+
+
+def refuse_another(folder: Folder, experiment: Experiment, place: dict[str, Any] | None, where: Path) -> Plan:
+    """
+    Return the frozen plan if it fits this experiment and, if known, this place.
+
+    Raises:
+        WrongError: it does not fit; the message names the differences.
+
+    """
+    plan = Plan.load(folder.frozen)
+    if differs := differences(plan, experiment, plan.place if place is None else place):
+        message = (
+            f"{where} differs from the frozen {folder.frozen}: {'; '.join(differs)}. Runs of both would "
+            "be mixed: undo the change, or use another --keep or another name"
+        )
+        raise WrongError(message)
+    return plan
+
+
+def differences(plan: Plan, experiment: Experiment, place: dict[str, Any]) -> list[str]:
+    """Return the differences from the frozen plan; more repeats are allowed, fewer are a difference."""
+    before, now = (
+        dict(_flat(_keyed(*each))) for each in ((plan.experiment, plan.place), (experiment, place))
+    )
+    if now["repeats"] >= before["repeats"]:
+        del before["repeats"], now["repeats"]
+    names = [*before, *(name for name in now if name not in before)]
+    return [
+        f"{name} was {_shown(before.get(name))}, is {_shown(now.get(name))}"
+        for name in names
+        if before.get(name) != now.get(name)
+    ]
+
+
+def _keyed(experiment: Experiment, place: dict[str, Any]) -> dict[str, Any]:
+    fields = asdict(experiment)
+    arms = {arm.name: {"client_version": arm.client_version, **arm.properties} for arm in experiment.arms}
+    return fields | {"arms": arms, "place": place}
+
+
+def _flat(fields: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in fields.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def _shown(value: object) -> str:
+    return "missing" if value is None else repr(value)

@@ -1,0 +1,95 @@
+"""The input tables of a comparison of runs: from a warehouse, or built from raw files."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from conf.names import Kind
+from conf.settings import Settings
+from engine.delta import tables
+from engine.ingest.parsed_files import parse_into
+from reports.run.gold_of_files import Layers, lost_clients, raw_lines
+from reports.run.rows import SeveralClustersError
+from schemas.fields import Table
+from schemas.gold.broker import FETCH_LATENCY
+from schemas.gold.leader_redirect import LEADER_REDIRECT
+from schemas.gold.metadata_lookup import METADATA_LOOKUP
+from schemas.gold.partition_skew import PARTITION_SKEW
+from schemas.silver.brokers import CLIENT_EVENTS, QUARANTINE, REQUESTS
+from schemas.silver.perf_test import PERF_SUMMARIES, PERF_WINDOWS, RUNS
+from transforms.frames import frame_of, united
+from transforms.gold.assemble import of_clients, of_fetches
+from transforms.gold.fetch_latency import pairing
+from transforms.windows import coverage
+
+OF_GOLD = {
+    "partition_skew": PARTITION_SKEW,
+    "leader_redirect": LEADER_REDIRECT,
+    "metadata_lookup": METADATA_LOOKUP,
+    "fetch_latency": FETCH_LATENCY,
+}
+IN_WAREHOUSE: dict[str, Table] = {
+    "runs": RUNS,
+    "perf_summaries": PERF_SUMMARIES,
+    "perf_windows": PERF_WINDOWS,
+    "quarantine": QUARANTINE,
+    **OF_GOLD,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTables:
+    """The input tables of a comparison, for one cluster."""
+
+    runs: DataFrame
+    perf_summaries: DataFrame
+    perf_windows: DataFrame
+    quarantine: DataFrame
+    partition_skew: DataFrame
+    leader_redirect: DataFrame
+    metadata_lookup: DataFrame
+    fetch_latency: DataFrame
+
+
+def tables_of_warehouse(
+    spark: SparkSession, warehouse: Path, cluster: str | None
+) -> tuple[RunTables, str | None]:
+    """
+    Return the tables of one cluster, and its name.
+
+    Raises:
+        SeveralClustersError: no cluster is given and there are several, or the given one has no run.
+
+    """
+    frames = {field: tables.read(spark, warehouse, table) for field, table in IN_WAREHOUSE.items()}
+    seen = united([frames[name].select("cluster") for name in ("runs", "perf_summaries")]).distinct()
+    names = sorted(row["cluster"] for row in seen.collect() if row["cluster"] is not None)
+    wanted = cluster or (names[0] if len(names) == 1 else None)
+    if names and wanted not in names:
+        raise SeveralClustersError(", ".join(names))
+    is_its = F.col("cluster") == F.lit(wanted)
+    return RunTables(**{field: frame.filter(is_its) for field, frame in frames.items()}), wanted
+
+
+def tables_of_files(spark: SparkSession, raw: Path, scratch: Path, *, has_requests: bool) -> RunTables:
+    """Parse raw lines (`raw_files.write_raw`) into tables; without a request log, gold is empty."""
+    layers = Layers(spark, scratch)
+    kinds = () if has_requests else (Kind.PERF_TEST,)
+    silver, _ = parse_into(raw_lines(spark, raw, *kinds), scratch / "silver", Settings())
+    gold = {table: frame_of(spark, [], table.schema) for table in OF_GOLD.values()}
+    if has_requests:
+        gold |= _gold_of(silver, layers)
+    return RunTables(**{field: (silver | gold)[table] for field, table in IN_WAREHOUSE.items()})
+
+
+def _gold_of(silver: dict[Table, DataFrame], layers: Layers) -> dict[Table, DataFrame]:
+    requests = silver[REQUESTS]
+    fetches = layers.keep(
+        pairing.fetches(requests, silver[CLIENT_EVENTS], skew_s=pairing.ANY_SKEW_S), "fetches"
+    )
+    covered = layers.keep(coverage(requests.select("cluster", "broker_id", "logged_at")), "covered")
+    built = of_fetches(fetches, covered) | of_clients(silver, fetches)
+    built[LEADER_REDIRECT] = lost_clients(silver, fetches)
+    return {table: layers.keep_table(built[table], table) for table in OF_GOLD.values()}

@@ -1,0 +1,110 @@
+"""What every job that answers people shares: its files found, its settings, its session."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from collectors.files import Found, NoSuchFolderError, discover
+from conf.settings import Settings
+from engine.ingest.raw_files import readable
+from engine.process.session import spark_session
+from engine.process.signals import interrupt_on_signals
+from reports.run.options import WrongUseError
+
+STOPPED = 130
+"""Exit code of a job that Ctrl-C or SIGTERM ended."""
+
+
+def found_in(folder: Path, nodes: dict[str, str]) -> Found:
+    """
+    Find the telemetry in a folder.
+
+    Raises:
+        WrongUseError: there is none, or no folder.
+
+    """
+    try:
+        found = discover(folder, nodes)
+    except NoSuchFolderError as error:
+        raise WrongUseError(str(error)) from error
+    if not found.understood:
+        first = "; ".join(
+            f"{readable(path.relative_to(folder))}: {reason}" for path, reason in found.not_understood[:3]
+        )
+        nothing = "it holds other files of Kafka's" if found.passed_over else "it is empty"
+        message = (
+            f"no file in {folder} is understood ({first or nothing}); wanted are *request*.log*, "
+            "*client*.log*, *state-change*.log* and *.prom (scrapes) in folders that end in the broker's "
+            "number, as in broker-1/kafka-request.log"
+        )
+        raise WrongUseError(message)
+    return found
+
+
+def settings_of(conf: list[Path]) -> Settings:
+    """
+    Read the settings of a warehouse that is there.
+
+    Raises:
+        WrongUseError: they are wrong, or no warehouse is where they say.
+
+    """
+    try:
+        settings = Settings.load(*conf)
+    except (OSError, ValueError) as error:
+        message = f"{error}; give a settings file, as in --conf my.toml"
+        raise WrongUseError(message) from error
+    root = settings.warehouse_root
+    if not root.is_dir():
+        message = (
+            f"no warehouse at {root}, which [warehouse] root names; run the ingest first, or mend the setting"
+        )
+        raise WrongUseError(message)
+    return settings
+
+
+@contextmanager
+def session(settings: Settings, app_name: str) -> Iterator[SparkSession]:
+    """
+    Give the running session, or one of our own that is stopped afterwards.
+
+    Raises:
+        WrongUseError: there are no jars for one of our own.
+
+    """
+    is_ours = SparkSession.getActiveSession() is None
+    try:
+        spark = spark_session(settings, app_name)
+    except FileNotFoundError as error:
+        raise WrongUseError(str(error)) from error
+    interrupt_on_signals()
+    try:
+        yield spark
+    finally:
+        if is_ours:
+            spark.stop()
+
+
+@contextmanager
+def interpreted(spark: SparkSession) -> Iterator[None]:
+    """Run plans without compiling them: gold is small, and compiling takes longer than its rows."""
+    settings = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    before = {key: str(spark.conf.get(key)) for key in settings}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            spark.conf.set(key, value)
+
+
+def version_of() -> str:
+    """Name the version of Plumbline that is running."""
+    try:
+        return version("plumbline")
+    except PackageNotFoundError:  # shipped by --py-files, without its metadata
+        return "of an unknown version"

@@ -1,0 +1,78 @@
+"""What a report is asked for: its options, read and checked before any work."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from reports.run.rows import Span
+from reports.truth import read_truth
+from schemas.rows import Row
+
+
+class WrongUseError(Exception):
+    """What was asked for cannot be done; the message names it and the way out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What to read and what to write."""
+
+    folder: Path | None
+    conf: list[Path]
+    html: Path | None
+    json: Path | None
+    nodes: dict[str, str]
+    time_zone: str
+    cluster: str | None
+    span: Span
+    truth: Row | None
+    network_bytes_per_s: float | None = None
+
+
+def nodes_of(options: list[str]) -> dict[str, str]:
+    """
+    Read `PATTERN=ID` options; the ID ends in the broker's number.
+
+    >>> nodes_of(["*/east/*=1", "kafka-b=broker-2"])
+    {'*/east/*': '1', 'kafka-b': 'broker-2'}
+    """
+    nodes = {}
+    for option in options:
+        pattern, sign, node = option.rpartition("=")
+        if not (pattern and sign and node[-1:].isdecimal()):
+            message = (
+                f"--node {option!r} is not PATTERN=ID with an ID that ends in a number, as in 'east/*=1'"
+            )
+            raise WrongUseError(message)
+        nodes[pattern] = node
+    return nodes
+
+
+def zone_of(name: str) -> str:
+    """Check the name of a zone."""
+    try:
+        return ZoneInfo(name).key
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        message = f"--time-zone {name!r} is no zone; give an IANA name, as in Europe/Berlin"
+        raise WrongUseError(message) from error
+
+
+def instant_of(option: str, text: str | None) -> datetime | None:
+    """Read an ISO-8601 instant, UTC unless it names a zone."""
+    if text is None:
+        return None
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError as error:
+        message = f"{option} {text!r} is no ISO-8601 instant, as in 2026-11-21T11:00:00Z"
+        raise WrongUseError(message) from error
+    return instant.astimezone(UTC) if instant.tzinfo else instant.replace(tzinfo=UTC)
+
+
+def truth_of(path: Path | None) -> Row | None:
+    """Read the ground truth to hold against, if one was given."""
+    try:
+        return read_truth(path) if path else None
+    except ValueError as error:
+        raise WrongUseError(str(error)) from error

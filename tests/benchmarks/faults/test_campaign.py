@@ -1,0 +1,216 @@
+"""The campaign itself: finished runs are not repeated, a cut result does not count, the page is correct."""
+
+import random
+from contextlib import nullcontext
+
+import pytest
+
+from benchmarks.faults import campaign, kills, page, plan, results
+from benchmarks.faults.results import Result
+from benchmarks.faults.steady import Outcome
+
+
+def result(**changes):
+    """Return a result with defaults for all other fields."""
+    plain = {"fault": "f", "group": "g", "nth": 0, "seed": 4, "code": "c", "commit": "abc", "seconds": 60.0}
+    return Result(**(plain | {"began_at": "2026-11-21T12:00:00+00:00", "n": 1, "wrong": []} | changes))
+
+
+def test_a_cut_result_is_ignored_and_the_next_one_is_read(tmp_path):
+    file = tmp_path / "results.jsonl"
+    results.add(file, result(nth=0))
+    file.write_text(file.read_text() + '{"fault": "f", "nth"')
+    results.add(file, result(nth=1))
+
+    assert [found.nth for found in results.read(file)] == [0, 1]
+
+
+def test_a_finished_run_is_not_repeated(tmp_path, monkeypatch):
+    """After Ctrl-C the interrupted run starts again, and earlier runs are kept."""
+    ran = []
+
+    def fault(_servers, _folder, dice):
+        ran.append(dice.random())
+        if len(ran) == 2:
+            raise KeyboardInterrupt
+        return Outcome(wrong=[])
+
+    monkeypatch.setattr(campaign, "_broker", lambda _state: nullcontext("nowhere"))
+    entry = plan.Entry(name="f", group="g", run=fault, times=2)
+    runs = campaign._runs(entry, 2, 4)
+    with pytest.raises(campaign.typer.Exit) as stopped:
+        campaign._all(runs, tmp_path, tmp_path / "found.jsonl", campaign.Progress())
+    assert stopped.value.exit_code == campaign.EXIT_STOPPED
+
+    found = campaign._all(runs, tmp_path, tmp_path / "found.jsonl", campaign.Progress())
+    assert [one.nth for one in found] == [0, 1]
+    assert len(ran) == 3
+    assert ran[1] == ran[2] != ran[0]
+
+
+def test_a_fault_that_raises_is_a_failure_and_keeps_its_folder(tmp_path):
+    def fault(_servers, folder, _dice):
+        (folder / "left.txt").write_text("here")
+        raise RuntimeError(str(folder))
+
+    entry = plan.Entry(name="f", group="g", run=fault, times=1)
+    (planned,) = campaign._runs(entry, 1, 4)
+    found = campaign._one(planned, tmp_path, "nowhere")
+
+    assert f"RuntimeError: {tmp_path}" in found.wrong[0]
+    assert (tmp_path / "runs" / "f-4-0" / "left.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("failure", "kind"),
+    [
+        ("request_log: 3 lost, first ('t', 0, 1)", results.LOST),
+        ("request_log: 1 doubled, first ('t', 0, 1)", results.DOUBLED),
+        ("requests: ('app', 0) was committed 2 times", results.DOUBLED),
+        ("request-log: 1 lines in silver twice, first ('t', 0, 1)", results.DOUBLED),
+        ("request-log: 4 read, 1 kept + 1 quarantined + 1 skipped = 3", results.TOTALS),
+        ("silver.requests: 2 rows missing, 0 too many, as x", results.LOST),
+        ("silver.requests: 0 rows missing, 1 too many, as x", results.DOUBLED),
+        ("gold.broker_rtt: 1 rows missing, 1 too many, as x", results.TOTALS),
+        ("requests: versions [0, 2] have a hole", results.OTHER),
+        ("requests version 3 showed {('t', 0): 3}: it shrank from {('t', 0): 4}", results.TOTALS),
+        ("requests version 3 showed {('t', 0): 3}: doubled", results.DOUBLED),
+        ("requests version 3 showed {('t', 0): 3}: a part of a batch, which has {}", results.OTHER),
+        ("topic: of 3 lines 1 are lost, as broker-1/m/4", results.LOST),
+        ("bronze request-log: 1 lost, 0 doubled", results.LOST),
+        ("bronze request-log: 0 lost, 1 doubled", results.DOUBLED),
+        ("request-log: 1 lines twice in silver", results.DOUBLED),
+        # After its start a failure has a row, a path or a last line, which may contain any words.
+        ("silver.requests: 2 rows missing, 0 too many, as it doubled 2 times", results.LOST),
+        ("silver.requests: 0 rows missing, 1 too many, as 4 read, 3 lost", results.DOUBLED),
+        ("gold.broker_rtt: 0 rows missing, 1 too many, as it doubled", results.TOTALS),
+        ("requests: x.parquet cannot be read: 3 lost, 1 doubled", results.OTHER),
+        ("ingest ended with exit code 1: 3 rows missing, it shrank, it tried 2 times", results.OTHER),
+        ("not told once: 'bytes to the end, if any, are lost'", results.OTHER),
+    ],
+)
+def test_the_start_of_a_failure_decides_its_column(failure, kind):
+    assert results.kind_of(failure) == kind
+
+
+def test_the_table_counts_faults_and_has_bounds_only_for_groups_without_failures():
+    passed = [result(nth=number, n=20) for number in range(5)]
+    failed = result(fault="h", group="other", n=5, wrong=["request_log: 3 lost, first x"])
+
+    assert results.table([*passed, failed]).splitlines()[2:] == [
+        "| g | 100 | 0 | 0 | 0 | 0 | 3.0 % |",
+        "| other | 5 | 1 | 0 | 0 | 0 | - |",
+        "| **all** | 105 | 1 | 0 | 0 | 0 |  |",
+    ]
+
+
+def test_the_plan_has_the_kills_of_the_campaign():
+    """It has 100 random kills and each named point five times; the same seed gives the same kills."""
+    entries = {entry.name: entry for entry in plan.whole()}
+    drawn = kills.random_kills(random.Random(1), ingest=plan.INGEST_KILLS, gold=plan.GOLD_KILLS)
+
+    assert entries["random-kills"].times * entries["random-kills"].n == 100
+    assert len(drawn) == entries["random-kills"].n
+    assert entries["named-kills"].times == 5
+    assert len(kills.named_kills(random.Random(1))) == entries["named-kills"].n
+    assert kills.named_kills(random.Random(1)) == kills.named_kills(random.Random(1))
+
+
+def test_no_stretch_starts_with_a_point_that_needs_existing_tables():
+    first = {kills.of_job(kills.INGEST, kills.named_kills(random.Random(n)))[0].fail_at for n in range(99)}
+
+    assert not [point for point in first if point.startswith("checkpoint")]
+    assert len({point.partition(":")[0] for point in first}) > 3
+
+
+def test_the_page_shows_the_places_of_the_kills_and_the_failures():
+    hit = {"word": "ingest", "how": "random", "victim": "all", "after_s": 9.0, "is_in_batch": True}
+    hits = [hit | {"batches": n} for n in (0, 4, 11)]
+    text = page.page([result(n=3, hits=hits, records=9_000, looks=70, wrong=["x: 1 lost"])], seed=4)
+
+    assert "| ingest | random | 3 | 1 | 2 | 4, 11 |" in text
+    assert "Of 3 random kills, 1 hit a job that was still starting. The other 2 came within" in text
+    assert "- f 0: x: 1 lost" in text
+    assert "Seed 4, " in text
+    assert "9,000 records" in text
+
+
+def test_the_page_lists_failed_runs_that_do_not_count():
+    before = [result(nth=1, commit="abc"), result(nth=2, commit="abd", wrong=["x: 1 lost\nwhere it was"])]
+
+    text = page.page([result()], seed=4, before=before)
+
+    assert "- f 2, commit abd: `x: 1 lost where it was`" in text
+    assert "- f 1, " not in text
+
+
+def test_no_two_faults_have_the_same_name():
+    names = [entry.name for entry in plan.whole()]
+
+    assert len(names) == len(set(names))
+
+
+def test_a_run_depends_on_the_modules_that_its_module_imports():
+    names = {file.stem for file in plan.files_of("steady")}
+
+    assert {"steady", "kills", "job", "oracles", "poller", "lines", "site", "made_logs"} <= names
+    assert not names & {"plan", "campaign", "results", "edge"}
+    assert {"harms", "records"} <= {file.stem for file in plan.files_of("mutations")}
+    assert {"log_writer", "three_brokers"} <= {file.stem for file in plan.files_of("edge")}
+
+
+@pytest.mark.parametrize("part", ["lab", "lab/templates", "reports", "conf/jars", "schemas"])
+def test_a_run_depends_on_the_product_and_the_lab(tmp_path, monkeypatch, part):
+    monkeypatch.setattr(results, "PROJECT", tmp_path)
+    file = tmp_path / part / "x.any"
+    file.parent.mkdir(parents=True)
+    file.write_text("one")
+    before = results.code_version()
+    (file.parent / "__pycache__").mkdir()
+    (file.parent / "__pycache__" / "x.pyc").touch()
+
+    assert results.code_version() == before
+    file.write_text("two")
+    assert results.code_version() != before
+
+
+def test_the_page_shows_the_oracles_of_each_group():
+    groups = {entry.group for entry in (*plan.whole(), *plan.short())}
+
+    assert groups == page.HELD.keys()
+    assert {name for oracles, _ in page.HELD.values() for name in oracles} == page.ORACLES.keys()
+    assert page.held_against(["late by hours"]).splitlines()[2:] == [
+        "| late by hours | x | x | x |  | x | x |  | the twin read the same lines in order |"
+    ]
+
+
+def test_the_page_names_the_tables_and_the_point_without_a_check():
+    text = page.page([result()], seed=4)
+
+    assert "does not poll `silver.topics`, `silver.leadership_changes`" in text
+    assert "`silver.skipped`, `silver.gaps`, `gold." in text
+    assert "hits `retention-noted`: only" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "file"),
+    [
+        ({}, "docs/faults.jsonl"),
+        ({"short": True}, "state/results.jsonl"),
+        ({"only": ["late-by-hours"]}, "state/results.jsonl"),
+        ({"times": 1}, "state/results.jsonl"),
+        ({"times": 1, "results_file": "own.jsonl"}, "own.jsonl"),
+        ({"results_file": "own.jsonl"}, "own.jsonl"),
+    ],
+)
+def test_only_the_whole_campaign_keeps_its_results_in_the_repository(tmp_path, monkeypatch, options, file):
+    files = []
+    monkeypatch.setattr(campaign, "RESULTS", tmp_path / "docs" / "faults.jsonl")
+    monkeypatch.setattr(campaign, "PAGE", tmp_path / "faults.md")
+    monkeypatch.setattr(campaign, "_all", lambda _runs, _state, file, _progress: files.append(file) or [])
+    named = {"results_file": tmp_path / options["results_file"]} if "results_file" in options else {}
+    with pytest.raises(campaign.typer.Exit):
+        campaign.main(state=tmp_path / "state", **(options | named))
+
+    assert files == [tmp_path / file]
+    assert (tmp_path / "faults.md").exists() == (not options.keys() - {"results_file"})

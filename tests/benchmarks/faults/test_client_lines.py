@@ -1,0 +1,34 @@
+"""The client lines of the fault campaign make rows of every table about clients."""
+
+from benchmarks.faults.lines.all_lines import rows_of_bronze
+from benchmarks.faults.lines.client_lines import CLIENTS, MOVES_EVERY_S, PARTITIONS, of_clients
+from conf.settings import Settings
+from engine.ingest.parsed_files import parse_into
+from schemas.gold.clients import CLIENT_TABLES
+from schemas.silver.brokers import CLIENT_EVENTS, LEADERSHIP_CHANGES, REQUESTS, TOPICS
+from schemas.silver.perf_test import PERF_TEST
+from transforms.frames import frame_of
+from transforms.gold.assemble import of_clients as gold_of_clients
+from transforms.gold.fetch_latency import pairing
+
+SECONDS = 130
+
+
+def test_every_table_about_clients_has_rows(spark, tmp_path):
+    lines = [line for _, line in of_clients(SECONDS)]
+    silver, tally = parse_into(rows_of_bronze(spark, lines), tmp_path, Settings())
+    no_events = frame_of(spark, [], CLIENT_EVENTS.schema)
+    fetches = pairing.fetches(silver[REQUESTS].filter("kind = 'follower'"), no_events)
+    gold = gold_of_clients(silver, fetches)
+
+    assert {key.outcome for key in tally.outcomes} == {"kept"}
+    assert sum(tally.outcomes.values()) == len(lines)
+    wanted = (TOPICS, LEADERSHIP_CHANGES, *PERF_TEST, *CLIENT_TABLES)
+    assert [table.name for table in wanted if (silver | gold)[table].isEmpty()] == []
+
+
+def test_both_clients_run_into_each_move():
+    lines = [line.value for _, line in of_clients(3 * MOVES_EVERY_S)]
+
+    assert sum(b'"errorCode":6' in line for line in lines) == 2 * len(CLIENTS)
+    assert sum(b" starts at leader epoch " in line for line in lines) == 2 * len(PARTITIONS)

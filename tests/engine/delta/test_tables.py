@@ -1,0 +1,190 @@
+"""Delta tables by path."""
+
+import dataclasses
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.errors import AnalysisException
+from pyspark.sql.types import LongType, StringType, StructType, TimestampType
+
+from engine.delta import commits, log_entries, tables
+from engine.delta.log_state import entry_file
+from engine.process.lease import MAINTENANCE, LeaseHeldError, lease
+from schemas.bronze import BRONZE
+from schemas.fields import Table, column
+from schemas.gold.broker import GOLD
+from schemas.gold.quality_results import QUALITY_RESULTS
+from schemas.silver.brokers import REQUESTS, SILVER
+from transforms.frames import frame_of
+
+LAG = Table(
+    layer="silver",
+    name="lag",
+    about="Lag of a group.",
+    key=("group",),
+    schema=StructType(
+        [
+            column("group", StringType(), "consumer group"),
+            column("lag", LongType(), "records"),
+            column("at", TimestampType(), "instant"),
+        ]
+    ),
+)
+
+
+def first_entry(file):
+    """Return the actions of a log entry by name."""
+    return {
+        name: action for line in file.read_text().splitlines() for name, action in json.loads(line).items()
+    }
+
+
+def test_a_missing_table_reads_as_an_empty_frame_with_its_schema(spark, tmp_path):
+    frame = tables.read(spark, tmp_path, LAG)
+
+    assert frame.schema == LAG.schema
+    assert frame.count() == 0
+
+
+@pytest.mark.parametrize(
+    "table", [*BRONZE, *SILVER, *GOLD, QUALITY_RESULTS], ids=lambda table: f"{table.layer}.{table.name}"
+)
+def test_every_table_is_created_for_any_reader_with_its_comments_and_partitions(spark, tmp_path, table):
+    tables.ensure(spark, tmp_path, table)
+    tables.ensure(spark, tmp_path, table)
+
+    [entry] = (Path(tables.path(tmp_path, table)) / "_delta_log").glob("*.json")
+    actions = first_entry(entry)
+    metadata = actions["metaData"]
+    assert actions["protocol"] == {"minReaderVersion": 1, "minWriterVersion": 2}
+    assert metadata["description"] == table.about
+    assert tuple(metadata["partitionColumns"]) == table.partition_by
+    assert json.loads(metadata["schemaString"]) == table.schema.jsonValue()
+    assert metadata["configuration"].items() >= tables.PROPERTIES.items()
+    assert tables.read(spark, tmp_path, table).schema == table.schema
+
+
+def test_spark_reads_the_declared_schema(spark, tmp_path):
+    tables.make(tmp_path, REQUESTS)
+
+    detail = spark.sql(f"DESCRIBE DETAIL delta.`{tables.path(tmp_path, REQUESTS)}`").first()
+    assert (detail.minReaderVersion, detail.minWriterVersion) == (1, 2)
+    assert (detail.description, detail.partitionColumns) == (REQUESTS.about, ["logged_date"])
+    assert detail.properties["delta.dataSkippingStatsColumns"] == "logged_at,started_at"
+
+
+def test_an_append_with_the_same_application_and_version_writes_once(spark, tmp_path):
+    tables.ensure(spark, tmp_path, LAG)
+    frame = frame_of(spark, [("g", 1, None)], LAG.schema)
+
+    written = [
+        tables.append(frame, tmp_path, LAG, txn_app_id=app, txn_version=0) for app in ("app", "app", "other")
+    ]
+
+    assert written == [True, False, True]
+    assert tables.read(spark, tmp_path, LAG).count() == 2
+
+
+def test_a_table_gains_the_columns_its_schema_has_gained(spark, tmp_path):
+    tables.ensure(spark, tmp_path, LAG)
+    grown = dataclasses.replace(LAG, schema=StructType([*LAG.schema, column("seen", LongType(), "more")]))
+
+    tables.ensure(spark, tmp_path, grown)
+
+    assert tables.read(spark, tmp_path, grown).columns == ["group", "lag", "at", "seen"]
+
+
+def test_statistics_are_kept_for_instants_only(spark, tmp_path):
+    tables.ensure(spark, tmp_path, LAG)
+
+    [entry] = (tmp_path / "silver" / "lag" / "_delta_log").glob("*.json")
+    assert first_entry(entry)["metaData"]["configuration"]["delta.dataSkippingStatsColumns"] == "at"
+
+
+def test_jobs_that_start_at_the_same_time_create_a_table_once(spark, tmp_path):
+    """Ingest and gold create the same tables at start; threads in one process have the same race."""
+    start = Barrier(4)
+
+    def make(_):
+        start.wait()
+        tables.ensure(spark, tmp_path, LAG)
+
+    with ThreadPoolExecutor(4) as jobs:
+        list(jobs.map(make, range(4)))
+
+    assert DeltaTable(tables.path(tmp_path, LAG)).version() == 0
+
+
+@pytest.mark.parametrize("name", [".00000000000000000000.json.1f0c.tmp", "00000000000000000000.json#1"])
+def test_leftovers_of_a_killed_job_are_no_obstacle(spark, tmp_path, name):
+    """Spark and delta-rs name the draft of the first entry differently."""
+    log = Path(tables.path(tmp_path, LAG)) / "_delta_log"
+    log.mkdir(parents=True)
+    (log / name).write_text("{")
+
+    tables.ensure(spark, tmp_path, LAG)
+
+    assert tables.read(spark, tmp_path, LAG).count() == 0
+    assert [file.name for file in log.iterdir()] == ["00000000000000000000.json"]
+
+
+def test_a_table_whose_first_entries_were_cleaned_up_exists(spark, tmp_path):
+    tables.make(tmp_path, LAG)
+    where = Path(tables.path(tmp_path, LAG))
+    log_entries.opened(where).create_checkpoint()
+    commits.note_batch(where, txn_app_id="app", txn_version=0)
+    entry_file(where / "_delta_log", 0).unlink()
+
+    tables.ensure(spark, tmp_path, LAG)
+
+    assert not entry_file(where / "_delta_log", 0).exists()
+    assert DeltaTable(str(where)).version() == 1
+
+
+def test_files_without_a_table_are_left_alone(spark, tmp_path):
+    """A user's files are in the folder of a table: the job stops and changes nothing."""
+    strange = Path(tables.path(tmp_path, LAG)) / "notes.parquet"
+    strange.parent.mkdir(parents=True)
+    strange.write_text("mine")
+
+    with pytest.raises(FileExistsError, match=r"notes\.parquet is in the folder of .* silver\.lag"):
+        tables.ensure(spark, tmp_path, LAG)
+
+    assert [*strange.parent.iterdir()] == [strange]
+    assert strange.read_text() == "mine"
+
+
+def test_a_column_that_changed_its_type_is_an_error_and_changes_nothing(spark, tmp_path):
+    tables.make(tmp_path, LAG)
+    changed = dataclasses.replace(LAG, schema=StructType([*LAG.schema[:2], column("at", LongType(), "ns")]))
+
+    with pytest.raises(AnalysisException, match="at"):
+        tables.ensure(spark, tmp_path, changed)
+
+    assert DeltaTable(tables.path(tmp_path, LAG)).version() == 0
+
+
+def test_a_table_with_additional_columns_of_a_user_is_left_alone(spark, tmp_path):
+    grown = dataclasses.replace(LAG, schema=StructType([*LAG.schema, column("seen", LongType(), "more")]))
+    tables.ensure(spark, tmp_path, grown)
+
+    tables.ensure(spark, tmp_path, LAG)
+
+    assert log_entries.opened(Path(tables.path(tmp_path, LAG))).version() == 0
+
+
+def test_columns_are_added_only_by_the_writer_and_not_during_maintenance(spark, tmp_path, monkeypatch):
+    """Delta Spark's commit can overwrite a concurrent one of another process, which holds another lock."""
+    tables.make(tmp_path, LAG)
+    grown = dataclasses.replace(LAG, schema=StructType([*LAG.schema, column("seen", LongType(), "more")]))
+    tables.make(tmp_path, grown)
+    monkeypatch.setattr(tables, "MAINTENANCE_S", 0.1)
+
+    with lease(tmp_path, MAINTENANCE, timeout_s=1), pytest.raises(LeaseHeldError, match=MAINTENANCE):
+        tables.ensure(spark, tmp_path, grown)
+
+    assert log_entries.opened(Path(tables.path(tmp_path, LAG))).version() == 0

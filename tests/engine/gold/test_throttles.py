@@ -1,0 +1,149 @@
+"""Gold of throttles and moves: what arrives late, in parts and in another order gives the same gold."""
+
+import pytest
+
+from engine.delta import tables
+from engine.gold import throttles_stream
+from engine.gold.throttles import SILVER, ThrottleWriter
+from engine.gold.throttles_stream import touched_by
+from schemas.silver.brokers import REQUESTS, TOPICS
+from schemas.silver.metrics import METRIC_SAMPLES
+from schemas.silver.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
+from tests.engine.gold.gold_lab import GoldLab
+from tests.transforms.gold.throttle_rows import (
+    AT,
+    EVENTS,
+    MB,
+    SIZES,
+    copied,
+    idle,
+    in_sync,
+    listing,
+    move,
+    rate,
+    throttle,
+    with_lists,
+)
+from transforms.frames import frame_of
+from transforms.gold.throttle_compliance.assemble import TABLES, Silver, of_throttles
+from transforms.spans import Span, window_of
+from transforms.windows import WINDOW_S
+
+NOON = window_of(AT.timestamp())
+LIMIT = 5 * MB
+LINES = [*copied(60, LIMIT, whole=300 * MB), idle(95)]
+
+
+def windows(*seconds):
+    return {NOON + second for second in seconds}
+
+
+def arrived(of, slot):
+    return {"input": of.name, "slot": NOON + slot}
+
+
+def test_line_touches_what_is_carried_on_from_it_and_a_setting_all_that_lies_behind_it():
+    newest = NOON + 200
+
+    assert touched_by([arrived(REQUESTS, 0)], newest) == windows(*range(-60, 140, 10))
+    assert touched_by([arrived(THROTTLE_CHANGES, 150)], newest) == windows(*range(150, 210, 10))
+    assert touched_by([arrived(REASSIGNMENTS, 190), arrived(ISR_CHANGES, 200)], newest) == windows(190, 200)
+    assert touched_by([arrived(METRIC_SAMPLES, 0)], newest) == windows(*range(0, 310, 10))
+    assert touched_by([], None) == set()
+
+
+class Lab(GoldLab):
+    """Gold of throttles and moves."""
+
+    job, writer_of, silver = throttles_stream, ThrottleWriter, SILVER
+
+    def frame(self, table, rows):
+        """Make silver of rows, lists of replicas read as a parser does."""
+        made = super().frame(table, rows)
+        return with_lists(made) if table is THROTTLE_CHANGES else made
+
+    def built(self, silver):
+        """Build it of no metrics."""
+        told = Silver(
+            requests=silver[REQUESTS],
+            begun=silver[REQUESTS],
+            topics=silver[TOPICS],
+            changes=silver[THROTTLE_CHANGES],
+            reassignments=silver[REASSIGNMENTS],
+            isr_changes=silver[ISR_CHANGES],
+            events=frame_of(self.spark, [], EVENTS),
+            sizes=frame_of(self.spark, [], SIZES),
+        )
+        return of_throttles(told, keep=lambda frame: frame.localCheckpoint())
+
+
+@pytest.fixture(scope="module")
+def empty_lab(spark, tmp_path_factory):
+    return Lab.empty(spark, tmp_path_factory.mktemp("empty"))
+
+
+@pytest.fixture
+def lab(empty_lab, tmp_path):
+    return empty_lab.copied(tmp_path)
+
+
+def test_parts_in_any_order_give_what_is_built_at_once(lab):
+    """First half of the lines, then the move, the limits, its end, and last the other half of the lines."""
+    for table, rows in (
+        (REQUESTS, LINES[::2]),
+        (REASSIGNMENTS, move(0.9, {0: [2]})),
+        (THROTTLE_CHANGES, throttle(0.5, LIMIT)),
+        (ISR_CHANGES, [in_sync(61.6, [2])]),
+        (REQUESTS, LINES[1::2]),
+    ):
+        lab.arrive(table, rows)
+        lab.run()
+
+    gold = lab.gold()
+    assert gold == lab.at_once()
+    assert len(gold["reassignment_progress"]) == 7
+    assert sum(row["catching_up_bytes"] for row in gold["throttle_compliance"]) == 2 * 300 * MB
+
+
+def test_span_built_again_is_the_same_and_nothing_throttled_writes_nothing(lab):
+    lab.arrive(REQUESTS, LINES)
+    lab.run()
+    versions = [tables.snapshot(lab.warehouse, table).version for table in TABLES]
+    assert versions == [0, 0]
+
+    lab.arrive(THROTTLE_CHANGES, throttle(0.5, LIMIT))
+    lab.arrive(REASSIGNMENTS, move(0.9, {0: [2]}))
+    lab.run()
+    before = lab.gold()
+    lab.writer().rebuild_span(Span(NOON - 60, NOON + 120))
+
+    assert lab.gold() == before == lab.at_once()
+    assert len(before["throttle_compliance"]) == 8 * 4
+
+
+def test_windows_in_which_nothing_is_on_are_left_alone(lab):
+    lab.arrive(THROTTLE_CHANGES, [rate(0.5, LIMIT), rate(25, None)])
+    writer = lab.writer()
+
+    kept = writer.concerned(range(NOON - 600, NOON + 1_000, WINDOW_S))
+    assert min(kept) == NOON
+    assert max(kept) <= NOON + 330
+
+
+def test_throttle_taken_off_long_ago_and_told_of_late_leaves_no_row_behind(lab):
+    lab.arrive(REQUESTS, [*LINES, *(idle(second) for second in range(100, 600, 10))])
+    lab.arrive(REASSIGNMENTS, move(0.9, {0: [2]}))
+    lab.arrive(THROTTLE_CHANGES, throttle(0.5, LIMIT))
+    lab.arrive(ISR_CHANGES, [in_sync(61.6, [2])])
+    lab.run()
+    before = len(lab.gold()["throttle_compliance"])
+
+    sides = ("leader", "follower")
+    off = [rate(70, None, broker, side) for broker in (1, 2) for side in sides]
+    off += [listing(70, None, side, operation="delete") for side in sides]
+    lab.arrive(THROTTLE_CHANGES, off)
+    lab.run()
+
+    gold = lab.gold()
+    assert gold == lab.at_once()
+    assert len(gold["throttle_compliance"]) < before

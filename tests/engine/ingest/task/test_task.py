@@ -1,0 +1,161 @@
+"""A task parses its records and writes files that the driver can commit; these tests run it without Spark."""
+
+import gzip
+from unittest.mock import Mock
+
+import pyarrow.parquet as pq
+import pytest
+
+from engine.delta.data_files import File
+from engine.ingest.batches import MissingRecordsError, check_offsets
+from engine.ingest.task import task_plan as task
+from engine.ingest.task.written import tally_of
+from tests.engine.ingest.task.kafka_batches import HEADERS, TOPIC, kafka_batch, run_task, task_plan
+from tests.transforms.parse.records import COMPLETED, REQUEST_LINES
+
+SKIPPED_LINE = b"[2026-11-21 09:19:28,987] INFO started (kafka.server.KafkaServer)"
+PAGE = b'# TYPE up gauge\nup 1\nbytes{topic="a"} 2.5\n'
+
+
+def run(batches, plan):
+    """Return the files of a task by table, and its tally."""
+    [report] = run_task(batches, plan)
+    rows = report.to_pylist()
+    files = [File(*list(row.values())[:6]) for row in rows if row["table"] is not None]
+    return {file.table: file for file in files}, tally_of(row["tally"] for row in rows if row["tally"])
+
+
+def read(warehouse, file):
+    return pq.read_table(warehouse / file.table.replace(".", "/") / file.path, partitioning=None).to_pylist()
+
+
+def test_each_record_is_in_bronze_and_is_kept_quarantined_or_skipped_once(tmp_path):
+    files, tally = run([kafka_batch([COMPLETED, b"no stamp", SKIPPED_LINE])], task_plan(tmp_path))
+
+    assert {table: file.rows for table, file in files.items()} == {
+        "bronze.request_log": 3,
+        "silver.requests": 1,
+        "silver.quarantine": 1,
+    }
+    assert sum(tally.skipped.values()) == 1
+    assert {(key.outcome, n) for key, n in tally.outcomes.items()} == {
+        ("kept", 1),
+        ("quarantined", 1),
+        ("skipped", 1),
+    }
+    assert tally.offsets == {(TOPIC, 0): (0, 2, 3)}
+
+
+def test_bronze_has_the_raw_bytes_and_a_column_for_each_usual_header(tmp_path):
+    files, _ = run([kafka_batch([COMPLETED])], task_plan(tmp_path))
+
+    [row] = read(tmp_path, files["bronze.request_log"])
+
+    assert (row["value"], row["headers"], row["key"]) == (COMPLETED, None, b"broker-1")
+    assert [row[name] for name in ("cluster", "node", "kind", "position")] == [
+        "lab",
+        "broker-1",
+        "request-log",
+        "broker-1/aa/0",
+    ]
+    assert files["bronze.request_log"].day == "2026-11-21"
+
+
+def test_unusual_headers_are_kept_and_a_missing_position_is_made_of_the_offset(tmp_path):
+    more = HEADERS | {"run": b"r1"}
+    batches = [kafka_batch([COMPLETED], headers=more), kafka_batch([COMPLETED], first=1, headers=None)]
+
+    files, _ = run(batches, task_plan(tmp_path))
+
+    with_more, without = read(tmp_path, files["bronze.request_log"])
+    assert {header["key"] for header in with_more["headers"]} == set(more)
+    assert (without["headers"], without["position"], without["cluster"]) == (None, f"kafka/{TOPIC}/0/1", None)
+
+
+def test_rows_of_two_days_are_two_files(tmp_path):
+    next_day = COMPLETED.replace(b"2026-11-21T", b"2026-11-22T", 1)
+
+    [report] = run_task([kafka_batch([COMPLETED, next_day])], task_plan(tmp_path))
+
+    days = [row["day"] for row in report.to_pylist() if row["table"] == "silver.requests"]
+    assert sorted(days) == ["2026-11-21", "2026-11-22"]
+
+
+def test_statistics_have_the_minimum_and_maximum_of_instants(tmp_path):
+    files, _ = run([kafka_batch(list(REQUEST_LINES.values()))], task_plan(tmp_path))
+
+    assert '"minValues": {"logged_at": "2026-11-21T' in files["silver.requests"].stats
+
+
+def test_a_task_that_fails_leaves_no_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(task, "_count_offsets", lambda *_: 1 / 0)
+
+    with pytest.raises(ZeroDivisionError):
+        run_task([kafka_batch([COMPLETED])], task_plan(tmp_path))
+
+    assert list(tmp_path.rglob("*.parquet")) == []
+
+
+def test_series_are_reported_to_the_driver_again_after_a_task_failed(tmp_path, monkeypatch):
+    """The rows of a failed task are lost, so its parser must not remember their series."""
+    plan = task_plan(tmp_path)
+    page = kafka_batch(
+        [gzip.compress(PAGE)],
+        topic="telemetry.metrics",
+        headers=HEADERS | {"position": b"broker-1/scrape/1795252768987716710", "content-encoding": b"gzip"},
+    )
+    with monkeypatch.context() as broken:
+        broken.setattr(task, "_count_offsets", lambda *_: None)
+        broken.setattr(task.Files, "closed", lambda _: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            run_task([page], plan)
+
+    _, tally = run([page], plan)
+    _, again = run([page], plan)
+
+    assert [row[2] for row in tally.new_rows["metric_series"]] == ["up", "bytes"]
+    assert again.new_rows.get("metric_series", []) == []
+
+
+def test_names_are_hashed_with_the_key_in_the_key_file(tmp_path):
+    key = tmp_path / "key"
+    key.write_text("k" * 32)
+    plan = task_plan(tmp_path, options=task.ParserOptions(pseudonym_key_file=str(key)))
+
+    files, _ = run([kafka_batch([REQUEST_LINES["PRODUCE"]])], plan)
+
+    [row] = read(tmp_path, files["silver.requests"])
+    assert row["client_id"].startswith("client-")
+    assert "k" * 32 not in repr(plan)
+
+
+def test_a_batch_without_records_writes_nothing(tmp_path):
+    files, tally = run([], task_plan(tmp_path))
+
+    assert (files, tally.offsets) == ({}, {})
+
+
+def test_records_that_do_not_match_the_planned_offsets_stop_the_batch(tmp_path):
+    """A record that no task read, or that was read twice, is detected before any commit."""
+    _, tally = run([kafka_batch([COMPLETED, COMPLETED])], task_plan(tmp_path))
+
+    check_offsets(tally, {(TOPIC, 0): (0, 2), (TOPIC, 1): (5, 5)})
+    for wrong in ({(TOPIC, 0): (0, 3)}, {(TOPIC, 0): (0, 1)}, {(TOPIC, 0): (0, 2), (TOPIC, 1): (0, 1)}, {}):
+        with pytest.raises(MissingRecordsError, match=r"nothing was committed"):
+            check_offsets(tally, wrong)
+
+
+def test_series_are_reported_to_the_driver_again_when_spark_retries_a_task(tmp_path, monkeypatch):
+    """A task whose result was lost succeeded in this process; only the attempt number shows the retry."""
+    plan = task_plan(tmp_path)
+    page = kafka_batch(
+        [PAGE],
+        topic="telemetry.metrics",
+        headers=HEADERS | {"position": b"broker-1/scrape/1795252768987716710"},
+    )
+    first = run([page], plan)[1]
+    monkeypatch.setattr(task.TaskContext, "get", lambda: Mock(attemptNumber=lambda: 1))
+
+    again = run([page], plan)[1]
+
+    assert len(first.new_rows["metric_series"]) == len(again.new_rows["metric_series"]) == 2

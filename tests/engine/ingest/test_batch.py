@@ -1,0 +1,97 @@
+"""One batch of a telemetry topic, written as `plumbline ingest` writes it."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from conf.settings import Settings, Warehouse
+from engine.delta import tables
+from engine.ingest.batches import MissingRecordsError, TakenError, write_batch
+from engine.ingest.sources import LINES, QUERIES, SOURCES
+from schemas.bronze import RAW, REQUEST_LOG
+from tests.transforms.parse.records import COMPLETED
+from transforms.frames import frame_of
+
+AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
+SOURCE = SOURCES[0]
+
+
+@pytest.fixture(scope="module")
+def warehouse(spark, tmp_path_factory):
+    root = tmp_path_factory.mktemp("warehouse")
+    for table in dict.fromkeys(table for source in SOURCES for table in source.tables):
+        tables.ensure(spark, root, table)
+    return root
+
+
+def raw_of(spark, source, *offsets):
+    """Return rows of bronze, one for each offset of partition 0."""
+    row = {"value": COMPLETED, "cluster": "lab", "node": "broker-1", "kind": source.kind.value}
+    row |= {"topic": "t", "partition": 0, "timestamp": AT, "ingest_date": AT.date()}
+    return frame_of(spark, [row | {"offset": at, "position": f"p{at}"} for at in offsets], RAW)
+
+
+def offsets_in(spark, root, table):
+    return sorted(row.offset for row in tables.read(spark, root, table).select("offset").collect())
+
+
+def test_a_new_batch_whose_id_another_driver_used_is_not_written(spark, tmp_path):
+    """The lines of the second driver's batch may differ from the first's."""
+    settings = Settings(warehouse=Warehouse(root=str(tmp_path)))
+    for table in LINES.tables:
+        tables.ensure(spark, tmp_path, table)
+
+    def write(offset, *, is_new):
+        raw = raw_of(spark, SOURCE, offset)
+        return write_batch(raw, 0, LINES, settings=settings, app_id="a", is_new=is_new)
+
+    write(0, is_new=True)
+    with pytest.raises(TakenError, match="another driver has written batch 0"):
+        write(1, is_new=True)
+    write(0, is_new=False)  # a retry changes nothing
+
+    assert offsets_in(spark, tmp_path, REQUEST_LOG) == [0]
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.kind.value)
+def test_a_batch_reads_its_topic_once(spark, warehouse, source):
+    """A second read would fetch every record from Kafka again."""
+    reads = spark.sparkContext.accumulator(0)
+
+    def counted(batches):
+        for batch in batches:
+            reads.add(batch.num_rows)
+            yield batch
+
+    raw = raw_of(spark, source, 0, 1, 2)
+    settings = Settings(warehouse=Warehouse(root=str(warehouse)))
+
+    query = next(query for query in QUERIES if source in query.sources)
+    write_batch(raw.mapInArrow(counted, RAW), 0, query, settings=settings, app_id=source.kind.value)
+
+    assert reads.value == 3
+    assert offsets_in(spark, warehouse, source.bronze) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("end", "message"),
+    [
+        (4, "the batch has offsets 0 to 3, but the tasks read 3 records, offsets 0 to 2"),
+        (2, "the batch has offsets 0 to 1, but the tasks read 3 records, offsets 0 to 2"),
+    ],
+)
+def test_a_batch_that_reads_other_records_than_its_offsets_is_not_committed(spark, warehouse, end, message):
+    settings = Settings(warehouse=Warehouse(root=str(warehouse)))
+    before = offsets_in(spark, warehouse, REQUEST_LOG)
+
+    with pytest.raises(MissingRecordsError, match=message):
+        write_batch(
+            raw_of(spark, SOURCE, 0, 1, 2),
+            7,
+            LINES,
+            settings=settings,
+            app_id="other",
+            offsets={("t", 0): (0, end)},
+        )
+
+    assert offsets_in(spark, warehouse, REQUEST_LOG) == before

@@ -1,0 +1,50 @@
+"""What a person reads, and a program gets, when the ingest ends in a failure."""
+
+import errno
+
+import pytest
+
+from conf.settings import Settings, Warehouse
+from engine.ingest.failures import EXIT_FAILED, EXIT_FULL, cause, failure
+
+OF_A_BATCH = """[FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: An exception was raised by the Python Proxy. \
+Return Message: Traceback (most recent call last):
+  File "ingest.py", line 178, in write
+    counts = write_batch(batch)
+engine.ingest.batches.TakenError: another driver has written batch 3
+ SQLSTATE: 39000
+\tat org.apache.spark.sql"""
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return Settings(warehouse=Warehouse(root=str(tmp_path / "w"), checkpoints=str(tmp_path / "c")))
+
+
+def test_of_a_failed_batch_the_python_error_is_told_and_not_spark_s_wrapping():
+    assert cause(OF_A_BATCH) == "another driver has written batch 3"
+    assert cause("no such topic\n\tat org.apache") == "no such topic"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        ValueError("Py4JJavaError: java.io.IOException: No space left on device"),
+        ValueError("Generic LocalFileSystem error: Unable to copy: No space left (os error 28)"),
+    ],
+)
+def test_a_full_disk_is_told_with_its_folder_by_whomever_it_was_met(settings, tmp_path, error):
+    told, code = failure(error, settings)
+
+    assert code == EXIT_FULL
+    assert "the disk is full" in told
+    assert str(tmp_path) in told
+
+
+def test_a_full_disk_behind_another_error_is_told_too(settings):
+    error = ValueError("the batch failed")
+    error.__cause__ = OSError(errno.ENOSPC, "")
+
+    assert failure(error, settings)[1] == EXIT_FULL
+    assert failure(ValueError("other"), settings) == ("ingest stopped: other", EXIT_FAILED)

@@ -1,0 +1,217 @@
+"""Gaps in bronze, and the positions of a query; that they are exact: tests/benchmarks/faults/test_gap.py."""
+
+from unittest.mock import Mock
+
+import pyarrow as pa
+import pytest
+from deltalake import CommitProperties, DeltaTable, write_deltalake
+from deltalake.transaction import Transaction
+
+from conf.settings import Settings, Warehouse
+from engine.delta import commits, log_entries, tables
+from engine.ingest import checkpoints as ingest_checkpoint
+from engine.ingest.failures import LostError
+from engine.ingest.gaps import reached
+from engine.ingest.positions import (
+    accept_gaps,
+    check_nothing_lost,
+    checkpoint_of,
+    finish_if_gone,
+    writer_of_query,
+)
+from engine.ingest.sources import LINES, SCRAPES
+from engine.streams.audit.findings import Writer, mend
+from engine.streams.audit.ingest import repairs_of
+from engine.streams.log import StreamLog
+from engine.streams.writer_id import writer_id
+from schemas.bronze import METRICS, REQUEST_LOG
+from schemas.silver.brokers import GAPS, REQUESTS
+from tests.transforms.parse.raw_rows import raw
+from tests.transforms.parse.records import COMPLETED
+
+TOPIC, APP = "t.request-log", "ingest_request_log-x"
+
+
+@pytest.fixture
+def bronze(tmp_path):
+    where = tmp_path / "bronze"
+    noted = CommitProperties(app_transactions=[Transaction(APP, 0)])
+    write_deltalake(where, pa.table({"offset": [1, 2]}), commit_properties=noted)
+    return where
+
+
+@pytest.fixture
+def writer(tmp_path, bronze):
+    return Writer(
+        query_name="ingest_request_log",
+        checkpoint=tmp_path / "checkpoint",
+        app_id=APP,
+        bronze={TOPIC: bronze},
+        tables=(bronze,),
+    )
+
+
+def test_a_gap_uses_its_batch_id_in_bronze_once_and_writes_no_row(bronze):
+    for _ in range(2):
+        commits.note_batch(bronze, txn_app_id=APP, txn_version=1)
+
+    table = DeltaTable(str(bronze))
+    assert (table.version(), table.transaction_version(APP), table.count()) == (1, 1, 2)
+
+
+def test_a_query_without_a_batch_has_read_nothing(writer):
+    assert reached(writer) == {}
+
+
+@pytest.mark.parametrize(
+    ("batches", "committed", "end"),
+    [
+        (1, 1, 10),  # batch 0 is in bronze and in the commit log
+        (1, 0, 10),  # batch 0 is in bronze, so its lines are not lost, even if silver lacks it
+        (2, 1, 10),  # batch 1 was begun, but it is not in bronze
+        (2, 2, 20),  # a committed batch counts; the audit detects a bronze table that was set back
+    ],
+)
+def test_lines_that_bronze_has_count_as_read(writer, batches, committed, end):
+    log = StreamLog(writer.checkpoint)
+    for batch in range(batches):
+        log.write_ends(batch, {(TOPIC, 0): (batch + 1) * 10})
+    for batch in range(committed):
+        log.write_commit(batch)
+
+    assert reached(writer) == {(TOPIC, 0): end}
+
+
+class Site:
+    """A warehouse, checkpoints, and topics with one partition that has the offsets in `held`."""
+
+    def __init__(self, spark, root, monkeypatch):
+        """Start with topics that have all records."""
+        self.spark = spark
+        self.settings = Settings(warehouse=Warehouse(root=str(root / "w"), checkpoints=str(root / "c")))
+        self.held, self.topic = {0: (0, 1_000)}, ""
+        monkeypatch.setattr(ingest_checkpoint, "offsets_held", self.offsets_held)
+        monkeypatch.setattr(ingest_checkpoint, "has_topic", lambda *_: False)
+        monkeypatch.setattr(ingest_checkpoint, "topic_id", lambda *_: "dKxJ3w_zS8-1b2c3d4e5fA")
+
+    def offsets_held(self, _telemetry, topic):
+        """Return `held` for the topic of the query under test, all records for the others."""
+        return self.held if topic == self.topic else {0: (0, 1_000)}
+
+    def begun(self, query, *, began=0, end=None):
+        """Write the files of a new query, and the begin of batch 0 if `end` is given."""
+        self.log = StreamLog(checkpoint_of(self.settings, query))
+        self.topic = next(iter(writer_of_query(self.settings, query).bronze))
+        writer_id(self.log.folder)
+        if began is not None:
+            file = self.log.folder / "sources" / "0" / "0"
+            file.parent.mkdir(parents=True)
+            file.write_text(f'\x00v1\n{{"{self.topic}":{{"0":{began}}}}}')
+        if end is not None:
+            self.log.write_ends(0, {(self.topic, 0): end})
+
+    def gaps(self):
+        """Return the rows of `silver.gaps`."""
+        rows = tables.read(self.spark, self.settings.warehouse_root, GAPS).collect()
+        return [(row.topic, row.partition, row.first_offset, row.end_offset, row.batch_id) for row in rows]
+
+    def accept(self):
+        """Accept the gaps; afterwards nothing is lost."""
+        accept_gaps(self.spark, self.settings, Mock())
+        check_nothing_lost(self.settings)
+
+
+@pytest.fixture
+def site(spark, tmp_path, monkeypatch):
+    return Site(spark, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("began", [0, None])
+def test_a_first_batch_that_retention_passed_is_reported_and_its_gap_accepted(site, began):
+    site.begun(SCRAPES, began=began, end=10)
+    site.held = {0: (100, 1_000)}
+
+    with pytest.raises(LostError, match="metrics partition 0: offsets 0 to 99;"):
+        check_nothing_lost(site.settings)
+    site.accept()
+
+    assert site.gaps() == [(site.topic, 0, 0, 100, 0)]
+    assert (site.log.ends(0), site.log.commits) == ({(site.topic, 0): 100}, [0])
+    bronze = DeltaTable(tables.path(site.settings.warehouse_root, METRICS))
+    assert bronze.transaction_version(writer_of_query(site.settings, SCRAPES).id) == 0
+
+
+def test_a_stream_that_lost_its_first_offsets_before_its_first_batch_can_continue(site):
+    """It stored its first offsets and stopped; its id is lost too, but it had written nothing."""
+    site.begun(SCRAPES, began=40)
+    (site.log.folder / "plumbline-writer-id").unlink()
+    site.held = {0: (100, 1_000)}
+
+    with pytest.raises(LostError, match="metrics partition 0: offsets 40 to 99;"):
+        check_nothing_lost(site.settings)
+    site.accept()
+
+    assert site.gaps() == [(site.topic, 0, 40, 100, 0)]
+    bronze = DeltaTable(tables.path(site.settings.warehouse_root, METRICS))
+    assert bronze.transaction_version(writer_of_query(site.settings, SCRAPES).id) == 0
+
+
+def test_a_later_partition_that_lost_its_first_offsets_is_reported_and_its_gap_accepted(site):
+    site.begun(SCRAPES, end=10)
+    site.log.write_commit(0)
+    site.held = {0: (0, 1_000), 2: (50, 80)}
+
+    with pytest.raises(LostError, match="metrics partition 2: offsets 0 to 49;"):
+        check_nothing_lost(site.settings)
+    site.accept()
+
+    assert site.gaps() == [(site.topic, 2, 0, 50, 1)]
+    assert site.log.ends(1) == {(site.topic, 0): 10, (site.topic, 2): 50}
+
+
+@pytest.mark.parametrize("broke_off_at", ["set_aside", "write_ends", "note_batch", "write_commit"])
+def test_an_accepted_first_batch_that_was_interrupted_is_recorded_once(site, monkeypatch, broke_off_at):
+    """Only the batch's own file has its offsets; it is not set aside before the gap is recorded."""
+    site.begun(SCRAPES, began=None, end=10)
+    site.held = {0: (100, 1_000)}
+    of = {"set_aside": "engine.ingest.gaps", "note_batch": "engine.delta.commits"}
+    at = of.get(broke_off_at, "engine.streams.log.StreamLog")
+    with monkeypatch.context() as broken:
+        broken.setattr(f"{at}.{broke_off_at}", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            accept_gaps(site.spark, site.settings, Mock())
+    site.accept()
+
+    assert site.gaps() == [(site.topic, 0, 0, 100, 0)]
+
+
+def test_a_first_batch_that_bronze_has_and_the_topic_no_longer_is_finished_from_bronze(site):
+    """Spark would retry the batch and fail at every start."""
+    site.begun(LINES, end=1)
+    root, writer = site.settings.warehouse_root, writer_of_query(site.settings, LINES)
+    tables.ensure(site.spark, root, REQUEST_LOG)
+    rows = [{"value": COMPLETED, "topic": site.topic, "partition": 0, "offset": 0}]
+    line = raw(site.spark, rows, kind="request-log").select(*REQUEST_LOG.schema.names)
+    tables.append(line, root, REQUEST_LOG, txn_app_id=writer.id, txn_version=0)
+    site.held = {0: (100, 1_000)}
+    finish_if_gone(site.spark, site.settings, LINES)
+
+    silver = tables.read(site.spark, root, REQUESTS)
+    assert (silver.count(), site.log.commits) == (1, [0])
+
+
+@pytest.mark.parametrize("how", ["torn", "gone"])
+def test_a_gap_whose_record_is_lost_is_recorded_again(site, how):
+    site.begun(SCRAPES, end=10)
+    site.held = {0: (100, 1_000)}
+    site.accept()
+    newest = max((site.settings.warehouse_root / "silver" / "gaps" / "_delta_log").glob("*.json"))
+    newest.write_text("{") if how == "torn" else newest.unlink()
+    log_entries._held.logs.clear()  # as in a new process
+
+    mend(repairs_of([writer_of_query(site.settings, SCRAPES)]), Mock())
+    assert (site.gaps(), site.log.commits) == ([], [])
+    finish_if_gone(site.spark, site.settings, SCRAPES)
+
+    assert (site.gaps(), site.log.commits) == ([(site.topic, 0, 0, 100, 0)], [0])
+    assert repairs_of([writer_of_query(site.settings, SCRAPES)]) == []

@@ -1,0 +1,145 @@
+"""Files on disk as rows of bronze."""
+
+import gzip
+import tracemalloc
+from dataclasses import replace
+from pathlib import Path
+
+from pyspark.sql import functions as F
+
+from collectors.files import discover
+from collectors.log_files.lines import RawLine, fingerprint
+from conf.settings import Settings
+from engine.ingest import raw_files
+from engine.ingest.parsed_files import parse_into
+from engine.ingest.raw_files import Origin, cut_off, write_raw
+from schemas.bronze import RAW
+from schemas.silver.brokers import QUARANTINE, REQUESTS, SKIPPED
+from tests.transforms.parse.records import COMPLETED, HEAD
+
+MIB = 1024 * 1024
+
+
+def written(folder: Path, scratch: Path):
+    origin = Origin(folder=folder, cluster="east", time_zone="Europe/Berlin")
+    return write_raw(discover(folder).understood, origin, scratch / "raw", on_file=lambda _file: None)
+
+
+def rows_of(spark, scratch: Path):
+    frame = spark.read.schema(RAW).parquet(str(scratch / "raw" / "request-log"))
+    return frame.orderBy("source", F.length("position"), "position").collect()
+
+
+def log(folder: Path, content: bytes, name: str = "broker-1/kafka-request.log") -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def test_every_byte_of_every_line_arrives_with_its_position(spark, tmp_path):
+    """Bytes that are not UTF-8, carriage returns and blank lines are kept too."""
+    log(tmp_path / "logs", b"first\r\n\x00\xff\xfe\n\nlast without newline")
+
+    (read,) = written(tmp_path / "logs", tmp_path)
+    rows = rows_of(spark, tmp_path)
+
+    mark = fingerprint(b"first\r")
+    assert [(bytes(row["value"]), row["position"]) for row in rows] == [
+        (b"first\r", f"broker-1/{mark}/0"),
+        (b"\x00\xff\xfe", f"broker-1/{mark}/7"),
+        (b"", f"broker-1/{mark}/11"),
+        (b"last without newline", f"broker-1/{mark}/12"),
+    ]
+    assert {(row["cluster"], row["node"], row["kind"], row["time_zone"], row["source"]) for row in rows} == {
+        ("east", "broker-1", "request-log", "Europe/Berlin", "broker-1/kafka-request.log")
+    }
+    assert (read.lines, read.damage) == (4, None)
+
+
+def test_a_torn_gzip_keeps_its_lines_and_records_where_it_ends(spark, tmp_path):
+    lines = b"".join(b"%06d %s\n" % (nth, b"x" * (nth % 90)) for nth in range(2000))
+    packed = gzip.compress(lines, mtime=0)
+    log(tmp_path / "logs", packed[: len(packed) // 2], "broker-1/kafka-request.log.gz")
+
+    (read,) = written(tmp_path / "logs", tmp_path)
+    rows = rows_of(spark, tmp_path)
+
+    values = [bytes(row["value"]) for row in rows if row["value"] is not None]
+    damage = [row["position"] for row in rows if row["value"] is None]
+    assert lines.startswith(b"\n".join(values))
+    assert len(values) > 500
+    assert len(damage) == 1
+    assert damage[0].endswith("/damage")
+    assert read.lines == len(values) + 1
+    assert read.damage
+
+
+def test_a_line_longer_than_the_limit_is_cut_and_its_length_recorded(spark, tmp_path, monkeypatch):
+    """A gzip of 64 KB has one line of 64 MB: memory stays small, and the other lines stay."""
+    monkeypatch.setattr(raw_files, "LINE_BYTES", MIB)
+    path = log(tmp_path / "logs", b"", "broker-1/kafka-request.log.gz")
+    with gzip.open(path, "wb", compresslevel=1) as out:
+        out.write(COMPLETED + b"\n" + HEAD)
+        for _ in range(64):
+            out.write(b"x" * MIB)
+        out.write(b"\n" + COMPLETED + b"\n")
+
+    tracemalloc.start()
+    (read,) = written(tmp_path / "logs", tmp_path)
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    frame = spark.read.schema(RAW).parquet(str(tmp_path / "raw" / "request-log"))
+    silver, _ = parse_into(frame, tmp_path / "silver", Settings())
+    (line,) = silver[QUARANTINE].collect()
+    around = silver[REQUESTS].select("position").join(frame, on="position", how="inner").collect()
+    length_bytes = 64 * MIB + len(HEAD)
+    assert line.reason == "oversized"
+    assert line.detail == f"part 1/65 of {length_bytes} bytes"
+    assert bytes(line.value) == (HEAD + b"x" * MIB)[:MIB]
+    assert line.position.endswith(f"/{len(COMPLETED) + 1}")
+    assert [bytes(row.value) for row in around] == [COMPLETED] * 2
+    assert silver[SKIPPED].count() == 0
+    assert (read.lines, read.value_bytes, read.damage) == (3, MIB + 2 * len(COMPLETED), None)
+    assert peak_bytes < 8 * MIB
+
+
+def test_the_first_part_of_a_long_line_stays_and_has_its_length():
+    line = RawLine(b"abcd", "broker-1", "a.log", "p/0", "request-log", "1/?")
+    rest = replace(line, value=b"ef", chunk="2/2", end_offset=6)
+
+    assert list(cut_off(iter([line, rest]))) == [replace(line, chunk="1/2 of 6 bytes", end_offset=6)]
+
+
+def test_an_empty_file_has_no_rows_and_no_error(spark, tmp_path):
+    log(tmp_path / "logs", b"")
+
+    (read,) = written(tmp_path / "logs", tmp_path)
+
+    assert (read.lines, rows_of(spark, tmp_path)) == (0, [])
+
+
+def test_row_groups_are_cut_by_bytes_so_memory_stays_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr(raw_files, "GROUP_BYTES", 1000)
+    log(tmp_path / "logs", b"".join(b"%099d\n" % nth for nth in range(100)))
+
+    written(tmp_path / "logs", tmp_path)
+
+    (path,) = (tmp_path / "raw" / "request-log").iterdir()
+    parquet = raw_files.pq.ParquetFile(path)
+    groups = [parquet.metadata.row_group(nth).num_rows for nth in range(parquet.num_row_groups)]
+    assert sum(groups) == 100
+    assert max(groups) <= 11
+
+
+def test_two_files_of_one_name_stay_two_sources(spark, tmp_path):
+    log(tmp_path / "logs", b"one\n", "broker-1/kafka-request.log")
+    log(tmp_path / "logs", b"two\n", "broker-2/kafka-request.log")
+
+    written(tmp_path / "logs", tmp_path)
+
+    assert [row["source"] for row in rows_of(spark, tmp_path)] == [
+        "broker-1/kafka-request.log",
+        "broker-2/kafka-request.log",
+    ]

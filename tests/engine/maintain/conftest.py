@@ -1,0 +1,33 @@
+"""Tables to maintain, made once a module."""
+
+import pytest
+
+from engine.delta import tables
+from schemas.bronze import CLIENT_LOG, REQUEST_LOG
+from schemas.gold.broker import DATA_QUALITY
+from schemas.silver.brokers import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED, TOPICS
+from schemas.silver.metrics import METRIC_SAMPLES
+from tests.engine.maintain.made_tables import Tables
+
+
+@pytest.fixture(scope="module")
+def made(spark, tmp_path_factory):
+    root = tmp_path_factory.mktemp("made")
+    for table in (
+        REQUEST_LOG,
+        CLIENT_LOG,
+        REQUESTS,
+        CLIENT_EVENTS,
+        QUARANTINE,
+        SKIPPED,
+        TOPICS,
+        METRIC_SAMPLES,
+        DATA_QUALITY,
+    ):
+        tables.ensure(spark, root, table)
+    return root
+
+
+@pytest.fixture
+def warehouse(spark, tmp_path, made):
+    return Tables(spark, tmp_path, made)

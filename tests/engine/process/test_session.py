@@ -1,0 +1,53 @@
+"""The workers of a session, a session whose JVM dies, and one whose JVM cannot start."""
+
+import os
+import subprocess
+import sys
+
+import pyarrow as pa
+
+from conf.settings import PROJECT
+from engine.process.session import ARROW_POOL, MMAP_THRESHOLD, NEEDED, WORKER_ENV
+
+LOSE_IT = """
+from conf.settings import Settings
+from engine.process.session import JvmGoneError, jvm_watched, spark_session
+try:
+    with jvm_watched():
+        {before}
+        spark = spark_session(Settings(), "dies")
+        spark.sparkContext._gateway.proc.kill()
+        try:
+            spark.range(1).count()
+        finally:
+            spark.range(1).count()
+except JvmGoneError as error:
+    print("error:", error)
+"""
+
+
+def lose(before="pass"):
+    """Run `LOSE_IT` in a separate process; return its output."""
+    command = [sys.executable, "-c", LOSE_IT.format(before=before)]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=120, check=True)
+    return done.stdout.strip()
+
+
+def test_a_jvm_that_dies_is_reported_in_one_line():
+    assert lose().startswith("error: Spark's JVM has died: it was killed, or ran out of memory")
+
+
+def test_a_jvm_that_does_not_start_is_reported_in_the_same_way():
+    assert lose("import os; os.environ['JAVA_HOME'] = '/nowhere'").startswith("error: Spark's JVM has died")
+
+
+def test_a_worker_uses_the_memory_settings_of_the_session(spark):
+    variable = MMAP_THRESHOLD.removeprefix(WORKER_ENV)
+
+    def settings(_batches):
+        pool, threshold = pa.default_memory_pool().backend_name, os.environ.get(variable)
+        yield pa.RecordBatch.from_pydict({"pool": [pool], "threshold": [threshold]})
+
+    row = spark.range(1).mapInArrow(settings, "pool string, threshold string").first()
+
+    assert (row.pool, row.threshold) == (NEEDED[ARROW_POOL], NEEDED[MMAP_THRESHOLD])

@@ -1,0 +1,71 @@
+"""A1 added up over a span."""
+
+from datetime import UTC, datetime, timedelta
+
+from schemas.gold.broker import FETCH_LATENCY
+from transforms.frames import frame_of
+from transforms.gold.fetch_latency.summary import fetch_latency_summary
+
+START = datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
+# Buckets of 500 ms (1002) and 2 ms (726); see `transforms.histogram`.
+IDLE, QUICK = 1002, 726
+
+
+def window(nth, hist, *, client_id="broker-2-fetcher-0", follower_id=2, **more):
+    row = dict.fromkeys(FETCH_LATENCY.schema.names)
+    values = {IDLE: 500.0, QUICK: 2.0}
+    return row | {
+        "cluster": "lab",
+        "window_start": START + nth * timedelta(seconds=10),
+        "leader_id": 1,
+        "kind": "follower" if follower_id else "consumer",
+        "follower_id": follower_id,
+        "client_id": client_id,
+        "n": sum(hist.values()),
+        "n_delayed": 0,
+        "n_true": 0,
+        "total_hist": hist,
+        "total_sum_ms": sum(values[bucket] * n for bucket, n in hist.items()),
+        "total_min_ms": min(values[bucket] for bucket in hist),
+        "total_max_ms": max(values[bucket] for bucket in hist),
+        **more,
+    }
+
+
+def frame(spark, rows):
+    names = FETCH_LATENCY.schema.names
+    return frame_of(spark, [[row[name] for name in names] for row in rows], FETCH_LATENCY.schema)
+
+
+def test_percentile_of_a_span_is_of_its_fetches_and_not_of_its_windows(spark):
+    """One busy window of 2 ms outweighs three idle ones of 500 ms; the median of medians would say 500."""
+    rows = [window(0, {QUICK: 90}), *[window(nth, {IDLE: 10}) for nth in (1, 2, 3)]]
+
+    (summed,) = fetch_latency_summary(frame(spark, rows)).collect()
+
+    assert (summed["n"], round(summed["total_p50_ms"])) == (120, 2)
+    assert 495 < summed["total_p99_ms"] <= 500
+
+
+def test_clients_without_ids_are_kept_apart_from_others_and_not_lost(spark):
+    rows = [
+        window(0, {QUICK: 5}, client_id=None, follower_id=None),
+        window(1, {IDLE: 5}, client_id=None, follower_id=None),
+        window(0, {IDLE: 7}, client_id="a", follower_id=None),
+    ]
+
+    summed = {row["client_id"]: row for row in fetch_latency_summary(frame(spark, rows)).collect()}
+
+    assert {client: row["n"] for client, row in summed.items()} == {None: 10, "a": 7}
+    assert round(summed[None]["total_p50_ms"]) == 2
+
+
+def test_missing_metric_stays_null(spark):
+    (summed,) = fetch_latency_summary(frame(spark, [window(0, {QUICK: 5})])).collect()
+
+    assert summed["true_p50_ms"] is None
+    assert summed["true_sum_ms"] is None
+
+
+def test_no_windows_give_no_rows(spark):
+    assert fetch_latency_summary(frame_of(spark, [], FETCH_LATENCY.schema)).collect() == []

@@ -1,0 +1,105 @@
+"""What round trip is normal for a pair of brokers: its own history, frozen per hour."""
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from schemas.gold.broker import BROKER_RTT_BASELINE
+from transforms.gold.broker_rtt.table import MIN_N_P50
+
+PAIR = ("cluster", "follower_id", "leader_id", "method")
+
+OPENING_WINDOWS = 6
+"""Without a history, the first minute of a pair's settled windows stands in for it."""
+
+OPENING_REACH_S = 600
+"""How long before an hour an opening can lie: who has six quiet windows before it needs none."""
+
+TRAILING_HOURS = 24
+"""The span before an hour that its baseline is learnt from: a fault stays one while any of it is quiet."""
+
+MIN_WINDOWS = 30
+"""Five minutes of windows: a level of fewer is young, and so is not trusted alone."""
+
+
+def hours_of(broker_rtt: DataFrame) -> DataFrame:
+    """Return the hours that have windows: one row each of `cluster` and `hour`."""
+    return broker_rtt.select("cluster", F.date_trunc("hour", "window_start").alias("hour")).distinct()
+
+
+def baseline(broker_rtt: DataFrame, hours: DataFrame, accused: DataFrame) -> DataFrame:
+    """
+    Learn each pair's level for each of `hours` (cluster, hour) from the quiet windows before it.
+
+    Quiet is a settled window that is not among `accused` (cluster, window_start): a fault is no history, so
+    it stays one for as long as any of the trailing span is quiet. A pair with fewer than `OPENING_WINDOWS`
+    gets NULL levels: it has no history yet.
+    """
+    since = F.col("hour") - F.make_dt_interval(hours=F.lit(TRAILING_HOURS))
+    is_history = (F.col("window_start") >= F.col("history_since")) & (F.col("window_start") < F.col("hour"))
+    return (
+        _enough(broker_rtt)
+        .join(accused, on=["cluster", "window_start"], how="left_anti")
+        .join(F.broadcast(hours.withColumn("history_since", since)), on="cluster", how="inner")
+        .filter(is_history)
+        .transform(_levels, [*PAIR, "hour", "history_since"])
+        .select(*BROKER_RTT_BASELINE.schema.names)
+    )
+
+
+def opening(broker_rtt: DataFrame, hours: DataFrame) -> DataFrame:
+    """
+    Learn each pair's level from its first minute: what a young recording has for a history.
+
+    Of each of `hours` (cluster, hour) that is the first six settled windows from `OPENING_REACH_S` before it
+    on: a pair that has more than that behind it has a baseline. `used_from` is the start of the first window
+    the level may be used in. A pair that was slow from its first line on cannot be seen against its own
+    opening; its peers show it.
+    """
+    order = Window.partitionBy(*PAIR, "hour").orderBy("window_start")
+    since = F.col("hour") - F.make_dt_interval(secs=F.lit(OPENING_REACH_S))
+    until = F.col("hour") + F.make_dt_interval(hours=F.lit(1))
+    is_near = (F.col("window_start") >= since) & (F.col("window_start") < until)
+    opened = (
+        _enough(broker_rtt)
+        .join(F.broadcast(hours), on="cluster", how="inner")
+        .filter(is_near)
+        .withColumn("nth", F.row_number().over(order))
+        .filter(F.col("nth") <= OPENING_WINDOWS)
+    )
+    return _levels(opened, [*PAIR, "hour"]).withColumn(
+        "used_from", F.col("last_window_start") + F.make_dt_interval(secs=F.lit(10))
+    )
+
+
+def _enough(broker_rtt: DataFrame) -> DataFrame:
+    return broker_rtt.filter(F.col("is_settled") & (F.col("n") >= MIN_N_P50))
+
+
+def _levels(windows: DataFrame, key: list[str]) -> DataFrame:
+    """Add median and spread (1.4826 x median absolute deviation) of p10 and p50 over the windows of a key."""
+    group = Window.partitionBy(*key)
+    has_enough = F.count(F.lit(1)) >= OPENING_WINDOWS
+    levels = [
+        column
+        for name in ("p10", "p50")
+        for column in (
+            F.when(has_enough, F.median(f"rtt_{name}_ms")).alias(f"{name}_ms"),
+            F.when(has_enough, 1.4826 * F.median(f"{name}_deviation_ms")).alias(f"{name}_spread_ms"),
+        )
+    ]
+    return (
+        windows.withColumns(
+            {
+                f"{name}_deviation_ms": F.abs(
+                    F.col(f"rtt_{name}_ms") - F.median(f"rtt_{name}_ms").over(group)
+                )
+                for name in ("p10", "p50")
+            }
+        )
+        .groupBy(*key)
+        .agg(
+            F.count(F.lit(1)).alias("windows"),
+            F.max("window_start").alias("last_window_start"),
+            *levels,
+        )
+    )

@@ -1,0 +1,60 @@
+"""A1 without a request log over a whole span: sums of `leader_local_mean`, beside the request log's."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN_SUMMARY
+from transforms.gold.leader_local_mean.intervals import BY
+from transforms.gold.leader_local_mean.table import OF_LOG, OF_METRICS, apart, tolerance_ms, with_means
+
+SAME_REQUESTS = 0.05
+"""With so many requests more or fewer the log is not of the same ones: a part of it is missing."""
+
+HELD = 0.8
+"""A window of whose requests the log has a smaller share lies outside of it, or at its edge."""
+
+
+def leader_local_mean_summary(leader_local_mean: DataFrame) -> DataFrame:
+    """
+    Add up the windows of each broker and request type: a mean of sums, never of means.
+
+    The log is compared over the windows that it holds, which may be fewer.
+    """
+    log_mean = F.try_divide("log_sum_ms", "log_n")
+    of_same = _mean("held_total_sum_ms", "held_n") - _mean("held_remote_sum_ms", "held_n_remote")
+    is_same = F.abs(F.col("log_n") - F.col("held_n")) <= F.col("held_n") * SAME_REQUESTS
+    is_comparable = is_same & F.col("leader_local_mean_ms").isNotNull()
+    return (
+        leader_local_mean.groupBy(*BY)
+        .agg(
+            F.min("from_at").alias("since"),
+            F.max("to_at").alias("until"),
+            F.count(F.lit(1)).alias("intervals"),
+            F.count_if("is_reset").alias("resets"),
+            F.lit(False).alias("is_another"),
+            *apart("from_at", "to_at"),
+            *[_of_summed(name).alias(name) for name in OF_METRICS],
+            *[_of_held(name).alias(f"held_{name}") for name in OF_METRICS],
+            *[_of_held(name).alias(name) for name in OF_LOG],
+        )
+        .transform(with_means)
+        .withColumn("log_leader_local_mean_ms", log_mean)
+        .withColumn("difference_ms", F.when(is_comparable, of_same - log_mean))
+        .withColumn("is_within", F.abs("difference_ms") <= tolerance_ms(log_mean))
+        .select(*LEADER_LOCAL_MEAN_SUMMARY.schema.names)
+    )
+
+
+def _mean(total: str, n: str) -> Column:
+    return F.try_divide(total, n)
+
+
+def _of_summed(name: str) -> Column:
+    """Add up the windows that have sums; a node without any Mean still has its counts."""
+    return F.coalesce(F.sum(F.when(F.col("total_sum_ms").isNotNull(), F.col(name))), F.sum(name))
+
+
+def _of_held(name: str) -> Column:
+    """Add up the windows that have sums and lie in the log."""
+    is_held = F.col("total_sum_ms").isNotNull() & (F.col("log_n") >= F.col("n") * HELD)
+    return F.sum(F.when(is_held, F.col(name)))

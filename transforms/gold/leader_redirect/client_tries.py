@@ -1,0 +1,55 @@
+"""What clients tried at each partition and how it was answered, one row a try."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from transforms.gold.partition_skew.produced import NO_ERROR, exploded
+
+NOT_LEADER, FENCED_EPOCH = 6, 74
+LOST = (NOT_LEADER, FENCED_EPOCH)
+"""What an old leader answers: 6 to a producer, as a rule 74 to a consumer."""
+
+OF_PARTITION = ("cluster", "api", "client_id", "topic", "partition")
+
+
+def is_refused() -> Column:
+    """Tell a PRODUCE or FETCH that its broker refused since it does not lead the partition (any more)."""
+    has_error = F.exists("partitions", lambda part: part["error_code"].isin(*LOST))
+    return F.col("api").isin("PRODUCE", "FETCH") & F.coalesce(has_error, F.lit(False))
+
+
+def attempts(requests: DataFrame, topics: DataFrame) -> DataFrame:
+    """Give every try of the clients that met an error of an old leader, one row a partition."""
+    ours = asked_by_clients(requests)
+    lost = ours.filter(is_refused()).select("cluster", "api", "client_id").distinct()
+    near = ours.join(F.broadcast(lost), on=["cluster", "api", "client_id"], how="left_semi")
+    return exploded(near, topics).transform(as_tries)
+
+
+def asked_by_clients(requests: DataFrame) -> DataFrame:
+    """Keep what producers and consumers asked for, Plumbline's own traffic left out."""
+    is_own = F.col("is_own_traffic").eqNullSafe(F.lit(True))
+    is_client = (F.col("api") == "PRODUCE") | (F.col("kind") == "consumer")
+    return requests.filter(is_client & ~is_own & F.col("logged_at").isNotNull())
+
+
+def as_tries(rows: DataFrame) -> DataFrame:
+    """Tell how each partition of a request (`produced.exploded`) was answered; leave out what was not."""
+    waited_us = F.when(F.col("api") == "FETCH", F.round(F.col("remote_ms") * 1_000).cast("bigint"))
+    done_us = F.unix_micros("logged_at") - F.coalesce(waited_us, F.lit(0))
+    return rows.filter(F.col("error_code").isNotNull()).select(
+        *OF_PARTITION,
+        "leader_id",
+        "connection",
+        "correlation_id",
+        "software_version",
+        F.col("started_at").alias("arrived_at"),
+        F.col("logged_at").alias("answered_at"),
+        F.timestamp_micros(done_us).alias("done_at"),
+        "position",
+        "error_code",
+        F.col("error_code").isin(*LOST).alias("is_lost"),
+        (F.col("error_code") == NO_ERROR).alias("is_served"),
+        F.col("hinted_leader_id"),
+        F.col("hinted_leader_epoch"),
+    )

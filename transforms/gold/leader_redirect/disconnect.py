@@ -1,0 +1,194 @@
+"""A5: clients at work whose leader died: it answers nothing more, so no error tells, but its silence does."""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from schemas.gold.leader_redirect import DISCONNECT, LEADER_REDIRECT
+from transforms.gold.leader_redirect.cause import EVENT, FOUND_WITHIN_S
+from transforms.gold.leader_redirect.client_tries import OF_PARTITION, as_tries, asked_by_clients
+from transforms.gold.leader_redirect.found import found_again
+from transforms.gold.leader_redirect.table import as_rows
+from transforms.gold.partition_skew.produced import named_once, parts
+from transforms.windows import Reach, seconds
+
+SILENT_BEFORE_S, SILENT_BEHIND_S = 2, 1
+"""
+A broker without a sign for so long around a takeover is dead.
+
+A living one is asked by its followers, or asks as one itself, every 500 ms (`replica.fetch.wait.max.ms`). A
+dead one was silent for 7 to 9 s before (`broker.session.timeout.ms`), so clocks may be some seconds apart.
+"""
+
+RHYTHM, AT_WORK_S = 2, 1
+"""A pause of up to twice a client's longest one, or up to a second, is its own way of working."""
+
+TAKEOVER_REACH = Reach(lookahead_s=FOUND_WITHIN_S)
+"""How far the rows of a window look for takeovers: all of an event lies within `FOUND_WITHIN_S`."""
+
+LED = ("cluster", "topic", "partition", "old_leader_id")
+NOTHING = ("error_code", "hinted", "leader_epoch", "moved_by")
+"""What only an answer or somebody who asked for the move could have told."""
+
+
+def leader_disconnect(
+    requests: DataFrame, topics: DataFrame, runs: DataFrame, changes: DataFrame, fetches: DataFrame
+) -> DataFrame:
+    """
+    Give one row per partition whose leader died under a client that was at work and found the next one.
+
+    The inputs are those of `leader_redirect`. An event begins with the last answer of the dead leader and
+    ends with the first request that its successor serves. An error 6 or 74 of the old leader in between, be
+    it after its return, makes it a redirect. A client that comes back no later than it used to was idle.
+    """
+    dead = dead_leaders(requests, changes)
+    tried = tries(requests, topics, dead)
+    lost_us = F.unix_micros("succeeded_at") - F.unix_micros("errored_at")
+    nothing = {name: F.lit(None).cast(LEADER_REDIRECT.schema[name].dataType) for name in NOTHING}
+    return (
+        found_again(last_answers(tried, dead), tried, requests, changes, fetches)
+        .filter(F.col("leads_from") > F.col("errored_at"))
+        .filter(F.col("errors_at_old_leader") == 0)
+        .filter(lost_us > F.col("usual_us"))
+        .withColumns({"kind": F.lit(DISCONNECT), **nothing})
+        .transform(as_rows, runs)
+    )
+
+
+def is_takeover() -> Column:
+    """
+    Tell whether a line of `silver.leadership_changes` is one of a broker that takes over from another.
+
+    >>> lines = "('leader', 2, 1), ('leader', 2, 2), ('leader', 2, NULL), ('follower', 3, 1)"
+    >>> rows = spark.sql(f"SELECT * FROM VALUES {lines} AS t(role, broker_id, previous_leader_id)")
+    >>> [row[0] for row in rows.select(is_takeover()).collect()]
+    [True, False, False, False]
+    """
+    is_others = F.coalesce(F.col("previous_leader_id") != F.col("broker_id"), F.lit(False))
+    return (F.col("role") == "leader") & is_others
+
+
+def silent_takeovers(requests: DataFrame, changes: DataFrame) -> DataFrame:
+    """
+    Give the takeovers from brokers that show no sign of life around them, as far as lines have come.
+
+    Lines that come later can only make them fewer. `gone_at` is the last sign before, NULL without any: such
+    a broker's log is not collected, or not here yet.
+    """
+    at = F.col("taken_over_at")
+    is_its = [
+        F.col("cluster") == F.col("of_cluster"),
+        F.col("old_leader_id") == F.col("sign_of"),
+        F.col("last_at") > at - seconds(FOUND_WITHIN_S - SILENT_BEHIND_S),
+        F.col("first_at") <= at + seconds(SILENT_BEHIND_S),
+    ]
+    taken = takeovers(changes)
+    is_silent = F.coalesce(F.col("gone_at") < at - seconds(SILENT_BEFORE_S), F.lit(True))
+    return (
+        taken.join(signs_of_life(requests), on=is_its, how="left")
+        .groupBy(*taken.columns)
+        .agg(F.max("last_at").alias("gone_at"))
+        .filter(is_silent)
+    )
+
+
+def takeovers(changes: DataFrame) -> DataFrame:
+    """Give each takeover once: the partition, who led it before, and when the new leader began to."""
+    return (
+        changes.filter(is_takeover() & F.col("logged_at").isNotNull())
+        .select(
+            "cluster",
+            F.col("topic_name").alias("topic"),
+            "topic_id",
+            F.col("partition_index").alias("partition"),
+            F.col("previous_leader_id").alias("old_leader_id"),
+            F.col("logged_at").alias("taken_over_at"),
+        )
+        .distinct()
+    )
+
+
+def signs_of_life(requests: DataFrame) -> DataFrame:
+    """
+    Give the first and the last sign of each broker in each second, by whoever's log.
+
+    Any line of its own request log is one, and each fetch by which it follows another broker: where its own
+    log ends early, theirs go on.
+    """
+    own = F.struct(F.col("broker_id").alias("sign_of"), F.col("logged_at").alias("at"))
+    follower_id = F.when(F.col("kind") == "follower", F.col("follower_id"))
+    asked = F.struct(follower_id.alias("sign_of"), F.col("started_at").alias("at"))
+    return (
+        requests.select(F.col("cluster").alias("of_cluster"), F.inline(F.array(own, asked)))
+        .filter(F.col("at").isNotNull() & F.col("sign_of").isNotNull())
+        .groupBy("of_cluster", "sign_of", F.unix_seconds("at"))
+        .agg(F.min("at").alias("first_at"), F.max("at").alias("last_at"))
+    )
+
+
+def dead_leaders(requests: DataFrame, changes: DataFrame) -> DataFrame:
+    """Give each partition that a dead broker led; `since`: the start of what counts as this life of it."""
+    at = F.col("taken_over_at")
+    lives = Window.partitionBy(*LED).orderBy("gone_at")
+    earliest = at - seconds(FOUND_WITHIN_S - SILENT_BEHIND_S)
+    return (
+        silent_takeovers(requests, changes)
+        .filter(F.col("gone_at").isNotNull())
+        .groupBy(*LED, "gone_at")
+        .agg(F.min(at).alias("taken_over_at"), F.max("topic_id").alias("topic_id"))
+        .withColumn("since", F.greatest(earliest, F.lag("gone_at").over(lives)))
+    )
+
+
+def tries(requests: DataFrame, topics: DataFrame, dead: DataFrame) -> DataFrame:
+    """Give every try of clients at these partitions, at any broker, within two minutes of the takeover."""
+    reach = seconds(2 * FOUND_WITHIN_S)
+    theirs = dead.select(
+        F.col("cluster").alias("of_cluster"),
+        F.explode(F.array("topic", "topic_id")).alias("of_topic"),
+        F.col("partition").alias("of_partition"),
+        "taken_over_at",
+    )
+    is_its = [
+        F.col("cluster") == F.col("of_cluster"),
+        F.coalesce("topic_name", "topic_id") == F.col("of_topic"),
+        F.col("partition") == F.col("of_partition"),
+        F.col("logged_at").between(F.col("taken_over_at") - reach, F.col("taken_over_at") + reach),
+    ]
+    rows = parts(asked_by_clients(requests)).join(F.broadcast(theirs), on=is_its, how="left_semi")
+    return rows.transform(named_once, topics).transform(as_tries)
+
+
+def last_answers(tried: DataFrame, dead: DataFrame) -> DataFrame:
+    """Begin an event with each last success of a client that was at work when its leader died."""
+    gone_us, errored_us = F.unix_micros("gone_at"), F.unix_micros("last.answered_at")
+    usual_us = F.greatest(RHYTHM * F.col("longest_pause_us"), F.lit(AT_WORK_S * 1_000_000))
+    return (
+        answers_of(tried, dead)
+        .filter(F.col("longest_pause_us").isNotNull())
+        .withColumn("usual_us", usual_us)
+        .filter(gone_us - errored_us <= F.col("usual_us"))
+        .withColumn("errored_at", F.col("last.answered_at"))
+        .withColumn("asked_at", F.col("errored_at"))
+        .withColumn("asked_as", F.lit(None).cast("int"))
+        .select(*EVENT, "asked_at", "asked_as", "last.connection", "last.software_version", "usual_us")
+    )
+
+
+def answers_of(tried: DataFrame, dead: DataFrame) -> DataFrame:
+    """Give the last success of each client at a dead leader, and the longest pause between its answers."""
+    known = dead.select(*LED, "gone_at", "since")
+    life = (*OF_PARTITION, "old_leader_id", "gone_at")
+    in_turn = Window.partitionBy(*life).orderBy("answered_at", "position")
+    pause_us = F.unix_micros("answered_at") - F.unix_micros(F.lag("answered_at").over(in_turn))
+    last = F.struct("answered_at", "position", "connection", "software_version")
+    return (
+        tried.join(F.broadcast(known), on=["cluster", "topic", "partition"], how="inner")
+        .filter(F.col("leader_id") == F.col("old_leader_id"))
+        .filter((F.col("answered_at") > F.col("since")) & (F.col("answered_at") <= F.col("gone_at")))
+        .withColumn("pause_us", pause_us)
+        .groupBy(*life)
+        .agg(
+            F.max("pause_us").alias("longest_pause_us"),
+            F.max(F.when(F.col("is_served"), last)).alias("last"),
+        )
+    )

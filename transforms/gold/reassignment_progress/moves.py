@@ -1,0 +1,123 @@
+"""Moves of replicas (KIP-455): what was asked to move where, what had to be copied for it, and until when."""
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from transforms.gold.partition_skew.produced import NO_ERROR, with_topic
+
+CALL_S = 30
+"""A request that was forwarded has a line at the broker and one at the controller, at most so far apart."""
+
+BEGINS_WITHIN_S = 60
+"""A new replica fetches at once; where no target is seen to catch up by then, there is nothing to copy."""
+
+BEFORE_S = 5
+"""A line is written when its request was answered: so long before, copies may have begun."""
+
+NEW_LEADER_ELECTED = 108
+"""So a controller answers the in-sync set that ends a move away from its leader: it has taken it."""
+
+ALTER = "ALTER_PARTITION_REASSIGNMENTS"
+MOVE = ("cluster", "moved_at")
+PARTITION = ("cluster", "topic", "partition")
+
+
+def calls(reassignments: DataFrame) -> DataFrame:
+    """
+    Give one row per partition of each accepted reassignment, until it was superseded or cancelled.
+
+    `moved_at`, the instant of the call's first line, names the move.
+    """
+    key = ("cluster", "client_id", "correlation_id", "topic", "partition")
+    again = Window.partitionBy(*key, "replicas").orderBy("logged_at", "position")
+    since_s = F.unix_seconds("logged_at") - F.unix_seconds(F.lag("logged_at").over(again))
+    of_partition = Window.partitionBy(*PARTITION).orderBy("moved_at")
+    is_accepted = F.coalesce("error_code", F.lit(NO_ERROR)) == NO_ERROR
+    return (
+        reassignments.filter((F.col("api") == ALTER) & is_accepted & F.col("logged_at").isNotNull())
+        .select(
+            "cluster",
+            F.col("topic_name").alias("topic"),
+            F.col("partition_index").alias("partition"),
+            *("logged_at", "position", "replicas", "client_id", "correlation_id", "principal"),
+        )
+        .withColumn("since_s", since_s)
+        .filter(F.coalesce(F.col("since_s") > CALL_S, F.lit(True)))
+        .select(*PARTITION, F.col("logged_at").alias("moved_at"), "replicas", "client_id", "principal")
+        # A throttle is raised by the same call once more: the move goes on.
+        .withColumn("is_again", F.col("replicas").eqNullSafe(F.lag("replicas").over(of_partition)))
+        .filter(~F.col("is_again") | F.col("replicas").isNull())
+        .drop("is_again")
+        .withColumn("superseded_at", F.lead("moved_at").over(of_partition))
+        .filter(F.col("replicas").isNotNull())
+    )
+
+
+def copies(called: DataFrame, begun: DataFrame, isr_changes: DataFrame, topics: DataFrame) -> DataFrame:
+    """
+    Give one row per replica that a move has to copy: where from, where to, and until when.
+
+    `begun` are rows of `replicated` from the first `BEGINS_WITHIN_S` of the moves: targets that catch up
+    there are new. `first_lag_records` is how far one was behind at first, `ended_at` when the leader told the
+    controller that it is in sync, or when the move was superseded; NULL while it lasts.
+    """
+    is_taken = F.coalesce("error_code", F.lit(NO_ERROR)).isin(NO_ERROR, NEW_LEADER_ELECTED)
+    accepted = is_taken & F.col("logged_at").isNotNull()
+    columns = ("cluster", "topic_id", "topic_name", "partition_index", "logged_at", "isr")
+    in_sync = with_topic(isr_changes.filter(accepted).select(*columns), topics)
+    joined = (
+        _begun(called, begun)
+        .join(
+            in_sync.select(
+                F.col("cluster").alias("of_cluster"),
+                F.col("topic").alias("of_topic"),
+                F.col("partition_index").alias("of_partition"),
+                F.col("logged_at").alias("told_at"),
+                "isr",
+            ),
+            on=[
+                F.col("cluster") == F.col("of_cluster"),
+                F.col("topic") == F.col("of_topic"),
+                F.col("partition") == F.col("of_partition"),
+                F.col("told_at") > F.col("moved_at"),
+                F.array_contains("isr", F.col("destination_id")),
+            ],
+            how="left",
+        )
+        .drop("of_cluster", "of_topic", "of_partition", "isr")
+    )
+    by = [name for name in joined.columns if name != "told_at"]
+    first = joined.groupBy(*by).agg(F.min("told_at").alias("in_sync_at"))
+    # F.least skips NULLs: the earlier of the two that are known.
+    return first.withColumn("ended_at", F.least("in_sync_at", "superseded_at"))
+
+
+def _begun(called: DataFrame, begun: DataFrame) -> DataFrame:
+    seen = begun.filter("is_catching_up").select(
+        F.col("cluster").alias("of_cluster"),
+        F.col("topic").alias("of_topic"),
+        F.col("partition").alias("of_partition"),
+        "follower_id",
+        "leader_id",
+        "logged_at",
+        (F.col("high_watermark") - F.col("offset")).alias("lag_records"),
+    )
+    earliest = F.col("moved_at") - F.make_dt_interval(secs=F.lit(BEFORE_S))
+    latest = F.col("moved_at") + F.make_dt_interval(secs=F.lit(BEGINS_WITHIN_S))
+    is_its = [
+        F.col("cluster") == F.col("of_cluster"),
+        F.col("topic") == F.col("of_topic"),
+        F.col("partition") == F.col("of_partition"),
+        F.array_contains("replicas", F.col("follower_id")),
+        F.col("logged_at").between(earliest, F.least(latest, "superseded_at")),
+    ]
+    return (
+        called.join(seen, on=is_its, how="inner")
+        .withColumn("destination_id", F.col("follower_id"))
+        .groupBy(*PARTITION, "moved_at", "superseded_at", "destination_id")
+        .agg(
+            F.min_by("leader_id", "logged_at").alias("source_id"),
+            F.min_by("lag_records", "logged_at").alias("first_lag_records"),
+            F.max(F.size("replicas")).alias("replication_factor"),
+        )
+    )

@@ -1,0 +1,104 @@
+"""What followers fetched, partition by partition, and how far they were behind, from the leaders' logs."""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from transforms.gold.partition_skew.produced import named_once
+from transforms.windows import WINDOW_S, window_start
+
+CARRY_S = 60
+"""So long what a replica was last known to hold is taken to hold: a session repeats only what changed."""
+
+REPLICA = ("cluster", "follower_id", "topic", "partition")
+US_PER_S = 1_000_000
+
+
+def replicated(requests: DataFrame, topics: DataFrame) -> DataFrame:
+    """
+    Give one row per partition of each follower's FETCH, each line once.
+
+    `offset` and `high_watermark` are those last told, up to `CARRY_S` before: the session leaves out what did
+    not change. `is_catching_up`: the replica asked from below the high watermark, so it was not in sync, for
+    that is the least of what replicas in sync hold; NULL where one of the two is not known. `records` are the
+    offsets up to the next one asked for, NULL while that is not known.
+    """
+    fetched = requests.filter(
+        (F.col("kind") == "follower") & F.col("logged_at").isNotNull() & (F.size("partitions") > 0)
+    )
+    columns = ("cluster", "position", "logged_at", "follower_id")
+    rows = fetched.select(
+        *columns, F.col("broker_id").alias("leader_id"), F.explode("partitions").alias("of")
+    ).select(*columns, "leader_id", "of.*")
+    in_order = Window.partitionBy(*REPLICA).orderBy(F.unix_micros("logged_at"))
+    lately = in_order.rangeBetween(-CARRY_S * US_PER_S, Window.currentRow)
+    later = in_order.rangeBetween(1, CARRY_S * US_PER_S)
+    asked = F.coalesce("offset", F.last("offset", ignorenulls=True).over(lately))
+    watermark = F.coalesce("high_watermark", F.last("high_watermark", ignorenulls=True).over(lately))
+    further = F.first("offset", ignorenulls=True).over(later) - asked
+    return (
+        named_once(rows, topics)
+        .withColumns({"asked": asked, "known_watermark": watermark, "further": further})
+        .select(
+            *columns,
+            "leader_id",
+            "topic",
+            "partition",
+            F.coalesce("bytes", F.lit(0)).alias("bytes"),
+            F.col("asked").alias("offset"),
+            F.col("known_watermark").alias("high_watermark"),
+            (F.col("asked") < F.col("known_watermark")).alias("is_catching_up"),
+            F.when((F.col("bytes") > 0) & (F.col("further") > 0), F.col("further")).alias("records"),
+        )
+    )
+
+
+def behind(fetched: DataFrame) -> DataFrame:
+    """
+    Tell of each window and replica that catches up how far it is behind in the end: `lag_records`, `told_at`.
+
+    `bytes` and `records` are those it got in the window while it caught up, `bytes_per_record` of the last
+    `CARRY_S`. Where it was not seen to catch up for so long there is no row.
+    """
+    lagging = fetched.filter("is_catching_up").select(*REPLICA).distinct()
+    is_held = F.coalesce("is_catching_up", F.lit(False))
+    at = F.struct("logged_at", "position")
+    seen = (
+        fetched.join(lagging, on=list(REPLICA), how="left_semi")
+        .withColumn("told_in", window_start(F.col("logged_at")))
+        .groupBy(*REPLICA, "told_in")
+        .agg(
+            F.max(is_held).alias("is_held"),
+            F.sum(F.when(is_held, F.col("bytes")).otherwise(0)).alias("bytes"),
+            F.sum(F.when(F.col("records").isNotNull(), F.col("bytes"))).alias("known_bytes"),
+            F.sum("records").alias("records"),
+            F.max("logged_at").alias("told_at"),
+            F.max_by("leader_id", at).alias("leader_id"),
+            F.max_by("offset", at).alias("offset"),
+            F.max_by("high_watermark", at).alias("high_watermark"),
+        )
+    )
+    steps = F.sequence(F.lit(0), F.lit(CARRY_S // WINDOW_S))
+    carried = seen.withColumn("step", F.explode(steps)).withColumn(
+        "window_start", F.col("told_in") + F.make_dt_interval(secs=F.col("step") * WINDOW_S)
+    )
+    lag = F.max_by("high_watermark", "told_in") - F.max_by("offset", "told_in")
+    known, records = F.sum("known_bytes"), F.sum("records")
+    return (
+        carried.groupBy(*REPLICA, "window_start")
+        .agg(
+            F.max("is_held").alias("is_held"),
+            F.max_by("leader_id", "told_in").alias("leader_id"),
+            F.max("told_at").alias("told_at"),
+            F.sum(_now("bytes")).alias("bytes"),
+            F.sum(_now("records")).alias("records"),
+            F.when(records > 0, known / records).alias("bytes_per_record"),
+            lag.alias("lag"),
+        )
+        .filter("is_held")
+        .withColumn("lag_records", F.when(F.col("lag") > 0, F.col("lag")).when(F.col("lag") <= 0, 0))
+        .drop("lag", "is_held")
+    )
+
+
+def _now(name: str) -> Column:
+    return F.when(F.col("step") == 0, F.col(name))

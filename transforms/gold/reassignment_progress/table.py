@@ -1,0 +1,176 @@
+"""A4: how moves of replicas get on, by window and destination, from requests, fetches and log sizes."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from schemas.gold.reassignment_progress import REASSIGNMENT_PROGRESS
+from transforms.gold.throttle_compliance.inputs import Told
+from transforms.gold.throttle_compliance.limits import with_limit
+from transforms.windows import WINDOW_S, seconds, window_start
+
+MOVE = ("cluster", "moved_at")
+TO = (*MOVE, "window_start", "source_id", "destination_id")
+REPLICA = ("cluster", "topic", "partition", "destination_id")
+
+
+def reassignment_progress(told: Told) -> DataFrame:
+    """Give a row for each window in which a move was under way or ended, and each pair of brokers in it."""
+    covered = told.requests.select(
+        "cluster", window_start(F.col("logged_at")).alias("window_start")
+    ).distinct()
+    grid = _grid(told.copies, covered)
+    by_copy = (
+        grid.transform(_with_lag, told.lags)
+        .transform(_with_sizes, told.sizes)
+        .transform(_with_inbound, told.produced)
+    )
+    rows = _by_pair(by_copy).transform(_with_limits, told.in_force)
+    return rows.transform(_with_whole, told).select(*REASSIGNMENT_PROGRESS.schema.names)
+
+
+def log_sizes(facts: DataFrame, samples: DataFrame) -> DataFrame:
+    """Give the size of each log at each scrape: cluster, broker_id, topic, partition, at, size_bytes."""
+    known = facts.filter((F.col("meaning") == "log_size_bytes") & F.col("topic").isNotNull())
+    whose = known.select("cluster", "series_id", "broker_id", "topic", "partition").distinct()
+    once = samples.dropDuplicates(["cluster", "series_id", "at"])
+    return once.join(F.broadcast(whose), on=["cluster", "series_id"], how="inner").select(
+        "cluster", "broker_id", "topic", "partition", "at", F.col("value").alias("size_bytes")
+    )
+
+
+def _grid(copies: DataFrame, covered: DataFrame) -> DataFrame:
+    """Give each copy once for each window from its move's start to its end."""
+    moving = copies.withColumnRenamed("cluster", "of_cluster")
+    is_on = [
+        F.col("cluster") == F.col("of_cluster"),
+        F.col("moved_at") < _end(),
+        F.col("ended_at").isNull() | (F.col("ended_at") >= F.col("window_start")),
+    ]
+    # A copy that is done is shown to the end of its move: what is done stays in the sums.
+    last = moving.groupBy("of_cluster", "moved_at").agg(
+        F.max("ended_at").alias("last_end"), F.count_if(F.col("ended_at").isNull()).alias("open")
+    )
+    whole = moving.join(last, on=["of_cluster", "moved_at"], how="inner")
+    is_within = (F.col("open") > 0) | (F.col("last_end") >= F.col("window_start"))
+    is_done = F.coalesce(F.col("ended_at") < _end(), F.lit(False))
+    rows = covered.join(F.broadcast(whole), on=[is_on[0], is_on[1], is_within], how="inner")
+    return rows.withColumn("is_done", is_done).drop("of_cluster", "last_end", "open")
+
+
+def _with_lag(grid: DataFrame, lags: DataFrame) -> DataFrame:
+    lagging = lags.select(
+        "cluster",
+        "topic",
+        "partition",
+        F.col("follower_id").alias("destination_id"),
+        "window_start",
+        F.col("bytes").alias("bytes_moved"),
+        "bytes_per_record",
+        "lag_records",
+        "told_at",
+    )
+    return grid.join(lagging, on=[*REPLICA, "window_start"], how="left")
+
+
+def _with_sizes(grid: DataFrame, sizes: DataFrame) -> DataFrame:
+    """Add `size_to_go` and `sized_at`: how much smaller the copy's log was than its source's when scraped."""
+    at = window_start(F.col("at"))
+    last = sizes.groupBy("cluster", "broker_id", "topic", "partition", at.alias("window_start")).agg(
+        F.max_by(F.struct("size_bytes", "at"), "at").alias("log")
+    )
+    # A copy that has no log yet is empty, where its broker was asked.
+    asked = last.select("cluster", F.col("broker_id").alias("destination_id"), "window_start").distinct()
+    is_asked = asked.withColumn("empty", F.lit(0.0))
+    joined = grid.join(is_asked, on=["cluster", "destination_id", "window_start"], how="left")
+    for side in ("source", "destination"):
+        renamed = last.withColumnsRenamed({"broker_id": f"{side}_id", "log": f"{side}_log"})
+        on = ["cluster", f"{side}_id", "topic", "partition", "window_start"]
+        joined = joined.join(renamed, on=on, how="left")
+    missing = F.col("source_log.size_bytes") - F.coalesce("destination_log.size_bytes", "empty")
+    to_go = F.when(missing.isNotNull(), F.greatest(missing, F.lit(0.0)))
+    at = F.coalesce("destination_log.at", "source_log.at")
+    return joined.withColumns({"size_to_go": to_go, "sized_at": at}).drop(
+        "source_log", "destination_log", "empty"
+    )
+
+
+def _with_inbound(grid: DataFrame, produced: DataFrame) -> DataFrame:
+    by = (*REPLICA, "moved_at", "window_start")
+    inbound = (
+        produced.withColumn("window_start", window_start(F.col("logged_at")))
+        .groupBy(*by)
+        .agg(F.sum("bytes").alias("inbound_bytes"))
+    )
+    return grid.join(inbound, on=list(by), how="left")
+
+
+def _by_pair(by_copy: DataFrame) -> DataFrame:
+    """Add the copies between two brokers up; what is done has nothing to go."""
+    is_open = ~F.col("is_done")
+    known = is_open & F.col("lag_records").isNotNull()
+    lag, each, moved = F.col("lag_records"), F.col("bytes_per_record"), F.col("bytes_moved")
+    # A copy that got nothing lately is taken to have records like the others'.
+    typical = F.try_divide(F.sum(each * moved), F.sum(F.when(each.isNotNull(), moved)))
+    own = F.coalesce(F.sum(F.when(known & each.isNotNull(), lag * each)), F.lit(0.0))
+    others = F.coalesce(F.sum(F.when(known & each.isNull(), lag)), F.lit(0))
+    by_offsets = own + F.when(others == 0, 0.0).otherwise(others * typical)
+    n_open, n_known = F.count_if(is_open), F.count_if(known)
+    by_sizes = F.coalesce(F.sum(F.when(is_open, F.col("size_to_go"))), F.lit(0.0))
+    is_told = (n_known == n_open) & by_offsets.isNotNull()
+    is_sized = (F.count(F.when(is_open, F.col("size_to_go"))) == n_open) & (n_open > 0)
+    return by_copy.groupBy(*TO).agg(
+        F.count(F.lit(1)).alias("copies"),
+        F.count_if("is_done").alias("copies_done"),
+        F.coalesce(F.sum("bytes_moved"), F.lit(0)).cast("bigint").alias("bytes_moved"),
+        F.coalesce(F.sum(F.when(known, F.col("lag_records"))), F.lit(0)).alias("records_to_go"),
+        n_known.alias("copies_known"),
+        F.when(is_sized, by_sizes).when(is_told, by_offsets).alias("bytes_to_go"),
+        F.when(is_sized, "log_sizes").when(is_told, "offsets").alias("to_go_by"),
+        F.when(is_sized, F.max(F.when(is_open, F.col("sized_at"))))
+        .when(is_told, F.max(F.when(known, F.col("told_at"))))
+        .alias("told_at"),
+        F.coalesce(F.sum("inbound_bytes"), F.lit(0)).cast("bigint").alias("inbound_bytes"),
+        F.max("replication_factor").alias("replication_factor"),
+        F.when(n_open == 0, F.max("ended_at")).alias("ended_at"),
+        F.max(F.col("is_done") & F.col("ended_at").eqNullSafe(F.col("superseded_at"))).alias("is_superseded"),
+    )
+
+
+def _with_limits(rows: DataFrame, in_force: DataFrame) -> DataFrame:
+    """Add the rates in force at the window's end: of the source as leader, of the destination as follower."""
+    last = _end() - F.expr("INTERVAL 1 MICROSECOND")
+    limited = rows
+    for side, direction in (("source", "leader"), ("destination", "follower")):
+        asked = {"at": last, "direction": F.lit(direction), "broker_id": F.col(f"{side}_id")}
+        known = with_limit(limited.withColumns(asked), in_force)
+        limited = known.withColumnRenamed("limit_bytes_per_s", f"{side}_limit_bytes_per_s").drop(
+            *asked, "limited_from"
+        )
+    return limited
+
+
+def _with_whole(rows: DataFrame, told: Told) -> DataFrame:
+    """Add who asked, how many partitions the whole move is of, and how many of them are done."""
+    of_move = told.called.groupBy(*MOVE).agg(
+        F.count(F.lit(1)).alias("partitions"),
+        F.max(F.concat_ws(" ", "client_id", "principal")).alias("moved_by"),
+    )
+    ends = told.copies.groupBy(*MOVE, "topic", "partition").agg(
+        F.when(F.count_if(F.col("ended_at").isNull()) == 0, F.max("ended_at")).alias("done_at")
+    )
+    windows = rows.select(*MOVE, "window_start").distinct()
+    is_open = F.col("done_at").isNull() | (F.col("done_at") >= _end())
+    still = (
+        windows.join(ends, on=list(MOVE), how="inner")
+        .groupBy(*MOVE, "window_start")
+        .agg(F.count_if(is_open).alias("still"))
+    )
+    return (
+        rows.join(F.broadcast(of_move), on=list(MOVE), how="left")
+        .join(still, on=[*MOVE, "window_start"], how="left")
+        .withColumn("partitions_done", F.col("partitions") - F.col("still"))
+    )
+
+
+def _end() -> Column:
+    return F.col("window_start") + seconds(WINDOW_S)

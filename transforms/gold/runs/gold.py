@@ -1,0 +1,106 @@
+"""What gold says of the time of a run, behind its warm-up: numbers to compare runs by, a row each."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from schemas.gold.leader_redirect import REDIRECT
+from transforms.frames import united
+from transforms.gold.partition_skew.span import partition_skew_span
+from transforms.gold.partition_skew.summary import evenness
+from transforms.gold.runs.windows import RUN
+from transforms.histogram import merge, quantile
+from transforms.windows import WINDOW_S, seconds
+
+APART = "\x1f"
+LATENCIES = ("leader_local", "true")
+LOOKUPS = ("lookups", "topics_asked", "response_bytes")
+
+
+def run_gold(
+    facts: DataFrame, skew: DataFrame, redirects: DataFrame, lookups: DataFrame, fetches: DataFrame
+) -> DataFrame:
+    """
+    Give (cluster, run, arm, metric, value), `metric` as table.column; only what there is has a row.
+
+    Gold about clients names the run of a row, which is behind its warm-up; latency of fetches is of everybody
+    who fetched meanwhile, in the windows that lie in the run whole.
+    """
+    return united(
+        [
+            of_skew(skew.filter(_is_of_run())),
+            of_redirects(redirects.filter(_is_of_run())),
+            of_lookups(lookups.filter(_is_of_run())),
+            of_fetches(fetches, facts),
+        ]
+    ).filter(F.col("value").isNotNull())
+
+
+def of_skew(skew: DataFrame) -> DataFrame:
+    """Give how even the bytes of each run fell; of several topics the least even one."""
+    # The summary knows a run by its name, and runs of a block share theirs: the arm goes with it.
+    both = skew.withColumn("run", F.concat_ws(APART, "arm", "run"))
+    name = F.split("run", APART)
+    judged = evenness(partition_skew_span(both)).withColumns({"arm": name[0], "run": name[1]})
+    figures = ("max_over_mean", "coefficient_of_variation")
+    return _long(
+        "partition_skew", judged.groupBy(*RUN).agg(*(F.max(of).alias(of) for of in figures)), figures
+    )
+
+
+def of_redirects(redirects: DataFrame) -> DataFrame:
+    """Give how long the clients of each run were without a leader that had moved."""
+    told = redirects.filter((F.col("kind") == REDIRECT) & F.col("redirect_ms").isNotNull())
+    each = told.groupBy(*RUN).agg(
+        F.median("redirect_ms").alias("redirect_p50_ms"), F.max("redirect_ms").alias("redirect_max_ms")
+    )
+    return _long("leader_redirect", each, ("redirect_p50_ms", "redirect_max_ms"))
+
+
+def of_lookups(lookups: DataFrame) -> DataFrame:
+    """Add up what the clients of each run looked up."""
+    each = lookups.groupBy(*RUN).agg(*(F.sum(name).alias(name) for name in LOOKUPS))
+    return _long("metadata_lookup", each, LOOKUPS)
+
+
+def of_fetches(fetches: DataFrame, facts: DataFrame) -> DataFrame:
+    """Give the latency of followers' fetches in the windows between a run's warm-up and its end."""
+    since = F.col("started_at") + F.make_dt_interval(secs=F.coalesce("warm_up_s", F.lit(0.0)))
+    spans = facts.select(*RUN, since.alias("since"), "ended_at").filter(F.col("ended_at").isNotNull())
+    is_within = [
+        F.col("cluster") == F.col("of_cluster"),
+        F.col("window_start") >= F.col("since"),
+        F.col("window_start") + seconds(WINDOW_S) <= F.col("ended_at"),
+    ]
+    names = [f"{latency}_hist" for latency in LATENCIES]
+    of_followers = fetches.filter(F.col("kind") == "follower").select(
+        F.col("cluster").alias("of_cluster"), "window_start", *names
+    )
+    meanwhile = of_followers.join(F.broadcast(spans), on=is_within, how="inner")
+    return united(
+        [
+            _long(
+                "fetch_latency",
+                merge(meanwhile, RUN, f"{latency}_hist").select(
+                    *RUN,
+                    quantile(F.col(f"{latency}_hist"), 0.5).alias(f"{latency}_p50_ms"),
+                    quantile(F.col(f"{latency}_hist"), 0.99).alias(f"{latency}_p99_ms"),
+                ),
+                (f"{latency}_p50_ms", f"{latency}_p99_ms"),
+            )
+            for latency in LATENCIES
+        ]
+    )
+
+
+def _long(table: str, rows: DataFrame, columns: Sequence[str]) -> DataFrame:
+    pairs = [
+        F.struct(F.lit(f"{table}.{name}").alias("metric"), F.col(name).cast("double").alias("value"))
+        for name in columns
+    ]
+    return rows.select(*RUN, F.inline(F.array(*pairs)))
+
+
+def _is_of_run() -> Column:
+    return F.col("run").isNotNull() & F.col("arm").isNotNull()

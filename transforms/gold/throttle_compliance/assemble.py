@@ -1,0 +1,102 @@
+"""Throttles and moves from silver in one place: the same for a stream's windows and a folder of raw files."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from schemas.fields import Table
+from schemas.gold.reassignment_progress import REASSIGNMENT_PROGRESS
+from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE
+from transforms.gold.metrics.counters import REACH as COUNTERS_REACH
+from transforms.gold.metrics.counters import STARTED, increases, with_process_start
+from transforms.gold.metrics.facts import facts
+from transforms.gold.reassignment_progress.moves import BEFORE_S, BEGINS_WITHIN_S, calls, copies
+from transforms.gold.reassignment_progress.replicated import CARRY_S, behind, replicated
+from transforms.gold.reassignment_progress.table import log_sizes, reassignment_progress
+from transforms.gold.throttle_compliance.inputs import Told, brokers_of, inbound
+from transforms.gold.throttle_compliance.limits import limits, throttled
+from transforms.gold.throttle_compliance.metrics import REASSIGNED, REPLICATED, events
+from transforms.gold.throttle_compliance.table import throttle_compliance
+from transforms.windows import WINDOW_S, Reach
+
+Keep = Callable[[DataFrame], DataFrame]
+
+TABLES = (THROTTLE_COMPLIANCE, REASSIGNMENT_PROGRESS)
+
+REQUESTS_REACH = Reach(lookback_s=2 * CARRY_S + WINDOW_S, lookahead_s=CARRY_S)
+"""What was last told is carried on to a line, and once more to the windows behind it."""
+
+SCRAPES_REACH = COUNTERS_REACH
+BEGUN_REACH = Reach(lookback_s=BEFORE_S + CARRY_S, lookahead_s=BEGINS_WITHIN_S)
+"""What of the requests is read behind the instant of each move under way: which replicas are new."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Silver:
+    """
+    What the two tables are built from.
+
+    `requests` lie around the windows (`REQUESTS_REACH`), `begun` behind the instants of the moves
+    (`BEGUN_REACH`). Of `changes`, `reassignments`, `isr_changes` and `topics` all there is: they are small.
+    `events` and `sizes` are what metrics tell (`throttle_metrics.events`, `reassignment_progress.log_sizes`).
+    """
+
+    requests: DataFrame
+    begun: DataFrame
+    topics: DataFrame
+    changes: DataFrame
+    reassignments: DataFrame
+    isr_changes: DataFrame
+    events: DataFrame
+    sizes: DataFrame
+
+
+def of_throttles(silver: Silver, keep: Keep = lambda frame: frame) -> dict[Table, DataFrame]:
+    """
+    Build the tables of windows about throttles and moves.
+
+    `keep` works a frame out that is read several times on the way, once: without it the plan is as right, and
+    so large that to plan it takes longer than to run it.
+    """
+    fetched = keep(replicated(silver.requests, silver.topics))
+    called = keep(calls(silver.reassignments))
+    begun = replicated(silver.begun, silver.topics)
+    copied = keep(copies(called, begun, silver.isr_changes, silver.topics))
+    brokers = keep(brokers_of(silver.requests, silver.events))
+    told = Told(
+        requests=silver.requests,
+        produced=keep(inbound(silver.requests, silver.topics, copied)),
+        fetched=fetched,
+        lags=keep(behind(fetched)),
+        called=called,
+        copies=copied,
+        brokers=brokers,
+        in_force=keep(limits(silver.changes, brokers)),
+        listed=keep(throttled(silver.changes)),
+        events=silver.events,
+        sizes=silver.sizes,
+    )
+    return {
+        THROTTLE_COMPLIANCE: throttle_compliance(told),
+        REASSIGNMENT_PROGRESS: reassignment_progress(told),
+    }
+
+
+def told_by_metrics(series: DataFrame, samples: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """Give `events` and `sizes` from `silver.metric_series`, all of it, and `silver.metric_samples`."""
+    known = facts(series)
+    whose = known.select("cluster", "series_id", "node", "meaning")
+    named = samples.join(F.broadcast(whose), on=["cluster", "series_id"], how="inner")
+    starts = named.filter(F.col("meaning") == STARTED).select("cluster", "node", "at", "value")
+    counters = named.filter(F.col("meaning").isin(REASSIGNED, REPLICATED)).transform(
+        with_process_start, starts
+    )
+    return events(known, samples, increases(counters)), log_sizes(known, samples)
+
+
+def is_any(changes: DataFrame, reassignments: DataFrame) -> bool:
+    """Tell whether anything was throttled or moved at all: where not, the work is saved."""
+    told = changes.select(F.lit(1)).union(reassignments.select(F.lit(1)))
+    return not told.isEmpty()

@@ -1,0 +1,54 @@
+"""What the tables about throttles and moves are told by: silver, and what was made of it once for both."""
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from transforms.gold.partition_skew.produced import produced
+from transforms.gold.throttle_compliance.limits import during
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """
+    Frames that both tables read, each worked out once.
+
+    `requests`: silver around the windows. `fetched`, `lags`: `replicated`, `behind`. `called`, `copies`: of
+    `moves`. `produced`: `inbound`. `in_force`, `listed`: `limits`, `throttled`. `brokers`: `brokers_of`.
+    `events`, `sizes`: what metrics tell (`throttle_metrics.events`, `reassignment_progress.log_sizes`).
+    """
+
+    requests: DataFrame
+    produced: DataFrame
+    fetched: DataFrame
+    lags: DataFrame
+    called: DataFrame
+    copies: DataFrame
+    brokers: DataFrame
+    in_force: DataFrame
+    listed: DataFrame
+    events: DataFrame
+    sizes: DataFrame
+
+
+def inbound(requests: DataFrame, topics: DataFrame, copies: DataFrame) -> DataFrame:
+    """Give the `bytes` produced into partitions while a copy of them was under way, once for each copy."""
+    columns = ("cluster", "topic", "partition", "logged_at", "bytes")
+    moving = copies.select(
+        *(F.col(name).alias(f"of_{name}") for name in columns[:3]),
+        *("moved_at", "source_id", "destination_id", "ended_at"),
+    )
+    is_its = [
+        *(F.col(name) == F.col(f"of_{name}") for name in columns[:3]),
+        *during("logged_at", "moved_at", "ended_at"),
+    ]
+    sent = produced(requests, topics).select(*columns, "leader_id")
+    rows = sent.join(F.broadcast(moving), on=is_its, how="inner")
+    return rows.select(*columns, "moved_at", "leader_id", "source_id", "destination_id")
+
+
+def brokers_of(requests: DataFrame, events: DataFrame) -> DataFrame:
+    """Give every broker that anything was seen of: cluster, broker_id."""
+    seen = requests.select("cluster", "broker_id").unionByName(events.select("cluster", "broker_id"))
+    return seen.filter(F.col("broker_id").isNotNull()).distinct()
