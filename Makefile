@@ -80,11 +80,11 @@ jar-sums: $(JARS) $(CLIENT_JARS) ## write conf/jars/sums from the jars in .jars;
 	  (cd .jars/$$set && LC_ALL=C sha256sum *.jar) > conf/jars/sums/$$set.sha256 || exit 1; \
 	done
 
-locks: ## resolve requirements*.lock again; needs `uv`; existing pins stay if they still fit
-	$(LOCK) --extra build pyproject.toml -o requirements.lock
-	$(LOCK) -c requirements.lock --extra build --extra dev pyproject.toml -o requirements-dev.lock
-	$(LOCK) requirements-otava.in -o requirements-otava.lock
-	$(LOCK) requirements-airflow.in -o requirements-airflow.lock
+locks: ## resolve conf/locks again; needs `uv`; existing pins stay if they still fit
+	$(LOCK) --extra build pyproject.toml -o conf/locks/plumbline.lock
+	$(LOCK) -c conf/locks/plumbline.lock --extra build --extra dev pyproject.toml -o conf/locks/dev.lock
+	$(LOCK) conf/locks/otava.in -o conf/locks/otava.lock
+	$(LOCK) conf/locks/airflow.in -o conf/locks/airflow.lock
 
 bench: $(VENV)/.dev setup ## measure the pipeline and its baselines, write docs/performance.md (hours)
 	$(BIN)/python -m benchmarks.pipeline $(ARGS)
@@ -98,27 +98,27 @@ $(VENV)/.made:
 	touch $@
 
 # PySpark is built from source: with the locked setuptools, not with the newest one that pip would download.
-$(VENV)/.runtime: $(VENV)/.made requirements.lock pyproject.toml
-	$(BIN)/$(INSTALL) -r <(sed -n '/^setuptools==/,/# via/p' requirements.lock)
-	$(BIN)/$(INSTALL) --no-build-isolation -r requirements.lock
+$(VENV)/.runtime: $(VENV)/.made conf/locks/plumbline.lock pyproject.toml
+	$(BIN)/$(INSTALL) -r <(sed -n '/^setuptools==/,/# via/p' conf/locks/plumbline.lock)
+	$(BIN)/$(INSTALL) --no-build-isolation -r conf/locks/plumbline.lock
 	$(BIN)/pip install -q --no-deps --no-build-isolation -e .
 	$(BIN)/pip check
 	touch $@
 
-$(VENV)/.dev: $(VENV)/.runtime requirements-dev.lock
-	$(BIN)/$(INSTALL) --no-build-isolation -r requirements-dev.lock
+$(VENV)/.dev: $(VENV)/.runtime conf/locks/dev.lock
+	$(BIN)/$(INSTALL) --no-build-isolation -r conf/locks/dev.lock
 	$(BIN)/pip check
 	touch $@
 
-.otava/.done: requirements-otava.lock
+.otava/.done: conf/locks/otava.lock
 	$(PYTHON) -m venv .otava
-	.otava/bin/$(INSTALL) -r requirements-otava.lock
+	.otava/bin/$(INSTALL) -r conf/locks/otava.lock
 	.otava/bin/pip check
 	touch $@
 
-.airflow/.done: requirements-airflow.lock
+.airflow/.done: conf/locks/airflow.lock
 	$(PYTHON) -m venv .airflow
-	.airflow/bin/$(INSTALL) -r requirements-airflow.lock
+	.airflow/bin/$(INSTALL) -r conf/locks/airflow.lock
 	.airflow/bin/pip check
 	touch $@
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from schemas.fields import Table
-from schemas.gold.broker import GOLD
+from schemas.gold import GOLD
 from schemas.gold.run_comparison import RUN_COMPARISON
 
 TABLES: dict[str, Table] = {f"{table.layer}.{table.name}": table for table in (*GOLD, RUN_COMPARISON)}

@@ -16,7 +16,8 @@ from dashboards.columns import TABLES, declared, has_windows, read_columns
 from dashboards.queries.histogram import MACROS
 from schemas.fields import Table
 from schemas.rows import Row
-from schemas.silver.brokers import CLIENT_EVENTS, REQUESTS
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.requests import REQUESTS
 
 NAMED = re.compile(r"\b(gold\.\w+)")
 PAGE_MEMORY = "1GB"

@@ -43,8 +43,8 @@ from engine.process.shared_storage import check_shared
 from engine.process.signals import ask_on_signals, hush, interrupt_on_signals
 from engine.streams.audit.findings import StateError, mend
 from schemas.bronze import BRONZE
-from schemas.gold.broker import DATA_QUALITY
-from schemas.silver.brokers import SILVER
+from schemas.gold.data_quality import DATA_QUALITY
+from schemas.silver import SILVER
 from transforms.spans import Span, window_of
 from transforms.windows import WINDOW_S
 

@@ -33,9 +33,9 @@ from engine.quality.rules import Outcome, Suite, SuiteError, asked, suites_of
 from reports.run.answering import STOPPED, interpreted, session, settings_of
 from reports.run.options import WrongUseError, instant_of
 from schemas.fields import Table
-from schemas.gold.broker import GOLD
+from schemas.gold import GOLD
 from schemas.rows import Row
-from schemas.silver.brokers import SILVER
+from schemas.silver import SILVER
 from transforms.spans import Span
 from transforms.windows import HOUR_S
 

@@ -25,9 +25,9 @@ from engine.process.signals import interrupt_on_signals
 from engine.streams.audit.findings import StateError
 from schemas.bronze import BRONZE
 from schemas.fields import Table
-from schemas.gold.broker import GOLD
+from schemas.gold import GOLD
 from schemas.gold.quality_results import QUALITY_RESULTS
-from schemas.silver.brokers import SILVER
+from schemas.silver import SILVER
 
 EXIT_FAILED, EXIT_WRONG, EXIT_HELD, EXIT_FULL, STOPPED = 1, 2, 4, 6, 130
 

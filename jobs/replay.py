@@ -39,7 +39,7 @@ from engine.streams.audit.ingest import repairs_of
 from engine.streams.log import StreamLog
 from jobs.ingest import SILVER_LAYER
 from schemas.fields import Table
-from schemas.silver.brokers import QUARANTINE
+from schemas.silver.not_kept import QUARANTINE
 from transforms.frames import united
 
 RECORD = ["topic", "partition", "offset"]

@@ -28,8 +28,9 @@ from engine.ingest.sources import QUERIES
 from lab import cluster, processes, scenarios
 from lab.errors import LabError
 from schemas.fields import Table
-from schemas.gold.broker import BROKER_RTT
-from schemas.silver.brokers import CLIENT_EVENTS, REQUESTS
+from schemas.gold.broker_rtt import BROKER_RTT
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.requests import REQUESTS
 
 STREAMS_TIMEOUT_S = 120.0
 PATIENCE_S = 60.0

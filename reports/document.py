@@ -6,14 +6,10 @@ from collections.abc import Sequence
 from reports.answers import Answers, columns_of
 from reports.metrics import missing_doubts
 from schemas.fields import Table
-from schemas.gold.broker import (
-    BROKER_RTT,
-    BROKER_RTT_CULPRIT,
-    BROKER_RTT_SUMMARY,
-    DATA_QUALITY,
-    FETCH_LATENCY,
-    STOCK_FETCH_TOTAL,
-)
+from schemas.gold.broker_rtt import BROKER_RTT, BROKER_RTT_SUMMARY
+from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
+from schemas.gold.data_quality import DATA_QUALITY
+from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN, LEADER_LOCAL_MEAN_SUMMARY, MISSING_METRICS
 from schemas.gold.leader_redirect import LEADER_REDIRECT, LEADER_REDIRECT_SUMMARY
 from schemas.gold.metadata_lookup import METADATA_LOOKUP_SUMMARY
@@ -21,6 +17,7 @@ from schemas.gold.partition_skew import PARTITION_SKEW_SPAN, PARTITION_SKEW_SUMM
 from schemas.gold.quality_results import QUALITY_RESULTS
 from schemas.gold.reassignment_progress import REASSIGNMENT_FORECAST, REASSIGNMENT_SUMMARY
 from schemas.gold.run_comparison import RUN_CHANGES
+from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
 from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE, THROTTLE_COMPLIANCE_SUMMARY
 from schemas.rows import Row, plain
 from schemas.silver.perf_test import PERF_RUNS

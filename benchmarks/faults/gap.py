@@ -12,7 +12,7 @@ from benchmarks.faults.oracles import RECORD, rows_of, where
 from benchmarks.faults.site import Site, Written
 from engine.ingest.failures import EXIT_LOST
 from schemas.bronze import REQUEST_LOG
-from schemas.silver.brokers import GAPS
+from schemas.silver.not_kept import GAPS
 
 Place = tuple[str, int]
 

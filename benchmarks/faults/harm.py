@@ -10,8 +10,9 @@ from benchmarks.faults.oracles import INGESTED, OF_OTHERS, Place
 from benchmarks.faults.site import Line, Site, Written
 from engine.process.hadoop_files import crc_of
 from schemas.bronze import METRICS
-from schemas.silver.brokers import SKIPPED, TOPICS
 from schemas.silver.metrics import METRICS as OF_METRICS
+from schemas.silver.not_kept import SKIPPED
+from schemas.silver.topics import TOPICS
 from tests.engine import made_logs
 
 MAY_BE_EMPTY = (METRICS, *OF_METRICS, TOPICS, *OF_OTHERS)

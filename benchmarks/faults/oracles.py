@@ -19,21 +19,17 @@ from deltalake import DeltaTable
 from benchmarks.faults.site import Acked
 from schemas.bronze import BRONZE, CLIENT_LOG, CLUSTER, METRICS, PERF_TEST, REQUEST_LOG, STATE_CHANGE
 from schemas.fields import Table
-from schemas.gold.broker import DATA_QUALITY
-from schemas.gold.clients import CLIENT_TABLES
+from schemas.gold import CLIENT_TABLES
+from schemas.gold.data_quality import DATA_QUALITY
 from schemas.gold.reassignment_progress import REASSIGNMENT_PROGRESS
 from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE
-from schemas.silver.brokers import (
-    CLIENT_EVENTS,
-    GAPS,
-    LEADERSHIP_CHANGES,
-    QUARANTINE,
-    REQUESTS,
-    SILVER,
-    SKIPPED,
-)
+from schemas.silver import SILVER
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.metrics import METRIC_SCRAPES
+from schemas.silver.not_kept import GAPS, QUARANTINE, SKIPPED
 from schemas.silver.perf_test import PERF_TEST as OF_PERF_TEST
+from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import CLUSTER_POLLS, MOVES
 
 Place = tuple[str, int, int]

@@ -9,8 +9,8 @@ from typing import Any
 from benchmarks.faults import kills, poller
 from benchmarks.faults.results import Result, bound, machine, table
 from schemas.bronze import BRONZE
-from schemas.gold.broker import GOLD
-from schemas.silver.brokers import SILVER
+from schemas.gold import GOLD
+from schemas.silver import SILVER
 
 HITS = "| job | place | n | in its start | inside a batch | batches done: median, most |"
 

@@ -15,17 +15,17 @@ Fault = Callable[[str, Path, random.Random], list[str]]
 Run = Callable[[str, Path, random.Random], Outcome]
 
 MODULES = {
-    "resent": "",
-    "edge": "",
-    "torn": "a torn, stale or missing file of the state",
+    "lines.resent": "",
+    "edge.faults": "",
+    "state.torn": "a torn, stale or missing file of the state",
     "gap": "retention passes the checkpoint",
     "full_disk": "",
-    "two_drivers": "two drivers on one checkpoint",
-    "mutations": "a million mutated lines",
-    "bombs": "a gzip bomb of 1.5 GB",
-    "properties": "drawn batches of spoiled lines",
+    "state.two_drivers": "two drivers on one checkpoint",
+    "lines.mutations": "a million mutated lines",
+    "lines.bombs": "a gzip bomb of 1.5 GB",
+    "lines.properties": "drawn batches of spoiled lines",
 }
-"""Modules of this folder with `FAULTS: dict[str, Fault]`, and their line in the table; "" is one by class."""
+"""Modules under this folder with `FAULTS: dict[str, Fault]`, and their line in the table; "" is one by class."""
 
 TIMES = {"broker": 10, "collector": 10, "full-disk": 5}
 """Classes: runs of all faults whose names begin so, each once at least; others run `TIMES_OTHER` times."""
@@ -34,8 +34,8 @@ TIMES_OTHER, OTHER_S = 1, 90.0
 ROUNDS, INGEST_KILLS, GOLD_KILLS = 5, 14, 6
 SHORT_POINTS = 3
 
-IMPORTED = re.compile(r"from (tests[\w.]*) import (\([^)]*\)|[\w, ]+)")
-DOTTED = re.compile(r"\btests(?:\.\w+)+")
+IMPORTED = re.compile(r"from ((?:tests|benchmarks)[\w.]*) import (\([^)]*\)|[\w, ]+)")
+DOTTED = re.compile(r"\b(?:tests|benchmarks)(?:\.\w+)+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,7 @@ def times_of(names: list[str]) -> dict[str, int]:
 
 def files_of(name: str) -> tuple[Path, ...]:
     """Give a module of this folder and all modules of tests that it names, directly or not."""
-    found, to_read = set[Path](), {_file(f"tests.faults.{name}")}
+    found, to_read = set[Path](), {_file(f"benchmarks.faults.{name}")}
     while to_read:
         found |= to_read
         named = {module for file in to_read for module in modules_in(file.read_text())}
@@ -131,8 +131,8 @@ def modules_in(source: str) -> set[str]:
     """
     Name what may be modules of the tests in a source: imported, or run as a program.
 
-    >>> sorted(modules_in('from tests.jobs import a, b as c; run("-m", "tests.faults.d")'))
-    ['tests.faults.d', 'tests.jobs', 'tests.jobs.a', 'tests.jobs.as', 'tests.jobs.b', 'tests.jobs.c']
+    >>> sorted(modules_in('from tests.jobs import a, b as c; run("-m", "benchmarks.faults.d")'))
+    ['benchmarks.faults.d', 'tests.jobs', 'tests.jobs.a', 'tests.jobs.as', 'tests.jobs.b', 'tests.jobs.c']
     """
     imported = {
         f"{package}.{name}"
@@ -143,7 +143,7 @@ def modules_in(source: str) -> set[str]:
 
 
 def _of_module(name: str, group: str) -> list[Entry]:
-    module = importlib.import_module(f"tests.faults.{name}")
+    module = importlib.import_module(f"benchmarks.faults.{name}")
     faults: dict[str, Fault] = {fault.replace(" ", "-"): does for fault, does in module.FAULTS.items()}
     times, files = times_of(list(faults)), (*files_of(name), *getattr(module, "FILES", ()))
     return [

@@ -16,8 +16,12 @@ from deltalake import DeltaTable
 from benchmarks.faults.job import batch_ends
 from schemas.bronze import BRONZE
 from schemas.fields import Table
-from schemas.gold.broker import BROKER_RTT, FETCH_LATENCY, STOCK_FETCH_TOTAL
-from schemas.silver.brokers import CLIENT_EVENTS, QUARANTINE, REQUESTS
+from schemas.gold.broker_rtt import BROKER_RTT
+from schemas.gold.fetch_latency import FETCH_LATENCY
+from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.not_kept import QUARANTINE
+from schemas.silver.requests import REQUESTS
 
 RECORDS = (*BRONZE, REQUESTS, CLIENT_EVENTS, QUARANTINE)
 WINDOWS = {

@@ -24,8 +24,8 @@ from benchmarks.faults.site import Site, Written, checkpoint_often
 from engine.ingest.checkpoints import unread
 from engine.ingest.positions import checkpoint_of, topics_of
 from engine.ingest.sources import QUERIES
-from schemas.gold.broker import BROKER_RTT_BASELINE
-from schemas.gold.broker import GOLD as GOLD_TABLES
+from schemas.gold import GOLD as GOLD_TABLES
+from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
 
 LINES_PER_S = 60
 BATCH = 2_000

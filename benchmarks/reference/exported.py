@@ -1,7 +1,6 @@
-"""Write the table of metrics in docs/prometheus-export.md: `python -m benchmarks.reference.exported [--check]`."""
+"""Write the metric table in docs/prometheus-export.md: `python -m benchmarks.reference.exported [--check]`."""
 
 import sys
-
 
 from conf.settings import PROJECT
 from exporter.catalog import METRICS

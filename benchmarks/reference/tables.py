@@ -1,22 +1,21 @@
-"""Write docs/tables.md, the data dictionary, from the schemas: `python -m benchmarks.reference.tables [--check]`."""
+"""Write docs/tables.md, the data dictionary: `python -m benchmarks.reference.tables [--check]`."""
 
 import re
 import sys
-
 
 from pyspark.sql.types import DataType
 
 from conf.settings import PROJECT
 from schemas.bronze import BRONZE
 from schemas.fields import Table
-from schemas.gold.broker import BROKER_RTT_SUMMARY, GOLD
-from schemas.gold.clients import CLIENT_SUMMARIES
+from schemas.gold import CLIENT_SUMMARIES, GOLD
+from schemas.gold.broker_rtt import BROKER_RTT_SUMMARY
 from schemas.gold.leader_local_mean import METRIC_SUMMARIES
 from schemas.gold.quality_results import QUALITY_RESULTS
 from schemas.gold.reassignment_progress import REASSIGNMENT_FORECAST, REASSIGNMENT_SUMMARY
 from schemas.gold.run_comparison import COMPARISON_TABLES
 from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE_SUMMARY
-from schemas.silver.brokers import SILVER
+from schemas.silver import SILVER
 from schemas.silver.perf_test import PERF_RUNS
 
 THROTTLE_SUMMARIES = (THROTTLE_COMPLIANCE_SUMMARY, REASSIGNMENT_FORECAST, REASSIGNMENT_SUMMARY)

@@ -26,8 +26,10 @@ from lab import cluster, load
 from lab.layout import Lab
 from schemas.bronze import CLIENT_LOG, REQUEST_LOG
 from schemas.fields import Table
-from schemas.gold.broker import BROKER_RTT_CULPRIT, GOLD
-from schemas.silver.brokers import CLIENT_EVENTS, REQUESTS
+from schemas.gold import GOLD
+from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.requests import REQUESTS
 
 COMMITS = 40
 """Enough of them to weigh young files by."""

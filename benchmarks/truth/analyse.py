@@ -17,7 +17,9 @@ from reports.run.gold_of_files import gold_of_files
 from reports.run.rows import Span, rows_of
 from reports.truth import injected_against_measured, read_truth, whole_windows
 from schemas.fields import Table
-from schemas.gold.broker import BROKER_RTT, BROKER_RTT_CULPRIT, FETCH_LATENCY
+from schemas.gold.broker_rtt import BROKER_RTT
+from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
+from schemas.gold.fetch_latency import FETCH_LATENCY
 from transforms.gold.assemble import judged
 from transforms.gold.broker_rtt.shapes import Thresholds
 from transforms.gold.broker_rtt.table import broker_rtt_summary

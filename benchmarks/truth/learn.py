@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from schemas.gold.broker import BROKER_RTT_BASELINE
+from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
 from transforms.frames import frame_of
 from transforms.gold.broker_rtt.baseline import hours_of, opening
 from transforms.gold.broker_rtt.culprit import evidence, judged_pairs

@@ -12,12 +12,15 @@ from engine.gold.held_back import let_through
 from engine.gold.limits import first_whole_window
 from engine.process.progress import Progress
 from schemas.fields import Table
-from schemas.gold.clients import CLIENT_TABLES
+from schemas.gold import CLIENT_TABLES
 from schemas.gold.leader_redirect import LEADER_REDIRECT
 from schemas.gold.metadata_lookup import METADATA_LOOKUP
 from schemas.gold.partition_skew import PARTITION_SKEW
-from schemas.silver.brokers import CLIENT_EVENTS, LEADERSHIP_CHANGES, REQUESTS, TOPICS
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.perf_test import RUNS
+from schemas.silver.requests import REQUESTS
+from schemas.silver.topics import TOPICS
 from transforms.gold.fetch_latency import pairing
 from transforms.gold.leader_redirect import disconnect
 from transforms.gold.leader_redirect import table as leader_redirect

@@ -9,12 +9,13 @@ from conf.settings import Settings
 from engine.gold.clients import REACHES, ClientWriter
 from engine.gold.stream import GoldStream, stream_of
 from schemas.fields import Table
-from schemas.gold.clients import CLIENT_TABLES
+from schemas.gold import CLIENT_TABLES
 from schemas.gold.leader_redirect import LEADER_REDIRECT
 from schemas.gold.metadata_lookup import METADATA_LOOKUP
 from schemas.gold.partition_skew import PARTITION_SKEW
-from schemas.silver.brokers import LEADERSHIP_CHANGES, REQUESTS
+from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.perf_test import RUNS
+from schemas.silver.requests import REQUESTS
 from transforms.gold.leader_redirect.cause import FOUND_WITHIN_S
 from transforms.gold.leader_redirect.client_tries import is_refused
 from transforms.gold.leader_redirect.disconnect import TAKEOVER_REACH, is_takeover

@@ -9,7 +9,9 @@ from pyspark.sql import functions as F
 from engine.delta import tables
 from engine.gold.thresholds import thresholds
 from schemas.fields import Table
-from schemas.gold.broker import BROKER_RTT, BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT
+from schemas.gold.broker_rtt import BROKER_RTT
+from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
+from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from transforms.gold.broker_rtt.baseline import (
     MIN_WINDOWS,
     OPENING_REACH_S,

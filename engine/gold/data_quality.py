@@ -8,8 +8,8 @@ from pyspark.sql import functions as F
 from engine.delta import tables
 from engine.ingest.sources import SOURCES
 from schemas.fields import Table
-from schemas.gold.broker import DATA_QUALITY
-from schemas.silver.brokers import QUARANTINE, SKIPPED
+from schemas.gold.data_quality import DATA_QUALITY
+from schemas.silver.not_kept import QUARANTINE, SKIPPED
 from transforms.frames import frame_of, united
 from transforms.gold.data_quality import data_quality
 

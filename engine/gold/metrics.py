@@ -12,8 +12,8 @@ from engine.gold.held_back import let_through
 from engine.gold.limits import first_whole_window
 from engine.process.progress import Progress
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN, METRIC_TABLES
-from schemas.silver.brokers import REQUESTS
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
+from schemas.silver.requests import REQUESTS
 from transforms.gold.leader_local_mean.intervals import intervals_of
 from transforms.gold.leader_local_mean.table import leader_local_mean
 from transforms.gold.metrics.counters import REACH

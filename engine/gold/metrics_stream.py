@@ -7,8 +7,8 @@ from conf.settings import Settings
 from engine.gold.metrics import MetricsWriter
 from engine.gold.stream import GoldStream, stream_of
 from schemas.gold.leader_local_mean import METRIC_TABLES
-from schemas.silver.brokers import REQUESTS
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
+from schemas.silver.requests import REQUESTS
 from transforms.gold.metrics.counters import REACH
 from transforms.spans import touched
 from transforms.windows import window_start

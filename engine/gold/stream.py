@@ -23,8 +23,9 @@ from engine.streams.audit.gold import gold_repairs
 from engine.streams.note import note_versions
 from schemas.bronze import METRICS
 from schemas.fields import Table
-from schemas.gold.broker import BROKER_TABLES
-from schemas.silver.brokers import CLIENT_EVENTS, REQUESTS
+from schemas.gold import BROKER_TABLES
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.requests import REQUESTS
 from transforms.gold.assemble import REACH
 from transforms.gold.fetch_latency.stock_fetch_total import samples
 from transforms.spans import touched

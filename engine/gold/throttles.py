@@ -14,9 +14,10 @@ from engine.gold.limits import first_whole_window
 from engine.process.progress import Progress
 from schemas.fields import Table
 from schemas.gold.reassignment_progress import REASSIGNMENT_PROGRESS
-from schemas.silver.brokers import REQUESTS, TOPICS
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
+from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
+from schemas.silver.topics import TOPICS
 from transforms.gold.reassignment_progress.moves import calls
 from transforms.gold.throttle_compliance.assemble import (
     BEGUN_REACH,

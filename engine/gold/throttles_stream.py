@@ -9,8 +9,8 @@ from conf.settings import Settings
 from engine.gold.stream import GoldStream, stream_of
 from engine.gold.throttles import ThrottleWriter
 from schemas.fields import Table
-from schemas.silver.brokers import REQUESTS
 from schemas.silver.metrics import METRIC_SAMPLES
+from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
 from transforms.gold.throttle_compliance.assemble import REQUESTS_REACH, SCRAPES_REACH, TABLES
 from transforms.spans import touched

@@ -25,8 +25,11 @@ from engine.process.fail_points import reached
 from engine.process.progress import Progress
 from schemas.bronze import METRICS
 from schemas.fields import Table
-from schemas.gold.broker import BROKER_RTT, FETCH_LATENCY, STOCK_FETCH_TOTAL
-from schemas.silver.brokers import CLIENT_EVENTS, REQUESTS
+from schemas.gold.broker_rtt import BROKER_RTT
+from schemas.gold.fetch_latency import FETCH_LATENCY
+from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.requests import REQUESTS
 from transforms.frames import frame_of
 from transforms.gold.assemble import FOLLOWERS_REACH, REACH, of_fetches
 from transforms.gold.fetch_latency import pairing

@@ -25,7 +25,7 @@ from engine.ingest.task.task_plan import TaskPlan
 from engine.ingest.task.written import Tally
 from engine.process.fail_points import reached
 from schemas.fields import Table
-from schemas.silver.brokers import TOPICS
+from schemas.silver.topics import TOPICS
 from transforms.parse.scrapes.page import Limits
 
 Counts = list[dict[str, Any]]

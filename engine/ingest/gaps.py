@@ -25,7 +25,7 @@ from engine.streams.audit.findings import Writer
 from engine.streams.log import Ends, StreamLog
 from engine.streams.note import NONE, note_written, written
 from schemas.bronze import RAW
-from schemas.silver.brokers import GAPS
+from schemas.silver.not_kept import GAPS
 from transforms.frames import frame_of, united
 
 RETENTION, NAME = "retention", f"{GAPS.layer}.{GAPS.name}"

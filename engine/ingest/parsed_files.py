@@ -11,7 +11,8 @@ from engine.ingest.task.batch_files import write_batch_files
 from engine.ingest.task.written import Tally
 from schemas.bronze import RAW
 from schemas.fields import Table
-from schemas.silver.brokers import GAPS, SILVER
+from schemas.silver import SILVER
+from schemas.silver.not_kept import GAPS
 from transforms.frames import frame_of
 
 ATTEMPT = "parsed"

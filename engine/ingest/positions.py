@@ -16,7 +16,7 @@ from engine.process.progress import Progress
 from engine.streams.audit.findings import Writer
 from engine.streams.log import Ends, StreamLog
 from engine.streams.writer_id import known_writer_id, writer_id
-from schemas.silver.brokers import GAPS
+from schemas.silver.not_kept import GAPS
 
 CHECKPOINT_VERSION = 1
 """Incremented when a query reads other columns or topics, because it cannot use an old checkpoint."""

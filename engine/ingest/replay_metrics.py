@@ -18,8 +18,8 @@ from conf.settings import Settings
 from engine.delta import tables
 from engine.ingest.task.task_plan import KEPT, QUARANTINED
 from schemas.fields import Table
-from schemas.silver.brokers import QUARANTINE
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SCRAPES, METRIC_SERIES
+from schemas.silver.not_kept import QUARANTINE
 
 RECORD = ["topic", "partition", "offset"]
 PLACE = [*RECORD, "position"]

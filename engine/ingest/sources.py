@@ -9,10 +9,14 @@ from dataclasses import dataclass
 from conf.names import Kind
 from schemas.bronze import CLIENT_LOG, CLUSTER, METRICS, PERF_TEST, REQUEST_LOG, STATE_CHANGE
 from schemas.fields import Table
-from schemas.silver.brokers import CLIENT_EVENTS, LEADERSHIP_CHANGES, QUARANTINE, REQUESTS, SKIPPED, TOPICS
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SCRAPES, METRIC_SERIES
+from schemas.silver.not_kept import QUARANTINE, SKIPPED
 from schemas.silver.perf_test import PERF_TEST as PERF_TEST_TABLES
+from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import CLUSTER_POLLS, MOVES, THROTTLE_CHANGES
+from schemas.silver.topics import TOPICS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

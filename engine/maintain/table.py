@@ -11,14 +11,13 @@ from deltalake import DeltaTable
 from conf.settings import Settings
 from engine.delta.log_state import OF_VERSION, log_state
 from engine.ingest.positions import writers
-from engine.maintain import actions
-from engine.maintain import packing
+from engine.maintain import actions, packing
 from engine.maintain.streams import days_begun, needed, readers, stands_still
 from engine.process.progress import Progress
 from engine.streams.audit.findings import StateError
 from schemas.bronze import BRONZE
 from schemas.fields import Table
-from schemas.silver.brokers import QUARANTINE
+from schemas.silver.not_kept import QUARANTINE
 
 FOR_EVER = ("topics", "gaps", "metric_series", "throttle_changes", "reassignments", "isr_changes")
 """What later lines are read with, what is in force until changed, and what says that lines are missing."""

@@ -13,12 +13,14 @@ from engine.ingest.parsed_files import parse_into
 from reports.run.gold_of_files import Layers, lost_clients, raw_lines
 from reports.run.rows import SeveralClustersError
 from schemas.fields import Table
-from schemas.gold.broker import FETCH_LATENCY
+from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.gold.leader_redirect import LEADER_REDIRECT
 from schemas.gold.metadata_lookup import METADATA_LOOKUP
 from schemas.gold.partition_skew import PARTITION_SKEW
-from schemas.silver.brokers import CLIENT_EVENTS, QUARANTINE, REQUESTS
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.not_kept import QUARANTINE
 from schemas.silver.perf_test import PERF_SUMMARIES, PERF_WINDOWS, RUNS
+from schemas.silver.requests import REQUESTS
 from transforms.frames import frame_of, united
 from transforms.gold.assemble import of_clients, of_fetches
 from transforms.gold.fetch_latency import pairing

@@ -17,17 +17,25 @@ from engine.ingest.sources import SOURCES
 from reports.run.rows import Gold
 from schemas.bronze import RAW
 from schemas.fields import Table
-from schemas.gold.broker import BROKER_RTT, BROKER_RTT_CULPRIT, DATA_QUALITY, FETCH_LATENCY, STOCK_FETCH_TOTAL
+from schemas.gold.broker_rtt import BROKER_RTT
+from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
+from schemas.gold.data_quality import DATA_QUALITY
+from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN
 from schemas.gold.leader_redirect import LEADER_REDIRECT
 from schemas.gold.metadata_lookup import METADATA_LOOKUP
 from schemas.gold.partition_skew import PARTITION_SKEW
 from schemas.gold.reassignment_progress import REASSIGNMENT_PROGRESS
+from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
 from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE
-from schemas.silver.brokers import CLIENT_EVENTS, LEADERSHIP_CHANGES, QUARANTINE, REQUESTS, SKIPPED, TOPICS
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
+from schemas.silver.not_kept import QUARANTINE, SKIPPED
 from schemas.silver.perf_test import CLIENT_METRICS, PERF_SUMMARIES, RUNS
+from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
+from schemas.silver.topics import TOPICS
 from transforms.frames import frame_of, united
 from transforms.gold.assemble import judged, of_clients, of_fetches, of_metrics
 from transforms.gold.data_quality import data_quality

@@ -18,17 +18,21 @@ from reports.findings import Finding, findings, headline
 from reports.run.run_changes import run_changes
 from reports.truth import injected_against_measured
 from schemas.fields import HISTOGRAM
-from schemas.gold import broker as gold_tables
+from schemas.gold.broker_rtt import BROKER_RTT
+from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
+from schemas.gold.data_quality import DATA_QUALITY
+from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN
 from schemas.gold.leader_redirect import LEADER_REDIRECT
 from schemas.gold.metadata_lookup import METADATA_LOOKUP
 from schemas.gold.partition_skew import PARTITION_SKEW
 from schemas.gold.reassignment_progress import REASSIGNMENT_PROGRESS
+from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
 from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE
 from schemas.rows import Row
-from schemas.silver.brokers import QUARANTINE as QUARANTINE_TABLE
-from schemas.silver.brokers import SKIPPED
 from schemas.silver.metrics import METRIC_SERIES
+from schemas.silver.not_kept import QUARANTINE as QUARANTINE_TABLE
+from schemas.silver.not_kept import SKIPPED
 from schemas.silver.perf_test import CLIENT_METRICS, PERF_SUMMARIES, RUNS
 from transforms.gold.broker_rtt.table import broker_rtt_summary
 from transforms.gold.fetch_latency.summary import fetch_latency_summary
@@ -64,9 +68,9 @@ class Span:
 
 
 IN_WAREHOUSE = {
-    "fetch_latency": gold_tables.FETCH_LATENCY,
-    "broker_rtt": gold_tables.BROKER_RTT,
-    "broker_rtt_culprit": gold_tables.BROKER_RTT_CULPRIT,
+    "fetch_latency": FETCH_LATENCY,
+    "broker_rtt": BROKER_RTT,
+    "broker_rtt_culprit": BROKER_RTT_CULPRIT,
     "partition_skew": PARTITION_SKEW,
     "leader_redirect": LEADER_REDIRECT,
     "metadata_lookup": METADATA_LOOKUP,
@@ -77,8 +81,8 @@ IN_WAREHOUSE = {
     "perf_summaries": PERF_SUMMARIES,
     "client_metrics": CLIENT_METRICS,
     "runs": RUNS,
-    "stock_fetch_total": gold_tables.STOCK_FETCH_TOTAL,
-    "data_quality": gold_tables.DATA_QUALITY,
+    "stock_fetch_total": STOCK_FETCH_TOTAL,
+    "data_quality": DATA_QUALITY,
     "quarantine": QUARANTINE_TABLE,
     "skipped": SKIPPED,
 }

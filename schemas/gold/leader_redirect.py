@@ -11,7 +11,7 @@ from pyspark.sql.types import (
 )
 
 from schemas.fields import Table, column
-from schemas.gold.client_columns import RUN, WINDOW
+from schemas.gold.columns import RUN, WINDOW
 
 REDIRECT, DISCONNECT = "redirect", "disconnect"
 """`leader_redirect.kind`: an old leader that answers with an error, and one that is dead."""

@@ -9,7 +9,7 @@ from pyspark.sql.types import (
 )
 
 from schemas.fields import Table, column
-from schemas.gold.client_columns import RUN, WINDOW
+from schemas.gold.columns import RUN, WINDOW
 
 LOOKUPS = [
     column("lookups", LongType(), "METADATA requests"),

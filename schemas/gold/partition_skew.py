@@ -11,7 +11,7 @@ from pyspark.sql.types import (
 )
 
 from schemas.fields import HISTOGRAM, Table, column
-from schemas.gold.client_columns import RUN, WINDOW
+from schemas.gold.columns import RUN, WINDOW
 
 PARTITION = [
     column("topic", StringType(), "topic name; its id where no METADATA answer told the name"),

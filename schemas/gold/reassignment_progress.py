@@ -11,7 +11,7 @@ from pyspark.sql.types import (
 )
 
 from schemas.fields import Table, column
-from schemas.gold.client_columns import WINDOW
+from schemas.gold.columns import WINDOW
 
 MOVE = [
     column("moved_at", TimestampType(), "instant of the reassignment, which names the move"),

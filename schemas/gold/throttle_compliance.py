@@ -12,7 +12,7 @@ from pyspark.sql.types import (
 )
 
 from schemas.fields import Table, column
-from schemas.gold.client_columns import WINDOW
+from schemas.gold.columns import WINDOW
 
 WHOM = [
     column("broker_id", IntegerType(), "broker whose traffic is throttled"),

@@ -13,8 +13,9 @@ from engine.ingest.raw_files import Origin, write_raw
 from engine.quality import results_table
 from jobs.build_gold import app as gold_app
 from reports.compare import run_tables
-from schemas.gold.broker import BROKER_RTT, DATA_QUALITY
-from schemas.silver.brokers import REQUESTS
+from schemas.gold.broker_rtt import BROKER_RTT
+from schemas.gold.data_quality import DATA_QUALITY
+from schemas.silver.requests import REQUESTS
 from tests.dags.site import RUN_S, Airflow
 from tests.engine.made_runs import write_run
 from tests.live.test_ingest import Site

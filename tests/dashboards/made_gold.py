@@ -10,21 +10,20 @@ from deltalake import write_deltalake
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from dashboards.queries.histogram import LN_GAMMA, OFFSET
-from schemas.gold.broker import (
-    BROKER_RTT,
-    BROKER_RTT_BASELINE,
-    BROKER_RTT_CULPRIT,
-    DATA_QUALITY,
-    FETCH_LATENCY,
-    STOCK_FETCH_TOTAL,
-)
+from schemas.gold.broker_rtt import BROKER_RTT
+from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
+from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
+from schemas.gold.data_quality import DATA_QUALITY
+from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.gold.leader_redirect import LEADER_REDIRECT
 from schemas.gold.metadata_lookup import METADATA_LOOKUP
 from schemas.gold.partition_skew import PARTITION_SKEW
 from schemas.gold.reassignment_progress import REASSIGNMENT_PROGRESS
 from schemas.gold.run_comparison import RUN_COMPARISON
+from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
 from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE
-from schemas.silver.brokers import CLIENT_EVENTS, REQUESTS
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.requests import REQUESTS
 
 START = datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
 WINDOWS, SLOW_FROM = 30, 12

@@ -10,7 +10,7 @@ from dashboards.app import make
 from dashboards.pages.all_pages import PAGES
 from dashboards.serve import names_of, served
 from dashboards.warehouse import Warehouse
-from schemas.gold.broker import BROKER_RTT_CULPRIT
+from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from tests.dashboards import made_gold
 from tests.dashboards.conftest import opened_in
 from tests.dashboards.made_gold import HOSTILE

@@ -12,7 +12,8 @@ from dashboards.pages.links import page
 from dashboards.queries import clients, histogram, links, skew, throttles
 from dashboards.queries.requests import slowest
 from reports.findings import findings
-from schemas.gold.broker import BROKER_RTT, FETCH_LATENCY
+from schemas.gold.broker_rtt import BROKER_RTT
+from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.gold.leader_redirect import LEADER_REDIRECT
 from schemas.gold.metadata_lookup import METADATA_LOOKUP
 from schemas.gold.partition_skew import PARTITION_SKEW

@@ -12,7 +12,7 @@ from dashboards.columns import TABLES
 from dashboards.filters import Filters
 from dashboards.pages.all_pages import PAGES
 from dashboards.warehouse import NoGoldError, Warehouse
-from schemas.gold.broker import BROKER_RTT
+from schemas.gold.broker_rtt import BROKER_RTT
 from tests.dashboards import made_gold
 
 DAY = timedelta(days=1)

@@ -8,7 +8,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, Field, Schema, write_deltalake
 
 from schemas.fields import Table
-from schemas.gold.broker import GOLD
+from schemas.gold import GOLD
 
 QUIET_WINDOWS, SLOW_WINDOWS = 30, 12
 PAIRS = [(f, leader) for f in (1, 2, 3) for leader in (1, 2, 3) if f != leader]

@@ -8,7 +8,7 @@ from conf.export import Export
 from exporter.catalog import METRICS
 from exporter.samples import samples
 from exporter.tables import Gold, GoldError
-from schemas.gold.broker import GOLD
+from schemas.gold import GOLD
 from tests.exporter import gold_tables
 from tests.exporter.gold_tables import SLOW_WINDOWS
 

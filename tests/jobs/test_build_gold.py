@@ -24,17 +24,16 @@ from engine.process.progress import Progress
 from engine.streams.note import versions
 from jobs.build_gold import app
 from schemas.bronze import BRONZE, METRICS
-from schemas.gold.broker import (
-    BROKER_RTT,
-    BROKER_RTT_BASELINE,
-    BROKER_RTT_CULPRIT,
-    BROKER_TABLES,
-    DATA_QUALITY,
-    FETCH_LATENCY,
-    GOLD,
-    STOCK_FETCH_TOTAL,
-)
-from schemas.silver.brokers import CLIENT_EVENTS, REQUESTS, SILVER
+from schemas.gold import BROKER_TABLES, GOLD
+from schemas.gold.broker_rtt import BROKER_RTT
+from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
+from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
+from schemas.gold.data_quality import DATA_QUALITY
+from schemas.gold.fetch_latency import FETCH_LATENCY
+from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
+from schemas.silver import SILVER
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.requests import REQUESTS
 from tests.engine.gold.gold_lab import append
 from tests.transforms.gold.silver_rows import START, as_rows, at, joined, silver, stream_of
 from transforms.frames import frame_of

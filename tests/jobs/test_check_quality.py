@@ -15,9 +15,11 @@ from engine.quality import results_table
 from jobs import build_gold
 from jobs.check_quality import check_quality, hours_of
 from schemas.bronze import BRONZE
-from schemas.gold.broker import BROKER_RTT, GOLD
+from schemas.gold import GOLD
+from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.quality_results import QUALITY_RESULTS
-from schemas.silver.brokers import REQUESTS, SILVER
+from schemas.silver import SILVER
+from schemas.silver.requests import REQUESTS
 from tests.jobs.test_build_gold import Lab, idle
 from tests.transforms.gold.silver_rows import START, replaced
 from transforms.spans import Span, spans_of

@@ -20,7 +20,8 @@ from engine.streams.log import StreamLog
 from engine.streams.writer_id import writer_id
 from jobs import replay as job
 from schemas.bronze import REQUEST_LOG
-from schemas.silver.brokers import QUARANTINE, REQUESTS
+from schemas.silver.not_kept import QUARANTINE
+from schemas.silver.requests import REQUESTS
 from tests.engine.gold.gold_lab import append
 from tests.transforms.parse.raw_rows import raw
 from tests.transforms.parse.records import COMPLETED

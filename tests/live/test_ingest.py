@@ -23,8 +23,11 @@ from engine.delta import tables
 from jobs.build_gold import app as gold_app
 from jobs.ingest import app as ingest_app
 from schemas.bronze import CLIENT_LOG, REQUEST_LOG
-from schemas.gold.broker import BROKER_RTT, DATA_QUALITY
-from schemas.silver.brokers import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED
+from schemas.gold.broker_rtt import BROKER_RTT
+from schemas.gold.data_quality import DATA_QUALITY
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.not_kept import QUARANTINE, SKIPPED
+from schemas.silver.requests import REQUESTS
 
 pytestmark = pytest.mark.live
 

@@ -18,8 +18,8 @@ from lab import crash, processes, topics
 from lab.layout import LOAD_TOPIC, Lab
 from reports.run.gold_of_files import Layers, raw_lines
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN
-from schemas.silver.brokers import REQUESTS
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
+from schemas.silver.requests import REQUESTS
 from tests.live.slow_reader import SlowReader
 from transforms.gold.assemble import of_metrics
 from transforms.gold.leader_local_mean.request_log import beans_of

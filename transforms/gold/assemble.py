@@ -6,14 +6,20 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from schemas.fields import Table
-from schemas.gold.broker import BROKER_RTT, BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT, FETCH_LATENCY
+from schemas.gold.broker_rtt import BROKER_RTT
+from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
+from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
+from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN
 from schemas.gold.leader_redirect import LEADER_REDIRECT
 from schemas.gold.metadata_lookup import METADATA_LOOKUP
 from schemas.gold.partition_skew import PARTITION_SKEW
-from schemas.silver.brokers import CLIENT_EVENTS, LEADERSHIP_CHANGES, REQUESTS, TOPICS
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
 from schemas.silver.perf_test import RUNS
+from schemas.silver.requests import REQUESTS
+from schemas.silver.topics import TOPICS
 from transforms.frames import frame_of
 from transforms.gold.broker_rtt import table
 from transforms.gold.broker_rtt.baseline import baseline, hours_of

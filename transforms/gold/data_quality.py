@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from schemas.gold.broker import DATA_QUALITY
+from schemas.gold.data_quality import DATA_QUALITY
 from transforms.frames import united
 
 KEY = ("cluster", "kind", "node", "source")

@@ -22,8 +22,10 @@ from benchmarks.faults.site import Acked, Site
 from conf.settings import PROJECT, Telemetry
 from engine.ingest.checkpoints import offsets_held
 from schemas.bronze import CLIENT_LOG, REQUEST_LOG
-from schemas.gold.broker import DATA_QUALITY
-from schemas.silver.brokers import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED
+from schemas.gold.data_quality import DATA_QUALITY
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.not_kept import QUARANTINE, SKIPPED
+from schemas.silver.requests import REQUESTS
 
 NODE = "broker-1"
 INGESTED = (REQUEST_LOG, CLIENT_LOG, REQUESTS, CLIENT_EVENTS, QUARANTINE, SKIPPED)

@@ -16,7 +16,8 @@ from benchmarks.faults.oracles import rows_of
 from benchmarks.faults.site import Site
 from conf.settings import PROJECT
 from schemas.bronze import REQUEST_LOG
-from schemas.silver.brokers import QUARANTINE, REQUESTS
+from schemas.silver.not_kept import QUARANTINE
+from schemas.silver.requests import REQUESTS
 from tests.transforms.parse.records import COMPLETED, HEAD
 
 MIB = 1024 * 1024

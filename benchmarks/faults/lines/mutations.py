@@ -26,7 +26,9 @@ from conf.names import Header
 from conf.settings import PROJECT
 from schemas.bronze import CLIENT_LOG, REQUEST_LOG
 from schemas.fields import Table
-from schemas.silver.brokers import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.not_kept import QUARANTINE, SKIPPED
+from schemas.silver.requests import REQUESTS
 from tests.transforms.parse.harms import HARMS, documented_reasons
 from tests.transforms.parse.records import CLIENT_LINES, REQUEST_LINES, TEXTS
 from transforms.parse import client_events

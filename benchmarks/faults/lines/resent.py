@@ -8,9 +8,13 @@ from benchmarks.faults import oracles
 from benchmarks.faults.lines import all_lines
 from benchmarks.faults.oracles import INGESTED, OF_OTHERS
 from benchmarks.faults.site import Line, Site, Written
-from schemas.gold.broker import BROKER_RTT_BASELINE, DATA_QUALITY, GOLD, STOCK_FETCH_TOTAL
+from schemas.gold import GOLD
+from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
+from schemas.gold.data_quality import DATA_QUALITY
 from schemas.gold.leader_local_mean import METRIC_TABLES
-from schemas.silver.brokers import CLIENT_EVENTS, REQUESTS
+from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.requests import REQUESTS
 
 SECONDS = 60
 HOURS = (5, 6, 8, 11)

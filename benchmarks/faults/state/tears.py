@@ -17,7 +17,7 @@ from engine.streams.log import StreamLog
 from engine.streams.writer_id import WRITER_ID
 from schemas.bronze import REQUEST_LOG
 from schemas.fields import Table
-from schemas.silver.brokers import REQUESTS
+from schemas.silver.requests import REQUESTS
 
 QUERIES = ("ingest_lines_v1", "ingest_scrapes_v1")
 

@@ -18,9 +18,13 @@ from benchmarks.faults.state import tears
 from engine.ingest.failures import EXIT_STATE
 from schemas.bronze import REQUEST_LOG
 from schemas.fields import Table
-from schemas.gold.broker import BROKER_RTT_BASELINE, FETCH_LATENCY, GOLD, STOCK_FETCH_TOTAL
+from schemas.gold import GOLD
+from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
+from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.gold.leader_local_mean import METRIC_TABLES
-from schemas.silver.brokers import REQUESTS, SKIPPED
+from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
+from schemas.silver.not_kept import SKIPPED
+from schemas.silver.requests import REQUESTS
 
 Damage = Callable[[Written, str], Path]
 HOW = ("empty", "half", "nul", "gone")

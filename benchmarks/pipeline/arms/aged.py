@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.pipeline.arms import product
 from engine.delta import log_entries, tables
-from schemas.silver.brokers import REQUESTS
+from schemas.silver.requests import REQUESTS
 from transforms.parse import requests
 from transforms.parse.record import Kept, Record
 

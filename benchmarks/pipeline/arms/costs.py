@@ -23,8 +23,10 @@ from engine.gold.writer import GoldWriter
 from engine.process.progress import Progress
 from schemas.bronze import REQUEST_LOG
 from schemas.fields import Table
-from schemas.gold.broker import DATA_QUALITY, FETCH_LATENCY
-from schemas.silver.brokers import QUARANTINE, REQUESTS, SKIPPED
+from schemas.gold.data_quality import DATA_QUALITY
+from schemas.gold.fetch_latency import FETCH_LATENCY
+from schemas.silver.not_kept import QUARANTINE, SKIPPED
+from schemas.silver.requests import REQUESTS
 from transforms.gold.fetch_latency import pairing
 
 START, CONSUMER = "consumer perf test, one record", "consumer perf test"

@@ -26,8 +26,8 @@ from benchmarks.pipeline.usage import Usage
 from conf.settings import Settings
 from engine.delta import tables
 from lab.layout import Lab
-from schemas.gold.broker import FETCH_LATENCY
-from schemas.silver.brokers import REQUESTS
+from schemas.gold.fetch_latency import FETCH_LATENCY
+from schemas.silver.requests import REQUESTS
 
 SLOW_PER_S = 500.0
 """The rate while the programs start and the JVM compiles; a backlog of that time would count later."""

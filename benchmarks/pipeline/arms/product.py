@@ -20,8 +20,8 @@ from engine.process.gate import Gate
 from jobs import ingest
 from schemas.bronze import BRONZE
 from schemas.fields import Table
-from schemas.gold.broker import GOLD
-from schemas.silver.brokers import SILVER
+from schemas.gold import GOLD
+from schemas.silver import SILVER
 
 APP_ID = "bench"
 

@@ -27,7 +27,7 @@ from conf.settings import Collector, Settings
 from engine.delta import tables
 from engine.ingest.sources import SOURCES
 from lab.layout import Lab
-from schemas.silver.brokers import QUARANTINE
+from schemas.silver.not_kept import QUARANTINE
 
 TURN_S, PATIENCE_S = 0.2, 120.0
 BROKERS = ("1", "2", "3")

@@ -8,19 +8,19 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from schemas import bronze
+from schemas.bronze import BRONZE
 from schemas.fields import Table
-from schemas.silver import brokers
+from schemas.silver import SILVER
 from transforms.parse.record import DAY_US
 
-TABLES: dict[str, Table] = {table.name: table for table in (*bronze.BRONZE, *brokers.SILVER)}
+TABLES: dict[str, Table] = {table.name: table for table in (*BRONZE, *SILVER)}
 SAMPLES = "metric_samples"
 
 
 @cache
 def arrow_schema(layer: str, name: str) -> pa.Schema:
     """Return the Arrow schema of a bronze or silver table; instants are microseconds in UTC."""
-    tables = bronze.BRONZE if layer == "bronze" else brokers.SILVER
+    tables = BRONZE if layer == "bronze" else SILVER
     schema = next(table.schema for table in tables if table.name == name)
     return to_arrow_schema(schema, timezone="UTC")
 

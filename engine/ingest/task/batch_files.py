@@ -14,7 +14,7 @@ from engine.ingest.task.files import Files, check_written
 from engine.ingest.task.known_rows import KnownRows
 from engine.ingest.task.task_plan import TaskPlan, run
 from engine.ingest.task.written import SCHEMA, SkippedKey, Tally, tally_of
-from schemas.silver.brokers import SKIPPED
+from schemas.silver.not_kept import SKIPPED
 from transforms.parse.record import PARSER_VERSION
 
 NO_ROWS = KnownRows()

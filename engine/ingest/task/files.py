@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from engine.delta.data_files import File, stats_json
 from engine.delta.data_files import NULL_PARTITION, WITHOUT_DICTIONARY, File, stats_json, sync
 from engine.ingest.task.arrow_rows import arrow_schema, record_batch
 from schemas.fields import Table

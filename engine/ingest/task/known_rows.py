@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from schemas.silver.brokers import TOPICS
 from schemas.silver.metrics import METRIC_SERIES
+from schemas.silver.topics import TOPICS
 
 WRITTEN_ONCE = {TOPICS.name: ("cluster", "topic_id", "topic_name"), METRIC_SERIES.name: ("series_id",)}
 """Key columns of the tables that the driver writes, because it knows which keys exist."""

@@ -23,7 +23,7 @@ from engine.ingest.task.records import Batch, from_bronze, from_messages
 from engine.ingest.task.written import ARROW, SkippedKey, Tally
 from engine.process.fail_points import reached
 from schemas.bronze import BRONZE
-from schemas.silver.brokers import QUARANTINE
+from schemas.silver.not_kept import QUARANTINE
 from transforms.parse.record import DAY_US, PARSER_VERSION, Kept, Record, Skipped
 
 KEPT, QUARANTINED, SKIPPED = "kept", "quarantined", "skipped"

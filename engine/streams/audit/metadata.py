@@ -2,7 +2,7 @@
 Repairs of a checkpoint's `metadata` file, which holds the id of the streaming query.
 
 Spark 4.2 refuses a checkpoint with batches and no `metadata` (STREAMING_CHECKPOINT_MISSING_METADATA_FILE).
-A new id is harmless: tables know a writer by the id in `engine/streams/writer_id.py`, not by the id of the query.
+A new id is harmless: tables know a writer by the id of `engine/streams/writer_id.py`, not by the query's.
 """
 
 import json

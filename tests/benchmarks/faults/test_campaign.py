@@ -153,10 +153,10 @@ def test_no_two_faults_have_the_same_name():
 def test_a_run_depends_on_the_modules_that_its_module_imports():
     names = {file.stem for file in plan.files_of("steady")}
 
-    assert {"steady", "kills", "job", "oracles", "poller", "lines", "site", "made_logs"} <= names
-    assert not names & {"plan", "campaign", "results", "edge"}
-    assert {"harms", "records"} <= {file.stem for file in plan.files_of("mutations")}
-    assert {"log_writer", "three_brokers"} <= {file.stem for file in plan.files_of("edge")}
+    assert {"steady", "kills", "job", "oracles", "poller", "all_lines", "site", "made_logs"} <= names
+    assert not names & {"plan", "campaign", "results", "faults"}
+    assert {"harms", "records"} <= {file.stem for file in plan.files_of("lines.mutations")}
+    assert {"log_writer", "three_brokers"} <= {file.stem for file in plan.files_of("edge.faults")}
 
 
 @pytest.mark.parametrize("part", ["lab", "lab/templates", "reports", "conf/jars", "schemas"])

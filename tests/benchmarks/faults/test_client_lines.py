@@ -4,9 +4,12 @@ from benchmarks.faults.lines.all_lines import rows_of_bronze
 from benchmarks.faults.lines.client_lines import CLIENTS, MOVES_EVERY_S, PARTITIONS, of_clients
 from conf.settings import Settings
 from engine.ingest.parsed_files import parse_into
-from schemas.gold.clients import CLIENT_TABLES
-from schemas.silver.brokers import CLIENT_EVENTS, LEADERSHIP_CHANGES, REQUESTS, TOPICS
+from schemas.gold import CLIENT_TABLES
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.perf_test import PERF_TEST
+from schemas.silver.requests import REQUESTS
+from schemas.silver.topics import TOPICS
 from transforms.frames import frame_of
 from transforms.gold.assemble import of_clients as gold_of_clients
 from transforms.gold.fetch_latency import pairing

@@ -11,7 +11,7 @@ from benchmarks.faults import oracles
 from benchmarks.faults.edge.faults import FAULTS
 from benchmarks.faults.edge.site import Written, acked, wrong_lines, wrong_totals
 from schemas.bronze import BRONZE, REQUEST_LOG
-from schemas.gold.broker import DATA_QUALITY
+from schemas.gold.data_quality import DATA_QUALITY
 
 LINES = {"broker-1/m/0": b"one", "broker-1/m/4": b"two", "broker-1/n/0": b"three"}
 WRITTEN = Written(sha256={position: sha256(line).hexdigest() for position, line in LINES.items()})

@@ -6,7 +6,7 @@ from benchmarks.faults.lines.move_lines import of_moves
 from conf.settings import Settings
 from engine.ingest.parsed_files import parse_into
 from reports.run.gold_of_files import Layers, throttled_moves
-from schemas.silver.brokers import QUARANTINE
+from schemas.silver.not_kept import QUARANTINE
 from schemas.silver.throttles import CLUSTER_POLLS, MOVES
 
 SECONDS = 95

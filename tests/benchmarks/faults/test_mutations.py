@@ -16,7 +16,8 @@ from benchmarks.faults.lines.mutations import (
 )
 from benchmarks.faults.oracles import where
 from schemas.bronze import REQUEST_LOG
-from schemas.silver.brokers import QUARANTINE, REQUESTS, SKIPPED
+from schemas.silver.not_kept import QUARANTINE, SKIPPED
+from schemas.silver.requests import REQUESTS
 
 SEED = 4
 LINES = [b"kept", b"bad", b"of another logger", b"kept too"]

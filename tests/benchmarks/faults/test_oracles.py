@@ -13,10 +13,14 @@ from deltalake.transaction import Transaction
 from benchmarks.faults import oracles
 from benchmarks.faults.site import Acked
 from schemas.bronze import BRONZE, CLIENT_LOG, METRICS, PERF_TEST, REQUEST_LOG, STATE_CHANGE
-from schemas.gold.broker import DATA_QUALITY, FETCH_LATENCY
-from schemas.silver.brokers import CLIENT_EVENTS, LEADERSHIP_CHANGES, QUARANTINE, REQUESTS, SKIPPED
+from schemas.gold.data_quality import DATA_QUALITY
+from schemas.gold.fetch_latency import FETCH_LATENCY
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.metrics import METRIC_SCRAPES
+from schemas.silver.not_kept import QUARANTINE, SKIPPED
 from schemas.silver.perf_test import RUNS
+from schemas.silver.requests import REQUESTS
 
 TOPIC = "t.request-log"
 VALUES = [b"one", b"two", b"three", b"four"]

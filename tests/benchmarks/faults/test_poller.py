@@ -9,8 +9,8 @@ from deltalake import DeltaTable, write_deltalake
 from benchmarks.faults import oracles
 from benchmarks.faults.poller import Poller
 from schemas.bronze import REQUEST_LOG
-from schemas.gold.broker import FETCH_LATENCY
-from schemas.silver.brokers import REQUESTS
+from schemas.gold.fetch_latency import FETCH_LATENCY
+from schemas.silver.requests import REQUESTS
 
 TOPIC = "t.request-log"
 

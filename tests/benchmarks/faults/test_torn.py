@@ -9,7 +9,7 @@ import pytest
 from benchmarks.faults import harm
 from benchmarks.faults.state import tears
 from benchmarks.faults.state.torn import FAULTS, is_of_newest_batch
-from schemas.silver.brokers import SKIPPED
+from schemas.silver.not_kept import SKIPPED
 
 
 @pytest.mark.live

@@ -16,9 +16,10 @@ from engine.delta.log_state import entry_file
 from engine.process.lease import MAINTENANCE, LeaseHeldError, lease
 from schemas.bronze import BRONZE
 from schemas.fields import Table, column
-from schemas.gold.broker import GOLD
+from schemas.gold import GOLD
 from schemas.gold.quality_results import QUALITY_RESULTS
-from schemas.silver.brokers import REQUESTS, SILVER
+from schemas.silver import SILVER
+from schemas.silver.requests import REQUESTS
 from transforms.frames import frame_of
 
 LAG = Table(

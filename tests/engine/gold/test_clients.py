@@ -10,8 +10,10 @@ from engine.gold.clients_stream import FLAGS, touched_by
 from schemas.gold.leader_redirect import LEADER_REDIRECT
 from schemas.gold.metadata_lookup import METADATA_LOOKUP
 from schemas.gold.partition_skew import PARTITION_SKEW
-from schemas.silver.brokers import CLIENT_EVENTS, LEADERSHIP_CHANGES, REQUESTS
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.perf_test import RUNS
+from schemas.silver.requests import REQUESTS
 from tests.engine.gold.gold_lab import GoldLab
 from tests.transforms.gold.leader_redirect.test_disconnect import DEAD, END, FOUND, TAKEN, WORK, alive
 from tests.transforms.gold.redirect_rows import AT, MOVE, began, lookup, request

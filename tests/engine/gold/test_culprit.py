@@ -7,7 +7,9 @@ import pytest
 from engine.delta import tables
 from engine.gold.culprit import CulpritWriter
 from engine.gold.thresholds import thresholds
-from schemas.gold.broker import BROKER_RTT, BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT
+from schemas.gold.broker_rtt import BROKER_RTT
+from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
+from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from tests.transforms.gold.silver_rows import as_rows
 from transforms.frames import frame_of
 from transforms.gold.assemble import judged

@@ -6,8 +6,8 @@ from engine.delta import tables
 from engine.gold import metrics_stream
 from engine.gold.metrics import SILVER, MetricsWriter
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN
-from schemas.silver.brokers import REQUESTS
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
+from schemas.silver.requests import REQUESTS
 from tests.engine.gold.gold_lab import GoldLab
 from tests.transforms.gold.leader_local_mean.test_table import LONG_AGO, produce
 from tests.transforms.gold.metric_rows import AT, Broker, at, series_row

@@ -6,9 +6,10 @@ from engine.delta import tables
 from engine.gold import throttles_stream
 from engine.gold.throttles import SILVER, ThrottleWriter
 from engine.gold.throttles_stream import touched_by
-from schemas.silver.brokers import REQUESTS, TOPICS
 from schemas.silver.metrics import METRIC_SAMPLES
+from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
+from schemas.silver.topics import TOPICS
 from tests.engine.gold.gold_lab import GoldLab
 from tests.transforms.gold.throttle_rows import (
     AT,

@@ -25,7 +25,8 @@ from engine.streams.audit.ingest import repairs_of
 from engine.streams.log import StreamLog
 from engine.streams.writer_id import writer_id
 from schemas.bronze import METRICS, REQUEST_LOG
-from schemas.silver.brokers import GAPS, REQUESTS
+from schemas.silver.not_kept import GAPS
+from schemas.silver.requests import REQUESTS
 from tests.transforms.parse.raw_rows import raw
 from tests.transforms.parse.records import COMPLETED
 

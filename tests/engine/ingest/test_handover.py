@@ -16,7 +16,8 @@ from engine.streams.audit.ingest import repairs_of
 from engine.streams.log import StreamLog
 from engine.streams.writer_id import writer_id
 from schemas.bronze import CLIENT_LOG, REQUEST_LOG
-from schemas.silver.brokers import CLIENT_EVENTS, REQUESTS
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.requests import REQUESTS
 from tests.transforms.parse.raw_rows import raw
 from tests.transforms.parse.records import COMPLETED
 

@@ -13,7 +13,7 @@ from engine.ingest.sources import LINES, SOURCES
 from jobs.ingest import app
 from jobs.replay import restore
 from schemas.bronze import RAW, REQUEST_LOG
-from schemas.silver.brokers import REQUESTS
+from schemas.silver.requests import REQUESTS
 from tests.jobs.test_replay import Site
 from tests.transforms.parse.records import line
 from transforms.frames import frame_of

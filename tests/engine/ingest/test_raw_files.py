@@ -14,7 +14,8 @@ from engine.ingest import raw_files
 from engine.ingest.parsed_files import parse_into
 from engine.ingest.raw_files import Origin, cut_off, write_raw
 from schemas.bronze import RAW
-from schemas.silver.brokers import QUARANTINE, REQUESTS, SKIPPED
+from schemas.silver.not_kept import QUARANTINE, SKIPPED
+from schemas.silver.requests import REQUESTS
 from tests.transforms.parse.records import COMPLETED, HEAD
 
 MIB = 1024 * 1024

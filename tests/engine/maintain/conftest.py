@@ -4,9 +4,12 @@ import pytest
 
 from engine.delta import tables
 from schemas.bronze import CLIENT_LOG, REQUEST_LOG
-from schemas.gold.broker import DATA_QUALITY
-from schemas.silver.brokers import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED, TOPICS
+from schemas.gold.data_quality import DATA_QUALITY
+from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.metrics import METRIC_SAMPLES
+from schemas.silver.not_kept import QUARANTINE, SKIPPED
+from schemas.silver.requests import REQUESTS
+from schemas.silver.topics import TOPICS
 from tests.engine.maintain.made_tables import Tables
 
 

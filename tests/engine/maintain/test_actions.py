@@ -21,7 +21,8 @@ from conf.settings import PROJECT
 from engine.delta import log_entries
 from engine.delta.log_state import OF_VERSION
 from engine.maintain import actions
-from schemas.gold.broker import DATA_QUALITY, FETCH_LATENCY
+from schemas.gold.data_quality import DATA_QUALITY
+from schemas.gold.fetch_latency import FETCH_LATENCY
 from tests.engine.delta.test_commit import LINES, Site, row
 
 MIB = 1 << 20

@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 from benchmarks.faults import oracles
 from engine.process.lease import MAINTENANCE, lease
 from schemas.bronze import REQUEST_LOG
-from schemas.gold.broker import DATA_QUALITY
-from schemas.silver.brokers import REQUESTS
+from schemas.gold.data_quality import DATA_QUALITY
+from schemas.silver.requests import REQUESTS
 from tests.engine.maintain.made_tables import app, days_ago
 
 

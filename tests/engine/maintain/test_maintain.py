@@ -15,8 +15,9 @@ from engine.ingest.sources import LINES
 from engine.streams.log import StreamLog
 from engine.streams.writer_id import writer_id
 from schemas.bronze import REQUEST_LOG
-from schemas.gold.broker import DATA_QUALITY
-from schemas.silver.brokers import QUARANTINE, REQUESTS, SKIPPED
+from schemas.gold.data_quality import DATA_QUALITY
+from schemas.silver.not_kept import QUARANTINE, SKIPPED
+from schemas.silver.requests import REQUESTS
 from tests.engine.maintain.made_tables import HOUR_S, days_ago
 
 

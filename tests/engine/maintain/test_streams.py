@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from engine.maintain import actions
 from engine.maintain.streams import Reader, needed, readers, stands_still
 from engine.streams.log import StreamLog
-from schemas.silver.brokers import REQUESTS
+from schemas.silver.requests import REQUESTS
 from tests.engine.maintain.made_tables import HOUR_S, MIB, days_ago
 from tests.engine.streams.made_stream import Stream
 

@@ -12,7 +12,7 @@ from lab.experiments.spec import InLab, read
 from lab.layout import lay_out
 from lab.ports import free_ports
 
-SHIPPED = Path(__file__).parents[2] / "conf" / "experiments" / "adaptive.toml"
+SHIPPED = Path(__file__).parents[3] / "conf" / "experiments" / "adaptive.toml"
 
 
 @pytest.fixture

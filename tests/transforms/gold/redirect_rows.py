@@ -11,8 +11,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from schemas.silver.brokers import LEADERSHIP_CHANGES, REQUESTS, TOPICS
+from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.perf_test import RUNS
+from schemas.silver.requests import REQUESTS
+from schemas.silver.topics import TOPICS
 from transforms.frames import frame_of
 from transforms.gold.leader_redirect.table import leader_redirect
 

@@ -2,7 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-from schemas.silver.brokers import CLIENT_EVENTS, REQUESTS
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.requests import REQUESTS
 from transforms.frames import frame_of
 
 START = datetime(2026, 11, 21, 11, 20, tzinfo=UTC)

@@ -3,8 +3,9 @@
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from schemas.silver.brokers import REQUESTS, TOPICS
 from schemas.silver.perf_test import PERF_SUMMARIES, RUNS
+from schemas.silver.requests import REQUESTS
+from schemas.silver.topics import TOPICS
 from transforms.frames import frame_of
 from transforms.gold.partition_skew.span import partition_skew_span
 from transforms.gold.partition_skew.summary import partition_skew_summary

@@ -6,9 +6,11 @@ from pyspark.testing import assertSchemaEqual
 
 from engine.gold.data_quality import LINE
 from schemas.bronze import RAW
-from schemas.gold.broker import DATA_QUALITY
-from schemas.silver.brokers import CLIENT_EVENTS, QUARANTINE, REQUESTS, SKIPPED
+from schemas.gold.data_quality import DATA_QUALITY
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.not_kept import QUARANTINE, SKIPPED
 from schemas.silver.perf_test import PERF_WINDOWS
+from schemas.silver.requests import REQUESTS
 from tests.transforms.gold.silver_rows import at, event, replaced, request
 from transforms.frames import frame_of
 from transforms.gold.data_quality import data_quality

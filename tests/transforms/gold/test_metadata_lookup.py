@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from schemas.gold.metadata_lookup import METADATA_LOOKUP, METADATA_LOOKUP_SUMMARY
-from schemas.silver.brokers import REQUESTS
 from schemas.silver.perf_test import RUNS
+from schemas.silver.requests import REQUESTS
 from transforms.frames import frame_of
 from transforms.gold.metadata_lookup.summary import metadata_lookup_summary
 from transforms.gold.metadata_lookup.table import metadata_lookup

@@ -7,8 +7,9 @@ from pyspark.sql.types import DoubleType, IntegerType, StringType, StructField, 
 
 from schemas.gold.reassignment_progress import REASSIGNMENT_PROGRESS
 from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE
-from schemas.silver.brokers import REQUESTS, TOPICS
+from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
+from schemas.silver.topics import TOPICS
 from transforms.frames import frame_of
 from transforms.gold.reassignment_progress.forecast import reassignment_forecast
 from transforms.gold.reassignment_progress.summary import reassignment_summary

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from schemas.silver.brokers import CLIENT_EVENTS
+from schemas.silver.client_events import CLIENT_EVENTS
 from tests.transforms.parse.any_bytes import check, took_s, with_any_bytes
 from tests.transforms.parse.records import CLIENT_LINES, record
 from transforms.parse import client_events

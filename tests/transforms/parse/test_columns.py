@@ -2,8 +2,9 @@
 
 import pytest
 
-from schemas.silver.brokers import REQUEST_PARTITION, SILVER
+from schemas.silver import SILVER
 from schemas.silver.metrics import METRICS
+from schemas.silver.requests import REQUEST_PARTITION
 from transforms.parse.client_events import ClientEvent
 from transforms.parse.cluster_polls import ClusterPoll
 from transforms.parse.leadership_changes import LeadershipChange

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from schemas.silver.brokers import LEADERSHIP_CHANGES
+from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from tests.transforms.parse import change_lines
 from tests.transforms.parse.any_bytes import check, took_s, with_any_bytes
 from tests.transforms.parse.change_lines import FOLLOWER, LEADER

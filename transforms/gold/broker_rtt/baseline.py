@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from schemas.gold.broker import BROKER_RTT_BASELINE
+from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
 from transforms.gold.broker_rtt.table import MIN_N_P50
 
 PAIR = ("cluster", "follower_id", "leader_id", "method")

@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from schemas.gold.broker import BROKER_RTT_CULPRIT
+from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from transforms.gold.broker_rtt.baseline import MIN_WINDOWS, PAIR, hours_of, opening
 from transforms.gold.broker_rtt.shapes import SHAPE, WINDOW_KEY, Thresholds, accumulated, scored, with_weight
 from transforms.gold.broker_rtt.table import MIN_N_P10, MIN_N_P50

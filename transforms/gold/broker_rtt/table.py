@@ -5,7 +5,7 @@ from functools import cache
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from schemas.gold.broker import BROKER_RTT, BROKER_RTT_SUMMARY
+from schemas.gold.broker_rtt import BROKER_RTT, BROKER_RTT_SUMMARY
 from transforms.gold.fetch_latency.pairing import MONO_RESOLUTION_MS
 from transforms.histogram import RELATIVE_ERROR, bucket, collected, finite, merge, quantile, quantile_interval
 from transforms.windows import WINDOW_S, Reach, with_coverage

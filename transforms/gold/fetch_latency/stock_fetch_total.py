@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from schemas.gold.broker import STOCK_FETCH_TOTAL
+from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
 from transforms.gold.metrics.scrape_columns import scraped_at, unpacked
 from transforms.histogram import finite
 

@@ -5,7 +5,7 @@ from functools import cache
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from schemas.gold.broker import FETCH_LATENCY
+from schemas.gold.fetch_latency import FETCH_LATENCY
 from transforms.histogram import RELATIVE_ERROR, bucket, collected, finite, quantile
 from transforms.windows import with_coverage
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
-FILE = Path(__file__).resolve().parents[2] / "conf" / "metric_names.toml"
+FILE = Path(__file__).resolve().parents[3] / "conf" / "metric_names.toml"
 """Facts about other people's software, and no settings: the same for every deployment."""
 
 KNOWN = StructType(

@@ -20,7 +20,7 @@ Partition = row_type(
     "topic_id topic_name partition bytes error_code offset hinted_leader_id hinted_leader_epoch",
     "high_watermark",
 )
-"""An element of `silver.requests.partitions` (`schemas.silver.brokers.REQUEST_PARTITION`)."""
+"""An element of `silver.requests.partitions` (`schemas.silver.requests.REQUEST_PARTITION`)."""
 
 NOT_REQUESTED = (None, None, None)
 

@@ -9,7 +9,7 @@ from engine.ingest.sources import LINES
 from engine.ingest.task import batch_files
 from engine.ingest.task.files import LostFileError
 from schemas.bronze import RAW, REQUEST_LOG
-from schemas.silver.brokers import REQUESTS
+from schemas.silver.requests import REQUESTS
 from tests.transforms.parse.records import COMPLETED
 from transforms.frames import frame_of
 

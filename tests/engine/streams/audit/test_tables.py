@@ -11,7 +11,7 @@ from deltalake.transaction import RemoveAction
 
 from engine.delta import log_entries, tables
 from engine.delta.log_state import entry_file, log_state
-from schemas.silver.brokers import REQUESTS
+from schemas.silver.requests import REQUESTS
 from tests.engine.streams.made_stream import TEARS, Stream, tear
 
 

@@ -8,7 +8,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from schemas.gold.broker import BROKER_RTT, BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT
+from schemas.gold.broker_rtt import BROKER_RTT
+from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
+from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from transforms.frames import frame_of
 from transforms.gold.broker_rtt.baseline import baseline
 from transforms.gold.broker_rtt.culprit import culprit

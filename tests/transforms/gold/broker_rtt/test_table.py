@@ -3,8 +3,9 @@
 import pytest
 from pyspark.testing import assertSchemaEqual
 
-from schemas.gold.broker import BROKER_RTT, BROKER_RTT_SUMMARY
-from schemas.silver.brokers import CLIENT_EVENTS, REQUESTS
+from schemas.gold.broker_rtt import BROKER_RTT, BROKER_RTT_SUMMARY
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.requests import REQUESTS
 from tests.transforms.gold.silver_rows import (
     as_rows,
     at,

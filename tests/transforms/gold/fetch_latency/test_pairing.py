@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import functions as F
 
-from schemas.silver.brokers import CLIENT_EVENTS, REQUESTS
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.requests import REQUESTS
 from tests.transforms.gold.silver_rows import at, event, fetch, joined, replaced, request, silver, stream_of
 from transforms.gold.fetch_latency.pairing import ANY_SKEW_S, ambiguous, elapsed, fetches
 

@@ -6,7 +6,7 @@ import pytest
 from pyspark.testing import assertSchemaEqual
 
 from schemas.bronze import METRICS
-from schemas.gold.broker import STOCK_FETCH_TOTAL
+from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
 from tests.transforms.gold.silver_rows import START
 from transforms.frames import frame_of
 from transforms.gold.fetch_latency.stock_fetch_total import samples, stock_fetch_total

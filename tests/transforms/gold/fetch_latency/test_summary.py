@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from schemas.gold.broker import FETCH_LATENCY
+from schemas.gold.fetch_latency import FETCH_LATENCY
 from transforms.frames import frame_of
 from transforms.gold.fetch_latency.summary import fetch_latency_summary
 

@@ -4,8 +4,8 @@ import pytest
 from pyspark.sql import functions as F
 from pyspark.testing import assertSchemaEqual
 
-from schemas.gold.broker import FETCH_LATENCY
-from schemas.silver.brokers import REQUESTS
+from schemas.gold.fetch_latency import FETCH_LATENCY
+from schemas.silver.requests import REQUESTS
 from tests.transforms.gold.silver_rows import (
     as_rows,
     event,

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN, LEADER_LOCAL_MEAN_SUMMARY
-from schemas.silver.brokers import REQUESTS
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
+from schemas.silver.requests import REQUESTS
 from tests.transforms.gold.metric_rows import AT, Broker, at, samples_frame
 from tests.transforms.gold.silver_rows import START as REQUESTS_AT
 from tests.transforms.gold.silver_rows import request

@@ -3,8 +3,10 @@
 import pytest
 
 from schemas.gold.leader_redirect import LEADER_REDIRECT
-from schemas.silver.brokers import LEADERSHIP_CHANGES, REQUESTS, TOPICS
+from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.perf_test import RUNS
+from schemas.silver.requests import REQUESTS
+from schemas.silver.topics import TOPICS
 from tests.transforms.gold.redirect_rows import (
     AT,
     CONSUMER,

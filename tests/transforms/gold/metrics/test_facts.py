@@ -194,7 +194,7 @@ def test_every_dialect_says_where_it_is_from():
     }
 
 
-REAL = Path(__file__).parents[2] / "data" / "metrics"
+REAL = Path(__file__).parents[3] / "data" / "metrics"
 """Lines of one real broker (Kafka 4.3.1, jmx_exporter 1.0.1), scraped under each dialect's own rules."""
 
 DROPPED = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.gold.broker import FETCH_LATENCY
+from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.gold.leader_redirect import LEADER_REDIRECT
 from schemas.gold.metadata_lookup import METADATA_LOOKUP
 from schemas.gold.partition_skew import PARTITION_SKEW

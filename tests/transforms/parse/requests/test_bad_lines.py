@@ -274,7 +274,7 @@ LINES += [
 
 def test_a_mutated_line_has_one_outcome_and_its_rows_fit_their_tables():
     """A line with `Completed request:` is never skipped; a whole one is never quarantined."""
-    schemas = pytest.importorskip("schemas.silver.brokers")
+    schemas = pytest.importorskip("schemas.silver")
     from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415 (types only, without a session)
 
     tables = {table.name: to_arrow_schema(table.schema, timezone="UTC") for table in schemas.SILVER}

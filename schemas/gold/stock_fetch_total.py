@@ -1,0 +1,23 @@
+"""`gold.stock_fetch_total`: the total time of follower fetches as Kafka reports it."""
+
+from pyspark.sql.types import DoubleType, IntegerType, LongType, StringType, StructType, TimestampType
+
+from schemas.fields import Table, column
+
+STOCK_FETCH_TOTAL = Table(
+    layer="gold",
+    name="stock_fetch_total",
+    about="What stock Kafka's own metric says: FetchFollower TotalTimeMs of each broker, as scraped.",
+    key=("cluster", "scraped_at", "leader_id"),
+    schema=StructType(
+        [
+            column("cluster", StringType(), "observed cluster"),
+            column("scraped_at", TimestampType(), "instant of the scrape, UTC"),
+            column("leader_id", IntegerType(), "broker that was scraped"),
+            column("mean_ms", DoubleType(), "Mean, over the broker's life"),
+            column("p50_ms", DoubleType(), "50thPercentile, about the last five minutes, whole ms inside"),
+            column("p99_ms", DoubleType(), "99thPercentile, about the last five minutes"),
+            column("count", LongType(), "Count, over the broker's life"),
+        ]
+    ),
+)
