@@ -15,6 +15,7 @@ cluster see `docs/spark-cluster.md`.
 import json
 import re
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +27,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from conf.settings import Settings, Telemetry
 from engine.delta import tables
 from engine.ingest.batches import Offsets, shared_out, write_batch
-from engine.ingest.checkpoints import NoTopicError, TopicRecreatedError, offsets_held
+from engine.ingest.checkpoints import NoTopicError, TopicRecreatedError, check_still_same, offsets_held
 from engine.ingest.failures import EXIT_WRONG, FAILURES, failure
 from engine.ingest.handover import hand_over
 from engine.ingest.kafka_options import java_options
@@ -182,6 +183,9 @@ def writer_of(  # noqa: PLR0913 (which query, where to, and who counts and stops
                 is_new=batch_id > begun,
                 offsets=offsets,
                 shares=shares,
+                check_topics=partial(
+                    check_still_same, settings.telemetry, {topic for topic, _ in offsets}, checkpoint
+                ),
             )
             note_written(checkpoint, written.tables, batch_id)
             meters.count(written.counts)

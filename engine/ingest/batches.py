@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -113,12 +113,14 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes which batch)
     is_new: bool = False,
     offsets: Offsets | None = None,
     shares: Shares = (),
+    check_topics: Callable[[], None] = lambda: None,
 ) -> Batch:
     """
     Write one batch and commit it: bronze first, then silver.
 
     `records` are rows of bronze, or the numbers of the `shares` that tasks read from Kafka. A table that
-    already has the batch is skipped: Spark retries a batch that failed between two commits.
+    already has the batch is skipped: Spark retries a batch that failed between two commits. `check_topics`
+    is called between the read and the first commit; an exception from it leaves all tables unchanged.
 
     Raises:
         TakenError: the batch `is_new`, but bronze already has its id, maybe with other lines.
@@ -136,6 +138,7 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes which batch)
     reached("files-written")
     if offsets is not None:
         check_offsets(written.tally, offsets)
+    check_topics()
     done = []
     for table in query.tables:
         files, is_bronze = written.files.get(name_of(table), []), table in query.bronze

@@ -2,13 +2,16 @@
 
 import logging
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from conf.settings import Telemetry
+from engine.ingest.task.kafka import PATIENCE_S
 from engine.process.hadoop_files import write_whole
 from engine.streams.log import Ends, StreamLog
 
@@ -81,7 +84,22 @@ def lost(telemetry: Telemetry, topic: str, reached: Ends) -> list[Lost]:
     return gone
 
 
-def check_same_topic(telemetry: Telemetry, topic: str, checkpoint: Path) -> None:
+def check_still_same(telemetry: Telemetry, topics: Iterable[str], checkpoint: Path) -> None:
+    """
+    Check, after a batch was read, that its topics are those of the checkpoint; wait for silent brokers.
+
+    Raises:
+        TopicRecreatedError: a topic was deleted and created again while the ingest ran.
+        NoTopicError: the cluster has not answered for two minutes.
+
+    """
+    for topic in topics:
+        check_same_topic(telemetry, topic, checkpoint, timeout_s=PATIENCE_S)
+
+
+def check_same_topic(
+    telemetry: Telemetry, topic: str, checkpoint: Path, *, timeout_s: float = ANSWER_TIMEOUT_S
+) -> None:
     """
     Compare the topic's id with the id in the checkpoint; store it if that is missing or torn.
 
@@ -90,7 +108,7 @@ def check_same_topic(telemetry: Telemetry, topic: str, checkpoint: Path) -> None
         NoTopicError: the cluster cannot be reached.
 
     """
-    stored, now = checkpoint / f"{TOPIC_ID}.{topic}", topic_id(telemetry, topic)
+    stored, now = checkpoint / f"{TOPIC_ID}.{topic}", topic_id(telemetry, topic, timeout_s=timeout_s)
     try:
         before = stored.read_text(errors="replace").strip()
     except FileNotFoundError:
@@ -103,7 +121,7 @@ def check_same_topic(telemetry: Telemetry, topic: str, checkpoint: Path) -> None
         write_whole(stored, now)
 
 
-def topic_id(telemetry: Telemetry, topic: str) -> str:
+def topic_id(telemetry: Telemetry, topic: str, *, timeout_s: float = ANSWER_TIMEOUT_S) -> str:
     """
     Return the id of a topic, which differs from the id of an earlier topic of the same name.
 
@@ -111,10 +129,10 @@ def topic_id(telemetry: Telemetry, topic: str) -> str:
         NoTopicError: the cluster does not answer.
 
     """
-    admin = AdminClient(dict(_client(telemetry)), logger=logging.getLogger(__name__))
-    future = admin.describe_topics(TopicCollection([topic]), request_timeout=ANSWER_TIMEOUT_S)[topic]
+    admin = _admin(tuple(_client(telemetry).items()))
+    future = admin.describe_topics(TopicCollection([topic]), request_timeout=timeout_s)[topic]
     try:
-        return str(future.result(ANSWER_TIMEOUT_S).topic_id)
+        return str(future.result(timeout_s).topic_id)
     except KafkaException as error:
         message = f"{telemetry.bootstrap_servers} cannot describe {topic}: {error.args[0].str()}"
         raise NoTopicError(message) from error
@@ -174,6 +192,12 @@ def offsets_held(telemetry: Telemetry, topic: str) -> dict[int, tuple[int, int]]
         message = f"there is no topic {topic} at {telemetry.bootstrap_servers}: create it, or start the lab"
         raise NoTopicError(message)
     return held
+
+
+@lru_cache(maxsize=2)
+def _admin(options: tuple[tuple[str, str], ...]) -> AdminClient:
+    """Return the admin client of this process; a new connection for each batch would cost it 0.1 s."""
+    return AdminClient(dict(options), logger=logging.getLogger(__name__))
 
 
 def _client(telemetry: Telemetry) -> dict[str, str]:

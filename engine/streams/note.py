@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 WRITTEN, VERSIONS = "plumbline-written.json", "plumbline-versions.json"
+OPTIONS = "plumbline-parser-options.txt"
 NONE = (-1, -1)
 
 Pair = tuple[int, int]
@@ -48,6 +49,25 @@ def versions(checkpoint: Path) -> dict[str, int]:
 def note_versions(checkpoint: Path, tables: Mapping[str, int]) -> None:
     """Note the versions of tables; as with batches, not forced to disk."""
     _put(checkpoint / VERSIONS, dict(tables))
+
+
+def check_options(checkpoint: Path, options: str) -> None:
+    """
+    Compare parser options with those of a begun batch; note them if no batch is half written.
+
+    Raises:
+        StateError: a batch was begun with other options; its tables would contradict each other.
+
+    """
+    log, file = StreamLog(checkpoint), checkpoint / OPTIONS
+    before = file.read_text(errors="replace") if file.exists() else options
+    if before == options and file.exists():
+        return
+    if log.offsets and log.offsets[-1] not in log.commits and before != options:
+        wrong = f"has batch {log.offsets[-1]} begun with other settings: {before}; they are now {options}"
+        way_out = "finish the batch with these settings (`plumbline ingest --once`), then change them"
+        raise StateError(checkpoint, "comparing settings", wrong, way_out)
+    write_whole(file, options)
 
 
 def _put(file: Path, told: Mapping[str, Any]) -> None:

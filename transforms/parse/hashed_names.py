@@ -1,10 +1,10 @@
 """Pseudonyms: user-defined names hashed with a key, so that they are unreadable and can still be joined."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from hashlib import sha256
-from typing import TypeVar
+from typing import Any, TypeVar
 
 DIGITS = 16
 OF_BROKERS = re.compile(r"broker-[0-9]+-fetcher-[0-9]+")
@@ -15,7 +15,7 @@ Row = TypeVar("Row", bound=tuple[object, ...])
 
 def hash_names(rows: Sequence[Row], key: str) -> Sequence[Row]:
     """
-    Return the rows of one table with hashed `client_id` and `principal`, if the table has them.
+    Return the rows of one table with hashed client ids and principals, in each column of `HIDDEN`.
 
     Equal names have equal hashes. A principal keeps its type. None and the client ids of follower fetchers
     stay as they are. An empty key changes nothing.
@@ -37,7 +37,7 @@ def hash_names(rows: Sequence[Row], key: str) -> Sequence[Row]:
         cells = list(row)
         for at, hide in hashed:
             name = cells[at]
-            if isinstance(name, str):
+            if name is not None:
                 cells[at] = hide(name, key)
         result.append(tuple.__new__(type(row), cells))
     return result
@@ -55,7 +55,43 @@ def hash_principal(principal: str, key: str) -> str:
     return f"{principal.partition(':')[0]}:{_hash(principal, key)}"
 
 
-HIDDEN = {"client_id": hash_client_id, "principal": hash_principal}
+def hash_tags(tags: dict[str, str], key: str) -> dict[str, str]:
+    """
+    Return the tags of a client metric with a hashed client id.
+
+    >>> hash_tags({"client-id": "payroll", "topic": "orders"}, "a secret key")
+    {'client-id': 'client-2f4fe6b39db6a22c', 'topic': 'orders'}
+    """
+    return {
+        name: hash_client_id(value, key) if name == "client-id" else value for name, value in tags.items()
+    }
+
+
+def hash_configuration(entries: list[str | None], key: str) -> list[str | None]:
+    """
+    Return the `name=value` entries of a client configuration with a hashed client id.
+
+    Of entries that name users or secrets only the name is left.
+
+    >>> hash_configuration(["client.id=payroll", "sasl.jaas.config=user ann", "acks=all"], "a secret key")
+    ['client.id=client-2f4fe6b39db6a22c', 'sasl.jaas.config=', 'acks=all']
+    """
+    return [None if entry is None else _hash_entry(entry, key) for entry in entries]
+
+
+def _hash_entry(entry: str, key: str) -> str:
+    name, equals, value = entry.partition("=")
+    if name.strip() == "client.id":
+        return f"{name}{equals}{hash_client_id(value.strip(), key)}"
+    return f"{name}{equals}" if name.strip().startswith(("sasl.", "ssl.")) else entry
+
+
+HIDDEN: dict[str, Callable[[Any, str], Any]] = {
+    "client_id": hash_client_id,
+    "principal": hash_principal,
+    "tags": hash_tags,
+    "configuration": hash_configuration,
+}
 
 
 def _hash(name: str, key: str) -> str:

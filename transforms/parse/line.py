@@ -13,7 +13,16 @@ from zoneinfo import ZoneInfo
 
 from transforms.parse.columns import LONG
 from transforms.parse.documents import LONGEST_BYTES, whole_text
-from transforms.parse.record import DAY_US, Quarantined, Record, Skipped, node_number, sample
+from transforms.parse.record import (
+    DAY_US,
+    FIRST_US,
+    LAST_US,
+    Quarantined,
+    Record,
+    Skipped,
+    node_number,
+    sample,
+)
 
 HEAD_BYTES, TAIL_BYTES = 96, 160
 """A timestamp and a logger are shorter, so regular expressions read only this much of a line of megabytes."""
@@ -35,7 +44,6 @@ ZEROS = bytes.maketrans(b"123456789", b"000000000")
 RESOLUTIONS_MS = (1e3, 1e2, 1e1, 1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 UTC_NAMES = frozenset({None, "UTC", "Etc/UTC", "Z", "GMT"})
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-FIRST_US, LAST_US = -719_162 * DAY_US, 2_932_897 * DAY_US - 1  # years 1 to 9999
 
 _new = tuple.__new__  # Calling a NamedTuple's class takes twice as long.
 

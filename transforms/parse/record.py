@@ -18,6 +18,9 @@ SHOWN_CHARS = 120
 """The length of the sample of a bad line in `Quarantined.detail`."""
 
 DAY_US = 86_400_000_000
+FIRST_US, LAST_US = -719_162 * DAY_US, 2_932_897 * DAY_US - 1
+"""The range of instants that all readers of the tables support: years 1 to 9999, in microseconds."""
+
 NODE_NUMBER = re.compile(r"(?<![0-9])0*([0-9]{1,10})\Z")
 
 

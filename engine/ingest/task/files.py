@@ -20,13 +20,22 @@ class LostFileError(Exception):
     """A file that a task wrote is missing or has a different size."""
 
 
+MOST_OPEN = 64
+"""Files open at a time. Back-filled pages can name thousands of days, and each open file holds a buffer."""
+
+
 class Files:
-    """The Parquet files of one task. Each batch is one row group, so memory is bounded by one batch."""
+    """
+    The Parquet files of one task. Each batch is one row group, so memory is bounded by one batch.
+
+    A table has one file per day; it has more when more than `MOST_OPEN` days are written in turn.
+    """
 
     def __init__(self, warehouse: Path, attempt: str) -> None:
         """Write files into the folder `attempt` of each table."""
-        self._warehouse, self._attempt, self._part = warehouse, attempt, f"part-{uuid.uuid4().hex}.parquet"
+        self._warehouse, self._attempt, self._task = warehouse, attempt, uuid.uuid4().hex
         self._open: dict[tuple[str, str | None], tuple[Table, Path, pq.ParquetWriter]] = {}
+        self._complete: list[tuple[str | None, Table, Path]] = []
 
     def write_rows(self, table: Table, rows: Sequence[Any]) -> None:
         """Write parser rows to a table."""
@@ -41,8 +50,9 @@ class Files:
     def closed(self) -> Iterator[File]:
         """Close every file, sync files and folders to disk, and yield the entries of a commit."""
         folders = set()
-        for (name, day), (table, path, writer) in self._open.items():
-            writer.close()
+        while self._open:
+            self._close_oldest()
+        for day, table, path in self._complete:
             sync(path)
             where = self._warehouse / table.layer / table.name
             folders |= {folder for folder in path.parents if folder.is_relative_to(where)}
@@ -51,7 +61,7 @@ class Files:
                 field.name for field in arrow_schema(table.layer, table.name) if _is_instant(field.type)
             ]
             yield File(
-                table=name,
+                table=f"{table.layer}.{table.name}",
                 path=str(path.relative_to(where)),
                 size=path.stat().st_size,
                 rows=footer.num_rows,
@@ -67,6 +77,14 @@ class Files:
             with suppress(Exception):
                 writer.close()
             path.unlink(missing_ok=True)
+        for _, _, path in self._complete:
+            path.unlink(missing_ok=True)
+
+    def _close_oldest(self) -> None:
+        key = next(iter(self._open))
+        table, path, writer = self._open.pop(key)
+        self._complete.append((key[1], table, path))
+        writer.close()
 
     def _writer(self, table: Table, day: str | None, schema: pa.Schema) -> pq.ParquetWriter:
         name = f"{table.layer}.{table.name}"
@@ -75,8 +93,11 @@ class Files:
             if table.partition_by:
                 folder /= f"{table.partition_by[0]}={day or NULL_PARTITION}"
             folder.mkdir(parents=True, exist_ok=True)
+            if len(self._open) >= MOST_OPEN:
+                self._close_oldest()
+            path = folder / f"part-{self._task}-{len(self._complete)}.parquet"
             writer = pq.ParquetWriter(
-                folder / self._part,
+                path,
                 schema,
                 compression="zstd",
                 compression_level=1,
@@ -84,7 +105,7 @@ class Files:
                 write_statistics=[field.name for field in schema if _is_instant(field.type)],
                 store_schema=False,
             )
-            self._open[name, day] = table, folder / self._part, writer
+            self._open[name, day] = table, path, writer
         return self._open[name, day][2]
 
 

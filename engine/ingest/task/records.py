@@ -10,7 +10,7 @@ from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
 from conf.names import Header
 from engine.ingest.task.arrow_rows import arrow_schema
-from transforms.parse.record import Record
+from transforms.parse.record import FIRST_US, LAST_US, Record
 
 BATCH_RECORDS, BATCH_BYTES = 10_000, 16 * 1024 * 1024
 """A batch is complete when it reaches one of these limits."""
@@ -64,12 +64,13 @@ def _bronze(
     columns = dict(zip(Record._fields, zip(*records, strict=True), strict=True))
     columns["headers"] = tuple(map(_pairs, columns["headers"]))
     at = pa.array(columns["timestamp"], RAW.field("timestamp").type)
+    now = pa.scalar(ingested_at, RAW.field("ingested_at").type)
     made = {
         "timestamp": at,
         "timestamp_type": pa.array(types, RAW.field("timestamp_type").type),
         "key": pa.array(keys, RAW.field("key").type),
-        "ingested_at": pa.repeat(pa.scalar(ingested_at, RAW.field("ingested_at").type), len(records)),
-        "ingest_date": pc.cast(pc.floor_temporal(at, unit="day"), pa.date32(), safe=False),
+        "ingested_at": pa.repeat(now, len(records)),
+        "ingest_date": pc.cast(pc.floor_temporal(pc.coalesce(at, now), unit="day"), pa.date32(), safe=False),
     }
     arrays = [
         made[field.name] if field.name in made else pa.array(columns[field.name], field.type) for field in RAW
@@ -101,7 +102,9 @@ def _record(message: Message) -> Record:
     if position is None:
         position = f"kafka/{topic}/{partition}/{offset}"
     kind, millis = message.timestamp()
-    at = None if kind == TIMESTAMP_NOT_AVAILABLE else millis * 1_000
+    # Producers set the timestamp. One that counts microseconds is in the year 50,000, and has no column value.
+    has_instant = kind != TIMESTAMP_NOT_AVAILABLE and FIRST_US <= millis * 1_000 <= LAST_US
+    at = millis * 1_000 if has_instant else None
     others = headers if texts is None else None
     cells = (message.value(), *fields, position, topic, partition, offset, at, chunk, encoding, others)
     return tuple.__new__(Record, cells)

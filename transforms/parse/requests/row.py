@@ -16,7 +16,7 @@ from typing import Any
 from msgspec.structs import astuple
 
 from transforms.parse.columns import ORIGIN, STAMP, row_type
-from transforms.parse.record import DAY_US, PARSER_VERSION, Quarantined, Record
+from transforms.parse.record import DAY_US, FIRST_US, PARSER_VERSION, Quarantined, Record
 from transforms.parse.requests.bodies import FetchRequest
 from transforms.parse.requests.documents import TIMES, AnyDocument, is_unlogged
 from transforms.parse.requests.metadata_size import response_bytes
@@ -80,6 +80,9 @@ def request_row(
         kind, follower_id, epoch, session_id, session_epoch, response_session,
         partitions, topics_asked, topics_answered, size,
     ) = facts  # fmt: skip
+    started_at = logged_at - int(total * 1_000 + 0.5)
+    if started_at < FIRST_US:
+        return Quarantined("impossible_timestamp", "the request began before the year 1")
     # Only a raft fetch may come from the node itself: a KRaft node without a known leader may ask itself.
     if kind == "follower" and follower_id == node_id:
         return Quarantined("node_is_another_replica", f"a fetch of replica {follower_id} on {node}")
@@ -95,7 +98,7 @@ def request_row(
         code = None
     cells = (
         cluster, node_id, logged_at, mono_ns, resolution_ms, logged_at // DAY_US,
-        logged_at - int(total * 1_000 + 0.5), api, version, client_id, correlation_id, connection,
+        started_at, api, version, client_id, correlation_id, connection,
         session_id, session_epoch, response_session, listener, kind, follower_id, epoch,
         None if software == "unknown" else software,
         None if software_version == "unknown" else software_version,

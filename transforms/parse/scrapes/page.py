@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
 from typing import NamedTuple
 
-from transforms.parse.record import NO_CLUSTER, Quarantined, Record
+from transforms.parse.record import FIRST_US, LAST_US, NO_CLUSTER, Quarantined, Record
 
 CONTENT_TYPE = "content-type"
 """The record header with the exporter's content type."""
@@ -34,8 +34,6 @@ GUNZIP_BYTES = 64 * 1024
 """Bytes per call of zlib. It copies the bytes after a member, so one call per value would be quadratic."""
 
 SECOND_US, MILLISECOND_US = 1_000_000, 1_000
-FIRST_US, LAST_US = -62_135_596_800_000_000, 253_402_300_799_999_999
-"""The range of instants that all readers of the tables support: years 1 to 9999, in microseconds."""
 
 SCRAPED = re.compile(r"/scrape/(\d{1,16})\d{3}\Z", re.ASCII)
 STATED = re.compile(rb"^# scraped_at[ \t]++(\S{1,64}+)[ \t]*+\r?$", re.MULTILINE)
@@ -173,9 +171,10 @@ def stated_at(text: bytes) -> int | None:
         return micros
     try:
         at = datetime.fromisoformat(stated)
-        return ((at if at.tzinfo else at.replace(tzinfo=UTC)) - EPOCH) // timedelta(microseconds=1)
+        micros = ((at if at.tzinfo else at.replace(tzinfo=UTC)) - EPOCH) // timedelta(microseconds=1)
     except (ValueError, OverflowError):
         return None
+    return micros if FIRST_US <= micros <= LAST_US else None
 
 
 def instant_us(text: str, unit_us: int) -> int | None:
