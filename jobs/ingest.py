@@ -26,7 +26,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from conf.settings import Settings, Telemetry
 from engine.delta import tables
-from engine.ingest.batches import Offsets, shared_out, write_batch
+from engine.ingest.batches import Offsets, parser_options, shared_out, write_batch
 from engine.ingest.checkpoints import NoTopicError, TopicRecreatedError, check_still_same, offsets_held
 from engine.ingest.failures import EXIT_WRONG, FAILURES, failure
 from engine.ingest.handover import hand_over
@@ -51,7 +51,7 @@ from engine.process.signals import ask_on_signals, hush
 from engine.streams.audit.findings import mend
 from engine.streams.audit.ingest import repairs_of
 from engine.streams.log import StreamLog
-from engine.streams.note import note_written
+from engine.streams.note import check_options, note_written
 from engine.streams.writer_id import writer_id
 
 POLL_S = 0.5
@@ -103,6 +103,8 @@ def ingest(
         ):
             hand_over(settings, progress)
             mend(repairs_of(writers(settings)), progress.say)
+            for query in QUERIES:
+                check_options(checkpoint_of(settings, query), str(parser_options(settings)))
             if not accept_gap:
                 check_nothing_lost(settings)
             spark = spark_session(settings, "ingest")

@@ -25,7 +25,7 @@ MODULES = {
     "lines.bombs": "a gzip bomb of 1.5 GB",
     "lines.properties": "drawn batches of spoiled lines",
 }
-"""Modules under this folder with `FAULTS: dict[str, Fault]`, and their line in the table; "" is one by class."""
+"""Modules here with `FAULTS: dict[str, Fault]`, and their row of the table; "" makes one row per class."""
 
 TIMES = {"broker": 10, "collector": 10, "full-disk": 5}
 """Classes: runs of all faults whose names begin so, each once at least; others run `TIMES_OTHER` times."""

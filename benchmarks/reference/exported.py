@@ -1,4 +1,4 @@
-"""Write the metric table in docs/prometheus-export.md: `python -m benchmarks.reference.exported [--check]`."""
+"""Write the table in docs/prometheus-export.md: `python -m benchmarks.reference.exported [--check]`."""
 
 import sys
 

@@ -10,6 +10,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from engine.process.hadoop_files import write_whole
+from engine.streams.audit.findings import StateError
+from engine.streams.log import StreamLog
+
 WRITTEN, VERSIONS = "plumbline-written.json", "plumbline-versions.json"
 OPTIONS = "plumbline-parser-options.txt"
 NONE = (-1, -1)

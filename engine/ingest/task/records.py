@@ -102,7 +102,7 @@ def _record(message: Message) -> Record:
     if position is None:
         position = f"kafka/{topic}/{partition}/{offset}"
     kind, millis = message.timestamp()
-    # Producers set the timestamp. One that counts microseconds is in the year 50,000, and has no column value.
+    # Producers set the timestamp. One in microseconds is in the year 50,000, which no column can hold.
     has_instant = kind != TIMESTAMP_NOT_AVAILABLE and FIRST_US <= millis * 1_000 <= LAST_US
     at = millis * 1_000 if has_instant else None
     others = headers if texts is None else None

@@ -81,11 +81,10 @@ def request_row(
         partitions, topics_asked, topics_answered, size,
     ) = facts  # fmt: skip
     started_at = logged_at - int(total * 1_000 + 0.5)
-    if started_at < FIRST_US:
-        return Quarantined("impossible_timestamp", "the request began before the year 1")
     # Only a raft fetch may come from the node itself: a KRaft node without a known leader may ask itself.
-    if kind == "follower" and follower_id == node_id:
-        return Quarantined("node_is_another_replica", f"a fetch of replica {follower_id} on {node}")
+    is_own_fetch = kind == "follower" and follower_id == node_id
+    if is_own_fetch or started_at < FIRST_US:
+        return _impossible(follower_id if is_own_fetch else None, node)
     if not request and is_unlogged(request):
         flags.append("no_request_body")
     if not response and is_unlogged(response):
@@ -108,6 +107,12 @@ def request_row(
         node, source, position, topic, partition, offset, PARSER_VERSION,
     )  # fmt: skip
     return tuple.__new__(Request, cells)
+
+
+def _impossible(follower_id: int | None, node: str | None) -> Quarantined:
+    if follower_id is None:
+        return Quarantined("impossible_timestamp", "the request began before the year 1")
+    return Quarantined("node_is_another_replica", f"a fetch of replica {follower_id} on {node}")
 
 
 def _fetch(version: int, request: Any, response: Any) -> Facts | Quarantined:

@@ -12,6 +12,7 @@ from engine.ingest.task.parsers import ParserOptions
 from engine.ingest.task.task_plan import TaskPlan
 
 AT = datetime(2026, 11, 21, 9, 20, tzinfo=UTC)
+AT_MS = int(AT.timestamp() * 1_000)
 TOPIC = "telemetry.request-log"
 HEADERS = {
     "cluster": b"lab",
@@ -25,7 +26,7 @@ IDS = pa.RecordBatch.from_pydict({"id": [0]})
 """A task's input from Spark: the number of its share."""
 
 
-def kafka_batch(values, *, topic=TOPIC, first=0, headers=HEADERS):
+def kafka_batch(values, *, topic=TOPIC, first=0, headers=HEADERS, millis=AT_MS):
     """Return messages of one partition, with consecutive offsets from `first`."""
     return [
         Message(
@@ -35,7 +36,7 @@ def kafka_batch(values, *, topic=TOPIC, first=0, headers=HEADERS):
             topic=topic,
             partition=0,
             offset=first + n,
-            timestamp=(TIMESTAMP_CREATE_TIME, int(AT.timestamp() * 1_000)),
+            timestamp=(TIMESTAMP_CREATE_TIME, millis),
         )
         for n, value in enumerate(values)
     ]

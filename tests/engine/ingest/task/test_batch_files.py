@@ -5,6 +5,7 @@ import pytest
 from conf.settings import Settings, Warehouse
 from engine.delta import tables
 from engine.ingest.batches import write_batch
+from engine.ingest.checkpoints import TopicRecreatedError
 from engine.ingest.sources import LINES
 from engine.ingest.task import batch_files
 from engine.ingest.task.files import LostFileError
@@ -61,3 +62,18 @@ def test_a_file_that_no_task_reported_is_listed_and_not_committed(write, spark, 
 
     assert [file.name for file in written.unnamed] == ["extra.parquet"]
     assert rows(spark, tmp_path) == [1, 1]
+
+
+def test_a_topic_that_was_created_again_during_the_read_leaves_all_tables_unchanged(spark, tmp_path):
+    settings = Settings(warehouse=Warehouse(root=str(tmp_path)))
+    for table in LINES.tables:
+        tables.ensure(spark, tmp_path, table)
+
+    def created_again():
+        raise TopicRecreatedError("t", "its id is b and was a")  # noqa: EM101 (a topic, not a message)
+
+    with pytest.raises(TopicRecreatedError):
+        write_batch(
+            frame_of(spark, [ROW], RAW), 0, LINES, settings=settings, app_id="a", check_topics=created_again
+        )
+    assert rows(spark, tmp_path) == [0, 0]

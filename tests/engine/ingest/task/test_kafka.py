@@ -1,4 +1,4 @@
-"""The sizes of a task's `consume` calls; `tests/live` reads a real broker."""
+"""The `consume` calls of a task; `tests/live` reads a real broker."""
 
 import pytest
 from confluent_kafka import Message
@@ -7,33 +7,55 @@ from engine.ingest.task import kafka
 from engine.ingest.task.kafka import Range
 
 MIB = 1024 * 1024
+QUEUE_BYTES = 16 * MIB
 
 
-class Queue:
-    """A fake consumer with records of one size; it notes how many records each call requests."""
+class Broker:
+    """A fake consumer with a bounded queue, as librdkafka has: only a call that may wait fills it again."""
 
-    def __init__(self, size):
-        """Begin at offset 0."""
-        self.value, self.offset, self.requested = b"x" * size, 0, []
+    def __init__(self, sizes, *, rewinds_at=None):
+        """Begin at offset 0; after `rewinds_at` records the next one comes again."""
+        self.sizes, self.next, self.queue, self.largest_call = sizes, 0, [], 0
+        self.rewinds_at = rewinds_at
 
-    def consume(self, most, _timeout):
-        """Return as many records as requested."""
-        self.requested.append(most)
-        self.offset += most
-        return [Message("t", 0, at, value=self.value) for at in range(self.offset - most, self.offset)]
+    def _fill(self):
+        while self.next < len(self.sizes) and sum(map(len, self.queue)) < QUEUE_BYTES:
+            self.queue.append(Message("t", 0, self.next, value=b"x" * self.sizes[self.next]))
+            self.next += 1
+            if self.next == self.rewinds_at:
+                self.next, self.rewinds_at = self.next - 1, None
+
+    def consume(self, most, timeout):
+        """Return what is queued, at most `most` records; with a timeout, wait until there are so many."""
+        taken = []
+        while len(taken) < most and (self.queue or timeout):
+            if not self.queue:
+                self._fill()
+            if not self.queue:
+                break
+            taken.append(self.queue.pop(0))
+        self.largest_call = max(self.largest_call, sum(map(len, taken)))
+        if not taken:
+            self._fill()
+        return taken
 
     def incremental_unassign(self, _partitions):
         """Do nothing."""
 
 
-@pytest.mark.parametrize(
-    ("size", "requested"),
-    [(100, [1, 2, 4, 8, 16, 32, 32]), (4 * MIB, [1, 2, 4, 4, 4]), (17 * MIB, [1, 1, 1])],
-)
-def test_large_records_are_consumed_in_smaller_numbers(size, requested):
-    queue, n = Queue(size), sum(requested)
+def read(broker):
+    n = len(broker.sizes)
+    taken = kafka._messages(broker, {("t", 0): Range("t", 0, 0, n)})
+    return [message.offset() for messages in taken for message in messages]
 
-    taken = list(kafka._messages(queue, {("t", 0): Range("t", 0, 0, n)}))
 
-    assert queue.requested == requested
-    assert [message.offset() for messages in taken for message in messages] == list(range(n))
+@pytest.mark.parametrize("large", [4 * MIB, 16 * MIB])
+def test_large_records_after_small_ones_do_not_exceed_the_queue(large):
+    broker = Broker([1_250] * 95 + [large] * 40)
+
+    assert read(broker) == list(range(135))
+    assert broker.largest_call <= QUEUE_BYTES + large
+
+
+def test_a_record_that_comes_twice_counts_once():
+    assert read(Broker([100] * 10, rewinds_at=4)) == list(range(10))

@@ -8,6 +8,7 @@ import pytest
 
 from engine.delta.data_files import File
 from engine.ingest.batches import MissingRecordsError, check_offsets
+from engine.ingest.task import files as task_files
 from engine.ingest.task import task_plan as task
 from engine.ingest.task.written import tally_of
 from tests.engine.ingest.task.kafka_batches import HEADERS, TOPIC, kafka_batch, run_task, task_plan
@@ -159,3 +160,50 @@ def test_series_are_reported_to_the_driver_again_when_spark_retries_a_task(tmp_p
     again = run([page], plan)[1]
 
     assert len(first.new_rows["metric_series"]) == len(again.new_rows["metric_series"]) == 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [COMPLETED.replace(b"2026-11-21T09:19:28.987716710Z", b"0001-01-01T00:00:00.001Z", 1)],
+)
+def test_a_request_that_began_before_the_calendar_is_quarantined(tmp_path, line):
+    files, _ = run([kafka_batch([line])], task_plan(tmp_path))
+
+    [row] = read(tmp_path, files["silver.quarantine"])
+    assert row["reason"] == "impossible_timestamp"
+
+
+@pytest.mark.parametrize("millis", [10**15, 253_402_300_800_000, -62_135_596_800_001, 2**63 - 1, -5])
+def test_a_record_whose_kafka_timestamp_is_no_instant_is_kept_under_todays_date(tmp_path, millis):
+    """Producers set the timestamp: microseconds instead of milliseconds must not stop the ingest."""
+    files, _ = run([kafka_batch([COMPLETED, b"no stamp"], millis=millis)], task_plan(tmp_path))
+
+    rows = read(tmp_path, files["bronze.request_log"])
+    is_instant = millis == -5
+    assert [row["timestamp"] is not None for row in rows] == [is_instant] * 2
+    assert files["bronze.request_log"].day == ("1969-12-31" if is_instant else "2026-11-21")
+    assert files["silver.requests"].rows == 1
+
+
+@pytest.mark.parametrize("stated", [b"0001-01-01T00:00:00+10:00", b"9999-12-31T23:59:59-10:00"])
+def test_a_page_scraped_outside_the_calendar_is_quarantined(tmp_path, stated):
+    page = b"# scraped_at %b\nup 1\n" % stated
+    files, _ = run(
+        [kafka_batch([page], topic="telemetry.metrics", headers=HEADERS | {"kind": b"metrics"})],
+        task_plan(tmp_path),
+    )
+
+    assert read(tmp_path, files["silver.quarantine"])[0]["reason"] == "no_instant"
+
+
+def test_samples_of_thousands_of_days_are_written_with_few_open_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(task_files, "MOST_OPEN", 3)
+    page = "".join(f"up 1 {day * 86_400_000}\n" for day in (*range(8), 0, 7)).encode()
+    headers = HEADERS | {"kind": b"metrics", "position": b"broker-1/backfill/0-700000000/0-ab"}
+    batches = [kafka_batch([page], topic="telemetry.metrics", headers=headers)]
+
+    [report] = run_task(batches, task_plan(tmp_path))
+
+    files = [row for row in report.to_pylist() if row["table"] == "silver.metric_samples"]
+    assert sum(row["rows"] for row in files) == 10
+    assert len({row["path"] for row in files}) == len(files) >= 8
