@@ -1,8 +1,8 @@
 """
 The process that writes a log, rotates it as log4j2 and logrotate do, and keeps the ledger of its lines.
 
-`python -m benchmarks.faults.edge.log_writer LIVE_FILE LEDGER NODE SEED` reads one command per line and answers
-each with `done`. After each line of the log it writes one JSON object to the ledger, which `site.py` reads.
+`python -m benchmarks.faults.edge.log_writer LIVE_FILE LEDGER NODE SEED` reads one command per line and
+answers each with `done`. After each line of the log it writes one JSON object to the ledger, for `site.py`.
 """
 
 import gzip

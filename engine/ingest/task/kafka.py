@@ -2,7 +2,7 @@
 Read offset ranges of Kafka partitions inside a task, with librdkafka.
 
 Spark plans the offset ranges of a batch; the tasks fetch them. This takes less than half the time of Spark's
-own Kafka reader, and memory is bounded by bytes rather than records (`docs/decisions/021-tasks-read-kafka.md`).
+own Kafka reader, and memory is bounded by bytes, not records (`docs/decisions/021-tasks-read-kafka.md`).
 """
 
 import time
