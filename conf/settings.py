@@ -109,10 +109,7 @@ class Ingest:
 class BuildGold:
     """The stream from silver to gold."""
 
-    trigger: str = "5 seconds"
-    clients_trigger: str = "10 seconds"  # for the tables about clients: skew, redirects, lookups
-    metrics_trigger: str = "10 seconds"  # for the tables built from metrics
-    throttles_trigger: str = "10 seconds"  # for the tables about throttles and reassignments
+    trigger: str = "5 seconds"  # a 10 s window is then built two to three times until it is settled
     max_files_per_trigger: int = 1_000
     max_bytes_per_trigger: str = "16m"  # per input table, compressed; splits a backlog
     lease_timeout_s: float = 5.0
@@ -180,7 +177,7 @@ class Settings:
             except tomllib.TOMLDecodeError as error:
                 message = f"{path}: not valid TOML: {error}"
                 raise ValueError(message) from error
-            _drop_committer(document, path)
+            _drop_former(document, path)
             settings = _overlay(settings, document, where=str(path))
             _check_folders(settings.warehouse, path)
         return settings
@@ -227,8 +224,16 @@ def read_key(file: str) -> str:
     return key
 
 
-def _drop_committer(document: dict[str, Any], path: Path) -> None:
-    """Remove the former setting `committer`, accepted for one more version if its value is `delta-rs`."""
+def _drop_former(document: dict[str, Any], path: Path) -> None:
+    """
+    Remove former settings, which are accepted for one more version.
+
+    `committer` must be `delta-rs`. The triggers of former gold streams have no effect: `trigger` is for all.
+    """
+    gold = document.get("build_gold")
+    if isinstance(gold, dict):
+        for name in ("clients_trigger", "metrics_trigger", "throttles_trigger"):
+            gold.pop(name, None)
     warehouse = document.get("warehouse")
     committer = warehouse.pop("committer", "delta-rs") if isinstance(warehouse, dict) else "delta-rs"
     if committer != "delta-rs":

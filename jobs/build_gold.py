@@ -25,13 +25,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from conf.settings import Settings
 from engine.delta import tables
-from engine.gold import clients_stream, held_back, metrics_stream, throttles_stream
-from engine.gold import stream as gold_stream
-from engine.gold.batches import WindowBatches
+from engine.gold import held_back
+from engine.gold.arrivals import arrivals
+from engine.gold.batches import Batches, TableWriter
 from engine.gold.clients import ClientWriter
 from engine.gold.data_quality import rebuild_data_quality
 from engine.gold.metrics import MetricsWriter
-from engine.gold.stream import Batches, EachBatch
+from engine.gold.stream import STREAM, former_repairs, starting_versions
 from engine.gold.throttles import ThrottleWriter
 from engine.gold.writer import GoldWriter
 from engine.process.disk import told_full
@@ -52,8 +52,7 @@ EXIT_FAILED, EXIT_WRONG, EXIT_LEASE, EXIT_REFUSED, EXIT_STATE, EXIT_FULL = 1, 2,
 EXIT_INTERRUPTED = 130
 STOPPED = "stopped; the next run continues from here"
 
-MODULES = (gold_stream, clients_stream, metrics_stream, throttles_stream)
-STREAMS = tuple(module.STREAM for module in MODULES)
+WRITERS = (GoldWriter, ClientWriter, MetricsWriter, ThrottleWriter)
 
 STOPPED_BY = (PySparkException, Py4JError, DeltaError, JvmGoneError, OSError)
 
@@ -93,9 +92,8 @@ def build_gold(
             lease(settings.warehouse_root, "gold", timeout_s=settings.build_gold.lease_timeout_s),
             jvm_watched(),
         ):
-            for stream in STREAMS:
-                mend(stream.repairs(settings), progress.say)
-            spark = spark_session(settings, gold_stream.STREAM.name)
+            mend([*STREAM.repairs(settings), *former_repairs(settings)], progress.say)
+            spark = spark_session(settings, STREAM.name)
             interrupt_on_signals()
             check_shared(spark, settings.warehouse_root)
             refused = _run(spark, settings, progress, span, follow=follow)
@@ -123,54 +121,43 @@ def _run(
     for table in (*BRONZE, *SILVER):
         tables.make(warehouse, table)
     tables.ensure(spark, warehouse, DATA_QUALITY)
-    writer = GoldWriter(spark, warehouse, progress)
-    clients = ClientWriter(spark, warehouse, progress)
-    metrics = MetricsWriter(spark, warehouse, progress)
-    throttles = ThrottleWriter(spark, warehouse, progress)
-    refused, others = 0, (clients, metrics, throttles)
+    writers = [each(spark, warehouse, progress) for each in WRITERS]
+    refused = 0
     for each_span in [span] if span else held_back.due(warehouse):
         with progress.step(f"rebuilding {each_span}"):
-            refused += writer.rebuild(range(each_span.start, each_span.end, WINDOW_S))
-            writer.rebuild_scrapes(each_span)
-            refused = max(refused, *(other.rebuild_span(each_span) for other in others))
+            refused += max(writer.rebuild_span(each_span) for writer in writers)
         held_back.paid(warehouse, [each_span])
     if not span:
-        gate, stop = Gate(), threading.Event()
-        rebuilds = {
-            "clients": partial(clients_stream.rebuild, clients),
-            "metrics": partial(metrics_stream.rebuild, metrics),
-            "throttles": partial(throttles_stream.rebuild, throttles),
-        }
-        of_brokers, *notes = (partial(stream.note, settings) for stream in STREAMS)
-        each: list[EachBatch] = [
-            Batches(writer, progress, settings if follow else None, gate, note=of_brokers)
-        ]
-        for (group, rebuild), note in zip(rebuilds.items(), notes, strict=True):
-            each.append(WindowBatches(group, rebuild, progress, gate, note=note))
-        read = [module.inputs(spark, settings) for module in MODULES]
-        pace = settings.build_gold
-        every = (pace.trigger, pace.clients_trigger, pace.metrics_trigger, pace.throttles_trigger)
-        ask_on_signals(stop)
-        queries = [
-            stream.writer(rows, settings, batches)
-            .trigger(**({"processingTime": its_pace} if follow else {"availableNow": True}))
-            .start()
-            for stream, rows, batches, its_pace in zip(STREAMS, read, each, every, strict=True)
-        ]
-        _wait(queries, stop, gate)
-        interrupt_on_signals()
-        if stop.is_set():
-            if follow:
-                progress.say(STOPPED)
-            else:
-                raise KeyboardInterrupt
+        _stream(spark, settings, progress, writers, follow=follow)
     for late in held_back.held(warehouse):
         progress.say(f"held back: {late}; a rule on its silver failed, see `plumbline check-quality --help`")
     with progress.step("counting every line"):
         rebuild_data_quality(spark, warehouse)
-    for stream in STREAMS:
-        stream.note(settings)
+    STREAM.note(settings)
     return refused
+
+
+def _stream(
+    spark: SparkSession,
+    settings: Settings,
+    progress: Progress,
+    writers: Sequence[TableWriter],
+    *,
+    follow: bool,
+) -> None:
+    """Build the windows that new rows touch, until the query ends or a signal stops it."""
+    gate, stop = Gate(), threading.Event()
+    note = partial(STREAM.note, settings)
+    batches = Batches(writers, progress, settings if follow else None, gate, note=note)
+    rows = arrivals(spark, settings, starting_versions(settings))
+    pace = {"processingTime": settings.build_gold.trigger} if follow else {"availableNow": True}
+    ask_on_signals(stop)
+    _wait(STREAM.writer(rows, settings, batches).trigger(**pace).start(), stop, gate)
+    interrupt_on_signals()
+    if stop.is_set():
+        if not follow:
+            raise KeyboardInterrupt
+        progress.say(STOPPED)
 
 
 def _span(since: datetime | None, until: datetime | None, *, follow: bool) -> Span | None:
@@ -187,21 +174,19 @@ def _span(since: datetime | None, until: datetime | None, *, follow: bool) -> Sp
     return Span(window_of(start), window_of(end - 1e-6) + WINDOW_S)
 
 
-def _wait(queries: Sequence[StreamingQuery], stop: threading.Event, gate: Gate) -> None:
-    """Wait for the streams to end, or for `stop`; then let running batches finish."""
+def _wait(query: StreamingQuery, stop: threading.Event, gate: Gate) -> None:
+    """Wait for the stream to end, or for `stop`; then let a running batch finish."""
     try:
-        while any(query.isActive for query in queries) and not stop.is_set():
+        while query.isActive and not stop.is_set():
             stop.wait(0.5)
-            for query in queries:
-                failure = query.exception()
-                if failure is not None:
-                    raise failure
+        failure = query.exception()
+        if failure is not None:
+            raise failure
     finally:
         if stop.is_set():
             hush()
         gate.close(FINISH_BATCH_S)
-        for query in queries:
-            query.stop()
+        query.stop()
 
 
 def _use_utc() -> None:

@@ -1,44 +1,101 @@
-"""The batch function of a gold stream: find the windows that a batch touches, and rebuild them."""
+"""The batch function of gold's stream: find the windows that a batch touches, and rebuild them."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Protocol
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 
+from conf.settings import Settings
+from engine.gold.arrivals import by_window
+from engine.gold.data_quality import rebuild_data_quality
 from engine.process.fail_points import reached
 from engine.process.gate import Gate
 from engine.process.progress import Progress
+from schemas.fields import Table
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.requests import REQUESTS
+from transforms.spans import Span
 
-Rebuild = Callable[[DataFrame], int]
-"""Rebuilds the windows that a batch touches, and returns their number; a retry builds the same gold."""
+QUALITY_EVERY_S = 300.0
+"""Data quality counts every line of the warehouse, which is too expensive for every batch."""
+
+LINES = (REQUESTS.name, CLIENT_EVENTS.name)
+
+FEW_LINES = 500_000
+"""Up to this many lines interpreted plans are faster: compiling them costs more CPU than the rows."""
 
 
-class WindowBatches:
-    """Rebuild windows, note the versions, report; one batch at a time."""
+class TableWriter(Protocol):
+    """Builds some tables of gold; it holds no rows, and what it remembers can be read from tables again."""
+
+    @property
+    def group(self) -> str:
+        """The name of the tables in progress lines."""
+
+    @property
+    def gold(self) -> tuple[Table, ...]:
+        """The tables."""
+
+    def build(self, arrived: Sequence[Row]) -> int:
+        """Rebuild the windows that new rows (`arrivals.by_window`) touch; return how many."""
+
+    def rebuild_span(self, span: Span) -> int:
+        """Rebuild all windows of a span; return how many were refused because silver is incomplete."""
+
+
+class Batches:
+    """Give each writer the new rows of a batch. A retried batch builds the same gold."""
 
     def __init__(
         self,
-        group: str,
-        rebuild: Rebuild,
+        writers: Sequence[TableWriter],
         progress: Progress,
+        follow: Settings | None = None,
         gate: Gate | None = None,
         *,
         note: Callable[[], None] = lambda: None,
     ) -> None:
-        """`group` names the tables in progress lines; `note` is called at the end of a batch."""
-        self._group, self._rebuild, self._progress, self._note = group, rebuild, progress, note
+        """With `follow`, count data quality every few minutes; `note` is called at the end of a batch."""
+        self._writers, self._progress, self._follow, self._note = writers, progress, follow, note
         self._gate = gate or Gate()
+        self._counted_at = time.monotonic()
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Rebuild the windows that a batch touches."""
         self._gate.enter()
         try:
-            started = time.monotonic()
-            n = self._rebuild(batch)
-            self._note()
-            reached(f"gold-{self._group}-written")
-            if n:
-                took = time.monotonic() - started
-                self._progress.say(f"{self._group}, batch {batch_id}: {n} windows, {took:.1f} s")
+            self._rebuild(batch, batch_id)
         finally:
             self._gate.leave()
+
+    def _rebuild(self, batch: DataFrame, batch_id: int) -> None:
+        started = time.monotonic()
+        arrived = by_window(batch).collect()
+        lines = sum(row["lines"] for row in arrived if row["input"] in LINES)
+        _expect(batch, lines)
+        windows = {}
+        for writer in self._writers:
+            windows[writer.group] = writer.build(arrived)
+            reached(f"gold-{writer.group}-written")
+        self._note()
+        reached("gold-written")
+        if arrived:
+            newest = datetime.fromtimestamp(max(row["slot"] for row in arrived), UTC)
+            built = ", ".join(f"{n} windows of {group}" for group, n in windows.items() if n)
+            self._progress.say(
+                f"batch {batch_id}: {lines} lines up to {newest:%Y-%m-%dT%H:%M:%SZ}, {built or 'no window'}, "
+                f"{time.monotonic() - started:.1f} s"
+            )
+        if self._follow and time.monotonic() - self._counted_at > QUALITY_EVERY_S:
+            rebuild_data_quality(batch.sparkSession, self._follow.warehouse_root)
+            self._counted_at = time.monotonic()
+
+
+def _expect(batch: DataFrame, lines: int) -> None:
+    """Configure Spark for a batch of about that many lines."""
+    is_worth_compiling = lines > FEW_LINES
+    conf = batch.sparkSession.conf
+    conf.set("spark.sql.codegen.wholeStage", str(is_worth_compiling).lower())
+    conf.set("spark.sql.codegen.factoryMode", "FALLBACK" if is_worth_compiling else "NO_CODEGEN")

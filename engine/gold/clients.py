@@ -1,13 +1,14 @@
 """Rebuild windows of the gold tables about clients: partition skew, leader redirects, metadata lookups."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from engine.delta import tables
 from engine.delta.snapshot import Snapshot
+from engine.gold.arrivals import slots_of
 from engine.gold.held_back import let_through
 from engine.gold.limits import first_whole_window
 from engine.process.progress import Progress
@@ -27,7 +28,7 @@ from transforms.gold.leader_redirect import table as leader_redirect
 from transforms.gold.leader_redirect.cause import FOUND_WITHIN_S
 from transforms.gold.metadata_lookup import table as metadata_lookup
 from transforms.gold.partition_skew import table as partition_skew
-from transforms.spans import Span, in_steps, spans_of
+from transforms.spans import Span, in_steps, spans_of, touched, window_of
 from transforms.windows import WINDOW_S, Reach, window_start
 
 SILVER = (REQUESTS, CLIENT_EVENTS, LEADERSHIP_CHANGES, TOPICS, RUNS)
@@ -52,6 +53,9 @@ class ClientWriter:
     client lost it, or that the leader is alive.
     """
 
+    group = "clients"
+    gold = CLIENT_TABLES
+
     def __init__(self, spark: SparkSession, warehouse: Path, progress: Progress) -> None:
         """Create the missing tables."""
         self._spark, self._warehouse, self._progress = spark, warehouse, progress
@@ -63,13 +67,19 @@ class ClientWriter:
         changes = tables.read(spark, warehouse, LEADERSHIP_CHANGES)
         self.with_takeovers = _windows(changes.filter(disconnect.is_takeover()), "logged_at")
 
+    def build(self, arrived: Sequence[Row]) -> int:
+        """Rebuild what new rows touch, table by table; return the number of windows."""
+        windows = touched_by(arrived, self.with_redirects, self.with_takeovers)
+        self.rebuild(windows)
+        return sum(len(of) for of in windows.values())
+
     def rebuild(self, windows: Mapping[Table, Iterable[int]]) -> int:
         """Rebuild windows (epoch seconds); return how many were refused because silver is incomplete."""
         # Take the snapshots first: rows that retention deletes after the check below are still in them.
         silver = {table: tables.snapshot(self._warehouse, table) for table in SILVER}
         refused: set[int] = set()
-        for table, touched in windows.items():
-            wanted = let_through(self._warehouse, touched)
+        for table, near in windows.items():
+            wanted = let_through(self._warehouse, near)
             oldest = first_whole_window(self._warehouse, {REQUESTS: REACHES[table]})
             too_old = {window for window in wanted if oldest is not None and window < oldest}
             refused |= too_old
@@ -123,3 +133,47 @@ def _windows(rows: DataFrame, at: str) -> set[int]:
     """Return the windows (epoch seconds) of the rows."""
     starts = rows.select(F.unix_seconds(window_start(F.col(at))).alias("start")).distinct().collect()
     return {int(row["start"]) for row in starts if row["start"] is not None}
+
+
+def touched_by(
+    arrived: Sequence[Row], with_redirects: Iterable[int], with_takeovers: Iterable[int]
+) -> dict[Table, set[int]]:
+    """Give the windows of each table that can change: by its own kind of lines, and by runs."""
+    requests = [row for row in arrived if row["input"] == REQUESTS.name]
+    slots = slots_of(arrived, REQUESTS, LEADERSHIP_CHANGES)
+    of_runs = _of_runs(arrived, newest=max(slots, default=0))
+    errors, produced, lookups = (
+        {row["slot"] for row in requests if row[flag]} for flag in ("is_error", "is_produce", "is_lookup")
+    )
+    # A takeover's events begin up to a minute before it, and look for their clocks a minute further back.
+    taken_over = {row["slot"] for row in arrived if row["is_takeover"]} | _near(
+        with_takeovers, slots, before_s=2 * FOUND_WITHIN_S
+    )
+    found = {
+        PARTITION_SKEW: touched(produced, REACHES[PARTITION_SKEW]) | of_runs,
+        LEADER_REDIRECT: touched(errors, REACHES[LEADER_REDIRECT])
+        | touched(taken_over, disconnect.TAKEOVER_REACH)
+        | (of_runs & set(with_redirects))
+        | _near(with_redirects, slots, before_s=FOUND_WITHIN_S),
+        METADATA_LOOKUP: lookups | touched(errors, REACHES[METADATA_LOOKUP]) | of_runs,
+    }
+    return {table: windows for table, windows in found.items() if windows}
+
+
+def _of_runs(arrived: Iterable[Row], *, newest: int) -> set[int]:
+    """Give the windows in which runs lasted; one that has not ended lasts until the newest line."""
+    return {
+        window
+        for row in arrived
+        if row["input"] == RUNS.name
+        for window in range(row["slot"], window_of(row["until"] or newest) + 2 * WINDOW_S, WINDOW_S)
+    }
+
+
+def _near(windows: Iterable[int], slots: Iterable[int], *, before_s: int) -> set[int]:
+    """Keep the windows that lines lie near: from `before_s` before to `FOUND_WITHIN_S` behind."""
+    return {
+        window
+        for window in windows
+        if any(window - before_s <= slot <= window + FOUND_WITHIN_S + WINDOW_S for slot in slots)
+    }

@@ -1,13 +1,14 @@
 """Rebuild windows of the gold tables that are built from metrics and the request log."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from engine.delta import tables
 from engine.delta.snapshot import Snapshot
+from engine.gold.arrivals import slots_of
 from engine.gold.held_back import let_through
 from engine.gold.limits import first_whole_window
 from engine.process.progress import Progress
@@ -18,7 +19,7 @@ from transforms.gold.leader_local_mean.intervals import intervals_of
 from transforms.gold.leader_local_mean.table import leader_local_mean
 from transforms.gold.metrics.counters import REACH
 from transforms.gold.metrics.facts import facts
-from transforms.spans import Span, in_steps, spans_of, within
+from transforms.spans import Span, in_steps, spans_of, touched, within
 from transforms.windows import WINDOW_S, window_start
 
 SILVER = (METRIC_SAMPLES, METRIC_SERIES, REQUESTS)
@@ -27,6 +28,9 @@ SILVER = (METRIC_SAMPLES, METRIC_SERIES, REQUESTS)
 class MetricsWriter:
     """Writes the gold tables built from metrics; its caller holds the lease."""
 
+    group = "metrics"
+    gold = METRIC_TABLES
+
     def __init__(self, spark: SparkSession, warehouse: Path, progress: Progress) -> None:
         """Create the missing tables."""
         self._spark, self._warehouse, self._progress = spark, warehouse, progress
@@ -34,6 +38,16 @@ class MetricsWriter:
             tables.make(warehouse, table)
         for table in METRIC_TABLES:
             tables.ensure(spark, warehouse, table)
+
+    def build(self, arrived: Sequence[Row]) -> int:
+        """
+        Rebuild the windows that new rows touch; return how many.
+
+        A scrape touches each window that the next one may lie in; a series touches that of its first sample.
+        """
+        windows = touched(slots_of(arrived, *SILVER), REACH)
+        self.rebuild(windows)
+        return len(windows)
 
     def rebuild(self, windows: Iterable[int]) -> int:
         """Rebuild windows (epoch seconds); return how many were refused because silver is incomplete."""

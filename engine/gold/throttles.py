@@ -1,6 +1,6 @@
 """Rebuild windows of the gold tables about replication throttles and reassignments."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 
@@ -29,17 +29,23 @@ from transforms.gold.throttle_compliance.assemble import (
     told_by_metrics,
 )
 from transforms.gold.throttle_compliance.times import times_on
-from transforms.spans import Span, in_steps, spans_of, window_of
+from transforms.spans import Span, in_steps, spans_of, touched, window_of
 from transforms.windows import WINDOW_S
 
 SMALL = (THROTTLE_CHANGES, REASSIGNMENTS, ISR_CHANGES, TOPICS)
 """Tables that are read whole, because a throttle that was set days ago is still in force."""
 
 SILVER = (REQUESTS, *SMALL, METRIC_SAMPLES, METRIC_SERIES)
+SETTINGS = (THROTTLE_CHANGES.name, REASSIGNMENTS.name, ISR_CHANGES.name)
+READ = (REQUESTS.name, METRIC_SAMPLES.name, *SETTINGS)
+"""The inputs whose new rows touch windows."""
 
 
 class ThrottleWriter:
     """Writes the gold tables about throttles and reassignments; its caller holds the lease."""
+
+    group = "throttles"
+    gold = TABLES
 
     def __init__(self, spark: SparkSession, warehouse: Path, progress: Progress) -> None:
         """Create the missing tables."""
@@ -87,6 +93,18 @@ class ThrottleWriter:
         near = F.col("second").between(min(wanted), max(wanted))
         rows = reduce(DataFrame.unionByName, of_tables).where(near).distinct().collect()
         return wanted & {int(row["second"]) for row in rows}
+
+    def build(self, arrived: Sequence[Row]) -> int:
+        """Rebuild the windows that new rows touch and that have a throttle or a reassignment."""
+        arrived = [row for row in arrived if row["input"] in READ]
+        touching = touched_by(arrived, self.newest(arrived))
+        has_settings = any(row["input"] in SETTINGS for row in arrived)
+        if has_settings:
+            self.look_again()
+        # A setting that arrives late may end the throttle that rows were written about.
+        windows = self.concerned(touching) | (self.written(touching) if has_settings else set())
+        self.rebuild(windows)
+        return len(windows)
 
     def rebuild(self, windows: Iterable[int]) -> int:
         """Rebuild windows (epoch seconds); return how many were refused because silver is incomplete."""
@@ -142,3 +160,17 @@ def _begins(reassignments: DataFrame, *, before: int) -> list[Span]:
     requested = calls(reassignments).select(F.unix_seconds("moved_at").alias("second")).distinct().collect()
     seconds = [int(row["second"]) for row in requested if row["second"] < before]
     return spans_of({window_of(second) for second in seconds})
+
+
+def touched_by(arrived: Sequence[Row], newest: int | None) -> set[int]:
+    """Give the windows that can change: around lines and scrapes, and all that lie behind a setting."""
+    slots: dict[str, set[int]] = {}
+    for row in arrived:
+        slots.setdefault(row["input"], set()).add(row["slot"])
+    settings = [slot for name in SETTINGS for slot in slots.get(name, ())]
+    behind: Iterable[int] = range(min(settings), (newest or 0) + WINDOW_S, WINDOW_S) if settings else ()
+    return (
+        touched(slots.get(REQUESTS.name, ()), REQUESTS_REACH)
+        | touched(slots.get(METRIC_SAMPLES.name, ()), SCRAPES_REACH)
+        | set(behind)
+    )

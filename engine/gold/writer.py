@@ -18,6 +18,7 @@ from pyspark.sql.types import (
 
 from engine.delta import tables
 from engine.delta.snapshot import Snapshot
+from engine.gold.arrivals import slots_of
 from engine.gold.culprit import CulpritWriter
 from engine.gold.held_back import let_through
 from engine.gold.limits import first_whole_window
@@ -26,6 +27,8 @@ from engine.process.progress import Progress
 from schemas.bronze import METRICS
 from schemas.fields import Table
 from schemas.gold.broker_rtt import BROKER_RTT
+from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
+from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
 from schemas.silver.client_events import CLIENT_EVENTS
@@ -34,7 +37,7 @@ from transforms.frames import frame_of
 from transforms.gold.assemble import FOLLOWERS_REACH, REACH, of_fetches
 from transforms.gold.fetch_latency import pairing
 from transforms.gold.fetch_latency.stock_fetch_total import stock_fetch_total
-from transforms.spans import Span, in_steps, spans_of, window_of, within
+from transforms.spans import Span, in_steps, spans_of, touched, window_of, within
 from transforms.windows import SETTLE_S, WINDOW_S, coverage
 
 COVERED = StructType(
@@ -46,9 +49,6 @@ COVERED = StructType(
         StructField("is_settled", BooleanType()),
     ]
 )
-
-FEW_LINES = 500_000
-"""Up to this many lines interpreted plans are faster: compiling them costs more CPU than the rows."""
 
 LINES = StructType(
     [
@@ -63,9 +63,13 @@ class GoldWriter:
     """
     Writes the gold tables of one warehouse; its caller holds the lease.
 
+    `group` and `gold` name the tables in progress lines and for the stream.
     Between rebuilds it remembers the newest request line of each broker, and the windows that were not
     settled when they were written. Both can be read from the tables again.
     """
+
+    group = "fetches"
+    gold = (FETCH_LATENCY, BROKER_RTT, BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT, STOCK_FETCH_TOTAL)
 
     def __init__(self, spark: SparkSession, warehouse: Path, progress: Progress) -> None:
         """Create the missing tables."""
@@ -79,6 +83,40 @@ class GoldWriter:
         self._newest_since: date | None = None
         self._unsettled = self._unsettled_in_gold()
         self._refused: set[int] = set()
+        newest = [tables.snapshot(warehouse, table).newest("logged_at") for table in REACH]
+        self._newest_window = max((window_of(at.timestamp()) for at in newest if at), default=0)
+
+    def build(self, arrived: Sequence[Row]) -> int:
+        """Rebuild the windows that new rows touch and those that may now be settled; return how many."""
+        windows = self.touched(arrived)
+        self.rebuild(windows)
+        self.add_scrapes([row for row in arrived if row["has_metric"]])
+        for row in arrived:
+            if row["is_readable"] is False:
+                self._progress.say(
+                    f"a scrape of broker {row['broker_id']} at {row['newest']} UTC cannot be read"
+                )
+        return len(windows)
+
+    def rebuild_span(self, span: Span) -> int:
+        """Rebuild all windows and scrapes of a span; return how many windows were refused."""
+        refused = self.rebuild(range(span.start, span.end, WINDOW_S))
+        self.rebuild_scrapes(span)
+        return refused
+
+    def touched(self, arrived: Sequence[Row]) -> set[int]:
+        """
+        Return the windows whose rows new lines can change, and older ones that may now be settled.
+
+        A line also touches windows after it. Those after the newest line of all are left out: they have no
+        rows yet, and the lines that bring them touch them again.
+        """
+        requests = [row for row in arrived if row["input"] == REQUESTS.name and row["broker_id"] is not None]
+        self.saw((row["cluster"], row["broker_id"], row["newest"]) for row in requests)
+        slots = {table: slots_of(arrived, table) for table in REACH}
+        self._newest_window = max(self._newest_window, *(max(of, default=0) for of in slots.values()))
+        windows = set().union(*(touched(slots[table], reach) for table, reach in REACH.items()))
+        return {window for window in windows if window <= self._newest_window} | self.may_settle()
 
     def rebuild(self, windows: Iterable[int]) -> int:
         """Rebuild windows (epoch seconds); return how many were refused because silver is incomplete."""
@@ -96,14 +134,6 @@ class GoldWriter:
         reached("gold-windows-committed")
         self._culprits.rebuild(rebuilt)
         return len(refused)
-
-    def expect(self, lines: int) -> None:
-        """Configure Spark for batches of about that many lines."""
-        is_worth_compiling = lines > FEW_LINES
-        self._spark.conf.set("spark.sql.codegen.wholeStage", str(is_worth_compiling).lower())
-        self._spark.conf.set(
-            "spark.sql.codegen.factoryMode", "FALLBACK" if is_worth_compiling else "NO_CODEGEN"
-        )
 
     def saw(self, newest: Iterable[tuple[str, int, datetime]]) -> None:
         """Record the newest request lines (cluster, broker, instant)."""

@@ -52,6 +52,12 @@ def test_a_list_replaces_the_default(tmp_path):
     assert Settings.load(tmp_path / "a.toml").prometheus.drop_labels == ("pod",)
 
 
+def test_the_triggers_of_golds_former_streams_are_still_accepted(tmp_path):
+    (tmp_path / "a.toml").write_text("[build_gold]\ntrigger = '3 seconds'\nclients_trigger = '1 second'")
+
+    assert Settings.load(tmp_path / "a.toml").build_gold.trigger == "3 seconds"
+
+
 def test_the_default_committer_of_version_1_is_still_accepted(tmp_path):
     (tmp_path / "a.toml").write_text("[warehouse]\nroot = 'a'\ncommitter = 'delta-rs'")
 

@@ -16,8 +16,10 @@ from typer.testing import CliRunner
 
 from conf.settings import PROJECT, BuildGold, Settings, Warehouse
 from engine.delta import log_entries, tables
+from engine.gold.arrivals import arrivals
+from engine.gold.batches import Batches
 from engine.gold.data_quality import rebuild_data_quality
-from engine.gold.stream import STREAM, Batches, inputs
+from engine.gold.stream import STREAM
 from engine.gold.writer import GoldWriter
 from engine.process.lease import lease
 from engine.process.progress import Progress
@@ -78,8 +80,10 @@ class Lab:
 
     def run(self):
         """Build gold of new silver like a new process: no state but the tables and the checkpoint."""
-        batches = Batches(self.writer(), Progress(), None)
-        query = STREAM.writer(inputs(self.spark, self.settings), self.settings, batches)
+        read = (METRICS, REQUESTS, CLIENT_EVENTS)
+        rows = arrivals(self.spark, self.settings, read=read)
+        stream = replace(STREAM, gold=GoldWriter.gold, read=read)
+        query = stream.writer(rows, self.settings, Batches([self.writer()], Progress()))
         query.trigger(availableNow=True).start().awaitTermination()
 
     def writer(self):
@@ -315,7 +319,7 @@ def test_the_command_reports_its_steps_and_ends_with_its_exit_code(lab, options,
     assert (result.exit_code, message in " ".join(result.stderr.split())) == (code, True), result.stderr
     if code == 0:
         assert lab.gold(BROKER_RTT)
-        noted = versions(lab.root / "checkpoints" / "build_gold-v1")
+        noted = versions(lab.root / "checkpoints" / "build_gold-v2")
         for table in (BROKER_RTT, DATA_QUALITY):
             assert noted[table.name] == log_entries.opened(lab.warehouse / "gold" / table.name).version() > 0
 

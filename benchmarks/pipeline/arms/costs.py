@@ -17,10 +17,12 @@ from benchmarks.pipeline.counts import Counts, check, column, rows_of
 from benchmarks.pipeline.measure import Measured
 from conf.settings import Settings
 from engine.delta import tables
+from engine.gold.arrivals import arrivals
+from engine.gold.batches import Batches
 from engine.gold.data_quality import rebuild_data_quality
-from engine.gold.stream import STREAM, Batches, inputs
-from engine.gold.writer import GoldWriter
+from engine.gold.stream import STREAM
 from engine.process.progress import Progress
+from jobs.build_gold import WRITERS
 from schemas.bronze import REQUEST_LOG
 from schemas.fields import Table
 from schemas.gold.data_quality import DATA_QUALITY
@@ -140,9 +142,9 @@ class Costs:
     def _gold(self) -> None:
         settings = self._settings()
         root = settings.warehouse_root
-        writer = GoldWriter(self._spark, root, Progress())
-        batches = Batches(writer, Progress(), follow=None)
-        stream = STREAM.writer(inputs(self._spark, settings), settings, batches)
+        writers = [each(self._spark, root, Progress()) for each in WRITERS]
+        batches = Batches(writers, Progress())
+        stream = STREAM.writer(arrivals(self._spark, settings), settings, batches)
         stream.trigger(availableNow=True).start().awaitTermination()
         rebuild_data_quality(self._spark, root)
         for setting in CODEGEN:  # The gold job sets them in its own process.

@@ -2,11 +2,13 @@
 
 import shutil
 import uuid
-from functools import partial
+from dataclasses import replace
 
 from conf.settings import Settings, Warehouse
 from engine.delta import tables
-from engine.gold.batches import WindowBatches
+from engine.gold.arrivals import INSTANTS, arrivals
+from engine.gold.batches import Batches
+from engine.gold.stream import STREAM
 from engine.process.progress import Progress
 from tests.transforms.gold.silver_rows import as_rows
 from transforms.frames import frame_of
@@ -21,8 +23,8 @@ class GoldLab:
     """
     A warehouse and the ways gold is built in it.
 
-    A subclass defines `job`, the module of the stream, its `writer_of`, its input tables `silver`, and
-    `built`, which builds gold from all of silver at once.
+    A subclass defines `writer_of`, its input tables `silver`, and `built`, which builds gold from all of
+    silver at once.
     """
 
     def __init__(self, spark, root):
@@ -36,7 +38,7 @@ class GoldLab:
     def empty(cls, spark, root):
         """Create the tables."""
         lab = cls(spark, root)
-        for table in (*cls.silver, *cls.job.STREAM.gold):
+        for table in (*cls.silver, *cls.writer_of.gold):
             tables.ensure(spark, lab.warehouse, table)
         return lab
 
@@ -55,9 +57,10 @@ class GoldLab:
 
     def run(self):
         """Build gold of new silver, with no state but the tables and the checkpoint."""
-        job = self.job
-        batches = WindowBatches("made", partial(job.rebuild, self.writer()), Progress())
-        query = job.STREAM.writer(job.inputs(self.spark, self.settings), self.settings, batches)
+        read = tuple(table for table in INSTANTS if table in self.silver)
+        rows = arrivals(self.spark, self.settings, read=read)
+        stream = replace(STREAM, gold=self.writer_of.gold, read=read)
+        query = stream.writer(rows, self.settings, Batches([self.writer()], Progress()))
         query.trigger(availableNow=True).start().awaitTermination()
 
     def writer(self):
@@ -66,7 +69,7 @@ class GoldLab:
 
     def gold(self):
         """Return the gold tables as comparable rows."""
-        gold = self.job.STREAM.gold
+        gold = self.writer_of.gold
         return {table.name: as_rows(tables.read(self.spark, self.warehouse, table)) for table in gold}
 
     def at_once(self):

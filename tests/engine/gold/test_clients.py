@@ -4,9 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from engine.gold import clients_stream
-from engine.gold.clients import SILVER, ClientWriter
-from engine.gold.clients_stream import FLAGS, touched_by
+from engine.gold.arrivals import FLAGS
+from engine.gold.clients import SILVER, ClientWriter, touched_by
 from schemas.gold.leader_redirect import LEADER_REDIRECT
 from schemas.gold.metadata_lookup import METADATA_LOOKUP
 from schemas.gold.partition_skew import PARTITION_SKEW
@@ -89,7 +88,7 @@ def test_run_that_has_not_ended_touches_what_there_is_since_its_start():
 class Lab(GoldLab):
     """Gold about clients."""
 
-    job, writer_of, silver = clients_stream, ClientWriter, SILVER
+    writer_of, silver = ClientWriter, SILVER
 
     def built(self, silver):
         """Build it of no followers' requests."""

@@ -3,7 +3,6 @@
 import pytest
 
 from engine.delta import tables
-from engine.gold import metrics_stream
 from engine.gold.metrics import SILVER, MetricsWriter
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
@@ -22,7 +21,7 @@ NOON = window_of(AT.timestamp())
 class Lab(GoldLab):
     """Gold from metrics: its one table."""
 
-    job, writer_of, silver = metrics_stream, MetricsWriter, SILVER
+    writer_of, silver = MetricsWriter, SILVER
 
     def built(self, silver):
         """Build it of all metrics there are."""

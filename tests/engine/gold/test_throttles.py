@@ -3,9 +3,7 @@
 import pytest
 
 from engine.delta import tables
-from engine.gold import throttles_stream
-from engine.gold.throttles import SILVER, ThrottleWriter
-from engine.gold.throttles_stream import touched_by
+from engine.gold.throttles import SILVER, ThrottleWriter, touched_by
 from schemas.silver.metrics import METRIC_SAMPLES
 from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
@@ -56,7 +54,7 @@ def test_line_touches_what_is_carried_on_from_it_and_a_setting_all_that_lies_beh
 class Lab(GoldLab):
     """Gold of throttles and moves."""
 
-    job, writer_of, silver = throttles_stream, ThrottleWriter, SILVER
+    writer_of, silver = ThrottleWriter, SILVER
 
     def frame(self, table, rows):
         """Make silver of rows, lists of replicas read as a parser does."""
