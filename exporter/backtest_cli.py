@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from conf.instants import SINCE_HELP, instant
 from conf.settings import PROJECT, Settings
 from exporter.backtest import Outcome, backtest
 from exporter.engine import EngineError
@@ -35,8 +36,8 @@ def run(
     rules: Annotated[
         list[Path] | None, typer.Option(help="Rule files of Prometheus; else our own.", exists=True)
     ] = None,
-    since: Annotated[datetime | None, typer.Option(help="UTC; else where gold begins.")] = None,
-    until: Annotated[datetime | None, typer.Option(help="UTC; else where gold ends.")] = None,
+    since: Annotated[str | None, typer.Option(help=f"{SINCE_HELP} Default: where gold begins.")] = None,
+    until: Annotated[str | None, typer.Option(help="The same. Default: where gold ends.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the answer here as well.")] = None,
 ) -> None:
     """
@@ -67,14 +68,14 @@ def run(
         raise typer.Exit(EXIT_NEVER)
 
 
-def _span(gold: Gold, since: datetime | None, until: datetime | None) -> Span:
+def _span(gold: Gold, since: str | None, until: str | None) -> Span:
     extent = gold.extent()
     if extent is None:
         message = f"gold at {gold.where} has no windows yet: run `plumbline build-gold`"
         raise GoldError(message)
     # The first window has ended 10 s after gold begins.
-    start = since.replace(tzinfo=UTC).timestamp() if since else extent.since + 10
-    end = until.replace(tzinfo=UTC).timestamp() if until else extent.until
+    start = instant(since).timestamp() if since else extent.since + 10
+    end = instant(until).timestamp() if until else extent.until
     if end <= start or end <= extent.since or start > extent.until:
         message = f"the span holds nothing: gold goes from {_utc(extent.since)} to {_utc(extent.until)} UTC"
         raise ValueError(message)

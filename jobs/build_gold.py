@@ -23,6 +23,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from conf.instants import SINCE_HELP, instant
 from conf.settings import Settings
 from engine.delta import tables
 from engine.gold import held_back
@@ -66,9 +67,9 @@ def build_gold(
     ] = None,
     *,
     follow: Annotated[bool, typer.Option(help="Run until Ctrl-C and build each new line.")] = False,
-    since: Annotated[datetime | None, typer.Option(help="Rebuild from this instant on, UTC.")] = None,
+    since: Annotated[str | None, typer.Option(help=f"Rebuild from here on. {SINCE_HELP}")] = None,
     until: Annotated[
-        datetime | None, typer.Option(help="Rebuild up to this instant, UTC; needs --since; default: now.")
+        str | None, typer.Option(help="Rebuild up to here; needs --since; default: now.")
     ] = None,
 ) -> None:
     """
@@ -76,7 +77,7 @@ def build_gold(
 
     Example: `plumbline build-gold --conf my.toml --follow`
 
-    Example: `plumbline build-gold --conf my.toml --since 2026-11-21T09:00:00 --until 2026-11-21T10:00:00`
+    Example: `plumbline build-gold --conf my.toml --since 2026-11-21T09:00Z --until 2026-11-21T10:00Z`
     """
     progress = Progress()
     try:
@@ -160,14 +161,14 @@ def _stream(
         progress.say(STOPPED)
 
 
-def _span(since: datetime | None, until: datetime | None, *, follow: bool) -> Span | None:
+def _span(since: str | None, until: str | None, *, follow: bool) -> Span | None:
     if since is None and until is None:
         return None
     if since is None or follow:
         message = "--until needs --since, and --follow excludes both"
         raise ValueError(message)
-    start = since.replace(tzinfo=UTC).timestamp()
-    end = (until.replace(tzinfo=UTC) if until else datetime.now(UTC)).timestamp()
+    now = datetime.now(UTC)
+    start, end = instant(since, now).timestamp(), (instant(until, now) if until else now).timestamp()
     if start >= end:
         message = f"--since {since} is not before --until {until or 'now'}"
         raise ValueError(message)

@@ -21,6 +21,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from conf.instants import SINCE_HELP
 from conf.settings import PROJECT
 from engine.delta import tables
 from engine.delta.snapshot import Snapshot
@@ -67,8 +68,8 @@ def check_quality(
     conf: Annotated[
         list[Path] | None, typer.Option(help="Settings with the warehouse; the last file wins.")
     ] = None,
-    since: Annotated[str | None, typer.Option(help="First instant, ISO-8601; UTC without a zone.")] = None,
-    until: Annotated[str | None, typer.Option(help="End, exclusive, ISO-8601; default: now.")] = None,
+    since: Annotated[str | None, typer.Option(help=f"First instant. {SINCE_HELP}")] = None,
+    until: Annotated[str | None, typer.Option(help="End, exclusive. The same form. Default: now.")] = None,
     new: Annotated[
         bool, typer.Option("--new", help="Also check each hour with new rows since the last such check.")
     ] = False,

@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from conf.instants import SINCE_HELP
 from conf.settings import Settings
 from engine.ingest.raw_files import FileRead, Origin, readable, write_raw
 from engine.process.progress import Progress
@@ -49,8 +50,8 @@ def report(  # noqa: PLR0913 (one option of the command each)
     cluster: Annotated[
         str | None, typer.Option(help="Name of the cluster; needed if there are several.")
     ] = None,
-    since: Annotated[str | None, typer.Option(help="First instant, ISO-8601; UTC without a zone.")] = None,
-    until: Annotated[str | None, typer.Option(help="Instant behind the last, ISO-8601.")] = None,
+    since: Annotated[str | None, typer.Option(help=f"First instant. {SINCE_HELP}")] = None,
+    until: Annotated[str | None, typer.Option(help="End, exclusive. The same form.")] = None,
     network: Annotated[
         float | None, typer.Option(help="What a broker's network carries, bytes/s: N of KIP-73's band.")
     ] = None,

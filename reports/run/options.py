@@ -1,10 +1,11 @@
 """What a report is asked for: its options, read and checked before any work."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from conf.instants import instant
 from reports.run.rows import Span
 from reports.truth import read_truth
 from schemas.rows import Row
@@ -59,15 +60,12 @@ def zone_of(name: str) -> str:
 
 
 def instant_of(option: str, text: str | None) -> datetime | None:
-    """Read an ISO-8601 instant, UTC unless it names a zone."""
-    if text is None:
-        return None
+    """Return the instant of an option: ISO 8601, UTC unless it names a zone, or an age such as `7d`."""
     try:
-        instant = datetime.fromisoformat(text)
+        return None if text is None else instant(text)
     except ValueError as error:
-        message = f"{option} {text!r} is no ISO-8601 instant, as in 2026-11-21T11:00:00Z"
+        message = f"{option} {error}"
         raise WrongUseError(message) from error
-    return instant.astimezone(UTC) if instant.tzinfo else instant.replace(tzinfo=UTC)
 
 
 def truth_of(path: Path | None) -> Row | None:

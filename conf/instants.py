@@ -1,0 +1,53 @@
+"""Instants and durations as users write them: one form for all commands."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+DURATION = re.compile(r"([0-9]{1,9})([smhdw])")
+
+SINCE_HELP = "An instant (2026-11-01T08:00Z; UTC without a zone) or an age (36h, 7d)."
+"""The help text of an option that takes an instant."""
+
+
+def duration(text: str) -> timedelta:
+    """
+    Return a duration such as `90s`, `10m`, `36h`, `7d` or `2w`.
+
+    Raises:
+        ValueError: the text is no duration.
+
+    >>> print(duration("36h"))
+    1 day, 12:00:00
+    """
+    found = DURATION.fullmatch(text.strip())
+    if found is None:
+        message = f"{text!r} is not a duration: write 90s, 10m, 36h, 7d or 2w"
+        raise ValueError(message)
+    try:
+        return timedelta(seconds=int(found[1]) * UNITS_S[found[2]])
+    except OverflowError as error:
+        message = f"{text!r} is too long a duration"
+        raise ValueError(message) from error
+
+
+def instant(text: str, now: datetime | None = None) -> datetime:
+    """
+    Return an instant in UTC from ISO 8601 (without a zone: UTC) or from an age, counted back from `now`.
+
+    Raises:
+        ValueError: the text is neither; the message shows both forms.
+
+    >>> print(instant("2026-11-01T08:00+01:00"))
+    2026-11-01 07:00:00+00:00
+    >>> print(instant("2h", datetime(2026, 11, 1, 8, tzinfo=UTC)))
+    2026-11-01 06:00:00+00:00
+    """
+    wrong = f"{text!r} is neither an instant (2026-11-01T08:00Z) nor an age (30m, 36h, 7d)"
+    try:
+        if DURATION.fullmatch(text.strip()):
+            return (now or datetime.now(UTC)) - duration(text)
+        at = datetime.fromisoformat(text.strip())
+        return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(wrong) from error
