@@ -70,7 +70,7 @@ def compare(  # noqa: PLR0913 (one option of the command each)
     time_zone: Annotated[str, typer.Option(help="As of `plumbline report`.")] = "UTC",
 ) -> None:
     """
-    Judge one arm of performance tests against another: improved, regressed, equivalent or nobody can tell.
+    Judge one arm of performance tests against another: improved, regressed, equivalent or inconclusive.
 
     The unit is the run; runs of one name in both arms are a block. What is compared and what may mislead:
     docs/comparison.md.

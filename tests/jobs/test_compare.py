@@ -103,7 +103,7 @@ def test_published_kip_951_is_inconclusive_at_three_against_three(tmp_path):
     assert f"{100 * row['change_of_means']:.1f} %" in PAGE
     assert "INCONCLUSIVE: kip-951 against baseline, p999_ms" in result.output
     assert (
-        "3 runs of each can never tell, whatever they come to; about 1 more of each would decide"
+        "3 runs of each arm are too few for any verdict; about 1 more of each would decide"
         in result.output
     )
     assert (row["p"], row["change_low"], row["more_runs"]) == (pytest.approx(0.1), None, 1)
