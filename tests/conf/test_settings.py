@@ -16,7 +16,7 @@ from conf.settings import Settings
         ("[[collector.files]]\npath = 'a'", "missing 2 required keyword-only arguments: 'kind' and 'node'"),
         (
             "[collector]\nfiles = [{ path = 'a', kind = 'requests', node = 'broker-1' }]",
-            "[collector] files: 'a' has the unknown kind 'requests'; known are request-log, client-log, state-change",
+            "[collector] files: 'a' has the unknown kind 'requests'; known are request-log, client-log,",
         ),
         ("[ingest]\nmetrics_port = true", "True is not of type int"),
         ("[ingest]\ntrigger = 2", "2 is not of type str"),

@@ -304,5 +304,23 @@ def test_warehouse_gives_the_report_that_its_raw_files_gave(warehouse, tmp_path)
 
 
 @pytest.mark.usefixtures("spark")
+def test_a_warehouse_without_rows_is_refused_with_the_commands_to_run_first(here):
+    (here / "lake").mkdir()
+    (here / "my.toml").write_text('[warehouse]\nroot = "lake"\n')
+
+    told = refused("--conf", "my.toml")
+
+    assert told.endswith(
+        "has no rows: run `plumbline ingest --conf my.toml`, then `plumbline build-gold --conf my.toml`"
+    )
+    assert not (here / "report.html").exists()
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_span_without_windows_is_no_error(warehouse, tmp_path):
+    assert run("--conf", warehouse, "--json", tmp_path / "r.json", "--until", "2020-01-01").exit_code == 0
+
+
+@pytest.mark.usefixtures("spark")
 def test_cluster_that_is_not_in_the_warehouse_is_refused_with_those_that_are(warehouse):
     assert refused("--conf", warehouse, "--cluster", "west").endswith("with --cluster: east")
