@@ -1,9 +1,10 @@
 """What the demo says when the report does not name the injected fault, or when a stream is not done."""
 
-import subprocess
-import sys
 from pathlib import Path
 
+from typer.testing import CliRunner
+
+from plumbline.cli import app
 from plumbline.demo import not_done, wrong_verdicts
 
 LINK = {"shape": "link", "broker_id": None, "follower_id": 3, "leader_id": 1}
@@ -64,6 +65,6 @@ def test_the_stream_that_is_not_done_is_named_with_its_log():
 
 def test_ingest_and_build_gold_need_settings():
     for word in ("ingest", "build-gold"):
-        done = subprocess.run([sys.executable, "-m", "plumbline", word], capture_output=True, text=True)
+        result = CliRunner().invoke(app, [word])
 
-        assert (done.returncode, "Missing option '--conf'" in done.stderr) == (2, True)
+        assert (result.exit_code, "Missing option '--conf'" in result.output) == (2, True)
