@@ -7,11 +7,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from conf.export import Export
+from conf.names import Kind
 
 PROJECT = Path(__file__).resolve().parent.parent
 BASE = PROJECT / "conf" / "base.toml"
 
 KEY_CHARS = 32
+
+LOG_KINDS = (Kind.REQUEST_LOG.value, Kind.CLIENT_LOG.value, Kind.STATE_CHANGE.value)
+"""Kinds of the logs that a collector follows."""
 
 S = TypeVar("S")
 
@@ -31,8 +35,21 @@ class TailedFile:
     """One log that a collector follows; `path` may be a glob that matches the rotated files of the log."""
 
     path: str
-    kind: str
+    kind: str  # one of LOG_KINDS
     node: str
+
+    def __post_init__(self) -> None:
+        """
+        Check the kind: it names the topic and the parser.
+
+        Raises:
+            ValueError: no parser reads this kind of log.
+
+        """
+        if self.kind not in LOG_KINDS:
+            kinds = ", ".join(LOG_KINDS)
+            message = f"{self.path!r} has the unknown kind {self.kind!r}; known are {kinds}"
+            raise ValueError(message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,7 +291,7 @@ def _overlay(settings: S, document: dict[str, Any], *, where: str) -> S:
             if not isinstance(value, list):
                 message = f"{where} {name} = {value!r}: must be rows, as in [[collector.{name}]]"
                 raise ValueError(message)
-            changes[name] = tuple(_made(ROWS[name], row, here) for row in value)
+            changes[name] = tuple(_made(ROWS[name], row, f"{where} {name}") for row in value)
         elif isinstance(current, tuple):
             if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
                 message = f'{here} {name} = {value!r}: must be a list of strings, as in ["job", "instance"]'
@@ -293,7 +310,7 @@ def _made(kind: type[S], row: Any, where: str) -> S:  # noqa: ANN401 (the file m
         raise ValueError(message)  # noqa: TRY004 (as in `_checked`)
     try:
         return kind(**row)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         message = f"{where}: {error}"
         raise ValueError(message) from error
 

@@ -23,14 +23,15 @@ def dashboard(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8050,
     days: Annotated[
-        float, typer.Option(min=0.01, help="Windows of so many days back from the newest are read.")
+        float,
+        typer.Option(min=0.01, help="Number of days to show, counted back from the newest window."),
     ] = 1.0,
 ) -> None:
     """
     Show gold in a browser: who is slow and since when, the six questions, comparisons of runs; live.
 
-    It asks nothing of the network and knows no users: on another address than loopback whoever reaches the
-    port reads everything. Ctrl-C ends it (exit code 130).
+    It makes no network requests and has no login. On an address other than loopback, anyone who reaches the
+    port can read everything. Ctrl-C ends it (exit code 130).
     Exit code 2: there is no gold, or the port is taken.
 
     Example: `plumbline dashboard --conf my.toml`

@@ -19,12 +19,12 @@ from exporter.tables import Gold, GoldError, Span
 RULES = PROJECT / "conf" / "alerts" / "plumbline.yml"
 EXIT_NEVER, EXIT_WRONG = 1, 2
 
-app = typer.Typer(no_args_is_help=True, help="Alert rules: what they would have said of gold's history.")
+app = typer.Typer(no_args_is_help=True, help="Alert rules: when they would have fired in the past.")
 
 
 @app.callback()
 def alerts() -> None:
-    """Alert rules: what they would have said of gold's history."""
+    """Alert rules: when they would have fired in the past."""
 
 
 @app.command("backtest")

@@ -29,7 +29,7 @@ def export(
     once: Annotated[bool, typer.Option("--once", help="Print one page and end.")] = False,
 ) -> None:
     """
-    Serve gold as Prometheus metrics; what they mean stands in docs/prometheus-export.md.
+    Serve gold as Prometheus metrics; their meaning: docs/prometheus-export.md.
 
     Ctrl-C ends it. For example:
 

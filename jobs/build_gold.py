@@ -63,8 +63,9 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def build_gold(
     conf: Annotated[
-        list[Path] | None, typer.Option(help="Settings; the last file wins.", exists=True)
-    ] = None,
+        list[Path],
+        typer.Option("--conf", help="Settings; the last file wins.", exists=True, dir_okay=False),
+    ],
     *,
     follow: Annotated[bool, typer.Option(help="Run until Ctrl-C and build each new line.")] = False,
     since: Annotated[str | None, typer.Option(help=f"Rebuild from here on. {SINCE_HELP}")] = None,
@@ -81,7 +82,7 @@ def build_gold(
     """
     progress = Progress()
     try:
-        settings = Settings.load(*(conf or ()))
+        settings = Settings.load(*conf)
         span = _span(since, until, follow=follow)
     except ValueError as error:
         progress.say(str(error))

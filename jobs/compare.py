@@ -21,7 +21,7 @@ from engine.ingest.raw_files import Origin, readable, write_raw
 from engine.process.progress import Progress
 from engine.process.signals import interrupt_on_signals
 from reports.compare.document import document, markdown, reasons, said, table
-from reports.compare.options import WRONG_USE, Compare, Source, Targets, asked_of, check_targets
+from reports.compare.options import WRONG_USE, Compare, Source, Targets, asked_of, check_targets, layout_of
 from reports.compare.page import page
 from reports.compare.run_tables import RunTables, tables_of_files, tables_of_warehouse
 from reports.compare.runs import arms_of, misread, runs_of
@@ -70,7 +70,7 @@ def compare(  # noqa: PLR0913 (one option of the command each)
     time_zone: Annotated[str, typer.Option(help="As of `plumbline report`.")] = "UTC",
 ) -> None:
     """
-    Judge one arm of performance tests against another: improved, regressed, equivalent or nobody can tell.
+    Judge one arm of performance tests against another: improved, regressed, equivalent or inconclusive.
 
     The unit is the run; runs of one name in both arms are a block. What is compared and what may mislead:
     docs/comparison.md.
@@ -137,7 +137,7 @@ def _of_files(
     folder: Path, asked: Asked, source: Source, progress: Progress
 ) -> tuple[Comparison, str | None]:
     with progress.step(f"looking through {folder}"):
-        found = found_in(folder, source.nodes)
+        found = found_in(folder, source.nodes, wanted=layout_of(folder, asked))
     cluster = source.cluster or readable(Path(folder.resolve().name))
     files = [file for file in found.understood if file.path.suffix != CUT]
     if len(files) < len(found.understood):
@@ -177,9 +177,7 @@ def _judged(tables: RunTables, asked: Asked, source: Source, progress: Progress)
         there = arms_of(tables, source.scenario)
         missing = [arm for arm in (asked.baseline, asked.contender) if arm not in there]
         if missing:
-            listed = ", ".join(f"{arm} ({n} runs)" for arm, n in there.items()) or "none"
-            message = f"no run of arm {missing[0]!r}; there are: {listed}"
-            raise WrongUseError(message)
+            raise WrongUseError(_no_run(missing[0], there, asked, source.folder))
         runs = runs_of(tables, (asked.baseline, asked.contender), source.scenario)
     try:
         told = compared(runs, asked)
@@ -188,6 +186,13 @@ def _judged(tables: RunTables, asked: Asked, source: Source, progress: Progress)
     told = _with_change_points(told)
     doubt = misread(tables)
     return replace(told, cautions=[*told.cautions, doubt]) if doubt else told
+
+
+def _no_run(arm: str, there: dict[str, int], asked: Asked, folder: Path | None) -> str:
+    """Return which arm has no run and which arms have some, for a folder with the layout that it needs."""
+    listed = ", ".join(f"{name} ({n} runs)" for name, n in there.items()) or "none"
+    layout = f"; {layout_of(folder, asked)}" if folder is not None else ""
+    return f"no run of arm {arm!r}; there are: {listed}{layout}"
 
 
 def _with_change_points(told: Comparison) -> Comparison:

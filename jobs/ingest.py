@@ -66,8 +66,9 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def ingest(
     conf: Annotated[
-        list[Path] | None, typer.Option(help="Settings; the last file wins.", exists=True)
-    ] = None,
+        list[Path],
+        typer.Option("--conf", help="Settings; the last file wins.", exists=True, dir_okay=False),
+    ],
     *,
     once: Annotated[bool, typer.Option("--once", help="Read the lines in the topics now, then end.")] = False,
     accept_gap: Annotated[
@@ -87,7 +88,7 @@ def ingest(
     """
     progress = Progress()
     try:
-        settings = Settings.load(*(conf or ()))
+        settings = Settings.load(*conf)
         java_options(settings.telemetry)
         _ = settings.pseudonym_key
     except ValueError as error:

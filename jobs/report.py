@@ -25,7 +25,7 @@ from reports.run.gold_of_files import gold_of_files
 from reports.run.inputs import inputs_of_files, span_of
 from reports.run.options import Wanted, WrongUseError, instant_of, nodes_of, truth_of, zone_of
 from reports.run.output import HTML, JSON, check_targets, write
-from reports.run.rows import Gold, SeveralClustersError, Span, answers_of, gold_of_warehouse
+from reports.run.rows import Gold, NoRowsError, SeveralClustersError, Span, answers_of, gold_of_warehouse
 from schemas.rows import Row
 
 WRONG_USE = 2
@@ -63,8 +63,8 @@ def report(  # noqa: PLR0913 (one option of the command each)
     Show who is slow: from raw log files, or from the gold tables of a warehouse.
 
     Without --html and --json both are written, as report.html and report.json.
-    Exit code 2: there was nothing to read or nowhere to write. A line that cannot be read is no error: it is
-    told under data quality.
+    Exit code 2: there is nothing to read (also: gold has no rows), or the report cannot be written. A line
+    that cannot be read is no error: the report counts it under data quality.
 
     Example: `plumbline report --from logs --html report.html --json report.json`
 
@@ -160,6 +160,11 @@ def from_warehouse(wanted: Wanted, progress: Progress) -> Answers:
                 answers = _answers(gold, wanted, inputs | span_of(wanted))
             ruled = results_table.newest(root, wanted.span.since, wanted.span.until)
             return replace(answers, quality_results=ruled)
+    except NoRowsError as error:
+        options = " ".join(f"--conf {path}" for path in wanted.conf)
+        commands = f"`plumbline ingest {options}`, then `plumbline build-gold {options}`"
+        message = f"gold in {root} has no rows: run {commands}"
+        raise WrongUseError(message) from error
     except SeveralClustersError as error:
         message = f"choose one of the clusters in {root} with --cluster: {error}"
         raise WrongUseError(message) from error

@@ -106,10 +106,10 @@ def doubts(answers: Answers) -> list[str]:
 
 
 def passed_over(answers: Answers) -> str:
-    """Say in one line which files were not read, for they hold no telemetry as a matter of course."""
+    """Return one line that names the files that were not read, because they contain no telemetry."""
     others = answers.inputs.get("passed_over") or []
     named = ", ".join(f"{of['what']} ({of['files']})" for of in others)
-    return f"passed over, for they hold no telemetry in their first 64 KiB: {named}" if others else ""
+    return f"skipped: no telemetry in the first 64 KiB: {named}" if others else ""
 
 
 def totals_of(by_source: Sequence[Row]) -> dict[str, int]:

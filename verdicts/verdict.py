@@ -221,9 +221,9 @@ def _plan(of: Measured, one: _Compared, n_metrics: int, rule: Rule) -> Plan:
 
 
 def _why(plan: Plan, more: int | None, step: float, rule: Rule) -> str:
-    runs = f"{plan.seen} {'blocks' if plan.is_blocked else 'runs of each'}"
+    runs = f"{plan.seen} {'pairs of runs' if plan.is_blocked else 'runs of each arm'}"
     if least_p(plan.seen, is_blocked=plan.is_blocked) > rule.alpha:
-        begin = f"{runs} can never tell, whatever they come to"
+        begin = f"{runs} are too few for any verdict"
     elif step >= rule.tolerance:
         begin = f"a step of rounding is {_percent(step)}, so nothing within {_percent(rule.tolerance)} shows"
     else:

@@ -35,7 +35,9 @@ def sample(  # noqa: PLR0913 (the options of a command)
     *,
     brokers: Annotated[str, typer.Option(help="Ids, 1,3, or all.")] = "all",
     for_: Annotated[str, typer.Option("--for", help="How long they log: 60s, 5m.")] = "60s",
-    every: Annotated[str | None, typer.Option(help="Begin anew so often, 10m; once by default.")] = None,
+    every: Annotated[
+        str | None, typer.Option(help="Repeat at this interval, for example 10m; default: once.")
+    ] = None,
     times: Annotated[int | None, typer.Option(min=1, help="Rounds; by default until Ctrl-C.")] = None,
     logger: Annotated[
         list[str] | None, typer.Option(help=f"Repeatable; {REQUEST_LOGGER} by default.")

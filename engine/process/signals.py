@@ -15,8 +15,12 @@ from pyspark.sql import SparkSession
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
+PY4J_MODULES = ("java_gateway", "clientserver")
+
+
 def interrupt_on_signals() -> None:
     """Let a signal raise KeyboardInterrupt wherever the main thread is: for work whose writes are atomic."""
+    _drop_interrupts_of_py4j()
     for number in SIGNALS:
         signal.signal(number, _interrupt)
 
@@ -28,6 +32,7 @@ def ask_on_signals(stop: threading.Event) -> None:
         signal.signal(number, signal.SIG_DFL)
         stop.set()
 
+    _drop_interrupts_of_py4j()
     for number in SIGNALS:
         signal.signal(number, asked)
 
@@ -37,9 +42,36 @@ def hush() -> None:
     spark = SparkSession.getActiveSession()
     if spark is not None:
         spark.sparkContext.setLogLevel("OFF")
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    _hush_py4j()
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it mourns the connection that is cut
+    _hush_py4j()
     raise KeyboardInterrupt
+
+
+def _hush_py4j() -> None:
+    """Drop what py4j logs about the connection that the signal cuts."""
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_not_of_py4j)
+
+
+def _drop_interrupts_of_py4j() -> None:
+    """Drop the traceback that py4j logs for Ctrl-C, because the job reports the stop in one line."""
+    logging.getLogger().addFilter(_is_no_interrupt_of_py4j)
+
+
+# py4j logs failed commands through the root logger, so the level of its own logger does not apply.
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return record.module not in PY4J_MODULES
+
+
+def _is_no_interrupt_of_py4j(record: logging.LogRecord) -> bool:
+    if _is_not_of_py4j(record) or record.exc_info is None:
+        return True
+    error = record.exc_info[1]
+    # PySpark's handler reads from a socket that is being read: "RuntimeError: reentrant call".
+    return not any(
+        isinstance(one, KeyboardInterrupt | RuntimeError)
+        for one in (error, getattr(error, "__context__", None))
+    )

@@ -74,6 +74,13 @@ def asked_of(
     )
 
 
+def layout_of(folder: Path, asked: Asked) -> str:
+    """Return which files a comparison needs in its folder."""
+    first, second = (folder / arm / "1.txt" for arm in (asked.baseline, asked.contender))
+    what = "the output of kafka-producer-perf-test, one file per run in a folder per arm"
+    return f"needed is {what}: {first}, {second}"
+
+
 def share_of(text: str) -> float:
     """
     Read a tolerance.

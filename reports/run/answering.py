@@ -18,9 +18,15 @@ STOPPED = 130
 """Exit code of a job that Ctrl-C or SIGTERM ended."""
 
 
-def found_in(folder: Path, nodes: dict[str, str]) -> Found:
+BROKER_LOGS = (
+    "wanted are *request*.log*, *client*.log*, *state-change*.log* and *.prom (scrapes) in folders that end "
+    "in the broker's number, as in broker-1/kafka-request.log"
+)
+
+
+def found_in(folder: Path, nodes: dict[str, str], wanted: str = BROKER_LOGS) -> Found:
     """
-    Find the telemetry in a folder.
+    Find the telemetry in a folder; the error for a folder without telemetry ends with `wanted`.
 
     Raises:
         WrongUseError: there is none, or no folder.
@@ -35,11 +41,7 @@ def found_in(folder: Path, nodes: dict[str, str]) -> Found:
             f"{readable(path.relative_to(folder))}: {reason}" for path, reason in found.not_understood[:3]
         )
         nothing = "it holds other files of Kafka's" if found.passed_over else "it is empty"
-        message = (
-            f"no file in {folder} is understood ({first or nothing}); wanted are *request*.log*, "
-            "*client*.log*, *state-change*.log* and *.prom (scrapes) in folders that end in the broker's "
-            "number, as in broker-1/kafka-request.log"
-        )
+        message = f"no file in {folder} is understood ({first or nothing}); {wanted}"
         raise WrongUseError(message)
     return found
 

@@ -115,19 +115,26 @@ class SeveralClustersError(Exception):
     """A report is of one cluster; the message lists which there are."""
 
 
+class NoRowsError(Exception):
+    """Gold has no rows."""
+
+
 def gold_of_warehouse(spark: SparkSession, warehouse: Path, cluster: str | None) -> Gold:
     """
     Read the tables of one cluster.
 
     Raises:
         SeveralClustersError: the warehouse holds several and none was chosen, or not the chosen one.
+        NoRowsError: no line was ever counted and no round trip was measured.
 
     """
     frames = {field: tables.read(spark, warehouse, table) for field, table in IN_WAREHOUSE.items()}
     seen = frames["data_quality"].select("cluster").union(frames["broker_rtt"].select("cluster"))
     names = sorted(row["cluster"] for row in seen.distinct().filter("cluster IS NOT NULL").collect())
+    if not names:
+        raise NoRowsError
     wanted = cluster or (names[0] if len(names) == 1 else None)
-    if names and wanted not in names:
+    if wanted not in names:
         raise SeveralClustersError(", ".join(names))
     return Gold(**{field: frame.filter(F.col("cluster") == F.lit(wanted)) for field, frame in frames.items()})
 

@@ -14,6 +14,10 @@ from conf.settings import Settings
         ("[collector]\nfiles = 1", "files = 1: must be rows, as in [[collector.files]]"),
         ("[collector]\nfiles = [1]", "1 is not a row of keys and values"),
         ("[[collector.files]]\npath = 'a'", "missing 2 required keyword-only arguments: 'kind' and 'node'"),
+        (
+            "[collector]\nfiles = [{ path = 'a', kind = 'requests', node = 'broker-1' }]",
+            "[collector] files: 'a' has the unknown kind 'requests'; known are request-log, client-log,",
+        ),
         ("[ingest]\nmetrics_port = true", "True is not of type int"),
         ("[ingest]\ntrigger = 2", "2 is not of type str"),
         ("[ingest", "not valid TOML"),

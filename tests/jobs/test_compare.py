@@ -70,6 +70,16 @@ def test_wrong_use_is_reported_and_ends_with_its_own_code(words, message, tmp_pa
     assert message in refused(*words)
 
 
+def test_an_empty_folder_is_refused_with_the_layout_of_perf_test_output(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+
+    told = refused("old", "new", "--from", "empty")
+
+    assert "(it is empty); needed is the output of kafka-producer-perf-test" in told
+    assert told.endswith("a folder per arm: empty/old/1.txt, empty/new/1.txt")
+
+
 def test_a_misspelt_option_is_not_reported_as_inconclusive():
     assert run("a", "b", "--form", "x").exit_code == 4
     assert run("a").exit_code == 4
@@ -103,8 +113,7 @@ def test_published_kip_951_is_inconclusive_at_three_against_three(tmp_path):
     assert f"{100 * row['change_of_means']:.1f} %" in PAGE
     assert "INCONCLUSIVE: kip-951 against baseline, p999_ms" in result.output
     assert (
-        "3 runs of each can never tell, whatever they come to; about 1 more of each would decide"
-        in result.output
+        "3 runs of each arm are too few for any verdict; about 1 more of each would decide" in result.output
     )
     assert (row["p"], row["change_low"], row["more_runs"]) == (pytest.approx(0.1), None, 1)
     assert row["change_of_means"] == pytest.approx(-0.872, abs=0.0005)

@@ -229,8 +229,8 @@ def test_every_line_is_accounted_for(slow_link, tmp_path):
     assert [file["path"] for file in content["inputs"]["not_understood"]] == ["notes.txt"]
     assert "not understood: notes.txt" in told
     assert content["inputs"]["passed_over"] == [{"what": "controller.log", "files": 2}]
-    assert "passed over, for they hold no telemetry in their first 64 KiB: controller.log (2)" in told
-    assert 'id="passed-over">Files passed over, for' in (tmp_path / "r.html").read_text()
+    assert "skipped: no telemetry in the first 64 KiB: controller.log (2)" in told
+    assert 'id="passed-over">Files skipped: no telemetry' in (tmp_path / "r.html").read_text()
     assert "doubtful: broker-3/kafka-request.log.2 is empty" in told
 
 
@@ -301,6 +301,24 @@ def test_warehouse_gives_the_report_that_its_raw_files_gave(warehouse, tmp_path)
     assert max(row["window_start"] for row in content["tables"]["broker_rtt"]) == "2026-11-21T11:04:50Z"
     assert content["data_quality"]["is_balanced"]
     assert not (tmp_path / "report.html").exists()
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_warehouse_without_rows_is_refused_with_the_commands_to_run_first(here):
+    (here / "lake").mkdir()
+    (here / "my.toml").write_text('[warehouse]\nroot = "lake"\n')
+
+    told = refused("--conf", "my.toml")
+
+    assert told.endswith(
+        "has no rows: run `plumbline ingest --conf my.toml`, then `plumbline build-gold --conf my.toml`"
+    )
+    assert not (here / "report.html").exists()
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_span_without_windows_is_no_error(warehouse, tmp_path):
+    assert run("--conf", warehouse, "--json", tmp_path / "r.json", "--until", "2020-01-01").exit_code == 0
 
 
 @pytest.mark.usefixtures("spark")

@@ -51,7 +51,7 @@ def test_three_blocks_are_inconclusive_whatever_they_come_to():
     told = compared(faster(0.1)[:6], ASKED)
 
     assert (told.deciding.verdict, exit_code(told.deciding)) == (Verdict.INCONCLUSIVE, 2)
-    assert told.deciding.reason.startswith("3 blocks can never tell, whatever they come to")
+    assert told.deciding.reason.startswith("3 pairs of runs are too few for any verdict")
 
 
 def test_one_doubt_makes_every_metric_invalid():

@@ -94,7 +94,7 @@ def test_published_three_against_three_is_inconclusive():
 
     assert told.verdict is Verdict.INCONCLUSIVE
     assert (told.low, told.high, told.more_runs) == (None, None, 1)
-    assert "can never tell" in told.reason
+    assert "are too few for any verdict" in told.reason
     mean_change = np.mean(arms["kip-951"]) / np.mean(arms["baseline"]) - 1
     assert mean_change == pytest.approx(-0.872, abs=0.0005)
 
