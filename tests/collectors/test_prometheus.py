@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from collectors.backfill.export import Reader, Span
+from collectors.backfill.export import SampleReader, Selection
 from collectors.backfill.pages import Pages, SameSeriesError
 from collectors.backfill.prometheus import Client, PrometheusError, Series, TooLargeError
 from collectors.errors import CollectorError
@@ -93,14 +93,17 @@ def test_what_may_pass_is_asked_for_again(server, first):
     ("answer", "told"),
     [
         (BUSY, "status 503: too busy; query: kafka_x[60000ms]; see the log"),
-        ((206, b"{"), "no answer after 2 more tries"),
-        ((302, b""), "sends on to https://login.site/: give the URL where the API answers itself"),
+        ((206, b"{"), "no response after 2 retries"),
+        ((302, b""), "redirects to https://login.site/; give the URL of the API itself"),
         ((200, b"<html>"), "status 200: <html>; query: kafka_x[60000ms]; see"),
         ((200, b"[]"), "status 200: []; query"),
-        ((404, b"nothing here"), "status 404: nothing here; query: kafka_x[60000ms]; is this its base URL"),
-        ((401, b"who?"), "give username and password_file, or bearer_token_file, in [prometheus]"),
+        ((404, b"nothing here"), "status 404: nothing here; query: kafka_x[60000ms]; check the base URL"),
+        ((401, b"who?"), "set username and password_file, or bearer_token_file, in [prometheus]"),
         ((400, {"status": "error", "error": "parse error"}), "status 400: parse error"),
-        ((200, {"status": "success", "data": {"resultType": "vector", "result": []}}), "gives vector"),
+        (
+            (200, {"status": "success", "data": {"resultType": "vector", "result": []}}),
+            "resultType is vector",
+        ),
         ((200, ONE[1] | {"warnings": ["a store is away"]}), "a store is away"),
     ],
 )
@@ -115,7 +118,7 @@ def test_an_error_names_url_query_and_the_way_out(server, answer, told):
 
 def test_nobody_there_is_an_error_with_the_address(server):
     server.url = "http://127.0.0.1:1/prometheus"
-    with pytest.raises(PrometheusError, match=r"http://127\.0\.0\.1:1/prometheus/api/v1/query: no answer"):
+    with pytest.raises(PrometheusError, match=r"http://127\.0\.0\.1:1/prometheus/api/v1/query: no response"):
         samples(server)
 
 
@@ -130,12 +133,12 @@ def test_too_much_at_once_is_told_from_what_is_broken(server, answer):
 
 def test_an_answer_beyond_the_limit_is_not_held(server):
     server.answers = [(200, b'"' + b"x" * (1 << 20) + b'"')]
-    with pytest.raises(TooLargeError, match="the answer is beyond 1 MiB"):
+    with pytest.raises(TooLargeError, match="the response is larger than 1 MiB"):
         samples(server, Prometheus(retries=0, max_answer_mib=1))
 
 
 def read(server, names=("a", "b", "c"), **changes):
-    reader = Reader(Client(server.url, QUICK), Span(selectors=("{}",), since_ms=0, until_ms=4_000))
+    reader = SampleReader(Client(server.url, QUICK), Selection(selectors=("{}",), since_ms=0, until_ms=4_000))
     for name, value in changes.items():
         setattr(reader, name, value)
     got = list(reader.read(list(names), 0, 4_000))
@@ -152,14 +155,14 @@ def test_too_much_is_asked_for_in_halves_of_the_metrics_and_then_of_time(server)
 
 
 def test_small_answers_let_it_ask_for_more_metrics_at_once(server):
-    asked, _ = read(server, "abcdefg", names_at_once=1)
+    asked, _ = read(server, "abcdefg", names_per_query=1)
 
     assert [names.count("|") + 1 for names, _ in asked] == [1, 2, 4]
 
 
 def test_one_metric_that_is_too_much_in_a_second_is_an_error(server):
     server.answers = [TOO_MANY] * 3
-    with pytest.raises(CollectorError, match=r"too many samples.*one metric in 1000 ms: choose fewer nodes"):
+    with pytest.raises(CollectorError, match=r"too many samples.*one metric in 1000 ms: select fewer nodes"):
         read(server, ("a",))
 
 
@@ -229,8 +232,8 @@ def test_series_that_would_become_one_are_an_error_that_names_the_label():
     ("series", "told"),
     [
         (Series({"__name__": "kafka_x", "job": "k"}, [(1, "1")]), "without a label instance"),
-        (Series(LABELS | {"__name__": "kafka.x"}, [(1, "1")]), "names that the text format cannot hold"),
-        (Series(LABELS | {"a.b": "c"}, [(1, "1")]), "names that the text format cannot hold"),
+        (Series(LABELS | {"__name__": "kafka.x"}, [(1, "1")]), "names that the text format does not allow"),
+        (Series(LABELS | {"a.b": "c"}, [(1, "1")]), "names that the text format does not allow"),
         (Series(LABELS, [], has_histograms=True), "native histograms"),
     ],
 )
@@ -238,7 +241,7 @@ def test_what_cannot_be_published_is_told_with_the_first_such_series(series, tol
     made, lines = pages(series)
 
     assert lines == []
-    [(why, first)] = made.left_out.items()
+    [(why, first)] = made.skipped.items()
     assert told in why
     assert first.startswith(series.labels["__name__"])
 
