@@ -158,8 +158,8 @@ def _run(settings: Settings, reader: SampleReader, pages: Pages, screen: Screen,
         except BaseException:
             publisher.abandon()
             raise
-        for why, first in pages.left_out.items():
-            screen.note(f"skipped series {why}; the first is {first}")
+        for reason, first in pages.skipped.items():
+            screen.note(f"skipped series {reason}; the first is {first}")
         if not pages.samples:
             screen.note(f"{client.url} has no samples of {' '.join(selection.selectors)} in this time range")
 

@@ -2,7 +2,7 @@
 Read raw samples over the HTTP API of Prometheus, in responses of bounded size.
 
 An instant query of a range selector, `{...}[600000ms]`, returns samples as stored, with their timestamps.
-`query_range` would return values computed at fixed steps: `docs/decisions/011-raw-samples-from-prometheus.md`.
+`query_range` returns values computed at fixed steps: `docs/decisions/011-raw-samples-from-prometheus.md`.
 """
 
 import json
@@ -214,7 +214,7 @@ class Client:
             error = ResponseError(f"{error}; the server or a proxy before it is busy")
         return PrometheusError(
             f"{where}: no response after {self._retries.total} retries: {error}{query_text(parameters)}; "
-            "check that the server is up and reachable, then start again: the next run skips published windows"
+            "check that the server is up and reachable, then start again: published windows are skipped"
         )
 
 

@@ -68,9 +68,7 @@ class Tailer:
     settle_s: float = SETTLE_S
     chunk_bytes: int = CHUNK_BYTES
     clock: Callable[[], float] = time.monotonic
-    known: Progresses = field(
-        init=False, default_factory=dict
-    )  # how far each file was read, acknowledged or not
+    known: Progresses = field(init=False, default_factory=dict)  # read, acknowledged or not
     _siblings: Siblings = field(init=False)
     _reader: Reader | None = field(init=False, default=None)
     _rotated_at: float | None = field(init=False, default=None)
@@ -78,9 +76,7 @@ class Tailer:
     _missing_since: dict[str, float] = field(init=False, default_factory=dict)
     _cut: dict[str, _Cut] = field(init=False, default_factory=dict)
     _retry_at: dict[str, float] = field(init=False, default_factory=dict)
-    _torn_bytes: dict[str, int] = field(
-        init=False, default_factory=dict
-    )  # size of a gzip file when it was found torn
+    _torn_bytes: dict[str, int] = field(init=False, default_factory=dict)  # size of a torn gzip file
     _looked_at: float = field(init=False, default=0.0)
     _waiting_bytes: int = field(init=False, default=0)
 

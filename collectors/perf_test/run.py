@@ -2,8 +2,8 @@
 Run Kafka's producer performance test; record each output line with a timestamp in a file and in Kafka.
 
 The tool prints no timestamps. The file of a run contains a JSON line that describes the run, the tool's
-lines, each after its timestamp, and a JSON line with the exit code. The published records are the lines of this file
-with their offsets, so a file that is published twice adds no rows.
+lines, each after its timestamp, and a JSON line with the exit code. The published records are the lines of
+this file with their offsets, so a file that is published twice adds no rows.
 """
 
 import json

@@ -231,7 +231,7 @@ def test_series_that_would_become_one_are_an_error_that_names_the_label():
 @pytest.mark.parametrize(
     ("series", "told"),
     [
-        (Series({"__name__": "kafka_x", "job": "k"}, [(1, "1")]), "without a label instance"),
+        (Series({"__name__": "kafka_x", "job": "k"}, [(1, "1")]), "without the label instance"),
         (Series(LABELS | {"__name__": "kafka.x"}, [(1, "1")]), "names that the text format does not allow"),
         (Series(LABELS | {"a.b": "c"}, [(1, "1")]), "names that the text format does not allow"),
         (Series(LABELS, [], has_histograms=True), "native histograms"),
