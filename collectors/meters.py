@@ -6,7 +6,7 @@ from typing import Self
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
 
-from collectors.log_files.tail import Batch
+from collectors.log_files.tail import LineBatch
 from collectors.scrape import Scrape
 from conf.settings import TailedFile
 
@@ -78,7 +78,7 @@ class Meters:
         ):
             meter.labels(file.node, file.kind, file.path)
 
-    def read(self, file: TailedFile, batch: Batch) -> None:
+    def read(self, file: TailedFile, batch: LineBatch) -> None:
         """Count the lines, bytes and losses of a batch."""
         labels = (file.node, file.kind, file.path)
         self.lines += len(batch.lines)

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from collectors.errors import CollectorError
 from collectors.log_files.lines import RawLine
 from collectors.log_files.positions import InFlight
-from collectors.log_files.tail import Batch
+from collectors.log_files.tail import LineBatch
 from conf.names import Header, Kind
 from conf.settings import Collector, Telemetry
 
@@ -133,7 +133,7 @@ class Publisher:
             else:
                 return
 
-    def send_batch(self, batch: Batch, flight: InFlight) -> None:
+    def send_batch(self, batch: LineBatch, flight: InFlight) -> None:
         """
         Send a batch; `flight` receives each ack.
 

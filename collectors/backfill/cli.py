@@ -15,7 +15,7 @@ import typer
 
 from collectors.backfill.export import Backfill, PublishedRange, SampleReader, Selection, seconds_of
 from collectors.backfill.pages import Pages
-from collectors.backfill.prometheus import Client
+from collectors.backfill.prometheus import PrometheusClient
 from collectors.errors import CollectorError
 from collectors.publish import Publisher
 from collectors.screen import Screen
@@ -82,7 +82,7 @@ def backfill(  # noqa: PLR0913 (the options of a command)
             since_ms=instant_ms(since, now_ms),
             until_ms=instant_ms(until, now_ms) if until else now_ms - MARGIN_S * 1_000,
         )
-        client = Client(url, settings.prometheus)
+        client = PrometheusClient(url, settings.prometheus)
         pages = Pages(settings.prometheus, client.url)
     except (ValueError, OSError) as error:
         screen.note(f"backfill: {error}")
@@ -164,7 +164,7 @@ def _run(settings: Settings, reader: SampleReader, pages: Pages, screen: Screen,
             screen.note(f"{client.url} has no samples of {' '.join(selection.selectors)} in this time range")
 
 
-def _identity(settings: Settings, client: Client, selection: Selection) -> dict[str, object]:
+def _identity(settings: Settings, client: PrometheusClient, selection: Selection) -> dict[str, object]:
     """Return what identifies a published range; a change of any of these starts a new range."""
     names = ("node_label", "nodes", "drop_labels")
     return {

@@ -16,7 +16,7 @@ from confluent_kafka import KafkaError
 from filelock import AcquireReturnProxy, FileLock, Timeout
 
 from collectors.backfill.pages import Pages
-from collectors.backfill.prometheus import Client, Series, TooLargeError
+from collectors.backfill.prometheus import PrometheusClient, PrometheusSeries, TooLargeError
 from collectors.backfill.prometheus_query import with_names
 from collectors.errors import CollectorError
 from collectors.log_files.lines import RawLine
@@ -43,11 +43,11 @@ class Selection:
 class SampleReader:
     """Reads many metrics per query; it adapts their number to the size of the responses."""
 
-    client: Client
+    client: PrometheusClient
     selection: Selection
     names_per_query: int = NAMES_PER_QUERY
 
-    def read(self, names: Sequence[str], start_ms: int, end_ms: int) -> Iterator[list[Series]]:
+    def read(self, names: Sequence[str], start_ms: int, end_ms: int) -> Iterator[list[PrometheusSeries]]:
         """
         Yield the series of these metric names, one group of names at a time, in order.
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from collectors.backfill.prometheus import Series
+from collectors.backfill.prometheus import PrometheusSeries
 from collectors.errors import CollectorError
 from collectors.log_files.lines import RawLine
 from conf.names import Kind
@@ -60,7 +60,7 @@ class Pages:
         """Start the pages of a window."""
         self._window, self._pages = (start_ms, end_ms), {}
 
-    def add(self, series: Sequence[Series]) -> Iterator[RawLine]:
+    def add(self, series: Sequence[PrometheusSeries]) -> Iterator[RawLine]:
         """
         Add the series of one response; yield the pages that are full.
 
@@ -88,7 +88,7 @@ class Pages:
             if page.lines:
                 yield self._line(node, page)
 
-    def _add(self, node: str, name: str, head: str, series: Series) -> Iterator[RawLine]:
+    def _add(self, node: str, name: str, head: str, series: PrometheusSeries) -> Iterator[RawLine]:
         page = self._pages.setdefault(node, _Page())
         lines = [f"{head} {_SIGNED.get(value, value)} {at}" for at, value in series.values]
         family, kind = self._type(name)
@@ -162,7 +162,7 @@ def _pattern(pattern: str, node: str) -> re.Pattern[str]:
     return compiled
 
 
-def _reason_to_skip(series: Series, node: str, node_label: str) -> str:
+def _reason_to_skip(series: PrometheusSeries, node: str, node_label: str) -> str:
     names = [name for name in series.labels if name != NAME]
     if not node:
         return f"without the label {node_label}, which identifies the node (--node-label)"

@@ -55,7 +55,7 @@ class TooLargeError(PrometheusError):
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class PrometheusSeries:
     """A series of the server, with its samples in a time range, in time order."""
 
     labels: dict[str, str]
@@ -63,7 +63,7 @@ class Series:
     has_histograms: bool = False  # native histograms, which no text format supports
 
 
-class Client:
+class PrometheusClient:
     """A client of one server. A response is held in memory and is limited to `max_answer_mib`."""
 
     def __init__(self, url: str, settings: Prometheus) -> None:
@@ -116,7 +116,7 @@ class Client:
         types = {name: {row.get("type", "") for row in rows} for name, rows in metadata.items()}
         return {name: kinds.pop() for name, kinds in types.items() if len(kinds) == 1}
 
-    def samples(self, selectors: Iterable[str], start_ms: int, end_ms: int) -> list[Series]:
+    def samples(self, selectors: Iterable[str], start_ms: int, end_ms: int) -> list[PrometheusSeries]:
         """
         Return the series with samples in `start_ms` <= time < `end_ms`, sorted by name and labels.
 
@@ -128,7 +128,7 @@ class Client:
             PrometheusError: the server does not answer, or not with samples.
 
         """
-        found: dict[tuple[tuple[str, str], ...], Series] = {}
+        found: dict[tuple[tuple[str, str], ...], PrometheusSeries] = {}
         for selector in selectors:
             query = f"{selector}[{end_ms - start_ms}ms]"
             parameters = [("query", query), ("time", seconds(end_ms - 1))]
@@ -229,10 +229,10 @@ def _headers(settings: Prometheus) -> dict[str, str]:
     return headers
 
 
-def _series(row: Mapping[str, Any], start_ms: int) -> Series:
+def _series(row: Mapping[str, Any], start_ms: int) -> PrometheusSeries:
     values = ((round(at * 1_000), value) for at, value in row.get("values", ()))
     in_range = [(at, value) for at, value in values if at >= start_ms]
-    return Series(row["metric"], in_range, bool(row.get("histograms")))
+    return PrometheusSeries(row["metric"], in_range, bool(row.get("histograms")))
 
 
 def _order(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

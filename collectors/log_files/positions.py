@@ -15,14 +15,14 @@ REMEMBERED_FILES = 64  # finished and deleted files to keep, so that a file that
 
 
 @dataclass(slots=True)
-class Progress:
+class FileProgress:
     """How far one file was read; a fingerprint identifies the file."""
 
     offset: int  # bytes, uncompressed; always the start of a line
     is_finished: bool = False
 
 
-Progresses = dict[str, Progress]
+LogProgress = dict[str, FileProgress]
 """Fingerprint to progress, for all files of one log."""
 
 
@@ -30,7 +30,7 @@ class PositionFileError(CollectorError):
     """The saved positions cannot be read."""
 
 
-def load_positions(path: Path) -> dict[str, Progresses]:
+def load_positions(path: Path) -> dict[str, LogProgress]:
     """
     Return the saved progress of each log; empty if the file does not exist.
 
@@ -41,7 +41,9 @@ def load_positions(path: Path) -> dict[str, Progresses]:
     try:
         logs = json.loads(path.read_text())["logs"]
         return {
-            log: {mark: Progress(int(row["offset"]), bool(row["is_finished"])) for mark, row in rows.items()}
+            log: {
+                mark: FileProgress(int(row["offset"]), bool(row["is_finished"])) for mark, row in rows.items()
+            }
             for log, rows in logs.items()
         }
     except FileNotFoundError:
@@ -54,7 +56,7 @@ def load_positions(path: Path) -> dict[str, Progresses]:
         raise PositionFileError(message) from error
 
 
-def save_positions(path: Path, logs: dict[str, Progresses]) -> None:
+def save_positions(path: Path, logs: dict[str, LogProgress]) -> None:
     """Replace the file atomically and sync it: after a crash it has the old or the new content."""
     rows = {log: {mark: asdict(p) for mark, p in progresses.items()} for log, progresses in logs.items()}
     new = path.with_name(path.name + ".new")
@@ -70,12 +72,12 @@ def save_positions(path: Path, logs: dict[str, Progresses]) -> None:
         os.close(folder)
 
 
-def copied(progresses: Progresses) -> Progresses:
+def copied(progresses: LogProgress) -> LogProgress:
     """Return a deep copy: read and acknowledged progress advance separately."""
     return {mark: replace(progress) for mark, progress in progresses.items()}
 
 
-def forget(progresses: Progresses, present: Container[str]) -> None:
+def forget(progresses: LogProgress, present: Container[str]) -> None:
     """Remove finished files that no longer exist, except the newest 64."""
     gone = [mark for mark, progress in progresses.items() if progress.is_finished and mark not in present]
     for mark in gone[: max(0, len(gone) - REMEMBERED_FILES)]:
@@ -90,7 +92,7 @@ class InFlight:
     restart sends at most the records in flight again and skips none.
     """
 
-    def __init__(self, safe: Progresses, failed: Callable[[KafkaError], None]) -> None:
+    def __init__(self, safe: LogProgress, failed: Callable[[KafkaError], None]) -> None:
         """Start from the saved progress; `failed` is called when a delivery fails permanently."""
         self.safe = safe
         self.failed = failed
@@ -123,7 +125,7 @@ class InFlight:
         receipts = self._receipts
         while receipts and receipts[0].is_acked:
             receipt = receipts.popleft()
-            progress = self.safe.setdefault(receipt.mark, Progress(0))
+            progress = self.safe.setdefault(receipt.mark, FileProgress(0))
             progress.offset, progress.is_finished = receipt.end_offset, receipt.is_last
             self.acked_records += not receipt.is_last
 

@@ -131,13 +131,13 @@ class GzipReader:
         self._stream.close()
 
 
-Reader = PlainReader | GzipReader
+LogReader = PlainReader | GzipReader
 
 
-def open_reader(sibling: Sibling, offset: int, chunk_bytes: int) -> Reader:
+def open_reader(sibling: Sibling, offset: int, chunk_bytes: int) -> LogReader:
     """Return a reader of a file, starting at `offset` (uncompressed bytes)."""
     kind = GzipReader if sibling.is_compressed else PlainReader
     return kind(sibling, offset, chunk_bytes)
 
 
-__all__ = ["GzipReader", "PlainReader", "Reader", "ReplacedError", "TornGzipError", "open_reader"]
+__all__ = ["GzipReader", "LogReader", "PlainReader", "ReplacedError", "TornGzipError", "open_reader"]

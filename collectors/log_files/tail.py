@@ -8,8 +8,8 @@ from enum import Enum, auto
 
 from collectors.log_files.gunzip import TornGzipError
 from collectors.log_files.lines import CHUNK_BYTES, LineSplitter, Piece, RawLine, raw_line
-from collectors.log_files.positions import Progress, Progresses, copied, forget
-from collectors.log_files.readers import Reader, ReplacedError, open_reader
+from collectors.log_files.positions import FileProgress, LogProgress, copied, forget
+from collectors.log_files.readers import LogReader, ReplacedError, open_reader
 from collectors.log_files.siblings import Sibling, Siblings
 from conf.settings import TailedFile
 
@@ -29,7 +29,7 @@ class LostRange:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class LineBatch:
     """Lines of one file, in file order. A finished batch is the last batch of its file."""
 
     mark: str
@@ -64,13 +64,13 @@ class Tailer:
     """
 
     file: TailedFile
-    saved: Progresses | None = None
+    saved: LogProgress | None = None
     settle_s: float = SETTLE_S
     chunk_bytes: int = CHUNK_BYTES
     clock: Callable[[], float] = time.monotonic
-    known: Progresses = field(init=False, default_factory=dict)  # read, acknowledged or not
+    known: LogProgress = field(init=False, default_factory=dict)  # read, acknowledged or not
     _siblings: Siblings = field(init=False)
-    _reader: Reader | None = field(init=False, default=None)
+    _reader: LogReader | None = field(init=False, default=None)
     _rotated_at: float | None = field(init=False, default=None)
     _is_last_look: bool = field(init=False, default=False)
     _missing_since: dict[str, float] = field(init=False, default_factory=dict)
@@ -89,9 +89,9 @@ class Tailer:
         siblings = self._siblings.listed()
         for sibling in siblings:
             if sibling.is_live or self._siblings.has_glob:
-                self.known[sibling.mark] = Progress(0)
+                self.known[sibling.mark] = FileProgress(0)
             else:
-                self.known[sibling.mark] = Progress(
+                self.known[sibling.mark] = FileProgress(
                     0 if sibling.is_compressed else sibling.size, is_finished=True
                 )
 
@@ -110,7 +110,7 @@ class Tailer:
             self._reader.close()
             self._reader = None
 
-    def poll(self) -> Batch | None:
+    def poll(self) -> LineBatch | None:
         """Return the lines of the next block; None if there is nothing to read now."""
         while True:
             if last_batch := self._last_batch_of_missing_file():
@@ -131,7 +131,7 @@ class Tailer:
             if step is not _Step.AGAIN:
                 return self._last_batch(reader) if step is _Step.ENDED else None
 
-    def _at_the_end_of(self, reader: Reader) -> "_Step":
+    def _at_the_end_of(self, reader: LogReader) -> "_Step":
         """Return the next step at the end of a file; a rotated file is read once more before it is closed."""
         if not reader.is_live:
             if self._is_last_look:
@@ -146,12 +146,12 @@ class Tailer:
             reader.is_live, self._rotated_at = False, self.clock()
         return _Step.AGAIN
 
-    def _open_next(self) -> Reader | None:
+    def _open_next(self) -> LogReader | None:
         siblings = self._siblings.listed()
         self._note_missing({sibling.mark for sibling in siblings})
         unread = [sibling for sibling in siblings if self._is_unread(sibling)]
         for sibling in unread:
-            progress = self.known.setdefault(sibling.mark, Progress(0))
+            progress = self.known.setdefault(sibling.mark, FileProgress(0))
             if sibling.is_live and sibling.size < progress.offset:
                 log.error(
                     "%s was truncated to %d bytes; reading continues from there", sibling.path, sibling.size
@@ -170,13 +170,13 @@ class Tailer:
             return self._reader
         return None
 
-    def _may_grow_since(self, reader: Reader) -> float | None:
+    def _may_grow_since(self, reader: LogReader) -> float | None:
         """Return when the settling time of a rotated file starts, in which its writer may finish a line."""
         if reader.is_live or reader.sibling.is_compressed or self._is_old(reader):
             return None
         return self.clock()
 
-    def _is_old(self, reader: Reader) -> bool:
+    def _is_old(self, reader: LogReader) -> bool:
         return time.time() - reader.modified_at() >= self.settle_s
 
     def _is_unread(self, sibling: Sibling) -> bool:
@@ -204,20 +204,20 @@ class Tailer:
 
     def _batch(
         self,
-        reader: Reader,
+        reader: LogReader,
         pieces: list[Piece],
         *,
         read_bytes: int = 0,
         is_finished: bool = False,
         lost: LostRange | None = None,
-    ) -> Batch:
+    ) -> LineBatch:
         mark, path = reader.sibling.mark, reader.sibling.path
         progress = self.known[mark]
         progress.offset, progress.is_finished = reader.splitter.line_offset, is_finished
         lines = [raw_line(piece, mark, path, self.file.node, self.file.kind) for piece in pieces]
-        return Batch(mark, lines, progress.offset, is_finished, lost, read_bytes)
+        return LineBatch(mark, lines, progress.offset, is_finished, lost, read_bytes)
 
-    def _last_batch(self, reader: Reader) -> Batch:
+    def _last_batch(self, reader: LogReader) -> LineBatch:
         """Return the last batch of a rotated file, with the lost range if a copy is too short."""
         self.close()
         sibling, cut = reader.sibling, self._cut.pop(reader.sibling.mark, None)
@@ -233,8 +233,8 @@ class Tailer:
         return self._batch(reader, pieces, is_finished=True, lost=lost)
 
     def _last_batch_of_damaged_file(
-        self, reader: Reader, error: ReplacedError | TornGzipError
-    ) -> Batch | None:
+        self, reader: LogReader, error: ReplacedError | TornGzipError
+    ) -> LineBatch | None:
         """
         Close a file that cannot be read on; return its last batch, or None if it is tried again later.
 
@@ -257,7 +257,7 @@ class Tailer:
         log.error("%s: %s; bytes from %d on are lost (%s)", sibling.path, error, lost.start_offset, lost.mark)
         return self._batch(reader, pieces, is_finished=True, lost=lost)
 
-    def _last_batch_of_missing_file(self) -> Batch | None:
+    def _last_batch_of_missing_file(self) -> LineBatch | None:
         """
         Return the last batch of an unfinished file that has been missing for `settle_s`; else None.
 
@@ -285,4 +285,4 @@ class Tailer:
             )  # fmt: skip
         progress.offset, progress.is_finished = start, True
         lines = [raw_line(piece, mark, path, self.file.node, self.file.kind) for piece in pieces]
-        return Batch(mark, lines, start, is_finished=True, lost=lost)
+        return LineBatch(mark, lines, start, is_finished=True, lost=lost)

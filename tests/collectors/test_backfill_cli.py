@@ -62,7 +62,7 @@ def test_a_run_that_is_stopped_says_that_it_goes_on(backfill, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("collectors.backfill.cli.Client.types", interrupted)
+    monkeypatch.setattr("collectors.backfill.cli.PrometheusClient.types", interrupted)
     result = backfill("http://x")
 
     assert result.exit_code == 130
@@ -70,8 +70,8 @@ def test_a_run_that_is_stopped_says_that_it_goes_on(backfill, monkeypatch):
 
 
 def test_a_second_run_of_the_same_waits_for_the_first_to_end(backfill, conf, monkeypatch):
-    monkeypatch.setattr("collectors.backfill.cli.Client.types", lambda _: {})
-    monkeypatch.setattr("collectors.backfill.cli.Client.names", lambda *_: [])
+    monkeypatch.setattr("collectors.backfill.cli.PrometheusClient.types", lambda _: {})
+    monkeypatch.setattr("collectors.backfill.cli.PrometheusClient.names", lambda *_: [])
     assert backfill("http://x").exit_code == 0
     state = Settings.load(conf).collector.state
     [held] = (conf.parent / state / "backfill").glob("*.lock")
@@ -83,8 +83,8 @@ def test_a_second_run_of_the_same_waits_for_the_first_to_end(backfill, conf, mon
 
 
 def test_a_damaged_note_is_told_by_its_path(backfill, conf, monkeypatch):
-    monkeypatch.setattr("collectors.backfill.cli.Client.types", lambda _: {})
-    monkeypatch.setattr("collectors.backfill.cli.Client.names", lambda *_: [])
+    monkeypatch.setattr("collectors.backfill.cli.PrometheusClient.types", lambda _: {})
+    monkeypatch.setattr("collectors.backfill.cli.PrometheusClient.names", lambda *_: [])
     backfill("http://x")
     [note] = (conf.parent / "state" / "backfill").glob("*.json")
     note.write_text("{")
@@ -96,8 +96,8 @@ def test_a_damaged_note_is_told_by_its_path(backfill, conf, monkeypatch):
 
 
 def test_a_server_without_such_samples_says_so(backfill, monkeypatch):
-    monkeypatch.setattr("collectors.backfill.cli.Client.types", lambda _: {})
-    monkeypatch.setattr("collectors.backfill.cli.Client.names", lambda *_: [])
+    monkeypatch.setattr("collectors.backfill.cli.PrometheusClient.types", lambda _: {})
+    monkeypatch.setattr("collectors.backfill.cli.PrometheusClient.names", lambda *_: [])
     result = backfill("http://x", "--match", "kafka_x")
 
     assert result.exit_code == 0

@@ -11,7 +11,7 @@ import pytest
 
 from collectors.backfill.export import SampleReader, Selection
 from collectors.backfill.pages import Pages, SameSeriesError
-from collectors.backfill.prometheus import Client, PrometheusError, Series, TooLargeError
+from collectors.backfill.prometheus import PrometheusClient, PrometheusError, PrometheusSeries, TooLargeError
 from collectors.errors import CollectorError
 from conf.settings import Prometheus
 
@@ -64,11 +64,11 @@ def server(monkeypatch):
 
 def samples(server, told=QUICK, **span):
     span = {"start_ms": 1_700_000_000_000, "end_ms": 1_700_000_060_000} | span
-    return Client(server.url, told).samples(["kafka_x"], **span)
+    return PrometheusClient(server.url, told).samples(["kafka_x"], **span)
 
 
 def test_an_instant_query_of_a_range_gives_samples_to_the_millisecond(server):
-    assert samples(server) == [Series(LABELS, [(1_700_000_000_500, "1")])]
+    assert samples(server) == [PrometheusSeries(LABELS, [(1_700_000_000_500, "1")])]
     assert server.asked[0][:2] == ("/api/v1/query", "query=kafka_x%5B60000ms%5D&time=1700000059.999")
 
 
@@ -78,7 +78,7 @@ def test_a_sample_at_the_start_of_a_range_is_taken_and_one_before_it_not(server)
         matrix((LABELS, [[1_699_999_999.999, "1"], [1_700_000_000, "2"], [1_700_000_001, "3"]]))
     ]
 
-    assert samples(server) == [Series(LABELS, [(1_700_000_000_000, "2"), (1_700_000_001_000, "3")])]
+    assert samples(server) == [PrometheusSeries(LABELS, [(1_700_000_000_000, "2"), (1_700_000_001_000, "3")])]
 
 
 @pytest.mark.parametrize("first", [BUSY, (206, b'{"status"'), (429, b""), (502, b"bad gateway")])
@@ -138,7 +138,9 @@ def test_an_answer_beyond_the_limit_is_not_held(server):
 
 
 def read(server, names=("a", "b", "c"), **changes):
-    reader = SampleReader(Client(server.url, QUICK), Selection(selectors=("{}",), since_ms=0, until_ms=4_000))
+    reader = SampleReader(
+        PrometheusClient(server.url, QUICK), Selection(selectors=("{}",), since_ms=0, until_ms=4_000)
+    )
     for name, value in changes.items():
         setattr(reader, name, value)
     got = list(reader.read(list(names), 0, 4_000))
@@ -180,7 +182,7 @@ def test_secrets_come_from_files_and_are_sent(server, tmp_path):
 @pytest.mark.parametrize("url", ["ftp://x", "prometheus:9090", "http://", "http://me:open-sesame@host:1/x"])
 def test_a_url_is_without_a_password_and_one_is_not_repeated(url):
     with pytest.raises(ValueError, match="give an http or https URL without a password") as error:
-        Client(url, QUICK)
+        PrometheusClient(url, QUICK)
 
     assert "sesame" not in str(error.value)
 
@@ -204,14 +206,14 @@ def test_tls_is_checked_against_the_authority_that_is_named(server, tmp_path):
 def test_a_server_that_tells_no_types_is_read_without(server):
     server.answers = [(404, b"")]
 
-    assert Client(server.url, QUICK).types() == {}
+    assert PrometheusClient(server.url, QUICK).types() == {}
 
 
 def test_a_type_on_which_targets_differ_is_none(server):
     told = {"a": [{"type": "gauge"}, {"type": "counter"}], "b": [{"type": "gauge"}, {"type": "gauge"}]}
     server.answers = [(200, {"status": "success", "data": told})]
 
-    assert Client(server.url, QUICK).types() == {"b": "gauge"}
+    assert PrometheusClient(server.url, QUICK).types() == {"b": "gauge"}
 
 
 def pages(*series, **told):
@@ -221,7 +223,7 @@ def pages(*series, **told):
 
 
 def test_series_that_would_become_one_are_an_error_that_names_the_label():
-    twice = [Series(LABELS | {"job": job}, [(1, "1")]) for job in ("kafka", "kafka-too")]
+    twice = [PrometheusSeries(LABELS | {"job": job}, [(1, "1")]) for job in ("kafka", "kafka-too")]
     with pytest.raises(SameSeriesError, match=r"b1: .* kafka_x, which differ in job \(kafka, kafka-too\)"):
         pages(*twice)
 
@@ -231,10 +233,13 @@ def test_series_that_would_become_one_are_an_error_that_names_the_label():
 @pytest.mark.parametrize(
     ("series", "told"),
     [
-        (Series({"__name__": "kafka_x", "job": "k"}, [(1, "1")]), "without the label instance"),
-        (Series(LABELS | {"__name__": "kafka.x"}, [(1, "1")]), "names that the text format does not allow"),
-        (Series(LABELS | {"a.b": "c"}, [(1, "1")]), "names that the text format does not allow"),
-        (Series(LABELS, [], has_histograms=True), "native histograms"),
+        (PrometheusSeries({"__name__": "kafka_x", "job": "k"}, [(1, "1")]), "without the label instance"),
+        (
+            PrometheusSeries(LABELS | {"__name__": "kafka.x"}, [(1, "1")]),
+            "names that the text format does not allow",
+        ),
+        (PrometheusSeries(LABELS | {"a.b": "c"}, [(1, "1")]), "names that the text format does not allow"),
+        (PrometheusSeries(LABELS, [], has_histograms=True), "native histograms"),
     ],
 )
 def test_what_cannot_be_published_is_told_with_the_first_such_series(series, told):
@@ -247,7 +252,9 @@ def test_what_cannot_be_published_is_told_with_the_first_such_series(series, tol
 
 
 def test_a_full_page_is_closed_and_the_next_one_has_the_next_number():
-    many = [Series(LABELS | {"topic": f"{nth:06}" + "x" * 1_000}, [(1, "1")]) for nth in range(2_500)]
+    many = [
+        PrometheusSeries(LABELS | {"topic": f"{nth:06}" + "x" * 1_000}, [(1, "1")]) for nth in range(2_500)
+    ]
     made, lines = pages(*many)
 
     assert [line.position.split("/")[:3] for line in lines] == [["b1", "backfill", "0-600000"]] * 3
@@ -257,6 +264,6 @@ def test_a_full_page_is_closed_and_the_next_one_has_the_next_number():
 
 
 def test_both_zeros_are_read_as_what_they_are():
-    _, [page] = pages(Series(LABELS, [(1, "-0"), (2, "0")]))
+    _, [page] = pages(PrometheusSeries(LABELS, [(1, "-0"), (2, "0")]))
 
     assert page.value == b"kafka_x -0.0 1\nkafka_x 0 2\n"
