@@ -80,7 +80,7 @@ def sample(  # noqa: PLR0913 (the options of a command)
     try:
         plan = _plan(brokers, for_, every, times, logger)
         state.mkdir(parents=True, exist_ok=True)
-        with _alone(state):
+        with _locked(state):
             if is_restore:
                 left = _restore(state, screen.note)
             else:
@@ -144,7 +144,7 @@ def _target(servers: str | None, properties: Path | None) -> LevelRecord:
 
 
 @contextmanager
-def _alone(state: Path) -> Iterator[None]:
+def _locked(state: Path) -> Iterator[None]:
     with FileLock(state / watchdog.LOCK, timeout=END_S):
         yield
 
