@@ -73,7 +73,8 @@ def discover(folder: Path, nodes: Mapping[str, str] | None = None) -> Found:
     Return the files in `folder` and its subfolders, sorted into telemetry and other files.
 
     Hidden files are skipped; symbolic links are followed. The file name decides the kind, or else the first
-    64 KiB do. Known files without telemetry (`own_files`) are passed over.
+    64 KiB do. A performance test is recognized by its content, whatever its name, unless it is named as a
+    request log. Known files (`own_files`) are passed over if no kind is found; Kafka's data files always.
 
     `nodes` maps glob patterns to nodes. A pattern is matched against the relative path, the file name and
     each folder name; the first match wins. Without a match, the node is the nearest folder whose name ends
