@@ -1,4 +1,4 @@
-"""`python -m collectors --conf FILE`: a collector on a machine that has no Spark."""
+"""Run a collector on a machine without Spark: `python -m collectors --conf FILE`."""
 
 import typer
 

@@ -1,4 +1,4 @@
-"""`plumbline collect`, and the same without Spark installed: `python -m collectors`."""
+"""The command `plumbline collect`. Without Spark, use `python -m collectors`."""
 
 import logging
 import signal
@@ -18,15 +18,23 @@ from conf.settings import Settings
 def collect(
     conf: Annotated[
         list[Path],
-        typer.Option("--conf", exists=True, dir_okay=False, help="Settings in TOML; may be given again."),
+        typer.Option(
+            "--conf",
+            exists=True,
+            dir_okay=False,
+            help="TOML settings file; repeatable, for each key the last file wins.",
+        ),
     ],
     *,
-    once: Annotated[bool, typer.Option("--once", help="Read what is there, wait for the acks, end.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Collect what exists now, wait for all acks, and exit.")
+    ] = False,
 ) -> None:
     """
-    Tail logs and scrape exporters into the telemetry topics, raw.
+    Tail Kafka logs, scrape JMX exporters, and publish the raw lines to the telemetry topics.
 
-    Ctrl-C ends it cleanly, a second one at once; the next start reads on from the last acknowledged line.
+    Ctrl-C stops the collector cleanly; a second Ctrl-C kills it. The next start continues after the last
+    acknowledged line.
 
     For example:
 
@@ -49,7 +57,7 @@ def collect(
 
 def _stop_on_signals(stop: threading.Event) -> None:
     def on_signal(number: int, _frame: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_DFL)  # the next one ends the process at once
+        signal.signal(number, signal.SIG_DFL)  # a second signal kills the process
         stop.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):

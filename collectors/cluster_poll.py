@@ -1,9 +1,10 @@
 """
-Reads the throttle settings of the observed cluster at a fixed pace: one JSON document a poll.
+Poll the replication throttles of the observed cluster at a fixed interval; each poll is one JSON document.
 
-For clusters whose brokers log no requests: nothing else tells which throttle is in force. A rate is asked of
-each broker by itself, as Kafka wants it; lists of topics at first, while a rate is set somewhere, and then
-until none is left, since an answer has every setting of every topic.
+This serves clusters whose brokers do not log requests: no other input shows which throttles are in force.
+Kafka requires one DescribeConfigs call per broker, so each broker's rates take one call. A response for
+topics contains every config of every topic, so the poller reads the topics' replica lists only in the first
+poll, while a rate is set, and until no list is left.
 """
 
 import json
@@ -29,13 +30,13 @@ log = logging.getLogger(__name__)
 
 NODE = "cluster"
 TIMEOUT_S = 15.0
-TOPICS_A_CALL = 200
+TOPICS_PER_CALL = 200
 
 RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 LISTS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 
-Settings = dict[str, dict[str, str]]
-"""Names of brokers or topics, and of each the settings that somebody made."""
+ConfigValues = dict[str, dict[str, str]]
+"""Broker id or topic name to its throttle configs that are not defaults."""
 
 
 class PollError(Exception):
@@ -44,27 +45,27 @@ class PollError(Exception):
 
 def poll(bootstrap_servers: str, options: Mapping[str, str], *, may_be_listed: bool) -> bytes:
     """
-    Read the settings; give the document: `polled_at_ns`, `brokers`, and `topics`, null when not asked for.
+    Return one poll as a JSON document with `polled_at_ns`, `brokers` and `topics`.
 
-    Topics are asked for where a rate is set, or replicas `may_be_listed` still.
+    `topics` is null unless a rate is set or `may_be_listed`: topics may still have throttled replicas.
 
     Raises:
-        PollError: the cluster does not answer in time, or refuses.
+        PollError: the cluster does not answer in time or refuses the request.
 
     """
-    told: dict[str, str | int | float | bool] = {
+    client_options: dict[str, str | int | float | bool] = {
         **options,
         "bootstrap.servers": bootstrap_servers,
         "client.id": "plumbline-cluster-poll",
     }
     try:
-        client = AdminClient(told, logger=log)
+        client = AdminClient(client_options, logger=log)
         cluster = client.list_topics(timeout=TIMEOUT_S)
         polled_at_ns = time.time_ns()
-        brokers = _described(client, ResourceType.BROKER, map(str, cluster.brokers), RATES, calls_of=1)
+        brokers = _described(client, ResourceType.BROKER, map(str, cluster.brokers), RATES, per_call=1)
         topics = None
         if may_be_listed or any(brokers.values()):
-            listed = _described(client, ResourceType.TOPIC, cluster.topics, LISTS, calls_of=TOPICS_A_CALL)
+            listed = _described(client, ResourceType.TOPIC, cluster.topics, LISTS, per_call=TOPICS_PER_CALL)
             topics = {name: settings for name, settings in listed.items() if settings}
     except (KafkaException, TimeoutError, ValueError) as error:
         message = f"{bootstrap_servers}: {error}"
@@ -74,26 +75,26 @@ def poll(bootstrap_servers: str, options: Mapping[str, str], *, may_be_listed: b
 
 
 def _described(
-    client: AdminClient, kind: ResourceType, names: Iterable[str], wanted: tuple[str, ...], *, calls_of: int
-) -> Settings:
+    client: AdminClient, kind: ResourceType, names: Iterable[str], wanted: tuple[str, ...], *, per_call: int
+) -> ConfigValues:
     every = [ConfigResource(kind, name) for name in sorted(names)]
-    told: Settings = {}
-    for first in range(0, len(every), calls_of):
-        answers = client.describe_configs(every[first : first + calls_of], request_timeout=TIMEOUT_S)
+    described: ConfigValues = {}
+    for first in range(0, len(every), per_call):
+        answers = client.describe_configs(every[first : first + per_call], request_timeout=TIMEOUT_S)
         for resource, answer in answers.items():
             entries = answer.result(timeout=TIMEOUT_S)
-            # A default is nobody's setting: of a rate it is the largest number there is, of a list nothing.
-            made = {name: entries[name] for name in wanted if name in entries}
-            told[resource.name] = {
-                name: entry.value for name, entry in made.items() if entry.value and not entry.is_default
+            # Defaults are left out: they mean no throttle (a rate of Long.MAX_VALUE, an empty list).
+            found = {name: entries[name] for name in wanted if name in entries}
+            described[resource.name] = {
+                name: entry.value for name, entry in found.items() if entry.value and not entry.is_default
             }
-    return told
+    return described
 
 
 class ClusterPoller(threading.Thread):
-    """Polls into the queue of the scrapes, and like these it fails without ending the collector."""
+    """A thread that polls at a fixed interval; a failed poll does not stop the collector."""
 
-    def __init__(  # noqa: PLR0913 (what to ask, where to put it, how often)
+    def __init__(  # noqa: PLR0913 (the cluster, the queue, the interval)
         self,
         bootstrap_servers: str,
         options: Mapping[str, str],
@@ -103,23 +104,23 @@ class ClusterPoller(threading.Thread):
         interval_s: float,
         once: bool,
     ) -> None:
-        """Prepare the thread; `once` ends it after one try."""
+        """Prepare the thread; with `once` it ends after one poll. `results` is the queue of the scrapes."""
         super().__init__(name="cluster-poll", daemon=True)
         self._servers, self._options = bootstrap_servers, options
         self._endpoint = ScrapedEndpoint(url=f"kafka://{bootstrap_servers}", node=NODE)
         self._results, self._stop_event = results, stop
         self._interval_s, self._once = interval_s, once
-        self._may_be_listed = True  # nobody knows at first
+        self._may_be_listed = True  # unknown before the first poll
 
     def run(self) -> None:
-        """Poll until told to stop."""
+        """Poll until the stop event is set."""
         while not self._stop_event.is_set():
-            self._hand_over(self._tried())
+            self._enqueue(self._try_poll())
             if self._once:
                 return
             self._stop_event.wait(self._interval_s)
 
-    def _tried(self) -> Scrape:
+    def _try_poll(self) -> Scrape:
         began, line = time.monotonic(), None
         try:
             value = poll(self._servers, self._options, may_be_listed=self._may_be_listed)
@@ -131,7 +132,7 @@ class ClusterPoller(threading.Thread):
             log.warning("poll of the cluster failed: %s", error)
         return Scrape(self._endpoint, time.monotonic() - began, line)
 
-    def _hand_over(self, polled: Scrape) -> None:
+    def _enqueue(self, polled: Scrape) -> None:
         while not self._stop_event.is_set():
             try:
                 self._results.put(polled, timeout=0.5)

@@ -1,5 +1,5 @@
-"""What ends a collector, said in a sentence that names the way out."""
+"""Errors that stop a collector; each message says what to do."""
 
 
 class CollectorError(Exception):
-    """The collector cannot go on; positions are those of the last acknowledged lines."""
+    """The collector cannot continue. The saved positions are those of the last acknowledged lines."""

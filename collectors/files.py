@@ -1,4 +1,4 @@
-"""Which files under a folder are telemetry, of which node and kind: for reports without Kafka."""
+"""Find the telemetry files in a folder, with the node and kind of each, for reports without Kafka."""
 
 import os
 import re
@@ -9,19 +9,19 @@ from pathlib import Path
 
 from collectors.log_files.gunzip import TornGzipError
 from collectors.log_files.lines import is_gzip, is_unreadable, read_blocks
-from collectors.own_files import LAB, LAB_STATE, LOGS, is_data, own
+from collectors.own_files import LAB, LAB_STATE, LOGS, family_of, is_data
 from conf.names import Kind
 
-LOOKED_AT_BYTES = 64 * 1024
+HEAD_BYTES = 64 * 1024
 
-NO_NODE = "no folder ends in a number; use --node PATTERN=ID"
+NO_NODE = "no parent folder has a name that ends in a number; use --node PATTERN=ID"
 NOT_TELEMETRY = (
-    "neither the name nor the content is a request log, a client log, a state-change log or a perf test, and "
-    "a scrape is named *.prom"
+    "neither its name nor its content is that of a request log, client log, state-change log or perf test; "
+    "saved scrapes must be named *.prom"
 )
-NOT_GZIP = "compressed, and not by gzip: unpack it first"
+NOT_GZIP = "compressed, but not with gzip: decompress it first"
 PERF_TEST_NODE = "perf-test"
-"""Of a performance test in a folder of no broker: where its client ran is not known."""
+"""The node of a performance test outside a broker's folder: the client's host is unknown."""
 
 NOT_A_FILE = "not a regular file"
 
@@ -41,18 +41,18 @@ _BY_CONTENT = (
     (b" starts at leader epoch ", Kind.STATE_CHANGE),
 )
 _PERF_TEST = re.compile(rb"^ *\{\"plumbline_run\"|\d records sent, [\d.,]+ records/sec \(", re.MULTILINE)
-"""What a producer performance test prints: its files are called anything, `client-3.9.log` too."""
+"""Output of a producer performance test. Its files can have any name, even `client-3.9.log`."""
 
 _ENDS_IN_A_NUMBER = re.compile(r"\d$")
 
 
 class NoSuchFolderError(Exception):
-    """The folder to read from is not there."""
+    """The folder to read from does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class TelemetryFile:
-    """One file whose lines can be read: `node` is the folder or id, `kind` the word of the topic."""
+    """A file to read: `node` is a folder name or a `--node` id, `kind` the suffix of the topic."""
 
     path: Path
     node: str
@@ -61,39 +61,42 @@ class TelemetryFile:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Every file of a folder, in one of three lists; each is in the order of its paths."""
+    """All files of a folder, in three lists; each list is sorted by path."""
 
     understood: list[TelemetryFile]
     not_understood: list[tuple[Path, str]]
-    passed_over: list[tuple[Path, str]]  # known to hold no telemetry, and what they are
+    passed_over: list[tuple[Path, str]]  # known files without telemetry, and what they are
 
 
 def discover(folder: Path, nodes: Mapping[str, str] | None = None) -> Found:
     """
-    Sort the files under `folder`, hidden ones left out and links followed, into telemetry and the rest.
+    Return the files in `folder` and its subfolders, sorted into telemetry and other files.
 
-    Of the rest, what stands beside telemetry as a matter of course is passed over (`own_files`), unless its
-    first 64 KiB do hold telemetry.
+    Hidden files are skipped; symbolic links are followed. The file name decides the kind, or else the first
+    64 KiB do. A performance test is recognized by its content, whatever its name, unless it is named as a
+    request log. Known files (`own_files`) are passed over if no kind is found; Kafka's data files always.
 
-    `nodes` maps glob patterns, held against the path below `folder`, its name and its folders' names, to
-    the node; the first that fits wins. Without one the nearest folder that ends in a number is the node,
-    `folder` itself included and nothing above it. A file is known by its name, else by its first 64 KiB.
+    `nodes` maps glob patterns to nodes. A pattern is matched against the relative path, the file name and
+    each folder name; the first match wins. Without a match, the node is the nearest folder whose name ends
+    in a number, up to and including `folder`.
 
     Raises:
-        NoSuchFolderError: `folder` is missing or no folder.
+        NoSuchFolderError: `folder` does not exist or is not a folder.
 
     """
     if not folder.is_dir():
         state = "is not a folder" if folder.exists() else "does not exist"
-        message = f"{folder} {state}; give the folder that holds the brokers' logs, as in --from DIR"
+        message = f"{folder} {state}; give the folder that contains the brokers' logs, as in --from DIR"
         raise NoSuchFolderError(message)
     found = Found([], [], [])
     for path, is_lab_state in sorted(_files(folder)):
         if is_lab_state or is_data(path.name):
-            found.passed_over.append((path, (LAB_STATE if is_lab_state else own(path.name)) or path.name))
+            found.passed_over.append(
+                (path, (LAB_STATE if is_lab_state else family_of(path.name)) or path.name)
+            )
             continue
         kind, reason = _kind_of(path)
-        known = own(path.name) if kind is None else None
+        known = family_of(path.name) if kind is None else None
         node = _node_of(path, folder, nodes or {}) or (PERF_TEST_NODE if kind is Kind.PERF_TEST else None)
         if kind and node:
             found.understood.append(TelemetryFile(path, node, kind.value))
@@ -105,9 +108,9 @@ def discover(folder: Path, nodes: Mapping[str, str] | None = None) -> Found:
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, bool]]:
-    """Walk every folder once, by its own name before any link to it; tell what is a lab's state."""
+    """Yield each file, and whether it is a lab's state. A folder is walked once, before any link to it."""
     seen: set[str] = set()
-    states: set[Path] = set()  # folders of a lab's state, its logs not among them
+    states: set[Path] = set()  # folders of a lab's state, without its logs
     for root, folders, names in os.walk(folder, followlinks=True):
         here = os.path.realpath(root)
         is_known, found = here in seen, sorted(name for name in folders if not name.startswith("."))
@@ -130,7 +133,7 @@ def _node_of(path: Path, folder: Path, nodes: Mapping[str, str]) -> str | None:
 
 
 def _kind_of(path: Path) -> tuple[Kind | None, str]:
-    """Give the kind, or why there is none; a name that fits needs no readable content."""
+    """Return the kind, or None and the reason. With a matching name, the content need not be readable."""
     if not path.is_file():
         return None, NOT_A_FILE
     if is_unreadable(path):
@@ -148,14 +151,14 @@ def _kind_of(path: Path) -> tuple[Kind | None, str]:
 
 
 def _head(path: Path) -> bytes:
-    """Read the first bytes; of a torn gzip what there is."""
+    """Return the first 64 KiB, or what can be read of a torn gzip file."""
     head = b""
     with path.open("rb") as stream:
         try:
             for block in read_blocks(stream, is_compressed=is_gzip(path)):
                 head += block
-                if len(head) >= LOOKED_AT_BYTES:
+                if len(head) >= HEAD_BYTES:
                     break
         except TornGzipError:
             return head
-    return head[:LOOKED_AT_BYTES]
+    return head[:HEAD_BYTES]

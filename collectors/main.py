@@ -1,4 +1,4 @@
-"""One collector: tails its logs, scrapes its exporters, publishes, and remembers what is safe."""
+"""Run one collector: tail logs, scrape exporters, publish, and save the positions of acknowledged lines."""
 
 import logging
 import threading
@@ -13,13 +13,13 @@ from confluent_kafka import KafkaError
 from filelock import FileLock, Timeout
 
 from collectors.errors import CollectorError
-from collectors.log_files.followed import Followed
+from collectors.log_files.followed import FollowedLog
 from collectors.log_files.positions import InFlight, copied, load_positions, save_positions
 from collectors.log_files.tail import Tailer
 from collectors.meters import Meters
-from collectors.progress import Progress
+from collectors.progress import ProgressDisplay
 from collectors.publish import Delivered, Publisher, StoppedError
-from collectors.scrapers import started
+from collectors.scrapers import start_scrapers
 from conf.settings import Collector, Settings, TailedFile
 
 if TYPE_CHECKING:
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-TICK_S = 1.0  # positions and gauges; after a kill at most so much is sent again
-BLOCKS_A_TURN = 16  # 4 MiB of one log before the next one has its turn
+TICK_S = 1.0  # how often positions are saved; after a kill, about this much is sent again
+BLOCKS_PER_TURN = 16  # at most 4 MiB of one log before the next log is read
 FLUSH_S = 30.0
-QUIET_S = 3.0  # without an ack for so long at the end, the brokers are away
+QUIET_S = 3.0  # at the end, stop waiting after this long without an ack
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What one run did; the records not acknowledged are read again by the next run."""
+    """Totals of one run. The next run reads the unacknowledged records again."""
 
     lines: int
     read_bytes: int
@@ -44,13 +44,13 @@ class Summary:
 
 def run(settings: Settings, stop: threading.Event, *, once: bool = False) -> Summary:
     """
-    Collect until `stop` is set, or with `once` until all that is there has been acknowledged.
+    Collect until `stop` is set; with `once`, until everything that exists now is acknowledged.
 
-    Positions are saved for acknowledged lines only, so that after any end the next run loses nothing.
+    Only positions of acknowledged lines are saved, so the next run loses no line however this one ends.
 
     Raises:
-        CollectorError: nothing to collect, another collector on this state folder, unreadable positions, or
-            a telemetry cluster that does not take what it is sent.
+        CollectorError: the settings list no input, another collector uses the state folder, the positions
+            cannot be read or written, or the telemetry cluster does not accept records.
 
     """
     collector = settings.collector
@@ -63,27 +63,27 @@ def run(settings: Settings, stop: threading.Event, *, once: bool = False) -> Sum
     try:
         lock = FileLock(state / "lock").acquire(timeout=0)
     except Timeout as error:
-        message = f"another collector works in {state}; stop it, or give this one a state folder of its own"
+        message = f"another collector works in {state}; stop it, or give this one its own state folder"
         raise CollectorError(message) from error
-    with lock, Meters(collector.metrics_port) as meters, Progress(meters) as progress:
+    with lock, Meters(collector.metrics_port) as meters, ProgressDisplay(meters) as progress:
         publisher = Publisher(settings.telemetry, collector, stop, once=once)
         collection = _Collection(collector, publisher, meters, progress, stop, is_first_run=is_first_run)
         try:
             publisher.check()
         except StoppedError:
             return Summary(0, 0, 0)
-        return collection.collected(once=once)
+        return collection.collect(once=once)
 
 
 class _Collection:
-    """The loop over all logs and scrapes; it alone touches the producer."""
+    """The loop over all logs and scrapes. Only its thread uses the producer."""
 
     def __init__(  # noqa: PLR0913 (the parts of one collector, each by name)
         self,
         collector: Collector,
         publisher: Publisher,
         meters: Meters,
-        progress: Progress,
+        progress: ProgressDisplay,
         stop: threading.Event,
         *,
         is_first_run: bool,
@@ -98,7 +98,8 @@ class _Collection:
         self._is_state_lost = not is_first_run and not self._positions.exists()
         if self._is_state_lost:
             log.warning(
-                "%s is gone: every file of each log is sent again, with its old positions", self._positions
+                "%s is gone: every file of each log is sent again; the positions of its lines stay the same",
+                self._positions,
             )
         publisher.on_wait = self._tick_when_due
         self._ticked_at = time.monotonic()
@@ -107,30 +108,32 @@ class _Collection:
         self._stop_scraping = threading.Event()
         self._logs = [self._followed(file) for file in collector.files]
         if len({log.name for log in self._logs}) < len(self._logs):
-            message = "a log is listed twice in [[collector.files]]: every line of it would be sent twice"
+            message = (
+                "[[collector.files]] lists a log twice, so each line would be sent twice; remove one entry"
+            )
             raise CollectorError(message)
-        self._save()  # where a log begins is decided once, even when this run is killed in a moment
+        self._save()  # the start of a new log is decided once, even if this run is killed now
 
-    def collected(self, *, once: bool) -> Summary:
-        """Run the loop and close everything it opened, whatever ends it."""
-        scrapers = started(self._collector, self._scrapes, self._stop_scraping, once=once)
+    def collect(self, *, once: bool) -> Summary:
+        """Run the loop; always save positions and close all files and threads."""
+        scrapers = start_scrapers(self._collector, self._scrapes, self._stop_scraping, once=once)
         with ExitStack() as closing:
             closing.callback(self._stop_scraping.set)
             for followed in self._logs:
                 closing.callback(followed.tailer.close)
-            closing.callback(self._tick)  # saves what is safe, after a failure too
+            closing.callback(self._tick)  # saves the positions, also after a failure
             closing.callback(self._publisher.abandon)
             try:
                 self._follow(scrapers, once=once)
             except StoppedError:
-                log.info("told to stop with a full queue")
+                log.info("stopped while the producer queue was full")
             unacknowledged = self._publisher.flush(FLUSH_S, QUIET_S)
             self._publisher.serve()
             if unacknowledged:
                 log.warning("%d records were not acknowledged; the next run sends them again", unacknowledged)
             return Summary(self._meters.lines, self._meters.read_bytes, unacknowledged)
 
-    def _followed(self, file: TailedFile) -> Followed:
+    def _followed(self, file: TailedFile) -> FollowedLog:
         name = f"{file.kind} {file.node} {Path(file.path).absolute()}"
         tailer = Tailer(file, self._saved.get(name, {} if self._is_state_lost else None))
         topic = self._publisher.topic(file.kind)
@@ -139,7 +142,7 @@ class _Collection:
             self._publisher.failed(error, topic)
 
         self._meters.declare(file)
-        return Followed(file, name, tailer, InFlight(copied(tailer.known), failed))
+        return FollowedLog(file, name, tailer, InFlight(copied(tailer.known), failed))
 
     def _follow(self, scrapers: list[threading.Thread], *, once: bool) -> None:
         followed_on = list(self._logs)
@@ -149,7 +152,7 @@ class _Collection:
                 has_more = self._take(followed)
                 has_read |= has_more
                 if once and not has_more and not followed.tailer.is_waiting:
-                    followed_on.remove(followed)  # seen to its end; a busy broker never is quiet
+                    followed_on.remove(followed)  # read to its end once; a busy log would never be idle
             has_read |= self._take_scrapes()
             self._publisher.serve()
             self._tick_when_due()
@@ -159,9 +162,9 @@ class _Collection:
                 return
             self._stop.wait(self._collector.poll_interval_s)
 
-    def _take(self, followed: Followed) -> bool:
-        """Publish a turn's blocks of one log; tell whether there may be more."""
-        for _ in range(BLOCKS_A_TURN):
+    def _take(self, followed: FollowedLog) -> bool:
+        """Publish up to `BLOCKS_PER_TURN` blocks of one log; return whether there may be more."""
+        for _ in range(BLOCKS_PER_TURN):
             batch = followed.tailer.poll()
             if batch is None:
                 return False
@@ -218,7 +221,7 @@ class _Collection:
         self._progress.show(in_flight=in_flight, behind_bytes=behind_bytes)
 
     def _save(self) -> None:
-        """Write what is safe, when it has changed; logs that are no longer listed keep their place."""
+        """Save changed positions. Logs that the settings no longer list keep their positions."""
         for followed in self._logs:
             followed.tidy()
         safe = {**self._saved, **{followed.name: copied(followed.flight.safe) for followed in self._logs}}
@@ -227,8 +230,8 @@ class _Collection:
                 save_positions(self._positions, safe)
             except OSError as error:
                 message = (
-                    f"{self._positions} cannot be written ({error.strerror}); make room or give the right to "
-                    "write, and start again: what was sent since the last save is sent twice, none is lost"
+                    f"{self._positions} cannot be written ({error.strerror}); make room or grant write "
+                    "permission, and start again. Lines sent since the last save are sent twice; none is lost"
                 )
                 raise CollectorError(message) from error
             self._saved = safe

@@ -1,4 +1,4 @@
-"""What a collector tells Prometheus about itself, on a loopback port."""
+"""The metrics of a collector, served to Prometheus on a loopback port."""
 
 from contextlib import ExitStack
 from types import TracebackType
@@ -6,7 +6,7 @@ from typing import Self
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
 
-from collectors.log_files.tail import Batch
+from collectors.log_files.tail import LineBatch
 from collectors.scrape import Scrape
 from conf.settings import TailedFile
 
@@ -15,10 +15,10 @@ _PREFIX = "plumbline_collector_"
 
 
 class Meters:
-    """The counters of one run, served while it is entered."""
+    """The metrics of one run; the context manager serves them over HTTP."""
 
     def __init__(self, port: int) -> None:
-        """Set everything to nothing; `port` 0 is a free one."""
+        """Create the metrics at zero; for `port` 0 the system picks a free port."""
         self._wanted_port = port
         self.port = 0
         self.lines = 0
@@ -28,25 +28,31 @@ class Meters:
         self._bytes_read = Counter(
             _PREFIX + "read_bytes", "Bytes read, uncompressed.", _LOG, registry=registry
         )
-        self._acked = Counter(_PREFIX + "lines_acked", "Lines and chunks safe.", _LOG, registry=registry)
-        self._in_flight = Gauge(_PREFIX + "lines_in_flight", "Sent, not safe yet.", _LOG, registry=registry)
+        self._acked = Counter(
+            _PREFIX + "lines_acked", "Lines and chunks acknowledged.", _LOG, registry=registry
+        )
+        self._in_flight = Gauge(
+            _PREFIX + "lines_in_flight", "Sent, not acknowledged yet.", _LOG, registry=registry
+        )
         self._behind = Gauge(_PREFIX + "behind_bytes", "Bytes not read yet.", _LOG, registry=registry)
-        self._lost = Counter(_PREFIX + "lost_ranges", "Byte ranges gone unread.", _LOG, registry=registry)
-        self._scrapes = Counter(_PREFIX + "scrapes", "Scrapes read.", ["node"], registry=registry)
-        self._errors = Counter(_PREFIX + "scrape_errors", "Scrapes failed.", ["node"], registry=registry)
+        self._lost = Counter(
+            _PREFIX + "lost_ranges", "Byte ranges lost before they were read.", _LOG, registry=registry
+        )
+        self._scrapes = Counter(_PREFIX + "scrapes", "Successful scrapes.", ["node"], registry=registry)
+        self._errors = Counter(_PREFIX + "scrape_errors", "Failed scrapes.", ["node"], registry=registry)
         self._scrape_s = Gauge(
-            _PREFIX + "scrape_duration_seconds", "How long the last scrape took.", ["node"], registry=registry
+            _PREFIX + "scrape_duration_seconds", "Duration of the last scrape.", ["node"], registry=registry
         )
         self._scraped_at = Gauge(
             _PREFIX + "last_scrape_timestamp_seconds",
-            "When the last scrape came.",
+            "Time of the last successful scrape.",
             ["node"],
             registry=registry,
         )
         self._close = ExitStack()
 
     def __enter__(self) -> Self:
-        """Serve on loopback."""
+        """Start the HTTP server on loopback."""
         server, thread = start_http_server(self._wanted_port, addr="127.0.0.1", registry=self._registry)
         self.port = server.server_port
         self._close.callback(thread.join)
@@ -57,11 +63,11 @@ class Meters:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End the server and its thread."""
+        """Stop the server and its thread."""
         self._close.close()
 
     def declare(self, file: TailedFile) -> None:
-        """Show a log before its first line: absent and zero are two things to an alert."""
+        """Export a log's metrics as 0 before its first line: an alert treats absent and 0 differently."""
         for meter in (
             self._lines_read,
             self._bytes_read,
@@ -72,8 +78,8 @@ class Meters:
         ):
             meter.labels(file.node, file.kind, file.path)
 
-    def read(self, file: TailedFile, batch: Batch) -> None:
-        """Count a batch."""
+    def read(self, file: TailedFile, batch: LineBatch) -> None:
+        """Count the lines, bytes and losses of a batch."""
         labels = (file.node, file.kind, file.path)
         self.lines += len(batch.lines)
         self.read_bytes += batch.read_bytes
@@ -83,14 +89,14 @@ class Meters:
             self._lost.labels(*labels).inc()
 
     def progress(self, file: TailedFile, *, acked: int, in_flight: int, behind_bytes: int) -> None:
-        """Count new acks and note how far behind a log is."""
+        """Count new acks, and set the records in flight and the unread bytes of a log."""
         labels = (file.node, file.kind, file.path)
         self._acked.labels(*labels).inc(acked)
         self._in_flight.labels(*labels).set(in_flight)
         self._behind.labels(*labels).set(behind_bytes)
 
     def scraped(self, scrape: Scrape) -> None:
-        """Count one try."""
+        """Count a scrape, successful or failed."""
         node = scrape.endpoint.node
         self._scrape_s.labels(node).set(scrape.duration_s)
         if scrape.line is None:

@@ -1,11 +1,11 @@
-"""Files that stand beside telemetry and hold none: Kafka's other logs and data, the lab's state."""
+"""Recognize files that contain no telemetry: Kafka's other logs and data, and the lab's state."""
 
 import re
 
 DATA, LAB_STATE = "Kafka's data", "the lab's state"
 
 LAB = frozenset({"lab.json", "lab.toml"})
-"""A folder that holds both is the state of a lab; of what lies in it `LOGS` alone is there to be read."""
+"""A folder with both files is the state of a lab; only its subfolder `LOGS` contains telemetry."""
 
 LOGS = "logs"
 
@@ -14,7 +14,7 @@ _OTHER_LOGS = re.compile(
     r"(server\.log|controller\.log|log-cleaner\.log|kafka-authorizer\.log|kafkaServer-gc\.log|kafkaServer\.out"
     r"|output\.txt)" + _ROTATED
 )
-"""As Kafka's own log4j settings and scripts name them; output.txt is what a process of the lab printed."""
+"""Names from Kafka's log4j settings and scripts; output.txt is the output of a process of the lab."""
 
 _SETTINGS = re.compile(
     r"((?:server|broker|controller|telemetry)\.properties|log4j2?\.(?:properties|xml|yaml)|exporter\.yaml"
@@ -27,7 +27,9 @@ _DATA = re.compile(
 
 def is_data(name: str) -> bool:
     """
-    Tell a file of a broker's data folder: a segment that is not packed holds whatever records hold.
+    Return whether this is a file of a broker's data folder.
+
+    Only the name can decide: an uncompressed segment contains any text that its records contain.
 
     >>> is_data("00000000000000000042.log"), is_data("kafka-request.log.1")
     (True, False)
@@ -35,12 +37,14 @@ def is_data(name: str) -> bool:
     return _DATA.fullmatch(name) is not None
 
 
-def own(name: str) -> str | None:
+def family_of(name: str) -> str | None:
     """
-    Give what a file without telemetry is called among its like, or None where nobody knows it.
+    Return the family of a file without telemetry, for example all rotated server logs, or None if unknown.
 
-    >>> own("server.log.2026-11-21-10"), own("log4j2.xml"), own("meta.properties"), own("notes.txt")
-    ('server.log', 'log4j2.xml', "Kafka's data", None)
+    >>> family_of("server.log.2026-11-21-10"), family_of("log4j2.xml")
+    ('server.log', 'log4j2.xml')
+    >>> family_of("meta.properties"), family_of("notes.txt")
+    ("Kafka's data", None)
     """
     if is_data(name):
         return DATA

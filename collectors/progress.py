@@ -1,4 +1,4 @@
-"""What a collector says on standard error while it works."""
+"""Progress of a collector on standard error."""
 
 import time
 from contextlib import ExitStack
@@ -12,20 +12,20 @@ from collectors.meters import Meters
 EVERY_S = 5.0
 
 
-class Progress:
-    """One line that is redrawn on a terminal, a line every five seconds elsewhere."""
+class ProgressDisplay:
+    """A status line that is redrawn on a terminal; elsewhere, a new line every five seconds."""
 
     def __init__(self, meters: Meters, console: Console | None = None) -> None:
-        """Say nothing yet."""
+        """Prepare the display; nothing is printed yet."""
         self._meters = meters
         self._console = console or Console(stderr=True, highlight=False, soft_wrap=True)
         self._closing = ExitStack()
         self._status = self._console.status("starting") if self._console.is_terminal else None
-        self._said_at = time.monotonic()
+        self._printed_at = time.monotonic()
         self._text = ""
 
     def __enter__(self) -> Self:
-        """Say where the metrics are."""
+        """Print the URL of the metrics and start the status line."""
         self._console.print(f"metrics: http://127.0.0.1:{self._meters.port}/metrics")
         if self._status:
             self._closing.enter_context(self._status)
@@ -34,13 +34,13 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Leave the last figures standing."""
+        """Stop the status line and print the last figures."""
         self._closing.close()
         if self._text:
             self._console.print(self._text)
 
     def show(self, *, in_flight: int, behind_bytes: int) -> None:
-        """Say how far the collector is, if it is time to."""
+        """Update the status line, or print a line if the last one is five seconds old."""
         read_mb, behind_mb = self._meters.read_bytes / 1e6, behind_bytes / 1e6
         self._text = (
             f"collected {self._meters.lines:,} lines, {read_mb:,.1f} MB; "
@@ -48,6 +48,6 @@ class Progress:
         )
         if self._status:
             self._status.update(self._text)
-        elif time.monotonic() - self._said_at >= EVERY_S:
-            self._said_at = time.monotonic()
+        elif time.monotonic() - self._printed_at >= EVERY_S:
+            self._printed_at = time.monotonic()
             self._console.print(self._text)

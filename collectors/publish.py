@@ -1,4 +1,4 @@
-"""Raw lines into the telemetry topics: nothing dropped, nothing counted as sent before its ack."""
+"""Publish raw lines to the telemetry topics. No line is dropped; a line counts as sent after its ack."""
 
 import gzip
 import logging
@@ -12,59 +12,59 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from collectors.errors import CollectorError
 from collectors.log_files.lines import RawLine
 from collectors.log_files.positions import InFlight
-from collectors.log_files.tail import Batch
+from collectors.log_files.tail import LineBatch
 from conf.names import Header, Kind
 from conf.settings import Collector, Telemetry
 
 log = logging.getLogger(__name__)
 
 COMPRESS_ABOVE_BYTES = 8 * 1024 * 1024
-"""A smaller scrape goes plain: the batch is compressed anyway, and Spark reads it without Python."""
-MAX_RECORD_BYTES = 16 * 1024 * 1024  # what the telemetry topics take
+"""Only larger scrapes are gzipped. The producer compresses batches anyway, and Spark reads plain pages."""
+MAX_RECORD_BYTES = 16 * 1024 * 1024  # max.message.bytes of the telemetry topics
 CONNECT_TIMEOUT_S = 10.0
-LOOK_S = 1.0  # so long a signal may have to wait while nobody answers
+LOOK_S = 1.0  # how often check() looks at the stop event while no broker answers
 QUEUE_FULL_WAIT_S = 0.1
 FLUSH_TURN_S = 0.25
 
-_WAYS_OUT = {
-    KafkaError._MSG_TIMED_OUT: "is the telemetry broker up and reachable?",  # noqa: SLF001 (librdkafka's names)
-    KafkaError.MSG_SIZE_TOO_LARGE: f"give the topic max.message.bytes={MAX_RECORD_BYTES}",
+_REMEDIES = {
+    KafkaError._MSG_TIMED_OUT: "check that the telemetry broker is up and reachable",  # noqa: SLF001 (librdkafka's names)
+    KafkaError.MSG_SIZE_TOO_LARGE: f"set max.message.bytes={MAX_RECORD_BYTES} on the topic",
     KafkaError._UNKNOWN_TOPIC: "create the topic",  # noqa: SLF001
     KafkaError.UNKNOWN_TOPIC_OR_PART: "create the topic",
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "allow this client to write to the topic",
 }
 
-_POSITION = Header.POSITION.value  # looked up once, not for every line
+_POSITION = Header.POSITION.value  # cached, because it is used for every line
 
 RecordHeader = tuple[str, str | bytes | None]
 Delivered = Callable[[KafkaError | None, object], None]
 
 
 class PublishError(CollectorError):
-    """The telemetry cluster does not take what it is sent."""
+    """The telemetry cluster does not accept records."""
 
 
 class StoppedError(Exception):
-    """The collector was told to stop while it waited for room in the producer's queue."""
+    """The stop event was set while the collector waited for the cluster or for room in the producer queue."""
 
 
 def producer_options(telemetry: Telemetry, *, once: bool = False) -> dict[str, str | int | bool]:
     """
-    Lay the settings' own words (TLS, SASL, timeouts) under what the promise of delivery needs.
+    Return the producer config: the settings' client options, overridden by what delivery depends on.
 
-    A collector that runs on waits for brokers however long they are away, its queue full and the log its
-    memory; a single run gives up after five minutes.
+    A continuous collector never gives up a record: while brokers are down its queue fills up, and further
+    lines stay in the log. A run with `once` gives up after five minutes.
     """
     return {
         "linger.ms": 50,
-        "message.timeout.ms": 300_000 if once else 0,  # 0 is for ever
-        "compression.type": "zstd",  # fewer bytes than lz4 on request lines, for no more CPU
+        "message.timeout.ms": 300_000 if once else 0,  # 0: no timeout
+        "compression.type": "zstd",  # smaller than lz4 on request logs at the same CPU cost
         "queue.buffering.max.kbytes": 64 * 1024,
         "queue.buffering.max.messages": 50_000,
         **telemetry.client_options,
         "bootstrap.servers": telemetry.bootstrap_servers,
         "client.id": f"{telemetry.own_client_prefix}collector-{os.getpid()}",
-        "partitioner": "murmur2_random",  # the Java client's: a node keeps its partition whoever writes
+        "partitioner": "murmur2_random",  # as the Java client: a node keeps its partition across clients
         "enable.idempotence": True,
         "acks": "all",
         "message.max.bytes": MAX_RECORD_BYTES,
@@ -73,9 +73,10 @@ def producer_options(telemetry: Telemetry, *, once: bool = False) -> dict[str, s
 
 def encoded(line: RawLine) -> tuple[bytes, bool]:
     """
-    Compress a big scrape, always to the same bytes; say whether it was.
+    Return the record value, and whether it is gzipped: only scrapes above 8 MiB are.
 
-    A line of a log goes plain, for Spark reads it plain: what is too long for a record comes in parts.
+    Gzip is deterministic here, so a scrape that is sent again has the same bytes. Log lines are never
+    gzipped, because Spark reads them as they are; a line too long for a record comes in chunks.
     """
     if line.kind != Kind.METRICS.value or len(line.value) <= COMPRESS_ABOVE_BYTES:
         return line.value, False
@@ -83,12 +84,12 @@ def encoded(line: RawLine) -> tuple[bytes, bool]:
 
 
 class Publisher:
-    """An idempotent producer that waits when its queue is full and stops at the first failed delivery."""
+    """An idempotent producer that waits while its queue is full and stops at the first failed delivery."""
 
     def __init__(
         self, telemetry: Telemetry, collector: Collector, stop: threading.Event, *, once: bool = False
     ) -> None:
-        """Prepare the producer; nothing is sent yet. `on_wait` is called while there is no room."""
+        """Create the producer; nothing is sent yet. `on_wait` is called while the queue is full."""
         self.on_wait: Callable[[], None] = lambda: None
         self._prefix = telemetry.topic_prefix
         self._bootstrap = telemetry.bootstrap_servers
@@ -103,16 +104,16 @@ class Publisher:
         try:
             self._producer = Producer(options, logger=log)
         except (KafkaException, ValueError) as error:
-            message = f"the producer refuses its options ({error}); see [telemetry.client_options]"
+            message = f"the producer rejects its options ({error}); correct [telemetry.client_options]"
             raise PublishError(message) from error
 
     def check(self) -> None:
         """
-        Ask the telemetry cluster for a sign of life.
+        Check that the telemetry cluster answers.
 
         Raises:
-            PublishError: nobody answers within 10 s.
-            StoppedError: told to stop before somebody did.
+            PublishError: no broker answers within 10 s.
+            StoppedError: the stop event was set before a broker answered.
 
         """
         give_up_at = time.monotonic() + CONNECT_TIMEOUT_S
@@ -132,13 +133,13 @@ class Publisher:
             else:
                 return
 
-    def send_batch(self, batch: Batch, flight: InFlight) -> None:
+    def send_batch(self, batch: LineBatch, flight: InFlight) -> None:
         """
-        Hand a batch to the producer; `flight` learns of each ack.
+        Send a batch; `flight` receives each ack.
 
         Raises:
-            PublishError: a delivery failed for good.
-            StoppedError: told to stop before there was room; what was not sent is read again next time.
+            PublishError: a delivery failed permanently.
+            StoppedError: the stop event was set while the queue was full; the next run reads the rest again.
 
         """
         for line in batch.lines:
@@ -153,11 +154,11 @@ class Publisher:
 
     def send(self, line: RawLine, delivered: Delivered) -> None:
         """
-        Hand one record to the producer, waiting for room in its queue.
+        Send one record; wait while the producer queue is full.
 
         Raises:
-            PublishError: a delivery failed for good, or the record is beyond 16 MiB when compressed.
-            StoppedError: told to stop before there was room.
+            PublishError: a delivery failed permanently, or the encoded record is larger than 16 MiB.
+            StoppedError: the stop event was set while the queue was full.
 
         """
         value, is_compressed = encoded(line)
@@ -178,16 +179,16 @@ class Publisher:
                 if self._stop.is_set():
                     raise StoppedError from None
             except KafkaException as error:
-                raise PublishError(_explained(error.args[0], topic)) from error
+                raise PublishError(_failure_message(error.args[0], topic)) from error
             else:
                 return
 
     def serve(self, timeout_s: float = 0.0) -> None:
         """
-        Run the callbacks that are due, waiting for at most `timeout_s`.
+        Run pending delivery callbacks; wait at most `timeout_s` for one.
 
         Raises:
-            PublishError: the producer or a delivery failed for good.
+            PublishError: the producer or a delivery failed permanently.
 
         """
         self._producer.poll(timeout_s)
@@ -195,18 +196,18 @@ class Publisher:
             raise PublishError(self._failure)
 
     def failed(self, error: KafkaError, topic: str) -> None:
-        """Remember the first delivery that failed for good."""
-        self._failure = self._failure or _explained(error, topic)
+        """Store the first permanent delivery failure; `serve` raises it."""
+        self._failure = self._failure or _failure_message(error, topic)
 
     def topic(self, kind: str) -> str:
-        """Name the topic of a kind."""
+        """Return the topic of a kind."""
         return self._prefix + kind
 
     def flush(self, timeout_s: float, quiet_s: float) -> int:
         """
-        Wait until all is acknowledged; give the number of records that are not.
+        Wait for all acks; return the number of records that are not acknowledged.
 
-        The wait ends early when no ack came for `quiet_s`: brokers that are away do not hold up an end.
+        The wait ends early after `quiet_s` without an ack, so unavailable brokers do not delay the exit.
         """
         give_up_at, acked_at = time.monotonic() + timeout_s, time.monotonic()
         left: int = self._producer.flush(0.0)
@@ -216,7 +217,7 @@ class Publisher:
         return left
 
     def abandon(self) -> None:
-        """Forget what is not acknowledged: it is read and sent again by the next run."""
+        """Drop the unacknowledged records; the next run reads and sends them again."""
         self._producer.purge(in_flight=True)
         self._producer.flush(1.0)
 
@@ -224,18 +225,20 @@ class Publisher:
         key = (line.node, line.kind, line.source)
         headers = self._headers.get(key)
         if headers is None:
-            words = zip((Header.NODE, Header.KIND, Header.SOURCE), key, strict=True)
-            headers = [*self._fixed, *((word.value, text.encode(errors="replace")) for word, text in words)]
+            fields = zip((Header.NODE, Header.KIND, Header.SOURCE), key, strict=True)
+            headers = [*self._fixed, *((name.value, text.encode(errors="replace")) for name, text in fields)]
             self._headers[key] = headers
         return headers
 
     def _on_error(self, error: KafkaError) -> None:
         if error.fatal():
-            self._failure = self._failure or f"the producer failed for good: {error.str()}; start it again"
+            self._failure = (
+                self._failure or f"the producer failed permanently: {error.str()}; start the collector again"
+            )
         else:
             log.warning("telemetry cluster: %s", error.str())
 
 
-def _explained(error: KafkaError, topic: str) -> str:
-    way_out = _WAYS_OUT.get(error.code(), "see the telemetry broker's log")
-    return f"a record was not delivered to {topic}: {error.str()}; {way_out}"
+def _failure_message(error: KafkaError, topic: str) -> str:
+    remedy = _REMEDIES.get(error.code(), "see the telemetry broker's log")
+    return f"a record was not delivered to {topic}: {error.str()}; {remedy}"

@@ -1,4 +1,4 @@
-"""Scrapes JMX exporters on a thread each; a failed scrape is counted and never ends the collector."""
+"""Scrape JMX exporters, one thread each. A failed scrape is counted and does not stop the collector."""
 
 import http.client
 import logging
@@ -26,7 +26,7 @@ class ScrapeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Scrape:
-    """One try: `line` is None when it failed."""
+    """One attempt; `line` is None if it failed."""
 
     endpoint: ScrapedEndpoint
     duration_s: float
@@ -35,16 +35,16 @@ class Scrape:
 
 def scrape(endpoint: ScrapedEndpoint, *, timeout_s: float = TIMEOUT_S) -> RawLine:
     """
-    Fetch one exporter's page whole; its position is the instant of the request, in epoch nanoseconds.
+    Return one page of an exporter; its position contains the time of the request in epoch nanoseconds.
 
-    A page in OpenMetrics says so in a header: its last line does too, but for one that was cut.
+    A header marks an OpenMetrics page, because a truncated page lacks the last line `# EOF` that would.
 
     Raises:
-        ScrapeError: nobody answers in time, the answer is no page, or it is beyond 128 MiB.
+        ScrapeError: no response in time, an HTTP error, a truncated page, or a page larger than 128 MiB.
 
     """
     if not endpoint.url.startswith(("http://", "https://")):
-        message = f"{endpoint.url}: an endpoint is an http or https URL"
+        message = f"{endpoint.url}: an endpoint must be an http or https URL"
         raise ScrapeError(message)
     request = urllib.request.Request(endpoint.url, headers={"Accept": _ACCEPT})  # noqa: S310 (checked above)
     requested_at_ns = time.time_ns()
@@ -56,19 +56,19 @@ def scrape(endpoint: ScrapedEndpoint, *, timeout_s: float = TIMEOUT_S) -> RawLin
     except (OSError, http.client.HTTPException, ValueError) as error:
         message = f"{endpoint.url}: {error}"
         raise ScrapeError(message) from error
-    if missing_bytes:  # http.client is silent about it when it is told how much to read
-        message = f"{endpoint.url}: the answer ends {missing_bytes} bytes early"
+    if missing_bytes:  # http.client does not raise IncompleteRead when read() has a size
+        message = f"{endpoint.url}: the response ends {missing_bytes} bytes early"
         raise ScrapeError(message)
     if len(value) > MAX_SCRAPE_BYTES:
         message = f"{endpoint.url}: more than {MAX_SCRAPE_BYTES} bytes; narrow the exporter's rules"
         raise ScrapeError(message)
     position = f"{endpoint.node}/scrape/{requested_at_ns}"
-    told = ((Header.CONTENT_TYPE.value, content_type.encode()),) if content_type == _OPENMETRICS else ()
-    return RawLine(value, endpoint.node, endpoint.url, position, Kind.METRICS.value, headers=told)
+    headers = ((Header.CONTENT_TYPE.value, content_type.encode()),) if content_type == _OPENMETRICS else ()
+    return RawLine(value, endpoint.node, endpoint.url, position, Kind.METRICS.value, headers=headers)
 
 
 class Scraper(threading.Thread):
-    """Scrapes one endpoint at a fixed pace into a queue; a slow one skips turns, it never piles up."""
+    """A thread that scrapes one endpoint at a fixed interval; a slow endpoint skips scrapes."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Scraper(threading.Thread):
         interval_s: float,
         once: bool,
     ) -> None:
-        """Prepare the thread; `once` ends it after one try."""
+        """Prepare the thread; with `once` it ends after one scrape. `results` is the collector's queue."""
         super().__init__(name=f"scrape-{endpoint.node}", daemon=True)
         self._endpoint = endpoint
         self._results = results
@@ -88,16 +88,16 @@ class Scraper(threading.Thread):
         self._once = once
 
     def run(self) -> None:
-        """Scrape until told to stop."""
+        """Scrape until the stop event is set."""
         next_at = time.monotonic()
         while not self._stop_event.is_set():
-            self._hand_over(self._tried())
+            self._enqueue(self._try_scrape())
             if self._once:
                 return
             next_at = max(next_at + self._interval_s, time.monotonic())
             self._stop_event.wait(next_at - time.monotonic())
 
-    def _tried(self) -> Scrape:
+    def _try_scrape(self) -> Scrape:
         began = time.monotonic()
         line = None
         try:
@@ -106,8 +106,8 @@ class Scraper(threading.Thread):
             log.warning("scrape of %s failed: %s", self._endpoint.node, error)
         return Scrape(self._endpoint, time.monotonic() - began, line)
 
-    def _hand_over(self, scrape: Scrape) -> None:
-        """Wait for room: the next scrape is late rather than this one lost."""
+    def _enqueue(self, scrape: Scrape) -> None:
+        """Wait for room in the queue: a late next scrape is better than a lost one."""
         while not self._stop_event.is_set():
             try:
                 self._results.put(scrape, timeout=0.5)

@@ -1,4 +1,4 @@
-"""Scrapes that were saved as files: each page with its instant, by the file's name or a line in the page."""
+"""Read saved scrapes from files; the time of a page is in the page or in the file name."""
 
 import re
 from collections.abc import Iterator
@@ -12,12 +12,12 @@ from collectors.log_files.lines import DamagedFileError, RawLine, is_gzip, read_
 from conf.names import Kind
 
 PAGE_BYTES = 64 * 1024 * 1024
-"""Of a longer page so much is taken: twice what the parser reads at most."""
+"""A longer page is cut to this size, which is twice the parser's limit."""
 
-TOLD = b"# scraped_at "
-"""Begins the line that tells a page's instant; where a file holds several pages, each begins with it."""
+TIME_MARK = b"# scraped_at "
+"""Prefix of the line with a page's time. In a file with several pages, each page starts with this line."""
 
-_MARK = b"\n" + TOLD
+_MARK = b"\n" + TIME_MARK
 
 _EPOCH = re.compile(r"(?<!\d)(\d{10})(?:\.(\d{1,9})|(\d{3}|\d{6}|\d{9}))?(?!\d)")
 _ISO = re.compile(
@@ -29,10 +29,11 @@ _NS = 1_000_000_000
 
 def instant_ns(text: str) -> int | None:
     """
-    Give the instant that stands in a text, in epoch nanoseconds: ISO 8601 or an epoch of ten digits or more.
+    Return the timestamp in a text, in epoch nanoseconds: ISO 8601, or an epoch of at least ten digits.
 
-    Without a zone it is UTC; without colons what follows a `-` is another number, a port. Seconds may have
-    3, 6 or 9 digits more, which is how milliseconds are written.
+    A time without a zone is UTC. A number after `-` is a UTC offset only if the time has colons; otherwise
+    it may be a port. Ten digits are epoch seconds; 3, 6 or 9 more digits are milliseconds, microseconds or
+    nanoseconds.
 
     >>> instant_ns("broker-1-2026-11-21T09-19-28Z.prom") == instant_ns("jmx.1795252768.prom.gz")
     True
@@ -45,46 +46,46 @@ def instant_ns(text: str) -> int | None:
     >>> instant_ns("2026-11-21T09-19-28-7071.prom") == instant_ns("1795252768-9404.prom")
     True
     """
-    if told := _ISO.search(text):
-        *fields, fraction, sign, hours, minutes = told.groups()
-        is_zone = sign == "+" or (sign == "-" and ":" in told[0])
+    if match := _ISO.search(text):
+        *fields, fraction, sign, hours, minutes = match.groups()
+        is_zone = sign == "+" or (sign == "-" and ":" in match[0])
         ahead_s = (int(hours) * 3_600 + int(minutes) * 60) * (-1 if sign == "-" else 1) if is_zone else 0
-        with suppress(ValueError):  # no such day: it may be an epoch with a number behind it
+        with suppress(ValueError):  # not a valid date: it may be an epoch followed by a number
             at = datetime(*map(int, fields), tzinfo=UTC)  # type: ignore[arg-type, misc]
             return (int(at.timestamp()) - ahead_s) * _NS + int((fraction or "").ljust(9, "0"))
-    if told := _EPOCH.search(text):
-        return int(told[1]) * _NS + int((told[2] or told[3] or "").ljust(9, "0"))
+    if match := _EPOCH.search(text):
+        return int(match[1]) * _NS + int((match[2] or match[3] or "").ljust(9, "0"))
     return None
 
 
 def read_scrapes(path: Path, node: str) -> Iterator[RawLine]:
     """
-    Read the pages of a file: one, or one behind each line `# scraped_at`.
+    Yield the pages of a file: one page, or one per line `# scraped_at`.
 
-    A page of which no instant is known has a position without one. When the file was last changed is no
-    instant of a scrape: a copy changes it.
+    The position of a page without a known time contains a digest of the page instead. The modification time
+    of the file is not used, because copying the file changes it.
 
     Raises:
-        DamagedFileError: the file cannot be read further.
+        DamagedFileError: the rest of the file cannot be read.
 
     """
-    kind, nth, page = Kind.METRICS.value, 0, b""
+    kind, pages, page = Kind.METRICS.value, 0, b""
     try:
         with path.open("rb") as stream:
             for page in _pages(read_blocks(stream, is_compressed=is_gzip(path))):
-                nth += 1
+                pages += 1
                 yield RawLine(page, node, str(path), _position(page, path, node), kind)
     except (OSError, TornGzipError) as error:
-        raise DamagedFileError(str(path), node, kind, f"{node}/pages/{nth}", str(error)) from error
+        raise DamagedFileError(str(path), node, kind, f"{node}/pages/{pages}", str(error)) from error
 
 
 def _pages(blocks: Iterator[bytes]) -> Iterator[bytes]:
     """
-    Part a file into its pages, of each what `PAGE_BYTES` holds and some bytes more.
+    Split a file into its pages; a page is cut to `PAGE_BYTES` and a few more bytes.
 
-    What stands before the first mark is of the first page.
+    Bytes before the first mark belong to the first page.
     """
-    held = bytearray(b"\n")  # a mark is behind a line end, the first line's too
+    held = bytearray(b"\n")  # lets a mark in the first line match too
     is_marked, look_from = False, 0
     for block in blocks:
         held += block
@@ -101,7 +102,7 @@ def _pages(blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _position(page: bytes, path: Path, node: str) -> str:
-    at = page.find(TOLD) if page.startswith(TOLD) else page.find(b"\n" + TOLD)
-    told = page[at:].lstrip(b"\n").split(b"\n", 1)[0].decode(errors="replace") if at >= 0 else path.name
-    at_ns = instant_ns(told)
+    at = 0 if page.startswith(TIME_MARK) else page.find(_MARK)
+    text = page[at:].lstrip(b"\n").split(b"\n", 1)[0].decode(errors="replace") if at >= 0 else path.name
+    at_ns = instant_ns(text)
     return f"{node}/scrape/{at_ns}" if at_ns is not None else f"{node}/page/{sha256(page).hexdigest()[:16]}"

@@ -1,4 +1,4 @@
-"""The threads of a collector that ask: one an endpoint, and one for the cluster's throttles."""
+"""Start the polling threads of a collector: one per endpoint, and one for the cluster's throttles."""
 
 import threading
 from queue import Queue
@@ -8,10 +8,10 @@ from collectors.scrape import Scrape, Scraper
 from conf.settings import Collector
 
 
-def started(
+def start_scrapers(
     collector: Collector, results: Queue[Scrape], stop: threading.Event, *, once: bool
 ) -> list[threading.Thread]:
-    """Start them; `once` ends each after one try."""
+    """Start the threads and return them; with `once` each ends after one attempt."""
     interval_s = collector.scrape_interval_s
     scrapers: list[threading.Thread] = [
         Scraper(endpoint, results, stop, interval_s=interval_s, once=once) for endpoint in collector.endpoints

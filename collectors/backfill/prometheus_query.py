@@ -1,13 +1,13 @@
-"""What a Prometheus is asked: selectors narrowed to names, instants as its API reads them."""
+"""Build queries for the HTTP API of Prometheus."""
 
 from collections.abc import Sequence
 
-TOLD_BYTES = 300
+SHOWN_CHARS = 300
 
 
 def with_names(selector: str, names: Sequence[str]) -> str:
     """
-    Narrow a selector to some metric names.
+    Return a selector that is limited to some metric names.
 
     >>> with_names('{job="kafka"}', ["a", "b"])
     '{job="kafka",__name__=~"a|b"}'
@@ -25,7 +25,7 @@ def with_names(selector: str, names: Sequence[str]) -> str:
 
 def seconds(at_ms: int) -> str:
     """
-    Write an instant as the API reads it.
+    Return a time as epoch seconds, as the API expects it.
 
     >>> seconds(1_700_000_000_006)
     '1700000000.006'
@@ -33,8 +33,8 @@ def seconds(at_ms: int) -> str:
     return f"{at_ms // 1_000}.{at_ms % 1_000:03}"
 
 
-def told_by(asked: list[tuple[str, str]]) -> str:
-    """Say what was asked, for the end of a message."""
-    queries = [value for name, value in asked if name in ("query", "match[]")]
-    told = " ".join(queries)
-    return f"; query: {told[:TOLD_BYTES]}{'...' if len(told) > TOLD_BYTES else ''}" if queries else ""
+def query_text(parameters: list[tuple[str, str]]) -> str:
+    """Return the queries of a request, cut to `SHOWN_CHARS`, for the end of an error message."""
+    queries = [value for name, value in parameters if name in ("query", "match[]")]
+    text = " ".join(queries)
+    return f"; query: {text[:SHOWN_CHARS]}{'...' if len(text) > SHOWN_CHARS else ''}" if queries else ""

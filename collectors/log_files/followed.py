@@ -1,4 +1,4 @@
-"""One log that a collector follows."""
+"""The state of one log in a collector."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,8 @@ from conf.settings import TailedFile
 
 
 @dataclass(slots=True)
-class Followed:
-    """One log: read on one side, safe on the other."""
+class FollowedLog:
+    """A log with its tailer and its unacknowledged records."""
 
     file: TailedFile
     name: str
@@ -18,6 +18,6 @@ class Followed:
     counted_acks: int = 0
 
     def tidy(self) -> None:
-        """Forget the finished files that the tailer has forgotten."""
+        """Remove the finished files that the tailer has removed."""
         for mark in [m for m, p in self.flight.safe.items() if p.is_finished and m not in self.tailer.known]:
             del self.flight.safe[mark]

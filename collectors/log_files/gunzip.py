@@ -1,8 +1,7 @@
 """
-Gzip in bounded memory that gives back every byte before the damage.
+Decompress gzip in bounded memory, and return every byte before any damage.
 
-`gzip.GzipFile` raises from the very call that holds the last good bytes and drops them; a torn log
-would lose up to a block of lines.
+At damage, `gzip.GzipFile` raises and drops the last good bytes of that read, up to a block of lines.
 """
 
 import zlib
@@ -10,19 +9,19 @@ from collections.abc import Generator, Iterator
 from typing import IO
 
 COMPRESSED_BLOCK_BYTES = 64 * 1024
-_GZIP_WINDOW = 31  # zlib's word for "gzip header and trailer expected"
+_GZIP_WINDOW = 31  # zlib's wbits value for a gzip header and trailer
 
 
 class TornGzipError(Exception):
-    """The compressed bytes end early, fail their checksum, or are followed by something else."""
+    """The compressed data ends early, fails its checksum, or is followed by other data."""
 
 
 def gunzip_blocks(stream: IO[bytes], block_bytes: int) -> Iterator[bytes]:
     """
-    Yield the uncompressed bytes in blocks of at most `block_bytes`; members are joined as gzip does.
+    Yield the uncompressed bytes in blocks of at most `block_bytes`; concatenate members as gzip does.
 
     Raises:
-        TornGzipError: after every byte that could be read has been yielded.
+        TornGzipError: the data is damaged; raised after every readable byte was yielded.
 
     """
     member = zlib.decompressobj(_GZIP_WINDOW)
@@ -38,14 +37,14 @@ def gunzip_blocks(stream: IO[bytes], block_bytes: int) -> Iterator[bytes]:
             member, is_inside = zlib.decompressobj(_GZIP_WINDOW), False
         pending = pending or stream.read(COMPRESSED_BLOCK_BYTES)
     if is_inside:
-        message = "the gzip stream ends before its end mark"
+        message = "the gzip stream ends before its trailer"
         raise TornGzipError(message)
 
 
 def _inflate(
     member: "zlib._Decompress", compressed: bytes, block_bytes: int
 ) -> Generator[bytes, None, bytes]:
-    """Yield what `compressed` holds of this member; return the bytes that belong to the next one."""
+    """Yield the uncompressed bytes of this member; return the compressed bytes of the next one."""
     while compressed:
         before = member.copy()
         try:

@@ -1,4 +1,4 @@
-"""Raw lines with the place they came from, read in bounded memory from plain and gzip files."""
+"""Read raw lines and their positions from plain and gzip files, in bounded memory."""
 
 import hashlib
 from collections.abc import Iterator
@@ -9,18 +9,18 @@ from typing import IO
 from collectors.log_files.gunzip import TornGzipError, gunzip_blocks
 
 BLOCK_BYTES = 256 * 1024
-CHUNK_BYTES = 4 * 1024 * 1024  # what the parser reads of a line; some dozens are in a reader's memory at once
-HEAD_BYTES = 64 * 1024  # so much of a first line makes the fingerprint
+CHUNK_BYTES = 4 * 1024 * 1024  # the parser's limit for a line; a reader may hold dozens of chunks
+HEAD_BYTES = 64 * 1024  # how much of the first line the fingerprint covers
 
-_NOT_READ = {".bz2", ".deflate", ".lz4", ".lzma", ".pack200", ".xz", ".z", ".zip", ".zst"}
+_UNSUPPORTED_SUFFIXES = {".bz2", ".deflate", ".lz4", ".lzma", ".pack200", ".xz", ".z", ".zip", ".zst"}
 
 Piece = tuple[bytes, int, int, str | None]
-"""Value without newline, offset of its line, offset behind it, chunk label."""
+"""Value without newline, start offset of its line, end offset, chunk label."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawLine:
-    """One line, one chunk of an oversized line, or one whole scrape, as the bytes it was read as."""
+    """The unchanged bytes of one line, one chunk of an oversized line, or one scrape."""
 
     value: bytes
     node: str
@@ -28,19 +28,19 @@ class RawLine:
     position: str
     kind: str
     chunk: str | None = None
-    end_offset: int = 0  # bytes; reading on starts here once the whole line is safe
-    headers: tuple[tuple[str, bytes], ...] = ()  # beyond those that every line has
+    end_offset: int = 0  # bytes; where to continue once the whole line is acknowledged
+    headers: tuple[tuple[str, bytes], ...] = ()  # in addition to those of every line
 
 
 class DamagedFileError(Exception):
     """
-    A file cannot be read further; every line before the damage has been delivered already.
+    The rest of a file cannot be read; every line before the damage was already returned.
 
-    `position` names the first byte that could not be read, in the words of a record's position.
+    `position` is the position of the first unreadable byte, in the format of record positions.
     """
 
     def __init__(self, source: str, node: str, kind: str, position: str, reason: str) -> None:
-        """Keep what a quarantine row needs."""
+        """Store the fields of a quarantine row."""
         super().__init__(f"{source}: {reason} (at {position})")
         self.source = source
         self.node = node
@@ -51,9 +51,10 @@ class DamagedFileError(Exception):
 
 def fingerprint(first_line: bytes) -> str:
     """
-    Name a file by its first line, which a rename, a copy and gzip all keep.
+    Return the identity of a file: a hash of its first line, which a rename, a copy and gzip all keep.
 
-    Two logs that begin with the same line count as one; log lines begin with an instant, so ours do not.
+    Files with the same first line are treated as one file. Kafka's log lines begin with a timestamp, so the
+    first lines of two logs differ.
 
     >>> fingerprint(b"")
     'e3b0c44298fc1c14'
@@ -65,7 +66,7 @@ def fingerprint(first_line: bytes) -> str:
 
 def first_line(head: bytes, *, is_whole: bool) -> bytes | None:
     r"""
-    Take the first line out of a file's first bytes; None while it may still grow.
+    Return the first line from the first bytes of a file; None while the line may still grow.
 
     >>> first_line(b"one\ntwo", is_whole=False), first_line(b"on", is_whole=False)
     (b'one', None)
@@ -80,11 +81,11 @@ def first_line(head: bytes, *, is_whole: bool) -> bytes | None:
 
 class LineSplitter:
     r"""
-    Cuts blocks into lines and remembers the unfinished rest.
+    Split blocks into lines, and keep the unfinished last line for the next block.
 
-    A line longer than `chunk_bytes` comes as chunks of that size, labelled 1/?, 2/? and, the last one
-    (1 to `chunk_bytes` bytes), 3/3: the total is not known before the end is read. Chunks start at
-    multiples of `chunk_bytes` in their line, however the blocks fell, so a re-sent chunk is the same.
+    A line longer than `chunk_bytes` is split into chunks of that size. They are labelled 1/?, 2/? and so on,
+    because the total is unknown; the last one, of 1 to `chunk_bytes` bytes, is labelled 3/3. Chunks start at
+    multiples of `chunk_bytes` in their line, so a chunk that is sent again has the same bytes.
 
     >>> splitter = LineSplitter(0, chunk_bytes=4)
     >>> splitter.feed(b"ab\r\ncdefg")
@@ -94,7 +95,7 @@ class LineSplitter:
     """
 
     def __init__(self, offset: int, chunk_bytes: int = CHUNK_BYTES) -> None:
-        """Start at a line's first byte, `offset` bytes into the uncompressed file."""
+        """Start at the first byte of a line, at `offset` (uncompressed bytes)."""
         self.line_offset = offset
         self._chunk_bytes = chunk_bytes
         self._rest = bytearray()
@@ -102,11 +103,11 @@ class LineSplitter:
 
     @property
     def read_offset(self) -> int:
-        """Where the next block starts, in bytes."""
+        """The offset of the next block (uncompressed bytes)."""
         return self.line_offset + self._chunks * self._chunk_bytes + len(self._rest)
 
     def feed(self, block: bytes) -> list[Piece]:
-        """Take the next bytes of the file; give every line they complete."""
+        """Add the next block of the file; return the lines and chunks that it completes."""
         lines = block.split(b"\n")
         if len(lines) == 1:
             self._rest += block
@@ -131,7 +132,7 @@ class LineSplitter:
         return pieces + (self._oversized() if len(last) > self._chunk_bytes else [])
 
     def flush(self) -> list[Piece]:
-        """Give the rest as it is: the file has ended without a newline."""
+        """Return the unfinished last line, at the end of a file without a final newline."""
         return self._closed(newline=0) if self._rest else []
 
     def _oversized(self) -> list[Piece]:
@@ -154,13 +155,13 @@ class LineSplitter:
 
 
 def is_gzip(path: Path) -> bool:
-    """Tell by the name, as brokers and logrotate write it."""
+    """Return whether the name ends in .gz, as brokers and logrotate name gzip files."""
     return path.suffix == ".gz"
 
 
 def is_unreadable(path: Path) -> bool:
-    """Tell by the name that log4j2 or logrotate compressed a file in a way that is not read here."""
-    return path.suffix.lower() in _NOT_READ
+    """Return whether the suffix is that of an unsupported compression of log4j2 or logrotate."""
+    return path.suffix.lower() in _UNSUPPORTED_SUFFIXES
 
 
 def read_blocks(stream: IO[bytes], *, is_compressed: bool) -> Iterator[bytes]:
@@ -176,13 +177,13 @@ def read_lines(
     path: Path, node: str, kind: str, *, start_offset: int = 0, chunk_bytes: int = CHUNK_BYTES
 ) -> Iterator[RawLine]:
     """
-    Read a finished file from the line at `start_offset` (bytes, uncompressed) to its end.
+    Yield the lines of a finished file, from the line at `start_offset` (uncompressed bytes) to the end.
 
-    The last line counts with or without its newline. Bytes are kept as they are, a trailing CR too.
+    The last line does not need a newline. All bytes are kept, also a trailing CR.
 
     Raises:
-        DamagedFileError: the file cannot be opened, its gzip is torn or corrupt; raised after the last
-            byte that could be read has been delivered, its unfinished line included.
+        DamagedFileError: the file cannot be opened, or its gzip data is torn or corrupt. It is raised after
+            all readable bytes were yielded, including those of an unfinished line.
 
     """
     mark, reason = fingerprint(b""), ""
@@ -207,7 +208,7 @@ def read_lines(
 
 
 def _from_the_first_line(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield the first line, and then every block from the file's start."""
+    """Yield the first line, then every block from the start of the file."""
     held: list[bytes] = []
     damage: TornGzipError | None = None
     try:
@@ -223,6 +224,6 @@ def _from_the_first_line(blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def raw_line(piece: Piece, mark: str, path: Path, node: str, kind: str) -> RawLine:
-    """Put a piece of a file together with the place it came from."""
+    """Return a piece of a file as a raw line with its position."""
     value, offset, end, chunk = piece
     return RawLine(value, node, str(path), f"{node}/{mark}/{offset}", kind, chunk, end)

@@ -1,4 +1,4 @@
-"""How far each log was read and safely delivered: the collector's memory across restarts."""
+"""Positions of each log: how far it was read, and how far its lines are acknowledged."""
 
 import json
 import os
@@ -11,37 +11,39 @@ from confluent_kafka import KafkaError
 
 from collectors.errors import CollectorError
 
-REMEMBERED_FILES = 64  # finished files that are gone, kept so that a file that comes back is not sent twice
+REMEMBERED_FILES = 64  # finished and deleted files to keep, so that a file that comes back is not sent twice
 
 
 @dataclass(slots=True)
-class Progress:
-    """How far one file, known by its fingerprint, was read."""
+class FileProgress:
+    """How far one file was read; a fingerprint identifies the file."""
 
     offset: int  # bytes, uncompressed; always the start of a line
     is_finished: bool = False
 
 
-Progresses = dict[str, Progress]
-"""Fingerprint to progress, of all files one log has had."""
+LogProgress = dict[str, FileProgress]
+"""Fingerprint to progress, for all files of one log."""
 
 
 class PositionFileError(CollectorError):
     """The saved positions cannot be read."""
 
 
-def load_positions(path: Path) -> dict[str, Progresses]:
+def load_positions(path: Path) -> dict[str, LogProgress]:
     """
-    Read the saved progress of every log; nothing when there is no such file.
+    Return the saved progress of each log; empty if the file does not exist.
 
     Raises:
-        PositionFileError: the file is not what `save_positions` writes.
+        PositionFileError: the file cannot be read, or was not written by `save_positions`.
 
     """
     try:
         logs = json.loads(path.read_text())["logs"]
         return {
-            log: {mark: Progress(int(row["offset"]), bool(row["is_finished"])) for mark, row in rows.items()}
+            log: {
+                mark: FileProgress(int(row["offset"]), bool(row["is_finished"])) for mark, row in rows.items()
+            }
             for log, rows in logs.items()
         }
     except FileNotFoundError:
@@ -49,13 +51,13 @@ def load_positions(path: Path) -> dict[str, Progresses]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         message = (
             f"{path}: the saved positions cannot be read ({error!r}); restore the file, or delete it to send "
-            "all logs again (a line sent twice keeps its position, so it is recognised)"
+            "all logs again (a line that is sent twice has the same position, so the duplicate is removed)"
         )
         raise PositionFileError(message) from error
 
 
-def save_positions(path: Path, logs: dict[str, Progresses]) -> None:
-    """Replace the file in one step: after a crash it is the old one or the new one, on the disk."""
+def save_positions(path: Path, logs: dict[str, LogProgress]) -> None:
+    """Replace the file atomically and sync it: after a crash it has the old or the new content."""
     rows = {log: {mark: asdict(p) for mark, p in progresses.items()} for log, progresses in logs.items()}
     new = path.with_name(path.name + ".new")
     with new.open("w") as out:
@@ -70,13 +72,13 @@ def save_positions(path: Path, logs: dict[str, Progresses]) -> None:
         os.close(folder)
 
 
-def copied(progresses: Progresses) -> Progresses:
-    """Copy deeply: what was read and what is safe move apart."""
+def copied(progresses: LogProgress) -> LogProgress:
+    """Return a deep copy: read and acknowledged progress advance separately."""
     return {mark: replace(progress) for mark, progress in progresses.items()}
 
 
-def forget(progresses: Progresses, present: Container[str]) -> None:
-    """Drop the oldest finished files that are gone, all but the last 64."""
+def forget(progresses: LogProgress, present: Container[str]) -> None:
+    """Remove finished files that no longer exist, except the newest 64."""
     gone = [mark for mark, progress in progresses.items() if progress.is_finished and mark not in present]
     for mark in gone[: max(0, len(gone) - REMEMBERED_FILES)]:
         del progresses[mark]
@@ -84,56 +86,57 @@ def forget(progresses: Progresses, present: Container[str]) -> None:
 
 class InFlight:
     """
-    What was handed to the producer for one log, until all that was read before it is acknowledged too.
+    The records of one log that are sent but not yet safe.
 
-    Only then does `safe` move: a restart re-sends at most what was in flight and skips nothing.
+    A record is safe when it and all records before it are acknowledged. Only then does `safe` advance, so a
+    restart sends at most the records in flight again and skips none.
     """
 
-    def __init__(self, safe: Progresses, failed: Callable[[KafkaError], None]) -> None:
-        """Start from what is safe already; `failed` hears of a delivery that failed for good."""
+    def __init__(self, safe: LogProgress, failed: Callable[[KafkaError], None]) -> None:
+        """Start from the saved progress; `failed` is called when a delivery fails permanently."""
         self.safe = safe
         self.failed = failed
         self.acked_records = 0
         self._receipts: deque[Receipt] = deque()
 
     def __len__(self) -> int:
-        """Count what is not safe yet."""
+        """Return the number of records that are not safe yet."""
         return len(self._receipts)
 
     def expect(self, mark: str, end_offset: int) -> "Receipt":
-        """Note a record that is about to be sent; its receipt is the producer's delivery callback."""
+        """Add a record before it is sent; return its delivery callback."""
         receipt = Receipt(self, mark, end_offset)
         self._receipts.append(receipt)
         return receipt
 
     def withdraw(self, receipt: "Receipt") -> None:
-        """Take back the last receipt: the producer did not take its record."""
+        """Remove the last receipt, because the producer did not accept its record."""
         if self._receipts and self._receipts[-1] is receipt:
             self._receipts.pop()
 
     def finish(self, mark: str, end_offset: int) -> None:
-        """Note that nothing more comes from this file."""
+        """Mark the end of a file, after its last record."""
         receipt = self.expect(mark, end_offset)
         receipt.is_last = receipt.is_acked = True
         self.settle()
 
     def settle(self) -> None:
-        """Move `safe` over every record before the first one that is not acknowledged."""
+        """Advance `safe` up to the first record that is not acknowledged."""
         receipts = self._receipts
         while receipts and receipts[0].is_acked:
             receipt = receipts.popleft()
-            progress = self.safe.setdefault(receipt.mark, Progress(0))
+            progress = self.safe.setdefault(receipt.mark, FileProgress(0))
             progress.offset, progress.is_finished = receipt.end_offset, receipt.is_last
             self.acked_records += not receipt.is_last
 
 
 class Receipt:
-    """The delivery callback of one record, and where its log may be read on once it is safe."""
+    """The delivery callback of one record, with the offset to continue from once the record is safe."""
 
     __slots__ = ("end_offset", "flight", "is_acked", "is_last", "mark")
 
     def __init__(self, flight: InFlight, mark: str, end_offset: int) -> None:
-        """Belong to `flight`; nothing is acknowledged yet."""
+        """Create an unacknowledged receipt of `flight`."""
         self.flight = flight
         self.mark = mark
         self.end_offset = end_offset
@@ -141,7 +144,7 @@ class Receipt:
         self.is_last = False
 
     def __call__(self, error: KafkaError | None, _message: object) -> None:
-        """Take the producer's word: acknowledged by all in-sync replicas, or failed for good."""
+        """Handle the delivery report: acknowledged by all in-sync replicas, or failed permanently."""
         if error is not None:
             self.flight.failed(error)
             return

@@ -1,4 +1,4 @@
-"""One open file of a log: blocks from an offset on, and the news that it was cut off behind our back."""
+"""Read one open file of a log in blocks from an offset, and detect truncation."""
 
 import os
 from collections.abc import Iterator
@@ -9,18 +9,18 @@ from collectors.log_files.siblings import Inode, Sibling, head_of, mark_of
 
 
 class ReplacedError(Exception):
-    """The file is no longer the one it was: truncated, or another under the same path."""
+    """The file was truncated, or the path now leads to a different file."""
 
 
 class PlainReader:
-    """Reads a file that may grow, be renamed or be truncated; holds it open, so a deleted one is read on."""
+    """Reads a file that may grow, be renamed, truncated or deleted; the open descriptor survives deletion."""
 
     def __init__(self, sibling: Sibling, offset: int, chunk_bytes: int) -> None:
         """
-        Open the file and look that it is the one that was listed.
+        Open the file and check its fingerprint.
 
         Raises:
-            ReplacedError: it is another one by now.
+            ReplacedError: the path now leads to a different file than the one that was listed.
 
         """
         self.sibling = sibling
@@ -37,10 +37,10 @@ class PlainReader:
 
     def read(self) -> bytes:
         """
-        Read the next block; empty when there is nothing yet.
+        Return the next block; empty if there is none yet.
 
-        The head is compared after the block is read: what was cut off in between was cut off before the
-        look, so a block that passes belongs to this file.
+        The first line is compared after the block is read. If it is unchanged, the file was not truncated
+        before the read, so the block belongs to this file.
 
         Raises:
             ReplacedError: the file was truncated.
@@ -57,33 +57,33 @@ class PlainReader:
         return block
 
     def size(self) -> int:
-        """Give the bytes on disk."""
+        """Return the size on disk in bytes."""
         return os.fstat(self._descriptor).st_size
 
     def bytes_behind(self) -> int:
-        """Give the bytes not read yet."""
+        """Return the number of unread bytes."""
         return max(0, self.size() - self.splitter.read_offset)
 
     def modified_at(self) -> float:
-        """Tell when the file was last written to, in epoch seconds."""
+        """Return the modification time in epoch seconds."""
         return os.fstat(self._descriptor).st_mtime
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         os.close(self._descriptor)
 
 
 class GzipReader:
-    """Reads a rotated file that was compressed."""
+    """Reads a rotated gzip file."""
 
     is_live = False
 
     def __init__(self, sibling: Sibling, offset: int, chunk_bytes: int) -> None:
         """
-        Open the file; what lies before `offset` (uncompressed) is read over.
+        Open the file, check its fingerprint, and skip to `offset` (uncompressed bytes).
 
         Raises:
-            ReplacedError: the next rotation has put another file under its name since it was listed.
+            ReplacedError: a rotation has put a different file at this path since it was listed.
 
         """
         self.sibling = sibling
@@ -106,38 +106,38 @@ class GzipReader:
 
     def read(self) -> bytes:
         """
-        Read the next block; empty at the end.
+        Return the next block; empty at the end.
 
         Raises:
-            TornGzipError: it cannot be read further, or not yet.
+            TornGzipError: the rest of the file cannot be read, or is not written yet.
 
         """
         return next(self._blocks, b"")
 
     def modified_at(self) -> float:
-        """Tell when the file was last written to, in epoch seconds."""
+        """Return the modification time in epoch seconds."""
         return os.fstat(self._stream.fileno()).st_mtime
 
     def size(self) -> int:
-        """Give the bytes on disk, compressed."""
+        """Return the compressed size on disk in bytes."""
         return os.fstat(self._stream.fileno()).st_size
 
     def bytes_behind(self) -> int:
-        """Give the bytes on disk: how much is inside is known at the end."""
+        """Return the compressed size in bytes, because the uncompressed size is unknown until the end."""
         return self.sibling.size
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._stream.close()
 
 
-Reader = PlainReader | GzipReader
+LogReader = PlainReader | GzipReader
 
 
-def open_reader(sibling: Sibling, offset: int, chunk_bytes: int) -> Reader:
-    """Open a file of a log for reading from `offset` (bytes, uncompressed) on."""
+def open_reader(sibling: Sibling, offset: int, chunk_bytes: int) -> LogReader:
+    """Return a reader of a file, starting at `offset` (uncompressed bytes)."""
     kind = GzipReader if sibling.is_compressed else PlainReader
     return kind(sibling, offset, chunk_bytes)
 
 
-__all__ = ["GzipReader", "PlainReader", "Reader", "ReplacedError", "TornGzipError", "open_reader"]
+__all__ = ["GzipReader", "LogReader", "PlainReader", "ReplacedError", "TornGzipError", "open_reader"]

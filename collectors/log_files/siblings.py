@@ -1,4 +1,4 @@
-"""The files one log has had: the live one and those it was rotated to, known by their first lines."""
+"""List the files of one log: the live file and the rotated files, identified by their first lines."""
 
 import glob
 import logging
@@ -24,40 +24,40 @@ Inode = tuple[int, int]
 
 
 class LogPathError(ValueError):
-    """A path in the settings does not name one log."""
+    """A path in the settings does not identify exactly one log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sibling:
-    """One file of a log, as it was a moment ago."""
+    """A file of a log, as listed."""
 
     path: Path
     mark: str
-    size: int  # bytes on disk, compressed for a gzip
+    size: int  # bytes on disk
     modified_ns: int
     is_live: bool
 
     @property
     def is_compressed(self) -> bool:
-        """Tell whether offsets count the bytes inside and not those on disk."""
+        """Whether the file is gzip, so that its offsets count uncompressed bytes."""
         return is_gzip(self.path)
 
 
 class Siblings:
-    """Finds the files of one log; the path names the live file, or is a glob that does without its stars."""
+    """Lists the files of one log; the path is the live file's, or a glob that becomes it without its `*`."""
 
     def __init__(self, path: str) -> None:
         """
-        Take the path of the settings.
+        Parse the path from the settings.
 
         Raises:
-            LogPathError: there is a `*` in a folder's name, or nothing but stars in the file's.
+            LogPathError: a folder name contains `*`, or the file name consists of `*` only.
 
         """
         self.live = Path(path.replace("*", "")).absolute()
         self.has_glob = "*" in path
         if "*" in str(Path(path).parent) or not Path(path).name.replace("*", ""):
-            message = f"{path}: a log is one file in one folder; list each node's log by itself"
+            message = f"{path}: a path must identify one log in one folder; list each node's log by itself"
             raise LogPathError(message)
         name = Path(path).name if self.has_glob else Path(path).name + "*"
         self._pattern = "*".join(glob.escape(part) for part in name.split("*"))
@@ -65,7 +65,7 @@ class Siblings:
         self._unreadable: set[Path] = set()
 
     def listed(self) -> list[Sibling]:
-        """Give the files that have begun, one for each first line: oldest first, the live one last."""
+        """Return the files that have a first line, one per fingerprint: oldest first, the live file last."""
         by_mark: dict[str, Sibling] = {}
         for sibling in self._all():
             other = by_mark.get(sibling.mark)
@@ -74,7 +74,7 @@ class Siblings:
         return sorted(by_mark.values(), key=lambda s: (s.is_live, s.modified_ns, s.path.name))
 
     def is_live(self, inode: Inode) -> bool:
-        """Tell whether the live path still leads to this file."""
+        """Return whether the live path still leads to this file."""
         try:
             status = self.live.stat()
         except OSError:
@@ -82,7 +82,7 @@ class Siblings:
         return inode == (status.st_dev, status.st_ino)
 
     def has_live_begun(self) -> bool:
-        """Tell whether the live file has its first line: its writer is done with the one before."""
+        """Return whether the live file has its first line, so the writer has finished the previous file."""
         try:
             return _mark(self.live, is_live=True) is not None
         except OSError:
@@ -96,7 +96,9 @@ class Siblings:
                 if not path.is_file():
                     continue
                 if is_unreadable(path):
-                    self._complain(path, "is compressed, and not by gzip; let the rotation use gzip")
+                    self._log_once(
+                        path, "is compressed, but not with gzip; configure the log rotation to use gzip"
+                    )
                     continue
                 key = (path.name, (status.st_dev, status.st_ino), status.st_size, status.st_mtime_ns)
                 is_live = path == self.live
@@ -104,23 +106,25 @@ class Siblings:
                     self._marks[key] if key in self._marks and not is_live else _mark(path, is_live=is_live)
                 )
             except FileNotFoundError:
-                continue  # rotated away between the listing and the look
+                continue  # rotated between the listing and the stat
             except OSError as error:
-                self._complain(path, f"cannot be read: {error.strerror}; it is tried again and again")
+                self._log_once(
+                    path, f"cannot be read: {error.strerror}; correct this, the collector keeps retrying"
+                )
                 continue
             seen[key] = mark
             if mark:
                 yield Sibling(path, mark, status.st_size, status.st_mtime_ns, is_live)
         self._marks = seen
 
-    def _complain(self, path: Path, what: str) -> None:
+    def _log_once(self, path: Path, what: str) -> None:
         if path not in self._unreadable:
             self._unreadable.add(path)
             log.error("%s: %s", path, what)
 
 
 def _preference(sibling: Sibling) -> tuple[bool, bool, bool, int, str]:
-    """Put the live file before a copy of it, what is plain before what may still be compressed, then size."""
+    """Return a sort key: live before copy, plain before gzip, complete before .tmp, then by size."""
     name = sibling.path.name
     return (not sibling.is_live, sibling.is_compressed, name.endswith(".tmp"), -sibling.size, name)
 
@@ -131,7 +135,7 @@ def _mark(path: Path, *, is_live: bool) -> str | None:
 
 
 def mark_of(stream: IO[bytes], *, is_compressed: bool, is_live: bool = False) -> str | None:
-    """Give the fingerprint, None while the first line may still grow; a rotated file grows no more."""
+    """Return the fingerprint; None while the first line of a live file may still grow."""
     head = b""
     try:
         for block in read_blocks(stream, is_compressed=is_compressed):
@@ -139,12 +143,12 @@ def mark_of(stream: IO[bytes], *, is_compressed: bool, is_live: bool = False) ->
             if len(head) >= HEAD_BYTES or b"\n" in block:
                 break
     except TornGzipError:
-        is_live = True  # gzip may be at work: only a whole first line counts
+        is_live = True  # gzip may still be writing: only a whole first line counts
     line = first_line(head, is_whole=not is_live)
     return None if line is None else fingerprint(line)
 
 
 def head_of(descriptor: int) -> bytes:
-    """Read what a plain file begins with, its first line or 64 KiB of it."""
+    """Return the first line of a plain file with its newline, or the first 64 KiB of it."""
     head = os.pread(descriptor, HEAD_BYTES, 0)
     return head[: head.find(b"\n") + 1] or head

@@ -12,7 +12,7 @@ import typer
 
 from collectors.errors import CollectorError
 from collectors.log_files.lines import DamagedFileError
-from collectors.perf_test.run import Run, Told, command, file_of, lines_of, watched
+from collectors.perf_test.run import Run, RunRecording, command, file_of, lines_of, record_run
 from collectors.perf_test.sender import Sender
 from conf import java
 from conf.settings import Settings
@@ -30,7 +30,9 @@ def perf_test(  # noqa: PLR0913 (the options of a command)
         typer.Option(help="Name of the run, unique also among repeats; needed unless --file contains it."),
     ] = None,
     arm: Annotated[str | None, typer.Option(help="The compared variant: a client, a partitioner.")] = None,
-    scenario: Annotated[str | None, typer.Option(help="The scenario that the run belongs to.")] = None,
+    scenario: Annotated[
+        str | None, typer.Option(help="Name of the scenario that the run belongs to.")
+    ] = None,
     client_version: Annotated[
         str | None,
         typer.Option(help="Release of the client; default: the newest. With --file: the release it had."),
@@ -45,7 +47,7 @@ def perf_test(  # noqa: PLR0913 (the options of a command)
         list[Path] | None, typer.Option("--file", help="Output of an earlier run; - is standard input.")
     ] = None,
     node: Annotated[str | None, typer.Option(help="Host of the client; default: this host.")] = None,
-    keep: Annotated[Path, typer.Option(help="Folder for the runs' files.")] = FOLDER,
+    keep: Annotated[Path, typer.Option(help="Folder for the files of the runs.")] = FOLDER,
 ) -> None:
     """
     Run kafka-producer-perf-test, add a timestamp to each output line, keep the output, and publish it raw.
@@ -93,17 +95,17 @@ def _run(run: Run, node: str, keep: Path, arguments: list[str], settings: Settin
     run = replace(run, client_version=run.client_version or java.brokers_version())
     sender = Sender(settings) if settings else None
     kept = file_of(keep, run, datetime.now(UTC))
-    recording = Told(run=run, node=node, file=kept, show=_show)
+    recording = RunRecording(run=run, node=node, file=kept, show=_show)
     if sender:
         recording = replace(recording, send=sender.send)
-    code = watched(tool, arguments, recording)
+    code = record_run(tool, arguments, recording)
     typer.echo(f"kept in {kept}", err=True)
     is_published = True
     if sender is None:
         typer.echo(f"not published: `plumbline perf-test --file {kept} --conf ...` does that", err=True)
     else:
-        way_out = f"`plumbline perf-test --file {kept} --conf ...` publishes it again without duplicates"
-        is_published = _is_all_sent(sender, way_out)
+        remedy = f"`plumbline perf-test --file {kept} --conf ...` publishes it again without duplicates"
+        is_published = _is_all_sent(sender, remedy)
     if code > 0:
         typer.echo(f"perf-test: the tool failed with exit code {code}", err=True)
     raise typer.Exit(_exit_code(code, is_published=is_published))
@@ -143,10 +145,10 @@ def _send_all(sender: Sender, path: Path, node: str, run: Run | None, *, source:
         sender.send(replace(line, source=source))
 
 
-def _is_all_sent(sender: Sender, way_out: str) -> bool:
+def _is_all_sent(sender: Sender, remedy: str) -> bool:
     sent = sender.finish()
     if sent.failures:
-        typer.echo(f"perf-test: {sent.failures[0]}; {way_out}", err=True)
+        typer.echo(f"perf-test: {sent.failures[0]}; {remedy}", err=True)
         return False
     typer.echo(f"published {sent.lines:,} lines", err=True)
     return True

@@ -1,9 +1,9 @@
 """
-A producer performance test, watched: each line with the instant it was read, as a file and in Kafka.
+Run Kafka's producer performance test; record each output line with a timestamp in a file and in Kafka.
 
-The tool stamps nothing itself. The file is the run: a line that tells what was run, the tool's own lines,
-each behind its instant, and a line that tells how it ended. What is published are the lines of that file,
-with their places in it, so that a file sent again adds nothing.
+The tool prints no timestamps. The file of a run contains a JSON line that describes the run, the tool's
+lines, each after its timestamp, and a JSON line with the exit code. The published records are the lines of
+this file with their offsets, so a file that is published twice adds no rows.
 """
 
 import json
@@ -25,7 +25,7 @@ from conf import java
 from conf.names import RUN_DOCUMENT, Header, Kind
 
 MAIN_CLASS = "org.apache.kafka.tools.ProducerPerformance"
-# One language for all figures, whatever the machine's.
+# The tool formats its figures in the JVM's locale; the parser expects English.
 JAVA_OPTIONS = ("-XX:+UseSerialGC", "-Xmx512m", "-Duser.language=en", "-Duser.country=US")
 UNSAFE = re.compile(r"[^\w.-]+")
 CLIENT_ID = re.compile(r"client\.id=(.*)", re.DOTALL)
@@ -36,12 +36,12 @@ SECRET = re.compile(
 )
 
 
-_TEXTS = ("run", "arm", "scenario", "client_version")
+_TEXT_FIELDS = ("run", "arm", "scenario", "client_version")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What a line of a performance test is of."""
+    """The description of a run: name, arm, scenario, client version and warm-up."""
 
     run: str
     arm: str | None = None
@@ -51,27 +51,28 @@ class Run:
 
     @property
     def headers(self) -> tuple[tuple[str, bytes], ...]:
-        """The headers of its records, those that are told."""
-        told = {
+        """The record headers, without those that are not set."""
+        values = {
             Header.RUN: self.run,
             Header.ARM: self.arm,
             Header.SCENARIO: self.scenario,
             Header.CLIENT_VERSION: self.client_version,
         }
-        return tuple((header.value, value.encode()) for header, value in told.items() if value)
+        return tuple((header.value, value.encode()) for header, value in values.items() if value)
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The same as fields of the run's document."""
-        return {name: getattr(self, name) for name in (*_TEXTS, "warm_up_s")}
+        """The fields of the JSON line that describes the run."""
+        return {name: getattr(self, name) for name in (*_TEXT_FIELDS, "warm_up_s")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class RunRecording:
     """
-    Where a run's lines go: always to a file; to Kafka and to a terminal when wanted.
+    Where the lines of a run go: to `file`, and to the callbacks `send` (Kafka) and `show` (terminal).
 
-    `began` is given the tool as it starts; `errors` is a file for its standard error, else the terminal's.
+    `began` is called with the process of the tool. `errors` is the file for its standard error; without it,
+    the tool writes to the terminal.
     """
 
     run: Run
@@ -87,12 +88,12 @@ def command(
     client_version: str | None, arguments: Sequence[str], *, options: Sequence[str] = ()
 ) -> list[str]:
     """
-    Return the command line of ProducerPerformance of a release; without one, of the newest that is here.
+    Return the command line of ProducerPerformance of a client release; default: the brokers' release.
 
-    `options` are further ones of Java.
+    `options` are additional options of Java.
 
     Raises:
-        CollectorError: there is no Java, or no jars of that release; those that are here are named.
+        CollectorError: Java or the jars of the release are missing; the message lists the present releases.
 
     """
     try:
@@ -103,31 +104,31 @@ def command(
 
 
 def file_of(folder: Path, run: Run, started_at: datetime) -> Path:
-    """Name a run's file by run, arm and start."""
+    """Return the path of a run's file, named by run, arm and start time."""
     words = [word for word in (run.run, run.arm) if word]
     return folder / f"{UNSAFE.sub('_', '.'.join(words))}.{started_at:%Y%m%dT%H%M%S.%f}Z.txt"
 
 
-def watched(tool: Sequence[str], arguments: Sequence[str], told: Told) -> int:
+def record_run(tool: Sequence[str], arguments: Sequence[str], recording: RunRecording) -> int:
     """
-    Run the tool to its end, each line as it comes; return its exit code, or minus the signal that ended it.
+    Run the tool and record its lines; return its exit code, or the negative number of a signal.
 
-    A terminal's Ctrl-C goes to the tool as well, and SIGTERM is handed on to it: what it printed until then
-    is kept, and the run says how it ended.
+    Ctrl-C in a terminal also reaches the tool, and SIGTERM is forwarded to it. The lines that it printed
+    before are kept, and the last line records the exit code.
     """
     started_at = datetime.now(UTC)
-    facts = told.run.facts | {"started_at": _iso(started_at), **asked(arguments)}
-    told.file.parent.mkdir(parents=True, exist_ok=True)
-    with told.file.open("xb") as file, _errors(told.errors) as errors:
-        out = _Out(file, told)
+    facts = recording.run.facts | {"started_at": _iso(started_at), **parse_arguments(arguments)}
+    recording.file.parent.mkdir(parents=True, exist_ok=True)
+    with recording.file.open("xb") as file, _errors(recording.errors) as errors:
+        out = _RunFile(file, recording)
         out.write(document(facts))
         with subprocess.Popen(tool, stdout=subprocess.PIPE, stderr=errors) as process:
-            assert process.stdout is not None  # noqa: S101 (a pipe was asked for)
-            told.began(process)
-            with _handed_on(process):
+            assert process.stdout is not None  # noqa: S101 (stdout is a pipe)
+            recording.began(process)
+            with _forwarded_signals(process):
                 for line in process.stdout:
                     out.write(_iso(datetime.now(UTC)).encode() + b" " + line.rstrip(b"\n"))
-                    told.show(line)
+                    recording.show(line)
                 code = process.wait()
         ended = {"ended_at": _iso(datetime.now(UTC)), "exit_code": code}
         out.write(document(facts | ended))
@@ -142,8 +143,8 @@ def _errors(path: Path | None) -> AbstractContextManager[BinaryIO | None]:
 
 
 @contextmanager
-def _handed_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Let no signal tear a line in two: none of them raises here. A thread gets none."""
+def _forwarded_signals(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Handle signals without an exception, which would cut a line in two; only the main thread may do so."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -156,60 +157,64 @@ def _handed_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-class _Out:
-    """Writes whole lines to the run's file and hands each on with its place in it."""
+class _RunFile:
+    """Writes lines to the file of a run, and sends each with its position."""
 
-    def __init__(self, file: Any, told: Told) -> None:  # noqa: ANN401 (a binary file)
-        self._file, self._told, self._offset, self._mark = file, told, 0, ""
+    def __init__(self, file: Any, recording: RunRecording) -> None:  # noqa: ANN401 (a binary file)
+        self._file, self._recording, self._offset, self._mark = file, recording, 0, ""
 
     def write(self, line: bytes) -> None:
         self._mark = self._mark or fingerprint(line)
         self._file.write(line + b"\n")
         self._file.flush()
-        position = f"{self._told.node}/{self._mark}/{self._offset}"
+        position = f"{self._recording.node}/{self._mark}/{self._offset}"
         self._offset += len(line) + 1
-        raw = RawLine(line, self._told.node, str(self._told.file), position, Kind.PERF_TEST.value)
-        self._told.send(replace(raw, headers=self._told.run.headers, end_offset=self._offset))
+        raw = RawLine(line, self._recording.node, str(self._recording.file), position, Kind.PERF_TEST.value)
+        self._recording.send(replace(raw, headers=self._recording.run.headers, end_offset=self._offset))
 
 
 def lines_of(
     path: Path, node: str, run: Run | None = None, *, chunk_bytes: int = CHUNK_BYTES
 ) -> Iterator[RawLine]:
     """
-    Read the file of a run: one of ours, or what an earlier run of the tool has printed.
+    Yield the lines of a run's file, or of the plain output of an earlier run of the tool.
 
-    An earlier run's lines have no instants, and none is made up; `run` says what they are of, and is told in
-    a line of its own. What it printed first may be what another one did, so their places go by `run` too.
+    Plain output has no timestamps, and none are added. `run` describes it, and is yielded as an additional
+    first line. Two runs can print the same first line, so the positions depend on `run` too.
 
     Raises:
-        CollectorError: the file does not say what it is of, and `run` is not given.
-        DamagedFileError: the file cannot be read any further.
+        CollectorError: the file does not describe its run, and `run` is None.
+        DamagedFileError: the rest of the file cannot be read.
 
     """
     lines = read_lines(path, node, Kind.PERF_TEST.value, chunk_bytes=chunk_bytes)
     first = next(lines, None)
-    own = run_of(first.value) if first else None
-    of = own or run
-    if of is None:
-        message = f"{path} does not say what run it is of: give --run, and --arm if there are several"
+    recorded = run_of(first.value) if first else None
+    described = recorded or run
+    if described is None:
+        message = f"{path} does not describe its run: add --run, and --arm if you compare variants"
         raise CollectorError(message)
     if first is None:
         return
     whole: Iterator[RawLine] = chain((first,), lines)
-    if own is None:
-        mark = fingerprint(document(of.facts) + first.value)
-        place = f"{node}/{mark}"
+    if recorded is None:
+        mark = fingerprint(document(described.facts) + first.value)
+        prefix = f"{node}/{mark}"
         yield replace(
-            first, value=document(of.facts), position=f"{place}/run", headers=of.headers, end_offset=0
+            first,
+            value=document(described.facts),
+            position=f"{prefix}/run",
+            headers=described.headers,
+            end_offset=0,
         )
-        whole = (replace(line, position=f"{place}/{line.position.rpartition('/')[2]}") for line in whole)
+        whole = (replace(line, position=f"{prefix}/{line.position.rpartition('/')[2]}") for line in whole)
     for line in whole:
-        yield replace(line, headers=of.headers)
+        yield replace(line, headers=described.headers)
 
 
 def run_of(line: bytes) -> Run | None:
     """
-    Read what was run from the first line of a file of ours.
+    Parse the first line of a run's file; return None for other lines.
 
     >>> run_of(document({"run": "r1", "arm": "sticky"}))
     Run(run='r1', arm='sticky', scenario=None, client_version=None, warm_up_s=0.0)
@@ -218,30 +223,36 @@ def run_of(line: bytes) -> Run | None:
     """
     try:
         facts = json.loads(line)[RUN_DOCUMENT]
-        return Run(**{name: facts.get(name) for name in _TEXTS}, warm_up_s=facts.get("warm_up_s") or 0.0)
+        return Run(
+            **{name: facts.get(name) for name in _TEXT_FIELDS}, warm_up_s=facts.get("warm_up_s") or 0.0
+        )
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 
 
 def document(facts: dict[str, Any]) -> bytes:
-    """Write the line that tells what was run."""
+    """Return the JSON line that describes a run."""
     return json.dumps({RUN_DOCUMENT: facts}, separators=(",", ":")).encode()
 
 
-def asked(arguments: Sequence[str]) -> dict[str, Any]:
+def parse_arguments(arguments: Sequence[str]) -> dict[str, Any]:
     """
-    Read from the tool's arguments what it was asked for; secrets are left out of what is kept.
+    Parse the tool's arguments into fields of the run's description; mask the values of secrets.
 
-    >>> told = asked(["--topic", "t", "--throughput", "2048", "--num-records=10", "--record-size", "512"])
-    >>> [told[name] for name in ("topic_name", "asked_records", "asked_records_per_s", "record_size_bytes")]
-    ['t', 10, 2048.0, 512]
-    >>> asked(["--producer-props", "acks=1", "client.id=c1"])["client_id"], asked([])["client_id"]
-    ('c1', 'perf-producer-client')
-    >>> asked(["--throughput", "-1"])["asked_records_per_s"] is None
+    >>> fields = parse_arguments(["--topic", "t", "--throughput", "2048", "--num-records=10"])
+    >>> [fields[name] for name in ("topic_name", "asked_records", "asked_records_per_s")]
+    ['t', 10, 2048.0]
+    >>> parse_arguments(["--record-size", "512"])["record_size_bytes"]
+    512
+    >>> parse_arguments(["--producer-props", "acks=1", "client.id=c1"])["client_id"]
+    'c1'
+    >>> parse_arguments([])["client_id"]
+    'perf-producer-client'
+    >>> parse_arguments(["--throughput", "-1"])["asked_records_per_s"] is None
     True
-    >>> asked(["--producer-props", "ssl.key.password=hunter2"])["configuration"]
+    >>> parse_arguments(["--producer-props", "ssl.key.password=hunter2"])["configuration"]
     ['--producer-props', 'ssl.key.password=***']
-    >>> asked(["--producer-props=ssl.keystore.key=hunter2", "key.serializer=K"])["configuration"]
+    >>> parse_arguments(["--producer-props=ssl.keystore.key=hunter2", "key.serializer=K"])["configuration"]
     ['--producer-props=ssl.keystore.key=***', 'key.serializer=K']
     """
     words = [word for argument in arguments for word in _split(argument)]
@@ -249,7 +260,9 @@ def asked(arguments: Sequence[str]) -> dict[str, Any]:
     rate = _number(options.get("--throughput"))
     records, size = (_number(options.get(name)) for name in ("--num-records", "--record-size"))
     return {
-        "client_id": next((told[1] for word in words if (told := CLIENT_ID.match(word))), DEFAULT_CLIENT_ID),
+        "client_id": next(
+            (found[1] for word in words if (found := CLIENT_ID.match(word))), DEFAULT_CLIENT_ID
+        ),
         "topic_name": options.get("--topic"),
         "asked_records": None if records is None else int(records),
         "asked_records_per_s": rate if rate is not None and rate > 0 else None,

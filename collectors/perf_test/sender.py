@@ -1,4 +1,4 @@
-"""The lines of a performance test on their way to Kafka."""
+"""Publish the lines of a performance test."""
 
 import threading
 from dataclasses import dataclass, field
@@ -13,30 +13,30 @@ FLUSH_S, QUIET_S = 60.0, 20.0
 
 
 @dataclass(slots=True)
-class Sent:
-    """Records handed to the producer and not lost."""
+class SendResult:
+    """The number of sent lines, and the failures."""
 
     lines: int = 0
     failures: list[str] = field(default_factory=list)
 
 
 class Sender:
-    """Publishes lines and waits for their acks; a failure is told at the end, for the file has every line."""
+    """Publishes lines and waits for acks. Failures are reported at the end: the file has all lines."""
 
     def __init__(self, settings: Settings) -> None:
         """
-        Reach the telemetry brokers first: a test is not begun that nobody would hear of.
+        Check that the telemetry brokers answer, before a test starts.
 
         Raises:
-            PublishError: nobody answers.
+            PublishError: no broker answers.
 
         """
         self._publisher = Publisher(settings.telemetry, settings.collector, threading.Event(), once=True)
         self._publisher.check()
-        self.sent = Sent()
+        self.sent = SendResult()
 
     def send(self, line: RawLine) -> None:
-        """Hand one line to the producer."""
+        """Send one line; after a failure, do nothing."""
         if self.sent.failures:
             return
         try:
@@ -46,8 +46,8 @@ class Sender:
         except CollectorError as error:
             self.sent.failures.append(str(error))
 
-    def finish(self) -> Sent:
-        """Wait for the acks."""
+    def finish(self) -> SendResult:
+        """Wait for the acks and return the result."""
         left = self._publisher.flush(FLUSH_S, QUIET_S)
         if left:
             self.sent.failures.append(f"{left} lines were not acknowledged")

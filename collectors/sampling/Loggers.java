@@ -16,22 +16,24 @@ import org.apache.kafka.common.Node;
 import org.apache.kafka.common.config.ConfigResource;
 
 /**
- * Reads and changes loggers of running brokers; each broker answers for itself, one that is away fails alone.
+ * Reads and changes log levels of running brokers. Each broker is queried by itself, so a broker that is down
+ * does not affect the others.
  *
- * SERVERS PROPERTIES|- levels all|1,3 LOGGER...           prints: level, broker, logger, level, its parent's
+ * SERVERS PROPERTIES|- levels all|1,3 LOGGER...           prints: level, broker, logger, level, level of the parent
  * SERVERS PROPERTIES|- change BROKER LOGGER FROM TO|- ... prints: done or other, broker, logger, level
- * A broker that does not answer is printed as: failed, broker, why. TO is "-" for: as the parent logger has it.
+ * For a broker that does not answer, it prints: failed, broker, reason. TO "-" removes the logger's own level,
+ * so that the logger inherits the level of its parent.
  */
 class Loggers {
     static final String ROOT = "root";
 
-    public static void main(String[] told) throws Exception {
-        try (Admin admin = Admin.create(properties(told[0], told[1]))) {
-            List<String> rest = List.of(told).subList(4, told.length);
-            if (told[2].equals("levels")) {
-                levels(admin, told[3], rest);
+    public static void main(String[] args) throws Exception {
+        try (Admin admin = Admin.create(properties(args[0], args[1]))) {
+            List<String> rest = List.of(args).subList(4, args.length);
+            if (args[2].equals("levels")) {
+                levels(admin, args[3], rest);
             } else {
-                change(admin, List.of(told).subList(3, told.length));
+                change(admin, List.of(args).subList(3, args.length));
             }
         }
     }
@@ -69,10 +71,10 @@ class Loggers {
         return admin.describeCluster().nodes().get().stream().map(Node::idString).sorted().toList();
     }
 
-    static void change(Admin admin, List<String> told) throws Exception {
+    static void change(Admin admin, List<String> words) throws Exception {
         Map<String, List<List<String>>> wanted = new LinkedHashMap<>();
-        for (int at = 0; at < told.size(); at += 4) {
-            wanted.computeIfAbsent(told.get(at), broker -> new ArrayList<>()).add(told.subList(at + 1, at + 4));
+        for (int at = 0; at < words.size(); at += 4) {
+            wanted.computeIfAbsent(words.get(at), broker -> new ArrayList<>()).add(words.subList(at + 1, at + 4));
         }
         for (String broker : wanted.keySet()) {
             try {

@@ -1,7 +1,7 @@
 """
-The loggers of running brokers, by Kafka's own Java client.
+Read and change the log levels of running brokers, through Kafka's Java client.
 
-librdkafka has no BROKER_LOGGER resource; `Loggers.java` asks each broker for itself.
+librdkafka has no resource type BROKER_LOGGER. `Loggers.java` sends a separate request to each broker.
 """
 
 import subprocess
@@ -25,22 +25,22 @@ class Level:
     broker: int
     logger: str
     level: str
-    parent: str  # of the nearest logger above it
+    parent: str  # level of the nearest logger above it
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """A logger to be changed, if it still has the level `before`."""
+class LevelChange:
+    """A level change, to apply only if the logger still has the level `before`."""
 
     broker: int
     logger: str
     before: str
-    to: str  # AS_PARENT takes its own level away
+    to: str  # AS_PARENT: remove the logger's own level
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a change: `level` is the level now."""
+class ChangeResult:
+    """The result of a level change; `level` is the current level."""
 
     broker: int
     logger: str
@@ -49,15 +49,15 @@ class Outcome:
 
 
 Failures = dict[int, str]
-"""Brokers that did not answer, and why."""
+"""Broker id to the reason why the broker did not answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Brokers:
     """
-    The observed cluster; `properties` is a file for Kafka's Java client (TLS, SASL).
+    The observed cluster; `properties` is a config file for Kafka's Java client (TLS, SASL).
 
-    `alive` is a file descriptor that each program started here holds until it has ended.
+    `alive` is a file descriptor that each started Java program inherits and holds open until it ends.
     """
 
     bootstrap_servers: str
@@ -66,30 +66,32 @@ class Brokers:
 
     def levels(self, brokers: str, loggers: Sequence[str]) -> tuple[list[Level], Failures]:
         """
-        Read levels of `all` brokers or of those named, `1,3`.
+        Return the levels of loggers on `all` brokers, or on listed ones such as `1,3`, and the failures.
 
         Raises:
-            SampleError: the cluster does not answer, or the program cannot be run.
+            SampleError: the cluster does not answer, or the Java program cannot be run.
 
         """
-        told = list(self._told("levels", brokers, *loggers))
-        found = [Level(int(row[1]), *row[2:]) for row in told if row[0] == "level"]
-        return found, _failures(told)
+        rows = list(self._run("levels", brokers, *loggers))
+        found = [Level(int(row[1]), *row[2:]) for row in rows if row[0] == "level"]
+        return found, _failures(rows)
 
-    def change(self, changes: Sequence[Change]) -> tuple[list[Outcome], Failures]:
+    def change(self, changes: Sequence[LevelChange]) -> tuple[list[ChangeResult], Failures]:
         """
-        Change what still has the level it is said to have.
+        Change the loggers that still have the level `before`; return the results and the failures.
 
         Raises:
-            SampleError: the cluster does not answer, or the program cannot be run.
+            SampleError: the cluster does not answer, or the Java program cannot be run.
 
         """
         words = [word for each in changes for word in (str(each.broker), each.logger, each.before, each.to)]
-        told = list(self._told("change", *words))
-        outcomes = [Outcome(int(r[1]), r[2], r[0] == "done", r[3]) for r in told if r[0] in ("done", "other")]
-        return outcomes, _failures(told)
+        rows = list(self._run("change", *words))
+        results = [
+            ChangeResult(int(r[1]), r[2], r[0] == "done", r[3]) for r in rows if r[0] in ("done", "other")
+        ]
+        return results, _failures(rows)
 
-    def _told(self, *words: str) -> Iterator[list[str]]:
+    def _run(self, *words: str) -> Iterator[list[str]]:
         try:
             command = [conf.java.java(), *OPTIONS, "-cp", conf.java.class_path(), str(PROGRAM)]
             done = subprocess.run(
@@ -99,7 +101,7 @@ class Brokers:
                 check=False,
                 timeout=TIMEOUT_S,
                 pass_fds=() if self.alive is None else (self.alive,),
-                start_new_session=True,  # Ctrl-C is for us: what was begun is brought to its end
+                start_new_session=True,  # Ctrl-C must not interrupt a change in progress
             )
         except (FileNotFoundError, subprocess.TimeoutExpired) as error:
             raise SampleError(str(error)) from error
@@ -110,17 +112,17 @@ class Brokers:
         return (row for row in rows if row[0] in ("level", "done", "other", "failed"))
 
 
-def _failures(told: Sequence[Sequence[str]]) -> Failures:
-    return {int(row[1]): row[2] for row in told if row[0] == "failed"}
+def _failures(rows: Sequence[Sequence[str]]) -> Failures:
+    return {int(row[1]): row[2] for row in rows if row[0] == "failed"}
 
 
-def _cause(said: str) -> str:
+def _cause(stderr: str) -> str:
     r"""
-    Give the line of a Java trace that tells most.
+    Return the root cause in a Java stack trace, or else its last line.
 
     >>> _cause("Exception in thread x\n\tat y\nCaused by: a.TimeoutException: no node\n\tat z")
     'a.TimeoutException: no node'
     """
-    lines = [line for line in said.splitlines() if line.strip() and not line.startswith("\tat")]
+    lines = [line for line in stderr.splitlines() if line.strip() and not line.startswith("\tat")]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
-    return (causes or lines or ["Kafka's client told no reason"])[-1]
+    return (causes or lines or ["Kafka's client gave no reason"])[-1]

@@ -1,4 +1,4 @@
-"""`plumbline sample`: the request log of live brokers for a while, and levels put back whatever happens."""
+"""The command `plumbline sample`: set loggers of live brokers to DEBUG for a while, then restore them."""
 
 import os
 import re
@@ -17,9 +17,9 @@ from filelock import FileLock, Timeout
 from collectors.sampling import record, watchdog
 from collectors.sampling.brokers import Brokers
 from collectors.sampling.errors import SampleError
-from collectors.sampling.record import Record
+from collectors.sampling.record import LevelRecord
 from collectors.sampling.restore import restore
-from collectors.sampling.rounds import Plan, Sample
+from collectors.sampling.rounds import SamplingPlan, SamplingRun
 from collectors.screen import Screen
 
 REQUEST_LOGGER = "kafka.request.logger"
@@ -27,35 +27,47 @@ STATE = Path(".state/sample")
 EXIT_FAILED, EXIT_WRONG, EXIT_LEFT = 1, 2, 3
 UNITS_S = {"s": 1, "m": 60, "h": 3_600}
 END_S = 5.0
-LEFT = "levels are not all back: the watchdog goes on, or --restore does it; record and watchdog.log are in"
+LEFT = (
+    "not all levels are restored: the watchdog keeps trying, or use --restore; "
+    "levels.json and watchdog.log are in"
+)
 
 
 def sample(  # noqa: PLR0913 (the options of a command)
-    bootstrap_server: Annotated[str | None, typer.Option(help="The observed cluster, HOST:PORT,...")] = None,
-    *,
-    brokers: Annotated[str, typer.Option(help="Ids, 1,3, or all.")] = "all",
-    for_: Annotated[str, typer.Option("--for", help="How long they log: 60s, 5m.")] = "60s",
-    every: Annotated[
-        str | None, typer.Option(help="Repeat at this interval, for example 10m; default: once.")
+    bootstrap_server: Annotated[
+        str | None, typer.Option(help="Brokers of the observed cluster: HOST:PORT,...")
     ] = None,
-    times: Annotated[int | None, typer.Option(min=1, help="Rounds; by default until Ctrl-C.")] = None,
+    *,
+    brokers: Annotated[str, typer.Option(help="Broker ids, as 1,3, or all.")] = "all",
+    for_: Annotated[
+        str, typer.Option("--for", help="How long a round logs at DEBUG, for example 60s or 5m.")
+    ] = "60s",
+    every: Annotated[
+        str | None, typer.Option(help="Start a round at this interval, for example 10m. Default: one round.")
+    ] = None,
+    times: Annotated[
+        int | None, typer.Option(min=1, help="Number of rounds, with --every. Default: until Ctrl-C.")
+    ] = None,
     logger: Annotated[
-        list[str] | None, typer.Option(help=f"Repeatable; {REQUEST_LOGGER} by default.")
+        list[str] | None, typer.Option(help=f"Logger to set to DEBUG; repeatable. Default: {REQUEST_LOGGER}")
     ] = None,
     properties: Annotated[
-        Path | None, typer.Option(exists=True, dir_okay=False, help="For Kafka's Java client: TLS, SASL.")
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="Properties file for Kafka's Java client: TLS, SASL."),
     ] = None,
     is_restore: Annotated[
-        bool, typer.Option("--restore", help="Put back what a sample has left, and end.")
+        bool, typer.Option("--restore", help="Restore the levels that an earlier sample left, and exit.")
     ] = False,
-    state: Annotated[Path, typer.Option(help="Where levels are recorded; one folder a cluster.")] = STATE,
+    state: Annotated[Path, typer.Option(help="Folder for the recorded levels; use one per cluster.")] = STATE,
 ) -> None:
     """
-    Switch the request logger of live brokers to DEBUG for a while, and back.
+    Set the request logger of live brokers to DEBUG for a while, then restore its level.
 
-    The levels before are on disk first. Ctrl-C and SIGTERM put them back; when this command dies otherwise,
-    a process that it leaves behind does, and goes on trying while a broker is away. Exit codes: 0 done, 1
-    failed, 2 wrong options or another sample at work, 3 levels of a broker are not back yet.
+    The command saves the original levels to disk before it changes them. Ctrl-C and SIGTERM restore them. If
+    the command is killed, a watchdog process restores them, and retries while a broker is unavailable.
+
+    Exit codes: 0 done; 1 failed; 2 wrong options, or another sample is running; 3 the levels of a broker are
+    not restored yet.
 
     Example: `plumbline sample --bootstrap-server b1:9092 --for 60s --every 10m`
 
@@ -68,13 +80,13 @@ def sample(  # noqa: PLR0913 (the options of a command)
     try:
         plan = _plan(brokers, for_, every, times, logger)
         state.mkdir(parents=True, exist_ok=True)
-        with _alone(state):
+        with _locked(state):
             if is_restore:
-                left = _restored(state, screen.note)
+                left = _restore(state, screen.note)
             else:
-                left = _sampled(plan, state, _about(bootstrap_server, properties), screen)
+                left = _sample(plan, state, _target(bootstrap_server, properties), screen)
     except (typer.BadParameter, Timeout) as error:
-        text = "another sample is at work" if isinstance(error, Timeout) else str(error)
+        text = "another sample is running" if isinstance(error, Timeout) else str(error)
         _end(screen, f"{text} ({state})" if isinstance(error, Timeout) else text, EXIT_WRONG)
     except (SampleError, OSError) as error:
         is_left = (state / record.NAME).exists()
@@ -82,21 +94,23 @@ def sample(  # noqa: PLR0913 (the options of a command)
             screen, f"{error}{f'; {LEFT} {state}' if is_left else ''}", EXIT_LEFT if is_left else EXIT_FAILED
         )
     if left:
-        _end(screen, f"{left} away; {LEFT} {state}", EXIT_LEFT)
+        _end(screen, f"{left} not available; {LEFT} {state}", EXIT_LEFT)
 
 
-def _plan(brokers: str, for_: str, every: str | None, times: int | None, loggers: list[str] | None) -> Plan:
+def _plan(
+    brokers: str, for_: str, every: str | None, times: int | None, loggers: list[str] | None
+) -> SamplingPlan:
     if not re.fullmatch(r"all|\d+(,\d+)*", brokers):
-        message = f"--brokers {brokers}: give ids, 1,3, or all"
+        message = f"--brokers {brokers}: give ids, as 1,3, or all"
         raise typer.BadParameter(message)
     for_s, every_s = seconds_of(for_), seconds_of(every) if every else None
     if every_s is not None and every_s <= for_s:
-        message = f"--every {every}: a round lasts {for_} already; leave the option out to log once"
+        message = f"--every {every}: must be longer than a round ({for_}); omit the option for a single round"
         raise typer.BadParameter(message)
     if times is not None and every_s is None:
-        message = "--times wants --every"
+        message = "--times requires --every"
         raise typer.BadParameter(message)
-    return Plan(
+    return SamplingPlan(
         brokers=brokers,
         loggers=tuple(loggers or (REQUEST_LOGGER,)),
         for_s=for_s,
@@ -105,60 +119,60 @@ def _plan(brokers: str, for_: str, every: str | None, times: int | None, loggers
     )
 
 
-def seconds_of(told: str) -> float:
+def seconds_of(text: str) -> float:
     """
-    Read a duration.
+    Parse a duration into seconds.
 
     Raises:
-        typer.BadParameter: it is none.
+        typer.BadParameter: the text is not a duration.
 
     >>> seconds_of("90s"), seconds_of("10m")
     (90, 600)
     """
-    found = re.fullmatch(r"([1-9]\d*)([smh])", told)
+    found = re.fullmatch(r"([1-9]\d*)([smh])", text)
     if not found:
-        message = f"{told}: give a duration, 60s, 10m or 1h"
+        message = f"{text}: give a duration, as 60s, 10m or 1h"
         raise typer.BadParameter(message)
     return int(found[1]) * UNITS_S[found[2]]
 
 
-def _about(servers: str | None, properties: Path | None) -> Record:
+def _target(servers: str | None, properties: Path | None) -> LevelRecord:
     if not servers:
-        message = "--bootstrap-server names the cluster to be sampled"
+        message = "--bootstrap-server is required: brokers of the cluster to sample"
         raise typer.BadParameter(message)
-    return Record(servers, str(properties.resolve()) if properties else "", ())
+    return LevelRecord(servers, str(properties.resolve()) if properties else "", ())
 
 
 @contextmanager
-def _alone(state: Path) -> Iterator[None]:
+def _locked(state: Path) -> Iterator[None]:
     with FileLock(state / watchdog.LOCK, timeout=END_S):
         yield
 
 
-def _restored(state: Path, say: Callable[[str], None]) -> str:
-    kept = record.read(state)
-    if kept is None:
-        say("nothing is left to be put back")
+def _restore(state: Path, say: Callable[[str], None]) -> str:
+    recorded = record.read(state)
+    if recorded is None:
+        say("all levels are already restored")
         return ""
-    return _named(restore(state, watchdog.brokers_of(kept), say))
+    return _named(restore(state, watchdog.brokers_of(recorded), say))
 
 
-def _sampled(plan: Plan, state: Path, about: Record, screen: Screen) -> str:
+def _sample(plan: SamplingPlan, state: Path, target: LevelRecord, screen: Screen) -> str:
     if record.read(state) is not None:
         message = (
-            f"an earlier sample's levels are not back yet (its record: {state / record.NAME}): --restore"
+            f"the levels of an earlier sample are not restored yet ({state / record.NAME}): use --restore"
         )
         raise SampleError(message)
     stop = threading.Event()
     _stop_on_signals(stop)
-    guard, alive = watchdog.started(state)
+    guard, alive = watchdog.start(state)
     try:
         with screen:
-            brokers = Brokers(about.bootstrap_servers, about.properties, alive)
-            left = Sample(
+            brokers = Brokers(target.bootstrap_servers, target.properties, alive)
+            left = SamplingRun(
                 plan,
                 folder=state,
-                about=about,
+                target=target,
                 loggers=brokers,
                 is_guarded=lambda: guard.poll() is None,
                 stop=stop,
@@ -166,7 +180,7 @@ def _sampled(plan: Plan, state: Path, about: Record, screen: Screen) -> str:
     finally:
         os.close(alive)
         if record.read(state) is None:
-            with suppress(subprocess.TimeoutExpired):  # it has nothing to do, and ends by itself
+            with suppress(subprocess.TimeoutExpired):  # all levels are restored, so it ends by itself
                 guard.wait(END_S)
     return _named(left)
 
@@ -177,7 +191,7 @@ def _named(left: dict[int, str]) -> str:
 
 def _stop_on_signals(stop: threading.Event) -> None:
     def on_signal(number: int, _frame: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_DFL)  # the next one ends us at once; the watchdog is left
+        signal.signal(number, signal.SIG_DFL)  # a second signal kills the process; the watchdog remains
         stop.set()
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -1,5 +1,5 @@
-"""What ends a sample, said in a sentence that names the way out."""
+"""Errors that end a sample; each message says what to do."""
 
 
 class SampleError(Exception):
-    """Nothing is left switched on by what raises it, unless its message says so."""
+    """A sample failed. No logger is left at DEBUG, unless the message says so."""

@@ -1,4 +1,4 @@
-"""What the levels were before: written, and on disk, before the first of them is changed."""
+"""The record of the original log levels, on disk before the first level is changed."""
 
 import json
 import os
@@ -14,8 +14,8 @@ HISTORY = "samples.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
-    """The level a logger had; one that had its parent's is given back to its parent."""
+class LoggerLevel:
+    """The original level of a logger. If it was inherited, restoring removes the logger's own level."""
 
     broker: int
     logger: str
@@ -24,20 +24,20 @@ class Before:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """All that is needed to restore; passwords stay in the file of properties."""
+class LevelRecord:
+    """Everything that restoring needs; passwords stay in the properties file."""
 
     bootstrap_servers: str
     properties: str
-    levels: tuple[Before, ...]
+    levels: tuple[LoggerLevel, ...]
 
-    def with_levels(self, levels: Sequence[Before]) -> "Record":
-        """Give the same with other levels."""
-        return Record(self.bootstrap_servers, self.properties, tuple(levels))
+    def with_levels(self, levels: Sequence[LoggerLevel]) -> "LevelRecord":
+        """Return a copy with other levels."""
+        return LevelRecord(self.bootstrap_servers, self.properties, tuple(levels))
 
 
-def written(folder: Path, record: Record) -> None:
-    """Write the record so that it outlives the machine; without levels it is removed."""
+def write(folder: Path, record: LevelRecord) -> None:
+    """Write the record and sync it to disk; remove the file if there are no levels."""
     file = folder / NAME
     if not record.levels:
         file.unlink(missing_ok=True)
@@ -51,9 +51,9 @@ def written(folder: Path, record: Record) -> None:
     _sync(folder)
 
 
-def read(folder: Path) -> Record | None:
+def read(folder: Path) -> LevelRecord | None:
     """
-    Read what is not restored yet, None when all is.
+    Return the levels that are not restored yet; None if all are restored.
 
     Raises:
         SampleError: the file is damaged.
@@ -61,18 +61,20 @@ def read(folder: Path) -> Record | None:
     """
     file = folder / NAME
     try:
-        told = json.loads(file.read_text())
-        levels = tuple(Before(**row) for row in told["levels"])
-        return Record(told["bootstrap_servers"], told["properties"], levels)
+        content = json.loads(file.read_text())
+        levels = tuple(LoggerLevel(**row) for row in content["levels"])
+        return LevelRecord(content["bootstrap_servers"], content["properties"], levels)
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError) as error:
-        message = f"{file} cannot be read ({error!r}): set the loggers it names by hand, then delete it"
+        message = (
+            f"{file} cannot be read ({error!r}): reset the loggers that it lists by hand, then delete it"
+        )
         raise SampleError(message) from error
 
 
-def noted(folder: Path, line: dict[str, object]) -> None:
-    """Add a line to the list of samples: which brokers logged from when until when."""
+def append_history(folder: Path, line: dict[str, object]) -> None:
+    """Append a line to the history: which brokers logged at DEBUG, since when and until when."""
     with (folder / HISTORY).open("a") as opened:
         opened.write(json.dumps(line) + "\n")
 

@@ -1,45 +1,48 @@
-"""Levels put back as the record has them; what cannot be reached stays in the record."""
+"""Restore the recorded log levels; levels of unreachable brokers stay in the record."""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
 from collectors.sampling import record
-from collectors.sampling.brokers import AS_PARENT, Change, Failures, Outcome
-from collectors.sampling.record import DEBUG, Before
+from collectors.sampling.brokers import AS_PARENT, ChangeResult, Failures, LevelChange
+from collectors.sampling.record import DEBUG, LoggerLevel
 
 Say = Callable[[str], None]
 
 
-class Changing(Protocol):
-    """Whoever can change loggers."""
+class LevelChanger(Protocol):
+    """An object that can change log levels."""
 
-    def change(self, changes: list[Change], /) -> tuple[list[Outcome], Failures]:
-        """Change what still has the level it is said to have."""
+    def change(self, changes: list[LevelChange], /) -> tuple[list[ChangeResult], Failures]:
+        """Change the loggers that still have the level `before`; return the results and the failures."""
 
 
-def restore(folder: Path, brokers: Changing, say: Say) -> Failures:
+def restore(folder: Path, brokers: LevelChanger, say: Say) -> Failures:
     """
-    Put back every level of the record that is still DEBUG; give the brokers that did not answer, and why.
+    Restore each recorded level whose logger is still at DEBUG; return the brokers that did not answer.
 
-    What is not DEBUG any more was set by somebody else since, or the broker has started again and read its
-    own file: it is left alone.
+    A logger with another level is not changed: an operator changed it, or the broker restarted and read its
+    log4j configuration.
 
     Raises:
-        collectors.sampling.errors.SampleError: the cluster does not answer at all; the record is as it was.
+        collectors.sampling.errors.SampleError: no broker answers; the record is not changed.
 
     """
-    kept = record.read(folder)
-    if kept is None:
+    recorded = record.read(folder)
+    if recorded is None:
         return {}
-    outcomes, failures = brokers.change([_back(before) for before in kept.levels])
-    told = {(each.broker, each.logger): each for each in outcomes}
-    record.written(folder, kept.with_levels([b for b in kept.levels if (b.broker, b.logger) not in told]))
-    for each in told.values():
-        how = "is" if each.is_done else "was changed meanwhile, or the broker has started again: left at"
+    results, failures = brokers.change([_restoring(level) for level in recorded.levels])
+    answered = {(each.broker, each.logger): each for each in results}
+    left = [level for level in recorded.levels if (level.broker, level.logger) not in answered]
+    record.write(folder, recorded.with_levels(left))
+    for each in answered.values():
+        how = "is restored to" if each.is_done else "was changed by another program or a restart: left at"
         say(f"broker {each.broker}: {each.logger} {how} {each.level}")
     return failures
 
 
-def _back(before: Before) -> Change:
-    return Change(before.broker, before.logger, DEBUG, AS_PARENT if before.is_inherited else before.level)
+def _restoring(before: LoggerLevel) -> LevelChange:
+    return LevelChange(
+        before.broker, before.logger, DEBUG, AS_PARENT if before.is_inherited else before.level
+    )

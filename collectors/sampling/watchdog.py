@@ -1,8 +1,8 @@
 """
-A process of its own session that puts levels back when the command that changed them has died.
+Restore the log levels if the command that changed them dies: a process in its own session.
 
-It reads a pipe that the command and every program it started hold open: the end of the pipe is the end of
-all of them, however they ended.
+It reads from a pipe that the command and all programs it started hold open. The pipe ends when all of them
+have ended, for whatever reason.
 """
 
 import os
@@ -17,7 +17,7 @@ from filelock import FileLock
 from collectors.sampling import record
 from collectors.sampling.brokers import Brokers
 from collectors.sampling.errors import SampleError
-from collectors.sampling.restore import Changing, restore
+from collectors.sampling.restore import LevelChanger, restore
 from conf.settings import PROJECT
 
 LOCK, LOG = "lock", "watchdog.log"
@@ -26,52 +26,52 @@ GIVE_UP_S = 24 * 3_600.0
 LOCK_S = 300.0
 
 
-def started(folder: Path) -> tuple["subprocess.Popen[bytes]", int]:
-    """Start the watchdog of a folder; give it, and the end of the pipe that keeps it waiting."""
-    ends, alive = os.pipe()
+def start(folder: Path) -> tuple["subprocess.Popen[bytes]", int]:
+    """Start the watchdog of a folder; return its process and the write end of the pipe."""
+    read_end, alive = os.pipe()
     try:
         with (folder / LOG).open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "collectors.sampling.watchdog", str(folder.resolve())],
                 cwd=PROJECT,
-                stdin=ends,
+                stdin=read_end,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
     finally:
-        os.close(ends)
+        os.close(read_end)
     return process, alive
 
 
 def watch(
-    folder: Path, brokers_of: Callable[[record.Record], Changing], sleep: Callable[[float], None]
+    folder: Path, brokers_of: Callable[[record.LevelRecord], LevelChanger], sleep: Callable[[float], None]
 ) -> int:
-    """Restore until the record is empty; give an exit code."""
+    """Restore the levels until the record is empty, for at most a day; return an exit code."""
     wait_s, give_up_at = FIRST_WAIT_S, time.monotonic() + GIVE_UP_S
     while time.monotonic() < give_up_at:
         try:
             if record.read(folder) is None:
                 return 0
             with FileLock(folder / LOCK, timeout=LOCK_S):
-                kept = record.read(folder)
-                if kept is None:
+                recorded = record.read(folder)
+                if recorded is None:
                     return 0
-                for broker, why in restore(folder, brokers_of(kept), _say).items():
-                    _say(f"broker {broker} is away, tried again: {why}")
+                for broker, why in restore(folder, brokers_of(recorded), _say).items():
+                    _say(f"broker {broker} does not answer, retrying: {why}")
                 if record.read(folder) is None:
                     return 0
         except (SampleError, TimeoutError) as error:
-            _say(f"tried again: {error}")
+            _say(f"retrying: {error}")
         sleep(wait_s)
         wait_s = min(2 * wait_s, LONGEST_WAIT_S)
-    _say("given up: `plumbline sample --restore` when the brokers are back")
+    _say("gave up after 24 hours: run `plumbline sample --restore` when the brokers are available")
     return 1
 
 
-def brokers_of(kept: record.Record) -> Brokers:
-    """Give the cluster of a record."""
-    return Brokers(kept.bootstrap_servers, kept.properties)
+def brokers_of(recorded: record.LevelRecord) -> Brokers:
+    """Return the cluster of a record."""
+    return Brokers(recorded.bootstrap_servers, recorded.properties)
 
 
 def _say(text: str) -> None:

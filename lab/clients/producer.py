@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from collectors.errors import CollectorError
-from collectors.perf_test.run import Run, Told, command, file_of, watched
+from collectors.perf_test.run import Run, RunRecording, command, file_of, record_run
 from lab import config
 from lab.errors import LabError
 from lab.layout import Lab
@@ -74,7 +74,7 @@ def produce(lab: Lab, producer: Producer, work: Work) -> Path:
     arguments = arguments_of(lab.proxied_bootstrap_servers, producer, work)
     try:
         tool = command(producer.client_version, arguments, options=_logging(lab, producer, work))
-        code = watched(tool, arguments, Told(run=run, node=NODE, file=file))
+        code = record_run(tool, arguments, RunRecording(run=run, node=NODE, file=file))
     except CollectorError as error:
         raise LabError(str(error)) from error
     if code:

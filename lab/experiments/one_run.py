@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from types import FrameType
 
-from collectors.perf_test.run import Told, watched
+from collectors.perf_test.run import RunRecording, record_run
 from lab.experiments.errors import Stopped
 from lab.experiments.kept import Folder
 
@@ -38,7 +38,11 @@ def stoppable() -> Iterator[None]:
 
 
 def run_tool(
-    tool: Sequence[str], arguments: Sequence[str], told: Told, folder: Folder, tick: Callable[[], None]
+    tool: Sequence[str],
+    arguments: Sequence[str],
+    told: RunRecording,
+    folder: Folder,
+    tick: Callable[[], None],
 ) -> int:
     """
     Run the tool to its end and return its exit code; `tick` is called while it runs.
@@ -54,7 +58,7 @@ def run_tool(
 
     def watch() -> None:
         try:
-            result.append(watched(tool, arguments, replace(told, began=began)))
+            result.append(record_run(tool, arguments, replace(told, began=began)))
         except Exception as error:  # noqa: BLE001 (raised again by whoever waits)
             result.append(error)
 

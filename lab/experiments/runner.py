@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collectors.errors import CollectorError
-from collectors.perf_test.run import Run, Told, command
+from collectors.perf_test.run import Run, RunRecording, command
 from collectors.screen import Screen
 from lab.clients.producer import Producer, Work, arguments_of
 from lab.errors import LabError
@@ -86,7 +86,7 @@ class Runner:
         def show() -> None:
             self.screen.show(left.said(where, time.monotonic() - began_at))
 
-        told = Told(run=run, node=self.node, file=file, errors=errors)
+        told = RunRecording(run=run, node=self.node, file=file, errors=errors)
         try:
             tool = command(run.client_version, arguments)
             run_tool(tool, arguments, told, self.folder, show)

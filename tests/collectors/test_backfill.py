@@ -105,7 +105,7 @@ def test_a_second_run_goes_on_where_the_first_one_ended(an_hour, published, back
 
     assert 0 < first < len(published.lines)
     assert len(published.samples) == len(set(published.samples)) == 3 * 4 * 360
-    assert "nothing is left before 2023-11-14T23:20:00Z" in nothing.output
+    assert "everything before 2023-11-14T23:20:00Z is already published" in nothing.output
 
 
 def test_an_earlier_beginning_is_read_from_there(an_hour, published, backfill):
@@ -134,7 +134,7 @@ def test_a_server_that_dies_in_between_is_told_and_the_next_run_goes_on(tmp_path
     server.stop()
 
     assert (broken.exit_code, whole.exit_code) == (1, 0)
-    assert f"{server.url}/api/v1/query: no answer after 1 more tries" in broken.output
+    assert f"{server.url}/api/v1/query: no response after 1 retries" in broken.output
     assert 'query: {__name__=~"(aws_msk_)?(kafka' in broken.output
     assert "start again" in broken.output
     assert "an earlier run published up to 2023-11-14T22:50:00Z" in whole.output

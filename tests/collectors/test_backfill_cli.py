@@ -5,7 +5,7 @@ import re
 import pytest
 from filelock import FileLock
 
-from collectors.backfill.cli import OF_KAFKA
+from collectors.backfill.cli import KAFKA_METRICS
 from conf.settings import Settings
 
 
@@ -13,15 +13,15 @@ from conf.settings import Settings
     ("url", "options", "told"),
     [
         ("http://me:secret@x", [], "give an http or https URL without a password"),
-        ("http://x", ["--since", "yesterday"], "yesterday: give an instant"),
+        ("http://x", ["--since", "yesterday"], "yesterday: give a timestamp"),
         ("http://x", ["--node", "broker-1"], "--node broker-1: give PATTERN=NODE"),
-        ("http://x", ["--node", "(=broker-1"], "is no regular expression"),
+        ("http://x", ["--node", "(=broker-1"], "is not a regular expression"),
         (
             "http://x",
             ["--node", r"b(\d)=broker-\2"],
-            "cannot be filled in from b(\\d): invalid group reference 2",
+            "has a wrong group reference for b(\\d): invalid group reference 2",
         ),
-        ("http://x", ["--node", r"b=broker-\g<n>"], "cannot be filled in from b: unknown group name"),
+        ("http://x", ["--node", r"b=broker-\g<n>"], "has a wrong group reference for b: unknown group name"),
     ],
 )
 def test_wrong_options_are_named(backfill, url, options, told):
@@ -45,7 +45,7 @@ def test_wrong_options_are_named(backfill, url, options, told):
     ],
 )
 def test_names_that_are_known_are_asked_for_by_default(name, is_asked):
-    [pattern] = re.findall('__name__=~"(.*)"', OF_KAFKA)
+    [pattern] = re.findall('__name__=~"(.*)"', KAFKA_METRICS)
 
     assert bool(re.fullmatch(pattern, name)) is is_asked
 
@@ -62,16 +62,16 @@ def test_a_run_that_is_stopped_says_that_it_goes_on(backfill, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("collectors.backfill.cli.Client.types", interrupted)
+    monkeypatch.setattr("collectors.backfill.cli.PrometheusClient.types", interrupted)
     result = backfill("http://x")
 
     assert result.exit_code == 130
-    assert "the next run goes on" in result.output
+    assert "the next run continues" in result.output
 
 
 def test_a_second_run_of_the_same_waits_for_the_first_to_end(backfill, conf, monkeypatch):
-    monkeypatch.setattr("collectors.backfill.cli.Client.types", lambda _: {})
-    monkeypatch.setattr("collectors.backfill.cli.Client.names", lambda *_: [])
+    monkeypatch.setattr("collectors.backfill.cli.PrometheusClient.types", lambda _: {})
+    monkeypatch.setattr("collectors.backfill.cli.PrometheusClient.names", lambda *_: [])
     assert backfill("http://x").exit_code == 0
     state = Settings.load(conf).collector.state
     [held] = (conf.parent / state / "backfill").glob("*.lock")
@@ -79,12 +79,12 @@ def test_a_second_run_of_the_same_waits_for_the_first_to_end(backfill, conf, mon
         result = backfill("http://x")
 
     assert result.exit_code == 1
-    assert "another backfill of the same is at work" in result.output
+    assert "another backfill with the same server and selection is running" in result.output
 
 
 def test_a_damaged_note_is_told_by_its_path(backfill, conf, monkeypatch):
-    monkeypatch.setattr("collectors.backfill.cli.Client.types", lambda _: {})
-    monkeypatch.setattr("collectors.backfill.cli.Client.names", lambda *_: [])
+    monkeypatch.setattr("collectors.backfill.cli.PrometheusClient.types", lambda _: {})
+    monkeypatch.setattr("collectors.backfill.cli.PrometheusClient.names", lambda *_: [])
     backfill("http://x")
     [note] = (conf.parent / "state" / "backfill").glob("*.json")
     note.write_text("{")
@@ -96,9 +96,9 @@ def test_a_damaged_note_is_told_by_its_path(backfill, conf, monkeypatch):
 
 
 def test_a_server_without_such_samples_says_so(backfill, monkeypatch):
-    monkeypatch.setattr("collectors.backfill.cli.Client.types", lambda _: {})
-    monkeypatch.setattr("collectors.backfill.cli.Client.names", lambda *_: [])
+    monkeypatch.setattr("collectors.backfill.cli.PrometheusClient.types", lambda _: {})
+    monkeypatch.setattr("collectors.backfill.cli.PrometheusClient.names", lambda *_: [])
     result = backfill("http://x", "--match", "kafka_x")
 
     assert result.exit_code == 0
-    assert "http://x has no samples of kafka_x in that time" in result.output
+    assert "http://x has no samples of kafka_x in this time range" in result.output

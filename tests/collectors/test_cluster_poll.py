@@ -113,6 +113,6 @@ def test_lists_are_asked_for_until_none_is_left(cluster):
     ]
     told = []
     for cluster.made in settings:
-        told.append(json.loads(poller._tried().line.value)["topics"])
+        told.append(json.loads(poller._try_poll().line.value)["topics"])
 
     assert told == [{"t": {LISTS[0]: "0:2"}}, {"t": {LISTS[0]: "0:2"}}, {}, None]

@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from collectors.errors import CollectorError
-from collectors.perf_test.run import Run, Told, asked, command, lines_of, watched
-from collectors.perf_test.sender import Sent
+from collectors.perf_test.run import Run, RunRecording, command, lines_of, parse_arguments, record_run
+from collectors.perf_test.sender import SendResult
 from conf import names
 from plumbline.cli import app
 from schemas.silver import perf_test as schemas
@@ -26,8 +26,10 @@ PRINTS = "import sys; print('10 records sent'); sys.stdout.write('cut off'); sys
 
 def run_of(tmp_path, script, **more):
     sent = []
-    recording = Told(run=RUN, node="host", file=tmp_path / "kept" / "r1.txt", send=sent.append, **more)
-    code = watched([sys.executable, "-c", script], ["--throughput", "5"], recording)
+    recording = RunRecording(
+        run=RUN, node="host", file=tmp_path / "kept" / "r1.txt", send=sent.append, **more
+    )
+    code = record_run([sys.executable, "-c", script], ["--throughput", "5"], recording)
     return code, recording.file.read_bytes().splitlines(), sent
 
 
@@ -68,11 +70,11 @@ def test_a_run_is_never_overwritten(tmp_path):
 def test_ctrl_c_ends_the_tool_and_the_file_says_how(tmp_path):
     script = (
         "import signal, sys; from pathlib import Path\n"
-        "from collectors.perf_test.run import Run, Told, watched\n"
+        "from collectors.perf_test.run import Run, RunRecording, record_run\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # the test runner may ignore SIGINT\n"
-        f"recording = Told(run=Run(run='r'), node='h', file=Path({str(tmp_path / 'r.txt')!r}))\n"
+        f"recording = RunRecording(run=Run(run='r'), node='h', file=Path({str(tmp_path / 'r.txt')!r}))\n"
         "tool = [sys.executable, '-c', 'import time; print(1, flush=True); time.sleep(60)']\n"
-        "sys.exit(watched(tool, [], recording) != -2)"
+        "sys.exit(record_run(tool, [], recording) != -2)"
     )
     process = subprocess.Popen([sys.executable, "-c", script], start_new_session=True)
     while not (tmp_path / "r.txt").exists() or b" 1\n" not in (tmp_path / "r.txt").read_bytes():
@@ -138,12 +140,12 @@ def test_two_runs_may_begin_with_the_same_line(tmp_path):
 
 def test_a_file_without_a_run_needs_the_option_run(tmp_path):
     (tmp_path / "may.txt").write_text("10 records sent\n")
-    with pytest.raises(CollectorError, match="does not say what run it is of: give --run"):
+    with pytest.raises(CollectorError, match="does not describe its run: add --run"):
         list(lines_of(tmp_path / "may.txt", "host"))
 
 
 def test_secrets_are_not_kept():
-    facts = asked(["--producer-props", 'sasl.jaas.config=X required password="hunter2";', "acks=1"])
+    facts = parse_arguments(["--producer-props", 'sasl.jaas.config=X required password="hunter2";', "acks=1"])
 
     assert facts["configuration"] == ["--producer-props", "sasl.jaas.config=***", "acks=1"]
 
@@ -192,7 +194,7 @@ def test_undelivered_lines_end_with_3_and_a_failed_tool_with_1(monkeypatch, tmp_
             self.send = lambda _line: None
 
         def finish(self):
-            return Sent(failures=["a line was not delivered"])
+            return SendResult(failures=["a line was not delivered"])
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my.toml").touch()

@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 
 from collectors.log_files.positions import (
     REMEMBERED_FILES,
+    FileProgress,
     InFlight,
     PositionFileError,
-    Progress,
     forget,
     load_positions,
     save_positions,
@@ -24,7 +24,7 @@ def test_safe_never_passes_a_record_that_is_not_acknowledged(order):
         receipts[number](None, None)
         acked.add(number)
         first_gap = next((n for n in range(8) if n not in acked), 8)
-        assert flight.safe.get("a", Progress(0)).offset == 10 * first_gap
+        assert flight.safe.get("a", FileProgress(0)).offset == 10 * first_gap
     assert len(flight) == 0
     assert flight.acked_records == 8
 
@@ -37,7 +37,7 @@ def test_a_file_is_finished_when_its_last_line_is_safe():
 
     receipt(None, None)
 
-    assert flight.safe == {"a": Progress(10, is_finished=True)}
+    assert flight.safe == {"a": FileProgress(10, is_finished=True)}
 
 
 def test_a_failed_delivery_keeps_everything_behind_it_unsafe():
@@ -52,7 +52,7 @@ def test_a_failed_delivery_keeps_everything_behind_it_unsafe():
 
 
 def test_positions_survive_the_file(tmp_path):
-    logs = {"request-log broker-1 /x": {"a": Progress(10, is_finished=True), "b": Progress(7)}}
+    logs = {"request-log broker-1 /x": {"a": FileProgress(10, is_finished=True), "b": FileProgress(7)}}
     save_positions(tmp_path / "positions.json", logs)
 
     assert load_positions(tmp_path / "positions.json") == logs
@@ -69,7 +69,7 @@ def test_positions_that_cannot_be_read_are_an_error_and_not_a_new_start(tmp_path
 
 
 def test_only_finished_files_that_are_gone_are_forgotten_and_the_oldest_first():
-    rows = {f"{n}": Progress(1, is_finished=n != 0) for n in range(REMEMBERED_FILES + 4)}
+    rows = {f"{n}": FileProgress(1, is_finished=n != 0) for n in range(REMEMBERED_FILES + 4)}
     forget(rows, present={"1"})
 
     assert list(rows)[:4] == ["0", "1", "4", "5"]

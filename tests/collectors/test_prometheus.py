@@ -9,9 +9,9 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from collectors.backfill.export import Reader, Span
+from collectors.backfill.export import SampleReader, Selection
 from collectors.backfill.pages import Pages, SameSeriesError
-from collectors.backfill.prometheus import Client, PrometheusError, Series, TooLargeError
+from collectors.backfill.prometheus import PrometheusClient, PrometheusError, PrometheusSeries, TooLargeError
 from collectors.errors import CollectorError
 from conf.settings import Prometheus
 
@@ -64,11 +64,11 @@ def server(monkeypatch):
 
 def samples(server, told=QUICK, **span):
     span = {"start_ms": 1_700_000_000_000, "end_ms": 1_700_000_060_000} | span
-    return Client(server.url, told).samples(["kafka_x"], **span)
+    return PrometheusClient(server.url, told).samples(["kafka_x"], **span)
 
 
 def test_an_instant_query_of_a_range_gives_samples_to_the_millisecond(server):
-    assert samples(server) == [Series(LABELS, [(1_700_000_000_500, "1")])]
+    assert samples(server) == [PrometheusSeries(LABELS, [(1_700_000_000_500, "1")])]
     assert server.asked[0][:2] == ("/api/v1/query", "query=kafka_x%5B60000ms%5D&time=1700000059.999")
 
 
@@ -78,7 +78,7 @@ def test_a_sample_at_the_start_of_a_range_is_taken_and_one_before_it_not(server)
         matrix((LABELS, [[1_699_999_999.999, "1"], [1_700_000_000, "2"], [1_700_000_001, "3"]]))
     ]
 
-    assert samples(server) == [Series(LABELS, [(1_700_000_000_000, "2"), (1_700_000_001_000, "3")])]
+    assert samples(server) == [PrometheusSeries(LABELS, [(1_700_000_000_000, "2"), (1_700_000_001_000, "3")])]
 
 
 @pytest.mark.parametrize("first", [BUSY, (206, b'{"status"'), (429, b""), (502, b"bad gateway")])
@@ -93,14 +93,17 @@ def test_what_may_pass_is_asked_for_again(server, first):
     ("answer", "told"),
     [
         (BUSY, "status 503: too busy; query: kafka_x[60000ms]; see the log"),
-        ((206, b"{"), "no answer after 2 more tries"),
-        ((302, b""), "sends on to https://login.site/: give the URL where the API answers itself"),
+        ((206, b"{"), "no response after 2 retries"),
+        ((302, b""), "redirects to https://login.site/; give the URL of the API itself"),
         ((200, b"<html>"), "status 200: <html>; query: kafka_x[60000ms]; see"),
         ((200, b"[]"), "status 200: []; query"),
-        ((404, b"nothing here"), "status 404: nothing here; query: kafka_x[60000ms]; is this its base URL"),
-        ((401, b"who?"), "give username and password_file, or bearer_token_file, in [prometheus]"),
+        ((404, b"nothing here"), "status 404: nothing here; query: kafka_x[60000ms]; check the base URL"),
+        ((401, b"who?"), "set username and password_file, or bearer_token_file, in [prometheus]"),
         ((400, {"status": "error", "error": "parse error"}), "status 400: parse error"),
-        ((200, {"status": "success", "data": {"resultType": "vector", "result": []}}), "gives vector"),
+        (
+            (200, {"status": "success", "data": {"resultType": "vector", "result": []}}),
+            "resultType is vector",
+        ),
         ((200, ONE[1] | {"warnings": ["a store is away"]}), "a store is away"),
     ],
 )
@@ -115,7 +118,7 @@ def test_an_error_names_url_query_and_the_way_out(server, answer, told):
 
 def test_nobody_there_is_an_error_with_the_address(server):
     server.url = "http://127.0.0.1:1/prometheus"
-    with pytest.raises(PrometheusError, match=r"http://127\.0\.0\.1:1/prometheus/api/v1/query: no answer"):
+    with pytest.raises(PrometheusError, match=r"http://127\.0\.0\.1:1/prometheus/api/v1/query: no response"):
         samples(server)
 
 
@@ -130,12 +133,14 @@ def test_too_much_at_once_is_told_from_what_is_broken(server, answer):
 
 def test_an_answer_beyond_the_limit_is_not_held(server):
     server.answers = [(200, b'"' + b"x" * (1 << 20) + b'"')]
-    with pytest.raises(TooLargeError, match="the answer is beyond 1 MiB"):
+    with pytest.raises(TooLargeError, match="the response is larger than 1 MiB"):
         samples(server, Prometheus(retries=0, max_answer_mib=1))
 
 
 def read(server, names=("a", "b", "c"), **changes):
-    reader = Reader(Client(server.url, QUICK), Span(selectors=("{}",), since_ms=0, until_ms=4_000))
+    reader = SampleReader(
+        PrometheusClient(server.url, QUICK), Selection(selectors=("{}",), since_ms=0, until_ms=4_000)
+    )
     for name, value in changes.items():
         setattr(reader, name, value)
     got = list(reader.read(list(names), 0, 4_000))
@@ -152,14 +157,14 @@ def test_too_much_is_asked_for_in_halves_of_the_metrics_and_then_of_time(server)
 
 
 def test_small_answers_let_it_ask_for_more_metrics_at_once(server):
-    asked, _ = read(server, "abcdefg", names_at_once=1)
+    asked, _ = read(server, "abcdefg", names_per_query=1)
 
     assert [names.count("|") + 1 for names, _ in asked] == [1, 2, 4]
 
 
 def test_one_metric_that_is_too_much_in_a_second_is_an_error(server):
     server.answers = [TOO_MANY] * 3
-    with pytest.raises(CollectorError, match=r"too many samples.*one metric in 1000 ms: choose fewer nodes"):
+    with pytest.raises(CollectorError, match=r"too many samples.*one metric in 1000 ms: select fewer nodes"):
         read(server, ("a",))
 
 
@@ -177,7 +182,7 @@ def test_secrets_come_from_files_and_are_sent(server, tmp_path):
 @pytest.mark.parametrize("url", ["ftp://x", "prometheus:9090", "http://", "http://me:open-sesame@host:1/x"])
 def test_a_url_is_without_a_password_and_one_is_not_repeated(url):
     with pytest.raises(ValueError, match="give an http or https URL without a password") as error:
-        Client(url, QUICK)
+        PrometheusClient(url, QUICK)
 
     assert "sesame" not in str(error.value)
 
@@ -201,14 +206,14 @@ def test_tls_is_checked_against_the_authority_that_is_named(server, tmp_path):
 def test_a_server_that_tells_no_types_is_read_without(server):
     server.answers = [(404, b"")]
 
-    assert Client(server.url, QUICK).types() == {}
+    assert PrometheusClient(server.url, QUICK).types() == {}
 
 
 def test_a_type_on_which_targets_differ_is_none(server):
     told = {"a": [{"type": "gauge"}, {"type": "counter"}], "b": [{"type": "gauge"}, {"type": "gauge"}]}
     server.answers = [(200, {"status": "success", "data": told})]
 
-    assert Client(server.url, QUICK).types() == {"b": "gauge"}
+    assert PrometheusClient(server.url, QUICK).types() == {"b": "gauge"}
 
 
 def pages(*series, **told):
@@ -218,7 +223,7 @@ def pages(*series, **told):
 
 
 def test_series_that_would_become_one_are_an_error_that_names_the_label():
-    twice = [Series(LABELS | {"job": job}, [(1, "1")]) for job in ("kafka", "kafka-too")]
+    twice = [PrometheusSeries(LABELS | {"job": job}, [(1, "1")]) for job in ("kafka", "kafka-too")]
     with pytest.raises(SameSeriesError, match=r"b1: .* kafka_x, which differ in job \(kafka, kafka-too\)"):
         pages(*twice)
 
@@ -228,23 +233,28 @@ def test_series_that_would_become_one_are_an_error_that_names_the_label():
 @pytest.mark.parametrize(
     ("series", "told"),
     [
-        (Series({"__name__": "kafka_x", "job": "k"}, [(1, "1")]), "without a label instance"),
-        (Series(LABELS | {"__name__": "kafka.x"}, [(1, "1")]), "names that the text format cannot hold"),
-        (Series(LABELS | {"a.b": "c"}, [(1, "1")]), "names that the text format cannot hold"),
-        (Series(LABELS, [], has_histograms=True), "native histograms"),
+        (PrometheusSeries({"__name__": "kafka_x", "job": "k"}, [(1, "1")]), "without the label instance"),
+        (
+            PrometheusSeries(LABELS | {"__name__": "kafka.x"}, [(1, "1")]),
+            "names that the text format does not allow",
+        ),
+        (PrometheusSeries(LABELS | {"a.b": "c"}, [(1, "1")]), "names that the text format does not allow"),
+        (PrometheusSeries(LABELS, [], has_histograms=True), "native histograms"),
     ],
 )
 def test_what_cannot_be_published_is_told_with_the_first_such_series(series, told):
     made, lines = pages(series)
 
     assert lines == []
-    [(why, first)] = made.left_out.items()
+    [(why, first)] = made.skipped.items()
     assert told in why
     assert first.startswith(series.labels["__name__"])
 
 
 def test_a_full_page_is_closed_and_the_next_one_has_the_next_number():
-    many = [Series(LABELS | {"topic": f"{nth:06}" + "x" * 1_000}, [(1, "1")]) for nth in range(2_500)]
+    many = [
+        PrometheusSeries(LABELS | {"topic": f"{nth:06}" + "x" * 1_000}, [(1, "1")]) for nth in range(2_500)
+    ]
     made, lines = pages(*many)
 
     assert [line.position.split("/")[:3] for line in lines] == [["b1", "backfill", "0-600000"]] * 3
@@ -254,6 +264,6 @@ def test_a_full_page_is_closed_and_the_next_one_has_the_next_number():
 
 
 def test_both_zeros_are_read_as_what_they_are():
-    _, [page] = pages(Series(LABELS, [(1, "-0"), (2, "0")]))
+    _, [page] = pages(PrometheusSeries(LABELS, [(1, "-0"), (2, "0")]))
 
     assert page.value == b"kafka_x -0.0 1\nkafka_x 0 2\n"

@@ -98,7 +98,7 @@ def test_truncation_without_a_copy_is_reported_when_bytes_were_unread(log, caplo
     log.append(b"three\n")
 
     assert sorted(log.poll()) == [b"three", b"two, not finished"]  # what was in memory is not thrown away
-    assert "all that was seen of it was read" in caplog.text
+    assert "all bytes up to there were read" in caplog.text
     assert log.lost == []
 
 
@@ -166,7 +166,7 @@ def test_a_copy_that_ends_before_what_was_seen_is_told_with_its_bytes(log, caplo
 
     assert log.poll() == [b"tw"]  # what was in memory is not thrown away
     assert [(lost.start_offset, lost.end_offset) for lost in log.lost] == [(6, 100)]
-    assert "was truncated at 100, its copy kafka-request.log.1 ends before: bytes from 6 on" in caplog.text
+    assert "was truncated at 100, but its copy kafka-request.log.1 is shorter: bytes from 6 on" in caplog.text
 
 
 def test_an_inode_that_is_used_again_is_not_taken_for_the_old_file(log):

@@ -15,7 +15,7 @@ def test_a_file_compressed_by_another_program_is_told_and_not_sent_as_lines(log,
 
     assert log.poll() == []
     assert [r.getMessage() for r in caplog.records] == [
-        f"{log.live}.1.xz: is compressed, and not by gzip; let the rotation use gzip"
+        f"{log.live}.1.xz: is compressed, but not with gzip; configure the log rotation to use gzip"
     ]
 
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from collectors.perf_test.run import Run, asked, document, file_of
+from collectors.perf_test.run import Run, document, file_of, parse_arguments
 
 BEGIN = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 ARGUMENTS = ["--topic", "t", "--num-records", "{records}", "--record-size", "512", "--throughput", "{rate}"]
@@ -40,7 +40,7 @@ def write_run(  # noqa: PLR0913 (what a run can be)
     arguments = [of.format(records=records, rate=rate) for of in ARGUMENTS]
     client = f"client.id=c-{arm}-{minute}"
     facts = told.facts | {"started_at": _iso(started_at)}
-    facts |= asked([*arguments, "--producer-props", client, *words])
+    facts |= parse_arguments([*arguments, "--producer-props", client, *words])
     lines = [document(facts)]
     for nth, latency in enumerate(latencies, start=1):
         at = _iso(started_at + timedelta(seconds=WINDOW_S * nth)).encode()

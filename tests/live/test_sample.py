@@ -128,7 +128,7 @@ def test_a_broker_that_is_away_gets_its_levels_when_it_is_back(one_broker, level
         try:
             job.send_signal(signal.SIGTERM)
             job.wait(SOON_S)
-            until(lambda: "tried again" in (tmp_path / watchdog.LOG).read_text())
+            until(lambda: "retrying" in (tmp_path / watchdog.LOG).read_text())
         finally:
             broker.resume()
     assert job.returncode == 3

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from benchmarks.faults.site import Line
-from collectors.perf_test.run import Run, asked, document
+from collectors.perf_test.run import Run, document, parse_arguments
 from tests.engine.made_logs import START_NS
 from tests.transforms.parse.records import DATA
 
@@ -72,7 +72,7 @@ def _run(second: int, version: str) -> Iterator[Entry]:
     name, within = f"r{second // RUN_S}", second % RUN_S
     run = Run(run=name, arm=version, scenario="faults", client_version=version, warm_up_s=5.0)
     words = ["--topic", TOPIC, "--throughput", str(RECORDS_PER_S), "--record-size", "512"]
-    facts = run.facts | asked([*words, "--producer-props", f"client.id=perf-{version}"])
+    facts = run.facts | parse_arguments([*words, "--producer-props", f"client.id=perf-{version}"])
     facts |= {"started_at": iso(second - within)}
     texts = []
     if within == 0:

@@ -9,15 +9,15 @@ from filelock import FileLock
 from typer.testing import CliRunner
 
 from collectors.sampling import record, watchdog
-from collectors.sampling.brokers import Level, Outcome
+from collectors.sampling.brokers import ChangeResult, Level
 from collectors.sampling.errors import SampleError
-from collectors.sampling.record import Before, Record
+from collectors.sampling.record import LevelRecord, LoggerLevel
 from collectors.sampling.restore import restore
-from collectors.sampling.rounds import Plan, Sample
+from collectors.sampling.rounds import SamplingPlan, SamplingRun
 from plumbline.cli import app
 
 REQUEST, CLIENT = "kafka.request.logger", "org.apache.kafka.clients.NetworkClient"
-ABOUT = Record("b:9092", "", ())
+TARGET = LevelRecord("b:9092", "", ())
 
 
 class Cluster:
@@ -48,7 +48,9 @@ class Cluster:
                 self.own[each.broker].pop(each.logger)
             elif is_done:
                 self.own[each.broker][each.logger] = each.to
-            outcomes.append(Outcome(each.broker, each.logger, is_done, self.level(each.broker, each.logger)))
+            outcomes.append(
+                ChangeResult(each.broker, each.logger, is_done, self.level(each.broker, each.logger))
+            )
         return outcomes, dict.fromkeys(self.away & {each.broker for each in changes}, "it is away")
 
 
@@ -66,13 +68,13 @@ def run(cluster, *, times=1, meanwhile=lambda: None, is_guarded=lambda: True):
         if "left" in text:
             meanwhile()
 
-    plan = Plan(
+    plan = SamplingPlan(
         brokers="all", loggers=(REQUEST, CLIENT), for_s=0.02, every_s=0.05 if times > 1 else None, times=times
     )
-    sample = Sample(
+    sample = SamplingRun(
         plan,
         folder=cluster.folder,
-        about=ABOUT,
+        target=TARGET,
         loggers=cluster,
         is_guarded=is_guarded,
         stop=threading.Event(),
@@ -85,8 +87,8 @@ def test_levels_are_on_disk_before_they_are_changed_and_back_afterwards(cluster)
     seen = []
     failures, _ = run(cluster, meanwhile=lambda: seen.append(cluster.level(1, CLIENT)))
 
-    assert Before(1, REQUEST, "WARN", is_inherited=False) in cluster.recorded[0]
-    assert Before(2, CLIENT, "INFO", is_inherited=True) in cluster.recorded[0]
+    assert LoggerLevel(1, REQUEST, "WARN", is_inherited=False) in cluster.recorded[0]
+    assert LoggerLevel(2, CLIENT, "INFO", is_inherited=True) in cluster.recorded[0]
     assert "DEBUG" in seen
     assert cluster.own == {1: {REQUEST: "WARN"}, 2: {REQUEST: "WARN"}}
     assert (failures, record.read(cluster.folder)) == ({}, None)
@@ -97,7 +99,7 @@ def test_what_logs_at_debug_anyway_is_left_at_it(cluster):
     _, said = run(cluster)
 
     assert cluster.own[1] == {REQUEST: "DEBUG"}
-    assert f"broker 1: {REQUEST} is at DEBUG already, and stays there" in said
+    assert f"broker 1: {REQUEST} is already at DEBUG and is not changed" in said
 
 
 def test_a_level_that_somebody_else_set_meanwhile_stays(cluster):
@@ -125,14 +127,14 @@ def test_the_level_before_outlives_a_round_in_which_its_broker_is_away(cluster):
         if "left" in text and nth != at["round"]:
             at["round"] = nth
             next(rounds)()
-        if nth == "round 2" and "putting" in text:
+        if nth == "round 2" and "restoring" in text:
             cluster.away.clear()
 
-    plan = Plan(brokers="all", loggers=(REQUEST,), for_s=0.02, every_s=0.05, times=3)
-    sample = Sample(
+    plan = SamplingPlan(brokers="all", loggers=(REQUEST,), for_s=0.02, every_s=0.05, times=3)
+    sample = SamplingRun(
         plan,
         folder=cluster.folder,
-        about=ABOUT,
+        target=TARGET,
         loggers=cluster,
         is_guarded=lambda: True,
         stop=threading.Event(),
@@ -211,11 +213,11 @@ def test_a_second_sample_of_the_same_folder_is_refused(tmp_path, monkeypatch):
     with FileLock(tmp_path / watchdog.LOCK):
         result = CliRunner().invoke(app, ["sample", "--bootstrap-server", "b:1", "--state", str(tmp_path)])
 
-    assert (result.exit_code, "another sample is at work" in result.output) == (2, True)
+    assert (result.exit_code, "another sample is running" in result.output) == (2, True)
 
 
 def test_what_an_earlier_sample_left_is_put_back_before_a_new_one_begins(tmp_path):
-    record.written(tmp_path, ABOUT.with_levels([Before(1, REQUEST, "WARN", is_inherited=False)]))
+    record.write(tmp_path, TARGET.with_levels([LoggerLevel(1, REQUEST, "WARN", is_inherited=False)]))
     result = CliRunner().invoke(app, ["sample", "--bootstrap-server", "b:1", "--state", str(tmp_path)])
 
     assert (result.exit_code, "--restore" in result.output) == (3, True)

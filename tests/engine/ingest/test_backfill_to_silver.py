@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from collectors.backfill.pages import Pages
-from collectors.backfill.prometheus import Client
+from collectors.backfill.prometheus import PrometheusClient
 from conf.settings import Prometheus, Settings
 from engine.ingest.parsed_files import parse_into
 from schemas.silver.metrics import METRIC_SAMPLES
@@ -46,7 +46,9 @@ def test_samples_of_a_server_are_in_silver_with_the_series_id_of_a_scrape(spark,
     prometheus = Prometheus(nodes={"b1:1": "broker-1"})
     pages = Pages(prometheus, server.url)
     pages.begin(BASE_S * 1_000, (BASE_S + 3_600) * 1_000)
-    series = Client(server.url, prometheus).samples(["kafka_x"], BASE_S * 1_000, (BASE_S + 3_600) * 1_000)
+    series = PrometheusClient(server.url, prometheus).samples(
+        ["kafka_x"], BASE_S * 1_000, (BASE_S + 3_600) * 1_000
+    )
     lines = [*pages.add(series), *pages.rest()]
     rows = [
         {"value": line.value, "node": line.node, "position": line.position, "kind": "metrics"}

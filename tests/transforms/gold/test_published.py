@@ -8,7 +8,7 @@ from statistics import mean
 import pytest
 from pyspark.sql import functions as F
 
-from collectors.perf_test.run import asked, document
+from collectors.perf_test.run import document, parse_arguments
 from conf.settings import PROJECT
 from schemas.gold.partition_skew import PARTITION_SKEW
 from schemas.silver.perf_test import CLIENT_METRICS, PERF_SUMMARIES, RUNS
@@ -46,7 +46,7 @@ def silver(spark, published):
             *(["--throughput", str(rate), "--record-size", str(size)] if rate else []),
         ]
         facts = {"run": f"run-{number}", "arm": run["arm"], "started_at": "2022-01-01T00:00:00Z"}
-        lines = [document(facts | asked(arguments)), run["line"].encode()]
+        lines = [document(facts | parse_arguments(arguments)), run["line"].encode()]
         lines += [line.encode() for line in run.get("node_metrics", ())]
         fields = {"headers": [("run", f"run-{number}".encode()), ("arm", run["arm"].encode())]}
         fields |= {"kind": "perf-test", "node": "host"}

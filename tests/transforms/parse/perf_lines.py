@@ -9,7 +9,7 @@ import json
 import re
 from functools import cache
 
-from collectors.perf_test.run import Run, asked, document
+from collectors.perf_test.run import Run, document, parse_arguments
 from schemas.fields import ORIGIN
 from schemas.silver.perf_test import FLAGS, RUN_DOCUMENT, RUN_HEADERS, RUNS
 from tests.transforms.parse.records import DATA
@@ -21,7 +21,7 @@ OF_NODE = b"producer-node-metrics:outgoing-byte-total:{client-id=perf, node-id=n
 OF_TOPIC = b"producer-topic-metrics:record-send-rate:{client-id=a, b:c, topic=t.1}  : 0,125"
 RUN = Run(run="r1", arm="sticky", scenario="skew", client_version="3.9.1", warm_up_s=5.0)
 STARTED = {"started_at": "2026-11-21T09:19:20.500000Z"}
-ASKED = asked(["--topic", "t", "--num-records=100", "--throughput", "2048", "--record-size", "512"])
+ASKED = parse_arguments(["--topic", "t", "--num-records=100", "--throughput", "2048", "--record-size", "512"])
 STARTS = document(RUN.facts | STARTED | ASKED)
 ENDS = document(RUN.facts | STARTED | ASKED | {"ended_at": "2026-11-21T09:20:00.000001Z", "exit_code": 0})
 OTHERS = [
