@@ -5,7 +5,7 @@ import re
 import pytest
 
 from conf.settings import PROJECT
-from lab.experiments.errors import WrongError
+from lab.experiments.errors import ExperimentConfigError
 from lab.experiments.spec import read
 
 WHOLE = """
@@ -72,12 +72,12 @@ def test_what_is_wrong_is_named(tmp_path, old, new, said):
     assert old in WHOLE
     before, _, after = WHOLE.rpartition(old)
 
-    with pytest.raises(WrongError) as error:
+    with pytest.raises(ExperimentConfigError) as error:
         told(tmp_path, before + new + after)
 
     assert re.search(said, str(error.value))
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(WrongError, match=r"none\.toml cannot be read"):
+    with pytest.raises(ExperimentConfigError, match=r"none\.toml cannot be read"):
         read(tmp_path / "none.toml")
