@@ -57,7 +57,7 @@ def server_properties(lab: Lab, broker: Broker) -> str:
 
 
 def telemetry_properties(lab: Lab) -> str:
-    """Return the settings of the telemetry broker, which is a cluster of its own."""
+    """Return the settings of the telemetry broker, a separate cluster."""
     return _render(
         "telemetry.properties.j2",
         client_port=lab.telemetry_port,

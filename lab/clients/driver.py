@@ -42,9 +42,9 @@ class JavaClient:
 class JavaClients:
     """Several clients that run side by side."""
 
-    def __init__(self, drivers: Iterable[JavaClient]) -> None:
+    def __init__(self, clients: Iterable[JavaClient]) -> None:
         """Start the clients."""
-        self._all = [(driver, _start(driver.command)) for driver in drivers]
+        self._all = [(client, _start(client.command)) for client in clients]
 
     def __enter__(self) -> Self:
         """Return the clients."""
@@ -52,7 +52,7 @@ class JavaClients:
 
     def __exit__(self, *_exception: object) -> None:
         """Kill the clients that still run."""
-        for _driver, process in self._all:
+        for _client, process in self._all:
             process.kill()
             process.communicate()
 
@@ -64,14 +64,14 @@ class JavaClients:
             LabError: a client failed, or did not end in time; the message quotes its output.
 
         """
-        for driver, process in self._all:
+        for client, process in self._all:
             try:
                 output, _ = process.communicate(timeout=patience_s)
             except subprocess.TimeoutExpired as error:
-                message = f"the client {driver.client_id} did not end within {patience_s:g} s"
+                message = f"the client {client.client_id} did not end within {patience_s:g} s"
                 raise LabError(message) from error
             if process.returncode:
-                message = f"the client {driver.client_id} failed:\n{output[-2000:]}"
+                message = f"the client {client.client_id} failed:\n{output[-2000:]}"
                 raise LabError(message)
 
 

@@ -22,7 +22,7 @@ from lab.layout import Lab
 from lab.scenarios import Say
 
 SCENARIO = "redirect"
-# Each record is a batch of its own with a random partition, so that clients use every partition often.
+# Each record is a separate batch with a random partition, so that clients use every partition often.
 EVENLY = {"batch.size": "0", "linger.ms": "0", "partitioner.adaptive.partitioning.enable": "false"}
 VERSIONS = {"3.6.0": "neither part", "3.6.2": "no backoff, no hint", "3.9.1": "both", CURRENT_VERSION: "both"}
 """The parts of KIP-951 in each release: retry without backoff, and the new leader in the response."""

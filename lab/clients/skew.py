@@ -145,8 +145,8 @@ def _keyed(lab: Lab, plan: SkewPlan, topic: str, rate: float) -> dict[str, Any]:
         arguments=(topic, f"{rate:g}", f"{plan.for_s:g}", "512"),
         properties=LINGER,
     )
-    with JavaClients([keyed]) as drivers:
-        drivers.wait(PATIENCE_S)
+    with JavaClients([keyed]) as clients:
+        clients.wait(PATIENCE_S)
     return {
         "run": None,
         "arm": KEYED,

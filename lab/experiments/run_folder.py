@@ -81,7 +81,7 @@ class RunFolder:
     def finished(self) -> set[RunId]:
         """Return the finished runs."""
         files = sorted(self.runs.glob("*.txt"))
-        return {unit for file in files if (unit := run_id_of(file)) and not self.shortcoming(file)}
+        return {run_id for file in files if (run_id := run_id_of(file)) and not self.shortcoming(file)}
 
     def unfinished(self) -> list[Path]:
         """Return the files of runs that started and did not finish. Ignores files of other programs."""

@@ -183,12 +183,12 @@ def _out_of_range(experiment: Experiment) -> list[str]:
     }
     return [
         *(
-            f"{name} = {value:g}is not a number above 0"
+            f"{name} = {value:g} is not a number above 0"
             for name, value in above_zero.items()
             if not 0 < value < inf
         ),
         *(
-            f"{name} = {value:g}is not a number of 0 or more"
+            f"{name} = {value:g} is not a number of 0 or more"
             for name, value in from_zero.items()
             if not 0 <= value < inf
         ),

@@ -83,9 +83,9 @@ class ThrottlePart:
                 "run `plumbline lab start --brokers 3`"
             )
             raise LabError(message)
-        return [self._placed(nth, broker_ids) for nth in range(self.partitions)]
+        return [self._partition_placement(nth, broker_ids) for nth in range(self.partitions)]
 
-    def _placed(self, nth: int, broker_ids: Sequence[int]) -> tuple[list[int], list[int]]:
+    def _partition_placement(self, nth: int, broker_ids: Sequence[int]) -> tuple[list[int], list[int]]:
         source = broker_ids[self.sources[nth % len(self.sources)]]
         target = broker_ids[self.targets[nth % len(self.targets)]]
         if self.kind is PartKind.IN_SYNC:

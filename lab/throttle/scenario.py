@@ -1,7 +1,7 @@
 """
 Scenario `throttle`: move replicas under a throttle, as in KIP-73's test plan, and under faulty throttles.
 
-Every part fills a topic of its own and deletes it at the end. Kafka's reassignment tool sets the throttle,
+Every part creates and fills a topic, and deletes it at the end. Kafka's reassignment tool sets the throttle,
 starts the move and, when the move is done, removes the throttle. The true rate comes from the sizes on disk,
 sampled twice a second. The exporters are scraped into files next to the logs.
 """
@@ -31,8 +31,8 @@ TRICKLE = load.Load(
     properties=("batch.size=0", "partitioner.adaptive.partitioning.enable=false"),
 )
 """
-Load on another topic, which is not throttled, so that followers always have new data. Each record is a batch
-of its own: otherwise a producer stays with one partition for 16 KiB, which takes five seconds.
+Load on another topic, which is not throttled, so that followers always have new data. Each record is a
+separate batch: otherwise a producer stays with one partition for 16 KiB, which takes five seconds.
 """
 
 RECORD_BYTES = 1000

@@ -80,4 +80,4 @@ def test_a_part_of_throttle_that_is_not_there_is_named(tmp_path):
     told = call("run", "throttle", "--part", "d", "--state", str(tmp_path))
 
     assert told.exit_code == 1
-    assert "no part d: there are a, a_load" in told.output
+    assert "no part d: the parts are a, a_load" in told.output

@@ -228,7 +228,7 @@ def test_the_loop_sleeps_finer_than_a_millisecond():
 
 def test_the_log_is_rotated_and_only_the_newest_files_are_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(applied_log, "MAX_FILE_BYTES", 100)
-    monkeypatch.setattr(applied_log, "KEPT_FILES", 3)
+    monkeypatch.setattr(applied_log, "MAX_FILES", 3)
     link = Link(follower=2, leader=1, listen_port=1, target_port=2)
     with applied_log.AppliedLog.open(tmp_path) as log:
         for _ in range(6):

@@ -65,7 +65,7 @@ def test_different_seeds_reach_every_pair():
 
 
 def test_a_broker_that_is_not_there_is_refused():
-    with pytest.raises(LabError, match=r"no broker 7: brokers are \[1, 2, 3\]"):
+    with pytest.raises(LabError, match=r"no broker 7: the brokers are \[1, 2, 3\]"):
         ScenarioPlan(scenario=Scenario.SLOW_BROKER, broker=7).resolved(IDS)
 
 

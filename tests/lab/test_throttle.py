@@ -54,7 +54,7 @@ def test_two_brokers_are_too_few():
 def test_a_part_that_is_not_there_is_told_with_those_that_are():
     assert parts_by_name(["tiny", "a"]) == (BY_NAME["tiny"], BY_NAME["a"])
     assert parts_by_name([]) == PARTS
-    with pytest.raises(LabError, match=r"no part b_laod: there are a, a_load.* restart"):
+    with pytest.raises(LabError, match=r"no part b_laod: the parts are a, a_load.* restart"):
         parts_by_name(["a", "b_laod"])
 
 

@@ -113,7 +113,7 @@ def noted(laid_out, monkeypatch):
 
     def part(error, **at_ns):
         record = PartRecord(BY_NAME["a"], "t", BY_NAME["a"].placements([1, 2, 3]), at_ns=at_ns)
-        with scenario._taken_back(laid_out, record, Move(), done.append):
+        with scenario._clean_up(laid_out, record, Move(), done.append):
             if error:
                 raise error
         return done
@@ -147,7 +147,7 @@ def test_a_throttle_that_is_there_already_is_not_taken_for_ours(laid_out, monkey
     laid_out.save()
     monkeypatch.setattr(limits, "current_rates", lambda _lab: {2: {limits.RATES[0]: 5}})
 
-    with pytest.raises(LabError, match=r"broker 2: leader\.replication\.throttled\.rate.*take it away"):
+    with pytest.raises(LabError, match=r"broker 2: leader\.replication\.throttled\.rate.*remove it"):
         scenario.run(laid_out.state, scenario.ThrottlePlan())
 
 
@@ -164,7 +164,7 @@ def test_a_load_that_ends_too_early_is_an_error(laid_out, monkeypatch):
     monkeypatch.setattr(load, "begin", lambda _lab, _load: Running())
 
     with (
-        pytest.raises(LabError, match="ended before its part did"),
+        pytest.raises(LabError, match="ended before its part"),
         scenario._producing(laid_out, scenario.TRICKLE),
     ):
         pass

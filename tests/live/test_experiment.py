@@ -79,7 +79,7 @@ def test_an_experiment_that_is_killed_goes_on_and_repeats_no_finished_run(lab, e
     stopped.terminate()
     _, said = stopped.communicate(timeout=30)
     assert stopped.returncode == 128 + signal.SIGTERM
-    assert "the same command goes on from here" in said
+    assert "run the same command again to continue" in said
     assert not tool.is_running()
     assert held_ms(lab) == 0
 
