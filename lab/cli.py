@@ -130,7 +130,7 @@ def run(  # noqa: PLR0913 (one option for each parameter of a scenario)
     """
     Run a scenario and print the path of its ground truth (JSON).
 
-    `healthy`, `slow_broker`, `slow_link` and `slow_side` add a delay to the traffic between brokers.
+    `slow_broker`, `slow_link` and `slow_side` delay the traffic between brokers; `healthy` does not.
     `skew`, `redirect` and `metadata` run real clients of several releases side by side and write a report.
     `throttle` moves replicas under throttles, some of them faulty on purpose: 11 parts in 12 minutes, and a
     report. An option that the scenario does not use is an error.
@@ -223,7 +223,11 @@ def _pair(text: str) -> tuple[tuple[int, int], float]:
 
 @app.command()
 def probe(
-    follower: int, leader: int, state: State = DEFAULT_STATE, *, n: Annotated[int, typer.Option(min=10)] = 100
+    follower: int,
+    leader: int,
+    state: State = DEFAULT_STATE,
+    *,
+    n: Annotated[int, typer.Option(min=10, help="Requests per path.")] = 100,
 ) -> None:
     """
     Measure the round-trip time of ApiVersions requests to a leader, through the link's proxy and directly.

@@ -36,7 +36,7 @@ def start(  # noqa: PLR0913 (the settings of a lab, by keyword)
     Start a lab. Return it when all brokers are registered and every replica is in sync.
 
     The observed cluster, its logs and the log of applied delays start empty. The telemetry broker keeps its
-    data unless `fresh` is set, so that streams resume from their checkpoints.
+    data, so that streams resume from their checkpoints. `fresh` deletes that data.
 
     Raises:
         LabError: a lab already runs in this folder, or a process did not start (the message quotes its log).

@@ -9,10 +9,10 @@ from lab.layout import Broker, Lab
 # UTC timestamps with nanoseconds, then System.nanoTime (%N), which is comparable across JVMs on one host.
 LOG_LAYOUT = "%d{yyyy-MM-dd'T'HH:mm:ss.SSSSSSSSSXXX}{UTC} %N %p %m (%c)%n"
 
-EXPORTER_WITHOUT_RULES = "{}\n"
+EXPORTER_DEFAULT_RULES = "{}\n"
 """Exports every MBean with default names. A lab's exporters use it except during scenario `throttle`."""
 
-EXPORTER_OF_REPLICATION = """\
+EXPORTER_REPLICATION_RULES = """\
 # Used during a scenario: default names and labels, restricted to these MBeans.
 includeObjectNames:
   - "kafka.server:type=LeaderReplication"
@@ -100,7 +100,7 @@ def write_all(lab: Lab) -> None:
         _write(home / "server.properties", server_properties(lab, broker))
         logging = log4j2(Path(broker.logs), request_log=lab.request_log, client_log=lab.client_log)
         _write(home / "log4j2.xml", logging)
-        write_exporter_rules(lab, broker, EXPORTER_WITHOUT_RULES)
+        write_exporter_rules(lab, broker, EXPORTER_DEFAULT_RULES)
     home = lab.state / "telemetry"
     _write(home / "server.properties", telemetry_properties(lab))
     _write(home / "log4j2.xml", log4j2(home / "logs", request_log=False, client_log=False))

@@ -14,8 +14,8 @@ from lab import config
 from lab.errors import LabError
 from lab.layout import LOAD_TOPIC, Lab
 
-REQUEST_TIMEOUT_S, LOOK_EVERY_S = 15.0, 0.25
-MANY, MANY_TIMEOUT_S = 100, 120.0
+REQUEST_TIMEOUT_S, POLL_INTERVAL_S = 15.0, 0.25
+BULK_TOPICS, BULK_TIMEOUT_S = 100, 120.0
 silent_logger = logging.getLogger("lab.librdkafka")
 silent_logger.addHandler(logging.NullHandler())
 silent_logger.propagate = False  # connection errors are expected while brokers start
@@ -81,7 +81,7 @@ def create_telemetry_topics(lab: Lab) -> None:
 
 def _create(bootstrap_servers: str, made: list[NewTopic]) -> None:
     client = admin(bootstrap_servers)  # keep a reference: the client cancels its requests when it is deleted
-    patience_s = REQUEST_TIMEOUT_S if len(made) < MANY else MANY_TIMEOUT_S
+    patience_s = REQUEST_TIMEOUT_S if len(made) < BULK_TOPICS else BULK_TIMEOUT_S
     for name, created in client.create_topics(
         made, operation_timeout=patience_s, request_timeout=patience_s
     ).items():
@@ -121,9 +121,9 @@ def delete_many(lab: Lab, names: Sequence[str]) -> None:
 
     """
     client = admin(lab.bootstrap_servers)
-    for name, deleted in client.delete_topics(list(names), operation_timeout=MANY_TIMEOUT_S).items():
+    for name, deleted in client.delete_topics(list(names), operation_timeout=BULK_TIMEOUT_S).items():
         try:
-            deleted.result(timeout=MANY_TIMEOUT_S)
+            deleted.result(timeout=BULK_TIMEOUT_S)
         except (KafkaException, TimeoutError) as error:
             message = f"topic {name} was not deleted: {error}"
             raise LabError(message) from error
@@ -148,7 +148,7 @@ def id_of(lab: Lab, topic: str) -> str:
             if time.monotonic() > deadline:
                 message = f"topic {topic} has no id: {error}"
                 raise LabError(message) from error
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(POLL_INTERVAL_S)
 
 
 def logged_id(topic_id: str) -> str:
@@ -209,7 +209,7 @@ def wait_until_placed(lab: Lab, topic: str, replicas: Sequence[Sequence[int]], t
         if time.monotonic() > deadline:
             message = f"{topic} did not reach the replicas {replicas} within {timeout_s:g} s"
             raise LabError(message)
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(POLL_INTERVAL_S)
 
 
 def is_in_sync(lab: Lab, topic: str = LOAD_TOPIC) -> bool:
@@ -245,7 +245,7 @@ def elect_preferred_leaders(lab: Lab) -> None:
     """
     client = admin(lab.bootstrap_servers)
     try:
-        client.elect_leaders(ElectionType.PREFERRED, None).result(timeout=MANY_TIMEOUT_S)
+        client.elect_leaders(ElectionType.PREFERRED, None).result(timeout=BULK_TIMEOUT_S)
     except (KafkaException, TimeoutError) as error:
         message = f"the preferred leaders were not elected: {error}"
         raise LabError(message) from error

@@ -26,7 +26,7 @@ from lab.experiments.spec import Experiment, read
 from lab.experiments.tool_run import stoppable
 from lab.layout import DEFAULT_STATE
 
-KEEP = Path(".state/experiments")
+DEFAULT_FOLDER = Path(".state/experiments")
 EXIT_FAILED, EXIT_WRONG, EXIT_SIGNAL = 1, 2, 128
 
 
@@ -48,7 +48,9 @@ def experiment(  # noqa: PLR0913 (the options of a command)
         Path | None,
         typer.Option(help="Java properties file for that cluster: TLS, SASL.", exists=True, dir_okay=False),
     ] = None,
-    keep: Annotated[Path | None, typer.Option(help=f"Folder for the runs. Default: {KEEP}/NAME.")] = None,
+    keep: Annotated[
+        Path | None, typer.Option(help=f"Folder for the runs. Default: {DEFAULT_FOLDER}/NAME.")
+    ] = None,
 ) -> None:
     """
     Run an experiment in blocks. Each block runs each arm once; each run is stored as a performance test.
@@ -101,7 +103,7 @@ def _experiment(file: Path, keep: Path | None, where: _Where) -> None:
     spec = read(file)
     where.check(spec, file)
     spec = with_versions(spec, file)
-    folder = RunFolder(keep or KEEP / spec.name)
+    folder = RunFolder(keep or DEFAULT_FOLDER / spec.name)
     with folder.locked():
         if folder.frozen.exists():
             check_frozen(folder, spec, None, file)

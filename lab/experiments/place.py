@@ -24,7 +24,7 @@ TOPIC_TOOL = "org.apache.kafka.tools.TopicCommand"
 
 class Place(Protocol):
     """
-    A cluster that runs can use.
+    The cluster that the runs of an experiment use.
 
     `description` is frozen with the plan. `arguments` are additional arguments of the producer tool.
     """

@@ -84,7 +84,7 @@ class RunFolder:
         return {run_id for file in files if (run_id := run_id_of(file)) and not self.shortcoming(file)}
 
     def unfinished(self) -> list[Path]:
-        """Return the files of runs that started and did not finish. Ignores files of other programs."""
+        """Return the files of runs that started and did not finish. Ignore files of other programs."""
         files = sorted(self.runs.glob("*.txt"))
         return [
             file for file in files if (run_id_of(file) or not file.stat().st_size) and self.shortcoming(file)

@@ -15,9 +15,9 @@ from lab.experiments.place import Place
 from lab.experiments.plan import ExperimentPlan
 from lab.experiments.run_folder import RunFolder, RunId, last_lines
 from lab.experiments.run_progress import RunProgress
-from lab.experiments.tool_run import LOOK_EVERY_S, run_tool
+from lab.experiments.tool_run import POLL_INTERVAL_S, run_tool
 
-TRIES = 2
+MAX_ATTEMPTS = 2
 
 
 @dataclass(slots=True)
@@ -64,15 +64,16 @@ class Runner:
 
     def _one(self, run_id: RunId, progress: RunProgress) -> None:
         """Run one arm, and once more if it fails."""
-        for nth in range(1, TRIES + 1):
+        for nth in range(1, MAX_ATTEMPTS + 1):
             failure = self._tried(run_id, progress)
             if failure is None:
                 return
-            if nth < TRIES:
+            if nth < MAX_ATTEMPTS:
                 self.screen.note(f"{failure}\ntrying once more")
                 self._cool_down(progress)
         message = (
-            f"{failure}\nfailed {TRIES} times. Fix the cause, then run the same command again to continue"
+            f"{failure}\nfailed {MAX_ATTEMPTS} times. "
+            "Fix the cause, then run the same command again to continue"
         )
         raise ExperimentError(message)
 
@@ -136,7 +137,7 @@ class Runner:
         began_at = time.monotonic()
         while (passed_s := time.monotonic() - began_at) < self.plan.experiment.cool_down_s:
             self.screen.show(progress.pause_line(passed_s))
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(POLL_INTERVAL_S)
 
     def _drop(self, topic: str) -> None:
         """Delete a block's own topic. A failure is reported and does not end the experiment."""

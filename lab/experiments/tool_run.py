@@ -13,7 +13,7 @@ from collectors.perf_test.run import Told, watched
 from lab.experiments.errors import Stopped
 from lab.experiments.run_folder import RunFolder
 
-LOOK_EVERY_S = 0.2
+POLL_INTERVAL_S = 0.2
 PATIENCE_S = 10.0
 """Seconds between SIGTERM and SIGKILL."""
 
@@ -47,7 +47,7 @@ def run_tool(
     """
     Run the tool to its end and return its exit code. Call `tick` while it runs.
 
-    A thread watches the tool. This thread receives signals and can stop the tool.
+    Another thread reads the tool's output. The calling thread receives signals and can stop the tool.
     """
     process: list[subprocess.Popen[bytes]] = []
     result: list[int | Exception] = []
@@ -66,7 +66,7 @@ def run_tool(
     threading.Thread(target=watch, daemon=True).start()
     try:
         while not result:
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(POLL_INTERVAL_S)
             tick()
     finally:
         _end(process, result)
@@ -84,5 +84,5 @@ def _end(process: list[subprocess.Popen[bytes]], result: list[int | Exception]) 
             is_terminated = True
         if process and waited_s > PATIENCE_S:
             process[0].kill()
-        time.sleep(LOOK_EVERY_S)
-        waited_s += LOOK_EVERY_S
+        time.sleep(POLL_INTERVAL_S)
+        waited_s += POLL_INTERVAL_S

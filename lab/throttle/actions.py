@@ -17,7 +17,7 @@ from lab.throttle.parts import PartKind
 from lab.throttle.sizes import SizeWatcher
 from lab.throttle.tool import IS_BEGUN, LIMIT_IS_SET, Reassignment, first_at
 
-POLL_S, SAY_EVERY_S = 0.25, 10.0
+POLL_INTERVAL_S, REPORT_INTERVAL_S = 0.25, 10.0
 SPARE_S = 60.0
 """Added to twice the expected time, so that a busy machine does not cause a failure."""
 
@@ -86,7 +86,7 @@ def _restart(context: ActionContext) -> None:
     broker_id, _ = record.targets[0]
     _begin(context)
     while _moved_bytes(context) < DOWN_AFTER * record.part.total_bytes:
-        time.sleep(POLL_S)
+        time.sleep(POLL_INTERVAL_S)
     context.say(f"broker {broker_id} is shut down for {DOWN_S:g} s")
     crash.shut_down(state, broker_id)
     context.note("stopped")
@@ -127,10 +127,10 @@ def _until_done(context: ActionContext) -> None:
         if now > began + patience_s:
             message = f"{record.topic} did not move within {patience_s:g} s"
             raise LabError(message)
-        if now > reported + SAY_EVERY_S:
+        if now > reported + REPORT_INTERVAL_S:
             reported = now
             _report_progress(context, record.part.move_s - (now - began))
-        time.sleep(POLL_S)
+        time.sleep(POLL_INTERVAL_S)
     context.note("done")
 
 
@@ -160,7 +160,7 @@ def _watch_unfinished_move(context: ActionContext, for_s: float) -> None:
         if _is_done(context, client):
             message = f"{context.record.topic} moved, although its throttle is below the produce rate"
             raise LabError(message)
-        time.sleep(POLL_S)
+        time.sleep(POLL_INTERVAL_S)
 
 
 def _verify(context: ActionContext) -> None:

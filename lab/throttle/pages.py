@@ -50,11 +50,11 @@ def recorded_pages(lab: Lab, journal: Path, *, interval_s: float = INTERVAL_S) -
 def _replication_rules(lab: Lab) -> Iterator[None]:
     try:
         for broker in lab.brokers:
-            config.write_exporter_rules(lab, broker, config.EXPORTER_OF_REPLICATION)
+            config.write_exporter_rules(lab, broker, config.EXPORTER_REPLICATION_RULES)
         yield
     finally:
         for broker in lab.brokers:
-            config.write_exporter_rules(lab, broker, config.EXPORTER_WITHOUT_RULES)
+            config.write_exporter_rules(lab, broker, config.EXPORTER_DEFAULT_RULES)
 
 
 def _write(lab: Lab, journal: Path, results: "Queue[Scrape]", stop: threading.Event) -> None:

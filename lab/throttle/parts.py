@@ -36,7 +36,7 @@ class ThrottlePart:
     """
     One part. `sources` and `targets` are indexes into the list of brokers; partitions use them in turn.
 
-    `watch_s` is how long the part observes a fault that no end of a move ends: stuck, left over, in sync.
+    `watch_s` is the duration of a fault that does not end with a move: stuck, left over, in-sync traffic.
     """
 
     name: str

@@ -36,8 +36,8 @@ separate batch: otherwise a producer stays with one partition for 16 KiB, which 
 """
 
 RECORD_BYTES = 1000
-PLACED_WITHIN_S = 30.0
-EMPTY_AFTER_S = 12.0
+PLACEMENT_TIMEOUT_S = 30.0
+WINDOW_PAUSE_S = 12.0
 """Longer than the quota's window of 11 s, so that one part does not affect the rate of the next part."""
 
 
@@ -134,7 +134,7 @@ def _part(lab: Lab, part: ThrottlePart, nth: int, files: RunFiles, say: Say) -> 
     data.create(lab, record.topic, part)
     with _clean_up(lab, record, move, say):
         before = [replicas for replicas, _ in placements]
-        topics.wait_until_placed(lab, record.topic, before, PLACED_WITHIN_S)
+        topics.wait_until_placed(lab, record.topic, before, PLACEMENT_TIMEOUT_S)
         record.at_ns["created"] = time.time_ns()
         record.topic_id = topics.id_of(lab, record.topic)
         data.fill(lab, record.topic, part)
@@ -146,7 +146,7 @@ def _part(lab: Lab, part: ThrottlePart, nth: int, files: RunFiles, say: Say) -> 
                 replica: bytes_on_disk(folder_of(lab, record.topic, replica)) for replica in record.sources
             }
             ACTIONS[part.kind](ActionContext(lab, record, move, watcher, say))
-    time.sleep(EMPTY_AFTER_S)
+    time.sleep(WINDOW_PAUSE_S)
     return facts.ground_truth(record, watcher.samples)
 
 

@@ -93,8 +93,8 @@ def test_exporters_show_replication_alone_for_the_time_of_the_scenario(exporting
     with pytest.raises(KeyboardInterrupt):
         interrupted()
 
-    assert before == {config.EXPORTER_WITHOUT_RULES} == {"{}\n"}
-    assert during == [config.EXPORTER_OF_REPLICATION]
+    assert before == {config.EXPORTER_DEFAULT_RULES} == {"{}\n"}
+    assert during == [config.EXPORTER_REPLICATION_RULES]
     assert rules(exporting) == before
 
 
