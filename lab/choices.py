@@ -1,4 +1,4 @@
-"""Which scenarios there are, and which options each of them takes."""
+"""The scenarios of `plumbline lab run` and the options that each of them takes."""
 
 from enum import StrEnum
 from typing import Any
@@ -10,8 +10,8 @@ from lab.scenarios import Scenario
 from lab.throttle.scenario import SCENARIO as THROTTLE
 
 
-class Runnable(StrEnum):
-    """Every scenario: what is injected between brokers, tried with clients, moved under throttles."""
+class ScenarioName(StrEnum):
+    """Every scenario: faults between brokers, client scenarios, throttled moves."""
 
     HEALTHY = Scenario.HEALTHY.value
     SLOW_BROKER = Scenario.SLOW_BROKER.value
@@ -24,31 +24,37 @@ class Runnable(StrEnum):
 
 
 _INJECTED = {"quiet_s", "for_s", "rate", "seed"}
-TAKES = {
-    Runnable.HEALTHY: _INJECTED,
-    Runnable.SLOW_BROKER: _INJECTED | {"broker", "delay_ms"},
-    Runnable.SLOW_LINK: _INJECTED | {"follower", "leader", "delay_ms"},
-    Runnable.SLOW_SIDE: _INJECTED | {"broker", "side", "delay_ms"},
-    Runnable.SKEW: {"repeats", "seed"},
-    Runnable.REDIRECT: {"repeats"},
-    Runnable.METADATA: {"repeats"},
-    Runnable.THROTTLE: {"repeats", "part"},
+OPTIONS = {
+    ScenarioName.HEALTHY: _INJECTED,
+    ScenarioName.SLOW_BROKER: _INJECTED | {"broker", "delay_ms"},
+    ScenarioName.SLOW_LINK: _INJECTED | {"follower", "leader", "delay_ms"},
+    ScenarioName.SLOW_SIDE: _INJECTED | {"broker", "side", "delay_ms"},
+    ScenarioName.SKEW: {"repeats", "seed"},
+    ScenarioName.REDIRECT: {"repeats"},
+    ScenarioName.METADATA: {"repeats"},
+    ScenarioName.THROTTLE: {"repeats", "part"},
 }
-"""The options of each scenario: another one would be passed over in silence."""
+"""The options that each scenario uses. It would silently ignore any other option."""
 
 
-def refuse_others(context: typer.Context, scenario: Runnable) -> None:
-    """End with a usage error when an option was given that the scenario would pass over."""
+def check_options(context: typer.Context, scenario: ScenarioName) -> None:
+    """
+    Raise a usage error if the command line has an option that the scenario does not use.
+
+    Raises:
+        typer.BadParameter: the scenario does not use an option.
+
+    """
     options: dict[str, Any] = {option.name: option for option in context.command.params if option.name}
-    given = [
+    on_command_line = [
         name
         for name in options
         if name not in ("scenario", "state")
         and (source := context.get_parameter_source(name)) is not None
         and source.name == "COMMANDLINE"
     ]
-    takes = sorted(TAKES[scenario])
-    if wrong := [options[name].opts[0] for name in given if name not in takes]:
-        may = ", ".join(options[name].opts[0] for name in takes)
-        message = f"{scenario} takes no {', '.join(wrong)}; it takes {may}"
+    takes = sorted(OPTIONS[scenario])
+    if wrong := [options[name].opts[0] for name in on_command_line if name not in takes]:
+        usable = ", ".join(options[name].opts[0] for name in takes)
+        message = f"{scenario} takes no {', '.join(wrong)}; it takes {usable}"
         raise typer.BadParameter(message)

@@ -1,4 +1,4 @@
-"""`plumbline lab`: a real Kafka cluster on this machine whose slowness is known because it was injected."""
+"""`plumbline lab`: run a real Kafka cluster on this machine and inject known slowness into it."""
 
 import json
 import signal
@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from lab import cluster, load, scenarios
-from lab.choices import Runnable, refuse_others
+from lab.choices import ScenarioName, check_options
 from lab.clients import scenario as with_clients
 from lab.clients.scenario import ClientScenario
 from lab.errors import LabError
@@ -25,7 +25,7 @@ from lab.throttle import scenario as throttle
 app = typer.Typer(no_args_is_help=True, help=__doc__, rich_markup_mode="markdown")
 
 
-State = Annotated[Path, typer.Option(help="Folder that holds everything of the lab.")]
+State = Annotated[Path, typer.Option(help="State folder of the lab.")]
 
 
 @contextmanager
@@ -36,22 +36,26 @@ def _clear_errors() -> Iterator[None]:
         typer.secho(str(error), fg="red", err=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        typer.secho("interrupted; what was injected or half started is taken back", err=True)
+        typer.secho(
+            "interrupted: injected delays are removed, and a lab that was starting is stopped", err=True
+        )
         raise typer.Exit(130) from None
 
 
 @app.command()
-def start(  # noqa: PLR0913 (one option for each switch of a lab)
+def start(  # noqa: PLR0913 (one option for each setting of a lab)
     state: State = DEFAULT_STATE,
     *,
-    brokers: Annotated[int, typer.Option(min=1, max=9, help="Observed brokers.")] = 3,
-    request_log: Annotated[bool, typer.Option(help="Request logger at DEBUG from the start.")] = True,
-    client_log: Annotated[bool, typer.Option(help="The followers' NetworkClient at DEBUG.")] = True,
-    telemetry_partitions: Annotated[int, typer.Option(min=1, help="Per telemetry topic.")] = 2,
-    fresh: Annotated[bool, typer.Option(help="Also drop what the telemetry broker holds.")] = False,
+    brokers: Annotated[int, typer.Option(min=1, max=9, help="Number of observed brokers.")] = 3,
+    request_log: Annotated[bool, typer.Option(help="Start with the request logger at DEBUG.")] = True,
+    client_log: Annotated[bool, typer.Option(help="Log the followers' NetworkClient at DEBUG.")] = True,
+    telemetry_partitions: Annotated[int, typer.Option(min=1, help="Partitions of each telemetry topic.")] = 2,
+    fresh: Annotated[bool, typer.Option(help="Also delete the telemetry broker's data.")] = False,
 ) -> None:
     """
-    Start brokers, proxies and the telemetry broker; return when all replicas are in sync.
+    Start the brokers, the proxies and the telemetry broker. Return when all replicas are in sync.
+
+    Example: `plumbline lab start`
 
     Example: `plumbline lab start --state .state/lab --brokers 3`
     """
@@ -70,21 +74,25 @@ def start(  # noqa: PLR0913 (one option for each switch of a lab)
 @app.command()
 def status(state: State = DEFAULT_STATE) -> None:
     """
-    Print what runs and each link's delay as JSON; exit code 3 when the lab is not wholly up.
+    Print the processes and the delay of each link as JSON. Exit code 3: the lab is not fully up.
+
+    Example: `plumbline lab status`
 
     Example: `plumbline lab status | jq .links`
     """
     with _clear_errors():
-        told = cluster.status(state)
-    typer.echo(json.dumps(told, indent=2))
-    if not told["is_running"]:
+        found = cluster.status(state)
+    typer.echo(json.dumps(found, indent=2))
+    if not found["is_running"]:
         raise typer.Exit(3)
 
 
 @app.command()
 def stop(state: State = DEFAULT_STATE) -> None:
     """
-    End every process of the lab; logs, ground truth and telemetry stay.
+    Stop every process of the lab. Logs, ground truth and telemetry data stay.
+
+    Example: `plumbline lab stop`
 
     Example: `plumbline lab stop --state .state/lab`
     """
@@ -93,31 +101,39 @@ def stop(state: State = DEFAULT_STATE) -> None:
 
 
 @app.command()
-def run(  # noqa: PLR0913 (one option for each choice of a scenario)
+def run(  # noqa: PLR0913 (one option for each parameter of a scenario)
     context: typer.Context,
-    scenario: Annotated[Runnable, typer.Argument(help="What to inject, or to try with clients.")],
+    scenario: Annotated[ScenarioName, typer.Argument(help="Scenario to run.")],
     state: State = DEFAULT_STATE,
     *,
-    broker: Annotated[int | None, typer.Option(help="Of slow_broker and slow_side.")] = None,
-    follower: Annotated[int | None, typer.Option(help="Of slow_link.")] = None,
-    leader: Annotated[int | None, typer.Option(help="Of slow_link.")] = None,
-    side: Annotated[scenarios.Side | None, typer.Option(help="Of slow_side.")] = None,
-    delay_ms: Annotated[float, typer.Option(min=0, help="Round trip.")] = 10.0,
-    quiet_s: Annotated[float, typer.Option(min=0, help="Quiet lead time, for a baseline.")] = 60.0,
-    for_s: Annotated[float, typer.Option(min=0, help="How long the delay lasts.")] = 60.0,
-    rate: Annotated[float, typer.Option(min=0, help="Produce load, records/s; 0 leaves it idle.")] = 0.0,
-    seed: Annotated[int, typer.Option(help="Picks what is not named.")] = 0,
-    repeats: Annotated[int, typer.Option(min=1, help="Rounds of skew, redirect, metadata and throttle.")] = 1,
+    broker: Annotated[int | None, typer.Option(help="Broker to slow down (slow_broker, slow_side).")] = None,
+    follower: Annotated[int | None, typer.Option(help="Follower of the slow link (slow_link).")] = None,
+    leader: Annotated[int | None, typer.Option(help="Leader of the slow link (slow_link).")] = None,
+    side: Annotated[
+        scenarios.Side | None, typer.Option(help="Side of the broker to slow down (slow_side).")
+    ] = None,
+    delay_ms: Annotated[float, typer.Option(min=0, help="Delay added to the round trip, ms.")] = 10.0,
+    quiet_s: Annotated[
+        float, typer.Option(min=0, help="Seconds without delay before the injection, as a baseline.")
+    ] = 60.0,
+    for_s: Annotated[float, typer.Option(min=0, help="Seconds that the delay lasts.")] = 60.0,
+    rate: Annotated[float, typer.Option(min=0, help="Produce load, records/s; 0: no load.")] = 0.0,
+    seed: Annotated[
+        int, typer.Option(help="Seed that picks the brokers and the side that you do not name.")
+    ] = 0,
+    repeats: Annotated[int, typer.Option(min=1, help="Rounds (skew, redirect, metadata, throttle).")] = 1,
     part: Annotated[
-        list[str] | None, typer.Option(help=f"Of throttle, again for more: {', '.join(parts.BY_NAME)}.")
+        list[str] | None,
+        typer.Option(help=f"Part of throttle to run; repeat for several: {', '.join(parts.BY_NAME)}."),
     ] = None,
 ) -> None:
     """
-    Inject a known slowness and print the path of its ground truth (JSON).
+    Run a scenario and print the path of its ground truth (JSON).
 
-    `skew`, `redirect` and `metadata` run real clients of several releases side by side, and end in a report.
-    `throttle` moves replicas under throttles that hold and some that do not: 11 parts in 12 minutes, and
-    a report. An option that a scenario does not take is an error.
+    `slow_broker`, `slow_link` and `slow_side` delay the traffic between brokers; `healthy` does not.
+    `skew`, `redirect` and `metadata` run real clients of several releases side by side and write a report.
+    `throttle` moves replicas under throttles, some of them faulty on purpose: 11 parts in 12 minutes, and a
+    report. An option that the scenario does not use is an error.
 
     Example: `plumbline lab run slow_link --follower 2 --leader 1 --delay-ms 10 --quiet-s 60 --for-s 60`
 
@@ -127,15 +143,15 @@ def run(  # noqa: PLR0913 (one option for each choice of a scenario)
 
     Example: `plumbline lab run throttle --part a --part stuck`
     """
-    refuse_others(context, scenario)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was set is taken back then too
-    if scenario is Runnable.THROTTLE:
+    check_options(context, scenario)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM undoes the injection, as Ctrl-C does
+    if scenario is ScenarioName.THROTTLE:
         _throttle(state, repeats=repeats, names=part or [])
         return
     if scenario.value in list(ClientScenario):
         _with_clients(state, ClientScenario(scenario.value), repeats=repeats, seed=seed)
         return
-    plan = scenarios.Plan(
+    plan = scenarios.ScenarioPlan(
         scenario=Scenario(scenario.value),
         broker=broker,
         follower=follower,
@@ -162,7 +178,7 @@ def _with_clients(state: Path, scenario: ClientScenario, *, repeats: int, seed: 
 
 def _throttle(state: Path, *, repeats: int, names: list[str]) -> None:
     with _clear_errors():
-        plan = throttle.Plan(repeats=repeats, parts=parts.chosen(names))
+        plan = throttle.ThrottlePlan(repeats=repeats, parts=parts.parts_by_name(names))
         truth = throttle.run(state, plan, say=lambda text: typer.echo(text, err=True))
         page = report(state, truth)
     _say_both(page, truth)
@@ -174,23 +190,25 @@ def _say_both(page: Path, truth: Path) -> None:
 
 @app.command()
 def delay(
-    pairs: Annotated[list[str] | None, typer.Argument(help="FOLLOWER:LEADER:MS, the round trip.")] = None,
+    pairs: Annotated[
+        list[str] | None, typer.Argument(help="FOLLOWER:LEADER:MS; MS is added to the round trip.")
+    ] = None,
     state: State = DEFAULT_STATE,
     *,
-    clear: Annotated[bool, typer.Option("--clear", help="First take every delay back.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="First remove every delay.")] = False,
 ) -> None:
     """
-    Set round-trip delays of ordered pairs until they are changed again, without ground truth.
+    Set round-trip delays of links until you change them again. Writes no ground truth.
 
     Example: `plumbline lab delay 2:1:10 3:1:10`
 
     Example: `plumbline lab delay --clear`
     """
     with _clear_errors():
-        told: dict[tuple[int, int], float] = {}
+        delays: dict[tuple[int, int], float] = {}
         if clear:
-            told = dict.fromkeys(Lab.load(state).pairs(), 0.0)
-        set_delay(state, told | dict(_pair(text) for text in pairs or []))
+            delays = dict.fromkeys(Lab.load(state).pairs(), 0.0)
+        set_delay(state, delays | dict(_pair(text) for text in pairs or []))
     status(state)
 
 
@@ -199,40 +217,48 @@ def _pair(text: str) -> tuple[tuple[int, int], float]:
         follower, leader, ms = text.split(":")
         return (int(follower), int(leader)), float(ms)
     except ValueError:
-        message = f"{text!r} is not FOLLOWER:LEADER:MS, as in 2:1:10"
+        message = f"{text!r} is not FOLLOWER:LEADER:MS, for example 2:1:10"
         raise typer.BadParameter(message) from None
 
 
 @app.command()
 def probe(
-    follower: int, leader: int, state: State = DEFAULT_STATE, *, n: Annotated[int, typer.Option(min=10)] = 100
+    follower: int,
+    leader: int,
+    state: State = DEFAULT_STATE,
+    *,
+    n: Annotated[int, typer.Option(min=10, help="Requests per path.")] = 100,
 ) -> None:
     """
-    Time ApiVersions requests through a link's proxy and past it.
+    Measure the round-trip time of ApiVersions requests to a leader, through the link's proxy and directly.
 
     Example: `plumbline lab probe 2 1`
+
+    Example: `plumbline lab probe 3 1 --n 500`
     """
     with _clear_errors():
-        told = probing.probe_link(state, follower, leader, n=n)
-    typer.echo(json.dumps({name: probed.summary for name, probed in told.items()}, indent=2))
+        probes = probing.probe_link(state, follower, leader, n=n)
+    typer.echo(json.dumps({name: probe_times.summary for name, probe_times in probes.items()}, indent=2))
 
 
 @app.command(name="load")
 def produce(
-    rate: Annotated[float, typer.Argument(min=0.1, help="Records/s.")] = load.TRICKLE_RECORDS_PER_S,
+    rate: Annotated[float, typer.Argument(min=0.1, help="Rate, records/s.")] = load.TRICKLE_RECORDS_PER_S,
     state: State = DEFAULT_STATE,
     *,
-    for_s: Annotated[float, typer.Option(min=1, help="How long.")] = 60.0,
-    record_size_bytes: Annotated[int, typer.Option(min=1)] = 500,
+    for_s: Annotated[float, typer.Option(min=1, help="Seconds to produce.")] = 60.0,
+    record_size_bytes: Annotated[int, typer.Option(min=1, help="Size of each record.")] = 500,
 ) -> None:
     """
-    Produce at a fixed rate until the time is over or Ctrl-C; the default rate is a trickle.
+    Produce at a fixed rate until the time is over or you press Ctrl-C. The default rate is 5 records/s.
+
+    Example: `plumbline lab load`
 
     Example: `plumbline lab load 2000 --for-s 120`
     """
     with _clear_errors():
-        told = load.Load(records_per_s=rate, duration_s=for_s, record_size_bytes=record_size_bytes)
-        running = load.begin(Lab.load(state), told)
+        requested = load.Load(records_per_s=rate, duration_s=for_s, record_size_bytes=record_size_bytes)
+        running = load.begin(Lab.load(state), requested)
         try:
             running.wait()
         finally:
@@ -245,12 +271,14 @@ def request_log(
     is_on: Annotated[str, typer.Argument(metavar="on|off")], state: State = DEFAULT_STATE
 ) -> None:
     """
-    Switch the request log of all brokers while they run.
+    Switch the request log of all running brokers on or off.
+
+    Example: `plumbline lab request-log on`
 
     Example: `plumbline lab request-log off`
     """
     if is_on not in ("on", "off"):
-        message = f"{is_on!r} is neither on nor off"
+        message = f"{is_on!r} is not on or off"
         raise typer.BadParameter(message)
     with _clear_errors():
         cluster.set_request_log(state, is_on=is_on == "on")

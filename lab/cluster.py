@@ -1,4 +1,4 @@
-"""Start, look at and stop a lab: N observed brokers, one telemetry broker, the proxies between."""
+"""Start, inspect and stop a lab: N observed brokers, a telemetry broker, and proxies between the brokers."""
 
 import shutil
 import sys
@@ -22,7 +22,7 @@ POLL_INTERVAL_S = 0.25
 Say = Callable[[str], None]
 
 
-def start(  # noqa: PLR0913 (the switches of a lab, each by name)
+def start(  # noqa: PLR0913 (the settings of a lab, by keyword)
     state: Path = DEFAULT_STATE,
     *,
     brokers: int = 3,
@@ -33,26 +33,26 @@ def start(  # noqa: PLR0913 (the switches of a lab, each by name)
     say: Say = print,
 ) -> Lab:
     """
-    Start a lab and return it when all brokers are registered and every replica is in sync.
+    Start a lab. Return it when all brokers are registered and every replica is in sync.
 
-    The observed cluster, its logs and the applied-delay log begin anew. What the telemetry broker holds
-    stays, so that streams with checkpoints go on, unless `fresh`.
+    The observed cluster, its logs and the log of applied delays start empty. The telemetry broker keeps its
+    data, so that streams resume from their checkpoints. `fresh` deletes that data.
 
     Raises:
-        LabError: a lab already runs in this folder, or a process did not come up (its log is quoted).
+        LabError: a lab already runs in this folder, or a process did not start (the message quotes its log).
 
     """
     state = state.resolve()
     state.mkdir(parents=True, exist_ok=True)
-    with _only_one(state):
-        _clear_the_way(state, fresh=fresh, say=say)
+    with _lifecycle_lock(state):
+        _remove_leftovers(state, fresh=fresh, say=say)
         lab = lay_out(state, brokers, free_ports())
         lab.request_log, lab.client_log = request_log, client_log
         lab.telemetry_partitions = telemetry_partitions
         try:
             _bring_up(lab, say)
         except BaseException:
-            say("stopping what was started")
+            say("the start failed: stopping the processes of the lab")
             processes.end(lab.processes.values(), patience_s=3)
             lab.status = "failed"
             lab.save()
@@ -62,19 +62,19 @@ def start(  # noqa: PLR0913 (the switches of a lab, each by name)
 
 def stop(state: Path = DEFAULT_STATE, *, say: Say = print) -> None:
     """
-    End every process of the lab: SIGTERM, and SIGKILL for what is left after a while.
+    Stop every process of the lab: SIGTERM, then SIGKILL for processes that do not end in time.
 
     Raises:
         LabError: there is no lab in this folder.
 
     """
     lab = Lab.load(state)
-    with _only_one(lab.state):
+    with _lifecycle_lock(lab.state):
         _end(lab, say)
 
 
 def status(state: Path = DEFAULT_STATE) -> dict[str, object]:
-    """Return what runs, where it listens and each link's delay, as one JSON-able value."""
+    """Return the processes, the addresses and the delay of each link, ready for JSON."""
     lab = Lab.load(state)
     is_alive = {name: processes.find(record) is not None for name, record in lab.processes.items()}
     links = _links(lab)
@@ -82,7 +82,7 @@ def status(state: Path = DEFAULT_STATE) -> dict[str, object]:
         "state": str(lab.state),
         "status": lab.status,
         "is_running": lab.status == "running"
-        and all(is_alive[name] for name in lab.standing)
+        and all(is_alive[name] for name in lab.required_processes)
         and bool(links or len(lab.brokers) == 1),
         "started_at": lab.started_at,
         "bootstrap_servers": lab.bootstrap_servers,
@@ -100,40 +100,40 @@ def status(state: Path = DEFAULT_STATE) -> dict[str, object]:
 def _links(lab: Lab) -> list[dict[str, Any]]:
     try:
         return control.links(lab.state)
-    except LabError:  # the proxies are down, or about to be
+    except LabError:  # the proxies are down or stopping
         return []
 
 
 def set_request_log(state: Path, *, is_on: bool) -> None:
-    """Switch `kafka.request.logger` of every broker while it runs (DEBUG, or WARN for off)."""
+    """Set `kafka.request.logger` of every running broker: DEBUG for on, WARN for off."""
     lab = Lab.load(state)
     for broker in lab.brokers:
         level = "DEBUG" if is_on else "WARN"
         jvm.set_logger(lab.bootstrap_servers, broker.id, "kafka.request.logger", level)
-    lab = Lab.load(state)  # a load may have been noted since
+    lab = Lab.load(state)  # a load may have been added to lab.json since
     lab.request_log = is_on
     lab.save()
 
 
 @contextmanager
-def _only_one(state: Path) -> Iterator[None]:
+def _lifecycle_lock(state: Path) -> Iterator[None]:
     try:
         with FileLock(state / ".lock", timeout=0):
             yield
     except Timeout:
-        message = f"another `plumbline lab` is starting or stopping in {state}: wait for it"
+        message = f"another `plumbline lab` is starting or stopping the lab in {state}: wait for it"
         raise LabError(message) from None
 
 
-def _clear_the_way(state: Path, *, fresh: bool, say: Say) -> None:
+def _remove_leftovers(state: Path, *, fresh: bool, say: Say) -> None:
     if (state / "lab.json").exists():
         lab = Lab.load(state)
         alive = [name for name, record in lab.processes.items() if processes.find(record)]
-        if lab.status == "running" and set(lab.standing) <= set(alive):
-            message = f"a lab already runs in {state}: `plumbline lab stop --state {state}` first"
+        if lab.status == "running" and set(lab.required_processes) <= set(alive):
+            message = f"a lab already runs in {state}. Run `plumbline lab stop --state {state}` first"
             raise LabError(message)
         if alive:
-            say(f"ending what an earlier lab left running: {', '.join(alive)}")
+            say(f"stopping processes of an earlier lab: {', '.join(alive)}")
             _end(lab, say)
     for stale in [*state.glob("broker-*"), state / "logs", state / "proxy", state / "load"]:
         shutil.rmtree(stale, ignore_errors=True)
@@ -152,13 +152,13 @@ def _bring_up(lab: Lab, say: Say) -> None:
         _spawn(lab, f"broker-{broker.id}", jvm.observed_broker(lab, broker))
     _spawn(lab, "telemetry", jvm.telemetry_broker(lab))
     say(f"waiting for {len(lab.brokers)} brokers and the telemetry broker")
-    _wait(lab, lambda: topics.registered(lab.bootstrap_servers) >= len(lab.brokers))
-    _wait(lab, lambda: topics.registered(lab.telemetry_bootstrap_servers) >= 1)
+    _wait(lab, lambda: topics.broker_count(lab.bootstrap_servers) >= len(lab.brokers))
+    _wait(lab, lambda: topics.broker_count(lab.telemetry_bootstrap_servers) >= 1)
     say(f"brokers registered after {time.monotonic() - began:.1f} s, creating topics")
     topics.create_load_topic(lab)
     topics.create_telemetry_topics(lab)
     _wait(lab, lambda: topics.is_in_sync(lab))
-    # A new topic's replicas are born in sync: only an answered fetch shows that a link is in use.
+    # The replicas of a new topic start in sync. Only an answered fetch shows that a link is in use.
     _wait(lab, lambda: all(link["exchanges"] for link in _links(lab)))
     lab.status, lab.started_at = "running", datetime.now(UTC).isoformat(timespec="microseconds")
     lab.save()
@@ -168,11 +168,11 @@ def _bring_up(lab: Lab, say: Say) -> None:
 
 def _spawn(lab: Lab, name: str, command: list[str]) -> None:
     lab.processes[name] = processes.spawn(command, output=output_of(lab, name))
-    lab.save()  # at once: a crash of this very program must not orphan what runs
+    lab.save()  # at once: after a crash of this program, `stop` must still find the process
 
 
 def output_of(lab: Lab, name: str) -> Path:
-    """Return where a process of the lab writes its stdout and stderr."""
+    """Return the file that holds stdout and stderr of a process of the lab."""
     return lab.state / "logs" / name / "output.txt"
 
 
@@ -181,27 +181,27 @@ def _wait(lab: Lab, is_done: Callable[[], bool]) -> None:
     while not is_done():
         for name, record in lab.processes.items():
             if processes.find(record) is None:
-                message = f"{name} ended while the lab was starting:\n{_last_words(lab, name)}"
+                message = f"{name} ended while the lab was starting:\n{_last_log_lines(lab, name)}"
                 raise LabError(message)
         if time.monotonic() > deadline:
-            words = "\n".join(_last_words(lab, name) for name in lab.processes if name != "proxy")
-            message = f"the lab was not ready within {READY_TIMEOUT_S:g} s:\n{words}"
+            lines = "\n".join(_last_log_lines(lab, name) for name in lab.processes if name != "proxy")
+            message = f"the lab was not ready within {READY_TIMEOUT_S:g} s:\n{lines}"
             raise LabError(message)
         time.sleep(POLL_INTERVAL_S)
 
 
-def _last_words(lab: Lab, name: str) -> str:
+def _last_log_lines(lab: Lab, name: str) -> str:
     logs = lab.state / "telemetry" / "logs" if name == "telemetry" else lab.state / "logs" / name
-    said = [f"--- {path}\n{processes.tail(path)}" for path in (logs / "server.log", output_of(lab, name))]
-    return "\n".join(said)
+    tails = [f"--- {path}\n{processes.tail(path)}" for path in (logs / "server.log", output_of(lab, name))]
+    return "\n".join(tails)
 
 
 def _end(lab: Lab, say: Say) -> None:
     by_name = dict(lab.processes)
     proxy = by_name.pop("proxy", None)
     killed = processes.end(by_name.values())
-    if proxy:  # last: brokers that shut down still talk to each other
+    if proxy:  # last: brokers still need the proxies for their controlled shutdown
         killed += processes.end([proxy])
     lab.status, lab.processes = "stopped", {}
     lab.save()
-    say(f"stopped the lab in {lab.state}" + (f" ({killed} had to be killed)" if killed else ""))
+    say(f"stopped the lab in {lab.state}" + (f" ({killed} processes needed SIGKILL)" if killed else ""))

@@ -1,4 +1,4 @@
-"""The files of a lab, rendered from `lab/templates`."""
+"""Render the configuration files of a lab from `lab/templates`."""
 
 from pathlib import Path
 
@@ -6,14 +6,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from lab.layout import Broker, Lab
 
-# UTC, nanoseconds, and a column of monotonic nanoseconds (%N) that compares across JVMs on one host.
+# UTC timestamps with nanoseconds, then System.nanoTime (%N), which is comparable across JVMs on one host.
 LOG_LAYOUT = "%d{yyyy-MM-dd'T'HH:mm:ss.SSSSSSSSSXXX}{UTC} %N %p %m (%c)%n"
 
-EXPORTER_WITHOUT_RULES = "{}\n"
-"""Every bean as it stands: what a lab's exporters do."""
+EXPORTER_DEFAULT_RULES = "{}\n"
+"""Exports every MBean with default names. A lab's exporters use it except during scenario `throttle`."""
 
-EXPORTER_OF_REPLICATION = """\
-# For the time of a scenario: names and labels as without rules, of these beans alone.
+EXPORTER_REPLICATION_RULES = """\
+# Used during a scenario: default names and labels, restricted to these MBeans.
 includeObjectNames:
   - "kafka.server:type=LeaderReplication"
   - "kafka.server:type=FollowerReplication"
@@ -32,7 +32,7 @@ MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 _TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
     undefined=StrictUndefined,
-    autoescape=False,  # noqa: S701 (properties, TOML and our own XML, no page that a browser shows)
+    autoescape=False,  # noqa: S701 (renders properties, TOML and XML, never HTML)
     keep_trailing_newline=True,
     trim_blocks=False,
 )
@@ -43,7 +43,7 @@ def _render(template: str, **values: object) -> str:
 
 
 def server_properties(lab: Lab, broker: Broker) -> str:
-    """Return one observed broker's settings: every other broker is told to come through its proxy."""
+    """Return the settings of one observed broker. Its listeners for other brokers advertise the proxies."""
     proxied = {link.follower: link.listen_port for link in lab.links if link.leader == broker.id}
     return _render(
         "server.properties.j2",
@@ -57,7 +57,7 @@ def server_properties(lab: Lab, broker: Broker) -> str:
 
 
 def telemetry_properties(lab: Lab) -> str:
-    """Return the settings of the broker that carries the telemetry, a cluster of its own."""
+    """Return the settings of the telemetry broker, a separate cluster."""
     return _render(
         "telemetry.properties.j2",
         client_port=lab.telemetry_port,
@@ -68,39 +68,39 @@ def telemetry_properties(lab: Lab) -> str:
 
 
 def log4j2(logs: Path, *, request_log: bool, client_log: bool) -> str:
-    """Return the logging of one broker; rotated files are `NAME.log.1` and on, 256 MB each, 20 kept."""
+    """Return the log4j2 configuration of a broker: 20 rotated files of 256 MB, `NAME.log.1` and up."""
     return _render(
         "log4j2.xml.j2", logs=logs, layout=LOG_LAYOUT, request_log=request_log, client_log=client_log
     )
 
 
 def client_log4j2(log: Path) -> str:
-    """Return the logging of one client: each request it sends and each answer it receives."""
+    """Return the log4j2 configuration of a client that logs each request and each response."""
     return _render("client-log4j2.xml.j2", log=log, layout=LOG_LAYOUT)
 
 
 def lab_toml(lab: Lab) -> str:
-    """Return the settings overlay with which collectors and jobs read this lab."""
-    beside = lab.state.parent
+    """Return the settings overlay for the collectors and jobs that read this lab."""
+    parent = lab.state.parent
     return _render(
         "lab.toml.j2",
         telemetry_bootstrap=lab.telemetry_bootstrap_servers,
         cluster=lab.cluster,
-        collector_state=str(beside / "collector"),
+        collector_state=str(parent / "collector"),
         brokers=lab.brokers,
-        warehouse=str(beside / "warehouse"),
-        checkpoints=str(beside / "checkpoints"),
+        warehouse=str(parent / "warehouse"),
+        checkpoints=str(parent / "checkpoints"),
     )
 
 
 def write_all(lab: Lab) -> None:
-    """Write every file a broker reads, and the overlay."""
+    """Write the configuration files of every broker, and the settings overlay."""
     for broker in lab.brokers:
         home = lab.state / f"broker-{broker.id}"
         _write(home / "server.properties", server_properties(lab, broker))
         logging = log4j2(Path(broker.logs), request_log=lab.request_log, client_log=lab.client_log)
         _write(home / "log4j2.xml", logging)
-        write_exporter_rules(lab, broker, EXPORTER_WITHOUT_RULES)
+        write_exporter_rules(lab, broker, EXPORTER_DEFAULT_RULES)
     home = lab.state / "telemetry"
     _write(home / "server.properties", telemetry_properties(lab))
     _write(home / "log4j2.xml", log4j2(home / "logs", request_log=False, client_log=False))
@@ -108,7 +108,7 @@ def write_all(lab: Lab) -> None:
 
 
 def write_exporter_rules(lab: Lab, broker: Broker, text: str) -> None:
-    """Write what a broker's exporter is to show; one that runs reads it again when it is next asked."""
+    """Write the rules of a broker's exporter. A running exporter reloads them at its next scrape."""
     _write(lab.state / f"broker-{broker.id}" / "exporter.yaml", text)
 
 

@@ -1,4 +1,4 @@
-"""A broker of the observed cluster that dies without warning, or is shut down, and comes back."""
+"""Kill, shut down and restart a broker of the observed cluster."""
 
 import re
 import time
@@ -12,8 +12,8 @@ from lab.cluster import output_of
 from lab.errors import LabError
 from lab.layout import Lab
 
-BACK_WITHIN_S = 90.0
-POLL_S = 0.2
+RESTART_TIMEOUT_S = 90.0
+POLL_INTERVAL_S = 0.2
 
 QUORUM_TOOL = "org.apache.kafka.tools.MetadataQuorumCommand"
 LEADER = re.compile(r"^LeaderId:\s+(\d+)\s*$", re.MULTILINE)
@@ -21,27 +21,30 @@ LEADER = re.compile(r"^LeaderId:\s+(\d+)\s*$", re.MULTILINE)
 
 def active_controller(lab: Lab) -> int:
     """
-    Ask the metadata quorum who leads it: a broker's own word of the controller is any living broker (KRaft).
+    Return the broker id of the metadata quorum's leader.
+
+    In KRaft mode a broker's metadata response names a random live broker as the controller, so this asks the
+    quorum.
 
     Raises:
-        LabError: the quorum cannot be asked, or has no leader.
+        LabError: the quorum does not answer, or has no leader.
 
     """
-    told = jvm.run_tool(
+    output = jvm.run_tool(
         jvm.tool(QUORUM_TOOL, "--bootstrap-server", lab.bootstrap_servers, "describe", "--status")
     )
-    leader = LEADER.search(told)
+    leader = LEADER.search(output)
     if leader is None:
-        message = f"the metadata quorum names no leader:\n{told[-2000:]}"
+        message = f"the metadata quorum names no leader:\n{output[-2000:]}"
         raise LabError(message)
     return int(leader[1])
 
 
-def victim(broker_ids: Sequence[int], controller_id: int) -> int:
+def broker_to_kill(broker_ids: Sequence[int], controller_id: int) -> int:
     """
-    Choose who dies: the last broker that is not the active controller, whose successor is elected first.
+    Return the last broker that is not the active controller. Killing it needs no controller election.
 
-    >>> victim([1, 2, 3], 1), victim([1, 2, 3], 3), victim([1], 1)
+    >>> broker_to_kill([1, 2, 3], 1), broker_to_kill([1, 2, 3], 3), broker_to_kill([1], 1)
     (3, 2, 1)
     """
     others = [broker_id for broker_id in broker_ids if broker_id != controller_id]
@@ -50,31 +53,31 @@ def victim(broker_ids: Sequence[int], controller_id: int) -> int:
 
 def kill(state: Path, broker_id: int) -> None:
     """
-    End a broker as kill -9 does.
+    Kill a broker with SIGKILL.
 
     Raises:
-        LabError: no lab runs here, or the broker does not.
+        LabError: no lab runs in this folder, or the broker does not run.
 
     """
     process = _running(state, broker_id)
     process.kill()
-    process.wait(BACK_WITHIN_S)
+    process.wait(RESTART_TIMEOUT_S)
 
 
 def shut_down(state: Path, broker_id: int) -> None:
     """
-    End a broker as SIGTERM does: it gives its partitions away first.
+    Stop a broker with SIGTERM: a controlled shutdown, which moves its leaders to other brokers first.
 
     Raises:
-        LabError: no lab runs here, or the broker does not, or it does not end in time.
+        LabError: no lab runs in this folder, the broker does not run, or it does not end in time.
 
     """
     process = _running(state, broker_id)
     process.terminate()
     try:
-        process.wait(BACK_WITHIN_S)
+        process.wait(RESTART_TIMEOUT_S)
     except psutil.TimeoutExpired as error:
-        message = f"broker {broker_id} has not ended within {BACK_WITHIN_S:g} s of SIGTERM"
+        message = f"broker {broker_id} did not end within {RESTART_TIMEOUT_S:g} s of SIGTERM"
         raise LabError(message) from error
 
 
@@ -86,12 +89,12 @@ def _running(state: Path, broker_id: int) -> psutil.Process:
     return process
 
 
-def revive(state: Path, broker_id: int, topic: str) -> None:
+def restart(state: Path, broker_id: int, topic: str) -> None:
     """
-    Start a broker that was ended; return when all replicas of a topic are in sync again.
+    Start a stopped broker. Return when all replicas of a topic are in sync again.
 
     Raises:
-        LabError: no lab runs here, or the broker does not come back in time.
+        LabError: no lab runs in this folder, or the replicas are not in sync in time.
 
     """
     lab = Lab.load(state)
@@ -99,9 +102,11 @@ def revive(state: Path, broker_id: int, topic: str) -> None:
     name = f"broker-{broker_id}"
     lab.processes[name] = processes.spawn(jvm.observed_broker(lab, broker), output=output_of(lab, name))
     lab.save()
-    deadline = time.monotonic() + BACK_WITHIN_S
+    deadline = time.monotonic() + RESTART_TIMEOUT_S
     while not topics.is_replicated(lab, topic):
         if time.monotonic() > deadline or processes.find(lab.processes[name]) is None:
-            message = f"broker {broker_id} did not come back within {BACK_WITHIN_S:g} s:\n"
+            message = (
+                f"broker {broker_id} ended, or {topic} was out of sync, after {RESTART_TIMEOUT_S:g} s:\n"
+            )
             raise LabError(message + processes.tail(output_of(lab, name)))
-        time.sleep(POLL_S)
+        time.sleep(POLL_INTERVAL_S)

@@ -1,5 +1,5 @@
-"""The one error of this room: its message names what happened and the way out."""
+"""The error of the lab. Its message says what is wrong and what to do."""
 
 
 class LabError(Exception):
-    """Something about the lab that its user can act on."""
+    """An error of the lab that its user can fix."""

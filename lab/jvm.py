@@ -1,4 +1,4 @@
-"""The Java side: command lines of brokers and tools, from the jars in `.jars`."""
+"""Build and run the command lines of brokers and Kafka tools, from the jars in `.jars`."""
 
 import base64
 import shutil
@@ -12,7 +12,7 @@ from lab.layout import Broker, Lab
 
 TOOL_TIMEOUT_S = 120
 
-# Kafka's own choices (kafka-run-class.sh); nothing that would change how a warm broker behaves.
+# As in kafka-run-class.sh. None of them changes the behaviour of a warm broker.
 _BROKER_OPTIONS = (
     "-server",
     "-Xms256m",
@@ -23,7 +23,7 @@ _BROKER_OPTIONS = (
     "-XX:+ExplicitGCInvokesConcurrent",
     "-Djava.awt.headless=true",
 )
-# A tool lives for seconds: the quick compiler alone is enough and leaves the cores to the brokers.
+# A tool runs for seconds. The C1 compiler is enough and leaves the cores to the brokers.
 _TOOL_OPTIONS = (
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
@@ -35,10 +35,10 @@ _TOOL_OPTIONS = (
 
 def java() -> str:
     """
-    Return the java program.
+    Return the path of the java program.
 
     Raises:
-        LabError: there is none.
+        LabError: there is no Java.
 
     """
     try:
@@ -49,10 +49,10 @@ def java() -> str:
 
 def class_path(client_version: str | None = None) -> str:
     """
-    Return the class path of brokers and tools, or of the clients and tools of another release.
+    Return the class path of the brokers' release, or of another release for clients and tools.
 
     Raises:
-        LabError: the jars were not fetched.
+        LabError: the jars of the release are missing.
 
     """
     try:
@@ -62,7 +62,7 @@ def class_path(client_version: str | None = None) -> str:
 
 
 def tool(main_class: str, *arguments: str, options: tuple[str, ...] = _TOOL_OPTIONS) -> list[str]:
-    """Return the command line of one of Kafka's own tools."""
+    """Return the command line of a Kafka tool."""
     return [java(), *options, "-cp", class_path(), main_class, *arguments]
 
 
@@ -81,28 +81,34 @@ def _broker(home: Path, logs: Path, agent: tuple[str, ...]) -> list[str]:
 
 
 def observed_broker(lab: Lab, broker: Broker) -> list[str]:
-    """Return the command line of one observed broker, with the JMX exporter's agent."""
+    """
+    Return the command line of one observed broker, with the JMX exporter's agent.
+
+    Raises:
+        LabError: the jar of the JMX exporter's agent is missing.
+
+    """
     home = lab.state / f"broker-{broker.id}"
     agents = sorted((conf.java.JARS / "agent").glob("jmx_prometheus_javaagent-*.jar"))
     if not agents:
-        message = f"no JMX exporter agent in {conf.java.JARS / 'agent'}: fetch it with `make setup`"
+        message = f"no JMX exporter agent in {conf.java.JARS / 'agent'}: run `make setup`"
         raise LabError(message)
     agent = f"-javaagent:{agents[-1]}=127.0.0.1:{broker.exporter_port}:{home / 'exporter.yaml'}"
     return _broker(home, Path(broker.logs), (agent,))
 
 
 def telemetry_broker(lab: Lab) -> list[str]:
-    """Return the command line of the broker that carries the telemetry."""
+    """Return the command line of the telemetry broker."""
     home = lab.state / "telemetry"
     return _broker(home, home / "logs", ())
 
 
 def format_storage(lab: Lab) -> None:
     """
-    Format every data folder that is not formatted yet.
+    Format the data folders of all brokers. Keep the telemetry broker's if it is formatted already.
 
-    Kafka's StorageTool runs once; what it writes for one node (`bootstrap.checkpoint`, the feature levels)
-    is the same for all of one release, so the others get a copy with names of their own: a JVM start saved.
+    Kafka's StorageTool runs once, which saves JVM starts. Its output for one node (`bootstrap.checkpoint`,
+    the feature levels) is the same for every node of a release. The other nodes get a copy with new ids.
     """
     first, *others = [lab.state / f"broker-{broker.id}" for broker in lab.brokers]
     cluster_id = _kafka_uuid()
@@ -124,16 +130,16 @@ def _copy_format(formatted: Path, data: Path, *, node_id: int, cluster_id: str) 
 
 
 def _kafka_uuid() -> str:
-    """Return a random id as Kafka writes it; like Kafka's own, it never begins with a dash."""
+    """Return a random id in Kafka's format. Like Kafka's ids, it never begins with a dash."""
     return "A" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")[1:]
 
 
 def run_tool(command: list[str]) -> str:
     """
-    Run a tool to its end and return what it printed.
+    Run a tool to its end and return its stdout.
 
     Raises:
-        LabError: it failed; its output is quoted.
+        LabError: the tool failed; the message quotes its output.
 
     """
     done = subprocess.run(command, capture_output=True, text=True, timeout=TOOL_TIMEOUT_S, check=False)
@@ -149,7 +155,7 @@ def run_tool(command: list[str]) -> str:
 
 
 def set_logger(bootstrap_servers: str, broker_id: int, logger: str, level: str) -> None:
-    """Set one logger of a running broker; librdkafka has no BROKER_LOGGER resource, so Kafka's own tool."""
+    """Set the level of one logger of a running broker. librdkafka has no BROKER_LOGGER resource."""
     run_tool(
         tool(
             "kafka.admin.ConfigCommand",

@@ -1,4 +1,4 @@
-"""What a lab consists of and where it stands: the contents of `lab.json`."""
+"""The brokers, links, ports and processes of a lab: the contents of `lab.json`."""
 
 import json
 from collections.abc import Iterator
@@ -11,16 +11,16 @@ CLUSTER = "lab"
 LOAD_TOPIC = "lab-load"
 LOAD_PREFIX = "load-"
 CLIENTS = 0
-"""Stands for every client where a link names a follower: no broker has this id."""
+"""The `follower` of the links for clients. No broker has this id."""
 DEFAULT_STATE = Path(".state/lab")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broker:
     """
-    One observed broker; `peer_ports` are its own listeners, by the follower each one is for.
+    One observed broker. `peer_ports` maps each follower's id to this broker's listener for it.
 
-    Clients reach it straight at `client_port`, and at `proxied_port` by way of a proxy.
+    Clients connect to `client_port` directly, or to `proxied_port` through a proxy.
     """
 
     id: int
@@ -33,13 +33,13 @@ class Broker:
 
     @property
     def exporter_url(self) -> str:
-        """Where its JMX exporter answers."""
+        """The URL of the broker's JMX exporter."""
         return f"http://127.0.0.1:{self.exporter_port}/metrics"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """One ordered pair: the follower connects to `listen_port`, the proxy to the leader's `target_port`."""
+    """One ordered pair: the follower connects to `listen_port`, the proxy to `target_port` of the leader."""
 
     follower: int
     leader: int
@@ -49,7 +49,7 @@ class Link:
 
 @dataclass(slots=True, kw_only=True)
 class Lab:
-    """A laid out lab and, once started, its processes: name -> pid and create time (epoch seconds)."""
+    """A lab and its processes: name -> pid and create time (epoch seconds)."""
 
     state: Path
     brokers: list[Broker]
@@ -68,40 +68,40 @@ class Lab:
 
     @property
     def bootstrap_servers(self) -> str:
-        """The observed cluster, past the proxies."""
+        """The observed cluster, without proxies."""
         return ",".join(f"127.0.0.1:{broker.client_port}" for broker in self.brokers)
 
     @property
     def proxied_bootstrap_servers(self) -> str:
-        """The observed cluster, each broker behind the proxy for clients."""
+        """The observed cluster, through the proxies for clients."""
         return ",".join(f"127.0.0.1:{link.listen_port}" for link in self.client_links)
 
     @property
     def telemetry_bootstrap_servers(self) -> str:
-        """The broker that carries the telemetry."""
+        """The telemetry broker."""
         return f"127.0.0.1:{self.telemetry_port}"
 
     @property
-    def standing(self) -> dict[str, dict[str, float]]:
-        """The processes without which it is no lab; loads come and go."""
+    def required_processes(self) -> dict[str, dict[str, float]]:
+        """The processes that a running lab needs: all but the loads."""
         return {name: record for name, record in self.processes.items() if not name.startswith(LOAD_PREFIX)}
 
     @property
     def broker_ids(self) -> list[int]:
-        """The observed brokers' ids, ascending."""
+        """The ids of the observed brokers, ascending."""
         return [broker.id for broker in self.brokers]
 
     @property
     def settings_file(self) -> Path:
-        """The overlay that tells the pipeline about this lab."""
+        """The settings overlay with which the pipeline reads this lab."""
         return self.state / "lab.toml"
 
     def pairs(self) -> Iterator[tuple[int, int]]:
-        """Every ordered pair (follower, leader)."""
+        """Return every ordered pair (follower, leader)."""
         return ((link.follower, link.leader) for link in self.links)
 
     def save(self) -> None:
-        """Write `lab.json` whole or not at all; what is derived is written too, for other readers."""
+        """Write `lab.json` atomically. It also has derived values, for readers other than this class."""
         derived = {
             "state": str(self.state),
             "bootstrap_servers": self.bootstrap_servers,
@@ -117,24 +117,26 @@ class Lab:
     @classmethod
     def load(cls, state: Path) -> "Lab":
         """
-        Read the lab that stands in a state folder.
+        Read the lab of a state folder.
 
         Raises:
-            LabError: there is none, or its file is damaged.
+            LabError: there is no lab, or its file is damaged.
 
         """
         path = state.resolve() / "lab.json"
         if not path.exists():
-            message = f"no lab in {state}: start one with `plumbline lab start --state {state}`"
+            message = f"there is no lab in {state}: start one with `plumbline lab start --state {state}`"
             raise LabError(message)
         try:
-            told = json.loads(path.read_text())
-            brokers = [_broker(row) for row in told["brokers"]]
-            links, client_links = ([Link(**row) for row in told[name]] for name in ("links", "client_links"))
-            plain = {name: told[name] for name in _PLAIN}
+            document = json.loads(path.read_text())
+            brokers = [_broker(row) for row in document["brokers"]]
+            links, client_links = (
+                [Link(**row) for row in document[name]] for name in ("links", "client_links")
+            )
+            plain = {name: document[name] for name in _PLAIN}
             return cls(state=path.parent, brokers=brokers, links=links, client_links=client_links, **plain)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            message = f"{path} cannot be read ({error!r}): end the processes it names by hand and delete it"
+            message = f"{path} cannot be read ({error!r}): stop the processes that it lists, then delete it"
             raise LabError(message) from error
 
 
@@ -158,7 +160,7 @@ def _broker(row: dict[str, object]) -> Broker:
 
 
 def lay_out(state: Path, brokers: int, ports: Iterator[int]) -> Lab:
-    """Give every listener, exporter and proxy of a lab its port."""
+    """Return a new lab with a port for every listener, exporter and proxy."""
     ids = range(1, brokers + 1)
     made = [
         Broker(

@@ -1,4 +1,4 @@
-"""A produce load at a fixed rate, made by Kafka's own ProducerPerformance."""
+"""Produce load at a fixed rate with Kafka's ProducerPerformance."""
 
 import time
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from lab import jvm, processes
 from lab.errors import LabError
 from lab.layout import LOAD_PREFIX, LOAD_TOPIC, Lab
 
-FOREVER_S = 7 * 24 * 3600.0  # "until stopped": ProducerPerformance wants a number of records
-TRICKLE_RECORDS_PER_S = 5.0  # enough that each pair has news now and then, too little to keep a core busy
+FOREVER_S = 7 * 24 * 3600.0  # "until stopped": ProducerPerformance needs a number of records
+TRICKLE_RECORDS_PER_S = 5.0  # every pair replicates now and then, and the cores stay idle
 START_TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What is produced: the options that decide batching are set, not left to a release's defaults."""
+    """What to produce. Options that decide batching are explicit: their defaults differ between releases."""
 
     records_per_s: float
     record_size_bytes: int = 500
@@ -24,27 +24,27 @@ class Load:
     linger_ms: int = 5
     duration_s: float = FOREVER_S
     properties: tuple[str, ...] = ()
-    """More settings of the producer, as KEY=VALUE."""
+    """Additional producer settings, as KEY=VALUE."""
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
-    """A load that was started: its process and where its stdout goes."""
+class RunningLoad:
+    """A started load: its process, and the file with its stdout."""
 
     process: dict[str, float]
     output: Path
 
     @property
     def is_alive(self) -> bool:
-        """Tell whether it still produces."""
+        """Whether the process still runs."""
         return processes.find(self.process) is not None
 
     def wait_until_producing(self) -> None:
         """
-        Return when the first record was acknowledged, which the first window line tells.
+        Return when the tool prints its first window, so a record is acknowledged.
 
         Raises:
-            LabError: it ended or nothing was sent in time; its output is quoted.
+            LabError: the load ended, or sent nothing in time; the message quotes its output.
 
         """
         deadline = time.monotonic() + START_TIMEOUT_S
@@ -56,25 +56,25 @@ class Running:
 
     def wait(self) -> None:
         """
-        Return when all records were sent.
+        Return when all records are sent.
 
         Raises:
-            LabError: it ended without its summary line; its output is quoted.
+            LabError: the load ended without a summary line; the message quotes its output.
 
         """
         while self.is_alive:
             time.sleep(0.2)
         if b"99th" not in self.output.read_bytes():
-            message = f"the load broke off:\n{processes.tail(self.output)}"
+            message = f"the load ended early:\n{processes.tail(self.output)}"
             raise LabError(message)
 
     def stop(self) -> None:
-        """End it now."""
+        """Stop the load now."""
         processes.end([self.process])
 
 
 def command(bootstrap_servers: str, load: Load) -> list[str]:
-    """Return ProducerPerformance's command line; its windows are one second long."""
+    """Return the command line of ProducerPerformance. Its reporting windows are one second long."""
     return jvm.tool(
         "org.apache.kafka.tools.ProducerPerformance",
         *("--bootstrap-server", bootstrap_servers, "--topic", load.topic),
@@ -87,14 +87,18 @@ def command(bootstrap_servers: str, load: Load) -> list[str]:
     )
 
 
-def begin(lab: Lab, load: Load) -> Running:
-    """Start a load on the observed cluster; it is one of the lab's processes, so `stop` ends it too."""
+def begin(lab: Lab, load: Load) -> RunningLoad:
+    """Start a load on the observed cluster, as a process of the lab: `plumbline lab stop` stops it too."""
     name = f"{LOAD_PREFIX}{time.time_ns()}"
     output = lab.state / "load" / f"{name}.txt"
     process = processes.spawn(command(lab.bootstrap_servers, load), output=output)
     current = Lab.load(lab.state)
-    loads = {other: record for other, record in current.processes.items() if other not in current.standing}
-    going = {other: record for other, record in loads.items() if processes.find(record)}
-    current.processes = current.standing | going | {name: process}
+    loads = {
+        other: record
+        for other, record in current.processes.items()
+        if other not in current.required_processes
+    }
+    alive = {other: record for other, record in loads.items() if processes.find(record)}
+    current.processes = current.required_processes | alive | {name: process}
     current.save()
-    return Running(process, output)
+    return RunningLoad(process, output)

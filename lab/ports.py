@@ -1,16 +1,16 @@
-"""Loopback ports that nobody holds."""
+"""Find free TCP ports on loopback."""
 
 import random
 import socket
 from collections.abc import Iterator
 
-# Below Linux's ephemeral range (32768-60999), so that no outgoing connection takes a port between
-# the moment it is found free and the moment a broker binds it.
+# Below Linux's ephemeral range (32768-60999): no outgoing connection can take a port after this module
+# found it free and before a broker binds it.
 LOWEST, HIGHEST = 20_000, 32_000
 
 
 def is_free(port: int) -> bool:
-    """Tell whether a server could listen on the port now; one in TIME_WAIT counts as free, as for Kafka."""
+    """Return whether a server can listen on the port now. A port in TIME_WAIT is free, as for Kafka."""
     with socket.socket() as tried:
         tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -22,13 +22,13 @@ def is_free(port: int) -> bool:
 
 def free_ports() -> Iterator[int]:
     """
-    Yield free ports, each once, from a random place on: two labs started at once do not meet.
+    Yield free ports, each once. The random first port keeps two labs apart that start at the same time.
 
     Raises:
-        OSError: the whole range is taken.
+        OSError: no port of the range is free.
 
     """
-    first = random.randrange(LOWEST, HIGHEST)  # noqa: S311 (spreads labs over the range, protects nothing)
+    first = random.randrange(LOWEST, HIGHEST)  # noqa: S311 (not a secret)
     for step in range(HIGHEST - LOWEST):
         port = LOWEST + (first - LOWEST + step) % (HIGHEST - LOWEST)
         if is_free(port):

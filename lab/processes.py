@@ -1,4 +1,4 @@
-"""Start and end processes by pid, never mistaking a reused pid for ours."""
+"""Start and stop processes by pid. A create time tells a process from a later one with the same pid."""
 
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
@@ -8,16 +8,16 @@ import psutil
 
 from conf.settings import PROJECT
 
-# psutil derives the create time from the boot time, which moves when the clock is set; a pid is not
-# reused within the second in which its first owner was made.
+# psutil derives the create time from the boot time, which changes when the clock is set. Linux does not
+# reuse a pid within a second.
 CREATE_TIME_SLACK_S = 1.5
 
-# Children of this very program, kept so that they can be reaped when they end.
+# Children of this process, to reap them when they end.
 _children: dict[int, subprocess.Popen[bytes]] = {}
 
 
 def spawn(command: Sequence[str], *, output: Path) -> dict[str, float]:
-    """Start a program that outlives this one, its output appended to a file; return pid and create time."""
+    """Start a program that outlives this one, with its output in a file. Return its pid and create time."""
     output.parent.mkdir(parents=True, exist_ok=True)
     with output.open("ab") as sink:
         child = subprocess.Popen(
@@ -33,7 +33,7 @@ def spawn(command: Sequence[str], *, output: Path) -> dict[str, float]:
 
 
 def find(record: dict[str, float]) -> psutil.Process | None:
-    """Return the recorded process if it still runs, None if it ended or its pid now belongs to another."""
+    """Return the recorded process, or None if it ended or another process has its pid."""
     pid = int(record["pid"])
     if pid in _children:
         _children[pid].poll()
@@ -46,7 +46,7 @@ def find(record: dict[str, float]) -> psutil.Process | None:
 
 
 def end(records: Iterable[dict[str, float]], *, patience_s: float = 10.0) -> int:
-    """SIGTERM all, wait, SIGKILL what is left; return how many had to be killed."""
+    """Send SIGTERM to all, wait, and send SIGKILL to the rest. Return the number of SIGKILLs."""
     found = [process for record in records if (process := find(record))]
     for process in found:
         _quietly(process.terminate)
@@ -68,9 +68,9 @@ def _quietly(act: Callable[[], object]) -> None:
 
 
 def tail(path: Path, *, lines: int = 15) -> str:
-    """Return the last lines of a log, or a word that says there is none."""
+    """Return the last lines of a log, or a note that the file does not exist."""
     if not path.exists():
-        return f"(no {path})"
+        return f"(there is no {path})"
     with path.open("rb") as log:
         log.seek(max(0, path.stat().st_size - 64 * 1024))
         return "\n".join(log.read().decode(errors="replace").splitlines()[-lines:])

@@ -1,4 +1,4 @@
-"""The report that a scenario ends in."""
+"""Write the report of a scenario."""
 
 import json
 import subprocess
@@ -12,7 +12,7 @@ from lab.layout import Lab
 
 def report(state: Path, truth: Path) -> Path:
     """
-    Let the logs of a scenario's time be reported, beside its ground truth; return the page's path.
+    Report the logs of the scenario's time range, in a page next to its ground truth. Return the page's path.
 
     Raises:
         LabError: the report failed.
@@ -22,13 +22,13 @@ def report(state: Path, truth: Path) -> Path:
     facts = json.loads(truth.read_text())
     page = truth.with_suffix(".html")
     command = [sys.executable, "-m", "plumbline", "report", "--from", str(lab.state / "logs")]
-    # A report holds whole windows of 10 s: the one in which the scenario began is one of its own.
+    # A report has whole windows of 10 s. Round down to include the window in which the scenario began.
     began = datetime.fromisoformat(facts["since"])
     since = began.replace(second=began.second // 10 * 10, microsecond=0).isoformat()
     command += ["--cluster", lab.cluster, "--since", since, "--until", facts["until"]]
     command += ["--html", str(page), "--json", str(page.with_suffix(".report.json"))]
     code = subprocess.run(command, check=False).returncode
     if code:
-        message = f"the report ended with exit code {code}; the truth is in {truth}"
+        message = f"`plumbline report` failed with exit code {code}. The ground truth is in {truth}"
         raise LabError(message)
     return page

@@ -1,4 +1,4 @@
-"""Known slowness, injected on purpose, each run with its ground truth."""
+"""Scenarios that inject known slowness. Each run writes its ground truth."""
 
 import random
 import time
@@ -16,12 +16,12 @@ from lab.proxy import applied_log
 from lab.proxy.control import Pair, links, set_delay
 
 Say = Callable[[str], None]
-SETTLE_S = 8.0  # a fresh load's first seconds measure its compiler, not the link
+SETTLE_S = 8.0  # the JIT compiler of a new producer dominates its first seconds
 LOG_LAG_S = applied_log.FLUSH_INTERVAL_S + 0.3
 
 
 class Scenario(StrEnum):
-    """What can be injected."""
+    """The faults that can be injected."""
 
     HEALTHY = "healthy"
     SLOW_BROKER = "slow_broker"
@@ -30,15 +30,15 @@ class Scenario(StrEnum):
 
 
 class Side(StrEnum):
-    """Which side of a broker is slow: its fetching, or its serving of others' fetches."""
+    """The slow side of a broker: its fetches as a follower, or the fetches it serves as a leader."""
 
     FOLLOWER = "follower"
     LEADER = "leader"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """One run of a scenario; what is left None is picked by `resolved`, with the seed."""
+class ScenarioPlan:
+    """Parameters of one run. `resolved` picks each value that is None, from the seed."""
 
     scenario: Scenario
     broker: int | None = None
@@ -51,12 +51,12 @@ class Plan:
     records_per_s: float = 0.0
     seed: int = 0
 
-    def resolved(self, broker_ids: list[int]) -> "Plan":
+    def resolved(self, broker_ids: list[int]) -> "ScenarioPlan":
         """
-        Return the plan with every choice made, the same for the same seed.
+        Return the plan with every choice made. The same seed gives the same choices.
 
         Raises:
-            LabError: a broker is not there, or a link would go from a broker to itself.
+            LabError: a broker does not exist, or both ends of a link are the same broker.
 
         """
         dice = random.Random(self.seed)  # noqa: S311 (a repeatable pick, no secret)
@@ -71,9 +71,9 @@ class Plan:
             chosen["side"] = self.side or side
         for name in ("broker", "follower", "leader"):
             if chosen[name] not in (None, *broker_ids):
-                message = f"no {name} {chosen[name]}: brokers are {broker_ids}"
+                message = f"there is no {name} {chosen[name]}: the brokers are {broker_ids}"
                 raise LabError(message)
-        return Plan(**asdict(self) | chosen)
+        return ScenarioPlan(**asdict(self) | chosen)
 
     def _link(self, broker_ids: list[int], picked: int, partner: int | None) -> Pair:
         follower = self.follower if self.follower is not None else picked
@@ -85,18 +85,18 @@ class Plan:
             elif self.leader is None and others:
                 leader = others[0]
         if leader is None or follower == leader:
-            message = f"a link needs two brokers, not {follower} -> {leader}: brokers are {broker_ids}"
+            message = f"a link needs two brokers, not {follower} -> {leader}: the brokers are {broker_ids}"
             raise LabError(message)
         return follower, leader
 
     def shape(self) -> str:
-        """Return the culprit's shape as the pipeline names it."""
+        """Return the shape of the culprit, in the pipeline's terms."""
         if self.scenario is Scenario.SLOW_SIDE:
             return f"{self.side}_side"
         return {"healthy": "none", "slow_broker": "broker", "slow_link": "link"}[self.scenario]
 
     def delayed(self, pairs: list[Pair]) -> list[Pair]:
-        """Return the ordered pairs (follower, leader) a resolved plan slows."""
+        """Return the ordered pairs (follower, leader) that a resolved plan delays."""
         touched: dict[str, Callable[[int, int], bool]] = {
             "none": lambda _f, _l: False,
             "broker": lambda f, leader: self.broker in (f, leader),
@@ -107,14 +107,14 @@ class Plan:
         return [pair for pair in pairs if touched[self.shape()](*pair)]
 
 
-def run(state: Path, plan: Plan, *, say: Say = print) -> Path:
+def run(state: Path, plan: ScenarioPlan, *, say: Say = print) -> Path:
     """
-    Run a scenario to its end: quiet lead time, injection, back to quiet; return the ground truth's path.
+    Run a scenario and return the path of its ground truth: baseline, injection, removal of the delay.
 
-    The delay is taken back whatever happens; a run that is broken off leaves no truth.
+    The delay is always removed at the end. An interrupted run writes no ground truth.
 
     Raises:
-        LabError: no lab runs here, links are delayed already, or a broker of the plan is not there.
+        LabError: no lab runs in this folder, links already have a delay, or a broker does not exist.
 
     """
     lab = Lab.load(state)
@@ -123,10 +123,10 @@ def run(state: Path, plan: Plan, *, say: Say = print) -> Path:
     already = [f"{row['follower']}->{row['leader']}" for row in links(state) if row["nominal_ms"]]
     if already:
         message = (
-            f"already delayed: {', '.join(already)}; `plumbline lab delay --clear --state {state}` first"
+            f"already delayed: {', '.join(already)}. Run `plumbline lab delay --clear --state {state}` first"
         )
         raise LabError(message)
-    _lead_as_before(lab, say)
+    _elect_preferred_leaders(lab, say)
     producing = _load(lab, plan, say) if plan.records_per_s else nullcontext()
     with producing:
         quiet, injected = _inject(state, plan, pairs, say)
@@ -135,41 +135,48 @@ def run(state: Path, plan: Plan, *, say: Say = print) -> Path:
     return truth.write(lab.state / "truth", plan.scenario, facts, at_ns=injected.since_ns)
 
 
-def _lead_as_before(lab: Lab, say: Say) -> None:
+def _elect_preferred_leaders(lab: Lab, say: Say) -> None:
     """
-    Bring leaders back that a restart moved: a broker that leads nothing is fetched from by nobody.
+    Move the leaders back to the preferred replicas if a restart moved them.
+
+    A broker that leads no partition serves no fetches, so a delay on its links would have no effect.
 
     Raises:
-        LabError: they do not come back.
+        LabError: the preferred replicas do not become leaders.
 
     """
     if topics.is_in_sync(lab):
         return
-    say(f"the first replicas lead again, settling for {SETTLE_S:g} s")
-    topics.lead_as_before(lab)
+    say(f"electing the preferred leaders, then waiting {SETTLE_S:g} s")
+    topics.elect_preferred_leaders(lab)
     time.sleep(SETTLE_S)
     if not topics.is_in_sync(lab):
-        message = f"replicas are not in sync or not led as before: `plumbline lab status --state {lab.state}`"
+        message = (
+            "replicas are out of sync, or another than the preferred replica leads: "
+            f"see `plumbline lab status --state {lab.state}`"
+        )
         raise LabError(message)
 
 
 @contextmanager
-def _load(lab: Lab, plan: Plan, say: Say) -> Iterator[None]:
+def _load(lab: Lab, plan: ScenarioPlan, say: Say) -> Iterator[None]:
     running = load.begin(lab, load.Load(records_per_s=plan.records_per_s))
     try:
         running.wait_until_producing()
-        say(f"load of {plan.records_per_s:g} records/s, settling for {SETTLE_S:g} s")
+        say(f"load of {plan.records_per_s:g} records/s, then waiting {SETTLE_S:g} s")
         time.sleep(SETTLE_S)
         yield
         if not running.is_alive:
-            message = f"the load ended before the scenario did: {running.output}"
+            message = f"the load ended before the scenario. Its output: {running.output}"
             raise LabError(message)
     finally:
         running.stop()
 
 
-def _inject(state: Path, plan: Plan, pairs: list[Pair], say: Say) -> tuple[truth.Span, truth.Span]:
-    say(f"quiet for {plan.quiet_s:g} s")
+def _inject(
+    state: Path, plan: ScenarioPlan, pairs: list[Pair], say: Say
+) -> tuple[truth.TimeRange, truth.TimeRange]:
+    say(f"no delay for {plan.quiet_s:g} s")
     began_ns = time.time_ns()
     time.sleep(plan.quiet_s)
     try:
@@ -180,13 +187,13 @@ def _inject(state: Path, plan: Plan, pairs: list[Pair], say: Say) -> tuple[truth
     finally:
         ended_ns = set_delay(state, dict.fromkeys(pairs, 0.0))
     return (
-        truth.Span(since_ns=began_ns, until_ns=injected_ns),
-        truth.Span(since_ns=injected_ns, until_ns=ended_ns),
+        truth.TimeRange(since_ns=began_ns, until_ns=injected_ns),
+        truth.TimeRange(since_ns=injected_ns, until_ns=ended_ns),
     )
 
 
 def _facts(
-    lab: Lab, plan: Plan, pairs: list[Pair], quiet: truth.Span, injected: truth.Span
+    lab: Lab, plan: ScenarioPlan, pairs: list[Pair], quiet: truth.TimeRange, injected: truth.TimeRange
 ) -> dict[str, Any]:
     folder = lab.state / "proxy"
     return {
@@ -204,6 +211,6 @@ def _facts(
         "brokers": lab.broker_ids,
         "cluster": lab.cluster,
         "seed": plan.seed,
-        "applied_quiet": truth.applied(folder, quiet),
-        "applied_injected": truth.applied(folder, injected),
+        "applied_quiet": truth.applied_delays(folder, quiet),
+        "applied_injected": truth.applied_delays(folder, injected),
     }

@@ -1,4 +1,4 @@
-"""The topics of a lab, and whether they are ready."""
+"""Create, delete and inspect the topics of a lab."""
 
 import logging
 import time
@@ -14,20 +14,22 @@ from lab import config
 from lab.errors import LabError
 from lab.layout import LOAD_TOPIC, Lab
 
-REQUEST_TIMEOUT_S, LOOK_EVERY_S = 15.0, 0.25
-MANY, MANY_TIMEOUT_S = 100, 120.0
-quiet = logging.getLogger("lab.librdkafka")
-quiet.addHandler(logging.NullHandler())
-quiet.propagate = False  # a broker that is not up yet is what we wait for, not news
+REQUEST_TIMEOUT_S, POLL_INTERVAL_S = 15.0, 0.25
+BULK_TOPICS, BULK_TIMEOUT_S = 100, 120.0
+silent_logger = logging.getLogger("lab.librdkafka")
+silent_logger.addHandler(logging.NullHandler())
+silent_logger.propagate = False  # connection errors are expected while brokers start
 
 
 def admin(bootstrap_servers: str) -> AdminClient:
     """Return an admin client that logs nothing."""
-    return AdminClient({"bootstrap.servers": bootstrap_servers, "client.id": "lab-admin"}, logger=quiet)
+    return AdminClient(
+        {"bootstrap.servers": bootstrap_servers, "client.id": "lab-admin"}, logger=silent_logger
+    )
 
 
-def registered(bootstrap_servers: str) -> int:
-    """Return how many brokers the cluster knows, 0 while nobody answers."""
+def broker_count(bootstrap_servers: str) -> int:
+    """Return the number of registered brokers, 0 while the cluster does not answer."""
     try:
         return len(admin(bootstrap_servers).list_topics(timeout=2).brokers)
     except KafkaException:
@@ -36,9 +38,9 @@ def registered(bootstrap_servers: str) -> int:
 
 def spread(brokers: list[int], partitions: int, replication_factor: int) -> list[list[int]]:
     """
-    Assign replicas so that leaders rotate, and then the followers behind each leader.
+    Assign replicas: first the leaders rotate over the brokers, then the followers of each leader.
 
-    With N brokers and N * (N - 1) partitions every ordered pair replicates, whatever the factor (>= 2).
+    With N brokers and N * (N - 1) partitions every ordered pair replicates, for any replication factor >= 2.
 
     >>> spread([1, 2, 3], 6, 3)
     [[1, 2, 3], [2, 3, 1], [3, 1, 2], [1, 3, 2], [2, 1, 3], [3, 2, 1]]
@@ -55,7 +57,7 @@ def spread(brokers: list[int], partitions: int, replication_factor: int) -> list
 def create_load_topic(
     lab: Lab, *, name: str = LOAD_TOPIC, partitions: int = 0, replication_factor: int = 3
 ) -> None:
-    """Create a topic on the observed cluster whose leaders are spread over all brokers."""
+    """Create a topic on the observed cluster with its leaders spread over all brokers."""
     n = len(lab.brokers)
     count = partitions or max(1, n * (n - 1))
     assignment = spread(lab.broker_ids, count, replication_factor)
@@ -63,7 +65,7 @@ def create_load_topic(
 
 
 def create_telemetry_topics(lab: Lab) -> None:
-    """Create the topics collectors write to, those that are not there yet."""
+    """Create the missing topics that collectors write to."""
     prefix = Telemetry().topic_prefix
     kinds = (Kind.REQUEST_LOG, Kind.CLIENT_LOG, Kind.STATE_CHANGE, Kind.METRICS, Kind.PERF_TEST)
     there = admin(lab.telemetry_bootstrap_servers).list_topics(timeout=REQUEST_TIMEOUT_S).topics
@@ -78,8 +80,8 @@ def create_telemetry_topics(lab: Lab) -> None:
 
 
 def _create(bootstrap_servers: str, made: list[NewTopic]) -> None:
-    client = admin(bootstrap_servers)  # held until the results are there: it cancels them when it goes
-    patience_s = REQUEST_TIMEOUT_S if len(made) < MANY else MANY_TIMEOUT_S
+    client = admin(bootstrap_servers)  # keep a reference: the client cancels its requests when it is deleted
+    patience_s = REQUEST_TIMEOUT_S if len(made) < BULK_TOPICS else BULK_TIMEOUT_S
     for name, created in client.create_topics(
         made, operation_timeout=patience_s, request_timeout=patience_s
     ).items():
@@ -95,14 +97,14 @@ def create(lab: Lab, made: list[NewTopic]) -> None:
     Create topics on the observed cluster.
 
     Raises:
-        LabError: one of them was not created.
+        LabError: a topic was not created.
 
     """
     _create(lab.bootstrap_servers, made)
 
 
 def create_many(lab: Lab, names: Sequence[str]) -> None:
-    """Create topics of one partition and one replica on the observed cluster, leaders spread over it."""
+    """Create topics with one partition and one replica on the observed cluster. Spread the leaders."""
     made = [
         NewTopic(name, num_partitions=1, replica_assignment=[[lab.broker_ids[nth % len(lab.broker_ids)]]])
         for nth, name in enumerate(names)
@@ -111,11 +113,17 @@ def create_many(lab: Lab, names: Sequence[str]) -> None:
 
 
 def delete_many(lab: Lab, names: Sequence[str]) -> None:
-    """Delete topics of the observed cluster; what it holds is no part of the next round."""
+    """
+    Delete topics of the observed cluster.
+
+    Raises:
+        LabError: a topic was not deleted.
+
+    """
     client = admin(lab.bootstrap_servers)
-    for name, deleted in client.delete_topics(list(names), operation_timeout=MANY_TIMEOUT_S).items():
+    for name, deleted in client.delete_topics(list(names), operation_timeout=BULK_TIMEOUT_S).items():
         try:
-            deleted.result(timeout=MANY_TIMEOUT_S)
+            deleted.result(timeout=BULK_TIMEOUT_S)
         except (KafkaException, TimeoutError) as error:
             message = f"topic {name} was not deleted: {error}"
             raise LabError(message) from error
@@ -123,12 +131,12 @@ def delete_many(lab: Lab, names: Sequence[str]) -> None:
 
 def id_of(lab: Lab, topic: str) -> str:
     """
-    Return a topic's id as Kafka's logs write it; librdkafka's alphabet is another one.
+    Return the id of a topic as Kafka's logs print it: URL-safe base64. librdkafka uses standard base64.
 
-    A broker that has just been told of by another may not know the topic yet: it is asked again.
+    Retries until the broker that answers knows the new topic.
 
     Raises:
-        LabError: the topic is not known within the time.
+        LabError: no broker knows the topic in time.
 
     """
     client, deadline = admin(lab.bootstrap_servers), time.monotonic() + REQUEST_TIMEOUT_S
@@ -140,12 +148,12 @@ def id_of(lab: Lab, topic: str) -> str:
             if time.monotonic() > deadline:
                 message = f"topic {topic} has no id: {error}"
                 raise LabError(message) from error
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(POLL_INTERVAL_S)
 
 
 def logged_id(topic_id: str) -> str:
     """
-    Write an id in base64's alphabet for URLs.
+    Convert an id to URL-safe base64.
 
     >>> logged_id("7/s+mc2GSZ2tb97+O3ZvsA")
     '7_s-mc2GSZ2tb97-O3ZvsA'
@@ -154,15 +162,15 @@ def logged_id(topic_id: str) -> str:
 
 
 def leaders(lab: Lab, topic: str = LOAD_TOPIC) -> dict[int, int]:
-    """Return each partition's leader."""
-    told = admin(lab.bootstrap_servers).list_topics(topic, timeout=REQUEST_TIMEOUT_S).topics[topic]
-    return {number: partition.leader for number, partition in told.partitions.items()}
+    """Return the leader of each partition."""
+    metadata = admin(lab.bootstrap_servers).list_topics(topic, timeout=REQUEST_TIMEOUT_S).topics[topic]
+    return {number: partition.leader for number, partition in metadata.partitions.items()}
 
 
 def end_offsets(lab: Lab, topic: str) -> dict[int, int]:
-    """Return where each partition's log ends."""
+    """Return the log end offset of each partition."""
     settings = {"bootstrap.servers": lab.bootstrap_servers, "group.id": "lab-admin"}
-    consumer = Consumer(settings, logger=quiet)
+    consumer = Consumer(settings, logger=silent_logger)
     try:
         return {
             nth: consumer.get_watermark_offsets(TopicPartition(topic, nth), REQUEST_TIMEOUT_S)[1]
@@ -172,14 +180,18 @@ def end_offsets(lab: Lab, topic: str) -> dict[int, int]:
         consumer.close()
 
 
-def has_orders(
+def has_replica_orders(
     lab: Lab, topic: str, orders: Sequence[Sequence[int]], *, client: AdminClient | None = None
 ) -> bool:
-    """Tell whether the partitions have these replicas in this order, all in sync; a client is used again."""
-    asked = client or admin(lab.bootstrap_servers)
-    told = asked.list_topics(topic, timeout=REQUEST_TIMEOUT_S).topics[topic].partitions
-    return len(told) >= len(orders) and all(
-        list(told[nth].replicas) == list(order) and len(told[nth].isrs) == len(order)
+    """
+    Return whether the partitions have these replicas in this order, all in sync.
+
+    Pass `client` to reuse one admin client over many calls.
+    """
+    admin_client = client or admin(lab.bootstrap_servers)
+    partitions = admin_client.list_topics(topic, timeout=REQUEST_TIMEOUT_S).topics[topic].partitions
+    return len(partitions) >= len(orders) and all(
+        list(partitions[nth].replicas) == list(order) and len(partitions[nth].isrs) == len(order)
         for nth, order in enumerate(orders)
     )
 
@@ -189,43 +201,43 @@ def wait_until_placed(lab: Lab, topic: str, replicas: Sequence[Sequence[int]], t
     Return when every partition has these replicas in this order, all in sync.
 
     Raises:
-        LabError: they have not within the time.
+        LabError: the partitions do not have them in time.
 
     """
     deadline = time.monotonic() + timeout_s
-    while not has_orders(lab, topic, replicas):
+    while not has_replica_orders(lab, topic, replicas):
         if time.monotonic() > deadline:
-            message = f"the replicas of {topic} are not at {replicas} within {timeout_s:g} s"
+            message = f"{topic} did not reach the replicas {replicas} within {timeout_s:g} s"
             raise LabError(message)
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(POLL_INTERVAL_S)
 
 
 def is_in_sync(lab: Lab, topic: str = LOAD_TOPIC) -> bool:
-    """Tell whether every partition has its first replica as leader and all replicas in sync."""
+    """Return whether the preferred replica leads every partition and all replicas are in sync."""
     partitions = _partitions(lab, topic)
-    return _is_replicated(partitions) and all(of.leader == of.replicas[0] for of in partitions)
+    return _is_replicated(partitions) and all(p.leader == p.replicas[0] for p in partitions)
 
 
 def is_replicated(lab: Lab, topic: str) -> bool:
-    """Tell whether every partition has all its replicas in sync."""
+    """Return whether all replicas of every partition are in sync."""
     return _is_replicated(_partitions(lab, topic))
 
 
 def _is_replicated(partitions: Sequence[PartitionMetadata]) -> bool:
-    return bool(partitions) and all(len(of.isrs) == len(of.replicas) for of in partitions)
+    return bool(partitions) and all(len(p.isrs) == len(p.replicas) for p in partitions)
 
 
 def _partitions(lab: Lab, topic: str) -> list[PartitionMetadata]:
     try:
-        told = admin(lab.bootstrap_servers).list_topics(topic, timeout=2).topics[topic]
-        return list(told.partitions.values())
+        metadata = admin(lab.bootstrap_servers).list_topics(topic, timeout=2).topics[topic]
+        return list(metadata.partitions.values())
     except KafkaException:
         return []
 
 
-def lead_as_before(lab: Lab) -> None:
+def elect_preferred_leaders(lab: Lab) -> None:
     """
-    Let the first replicas lead again: a broker that comes back leads nothing.
+    Elect the preferred replicas as leaders. A restarted broker leads no partition until then.
 
     Raises:
         LabError: the election failed.
@@ -233,7 +245,7 @@ def lead_as_before(lab: Lab) -> None:
     """
     client = admin(lab.bootstrap_servers)
     try:
-        client.elect_leaders(ElectionType.PREFERRED, None).result(timeout=MANY_TIMEOUT_S)
+        client.elect_leaders(ElectionType.PREFERRED, None).result(timeout=BULK_TIMEOUT_S)
     except (KafkaException, TimeoutError) as error:
         message = f"the preferred leaders were not elected: {error}"
         raise LabError(message) from error

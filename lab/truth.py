@@ -1,4 +1,4 @@
-"""What was injected, written down: the ground truth that measurements are compared with."""
+"""Write the ground truth: what a scenario injected, and when."""
 
 import json
 from collections import defaultdict
@@ -15,8 +15,8 @@ _QUANTILES = {"p5": 5, "p10": 10, "p50": 50, "p90": 90}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
-    """A stretch of time in epoch nanoseconds, its end not included."""
+class TimeRange:
+    """A time range in epoch nanoseconds. `until_ns` is exclusive."""
 
     since_ns: int
     until_ns: int
@@ -24,7 +24,7 @@ class Span:
 
 def iso(epoch_ns: int) -> str:
     """
-    Write an instant in UTC with microseconds.
+    Format an instant as ISO 8601 in UTC with microseconds.
 
     >>> iso(1_700_000_000_123_456_789)
     '2023-11-14T22:13:20.123456+00:00'
@@ -34,8 +34,8 @@ def iso(epoch_ns: int) -> str:
     return moment.isoformat(timespec="microseconds")
 
 
-def applied(folder: Path, span: Span) -> list[dict[str, Any]]:
-    """Return quantiles in ms of the round-trip delay really applied to each pair within a span, and n."""
+def applied_delays(folder: Path, span: TimeRange) -> list[dict[str, Any]]:
+    """Return n and quantiles (ms) of the round-trip delays that were applied to each pair in a time range."""
     by_pair: defaultdict[tuple[int, int], list[float]] = defaultdict(list)
     for exchange in applied_log.read(folder, since_ns=span.since_ns, until_ns=span.until_ns):
         by_pair[int(exchange["follower"]), int(exchange["leader"])].append(exchange["applied_ms"])
@@ -47,26 +47,26 @@ def applied(folder: Path, span: Span) -> list[dict[str, Any]]:
 
 def _quantiles(values: list[float]) -> dict[str, float | int]:
     if len(values) == 1:
-        values = values * 2  # `quantiles` wants two
+        values = values * 2  # `quantiles` needs two values
         return {"n": 1, **{f"applied_{name}_ms": round(values[0], 4) for name in _QUANTILES}}
     cuts = quantiles(values, n=100, method="inclusive")
     named = {f"applied_{name}_ms": round(cuts[at - 1], 4) for name, at in _QUANTILES.items()}
     return {"n": len(values), **named}
 
 
-def stem(name: str, *, at_ns: int) -> str:
+def file_stem(name: str, *, at_ns: int) -> str:
     """
-    Return what the files of one run are called.
+    Return the file name of a run, without extension.
 
-    >>> stem("throttle", at_ns=1_700_000_000_123_456_789)
+    >>> file_stem("throttle", at_ns=1_700_000_000_123_456_789)
     'throttle-20231114T221320.123457Z'
     """
     return f"{name}-{datetime.fromtimestamp(at_ns / NS_PER_S, UTC).strftime('%Y%m%dT%H%M%S.%fZ')}"
 
 
 def write(folder: Path, name: str, facts: dict[str, Any], *, at_ns: int) -> Path:
-    """Write `NAME-STAMP.json` and return its path."""
+    """Write `NAME-INSTANT.json` and return its path."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{stem(name, at_ns=at_ns)}.json"
+    path = folder / f"{file_stem(name, at_ns=at_ns)}.json"
     path.write_text(json.dumps(facts, indent=2) + "\n")
     return path

@@ -66,7 +66,7 @@ def demo(
     for name in ("warehouse", "checkpoints", "collector"):
         shutil.rmtree(state / name, ignore_errors=True)
     began = time.monotonic()
-    plan = scenarios.Plan(
+    plan = scenarios.ScenarioPlan(
         scenario=scenario, delay_ms=delay_ms, quiet_s=75, for_s=60, records_per_s=rate, seed=seed
     )
     try:
@@ -91,7 +91,7 @@ def _logs_of(state: Path) -> str:
     return f"logs: {state / 'logs'} (collect, ingest, build-gold), {state / 'lab' / 'logs'} (brokers)"
 
 
-def _recorded_and_reported(state: Path, plan: scenarios.Plan) -> tuple[Path, Path]:
+def _recorded_and_reported(state: Path, plan: scenarios.ScenarioPlan) -> tuple[Path, Path]:
     with _lab(state / "lab") as settings, _streams(state, settings) as started:
         truth = scenarios.run(state / "lab", plan, say=typer.echo)
         time.sleep(WINDOW_S)  # so that every broker has lines after the last window

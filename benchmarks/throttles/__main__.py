@@ -46,7 +46,7 @@ def _record(state: Path, repeats: int, kept: Path) -> None:
     """Run the scenario in a lab of its own and report it."""
     cluster.start(state / "lab", fresh=True)
     try:
-        truth = scenario.run(state / "lab", scenario.Plan(repeats=repeats))
+        truth = scenario.run(state / "lab", scenario.ThrottlePlan(repeats=repeats))
         html = report(state / "lab", truth)
     finally:
         cluster.stop(state / "lab")

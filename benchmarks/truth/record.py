@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab import cluster, scenarios
-from lab.scenarios import Plan, Scenario, Side
+from lab.scenarios import Scenario, ScenarioPlan, Side
 
 DELAYS_MS = (3.0, 10.0, 20.0)
 RATES = (0.0, 500.0, 2000.0)
@@ -19,14 +19,14 @@ class Part:
     """Scenarios that run one after another on one cluster."""
 
     name: str
-    plans: tuple[Plan, ...]
+    plans: tuple[ScenarioPlan, ...]
 
 
-def links() -> Iterator[Plan]:
+def links() -> Iterator[ScenarioPlan]:
     """Slow one pair, by every delay at every rate. Is the round trip right?"""
     for rate in RATES:
         for delay_ms in DELAYS_MS:
-            yield Plan(
+            yield ScenarioPlan(
                 scenario=Scenario.SLOW_LINK,
                 follower=2,
                 leader=1,
@@ -37,7 +37,7 @@ def links() -> Iterator[Plan]:
             )
 
 
-def shapes() -> Iterator[Plan]:
+def shapes() -> Iterator[ScenarioPlan]:
     """Slow each shape ten times, idle and at 500 records/s in turn, on seeded brokers. Is it named?"""
     for nth in range(TRIES):
         rate = 0.0 if nth % 2 == 0 else 500.0
@@ -47,15 +47,15 @@ def shapes() -> Iterator[Plan]:
             (Scenario.SLOW_SIDE, Side.LEADER),
             (Scenario.SLOW_LINK, None),
         ):
-            yield Plan(
+            yield ScenarioPlan(
                 scenario=scenario, side=side, delay_ms=10, quiet_s=30, for_s=40, records_per_s=rate, seed=nth
             )
 
 
-def healthy() -> Iterator[Plan]:
+def healthy() -> Iterator[ScenarioPlan]:
     """Slow nothing: a quarter of an hour to learn what is normal, an hour to count false alarms."""
-    yield Plan(scenario=Scenario.HEALTHY, quiet_s=0, for_s=LEARN_S)
-    yield Plan(scenario=Scenario.HEALTHY, quiet_s=0, for_s=HEALTHY_S)
+    yield ScenarioPlan(scenario=Scenario.HEALTHY, quiet_s=0, for_s=LEARN_S)
+    yield ScenarioPlan(scenario=Scenario.HEALTHY, quiet_s=0, for_s=HEALTHY_S)
 
 
 PARTS = (

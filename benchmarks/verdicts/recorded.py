@@ -12,7 +12,7 @@ from benchmarks.verdicts.noise import Dice, Values
 from benchmarks.verdicts.simulate import measured
 from conf.settings import Settings
 from engine.ingest.raw_files import Origin, write_raw
-from lab.experiments.kept import PLAN
+from lab.experiments.run_folder import PLAN
 from reports.compare.run_tables import tables_of_files
 from reports.compare.runs import arms_of, runs_of
 from reports.run.answering import found_in, interpreted, session

@@ -6,18 +6,18 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
- * Produces records with keys, drawn evenly from 1,000, at a steady pace.
+ * Produces records at a fixed rate, with keys drawn uniformly from 1,000 keys.
  *
  * java -cp JARS Keyed.java TOPIC RECORDS_PER_S FOR_S RECORD_SIZE KEY=VALUE...
  */
 public class Keyed {
-    public static void main(String[] told) throws Exception {
-        double perSecond = Double.parseDouble(told[1]);
-        long records = Math.round(perSecond * Double.parseDouble(told[2]));
-        byte[] value = new byte[Integer.parseInt(told[3])];
+    public static void main(String[] args) throws Exception {
+        double perSecond = Double.parseDouble(args[1]);
+        long records = Math.round(perSecond * Double.parseDouble(args[2]));
+        byte[] value = new byte[Integer.parseInt(args[3])];
         Properties properties = new Properties();
-        for (int nth = 4; nth < told.length; nth++) {
-            String[] pair = told[nth].split("=", 2);
+        for (int nth = 4; nth < args.length; nth++) {
+            String[] pair = args[nth].split("=", 2);
             properties.put(pair[0], pair[1]);
         }
         Random dice = new Random(4);
@@ -25,7 +25,7 @@ public class Keyed {
                 new KafkaProducer<>(properties, new StringSerializer(), new ByteArraySerializer())) {
             long began = System.nanoTime();
             for (long nth = 0; nth < records; nth++) {
-                producer.send(new ProducerRecord<>(told[0], "key-" + dice.nextInt(1000), value));
+                producer.send(new ProducerRecord<>(args[0], "key-" + dice.nextInt(1000), value));
                 long aheadMs = (long) (1e3 * (nth + 1) / perSecond) - (System.nanoTime() - began) / 1_000_000;
                 if (aheadMs > 1) {
                     Thread.sleep(aheadMs - 1);

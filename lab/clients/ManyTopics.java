@@ -4,22 +4,22 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
- * Meets many topics one after another: one record to each of PREFIX-0 to PREFIX-(N-1), at a steady pace, then
- * records to the first one alone for IDLE_S seconds.
+ * Produces one record to each of the topics PREFIX-0 to PREFIX-(N-1), at a fixed rate. Then produces to the first
+ * topic only, for IDLE_S seconds.
  *
  * java -cp JARS ManyTopics.java PREFIX N PAUSE_MS IDLE_S KEY=VALUE...
  *
- * Java 8 syntax, run as one source file: it serves every client since 2.4.
+ * Java 8 syntax in one source file, so that it runs with every client since 2.4.
  */
 public class ManyTopics {
-    public static void main(String[] told) throws Exception {
-        String prefix = told[0];
-        int topics = Integer.parseInt(told[1]);
-        double pauseMs = Double.parseDouble(told[2]);
-        long idleMs = 1000L * Integer.parseInt(told[3]);
+    public static void main(String[] args) throws Exception {
+        String prefix = args[0];
+        int topics = Integer.parseInt(args[1]);
+        double pauseMs = Double.parseDouble(args[2]);
+        long idleMs = 1000L * Integer.parseInt(args[3]);
         Properties properties = new Properties();
-        for (int nth = 4; nth < told.length; nth++) {
-            String[] pair = told[nth].split("=", 2);
+        for (int nth = 4; nth < args.length; nth++) {
+            String[] pair = args[nth].split("=", 2);
             properties.put(pair[0], pair[1]);
         }
         try (KafkaProducer<String, String> producer =

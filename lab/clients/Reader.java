@@ -7,23 +7,23 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * Reads all partitions of a topic as they grow, without a group.
+ * Consumes all partitions of a topic, without a consumer group.
  *
  * java -cp JARS Reader.java TOPIC FOR_S KEY=VALUE...
  */
 public class Reader {
-    public static void main(String[] told) {
+    public static void main(String[] args) {
         Properties properties = new Properties();
-        for (int nth = 2; nth < told.length; nth++) {
-            String[] pair = told[nth].split("=", 2);
+        for (int nth = 2; nth < args.length; nth++) {
+            String[] pair = args[nth].split("=", 2);
             properties.put(pair[0], pair[1]);
         }
-        long until = System.nanoTime() + (long) (1e9 * Double.parseDouble(told[1]));
+        long until = System.nanoTime() + (long) (1e9 * Double.parseDouble(args[1]));
         long records = 0;
         try (KafkaConsumer<byte[], byte[]> consumer =
                 new KafkaConsumer<>(properties, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
-            List<TopicPartition> all = consumer.partitionsFor(told[0]).stream()
-                    .map(of -> new TopicPartition(told[0], of.partition()))
+            List<TopicPartition> all = consumer.partitionsFor(args[0]).stream()
+                    .map(of -> new TopicPartition(args[0], of.partition()))
                     .collect(Collectors.toList());
             consumer.assign(all);
             consumer.seekToBeginning(all);

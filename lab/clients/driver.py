@@ -1,4 +1,4 @@
-"""Clients that are no performance test: small Java programs beside this file, with any release's jars."""
+"""Run small Java programs of this folder as clients, with the jars of any Kafka release."""
 
 import subprocess
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ OPTIONS = ("-XX:+UseSerialGC", "-Xmx256m")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Driver:
+class JavaClient:
     """One program with its arguments, as a client of one release."""
 
     program: str
@@ -26,48 +26,52 @@ class Driver:
 
     @property
     def command(self) -> list[str]:
-        """Its command line: the program is compiled as it starts."""
+        """The command line. Java compiles the program at its start."""
         jars = jvm.class_path(self.client_version)
-        told = {"bootstrap.servers": self.bootstrap_servers, "client.id": self.client_id, **self.properties}
+        settings = {
+            "bootstrap.servers": self.bootstrap_servers,
+            "client.id": self.client_id,
+            **self.properties,
+        }
         return [
             *(jvm.java(), *OPTIONS, "-cp", jars, str(FOLDER / f"{self.program}.java")),
-            *(*self.arguments, *(f"{key}={value}" for key, value in told.items())),
+            *(*self.arguments, *(f"{key}={value}" for key, value in settings.items())),
         ]
 
 
-class Drivers:
-    """Several of them side by side; the caller does its part and then waits for them."""
+class JavaClients:
+    """Several clients that run side by side."""
 
-    def __init__(self, drivers: Iterable[Driver]) -> None:
-        """Start them."""
-        self._all = [(driver, _start(driver.command)) for driver in drivers]
+    def __init__(self, clients: Iterable[JavaClient]) -> None:
+        """Start the clients."""
+        self._all = [(client, _start(client.command)) for client in clients]
 
     def __enter__(self) -> Self:
-        """Give it as it is."""
+        """Return the clients."""
         return self
 
-    def __exit__(self, *_told: object) -> None:
-        """End those that are still there."""
-        for _driver, process in self._all:
+    def __exit__(self, *_exception: object) -> None:
+        """Kill the clients that still run."""
+        for _client, process in self._all:
             process.kill()
             process.communicate()
 
     def wait(self, patience_s: float) -> None:
         """
-        Return when all have ended.
+        Return when all clients have ended.
 
         Raises:
-            LabError: one failed, or has not ended in time; what it printed is quoted.
+            LabError: a client failed, or did not end in time; the message quotes its output.
 
         """
-        for driver, process in self._all:
+        for client, process in self._all:
             try:
-                said, _ = process.communicate(timeout=patience_s)
+                output, _ = process.communicate(timeout=patience_s)
             except subprocess.TimeoutExpired as error:
-                message = f"the client {driver.client_id} has not ended within {patience_s:g} s"
+                message = f"the client {client.client_id} did not end within {patience_s:g} s"
                 raise LabError(message) from error
             if process.returncode:
-                message = f"the client {driver.client_id} failed:\n{said[-2000:]}"
+                message = f"the client {client.client_id} failed:\n{output[-2000:]}"
                 raise LabError(message)
 
 

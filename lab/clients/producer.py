@@ -1,4 +1,4 @@
-"""Real producers of any release on the observed cluster, each a performance test whose lines are kept."""
+"""Run real producers of any release on the observed cluster. Each one is recorded as a performance test."""
 
 import threading
 from collections.abc import Iterable, Mapping
@@ -13,13 +13,13 @@ from lab.errors import LabError
 from lab.layout import Lab
 
 NODE = "lab-client-1"
-TODAY = "4.3.1"
-"""The release of the lab's brokers; its clients are run from the same jars."""
+CURRENT_VERSION = "4.3.1"
+"""The release of the lab's brokers. Its clients run from the same jars."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Producer:
-    """One client: what it is called, of which release, and how it is set up."""
+    """One client: the name of its arm, its release and its settings."""
 
     arm: str
     client_version: str
@@ -27,8 +27,8 @@ class Producer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    """What each of some clients has to send, by way of the proxies unless its properties say otherwise."""
+class Workload:
+    """What each producer sends. Producers connect through the proxies unless their properties override it."""
 
     scenario: str
     run: str
@@ -37,30 +37,30 @@ class Work:
     for_s: float
     record_size_bytes: int = 512
     warm_up_s: float = 0.0
-    is_logged: bool = False  # the client's own log, as a second witness
+    is_logged: bool = False  # also write the client's own log, as independent evidence
 
 
 def folder_of(lab: Lab) -> Path:
-    """Return where the lines of the clients are kept: beside the brokers' logs, one report has both."""
+    """Return the folder for the producers' output, next to the brokers' logs: one report reads both."""
     return lab.state / "logs" / "perf-test"
 
 
-def log_of(lab: Lab, producer: Producer, work: Work) -> Path:
-    """Return where a client's own log is, when it is asked for one: NetworkClient at DEBUG."""
+def log_of(lab: Lab, producer: Producer, work: Workload) -> Path:
+    """Return the path of a client's own log (NetworkClient at DEBUG), if `is_logged`."""
     return lab.state / "clients" / f"{work.run}.{producer.arm}.log"
 
 
-def client_id(producer: Producer, work: Work) -> str:
-    """Name the client by scenario and arm: a run is known by it and by the time."""
+def client_id(producer: Producer, work: Workload) -> str:
+    """Return the client id of an arm. Different runs use the same id; their times tell them apart."""
     return f"{work.scenario}-{producer.arm}"
 
 
-def produce(lab: Lab, producer: Producer, work: Work) -> Path:
+def produce(lab: Lab, producer: Producer, work: Workload) -> Path:
     """
-    Run one producer to its end; return the file with its lines.
+    Run one producer to its end. Return the file with its output.
 
     Raises:
-        LabError: it failed, or its jars are not there; its last lines are quoted.
+        LabError: the producer failed (the message quotes its last lines), or its jars are missing.
 
     """
     run = Run(
@@ -78,22 +78,22 @@ def produce(lab: Lab, producer: Producer, work: Work) -> Path:
     except CollectorError as error:
         raise LabError(str(error)) from error
     if code:
-        said = "\n".join(file.read_text(errors="replace").splitlines()[-5:])
-        message = f"the producer {producer.arm} ended with exit code {code}:\n{said}"
+        output = "\n".join(file.read_text(errors="replace").splitlines()[-5:])
+        message = f"the producer {producer.arm} ended with exit code {code}:\n{output}"
         raise LabError(message)
     return file
 
 
-def all_at_once(lab: Lab, producers: Iterable[Producer], work: Work) -> "Crowd":
-    """Start several producers side by side; the caller does its part and then waits for them."""
-    return Crowd(lab, list(producers), work)
+def all_at_once(lab: Lab, producers: Iterable[Producer], work: Workload) -> "ProducerGroup":
+    """Start several producers side by side. The caller waits for them."""
+    return ProducerGroup(lab, list(producers), work)
 
 
-class Crowd:
+class ProducerGroup:
     """Producers that run side by side."""
 
-    def __init__(self, lab: Lab, producers: list[Producer], work: Work) -> None:
-        """Start them."""
+    def __init__(self, lab: Lab, producers: list[Producer], work: Workload) -> None:
+        """Start the producers."""
         self._failures: list[Exception] = []
         self._threads = [
             threading.Thread(target=self._one, args=(lab, producer, work), daemon=True)
@@ -104,10 +104,10 @@ class Crowd:
 
     def wait(self) -> None:
         """
-        Return when all have ended.
+        Return when all producers have ended.
 
         Raises:
-            LabError: one of them failed.
+            LabError: a producer failed.
 
         """
         for thread in self._threads:
@@ -115,14 +115,14 @@ class Crowd:
         if self._failures:
             raise self._failures[0]
 
-    def _one(self, lab: Lab, producer: Producer, work: Work) -> None:
+    def _one(self, lab: Lab, producer: Producer, work: Workload) -> None:
         try:
             produce(lab, producer, work)
-        except Exception as error:  # noqa: BLE001 (whoever waits for it raises it)
+        except Exception as error:  # noqa: BLE001 (`wait` raises it)
             self._failures.append(error)
 
 
-def _logging(lab: Lab, producer: Producer, work: Work) -> list[str]:
+def _logging(lab: Lab, producer: Producer, work: Workload) -> list[str]:
     if not work.is_logged:
         return []
     log = log_of(lab, producer, work)
@@ -132,10 +132,10 @@ def _logging(lab: Lab, producer: Producer, work: Work) -> list[str]:
     return [f"-Dlog4j2.configurationFile={settings}"]
 
 
-def arguments_of(bootstrap_servers: str, producer: Producer, work: Work) -> list[str]:
-    """Return what the tool is told, in words that all releases know."""
-    told = {"bootstrap.servers": bootstrap_servers, "client.id": client_id(producer, work)}
-    properties = told | dict(producer.properties)
+def arguments_of(bootstrap_servers: str, producer: Producer, work: Workload) -> list[str]:
+    """Return the arguments of ProducerPerformance that all releases accept."""
+    required = {"bootstrap.servers": bootstrap_servers, "client.id": client_id(producer, work)}
+    properties = required | dict(producer.properties)
     return [
         *("--topic", work.topic, "--num-records", str(round(work.records_per_s * work.for_s))),
         *("--record-size", str(work.record_size_bytes), "--throughput", f"{work.records_per_s:g}"),

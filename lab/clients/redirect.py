@@ -1,10 +1,10 @@
 """
-Scenario `redirect`: leaders move away from clients of several releases that all produce at once (KIP-951).
+Scenario `redirect`: leaders move while clients of several releases produce (KIP-951).
 
-Every client meets every move, so the releases are compared pair by pair. Replica orders are turned by Kafka's
-reassignment tool, which moves no data, and preferred elections then move the leaders: one partition at a
-time (what the client does), ten at a time, and the KIP's own case of 100 partitions with acks=all. At the end
-a leader dies instead of moving: that is a disconnect and no redirect.
+Every client meets every move, so releases are compared move by move. Kafka's reassignment tool rotates the
+replica orders, which moves no data. Preferred elections then move the leaders: one partition at a time (the
+client's own behaviour), ten at a time, and the KIP's case of 100 partitions with acks=all. In the last phase
+a leader is killed: a disconnect, not a redirect.
 """
 
 import time
@@ -15,34 +15,34 @@ from pathlib import Path
 from typing import Any
 
 from lab import crash, topics, truth
-from lab.clients.driver import Driver, Drivers
-from lab.clients.producer import TODAY, Crowd, Producer, Work, client_id, log_of
-from lab.clients.redirect_moves import Phase, crash_leader, elect, elections
+from lab.clients.driver import JavaClient, JavaClients
+from lab.clients.producer import CURRENT_VERSION, Producer, ProducerGroup, Workload, client_id, log_of
+from lab.clients.redirect_moves import RedirectPhase, crash_leader, elect, elections
 from lab.layout import Lab
 from lab.scenarios import Say
 
 SCENARIO = "redirect"
-# Each record is a batch of its own and the partition drawn anew: every partition is tried often.
+# Each record is a separate batch with a random partition, so that clients use every partition often.
 EVENLY = {"batch.size": "0", "linger.ms": "0", "partitioner.adaptive.partitioning.enable": "false"}
-VERSIONS = {"3.6.0": "neither part", "3.6.2": "no backoff, no hint", "3.9.1": "both", TODAY: "both"}
-"""What each release has of KIP-951: a retry without backoff, and the new leader in the answer."""
+VERSIONS = {"3.6.0": "neither part", "3.6.2": "no backoff, no hint", "3.9.1": "both", CURRENT_VERSION: "both"}
+"""The parts of KIP-951 in each release: retry without backoff, and the new leader in the response."""
 
-READERS = ("3.6.0", TODAY)
-"""Consumers beside the producers: an old leader answers them 74 where producers get 6."""
+READERS = ("3.6.0", CURRENT_VERSION)
+"""Releases of the consumers. An old leader answers them with error 74, and producers with error 6."""
 
 PATIENCE_S, SETTLED_S = 60.0, 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """How leaders are moved."""
+class RedirectPlan:
+    """How leaders move."""
 
     repeats: int = 1
     warm_up_s: float = 15.0
-    phases: Sequence[Phase] = (
-        Phase(name="one", partitions=12, at_once=1, elections=30, apart_s=1.2, acks="1", for_s=75),
-        Phase(name="ten", partitions=12, at_once=10, elections=4, apart_s=4, acks="1", for_s=40),
-        Phase(
+    phases: Sequence[RedirectPhase] = (
+        RedirectPhase(name="one", partitions=12, at_once=1, elections=30, apart_s=1.2, acks="1", for_s=75),
+        RedirectPhase(name="ten", partitions=12, at_once=10, elections=4, apart_s=4, acks="1", for_s=40),
+        RedirectPhase(
             name="hundred",
             partitions=100,
             at_once=100,
@@ -51,7 +51,7 @@ class Plan:
             acks="all",
             for_s=40,
         ),
-        Phase(
+        RedirectPhase(
             name="dead",
             partitions=12,
             at_once=0,
@@ -65,12 +65,12 @@ class Plan:
     )
 
 
-def run(state: Path, plan: Plan, *, say: Say = print) -> Path:
+def run(state: Path, plan: RedirectPlan, *, say: Say = print) -> Path:
     """
-    Move leaders away from running clients; return the ground truth's path.
+    Move leaders away from running clients. Return the path of the ground truth.
 
     Raises:
-        LabError: no lab runs here, a client failed, or a leader did not move.
+        LabError: no lab runs in this folder, a client failed, or a leader did not move.
 
     """
     lab = Lab.load(state)
@@ -79,7 +79,7 @@ def run(state: Path, plan: Plan, *, say: Say = print) -> Path:
     moves: list[dict[str, Any]] = []
     for nth in range(plan.repeats):
         for phase in plan.phases:
-            say(f"round {nth + 1} of {plan.repeats}: {phase.told}")
+            say(f"round {nth + 1} of {plan.repeats}: {phase.description}")
             topic = f"{SCENARIO}-{began_ns // 1_000_000}-{nth}-{phase.name}"
             topics.create_load_topic(lab, name=topic, partitions=phase.partitions)
             clients, moved = _phase(lab, plan, phase, topic, say)
@@ -98,11 +98,11 @@ def run(state: Path, plan: Plan, *, say: Say = print) -> Path:
 
 
 def _phase(
-    lab: Lab, plan: Plan, phase: Phase, topic: str, say: Say
+    lab: Lab, plan: RedirectPlan, phase: RedirectPhase, topic: str, say: Say
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     properties = EVENLY | {"acks": phase.acks, "bootstrap.servers": lab.bootstrap_servers}
     producers = [Producer(arm=version, client_version=version, properties=properties) for version in VERSIONS]
-    work = Work(
+    work = Workload(
         scenario=SCENARIO,
         run=topic,
         topic=topic,
@@ -112,29 +112,29 @@ def _phase(
         is_logged=True,
     )
     readers = [_reader(lab, version, work) for version in READERS]
-    crowd = Crowd(lab, producers, work)
+    producing = ProducerGroup(lab, producers, work)
     moves = []
-    with Drivers(readers) as reading:
+    with JavaClients(readers) as reading:
         time.sleep(plan.warm_up_s)
         if phase.is_crash:
             controller_id = crash.active_controller(lab)
-            time.sleep(SETTLED_S)  # its last answers shall lie within the runs
+            time.sleep(SETTLED_S)  # so that the controller's last responses are within the runs
             moves += crash_leader(lab, topic, phase, controller_id, say)
         for partitions in islice(elections(lab, topic, phase, say), phase.elections):
             moves += elect(lab, topic, partitions)
             time.sleep(phase.apart_s)
-        crowd.wait()
+        producing.wait()
         reading.wait(PATIENCE_S)
-    told = [
+    clients = [
         _client(producer.client_version, work, phase, client_id(producer, work), log_of(lab, producer, work))
         for producer in producers
     ]
-    told += [_client(reader.client_version, work, phase, reader.client_id) for reader in readers]
-    return told, [move | {"phase": phase.name, "topic": topic} for move in moves]
+    clients += [_client(reader.client_version, work, phase, reader.client_id) for reader in readers]
+    return clients, [move | {"phase": phase.name, "topic": topic} for move in moves]
 
 
 def _client(
-    version: str, work: Work, phase: Phase, client_id: str, log: Path | None = None
+    version: str, work: Workload, phase: RedirectPhase, client_id: str, log: Path | None = None
 ) -> dict[str, Any]:
     return {
         "run": work.run,
@@ -148,8 +148,8 @@ def _client(
     }
 
 
-def _reader(lab: Lab, version: str, work: Work) -> Driver:
-    return Driver(
+def _reader(lab: Lab, version: str, work: Workload) -> JavaClient:
+    return JavaClient(
         program="Reader",
         client_version=version,
         client_id=f"{SCENARIO}-{version}-reads",

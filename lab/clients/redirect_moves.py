@@ -1,7 +1,7 @@
 """
-How `redirect` moves leaders: by elections behind turned replica orders, or by the death of a broker.
+Move leaders for scenario `redirect`: by elections after a rotation of the replica orders, or by a crash.
 
-What is moved is given back as the truth has it: which partition, when, from whom to whom.
+Each function returns its moves as rows of the ground truth: partition, instant, old leader, new leader.
 """
 
 import json
@@ -23,8 +23,8 @@ TURN_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Phase:
-    """So many elections of so many partitions each, some time apart."""
+class RedirectPhase:
+    """A number of elections with a number of partitions each, at a fixed interval."""
 
     name: str
     partitions: int
@@ -34,42 +34,47 @@ class Phase:
     acks: str
     for_s: float
     records_per_s: float = 20.0
-    """Of each client: more, and two cores are busy enough to be part of what is measured."""
+    """Rate of each client. A higher rate would keep two cores so busy that it affects the measurement."""
 
     is_crash: bool = False
 
     @property
-    def told(self) -> str:
-        """What happens, for a person."""
+    def description(self) -> str:
+        """What happens in the phase, in words."""
         return (
-            "a broker dies" if self.is_crash else f"{self.elections} elections of {self.at_once} partitions"
+            "a broker is killed"
+            if self.is_crash
+            else f"{self.elections} elections of {self.at_once} partitions"
         )
 
 
-def elections(lab: Lab, topic: str, phase: Phase, say: Say) -> Iterator[Sequence[int]]:
-    """Give the partitions of each election; when all had their turn, replica orders are turned again."""
-    turns = 0
+def elections(lab: Lab, topic: str, phase: RedirectPhase, say: Say) -> Iterator[Sequence[int]]:
+    """Rotate the replica orders and yield the partitions of each election. Repeat without end."""
+    rotations = 0
     while True:
-        turns += 1
-        say(f"{topic}: turning the replica orders")
-        _turn(lab, topic, phase.partitions, turns)
+        rotations += 1
+        say(f"{topic}: rotating the replica orders")
+        _rotate_replicas(lab, topic, phase.partitions, rotations)
         for first in range(0, phase.partitions - phase.at_once + 1, phase.at_once):
             yield range(first, first + phase.at_once)
 
 
-def crash_leader(lab: Lab, topic: str, phase: Phase, controller_id: int, say: Say) -> list[dict[str, Any]]:
+def crash_leader(
+    lab: Lab, topic: str, phase: RedirectPhase, controller_id: int, say: Say
+) -> list[dict[str, Any]]:
     """
-    Let a broker die that leads partitions of the topic, and come back; one move for each of these.
+    Kill a broker that leads partitions of the topic, and restart it. Return one move per partition.
 
-    `was_controller`: it led the metadata quorum too, so a controller had to be elected before new leaders.
+    `was_controller`: the broker also led the metadata quorum, so a controller election came before the new
+    leaders.
     """
-    before, broker_id = topics.leaders(lab, topic), crash.victim(lab.broker_ids, controller_id)
-    say(f"{topic}: broker {broker_id} dies and comes back after {phase.apart_s:g} s")
+    before, broker_id = topics.leaders(lab, topic), crash.broker_to_kill(lab.broker_ids, controller_id)
+    say(f"{topic}: broker {broker_id} is killed and restarts after {phase.apart_s:g} s")
     killed_ns = time.time_ns()
     crash.kill(lab.state, broker_id)
     time.sleep(phase.apart_s)
     after = topics.leaders(lab, topic)
-    crash.revive(lab.state, broker_id, topic)
+    crash.restart(lab.state, broker_id, topic)
     return [
         {
             "partition": partition,
@@ -84,32 +89,40 @@ def crash_leader(lab: Lab, topic: str, phase: Phase, controller_id: int, say: Sa
     ]
 
 
-def _turn(lab: Lab, topic: str, partitions: int, turns: int) -> None:
-    """Make the second replica the preferred one: a reassignment among the same brokers, no data moves."""
+def _rotate_replicas(lab: Lab, topic: str, partitions: int, rotations: int) -> None:
+    """Rotate the replica order, so that another replica is the preferred one. This moves no data."""
     orders = topics.spread(lab.broker_ids, partitions, 3)
-    turned = [order[turns % len(order) :] + order[: turns % len(order)] for order in orders]
-    wanted = [{"topic": topic, "partition": nth, "replicas": order} for nth, order in enumerate(turned)]
-    file = lab.state / "clients" / f"{topic}.turn-{turns}.json"
+    turned = [order[rotations % len(order) :] + order[: rotations % len(order)] for order in orders]
+    partitions_document = [
+        {"topic": topic, "partition": nth, "replicas": order} for nth, order in enumerate(turned)
+    ]
+    file = lab.state / "clients" / f"{topic}.turn-{rotations}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps({"version": 1, "partitions": wanted}))
+    file.write_text(json.dumps({"version": 1, "partitions": partitions_document}))
     to = ("--bootstrap-server", lab.bootstrap_servers, "--reassignment-json-file", str(file))
     jvm.run_tool(jvm.tool(TOOL, *to, "--execute"))
     topics.wait_until_placed(lab, topic, turned, TURN_TIMEOUT_S)
 
 
 def elect(lab: Lab, topic: str, partitions: Sequence[int]) -> list[dict[str, Any]]:
-    """Bring leaders back to the preferred replicas; one move for each partition."""
+    """
+    Elect the preferred replicas as leaders. Return one move per partition.
+
+    Raises:
+        LabError: the election failed for a partition.
+
+    """
     before = topics.leaders(lab, topic)
     client = topics.admin(lab.bootstrap_servers)
     wanted = [TopicPartition(topic, partition) for partition in partitions]
-    asked_ns = time.time_ns()
+    requested_ns = time.time_ns()
     try:
         found = client.elect_leaders(ElectionType.PREFERRED, wanted).result(timeout=ELECTION_TIMEOUT_S)
     except (KafkaException, TimeoutError) as error:
         message = f"the leaders of {topic} were not elected: {error}"
         raise LabError(message) from error
     answered_ns = time.time_ns()
-    wrong = [f"{of.partition}: {error}" for of, error in found.items() if error is not None]
+    wrong = [f"{p.partition}: {error}" for p, error in found.items() if error is not None]
     if wrong:
         message = f"leaders of {topic} did not move: {'; '.join(wrong)}"
         raise LabError(message)
@@ -117,7 +130,7 @@ def elect(lab: Lab, topic: str, partitions: Sequence[int]) -> list[dict[str, Any
     return [
         {
             "partition": partition,
-            "asked_at": truth.iso(asked_ns),
+            "asked_at": truth.iso(requested_ns),
             "answered_at": truth.iso(answered_ns),
             "old_leader_id": before[partition],
             "new_leader_id": after[partition],

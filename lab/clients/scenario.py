@@ -1,4 +1,4 @@
-"""The scenarios about clients."""
+"""The scenarios with real clients."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -9,7 +9,7 @@ from lab.scenarios import Say
 
 
 class ClientScenario(StrEnum):
-    """What is tried with real clients of several releases."""
+    """The scenarios that run clients of several releases."""
 
     SKEW = "skew"
     REDIRECT = "redirect"
@@ -21,21 +21,21 @@ NEEDED = {
     ClientScenario.REDIRECT: {*redirect.VERSIONS, *redirect.READERS},
     ClientScenario.METADATA: set(metadata.VERSIONS),
 }
-"""The Kafka releases whose clients a scenario runs."""
+"""The client releases that each scenario needs."""
 
 
 def run(state: Path, scenario: ClientScenario, *, repeats: int, seed: int, say: Say = print) -> Path:
     """
-    Run a scenario to its end; return the ground truth's path.
+    Run a scenario to its end. Return the path of the ground truth.
 
     Raises:
-        LabError: the jars of a client are missing, no lab runs here, or a client failed.
+        LabError: the jars of a client are missing, no lab runs in this folder, or a client failed.
 
     """
     for version in sorted(NEEDED[scenario]):
-        jvm.class_path(version)  # before anything starts
+        jvm.class_path(version)  # check the jars before anything starts
     if scenario is ClientScenario.SKEW:
-        return skew.run(state, skew.Plan(repeats=repeats, seed=seed), say=say)
+        return skew.run(state, skew.SkewPlan(repeats=repeats, seed=seed), say=say)
     if scenario is ClientScenario.REDIRECT:
-        return redirect.run(state, redirect.Plan(repeats=repeats), say=say)
-    return metadata.run(state, metadata.Plan(repeats=repeats), say=say)
+        return redirect.run(state, redirect.RedirectPlan(repeats=repeats), say=say)
+    return metadata.run(state, metadata.MetadataPlan(repeats=repeats), say=say)

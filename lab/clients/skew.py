@@ -1,10 +1,10 @@
 """
-Scenario `skew`: partitioners beside a slow broker, as KIP-794 measured them.
+Scenario `skew`: partitioners with one slow broker, as in KIP-794's measurements.
 
-Three brokers, three partitions of one leader each, 512-byte records, linger 0, one broker that holds each
-response 20 ms, one after another. One client jar has every partitioner up to KIP-794; today's client is there
-as well, and one that gives its records keys. Arms take turns, and each begins with a warm-up that is not
-measured.
+Three brokers lead one partition each. Records have 512 bytes, linger.ms is 0, and one broker's proxy holds
+each response 20 ms, one after another. Release 3.9.1 has every partitioner up to KIP-794. One arm uses the
+current release, and one arm has keyed records. The arms take turns. Each arm but the keyed one begins with
+a warm-up that is not measured.
 """
 
 import random
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from lab import topics, truth
-from lab.clients.driver import Driver, Drivers
-from lab.clients.producer import TODAY, Producer, Work, client_id, produce
+from lab.clients.driver import JavaClient, JavaClients
+from lab.clients.producer import CURRENT_VERSION, Producer, Workload, client_id, produce
 from lab.layout import Lab
 from lab.proxy.control import set_hold
 from lab.scenarios import Say
@@ -47,7 +47,7 @@ ARMS = (
         client_version=EVERY_PARTITIONER,
         properties=LINGER | {"partitioner.availability.timeout.ms": "5"},
     ),
-    Producer(arm="today", client_version=TODAY, properties=LINGER),
+    Producer(arm="today", client_version=CURRENT_VERSION, properties=LINGER),
 )
 PARTITIONER = {
     "default-partitioner": "sticky",
@@ -57,12 +57,12 @@ PARTITIONER = {
     "availability-5ms": "adaptive",
     "today": "adaptive",
 }
-"""Which partitioner each arm has, in the words of `gold.partition_skew_summary`."""
+"""The partitioner of each arm, as in `gold.partition_skew_summary`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """How the partitioners are put to the test."""
+class SkewPlan:
+    """Parameters of a run."""
 
     repeats: int = 1
     rates: tuple[float, ...] = (2048.0, 4096.0)
@@ -73,12 +73,12 @@ class Plan:
     seed: int = 0
 
 
-def run(state: Path, plan: Plan, *, say: Say = print) -> Path:
+def run(state: Path, plan: SkewPlan, *, say: Say = print) -> Path:
     """
-    Let every arm produce in turn beside a slow broker; return the ground truth's path.
+    Let every arm produce in turn while one broker is slow. Return the path of the ground truth.
 
     Raises:
-        LabError: no lab runs here, or a client failed.
+        LabError: no lab runs in this folder, or a client failed.
 
     """
     lab = Lab.load(state)
@@ -112,8 +112,8 @@ def run(state: Path, plan: Plan, *, say: Say = print) -> Path:
     return truth.write(lab.state / "truth", SCENARIO, facts, at_ns=began_ns)
 
 
-def _one(lab: Lab, producer: Producer, plan: Plan, topic: str, rate: float) -> dict[str, Any]:
-    work = Work(
+def _one(lab: Lab, producer: Producer, plan: SkewPlan, topic: str, rate: float) -> dict[str, Any]:
+    work = Workload(
         scenario=SCENARIO,
         run=f"{topic}-{rate:g}",
         topic=topic,
@@ -134,10 +134,10 @@ def _one(lab: Lab, producer: Producer, plan: Plan, topic: str, rate: float) -> d
     }
 
 
-def _keyed(lab: Lab, plan: Plan, topic: str, rate: float) -> dict[str, Any]:
-    """Let keys choose the partitions: no partitioner may be named for it."""
+def _keyed(lab: Lab, plan: SkewPlan, topic: str, rate: float) -> dict[str, Any]:
+    """Run a producer with keyed records. Keys choose the partitions, so the row has no partitioner."""
     client_id = f"{SCENARIO}-{KEYED}-{topic.rpartition('-')[2]}-{rate:g}"
-    keyed = Driver(
+    keyed = JavaClient(
         program="Keyed",
         client_version=EVERY_PARTITIONER,
         client_id=client_id,
@@ -145,8 +145,8 @@ def _keyed(lab: Lab, plan: Plan, topic: str, rate: float) -> dict[str, Any]:
         arguments=(topic, f"{rate:g}", f"{plan.for_s:g}", "512"),
         properties=LINGER,
     )
-    with Drivers([keyed]) as drivers:
-        drivers.wait(PATIENCE_S)
+    with JavaClients([keyed]) as clients:
+        clients.wait(PATIENCE_S)
     return {
         "run": None,
         "arm": KEYED,

@@ -1,4 +1,4 @@
-"""`plumbline experiment`: arms of a producer performance test, again and again, in an order drawn by seed."""
+"""`plumbline experiment`: repeat producer performance tests with several configurations, in random order."""
 
 import shlex
 import signal
@@ -16,46 +16,50 @@ from collectors.screen import Screen
 from lab import cluster
 from lab.clients.producer import NODE
 from lab.errors import LabError
-from lab.experiments.errors import ExperimentError, Stopped, WrongError
-from lab.experiments.kept import Folder, alone
-from lab.experiments.known import check_known
-from lab.experiments.one_run import stoppable
-from lab.experiments.place import OfCluster, OfLab, Place, check_topic
-from lab.experiments.plan import Plan, frozen, refuse_another, with_versions
+from lab.experiments.errors import ExperimentConfigError, ExperimentError, Stopped
+from lab.experiments.place import ClusterPlace, LabPlace, Place, check_topic
+from lab.experiments.plan import ExperimentPlan, check_frozen, freeze_plan, with_versions
+from lab.experiments.producer_settings import check_settings
+from lab.experiments.run_folder import RunFolder, exclusive_lock
 from lab.experiments.runner import Runner
 from lab.experiments.spec import Experiment, read
+from lab.experiments.tool_run import stoppable
 from lab.layout import DEFAULT_STATE
 
-KEEP = Path(".state/experiments")
+DEFAULT_FOLDER = Path(".state/experiments")
 EXIT_FAILED, EXIT_WRONG, EXIT_SIGNAL = 1, 2, 128
 
 
 def experiment(  # noqa: PLR0913 (the options of a command)
-    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="What is compared: docs/experiments.md.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE.toml", help="Experiment file; docs/experiments.md has an example.")
+    ],
     *,
     state: Annotated[
-        Path | None, typer.Option(help=f"Folder of a lab that runs; {DEFAULT_STATE} unless told.")
+        Path | None, typer.Option(help=f"State folder of a running lab. Default: {DEFAULT_STATE}.")
     ] = None,
-    start: Annotated[bool, typer.Option("--start", help="Start that lab if it does not run.")] = False,
+    start: Annotated[
+        bool, typer.Option("--start", help="Start the lab if it does not run, and stop it at the end.")
+    ] = False,
     bootstrap_server: Annotated[
-        str | None, typer.Option(help="HOST:PORT,... of a cluster of yours: the load goes there.")
+        str | None, typer.Option(help="HOST:PORT,... of your own cluster. The load goes there.")
     ] = None,
     properties: Annotated[
         Path | None,
-        typer.Option(help="Java properties for that cluster: TLS, SASL.", exists=True, dir_okay=False),
+        typer.Option(help="Java properties file for that cluster: TLS, SASL.", exists=True, dir_okay=False),
     ] = None,
-    keep: Annotated[Path | None, typer.Option(help=f"Folder for the runs; {KEEP}/NAME unless told.")] = None,
+    keep: Annotated[
+        Path | None, typer.Option(help=f"Folder for the runs. Default: {DEFAULT_FOLDER}/NAME.")
+    ] = None,
 ) -> None:
     """
-    Run the arms of an experiment in blocks, each arm once in each, and keep every run as a performance test.
+    Run an experiment in blocks. Each block runs each arm once; each run is stored as a performance test.
 
-    Give the same command again to go on: finished runs are not repeated, one that was cut off is set aside.
-    The configuration is frozen with the first run; a file that has changed since is refused, but for more
-    `repeats`.
+    Run the same command again to continue: finished runs are not repeated, an interrupted run is set aside.
+    The first run freezes the configuration. A changed file is refused, except for a larger `repeats`.
 
-    Exit codes: 0 all runs are finished; 1 a run failed twice, or the place of the runs does not answer;
-    2 the file or an option is wrong, or not what was frozen; 130 Ctrl-C, 143 SIGTERM: the run that was cut
-    off is set aside.
+    Exit codes: 0 all runs are finished; 1 a run failed twice, or the lab or cluster does not answer; 2 the
+    file or an option is wrong, or differs from the frozen configuration; 130 Ctrl-C; 143 SIGTERM.
 
     Example: `plumbline experiment conf/experiments/null.toml --start`
 
@@ -63,11 +67,11 @@ def experiment(  # noqa: PLR0913 (the options of a command)
 
     Example: `plumbline experiment mine.toml --bootstrap-server kafka1:9092 --properties client.properties`
     """
-    again = "the same command goes on from here"
+    again = "run the same command again to continue"
     try:
         with stoppable():
             _experiment(file, keep, _Where(state, bootstrap_server, properties, is_started=start))
-    except WrongError as error:
+    except ExperimentConfigError as error:
         _end(f"experiment: {error}", EXIT_WRONG)
     except (ExperimentError, LabError, OSError, subprocess.TimeoutExpired) as error:
         _end(f"experiment: {error}", EXIT_FAILED)
@@ -83,31 +87,31 @@ class _Where:
     _: KW_ONLY
     is_started: bool
 
-    def check(self, told: Experiment, file: Path) -> None:
+    def check(self, spec: Experiment, file: Path) -> None:
         message = None
         if self.servers and (self.state or self.is_started):
-            message = "give either --bootstrap-server, or --state and --start for a lab"
+            message = "use either --bootstrap-server, or --state and --start for a lab"
         elif self.properties and not self.servers:
-            message = "--properties is for a cluster: give --bootstrap-server too"
-        elif self.servers and told.lab:
-            message = f"{file}: [lab] cannot be done to a cluster of yours: leave out one of the two"
+            message = "--properties needs --bootstrap-server"
+        elif self.servers and spec.lab:
+            message = f"{file}: [lab] needs a lab: remove [lab], or use --state instead of --bootstrap-server"
         if message:
-            raise WrongError(message)
+            raise ExperimentConfigError(message)
 
 
 def _experiment(file: Path, keep: Path | None, where: _Where) -> None:
-    told = read(file)
-    where.check(told, file)
-    told = with_versions(told, file)
-    folder = Folder(keep or KEEP / told.name)
-    with folder.alone():
+    spec = read(file)
+    where.check(spec, file)
+    spec = with_versions(spec, file)
+    folder = RunFolder(keep or DEFAULT_FOLDER / spec.name)
+    with folder.locked():
         if folder.frozen.exists():
-            refuse_another(folder, told, None, file)
+            check_frozen(folder, spec, None, file)
         else:
-            check_known(told.arms, file)
-        with _place(told, file, where) as place:
-            check_topic(place, told.load.topic, file)
-            plan = frozen(folder, told, place.told, file)
+            check_settings(spec.arms, file)
+        with _place(spec, file, where) as place:
+            check_topic(place, spec.load.topic, file)
+            plan = freeze_plan(folder, spec, place.description, file)
             _say_plan(plan, folder)
             with Screen() as screen:
                 Runner(plan, place, folder, screen, socket.gethostname() if where.servers else NODE).run()
@@ -115,20 +119,22 @@ def _experiment(file: Path, keep: Path | None, where: _Where) -> None:
 
 
 @contextmanager
-def _place(told: Experiment, file: Path, where: _Where) -> Iterator[Place]:
+def _place(spec: Experiment, file: Path, where: _Where) -> Iterator[Place]:
     if where.servers:
-        yield OfCluster(where.servers, where.properties)
+        yield ClusterPlace(where.servers, where.properties)
         return
     state = where.state or DEFAULT_STATE
     is_running = _is_running(state)
     if not (is_running or where.is_started):
-        message = f"no lab runs in {state}: `plumbline lab start --state {state}`, or give --start"
+        message = f"no lab runs in {state}: run `plumbline lab start --state {state}`, or use --start"
         raise ExperimentError(message)
-    if not is_running:  # without its logs, which take a share of the brokers' time
+    if not is_running:  # without request and client logs, which cost the brokers CPU time
         cluster.start(state, request_log=False, client_log=False, say=_say)
     try:
-        with alone(state / ".experiment.lock", f"another `plumbline experiment` loads the lab in {state}"):
-            yield OfLab(state, told, file)
+        with exclusive_lock(
+            state / ".experiment.lock", f"another `plumbline experiment` uses the lab in {state}"
+        ):
+            yield LabPlace(state, spec, file)
     finally:
         if not is_running:
             cluster.stop(state, say=_say)
@@ -141,15 +147,16 @@ def _is_running(state: Path) -> bool:
         return False
 
 
-def _say_plan(plan: Plan, folder: Folder) -> None:
-    of = plan.experiment
-    runs = f"{len(plan.order)} blocks of {len(of.arms)} arms"
-    _say(f"{of.name}: {runs}, {of.warm_up_s:g} s of warm-up and {of.for_s:g} s each; kept in {folder.root}")
+def _say_plan(plan: ExperimentPlan, folder: RunFolder) -> None:
+    spec = plan.experiment
+    runs = f"{len(plan.order)} blocks of {len(spec.arms)} arms"
+    seconds = f"{spec.warm_up_s:g} s of warm-up and {spec.for_s:g} s per run"
+    _say(f"{spec.name}: {runs}, {seconds}; folder {folder.root}")
 
 
-def _say_end(plan: Plan, folder: Folder) -> None:
+def _say_end(plan: ExperimentPlan, folder: RunFolder) -> None:
     baseline, *contenders = [arm.name for arm in plan.experiment.arms]
-    _say(f"the runs: {folder.runs}")
+    _say(f"runs: {folder.runs}")
     for contender in contenders:
         typer.echo(f"plumbline compare {baseline} {contender} --from {shlex.quote(str(folder.root))}")
 

@@ -1,18 +1,18 @@
-"""What ends an experiment, said in a sentence that names the way out."""
+"""Errors that end an experiment. Their messages say what to do."""
 
 
 class ExperimentError(Exception):
-    """It cannot go on; what was finished stays."""
+    """The experiment cannot continue. Finished runs stay."""
 
 
-class WrongError(ExperimentError):
-    """What it was told is wrong, and nothing was run."""
+class ExperimentConfigError(ExperimentError):
+    """The experiment file or an option is wrong. Nothing was run."""
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal came."""
+    """The experiment received a signal."""
 
     def __init__(self, number: int) -> None:
-        """Keep the signal's number."""
+        """Store the signal's number."""
         super().__init__()
         self.number = number

@@ -1,4 +1,4 @@
-"""In which order the arms of each block run."""
+"""The order of the arms in each block."""
 
 from collections.abc import Sequence
 from random import Random
@@ -6,11 +6,11 @@ from random import Random
 
 def orders(arms: Sequence[str], blocks: int, seed: int) -> list[list[str]]:
     """
-    Draw the order of each block; in as many blocks as there are arms each comes once at each place.
+    Draw the order of the arms in each block. In as many blocks as arms, each arm comes once at each place.
 
-    That is a Latin square, its rows, columns and arms shuffled: each order of a block is as likely as any
-    other. What the first of a block meets, a cold cache or an empty topic, meets each arm as often. More
-    blocks add orders and change none.
+    These blocks are a Latin square with shuffled rows, columns and arms: every order of a block is equally
+    likely. The first run of a block may meet a cold cache or an empty topic; each arm is first equally often.
+    More blocks extend the list and change no earlier block.
 
     >>> orders(["old", "new"], 4, seed=1)
     [['old', 'new'], ['new', 'old'], ['new', 'old'], ['old', 'new']]

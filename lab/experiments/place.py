@@ -1,4 +1,4 @@
-"""Where the load goes: a lab on this machine, or a cluster that the user names."""
+"""Where the load goes: a lab on this machine, or a cluster of the user."""
 
 import re
 import socket
@@ -12,9 +12,8 @@ from confluent_kafka import KafkaException
 from collectors.perf_test.run import SECRET
 from lab import jvm, topics
 from lab.errors import LabError
-from lab.experiments.errors import ExperimentError, WrongError
-from lab.experiments.spec import Experiment, InLab
-from lab.experiments.spec import Load as Produced
+from lab.experiments.errors import ExperimentConfigError, ExperimentError
+from lab.experiments.spec import Experiment, LoadSpec, ResponseHold
 from lab.layout import Lab
 from lab.proxy.control import set_hold
 
@@ -25,129 +24,129 @@ TOPIC_TOOL = "org.apache.kafka.tools.TopicCommand"
 
 class Place(Protocol):
     """
-    What the runs need to know of it.
+    The cluster that the runs of an experiment use.
 
-    `told` is frozen with the plan, `arguments` are more ones of the producer tool.
+    `description` is frozen with the plan. `arguments` are additional arguments of the producer tool.
     """
 
     bootstrap_servers: str
     arguments: tuple[str, ...]
-    told: dict[str, Any]
+    description: dict[str, Any]
 
     def begin(self) -> None:
-        """Get ready for the runs."""
+        """Prepare for the runs."""
 
     def end(self) -> None:
-        """Take back what was set for them."""
+        """Undo `begin`."""
 
     def has_topic(self, name: str) -> bool:
-        """Tell whether a topic is there."""
+        """Return whether a topic exists."""
 
-    def make_topic(self, name: str, load: Produced) -> None:
-        """Make a topic."""
+    def make_topic(self, name: str, load: LoadSpec) -> None:
+        """Create a topic."""
 
     def drop_topic(self, name: str) -> None:
-        """Delete a topic that was made here."""
+        """Delete a topic that `make_topic` created."""
 
 
-class OfLab:
-    """A lab that runs; where it holds a broker's responses, clients go by way of its proxies."""
+class LabPlace:
+    """A running lab. If it holds a broker's responses, clients connect through its proxies."""
 
     def __init__(self, state: Path, experiment: Experiment, where: Path) -> None:
         """
-        Look at the lab.
+        Read the lab and check the experiment against it.
 
         Raises:
-            LabError: none runs there.
-            WrongError: it has no such broker, or too few.
+            LabError: there is no lab in this folder.
+            ExperimentConfigError: the lab does not have the broker, or has too few brokers.
 
         """
-        self._lab, self._slow = Lab.load(state), experiment.lab or InLab()
+        self._lab, self._slow = Lab.load(state), experiment.lab or ResponseHold()
         ids = self._lab.broker_ids
         if self._slow.broker and self._slow.broker not in ids:
             message = f"{where}: [lab] broker = {self._slow.broker}: the lab's brokers are {ids}"
-            raise WrongError(message)
+            raise ExperimentConfigError(message)
         if not experiment.load.topic and experiment.load.replication_factor > len(ids):
             message = f"{where}: [load] replication_factor is more than the lab's {len(ids)} brokers"
-            raise WrongError(message)
+            raise ExperimentConfigError(message)
         is_held = self._slow.hold_ms > 0
         self.bootstrap_servers = (
             self._lab.proxied_bootstrap_servers if is_held else self._lab.bootstrap_servers
         )
         self.arguments: tuple[str, ...] = ()
-        self.told: dict[str, Any] = {"kind": "lab", "brokers": len(ids)}
+        self.description: dict[str, Any] = {"kind": "lab", "brokers": len(ids)}
 
     def begin(self) -> None:
-        """Slow down the broker that is to be slow."""
+        """Slow down the broker of [lab]."""
         if self._slow.broker:
             set_hold(self._lab.state, {self._slow.broker: self._slow.hold_ms})
 
     def end(self) -> None:
-        """Let it answer at once again."""
+        """Remove the hold."""
         if self._slow.broker:
             set_hold(self._lab.state, {self._slow.broker: 0.0})
 
     def has_topic(self, name: str) -> bool:
-        """Tell whether a topic is there."""
+        """Return whether a topic exists."""
         try:
-            told = topics.admin(self._lab.bootstrap_servers).list_topics(timeout=topics.REQUEST_TIMEOUT_S)
+            metadata = topics.admin(self._lab.bootstrap_servers).list_topics(timeout=topics.REQUEST_TIMEOUT_S)
         except KafkaException as error:
-            message = f"the lab in {self._lab.state} does not answer: {error}; look at `plumbline lab status`"
+            message = f"the lab in {self._lab.state} does not answer: {error}. See `plumbline lab status`"
             raise ExperimentError(message) from error
-        return name in told.topics
+        return name in metadata.topics
 
-    def make_topic(self, name: str, load: Produced) -> None:
-        """Make a topic whose leaders are spread over the brokers."""
+    def make_topic(self, name: str, load: LoadSpec) -> None:
+        """Create a topic with its leaders spread over the brokers."""
         topics.create_load_topic(
             self._lab, name=name, partitions=load.partitions, replication_factor=load.replication_factor
         )
 
     def drop_topic(self, name: str) -> None:
-        """Delete it."""
+        """Delete a topic."""
         topics.delete_many(self._lab, [name])
 
 
 @dataclass(slots=True)
-class OfCluster:
-    """A cluster that was named, reached with Kafka's own tools; secrets stay in the user's file."""
+class ClusterPlace:
+    """A cluster of the user, used with Kafka's own tools. Secrets stay in the user's properties file."""
 
     bootstrap_servers: str
     properties: Path | None
-    told: dict[str, Any] = field(default_factory=dict)
+    description: dict[str, Any] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """
-        Look whether it is there.
+        Read the cluster id.
 
         Raises:
-            ExperimentError: it cannot be reached.
+            ExperimentError: the cluster does not answer.
 
         """
         _reach(self.bootstrap_servers)
-        said = self._ask("org.apache.kafka.tools.ClusterTool", "cluster-id", config="--config")
-        found = CLUSTER_ID.search(said)
+        output = self._ask("org.apache.kafka.tools.ClusterTool", "cluster-id", config="--config")
+        found = CLUSTER_ID.search(output)
         settings = public_settings(self.properties) if self.properties else {}
-        self.told = {"kind": "cluster", "id": found[1] if found else None, "properties": settings}
+        self.description = {"kind": "cluster", "id": found[1] if found else None, "properties": settings}
         self.arguments = ("--producer.config", str(self.properties)) if self.properties else ()
 
     def begin(self) -> None:
-        """Set nothing: it is not ours."""
+        """Change nothing: the cluster is the user's."""
 
     def end(self) -> None:
-        """Nothing was set."""
+        """Change nothing."""
 
     def has_topic(self, name: str) -> bool:
-        """Tell whether a topic is there."""
+        """Return whether a topic exists."""
         return name in self._ask(TOPIC_TOOL, "--list").split()
 
-    def make_topic(self, name: str, load: Produced) -> None:
-        """Make a topic."""
+    def make_topic(self, name: str, load: LoadSpec) -> None:
+        """Create a topic."""
         shape = ("--partitions", load.partitions, "--replication-factor", load.replication_factor)
         self._ask(TOPIC_TOOL, "--create", "--topic", name, *map(str, shape))
 
     def drop_topic(self, name: str) -> None:
-        """Delete it."""
+        """Delete a topic."""
         self._ask(TOPIC_TOOL, "--delete", "--topic", name)
 
     def _ask(self, tool: str, *arguments: str, config: str = "--command-config") -> str:
@@ -156,21 +155,21 @@ class OfCluster:
         try:
             return jvm.run_tool(command)
         except (LabError, subprocess.TimeoutExpired) as error:
-            message = f"{self.bootstrap_servers} did not do as it was asked: {error}"
+            message = f"a Kafka tool failed at {self.bootstrap_servers}: {error}"
             raise ExperimentError(message) from error
 
 
 def public_settings(file: Path) -> dict[str, str]:
-    """Read a file of Java properties, as Kafka's tools take it; secrets are left out."""
+    """Parse a Java properties file, without secrets."""
     lines = [line.strip() for line in file.read_text().splitlines()]
-    told = (re.split(r"\s*[=:]\s*|\s+", line, maxsplit=1) for line in lines if line and line[0] not in "#!")
-    return {row[0]: row[-1] if len(row) > 1 else "" for row in told if not SECRET.match(f"{row[0]}=")}
+    pairs = (re.split(r"\s*[=:]\s*|\s+", line, maxsplit=1) for line in lines if line and line[0] not in "#!")
+    return {row[0]: row[-1] if len(row) > 1 else "" for row in pairs if not SECRET.match(f"{row[0]}=")}
 
 
 def _reach(bootstrap_servers: str) -> None:
     failures = [failure for server in bootstrap_servers.split(",") if (failure := _failure(server.strip()))]
     if len(failures) == len(bootstrap_servers.split(",")):
-        message = f"no server can be reached: {'; '.join(failures)}. Is --bootstrap-server right?"
+        message = f"no server can be reached: {'; '.join(failures)}. Check --bootstrap-server"
         raise ExperimentError(message)
 
 
@@ -178,7 +177,7 @@ def _failure(server: str) -> str | None:
     host, _, port = server.rpartition(":")
     if not host or not port.isdigit():
         message = f"--bootstrap-server: {server!r} is not HOST:PORT"
-        raise WrongError(message)
+        raise ExperimentConfigError(message)
     try:
         socket.create_connection((host.strip("[]"), int(port)), REACH_TIMEOUT_S).close()
     except (OSError, OverflowError) as error:
@@ -188,12 +187,12 @@ def _failure(server: str) -> str | None:
 
 def check_topic(place: Place, topic: str, where: Path) -> None:
     """
-    Make sure that a topic the user named is there: for each record to one that is not the tool waits.
+    Check that the topic of the user exists. The tool would wait for the topic at every record.
 
     Raises:
-        WrongError: it is not.
+        ExperimentConfigError: the topic does not exist.
 
     """
     if topic and not place.has_topic(topic):
-        message = f"{where}: [load] topic = {topic!r}: there is none; make it, or leave the key out"
-        raise WrongError(message)
+        message = f"{where}: [load] topic = {topic!r} does not exist: create it, or remove the key"
+        raise ExperimentConfigError(message)

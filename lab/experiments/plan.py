@@ -1,4 +1,4 @@
-"""The plan of an experiment, frozen on disk before the first run, so that a resumed one cannot differ."""
+"""The plan of an experiment, frozen on disk before the first run. A resumed experiment uses the same plan."""
 
 import json
 import secrets
@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any, Self
 
 from conf import java
-from lab.experiments.errors import WrongError
-from lab.experiments.kept import Folder, Unit
+from lab.experiments.errors import ExperimentConfigError
 from lab.experiments.order import orders
-from lab.experiments.spec import Arm, Experiment, InLab, Load
+from lab.experiments.run_folder import RunFolder, RunId
+from lab.experiments.spec import Arm, Experiment, LoadSpec, ResponseHold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ExperimentPlan:
     """
-    An experiment, the place where it runs and the order of each block.
+    An experiment, its place, and the order of the arms in each block.
 
-    The random `mark` in the names of its topics makes them unique.
+    The random `mark` makes the names of its topics unique.
     """
 
     experiment: Experiment
@@ -29,20 +29,20 @@ class Plan:
     mark: str
     made_at: str
 
-    def units(self) -> Iterator[Unit]:
-        """Yield block and arm of each run, in order."""
+    def run_ids(self) -> Iterator[RunId]:
+        """Return block and arm of each run, in order."""
         return ((self.block(number), arm) for number, arms in enumerate(self.order, 1) for arm in arms)
 
     def block(self, number: int) -> str:
-        """Return the name of a block, which is the `run` of its runs."""
+        """Return the name of a block, which is the `run` of its performance tests."""
         return f"{self.experiment.name}-{number:03}"
 
     def topic(self, block: str) -> str:
-        """Return the topic that a block's runs produce to."""
+        """Return the topic of a block."""
         return self.experiment.load.topic or f"{block}-{self.mark}"
 
     def arm(self, name: str) -> Arm:
-        """Return the arm of this name."""
+        """Return the arm with this name."""
         return next(arm for arm in self.experiment.arms if arm.name == name)
 
     def save(self, file: Path) -> None:
@@ -64,14 +64,14 @@ class Plan:
             document = json.loads(file.read_text())
             experiment = document.pop("experiment")
             rows = {
-                "load": Load(**experiment["load"]),
-                "lab": InLab(**experiment["lab"]) if experiment["lab"] else None,
+                "load": LoadSpec(**experiment["load"]),
+                "lab": ResponseHold(**experiment["lab"]) if experiment["lab"] else None,
                 "arms": tuple(Arm(**arm) for arm in experiment["arms"]),
             }
             return cls(experiment=Experiment(**experiment | rows), **document)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             message = f"{file} cannot be read ({error!r}): use another --keep"
-            raise WrongError(message) from error
+            raise ExperimentConfigError(message) from error
 
 
 def with_versions(experiment: Experiment, where: Path) -> Experiment:
@@ -91,26 +91,28 @@ def with_versions(experiment: Experiment, where: Path) -> Experiment:
         if arm.client_version not in known:
             wrong = java.missing_client(arm.client_version) if known else "no Kafka jars: run `make setup`"
             message = f"{where}: arm {arm.name}: {wrong}"
-            raise WrongError(message)
+            raise ExperimentConfigError(message)
     return replace(experiment, arms=arms)
 
 
-def frozen(folder: Folder, experiment: Experiment, place: dict[str, Any], where: Path) -> Plan:
+def freeze_plan(
+    folder: RunFolder, experiment: Experiment, place: dict[str, Any], where: Path
+) -> ExperimentPlan:
     """
-    Freeze the plan of a new experiment, or return the frozen one; more repeats add blocks to it.
+    Freeze the plan of a new experiment, or return the frozen plan. A larger `repeats` adds blocks to it.
 
     Raises:
-        WrongError: the folder has another plan or other runs, which would be mixed with these.
+        ExperimentConfigError: the folder has another plan, or runs without a plan.
 
     """
     if not folder.frozen.exists():
         if any(folder.runs.glob("*")):
-            message = f"{folder.runs} has runs, but there is no experiment.json: use another --keep"
-            raise WrongError(message)
+            message = f"{folder.runs} has runs, but {folder.root} has no experiment.json: use another --keep"
+            raise ExperimentConfigError(message)
         mark, made_at = secrets.token_hex(4), f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        new = Plan(experiment=experiment, place=place, order=[], mark=mark, made_at=made_at)
+        new = ExperimentPlan(experiment=experiment, place=place, order=[], mark=mark, made_at=made_at)
     else:
-        new = refuse_another(folder, experiment, place, where)
+        new = check_frozen(folder, experiment, place, where)
     names = [arm.name for arm in new.experiment.arms]
     more = orders(names, experiment.repeats, experiment.seed)[len(new.order) :]
     new = replace(
@@ -120,26 +122,28 @@ def frozen(folder: Folder, experiment: Experiment, place: dict[str, Any], where:
     return new
 
 
-def refuse_another(folder: Folder, experiment: Experiment, place: dict[str, Any] | None, where: Path) -> Plan:
+def check_frozen(
+    folder: RunFolder, experiment: Experiment, place: dict[str, Any] | None, where: Path
+) -> ExperimentPlan:
     """
-    Return the frozen plan if it fits this experiment and, if known, this place.
+    Return the frozen plan if it matches the experiment and, if known, the place.
 
     Raises:
-        WrongError: it does not fit; the message names the differences.
+        ExperimentConfigError: the plan does not match; the message lists the differences.
 
     """
-    plan = Plan.load(folder.frozen)
+    plan = ExperimentPlan.load(folder.frozen)
     if differs := differences(plan, experiment, plan.place if place is None else place):
         message = (
-            f"{where} differs from the frozen {folder.frozen}: {'; '.join(differs)}. Runs of both would "
-            "be mixed: undo the change, or use another --keep or another name"
+            f"{where} differs from the frozen {folder.frozen}: {'; '.join(differs)}. Their runs "
+            "would be mixed: undo the change, or use another --keep or another name"
         )
-        raise WrongError(message)
+        raise ExperimentConfigError(message)
     return plan
 
 
-def differences(plan: Plan, experiment: Experiment, place: dict[str, Any]) -> list[str]:
-    """Return the differences from the frozen plan; more repeats are allowed, fewer are a difference."""
+def differences(plan: ExperimentPlan, experiment: Experiment, place: dict[str, Any]) -> list[str]:
+    """Return the differences from the frozen plan. A larger `repeats` is no difference, a smaller one is."""
     before, now = (
         dict(_flat(_keyed(*each))) for each in ((plan.experiment, plan.place), (experiment, place))
     )

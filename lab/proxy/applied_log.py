@@ -1,7 +1,7 @@
 """
-The log of the delay the proxies really applied, one JSON line for each exchange.
+The log of the delays that the proxies applied: one JSON line per exchange.
 
-Keys: `at_epoch_ns` and `at_monotonic_ns` (when the response was written, %N's clock on the same host),
+Keys: `at_epoch_ns` and `at_monotonic_ns` (when the response was written; the same clock as %N in the logs),
 `follower`, `leader`, `connection` (the follower's TCP port), `nominal_ms` (round trip), `request_ms` and
 `response_ms` (from the read of a frame's last byte to its write), and their sum `applied_ms`.
 """
@@ -18,27 +18,27 @@ from lab.layout import Link
 
 FLUSH_INTERVAL_S = 0.5
 MAX_FILE_BYTES = 64 * 1024 * 1024
-KEPT_FILES = 40
+MAX_FILES = 40
 _NS_PER_MS = 1e6
 
 
 class AppliedLog:
-    """Lines are gathered in memory and written twice a second, to numbered files of bounded size."""
+    """Buffers lines in memory and writes them twice a second to numbered files of limited size."""
 
     def __init__(self, folder: Path) -> None:
-        """Begin without a file: the first flush opens one."""
+        """Open no file: the first flush does."""
         self._folder = folder
         self._lines: list[str] = []
         self._file: IO[str] | None = None
 
     @classmethod
     def open(cls, folder: Path) -> "AppliedLog":
-        """Begin a new file in the folder; earlier ones stay."""
+        """Return a log that starts a new file in the folder. Earlier files stay."""
         folder.mkdir(parents=True, exist_ok=True)
         return cls(folder)
 
     def add(self, link: Link, connection: int, nominal_ns: int, request_ns: int, response_ns: int) -> None:
-        """Note one exchange that is complete now."""
+        """Add an exchange that is complete now."""
         self._lines.append(
             f'{{"at_epoch_ns":{time.time_ns()},"at_monotonic_ns":{time.monotonic_ns()},'
             f'"follower":{link.follower},"leader":{link.leader},"connection":{connection},'
@@ -48,7 +48,7 @@ class AppliedLog:
         )
 
     def flush(self) -> None:
-        """Write what was gathered."""
+        """Write the buffered lines."""
         if not self._lines:
             return
         lines, self._lines = self._lines, []
@@ -59,7 +59,7 @@ class AppliedLog:
         self._file.flush()
 
     async def keep_flushed(self) -> None:
-        """Flush until cancelled."""
+        """Flush twice a second until cancelled."""
         while True:
             await asyncio.sleep(FLUSH_INTERVAL_S)
             self.flush()
@@ -67,32 +67,32 @@ class AppliedLog:
     def _next_file(self) -> None:
         if self._file is not None:
             self._file.close()
-        there = files(self._folder)
-        for old in there[: max(0, len(there) + 1 - KEPT_FILES)]:
+        existing = files(self._folder)
+        for old in existing[: max(0, len(existing) + 1 - MAX_FILES)]:
             old.unlink()
-        number = int(there[-1].stem.rsplit("-", 1)[1]) + 1 if there else 1
+        number = int(existing[-1].stem.rsplit("-", 1)[1]) + 1 if existing else 1
         self._file = (self._folder / f"applied-{number:06d}.jsonl").open("a")
 
     def __enter__(self) -> Self:
-        """Use as a context: leaving it flushes."""
+        """Return the log."""
         return self
 
     def __exit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        """Flush and close."""
+        """Flush and close the log."""
         self.flush()
         if self._file is not None:
             self._file.close()
 
 
 def files(folder: Path) -> list[Path]:
-    """Return the log's files, oldest first."""
+    """Return the files of the log, oldest first."""
     return sorted(folder.glob("applied-*.jsonl"))
 
 
 def read(folder: Path, *, since_ns: int, until_ns: int) -> Iterable[dict[str, float]]:
-    """Yield the exchanges that ended within a span of epoch ns; an unfinished last line is left out."""
+    """Yield the exchanges that ended in a range of epoch ns. Skip an incomplete last line."""
     for path in files(folder):
         if path.stat().st_mtime_ns < since_ns:
             continue

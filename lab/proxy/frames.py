@@ -1,19 +1,19 @@
-"""Kafka's framing on a byte stream: four bytes of big-endian length, then that many bytes."""
+"""Find Kafka frames in a byte stream: four bytes of big-endian length, then that many bytes."""
 
 _PREFIX_BYTES = 4
 
 
 class FrameCounter:
-    """Counts the frames whose last byte is in a chunk, however the chunks cut the stream."""
+    """Finds the ends of frames in a stream that is read in chunks of any size."""
 
     def __init__(self) -> None:
-        """Begin at the start of a stream."""
+        """Start at the beginning of a stream."""
         self._prefix = b""
         self._missing_bytes = 0
 
     def ends_in(self, chunk: bytes) -> list[int]:
         """
-        Return where frames end in this chunk, which follows the chunks given before: behind their last bytes.
+        Return the offsets in this chunk that follow the last byte of a frame. Pass the chunks in order.
 
         >>> count = FrameCounter()
         >>> [count.ends_in(c) for c in (bytes([0, 0]), bytes([0, 2, 7]), bytes([7, 0, 0, 0, 0]))]

@@ -1,4 +1,4 @@
-"""An independent look at a link: the time of a small request through its proxy and past it."""
+"""Measure a link independently: the time of a small request through its proxy and directly."""
 
 import socket
 import struct
@@ -20,15 +20,15 @@ _MAX_RESPONSE_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Probed:
-    """Round-trip times in ms of ApiVersions v0 on one connection, whose own TCP port is `connection`."""
+class ProbeTimes:
+    """Round-trip times (ms) of ApiVersions v0 on one connection. `connection` is its local TCP port."""
 
     connection: int
     times_ms: list[float] = field(default_factory=list)
 
     @property
     def summary(self) -> dict[str, float | int]:
-        """Return n, p10 and p50."""
+        """Number of requests, p10 and p50."""
         deciles = quantiles(self.times_ms, n=10, method="inclusive")
         return {"n": len(self.times_ms), "p10_ms": round(deciles[0], 4), "p50_ms": round(deciles[4], 4)}
 
@@ -44,26 +44,26 @@ def request(correlation_id: int) -> bytes:
     return struct.pack(">i", len(header)) + header
 
 
-def probe(ports: dict[str, int], *, n: int = 100, pause_s: float = 0.01) -> dict[str, Probed]:
+def probe(ports: dict[str, int], *, n: int = 100, pause_s: float = 0.01) -> dict[str, ProbeTimes]:
     """
-    Time n requests to each port, in turns so that a busy moment meets all of them alike.
+    Time n requests to each port, in turns, so that a busy moment affects all ports alike.
 
-    The first of each, which pays for the broker's side of a new connection, is left out.
+    Excludes the first request of each connection, which includes the broker's connection setup.
 
     Raises:
-        LabError: nobody answers on a port, or what answers does not speak Kafka.
+        LabError: a port does not answer, or the server does not speak Kafka.
 
     """
     with ExitStack() as wires:
         opened = {name: wires.enter_context(_connection(port)) for name, port in ports.items()}
-        told = {name: Probed(wire.getsockname()[1]) for name, wire in opened.items()}
+        probes = {name: ProbeTimes(wire.getsockname()[1]) for name, wire in opened.items()}
         for correlation_id in range(n + 1):
             for name, wire in opened.items():
                 took_ms = _ask(wire, correlation_id)
                 if correlation_id:
-                    told[name].times_ms.append(took_ms)
+                    probes[name].times_ms.append(took_ms)
                 time.sleep(pause_s)
-    return told
+    return probes
 
 
 @contextmanager
@@ -78,12 +78,15 @@ def _connection(port: int) -> Iterator[socket.socket]:
 
 
 def _ask(wire: socket.socket, correlation_id: int) -> float:
-    """Return how long one request took, in ms."""
+    """Return the duration of one request, in ms."""
     began_ns = time.monotonic_ns()
     wire.sendall(request(correlation_id))
-    size, told = struct.unpack(">ii", _exactly(wire, 8))
-    if told != correlation_id or not _CORRELATION_BYTES <= size < _MAX_RESPONSE_BYTES:
-        message = f"{wire.getpeername()} answered {told} to request {correlation_id}: it does not speak Kafka"
+    size, answered_id = struct.unpack(">ii", _exactly(wire, 8))
+    if answered_id != correlation_id or not _CORRELATION_BYTES <= size < _MAX_RESPONSE_BYTES:
+        message = (
+            f"{wire.getpeername()} answered {answered_id} to request {correlation_id}: "
+            "it does not speak Kafka"
+        )
         raise LabError(message)
     _exactly(wire, size - _CORRELATION_BYTES)
     return (time.monotonic_ns() - began_ns) / 1e6
@@ -100,17 +103,17 @@ def _exactly(wire: socket.socket, size: int) -> bytes:
     return bytes(got)
 
 
-def probe_link(state: Path, follower: int, leader: int, *, n: int = 100) -> dict[str, Probed]:
+def probe_link(state: Path, follower: int, leader: int, *, n: int = 100) -> dict[str, ProbeTimes]:
     """
-    Probe a link through its proxy (`proxied`) and the listener behind it (`direct`).
+    Probe a link through its proxy (`proxied`) and at the leader's listener (`direct`).
 
     Raises:
-        LabError: there is no such link, or nobody answers.
+        LabError: the link does not exist, or a port does not answer.
 
     """
     lab = Lab.load(state)
     link: Link | None = next((x for x in lab.links if (x.follower, x.leader) == (follower, leader)), None)
     if link is None:
-        message = f"no link follower {follower} -> leader {leader}: brokers are {lab.broker_ids}"
+        message = f"there is no link {follower} -> {leader}: the brokers are {lab.broker_ids}"
         raise LabError(message)
     return probe({"proxied": link.listen_port, "direct": link.target_port}, n=n)

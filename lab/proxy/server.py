@@ -1,11 +1,11 @@
 """
-One process that stands between each follower and each leader and adds a delay that can be changed.
+Proxies between followers and leaders that add an adjustable delay, all in one process.
 
-A round-trip delay of D ms is D/2 each way: bytes are queued as they are read and written D/2 later, in
-order, while later bytes are already being read (a longer wire, not a slower one). A hold of H ms is the
-other thing: responses are written one after another, each H ms after the one before at the earliest (a slow
-server, that answers so many requests a second and no more). What was really applied is logged for each
-exchange: that log, not D, is the truth to compare a measurement with.
+A round-trip delay of D ms is D/2 each way. Bytes are queued when they are read and written D/2 later, in
+order, while later bytes are already read: this models a longer wire. A hold of H ms models a slow server:
+responses are written one after another, at least H ms apart, so a server answers at most 1000 / H requests
+a second. The log has the delay that was applied to each exchange. Compare measurements with that log, not
+with D.
 """
 
 import asyncio
@@ -26,12 +26,12 @@ from lab.proxy import control as proxy_control
 from lab.proxy.frames import FrameCounter
 
 NS_PER_MS = 1_000_000
-HIGH_WATER_BYTES = 4 * 1024 * 1024  # a replica fetch may bring 10 MiB; beyond this the reader waits
+HIGH_WATER_BYTES = 4 * 1024 * 1024  # a fetch response can have 10 MiB; beyond the limit the reader pauses
 
 
 @dataclass(slots=True)
-class Way:
-    """One ordered pair; `delay_ns` is the round trip's, `hold_ns` a response's, read anew for every chunk."""
+class ProxiedLink:
+    """One ordered pair. `delay_ns` (round trip) and `hold_ns` (response) are read for every chunk."""
 
     link: Link
     log: applied_log.AppliedLog
@@ -43,7 +43,7 @@ class Way:
 
 @dataclass(slots=True)
 class Chunk:
-    """Bytes read at once, the frames that end in them, and when they may go on."""
+    """Bytes of one read, the number of frames that end in them, and when they may be written."""
 
     data: bytes
     frames: int
@@ -53,12 +53,14 @@ class Chunk:
 
 
 class Direction:
-    """The bytes of one connection that go one way: a queue with a release time for each chunk."""
+    """One direction of a connection: a queue of chunks with a release time each."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, way: Way, exchange: "Exchange", name: str) -> None:
-        """`name` is "request" or "response"."""
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, proxied: ProxiedLink, exchange: "Exchange", name: str
+    ) -> None:
+        """Set up a direction. `name` is "request" or "response"."""
         self._loop = loop
-        self._way = way
+        self._proxied = proxied
         self._exchange = exchange
         self._name = name
         self._frames = FrameCounter()
@@ -69,15 +71,15 @@ class Direction:
         self.sink: asyncio.Transport | None = None
 
     def feed(self, data: bytes) -> None:
-        """Take bytes that were read just now; without a delay they are written before this returns."""
+        """Queue bytes that were just read. Without a delay, write them before this returns."""
         read_ns = time.monotonic_ns()
-        nominal_ns = self._way.delay_ns // 2
+        nominal_ns = self._proxied.delay_ns // 2
         ends = self._frames.ends_in(data)
-        if self._name == "response" and self._way.hold_ns:
+        if self._name == "response" and self._proxied.hold_ns:
             self._hold(data, ends, read_ns)
             return
         chunk = Chunk(data, len(ends), read_ns, nominal_ns, read_ns + nominal_ns)
-        if self._queue:  # a delay that was just made shorter must not let bytes overtake others
+        if self._queue:  # keep the byte order after the delay was shortened
             chunk.release_ns = max(chunk.release_ns, self._queue[-1].release_ns)
         elif not nominal_ns and self.sink is not None:
             self._write(chunk)
@@ -86,8 +88,8 @@ class Direction:
         self._arm()
 
     def _hold(self, data: bytes, ends: list[int], read_ns: int) -> None:
-        """Queue each response by itself; the first bytes of one that is not whole yet wait with it."""
-        hold_ns = self._way.hold_ns
+        """Queue each response separately. Bytes of an incomplete response get no hold of their own."""
+        hold_ns = self._proxied.hold_ns
         for start, end in pairwise([0, *ends, len(data)]):
             is_whole = end in ends
             if start == end:
@@ -100,13 +102,13 @@ class Direction:
         self._arm()
 
     def end(self) -> None:
-        """Note that no more bytes come: the other side is closed once the queue is empty."""
+        """Record the end of input. Close the other side once the queue is empty."""
         self._is_ended = True
         if not self._queue and self.sink is not None:
             self.sink.close()
 
     def connected(self, sink: asyncio.Transport) -> None:
-        """Learn where to write; bytes may be waiting already."""
+        """Set the sink. Bytes may already be in the queue."""
         self.sink = sink
         self._arm()
         if self._is_ended:
@@ -114,7 +116,7 @@ class Direction:
 
     def _arm(self) -> None:
         if self._queue and self._timer is None and self.sink is not None:
-            # The loop's clock is time.monotonic(), the same as that of the chunks.
+            # The loop and the chunks both use time.monotonic().
             self._timer = self._loop.call_at(self._queue[0].release_ns / 1e9, self._release)
 
     def _release(self) -> None:
@@ -126,7 +128,7 @@ class Direction:
             self.end()
 
     def _write(self, chunk: Chunk) -> None:
-        assert self.sink is not None  # noqa: S101 (callers have looked)
+        assert self.sink is not None  # noqa: S101 (callers check it)
         if self.sink.is_closing():
             return
         self.sink.write(chunk.data)
@@ -138,96 +140,96 @@ class Direction:
 @dataclass(slots=True)
 class Exchange:
     """
-    Pairs the k-th request with the k-th response of a connection: a broker answers in order.
+    Pairs the k-th request with the k-th response of a connection. A broker responds in order.
 
-    A request that gets no answer (a produce with acks=0) would shift the pairs; followers send none.
+    A request without a response (produce with acks=0) would shift the pairs. Followers send none.
     """
 
-    way: Way
+    proxied: ProxiedLink
     connection: int
     waiting: deque[tuple[int, int]] = field(default_factory=deque)
 
     def passed(self, name: str, frames: int, applied_ns: int, nominal_ns: int) -> None:
-        """Take note that frames were written; a response completes an exchange, and its log line."""
+        """Record that frames were written. A response completes an exchange and adds its log line."""
         if name == "request":
             self.waiting.extend([(applied_ns, nominal_ns)] * frames)
             return
         for _ in range(min(frames, len(self.waiting))):
             request_ns, request_nominal_ns = self.waiting.popleft()
-            self.way.exchanges += 1
-            self.way.log.add(
-                self.way.link, self.connection, request_nominal_ns + nominal_ns, request_ns, applied_ns
+            self.proxied.exchanges += 1
+            self.proxied.log.add(
+                self.proxied.link, self.connection, request_nominal_ns + nominal_ns, request_ns, applied_ns
             )
 
 
-class End(asyncio.Protocol):
+class ProxySocket(asyncio.Protocol):
     """One of the two sockets of a proxied connection."""
 
     def __init__(self, outward: Direction) -> None:
-        """Begin unconnected."""
-        self.outward = outward  # what is read here goes this way
+        """Set up the socket without a connection."""
+        self.outward = outward  # for bytes that this socket reads
         self.inward: Direction | None = None
-        self.peer: End | None = None
+        self.peer: ProxySocket | None = None
         self.transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport; what waits for this socket may be written now."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 (a TCP transport always is)
+        """Store the transport. Bytes that wait for this socket can be written now."""
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 (always true for TCP)
         self.transport = transport
         transport.set_write_buffer_limits(high=HIGH_WATER_BYTES)
         if self.inward is not None:
             self.inward.connected(transport)
 
     def data_received(self, data: bytes) -> None:
-        """Send on what came, after its delay."""
+        """Forward bytes after their delay."""
         self.outward.feed(data)
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 (either way it is closed)
-        """Close the other side after what is still on its way."""
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 (the reason does not matter)
+        """Close the other side after the queued bytes are written."""
         self.outward.end()
 
     def pause_writing(self) -> None:
-        """Stop reading on the other side while the kernel takes no more here."""
+        """Stop reading on the other side while the kernel buffer of this socket is full."""
         if self.peer and self.peer.transport:
             self.peer.transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """Read on."""
+        """Resume reading on the other side."""
         if self.peer and self.peer.transport:
             self.peer.transport.resume_reading()
 
 
-class FollowerEnd(End):
-    """The accepted socket; it opens the way to the leader."""
+class FollowerSocket(ProxySocket):
+    """The accepted socket. It opens the connection to the leader."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, way: Way) -> None:
-        """Begin with no leader's side."""
+    def __init__(self, loop: asyncio.AbstractEventLoop, proxied: ProxiedLink) -> None:
+        """Set up the socket without a leader connection."""
         self._loop = loop
-        self._way = way
+        self._proxied = proxied
         self._opening: asyncio.Task[None] | None = None
-        self._exchange = Exchange(way, 0)
-        super().__init__(Direction(loop, way, self._exchange, "request"))
+        self._exchange = Exchange(proxied, 0)
+        super().__init__(Direction(loop, proxied, self._exchange, "request"))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Open the leader's side while the follower's first bytes arrive."""
+        """Connect to the leader while the follower's first bytes arrive."""
         super().connection_made(transport)
         self._exchange.connection = transport.get_extra_info("peername")[1]
-        self._way.connections += 1
+        self._proxied.connections += 1
         self._opening = self._loop.create_task(self._open())
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Count down, then as any end."""
-        self._way.connections -= 1
+        """Decrement the connection count, then close as every proxied socket does."""
+        self._proxied.connections -= 1
         super().connection_lost(exc)
 
     async def _open(self) -> None:
-        assert self.transport is not None  # noqa: S101 (set when the connection was made)
-        far = End(Direction(self._loop, self._way, self._exchange, "response"))
+        assert self.transport is not None  # noqa: S101 (`connection_made` sets it)
+        far = ProxySocket(Direction(self._loop, self._proxied, self._exchange, "response"))
         far.inward, far.peer, self.peer = self.outward, self, far
         far.outward.connected(self.transport)
         try:
-            await self._loop.create_connection(lambda: far, "127.0.0.1", self._way.link.target_port)
-        except OSError:  # the leader is down: the follower sees a closed connection, as without a proxy
+            await self._loop.create_connection(lambda: far, "127.0.0.1", self._proxied.link.target_port)
+        except OSError:  # the leader is down: close the follower's connection, as without a proxy
             self.transport.close()
 
 
@@ -238,17 +240,21 @@ async def serve(lab: Lab) -> None:
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, stop.set)
     with applied_log.AppliedLog.open(lab.state / "proxy") as log:
-        ways = {(link.follower, link.leader): Way(link, log) for link in (*lab.links, *lab.client_links)}
+        proxied_links = {
+            (link.follower, link.leader): ProxiedLink(link, log) for link in (*lab.links, *lab.client_links)
+        }
         async with contextlib.AsyncExitStack() as open_servers:
-            for way in ways.values():
-                await open_servers.enter_async_context(await listen(way))
-            await open_servers.enter_async_context(await proxy_control.listen(ways, lab.control_port))
-            gc.freeze()  # nothing made so far is ever garbage: later collections stay short
+            for proxied in proxied_links.values():
+                await open_servers.enter_async_context(await listen(proxied))
+            await open_servers.enter_async_context(
+                await proxy_control.listen(proxied_links, lab.control_port)
+            )
+            gc.freeze()  # objects made so far stay alive: exclude them from collections
             await until_stopped(stop, log)
 
 
 async def until_stopped(stop: asyncio.Event, log: applied_log.AppliedLog) -> None:
-    """Return when told to stop; raise when the log cannot be written, since a delay unlogged is no truth."""
+    """Return when `stop` is set. Raise if the log cannot be written: unlogged delays are no ground truth."""
     stopping = asyncio.ensure_future(stop.wait())
     flushing = asyncio.ensure_future(log.keep_flushed())
     done, _ = await asyncio.wait({stopping, flushing}, return_when=asyncio.FIRST_COMPLETED)
@@ -258,14 +264,16 @@ async def until_stopped(stop: asyncio.Event, log: applied_log.AppliedLog) -> Non
         flushing.result()
 
 
-async def listen(way: Way) -> asyncio.Server:
+async def listen(proxied: ProxiedLink) -> asyncio.Server:
     """Open the proxy of one ordered pair."""
     loop = asyncio.get_running_loop()
-    return await loop.create_server(lambda: FollowerEnd(loop, way), "127.0.0.1", way.link.listen_port)
+    return await loop.create_server(
+        lambda: FollowerSocket(loop, proxied), "127.0.0.1", proxied.link.listen_port
+    )
 
 
 def selecting_loop() -> asyncio.AbstractEventLoop:
-    """Return a loop on select(2): epoll as Python calls it rounds timers up to a whole millisecond."""
+    """Return an event loop on select(2). Python's epoll selector rounds timeouts up to whole milliseconds."""
     return asyncio.SelectorEventLoop(selectors.SelectSelector())
 
 

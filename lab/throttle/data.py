@@ -1,4 +1,4 @@
-"""The topics of a scenario's parts and what is in them beforehand: every partition the same, to the byte."""
+"""Create and fill the topics of the parts. Every partition gets the same number of bytes."""
 
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.cimpl import NewTopic
@@ -6,40 +6,40 @@ from confluent_kafka.cimpl import NewTopic
 from lab import topics
 from lab.errors import LabError
 from lab.layout import Lab
-from lab.throttle.parts import Part
+from lab.throttle.parts import ThrottlePart
 
 RECORD_BYTES = 1_048_400
 """
-With its batch just below the 1 MiB that a fetch takes of a partition. A fetch is cut at 1 MiB wherever that
-is, and the quota counts the piece of a batch at its end, which the follower throws away and fetches again:
-with batches of 128 kB that were 2 % that no disk ever sees.
+One batch per record, slightly smaller than replica.fetch.max.bytes (1 MiB). A fetch response ends at 1 MiB,
+even within a batch. The quota counts the incomplete batch, but the follower discards it and fetches it
+again. With batches of 128 kB, 2 % of the counted bytes would never reach a disk.
 """
 
 FLUSH_S = 60.0
 _SETTINGS = {
-    # Nothing is to be dropped, and a deleted topic is to give its disk back soon.
+    # Delete no segment, and free the disk soon after the topic is deleted.
     "retention.bytes": "-1",
     "file.delete.delay.ms": "1000",
 }
 
 
-def create(lab: Lab, topic: str, part: Part) -> None:
-    """Create a part's topic with its replicas where they are before the move."""
-    before = [replicas for replicas, _ in part.placed(lab.broker_ids)]
+def create(lab: Lab, topic: str, part: ThrottlePart) -> None:
+    """Create a part's topic with the replicas that it has before the move."""
+    before = [replicas for replicas, _ in part.placements(lab.broker_ids)]
     new = NewTopic(topic, num_partitions=len(before), replica_assignment=before, config=_SETTINGS)
     topics.create(lab, [new])
 
 
-def fill(lab: Lab, topic: str, part: Part) -> None:
+def fill(lab: Lab, topic: str, part: ThrottlePart) -> None:
     """
-    Produce the same number of records to each partition, as fast as it goes.
+    Produce the same number of records to each partition, as fast as possible.
 
     Raises:
-        LabError: a record was not taken.
+        LabError: a record was not acknowledged.
 
     """
     failures: list[object] = []
-    told = {
+    settings = {
         "bootstrap.servers": lab.bootstrap_servers,
         "client.id": "lab-fill",
         "batch.num.messages": 1,
@@ -48,12 +48,12 @@ def fill(lab: Lab, topic: str, part: Part) -> None:
         "acks": 1,
         "enable.idempotence": False,
     }
-    producer = Producer(told, logger=topics.quiet)
+    producer = Producer(settings, logger=topics.silent_logger)
     for nth in range(part.total_bytes // RECORD_BYTES):
         _produce(producer, topic, nth % part.partitions, failures)
     left = producer.flush(FLUSH_S)
     if failures or left:
-        message = f"{len(failures)} records were not taken by {topic}, {left} not answered: {failures[:1]}"
+        message = f"{topic}: {len(failures)} records failed, {left} were not acknowledged: {failures[:1]}"
         raise LabError(message)
 
 
@@ -73,6 +73,6 @@ def _produce(producer: Producer, topic: str, partition: int, failures: list[obje
             producer.poll(0.05)
             continue
         except KafkaException as error:
-            message = f"{topic} takes no records: {error}"
+            message = f"cannot produce to {topic}: {error}"
             raise LabError(message) from error
         return

@@ -1,4 +1,4 @@
-"""What was done in one part, written down: who leads, who follows, from when to when, what is expected."""
+"""The ground truth of one part: leaders, followers, instants, and the verdict to expect."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,8 +6,8 @@ from typing import Any
 
 from lab import truth
 from lab.throttle import rates
-from lab.throttle.parts import Kind, Part
-from lab.throttle.sizes import Replica, Seen
+from lab.throttle.parts import PartKind, ThrottlePart
+from lab.throttle.sizes import DiskSizes, Replica
 
 LEADER, FOLLOWER = "leader", "follower"
 INSTANTS = (
@@ -25,21 +25,21 @@ INSTANTS = (
     "cleared",
 )
 """
-In the order in which they happen, epoch ns; those that a part has not are NULL in the truth.
+Events in the order in which they happen, epoch ns. Events that a part does not have are null in the truth.
 
-`limit_set` and `begun` are when Kafka's tool said so (or a setting was answered), `done` when the cluster was
-first seen with the new replicas alone and in sync, by asking it every 0.25 s, `cleared` when the tool had
-taken the throttles away.
+`limit_set` and `begun` are when Kafka's tool printed it, or when the brokers acknowledged the setting. `done`
+is when a poll (every 0.25 s) first found only the new replicas, all in sync. `cleared` is when the throttles
+were removed.
 """
 
 
 @dataclass(slots=True)
-class Journey:
-    """One part as it goes: its topic, where its partitions are and shall be, and what happened when."""
+class PartRecord:
+    """One run of a part: its topic, its replicas before and after the move, and its events."""
 
-    part: Part
+    part: ThrottlePart
     topic: str
-    placed: Sequence[tuple[list[int], list[int]]]
+    placements: Sequence[tuple[list[int], list[int]]]
     topic_id: str = ""
     bytes_at_start: Mapping[Replica, int] = field(default_factory=dict)
     at_ns: dict[str, int] = field(default_factory=dict)
@@ -47,111 +47,112 @@ class Journey:
     @property
     def sources(self) -> list[Replica]:
         """The leader of each partition before the move."""
-        return [(before[0], nth) for nth, (before, _) in enumerate(self.placed)]
+        return [(before[0], nth) for nth, (before, _) in enumerate(self.placements)]
 
     @property
     def targets(self) -> list[Replica]:
-        """The new replica of each partition; the follower where none moves."""
-        return [(after[-1], nth) for nth, (_, after) in enumerate(self.placed)]
+        """The new replica of each partition, or the follower if no replica moves."""
+        return [(after[-1], nth) for nth, (_, after) in enumerate(self.placements)]
 
     @property
     def broker_ids(self) -> list[int]:
         """The brokers on which the tool sets rates."""
         return sorted({broker for broker, _ in (*self.sources, *self.targets)})
 
-    def carried(self, broker_id: int, direction: str) -> list[Replica]:
-        """Give the new replicas whose bytes a broker sends as leader, or takes as follower."""
+    def carried_replicas(self, broker_id: int, direction: str) -> list[Replica]:
+        """Return the new replicas whose bytes a broker sends as leader, or receives as follower."""
         here = self.sources if direction == LEADER else self.targets
         return [target for target, (broker, _) in zip(self.targets, here, strict=True) if broker == broker_id]
 
     @property
     def ended_ns(self) -> int:
-        """When what the part is about was over: the move, or the watch over a fault without one."""
+        """When the part's main phase ended: the move, or the observation of a fault without a move."""
         return self.at_ns.get("done") or self.at_ns.get("cancel_asked") or self.at_ns["cleared"]
 
 
-def sides(journey: Journey) -> list[tuple[int, str]]:
-    """Give each broker with a rate, in both directions."""
-    return [(broker, direction) for broker in journey.broker_ids for direction in (LEADER, FOLLOWER)]
+def sides(record: PartRecord) -> list[tuple[int, str]]:
+    """Return every broker with a rate, in both directions."""
+    return [(broker, direction) for broker in record.broker_ids for direction in (LEADER, FOLLOWER)]
 
 
-def states(journey: Journey) -> list[dict[str, Any]]:
+def states(record: PartRecord) -> list[dict[str, Any]]:
     """
-    Give what is to be found of each broker and direction, from when to when.
+    Return the expected state of each broker and direction, with its time range.
 
-    `state` is None where a rate is set (the tool sets both on every broker it touches) and no replica of the
-    move is carried in that direction: nothing is expected there. `is_listed` says whether the topic's list
-    names one.
+    The tool sets both rates on every broker of the move. `state` is None if the broker carries no replica of
+    the move in that direction: no state is expected. `is_listed` is True if the topic's list names a replica
+    for it.
     """
-    return list(_states(journey))
+    return list(_states(record))
 
 
-def _states(journey: Journey) -> Iterator[dict[str, Any]]:
-    part, at_ns = journey.part, journey.at_ns
-    for broker_id, direction in sides(journey):
-        is_carrying = bool(journey.carried(broker_id, direction))
-        told = {
+def _states(record: PartRecord) -> Iterator[dict[str, Any]]:
+    part, at_ns = record.part, record.at_ns
+    for broker_id, direction in sides(record):
+        is_carrying = bool(record.carried_replicas(broker_id, direction))
+        row = {
             "broker_id": broker_id,
             "direction": direction,
             "limit_bytes_per_s": part.limit_bytes_per_s,
-            "is_listed": part.kind is Kind.IN_SYNC or (is_carrying and part.kind is not Kind.INEFFECTIVE),
+            "is_listed": part.kind is PartKind.IN_SYNC
+            or (is_carrying and part.kind is not PartKind.INEFFECTIVE),
         }
-        yield told | {
+        yield row | {
             "since": truth.iso(at_ns["limit_set"]),
-            "until": truth.iso(journey.ended_ns),
+            "until": truth.iso(record.ended_ns),
             "state": part.state if is_carrying else None,
             "cause": part.cause if is_carrying else None,
         }
-        if part.kind is Kind.LEFT_OVER:
-            yield told | {
-                "since": truth.iso(journey.ended_ns),
+        if part.kind is PartKind.LEFT_OVER:
+            yield row | {
+                "since": truth.iso(record.ended_ns),
                 "until": truth.iso(at_ns["cleared"]),
-                "state": Kind.LEFT_OVER.value if is_carrying else None,
+                "state": PartKind.LEFT_OVER.value if is_carrying else None,
                 "cause": None,
             }
 
 
-def on_disk(journey: Journey, seen: Sequence[Seen]) -> list[dict[str, Any]]:
-    """Give the rate of each broker and direction that carries something, from the sizes on disk."""
-    # From the last look before: half a second behind the limit a first burst may have passed.
-    since_ns = max((one.at_ns for one in seen if one.at_ns <= journey.at_ns["limit_set"]), default=0)
-    until = [one for one in seen if since_ns <= one.at_ns <= journey.ended_ns]
+def on_disk(record: PartRecord, seen: Sequence[DiskSizes]) -> list[dict[str, Any]]:
+    """Return the rate of each broker and direction that carries replicas, from the sizes on disk."""
+    # Begin with the last sample before the limit: a first burst may pass before the next sample, 0.5 s later.
+    since_ns = max((one.at_ns for one in seen if one.at_ns <= record.at_ns["limit_set"]), default=0)
+    until = [one for one in seen if since_ns <= one.at_ns <= record.ended_ns]
     found = []
-    for broker_id, direction in sides(journey):
-        if replicas := journey.carried(broker_id, direction):
-            told = rates.summary([(one.at_ns, one.total(replicas)) for one in until])
-            found.append({"broker_id": broker_id, "direction": direction, "measured": told})
+    for broker_id, direction in sides(record):
+        if replicas := record.carried_replicas(broker_id, direction):
+            measured = rates.summary([(one.at_ns, one.total(replicas)) for one in until])
+            found.append({"broker_id": broker_id, "direction": direction, "measured": measured})
     return found
 
 
-def told(journey: Journey, seen: Sequence[Seen]) -> dict[str, Any]:
-    """Give the ground truth of one part."""
-    part = journey.part
+def ground_truth(record: PartRecord, seen: Sequence[DiskSizes]) -> dict[str, Any]:
+    """Return the ground truth of one part."""
+    part = record.part
     return {
         "name": part.name,
         "kind": part.kind.value,
-        "told": part.told,
-        "topic": journey.topic,
-        "topic_id": journey.topic_id,
+        "told": part.description,
+        "topic": record.topic,
+        "topic_id": record.topic_id,
         "limit_bytes_per_s": part.limit_bytes_per_s,
         "produce_bytes_per_s": part.produce_bytes_per_s,
-        "leaders": sorted({broker for broker, _ in journey.sources}),
-        "followers": sorted({broker for broker, _ in journey.targets}),
+        "leaders": sorted({broker for broker, _ in record.sources}),
+        "followers": sorted({broker for broker, _ in record.targets}),
         "partitions": [
             {
                 "partition": nth,
                 "replicas_before": before,
                 "replicas_after": after,
-                "bytes_at_start": journey.bytes_at_start.get((before[0], nth)),
+                "bytes_at_start": record.bytes_at_start.get((before[0], nth)),
             }
-            for nth, (before, after) in enumerate(journey.placed)
+            for nth, (before, after) in enumerate(record.placements)
         ],
-        **{f"{name}_at": _instant(journey, name) for name in INSTANTS},
-        "states": states(journey),
-        "on_disk": on_disk(journey, seen),
+        **{f"{name}_at": _instant(record, name) for name in INSTANTS},
+        "states": states(record),
+        "on_disk": on_disk(record, seen),
     }
 
 
-def _instant(journey: Journey, name: str) -> str | None:
-    at_ns = journey.at_ns.get(name)
+def _instant(record: PartRecord, name: str) -> str | None:
+    at_ns = record.at_ns.get(name)
     return None if at_ns is None else truth.iso(at_ns)

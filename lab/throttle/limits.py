@@ -1,4 +1,4 @@
-"""Throttles set and taken away by their names, for the faults that Kafka's own tool does not make."""
+"""Set and remove throttles by their configuration names, for faults that Kafka's own tool does not cause."""
 
 import time
 from collections.abc import Mapping
@@ -17,30 +17,30 @@ from lab.errors import LabError
 from lab.layout import Lab
 
 RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
-"""Of a broker, in bytes/s."""
+"""Broker settings, in bytes/s."""
 
 LISTS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
-"""Of a topic: PARTITION:BROKER,... or `*`."""
+"""Topic settings: PARTITION:BROKER,... or `*`."""
 
 _TIMEOUT_S = 15.0
 
 
 def set_rates(lab: Lab, broker_ids: list[int], limit_bytes_per_s: int) -> int:
-    """Set both rates on each of these brokers; return when the last one had answered (epoch ns)."""
-    told = dict.fromkeys(RATES, str(limit_bytes_per_s))
+    """Set both rates on each of these brokers. Return when the last broker acknowledged it (epoch ns)."""
+    rates = dict.fromkeys(RATES, str(limit_bytes_per_s))
     for broker_id in broker_ids:
-        _alter(lab, ResourceType.BROKER, str(broker_id), told)
+        _alter(lab, ResourceType.BROKER, str(broker_id), rates)
     return time.time_ns()
 
 
 def set_lists(lab: Lab, topic: str, replicas: str) -> int:
-    """Set both lists of a topic; return when it was answered (epoch ns)."""
+    """Set both lists of a topic. Return when it was acknowledged (epoch ns)."""
     _alter(lab, ResourceType.TOPIC, topic, dict.fromkeys(LISTS, replicas))
     return time.time_ns()
 
 
 def clear(lab: Lab, topic: str | None) -> int:
-    """Take both rates from every broker, and both lists from a topic; return when that was answered."""
+    """Remove both rates of every broker, and both lists of a topic. Return when it was acknowledged."""
     for broker_id in lab.broker_ids:
         _alter(lab, ResourceType.BROKER, str(broker_id), dict.fromkeys(RATES))
     if topic is not None:
@@ -48,30 +48,32 @@ def clear(lab: Lab, topic: str | None) -> int:
     return time.time_ns()
 
 
-def in_force(lab: Lab) -> dict[int, dict[str, int]]:
-    """Return the rates that are set, by broker and name."""
-    found = {broker_id: _described(lab, ResourceType.BROKER, str(broker_id)) for broker_id in lab.broker_ids}
-    rates = {
-        broker_id: {name: int(value) for name in RATES if (value := told.get(name))}
-        for broker_id, told in found.items()
+def current_rates(lab: Lab) -> dict[int, dict[str, int]]:
+    """Return the configured rates by broker and setting."""
+    described = {
+        broker_id: _described(lab, ResourceType.BROKER, str(broker_id)) for broker_id in lab.broker_ids
     }
-    return {broker_id: told for broker_id, told in rates.items() if told}
+    rates = {
+        broker_id: {name: int(value) for name in RATES if (value := settings.get(name))}
+        for broker_id, settings in described.items()
+    }
+    return {broker_id: by_name for broker_id, by_name in rates.items() if by_name}
 
 
-def listed(lab: Lab, topic: str) -> dict[str, str]:
-    """Return the lists that are set on a topic, by name."""
-    told = _described(lab, ResourceType.TOPIC, topic)
-    return {name: text for name in LISTS if (text := told.get(name))}
+def current_lists(lab: Lab, topic: str) -> dict[str, str]:
+    """Return the configured lists of a topic by setting."""
+    settings = _described(lab, ResourceType.TOPIC, topic)
+    return {name: text for name in LISTS if (text := settings.get(name))}
 
 
-def _alter(lab: Lab, kind: ResourceType, name: str, told: Mapping[str, str | None]) -> None:
+def _alter(lab: Lab, kind: ResourceType, name: str, settings: Mapping[str, str | None]) -> None:
     entries = [
         ConfigEntry(
             key,
             value,
             incremental_operation=AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET,
         )
-        for key, value in told.items()
+        for key, value in settings.items()
     ]
     resource = ConfigResource(kind, name, incremental_configs=entries)
     client = topics.admin(lab.bootstrap_servers)
@@ -79,7 +81,7 @@ def _alter(lab: Lab, kind: ResourceType, name: str, told: Mapping[str, str | Non
         for answered in client.incremental_alter_configs([resource]).values():
             answered.result(timeout=_TIMEOUT_S)
     except (KafkaException, TimeoutError) as error:
-        message = f"the throttle of {kind.name.lower()} {name} could not be changed: {error}"
+        message = f"the throttle of {kind.name.lower()} {name} cannot be changed: {error}"
         raise LabError(message) from error
 
 
@@ -89,5 +91,5 @@ def _described(lab: Lab, kind: ResourceType, name: str) -> dict[str, str | None]
         (answered,) = client.describe_configs([ConfigResource(kind, name)]).values()
         return {key: entry.value for key, entry in answered.result(timeout=_TIMEOUT_S).items()}
     except (KafkaException, TimeoutError) as error:
-        message = f"the settings of {kind.name.lower()} {name} could not be read: {error}"
+        message = f"the settings of {kind.name.lower()} {name} cannot be read: {error}"
         raise LabError(message) from error

@@ -1,9 +1,9 @@
 """
-The exporters' pages during a scenario, as files beside the brokers' logs: `logs/broker-N/SCRAPED_AT_NS.prom`.
+Save the pages of the exporters during a scenario, in `logs/broker-N/SCRAPED_AT_NS.prom`.
 
-An exporter without rules takes up to a second of a core for a page of 1.2 MB. For the scenario's time it is
-told to look at the beans of replication alone, which it reads by itself when its file changes; names and
-labels are those of an exporter without rules, and afterwards the lab's exporters are as before.
+An exporter without rules needs up to one CPU second for a page of 1.2 MB. During the scenario it exports
+only the replication MBeans, with the same names and labels. It reloads its rules when the file changes, and
+gets its original rules at the end.
 """
 
 import json
@@ -24,16 +24,18 @@ _WAIT_S = 0.2
 
 
 @contextmanager
-def kept(lab: Lab, journal: Path, *, interval_s: float = INTERVAL_S) -> Iterator[None]:
-    """Scrape every broker at a fixed pace while the block runs; the journal has a JSON line for each try."""
+def recorded_pages(lab: Lab, journal: Path, *, interval_s: float = INTERVAL_S) -> Iterator[None]:
+    """Scrape every broker at a fixed interval while the block runs. The journal has one line per scrape."""
     stop, results = threading.Event(), Queue[Scrape](maxsize=8 * len(lab.brokers))
-    endpoints = [ScrapedEndpoint(url=of.exporter_url, node=f"broker-{of.id}") for of in lab.brokers]
+    endpoints = [
+        ScrapedEndpoint(url=broker.exporter_url, node=f"broker-{broker.id}") for broker in lab.brokers
+    ]
     threads: list[threading.Thread] = [
         Scraper(endpoint, results, stop, interval_s=interval_s, once=False) for endpoint in endpoints
     ]
     threads.append(threading.Thread(target=_write, args=(lab, journal, results, stop), daemon=True))
     journal.parent.mkdir(parents=True, exist_ok=True)
-    with _of_replication(lab):
+    with _replication_rules(lab):
         for thread in threads:
             thread.start()
         try:
@@ -45,14 +47,14 @@ def kept(lab: Lab, journal: Path, *, interval_s: float = INTERVAL_S) -> Iterator
 
 
 @contextmanager
-def _of_replication(lab: Lab) -> Iterator[None]:
+def _replication_rules(lab: Lab) -> Iterator[None]:
     try:
         for broker in lab.brokers:
-            config.write_exporter_rules(lab, broker, config.EXPORTER_OF_REPLICATION)
+            config.write_exporter_rules(lab, broker, config.EXPORTER_REPLICATION_RULES)
         yield
     finally:
         for broker in lab.brokers:
-            config.write_exporter_rules(lab, broker, config.EXPORTER_WITHOUT_RULES)
+            config.write_exporter_rules(lab, broker, config.EXPORTER_DEFAULT_RULES)
 
 
 def _write(lab: Lab, journal: Path, results: "Queue[Scrape]", stop: threading.Event) -> None:
@@ -62,16 +64,16 @@ def _write(lab: Lab, journal: Path, results: "Queue[Scrape]", stop: threading.Ev
                 scrape = results.get(timeout=_WAIT_S)
             except Empty:
                 continue
-            lines.write(json.dumps(_kept(lab, scrape)) + "\n")
+            lines.write(json.dumps(_save_page(lab, scrape)) + "\n")
             lines.flush()
 
 
-def _kept(lab: Lab, scrape: Scrape) -> dict[str, object]:
-    told: dict[str, object] = {"node": scrape.endpoint.node, "duration_s": round(scrape.duration_s, 4)}
+def _save_page(lab: Lab, scrape: Scrape) -> dict[str, object]:
+    row: dict[str, object] = {"node": scrape.endpoint.node, "duration_s": round(scrape.duration_s, 4)}
     if scrape.line is None:
-        return told | {"at": None, "bytes": None, "file": None}
+        return row | {"at": None, "bytes": None, "file": None}
     at_ns = int(scrape.line.position.rpartition("/")[2])
     file = lab.state / "logs" / scrape.endpoint.node / f"{at_ns}.prom"
     file.write_bytes(scrape.line.value)
     os.utime(file, ns=(at_ns, at_ns))
-    return told | {"at": truth.iso(at_ns), "bytes": len(scrape.line.value), "file": str(file)}
+    return row | {"at": truth.iso(at_ns), "bytes": len(scrape.line.value), "file": str(file)}

@@ -1,4 +1,4 @@
-"""Rates of a move from the sizes on disk: over the whole of it, and over windows as long as the quota's."""
+"""Compute the rates of a move from the sizes on disk, over the whole move and over windows of the quota."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -8,25 +8,25 @@ from lab.truth import NS_PER_S, iso
 
 WINDOW_S = 11.0
 """
-replication.quota.window.num x replication.quota.window.size.seconds, of which the lab sets neither.
+replication.quota.window.num x replication.quota.window.size.seconds, with Kafka's defaults.
 
-A broker keeps a sample until its last event is so old (SampledStat), so it looks back over 11 to 12 s: where
-all bytes come in one burst, any 11 s may hold 12 s' worth, 9 % more than the limit. So a full window begins
-with a byte, and ends with the first byte that comes 11 s later or more: one period of the quota.
+A broker drops a sample when its last event is 11 s old (SampledStat), so the quota covers 11 to 12 s. If all
+bytes come in one burst, 11 s can contain the bytes of 12 s: 9 % more than the limit. A full window therefore
+begins with a byte and ends with the first byte that comes at least 11 s later: one period of the quota.
 """
 
 Curve = Sequence[tuple[int, int]]
-"""Instants (epoch ns, ascending) and the bytes that were there."""
+"""Instants (epoch ns, ascending) and the bytes on disk."""
 
 
-def at(curve: Curve, at_ns: float) -> float:
+def bytes_at(curve: Curve, at_ns: float) -> float:
     """
-    Return the bytes at an instant, on a line between the looks before and after it.
+    Return the bytes at an instant, interpolated between the samples before and after it.
 
-    >>> at([(0, 0), (10, 100)], 5), at([(0, 0), (10, 100)], 99)
+    >>> bytes_at([(0, 0), (10, 100)], 5), bytes_at([(0, 0), (10, 100)], 99)
     (50.0, 100.0)
     """
-    after = bisect_right(curve, at_ns, key=lambda look: look[0])
+    after = bisect_right(curve, at_ns, key=lambda sample: sample[0])
     if after in (0, len(curve)):
         return float(curve[0 if after == 0 else -1][1])
     (since_ns, low), (until_ns, high) = curve[after - 1], curve[after]
@@ -35,12 +35,12 @@ def at(curve: Curve, at_ns: float) -> float:
 
 def summary(curve: Curve) -> dict[str, object] | None:
     """
-    Tell when the bytes began and ceased to grow, and how fast they grew meanwhile; None when they did not.
+    Return when the bytes began and ceased to grow, and their rates. None if they did not grow.
 
-    `first_window` is what the quota lets through in its first 11 s, `best_window` the most that any 11 s
-    held. `full_windows` are the periods of the quota from the first byte on, `second_window` the second of
-    them, `after_first_window` the mean over all behind the first. The last one is no full window: nothing
-    tells when it would have ended. Windows that the move does not fill are None.
+    `first_window` is the rate of the first 11 s, `best_window` the highest rate of any 11 s. `full_windows`
+    are the quota periods from the first byte on, `second_window` the second of them, `after_first_window` the
+    mean after the first. The last period is not a full window: its end is unknown. Windows that the move does
+    not fill are None.
     """
     grown = [nth for nth in range(1, len(curve)) if curve[nth][1] > curve[nth - 1][1]]
     if not grown:
@@ -51,11 +51,13 @@ def summary(curve: Curve) -> dict[str, object] | None:
     def rate(since_ns: float, until_ns: float) -> float | None:
         if until_ns > ended_ns or until_ns <= since_ns:
             return None
-        return round((at(curve, until_ns) - at(curve, since_ns)) * NS_PER_S / (until_ns - since_ns), 1)
+        return round(
+            (bytes_at(curve, until_ns) - bytes_at(curve, since_ns)) * NS_PER_S / (until_ns - since_ns), 1
+        )
 
-    starts = [look[0] for look in curve if began_ns <= look[0] <= ended_ns - window_ns]
-    best = [told for start in starts if (told := rate(start, start + window_ns)) is not None]
-    opened = opened_ns([curve[nth - 1][0] for nth in grown])
+    starts = [at_ns for at_ns, _ in curve if began_ns <= at_ns <= ended_ns - window_ns]
+    best = [found for start in starts if (found := rate(start, start + window_ns)) is not None]
+    opened = period_starts_ns([curve[nth - 1][0] for nth in grown])
     full = [rate(since_ns, until_ns) for since_ns, until_ns in pairwise(opened)]
     return {
         "began_at": iso(began_ns),
@@ -70,11 +72,11 @@ def summary(curve: Curve) -> dict[str, object] | None:
     }
 
 
-def opened_ns(passed_ns: Sequence[int]) -> list[int]:
+def period_starts_ns(passed_ns: Sequence[int]) -> list[int]:
     """
-    Give the instants at which the quota's periods began, of those at which bytes passed (ascending).
+    Return when the periods of the quota began, from the instants at which bytes passed (ascending).
 
-    >>> [at // NS_PER_S for at in opened_ns([at * NS_PER_S for at in (0, 1, 12, 14, 22, 24, 36)])]
+    >>> [at // NS_PER_S for at in period_starts_ns([at * NS_PER_S for at in (0, 1, 12, 14, 22, 24, 36)])]
     [0, 12, 24, 36]
     """
     opened = list(passed_ns[:1])

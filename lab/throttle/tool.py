@@ -1,4 +1,4 @@
-"""Kafka's own tool for reassignments: replicas are moved, throttled and verified by it and nothing else."""
+"""Run Kafka's own reassignment tool, which moves, throttles and verifies the replicas."""
 
 import json
 import subprocess
@@ -20,71 +20,73 @@ END_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """What the tool printed, and when it was read (epoch ns)."""
+class OutputLine:
+    """A line that the tool printed, and when it was read (epoch ns)."""
 
     at_ns: int
     text: str
 
 
-def first_at(lines: Sequence[Line], begins: str) -> int | None:
-    """Return when the tool first printed a line that begins so; None when it never did."""
-    return next((line.at_ns for line in lines if line.text.startswith(begins)), None)
+def first_at(lines: Sequence[OutputLine], prefix: str) -> int | None:
+    """Return when the tool first printed a line with this prefix, or None."""
+    return next((line.at_ns for line in lines if line.text.startswith(prefix)), None)
 
 
-def wanted(topic: str, replicas: Sequence[Sequence[int]]) -> dict[str, object]:
-    """Return the tool's own document: each partition's replicas, the preferred leader first."""
-    of = [{"topic": topic, "partition": nth, "replicas": list(ids)} for nth, ids in enumerate(replicas)]
-    return {"version": 1, "partitions": of}
+def reassignment_document(topic: str, replicas: Sequence[Sequence[int]]) -> dict[str, object]:
+    """Return the JSON document of the tool: the replicas of each partition, the preferred leader first."""
+    partitions = [
+        {"topic": topic, "partition": nth, "replicas": list(ids)} for nth, ids in enumerate(replicas)
+    ]
+    return {"version": 1, "partitions": partitions}
 
 
 @dataclass(frozen=True, slots=True)
 class Reassignment:
-    """One move as a file that the tool reads."""
+    """One move, as a file for the tool."""
 
     lab: Lab
     file: Path
 
     @classmethod
-    def of(cls, lab: Lab, topic: str, replicas: Sequence[Sequence[int]]) -> "Reassignment":
-        """Write the file."""
+    def create(cls, lab: Lab, topic: str, replicas: Sequence[Sequence[int]]) -> "Reassignment":
+        """Write the file of a move."""
         file = lab.state / "throttle" / f"{topic}.json"
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(wanted(topic, replicas)))
+        file.write_text(json.dumps(reassignment_document(topic, replicas)))
         return cls(lab, file)
 
-    def execute(self, limit_bytes_per_s: int | None) -> list[Line]:
+    def execute(self, limit_bytes_per_s: int | None) -> list[OutputLine]:
         """
-        Begin the move, with a throttle unless the limit is None; return what the tool said.
+        Start the move, with a throttle unless the limit is None. Return the tool's output.
 
         Raises:
-            LabError: the tool failed, or did not say that the move has begun.
+            LabError: the tool failed, or did not confirm that the move began.
 
         """
         throttle = () if limit_bytes_per_s is None else ("--throttle", str(limit_bytes_per_s))
-        said = self._run("--execute", *throttle)
-        if first_at(said, IS_BEGUN) is None or (throttle and first_at(said, LIMIT_IS_SET) is None):
-            message = f"the move of {self.file} has not begun:\n{_text(said)}"
+        output = self._run("--execute", *throttle)
+        if first_at(output, IS_BEGUN) is None or (throttle and first_at(output, LIMIT_IS_SET) is None):
+            message = f"the move of {self.file} did not begin:\n{_text(output)}"
             raise LabError(message)
-        return said
+        return output
 
-    def verify(self) -> list[Line]:
+    def verify(self) -> list[OutputLine]:
         """
-        Let the tool look whether the move is done; when it is, the tool takes every throttle away.
+        Verify that the move is done. The tool then removes every throttle.
 
         Raises:
             LabError: the tool failed, or the move is not done.
 
         """
-        said = self._run("--verify")
-        if first_at(said, IS_CLEARED) is None:
-            message = f"the tool has not taken the throttles of {self.file} away:\n{_text(said)}"
+        output = self._run("--verify")
+        if first_at(output, IS_CLEARED) is None:
+            message = f"the tool did not remove the throttles of {self.file}:\n{_text(output)}"
             raise LabError(message)
-        return said
+        return output
 
-    def cancel(self) -> list[Line]:
+    def cancel(self) -> list[OutputLine]:
         """
-        Break the move off; the tool takes its throttles away.
+        Cancel the move. The tool removes its throttles.
 
         Raises:
             LabError: the tool failed.
@@ -92,22 +94,22 @@ class Reassignment:
         """
         return self._run("--cancel")
 
-    def _run(self, *arguments: str) -> list[Line]:
+    def _run(self, *arguments: str) -> list[OutputLine]:
         to = ("--bootstrap-server", self.lab.bootstrap_servers, "--reassignment-json-file", str(self.file))
-        return told(jvm.tool(TOOL, *to, *arguments))
+        return timestamped_lines(jvm.tool(TOOL, *to, *arguments))
 
 
-def told(command: Sequence[str]) -> list[Line]:
+def timestamped_lines(command: Sequence[str]) -> list[OutputLine]:
     """
-    Run a tool to its end and return its lines, each with the instant at which it was printed.
+    Run a tool to its end and return its output lines, each with the instant at which it was read.
 
     Raises:
-        LabError: it failed; what it said is quoted.
+        LabError: the tool failed; the message quotes its output.
 
     """
     with _started(command) as process:
-        assert process.stdout is not None  # noqa: S101 (a pipe was asked for)
-        lines = [Line(time.time_ns(), text.rstrip("\n")) for text in process.stdout]
+        assert process.stdout is not None  # noqa: S101 (Popen has stdout=PIPE)
+        lines = [OutputLine(time.time_ns(), text.rstrip("\n")) for text in process.stdout]
         code = process.wait(jvm.TOOL_TIMEOUT_S)
     if code:
         message = f"{TOOL.rpartition('.')[2]} failed with exit code {code}:\n{_text(lines)}"
@@ -117,7 +119,7 @@ def told(command: Sequence[str]) -> list[Line]:
 
 @contextmanager
 def _started(command: Sequence[str]) -> Iterator["subprocess.Popen[str]"]:
-    """Give a running program that is ended with the block: Ctrl-C leaves no tool behind."""
+    """Yield a running process. Kill it when the block ends, so that Ctrl-C leaves no tool running."""
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     )
@@ -129,5 +131,5 @@ def _started(command: Sequence[str]) -> Iterator["subprocess.Popen[str]"]:
         process.communicate(timeout=END_S)
 
 
-def _text(lines: Sequence[Line]) -> str:
+def _text(lines: Sequence[OutputLine]) -> str:
     return "\n".join(line.text for line in lines)[-2000:]

@@ -1,7 +1,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from lab.choices import TAKES, Runnable
+from lab.choices import OPTIONS, ScenarioName
 from lab.cli import app
 
 
@@ -65,11 +65,11 @@ def test_an_option_that_a_scenario_would_pass_over_is_a_usage_error(arguments, w
     assert may in text
 
 
-@pytest.mark.parametrize("scenario", list(Runnable))
+@pytest.mark.parametrize("scenario", list(ScenarioName))
 def test_every_option_that_a_scenario_takes_is_taken(tmp_path, scenario):
     """What goes wrong then is that there is no lab."""
     given = {"side": "leader", "part": "a"}
-    options = [(f"--{name.replace('_', '-')}", given.get(name, "1")) for name in sorted(TAKES[scenario])]
+    options = [(f"--{name.replace('_', '-')}", given.get(name, "1")) for name in sorted(OPTIONS[scenario])]
     told = call("run", scenario, "--state", str(tmp_path), *(word for option in options for word in option))
 
     assert told.exit_code == 1
@@ -80,4 +80,4 @@ def test_a_part_of_throttle_that_is_not_there_is_named(tmp_path):
     told = call("run", "throttle", "--part", "d", "--state", str(tmp_path))
 
     assert told.exit_code == 1
-    assert "no part d: there are a, a_load" in told.output
+    assert "no part d: the parts are a, a_load" in told.output

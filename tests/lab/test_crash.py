@@ -10,7 +10,7 @@ from lab.errors import LabError
 
 LAB = SimpleNamespace(bootstrap_servers="127.0.0.1:1", broker_ids=[1, 2, 3], state="state")
 STATUS = "ClusterId:              AQx\nLeaderId:               {}\nLeaderEpoch:            2\n"
-PHASE = redirect_moves.Phase(
+PHASE = redirect_moves.RedirectPhase(
     name="dead", partitions=3, at_once=0, elections=0, apart_s=0, acks="1", for_s=1, is_crash=True
 )
 
@@ -44,7 +44,7 @@ def test_controller_is_spared_and_the_truth_says_whether_it_was(
     killed = []
     monkeypatch.setattr(topics, "leaders", lambda _lab, _topic: {0: 1, 1: 2, 2: 3})
     monkeypatch.setattr(crash, "kill", lambda _state, broker_id: killed.append(broker_id))
-    monkeypatch.setattr(crash, "revive", lambda *_: None)
+    monkeypatch.setattr(crash, "restart", lambda *_: None)
 
     moves = redirect_moves.crash_leader(lab, "t", PHASE, controller_id, lambda _line: None)
 

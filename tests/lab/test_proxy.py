@@ -13,7 +13,7 @@ from lab.layout import Link
 from lab.ports import free_ports
 from lab.proxy import applied_log, control
 from lab.proxy import server as proxy
-from lab.proxy.server import Way, listen, selecting_loop
+from lab.proxy.server import ProxiedLink, listen, selecting_loop
 
 NS_PER_MS = 1_000_000
 
@@ -39,7 +39,7 @@ async def proxied(folder, *, is_leader_up=True):
     ports = free_ports()
     link = Link(follower=2, leader=1, listen_port=next(ports), target_port=next(ports))
     with applied_log.AppliedLog.open(folder) as log:
-        way = Way(link, log)
+        way = ProxiedLink(link, log)
         async with await listen(way):
             if is_leader_up:
                 async with await asyncio.start_server(echo, "127.0.0.1", link.target_port):
@@ -176,7 +176,7 @@ def test_bytes_in_flight_arrive_after_the_sender_disconnected(tmp_path):
         ports = free_ports()
         link = Link(follower=2, leader=1, listen_port=next(ports), target_port=next(ports))
         with applied_log.AppliedLog.open(tmp_path) as log:
-            way = Way(link, log, delay_ns=100 * NS_PER_MS)
+            way = ProxiedLink(link, log, delay_ns=100 * NS_PER_MS)
             async with await listen(way), await asyncio.start_server(keep, "127.0.0.1", link.target_port):
                 with socket.create_connection(("127.0.0.1", link.listen_port)) as sender:
                     sender.sendall(frame(b"last words"))
@@ -205,9 +205,11 @@ def test_a_log_that_cannot_be_written_ends_the_proxies(tmp_path):
     ],
 )
 def test_a_wrong_command_changes_nothing(tmp_path, order, reason):
-    way = Way(Link(follower=2, leader=1, listen_port=1, target_port=2), applied_log.AppliedLog(tmp_path))
+    way = ProxiedLink(
+        Link(follower=2, leader=1, listen_port=1, target_port=2), applied_log.AppliedLog(tmp_path)
+    )
 
-    assert reason in control.answer_to({(2, 1): way}, json.dumps(order).encode())["error"]
+    assert reason in control.response_to({(2, 1): way}, json.dumps(order).encode())["error"]
     assert way.delay_ns == 0
 
 
@@ -226,7 +228,7 @@ def test_the_loop_sleeps_finer_than_a_millisecond():
 
 def test_the_log_is_rotated_and_only_the_newest_files_are_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(applied_log, "MAX_FILE_BYTES", 100)
-    monkeypatch.setattr(applied_log, "KEPT_FILES", 3)
+    monkeypatch.setattr(applied_log, "MAX_FILES", 3)
     link = Link(follower=2, leader=1, listen_port=1, target_port=2)
     with applied_log.AppliedLog.open(tmp_path) as log:
         for _ in range(6):

@@ -6,7 +6,7 @@ from lab import truth
 from lab.errors import LabError
 from lab.layout import Link
 from lab.proxy import applied_log
-from lab.scenarios import Plan, Scenario, Side
+from lab.scenarios import Scenario, ScenarioPlan, Side
 from lab.topics import spread
 
 IDS = [1, 2, 3]
@@ -16,15 +16,19 @@ PAIRS = [(f, leader) for f in IDS for leader in IDS if f != leader]
 @pytest.mark.parametrize(
     ("plan", "shape", "delayed"),
     [
-        (Plan(scenario=Scenario.HEALTHY), "none", []),
-        (Plan(scenario=Scenario.SLOW_BROKER, broker=3), "broker", [(1, 3), (2, 3), (3, 1), (3, 2)]),
-        (Plan(scenario=Scenario.SLOW_LINK, follower=2, leader=1), "link", [(2, 1)]),
+        (ScenarioPlan(scenario=Scenario.HEALTHY), "none", []),
+        (ScenarioPlan(scenario=Scenario.SLOW_BROKER, broker=3), "broker", [(1, 3), (2, 3), (3, 1), (3, 2)]),
+        (ScenarioPlan(scenario=Scenario.SLOW_LINK, follower=2, leader=1), "link", [(2, 1)]),
         (
-            Plan(scenario=Scenario.SLOW_SIDE, broker=2, side=Side.FOLLOWER),
+            ScenarioPlan(scenario=Scenario.SLOW_SIDE, broker=2, side=Side.FOLLOWER),
             "follower_side",
             [(2, 1), (2, 3)],
         ),
-        (Plan(scenario=Scenario.SLOW_SIDE, broker=2, side=Side.LEADER), "leader_side", [(1, 2), (3, 2)]),
+        (
+            ScenarioPlan(scenario=Scenario.SLOW_SIDE, broker=2, side=Side.LEADER),
+            "leader_side",
+            [(1, 2), (3, 2)],
+        ),
     ],
 )
 def test_a_shape_slows_exactly_its_pairs(plan, shape, delayed):
@@ -40,7 +44,7 @@ def test_a_shape_slows_exactly_its_pairs(plan, shape, delayed):
 )
 def test_what_is_not_named_is_picked_by_the_seed(scenario, seed, follower, leader):
     """The same seed picks the same, what is named stays, and a link never leads to itself."""
-    plan = Plan(scenario=scenario, seed=seed, follower=follower, leader=leader)
+    plan = ScenarioPlan(scenario=scenario, seed=seed, follower=follower, leader=leader)
     if follower is not None and follower == leader and scenario is Scenario.SLOW_LINK:
         with pytest.raises(LabError, match="a link needs two brokers"):
             plan.resolved(IDS)
@@ -55,14 +59,14 @@ def test_what_is_not_named_is_picked_by_the_seed(scenario, seed, follower, leade
 
 
 def test_different_seeds_reach_every_pair():
-    plans = [Plan(scenario=Scenario.SLOW_LINK, seed=seed).resolved(IDS) for seed in range(100)]
+    plans = [ScenarioPlan(scenario=Scenario.SLOW_LINK, seed=seed).resolved(IDS) for seed in range(100)]
 
     assert {(plan.follower, plan.leader) for plan in plans} == set(PAIRS)
 
 
 def test_a_broker_that_is_not_there_is_refused():
-    with pytest.raises(LabError, match=r"no broker 7: brokers are \[1, 2, 3\]"):
-        Plan(scenario=Scenario.SLOW_BROKER, broker=7).resolved(IDS)
+    with pytest.raises(LabError, match=r"no broker 7: the brokers are \[1, 2, 3\]"):
+        ScenarioPlan(scenario=Scenario.SLOW_BROKER, broker=7).resolved(IDS)
 
 
 @given(st.integers(2, 7), st.integers(2, 3))
@@ -83,7 +87,7 @@ def test_truth_holds_the_applied_delay_within_the_span_only(tmp_path, monkeypatc
             log.add(Link(follower=2, leader=1, listen_port=1, target_port=2), 1, 0, ms * 1_000_000, 0)
         log.add(Link(follower=3, leader=1, listen_port=1, target_port=2), 1, 0, 5_000_000, 0)
 
-    rows = truth.applied(tmp_path, truth.Span(since_ns=1000, until_ns=1101))
+    rows = truth.applied_delays(tmp_path, truth.TimeRange(since_ns=1000, until_ns=1101))
 
     assert rows == [
         {
@@ -96,6 +100,6 @@ def test_truth_holds_the_applied_delay_within_the_span_only(tmp_path, monkeypatc
             "applied_p90_ms": 91.0,
         },
     ]
-    (single,) = truth.applied(tmp_path, truth.Span(since_ns=1101, until_ns=1102))
+    (single,) = truth.applied_delays(tmp_path, truth.TimeRange(since_ns=1101, until_ns=1102))
     assert (single["follower_id"], single["n"], single["applied_p50_ms"]) == (3, 1, 5.0)
-    assert truth.applied(tmp_path, truth.Span(since_ns=5000, until_ns=6000)) == []
+    assert truth.applied_delays(tmp_path, truth.TimeRange(since_ns=5000, until_ns=6000)) == []

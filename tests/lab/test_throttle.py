@@ -6,18 +6,18 @@ from hypothesis import strategies as st
 
 from lab.errors import LabError
 from lab.throttle import facts, rates, sizes, tool
-from lab.throttle.facts import Journey
-from lab.throttle.parts import BY_NAME, PARTS, Kind, Part, chosen
-from lab.throttle.sizes import Seen, bytes_on_disk
+from lab.throttle.facts import PartRecord
+from lab.throttle.parts import BY_NAME, PARTS, PartKind, ThrottlePart, parts_by_name
+from lab.throttle.sizes import DiskSizes, bytes_on_disk
 from lab.truth import NS_PER_S, iso
 
 IDS = [1, 2, 3]
 MB = 1_000_000
 
 
-def journey(name, **at_s):
+def record(name, **at_s):
     part = BY_NAME[name]
-    told = Journey(part, f"t-{name}", part.placed(IDS))
+    told = PartRecord(part, f"t-{name}", part.placements(IDS))
     told.at_ns = {name: at * NS_PER_S for name, at in at_s.items()}
     return told
 
@@ -36,38 +36,38 @@ def test_a_round_is_the_three_moves_with_and_without_load_and_every_fault():
     [("a", [1, 1], [2, 2]), ("b", [1, 1], [2, 3]), ("c", [1, 2], [3, 3])],
 )
 def test_each_shape_has_its_brokers(name, leaders, followers):
-    placed = BY_NAME[name].placed(IDS)
+    placements = BY_NAME[name].placements(IDS)
 
-    assert [before for before, _ in placed] == [[leader] for leader in leaders]
-    assert [after for _, after in placed] == [[follower] for follower in followers]
+    assert [before for before, _ in placements] == [[leader] for leader in leaders]
+    assert [after for _, after in placements] == [[follower] for follower in followers]
 
 
 def test_a_part_without_a_move_keeps_its_replicas():
-    assert BY_NAME["in_sync"].placed(IDS) == [([1, 2], [1, 2])] * 2
+    assert BY_NAME["in_sync"].placements(IDS) == [([1, 2], [1, 2])] * 2
 
 
 def test_two_brokers_are_too_few():
     with pytest.raises(LabError, match="three brokers, this lab has 2"):
-        BY_NAME["b"].placed([1, 2])
+        BY_NAME["b"].placements([1, 2])
 
 
 def test_a_part_that_is_not_there_is_told_with_those_that_are():
-    assert chosen(["tiny", "a"]) == (BY_NAME["tiny"], BY_NAME["a"])
-    assert chosen([]) == PARTS
-    with pytest.raises(LabError, match=r"no part b_laod: there are a, a_load.* restart"):
-        chosen(["a", "b_laod"])
+    assert parts_by_name(["tiny", "a"]) == (BY_NAME["tiny"], BY_NAME["a"])
+    assert parts_by_name([]) == PARTS
+    with pytest.raises(LabError, match=r"no part b_laod: the parts are a, a_load.* restart"):
+        parts_by_name(["a", "b_laod"])
 
 
 @pytest.mark.parametrize("part", [part for part in PARTS if part.state == "compliant"], ids=lambda p: p.name)
-def test_bursts_of_a_compliant_move_stay_below_5_percent_of_what_a_window_holds(part: Part):
+def test_bursts_of_a_compliant_move_stay_below_5_percent_of_what_a_window_holds(part: ThrottlePart):
     """A fetch is checked before it is served: it goes over by partitions x replica.fetch.max.bytes."""
     burst_bytes = part.partitions * 1024 * 1024
 
     assert burst_bytes < 0.05 * rates.WINDOW_S * part.limit_bytes_per_s
 
 
-@pytest.mark.parametrize("part", [part for part in PARTS if part.kind is Kind.MOVE], ids=lambda p: p.name)
-def test_a_move_has_three_full_windows_behind_the_first(part: Part):
+@pytest.mark.parametrize("part", [part for part in PARTS if part.kind is PartKind.MOVE], ids=lambda p: p.name)
+def test_a_move_has_three_full_windows_behind_the_first(part: ThrottlePart):
     """Of at most 12 s each, and the last that is none."""
     assert 4 * (rates.WINDOW_S + 1) < part.move_s <= 60
 
@@ -78,8 +78,8 @@ def test_the_stuck_part_is_given_more_than_it_may_take():
 
 def test_a_tool_line_is_known_by_its_beginning():
     said = [
-        tool.Line(1, "Current partition replica assignment"),
-        tool.Line(2, f"{tool.LIMIT_IS_SET} to 5 B/s"),
+        tool.OutputLine(1, "Current partition replica assignment"),
+        tool.OutputLine(2, f"{tool.LIMIT_IS_SET} to 5 B/s"),
     ]
 
     assert tool.first_at(said, tool.LIMIT_IS_SET) == 2
@@ -87,7 +87,7 @@ def test_a_tool_line_is_known_by_its_beginning():
 
 
 def test_lines_of_a_program_come_with_the_instant_they_were_printed():
-    said = tool.told(["sh", "-c", "echo first; sleep 0.3; echo second"])
+    said = tool.timestamped_lines(["sh", "-c", "echo first; sleep 0.3; echo second"])
 
     assert [line.text for line in said] == ["first", "second"]
     assert 0.2 < (said[1].at_ns - said[0].at_ns) / NS_PER_S < 5
@@ -95,11 +95,11 @@ def test_lines_of_a_program_come_with_the_instant_they_were_printed():
 
 def test_a_tool_that_fails_is_quoted():
     with pytest.raises(LabError, match=r"exit code 3:\nno such topic"):
-        tool.told(["sh", "-c", "echo no such topic; exit 3"])
+        tool.timestamped_lines(["sh", "-c", "echo no such topic; exit 3"])
 
 
 def test_the_tools_document_has_a_line_for_each_partition():
-    assert tool.wanted("t", [[2], [3]]) == {
+    assert tool.reassignment_document("t", [[2], [3]]) == {
         "version": 1,
         "partitions": [
             {"topic": "t", "partition": 0, "replicas": [2]},
@@ -169,12 +169,12 @@ def test_bytes_between_two_looks_lie_between_theirs(steps, at_s):
         total += step
         curve.append((at * NS_PER_S, total))
 
-    assert curve[0][1] <= rates.at(curve, at_s * NS_PER_S) <= curve[-1][1]
+    assert curve[0][1] <= rates.bytes_at(curve, at_s * NS_PER_S) <= curve[-1][1]
 
 
 def test_a_side_that_carries_nothing_is_expected_to_be_nothing():
     """The tool sets both rates on every broker; a list names the leader here and the follower there."""
-    told = facts.states(journey("a", limit_set=10, done=50, cleared=55))
+    told = facts.states(record("a", limit_set=10, done=50, cleared=55))
     found = {(row["broker_id"], row["direction"]): (row["state"], row["is_listed"]) for row in told}
 
     assert found == {
@@ -186,7 +186,7 @@ def test_a_side_that_carries_nothing_is_expected_to_be_nothing():
 
 
 def test_a_throttle_that_is_left_is_compliant_first_and_left_over_then():
-    told = facts.states(journey("left_over", limit_set=10, done=50, cleared=80))
+    told = facts.states(record("left_over", limit_set=10, done=50, cleared=80))
     leader = [row for row in told if (row["broker_id"], row["direction"]) == (1, "leader")]
 
     assert [(row["state"], row["since"], row["until"]) for row in leader] == [
@@ -205,7 +205,7 @@ def test_a_throttle_that_is_left_is_compliant_first_and_left_over_then():
     ],
 )
 def test_each_fault_is_expected_by_its_name(name, state, cause, is_listed):
-    told = facts.states(journey(name, limit_set=10, cancel_asked=50, cleared=55))
+    told = facts.states(record(name, limit_set=10, cancel_asked=50, cleared=55))
     carrying = [row for row in told if row["state"]]
 
     assert {(row["broker_id"], row["direction"]) for row in carrying} == {(1, "leader"), (2, "follower")}
@@ -213,7 +213,7 @@ def test_each_fault_is_expected_by_its_name(name, state, cause, is_listed):
 
 
 def test_a_list_of_all_names_the_sides_that_carry_nothing_too():
-    told = facts.states(journey("in_sync", limit_set=10, cleared=55))
+    told = facts.states(record("in_sync", limit_set=10, cleared=55))
 
     assert [(row["state"] is None, row["is_listed"]) for row in told] == [
         (False, True),
@@ -225,13 +225,13 @@ def test_a_list_of_all_names_the_sides_that_carry_nothing_too():
 
 def test_a_leaders_rate_is_that_of_both_its_followers():
     """From the limit to the move's end: before and after it bytes come that no throttle holds."""
-    going = journey("b", limit_set=5, done=45, cleared=50)
+    going = record("b", limit_set=5, done=45, cleared=50)
     seen = [
-        Seen(at * NS_PER_S, {(2, 0): 4 * MB * at, (3, 1): 2 * MB * at, (1, 0): 160 * MB})
+        DiskSizes(at * NS_PER_S, {(2, 0): 4 * MB * at, (3, 1): 2 * MB * at, (1, 0): 160 * MB})
         for at in range(5, 46)
     ]
-    seen.insert(0, Seen(0, dict.fromkeys(seen[0].sizes, 0)))
-    seen.append(Seen(46 * NS_PER_S, dict.fromkeys(seen[0].sizes, 900 * MB)))
+    seen.insert(0, DiskSizes(0, dict.fromkeys(seen[0].sizes, 0)))
+    seen.append(DiskSizes(46 * NS_PER_S, dict.fromkeys(seen[0].sizes, 900 * MB)))
     found = {
         (row["broker_id"], row["direction"]): row["measured"]["mean_bytes_per_s"]
         for row in facts.on_disk(going, seen)
@@ -243,8 +243,8 @@ def test_a_leaders_rate_is_that_of_both_its_followers():
 def test_a_first_burst_that_passed_before_the_first_look_behind_the_limit_is_in_the_truth():
     """Limit at 10 s, 66 MB at once at 10.1 s, the next look at 10.4 s."""
     looks = [(9.9, 0), (10.4, 66), *((10.4 + at, 66 + max(0, at - 11) * 6) for at in range(1, 40))]
-    seen = [Seen(int(at * NS_PER_S), {(2, 0): int(of * MB), (2, 1): 0}) for at, of in looks]
-    going = journey("a", limit_set=10, done=50, cleared=55)
+    seen = [DiskSizes(int(at * NS_PER_S), {(2, 0): int(of * MB), (2, 1): 0}) for at, of in looks]
+    going = record("a", limit_set=10, done=50, cleared=55)
     told = {row["direction"]: row["measured"] for row in facts.on_disk(going, seen)}
 
     assert told["follower"]["began_at"] == iso(int(9.9 * NS_PER_S))
@@ -252,7 +252,7 @@ def test_a_first_burst_that_passed_before_the_first_look_behind_the_limit_is_in_
 
 
 def test_the_truth_is_json_and_names_every_instant():
-    told = json.loads(json.dumps(facts.told(journey("a", limit_set=10, done=50, cleared=55), [])))
+    told = json.loads(json.dumps(facts.ground_truth(record("a", limit_set=10, done=50, cleared=55), [])))
 
     assert told["done_at"] == iso(50 * NS_PER_S)
     assert told["cancel_asked_at"] is None
@@ -273,12 +273,12 @@ def test_bytes_on_disk_are_those_of_the_segments_alone(tmp_path):
 def test_sizes_are_looked_at_twice_a_second_and_kept(laid_out, tmp_path):
     folder = sizes.folder_of(laid_out, "t", (2, 0))
     folder.mkdir(parents=True)
-    with sizes.Watch(laid_out, "t", "a", [(2, 0)], tmp_path / "sizes.jsonl") as watch:
+    with sizes.SizeWatcher(laid_out, "t", "a", [(2, 0)], tmp_path / "sizes.jsonl") as watcher:
         (folder / "00000000000000000000.log").write_bytes(b"x" * 70)
-        while len(watch.seen) < 3:
+        while len(watcher.samples) < 3:
             pass
     lines = [json.loads(line) for line in (tmp_path / "sizes.jsonl").read_text().splitlines()]
 
     assert lines[-1]["replicas"] == [{"broker_id": 2, "partition": 0, "bytes": 70}]
     assert (lines[-1]["part"], lines[-1]["topic"]) == ("a", "t")
-    assert 0.3 < (watch.seen[2].at_ns - watch.seen[1].at_ns) / NS_PER_S < 2
+    assert 0.3 < (watcher.samples[2].at_ns - watcher.samples[1].at_ns) / NS_PER_S < 2

@@ -14,7 +14,7 @@ from conf.settings import ScrapedEndpoint
 from lab import config, crash, load
 from lab.errors import LabError
 from lab.throttle import limits, pages, scenario
-from lab.throttle.facts import Journey
+from lab.throttle.facts import PartRecord
 from lab.throttle.parts import BY_NAME
 from lab.truth import iso
 
@@ -56,7 +56,7 @@ def rules(lab):
 
 def test_pages_are_kept_whole_by_node_and_instant_and_a_failed_scrape_has_a_line(exporting, tmp_path):
     journal = tmp_path / "scrapes.jsonl"
-    with pages.kept(exporting, journal, interval_s=0.2):
+    with pages.recorded_pages(exporting, journal, interval_s=0.2):
         time.sleep(0.7)
     tries = [json.loads(line) for line in journal.read_text().splitlines()]
     files = sorted((exporting.state / "logs").glob("*/*.prom"))
@@ -86,15 +86,15 @@ def test_exporters_show_replication_alone_for_the_time_of_the_scenario(exporting
     during = []
 
     def interrupted():
-        with pages.kept(exporting, tmp_path / "scrapes.jsonl"):
+        with pages.recorded_pages(exporting, tmp_path / "scrapes.jsonl"):
             during.extend(rules(exporting))
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
 
-    assert before == {config.EXPORTER_WITHOUT_RULES} == {"{}\n"}
-    assert during == [config.EXPORTER_OF_REPLICATION]
+    assert before == {config.EXPORTER_DEFAULT_RULES} == {"{}\n"}
+    assert during == [config.EXPORTER_REPLICATION_RULES]
     assert rules(exporting) == before
 
 
@@ -112,8 +112,8 @@ def noted(laid_out, monkeypatch):
             raise LabError(message)
 
     def part(error, **at_ns):
-        journey = Journey(BY_NAME["a"], "t", BY_NAME["a"].placed([1, 2, 3]), at_ns=at_ns)
-        with scenario._taken_back(laid_out, journey, Move(), done.append):
+        record = PartRecord(BY_NAME["a"], "t", BY_NAME["a"].placements([1, 2, 3]), at_ns=at_ns)
+        with scenario._clean_up(laid_out, record, Move(), done.append):
             if error:
                 raise error
         return done
@@ -145,10 +145,10 @@ def test_what_does_not_move_is_not_cancelled(noted, at_ns):
 
 def test_a_throttle_that_is_there_already_is_not_taken_for_ours(laid_out, monkeypatch):
     laid_out.save()
-    monkeypatch.setattr(limits, "in_force", lambda _lab: {2: {limits.RATES[0]: 5}})
+    monkeypatch.setattr(limits, "current_rates", lambda _lab: {2: {limits.RATES[0]: 5}})
 
-    with pytest.raises(LabError, match=r"broker 2: leader\.replication\.throttled\.rate.*take it away"):
-        scenario.run(laid_out.state, scenario.Plan())
+    with pytest.raises(LabError, match=r"broker 2: leader\.replication\.throttled\.rate.*remove it"):
+        scenario.run(laid_out.state, scenario.ThrottlePlan())
 
 
 def test_a_load_that_ends_too_early_is_an_error(laid_out, monkeypatch):
@@ -164,7 +164,7 @@ def test_a_load_that_ends_too_early_is_an_error(laid_out, monkeypatch):
     monkeypatch.setattr(load, "begin", lambda _lab, _load: Running())
 
     with (
-        pytest.raises(LabError, match="ended before its part did"),
+        pytest.raises(LabError, match="ended before its part"),
         scenario._producing(laid_out, scenario.TRICKLE),
     ):
         pass

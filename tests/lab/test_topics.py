@@ -23,7 +23,7 @@ def answered(told):
 def asked(monkeypatch):
     client = Mock()
     monkeypatch.setattr(topics, "admin", lambda _servers: client)
-    monkeypatch.setattr(topics, "LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(topics, "POLL_INTERVAL_S", 0.01)
     return client.describe_topics
 
 

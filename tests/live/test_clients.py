@@ -8,7 +8,7 @@ import pytest
 from collectors.files import discover
 from engine.ingest.raw_files import Origin, write_raw
 from lab import jvm, topics
-from lab.clients.producer import TODAY, Crowd, Producer, Work
+from lab.clients.producer import CURRENT_VERSION, Producer, ProducerGroup, Workload
 from reports.run.gold_of_files import gold_of_files
 from transforms.gold.partition_skew.span import partition_skew_span
 
@@ -18,7 +18,7 @@ CHANNEL = "kafka.network.RequestChannel$"
 SENT = re.compile(rb"Sending METADATA response to client (\S+) of (\d+) bytes")
 PRODUCERS = [
     Producer(arm="old", client_version="2.8.2", properties={"linger.ms": "5"}),
-    Producer(arm="today", client_version=TODAY, properties={"linger.ms": "5", "acks": "1"}),
+    Producer(arm="today", client_version=CURRENT_VERSION, properties={"linger.ms": "5", "acks": "1"}),
 ]
 
 
@@ -34,8 +34,8 @@ def watched(lab, tmp_path_factory):
         jvm.set_logger(lab.bootstrap_servers, broker.id, CHANNEL, "TRACE")
     began = {broker: log.stat().st_size for broker, log in logs.items()}
     try:
-        work = Work(scenario="bytes", run="b1", topic="bytes", records_per_s=500, for_s=6)
-        Crowd(lab, PRODUCERS, work).wait()
+        work = Workload(scenario="bytes", run="b1", topic="bytes", records_per_s=500, for_s=6)
+        ProducerGroup(lab, PRODUCERS, work).wait()
     finally:
         for broker in lab.brokers:
             jvm.set_logger(lab.bootstrap_servers, broker.id, CHANNEL, "WARN")

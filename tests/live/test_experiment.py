@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from lab import topics
-from lab.experiments.kept import Folder
+from lab.experiments.run_folder import RunFolder
 from lab.proxy import control
 
 pytestmark = pytest.mark.live
@@ -45,7 +45,7 @@ UNITS = {(f"live-00{block}", arm) for block in (1, 2) for arm in ("old", "today"
 def experiment(lab, tmp_path):
     """Give a way to start the command and the folder it keeps its runs in; what is left is ended."""
     topics.create_load_topic(lab, name="experiment", partitions=3, replication_factor=1)
-    file, folder, started = tmp_path / "live.toml", Folder(tmp_path / "kept"), []
+    file, folder, started = tmp_path / "live.toml", RunFolder(tmp_path / "kept"), []
     file.write_text(FILE)
 
     def start():
@@ -79,7 +79,7 @@ def test_an_experiment_that_is_killed_goes_on_and_repeats_no_finished_run(lab, e
     stopped.terminate()
     _, said = stopped.communicate(timeout=30)
     assert stopped.returncode == 128 + signal.SIGTERM
-    assert "the same command goes on from here" in said
+    assert "run the same command again to continue" in said
     assert not tool.is_running()
     assert held_ms(lab) == 0
 
@@ -134,7 +134,7 @@ def test_a_cluster_that_is_named_is_loaded_with_a_topic_made_and_dropped(lab, tm
     file, properties, kept = (
         tmp_path / "named.toml",
         tmp_path / "client.properties",
-        Folder(tmp_path / "kept"),
+        RunFolder(tmp_path / "kept"),
     )
     plain = FILE.replace("repeats = 2", "repeats = 1").replace('topic = "experiment"\n', "")
     file.write_text(plain.replace("[lab]\nbroker = 2\nhold_ms = 20\n", ""))

@@ -94,7 +94,7 @@ def test_the_brokers_write_the_logs_the_pipeline_reads(quiet_lab):
 
 
 def test_a_scenario_leaves_its_ground_truth_and_no_delay(quiet_lab):
-    plan = scenarios.Plan(
+    plan = scenarios.ScenarioPlan(
         scenario=scenarios.Scenario.SLOW_SIDE,
         broker=3,
         side=scenarios.Side.LEADER,
@@ -123,7 +123,7 @@ def test_a_run_over_links_that_are_already_slow_is_refused(quiet_lab):
 
     with pytest.raises(LabError, match=r"already delayed: 1->2; .*--clear"):
         scenarios.run(
-            quiet_lab.state, scenarios.Plan(scenario=scenarios.Scenario.HEALTHY, quiet_s=0, for_s=0)
+            quiet_lab.state, scenarios.ScenarioPlan(scenario=scenarios.Scenario.HEALTHY, quiet_s=0, for_s=0)
         )
 
 

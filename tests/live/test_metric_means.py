@@ -93,7 +93,7 @@ def recorded(lab, tmp_path_factory):
                 times["ended"] = datetime.now(UTC)
                 processes.end([Lab.load(lab.state).processes[f"broker-{RESTARTED}"]])
                 times["down"] = datetime.now(UTC)
-                crash.revive(lab.state, RESTARTED, LOAD_TOPIC)
+                crash.restart(lab.state, RESTARTED, LOAD_TOPIC)
                 times["back"] = datetime.now(UTC)
     finally:
         for reader in readers:

@@ -28,8 +28,8 @@ class Noted:
         self.said.append(text)
         if "have moved" in text:
             (topic,) = [name for name in _topics(self.lab) if name.startswith("throttle-")]
-            self.rates.append(limits.in_force(self.lab))
-            self.lists.append(limits.listed(self.lab, topic))
+            self.rates.append(limits.current_rates(self.lab))
+            self.lists.append(limits.current_lists(self.lab, topic))
 
 
 def _topics(lab):
@@ -44,7 +44,7 @@ def noted(lab):
 @pytest.fixture(scope="module")
 def truth(lab, noted):
     """Two partitions from broker 1 to broker 2, some 25 s."""
-    return json.loads(scenario.run(lab.state, scenario.Plan(parts=[SMALL]), say=noted).read_text())
+    return json.loads(scenario.run(lab.state, scenario.ThrottlePlan(parts=[SMALL]), say=noted).read_text())
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_while_the_move_goes_on_the_cluster_has_the_limit_that_the_truth_tells(p
 
 
 def test_afterwards_no_limit_no_topic_and_no_rules_of_the_exporters_are_left(lab, part):
-    assert limits.in_force(lab) == {}
+    assert limits.current_rates(lab) == {}
     assert part["topic"] not in _topics(lab)
     assert {(lab.state / f"broker-{n}" / "exporter.yaml").read_text() for n in lab.broker_ids} == {"{}\n"}
 
@@ -113,11 +113,11 @@ def test_what_breaks_off_leaves_no_throttle_no_move_and_no_topic(lab):
 
     endless = replace(SMALL, limit_bytes_per_s=20_000, produce_bytes_per_s=0, watch_s=100)
     with pytest.raises(KeyboardInterrupt):
-        scenario.run(lab.state, scenario.Plan(parts=[endless]), say=interrupt)
+        scenario.run(lab.state, scenario.ThrottlePlan(parts=[endless]), say=interrupt)
 
-    assert limits.in_force(lab) == {}
+    assert limits.current_rates(lab) == {}
     assert not [name for name in _topics(lab) if name.startswith("throttle-")]
-    said = tool.told([*_list_of_moves(lab)])
+    said = tool.timestamped_lines([*_list_of_moves(lab)])
     assert "No partition reassignments found." in [line.text for line in said]
 
 

@@ -8,18 +8,20 @@ from benchmarks.truth import judge
 from benchmarks.truth.analyse import recorded
 from engine.gold.thresholds import thresholds
 from lab import scenarios
-from lab.scenarios import Plan, Scenario, Side
+from lab.scenarios import Scenario, ScenarioPlan, Side
 
 pytestmark = [pytest.mark.live, pytest.mark.measures]
 
 PLANS = {
-    "healthy": Plan(scenario=Scenario.HEALTHY, quiet_s=0, for_s=40),
-    "link": Plan(scenario=Scenario.SLOW_LINK, follower=2, leader=1, delay_ms=10, quiet_s=40, for_s=40),
-    "broker": Plan(scenario=Scenario.SLOW_BROKER, broker=3, delay_ms=10, quiet_s=20, for_s=35),
-    "follower_side": Plan(
+    "healthy": ScenarioPlan(scenario=Scenario.HEALTHY, quiet_s=0, for_s=40),
+    "link": ScenarioPlan(
+        scenario=Scenario.SLOW_LINK, follower=2, leader=1, delay_ms=10, quiet_s=40, for_s=40
+    ),
+    "broker": ScenarioPlan(scenario=Scenario.SLOW_BROKER, broker=3, delay_ms=10, quiet_s=20, for_s=35),
+    "follower_side": ScenarioPlan(
         scenario=Scenario.SLOW_SIDE, side=Side.FOLLOWER, broker=1, delay_ms=10, quiet_s=20, for_s=35
     ),
-    "leader_side": Plan(
+    "leader_side": ScenarioPlan(
         scenario=Scenario.SLOW_SIDE, side=Side.LEADER, broker=2, delay_ms=10, quiet_s=20, for_s=35
     ),
 }

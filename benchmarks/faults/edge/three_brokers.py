@@ -51,7 +51,7 @@ class ThreeBrokers:
         atexit.register(self.stop)
         for broker_id in self.ids:
             self.start(broker_id)
-        self._wait("all brokers registered", lambda: topics.registered(self.bootstrap_servers) == BROKERS)
+        self._wait("all brokers registered", lambda: topics.broker_count(self.bootstrap_servers) == BROKERS)
 
     @property
     def ids(self) -> list[int]:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from lab.experiments.errors import ExperimentError, WrongError
-from lab.experiments.kept import alone
-from lab.experiments.place import OfLab, public_settings
-from lab.experiments.spec import InLab, read
+from lab.experiments.errors import ExperimentConfigError, ExperimentError
+from lab.experiments.place import LabPlace, public_settings
+from lab.experiments.run_folder import exclusive_lock
+from lab.experiments.spec import ResponseHold, read
 from lab.layout import lay_out
 from lab.ports import free_ports
 
@@ -24,30 +24,33 @@ def state(tmp_path):
 
 def test_where_a_broker_is_slow_clients_go_by_way_of_its_proxy_and_else_straight(state):
     experiment = read(SHIPPED)
-    slow, quick = OfLab(state, experiment, SHIPPED), OfLab(state, replace(experiment, lab=None), SHIPPED)
+    slow, quick = (
+        LabPlace(state, experiment, SHIPPED),
+        LabPlace(state, replace(experiment, lab=None), SHIPPED),
+    )
 
     assert slow.bootstrap_servers != quick.bootstrap_servers
-    assert slow.told == quick.told == {"kind": "lab", "brokers": 3}
+    assert slow.description == quick.description == {"kind": "lab", "brokers": 3}
 
 
 def test_a_broker_that_the_lab_has_not_is_told(state):
     with pytest.raises(
-        WrongError, match=r"adaptive\.toml: \[lab\] broker = 4: the lab's brokers are \[1, 2, 3\]"
+        ExperimentConfigError, match=r"adaptive\.toml: \[lab\] broker = 4: the lab's brokers are \[1, 2, 3\]"
     ):
-        OfLab(state, replace(read(SHIPPED), lab=InLab(broker=4, hold_ms=5.0)), SHIPPED)
+        LabPlace(state, replace(read(SHIPPED), lab=ResponseHold(broker=4, hold_ms=5.0)), SHIPPED)
 
 
 def test_more_replicas_than_brokers_are_told(state):
     experiment = read(SHIPPED)
-    with pytest.raises(WrongError, match="replication_factor is more than the lab's 3 brokers"):
-        OfLab(state, replace(experiment, load=replace(experiment.load, replication_factor=4)), SHIPPED)
+    with pytest.raises(ExperimentConfigError, match="replication_factor is more than the lab's 3 brokers"):
+        LabPlace(state, replace(experiment, load=replace(experiment.load, replication_factor=4)), SHIPPED)
 
 
 def test_a_lock_is_held_by_one(tmp_path):
     lock = tmp_path / "lock"
     refused = pytest.raises(ExperimentError, match="second: wait")
 
-    with alone(lock, "first"), refused, alone(lock, "second"):
+    with exclusive_lock(lock, "first"), refused, exclusive_lock(lock, "second"):
         pass
 
 

@@ -1,39 +1,39 @@
-"""How much of an experiment is left, told while it runs."""
+"""Estimate the remaining time of an experiment while it runs."""
 
 from statistics import fmean
 
 from lab.experiments.spec import Experiment
 
 START_S = 2.0
-"""What a run is taken to need beside its load, until one was seen."""
+"""Estimated seconds that a run needs in addition to its load, until the first run is measured."""
 
 
-class Left:
-    """Counts the runs and learns how long one takes."""
+class RunProgress:
+    """Counts the runs and measures how long one takes."""
 
     def __init__(self, experiment: Experiment, *, runs: int, done: int) -> None:
-        """Know of no run yet."""
+        """Start without a measured run."""
         self._runs, self._done, self._seen_s = runs, done, list[float]()
-        self._asked_s, self._pause_s = experiment.warm_up_s + experiment.for_s, experiment.cool_down_s
+        self._requested_s, self._pause_s = experiment.warm_up_s + experiment.for_s, experiment.cool_down_s
 
     def count(self, run_s: float) -> None:
-        """Count a run as done, and take in how long it took."""
+        """Count a finished run and record its duration."""
         self._done += 1
         self._seen_s.append(run_s)
 
-    def said(self, what: str, passed_s: float) -> str:
-        """Say how far a run is, and how long all that is left will take."""
+    def run_line(self, what: str, passed_s: float) -> str:
+        """Return a line with the progress of the current run and the remaining time of the experiment."""
         left_s = self._left_s() - min(passed_s, self._run_s())
         how_far = f"run {self._done + 1} of {self._runs}, {passed_s:.0f} of {self._run_s():.0f} s"
         return f"{what}: {how_far}; {duration(left_s)} left"
 
-    def pause(self, passed_s: float) -> str:
-        """Say the same of the pause between two runs."""
+    def pause_line(self, passed_s: float) -> str:
+        """Return the same line for the pause between two runs."""
         left_s = self._left_s() + self._pause_s - passed_s
         return f"cooling down: {passed_s:.0f} of {self._pause_s:g} s; {duration(left_s)} left"
 
     def _run_s(self) -> float:
-        return fmean(self._seen_s) if self._seen_s else self._asked_s + START_S
+        return fmean(self._seen_s) if self._seen_s else self._requested_s + START_S
 
     def _left_s(self) -> float:
         runs = self._runs - self._done
@@ -42,7 +42,7 @@ class Left:
 
 def duration(seconds: float) -> str:
     """
-    Say about how long.
+    Format a duration approximately.
 
     >>> duration(42), duration(340), duration(9000)
     ('about 42 s', 'about 6 min', 'about 2.5 h')

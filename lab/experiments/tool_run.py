@@ -1,4 +1,4 @@
-"""One run of the tool, which a signal ends cleanly: never a run that goes on without its experiment."""
+"""Run the tool once. A signal stops the tool, so that no run continues without its experiment."""
 
 import signal
 import subprocess
@@ -11,16 +11,16 @@ from types import FrameType
 
 from collectors.perf_test.run import RunRecording, record_run
 from lab.experiments.errors import Stopped
-from lab.experiments.kept import Folder
+from lab.experiments.run_folder import RunFolder
 
-LOOK_EVERY_S = 0.2
+POLL_INTERVAL_S = 0.2
 PATIENCE_S = 10.0
-"""So long a tool may take to end when it is told to."""
+"""Seconds between SIGTERM and SIGKILL."""
 
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Let the first Ctrl-C or SIGTERM raise `Stopped`; while that is tidied up further ones do nothing."""
+    """Raise `Stopped` on the first SIGINT or SIGTERM. Ignore later signals, so that the clean-up finishes."""
     is_stopping = False
 
     def stop(number: int, _frame: FrameType | None) -> None:
@@ -40,14 +40,14 @@ def stoppable() -> Iterator[None]:
 def run_tool(
     tool: Sequence[str],
     arguments: Sequence[str],
-    told: RunRecording,
-    folder: Folder,
+    recording: RunRecording,
+    folder: RunFolder,
     tick: Callable[[], None],
 ) -> int:
     """
-    Run the tool to its end and return its exit code; `tick` is called while it runs.
+    Run the tool to its end and return its exit code. Call `tick` while it runs.
 
-    The tool is watched in a thread, so that a signal is met here, where the tool can be told to end.
+    Another thread reads the tool's output. The calling thread receives signals and can stop the tool.
     """
     process: list[subprocess.Popen[bytes]] = []
     result: list[int | Exception] = []
@@ -58,15 +58,15 @@ def run_tool(
 
     def watch() -> None:
         try:
-            result.append(record_run(tool, arguments, replace(told, began=began)))
-        except Exception as error:  # noqa: BLE001 (raised again by whoever waits)
+            result.append(record_run(tool, arguments, replace(recording, began=began)))
+        except Exception as error:  # noqa: BLE001 (the waiting thread raises it)
             result.append(error)
 
-    # Never joined: in Python 3.11 a join that a signal breaks off takes the thread for ended.
+    # Do not join: in Python 3.11 a join that a signal interrupts marks the thread as ended.
     threading.Thread(target=watch, daemon=True).start()
     try:
         while not result:
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(POLL_INTERVAL_S)
             tick()
     finally:
         _end(process, result)
@@ -77,12 +77,12 @@ def run_tool(
 
 
 def _end(process: list[subprocess.Popen[bytes]], result: list[int | Exception]) -> None:
-    waited_s, was_told = 0.0, False
+    waited_s, is_terminated = 0.0, False
     while not result:
-        if process and not was_told:
+        if process and not is_terminated:
             process[0].terminate()
-            was_told = True
+            is_terminated = True
         if process and waited_s > PATIENCE_S:
             process[0].kill()
-        time.sleep(LOOK_EVERY_S)
-        waited_s += LOOK_EVERY_S
+        time.sleep(POLL_INTERVAL_S)
+        waited_s += POLL_INTERVAL_S

@@ -1,4 +1,4 @@
-"""Whether an arm's producer knows the settings it is given: what it does not know it passes over unsaid."""
+"""Check the producer settings of an arm. A producer ignores settings that it does not know."""
 
 import subprocess
 from collections.abc import Iterable
@@ -6,20 +6,20 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from lab import jvm
-from lab.experiments.errors import WrongError
+from lab.experiments.errors import ExperimentConfigError
 from lab.experiments.spec import Arm
 
 PROGRAM = Path(__file__).with_name("Known.java")
 FREE = ("config.providers.", "metrics.jmx.")
-"""What begins like this is read by what a producer loads, and is in no list."""
+"""Prefixes of settings for the producer's plugins, which are not in its list of settings."""
 
 
-def check_known(arms: Iterable[Arm], where: Path) -> None:
+def check_settings(arms: Iterable[Arm], where: Path) -> None:
     """
-    Ask each release for the settings it knows.
+    Check the settings of each arm against those that its release knows.
 
     Raises:
-        WrongError: an arm has one that its release does not know.
+        ExperimentConfigError: a release does not know a setting of its arm.
 
     """
     known: dict[str, set[str]] = {}
@@ -33,14 +33,14 @@ def check_known(arms: Iterable[Arm], where: Path) -> None:
             if key not in known[version] and not key.startswith(FREE):
                 near = get_close_matches(key, known[version], n=1)
                 hint = f"; did you mean {near[0]}?" if near else ""
-                message = f"{where}: arm {arm.name}: the producer of {version} knows no {key}{hint}"
-                raise WrongError(message)
+                message = f"{where}: arm {arm.name}: the producer of {version} has no setting {key}{hint}"
+                raise ExperimentConfigError(message)
 
 
 def _names(version: str) -> set[str]:
     command = [jvm.java(), "-Xmx256m", "-cp", jvm.class_path(version), str(PROGRAM)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=jvm.TOOL_TIMEOUT_S)
     if done.returncode:
-        message = f"the producer of {version} did not tell its settings:\n{done.stderr[-2000:]}"
-        raise WrongError(message)
+        message = f"the settings of the producer of {version} cannot be read:\n{done.stderr[-2000:]}"
+        raise ExperimentConfigError(message)
     return set(done.stdout.split())
