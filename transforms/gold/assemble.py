@@ -53,18 +53,18 @@ FOLLOWERS_REACH = Reach(
 """How far they look among the fetches of followers; among others `pairing.REQUESTS_REACH` is enough."""
 
 
-def gold_of(requests: DataFrame, client_events: DataFrame) -> dict[Table, DataFrame]:
+def gold_tables(requests: DataFrame, client_events: DataFrame) -> dict[Table, DataFrame]:
     """
     Build the tables of windows from silver, whole: what is not in the frames does not exist.
 
     The fetches are read by both tables: a caller that writes them may rather persist `pairing.fetches` and
-    go on with `of_fetches`.
+    go on with `fetch_tables`.
     """
     lines = requests.select("cluster", "broker_id", "logged_at")
-    return of_fetches(pairing.fetches(requests, client_events), coverage(lines))
+    return fetch_tables(pairing.fetches(requests, client_events), coverage(lines))
 
 
-def of_fetches(fetches: DataFrame, covered: DataFrame) -> dict[Table, DataFrame]:
+def fetch_tables(fetches: DataFrame, covered: DataFrame) -> dict[Table, DataFrame]:
     """Build the tables of windows from paired fetches and from which windows are settled."""
     return {
         FETCH_LATENCY: fetch_latency(fetches, covered),
@@ -72,7 +72,7 @@ def of_fetches(fetches: DataFrame, covered: DataFrame) -> dict[Table, DataFrame]
     }
 
 
-def of_clients(silver: Mapping[Table, DataFrame], fetches: DataFrame) -> dict[Table, DataFrame]:
+def client_tables(silver: Mapping[Table, DataFrame], fetches: DataFrame) -> dict[Table, DataFrame]:
     """Build the tables about clients from silver and from paired fetches: these tell of the clocks."""
     requests, topics, runs = silver[REQUESTS], silver[TOPICS], silver[RUNS]
     lost = (requests, topics, runs, silver[LEADERSHIP_CHANGES], fetches)
@@ -83,13 +83,13 @@ def of_clients(silver: Mapping[Table, DataFrame], fetches: DataFrame) -> dict[Ta
     }
 
 
-def of_metrics(silver: Mapping[Table, DataFrame]) -> dict[Table, DataFrame]:
+def metric_tables(silver: Mapping[Table, DataFrame]) -> dict[Table, DataFrame]:
     """Build the tables made from metrics, with the request log beside them."""
     intervals = intervals_of(silver[METRIC_SAMPLES], facts(silver[METRIC_SERIES]))
     return {LEADER_LOCAL_MEAN: leader_local_mean(intervals, silver[REQUESTS])}
 
 
-def judged(broker_rtt: DataFrame, thresholds: Thresholds) -> dict[Table, DataFrame]:
+def culprit_tables(broker_rtt: DataFrame, thresholds: Thresholds) -> dict[Table, DataFrame]:
     """
     Name the culprit of every window, against the history that lies in the frame itself.
 

@@ -23,7 +23,7 @@ def attempts(requests: DataFrame, topics: DataFrame) -> DataFrame:
     ours = asked_by_clients(requests)
     lost = ours.filter(is_refused()).select("cluster", "api", "client_id").distinct()
     near = ours.join(F.broadcast(lost), on=["cluster", "api", "client_id"], how="left_semi")
-    return exploded(near, topics).transform(as_tries)
+    return exploded(near, topics).transform(to_tries)
 
 
 def asked_by_clients(requests: DataFrame) -> DataFrame:
@@ -33,7 +33,7 @@ def asked_by_clients(requests: DataFrame) -> DataFrame:
     return requests.filter(is_client & ~is_own & F.col("logged_at").isNotNull())
 
 
-def as_tries(rows: DataFrame) -> DataFrame:
+def to_tries(rows: DataFrame) -> DataFrame:
     """Tell how each partition of a request (`produced.exploded`) was answered; leave out what was not."""
     waited_us = F.when(F.col("api") == "FETCH", F.round(F.col("remote_ms") * 1_000).cast("bigint"))
     done_us = F.unix_micros("logged_at") - F.coalesce(waited_us, F.lit(0))

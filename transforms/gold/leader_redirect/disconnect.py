@@ -5,13 +5,13 @@ from pyspark.sql import functions as F
 
 from schemas.gold.leader_redirect import DISCONNECT, LEADER_REDIRECT
 from transforms.gold.leader_redirect.cause import EVENT, FOUND_WITHIN_S
-from transforms.gold.leader_redirect.client_tries import OF_PARTITION, as_tries, asked_by_clients
+from transforms.gold.leader_redirect.client_tries import OF_PARTITION, asked_by_clients, to_tries
 from transforms.gold.leader_redirect.found import found_again
 from transforms.gold.leader_redirect.table import as_rows
-from transforms.gold.partition_skew.produced import named_once, parts
+from transforms.gold.partition_skew.produced import named_once, request_partitions
 from transforms.windows import Reach, seconds
 
-SILENT_BEFORE_S, SILENT_BEHIND_S = 2, 1
+SILENT_BEFORE_S, SILENT_AFTER_S = 2, 1
 """
 A broker without a sign for so long around a takeover is dead.
 
@@ -78,8 +78,8 @@ def silent_takeovers(requests: DataFrame, changes: DataFrame) -> DataFrame:
     is_its = [
         F.col("cluster") == F.col("of_cluster"),
         F.col("old_leader_id") == F.col("sign_of"),
-        F.col("last_at") > at - seconds(FOUND_WITHIN_S - SILENT_BEHIND_S),
-        F.col("first_at") <= at + seconds(SILENT_BEHIND_S),
+        F.col("last_at") > at - seconds(FOUND_WITHIN_S - SILENT_AFTER_S),
+        F.col("first_at") <= at + seconds(SILENT_AFTER_S),
     ]
     taken = takeovers(changes)
     is_silent = F.coalesce(F.col("gone_at") < at - seconds(SILENT_BEFORE_S), F.lit(True))
@@ -129,7 +129,7 @@ def dead_leaders(requests: DataFrame, changes: DataFrame) -> DataFrame:
     """Give each partition that a dead broker led; `since`: the start of what counts as this life of it."""
     at = F.col("taken_over_at")
     lives = Window.partitionBy(*LED).orderBy("gone_at")
-    earliest = at - seconds(FOUND_WITHIN_S - SILENT_BEHIND_S)
+    earliest = at - seconds(FOUND_WITHIN_S - SILENT_AFTER_S)
     return (
         silent_takeovers(requests, changes)
         .filter(F.col("gone_at").isNotNull())
@@ -154,8 +154,10 @@ def tries(requests: DataFrame, topics: DataFrame, dead: DataFrame) -> DataFrame:
         F.col("partition") == F.col("of_partition"),
         F.col("logged_at").between(F.col("taken_over_at") - reach, F.col("taken_over_at") + reach),
     ]
-    rows = parts(asked_by_clients(requests)).join(F.broadcast(theirs), on=is_its, how="left_semi")
-    return rows.transform(named_once, topics).transform(as_tries)
+    rows = request_partitions(asked_by_clients(requests)).join(
+        F.broadcast(theirs), on=is_its, how="left_semi"
+    )
+    return rows.transform(named_once, topics).transform(to_tries)
 
 
 def last_answers(tried: DataFrame, dead: DataFrame) -> DataFrame:

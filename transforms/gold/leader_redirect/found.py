@@ -58,7 +58,7 @@ def near_tries(lost: DataFrame, tried: DataFrame, fetches: DataFrame) -> DataFra
     )
 
 
-def is_behind() -> Column:
+def is_later_try() -> Column:
     """
     Tell whether a try came behind the failing one.
 
@@ -82,7 +82,7 @@ def with_tries(lost: DataFrame, near: DataFrame) -> DataFrame:
     of the old one the errors that it still answered with. An event that ends at the old leader is none.
     """
     latest = F.col("errored_at") + seconds(FOUND_WITHIN_S)
-    is_end = F.col("tried.is_served") & is_behind() & (F.col("tried.done_at") <= latest)
+    is_end = F.col("tried.is_served") & is_later_try() & (F.col("tried.done_at") <= latest)
     names = ("done_at", "leader_id", "offset_us", "clock_bound_ms")
     end = F.when(is_end, F.struct(*(f"tried.{name}" for name in names)))
     ended = near.withColumn("end", F.min(end).over(Window.partitionBy(*EVENT))).withColumns(
@@ -97,7 +97,7 @@ def with_tries(lost: DataFrame, near: DataFrame) -> DataFrame:
     is_refused = F.col("tried.is_lost") & (F.col("tried.answered_at") >= F.col("errored_at")) & is_timely
     is_old = F.col("tried.leader_id") == F.col("old_leader_id")
     is_new = F.col("tried.leader_id") == F.col("new_leader_id")
-    first = F.min(F.when(is_new & is_behind() & is_timely, F.struct("tried.arrived_at", "tried.on")))
+    first = F.min(F.when(is_new & is_later_try() & is_timely, F.struct("tried.arrived_at", "tried.on")))
     tried_at = F.when(F.col("first").isNotNull(), F.greatest("errored_at", "first.arrived_at"))
     return (
         ended.filter(~F.col("new_leader_id").eqNullSafe(F.col("old_leader_id")))

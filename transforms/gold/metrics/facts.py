@@ -4,7 +4,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from transforms.frames import frame_of
-from transforms.gold.metrics.names import KNOWN, known_names, told
+from transforms.gold.metrics.names import KNOWN, known_names, metric_names
 
 FACTS = (
     "cluster",
@@ -47,7 +47,7 @@ def facts(series: DataFrame) -> DataFrame:
         series.transform(with_node_dialect)
         .join(F.broadcast(known), on=fits, how="inner")
         .withColumn("partition", F.when(F.col("per_partition"), replica_of(labels)))
-        .withColumn("request", F.coalesce("told_request", labels["request"]))
+        .withColumn("request", F.coalesce("known_request", labels["request"]))
         .filter(~F.col("per_partition") | F.col("partition").isNotNull())
         .filter((F.col("meaning") != "request_time_ms") | F.col("request").isNotNull())
         .withColumn("topic", labels["topic"])
@@ -77,7 +77,7 @@ def plain_name(name: Column) -> Column:
     +---------------------------------------+
     <BLANKLINE>
     """
-    prefixes = "|".join(one["prefix"] for one in told()["dialects"] if "prefix" in one)
+    prefixes = "|".join(one["prefix"] for one in metric_names()["dialects"] if "prefix" in one)
     return F.regexp_replace(F.lower(name), f"^({prefixes})|_total$", "")
 
 
@@ -108,7 +108,7 @@ def replica_of(labels: Column) -> Column:
 def with_node_dialect(series: DataFrame) -> DataFrame:
     """Add `node_dialect`: whose rules the node's exporter goes by, NULL without a mark of any."""
     node = Window.partitionBy("cluster", "node")
-    name, dialects = F.lower("name"), told()["dialects"]
+    name, dialects = F.lower("name"), metric_names()["dialects"]
     # The first of the file wins: `min` by its place.
     places = [F.when(_plain(name).rlike(one["mark"]), F.lit(at)) for at, one in enumerate(dialects)]
     place = F.min(F.coalesce(*places)).over(node)

@@ -24,7 +24,7 @@ KNOWN = StructType(
             "meaning",
             "statistic",
             "time",
-            "told_request",
+            "known_request",
             "direction",
             "broker_label",
         )
@@ -38,7 +38,7 @@ Known = dict[str, Any]
 
 
 @cache
-def told() -> dict[str, Any]:
+def metric_names() -> dict[str, Any]:
     """Read the file once a process."""
     return tomllib.loads(FILE.read_text())
 
@@ -46,7 +46,7 @@ def told() -> dict[str, Any]:
 @cache
 def known_names() -> tuple[Known, ...]:
     """Write every name of the file out, each word in its place."""
-    return tuple(_row(entry, words) for entry in told()["names"] for words in _words(entry))
+    return tuple(_row(entry, words) for entry in metric_names()["names"] for words in _words(entry))
 
 
 def _row(entry: Known, words: dict[str, Known]) -> Known:
@@ -63,7 +63,7 @@ def _row(entry: Known, words: dict[str, Known]) -> Known:
         "meaning": row["meaning"],
         "statistic": row["statistic"],
         "time": row.get("time"),
-        "told_request": row.get("request"),
+        "known_request": row.get("request"),
         "direction": row.get("direction") or None,
         "broker_label": row.get("broker_label"),
     }
@@ -82,7 +82,7 @@ def _of_place(place: str) -> list[Known]:
     if place == "meter":
         return [
             {"word": word, "meaning": meaning, "direction": direction, "statistic": "count"}
-            for word, (meaning, direction) in told()["meters"].items()
+            for word, (meaning, direction) in metric_names()["meters"].items()
         ]
     means = {"quantile": "statistic", "cloudwatch_time": "time"}.get(place, place)
-    return [{"word": word, means: meaning} for word, meaning in told()[f"{place}s"].items()]
+    return [{"word": word, means: meaning} for word, meaning in metric_names()[f"{place}s"].items()]

@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 
 from schemas.gold.partition_skew import PARTITION_SKEW_SPAN
 from transforms.gold.partition_skew.table import ratio
-from transforms.gold.runs.perf_runs import told
+from transforms.gold.runs.perf_runs import run_settings
 
 METHOD = "client_metrics"
 UNKNOWN = "?"
@@ -38,7 +38,7 @@ def partition_skew_metrics(metrics: DataFrame, runs: DataFrame) -> DataFrame:
         )
         .agg(F.max("value").cast("bigint").alias("bytes"), F.max("logged_at").alias("until"))
     )
-    topics = told(runs).select(
+    topics = run_settings(runs).select(
         F.col("cluster").alias("of_cluster"),
         F.col("run").alias("of_run"),
         F.col("arm").alias("of_arm"),

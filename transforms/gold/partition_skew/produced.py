@@ -55,10 +55,10 @@ def produced(requests: DataFrame, topics: DataFrame) -> DataFrame:
 
 def exploded(requests: DataFrame, topics: DataFrame) -> DataFrame:
     """Give one row per partition of each request, under the topic's name, each line once."""
-    return parts(requests).transform(named_once, topics)
+    return request_partitions(requests).transform(named_once, topics)
 
 
-def parts(requests: DataFrame) -> DataFrame:
+def request_partitions(requests: DataFrame) -> DataFrame:
     """Give one row per partition of each request, as often as its line was sent, the topic as it is told."""
     of_client = ("api", "client_id", "connection", "correlation_id")
     columns = ("cluster", "position", "logged_at", "started_at", *of_client)
@@ -73,7 +73,7 @@ def parts(requests: DataFrame) -> DataFrame:
 
 
 def named_once(rows: DataFrame, topics: DataFrame) -> DataFrame:
-    """Keep each line once and add the topic's name to rows of `parts`."""
+    """Keep each line once and add the topic's name to rows of `request_partitions`."""
     once = rows.dropDuplicates(["cluster", "position", "topic_id", "topic_name", "partition"])
     return once.transform(with_topic, topics)
 

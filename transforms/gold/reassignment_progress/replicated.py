@@ -52,7 +52,7 @@ def replicated(requests: DataFrame, topics: DataFrame) -> DataFrame:
     )
 
 
-def behind(fetched: DataFrame) -> DataFrame:
+def replica_lags(fetched: DataFrame) -> DataFrame:
     """
     Tell of each window and replica that catches up how far it is behind in the end: `lag_records`, `told_at`.
 

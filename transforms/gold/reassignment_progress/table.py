@@ -4,7 +4,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from schemas.gold.reassignment_progress import REASSIGNMENT_PROGRESS
-from transforms.gold.throttle_compliance.inputs import Told
+from transforms.gold.throttle_compliance.inputs import ThrottleInputs
 from transforms.gold.throttle_compliance.limits import with_limit
 from transforms.windows import WINDOW_S, seconds, window_start
 
@@ -13,19 +13,19 @@ TO = (*MOVE, "window_start", "source_id", "destination_id")
 REPLICA = ("cluster", "topic", "partition", "destination_id")
 
 
-def reassignment_progress(told: Told) -> DataFrame:
+def reassignment_progress(inputs: ThrottleInputs) -> DataFrame:
     """Give a row for each window in which a move was under way or ended, and each pair of brokers in it."""
-    covered = told.requests.select(
+    covered = inputs.requests.select(
         "cluster", window_start(F.col("logged_at")).alias("window_start")
     ).distinct()
-    grid = _grid(told.copies, covered)
+    grid = _grid(inputs.copies, covered)
     by_copy = (
-        grid.transform(_with_lag, told.lags)
-        .transform(_with_sizes, told.sizes)
-        .transform(_with_inbound, told.produced)
+        grid.transform(_with_lag, inputs.lags)
+        .transform(_with_sizes, inputs.sizes)
+        .transform(_with_inbound, inputs.produced)
     )
-    rows = _by_pair(by_copy).transform(_with_limits, told.in_force)
-    return rows.transform(_with_whole, told).select(*REASSIGNMENT_PROGRESS.schema.names)
+    rows = _by_pair(by_copy).transform(_with_limits, inputs.in_force)
+    return rows.transform(_with_whole, inputs).select(*REASSIGNMENT_PROGRESS.schema.names)
 
 
 def log_sizes(facts: DataFrame, samples: DataFrame) -> DataFrame:
@@ -149,13 +149,13 @@ def _with_limits(rows: DataFrame, in_force: DataFrame) -> DataFrame:
     return limited
 
 
-def _with_whole(rows: DataFrame, told: Told) -> DataFrame:
+def _with_whole(rows: DataFrame, inputs: ThrottleInputs) -> DataFrame:
     """Add who asked, how many partitions the whole move is of, and how many of them are done."""
-    of_move = told.called.groupBy(*MOVE).agg(
+    of_move = inputs.called.groupBy(*MOVE).agg(
         F.count(F.lit(1)).alias("partitions"),
         F.max(F.concat_ws(" ", "client_id", "principal")).alias("moved_by"),
     )
-    ends = told.copies.groupBy(*MOVE, "topic", "partition").agg(
+    ends = inputs.copies.groupBy(*MOVE, "topic", "partition").agg(
         F.when(F.count_if(F.col("ended_at").isNull()) == 0, F.max("ended_at")).alias("done_at")
     )
     windows = rows.select(*MOVE, "window_start").distinct()

@@ -21,10 +21,10 @@ FACTS = (
 )
 FIGURES = ("records_per_s", "mib_per_s", "avg_ms", "max_ms")
 PERCENTILES = ("p50_ms", "p95_ms", "p99_ms", "p999_ms")
-WHOLE, STEADY_STATE, BEHIND_WARM_UP = "whole", "steady_state", "behind_warm_up"
+WHOLE, STEADY_STATE, AFTER_WARM_UP = "whole", "steady_state", "behind_warm_up"
 
 
-def facts_of(runs: DataFrame, summaries: DataFrame) -> DataFrame:
+def run_facts(runs: DataFrame, summaries: DataFrame) -> DataFrame:
     """Give each run once with what was told of it; of one known by its summary alone that is its version."""
     known = [name for name in RUNS.schema.names if name in summaries.schema.names]
     every = runs.unionByName(summaries.select(*known), allowMissingColumns=True)
@@ -35,7 +35,7 @@ def facts_of(runs: DataFrame, summaries: DataFrame) -> DataFrame:
 
 def run_figures(summaries: DataFrame, windows: DataFrame, runs: DataFrame) -> DataFrame:
     """Give the rows of `gold.run_figures`: exact means, rates and maxima; percentiles where printed."""
-    facts = facts_of(runs, summaries)
+    facts = run_facts(runs, summaries)
     once = summaries.dropDuplicates(["cluster", "position"])
     method = F.when(F.col("is_steady_state"), STEADY_STATE).otherwise(WHOLE)
     printed = once.groupBy(*RUN, method.alias("method")).agg(
@@ -45,11 +45,11 @@ def run_figures(summaries: DataFrame, windows: DataFrame, runs: DataFrame) -> Da
     )
     measured = timed_windows(windows, facts).filter((F.col("warm_up_s") > 0) & F.col("is_measured"))
     behind = measured.groupBy(*RUN).agg(F.count(F.lit(1)).alias("lines"), *sums())
-    added_up = behind.drop("seconds").withColumn("method", F.lit(BEHIND_WARM_UP))
+    added_up = behind.drop("seconds").withColumn("method", F.lit(AFTER_WARM_UP))
     figures = printed.unionByName(added_up, allowMissingColumns=True)
     return facts.join(figures, on=list(RUN), how="left").select(*RUN_FIGURES.schema.names)
 
 
-def is_of_arms(*arms: str) -> Column:
+def has_arm(*arms: str) -> Column:
     """Tell whether a row is of one of some arms, whose names are a user's text."""
     return F.col("arm").isin(*arms)

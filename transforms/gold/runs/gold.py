@@ -29,15 +29,15 @@ def run_gold(
     """
     return united(
         [
-            of_skew(skew.filter(_is_of_run())),
-            of_redirects(redirects.filter(_is_of_run())),
-            of_lookups(lookups.filter(_is_of_run())),
-            of_fetches(fetches, facts),
+            skew_figures(skew.filter(_is_of_run())),
+            redirect_figures(redirects.filter(_is_of_run())),
+            lookup_figures(lookups.filter(_is_of_run())),
+            fetch_figures(fetches, facts),
         ]
     ).filter(F.col("value").isNotNull())
 
 
-def of_skew(skew: DataFrame) -> DataFrame:
+def skew_figures(skew: DataFrame) -> DataFrame:
     """Give how even the bytes of each run fell; of several topics the least even one."""
     # The summary knows a run by its name, and runs of a block share theirs: the arm goes with it.
     both = skew.withColumn("run", F.concat_ws(APART, "arm", "run"))
@@ -49,7 +49,7 @@ def of_skew(skew: DataFrame) -> DataFrame:
     )
 
 
-def of_redirects(redirects: DataFrame) -> DataFrame:
+def redirect_figures(redirects: DataFrame) -> DataFrame:
     """Give how long the clients of each run were without a leader that had moved."""
     told = redirects.filter((F.col("kind") == REDIRECT) & F.col("redirect_ms").isNotNull())
     each = told.groupBy(*RUN).agg(
@@ -58,13 +58,13 @@ def of_redirects(redirects: DataFrame) -> DataFrame:
     return _long("leader_redirect", each, ("redirect_p50_ms", "redirect_max_ms"))
 
 
-def of_lookups(lookups: DataFrame) -> DataFrame:
+def lookup_figures(lookups: DataFrame) -> DataFrame:
     """Add up what the clients of each run looked up."""
     each = lookups.groupBy(*RUN).agg(*(F.sum(name).alias(name) for name in LOOKUPS))
     return _long("metadata_lookup", each, LOOKUPS)
 
 
-def of_fetches(fetches: DataFrame, facts: DataFrame) -> DataFrame:
+def fetch_figures(fetches: DataFrame, facts: DataFrame) -> DataFrame:
     """Give the latency of followers' fetches in the windows between a run's warm-up and its end."""
     since = F.col("started_at") + F.make_dt_interval(secs=F.coalesce("warm_up_s", F.lit(0.0)))
     spans = facts.select(*RUN, since.alias("since"), "ended_at").filter(F.col("ended_at").isNotNull())

@@ -20,7 +20,9 @@ def perf_runs(summaries: DataFrame, runs: DataFrame) -> DataFrame:
         F.array_append(F.coalesce("quality_flags", F.array().cast("array<string>")), flag)
     )
     once = summaries.dropDuplicates(["cluster", "position"])
-    return _joined(once, told(runs)).withColumn("quality_flags", flags).select(*PERF_RUNS.schema.names)
+    return (
+        _joined(once, run_settings(runs)).withColumn("quality_flags", flags).select(*PERF_RUNS.schema.names)
+    )
 
 
 def payloads(summaries: DataFrame, runs: DataFrame) -> DataFrame:
@@ -30,12 +32,12 @@ def payloads(summaries: DataFrame, runs: DataFrame) -> DataFrame:
         .groupBy(*RUN)
         .agg(F.max("records").alias("payload_records"))
     )
-    return _joined(told(runs), sent).select(
+    return _joined(run_settings(runs), sent).select(
         *RUN, "client_id", "topic_name", "payload_records", "record_size_bytes", "is_compressed"
     )
 
 
-def told(runs: DataFrame) -> DataFrame:
+def run_settings(runs: DataFrame) -> DataFrame:
     """Give each run once."""
     is_compressed = F.exists("configuration", lambda word: word.rlike(COMPRESSION))
     return runs.groupBy(*RUN).agg(

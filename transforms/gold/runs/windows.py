@@ -13,10 +13,12 @@ US_PER_S = 1e6
 
 
 def run_windows(windows: DataFrame, facts: DataFrame) -> DataFrame:
-    """Put each run's windows together to at most `MOST_PARTS`; `facts` as of `run_figures.facts_of`."""
+    """Put each run's windows together to at most `MOST_PARTS`; `facts` as of `run_figures.run_facts`."""
     timed = timed_windows(windows, facts)
     every = Window.partitionBy(*RUN)
-    part = F.floor(F.col("nth") * F.least(F.lit(1.0), F.lit(MOST_PARTS) / F.count(F.lit(1)).over(every)))
+    part = F.floor(
+        F.col("window_index") * F.least(F.lit(1.0), F.lit(MOST_PARTS) / F.count(F.lit(1)).over(every))
+    )
     return (
         timed.withColumn("part", part.cast("int"))
         .groupBy(*RUN, "part")
@@ -27,7 +29,7 @@ def run_windows(windows: DataFrame, facts: DataFrame) -> DataFrame:
 
 def timed_windows(windows: DataFrame, facts: DataFrame) -> DataFrame:
     """
-    Add `nth`, `seconds`, `at_s` and `is_measured` to each window, duplicates left out.
+    Add `window_index`, `seconds`, `at_s` and `is_measured` to each window, duplicates left out.
 
     The tool does not say how long a window is: it follows from its rate, and where nothing was sent from the
     line before. A window counts as measured when it began behind the warm-up.
@@ -44,7 +46,7 @@ def timed_windows(windows: DataFrame, facts: DataFrame) -> DataFrame:
         windows.dropDuplicates(["cluster", "position"])
         .withColumn("place", place)
         .join(facts.select(*RUN, "started_at", "warm_up_s"), on=list(RUN), how="left")
-        .withColumn("nth", F.row_number().over(of_run) - 1)
+        .withColumn("window_index", F.row_number().over(of_run) - 1)
         .withColumn("seconds", F.coalesce(by_rate, gap))
         .withColumn("at_s", F.coalesce(since_start, so_far))
         .withColumn("is_measured", (warm_up == 0) | F.coalesce(began_behind, F.lit(False)))

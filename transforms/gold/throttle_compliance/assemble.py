@@ -13,15 +13,15 @@ from transforms.gold.metrics.counters import REACH as COUNTERS_REACH
 from transforms.gold.metrics.counters import STARTED, increases, with_process_start
 from transforms.gold.metrics.facts import facts
 from transforms.gold.reassignment_progress.moves import BEFORE_S, BEGINS_WITHIN_S, calls, copies
-from transforms.gold.reassignment_progress.replicated import CARRY_S, behind, replicated
+from transforms.gold.reassignment_progress.replicated import CARRY_S, replica_lags, replicated
 from transforms.gold.reassignment_progress.table import log_sizes, reassignment_progress
-from transforms.gold.throttle_compliance.inputs import Told, brokers_of, inbound
+from transforms.gold.throttle_compliance.inputs import ThrottleInputs, brokers_of, inbound
 from transforms.gold.throttle_compliance.limits import limits, throttled
 from transforms.gold.throttle_compliance.metrics import REASSIGNED, REPLICATED, events
 from transforms.gold.throttle_compliance.table import throttle_compliance
 from transforms.windows import WINDOW_S, Reach
 
-Keep = Callable[[DataFrame], DataFrame]
+Persist = Callable[[DataFrame], DataFrame]
 
 TABLES = (THROTTLE_COMPLIANCE, REASSIGNMENT_PROGRESS)
 
@@ -53,38 +53,38 @@ class Silver:
     sizes: DataFrame
 
 
-def of_throttles(silver: Silver, keep: Keep = lambda frame: frame) -> dict[Table, DataFrame]:
+def throttle_tables(silver: Silver, persist: Persist = lambda frame: frame) -> dict[Table, DataFrame]:
     """
     Build the tables of windows about throttles and moves.
 
     `keep` works a frame out that is read several times on the way, once: without it the plan is as right, and
     so large that to plan it takes longer than to run it.
     """
-    fetched = keep(replicated(silver.requests, silver.topics))
-    called = keep(calls(silver.reassignments))
+    fetched = persist(replicated(silver.requests, silver.topics))
+    called = persist(calls(silver.reassignments))
     begun = replicated(silver.begun, silver.topics)
-    copied = keep(copies(called, begun, silver.isr_changes, silver.topics))
-    brokers = keep(brokers_of(silver.requests, silver.events))
-    told = Told(
+    copied = persist(copies(called, begun, silver.isr_changes, silver.topics))
+    brokers = persist(brokers_of(silver.requests, silver.events))
+    inputs = ThrottleInputs(
         requests=silver.requests,
-        produced=keep(inbound(silver.requests, silver.topics, copied)),
+        produced=persist(inbound(silver.requests, silver.topics, copied)),
         fetched=fetched,
-        lags=keep(behind(fetched)),
+        lags=persist(replica_lags(fetched)),
         called=called,
         copies=copied,
         brokers=brokers,
-        in_force=keep(limits(silver.changes, brokers)),
-        listed=keep(throttled(silver.changes)),
+        in_force=persist(limits(silver.changes, brokers)),
+        listed=persist(throttled(silver.changes)),
         events=silver.events,
         sizes=silver.sizes,
     )
     return {
-        THROTTLE_COMPLIANCE: throttle_compliance(told),
-        REASSIGNMENT_PROGRESS: reassignment_progress(told),
+        THROTTLE_COMPLIANCE: throttle_compliance(inputs),
+        REASSIGNMENT_PROGRESS: reassignment_progress(inputs),
     }
 
 
-def told_by_metrics(series: DataFrame, samples: DataFrame) -> tuple[DataFrame, DataFrame]:
+def throttle_metrics(series: DataFrame, samples: DataFrame) -> tuple[DataFrame, DataFrame]:
     """Give `events` and `sizes` from `silver.metric_series`, all of it, and `silver.metric_samples`."""
     known = facts(series)
     whose = known.select("cluster", "series_id", "node", "meaning")
@@ -96,7 +96,7 @@ def told_by_metrics(series: DataFrame, samples: DataFrame) -> tuple[DataFrame, D
     return events(known, samples, increases(counters)), log_sizes(known, samples)
 
 
-def is_any(changes: DataFrame, reassignments: DataFrame) -> bool:
+def has_throttles(changes: DataFrame, reassignments: DataFrame) -> bool:
     """Tell whether anything was throttled or moved at all: where not, the work is saved."""
-    told = changes.select(F.lit(1)).union(reassignments.select(F.lit(1)))
-    return not told.isEmpty()
+    changed = changes.select(F.lit(1)).union(reassignments.select(F.lit(1)))
+    return not changed.isEmpty()

@@ -11,7 +11,7 @@ IDLE_S = QUOTA_MOST_S + WINDOW_S
 """So long may a counter stand still within a move: what passes at once waits up to 12 s for more."""
 
 
-def of_counters(marked: DataFrame) -> DataFrame:
+def counter_rates(marked: DataFrame) -> DataFrame:
     """
     Give each episode's `counter_bytes_per_s` over `counted_s`, and how long the counters moved.
 

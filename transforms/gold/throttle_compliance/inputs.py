@@ -10,7 +10,7 @@ from transforms.gold.throttle_compliance.limits import during
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ThrottleInputs:
     """
     Frames that both tables read, each worked out once.
 

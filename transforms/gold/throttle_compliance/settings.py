@@ -3,15 +3,15 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from transforms.gold.throttle_compliance.inputs import Told
+from transforms.gold.throttle_compliance.inputs import ThrottleInputs
 from transforms.gold.throttle_compliance.limits import BROKER
 from transforms.windows import WINDOW_S, seconds
 
 
-def settings_on(told: Told, covered: DataFrame) -> DataFrame:
+def settings_on(inputs: ThrottleInputs, covered: DataFrame) -> DataFrame:
     """Give a row for each `covered` window, broker and direction in which a limit or a list is on."""
-    limited = _in_force(told.in_force, covered)
-    return limited.unionByName(_listed(told.listed, told.brokers, covered), allowMissingColumns=True)
+    limited = _in_force(inputs.in_force, covered)
+    return limited.unionByName(_listed(inputs.listed, inputs.brokers, covered), allowMissingColumns=True)
 
 
 def _in_force(in_force: DataFrame, covered: DataFrame) -> DataFrame:

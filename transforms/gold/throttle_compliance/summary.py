@@ -4,7 +4,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE_SUMMARY
-from transforms.gold.throttle_compliance.counters import of_counters
+from transforms.gold.throttle_compliance.counters import counter_rates
 from transforms.gold.throttle_compliance.rates import EPISODE, STRETCH, by_second, rates
 from transforms.gold.throttle_compliance.state import NONE, cause, measured, state, why
 from transforms.windows import WINDOW_S, seconds
@@ -21,7 +21,7 @@ def throttle_compliance_summary(windows: DataFrame) -> DataFrame:
     return (
         _sums(marked)
         .transform(_joined, rates(by_second(marked)))
-        .transform(_joined, of_counters(marked))
+        .transform(_joined, counter_rates(marked))
         .transform(_joined, _lag(marked))
         .withColumns(
             {
