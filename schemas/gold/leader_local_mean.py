@@ -105,8 +105,8 @@ LEADER_LOCAL_MEAN_SUMMARY = Table(
             column(
                 "difference_ms",
                 DoubleType(),
-                "mean from metrics minus mean from the log, in these windows; NULL if one is missing, or if the "
-                "numbers of requests differ by more than 5 %",
+                "mean from metrics minus mean from the log, in these windows; NULL if one is missing, or if "
+                "the numbers of requests differ by more than 5 %",
             ),
             column(
                 "is_within",

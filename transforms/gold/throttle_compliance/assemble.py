@@ -1,4 +1,4 @@
-"""Throttles and moves from silver in one place: the same for a stream's windows and a folder of raw files."""
+"""The tables of throttles and moves built from silver, for streams and folders of raw files."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,21 +26,21 @@ Persist = Callable[[DataFrame], DataFrame]
 TABLES = (THROTTLE_COMPLIANCE, REASSIGNMENT_PROGRESS)
 
 REQUESTS_REACH = Reach(lookback_s=2 * CARRY_S + WINDOW_S, lookahead_s=CARRY_S)
-"""What was last told is carried on to a line, and once more to the windows behind it."""
+"""`CARRY_S` applies twice: the last known values are valid for later lines and for later windows."""
 
 SCRAPES_REACH = COUNTERS_REACH
 BEGUN_REACH = Reach(lookback_s=BEFORE_S + CARRY_S, lookahead_s=BEGINS_WITHIN_S)
-"""What of the requests is read behind the instant of each move under way: which replicas are new."""
+"""The requests after the start of each open move, which show the new replicas."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Silver:
     """
-    What the two tables are built from.
+    The input frames of the two tables.
 
-    `requests` lie around the windows (`REQUESTS_REACH`), `begun` behind the instants of the moves
-    (`BEGUN_REACH`). Of `changes`, `reassignments`, `isr_changes` and `topics` all there is: they are small.
-    `events` and `sizes` are what metrics tell (`throttle_metrics.events`, `reassignment_progress.log_sizes`).
+    `requests` are those around the windows (`REQUESTS_REACH`), `begun` those after the start of moves
+    (`BEGUN_REACH`). `changes`, `reassignments`, `isr_changes` and `topics` are whole tables, which are small.
+    `events` and `sizes` come from metrics (see `throttle_metrics`).
     """
 
     requests: DataFrame
@@ -85,7 +85,7 @@ def throttle_tables(silver: Silver, persist: Persist = lambda frame: frame) -> d
 
 
 def throttle_metrics(series: DataFrame, samples: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """Give `events` and `sizes` from `silver.metric_series`, all of it, and `silver.metric_samples`."""
+    """Return `events` and `sizes` from the whole `silver.metric_series` and from `silver.metric_samples`."""
     known = facts(series)
     whose = known.select("cluster", "series_id", "node", "meaning")
     named = samples.join(F.broadcast(whose), on=["cluster", "series_id"], how="inner")
@@ -97,6 +97,6 @@ def throttle_metrics(series: DataFrame, samples: DataFrame) -> tuple[DataFrame, 
 
 
 def has_throttles(changes: DataFrame, reassignments: DataFrame) -> bool:
-    """Tell whether anything was throttled or moved at all: where not, the work is saved."""
+    """Return whether there is any throttle change or reassignment; otherwise both tables are empty."""
     changed = changes.select(F.lit(1)).union(reassignments.select(F.lit(1)))
     return not changed.isEmpty()
