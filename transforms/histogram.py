@@ -1,8 +1,8 @@
 """
 Log-bucket histograms as `map<int,bigint>`: bucket -> count. Any SQL engine can merge them by addition.
 
-A bucket contains the values `gamma^(k-1) < |x| <= gamma^k` with `gamma = (1 + a) / (1 - a)`. The value of a
-bucket differs from any value in it by at most `a` = 1 %. The key is `sign(x) * (k + OFFSET)`, so keys sort like
+A bucket contains the values `gamma^(k-1) < |x| <= gamma^k` with `gamma = (1 + a) / (1 - a)`. Its value
+differs from any value in it by at most `a` = 1 %. The key is `sign(x) * (k + OFFSET)`, so keys sort like
 values. Bucket 0 contains all values below one nanosecond.
 """
 

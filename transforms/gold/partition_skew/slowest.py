@@ -20,8 +20,9 @@ others, and by chance twice in a row; an adaptive one avoids it. At little load 
 """
 
 REPEATS = 1.3
-"""Batches to the same partition as the previous batch / chance. Measured: 1.6 to 2.1 for KIP-794 partitioners,
-which stay on a partition; 0.1 to 0.9 for sticky ones, which leave it; 0.5 to 0.9 for keys."""
+"""Batches to the same partition as the previous batch / chance. Measured: 1.6 to 2.1 for the partitioners of
+KIP-794, which stay on a partition; 0.1 to 0.9 for sticky ones, which leave it; 0.5 to 0.9 for keys.
+"""
 
 EVEN_BATCHES = (0.67, 1.5)
 """A sticky partitioner sends equal numbers of batches to all partitions, and larger ones to a slow leader."""

@@ -24,8 +24,8 @@ def run_gold(
     """
     Return (cluster, run, arm, metric, value) with `metric` as table.column, without missing values.
 
-    Gold tables of clients have the run in each row, after its warm-up. Fetch latency is that of all followers,
-    in the windows that are completely inside the run.
+    Gold tables of clients have the run in each row, after its warm-up. Fetch latency is that of all
+    followers, in the windows that are completely inside the run.
     """
     return united(
         [
@@ -65,7 +65,7 @@ def lookup_figures(lookups: DataFrame) -> DataFrame:
 
 
 def fetch_figures(fetches: DataFrame, facts: DataFrame) -> DataFrame:
-    """Return the latency of follower fetches in the windows from the end of the warm-up to the end of each run."""
+    """Return the latency of follower fetches from the end of each run's warm-up to its end."""
     since = F.col("started_at") + F.make_dt_interval(secs=F.coalesce("warm_up_s", F.lit(0.0)))
     spans = facts.select(*RUN, since.alias("since"), "ended_at").filter(F.col("ended_at").isNotNull())
     is_within = [

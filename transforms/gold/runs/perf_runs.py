@@ -13,7 +13,7 @@ COMPRESSION = r"compression\.type=(?!none)"
 
 
 def perf_runs(summaries: DataFrame, runs: DataFrame) -> DataFrame:
-    """Add the settings of the run to each summary line, and the flag `invalid_rate` if the rate was missed."""
+    """Add the run's settings to each summary line, and the flag `invalid_rate` if the rate was missed."""
     target, achieved = F.col("asked_records_per_s"), F.col("records_per_s")
     flag = F.when(achieved < KEPT_UP * target, "invalid_rate")
     flags = F.array_compact(

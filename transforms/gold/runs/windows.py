@@ -13,7 +13,7 @@ US_PER_S = 1e6
 
 
 def run_windows(windows: DataFrame, facts: DataFrame) -> DataFrame:
-    """Return each run's windows, merged into at most `MOST_PARTS` parts. `facts` is from `figures.run_facts`."""
+    """Return each run's windows, merged into at most `MOST_PARTS` parts. `facts`: see `run_facts`."""
     timed = timed_windows(windows, facts)
     every = Window.partitionBy(*RUN)
     part = F.floor(

@@ -55,10 +55,10 @@ class Silver:
 
 def throttle_tables(silver: Silver, persist: Persist = lambda frame: frame) -> dict[Table, DataFrame]:
     """
-    Build the tables of windows about throttles and moves.
+    Build `throttle_compliance` and `reassignment_progress`.
 
-    `keep` works a frame out that is read several times on the way, once: without it the plan is as right, and
-    so large that to plan it takes longer than to run it.
+    `persist` materialises frames that are read several times. The result does not depend on it, but without
+    it planning takes longer than execution.
     """
     fetched = persist(replicated(silver.requests, silver.topics))
     called = persist(calls(silver.reassignments))

@@ -12,11 +12,11 @@ from transforms.gold.throttle_compliance.limits import during
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThrottleInputs:
     """
-    Frames that both tables read, each worked out once.
+    Frames that both tables read, each computed once.
 
-    `requests`: silver around the windows. `fetched`, `lags`: `replicated`, `behind`. `called`, `copies`: of
-    `moves`. `produced`: `inbound`. `in_force`, `listed`: `limits`, `throttled`. `brokers`: `brokers_of`.
-    `events`, `sizes`: what metrics tell (`throttle_metrics.events`, `reassignment_progress.log_sizes`).
+    `requests`: silver around the windows. `fetched`, `lags`: from `replicated` and `replica_lags`. `called`,
+    `copies`: from `moves.calls` and `moves.copies`. `produced`: from `inbound`. `in_force`, `listed`: from
+    `limits` and `throttled`. `brokers`: from `brokers_of`. `events`, `sizes`: from `throttle_metrics`.
     """
 
     requests: DataFrame

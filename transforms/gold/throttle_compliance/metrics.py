@@ -38,8 +38,8 @@ def events(facts: DataFrame, samples: DataFrame, increases: DataFrame) -> DataFr
     """
     Return the samples of MBeans, and the increases of counters at the end of their intervals.
 
-    `facts` is the result of `metrics.facts.facts`, `samples` is `silver.metric_samples`, and `increases` is the
-    result of `counters.increases`. Samples that are not finite are ignored.
+    `facts` is the result of `metrics.facts.facts`, `samples` is `silver.metric_samples`, and `increases` is
+    the result of `counters.increases`. Samples that are not finite are ignored.
     """
     known = facts.filter(F.col("broker_id").isNotNull() & F.col("topic").isNull())
     whose = known.select("cluster", "series_id", "broker_id", "direction", "meaning").distinct()
