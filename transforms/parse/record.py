@@ -44,7 +44,7 @@ class Record(NamedTuple):
 
 
 class Rejected(NamedTuple):
-    """A part of a kept record that could not be parsed, such as one line of a scrape."""
+    """A part of a record that could not be parsed, such as one line of a scrape."""
 
     position: str
     value: bytes

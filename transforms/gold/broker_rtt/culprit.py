@@ -57,7 +57,7 @@ def evidence(pairs: DataFrame, openings: DataFrame, baseline: DataFrame, thresho
 
 def judged_pairs(broker_rtt: DataFrame) -> DataFrame:
     """
-    Return one round trip per pair and window, with the same method and quantile for all pairs of a window.
+    Return one round trip per pair and window; all pairs of a window share method and quantile.
 
     The method is the one that covers most pairs. The quantile is p10 if each pair has 30 round trips and a
     clock finer than 1 ms, else the median.
@@ -252,7 +252,7 @@ def with_onset(verdicts: DataFrame, before: DataFrame) -> DataFrame:
 
 
 def _rounded(value: Column) -> Column:
-    """Return a value without the digits that depend on the order of addition, so that a rebuilt row is equal."""
+    """Return a value without the digits that depend on the order of addition: rebuilt rows are equal."""
     return F.round(value, 6)
 
 

@@ -1,8 +1,8 @@
 """
 Shapes of slow round trips, and their evidence in one window and over windows. See `docs/culprit.md`.
 
-The model of a window's round trips y, one per ordered pair of brokers, is `y = c + e on the pairs of a shape +
-noise`. c is common to all pairs, and e >= 0 is the effect of the shape. The evidence of one window is the
+The model of a window's round trips y, one per ordered pair of brokers, is `y = c + e on the pairs of a shape
++ noise`. c is common to all pairs, and e >= 0 is the effect of the shape. The evidence of one window is the
 log-likelihood ratio of a shape against "no culprit", minus a penalty for the number of shapes (BIC). Over
 windows it is a CUSUM (Page 1954): the largest sum over all starts. The start with this sum is the onset.
 """

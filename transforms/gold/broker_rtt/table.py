@@ -23,8 +23,8 @@ COARSE_MS = 1.0
 
 SHORTEST_MS, LONGEST_MS = -5.0, 10_000.0
 """
-The range of valid round trips. Millisecond timestamps and a slewed clock cause small negative values, which are
-included: removing one tail would shift all quantiles. Values outside result from a clock step or an idle fetcher.
+The range of valid round trips. Millisecond timestamps and slewed clocks cause small negative values. They are
+included, because removing one tail would shift all quantiles. Other values are clock steps or idle fetchers.
 """
 
 LOOKBACK_S = 40
@@ -181,7 +181,7 @@ def _round_trip(method: str, rtt_ms: Column, resolution_ms: Column) -> Column:
 
 
 def _block() -> Column:
-    """Return one bit for the 200 ms block in the window. The 50 blocks fit in a bigint, and `bit_or` merges them."""
+    """Return a bit for the 200 ms block. The 50 blocks of a window fit in a bigint; `bit_or` merges them."""
     within_us = F.pmod(F.unix_micros("logged_at"), F.lit(WINDOW_S * 1_000_000))
     index = F.floor(within_us / F.lit(BLOCK_MS * 1_000)).cast("int")
     return F.call_function("shiftleft", F.lit(1).cast("bigint"), index).alias("block")

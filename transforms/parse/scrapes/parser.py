@@ -62,9 +62,9 @@ class ScrapeParser:
         if isinstance(page, Quarantined):
             return page
         key = (record.cluster or "", record.node, page.is_openmetrics)
-        kept, seen = _Lines(record, page, self._limits, self._memory.get(key)).read()
+        parsed, seen = _Lines(record, page, self._limits, self._memory.get(key)).read()
         self._memory.put(key, seen)
-        return kept
+        return parsed
 
 
 class _Lines:
