@@ -79,7 +79,7 @@ def judged_pairs(broker_rtt: DataFrame) -> DataFrame:
 
 
 def against_own_history(pairs: DataFrame, openings: DataFrame, baseline: DataFrame) -> DataFrame:
-    """Subtract each pair's level: the baseline of the hour, else its opening, else the median of its peers."""
+    """Subtract each pair's level: the baseline of the hour, else its opening, else its peers' median."""
     hourly = baseline.select(
         *PAIR, "hour", (F.col("windows") < MIN_WINDOWS).alias("is_thin"), *_levels("hourly")
     )
