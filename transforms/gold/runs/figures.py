@@ -21,7 +21,7 @@ FACTS = (
 )
 FIGURES = ("records_per_s", "mib_per_s", "avg_ms", "max_ms")
 PERCENTILES = ("p50_ms", "p95_ms", "p99_ms", "p999_ms")
-WHOLE, STEADY_STATE, AFTER_WARM_UP = "whole", "steady_state", "behind_warm_up"
+WHOLE, STEADY_STATE, BEHIND_WARM_UP = "whole", "steady_state", "behind_warm_up"
 
 
 def run_facts(runs: DataFrame, summaries: DataFrame) -> DataFrame:
@@ -45,7 +45,7 @@ def run_figures(summaries: DataFrame, windows: DataFrame, runs: DataFrame) -> Da
     )
     measured = timed_windows(windows, facts).filter((F.col("warm_up_s") > 0) & F.col("is_measured"))
     after = measured.groupBy(*RUN).agg(F.count(F.lit(1)).alias("lines"), *sums())
-    added_up = after.drop("seconds").withColumn("method", F.lit(AFTER_WARM_UP))
+    added_up = after.drop("seconds").withColumn("method", F.lit(BEHIND_WARM_UP))
     figures = printed.unionByName(added_up, allowMissingColumns=True)
     return facts.join(figures, on=list(RUN), how="left").select(*RUN_FIGURES.schema.names)
 
