@@ -1,4 +1,4 @@
-"""Bronze: every byte that arrived, with where it came from. Five tables, one shape."""
+"""Schemas of the bronze tables: every record as received, with its origin. All tables share one schema."""
 
 from pyspark.sql.types import (
     ArrayType,
@@ -20,12 +20,16 @@ HEADERS = ArrayType(
 
 RAW = StructType(
     [
-        column("value", BinaryType(), "the line, scrape or document as it came, still compressed if it was"),
+        column(
+            "value",
+            BinaryType(),
+            "the line, scrape or document as received; compressed values stay compressed",
+        ),
         column("key", BinaryType(), "Kafka record key; NULL when read from a file"),
         column(
             "headers",
             HEADERS,
-            "Kafka record headers as they came; NULL where each has a column here, and when read from a file",
+            "Kafka record headers; NULL if every header has its own column, or when read from a file",
         ),
         column("topic", StringType(), "telemetry topic; NULL when read from a file"),
         column("partition", IntegerType(), "telemetry partition; NULL when read from a file"),
@@ -33,17 +37,19 @@ RAW = StructType(
         column("timestamp", TimestampType(), "Kafka record timestamp; NULL when read from a file"),
         column("timestamp_type", IntegerType(), "0 = CreateTime, 1 = LogAppendTime"),
         column("cluster", StringType(), "observed cluster, from the record's headers"),
-        column("node", StringType(), "node as the edge names it: broker-1"),
+        column("node", StringType(), "node name set by the collector: broker-1"),
         column("kind", StringType(), "request-log, client-log, metrics, perf-test or cluster"),
-        column("time_zone", StringType(), "IANA zone of the node, for layouts that write local time"),
-        column("source", StringType(), "file path or URL at the edge, for people"),
+        column("time_zone", StringType(), "IANA zone of the node, for log layouts with local time"),
+        column("source", StringType(), "file path or URL on the node, for display"),
         column(
             "position", StringType(), "NODE/FINGERPRINT/OFFSET or NODE/scrape/EPOCH_NS; equal when re-sent"
         ),
-        column("chunk", StringType(), "part of one oversized value, '2/3'; NULL when whole"),
+        column(
+            "chunk", StringType(), "number of this part of an oversized value, '2/3'; NULL for a whole value"
+        ),
         column("content_encoding", StringType(), "gzip, or NULL when the value is plain"),
-        column("ingested_at", TimestampType(), "when the ingest batch ran"),
-        column("ingest_date", DateType(), "UTC date of the Kafka timestamp: retention goes by it"),
+        column("ingested_at", TimestampType(), "time of the ingest batch"),
+        column("ingest_date", DateType(), "UTC date of the Kafka timestamp; retention uses it"),
     ]
 )
 
@@ -64,8 +70,10 @@ CLIENT_LOG = _bronze("client_log", "Lines of NetworkClient logs: replica fetcher
 STATE_CHANGE = _bronze("state_change", "Lines of the brokers' state-change logs.")
 METRICS = _bronze("metrics", "Whole scrapes of JMX exporters.")
 
-PERF_TEST = _bronze("perf_test", "Lines of producer performance tests, each with the instant it was read.")
+PERF_TEST = _bronze(
+    "perf_test", "Lines of producer performance tests, each with the instant at which it was read."
+)
 
-CLUSTER = _bronze("cluster", "Documents of polls of the observed cluster: which throttles are set.")
+CLUSTER = _bronze("cluster", "JSON documents from polls of the observed cluster, with its throttle settings.")
 
 BRONZE = (REQUEST_LOG, CLIENT_LOG, STATE_CHANGE, METRICS, PERF_TEST, CLUSTER)

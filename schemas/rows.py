@@ -1,15 +1,15 @@
-"""A row of a table in Python, and its cells in JSON."""
+"""A table row in Python, and the JSON form of its cells."""
 
 import math
 from datetime import UTC, datetime
 from typing import Any
 
 Row = dict[str, Any]
-"""One row of a table: column name -> value; instants are aware datetimes in UTC."""
+"""One table row: column name -> value. Instants are time-zone-aware datetimes in UTC."""
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 (a cell of any type)
-    """Make a cell fit for JSON: instants as ISO-8601 UTC with `Z`, what is no finite number as NULL."""
+    """Return a cell for JSON: instants as ISO 8601 in UTC with `Z`, NaN and infinities as None."""
     if isinstance(value, datetime):
         return iso(value)
     if isinstance(value, float):
@@ -23,16 +23,16 @@ def plain(value: Any) -> Any:  # noqa: ANN401 (a cell of any type)
 
 def iso(instant: datetime) -> str:
     """
-    Write an instant as ISO-8601 UTC, with as many decimals as it has, at most microseconds.
+    Return an instant as ISO 8601 text in UTC, with microseconds only if they are not zero.
 
     Raises:
-        ValueError: the instant has no zone, so nobody knows which one it is.
+        ValueError: the instant has no time zone, so it is ambiguous.
 
     >>> iso(datetime(2026, 11, 21, 11, 4, 20, tzinfo=UTC))
     '2026-11-21T11:04:20Z'
 
     """
     if instant.tzinfo is None:
-        message = f"{instant!r} has no time zone"
+        message = f"{instant!r} has no time zone: pass an aware datetime"
         raise ValueError(message)
     return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")

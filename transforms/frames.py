@@ -1,4 +1,4 @@
-"""Make small frames from Python rows, for jobs and tests."""
+"""Functions that create small frames from Python rows, and the union of frames."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC
@@ -20,10 +20,10 @@ def frame_of(
     spark: SparkSession, rows: Iterable[Mapping[str, Any] | Sequence[Any]], schema: StructType
 ) -> DataFrame:
     """
-    Return a frame of the rows, which are mappings or values in schema order; the plan contains the data.
+    Return a frame of the rows. A row is a mapping or the values in schema order; the plan contains the data.
 
-    `createDataFrame` of a list would run Python workers in every action, 0.3 s each, even for no rows.
-    A timestamp without a zone is in the process's local zone, as `collect` returns it.
+    `createDataFrame` of a list would start Python workers in every action: 0.3 s, even without rows.
+    A timestamp without a zone is in the local zone of the process, as `collect` returns it.
 
     Raises:
         pyarrow.ArrowInvalid, pyarrow.ArrowTypeError: a value does not have its column's type.

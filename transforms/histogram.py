@@ -1,9 +1,9 @@
 """
-Log-bucket histograms as `map<int,bigint>`: bucket -> count. They merge by addition in any SQL engine.
+Log-bucket histograms as `map<int,bigint>`: bucket -> count. Any SQL engine can merge them by addition.
 
-A bucket holds the values `gamma^(k-1) < |x| <= gamma^k`, `gamma = (1 + a) / (1 - a)`; its value is off by at
-most `a` = 1 % from whatever fell into it. The key is `sign(x) * (k + OFFSET)`, so that keys sort like values
-and 0 is the bucket of everything nearer to zero than one nanosecond.
+A bucket contains the values `gamma^(k-1) < |x| <= gamma^k` with `gamma = (1 + a) / (1 - a)`. Its value
+differs from any value in it by at most `a` = 1 %. The key is `sign(x) * (k + OFFSET)`, so keys sort like
+values. Bucket 0 contains all values below one nanosecond.
 """
 
 import math
@@ -14,21 +14,21 @@ from pyspark.sql import functions as F
 
 RELATIVE_ERROR = 0.01
 SMALLEST_MS = 1e-6
-"""One nanosecond, the finest clock there is: anything smaller is zero."""
+"""One nanosecond, the resolution of the finest clock. Smaller values count as zero."""
 
 _GAMMA = (1 + RELATIVE_ERROR) / (1 - RELATIVE_ERROR)
 _LN_GAMMA = math.log(_GAMMA)
 OFFSET = 1 - math.ceil(math.log(SMALLEST_MS) / _LN_GAMMA)
-"""Added to every exponent, so that the smallest value gets key 1."""
+"""The offset of every exponent; the smallest value has key 1."""
 
 _Z_95 = 1.959964
 _RANK_SLACK = 1e-9
-"""0.07 x 100 is 7.000000000000001 in binary: without the slack it would be the eighth value."""
+"""0.07 x 100 is 7.000000000000001 in binary; without the slack its rank would be 8."""
 
 
 def finite(value_ms: Column) -> Column:
     """
-    Return the value as a double; NULL for NaN and the infinities, which no clock can measure.
+    Return the value as a double; NULL for NaN and infinities, which are not measurements.
 
     >>> values = spark.createDataFrame([(1.5,), (float("nan"),), (float("-inf"),), (None,)], "ms double")
     >>> values.select("ms", finite(F.col("ms")).alias("finite")).show()
@@ -48,7 +48,7 @@ def finite(value_ms: Column) -> Column:
 
 def bucket(value_ms: Column) -> Column:
     """
-    Return the key of the bucket a value falls into; NULL for NULL, NaN and the infinities.
+    Return the key of a value's bucket; NULL for NULL, NaN and infinities.
 
     >>> values = spark.createDataFrame([(-2.0,), (0.0,), (1e-06,), (2.0,), (500.0,), (None,)], "ms double")
     >>> values.select("ms", bucket(F.col("ms")).alias("bucket")).show()
@@ -71,7 +71,7 @@ def bucket(value_ms: Column) -> Column:
 
 def bucket_value(key: Column) -> Column:
     """
-    Return the value in ms that stands for a bucket: within 1 % of everything in it.
+    Return the representative value of a bucket in ms, within 1 % of all values in the bucket.
 
     >>> keys = spark.createDataFrame([(-726,), (0,), (726,), (1002,), (None,)], "bucket int")
     >>> keys.select("bucket", F.round(bucket_value(F.col("bucket")), 3).alias("ms")).show()
@@ -91,9 +91,9 @@ def bucket_value(key: Column) -> Column:
 
 def quantile(hist: Column, q: float, low: Column | None = None, high: Column | None = None) -> Column:
     """
-    Return the nearest-rank quantile in ms, within the exact `low` and `high` where they are given.
+    Return the nearest-rank quantile in ms, limited to the exact minimum `low` and maximum `high` if present.
 
-    NULL for a NULL and for an empty histogram.
+    The quantile is NULL for a NULL or empty histogram.
 
     >>> hists = spark.createDataFrame(
     ...     [({1002: 9, 726: 1}, 2.0), ({}, None), (None, None)], "hist map<int,bigint>, low double")
@@ -115,7 +115,7 @@ def quantile(hist: Column, q: float, low: Column | None = None, high: Column | N
     at_most, at_least = (nothing if bound is None else bound for bound in (high, low))
 
     def within_extremes(key: Column) -> Column:
-        # `least` passes over a NULL, so a missing bound bounds nothing; a missing value must stay missing.
+        # `least` and `greatest` skip NULL, so a missing bound has no effect; a missing value must stay NULL.
         return F.when(key.isNotNull(), F.greatest(F.least(bucket_value(key), at_most), at_least))
 
     return _at_rank(hist, F.ceil(F.lit(q) * count(hist) - _RANK_SLACK), within_extremes)
@@ -123,11 +123,11 @@ def quantile(hist: Column, q: float, low: Column | None = None, high: Column | N
 
 def quantile_interval(hist: Column, q: float, blocks: Column) -> tuple[Column, Column]:
     """
-    Return the ends in ms of the 95 % interval of a quantile, by order statistics: no distribution is assumed.
+    Return the ends in ms of the 95 % interval of a quantile, by order statistics without a distribution.
 
-    The ranks lie `1.96 * sqrt(q * (1 - q) / blocks)` to either side of `q`, clipped to the data; `blocks` is
-    how many values count as independent. Each end is the outer edge of its bucket. With fewer blocks than
-    `3.84 * (1 - q) / q` the lower end is the minimum and covers less than 95 %.
+    The ranks are `q` plus or minus `1.96 * sqrt(q * (1 - q) / blocks)`, clipped to the data. `blocks` is the
+    number of independent values. Each end is the outer edge of its bucket. With fewer than
+    `3.84 * (1 - q) / q` blocks the lower end is the minimum, and the interval covers less than 95 %.
 
     >>> hists = spark.createDataFrame(
     ...     [({726: 50, 760: 50}, 100), ({726: 50, 760: 50}, 4), ({726: 1}, None), (None, 4)],
@@ -156,7 +156,7 @@ def quantile_interval(hist: Column, q: float, blocks: Column) -> tuple[Column, C
 
 def count(hist: Column) -> Column:
     """
-    Return how many values a histogram holds; NULL for a NULL histogram, 0 for an empty one.
+    Return the number of values in a histogram; NULL for a NULL histogram, 0 for an empty one.
 
     >>> hists = spark.createDataFrame([({726: 2, 0: 1},), ({},), (None,)], "hist map<int,bigint>")
     >>> hists.select(count(F.col("hist")).alias("n")).show()
@@ -174,7 +174,7 @@ def count(hist: Column) -> Column:
 
 def collected(key: Column, n: Column) -> Column:
     """
-    Aggregate distinct buckets and their counts into one histogram; NULL when there is no bucket.
+    Aggregate distinct buckets and their counts into one histogram; NULL if there is no bucket.
 
     >>> rows = spark.createDataFrame(
     ...     [("a", 726, 2), ("a", -3, 1), ("b", None, 7)], "g string, bucket int, n bigint")
@@ -188,13 +188,13 @@ def collected(key: Column, n: Column) -> Column:
     <BLANKLINE>
     """
     entry = F.when(key.isNotNull(), F.struct(key.alias("key"), F.coalesce(n, F.lit(0)).alias("value")))
-    # Sorted, so that the same counts give the same map, whichever task came first.
+    # Sorted, so that the map does not depend on the order of tasks.
     entries = F.array_sort(F.collect_list(entry))
     return F.when(F.size(entries) > 0, F.map_from_entries(entries))
 
 
 def merge(rows: DataFrame, by: Sequence[str], hist: str) -> DataFrame:
-    """Add up the histograms of the rows of each `by` key; NULL where every one of them is NULL or empty."""
+    """Add up the histograms of each `by` key; the sum is NULL if all of them are NULL or empty."""
     return (
         rows.select(*by, F.explode_outer(hist).alias("_bucket", "_n"))
         .groupBy(*by, "_bucket")
@@ -204,12 +204,12 @@ def merge(rows: DataFrame, by: Sequence[str], hist: str) -> DataFrame:
     )
 
 
-def _at_rank(hist: Column, rank: Column, told: Callable[[Column], Column]) -> Column:
+def _at_rank(hist: Column, rank: Column, value_of: Callable[[Column], Column]) -> Column:
     """
-    Return what is `told` of the bucket of the value of this rank, counted from 1 and clipped to the data.
+    Return `value_of` the bucket of a rank, which counts from 1 and is clipped to the data.
 
-    Everything that is looked at more than once is part of the fold's state: Spark would compute it anew
-    for every bucket otherwise.
+    The state of the fold contains every value that is used more than once. Otherwise Spark would compute
+    it again for each bucket.
     """
     wanted = F.greatest(F.lit(1).cast("bigint"), F.least(rank, count(hist)))
     start = F.struct(
@@ -224,7 +224,7 @@ def _at_rank(hist: Column, rank: Column, told: Callable[[Column], Column]) -> Co
         key = F.when(is_here, entry["key"]).otherwise(state["key"])
         return F.struct(state["wanted"].alias("wanted"), seen.alias("seen"), key.alias("key"))
 
-    return F.aggregate(F.array_sort(F.map_entries(hist)), start, step, lambda state: told(state["key"]))
+    return F.aggregate(F.array_sort(F.map_entries(hist)), start, step, lambda state: value_of(state["key"]))
 
 
 def _edge(key: Column, *, outward: int) -> Column:

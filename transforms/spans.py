@@ -1,4 +1,4 @@
-"""Which windows a line touches, and the spans of time that must be read and replaced for them."""
+"""The windows that a line affects, and the time spans to read and replace for them."""
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -7,30 +7,30 @@ from typing import NamedTuple
 from transforms.windows import WINDOW_S, Reach
 
 MAX_WINDOWS = 360
-"""A back-fill goes hour by hour, so that memory does not grow with its length."""
+"""A back-fill processes one hour at a time, so its memory does not depend on its length."""
 
 MAX_SPANS = 16
 
 
 class Span(NamedTuple):
-    """From `start` up to, not with, `end`; seconds since the epoch, whole windows."""
+    """The time from `start` to `end` (exclusive): seconds since the epoch, whole windows."""
 
     start: int
     end: int
 
     def __str__(self) -> str:
-        """Write the span for people."""
+        """Return the span as text with UTC instants."""
         return f"{_instant(self.start)} to {_instant(self.end)}"
 
 
 def window_of(second: float) -> int:
-    """Give the start of the window that holds an instant."""
+    """Return the start of the window that contains an instant."""
     return int(second // WINDOW_S) * WINDOW_S
 
 
 def touched(windows: Iterable[int], reach: Reach) -> set[int]:
     """
-    Give the windows whose rows can change when lines of these windows arrive.
+    Return the windows whose rows can change when lines of these windows arrive.
 
     >>> sorted(touched([100], Reach(lookback_s=15, lookahead_s=5)))
     [90, 100, 110, 120]
@@ -45,7 +45,7 @@ def touched(windows: Iterable[int], reach: Reach) -> set[int]:
 
 def spans_of(windows: Iterable[int]) -> list[Span]:
     """
-    Join neighbouring windows.
+    Return spans of adjacent windows.
 
     >>> spans_of([100, 110, 300])
     [Span(start=100, end=120), Span(start=300, end=310)]
@@ -61,7 +61,7 @@ def spans_of(windows: Iterable[int]) -> list[Span]:
 
 def in_steps(spans: Iterable[Span]) -> Iterator[list[Span]]:
     """
-    Cut spans into steps of at most an hour of windows, and of few enough spans for one condition.
+    Yield steps of at most one hour of windows and at most `MAX_SPANS` spans, the limit of one condition.
 
     >>> [[str(span) for span in step] for step in in_steps([Span(0, 5400)])]
     [['1970-01-01T00:00:00Z to 1970-01-01T01:00:00Z'], ['1970-01-01T01:00:00Z to 1970-01-01T01:30:00Z']]
@@ -85,7 +85,7 @@ def in_steps(spans: Iterable[Span]) -> Iterator[list[Span]]:
 
 def within(column: str, spans: Iterable[Span], reach: Reach = Reach()) -> str:  # noqa: B008 (it is frozen)
     """
-    Write the SQL condition that an instant lies in the spans, widened by the reach.
+    Return the SQL condition that an instant is in the spans, extended by the reach.
 
     >>> within("at", [Span(100, 110)], Reach(lookback_s=40))
     "(at >= TIMESTAMP'1970-01-01T00:01:00Z' AND at < TIMESTAMP'1970-01-01T00:01:50Z')"

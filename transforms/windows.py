@@ -1,4 +1,4 @@
-"""Ten-second windows, how far a gold row looks for its input, and whether a window is complete."""
+"""Ten-second windows, the input range of a gold row, and whether a window is complete."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 WINDOW_S = 10
 HOUR_S = 3600
 SETTLE_S = 60
-"""A broker silent for so long is not waited for; also how far back a broker counts as expected."""
+"""A window does not wait longer for a silent broker. A broker counts as expected this long after a line."""
 
 _WINDOW_US = WINDOW_S * 1_000_000
 
@@ -16,11 +16,11 @@ _WINDOW_US = WINDOW_S * 1_000_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
     """
-    How far outside its window a gold row looks into one input.
+    The range of one input outside its window that a gold row depends on.
 
     A row of the window [start, start + 10 s) is a function of the input's lines in
-    [start - lookback_s, start + 10 s + lookahead_s). So a line at `t` touches the windows from the one of
-    `t - lookahead_s` to the one of `t + lookback_s`.
+    [start - lookback_s, start + 10 s + lookahead_s). A line at `t` affects the windows of `t - lookahead_s`
+    to `t + lookback_s`.
     """
 
     lookback_s: int = 0
@@ -28,12 +28,12 @@ class Reach:
 
 
 COVERAGE_REACH = Reach(lookback_s=SETTLE_S)
-"""`is_settled` looks further ahead; `jobs.build_gold` remembers the unsettled windows instead of widening."""
+"""`is_settled` depends on later lines too. `jobs.build_gold` stores the unsettled windows for this."""
 
 
 def window_start(at: Column) -> Column:
     """
-    Return the start of the 10 s window that holds an instant.
+    Return the start of the 10 s window that contains an instant.
 
     >>> times = spark.sql("SELECT * FROM VALUES (TIMESTAMP'2026-11-21 09:19:28.987'), (NULL) AS t(at)")
     >>> times.select("at", window_start(F.col("at")).alias("window_start")).show(truncate=False)
@@ -56,10 +56,10 @@ def seconds(n: float) -> Column:
 
 def coverage(lines: DataFrame) -> DataFrame:
     """
-    Tell of each window which brokers were expected, which reported, and whether it is settled.
+    Return one row per window: the numbers of expected and reporting brokers, and `is_settled`.
 
-    `lines` are request lines (cluster, broker_id, logged_at) from `SETTLE_S` before the windows on; of what
-    comes after them, the newest line of each broker is enough. Re-sent lines change nothing.
+    `lines` are request lines (cluster, broker_id, logged_at) from `SETTLE_S` before the windows. After the
+    windows, the newest line of each broker is enough. Re-sent lines have no effect.
     """
     broker, cluster = Window.partitionBy("cluster", "broker_id"), Window.partitionBy("cluster")
     reported = (
@@ -88,5 +88,5 @@ def with_coverage(rows: DataFrame, covered: DataFrame) -> DataFrame:
     return rows.join(F.broadcast(covered), on=["cluster", "window_start"], how="left")
 
 
-def _distinct(of: Column) -> Column:
-    return F.size(F.collect_set(of))
+def _distinct(values: Column) -> Column:
+    return F.size(F.collect_set(values))

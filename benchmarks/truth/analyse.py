@@ -20,7 +20,7 @@ from schemas.fields import Table
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from schemas.gold.fetch_latency import FETCH_LATENCY
-from transforms.gold.assemble import judged
+from transforms.gold.assemble import culprit_tables
 from transforms.gold.broker_rtt.shapes import Thresholds
 from transforms.gold.broker_rtt.table import broker_rtt_summary
 from transforms.gold.fetch_latency.summary import fetch_latency_summary
@@ -47,7 +47,7 @@ class Recorded:
 
     def culprits(self, thresholds: Thresholds) -> list[Row]:
         """Return the verdict of every window, judged as a stream would: from what came before it."""
-        return rows_of(judged(self.broker_rtt, thresholds)[BROKER_RTT_CULPRIT], "window_start")
+        return rows_of(culprit_tables(self.broker_rtt, thresholds)[BROKER_RTT_CULPRIT], "window_start")
 
     def latency(self, truth: Row) -> list[Row]:
         """Return plain and true latency of the follower fetches of one injected span, leader by leader."""

@@ -25,8 +25,8 @@ from transforms.gold.throttle_compliance.assemble import (
     SCRAPES_REACH,
     TABLES,
     Silver,
-    of_throttles,
-    told_by_metrics,
+    throttle_metrics,
+    throttle_tables,
 )
 from transforms.gold.throttle_compliance.times import times_on
 from transforms.spans import Span, in_steps, spans_of, touched, window_of
@@ -130,8 +130,8 @@ class ThrottleWriter:
         changes, reassignments, isr_changes, topics = (self._read(table) for table in SMALL)
         begun = _begins(reassignments, before=max(span.end for span in spans))
         near = silver[METRIC_SAMPLES].rows(self._spark, "at", spans, SCRAPES_REACH)
-        events, sizes = told_by_metrics(self._read(METRIC_SERIES), near)
-        built = of_throttles(
+        events, sizes = throttle_metrics(self._read(METRIC_SERIES), near)
+        built = throttle_tables(
             Silver(
                 requests=silver[REQUESTS].rows(self._spark, "logged_at", spans, REQUESTS_REACH),
                 begun=silver[REQUESTS].rows(self._spark, "logged_at", begun or spans[:1], BEGUN_REACH),
@@ -142,7 +142,7 @@ class ThrottleWriter:
                 events=events,
                 sizes=sizes,
             ),
-            keep=lambda frame: frame.localCheckpoint(),
+            persist=lambda frame: frame.localCheckpoint(),
         )
         for table, rows in built.items():
             tables.replace(rows, self._warehouse, table, column="window_start", spans=spans)

@@ -34,7 +34,7 @@ from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
 from transforms.frames import frame_of
-from transforms.gold.assemble import FOLLOWERS_REACH, REACH, of_fetches
+from transforms.gold.assemble import FOLLOWERS_REACH, REACH, fetch_tables
 from transforms.gold.fetch_latency import pairing
 from transforms.gold.fetch_latency.stock_fetch_total import stock_fetch_total
 from transforms.spans import Span, in_steps, spans_of, touched, window_of, within
@@ -176,7 +176,7 @@ class GoldWriter:
         # A checkpoint, not a cache: else Spark would analyse the whole lineage again for each added column.
         fetches = pairing.fetches(requests, client_events).localCheckpoint()
         built_from = {f"{table.layer}.{table.name}": snapshot.version for table, snapshot in silver.items()}
-        for table, rows in of_fetches(fetches, covered).items():
+        for table, rows in fetch_tables(fetches, covered).items():
             self._write(table, rows, "window_start", spans, json.dumps({"built_from": built_from}))
 
     def _fetches(self, requests: Snapshot, spans: list[Span]) -> DataFrame:

@@ -22,7 +22,7 @@ from schemas.silver.not_kept import QUARANTINE
 from schemas.silver.perf_test import PERF_SUMMARIES, PERF_WINDOWS, RUNS
 from schemas.silver.requests import REQUESTS
 from transforms.frames import frame_of, united
-from transforms.gold.assemble import of_clients, of_fetches
+from transforms.gold.assemble import client_tables, fetch_tables
 from transforms.gold.fetch_latency import pairing
 from transforms.windows import coverage
 
@@ -92,6 +92,6 @@ def _gold_of(silver: dict[Table, DataFrame], layers: Layers) -> dict[Table, Data
         pairing.fetches(requests, silver[CLIENT_EVENTS], skew_s=pairing.ANY_SKEW_S), "fetches"
     )
     covered = layers.keep(coverage(requests.select("cluster", "broker_id", "logged_at")), "covered")
-    built = of_fetches(fetches, covered) | of_clients(silver, fetches)
+    built = fetch_tables(fetches, covered) | client_tables(silver, fetches)
     built[LEADER_REDIRECT] = lost_clients(silver, fetches)
     return {table: layers.keep_table(built[table], table) for table in OF_GOLD.values()}

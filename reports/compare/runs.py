@@ -10,7 +10,7 @@ from reports.compare.run_tables import RunTables
 from reports.run.rows import rows_of
 from schemas.rows import Row
 from transforms.frames import united
-from transforms.gold.runs.figures import facts_of, is_of_arms, run_figures
+from transforms.gold.runs.figures import has_arm, run_facts, run_figures
 from transforms.gold.runs.gold import run_gold
 from transforms.gold.runs.perf_runs import KEPT_UP
 from transforms.gold.runs.windows import run_windows
@@ -49,7 +49,7 @@ def runs_of(tables: RunTables, arms: Sequence[str], scenario: str | None) -> lis
         _chosen(frame, arms, scenario) for frame in (tables.perf_summaries, tables.perf_windows, tables.runs)
     )
     figures = rows_of(run_figures(summaries, windows, runs), "arm", "run", "method")
-    facts = facts_of(runs, summaries).localCheckpoint()
+    facts = run_facts(runs, summaries).localCheckpoint()
     by_run: dict[Key, dict[str, Row]] = {}
     for row in figures:
         by_run.setdefault(_key(row), {})[row["method"] or WHOLE] = row
@@ -58,7 +58,7 @@ def runs_of(tables: RunTables, arms: Sequence[str], scenario: str | None) -> lis
         facts, tables.partition_skew, tables.leader_redirect, tables.metadata_lookup, tables.fetch_latency
     )
     of_gold: dict[Key, dict[str, float]] = {}
-    for row in rows_of(told.filter(is_of_arms(*arms)), "arm", "run", "metric"):
+    for row in rows_of(told.filter(has_arm(*arms)), "arm", "run", "metric"):
         of_gold.setdefault(_key(row), {})[row["metric"]] = row["value"]
     return [run_of(of, parts.get(key, ()), of_gold.get(key, {})) for key, of in by_run.items()]
 
@@ -108,7 +108,7 @@ def _windows_of(
 
 
 def _chosen(frame: DataFrame, arms: Sequence[str], scenario: str | None) -> DataFrame:
-    of_arms = frame.filter(is_of_arms(*arms))
+    of_arms = frame.filter(has_arm(*arms))
     return of_arms if scenario is None else of_arms.filter(F.col("scenario") == scenario)
 
 

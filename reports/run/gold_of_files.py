@@ -37,7 +37,7 @@ from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
 from schemas.silver.topics import TOPICS
 from transforms.frames import frame_of, united
-from transforms.gold.assemble import judged, of_clients, of_fetches, of_metrics
+from transforms.gold.assemble import client_tables, culprit_tables, fetch_tables, metric_tables
 from transforms.gold.data_quality import data_quality
 from transforms.gold.fetch_latency import pairing
 from transforms.gold.fetch_latency.stock_fetch_total import stock_fetch_total
@@ -46,7 +46,7 @@ from transforms.gold.leader_redirect.disconnect import is_takeover, leader_disco
 from transforms.gold.leader_redirect.table import leader_redirect
 from transforms.gold.throttle_compliance.assemble import TABLES as THROTTLE_TABLES
 from transforms.gold.throttle_compliance.assemble import Silver as Throttled
-from transforms.gold.throttle_compliance.assemble import is_any, of_throttles, told_by_metrics
+from transforms.gold.throttle_compliance.assemble import has_throttles, throttle_metrics, throttle_tables
 from transforms.windows import coverage
 
 
@@ -76,7 +76,7 @@ def gold_of_files(spark: SparkSession, raw: Path, scratch: Path, damages: Mappin
     requests, client_events = silver[REQUESTS], silver[CLIENT_EVENTS]
     fetches = layers.keep(pairing.fetches(requests, client_events, skew_s=pairing.ANY_SKEW_S), "fetches")
     covered = layers.keep(coverage(requests.select("cluster", "broker_id", "logged_at")), "covered")
-    built = of_fetches(fetches, covered) | of_clients(silver, fetches) | of_metrics(silver)
+    built = fetch_tables(fetches, covered) | client_tables(silver, fetches) | metric_tables(silver)
     built[LEADER_REDIRECT] = lost_clients(silver, fetches)
     built |= throttled_moves(silver, layers)
     gold = {table: layers.keep_table(frame, table) for table, frame in built.items()}
@@ -89,7 +89,7 @@ def gold_of_files(spark: SparkSession, raw: Path, scratch: Path, damages: Mappin
     return Gold(
         fetch_latency=gold[FETCH_LATENCY],
         broker_rtt=gold[BROKER_RTT],
-        broker_rtt_culprit=judged(gold[BROKER_RTT], thresholds())[BROKER_RTT_CULPRIT],
+        broker_rtt_culprit=culprit_tables(gold[BROKER_RTT], thresholds())[BROKER_RTT_CULPRIT],
         partition_skew=gold[PARTITION_SKEW],
         leader_redirect=gold[LEADER_REDIRECT],
         metadata_lookup=gold[METADATA_LOOKUP],
@@ -129,9 +129,9 @@ def lost_clients(silver: Mapping[Table, DataFrame], fetches: DataFrame) -> DataF
 def throttled_moves(silver: Mapping[Table, DataFrame], layers: Layers) -> dict[Table, DataFrame]:
     """Build gold of throttles and reassignments; skip the expensive steps if there are none."""
     spark, numbers = silver[REQUESTS].sparkSession, count()
-    if not is_any(silver[THROTTLE_CHANGES], silver[REASSIGNMENTS]):
+    if not has_throttles(silver[THROTTLE_CHANGES], silver[REASSIGNMENTS]):
         return {table: frame_of(spark, [], table.schema) for table in THROTTLE_TABLES}
-    events, sizes = told_by_metrics(silver[METRIC_SERIES], silver[METRIC_SAMPLES])
+    events, sizes = throttle_metrics(silver[METRIC_SERIES], silver[METRIC_SAMPLES])
     inputs = Throttled(
         requests=silver[REQUESTS],
         begun=silver[REQUESTS],
@@ -142,7 +142,7 @@ def throttled_moves(silver: Mapping[Table, DataFrame], layers: Layers) -> dict[T
         events=layers.keep(events, "events"),
         sizes=layers.keep(sizes, "sizes"),
     )
-    return of_throttles(inputs, keep=lambda frame: layers.keep(frame, f"throttles-{next(numbers)}"))
+    return throttle_tables(inputs, persist=lambda frame: layers.keep(frame, f"throttles-{next(numbers)}"))
 
 
 def with_damage(quarantine: DataFrame, damages: Mapping[str, str]) -> DataFrame:

@@ -1,4 +1,4 @@
-"""Gold: the answers. Plain Delta (reader version 1), grain 10 s, histograms that add up."""
+"""Schemas of the gold tables: plain Delta (reader version 1), 10 s windows, additive histograms."""
 
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE

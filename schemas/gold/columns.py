@@ -6,18 +6,20 @@ from schemas.fields import column
 
 WINDOW = [
     column("cluster", StringType(), "observed cluster"),
-    column("window_start", TimestampType(), "start of the 10 s window, UTC; the end is 10 s later"),
+    column("window_start", TimestampType(), "start of the 10 s window, UTC"),
 ]
 
 SETTLED = [
-    column("nodes_expected", IntegerType(), "brokers whose request log was seen around the window"),
-    column("nodes_reporting", IntegerType(), "brokers whose request log has a line in the window"),
-    column("is_settled", BooleanType(), "every expected broker has been read past the window's end"),
+    column("nodes_expected", IntegerType(), "brokers with request-log lines around the window"),
+    column("nodes_reporting", IntegerType(), "brokers with request-log lines in the window"),
+    column(
+        "is_settled", BooleanType(), "the logs of all expected brokers have been read past the window's end"
+    ),
 ]
 
 RUN = [
-    column("client_id", StringType(), "client.id, a user's text"),
-    column("software_version", StringType(), "client software version; NULL when unknown"),
-    column("run", StringType(), "performance test that the client ran; NULL without"),
-    column("arm", StringType(), "what that run tried; NULL without"),
+    column("client_id", StringType(), "client.id, which users choose"),
+    column("software_version", StringType(), "client software version; NULL if unknown"),
+    column("run", StringType(), "performance test of the client; NULL if there is none"),
+    column("arm", StringType(), "variant that the run tests; NULL if there is none"),
 ]

@@ -7,23 +7,27 @@ from schemas.fields import Table, column
 DATA_QUALITY = Table(
     layer="gold",
     name="data_quality",
-    about="Every line accounted for: lines_read = kept + quarantined + skipped + duplicates, each counted "
-    "by itself, per kind, node and source file.",
+    about="Counts of lines per kind, node and source file: lines_read = kept + quarantined + skipped + "
+    "duplicates. Each count is independent.",
     key=("cluster", "kind", "node", "source"),
     schema=StructType(
         [
             column("cluster", StringType(), "observed cluster"),
             column("kind", StringType(), "kind of telemetry"),
-            column("node", StringType(), "node as the edge names it"),
-            column("source", StringType(), "file path or URL at the edge"),
+            column("node", StringType(), "node name set by the collector"),
+            column("source", StringType(), "file path or URL on the node"),
             column("lines_read", LongType(), "rows of bronze"),
-            column("kept", LongType(), "distinct positions in silver"),
-            column("quarantined", LongType(), "rows of quarantine, re-sent ones counted once"),
-            column("skipped", LongType(), "lines of other loggers"),
-            column("duplicates", LongType(), "lines sent again: same node, file and position"),
-            column("first_logged_at", TimestampType(), "earliest instant of a kept line"),
-            column("last_logged_at", TimestampType(), "latest instant of a kept line: how fresh the node is"),
-            column("is_balanced", BooleanType(), "the four counts add up to lines_read"),
+            column("kept", LongType(), "lines with rows in silver, by distinct position"),
+            column("quarantined", LongType(), "lines in quarantine; re-sent lines count once"),
+            column("skipped", LongType(), "lines without a parser"),
+            column("duplicates", LongType(), "re-sent lines: same node, file and position"),
+            column("first_logged_at", TimestampType(), "earliest timestamp of a kept line"),
+            column(
+                "last_logged_at",
+                TimestampType(),
+                "latest timestamp of a kept line, which shows how recent the node's data is",
+            ),
+            column("is_balanced", BooleanType(), "the other four counts add up to lines_read"),
         ]
     ),
 )

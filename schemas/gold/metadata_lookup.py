@@ -1,4 +1,4 @@
-"""Gold about metadata: what a client asks for and what it costs (KIP-526)."""
+"""Gold tables of METADATA requests: topics and cost by client (KIP-526)."""
 
 from pyspark.sql.types import (
     ArrayType,
@@ -13,18 +13,18 @@ from schemas.gold.columns import RUN, WINDOW
 
 LOOKUPS = [
     column("lookups", LongType(), "METADATA requests"),
-    column("all_topics_lookups", LongType(), "of these, for all topics of the cluster"),
-    column("topics_asked", LongType(), "topics asked for, summed over lookups"),
-    column("topics_asked_most", LongType(), "topics of the largest lookup"),
-    column("topics_answered", LongType(), "topics in the answers"),
-    column("response_bytes", LongType(), "size of the answers on the wire, worked out from what they hold"),
-    column("lookups_after_error", LongType(), "within 1 s of an answer 6 or 74 to the client"),
+    column("all_topics_lookups", LongType(), "lookups of all topics of the cluster"),
+    column("topics_asked", LongType(), "requested topics, summed over lookups"),
+    column("topics_asked_most", LongType(), "requested topics of the largest lookup"),
+    column("topics_answered", LongType(), "topics in the responses"),
+    column("response_bytes", LongType(), "size of the responses on the wire, calculated from their contents"),
+    column("lookups_after_error", LongType(), "lookups within 1 s after an error 6 or 74 to the client"),
 ]
 
 METADATA_LOOKUP = Table(
     layer="gold",
     name="metadata_lookup",
-    about="A6: what metadata lookups cost a client (KIP-526). Anchor: logged_at at the broker.",
+    about="A6: the cost of metadata lookups by client (KIP-526). Window: by logged_at at the broker.",
     key=("cluster", "window_start", "client_id", "software_version", "run"),
     schema=StructType(
         [
@@ -32,7 +32,7 @@ METADATA_LOOKUP = Table(
             *RUN,
             *LOOKUPS,
             column(
-                "topics", ArrayType(LongType()), "the topics asked for, each once: xxhash64 of name or id"
+                "topics", ArrayType(LongType()), "distinct requested topics, as xxhash64 of the name or id"
             ),
         ]
     ),
@@ -41,29 +41,29 @@ METADATA_LOOKUP = Table(
 METADATA_LOOKUP_SUMMARY = Table(
     layer="gold",
     name="metadata_lookup_summary",
-    about="What metadata lookups cost a client over a whole span. Made on read.",
+    about="The cost of metadata lookups by client over a time range. Computed on read.",
     key=("cluster", "client_id", "software_version", "run"),
     schema=StructType(
         [
             WINDOW[0],
             *RUN,
             column("since", TimestampType(), "start of the first window with a lookup"),
-            column("until", TimestampType(), "end of the last one"),
+            column("until", TimestampType(), "end of the last window with a lookup"),
             *LOOKUPS,
-            column("new_topics", LongType(), "topics that the client asked for in no window before"),
+            column("new_topics", LongType(), "topics that the client requested for the first time"),
             column(
-                "evicted_topics", LongType(), "topics that a later refresh left out (metadata.max.idle.ms)"
+                "evicted_topics", LongType(), "topics missing from a later refresh (metadata.max.idle.ms)"
             ),
             column("lookups_per_new_topic", DoubleType(), "lookups / new topics"),
             column(
-                "topics_per_lookup", DoubleType(), "topics asked / lookups, those for all topics left out"
+                "topics_per_lookup", DoubleType(), "requested topics / lookups, without lookups of all topics"
             ),
             column("bytes_per_1000_new_topics", DoubleType(), "1000 * response bytes / new topics"),
             column(
                 "growth_exponent",
                 DoubleType(),
-                "topics asked in total ~ new topics^x: 2 where each one asks for all, 1 where for itself; "
-                "NULL below 5 windows with new topics or 16 of them",
+                "x in: requested topics ~ new topics^x. 2 if each lookup requests all topics, 1 if only the "
+                "new one; NULL for fewer than 5 windows with new topics or fewer than 16 new topics",
             ),
         ]
     ),

@@ -1,4 +1,4 @@
-"""Gold about runs: what each came to, and whether one arm is better than the other. Made on read."""
+"""Gold tables of performance-test runs: figures, windows and comparisons. Computed on read."""
 
 from pyspark.sql.types import (
     ArrayType,
@@ -14,29 +14,31 @@ from pyspark.sql.types import (
 from schemas.fields import Table, column
 from schemas.silver.perf_test import PERF_SUMMARIES, RUNS
 
-OF_RUN = [
+RUN = [
     column("cluster", StringType(), "observed cluster"),
-    column("run", StringType(), "the run, a name given by who ran it; the same name in both arms is a block"),
-    column("arm", StringType(), "what was tried in it"),
+    column(
+        "run", StringType(), "user-defined name of the run; runs of both arms with the same name form a block"
+    ),
+    column("arm", StringType(), "variant that the run tests"),
 ]
 
 RUN_FIGURES = Table(
     layer="gold",
     name="run_figures",
-    about="What a run came to, a row for each way its figures are made. Made on read.",
+    about="Figures of each run: one row per run and method. Computed on read.",
     key=("cluster", "run", "arm", "method"),
     schema=StructType(
         [
-            *OF_RUN,
+            *RUN,
             column(
                 "method",
                 StringType(),
-                "whole: its summary line; steady_state: the tool's own line of it (Kafka 4.2 and newer); "
-                "behind_warm_up: its windows behind warm_up_s",
+                "whole: the summary line; steady_state: the tool's steady-state line (Kafka 4.2 and newer); "
+                "behind_warm_up: the windows after warm_up_s",
             ),
-            column("scenario", StringType(), "what the run is part of; NULL when nobody told"),
-            column("client_version", StringType(), "version of the Kafka client; NULL when nobody told"),
-            column("starts", LongType(), "starts that were told under this name"),
+            column("scenario", StringType(), "experiment of the run; NULL if unknown"),
+            column("client_version", StringType(), "version of the Kafka client; NULL if unknown"),
+            column("starts", LongType(), "number of starts with this name"),
             *(
                 RUNS.schema[name]
                 for name in (
@@ -50,7 +52,7 @@ RUN_FIGURES = Table(
                     "configuration",
                 )
             ),
-            column("lines", LongType(), "summary lines, or windows, that went in"),
+            column("lines", LongType(), "number of summary lines or windows"),
             *(
                 PERF_SUMMARIES.schema[name]
                 for name in (
@@ -72,20 +74,20 @@ RUN_FIGURES = Table(
 RUN_WINDOWS = Table(
     layer="gold",
     name="run_windows",
-    about="A run over time: the tool's windows, those of a long run put together to 400 parts. Made on read.",
+    about="Each run over time: the tool's windows, merged into at most 400 parts. Computed on read.",
     key=("cluster", "run", "arm", "part"),
     schema=StructType(
         [
-            *OF_RUN,
-            column("part", IntegerType(), "which part of the run, from 0"),
-            column("at_s", DoubleType(), "its end, seconds from the start of the run"),
-            column("seconds", DoubleType(), "how long it is; NULL where a window does not tell"),
-            column("records", LongType(), "records sent in it"),
+            *RUN,
+            column("part", IntegerType(), "index of the part, from 0"),
+            column("at_s", DoubleType(), "end of the part, in seconds from the start of the run"),
+            column("seconds", DoubleType(), "duration of the part; NULL if unknown for a window"),
+            column("records", LongType(), "records sent in the part"),
             column("records_per_s", DoubleType(), "records / seconds"),
             column("mib_per_s", DoubleType(), "2^20 bytes of records sent per second"),
             column("avg_ms", DoubleType(), "mean latency of its records"),
-            column("max_ms", DoubleType(), "highest latency of a record"),
-            column("is_measured", BooleanType(), "all of it lies behind the warm-up"),
+            column("max_ms", DoubleType(), "maximum latency of a record"),
+            column("is_measured", BooleanType(), "the whole part is after the warm-up"),
         ]
     ),
 )
@@ -93,40 +95,60 @@ RUN_WINDOWS = Table(
 RUN_COMPARISON = Table(
     layer="gold",
     name="run_comparison",
-    about="Is the contender better than the baseline, metric by metric: a verdict with its reason. The unit "
-    "is the run (docs/comparison.md). Made on read by `plumbline compare`, and kept by its --save.",
+    about="Whether the contender is better than the baseline: one verdict per metric. The statistical unit "
+    "is the run (docs/comparison.md). `plumbline compare` computes it; --save stores it.",
     key=("cluster", "scenario", "baseline", "contender", "compared_at", "metric"),
     schema=StructType(
         [
             column("cluster", StringType(), "observed cluster"),
-            column("scenario", StringType(), "only runs of this experiment; NULL: of any"),
-            column("compared_at", TimestampType(), "when it was kept; NULL where it was not"),
-            column("baseline", StringType(), "arm that is compared with"),
-            column("contender", StringType(), "arm that is judged"),
+            column("scenario", StringType(), "experiment of the runs; NULL: any"),
+            column("compared_at", TimestampType(), "when the comparison was saved; NULL if it was not"),
+            column("baseline", StringType(), "arm to compare with"),
+            column("contender", StringType(), "arm to judge"),
             column("metric", StringType(), "column of a summary line, or table.column of gold"),
-            column("unit", StringType(), "of the metric"),
-            column("is_lower_better", BooleanType(), "direction of the metric"),
-            column("is_deciding", BooleanType(), "its verdict is that of the comparison, and the exit code"),
-            column("verdict", StringType(), "improved, regressed, equivalent, inconclusive, invalid"),
-            column("reason", StringType(), "why, in a sentence"),
-            column("is_within_run_only", BooleanType(), "one run of each: windows were drawn, not runs"),
+            column("unit", StringType(), "unit of the metric"),
+            column("is_lower_better", BooleanType(), "lower values of the metric are better"),
             column(
-                "method", StringType(), "mann-whitney, signed-rank (in blocks), block-bootstrap (windows)"
+                "is_deciding",
+                BooleanType(),
+                "its verdict decides the verdict of the comparison and the exit code",
+            ),
+            column("verdict", StringType(), "improved, regressed, equivalent, inconclusive, invalid"),
+            column("reason", StringType(), "reason for the verdict, one sentence"),
+            column(
+                "is_within_run_only",
+                BooleanType(),
+                "each arm has one run, so the test resamples windows, not runs",
+            ),
+            column(
+                "method",
+                StringType(),
+                "test: mann-whitney, signed-rank (in blocks), block-bootstrap (windows)",
             ),
             column("change", DoubleType(), "contender / baseline - 1, Hodges-Lehmann"),
-            column("change_low", DoubleType(), "lower end of its 95 % interval; NULL where runs are too few"),
+            column(
+                "change_low", DoubleType(), "lower end of its 95 % interval; NULL if there are too few runs"
+            ),
             column("change_high", DoubleType(), "upper end of its 95 % interval"),
-            column("change_of_means", DoubleType(), "ratio of the arms' averages - 1; no verdict goes by it"),
-            column("p", DoubleType(), "two-sided, exact"),
-            column("p_adjusted", DoubleType(), "the same for all metrics together, Benjamini-Hochberg"),
-            column("cliffs_delta", DoubleType(), "-1 to 1: how much more often the contender is greater"),
-            column("more_runs", IntegerType(), "runs of each arm that would decide, beyond those seen; NULL"),
-            column("n_baseline", IntegerType(), "runs of the baseline that have the metric"),
-            column("n_contender", IntegerType(), "runs of the contender that have the metric"),
+            column("change_of_means", DoubleType(), "ratio of the arms' means - 1; not used for the verdict"),
+            column("p", DoubleType(), "two-sided exact p-value"),
+            column("p_adjusted", DoubleType(), "p-value adjusted over all metrics (Benjamini-Hochberg)"),
+            column(
+                "cliffs_delta",
+                DoubleType(),
+                "Cliff's delta, -1 to 1: how much more often the contender is greater",
+            ),
+            column(
+                "more_runs", IntegerType(), "additional runs of each arm that would decide; NULL if unknown"
+            ),
+            column("n_baseline", IntegerType(), "runs of the baseline with the metric"),
+            column("n_contender", IntegerType(), "runs of the contender with the metric"),
             column("baseline_median", DoubleType(), "median over the baseline's runs"),
             column("contender_median", DoubleType(), "median over the contender's runs"),
-            column("tolerance", DoubleType(), "share of the baseline that makes no difference"),
-            column("cautions", ArrayType(StringType()), "what may mislead"),
+            column(
+                "tolerance", DoubleType(), "difference that counts as equivalent, as a share of the baseline"
+            ),
+            column("cautions", ArrayType(StringType()), "warnings about the comparison"),
         ]
     ),
 )
@@ -134,20 +156,20 @@ RUN_COMPARISON = Table(
 RUN_CHANGES = Table(
     layer="gold",
     name="run_changes",
-    about="Where one arm of a scenario itself changed, in a series of 15 runs or more, by Apache Otava "
-    "(docs/comparison.md). Made on read.",
+    about="Change points of an arm in a series of at least 15 runs, found by Apache Otava "
+    "(docs/comparison.md). Computed on read.",
     key=("cluster", "scenario", "arm", "metric", "run"),
     schema=StructType(
         [
             column("cluster", StringType(), "observed cluster"),
-            column("scenario", StringType(), "what the runs are part of; NULL when nobody told"),
-            column("arm", StringType(), "what was tried in them; NULL when nobody told"),
+            column("scenario", StringType(), "experiment of the runs; NULL if unknown"),
+            column("arm", StringType(), "variant that the runs test; NULL if unknown"),
             column("metric", StringType(), "column of the summary line: avg_ms, p99_ms, records_per_s"),
-            column("run", StringType(), "the first run of another level than those before it"),
-            column("changed_at", TimestampType(), "when its summary line was read"),
-            column("change", DoubleType(), "mean behind it / mean before it - 1"),
-            column("p", DoubleType(), "Otava's, of this point alone"),
-            column("runs", LongType(), "runs of the series"),
+            column("run", StringType(), "first run after the change"),
+            column("changed_at", TimestampType(), "when the summary line of this run was read"),
+            column("change", DoubleType(), "mean after the change / mean before it - 1"),
+            column("p", DoubleType(), "Otava's p-value of this change point"),
+            column("runs", LongType(), "number of runs in the series"),
         ]
     ),
 )

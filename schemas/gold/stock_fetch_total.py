@@ -7,17 +7,21 @@ from schemas.fields import Table, column
 STOCK_FETCH_TOTAL = Table(
     layer="gold",
     name="stock_fetch_total",
-    about="What stock Kafka's own metric says: FetchFollower TotalTimeMs of each broker, as scraped.",
+    about="Kafka's own metric FetchFollower TotalTimeMs of each broker, as scraped.",
     key=("cluster", "scraped_at", "leader_id"),
     schema=StructType(
         [
             column("cluster", StringType(), "observed cluster"),
             column("scraped_at", TimestampType(), "instant of the scrape, UTC"),
-            column("leader_id", IntegerType(), "broker that was scraped"),
-            column("mean_ms", DoubleType(), "Mean, over the broker's life"),
-            column("p50_ms", DoubleType(), "50thPercentile, about the last five minutes, whole ms inside"),
-            column("p99_ms", DoubleType(), "99thPercentile, about the last five minutes"),
-            column("count", LongType(), "Count, over the broker's life"),
+            column("leader_id", IntegerType(), "scraped broker"),
+            column("mean_ms", DoubleType(), "Mean, since the start of the broker"),
+            column(
+                "p50_ms",
+                DoubleType(),
+                "50thPercentile of about the last five minutes, calculated from whole ms",
+            ),
+            column("p99_ms", DoubleType(), "99thPercentile of about the last five minutes"),
+            column("count", LongType(), "Count, since the start of the broker"),
         ]
     ),
 )

@@ -1,4 +1,4 @@
-"""Silver: the typed values of one line. Each row is a pure function of one bronze row."""
+"""Schemas of the silver tables: typed rows. Each row is a pure function of one bronze row."""
 
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.leadership_changes import LEADERSHIP_CHANGES

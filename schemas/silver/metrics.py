@@ -1,4 +1,4 @@
-"""Silver of metrics: what a scrape holds, labels stored once a series."""
+"""Silver tables of metrics: scrapes, series and samples. Labels are stored once per series."""
 
 from pyspark.sql.types import (
     DateType,
@@ -16,20 +16,24 @@ from schemas.fields import ORIGIN, Table, column
 METRIC_SCRAPES = Table(
     layer="silver",
     name="metric_scrapes",
-    about="One row per scrape that was read: a series that a later scrape of its node lacks has ended.",
+    about="One row per scrape. A series that is missing from a later scrape of its node has ended.",
     key=("cluster", "position"),
     schema=StructType(
         [
             column("cluster", StringType(), "observed cluster"),
-            column("broker_id", IntegerType(), "the number its node ends in; NULL for what is no broker"),
-            column("logged_at", TimestampType(), "instant the scrape was asked for, UTC"),
+            column(
+                "broker_id",
+                IntegerType(),
+                "number at the end of the node's name; NULL if the node is not a broker",
+            ),
+            column("logged_at", TimestampType(), "instant at which the scrape was requested, UTC"),
             column("logged_date", DateType(), "UTC date of `logged_at`"),
             column("format", StringType(), "text (0.0.4) or openmetrics (1.0.0)"),
-            column("bytes", LongType(), "size of the page, unpacked"),
+            column("bytes", LongType(), "uncompressed size of the page"),
             column("lines", LongType(), "lines of the page: samples + comments + rejected"),
             column("samples", LongType(), "lines that became samples"),
             column("comments", LongType(), "comments and blank lines"),
-            column("rejected", LongType(), "lines that are in quarantine, each by itself"),
+            column("rejected", LongType(), "lines in quarantine, one row each"),
             *ORIGIN[1:],
         ]
     ),
@@ -39,19 +43,25 @@ METRIC_SCRAPES = Table(
 METRIC_SERIES = Table(
     layer="silver",
     name="metric_series",
-    about="One row per time series: its name and labels, stored once. A few may be there twice.",
+    about="One row per time series: its name and labels. A series can occasionally have two rows.",
     key=("cluster", "series_id"),
     schema=StructType(
         [
             column("cluster", StringType(), "observed cluster"),
             column("series_id", LongType(), "xxhash64 of cluster, node, name and the labels in order"),
-            column("name", StringType(), "metric name, as it was exposed"),
+            column("name", StringType(), "metric name as exposed"),
             column("labels", MapType(StringType(), StringType()), "labels, unescaped"),
-            column("node", StringType(), "node as the edge names it: broker-1"),
-            column("broker_id", IntegerType(), "the number its node ends in; NULL for what is no broker"),
-            column("type", StringType(), "counter, gauge...: of the page's TYPE line; NULL without"),
-            column("first_at", TimestampType(), "its first sample that was read in the batch of this row"),
-            column("parser_version", IntegerType(), "version of the parser that made the row"),
+            column("node", StringType(), "node name set by the collector: broker-1"),
+            column(
+                "broker_id",
+                IntegerType(),
+                "number at the end of the node's name; NULL if the node is not a broker",
+            ),
+            column(
+                "type", StringType(), "type in the page's TYPE line: counter, gauge; NULL if there is none"
+            ),
+            column("first_at", TimestampType(), "its first sample in the batch that wrote this row"),
+            column("parser_version", IntegerType(), "version of the parser that wrote the row"),
         ]
     ),
 )
@@ -59,14 +69,14 @@ METRIC_SERIES = Table(
 METRIC_SAMPLES = Table(
     layer="silver",
     name="metric_samples",
-    about="One row per sample: a value of a series at an instant, bit for bit as it was exposed.",
+    about="One row per sample: the value of a series at an instant, exactly as exposed.",
     key=("series_id", "at"),
     schema=StructType(
         [
             column("cluster", StringType(), "observed cluster"),
             column("series_id", LongType(), "row of `metric_series`"),
-            column("at", TimestampType(), "instant of the sample: its own, or the scrape's, UTC"),
-            column("value", DoubleType(), "the value; NaN and infinities are kept as what they are"),
+            column("at", TimestampType(), "the sample's own timestamp, or else the scrape's, UTC"),
+            column("value", DoubleType(), "value, including NaN and infinities"),
             column("sampled_date", DateType(), "UTC date of `at`"),
         ]
     ),

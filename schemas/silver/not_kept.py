@@ -1,4 +1,4 @@
-"""Lines and records without rows in other silver tables: quarantined, skipped or lost to retention."""
+"""Lines and records without rows in other silver tables: quarantined, skipped, or deleted by retention."""
 
 from pyspark.sql.types import (
     BinaryType,
@@ -15,17 +15,19 @@ from schemas.fields import ORIGIN, Table, column
 QUARANTINE = Table(
     layer="silver",
     name="quarantine",
-    about="Lines that could not be read, with the reason and their bytes. Nothing is thrown away.",
+    about="Lines that could not be parsed, with the reason and their bytes. No line is discarded.",
     key=("cluster", "position"),
     partition_by=("quarantined_date",),
     schema=StructType(
         [
             *ORIGIN,
             column("kind", StringType(), "kind of telemetry"),
-            column("chunk", StringType(), "part of one oversized value; NULL when whole"),
+            column(
+                "chunk", StringType(), "number of this part of an oversized value; NULL for a whole value"
+            ),
             column("reason", StringType(), "reason code, as listed in docs/quarantine.md"),
-            column("detail", StringType(), "what exactly was found, for people"),
-            column("value", BinaryType(), "the bytes as they came"),
+            column("detail", StringType(), "details of the error, for display"),
+            column("value", BinaryType(), "bytes as received"),
             column("content_encoding", StringType(), "gzip, or NULL when the value is plain"),
             column("quarantined_date", DateType(), "UTC date of the bronze row"),
         ]
@@ -35,7 +37,7 @@ QUARANTINE = Table(
 SKIPPED = Table(
     layer="silver",
     name="skipped",
-    about="Lines that are not ours to parse, counted by logger: one row a batch, node, source and logger.",
+    about="Counts of lines without a parser: one row per batch, node, source and logger.",
     key=("batch_id", "kind", "cluster", "node", "source", "logger"),
     partition_by=("ingest_date",),
     schema=StructType(
@@ -43,13 +45,13 @@ SKIPPED = Table(
             column("batch_id", LongType(), "batch of the ingest query"),
             column("kind", StringType(), "kind of telemetry"),
             column("cluster", StringType(), "observed cluster"),
-            column("node", StringType(), "node as the edge names it"),
-            column("source", StringType(), "file path at the edge"),
-            column("logger", StringType(), "logger that wrote the lines; NULL when the line names none"),
+            column("node", StringType(), "node name set by the collector"),
+            column("source", StringType(), "file path on the node"),
+            column("logger", StringType(), "logger of the lines; NULL if the lines have none"),
             column("reason", StringType(), "other_logger, not_a_request, not_a_figure, not_a_change, blank"),
-            column("lines", LongType(), "how many"),
+            column("lines", LongType(), "number of lines"),
             column("parser_version", IntegerType(), "version of the parser"),
-            column("ingest_date", DateType(), "UTC date of the bronze rows: retention goes by it"),
+            column("ingest_date", DateType(), "UTC date of the bronze rows; retention uses it"),
         ]
     ),
 )
@@ -57,22 +59,20 @@ SKIPPED = Table(
 GAPS = Table(
     layer="silver",
     name="gaps",
-    about="What a telemetry topic's retention took before it was read, accepted by `--accept-gap`.",
+    about="Records that Kafka's retention deleted before ingest read them, accepted with `--accept-gap`.",
     key=("writer", "batch_id", "topic", "partition"),
     schema=StructType(
         [
             column("topic", StringType(), "telemetry topic"),
             column("partition", IntegerType(), "telemetry partition"),
-            column("first_offset", LongType(), "first offset that was lost"),
+            column("first_offset", LongType(), "first lost offset"),
             column("end_offset", LongType(), "first offset after the lost ones"),
-            column(
-                "lines", LongType(), "offsets lost: lines, and the markers of transactions if there were any"
-            ),
-            column("found_at", TimestampType(), "when the ingest found them gone"),
+            column("lines", LongType(), "lost offsets: lines, and transaction markers if there were any"),
+            column("found_at", TimestampType(), "when ingest detected the gap"),
             column("reason", StringType(), "retention"),
-            column("writer", StringType(), "query and id of its checkpoint, as in the Delta log"),
+            column("writer", StringType(), "query and checkpoint id, as in the Delta log"),
             column(
-                "batch_id", LongType(), "batch of the query that stands for the gap; bronze has no row of it"
+                "batch_id", LongType(), "batch of the query that covers the gap; it has no rows in bronze"
             ),
         ]
     ),

@@ -1,4 +1,4 @@
-"""Silver of performance tests: what Kafka's ProducerPerformance prints, and which run it is of."""
+"""Silver tables of performance tests: the output of Kafka's ProducerPerformance, by run."""
 
 from pyspark.sql.types import (
     ArrayType,
@@ -16,35 +16,39 @@ from pyspark.sql.types import (
 from schemas.fields import ORIGIN, Table, column
 
 RUN_HEADERS = {"run": "run", "arm": "arm", "scenario": "scenario", "client_version": "client-version"}
-"""Which header of a telemetry record tells which column; `conf.names.Header` has the same words."""
+"""Column name -> header of a telemetry record; `conf.names.Header` has the same names."""
 
 RUN_DOCUMENT = "plumbline_run"
-"""The one key of the JSON line that tells what was run: `conf.names.RUN_DOCUMENT`."""
+"""The only key of the JSON line that describes a run: `conf.names.RUN_DOCUMENT`."""
 
 RUN = [
     column("cluster", StringType(), "observed cluster"),
-    column("run", StringType(), "the run, a name given by who ran it"),
-    column("arm", StringType(), "what was tried in it: a client, a partitioner; NULL when nobody told"),
-    column("scenario", StringType(), "what the run is part of; NULL when nobody told"),
-    column("client_version", StringType(), "version of the Kafka client; NULL when nobody told"),
-    column("logged_at", TimestampType(), "instant the line was read from the tool, UTC; NULL when not noted"),
+    column("run", StringType(), "user-defined name of the run"),
+    column(
+        "arm", StringType(), "variant that the run tests, such as a client or a partitioner; NULL if unknown"
+    ),
+    column("scenario", StringType(), "experiment of the run; NULL if unknown"),
+    column("client_version", StringType(), "version of the Kafka client; NULL if unknown"),
+    column(
+        "logged_at",
+        TimestampType(),
+        "instant at which the line was read from the tool, UTC; NULL if not recorded",
+    ),
 ]
 
 FIGURES = [
     column("records", LongType(), "records sent"),
-    column("records_per_s", DoubleType(), "records sent per second; NULL when the tool wrote NaN"),
+    column("records_per_s", DoubleType(), "records sent per second; NULL if the tool wrote NaN"),
     column("mib_per_s", DoubleType(), "2^20 bytes of records sent per second"),
-    column(
-        "avg_ms", DoubleType(), "mean latency of a record, from send to ack; NULL when the tool wrote NaN"
-    ),
-    column("max_ms", DoubleType(), "highest latency of a record"),
-    column("is_steady_state", BooleanType(), "the warm-up is left out (Kafka 4.2 and newer)"),
+    column("avg_ms", DoubleType(), "mean latency of a record, from send to ack; NULL if the tool wrote NaN"),
+    column("max_ms", DoubleType(), "maximum latency of a record"),
+    column("is_steady_state", BooleanType(), "the figures exclude the warm-up (Kafka 4.2 and newer)"),
 ]
 
 FLAGS = column(
     "quality_flags",
     ArrayType(StringType()),
-    "doubts: decimal_comma, not_a_number, no_instant; of a run: invalid_rate",
+    "warnings: decimal_comma, not_a_number, no_instant; for a run: invalid_rate",
 )
 
 
@@ -55,7 +59,7 @@ def _table(name: str, about: str, *columns: StructField) -> Table:
 
 PERF_WINDOWS = _table(
     "perf_windows",
-    "One row per window line of ProducerPerformance: what was sent since the line before.",
+    "One row per window line of ProducerPerformance: the records sent since the previous line.",
     *FIGURES,
 )
 
@@ -72,41 +76,39 @@ PERF_SUMMARIES = _table(
 PERF_RUNS = Table(
     layer="gold",
     name="perf_runs",
-    about="Summary lines with what their runs were asked for. Made on read.",
+    about="Summary lines with the settings of their runs. Computed on read.",
     key=PERF_SUMMARIES.key,
     schema=StructType(
         [
             *PERF_SUMMARIES.schema.fields,
-            column(
-                "asked_records_per_s", DoubleType(), "rate asked for; NULL for as fast as it can, or untold"
-            ),
+            column("asked_records_per_s", DoubleType(), "target rate; NULL if unlimited or unknown"),
         ]
     ),
 )
 
 CLIENT_METRICS = _table(
     "client_metrics",
-    "One row per metric of the client, as `--print-metrics` writes them at the end of a run.",
+    "One row per client metric that `--print-metrics` writes at the end of a run.",
     column("metric_group", StringType(), "group: producer-node-metrics"),
     column("metric", StringType(), "name: outgoing-byte-total"),
     column("tags", MapType(StringType(), StringType()), "tags: client-id, node-id, topic"),
-    column("value", DoubleType(), "value; NULL when it is no number"),
-    column("text", StringType(), "value as it was written"),
+    column("value", DoubleType(), "value; NULL if it is not a number"),
+    column("text", StringType(), "value as written"),
 )
 
 RUNS = _table(
     "runs",
-    "What was run, told by `plumbline perf-test`: one row at the start, one more at the end.",
-    column("started_at", TimestampType(), "when the tool was started"),
-    column("ended_at", TimestampType(), "when it ended; NULL in the row of the start"),
-    column("warm_up_s", DoubleType(), "seconds from the start that gold does not count to the run"),
-    column("exit_code", IntegerType(), "the tool's; NULL in the row of the start"),
+    "Settings of each run from `plumbline perf-test`: one row at its start and one at its end.",
+    column("started_at", TimestampType(), "start of the tool"),
+    column("ended_at", TimestampType(), "end of the tool; NULL in the row of the start"),
+    column("warm_up_s", DoubleType(), "warm-up in seconds from the start, which gold excludes"),
+    column("exit_code", IntegerType(), "exit code of the tool; NULL in the row of the start"),
     column("client_id", StringType(), "client.id of the tool's producer"),
-    column("topic_name", StringType(), "topic it produced to"),
-    column("asked_records", LongType(), "records it was asked to send"),
-    column("asked_records_per_s", DoubleType(), "rate it was asked for; NULL for as fast as it can"),
-    column("record_size_bytes", IntegerType(), "size of a record; NULL for payloads of a file"),
-    column("configuration", ArrayType(StringType()), "the tool's arguments, secrets left out"),
+    column("topic_name", StringType(), "topic that the tool produced to"),
+    column("asked_records", LongType(), "number of records to send (--num-records)"),
+    column("asked_records_per_s", DoubleType(), "target rate (--throughput); NULL if unlimited"),
+    column("record_size_bytes", IntegerType(), "size of a record; NULL if the payloads come from a file"),
+    column("configuration", ArrayType(StringType()), "arguments of the tool, without secrets"),
 )
 
 PERF_TEST = (PERF_WINDOWS, PERF_SUMMARIES, CLIENT_METRICS, RUNS)

@@ -1,4 +1,4 @@
-"""`silver.requests`: completed requests."""
+"""`silver.requests`: the completed requests of the brokers' request logs."""
 
 from pyspark.sql.types import (
     ArrayType,
@@ -16,16 +16,30 @@ from schemas.silver.columns import STAMP
 
 REQUEST_PARTITION = StructType(
     [
-        column("topic_id", StringType(), "topic id, base64, as Kafka writes it; NULL before the API had ids"),
-        column("topic_name", StringType(), "topic name; NULL where the API carries ids only"),
+        column(
+            "topic_id",
+            StringType(),
+            "topic id, base64, as Kafka writes it; NULL for API versions without ids",
+        ),
+        column("topic_name", StringType(), "topic name; NULL for API versions with ids only"),
         column("partition", IntegerType(), "partition index"),
-        column("bytes", LongType(), "records in bytes: returned by a FETCH, sent by a PRODUCE; NULL without"),
-        column("error_code", IntegerType(), "error code of the partition's answer"),
-        column("offset", LongType(), "fetchOffset asked by a FETCH, baseOffset answered to a PRODUCE"),
-        column("hinted_leader_id", IntegerType(), "KIP-951 currentLeader.leaderId; NULL without a hint"),
+        column(
+            "bytes",
+            LongType(),
+            "bytes of records that a FETCH returned or a PRODUCE sent; NULL for other APIs",
+        ),
+        column("error_code", IntegerType(), "error code of the partition in the response"),
+        column("offset", LongType(), "fetchOffset of a FETCH request, baseOffset of a PRODUCE response"),
+        column(
+            "hinted_leader_id",
+            IntegerType(),
+            "KIP-951 currentLeader.leaderId; NULL if the response has no hint",
+        ),
         column("hinted_leader_epoch", IntegerType(), "KIP-951 currentLeader.leaderEpoch"),
         column(
-            "high_watermark", LongType(), "high watermark that a FETCH answered; NULL without, and of errors"
+            "high_watermark",
+            LongType(),
+            "high watermark in a FETCH response; NULL if there is none, or for an error",
         ),
     ]
 )
@@ -33,65 +47,81 @@ REQUEST_PARTITION = StructType(
 REQUESTS = Table(
     layer="silver",
     name="requests",
-    about="One row per completed request seen by a broker (RequestChannel's request log).",
+    about="One row per completed request of a broker (RequestChannel's request log).",
     key=("cluster", "position"),
     partition_by=("logged_date",),
     schema=StructType(
         [
             column("cluster", StringType(), "observed cluster"),
-            column("broker_id", IntegerType(), "broker that served the request: the number its node ends in"),
+            column(
+                "broker_id",
+                IntegerType(),
+                "broker that served the request: the number at the end of the node's name",
+            ),
             *STAMP,
-            column("started_at", TimestampType(), "logged_at - total_ms: when the request was read"),
+            column("started_at", TimestampType(), "when the broker read the request: logged_at - total_ms"),
             column("api", StringType(), "request API name: FETCH, PRODUCE, METADATA"),
             column("api_version", IntegerType(), "request API version"),
-            column("client_id", StringType(), "client.id, a user's text; NULL when the client sent none"),
+            column("client_id", StringType(), "client.id, which users choose; NULL if the client sent none"),
             column("correlation_id", IntegerType(), "correlation id"),
-            column("connection", StringType(), "ServerConnectionId as written"),
-            column("session_id", IntegerType(), "fetch session id asked with; 0 = new or none"),
-            column("session_epoch", IntegerType(), "fetch session epoch; -1 = sessionless, 0 = new"),
-            column("response_session_id", IntegerType(), "fetch session id in the answer"),
+            column("connection", StringType(), "connection id (ServerConnectionId) as written"),
+            column("session_id", IntegerType(), "fetch session id of the request; 0 = new or none"),
+            column("session_epoch", IntegerType(), "fetch session epoch; -1 = no session, 0 = new session"),
+            column("response_session_id", IntegerType(), "fetch session id of the response"),
             column("listener", StringType(), "listener name"),
-            column("kind", StringType(), "follower, consumer or raft for a FETCH; other for every other API"),
-            column("follower_id", IntegerType(), "replica id of a follower or raft voter; NULL for clients"),
-            column("replica_epoch", LongType(), "broker epoch of the follower (FETCH v15+)"),
-            column("software_name", StringType(), "client software name; NULL when 'unknown'"),
-            column("software_version", StringType(), "client software version; NULL when 'unknown'"),
-            column("principal", StringType(), "principal, User:NAME"),
-            column("is_forwarded", BooleanType(), "arrived through an Envelope"),
-            column("total_ms", DoubleType(), "start to send completion"),
-            column("request_queue_ms", DoubleType(), "wait in the request queue"),
-            column("local_ms", DoubleType(), "work in KafkaApis on the leader"),
+            column("kind", StringType(), "follower, consumer or raft for a FETCH; other for all other APIs"),
             column(
-                "remote_ms", DoubleType(), "wait in purgatory (and tiered reads); 0 for an immediate answer"
+                "follower_id", IntegerType(), "replica id of the follower or raft voter; NULL for clients"
             ),
-            column("response_queue_ms", DoubleType(), "wait in the response queue"),
-            column("send_ms", DoubleType(), "until the kernel took the bytes"),
-            column("throttle_ms", DoubleType(), "quota delay told to the client; not part of total_ms"),
+            column("replica_epoch", LongType(), "broker epoch of the follower (FETCH v15+)"),
+            column("software_name", StringType(), "client software name; NULL if 'unknown'"),
+            column("software_version", StringType(), "client software version; NULL if 'unknown'"),
+            column("principal", StringType(), "principal, User:NAME"),
+            column("is_forwarded", BooleanType(), "the request arrived in an Envelope request"),
+            column("total_ms", DoubleType(), "from reading the request to the end of the send"),
+            column("request_queue_ms", DoubleType(), "time in the request queue"),
+            column("local_ms", DoubleType(), "time in KafkaApis on the leader"),
             column(
-                "error_code", IntegerType(), "top-level error code of the answer; NULL where the API has none"
+                "remote_ms",
+                DoubleType(),
+                "wait in purgatory (and for tiered reads); 0 for an immediate response",
+            ),
+            column("response_queue_ms", DoubleType(), "time in the response queue"),
+            column("send_ms", DoubleType(), "send time, until the kernel accepted the bytes"),
+            column(
+                "throttle_ms",
+                DoubleType(),
+                "throttle time returned to the client (quota); not part of total_ms",
+            ),
+            column(
+                "error_code", IntegerType(), "top-level error code of the response; NULL if the API has none"
             ),
             column(
                 "partitions",
                 ArrayType(REQUEST_PARTITION),
-                "partitions of a FETCH or PRODUCE, of an ELECT_LEADERS or ALTER_PARTITION_REASSIGNMENTS; "
+                "partitions of a FETCH, PRODUCE, ELECT_LEADERS or ALTER_PARTITION_REASSIGNMENTS; "
                 "NULL otherwise",
             ),
             column(
                 "topics_asked",
                 ArrayType(StringType()),
-                "topics of a METADATA; NULL = all topics or other API",
+                "requested topics of a METADATA; NULL = all topics, or another API",
             ),
-            column("topics_answered", IntegerType(), "topics in the answer of a METADATA; NULL otherwise"),
+            column(
+                "topics_answered",
+                IntegerType(),
+                "number of topics in a METADATA response; NULL for other APIs",
+            ),
             column(
                 "response_bytes",
                 LongType(),
-                "size of a METADATA's answer on the wire, worked out from what it holds; NULL otherwise",
+                "size of a METADATA response on the wire, calculated from its contents; NULL for other APIs",
             ),
             column("is_own_traffic", BooleanType(), "sent by Plumbline's own clients"),
             column(
                 "quality_flags",
                 ArrayType(StringType()),
-                "doubts: parts_do_not_add_up, no_request_body, no_response_body, no_follower_clock...",
+                "warnings: parts_do_not_add_up, no_request_body, no_response_body, no_follower_clock...",
             ),
             *ORIGIN[1:],
         ]

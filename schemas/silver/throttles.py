@@ -1,4 +1,4 @@
-"""Silver about replication throttles and moves of replicas (KIP-73, KIP-455): what a cluster was told."""
+"""Silver tables of replication throttles and reassignments (KIP-73, KIP-455)."""
 
 from pyspark.sql.types import (
     ArrayType,
@@ -14,7 +14,7 @@ from pyspark.sql.types import (
 from schemas.fields import ORIGIN, Table, column
 
 REQUEST_LOG, POLL = "request_log", "poll"
-"""`throttle_changes.told_by`: an alteration that a broker logged, and a configuration as it was read."""
+"""Values of `throttle_changes.told_by`: a change in a broker's request log, and a setting read by a poll."""
 
 THROTTLED_REPLICA = StructType(
     [
@@ -25,16 +25,16 @@ THROTTLED_REPLICA = StructType(
 
 LINE = [
     column("cluster", StringType(), "observed cluster"),
-    column("broker_id", IntegerType(), "broker or controller that logged it; NULL of a poll"),
-    column("logged_at", TimestampType(), "instant of the line, or of the poll, UTC"),
+    column("broker_id", IntegerType(), "broker or controller that logged the request; NULL for a poll"),
+    column("logged_at", TimestampType(), "instant of the line or the poll, UTC"),
     column("logged_date", DateType(), "UTC date of `logged_at`"),
 ]
 
 THROTTLE_CHANGES = Table(
     layer="silver",
     name="throttle_changes",
-    about="One row per throttle setting that was altered or polled. A forwarded request is logged by the "
-    "broker that got it and by the controller: both lines have their rows, and say the same.",
+    about="One row per throttle setting in a request or a poll. The broker that receives a request and the "
+    "controller it forwards to both log it, so a forwarded change has two equal rows.",
     key=("cluster", "position", "resource", "resource_name", "config", "operation"),
     partition_by=("logged_date",),
     schema=StructType(
@@ -44,23 +44,33 @@ THROTTLE_CHANGES = Table(
             column(
                 "resource_name",
                 StringType(),
-                "broker id or topic name; NULL: the default of all brokers, of a poll all other topics",
+                "broker id or topic name; NULL: the default of all brokers, or in a poll all other topics",
             ),
             column(
                 "config",
                 StringType(),
-                "leader.replication.throttled.rate, follower.replication.throttled.replicas...",
+                "config name: leader.replication.throttled.rate, follower.replication.throttled.replicas...",
             ),
             column("operation", StringType(), "set, delete, append or subtract"),
-            column("value", StringType(), "value as written; NULL of a delete"),
-            column("rate_bytes_per_s", LongType(), "value of a rate; NULL of a list and of a delete"),
-            column("replicas", ArrayType(THROTTLED_REPLICA), "value of a list; NULL of `*`, rate and delete"),
-            column("is_wildcard", BooleanType(), "the list is `*`: every replica; NULL of a rate"),
-            column("error_code", IntegerType(), "error code of the resource's answer; NULL without one"),
+            column("value", StringType(), "value as written; NULL for delete"),
+            column("rate_bytes_per_s", LongType(), "value of a rate; NULL for a list or delete"),
             column(
-                "is_applied", BooleanType(), "answered without error, and no dry run; NULL: no answer seen"
+                "replicas", ArrayType(THROTTLED_REPLICA), "value of a list; NULL for `*`, a rate or delete"
             ),
-            column("told_by", StringType(), "request_log or poll"),
+            column(
+                "is_wildcard", BooleanType(), "the list is `*`, which means all replicas; NULL for a rate"
+            ),
+            column(
+                "error_code",
+                IntegerType(),
+                "error code of the resource in the response; NULL if there is none",
+            ),
+            column(
+                "is_applied",
+                BooleanType(),
+                "the response has no error and the request is no dry run; NULL if no response was logged",
+            ),
+            column("told_by", StringType(), "source of the row: request_log or poll"),
             *ORIGIN[1:],
         ]
     ),
@@ -69,23 +79,27 @@ THROTTLE_CHANGES = Table(
 REASSIGNMENTS = Table(
     layer="silver",
     name="reassignments",
-    about="One row per partition of an ALTER_PARTITION_REASSIGNMENTS, and of the answer to a "
-    "LIST_PARTITION_REASSIGNMENTS: what moves where.",
+    about="One row per partition of an ALTER_PARTITION_REASSIGNMENTS request or a "
+    "LIST_PARTITION_REASSIGNMENTS response.",
     key=("cluster", "position", "topic_name", "partition_index"),
     partition_by=("logged_date",),
     schema=StructType(
         [
             *LINE,
             column("api", StringType(), "ALTER_PARTITION_REASSIGNMENTS or LIST_PARTITION_REASSIGNMENTS"),
-            column("client_id", StringType(), "client.id of whoever asked"),
-            column("correlation_id", IntegerType(), "correlation id; the same where it was forwarded"),
+            column("client_id", StringType(), "client.id of the requester"),
+            column("correlation_id", IntegerType(), "correlation id; a forwarded request keeps it"),
             column("principal", StringType(), "principal, User:NAME"),
             column("topic_name", StringType(), "topic name"),
             column("partition_index", IntegerType(), "partition index"),
-            column("replicas", ArrayType(IntegerType()), "target, of a list: all now; NULL: cancelled"),
-            column("adding_replicas", ArrayType(IntegerType()), "brokers still to be added; of a list alone"),
-            column("removing_replicas", ArrayType(IntegerType()), "brokers to be removed; of a list alone"),
-            column("error_code", IntegerType(), "error code of the partition's answer, else of the whole"),
+            column(
+                "replicas",
+                ArrayType(IntegerType()),
+                "target replicas, in a LIST the current ones; NULL: cancelled",
+            ),
+            column("adding_replicas", ArrayType(IntegerType()), "brokers still to be added; only for LIST"),
+            column("removing_replicas", ArrayType(IntegerType()), "brokers to be removed; only for LIST"),
+            column("error_code", IntegerType(), "error code of the whole response, else of the partition"),
             *ORIGIN[1:],
         ]
     ),
@@ -94,8 +108,8 @@ REASSIGNMENTS = Table(
 ISR_CHANGES = Table(
     layer="silver",
     name="isr_changes",
-    about="One row per partition of an ALTER_PARTITION: a leader tells the controller who is in sync. "
-    "A replica that was added and comes in sync has been moved.",
+    about="One row per partition of an ALTER_PARTITION: a leader reports a new ISR to the controller. "
+    "A reassigned replica is complete when it joins the ISR.",
     key=("cluster", "position", "topic_id", "topic_name", "partition_index"),
     partition_by=("logged_date",),
     schema=StructType(
@@ -104,11 +118,13 @@ ISR_CHANGES = Table(
             column("topic_id", StringType(), "topic id, base64; NULL before version 2 of the API"),
             column("topic_name", StringType(), "topic name; NULL since version 2 of the API"),
             column("partition_index", IntegerType(), "partition index"),
-            column("leader_id", IntegerType(), "leader, the broker that asked"),
+            column("leader_id", IntegerType(), "leader, which sent the request"),
             column("leader_epoch", IntegerType(), "leader epoch"),
-            column("partition_epoch", IntegerType(), "partition epoch that the answer gives; NULL without"),
-            column("isr", ArrayType(IntegerType()), "brokers in sync from now on, in ascending order"),
-            column("error_code", IntegerType(), "error code of the partition's answer, else of the whole"),
+            column(
+                "partition_epoch", IntegerType(), "partition epoch in the response; NULL if there is none"
+            ),
+            column("isr", ArrayType(IntegerType()), "new ISR, in ascending order"),
+            column("error_code", IntegerType(), "error code of the whole response, else of the partition"),
             *ORIGIN[1:],
         ]
     ),
@@ -117,7 +133,7 @@ ISR_CHANGES = Table(
 CLUSTER_POLLS = Table(
     layer="silver",
     name="cluster_polls",
-    about="One row per poll of a cluster's throttle settings; what it found stands in `throttle_changes`.",
+    about="One row per poll of a cluster's throttle settings; `throttle_changes` has the settings.",
     key=("cluster", "position"),
     partition_by=("logged_date",),
     schema=StructType(
@@ -125,8 +141,12 @@ CLUSTER_POLLS = Table(
             column("cluster", StringType(), "observed cluster"),
             column("logged_at", TimestampType(), "instant of the poll, UTC"),
             column("logged_date", DateType(), "UTC date of `logged_at`"),
-            column("brokers", IntegerType(), "brokers that were asked"),
-            column("topics", IntegerType(), "topics with lists; NULL where topics were not asked for"),
+            column("brokers", IntegerType(), "number of polled brokers"),
+            column(
+                "topics",
+                IntegerType(),
+                "number of topics with lists; NULL if the poll did not request topics",
+            ),
             *ORIGIN[1:],
         ]
     ),

@@ -1,4 +1,4 @@
-"""Gold from silver in one place: the same for a stream's windows, a back-fill and a folder of raw files."""
+"""The gold tables built from silver, for streams, back-fills and folders of raw files."""
 
 from collections.abc import Mapping
 
@@ -45,35 +45,35 @@ REACH: dict[Table, Reach] = {
     ),
     CLIENT_EVENTS: pairing.CLIENT_EVENTS_REACH,
 }
-"""How far `fetch_latency` and `broker_rtt` look; both are built in one go, so the wider reach counts."""
+"""The reach of `fetch_latency` and `broker_rtt`. Both are built together, so the wider reach applies."""
 
 FOLLOWERS_REACH = Reach(
     lookback_s=table.REQUESTS_REACH.lookback_s, lookahead_s=pairing.REQUESTS_REACH.lookahead_s
 )
-"""How far they look among the fetches of followers; among others `pairing.REQUESTS_REACH` is enough."""
+"""Their reach for follower fetches; for other fetches `pairing.REQUESTS_REACH` is enough."""
 
 
-def gold_of(requests: DataFrame, client_events: DataFrame) -> dict[Table, DataFrame]:
+def gold_tables(requests: DataFrame, client_events: DataFrame) -> dict[Table, DataFrame]:
     """
-    Build the tables of windows from silver, whole: what is not in the frames does not exist.
+    Build `fetch_latency` and `broker_rtt` from complete silver frames.
 
-    The fetches are read by both tables: a caller that writes them may rather persist `pairing.fetches` and
-    go on with `of_fetches`.
+    Both tables read the fetches. A caller that writes both tables should persist `pairing.fetches` and call
+    `fetch_tables`.
     """
     lines = requests.select("cluster", "broker_id", "logged_at")
-    return of_fetches(pairing.fetches(requests, client_events), coverage(lines))
+    return fetch_tables(pairing.fetches(requests, client_events), coverage(lines))
 
 
-def of_fetches(fetches: DataFrame, covered: DataFrame) -> dict[Table, DataFrame]:
-    """Build the tables of windows from paired fetches and from which windows are settled."""
+def fetch_tables(fetches: DataFrame, covered: DataFrame) -> dict[Table, DataFrame]:
+    """Build `fetch_latency` and `broker_rtt` from paired fetches and the coverage of windows."""
     return {
         FETCH_LATENCY: fetch_latency(fetches, covered),
         BROKER_RTT: table.broker_rtt(fetches, covered),
     }
 
 
-def of_clients(silver: Mapping[Table, DataFrame], fetches: DataFrame) -> dict[Table, DataFrame]:
-    """Build the tables about clients from silver and from paired fetches: these tell of the clocks."""
+def client_tables(silver: Mapping[Table, DataFrame], fetches: DataFrame) -> dict[Table, DataFrame]:
+    """Build the tables of clients from silver and from paired fetches, which give the clock offsets."""
     requests, topics, runs = silver[REQUESTS], silver[TOPICS], silver[RUNS]
     lost = (requests, topics, runs, silver[LEADERSHIP_CHANGES], fetches)
     return {
@@ -83,17 +83,17 @@ def of_clients(silver: Mapping[Table, DataFrame], fetches: DataFrame) -> dict[Ta
     }
 
 
-def of_metrics(silver: Mapping[Table, DataFrame]) -> dict[Table, DataFrame]:
-    """Build the tables made from metrics, with the request log beside them."""
+def metric_tables(silver: Mapping[Table, DataFrame]) -> dict[Table, DataFrame]:
+    """Build the tables of metrics, with the request log for comparison."""
     intervals = intervals_of(silver[METRIC_SAMPLES], facts(silver[METRIC_SERIES]))
     return {LEADER_LOCAL_MEAN: leader_local_mean(intervals, silver[REQUESTS])}
 
 
-def judged(broker_rtt: DataFrame, thresholds: Thresholds) -> dict[Table, DataFrame]:
+def culprit_tables(broker_rtt: DataFrame, thresholds: Thresholds) -> dict[Table, DataFrame]:
     """
-    Name the culprit of every window, against the history that lies in the frame itself.
+    Build the baselines and the culprit of each window, with the history in `broker_rtt` itself.
 
-    Hour by hour, for a window that is accused in one hour is no history of the next.
+    The hours are processed in order, because accused windows are excluded from the history of later hours.
     """
     spark = broker_rtt.sparkSession
     rtt = broker_rtt.drop("rtt_hist").localCheckpoint()

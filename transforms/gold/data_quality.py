@@ -1,4 +1,4 @@
-"""Every line accounted for, per kind, node and source file."""
+"""Counts of read, kept, quarantined and skipped lines per kind, node and source file."""
 
 from collections.abc import Mapping
 
@@ -13,19 +13,17 @@ COUNTS = ("lines_read", "kept", "quarantined", "skipped", "duplicates")
 
 
 def data_quality(
-    bronze: DataFrame, kept: Mapping[str, DataFrame], quarantine: DataFrame, skipped: DataFrame
+    bronze: DataFrame, silver: Mapping[str, DataFrame], quarantine: DataFrame, skipped: DataFrame
 ) -> DataFrame:
     """
-    Count what was read (bronze) and, each by itself, what became of it.
+    Count the lines of bronze, and independently the lines in silver, in quarantine and skipped.
 
-    `bronze` holds the lines of every kind that is parsed, `kept` the silver rows by kind, one a line.
-
-    A line that was sent again is one kept or quarantined line and a duplicate, also when its file was
-    renamed in between.
+    `bronze` contains the lines of all parsed kinds; `silver` contains the rows by kind, one per line. A
+    re-sent line counts once as kept or quarantined and once as a duplicate, even if its file was renamed.
     """
     parts = [
         _counted(bronze.select(*KEY), lines_read=F.lit(1)),
-        united([_kept(rows, kind) for kind, rows in kept.items()]).transform(_once, "kept"),
+        united([_kept(rows, kind) for kind, rows in silver.items()]).transform(_once, "kept"),
         _rejected(quarantine).transform(_once, "quarantined"),
         _counted(skipped.select(*KEY, "lines"), skipped=F.col("lines")),
     ]
@@ -50,13 +48,13 @@ def _kept(silver: DataFrame, kind: str) -> DataFrame:
 
 
 OF_A_SCRAPE = r"#\d+$"
-"""Ends the position of a line in a scrape that was kept without it: the scrape is what was read."""
+"""The end of the position of a rejected scrape line. The scrape itself is counted, not its lines."""
 
 
 def _rejected(quarantine: DataFrame) -> DataFrame:
     is_line_of_scrape = (F.col("kind") == "metrics") & F.col("position").rlike(OF_A_SCRAPE)
     quarantine = quarantine.filter(~F.coalesce(is_line_of_scrape, F.lit(False)))
-    # The parts of one oversized value share a position: each is a row of bronze, so each counts.
+    # The parts of an oversized value share a position. Each is a row of bronze, so each counts.
     identity = F.concat_ws("#", _identity(), "chunk")
     return quarantine.select(
         *KEY, identity.alias("identity"), F.lit(None).cast("timestamp").alias("logged_at")
@@ -64,21 +62,21 @@ def _rejected(quarantine: DataFrame) -> DataFrame:
 
 
 def _identity() -> Column:
-    """Give what is equal when a line was sent again; a record without a position equals only itself."""
+    """Return the identity of a line, which re-sent lines share. A record without a position is unique."""
     return F.coalesce("position", F.concat_ws("/", "topic", "partition", "offset"))
 
 
 def _once(rows: DataFrame, outcome: str) -> DataFrame:
-    """Count the first row of an identity as `outcome`, the others as duplicates, each for its own source."""
+    """Count the first row of an identity as `outcome` and the others as duplicates, each for its source."""
     identities = rows.groupBy("cluster", "kind", "node", "identity").agg(
         F.collect_list(F.struct("source", "logged_at")).alias("sent")
     )
     every = identities.select(
-        "cluster", "kind", "node", F.posexplode(F.array_sort("sent")).alias("nth", "line")
-    ).select("cluster", "kind", "node", "nth", "line.*")
-    is_first = (F.col("nth") == 0).cast("bigint")
+        "cluster", "kind", "node", F.posexplode(F.array_sort("sent")).alias("rank", "line")
+    ).select("cluster", "kind", "node", "rank", "line.*")
+    is_first = (F.col("rank") == 0).cast("bigint")
     counts = {outcome: is_first, "duplicates": 1 - is_first}
-    at = F.when(F.col("nth") == 0, F.col("logged_at"))
+    at = F.when(F.col("rank") == 0, F.col("logged_at"))
     return _counted(every, at=at, **counts)
 
 

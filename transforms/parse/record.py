@@ -1,7 +1,7 @@
 """
 The input and output types of every parser: one telemetry record in, one outcome out.
 
-A parser is `parse(record) -> Kept | Skipped | Quarantined`, in plain Python without Spark, clock or I/O.
+A parser is `parse(record) -> Parsed | Skipped | Quarantined`, in plain Python without Spark, clock or I/O.
 Instants are microseconds since 1970 UTC and dates are days since 1970, as integers. Arrow stores the same
 numbers, so no row needs a `datetime`.
 """
@@ -44,7 +44,7 @@ class Record(NamedTuple):
 
 
 class Rejected(NamedTuple):
-    """A part of a kept record that could not be parsed, such as one line of a scrape."""
+    """A part of a record that could not be parsed, such as one line of a scrape."""
 
     position: str
     value: bytes
@@ -52,7 +52,7 @@ class Rejected(NamedTuple):
     detail: str
 
 
-class Kept(NamedTuple):
+class Parsed(NamedTuple):
     """The rows of a record, by silver table; each row is in column order."""
 
     rows: Mapping[str, Sequence[Any]]
@@ -73,7 +73,7 @@ class Quarantined(NamedTuple):
     detail: str | None = None
 
 
-Outcome = Kept | Skipped | Quarantined
+Outcome = Parsed | Skipped | Quarantined
 NO_CLUSTER = Quarantined("no_cluster", "the record names no cluster")
 
 

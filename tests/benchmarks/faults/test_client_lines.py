@@ -11,7 +11,7 @@ from schemas.silver.perf_test import PERF_TEST
 from schemas.silver.requests import REQUESTS
 from schemas.silver.topics import TOPICS
 from transforms.frames import frame_of
-from transforms.gold.assemble import of_clients as gold_of_clients
+from transforms.gold.assemble import client_tables as gold_of_clients
 from transforms.gold.fetch_latency import pairing
 
 SECONDS = 130

@@ -16,7 +16,7 @@ from schemas.silver.requests import REQUESTS
 from tests.engine.gold.gold_lab import GoldLab
 from tests.transforms.gold.leader_redirect.test_disconnect import DEAD, END, FOUND, TAKEN, WORK, alive
 from tests.transforms.gold.redirect_rows import AT, MOVE, began, lookup, request
-from transforms.gold.assemble import of_clients
+from transforms.gold.assemble import client_tables
 from transforms.gold.fetch_latency import pairing
 from transforms.spans import Span, window_of
 
@@ -93,7 +93,7 @@ class Lab(GoldLab):
     def built(self, silver):
         """Build it of no followers' requests."""
         nobodys = self.frame(REQUESTS, [])
-        return of_clients(silver, pairing.fetches(nobodys, silver[CLIENT_EVENTS]))
+        return client_tables(silver, pairing.fetches(nobodys, silver[CLIENT_EVENTS]))
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from tests.transforms.gold.silver_rows import as_rows
 from transforms.frames import frame_of
-from transforms.gold.assemble import judged
+from transforms.gold.assemble import culprit_tables
 from transforms.spans import spans_of
 
 BEFORE_NOON = datetime(2026, 11, 21, 11, 50)
@@ -84,7 +84,7 @@ def filled(spark, tmp_path_factory):
 
 def test_verdicts_equal_those_of_all_windows_judged_at_once(filled):
     """So do the baselines of the hour, though part of its history arrived after its first windows."""
-    whole = judged(tables.read(filled.spark, filled.root, BROKER_RTT), thresholds())
+    whole = culprit_tables(tables.read(filled.spark, filled.root, BROKER_RTT), thresholds())
 
     for table in (BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT):
         assert filled.read(table) == as_rows(whole[table])

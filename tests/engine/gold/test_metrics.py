@@ -10,7 +10,7 @@ from schemas.silver.requests import REQUESTS
 from tests.engine.gold.gold_lab import GoldLab
 from tests.transforms.gold.leader_local_mean.test_table import LONG_AGO, produce
 from tests.transforms.gold.metric_rows import AT, Broker, at, series_row
-from transforms.gold.assemble import of_metrics
+from transforms.gold.assemble import metric_tables
 from transforms.gold.metrics.counters import BRIDGED_S
 from transforms.spans import Span, window_of
 from transforms.windows import WINDOW_S
@@ -25,7 +25,7 @@ class Lab(GoldLab):
 
     def built(self, silver):
         """Build it of all metrics there are."""
-        return of_metrics(silver)
+        return metric_tables(silver)
 
     def rows(self):
         """Read the table."""

@@ -24,7 +24,7 @@ from tests.transforms.gold.throttle_rows import (
     with_lists,
 )
 from transforms.frames import frame_of
-from transforms.gold.throttle_compliance.assemble import TABLES, Silver, of_throttles
+from transforms.gold.throttle_compliance.assemble import TABLES, Silver, throttle_tables
 from transforms.spans import Span, window_of
 from transforms.windows import WINDOW_S
 
@@ -73,7 +73,7 @@ class Lab(GoldLab):
             events=frame_of(self.spark, [], EVENTS),
             sizes=frame_of(self.spark, [], SIZES),
         )
-        return of_throttles(told, keep=lambda frame: frame.localCheckpoint())
+        return throttle_tables(told, persist=lambda frame: frame.localCheckpoint())
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from schemas.silver.topics import TOPICS
 from transforms.frames import frame_of
 from transforms.gold.reassignment_progress.forecast import reassignment_forecast
 from transforms.gold.reassignment_progress.summary import reassignment_summary
-from transforms.gold.throttle_compliance.assemble import Silver, of_throttles
+from transforms.gold.throttle_compliance.assemble import Silver, throttle_tables
 from transforms.gold.throttle_compliance.metrics import EVENTS
 from transforms.gold.throttle_compliance.summary import throttle_compliance_summary
 
@@ -154,8 +154,8 @@ def with_lists(changes):
 def gold(spark, *, requests=(), changes=(), moves=(), isr=(), events=(), sizes=()):  # noqa: PLR0913 (one table each)
     """Return both tables by window, built from silver rows."""
     lines = frame_of(spark, list(requests), REQUESTS.schema)
-    return of_throttles(
-        keep=lambda frame: frame.localCheckpoint(),
+    return throttle_tables(
+        persist=lambda frame: frame.localCheckpoint(),
         silver=Silver(
             requests=lines,
             begun=lines,

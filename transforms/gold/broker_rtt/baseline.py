@@ -1,4 +1,4 @@
-"""What round trip is normal for a pair of brokers: its own history, frozen per hour."""
+"""The normal round-trip time of each pair of brokers: its history, fixed for each hour."""
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
@@ -9,30 +9,29 @@ from transforms.gold.broker_rtt.table import MIN_N_P50
 PAIR = ("cluster", "follower_id", "leader_id", "method")
 
 OPENING_WINDOWS = 6
-"""Without a history, the first minute of a pair's settled windows stands in for it."""
+"""The number of settled windows that replace a missing history: the first minute of a pair."""
 
 OPENING_REACH_S = 600
-"""How long before an hour an opening can lie: who has six quiet windows before it needs none."""
+"""The maximum distance of an opening before its hour. A pair with an older history needs no opening."""
 
 TRAILING_HOURS = 24
-"""The span before an hour that its baseline is learnt from: a fault stays one while any of it is quiet."""
+"""The history of a baseline in hours. A fault stays visible while a part of the history has no fault."""
 
 MIN_WINDOWS = 30
-"""Five minutes of windows: a level of fewer is young, and so is not trusted alone."""
+"""Five minutes of windows. A level from fewer windows is young and needs additional checks."""
 
 
 def hours_of(broker_rtt: DataFrame) -> DataFrame:
-    """Return the hours that have windows: one row each of `cluster` and `hour`."""
+    """Return the hours with windows: `cluster` and `hour`."""
     return broker_rtt.select("cluster", F.date_trunc("hour", "window_start").alias("hour")).distinct()
 
 
 def baseline(broker_rtt: DataFrame, hours: DataFrame, accused: DataFrame) -> DataFrame:
     """
-    Learn each pair's level for each of `hours` (cluster, hour) from the quiet windows before it.
+    Return each pair's level for each of `hours` (cluster, hour), from the settled windows before it.
 
-    Quiet is a settled window that is not among `accused` (cluster, window_start): a fault is no history, so
-    it stays one for as long as any of the trailing span is quiet. A pair with fewer than `OPENING_WINDOWS`
-    gets NULL levels: it has no history yet.
+    Windows in `accused` (cluster, window_start) are excluded, so that a fault does not become normal. A pair
+    with fewer than `OPENING_WINDOWS` windows has NULL levels.
     """
     since = F.col("hour") - F.make_dt_interval(hours=F.lit(TRAILING_HOURS))
     is_history = (F.col("window_start") >= F.col("history_since")) & (F.col("window_start") < F.col("hour"))
@@ -48,12 +47,11 @@ def baseline(broker_rtt: DataFrame, hours: DataFrame, accused: DataFrame) -> Dat
 
 def opening(broker_rtt: DataFrame, hours: DataFrame) -> DataFrame:
     """
-    Learn each pair's level from its first minute: what a young recording has for a history.
+    Return each pair's level from its first minute, which replaces the history of a new recording.
 
-    Of each of `hours` (cluster, hour) that is the first six settled windows from `OPENING_REACH_S` before it
-    on: a pair that has more than that behind it has a baseline. `used_from` is the start of the first window
-    the level may be used in. A pair that was slow from its first line on cannot be seen against its own
-    opening; its peers show it.
+    For each of `hours` (cluster, hour) these are the first six settled windows from `OPENING_REACH_S` before
+    it. A pair with more windows before the hour has a baseline. `used_from` is the first window that may use
+    the level. An opening cannot reveal a pair that is slow from its first line; a comparison with peers can.
     """
     order = Window.partitionBy(*PAIR, "hour").orderBy("window_start")
     since = F.col("hour") - F.make_dt_interval(secs=F.lit(OPENING_REACH_S))
@@ -63,8 +61,8 @@ def opening(broker_rtt: DataFrame, hours: DataFrame) -> DataFrame:
         _enough(broker_rtt)
         .join(F.broadcast(hours), on="cluster", how="inner")
         .filter(is_near)
-        .withColumn("nth", F.row_number().over(order))
-        .filter(F.col("nth") <= OPENING_WINDOWS)
+        .withColumn("rank", F.row_number().over(order))
+        .filter(F.col("rank") <= OPENING_WINDOWS)
     )
     return _levels(opened, [*PAIR, "hour"]).withColumn(
         "used_from", F.col("last_window_start") + F.make_dt_interval(secs=F.lit(10))

@@ -1,4 +1,4 @@
-"""Who is slow: the broker, side or link that explains the round trips of a window best, and since when."""
+"""The broker, side or link that best explains slow round trips in a window, and its onset."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -9,13 +9,13 @@ from transforms.gold.broker_rtt.shapes import SHAPE, WINDOW_KEY, Thresholds, acc
 from transforms.gold.broker_rtt.table import MIN_N_P10, MIN_N_P50
 
 MIN_N_JUDGED = 4
-"""An idle link some 100 ms slower has few fetches a window: their median is noisier, and weighs less."""
+"""The minimum number of round trips. An idle link that is 100 ms slower has few, with a smaller weight."""
 
 MIN_PAIRS_OF_PEERS = 3
-"""Two round trips alone cannot tell which of them is the slow one; each against its own history can."""
+"""The minimum number of pairs for a comparison with peers: of two pairs, either one can be the slow one."""
 
 UNSTEADY = 2.0
-"""A young level that spreads by more than so many least effects holds the beginning or end of a fault."""
+"""The maximum spread of a young level, in `min_effect_ms`. A larger spread contains the edge of a fault."""
 
 MEASURED = (
     *WINDOW_KEY,
@@ -34,9 +34,9 @@ def culprit(
     broker_rtt: DataFrame, baseline: DataFrame, thresholds: Thresholds, *, opened: DataFrame | None = None
 ) -> DataFrame:
     """
-    Name the culprit of every window of `broker_rtt`, from that window and the `memory_windows` before it.
+    Return the culprit of each window of `broker_rtt`, from the window and the `memory_windows` before it.
 
-    `opened` holds the windows that openings are taken from, when `broker_rtt` does not reach back to them.
+    `opened` has the windows of the openings, if `broker_rtt` does not reach back to them.
     """
     pairs = judged_pairs(broker_rtt)
     openings = opening(broker_rtt if opened is None else opened, hours_of(broker_rtt))
@@ -45,7 +45,7 @@ def culprit(
 
 
 def evidence(pairs: DataFrame, openings: DataFrame, baseline: DataFrame, thresholds: Thresholds) -> DataFrame:
-    """Return one row a window, basis and shape: its effect, `evidence`, `since`, and whether it `holds`."""
+    """Return one row per window, basis and shape: effect, `evidence`, `since`, and `holds`."""
     own = against_own_history(pairs, steady(openings, thresholds), steady(baseline, thresholds))
     measured = own.unionByName(against_peers(pairs))
     return (
@@ -57,9 +57,10 @@ def evidence(pairs: DataFrame, openings: DataFrame, baseline: DataFrame, thresho
 
 def judged_pairs(broker_rtt: DataFrame) -> DataFrame:
     """
-    Keep one round trip a pair and window: the method that covers most pairs, one quantile for all of them.
+    Return one round trip per pair and window; all pairs of a window share method and quantile.
 
-    p10 where every pair of the window has 30 round trips and a clock finer than 1 ms, else the median.
+    The method is the one that covers most pairs. The quantile is p10 if each pair has 30 round trips and a
+    clock finer than 1 ms, else the median.
     """
     window = Window.partitionBy("cluster", "window_start")
     of_method = Window.partitionBy("cluster", "window_start", "method")
@@ -78,7 +79,7 @@ def judged_pairs(broker_rtt: DataFrame) -> DataFrame:
 
 
 def against_own_history(pairs: DataFrame, openings: DataFrame, baseline: DataFrame) -> DataFrame:
-    """Subtract each pair's own level: the hour's baseline, else its opening, else its peers' median."""
+    """Subtract each pair's level: the baseline of the hour, else its opening, else its peers' median."""
     hourly = baseline.select(
         *PAIR, "hour", (F.col("windows") < MIN_WINDOWS).alias("is_thin"), *_levels("hourly")
     )
@@ -104,7 +105,7 @@ def against_own_history(pairs: DataFrame, openings: DataFrame, baseline: DataFra
 
 
 def steady(levels: DataFrame, thresholds: Thresholds) -> DataFrame:
-    """Take a young level away in whose windows something happened: they spread as no healthy pair's do."""
+    """Remove young levels with a spread that no healthy pair has, because their windows contain a fault."""
     most = UNSTEADY * thresholds.min_effect_ms
     is_grown = F.col("windows") >= MIN_WINDOWS
     return levels.withColumns(
@@ -116,7 +117,7 @@ def steady(levels: DataFrame, thresholds: Thresholds) -> DataFrame:
 
 
 def against_peers(pairs: DataFrame) -> DataFrame:
-    """Take the round trips as they are: what the pairs of a window share is estimated from themselves."""
+    """Return the round trips without a level. The fit estimates the common part of the pairs."""
     return pairs.withColumns(
         {
             "basis": F.lit("peers"),
@@ -129,13 +130,14 @@ def against_peers(pairs: DataFrame) -> DataFrame:
 
 def named(evidence: DataFrame, thresholds: Thresholds) -> DataFrame:
     """
-    Return one row a window: the best shape with its rivals, whether it is accused and whether it is a tie.
+    Return one row per window: the best shape, whether it is accused, the second-best shape and near ties.
 
-    Against own history first; against peers only while no pair's hour has a history of its own.
+    The comparison with the own history has priority. The comparison with peers applies only while no pair
+    has a history in this hour.
     """
     is_accused = (F.col("evidence") >= thresholds.alarm) & F.col("holds")
     window = Window.partitionBy("cluster", "window_start")
-    is_heard = (F.col("basis") == "own") | ~F.coalesce(F.col("has_history"), F.lit(False))
+    is_considered = (F.col("basis") == "own") | ~F.coalesce(F.col("has_history"), F.lit(False))
     has_history = F.max((F.col("basis") == "own") & ~F.col("is_young")).over(window)
     order = ("is_accused", "is_own", "holds", "evidence")
     columns = ("shape", "since", "effect_ms", "effect_se_ms", "method", "basis", "support")
@@ -144,12 +146,12 @@ def named(evidence: DataFrame, thresholds: Thresholds) -> DataFrame:
     rivals = F.filter("ranked", lambda r: (r["basis"] == best["basis"]) & (r["shape"] != best["shape"]))
 
     def is_near(rival: Column) -> Column:
-        """Tell whether a shape that fits the present, not only an earlier fault, comes as close."""
+        """Return whether a shape that also fits the current window has similar evidence."""
         return rival["holds"] & (rival["evidence"] > best["evidence"] - thresholds.tie)
 
     return (
         evidence.withColumn("has_history", has_history)
-        .filter(is_heard)
+        .filter(is_considered)
         .withColumns({"is_accused": is_accused, "is_own": F.col("basis") == "own", "shape": F.struct(*SHAPE)})
         .groupBy("cluster", "window_start")
         .agg(ranked.alias("ranked"))
@@ -163,16 +165,16 @@ def named(evidence: DataFrame, thresholds: Thresholds) -> DataFrame:
 
 def accused(verdicts: DataFrame) -> DataFrame:
     """
-    Return the windows (cluster, window_start) that are no history: something was slower than it used to be.
+    Return the windows (cluster, window_start) to exclude from history: those slower than their own history.
 
-    What is slower than its peers may always have been so, and is history.
+    A pair that is slower than its peers may always have been slow, so its windows stay in the history.
     """
     is_slow = ~F.col("culprit").isin("none", "not_enough_data")
     return verdicts.filter(is_slow & (F.col("baseline") == "own")).select("cluster", "window_start")
 
 
 def seen_windows(broker_rtt: DataFrame, pairs: DataFrame) -> DataFrame:
-    """Return one row a window: how many pairs were judged, how many show, how many its brokers make up."""
+    """Return one row per window: the numbers of judged pairs, of pairs with round trips, and of all pairs."""
     judged = pairs.groupBy("cluster", "window_start").agg(F.count(F.lit(1)).cast("int").alias("pairs_seen"))
     windows = broker_rtt.groupBy("cluster", "window_start").agg(
         F.max("nodes_expected").alias("nodes_expected"),
@@ -191,7 +193,7 @@ def seen_windows(broker_rtt: DataFrame, pairs: DataFrame) -> DataFrame:
 
 
 def with_verdict(windows: DataFrame, candidates: DataFrame) -> DataFrame:
-    """Turn the best shape of each window into the row people read."""
+    """Return the verdict of each window from its best shape."""
     accused = F.coalesce(F.col("best.is_accused"), F.lit(False))
     is_tie = F.size("near") > 0
     is_too_few = (F.col("best.basis") == "peers") & (F.col("pairs_seen") < MIN_PAIRS_OF_PEERS)
@@ -212,13 +214,15 @@ def with_verdict(windows: DataFrame, candidates: DataFrame) -> DataFrame:
         .withColumns(
             {
                 **{name: F.when(is_named, F.col(f"best.shape.{name}")) for name in SHAPE[1:]},
-                "effect_ms": F.when(is_slow, _told(F.col("best.effect_ms"))),
-                "effect_low_ms": F.when(is_slow, _told(F.col("best.effect_ms") - half)),
-                "effect_high_ms": F.when(is_slow, _told(F.col("best.effect_ms") + half)),
+                "effect_ms": F.when(is_slow, _rounded(F.col("best.effect_ms"))),
+                "effect_low_ms": F.when(is_slow, _rounded(F.col("best.effect_ms") - half)),
+                "effect_high_ms": F.when(is_slow, _rounded(F.col("best.effect_ms") + half)),
                 "since": F.when(is_slow, F.col("best.since")),
-                "evidence": _told(F.col("best.evidence")),
+                "evidence": _rounded(F.col("best.evidence")),
                 "runner_up": F.when(is_slow, F.col("second.shape")),
-                "runner_up_margin": F.when(is_slow, _told(F.col("best.evidence") - F.col("second.evidence"))),
+                "runner_up_margin": F.when(
+                    is_slow, _rounded(F.col("best.evidence") - F.col("second.evidence"))
+                ),
                 "tied": F.when(F.col("culprit") == "ambiguous", F.concat(F.array("best.shape"), "near")),
                 "method": F.col("best.method"),
                 "baseline": F.col("best.basis"),
@@ -229,10 +233,10 @@ def with_verdict(windows: DataFrame, candidates: DataFrame) -> DataFrame:
 
 def with_onset(verdicts: DataFrame, before: DataFrame) -> DataFrame:
     """
-    Carry `since` on while a fault outlasts `memory_windows`; `before` are the verdicts before the first.
+    Extend `since` for faults longer than `memory_windows`. `before` has the earlier verdicts.
 
-    A row goes on with the fault of the row before that names the same shape when its own evidence reaches
-    back to that row's window.
+    A row continues the fault of the previous row with the same shape if its evidence reaches back to the
+    window of that row.
     """
     of_shape = Window.partitionBy("cluster", *SHAPE).orderBy("window_start")
     begins = F.coalesce(F.col("since") > F.lag("window_start").over(of_shape), F.lit(True)).cast("int")
@@ -247,8 +251,8 @@ def with_onset(verdicts: DataFrame, before: DataFrame) -> DataFrame:
     )
 
 
-def _told(value: Column) -> Column:
-    """Round off what depends on the order in which Spark adds numbers up: a rebuilt row is the same row."""
+def _rounded(value: Column) -> Column:
+    """Return a value without the digits that depend on the order of addition: rebuilt rows are equal."""
     return F.round(value, 6)
 
 
@@ -262,7 +266,7 @@ def _levels(name: str) -> list[Column]:
 
 
 def _picked(name: str) -> Column:
-    """Return the level of the window's own quantile, NULL when there is none."""
+    """Return the level for the quantile of the window; NULL without one."""
     level = _of_quantile(f"{name}_p10_ms", f"{name}_p50_ms")
     spread = _of_quantile(f"{name}_p10_spread_ms", f"{name}_p50_spread_ms")
     return F.when(level.isNotNull(), F.struct(level.alias("ms"), spread.alias("spread_ms")))

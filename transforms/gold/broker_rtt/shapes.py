@@ -1,11 +1,10 @@
 """
-Shapes of slowness, their evidence in one window and over windows. `docs/culprit.md` derives every line.
+Shapes of slow round trips, and their evidence in one window and over windows. See `docs/culprit.md`.
 
-Each window's round trips y (one an ordered pair of brokers) are explained as `y = c + e on the pairs of a
-shape + noise`: c is what all pairs share, e >= 0 the effect of the shape. The evidence of one window is the
-log likelihood ratio of a shape against "nobody", less a penalty for the shapes that were tried (BIC). Over
-windows it is a CUSUM (Page 1954): the sum since the start that favours the shape most, and that start is the
-onset.
+The model of a window's round trips y, one per ordered pair of brokers, is `y = c + e on the pairs of a shape
++ noise`. c is common to all pairs, and e >= 0 is the effect of the shape. The evidence of one window is the
+log-likelihood ratio of a shape against "no culprit", minus a penalty for the number of shapes (BIC). Over
+windows it is a CUSUM (Page 1954): the largest sum over all starts. The start with this sum is the onset.
 """
 
 from dataclasses import dataclass
@@ -21,21 +20,21 @@ SHAPE = ("culprit", "broker_id", "follower_id", "leader_id")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """What counts as noise and what as evidence: learnt from healthy windows, never guessed."""
+    """The parameters of noise and evidence, estimated from healthy windows."""
 
     noise_ms: float  # standard deviation of a pair's estimate, from window to window and between equal pairs
-    shared_ms: float  # standard deviation of what all pairs share, from window to window
-    relative_noise: float  # noise that grows with the round trip itself
-    min_effect_ms: float  # healthy levels wander by as much: a smaller effect is nobody's fault
-    alarm: float  # evidence from which a shape is named
-    cap: float  # evidence one window can give: below `alarm`, so that no single window accuses anybody
-    tie: float  # shapes whose evidence differs by less cannot be told apart
-    memory_windows: int  # evidence is summed over at most so many windows
+    shared_ms: float  # standard deviation of the common part, from window to window
+    relative_noise: float  # noise proportional to the round trip
+    min_effect_ms: float  # the drift of healthy levels; a smaller effect is not a fault
+    alarm: float  # the evidence that names a shape
+    cap: float  # the largest evidence of one window; below `alarm`, so one window is not enough
+    tie: float  # shapes with a smaller difference of evidence are tied
+    memory_windows: int  # the largest number of windows in a sum of evidence
 
 
 def shapes_of_pair() -> Column:
     """
-    Return the five shapes that a pair of brokers is part of, as an array of structs.
+    Return the five shapes that contain a pair of brokers, as an array of structs.
 
     >>> pair = spark.createDataFrame([(2, 1)], "follower_id int, leader_id int")
     >>> pair.select(F.inline(shapes_of_pair())).show()
@@ -50,13 +49,13 @@ def shapes_of_pair() -> Column:
     +-------------+---------+-----------+---------+
     <BLANKLINE>
     """
-    follower, leader, nobody = F.col("follower_id"), F.col("leader_id"), F.lit(None).cast("int")
+    follower, leader, none = F.col("follower_id"), F.col("leader_id"), F.lit(None).cast("int")
     rows = [
-        ("link", nobody, follower, leader),
-        ("follower_side", follower, follower, nobody),
-        ("leader_side", leader, nobody, leader),
-        ("broker", follower, nobody, nobody),
-        ("broker", leader, nobody, nobody),
+        ("link", none, follower, leader),
+        ("follower_side", follower, follower, none),
+        ("leader_side", leader, none, leader),
+        ("broker", follower, none, none),
+        ("broker", leader, none, none),
     ]
     return F.array(
         *[
@@ -73,9 +72,10 @@ def shapes_of_pair() -> Column:
 
 def with_weight(measured: DataFrame, thresholds: Thresholds) -> DataFrame:
     """
-    Add `w`, one over the variance of a pair's estimate: its own spread, at least the learnt noise.
+    Add `w`, the inverse variance of a pair's estimate, from its own spread or at least the general noise.
 
-    Both were learnt from windows with enough round trips; with fewer, the variance is `thin` times it.
+    Both are estimated from windows with enough round trips. With fewer round trips the variance is `thin`
+    times larger.
     """
     noise = F.greatest(F.lit(thresholds.noise_ms), F.coalesce("spread_ms", F.lit(0.0)))
     relative = thresholds.relative_noise * F.abs("x_ms")
@@ -83,7 +83,7 @@ def with_weight(measured: DataFrame, thresholds: Thresholds) -> DataFrame:
 
 
 def scored(weighted: DataFrame, thresholds: Thresholds) -> DataFrame:
-    """Score every shape of every window: its effect, the standard error, and `llr`, the evidence in nats."""
+    """Return one row per window and shape: effect, standard error, and `llr`, the evidence in nats."""
     window = Window.partitionBy(*WINDOW_KEY)
     tried = F.count(F.lit(1)).over(window)
     is_real = F.col("effect_ms") >= thresholds.min_effect_ms
@@ -93,17 +93,17 @@ def scored(weighted: DataFrame, thresholds: Thresholds) -> DataFrame:
         .transform(_with_fit)
         .withColumn("llr", F.col("gain") / 2 - F.log("pairs") / 2 - F.log(tried))
         .withColumn("llr", F.when(is_real, F.col("llr")).otherwise(F.lit(-thresholds.cap)))
-        # All shapes of a window are lowered alike: what tells them apart is kept.
+        # The cap lowers all shapes of a window equally, so their differences stay.
         .withColumn("llr", F.greatest(F.col("llr") - surplus, F.lit(-100 * thresholds.cap)))
     )
 
 
 def accumulated(scores: DataFrame, thresholds: Thresholds) -> DataFrame:
-    """Add `evidence`, sum of `llr` since the start that favours the shape most, and that start, `since`."""
+    """Add `evidence`, the largest sum of `llr` over all starts, and `since`, the start of this sum."""
     at = F.unix_seconds("window_start")
     history = Window.partitionBy("cluster", "basis", *SHAPE).orderBy(at)
     back_s = WINDOW_S * (thresholds.memory_windows - 1)
-    # By time, not by rows: a shape is not in every window, and a stream reads no further back than this.
+    # By time, not by rows: a shape can be missing from windows, and a stream reads only this range.
     memory = history.rangeBetween(-back_s, Window.currentRow)
     so_far = F.sum("llr").over(history.rangeBetween(Window.unboundedPreceding, Window.currentRow))
     is_near = F.lag(at).over(history) >= at - back_s
@@ -111,19 +111,19 @@ def accumulated(scores: DataFrame, thresholds: Thresholds) -> DataFrame:
     return (
         scores.withColumn("so_far", so_far)
         .withColumn("before", F.col("so_far") - F.col("llr"))
-        # Rounded to find the earliest of equals, and not to subtract: where the sum begins, and with it what
-        # rounding does, hangs on how far back was read.
+        # Rounded only to find the earliest of equal values. The start of the sum, and so its rounding errors,
+        # depend on how far back the input reaches.
         .withColumn("ranked", F.struct(F.round("before", 6), "window_start", "before"))
         .withColumn("lowest", F.min("ranked").over(memory))
         .withColumn("evidence", F.col("so_far") - F.col("lowest.before"))
         .withColumn("since", F.col("lowest.window_start"))
-        # A shape that fits the past but not the present is not what is slow now.
+        # A shape that fits earlier windows but not this one is no longer slow.
         .withColumn("holds", (F.col("llr") + previous) > 0)
     )
 
 
 def _summed(weighted: DataFrame, thresholds: Thresholds) -> DataFrame:
-    """Add up the pairs of each shape (`_in`) and of the whole window (`_all`)."""
+    """Return the sums over the pairs of each shape (`_in`) and of the whole window (`_all`)."""
     window = Window.partitionBy(*WINDOW_KEY)
     of_window = {
         **{name: total.over(window) for name, total in _sums("all").items()},
@@ -152,16 +152,16 @@ def _sums(name: str) -> dict[str, Column]:
 
 
 def _with_fit(sums: DataFrame) -> DataFrame:
-    """Fit effect and shared part by least squares in closed form; `gain` is the drop of the squared error."""
+    """Fit the effect and the common part by least squares. `gain` is the decrease of the squared error."""
     w_out, wy_out = F.col("w_all") - F.col("w_in"), F.col("wy_all") - F.col("wy_in")
     wyy_out = F.col("wyy_all") - F.col("wyy_in")
     rest = F.when(F.size("support") < F.col("pairs"), w_out).otherwise(0.0) + F.col("held")
-    shared = F.try_divide(wy_out, rest)  # NULL when a shape is all there is: nothing to compare it with
+    shared = F.try_divide(wy_out, rest)  # NULL if the shape contains all pairs: there is no comparison
     error_in = F.col("wyy_in") - F.col("wy_in") * F.col("wy_in") / F.col("w_in")
-    error_nobody = F.col("wyy_all") - F.col("wy_all") * F.col("wy_all") / (F.col("w_all") + F.col("held"))
+    error_none = F.col("wyy_all") - F.col("wy_all") * F.col("wy_all") / (F.col("w_all") + F.col("held"))
     return (
         sums.withColumn("shared_part_ms", shared)
         .withColumn("effect_ms", F.col("wy_in") / F.col("w_in") - F.col("shared_part_ms"))
         .withColumn("effect_se_ms", F.sqrt(1 / F.col("w_in") + F.try_divide(F.lit(1.0), rest)))
-        .withColumn("gain", error_nobody - error_in - (wyy_out - F.col("shared_part_ms") * wy_out))
+        .withColumn("gain", error_none - error_in - (wyy_out - F.col("shared_part_ms") * wy_out))
     )

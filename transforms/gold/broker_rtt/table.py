@@ -1,4 +1,4 @@
-"""A2: the round trip of each ordered pair of brokers, measured on its replica fetches."""
+"""A2: the round-trip time of each ordered pair of brokers, from replica fetches."""
 
 from functools import cache
 
@@ -16,19 +16,19 @@ GRAIN = ("window_start", *PAIR)
 MIN_N_P10 = 30
 MIN_N_P50 = 12
 BLOCK_MS = 200
-"""Fetches within one stretch of this length share their fate: the interval counts stretches, not fetches."""
+"""The length of a block. Fetches of a block are not independent, so the interval counts blocks."""
 
 COARSE_MS = 1.0
-"""A clock of whole milliseconds bends low quantiles; the median it leaves alone."""
+"""The resolution of a coarse clock. It distorts low quantiles, but not the median."""
 
 SHORTEST_MS, LONGEST_MS = -5.0, 10_000.0
 """
-What can be a round trip. Stamps of whole milliseconds and a slewed clock make small negative ones, which are
-kept: dropping one tail would shift every quantile. Anything beyond is a stepped clock or an idle fetcher.
+The range of valid round trips. Millisecond timestamps and slewed clocks cause small negative values. They are
+included, because removing one tail would shift all quantiles. Other values are clock steps or idle fetchers.
 """
 
 LOOKBACK_S = 40
-"""The fetch before: a `MAX_ELAPSED_S` of total and a `LONGEST_MS` of gap lie between two lines at most."""
+"""The maximum distance of the previous fetch: `MAX_ELAPSED_S` of total and `LONGEST_MS` of gap."""
 
 REQUESTS_REACH = Reach(lookback_s=LOOKBACK_S)
 
@@ -37,10 +37,10 @@ NS_PER_MS = 1_000_000
 
 def broker_rtt(fetches: DataFrame, covered: DataFrame) -> DataFrame:
     """
-    Summarise the round trips of each window, pair and method.
+    Return one row per window, pair and method.
 
-    `fetches` as `pairing.fetches` makes them, from `LOOKBACK_S` before the first window on; `covered` as
-    `windows.coverage` does.
+    `fetches` is the result of `pairing.fetches` from `LOOKBACK_S` before the first window. `covered` is the
+    result of `windows.coverage`.
     """
     return (
         measured(fetches)
@@ -53,11 +53,11 @@ def broker_rtt(fetches: DataFrame, covered: DataFrame) -> DataFrame:
 
 def measured(fetches: DataFrame) -> DataFrame:
     """
-    Return the single round trips: `paired` and `passive`, with the 200 ms stretch each was measured in.
+    Return each round trip, `paired` and `passive`, with its 200 ms block.
 
-    Paired: elapsed at the follower less what the leader spent up to its send, `total - send`; two durations,
-    so no clock is compared. Passive: from the end of one fetch to the start of the next on a connection, on
-    the leader's clock alone; it holds the follower's own work between two fetches as well.
+    Paired: elapsed at the follower minus `total - send` of the leader. Both are durations, so no clocks are
+    compared. Passive: the time from the end of a fetch to the start of the next one on the connection, by the
+    leader's clock. It includes the follower's work between two fetches.
     """
     spent = F.col("total_ms") - F.col("send_ms")
     paired = _round_trip("paired", F.col("elapsed_ms") - spent, F.col("elapsed_resolution_ms"))
@@ -79,12 +79,12 @@ def measured(fetches: DataFrame) -> DataFrame:
 
 def with_gap(fetches: DataFrame) -> DataFrame:
     """
-    Add `gap_ms` from the end of the fetch before to the start of this one; NULL unless they are adjacent.
+    Add `gap_ms`, from the end of the previous fetch to the start of this one; NULL if they are not adjacent.
 
-    Monotonic nanoseconds when both lines carry them, else the wall clock.
+    The clock is monotonic nanoseconds if both lines have them, else the wall clock.
     """
     order = Window.partitionBy("cluster", "leader_id", "connection", "client_id").orderBy(
-        # One connection is answered in order, so time puts a restarted count of ids into its place too.
+        # Responses of a connection are in order, so time also orders ids that restart at 0.
         "logged_at",
         "correlation_id",
     )
@@ -105,7 +105,7 @@ def with_gap(fetches: DataFrame) -> DataFrame:
 
 
 def broker_rtt_summary(broker_rtt: DataFrame) -> DataFrame:
-    """Add the round trips of each pair and method up over all windows given: same estimator, same rule."""
+    """Return one row per pair and method over all windows, with the same estimator."""
     sums = broker_rtt.groupBy(*PAIR).agg(
         F.min("window_start").alias("since"),
         (F.max("window_start") + F.make_dt_interval(secs=F.lit(WINDOW_S))).alias("until"),
@@ -121,9 +121,9 @@ def broker_rtt_summary(broker_rtt: DataFrame) -> DataFrame:
 
 def estimator(n: Column, clock_resolution_ms: Column) -> Column:
     """
-    Return which quantile stands for the link; NULL while there are too few round trips for either.
+    Return the quantile that estimates the link; NULL for too few round trips.
 
-    The CPU's queues lengthen the median of a busy broker, so a low quantile it is, where the clock bears it.
+    CPU queues of a busy broker increase the median, so the estimator is p10 unless the clock is too coarse.
 
     >>> rows = spark.createDataFrame(
     ...     [(30, 1e-6), (29, 0.001), (500, 1.0), (11, 1e-6), (None, None)], "n int, ms double")
@@ -161,7 +161,7 @@ def with_estimate(sums: DataFrame) -> DataFrame:
 
 @cache
 def _quantiles() -> dict[str, Column]:
-    """Made once: the thousands of calls into the JVM that a fold takes would cost a stream 1 s a batch."""
+    """Return the quantile columns, cached: the JVM calls that build them take 1 s per batch of a stream."""
     hist, low, high = F.col("rtt_hist"), F.col("rtt_min_ms"), F.col("rtt_max_ms")
     named = (("p10", 0.1), ("p50", 0.5), ("p99", 0.99))
     return {f"rtt_{name}_ms": quantile(hist, q, low=low, high=high) for name, q in named}
@@ -181,10 +181,10 @@ def _round_trip(method: str, rtt_ms: Column, resolution_ms: Column) -> Column:
 
 
 def _block() -> Column:
-    """One bit for the 200 ms stretch of the window: 50 of them fit a bigint, and `bit_or` adds them up."""
+    """Return a bit for the 200 ms block. The 50 blocks of a window fit in a bigint; `bit_or` merges them."""
     within_us = F.pmod(F.unix_micros("logged_at"), F.lit(WINDOW_S * 1_000_000))
-    nth = F.floor(within_us / F.lit(BLOCK_MS * 1_000)).cast("int")
-    return F.call_function("shiftleft", F.lit(1).cast("bigint"), nth).alias("block")
+    index = F.floor(within_us / F.lit(BLOCK_MS * 1_000)).cast("int")
+    return F.call_function("shiftleft", F.lit(1).cast("bigint"), index).alias("block")
 
 
 def _summed(trips: DataFrame) -> DataFrame:

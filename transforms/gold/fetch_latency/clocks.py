@@ -1,11 +1,11 @@
 """
-How far the clocks of two brokers are apart, from the replica fetches between them.
+The clock offset of two brokers, from the replica fetches between them.
 
-A fetch was sent before the leader read it and its answer received after the leader began to send it. Both
-logs of one fetch so give a least and a greatest offset of the leader's clock against the follower's. Of many
-fetches the medians of both are taken, not the narrowest: a line that a busy broker wrote late shifts its
-instants, and one such line would rule. First of each 10 s, then of all of these around a window: brokers
-exchange hundreds of fetches a second. Where 0 lies between them nothing is corrected.
+The follower sends a fetch before the leader reads it, and receives the response after the leader begins to
+send it. The two log lines of a fetch therefore give a lower and an upper bound of the offset. The bounds are
+medians over many fetches, because a late line of a busy broker would dominate the narrowest bounds. Medians
+are taken of each 10 s first, and then of all these around a window, because brokers exchange hundreds of
+fetches per second. If 0 is between the bounds, there is no correction.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -18,7 +18,7 @@ PAIR = ("cluster", "from_id", "to_id")
 
 def offsets(fetches: DataFrame) -> DataFrame:
     """
-    Give what the paired fetches (`pairing.fetches`) of each 10 s tell, for both directions of each pair.
+    Return the bounds from the paired fetches (`pairing.fetches`) of each 10 s, for both directions of a pair.
 
     `low_us` and `high_us` bound the clock of `to_id` minus that of `from_id`.
     """
@@ -34,10 +34,10 @@ def offsets(fetches: DataFrame) -> DataFrame:
         low.alias("low_us"),
         high.alias("high_us"),
     )
-    told = there.groupBy(*PAIR, "seen_from").agg(
+    bounds = there.groupBy(*PAIR, "seen_from").agg(
         F.median("low_us").cast("bigint").alias("low_us"), F.median("high_us").cast("bigint").alias("high_us")
     )
-    back = told.select(
+    back = bounds.select(
         "cluster",
         F.col("to_id").alias("from_id"),
         F.col("from_id").alias("to_id"),
@@ -45,15 +45,15 @@ def offsets(fetches: DataFrame) -> DataFrame:
         (-F.col("high_us")).alias("low_us"),
         (-F.col("low_us")).alias("high_us"),
     )
-    return told.unionByName(back)
+    return bounds.unionByName(back)
 
 
 def clocks(fetches: DataFrame, reach_s: int) -> DataFrame:
     """
-    Give of each window how far the clock of `to_id` is ahead of that of `from_id`: `offset_us`.
+    Return `offset_us` for each window: how far the clock of `to_id` is ahead of the clock of `from_id`.
 
-    The fetches up to `reach_s` before and behind the window tell. `clock_bound_ms` is how far the true offset
-    may be from that. Where no fetch tells there is no row.
+    The offset uses the fetches up to `reach_s` before and after the window. `clock_bound_ms` is its maximum
+    error. A window without fetches has no row.
     """
     steps = F.sequence(F.lit(-reach_s), F.lit(reach_s), F.lit(WINDOW_S))
     low, high = F.col("low_us"), F.col("high_us")
@@ -74,7 +74,7 @@ def clocks(fetches: DataFrame, reach_s: int) -> DataFrame:
 
 def offset_us(low: Column, high: Column) -> Column:
     """
-    Give the smallest correction that the bounds allow.
+    Return the smallest correction that the bounds allow.
 
     >>> rows = spark.sql("SELECT * FROM VALUES (-300, 200), (400, 900), (-90, -40), (20, 10) AS t(low, high)")
     >>> [row[0] for row in rows.select(offset_us(F.col("low"), F.col("high"))).collect()]
@@ -85,7 +85,7 @@ def offset_us(low: Column, high: Column) -> Column:
 
 
 def bound_us(low: Column, high: Column) -> Column:
-    """Give how far the true offset may be from `offset_us`."""
+    """Return the maximum error of `offset_us`."""
     offset = offset_us(low, high)
     return F.greatest(F.abs(offset - low), F.abs(high - offset))
 

@@ -1,4 +1,4 @@
-"""Follower and leader brought together: how long each replica fetch took where it was asked for."""
+"""Replica fetches with the log lines of leader and follower joined, and their latency at the follower."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -7,13 +7,13 @@ from pyspark.sql.window import WindowSpec
 from transforms.windows import Reach, window_start
 
 MAX_ELAPSED_S = 30
-"""`replica.socket.timeout.ms`: a replica fetcher gives a request up after so long."""
+"""`replica.socket.timeout.ms`: a replica fetcher abandons a request after this time."""
 
 NEAR_S = 5
-"""The answer's line and the leader's line of one fetch lie no further apart, skew of both clocks included."""
+"""The maximum time between the follower's and the leader's line of one fetch, including clock skew."""
 
 ANY_SKEW_S = 12 * 3600
-"""With all lines at hand a session's id and count say enough: brokers whose zone was set wrongly pair too."""
+"""The tolerance with all lines available, when session and correlation ids suffice even with a wrong zone."""
 
 REQUESTS_REACH = Reach(lookback_s=2 * NEAR_S, lookahead_s=2 * NEAR_S)
 CLIENT_EVENTS_REACH = Reach(lookback_s=3 * NEAR_S + MAX_ELAPSED_S, lookahead_s=3 * NEAR_S)
@@ -21,7 +21,7 @@ CLIENT_EVENTS_REACH = Reach(lookback_s=3 * NEAR_S + MAX_ELAPSED_S, lookahead_s=3
 MONO_RESOLUTION_MS = 1e-6
 
 MATCH = ("cluster", "leader_id", "follower_id", "client_id", "correlation_id", "session_id")
-"""What both logs know of one fetch. A session id of 0 says nothing, so there nearness in time must do."""
+"""The key of one fetch in both logs. A session id of 0 is not unique, so such fetches match by time only."""
 
 FETCHER = (
     "cluster",
@@ -32,7 +32,7 @@ FETCHER = (
     "client_id",
     "correlation_id",
 )
-"""One request of one fetcher, until the fetcher is started again and counts from 0 anew."""
+"""The key of one request of a fetcher. After a restart the fetcher counts from 0 again."""
 
 FETCHES = (
     "cluster",
@@ -58,12 +58,11 @@ FETCHES = (
 
 def fetches(requests: DataFrame, client_events: DataFrame, *, skew_s: int = NEAR_S) -> DataFrame:
     """
-    Return every FETCH once, with `elapsed_ms` at the follower; NULL where its log is missing.
+    Return each FETCH once, with `elapsed_ms` at the follower; NULL without the follower's log.
 
-    Re-sent lines and Plumbline's own traffic are left out. `is_ambiguous` marks the follower fetches that
-    share their key with another one near by: they get no `elapsed_ms`, since none is better than a guess.
-    Within a session, lines up to `skew_s` apart belong together; a stream, which reads a few windows at a
-    time, cannot look further than `NEAR_S`.
+    Re-sent lines and Plumbline's own traffic are excluded. `is_ambiguous` marks follower fetches whose key
+    also fits a fetch close in time; their `elapsed_ms` is NULL. Within a session, lines up to `skew_s` apart
+    match. A stream reads only a few windows, so it must use `NEAR_S`.
     """
     answers = with_twin(elapsed(client_events), F.col("received_at"), skew_s)
     answers = answers.filter(~F.col("is_twin")).select(
@@ -73,7 +72,7 @@ def fetches(requests: DataFrame, client_events: DataFrame, *, skew_s: int = NEAR
         "elapsed_resolution_ms",
     )
     is_same = [F.col(name) == F.col(f"answer_{name}") for name in MATCH]
-    # A twin is marked on either side, so at most one answer is near enough and the join adds no rows.
+    # Both sides mark twins, so at most one response is near enough and the join adds no rows.
     is_near = _apart_us(F.col("received_at"), F.col("logged_at")) <= _near_us(skew_s)
     return (
         with_twin(served(requests), F.col("logged_at"), skew_s)
@@ -85,10 +84,10 @@ def fetches(requests: DataFrame, client_events: DataFrame, *, skew_s: int = NEAR
 
 
 def served(requests: DataFrame) -> DataFrame:
-    """Keep the FETCHes that a broker served, each once, its own traffic left out."""
+    """Return the FETCH requests of the request log, without duplicates and own traffic."""
     is_fetch = (F.col("api") == "FETCH") & F.col("kind").isin("follower", "consumer", "raft")
     is_own = F.col("is_own_traffic").eqNullSafe(F.lit(True))
-    # A KRaft node without a leader asks itself: that is no way between two nodes.
+    # A KRaft node without a known leader fetches from itself, which is no traffic between two nodes.
     is_own = is_own | F.col("follower_id").eqNullSafe(F.col("broker_id"))
     return (
         requests.filter(is_fetch & ~is_own & F.col("logged_at").isNotNull())
@@ -101,13 +100,13 @@ def served(requests: DataFrame) -> DataFrame:
 
 def elapsed(client_events: DataFrame) -> DataFrame:
     """
-    Pair what each replica fetcher sent with what it received: `elapsed_ms`, `received_at` and `MATCH`.
+    Return the requests of replica fetchers with their responses: `elapsed_ms`, `received_at` and `MATCH`.
 
-    Both lines come from one clock: monotonic nanoseconds when both carry them. A response belongs to the
-    last request of its key before it, so a fetcher that is started again never meets its former self.
+    Both lines have the same clock: monotonic nanoseconds if both lines have them. A response belongs to the
+    last preceding request with its key, so a restarted fetcher never matches requests before its restart.
     """
     order = Window.partitionBy(*FETCHER).orderBy(
-        # In a log of whole milliseconds both lines can share an instant: the request came first.
+        # In a log with milliseconds both lines can have the same instant; the request is first.
         "logged_at",
         "logged_mono_ns",
         F.col("direction").desc(),
@@ -129,7 +128,7 @@ def elapsed(client_events: DataFrame) -> DataFrame:
 
 
 def ambiguous(requests: DataFrame, client_events: DataFrame) -> DataFrame:
-    """Count what was dropped because its key fits more than one line: (cluster, seen_by, n)."""
+    """Count the fetches without `elapsed_ms` because of an ambiguous key: (cluster, seen_by, n)."""
     sides = {
         "leader": with_twin(served(requests).filter(F.col("kind") == "follower"), F.col("logged_at")),
         "follower": with_twin(elapsed(client_events), F.col("received_at")),
@@ -139,7 +138,7 @@ def ambiguous(requests: DataFrame, client_events: DataFrame) -> DataFrame:
 
 
 def with_twin(rows: DataFrame, at: Column, skew_s: int = NEAR_S) -> DataFrame:
-    """Add `is_twin`: another row of the same `MATCH` key is so near that one line could belong to either."""
+    """Add `is_twin`: another row with the same `MATCH` key is so near that a line could belong to either."""
     order = Window.partitionBy(*MATCH).orderBy(at, "position")
     is_near = [_apart_us(at, side(at).over(order)) <= 2 * _near_us(skew_s) for side in (F.lag, F.lead)]
     return rows.withColumn("is_twin", F.coalesce(F.greatest(*is_near), F.lit(False)))
@@ -170,7 +169,7 @@ def _fetcher_lines(client_events: DataFrame) -> DataFrame:
             "clock_resolution_ms",
             "position",
         )
-        # By what `FETCHER` and `MATCH` share: one shuffle serves the windows of both.
+        # The common columns of `FETCHER` and `MATCH`, so that one shuffle serves the windows of both.
         .repartition("cluster", "follower_id", "destination_id", "client_id", "correlation_id")
     )
 
@@ -182,23 +181,23 @@ def _elapsed() -> dict[str, Column]:
     return {
         "elapsed_ms": F.coalesce(mono_ns / 1e6, wall_us / 1e3),
         "elapsed_resolution_ms": F.when(mono_ns.isNotNull(), F.lit(MONO_RESOLUTION_MS)).otherwise(coarser),
-        # A reboot starts monotonic time anew; the wall clock shows that the lines are of two runs.
+        # A reboot resets the monotonic clock; the wall clock shows that the lines are from two runs.
         "is_one_run": wall_us <= MAX_ELAPSED_S * 1_000_000,
     }
 
 
 def _once(rows: DataFrame, order: WindowSpec) -> DataFrame:
     """
-    Drop what was sent again: the same position, which any order of a line's own columns puts side by side.
+    Remove re-sent lines: rows with the same position, which are adjacent in any order by columns of the line.
 
-    The windows that follow use the same order, so being exact costs no shuffle and no sort of its own.
+    The following windows use the same order, so this needs no additional shuffle or sort.
     """
     is_again = F.col("position").eqNullSafe(F.lag("position").over(order)) & F.col("position").isNotNull()
     return rows.withColumn("is_again", is_again).filter(~F.col("is_again")).drop("is_again")
 
 
 def _near_us(skew_s: int) -> Column:
-    """Outside a session nothing but nearness tells two fetches of one count apart."""
+    """Return the maximum distance of matching lines. Without a session only time separates equal ids."""
     near_s = F.when(F.col("session_id") == 0, F.lit(NEAR_S)).otherwise(F.lit(skew_s))
     return near_s.cast("bigint") * 1_000_000
 

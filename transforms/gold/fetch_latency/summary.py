@@ -1,4 +1,4 @@
-"""A1 over a whole span: the windows of `fetch_latency` added up. Made on read."""
+"""A1 over a time range: the sum of `fetch_latency` windows, computed on read."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -13,10 +13,10 @@ QUANTILES = (("p50", 0.5), ("p99", 0.99))
 
 def fetch_latency_summary(fetch_latency: DataFrame) -> DataFrame:
     """
-    Add up each leader's and fetcher's windows: percentiles of all fetches, never an average of percentiles.
+    Return one row per leader and fetcher. Percentiles are those of all fetches, not averages of percentiles.
 
-    `window_start` is the first window that went in. Columns as `fetch_latency`, without what only a window
-    has (is it settled) and without the histograms.
+    `window_start` is the first window. The columns are those of `fetch_latency` except for the histograms and
+    the coverage of a window.
     """
     spans = [F.min("window_start").alias("window_start"), *[F.sum(name).alias(name) for name in COUNTS]]
     bounds = [
@@ -26,7 +26,7 @@ def fetch_latency_summary(fetch_latency: DataFrame) -> DataFrame:
     ]
     sums = fetch_latency.groupBy(*FETCHER).agg(*spans, *bounds)
     hists = _histograms(fetch_latency).withColumnsRenamed({name: f"of_{name}" for name in FETCHER})
-    # A consumer has no follower id and may have no client id: NULL is a key here.
+    # A consumer has no follower id and may have no client id, so the join must match NULL.
     is_same = [F.col(name).eqNullSafe(F.col(f"of_{name}")) for name in FETCHER]
     return (
         sums.join(hists, on=is_same, how="left")

@@ -1,4 +1,4 @@
-"""A1: how slow a fetch is once the wait in purgatory is taken out (KIP-736)."""
+"""A1: fetch latency without the wait in purgatory (KIP-736)."""
 
 from functools import cache
 
@@ -12,16 +12,16 @@ from transforms.windows import with_coverage
 GRAIN = ("cluster", "window_start", "leader_id", "kind", "follower_id", "client_id")
 METRICS = ("total", "remote", "leader_local", "true")
 DELAYED = ("leader_local_delayed", "true_delayed")
-"""The metrics of the fetches that waited in purgatory; immediate = all - delayed, bucket by bucket."""
+"""The metrics of fetches that waited in purgatory. All minus delayed fetches are the immediate ones."""
 
 NS_PER_MS = 1_000_000
 
 
 def fetch_latency(fetches: DataFrame, covered: DataFrame) -> DataFrame:
     """
-    Summarise the fetches of each window, leader and fetcher; subtraction is per request.
+    Return one row per window, leader and fetcher. The wait is subtracted per request.
 
-    `fetches` as `pairing.fetches` makes them, `covered` as `windows.coverage` does.
+    `fetches` is the result of `pairing.fetches`, `covered` the result of `windows.coverage`.
     """
     by_metric = [column for metric in (*METRICS, *DELAYED) for column in _of_metric(metric)]
     return (
@@ -43,9 +43,9 @@ def fetch_latency(fetches: DataFrame, covered: DataFrame) -> DataFrame:
 
 def values() -> Column:
     """
-    Return what one fetch measures: an array of (metric, value_ms).
+    Return the measurements of one fetch: an array of (metric, value_ms).
 
-    A fetch without a total still counts as a fetch; a true latency needs the follower's log.
+    A fetch without a total still counts. A true latency needs the follower's log.
 
     >>> rows = spark.createDataFrame(
     ...     [(500.5, 499.5, 501.0), (2.0, 0.0, None), (None, None, None)],
@@ -88,7 +88,7 @@ def _value(metric: str, value_ms: Column) -> Column:
 
 
 def _counts(fetches: DataFrame) -> DataFrame:
-    """Count the values of each bucket; sums are whole nanoseconds, so that no order of adding shows."""
+    """Count the values of each bucket. Sums are whole nanoseconds, so the order does not matter."""
     value = F.col("value_ms")
     return (
         fetches.select(*GRAIN, F.inline(values()))
@@ -122,7 +122,7 @@ def _count_of(metric: str, n: Column) -> Column:
 
 
 def _with_empty_histograms(rows: DataFrame) -> DataFrame:
-    """No delayed fetch is a known zero where the metric itself is known: an empty histogram, not NULL."""
+    """Replace NULL by an empty histogram if the metric has values but no delayed fetches."""
     empty = F.create_map().cast("map<int,bigint>")
     return rows.withColumns(
         {
@@ -136,7 +136,7 @@ def _with_empty_histograms(rows: DataFrame) -> DataFrame:
 
 @cache
 def _quantiles() -> dict[str, Column]:
-    """Made once: the thousands of calls into the JVM that a fold takes would cost a stream 1 s a batch."""
+    """Return the quantile columns, cached: the JVM calls that build them take 1 s per batch of a stream."""
     return {
         f"{metric}_{name}_ms": quantile(
             F.col(f"{metric}_hist"), q, low=F.col(f"{metric}_min_ms"), high=F.col(f"{metric}_max_ms")

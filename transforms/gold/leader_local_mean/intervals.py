@@ -1,4 +1,4 @@
-"""What each request type of a broker gained between two scrapes: requests, and the sums their beans keep."""
+"""The increases of each request type between two scrapes: requests, and the sums in their MBeans."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -15,27 +15,27 @@ STATISTICS = ("count", "mean", "stddev")
 
 def intervals_of(samples: DataFrame, facts: DataFrame) -> DataFrame:
     """
-    Give what each broker and request type gained between neighbouring scrapes, the idle ones left out.
+    Return the increases of each broker and request type between neighbouring scrapes, without idle intervals.
 
-    `samples` are those of `metric_samples` from `counters.BRIDGED_S` before the windows on; `facts` as
-    `metric_facts.facts` makes them.
+    `samples` are rows of `metric_samples` from `counters.BRIDGED_S` before the windows. `facts` is the result
+    of `metrics.facts.facts`.
     """
     is_time = (F.col("meaning") == "request_time_ms") & F.col("time").isin(*BEANS)
     is_start = F.col("meaning") == "process_start_s"
     wanted = facts.filter((is_time & F.col("statistic").isin(*STATISTICS)) | is_start)
-    named = ("cluster", "node", "broker_id", "series_id", "meaning", "statistic", "time", "request")
-    told = samples.select("cluster", "series_id", "at", "value").join(
-        F.broadcast(wanted.select(*named)), on=["cluster", "series_id"], how="inner"
+    columns = ("cluster", "node", "broker_id", "series_id", "meaning", "statistic", "time", "request")
+    named = samples.select("cluster", "series_id", "at", "value").join(
+        F.broadcast(wanted.select(*columns)), on=["cluster", "series_id"], how="inner"
     )
-    scrapes = told.filter(~is_start).transform(_scrapes)
+    scrapes = named.filter(~is_start).transform(_scrapes)
     stepped = steps(
-        with_process_start(scrapes, told.filter(is_start)),
+        with_process_start(scrapes, named.filter(is_start)),
         (*BY, "has_means", "has_spread"),
         COUNTERS,
         derived=(*SUMS, SQUARES),
         carried=("n_apart",),
     )
-    n, n_remote, total, remote, squares = (F.col(f"{of}_increase") for of in (*COUNTERS, *SUMS, SQUARES))
+    n, n_remote, total, remote, squares = (F.col(f"{name}_increase") for name in (*COUNTERS, *SUMS, SQUARES))
     return stepped.filter(n.isNull() | (n > 0) | (n_remote > 0)).select(
         *BY,
         "from_at",
@@ -50,8 +50,8 @@ def intervals_of(samples: DataFrame, facts: DataFrame) -> DataFrame:
     )
 
 
-def _scrapes(told: DataFrame) -> DataFrame:
-    """Put the beans of a scrape side by side; a request type without any Mean has its Count alone."""
+def _scrapes(named: DataFrame) -> DataFrame:
+    """Return one row per scrape and request type. A request type without a Mean has only its Count."""
     shown = {
         f"{time}_{statistic}": F.max(
             F.when((F.col("time") == time) & (F.col("statistic") == statistic), counted(F.col("value")))
@@ -59,13 +59,13 @@ def _scrapes(told: DataFrame) -> DataFrame:
         for time in BEANS
         for statistic in STATISTICS
     }
-    kept = {f"{time}_n": F.col(f"{time}_count") for time in BEANS}
-    kept |= {f"{time}_sum": summed(F.col(f"{time}_count"), F.col(f"{time}_mean")) for time in BEANS}
-    kept |= {SQUARES: squared(*(F.col(f"remote_{statistic}") for statistic in STATISTICS))}
+    sums = {f"{time}_n": F.col(f"{time}_count") for time in BEANS}
+    sums |= {f"{time}_sum": summed(F.col(f"{time}_count"), F.col(f"{time}_mean")) for time in BEANS}
+    sums |= {SQUARES: squared(*(F.col(f"remote_{statistic}") for statistic in STATISTICS))}
     return (
-        told.groupBy(*BY, "at")
+        named.groupBy(*BY, "at")
         .agg(*[value.alias(name) for name, value in shown.items()])
-        .withColumns(kept)
+        .withColumns(sums)
         .withColumn("has_means", _has(*COUNTERS, *SUMS))
         .withColumn("has_spread", F.col("has_means") & _has(SQUARES))
         .withColumn("remote_n", F.when(F.col("has_means"), F.col("remote_n")).otherwise(F.col("total_n")))
@@ -76,7 +76,7 @@ def _scrapes(told: DataFrame) -> DataFrame:
 
 
 def _has(*names: str) -> Column:
-    """Tell whether each of these is known of the request type in any scrape."""
+    """Return whether any scrape has each of these columns for the request type."""
     of_type = Window.partitionBy(*BY)
     known = [F.max(F.col(name)).over(of_type).isNotNull().cast("int") for name in names]
     return sum(known[1:], known[0]) == len(names)
@@ -84,10 +84,10 @@ def _has(*names: str) -> Column:
 
 def summed(count: Column, mean: Column) -> Column:
     """
-    Return the sum that a bean has kept: Count x Mean.
+    Return the sum in an MBean: Count x Mean, rounded.
 
-    A bean adds whole milliseconds and divides as a double, which is printed in full, so the product rounds
-    back to the very sum as long as that is below 2^51 ms. Nothing is lost to cancellation.
+    The MBean adds whole milliseconds and exposes the mean as a full double. Below 2^51 ms the rounded product
+    is therefore exactly the sum, and differences of sums are exact.
 
     >>> beans = spark.createDataFrame(
     ...     [(3.0, 10 / 3), (0.0, 0.0), (3.0, None), (None, 1.0)], "count double, mean double")
@@ -107,7 +107,7 @@ def summed(count: Column, mean: Column) -> Column:
 
 def squared(count: Column, mean: Column, stddev: Column) -> Column:
     """
-    Return the sum of squares that a bean's StdDev stands for.
+    Return the sum of squares from the Count, Mean and StdDev of an MBean.
 
     >>> beans = spark.createDataFrame(
     ...     [(2.0, 5.0, 50**0.5), (1.0, 7.0, 0.0), (0.0, 0.0, 0.0), (2.0, 5.0, None)],

@@ -1,4 +1,4 @@
-"""What the request log says of the time between two scrapes: the measure beside the metrics' mean."""
+"""The figures of the request log between two scrapes, for comparison with the mean from metrics."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -12,14 +12,14 @@ SAME = ("cluster", "broker_id", "request", "in_window")
 
 def with_log(intervals: DataFrame, requests: DataFrame) -> DataFrame:
     """
-    Add `log_n` and `log_sum_ms`, the requests that ended in each interval and their total - remote.
+    Add `log_n` and `log_sum_ms`: the requests that ended in each interval, and their total - remote.
 
-    Every request of the broker counts, Plumbline's own too: the beans know no difference.
+    All requests of the broker count, including Plumbline's own, because the MBeans include them.
     """
     every_window = F.sequence(
         window_start(F.col("from_at")), window_start(F.col("to_at")), F.make_dt_interval(secs=F.lit(WINDOW_S))
     )
-    # One window at a time, so that a request meets the few intervals of its window and not all there are.
+    # Join by window, so that a request is compared only with the few intervals of its window.
     pieces = intervals.select(*INTERVAL, "from_at", F.explode(every_window).alias("in_window"))
     is_inside = (F.col("logged_at") > F.col("from_at")) & (F.col("logged_at") <= F.col("to_at"))
     of_log = (
@@ -29,15 +29,15 @@ def with_log(intervals: DataFrame, requests: DataFrame) -> DataFrame:
         .groupBy(*INTERVAL)
         .agg(F.count(F.lit(1)).alias("log_n"), (F.sum("local_ns") / NS_PER_MS).alias("log_sum_ms"))
     )
-    told = of_log.withColumnsRenamed({name: f"of_{name}" for name in INTERVAL})
-    # A node that is no broker has no number: NULL is a key here.
+    found = of_log.withColumnsRenamed({name: f"of_{name}" for name in INTERVAL})
+    # A node that is not a broker has no id, so the join must match NULL.
     is_same = [F.col(name).eqNullSafe(F.col(f"of_{name}")) for name in INTERVAL]
-    joined = intervals.join(told, on=is_same, how="left")
+    joined = intervals.join(found, on=is_same, how="left")
     return joined.drop(*[f"of_{name}" for name in INTERVAL])
 
 
 def logged(requests: DataFrame) -> DataFrame:
-    """Give each request of the log once for every bean that counts it, in whole nanoseconds."""
+    """Return each request of the log once per MBean that counts it, in whole nanoseconds."""
     local_ms = F.col("total_ms") - F.col("remote_ms")
     return (
         requests.filter(local_ms.isNotNull() & F.col("logged_at").isNotNull())
@@ -57,9 +57,9 @@ def logged(requests: DataFrame) -> DataFrame:
 
 def beans_of(api: Column, kind: Column) -> Column:
     """
-    Return which request types of the beans count a request of the log.
+    Return the request types whose MBeans count a request of the log.
 
-    Raft's fetches carry a replica's id, which is all that a broker asks for to call a fetch a follower's.
+    A broker counts each fetch with a replica id as a follower's, so raft fetches count as FetchFollower.
 
     >>> rows = spark.createDataFrame(
     ...     [("FETCH", "follower"), ("FETCH", "raft"), ("FETCH", "consumer"), ("PRODUCE", "other"),

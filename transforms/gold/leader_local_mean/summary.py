@@ -1,4 +1,4 @@
-"""A1 without a request log over a whole span: sums of `leader_local_mean`, beside the request log's."""
+"""A1 without a request log over a time range: sums of `leader_local_mean`, compared with the log."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -8,17 +8,17 @@ from transforms.gold.leader_local_mean.intervals import BY
 from transforms.gold.leader_local_mean.table import OF_LOG, OF_METRICS, apart, tolerance_ms, with_means
 
 SAME_REQUESTS = 0.05
-"""With so many requests more or fewer the log is not of the same ones: a part of it is missing."""
+"""If the numbers of requests differ by a larger share, a part of the log is missing."""
 
 HELD = 0.8
-"""A window of whose requests the log has a smaller share lies outside of it, or at its edge."""
+"""If the log has a smaller share of a window's requests, the log does not cover the window."""
 
 
 def leader_local_mean_summary(leader_local_mean: DataFrame) -> DataFrame:
     """
-    Add up the windows of each broker and request type: a mean of sums, never of means.
+    Add up the windows of each broker and request type. Means are computed from sums, not from means.
 
-    The log is compared over the windows that it holds, which may be fewer.
+    The comparison with the log uses only the windows that the log covers.
     """
     log_mean = F.try_divide("log_sum_ms", "log_n")
     of_same = _mean("held_total_sum_ms", "held_n") - _mean("held_remote_sum_ms", "held_n_remote")
@@ -50,11 +50,11 @@ def _mean(total: str, n: str) -> Column:
 
 
 def _of_summed(name: str) -> Column:
-    """Add up the windows that have sums; a node without any Mean still has its counts."""
+    """Return the sum over windows with sums. A node without a Mean still has counts."""
     return F.coalesce(F.sum(F.when(F.col("total_sum_ms").isNotNull(), F.col(name))), F.sum(name))
 
 
 def _of_held(name: str) -> Column:
-    """Add up the windows that have sums and lie in the log."""
+    """Return the sum over windows that have sums and that the log covers."""
     is_held = F.col("total_sum_ms").isNotNull() & (F.col("log_n") >= F.col("n") * HELD)
     return F.sum(F.when(is_held, F.col(name)))

@@ -1,4 +1,4 @@
-"""A1 without a request log: the mean of leader_local between scrapes, from Count x Mean of two beans."""
+"""A1 without a request log: the mean of leader_local between scrapes, from Count x Mean of two MBeans."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -9,23 +9,23 @@ from transforms.gold.leader_local_mean.request_log import with_log
 from transforms.windows import window_start
 
 RESOLUTION_MS = 2.0
-"""The beans round each request's times to whole milliseconds: of a smaller mean most is rounding."""
+"""The MBeans round times to whole milliseconds, so a smaller mean is mostly rounding."""
 
 FEW = 10
-"""So few requests have no mean worth telling; in the sums of a longer span they count."""
+"""The minimum number of requests for a mean. Sums over a time range include intervals with fewer."""
 
 WITHIN_MS, WITHIN_SHARE = 0.5, 0.02
-"""How good a mean is wanted, whichever is more: so near the truth, or this share of it."""
+"""The required accuracy of a mean: this difference or this share, whichever is larger."""
 
 LONGEST_WAIT_MS = 500.0
-"""How long a fetch waits in purgatory unless it is told otherwise, by followers and consumers alike."""
+"""The default of `replica.fetch.wait.max.ms` and `fetch.max.wait.ms`: the longest wait in purgatory."""
 
 OF_METRICS = ("n", "n_remote", "total_sum_ms", "remote_sum_ms", "remote_square_sum")
 OF_LOG = ("log_n", "log_sum_ms")
 
 
 def leader_local_mean(intervals: DataFrame, requests: DataFrame) -> DataFrame:
-    """Sum up the intervals that end in each window, and the requests of the log that lie in them."""
+    """Return the sums of the intervals that end in each window, and of their requests in the log."""
     of_known = (F.when(~F.col("is_another"), F.col(name)) for name in (*OF_METRICS, *OF_LOG))
     return (
         with_log(intervals, requests)
@@ -37,7 +37,7 @@ def leader_local_mean(intervals: DataFrame, requests: DataFrame) -> DataFrame:
             F.max("is_reset").alias("is_reset"),
             F.max("is_another").alias("is_another"),
             *apart("from_at", "to_at"),
-            *[F.sum(of).alias(name) for of, name in zip(of_known, (*OF_METRICS, *OF_LOG), strict=True)],
+            *[F.sum(value).alias(name) for value, name in zip(of_known, (*OF_METRICS, *OF_LOG), strict=True)],
         )
         .transform(with_means)
         .select(*LEADER_LOCAL_MEAN.schema.names)
@@ -45,7 +45,7 @@ def leader_local_mean(intervals: DataFrame, requests: DataFrame) -> DataFrame:
 
 
 def apart(since: str, until: str) -> list[Column]:
-    """Tell how far the beans are apart at the first scrape and at the last: what is between has no effect."""
+    """Return the difference of the Counts at the first and last scrape. Those in between have no effect."""
     return [
         F.min_by("n_apart_from", since).alias("n_apart_from"),
         F.max_by("n_apart_to", until).alias("n_apart_to"),
@@ -54,7 +54,7 @@ def apart(since: str, until: str) -> list[Column]:
 
 def tolerance_ms(mean_ms: Column) -> Column:
     """
-    Return how far from the truth a mean may be.
+    Return the required accuracy of a mean in ms.
 
     >>> spark.createDataFrame([(2.0,), (100.0,), (None,)], "mean_ms double").select(
     ...     tolerance_ms(F.col("mean_ms")).alias("tolerance_ms")).show()
@@ -72,7 +72,7 @@ def tolerance_ms(mean_ms: Column) -> Column:
 
 
 def with_means(sums: DataFrame) -> DataFrame:
-    """Add the means of sums, and the reason where there is none; `is_another`: see `counters.steps`."""
+    """Add the means, or the reason if there is none. `is_another`: an increase is NULL (`counters.steps`)."""
     total, remote = F.try_divide("total_sum_ms", "n"), F.try_divide("remote_sum_ms", "n_remote")
     local = total - remote
     reason = (
@@ -93,11 +93,11 @@ def with_means(sums: DataFrame) -> DataFrame:
 
 def doubt_ms(remote_mean_ms: Column) -> Column:
     """
-    Return how far the difference of the means can be off because the two beans are read a moment apart.
+    Return the maximum error of the difference of the means: the two MBeans are read at different times.
 
-    A request that one bean alone has, with a wait unlike the mean one, moves the difference by a share of it.
-    Those at either end can have waited no longer than all did together, nor longer than a fetch waits; where
-    StdDev is known, not further from the mean than the waits are spread. The least of these counts.
+    A request that only one MBean has counted changes the difference if its wait is not the mean. There are
+    three bounds: the sum of all waits, the longest wait of a fetch, and the spread of waits if StdDev is
+    known. The result is the smallest bound.
     """
     n, n_apart = F.col("n"), F.col("n_apart_from") + F.col("n_apart_to")
     furthest = F.when(remote_mean_ms > LONGEST_WAIT_MS / 2, remote_mean_ms).otherwise(
@@ -106,6 +106,6 @@ def doubt_ms(remote_mean_ms: Column) -> Column:
     variance = F.try_divide("remote_square_sum", "n_remote") - remote_mean_ms * remote_mean_ms
     spread = F.sqrt(F.when(variance > 0, variance).otherwise(F.when(variance.isNotNull(), F.lit(0.0))))
     share = F.try_divide(n_apart, n)
-    # Least skips what is not known, as it should here: a bound more can only make it less.
+    # F.least skips NULL: an unknown bound is ignored.
     least = F.least(F.try_divide("remote_sum_ms", "n"), share * furthest, F.sqrt(share) * spread)
     return F.when(n_apart == 0, F.lit(0.0)).when(n_apart.isNotNull() & remote_mean_ms.isNotNull(), least)

@@ -1,4 +1,4 @@
-"""What stands around a leader redirect: lookups in between, when the new leader began, who moved it."""
+"""Context of a leader redirect: metadata lookups, start of the new leader, requester of the move."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -8,7 +8,7 @@ from transforms.gold.partition_skew.produced import NO_ERROR
 from transforms.windows import seconds
 
 FOUND_WITHIN_S = 60
-"""An event that has not ended by then is one without an end."""
+"""The maximum duration of an event. A longer one has no end."""
 
 MOVES_LEADERS = ("ELECT_LEADERS", "ALTER_PARTITION_REASSIGNMENTS")
 
@@ -16,7 +16,7 @@ EVENT = (*OF_PARTITION, "errored_at", "old_leader_id")
 
 
 def with_lookups(events: DataFrame, requests: DataFrame) -> DataFrame:
-    """Count the METADATA requests of the client, at any broker, between the error and the success."""
+    """Add `metadata_requests`: those of the client, to any broker, between the error and the success."""
     lookups = (
         requests.filter(F.col("api") == "METADATA")
         .select("cluster", "client_id", F.col("started_at").alias("sought_at"), "position")
@@ -33,7 +33,7 @@ def with_lookups(events: DataFrame, requests: DataFrame) -> DataFrame:
 
 
 def with_change(events: DataFrame, changes: DataFrame) -> DataFrame:
-    """Add when the new leader began to lead by its state-change log: the last time up to the success."""
+    """Add `leads_from`: the last start of the new leader before the success, by its state-change log."""
     began = changes.filter(F.col("role") == "leader").select(
         F.col("cluster").alias("of_cluster"),
         F.col("topic_name").alias("of_topic"),
@@ -42,7 +42,7 @@ def with_change(events: DataFrame, changes: DataFrame) -> DataFrame:
         F.unix_micros("logged_at").alias("began_us"),
     )
     began_at = F.timestamp_micros(F.col("began_us") - F.col("offset_us"))
-    is_its = [
+    is_same = [
         F.col("cluster") == F.col("of_cluster"),
         F.col("topic") == F.col("of_topic"),
         F.col("partition") == F.col("of_partition"),
@@ -51,26 +51,28 @@ def with_change(events: DataFrame, changes: DataFrame) -> DataFrame:
         began_at >= F.col("errored_at") - seconds(FOUND_WITHIN_S),
     ]
     last = F.max(began_at).alias("leads_from")
-    return events.join(began, on=is_its, how="left").groupBy(*events.columns).agg(last)
+    return events.join(began, on=is_same, how="left").groupBy(*events.columns).agg(last)
 
 
 def with_mover(events: DataFrame, requests: DataFrame) -> DataFrame:
-    """Add who asked for the move: the client of the last election or reassignment of the partition before."""
+    """Add `moved_by`: the client of the last election or reassignment of the partition before the event."""
     moves = (
         requests.filter(F.col("api").isin(*MOVES_LEADERS) & F.col("started_at").isNotNull())
-        .select("cluster", "api", "client_id", "principal", "started_at", F.explode("partitions").alias("of"))
-        .filter(F.coalesce("of.error_code", F.lit(NO_ERROR)) == NO_ERROR)
+        .select(
+            "cluster", "api", "client_id", "principal", "started_at", F.explode("partitions").alias("entry")
+        )
+        .filter(F.coalesce("entry.error_code", F.lit(NO_ERROR)) == NO_ERROR)
         .select(
             F.col("cluster").alias("of_cluster"),
-            F.col("of.topic_name").alias("of_topic"),
-            F.col("of.partition").alias("of_partition"),
+            F.col("entry.topic_name").alias("of_topic"),
+            F.col("entry.partition").alias("of_partition"),
             F.struct(
                 F.col("started_at").alias("at"),
                 F.concat_ws(" ", "api", F.coalesce("client_id", F.lit("?")), "principal").alias("who"),
             ).alias("move"),
         )
     )
-    is_its = [
+    is_same = [
         F.col("cluster") == F.col("of_cluster"),
         F.col("topic") == F.col("of_topic"),
         F.col("partition") == F.col("of_partition"),
@@ -78,6 +80,6 @@ def with_mover(events: DataFrame, requests: DataFrame) -> DataFrame:
         F.col("move.at") >= F.col("errored_at") - seconds(FOUND_WITHIN_S),
     ]
     moved = (
-        events.join(moves, on=is_its, how="left").groupBy(*events.columns).agg(F.max("move").alias("move"))
+        events.join(moves, on=is_same, how="left").groupBy(*events.columns).agg(F.max("move").alias("move"))
     )
     return moved.withColumn("moved_by", F.col("move.who")).drop("move")

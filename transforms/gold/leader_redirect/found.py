@@ -1,4 +1,4 @@
-"""Where and when a client was served again after it lost a leader, and what it had to wait for."""
+"""The first success of a client after it lost a leader, and the causes of its wait."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -10,7 +10,7 @@ from transforms.gold.leader_redirect.client_tries import OF_PARTITION
 from transforms.windows import seconds, window_start
 
 CLOCKS_WITHIN_S = FOUND_WITHIN_S - 2 * NEAR_S
-"""So far from an error fetches tell of the clocks; to pair the farthest, lines still further out are read."""
+"""The maximum distance of fetches for clock offsets. Pairing them needs lines up to `NEAR_S` further away."""
 
 INSTANTS = ("arrived_at", "answered_at", "done_at")
 
@@ -18,7 +18,7 @@ INSTANTS = ("arrived_at", "answered_at", "done_at")
 def found_again(
     lost: DataFrame, tried: DataFrame, requests: DataFrame, changes: DataFrame, fetches: DataFrame
 ) -> DataFrame:
-    """Add to each `EVENT` where and when the client was served again, and what happened until then."""
+    """Add the first success after each `EVENT`, and what happened until then."""
     return (
         with_tries(lost, near_tries(lost, tried, fetches))
         .transform(with_wait, tried)
@@ -29,17 +29,17 @@ def found_again(
 
 def near_tries(lost: DataFrame, tried: DataFrame, fetches: DataFrame) -> DataFrame:
     """
-    Give each event as often as there are tries around it; `tried` is one of these.
+    Return one row per event and try around it, with the try as `tried`.
 
-    Its instants are those that the clock of the broker that answered with the error would have shown.
+    The instants of the try are converted to the clock of the old leader.
     """
     around = seconds(2 * FOUND_WITHIN_S)
-    its = [F.col(name).alias(f"of_{name}") for name in OF_PARTITION]
+    keys = [F.col(name).alias(f"of_{name}") for name in OF_PARTITION]
     names = ("leader_id", "is_lost", "is_served", "correlation_id")
-    tries = tried.select(*its, *INSTANTS, *names, F.col("connection").alias("on"))
-    is_its = [F.col(name) == F.col(f"of_{name}") for name in OF_PARTITION]
+    tries = tried.select(*keys, *INSTANTS, *names, F.col("connection").alias("on"))
+    is_same = [F.col(name) == F.col(f"of_{name}") for name in OF_PARTITION]
     is_near = F.col("answered_at").between(F.col("errored_at") - around, F.col("errored_at") + around)
-    told = clocks(fetches, CLOCKS_WITHIN_S).withColumnsRenamed(
+    offsets = clocks(fetches, CLOCKS_WITHIN_S).withColumnsRenamed(
         {"cluster": "clock_of", "window_start": "clock_in"}
     )
     is_clock = [
@@ -52,19 +52,19 @@ def near_tries(lost: DataFrame, tried: DataFrame, fetches: DataFrame) -> DataFra
     instants = [F.timestamp_micros(F.unix_micros(at) - offset_us).alias(at) for at in INSTANTS]
     columns = [*instants, *(F.col(name) for name in (*names, "on", "clock_bound_ms"))]
     return (
-        lost.join(tries, on=[*is_its, is_near], how="inner")
-        .join(told, on=is_clock, how="left")
+        lost.join(tries, on=[*is_same, is_near], how="inner")
+        .join(offsets, on=is_clock, how="left")
         .select(*lost.columns, F.struct(*columns, offset_us.alias("offset_us")).alias("tried"))
     )
 
 
-def is_behind() -> Column:
+def is_later_try() -> Column:
     """
-    Tell whether a try came behind the failing one.
+    Return whether a try is later than the failing one.
 
-    Elsewhere that is by the arrivals of both, or by the client's own count of its requests: a line that was
-    written late has an arrival that is too late. At the old leader itself it is by the error, or requests
-    that it was still working on would tell that it leads.
+    At another broker, the criterion is the arrival of both requests or the client's correlation ids, because
+    a late log line makes an arrival look too late. At the old leader, the criterion is the error response.
+    Otherwise requests that it was still processing would look like successes after the error.
     """
     is_old = F.col("tried.leader_id") == F.col("old_leader_id")
     arrived_at = F.col("tried.arrived_at")
@@ -76,13 +76,13 @@ def is_behind() -> Column:
 
 def with_tries(lost: DataFrame, near: DataFrame) -> DataFrame:
     """
-    Add the first request that was served after the error and what was tried until then.
+    Add the first success after the error, and the tries until then.
 
-    Of the end `succeeded_at`, `new_leader_id` and its clock; of the new leader the first try and its errors;
-    of the old one the errors that it still answered with. An event that ends at the old leader is none.
+    The columns are `succeeded_at`, `new_leader_id` and its clock offset, the first try and the errors at the
+    new leader, and the errors at the old leader. Events that end at the old leader are removed.
     """
     latest = F.col("errored_at") + seconds(FOUND_WITHIN_S)
-    is_end = F.col("tried.is_served") & is_behind() & (F.col("tried.done_at") <= latest)
+    is_end = F.col("tried.is_served") & is_later_try() & (F.col("tried.done_at") <= latest)
     names = ("done_at", "leader_id", "offset_us", "clock_bound_ms")
     end = F.when(is_end, F.struct(*(f"tried.{name}" for name in names)))
     ended = near.withColumn("end", F.min(end).over(Window.partitionBy(*EVENT))).withColumns(
@@ -97,7 +97,7 @@ def with_tries(lost: DataFrame, near: DataFrame) -> DataFrame:
     is_refused = F.col("tried.is_lost") & (F.col("tried.answered_at") >= F.col("errored_at")) & is_timely
     is_old = F.col("tried.leader_id") == F.col("old_leader_id")
     is_new = F.col("tried.leader_id") == F.col("new_leader_id")
-    first = F.min(F.when(is_new & is_behind() & is_timely, F.struct("tried.arrived_at", "tried.on")))
+    first = F.min(F.when(is_new & is_later_try() & is_timely, F.struct("tried.arrived_at", "tried.on")))
     tried_at = F.when(F.col("first").isNotNull(), F.greatest("errored_at", "first.arrived_at"))
     return (
         ended.filter(~F.col("new_leader_id").eqNullSafe(F.col("old_leader_id")))
@@ -114,10 +114,10 @@ def with_tries(lost: DataFrame, near: DataFrame) -> DataFrame:
 
 def with_wait(events: DataFrame, tried: DataFrame) -> DataFrame:
     """
-    Add `blocked_us`: how long the new leader held earlier requests of the connection of the first try.
+    Add `blocked_us`: how long the new leader processed earlier requests of the first try's connection.
 
-    A broker reads a connection's next request once it has answered the one before (`SocketServer` mutes it),
-    so these never overlap.
+    A broker reads the next request of a connection after the response to the previous one (`SocketServer`
+    mutes the connection), so these requests never overlap.
     """
     held = tried.select(
         F.col("cluster").alias("of_cluster"),
@@ -129,20 +129,20 @@ def with_wait(events: DataFrame, tried: DataFrame) -> DataFrame:
     ).dropDuplicates(["of_cluster", "held_at", "held_in"])
     since = F.unix_micros("errored_at") + F.col("offset_us")
     until = F.unix_micros("tried_at") + F.col("offset_us")
-    is_its = [
+    is_same = [
         F.col("cluster") == F.col("of_cluster"),
         F.col("new_leader_id") == F.col("held_at"),
         F.col("tried_on") == F.col("held_on"),
         F.col("from_us") < until,
         F.col("until_us") > since,
     ]
-    # Without a request held there is no row to its side, and these skip a NULL.
+    # The left join can have no request; F.least and F.greatest would skip its NULL.
     held_us = F.when(
         F.col("held_in").isNotNull(),
         F.least(F.col("until_us"), until) - F.greatest(F.col("from_us"), since),
     )
     return (
-        events.join(held, on=is_its, how="left")
+        events.join(held, on=is_same, how="left")
         .groupBy(*events.columns)
         .agg(F.coalesce(F.sum(held_us), F.lit(0)).alias("blocked_us"))
     )

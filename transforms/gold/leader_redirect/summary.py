@@ -1,4 +1,4 @@
-"""Leader redirects over a whole span by client version: what KIP-951 helps, what its lack costs."""
+"""Leader redirects by client version over a time range, which show the effect of KIP-951."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -7,13 +7,13 @@ from schemas.gold.leader_redirect import DISCONNECT, LEADER_REDIRECT_SUMMARY
 
 BY = ("cluster", "api", "software_version")
 MIN_FOR_P99 = 100
-"""Of fewer events the p99 is the longest one."""
+"""The minimum number of events for a p99. With fewer events the p99 is the maximum."""
 
 OF_REDIRECTS = ("redirect_ms", "client_part_ms", "broker_part_ms", "hinted", "errors_at_old_leader")
 
 
 def leader_redirect_summary(events: DataFrame) -> DataFrame:
-    """Add up the events of `gold.leader_redirect` by API and client version, disconnects apart."""
+    """Return one row per API and client version, with separate columns for disconnects."""
     n = F.count("redirect_ms")
     is_disconnect = F.col("kind").eqNullSafe(DISCONNECT)
     disconnect_ms = F.when(is_disconnect, F.col("redirect_ms"))

@@ -1,4 +1,4 @@
-"""A5: how long a client is lost when a leader moves (KIP-951), from the request logs of both leaders."""
+"""A5: how long a client has no leader when a leader moves (KIP-951), from the logs of both leaders."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -22,18 +22,17 @@ def leader_redirect(
     requests: DataFrame, topics: DataFrame, runs: DataFrame, changes: DataFrame, fetches: DataFrame
 ) -> DataFrame:
     """
-    Give one row per partition that a client lost and found again at another leader.
+    Return one row per partition whose leader a client lost and found again at another broker.
 
-    `changes` are `silver.leadership_changes`, `fetches` those of followers (`pairing.fetches`), for the
-    brokers' clocks: instants of the new leader are written as the old one's clock would have shown them.
+    `changes` is `silver.leadership_changes`. `fetches` are follower fetches (`pairing.fetches`) for the clock
+    offsets: instants of the new leader are converted to the clock of the old leader.
 
-    An event begins with the first error of an old leader behind its last success, and ends when another one
-    has served a request that came behind the failing one: answered a PRODUCE, replication and all, or come to
-    the end of what a FETCH costs it beside the wait for records. A busy broker writes its line of the error
-    late, so that may lie before `errored_at`: then nothing was lost, and all durations are 0.
+    An event begins with the first error of the old leader after its last success. It ends when another broker
+    has served a later request: a PRODUCE including replication, or a FETCH without the wait for records. A
+    busy broker logs the error late, so the end can be before `errored_at`. Then all durations are 0.
 
-    Errors of a leader that serves next itself are no event: it was not ready yet. They stand in the event of
-    the leader before it, as `errors_at_new_leader`.
+    Errors of a broker that serves the next request itself are no event, because it was not ready yet. They
+    count as `errors_at_new_leader` in the event of the previous leader.
     """
     tried = attempts(requests, topics)
     return (
@@ -45,7 +44,7 @@ def leader_redirect(
 
 
 def as_rows(events: DataFrame, runs: DataFrame) -> DataFrame:
-    """Make events rows of `gold.leader_redirect`: add the run, the durations and the window."""
+    """Return events as rows of `gold.leader_redirect`, with run, durations and window."""
     return (
         events.withColumn("logged_at", F.col("errored_at"))
         .transform(with_run, runs)
@@ -56,7 +55,7 @@ def as_rows(events: DataFrame, runs: DataFrame) -> DataFrame:
 
 
 def first_errors(tried: DataFrame) -> DataFrame:
-    """Keep the errors that come behind a success of the same client at the same broker, or behind nothing."""
+    """Return the errors that follow a success of the same client at the same broker, or no earlier try."""
     at_broker = Window.partitionBy(*OF_PARTITION, "leader_id").orderBy("answered_at", "position")
     was_lost = F.coalesce(F.lag("is_lost").over(at_broker), F.lit(False))
     since_last_s = F.unix_micros("answered_at") - F.unix_micros(F.lag("answered_at").over(at_broker))

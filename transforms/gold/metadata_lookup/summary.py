@@ -1,4 +1,4 @@
-"""Metadata lookups over a whole span: new topics, evicted ones, and how the cost grows with the topics."""
+"""Metadata lookups over a time range: new and evicted topics, and the growth of the cost."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -9,11 +9,11 @@ from transforms.windows import WINDOW_S
 
 CLIENT = ("cluster", "client_id", "software_version", "run")
 MIN_POINTS, MIN_TOPICS = 5, 16
-"""With fewer windows that brought new topics, or fewer topics, no exponent is fitted."""
+"""The minimum number of windows with new topics, and of topics, for a growth exponent."""
 
 
 def metadata_lookup_summary(windows: DataFrame) -> DataFrame:
-    """Add up `gold.metadata_lookup` by client, and tell what the client remembers from window to window."""
+    """Return one row per client: sums of `gold.metadata_lookup`, new and evicted topics, and growth."""
     keyed = windows.withColumns({name: F.coalesce(name, F.lit("")) for name in ("software_version", "run")})
     sums = keyed.groupBy(*CLIENT).agg(
         F.max("arm").alias("arm"),
@@ -55,21 +55,21 @@ def metadata_lookup_summary(windows: DataFrame) -> DataFrame:
 
 def remembered(windows: DataFrame) -> DataFrame:
     """
-    Follow what each client remembers: `new_topics` it asked for first, `evicted_topics` it let go.
+    Return `new_topics` and `evicted_topics` of each client, from a simulation of its metadata cache.
 
-    A window that asks for a topic that is remembered is one of a refresh: what it leaves out was evicted. One
-    that asks for unknown topics alone adds to what is remembered.
+    A window that requests a cached topic is a refresh, and the topics that it omits were evicted. A window
+    that requests only unknown topics adds them to the cache.
     """
     ordered = F.transform(
         F.array_sort(F.collect_list(F.struct("window_start", "topics"))), lambda window: window["topics"]
     )
-    told = windows.filter(F.size("topics") > 0).groupBy(*CLIENT).agg(ordered.alias("windows"))
+    ordered_topics = windows.filter(F.size("topics") > 0).groupBy(*CLIENT).agg(ordered.alias("windows"))
     nothing = F.array().cast("array<bigint>")
     start = F.struct(
         nothing.alias("cache"), nothing.alias("seen"), F.lit(0).alias("new"), F.lit(0).alias("evicted")
     )
     folded = F.aggregate("windows", start, _remember)
-    return told.withColumn("folded", folded).select(
+    return ordered_topics.withColumn("folded", folded).select(
         *CLIENT,
         F.col("folded.new").cast("bigint").alias("new_topics"),
         F.col("folded.evicted").cast("bigint").alias("evicted_topics"),
@@ -89,9 +89,9 @@ def _remember(state: Column, topics: Column) -> Column:
 
 def growth(windows: DataFrame) -> DataFrame:
     """
-    Fit `topics asked in total ~ new topics^x` over a client's windows, by least squares of the logarithms.
+    Return x of `requested topics ~ new topics^x` for each client, by least squares of the logarithms.
 
-    Only windows that brought new topics are points: refreshes alone make time, not topics, the cause.
+    Only windows with new topics are points, because refreshes grow with time and not with topics.
     """
     first = (
         windows.withColumn("topic", F.explode("topics"))

@@ -1,4 +1,4 @@
-"""A6: what metadata lookups cost a client (KIP-526), from the METADATA requests of the request log."""
+"""A6: the cost of metadata lookups by client (KIP-526), from METADATA requests of the request log."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -9,7 +9,7 @@ from transforms.gold.partition_skew.produced import with_run
 from transforms.windows import WINDOW_S, Reach, window_start
 
 AFTER_ERROR_S = 1
-"""A lookup so soon after an answer 6 or 74 is one that the error brought about."""
+"""The maximum time between an error 6 or 74 and a lookup that it causes."""
 
 REQUESTS_REACH = Reach(lookback_s=WINDOW_S)
 
@@ -17,19 +17,19 @@ BY = ("cluster", "window_start", "client_id", "software_version", "run", "arm")
 
 
 def metadata_lookup(requests: DataFrame, runs: DataFrame) -> DataFrame:
-    """Summarise the METADATA requests of each window and client, Plumbline's own left out."""
-    asked = F.col("topics_asked")
+    """Return one row per window and client, without Plumbline's own requests."""
+    requested = F.col("topics_asked")
     rows = (
         lookups(requests)
         .transform(with_run, runs)
         .withColumn("window_start", window_start(F.col("logged_at")))
-        .withColumn("topics", F.transform(asked, lambda topic: F.xxhash64(topic)))  # noqa: PLW0108
+        .withColumn("topics", F.transform(requested, lambda topic: F.xxhash64(topic)))  # noqa: PLW0108
     )
     return (
         rows.groupBy(*BY)
         .agg(
             F.count(F.lit(1)).alias("lookups"),
-            F.count_if(asked.isNull()).alias("all_topics_lookups"),
+            F.count_if(requested.isNull()).alias("all_topics_lookups"),
             F.coalesce(F.sum(F.size("topics")), F.lit(0)).cast("bigint").alias("topics_asked"),
             F.max(F.size("topics")).cast("bigint").alias("topics_asked_most"),
             F.sum("topics_answered").alias("topics_answered"),
@@ -42,16 +42,16 @@ def metadata_lookup(requests: DataFrame, runs: DataFrame) -> DataFrame:
 
 
 def lookups(requests: DataFrame) -> DataFrame:
-    """Give each METADATA request once; `is_after_error`: the client was told of a moved leader before."""
+    """Return each METADATA request once. `is_after_error` marks lookups after an error 6 or 74."""
     is_lookup = F.col("api") == "METADATA"
     is_own = F.col("is_own_traffic").eqNullSafe(F.lit(True))
-    ours = requests.filter((is_lookup | is_refused()) & ~is_own & F.col("logged_at").isNotNull())
+    relevant = requests.filter((is_lookup | is_refused()) & ~is_own & F.col("logged_at").isNotNull())
     by_client = Window.partitionBy("cluster", "client_id").orderBy("happened_us")
     failed_us = F.max(F.when(~is_lookup, F.col("happened_us"))).over(
         by_client.rangeBetween(-AFTER_ERROR_S * 1_000_000, Window.currentRow)
     )
     return (
-        ours.dropDuplicates(["cluster", "position"])
+        relevant.dropDuplicates(["cluster", "position"])
         .withColumn("happened_us", F.when(is_lookup, _micros("started_at")).otherwise(_micros("logged_at")))
         .withColumn("is_after_error", failed_us.isNotNull())
         .filter(is_lookup)

@@ -1,4 +1,4 @@
-"""What a counter gained between two scrapes; a restart begins anew and takes nothing away."""
+"""The increase of counters between two scrapes, with resets after a restart."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -12,26 +12,27 @@ from transforms.windows import Reach
 
 BRIDGED_S = 300
 """
-Two samples further apart are no neighbours: what was gained between them belongs to no time one could name.
+The maximum distance of neighbouring samples. The increase over a longer gap has no meaningful time.
 
-So what ends in a window depends on no sample that is older than that.
+Therefore an increase that ends in a window depends on no sample older than this.
 """
 
 REACH = Reach(lookback_s=BRIDGED_S)
 
 STARTED = "process_start_s"
-"""Column, where it is known: when the process began that told the value, seconds since the epoch."""
+"""Optional column: the start of the process that exposed the value, in seconds since the epoch."""
 
 SAME_START_S = 1.0
-"""Starts closer than this are one: exporters round them in different ways."""
+"""Starts that differ by less are equal, because exporters round them differently."""
 
 
 def increases(samples: DataFrame, *keep: str) -> DataFrame:
     """
-    Give what each series gained between neighbouring samples: `from_at`, `to_at`, `increase`, `is_reset`.
+    Return the increase of each series between neighbouring samples.
 
-    `samples`: cluster, series_id, at, value, the columns to `keep`, and `process_start_s` where it is known
-    (`with_process_start` adds it). `increase` is NULL or 0 and more, see `steps`.
+    `samples` has cluster, series_id, at, value, the columns to `keep`, and optionally `process_start_s`
+    (see `with_process_start`). The result has `from_at`, `to_at`, `is_reset` and `increase`, which is NULL or
+    at least 0 (see `steps`).
     """
     rows = steps(samples, ("cluster", "series_id", *keep), ("value",))
     return rows.withColumnRenamed("value_increase", "increase").select(
@@ -47,19 +48,19 @@ def steps(
     carried: Sequence[str] = (),
 ) -> DataFrame:
     """
-    Give what counters that are scraped together gained between neighbouring scrapes, as `*_increase`.
+    Return the increases of counters that are scraped together between neighbouring scrapes, as `*_increase`.
 
-    A row in which one is NaN, infinite, negative or NULL is left out: the next whole one bridges it. Rows
-    that are there twice, or came late, give the same.
+    A row with a NaN, infinite, negative or NULL value is ignored; the next complete row spans the gap.
+    Duplicate and late rows do not change the result.
 
-    A new epoch (`is_reset`) begins where a counter fell or the process began later than the one before:
-    all that the counters show was gained since then. `from_at` is then the start of the process, if known,
-    though never before the last sample; so is it for a first sample whose process is less than `BRIDGED_S`
-    old. Any other first sample gives no row. A process that began *earlier* than the one before is another
-    one under the same name: NULL was gained.
+    A reset (`is_reset`) is a decrease of a counter or a later start of the process. After a reset the
+    increase is the whole value, and `from_at` is the start of the process if known, but never before the
+    previous sample. The same applies to a first sample whose process is less than `BRIDGED_S` old; any other
+    first sample has no row. If the process started *earlier* than the previous one, another process has the
+    same name, and the increase is NULL.
 
-    `derived` are sums that begin anew with the counters and are not asked whether they fell; of what is
-    `carried`, `*_from` is what stood at the sample before, 0 at a reset, and `*_to` what stands at this one.
+    `derived` are sums that restart with the counters and may decrease without a reset. For `carried`
+    columns, `*_from` is the value of the previous sample (0 at a reset) and `*_to` the value of this one.
     """
     values = (*counters, *derived, *carried)
     known = samples if STARTED in samples.columns else samples.withColumn(STARTED, F.lit(None).cast("double"))
@@ -90,21 +91,21 @@ def steps(
 
 def with_process_start(samples: DataFrame, starts: DataFrame) -> DataFrame:
     """
-    Add `process_start_s`: what the same node told of itself at the same instant.
+    Add `process_start_s` from the same node and instant.
 
-    `starts`: cluster, node, at, value of the series that mean `process_start_s`; `samples` have a node.
+    `starts` has cluster, node, at and value of the series that mean `process_start_s`. `samples` has a node.
     """
-    told = starts.groupBy("cluster", "node", "at").agg(F.max("value").alias(STARTED))
-    return samples.join(told, on=["cluster", "node", "at"], how="left")
+    known = starts.groupBy("cluster", "node", "at").agg(F.max("value").alias(STARTED))
+    return samples.join(known, on=["cluster", "node", "at"], how="left")
 
 
 def counted(value: Column) -> Column:
     """
-    Return what a counter can show, NULL for anything else.
+    Return the value if it is a valid counter value, else NULL.
 
-    >>> told = spark.createDataFrame(
+    >>> samples = spark.createDataFrame(
     ...     [(7.0,), (0.0,), (-1.0,), (float("nan"),), (float("-inf"),), (None,)], "value double")
-    >>> told.select(counted(F.col("value")).alias("counted")).show()
+    >>> samples.select(counted(F.col("value")).alias("counted")).show()
     +-------+
     |counted|
     +-------+
@@ -127,14 +128,14 @@ def _start() -> Column:
 
 def _filled_start(by: Sequence[str]) -> Column:
     """
-    Tell the start of a sample that lacks it by its neighbours.
+    Return the process start of a sample, from its neighbours if it is missing.
 
-    The next process that is known had begun by then, or it was still the one before.
+    The next known start applies if it is not after the sample; otherwise the previous one does.
     """
     ordered = Window.partitionBy(*by).orderBy("at")
-    behind = F.first(STARTED, ignorenulls=True).over(ordered.rowsBetween(0, Window.unboundedFollowing))
+    following = F.first(STARTED, ignorenulls=True).over(ordered.rowsBetween(0, Window.unboundedFollowing))
     before = F.last(STARTED, ignorenulls=True).over(ordered.rowsBetween(Window.unboundedPreceding, 0))
-    return F.when(behind <= _seconds("at"), behind).otherwise(F.coalesce(F.col(STARTED), before))
+    return F.when(following <= _seconds("at"), following).otherwise(F.coalesce(F.col(STARTED), before))
 
 
 def _seconds(at: str) -> Column:
@@ -146,8 +147,8 @@ def _is_near() -> Column:
 
 
 def _moved(way: int) -> Column:
-    """Tell whether the process began later (1) or earlier (-1) than the one before."""
-    # A start that is known where the one before is not lies behind the sample before: see `_filled_start`.
+    """Return whether the process started later (1) or earlier (-1) than the previous one."""
+    # If only this start is known, it is after the previous sample: see `_filled_start`.
     was = F.coalesce(F.col(f"previous_{STARTED}"), F.lit(0.0))
     return F.coalesce((F.col(STARTED) - was) * way > SAME_START_S, F.lit(False))
 
@@ -168,8 +169,8 @@ def _before_reset(name: str) -> Column:
 
 
 def _from_at() -> Column:
-    """Tell since when: the sample before, or the start of a process that began after it."""
+    """Return the start of the increase: the previous sample, or the start of a newer process."""
     started = F.timestamp_micros(F.round(F.col(STARTED) * 1e6).cast("bigint"))
     no_later = F.when(started > F.col("at"), F.col("at")).otherwise(started)
-    is_behind = F.coalesce(no_later > F.col("previous_at"), F.lit(True)) & (_moved(1) | ~F.col("is_near"))
-    return F.when(is_behind & started.isNotNull(), no_later).otherwise(F.col("previous_at"))
+    is_after = F.coalesce(no_later > F.col("previous_at"), F.lit(True)) & (_moved(1) | ~F.col("is_near"))
+    return F.when(is_after & started.isNotNull(), no_later).otherwise(F.col("previous_at"))

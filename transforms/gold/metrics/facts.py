@@ -1,10 +1,10 @@
-"""What a series means, whatever its exporter's rules call it: names as people have them."""
+"""The meaning of metric series, independent of the names that exporter rules give them."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from transforms.frames import frame_of
-from transforms.gold.metrics.names import KNOWN, known_names, told
+from transforms.gold.metrics.names import KNOWN, known_names, metric_names
 
 FACTS = (
     "cluster",
@@ -20,18 +20,18 @@ FACTS = (
     "topic",
     "partition",
 )
-"""The columns of `facts`; those that a meaning does not have are NULL."""
+"""The columns of `facts`. Columns that do not apply to a meaning are NULL."""
 
 OTHERS = "kafka_example"
-"""The dialect of a name that several rule files share, on a node that shows no mark of any."""
+"""The dialect of a name that several rule files share, if no name identifies the node's dialect."""
 
 
 def facts(series: DataFrame) -> DataFrame:
     """
-    Give the series of `metric_series` whose meaning is known, each once, with what they mean.
+    Return the series of `metric_series` with a known meaning, one row each.
 
-    Whose rules a node goes by is told by all its names: give it whole. `broker_id` is the node's, or, where
-    one page tells of all brokers, the one that a label names.
+    `series` must have all series of a node, because all its names together determine its dialect.
+    `broker_id` is that of the node, or that of a label if one page exposes all brokers.
     """
     known = frame_of(series.sparkSession, known_names(), KNOWN)
     labels = F.col("labels")
@@ -47,7 +47,7 @@ def facts(series: DataFrame) -> DataFrame:
         series.transform(with_node_dialect)
         .join(F.broadcast(known), on=fits, how="inner")
         .withColumn("partition", F.when(F.col("per_partition"), replica_of(labels)))
-        .withColumn("request", F.coalesce("told_request", labels["request"]))
+        .withColumn("request", F.coalesce("known_request", labels["request"]))
         .filter(~F.col("per_partition") | F.col("partition").isNotNull())
         .filter((F.col("meaning") != "request_time_ms") | F.col("request").isNotNull())
         .withColumn("topic", labels["topic"])
@@ -60,7 +60,7 @@ def facts(series: DataFrame) -> DataFrame:
 
 def plain_name(name: Column) -> Column:
     """
-    Return a metric's name as the list of names has it: lower case, without a scraper's prefix and `_total`.
+    Return a metric name as in `conf/metric_names.toml`: lower case, without scraper prefix and `_total`.
 
     >>> names = spark.createDataFrame(
     ...     [("kafka_network_RequestMetrics_Count",), ("aws_msk_kafka_log_Log_Value",),
@@ -77,19 +77,19 @@ def plain_name(name: Column) -> Column:
     +---------------------------------------+
     <BLANKLINE>
     """
-    prefixes = "|".join(one["prefix"] for one in told()["dialects"] if "prefix" in one)
+    prefixes = "|".join(one["prefix"] for one in metric_names()["dialects"] if "prefix" in one)
     return F.regexp_replace(F.lower(name), f"^({prefixes})|_total$", "")
 
 
 def replica_of(labels: Column) -> Column:
     """
-    Return the partition whose replica the labels name, NULL for one on its way to another disk.
+    Return the partition of the replica in the labels; NULL for a future replica of another log directory.
 
-    >>> told = spark.sql('''SELECT * FROM VALUES
+    >>> series = spark.sql('''SELECT * FROM VALUES
     ...     (map('topic', 't', 'partition', '3')), (map('topic', 't')),
     ...     (map('topic', 't', 'partition', '3', 'is_future', 'true')),
     ...     (map('topic', 't', 'partition', '3, is-future=true')), (NULL) AS t(labels)''')
-    >>> told.select(replica_of(F.col("labels")).alias("partition")).show()
+    >>> series.select(replica_of(F.col("labels")).alias("partition")).show()
     +---------+
     |partition|
     +---------+
@@ -106,10 +106,10 @@ def replica_of(labels: Column) -> Column:
 
 
 def with_node_dialect(series: DataFrame) -> DataFrame:
-    """Add `node_dialect`: whose rules the node's exporter goes by, NULL without a mark of any."""
+    """Add `node_dialect`: the rules that the node's exporter uses; NULL if no name identifies them."""
     node = Window.partitionBy("cluster", "node")
-    name, dialects = F.lower("name"), told()["dialects"]
-    # The first of the file wins: `min` by its place.
+    name, dialects = F.lower("name"), metric_names()["dialects"]
+    # The first matching dialect of the file applies.
     places = [F.when(_plain(name).rlike(one["mark"]), F.lit(at)) for at, one in enumerate(dialects)]
     place = F.min(F.coalesce(*places)).over(node)
     named = F.array(*(F.lit(one["name"]) for one in dialects))
@@ -117,7 +117,7 @@ def with_node_dialect(series: DataFrame) -> DataFrame:
 
 
 def _dialect() -> Column:
-    """Tell managed Kafka by its scrapers' prefix: its exporter speaks as any other does."""
+    """Return the dialect. Amazon MSK differs only by the prefix of its scraper."""
     of_node = F.col("node_dialect")
     return F.when(of_node == "msk", of_node).otherwise(F.coalesce("known_dialect", of_node, F.lit(OTHERS)))
 

@@ -1,4 +1,4 @@
-"""What a node's metrics cannot answer because its exporter's rules drop it, and the rule to add."""
+"""Figures that are missing because the exporter's rules drop a metric, and the rule to add."""
 
 from dataclasses import dataclass
 
@@ -10,25 +10,27 @@ from schemas.gold.leader_local_mean import MISSING_METRICS
 from transforms.frames import frame_of
 from transforms.gold.metrics.facts import facts
 
-FIRST = "Put this rule before all others: the first one that fits a bean is taken."
+FIRST = "Put this rule before all others: the exporter applies the first rule that matches an MBean."
 UNBLOCK = (
-    f"{FIRST} Where blacklistObjectNames holds the line `kafka.server:type=*`, delete that: it shuts the "
-    "bean out."
+    f"{FIRST} If blacklistObjectNames contains `kafka.server:type=*`, delete that line: it excludes the "
+    "MBean."
 )
 EXPORT = (
-    "The exporter has no rules that drop it: look for includeObjectNames or excludeObjectNames, or for a "
-    "Prometheus that drops it (metric_relabel_configs)."
+    "The exporter's rules do not drop this metric. Check includeObjectNames and excludeObjectNames, and "
+    "metric_relabel_configs of Prometheus."
 )
-KEEP = "MSK's open monitoring is all of JMX: look for a Prometheus that drops it (metric_relabel_configs)."
-OPEN_MONITORING = "CloudWatch cannot tell it: turn on MSK's open monitoring, which is all of JMX."
+KEEP = "MSK open monitoring exposes all of JMX. Check metric_relabel_configs of Prometheus."
+OPEN_MONITORING = (
+    "CloudWatch does not have this metric. Enable MSK open monitoring, which exposes all of JMX."
+)
 
 ALL_OF_JMX, LATE = ("exporter", "msk"), ("throttle_bean", "log_sizes")
-"""Without rules every bean is told; these come with the first replica, so none yet is no fault."""
+"""Dialects that expose all MBeans, and figures whose MBeans exist only after the first replica."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What an answer needs, each `meaning.part`, and for each missing one the rule that brings it."""
+    """A figure, the facts it needs as `meaning.part`, and the rule that exports each of them."""
 
     name: str
     needs: tuple[str, ...]
@@ -111,9 +113,9 @@ NEEDS = StructType(
 
 def missing_metrics(series: DataFrame) -> DataFrame:
     """
-    Say of each node that exposes Kafka's metrics which answers its series do not suffice for.
+    Return one row per broker node and figure that its series do not support.
 
-    `series`: rows of `metric_series`. A node without any fact but its start is no broker and gives none.
+    `series` are rows of `metric_series`. A node with no fact except its start is not a broker.
     """
     known = facts(series)
     is_all = F.col("dialect").isin(*ALL_OF_JMX)

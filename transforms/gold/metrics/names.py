@@ -1,4 +1,4 @@
-"""The names that exporters give Kafka's metrics, as `conf/metric_names.toml` lists them, one row a name."""
+"""The exporter names of Kafka metrics from `conf/metric_names.toml`, one row per name."""
 
 import re
 import tomllib
@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
 FILE = Path(__file__).resolve().parents[3] / "conf" / "metric_names.toml"
-"""Facts about other people's software, and no settings: the same for every deployment."""
+"""Facts about exporters, not settings: the file is the same for every deployment."""
 
 KNOWN = StructType(
     [
@@ -24,13 +24,13 @@ KNOWN = StructType(
             "meaning",
             "statistic",
             "time",
-            "told_request",
+            "known_request",
             "direction",
             "broker_label",
         )
     ]
 )
-"""One row a name: what must fit (the first four), and what a series that fits means."""
+"""One row per name: the conditions (the first four columns), and the meaning of a matching series."""
 
 PLACE = re.compile(r"\{(\w+)\}")
 
@@ -38,21 +38,21 @@ Known = dict[str, Any]
 
 
 @cache
-def told() -> dict[str, Any]:
-    """Read the file once a process."""
+def metric_names() -> dict[str, Any]:
+    """Return the contents of the file, read once per process."""
     return tomllib.loads(FILE.read_text())
 
 
 @cache
 def known_names() -> tuple[Known, ...]:
-    """Write every name of the file out, each word in its place."""
-    return tuple(_row(entry, words) for entry in told()["names"] for words in _words(entry))
+    """Return one row per name, with each placeholder replaced by each of its words."""
+    return tuple(_row(entry, words) for entry in metric_names()["names"] for words in _words(entry))
 
 
 def _row(entry: Known, words: dict[str, Known]) -> Known:
-    """Put words into the places of an entry; what the words themselves mean is told as well."""
+    """Return the row of an entry with these words in its placeholders, and with the meaning of the words."""
     written = {key: PLACE.sub(lambda place: words[place[1]]["word"], text) for key, text in entry.items()}
-    means = {key: text for of in words.values() for key, text in of.items() if key != "word"}
+    means = {key: text for word in words.values() for key, text in word.items() if key != "word"}
     row = written | means
     return {
         "known_name": row["name"],
@@ -63,14 +63,14 @@ def _row(entry: Known, words: dict[str, Known]) -> Known:
         "meaning": row["meaning"],
         "statistic": row["statistic"],
         "time": row.get("time"),
-        "told_request": row.get("request"),
+        "known_request": row.get("request"),
         "direction": row.get("direction") or None,
         "broker_label": row.get("broker_label"),
     }
 
 
 def _words(entry: Known) -> Iterator[dict[str, Known]]:
-    """Give every way to fill the places of an entry."""
+    """Yield each combination of words for the placeholders of an entry."""
     places = sorted({place for text in entry.values() for place in PLACE.findall(text)})
     ways: list[dict[str, Known]] = [{}]
     for place in places:
@@ -82,7 +82,7 @@ def _of_place(place: str) -> list[Known]:
     if place == "meter":
         return [
             {"word": word, "meaning": meaning, "direction": direction, "statistic": "count"}
-            for word, (meaning, direction) in told()["meters"].items()
+            for word, (meaning, direction) in metric_names()["meters"].items()
         ]
     means = {"quantile": "statistic", "cloudwatch_time": "time"}.get(place, place)
-    return [{"word": word, means: meaning} for word, meaning in told()[f"{place}s"].items()]
+    return [{"word": word, means: meaning} for word, meaning in metric_names()[f"{place}s"].items()]

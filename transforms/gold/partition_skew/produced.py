@@ -1,4 +1,4 @@
-"""Producer batches out of PRODUCE requests: partition, bytes, records, and the run they belong to."""
+"""Producer batches from PRODUCE requests: partition, bytes, records and run."""
 
 from collections.abc import Callable
 
@@ -8,20 +8,20 @@ from pyspark.sql import functions as F
 NO_ERROR = 0
 US_PER_S = 1_000_000
 NEXT_BATCH_S = 10
-"""A batch's records are known once the next one of its partition is seen, if that is within so long."""
+"""The maximum time to the next batch of the partition, which determines the records of a batch."""
 
 PARTITION = ("cluster", "topic", "partition")
 
 
 def batches(requests: DataFrame, topics: DataFrame, runs: DataFrame) -> DataFrame:
     """
-    Give one row per batch that a leader appended, with `records` up to the partition's next batch.
+    Return one row per appended batch, with `records` up to the partition's next batch.
 
-    A batch whose base offset was answered before is the same one sent again: `is_again`. Without an answer
-    (acks=0) a batch has no offset, so its records are not known and none of it is known to be sent again.
-    `is_repeat`: the client's batch to the topic before it went to the same partition, NULL without one.
+    `is_again` marks a retry: a batch with the same base offset as an earlier one. Without a response
+    (acks=0) a batch has no offset, so its records are unknown and retries cannot be detected. `is_repeat`
+    marks a batch to the same partition as the client's previous batch on the topic; NULL without one.
 
-    All of this looks no further than `NEXT_BATCH_S`, so a window gives the same whatever stands around it.
+    No column depends on lines more than `NEXT_BATCH_S` away, so the rows of a window are reproducible.
     """
     in_partition = Window.partitionBy(*PARTITION).orderBy("base_offset", "logged_at", "position")
     of_client = Window.partitionBy("cluster", "topic", "client_id").orderBy(
@@ -41,25 +41,25 @@ def batches(requests: DataFrame, topics: DataFrame, runs: DataFrame) -> DataFram
 
 
 def _near(neighbour: Callable[[str], Column], name: str, over: WindowSpec) -> Column:
-    """Give a column of the row before or behind, NULL when that is too long ago or too far ahead."""
+    """Return a column of the previous or next row; NULL if that row is more than `NEXT_BATCH_S` away."""
     apart_us = F.unix_micros("logged_at") - F.unix_micros(neighbour("logged_at").over(over))
     return F.when(F.abs(apart_us) <= NEXT_BATCH_S * US_PER_S, neighbour(name).over(over))
 
 
 def produced(requests: DataFrame, topics: DataFrame) -> DataFrame:
-    """Give one row per partition of each PRODUCE, each line once, Plumbline's own traffic left out."""
+    """Return one row per partition of each PRODUCE, without duplicates and Plumbline's own traffic."""
     is_own = F.col("is_own_traffic").eqNullSafe(F.lit(True))
     sent = requests.filter((F.col("api") == "PRODUCE") & ~is_own & F.col("logged_at").isNotNull())
     return exploded(sent, topics).filter(F.col("bytes") > 0)
 
 
 def exploded(requests: DataFrame, topics: DataFrame) -> DataFrame:
-    """Give one row per partition of each request, under the topic's name, each line once."""
-    return parts(requests).transform(named_once, topics)
+    """Return one row per partition of each request, with the topic's name and without duplicates."""
+    return request_partitions(requests).transform(named_once, topics)
 
 
-def parts(requests: DataFrame) -> DataFrame:
-    """Give one row per partition of each request, as often as its line was sent, the topic as it is told."""
+def request_partitions(requests: DataFrame) -> DataFrame:
+    """Return one row per partition of each request line, with duplicates and without topic names for ids."""
     of_client = ("api", "client_id", "connection", "correlation_id")
     columns = ("cluster", "position", "logged_at", "started_at", *of_client)
     return requests.select(
@@ -68,25 +68,25 @@ def parts(requests: DataFrame) -> DataFrame:
         "software_version",
         "total_ms",
         "remote_ms",
-        F.explode("partitions").alias("of"),
-    ).select(*columns, "leader_id", "software_version", "total_ms", "remote_ms", "of.*")
+        F.explode("partitions").alias("entry"),
+    ).select(*columns, "leader_id", "software_version", "total_ms", "remote_ms", "entry.*")
 
 
 def named_once(rows: DataFrame, topics: DataFrame) -> DataFrame:
-    """Keep each line once and add the topic's name to rows of `parts`."""
+    """Remove duplicates from rows of `request_partitions` and add the topic's name."""
     once = rows.dropDuplicates(["cluster", "position", "topic_id", "topic_name", "partition"])
     return once.transform(with_topic, topics)
 
 
 def with_topic(rows: DataFrame, topics: DataFrame) -> DataFrame:
-    """Add `topic`: the name, as the row or the newest METADATA answer tells it, else the id."""
+    """Add `topic`: the name in the row, else the newest name in `topics`, else the id."""
     names = topics.groupBy("cluster", "topic_id").agg(F.max_by("topic_name", "seen_at").alias("known_name"))
     joined = rows.join(F.broadcast(names), on=["cluster", "topic_id"], how="left")
     return joined.withColumn("topic", F.coalesce("topic_name", "known_name", "topic_id")).drop("known_name")
 
 
 def with_run(rows: DataFrame, runs: DataFrame) -> DataFrame:
-    """Add `run` and `arm` of the performance test that the client ran at that instant, NULL without one."""
+    """Add `run` and `arm` of the client's performance test at that instant; NULL without one."""
     known = runs_of(runs).select(
         F.col("cluster").alias("run_cluster"),
         F.col("client_id").alias("run_client"),
@@ -95,21 +95,21 @@ def with_run(rows: DataFrame, runs: DataFrame) -> DataFrame:
         "run_since",
         "run_until",
     )
-    is_its = [
+    is_same = [
         F.col("cluster") == F.col("run_cluster"),
         F.col("client_id") == F.col("run_client"),
         F.col("logged_at") >= F.col("run_since"),
         F.col("logged_at") < F.col("run_until"),
     ]
-    joined = rows.join(F.broadcast(known), on=is_its, how="left")
+    joined = rows.join(F.broadcast(known), on=is_same, how="left")
     return joined.drop("run_cluster", "run_client", "run_since", "run_until")
 
 
 def runs_of(runs: DataFrame) -> DataFrame:
     """
-    Give each run once, from the end of its warm-up to its own: `run_since`, `run_until`.
+    Return one row per run, with the time from the end of the warm-up to the end: `run_since`, `run_until`.
 
-    A run is told at its start and at its end; one that never told its end lasts until its client's next one.
+    A run has a row at its start and one at its end. A run without an end lasts until its client's next run.
     """
     each = ["cluster", "run", "arm", "client_id", "started_at"]
     once = (

@@ -1,4 +1,4 @@
-"""How a client's share of a partition goes with its leader's latency: the slope, and its interval."""
+"""The slope of a client's partition share against the leader's latency, with its interval."""
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
@@ -8,15 +8,15 @@ from transforms.gold.partition_skew.table import ON_TOPIC, ratio, total_of
 
 Z_95 = 1.959964
 MIN_WINDOWS = 5
-"""Below so many windows a slope has no interval."""
+"""The minimum number of windows for an interval."""
 
 
 def slope(windows: DataFrame) -> DataFrame:
     """
-    Give the slope of share against the leader's mean latency, with the jackknife's interval over windows.
+    Return the slope of share against the leader's mean latency, with a jackknife interval over windows.
 
-    Within each window share and latency are taken against their means there, so what all leaders share (a
-    burst, a pause) does not count; windows are left out in turn, for the partitions of one are not
+    Share and latency are relative to their means in each window, so effects on all leaders (a burst, a
+    pause) have no influence. The jackknife omits windows, because the partitions of a window are not
     independent.
     """
     latency = ratio(F.col("produce_sum_ms"), F.col("produce_n"))

@@ -1,4 +1,4 @@
-"""Whose leader is the slowest for a client, and which partitioner speaks from what that leader gets."""
+"""The slowest leader of a client, and the partitioner that its share of batches indicates."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -7,35 +7,36 @@ from transforms.gold.partition_skew.table import CLIENT, ratio
 from transforms.histogram import merge, quantile
 
 SLOW_LATENCY, SLOW_BATCH, MIN_BATCHES = 3.0, 1.5, 300
-"""A leader so many times slower than the others, or with batches so much larger, tells partitioners apart."""
+"""The minimum ratios of latency and batch size to the other leaders, and the minimum number of batches."""
 
 ANY = float("inf")
 SHARES = {"adaptive": (0.7, 1.32), "uniform": (1.25, 2.3), "sticky": (2.0, ANY)}
-"""Share of the slowest leader over the others', as `plumbline lab run skew` measured the arms."""
+"""Share of the slowest leader / share of the others, as measured by `plumbline lab run skew`."""
 
 STAYS = {"adaptive": (0.0, 0.79), "uniform": (0.86, ANY), "sticky": (0.0, ANY)}
 """
-Bytes of a stay on it over a full batch: a uniform partitioner comes to a slow leader as often as to others,
-and by chance twice in a row; an adaptive one goes elsewhere. Where the leader is hardly busy shares overlap.
+Bytes of a stay on the slowest leader / a full batch. A uniform partitioner chooses a slow leader as often as
+others, and by chance twice in a row; an adaptive one avoids it. At little load the shares overlap.
 """
 
 REPEATS = 1.3
-"""Batches to the same partition as the one before, over chance: built-in partitioners stay on one, measured
-1.6 to 2.1; sticky ones leave it (0.1 to 0.9), and keys choose by chance (0.5 to 0.9)."""
+"""Batches to the same partition as the previous batch / chance. Measured: 1.6 to 2.1 for the partitioners of
+KIP-794, which stay on a partition; 0.1 to 0.9 for sticky ones, which leave it; 0.5 to 0.9 for keys.
+"""
 
 EVEN_BATCHES = (0.67, 1.5)
-"""A sticky partitioner gives each partition as many batches, a slow leader's are larger; keys do not."""
+"""A sticky partitioner sends equal numbers of batches to all partitions, and larger ones to a slow leader."""
 
 FULL = 0.9
-"""And these are full: larger batches that are not may be those of keys that many records have."""
+"""The minimum fill of these batches. Larger batches that are not full can result from frequent keys."""
 
 
 def slowest_leader(span: DataFrame) -> DataFrame:
     """
-    Tell of each client on a topic the leader that is slowest for it, and what it gets beside the others.
+    Return the slowest leader for each client on a topic, with its ratios to the other leaders.
 
-    A leader is slow by its own log (its produce latency), or for the client alone (its batches fill up while
-    they wait for answers on the way): `slow_by` tells which, NULL where neither stands out.
+    `slow_by` is `leader_latency` if the leader's log shows a high produce latency, and `batch_size` if only
+    the client's batches are larger, because they wait longer for responses. It is NULL if neither applies.
     """
     stays = F.sum("followed") - F.sum("repeats")
     per_batch = ratio(F.sum("bytes"), F.sum("batches"))
@@ -73,7 +74,7 @@ def slowest_leader(span: DataFrame) -> DataFrame:
         F.coalesce(F.col(name) / limit, F.lit(0.0))
         for name, limit in (("slowest_latency_ratio", SLOW_LATENCY), ("slowest_batch_ratio", SLOW_BATCH))
     )
-    told = F.struct(
+    ratios = F.struct(
         F.greatest(by_latency, by_batch).alias("score"),
         F.col("leader_id").alias("slowest_leader_id"),
         "slowest_latency_ratio",
@@ -85,15 +86,15 @@ def slowest_leader(span: DataFrame) -> DataFrame:
         F.when(by_latency >= 1, "leader_latency").when(by_batch >= 1, "batch_size").alias("slow_by"),
     )
     return (
-        beside.groupBy(*CLIENT).agg(F.max(told).alias("slowest")).select(*CLIENT, "slowest.*").drop("score")
+        beside.groupBy(*CLIENT).agg(F.max(ratios).alias("slowest")).select(*CLIENT, "slowest.*").drop("score")
     )
 
 
 def partitioner() -> Column:
     """
-    Name the partitioner that a slow leader's share speaks for; NULL between the bands, or without one.
+    Return the partitioner that the slow leader's share indicates; NULL outside the bands or without one.
 
-    How batches follow one another tells a partitioner from keys, which have shares of their own.
+    The order of batches distinguishes a partitioner from keys, which cause uneven shares themselves.
     """
     is_telling = F.col("slow_by").isNotNull() & (F.col("batches") >= MIN_BATCHES)
     stays = F.col("repeat_ratio") >= REPEATS

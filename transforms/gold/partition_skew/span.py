@@ -1,4 +1,4 @@
-"""Partition skew over a span: windows added up, and partitions that got nothing beside those that got all."""
+"""Partition skew over a time range: the sum of windows, including partitions without batches."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -15,10 +15,8 @@ REQUEST_LOG = "request_log"
 
 
 def partition_skew_span(windows: DataFrame) -> DataFrame:
-    """Add the batches of each partition and client up; a partition that got none has a row with zeros."""
-    ours = windows.withColumn(
-        "run", F.coalesce("run", F.lit(""))
-    )  # a key that is NULL meets nothing in a join
+    """Add up the batches of each partition and client. A partition without batches has a row with zeros."""
+    ours = windows.withColumn("run", F.coalesce("run", F.lit("")))  # NULL keys do not match in a join
     sums = ours.groupBy(*PARTITION).agg(
         *(F.sum(name).alias(name) for name in SUMS), F.max("largest_batch_bytes").alias("largest_batch_bytes")
     )

@@ -1,4 +1,4 @@
-"""How even a producer's batches fall over a span, and which partitioner the pattern speaks for."""
+"""The evenness of a producer's batches over a time range, and the partitioner that it indicates."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -12,12 +12,13 @@ from transforms.gold.partition_skew.table import CLIENT, SENT, ratio, total_of
 
 def partition_skew_summary(span: DataFrame, windows: DataFrame, payloads: DataFrame) -> DataFrame:
     """
-    Judge each client on each topic: `span` as `partition_skew_span` gives it, `windows` it was added up from.
+    Return one row per client and topic, with evenness, slowest leader and partitioner.
 
-    `payloads` (`perf_runs.payloads`) tell what had to be sent: bytes that cannot hold it are flagged.
+    `span` is the result of `partition_skew_span` for `windows`. `payloads` (`perf_runs.payloads`) are the
+    records to send; a client with too few bytes for them gets a flag.
 
-    Evenness is that of bytes; the chi-square is that of batches, since a producer chooses a partition for a
-    batch and not for a record.
+    The evenness figures use bytes. The chi-square uses batches, because a producer chooses the partition of
+    a batch, not of a record.
     """
     keyed, of_windows = (rows.withColumn("run", F.coalesce("run", F.lit(""))) for rows in (span, windows))
     return (
@@ -33,18 +34,18 @@ def partition_skew_summary(span: DataFrame, windows: DataFrame, payloads: DataFr
 
 def with_conservation(rows: DataFrame, payloads: DataFrame) -> DataFrame:
     """
-    Flag bytes that do not add up: fewer than the records that were sent, uncompressed, have by themselves.
+    Flag rows with fewer bytes than the payload of their uncompressed records.
 
-    Records are those of the batches counted; where only nodes are known, those of the run's summary line.
+    The records are those of the counted batches, or those of the run's summary line if only nodes are known.
     """
-    told = payloads.filter(~F.col("is_compressed")).select(
+    known = payloads.filter(~F.col("is_compressed")).select(
         F.col("cluster").alias("of_cluster"),
         F.col("run").alias("of_run"),
         F.col("client_id").alias("of_client"),
         "payload_records",
         "record_size_bytes",
     )
-    is_its = [
+    is_same = [
         F.col("cluster") == F.col("of_cluster"),
         F.col("run") == F.col("of_run"),
         F.col("client_id") == F.col("of_client"),
@@ -54,11 +55,11 @@ def with_conservation(rows: DataFrame, payloads: DataFrame) -> DataFrame:
     counted = F.when(is_log, ratio(F.col("batches_counted"), F.col("batches"))).otherwise(1.0)
     is_short = F.col("bytes") * counted < records * F.col("record_size_bytes")
     flags = F.array_append("quality_flags", F.when(is_short, "bytes_do_not_add_up"))
-    return rows.join(told, on=is_its, how="left").withColumn("quality_flags", F.array_compact(flags))
+    return rows.join(known, on=is_same, how="left").withColumn("quality_flags", F.array_compact(flags))
 
 
 def evenness(span: DataFrame) -> DataFrame:
-    """Add up each client's partitions on a topic, and tell how even their bytes and batches are."""
+    """Return one row per client and topic: sums over partitions, and the evenness of bytes and batches."""
     grouped = span.groupBy(*CLIENT).agg(
         F.min("since").alias("since"),
         F.max("until").alias("until"),
@@ -72,7 +73,7 @@ def evenness(span: DataFrame) -> DataFrame:
     )
     n, total = F.col("partitions"), F.col("bytes")
     mean, mean_batches = total / n, F.col("batches") / n
-    ranked = F.zip_with("of_bytes", F.sequence(F.lit(1), n), lambda x, nth: x * (2 * nth - n - 1))
+    ranked = F.zip_with("of_bytes", F.sequence(F.lit(1), n), lambda x, rank: x * (2 * rank - n - 1))
     by_chance = ratio(_squares("of_batches", F.lit(0.0)), F.col("batches") * F.col("batches"))
     flags = [F.when(F.col("retried") > 0, "retried_batches")]
     return grouped.withColumns(

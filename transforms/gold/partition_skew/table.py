@@ -1,4 +1,4 @@
-"""A3: how a producer's batches fall to the partitions of a topic (KIP-480, KIP-794), from the request log."""
+"""A3: the distribution of a producer's batches over partitions (KIP-480, KIP-794), from the request log."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -15,7 +15,7 @@ NS_PER_MS = 1_000_000
 
 ON_TOPIC = ("cluster", "topic", "client_id", "run")
 CLIENT = (*ON_TOPIC, "method")
-"""Whom a summary is of; `method` tells what was counted."""
+"""The key of a summary; `method` is the source of the counts."""
 
 REQUESTS_REACH = Reach(lookahead_s=NEXT_BATCH_S, lookback_s=NEXT_BATCH_S)
 
@@ -24,7 +24,7 @@ def partition_skew(requests: DataFrame, topics: DataFrame, runs: DataFrame) -> D
     """
     Summarise the batches of each window, partition and client.
 
-    Records of a batch are the offsets up to the next batch of its partition, whoever sent that one.
+    The records of a batch are the offsets up to the next batch of its partition, of any producer.
     """
     rows = batches(requests, topics, runs).withColumn("window_start", window_start(F.col("logged_at")))
     return (
@@ -47,7 +47,7 @@ def partition_skew(requests: DataFrame, topics: DataFrame, runs: DataFrame) -> D
 
 
 def _counts(rows: DataFrame) -> DataFrame:
-    """Add up by bucket of the request's total; sums are whole nanoseconds: no order of adding shows."""
+    """Add up by bucket of the request's total. Sums are whole nanoseconds, so the order does not matter."""
     total, is_first = F.col("total_ms"), ~F.col("is_again")
     return rows.groupBy(*GRAIN, bucket(total).alias("bucket")).agg(
         F.max("software_version").alias("software_version"),
@@ -68,7 +68,7 @@ def _counts(rows: DataFrame) -> DataFrame:
 
 
 def with_ratios(rows: DataFrame, by: tuple[str, ...]) -> DataFrame:
-    """Add what is worked out of the sums: means by batch, quantiles, and the share among `by`."""
+    """Add the columns computed from sums: means per batch, quantiles, and the share within `by`."""
     hist, low, high = (F.col(name) for name in ("produce_hist", "min_ms", "max_ms"))
     of_all = F.sum("bytes").over(Window.partitionBy(*by))
     return rows.withColumns(
@@ -84,7 +84,7 @@ def with_ratios(rows: DataFrame, by: tuple[str, ...]) -> DataFrame:
 
 def ratio(part: Column, whole: Column) -> Column:
     """
-    Divide, NULL where there is nothing to divide by.
+    Return part / whole; NULL unless `whole` is positive.
 
     >>> rows = spark.createDataFrame([(1, 2), (1, 0), (None, 2)], "part int, whole int")
     >>> rows.select("part", "whole", ratio(F.col("part"), F.col("whole")).alias("ratio")).show()
@@ -102,7 +102,7 @@ def ratio(part: Column, whole: Column) -> Column:
 
 def total_of(values: Column) -> Column:
     """
-    Add an array up; NULL if one of them is NULL.
+    Return the sum of an array; NULL if an element is NULL.
 
     >>> rows = spark.createDataFrame([([1.0, 2.5],), ([1.0, None],), ([],), (None,)], "of array<double>")
     >>> rows.select("of", total_of(F.col("of")).alias("total")).show()

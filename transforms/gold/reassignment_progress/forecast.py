@@ -1,4 +1,4 @@
-"""Forecasts of a move's end, window by window: what could be said at the time."""
+"""Forecasts of the end of a move at each window, from the data up to that window."""
 
 from functools import reduce
 
@@ -12,44 +12,45 @@ from transforms.windows import WINDOW_S, seconds
 
 MOVE = ("cluster", "moved_at")
 SIDE = (*MOVE, "side", "broker_id")
-"""A broker as source (leader) or as destination (follower) of a move."""
+"""A broker as the source (leader) or a destination (follower) of a move."""
 
 LATELY_S = 300
-"""A forecast rests on so much of the past: bursts even out, a throttle that was changed is soon felt."""
+"""The history of a forecast: long enough to average bursts, short enough for changed throttles."""
 
 LEAST_S = 5
-"""A rate over less time than that is none to reckon a spread with: the newest window is not over yet."""
+"""The minimum duration of a rate in the spread, because the newest window is incomplete."""
 
 FEW = 2
-"""Two windows make an interval, a wide one; a forecast that rests on one has none."""
+"""The minimum number of windows for an interval."""
 
 SATURATED = 0.85
-"""A broker that moves so much of its limit is held by it; another one waits for those."""
+"""A broker that uses this share of its limit is limited by it; other brokers wait for such brokers."""
 
 PRIOR_N = 6
-"""What its limit leaves a held broker beside what comes in counts as so many windows: it comes to that."""
+"""The weight in windows of the net limit of a limited broker, because its rate converges to that limit."""
 
 PERIOD_S = 11.5
-"""A quota looks back 11 to 12 s: what it lets through at once comes again so much later."""
+"""The interval between bursts, because a quota averages over 11 to 12 s."""
 
 BURST_S = 2.0
-"""So much ahead of its limit a broker is only where bytes come in bursts."""
+"""A broker that is further ahead of its limit moves bytes in bursts."""
 
 BURST_SLACK = 0.05
-"""Less than so much of a burst makes none: of the last answer it is not known yet that it arrived."""
+"""The share of a burst to ignore: the arrival of the last response is not known yet."""
 
 RATE_DOUBT = 0.05
-"""So far a held broker's rate may be off its limit over whole periods (docs/truth-throttles.md)."""
+"""The maximum deviation of a limited broker's rate from its limit (docs/truth-throttles.md)."""
 
 NEVER = "9999-01-01T00:00:00Z"
 
 
 def reassignment_forecast(progress: DataFrame) -> DataFrame:
     """
-    Say of each window what could be forecast in it.
+    Return the forecast of each move at each window.
 
-    Each broker is forecast by itself, as source and as destination. Those held by their limits rule, for the
-    others get what these leave: the last of them to be done; where none is, the last destination.
+    Each broker has its own forecast as a source and as a destination. The latest end among brokers at their
+    limit decides, because other brokers wait for them. If no broker is at its limit, the latest destination
+    decides.
     """
     last = F.struct(F.coalesce("own_end_at", F.lit(NEVER).cast("timestamp")), "broker_id")
     ends = ("side", "broker_id", "net_bytes_per_s", "low_at", "high_at", "n", "own_end_at")
@@ -57,7 +58,7 @@ def reassignment_forecast(progress: DataFrame) -> DataFrame:
     held = F.max_by(F.struct(*ends), F.when(is_held, last))
     slowest = F.max_by(F.struct(*ends), F.when(is_follower, last))
     to_go = F.when(is_follower, F.col("bytes_to_go"))
-    is_told = F.count(to_go) == F.count_if(is_follower)
+    is_known = F.count(to_go) == F.count_if(is_follower)
     rules, is_open = F.col("rules"), F.col("is_open")
     return (
         _by_side(progress)
@@ -65,7 +66,7 @@ def reassignment_forecast(progress: DataFrame) -> DataFrame:
         .agg(
             *(F.max(name).alias(name) for name in ("moved_by", "partitions", "partitions_done")),
             F.sum(F.when(is_follower, F.col("moved_so_far"))).alias("bytes_moved"),
-            F.when(is_told, F.sum(to_go)).alias("bytes_to_go"),
+            F.when(is_known, F.sum(to_go)).alias("bytes_to_go"),
             (F.sum(F.when(is_follower, F.col("bytes_moved"))) / WINDOW_S).alias("rate_bytes_per_s"),
             F.coalesce(held, slowest).alias("rules"),
             F.max(F.col("ended_at").isNull()).alias("is_open"),
@@ -86,7 +87,7 @@ def reassignment_forecast(progress: DataFrame) -> DataFrame:
 
 
 def _by_side(progress: DataFrame) -> DataFrame:
-    """Forecast each broker, as source and as destination, from the pairs that it is part of."""
+    """Return the forecast of each broker as a source and as a destination, from its pairs."""
     sides = [
         F.struct(
             F.lit(side).alias("side"),
@@ -114,10 +115,10 @@ def _by_side(progress: DataFrame) -> DataFrame:
 
 def _with_forecast(sides: DataFrame) -> DataFrame:
     """
-    Forecast: what is to go over the rate at which that shrinks. What is produced meanwhile is in that rate.
+    Add the forecast: remaining bytes / the rate of their decrease, which includes newly produced bytes.
 
-    The interval is that of the mean of the windows' rates. A broker that its limit holds comes to that limit,
-    whatever few windows show of it; it is forecast by the quota's own arithmetic (`_held_s`).
+    The interval is that of the mean of the windows' rates. The forecast of a broker at its limit follows from
+    the quota (`_held_s`), because its rate converges to the limit.
     """
     end = F.col("window_start") + seconds(WINDOW_S)
     as_of = F.coalesce("ended_at", "told_at", end)
@@ -127,8 +128,8 @@ def _with_forecast(sides: DataFrame) -> DataFrame:
     lately = in_order.rangeBetween(-LATELY_S, Window.currentRow)
     took_s = (F.unix_micros("as_of") - F.unix_micros(F.lag("as_of").over(in_order))) / 1e6
     shrunk = F.lag("bytes_to_go").over(in_order) - F.col("bytes_to_go")
-    # The first burst lies in the window in which the move began.
-    is_behind = (F.col("start_s") >= F.unix_seconds("moved_at")) & shrunk.isNotNull()
+    # The window in which the move begins has the first burst, so it is excluded.
+    is_after = (F.col("start_s") >= F.unix_seconds("moved_at")) & shrunk.isNotNull()
     n, limit = F.count("rate").over(lately), F.col("limit_bytes_per_s")
     half = _t(n) * F.stddev_samp("rate").over(lately) / F.sqrt(n)
     moved = F.sum(F.when(F.col("took_s").isNotNull(), F.col("bytes_moved"))).over(lately)
@@ -138,7 +139,7 @@ def _with_forecast(sides: DataFrame) -> DataFrame:
     since_begun = F.when(elapsed_s <= LATELY_S, F.col("moved_so_far") / elapsed_s)
     is_held = [rate >= SATURATED * limit for rate in (moved / took, since_begun)]
     return (
-        timed.withColumns({"took_s": F.when(is_behind & (took_s > 0), took_s), "shrunk": shrunk})
+        timed.withColumns({"took_s": F.when(is_after & (took_s > 0), took_s), "shrunk": shrunk})
         .withColumn("rate", F.when(F.col("took_s") >= LEAST_S, F.col("shrunk") / F.col("took_s")))
         .withColumn("shrinks", F.when(F.col("took_s").isNotNull(), F.col("shrunk")))
         .withColumn("moved_so_far", F.sum("bytes_moved").over(so_far))
@@ -171,19 +172,18 @@ def _with_end(sides: DataFrame) -> DataFrame:
         ),
         "high_at": F.when(is_held, _after(held_s + doubt_s)).when(net > way, _after(_to_go_s(net - way))),
     }
-    told = {name: F.when(is_open & (net > 0), at) for name, at in ends.items()}
+    open_ends = {name: F.when(is_open & (net > 0), at) for name, at in ends.items()}
     return sides.withColumn("net_bytes_per_s", F.when(is_held, mixed).otherwise(F.col("seen"))).withColumns(
-        told | {"own_end_at": F.coalesce(told["own_end_at"], F.col("ended_at"))}
+        open_ends | {"own_end_at": F.coalesce(open_ends["own_end_at"], F.col("ended_at"))}
     )
 
 
 def _held_s() -> Column:
     """
-    Give the seconds until a broker that is held by its limit has moved what is to go.
+    Return the seconds until a broker at its limit has moved the remaining bytes.
 
-    Where bytes come evenly that is a division. Where they come in bursts, what is ahead of the limit so far
-    is waited for until the next burst; then as much passes at once as in those before, and the last part of
-    it with the last burst.
+    With an even flow this is remaining bytes / rate. With bursts, the next burst comes when the broker is no
+    longer ahead of its limit. All bursts have the same size, and the last one completes the move.
     """
     limit, moved = F.col("limit_bytes_per_s"), F.col("moved_so_far")
     bursts_seen = F.greatest(F.round(F.try_divide(moved, PERIOD_S * limit)), F.lit(1.0))
@@ -200,10 +200,10 @@ def _to_go_s(rate: Column) -> Column:
 
 
 def _t(n: Column) -> Column:
-    """Give Student's factor, also of the two values that a first forecast rests on."""
+    """Return Student's factor, including the one for two values."""
     return F.coalesce(t_95(n), F.when(n == FEW, 12.706))
 
 
 def _after(seconds_: Column) -> Column:
-    """Give the instant so many seconds behind what is known."""
+    """Return the instant this many seconds after the newest data."""
     return F.timestamp_micros(F.unix_micros("as_of") + (seconds_ * 1e6).cast("bigint"))

@@ -1,4 +1,4 @@
-"""Moves of replicas (KIP-455): what was asked to move where, what had to be copied for it, and until when."""
+"""Moves of replicas (KIP-455): the requested targets, the copies they need, and their ends."""
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
@@ -6,16 +6,16 @@ from pyspark.sql import functions as F
 from transforms.gold.partition_skew.produced import NO_ERROR, with_topic
 
 CALL_S = 30
-"""A request that was forwarded has a line at the broker and one at the controller, at most so far apart."""
+"""The maximum time between the lines of a forwarded request at the broker and at the controller."""
 
 BEGINS_WITHIN_S = 60
-"""A new replica fetches at once; where no target is seen to catch up by then, there is nothing to copy."""
+"""The maximum time to a new replica's first fetch. A target that does not catch up by then needs no copy."""
 
 BEFORE_S = 5
-"""A line is written when its request was answered: so long before, copies may have begun."""
+"""Copies may begin this long before the line, which is written after the response."""
 
 NEW_LEADER_ELECTED = 108
-"""So a controller answers the in-sync set that ends a move away from its leader: it has taken it."""
+"""The controller's error for an accepted ISR change that moves a partition away from its leader."""
 
 ALTER = "ALTER_PARTITION_REASSIGNMENTS"
 MOVE = ("cluster", "moved_at")
@@ -24,9 +24,9 @@ PARTITION = ("cluster", "topic", "partition")
 
 def calls(reassignments: DataFrame) -> DataFrame:
     """
-    Give one row per partition of each accepted reassignment, until it was superseded or cancelled.
+    Return one row per partition of each accepted reassignment, until it is superseded or cancelled.
 
-    `moved_at`, the instant of the call's first line, names the move.
+    `moved_at`, the instant of the request's first line, identifies the move.
     """
     key = ("cluster", "client_id", "correlation_id", "topic", "partition")
     again = Window.partitionBy(*key, "replicas").orderBy("logged_at", "position")
@@ -44,7 +44,7 @@ def calls(reassignments: DataFrame) -> DataFrame:
         .withColumn("since_s", since_s)
         .filter(F.coalesce(F.col("since_s") > CALL_S, F.lit(True)))
         .select(*PARTITION, F.col("logged_at").alias("moved_at"), "replicas", "client_id", "principal")
-        # A throttle is raised by the same call once more: the move goes on.
+        # The tool repeats the request to change a throttle; the move continues.
         .withColumn("is_again", F.col("replicas").eqNullSafe(F.lag("replicas").over(of_partition)))
         .filter(~F.col("is_again") | F.col("replicas").isNull())
         .drop("is_again")
@@ -55,11 +55,11 @@ def calls(reassignments: DataFrame) -> DataFrame:
 
 def copies(called: DataFrame, begun: DataFrame, isr_changes: DataFrame, topics: DataFrame) -> DataFrame:
     """
-    Give one row per replica that a move has to copy: where from, where to, and until when.
+    Return one row per replica that a move copies, with source, destination and end.
 
-    `begun` are rows of `replicated` from the first `BEGINS_WITHIN_S` of the moves: targets that catch up
-    there are new. `first_lag_records` is how far one was behind at first, `ended_at` when the leader told the
-    controller that it is in sync, or when the move was superseded; NULL while it lasts.
+    `begun` are rows of `replicated` from the first `BEGINS_WITHIN_S` of the moves. Targets that catch up in
+    this time are new. `first_lag_records` is the initial lag. `ended_at` is when the leader reported the
+    replica in the ISR, or when the move was superseded; NULL until then.
     """
     is_taken = F.coalesce("error_code", F.lit(NO_ERROR)).isin(NO_ERROR, NEW_LEADER_ELECTED)
     accepted = is_taken & F.col("logged_at").isNotNull()
@@ -88,7 +88,7 @@ def copies(called: DataFrame, begun: DataFrame, isr_changes: DataFrame, topics: 
     )
     by = [name for name in joined.columns if name != "told_at"]
     first = joined.groupBy(*by).agg(F.min("told_at").alias("in_sync_at"))
-    # F.least skips NULLs: the earlier of the two that are known.
+    # F.least skips NULL and returns the earlier known instant.
     return first.withColumn("ended_at", F.least("in_sync_at", "superseded_at"))
 
 
@@ -104,7 +104,7 @@ def _begun(called: DataFrame, begun: DataFrame) -> DataFrame:
     )
     earliest = F.col("moved_at") - F.make_dt_interval(secs=F.lit(BEFORE_S))
     latest = F.col("moved_at") + F.make_dt_interval(secs=F.lit(BEGINS_WITHIN_S))
-    is_its = [
+    is_same = [
         F.col("cluster") == F.col("of_cluster"),
         F.col("topic") == F.col("of_topic"),
         F.col("partition") == F.col("of_partition"),
@@ -112,7 +112,7 @@ def _begun(called: DataFrame, begun: DataFrame) -> DataFrame:
         F.col("logged_at").between(earliest, F.least(latest, "superseded_at")),
     ]
     return (
-        called.join(seen, on=is_its, how="inner")
+        called.join(seen, on=is_same, how="inner")
         .withColumn("destination_id", F.col("follower_id"))
         .groupBy(*PARTITION, "moved_at", "superseded_at", "destination_id")
         .agg(

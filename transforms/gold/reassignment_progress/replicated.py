@@ -1,4 +1,4 @@
-"""What followers fetched, partition by partition, and how far they were behind, from the leaders' logs."""
+"""Follower fetches by partition, and the lag of followers, from the leaders' request logs."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -7,7 +7,7 @@ from transforms.gold.partition_skew.produced import named_once
 from transforms.windows import WINDOW_S, window_start
 
 CARRY_S = 60
-"""So long what a replica was last known to hold is taken to hold: a session repeats only what changed."""
+"""The time for which the last known offset stays valid, because a fetch session repeats only changes."""
 
 REPLICA = ("cluster", "follower_id", "topic", "partition")
 US_PER_S = 1_000_000
@@ -15,20 +15,20 @@ US_PER_S = 1_000_000
 
 def replicated(requests: DataFrame, topics: DataFrame) -> DataFrame:
     """
-    Give one row per partition of each follower's FETCH, each line once.
+    Return one row per partition of each follower's FETCH, without duplicates.
 
-    `offset` and `high_watermark` are those last told, up to `CARRY_S` before: the session leaves out what did
-    not change. `is_catching_up`: the replica asked from below the high watermark, so it was not in sync, for
-    that is the least of what replicas in sync hold; NULL where one of the two is not known. `records` are the
-    offsets up to the next one asked for, NULL while that is not known.
+    `offset` and `high_watermark` are the last known values of up to `CARRY_S` before, because a session omits
+    unchanged values. `is_catching_up` marks a fetch from below the high watermark, which no replica in the
+    ISR sends; NULL if one of the two values is unknown. `records` are the offsets up to the next fetch
+    offset; NULL if that is unknown.
     """
     fetched = requests.filter(
         (F.col("kind") == "follower") & F.col("logged_at").isNotNull() & (F.size("partitions") > 0)
     )
     columns = ("cluster", "position", "logged_at", "follower_id")
     rows = fetched.select(
-        *columns, F.col("broker_id").alias("leader_id"), F.explode("partitions").alias("of")
-    ).select(*columns, "leader_id", "of.*")
+        *columns, F.col("broker_id").alias("leader_id"), F.explode("partitions").alias("entry")
+    ).select(*columns, "leader_id", "entry.*")
     in_order = Window.partitionBy(*REPLICA).orderBy(F.unix_micros("logged_at"))
     lately = in_order.rangeBetween(-CARRY_S * US_PER_S, Window.currentRow)
     later = in_order.rangeBetween(1, CARRY_S * US_PER_S)
@@ -52,12 +52,12 @@ def replicated(requests: DataFrame, topics: DataFrame) -> DataFrame:
     )
 
 
-def behind(fetched: DataFrame) -> DataFrame:
+def replica_lags(fetched: DataFrame) -> DataFrame:
     """
-    Tell of each window and replica that catches up how far it is behind in the end: `lag_records`, `told_at`.
+    Return the lag of each catching-up replica at the end of each window: `lag_records`, with `told_at`.
 
-    `bytes` and `records` are those it got in the window while it caught up, `bytes_per_record` of the last
-    `CARRY_S`. Where it was not seen to catch up for so long there is no row.
+    `bytes` and `records` are those it fetched in the window while it caught up. `bytes_per_record` is that of
+    the last `CARRY_S`. A replica that has not been seen catching up for this long has no row.
     """
     lagging = fetched.filter("is_catching_up").select(*REPLICA).distinct()
     is_held = F.coalesce("is_catching_up", F.lit(False))

@@ -1,4 +1,4 @@
-"""Moves as a whole: forecast and actual end, and what KIP-73's formula and band say of them."""
+"""Moves as a whole: forecast and actual end, and the end and throttle band by KIP-73."""
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
@@ -10,9 +10,9 @@ from transforms.windows import WINDOW_S, seconds
 
 def reassignment_summary(progress: DataFrame, *, network_bytes_per_s: float | None = None) -> DataFrame:
     """
-    Sum each move up; `network_bytes_per_s` is N of the band, what a broker's network can carry.
+    Return one row per move. `network_bytes_per_s` is N of KIP-73's band: the network bandwidth of a broker.
 
-    The forecast shown is that of half-way for a move that is done, and the newest one else.
+    The row of a finished move has the forecast at half of the move; other rows have the newest forecast.
     """
     forecasts = reassignment_forecast(progress)
     moves = _of_moves(progress, forecasts)
@@ -80,7 +80,7 @@ def _of_moves(progress: DataFrame, forecasts: DataFrame) -> DataFrame:
 
 
 def _inbound(progress: DataFrame) -> DataFrame:
-    """Give what is produced into the copies of a destination, of that which has most, in whole windows."""
+    """Return the highest produce rate to the partitions of one destination, in whole windows."""
     of_move = Window.partitionBy(*MOVE)
     is_whole = (F.col("window_start") > F.min("window_start").over(of_move)) & (
         F.col("window_start") < F.max("window_start").over(of_move)
@@ -96,13 +96,13 @@ def _inbound(progress: DataFrame) -> DataFrame:
 
 
 def _shown(forecasts: DataFrame, moves: DataFrame) -> DataFrame:
-    """Choose the forecast that is shown of each move."""
-    is_told = F.col("net_bytes_per_s").isNotNull() & F.col("bytes_to_go").isNotNull()
+    """Return the forecast to show for each move."""
+    is_known = F.col("net_bytes_per_s").isNotNull() & F.col("bytes_to_go").isNotNull()
     is_half = (F.col("bytes_moved") >= F.col("bytes_to_go")) & F.col("forecast_end_at").isNotNull()
     columns = ("forecast_end_at", "forecast_low_at", "forecast_high_at", "ruled_by", "ruled_by_id")
     chosen = F.struct("window_start", "n", *columns)
-    told = (
-        forecasts.filter(is_told)
+    candidates = (
+        forecasts.filter(is_known)
         .withColumn("is_open", F.col("partitions_done") < F.col("partitions"))
         .groupBy(*MOVE)
         .agg(
@@ -111,14 +111,14 @@ def _shown(forecasts: DataFrame, moves: DataFrame) -> DataFrame:
         )
     )
     is_done = F.col("state") == "done"
-    of = F.when(is_done, F.coalesce("half", "newest")).otherwise(F.col("newest"))
+    shown = F.when(is_done, F.coalesce("half", "newest")).otherwise(F.col("newest"))
     return (
-        told.join(moves.select(*MOVE, "state"), on=list(MOVE), how="inner")
-        .select(*MOVE, of.alias("of"))
+        candidates.join(moves.select(*MOVE, "state"), on=list(MOVE), how="inner")
+        .select(*MOVE, shown.alias("shown"))
         .select(
             *MOVE,
-            (F.col("of.window_start") + seconds(WINDOW_S)).alias("forecast_made_at"),
-            *(f"of.{name}" for name in columns),
-            F.col("of.n").alias("forecast_n"),
+            (F.col("shown.window_start") + seconds(WINDOW_S)).alias("forecast_made_at"),
+            *(f"shown.{name}" for name in columns),
+            F.col("shown.n").alias("forecast_n"),
         )
     )

@@ -1,10 +1,10 @@
-"""A4: how moves of replicas get on, by window and destination, from requests, fetches and log sizes."""
+"""A4: progress of moves by window and destination, from requests, fetches and log sizes."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from schemas.gold.reassignment_progress import REASSIGNMENT_PROGRESS
-from transforms.gold.throttle_compliance.inputs import Told
+from transforms.gold.throttle_compliance.inputs import ThrottleInputs
 from transforms.gold.throttle_compliance.limits import with_limit
 from transforms.windows import WINDOW_S, seconds, window_start
 
@@ -13,23 +13,23 @@ TO = (*MOVE, "window_start", "source_id", "destination_id")
 REPLICA = ("cluster", "topic", "partition", "destination_id")
 
 
-def reassignment_progress(told: Told) -> DataFrame:
-    """Give a row for each window in which a move was under way or ended, and each pair of brokers in it."""
-    covered = told.requests.select(
+def reassignment_progress(inputs: ThrottleInputs) -> DataFrame:
+    """Return one row per window and pair of brokers in which a move was under way or ended."""
+    covered = inputs.requests.select(
         "cluster", window_start(F.col("logged_at")).alias("window_start")
     ).distinct()
-    grid = _grid(told.copies, covered)
+    grid = _grid(inputs.copies, covered)
     by_copy = (
-        grid.transform(_with_lag, told.lags)
-        .transform(_with_sizes, told.sizes)
-        .transform(_with_inbound, told.produced)
+        grid.transform(_with_lag, inputs.lags)
+        .transform(_with_sizes, inputs.sizes)
+        .transform(_with_inbound, inputs.produced)
     )
-    rows = _by_pair(by_copy).transform(_with_limits, told.in_force)
-    return rows.transform(_with_whole, told).select(*REASSIGNMENT_PROGRESS.schema.names)
+    rows = _by_pair(by_copy).transform(_with_limits, inputs.in_force)
+    return rows.transform(_with_whole, inputs).select(*REASSIGNMENT_PROGRESS.schema.names)
 
 
 def log_sizes(facts: DataFrame, samples: DataFrame) -> DataFrame:
-    """Give the size of each log at each scrape: cluster, broker_id, topic, partition, at, size_bytes."""
+    """Return the size of each log at each scrape: cluster, broker_id, topic, partition, at, size_bytes."""
     known = facts.filter((F.col("meaning") == "log_size_bytes") & F.col("topic").isNotNull())
     whose = known.select("cluster", "series_id", "broker_id", "topic", "partition").distinct()
     once = samples.dropDuplicates(["cluster", "series_id", "at"])
@@ -39,14 +39,14 @@ def log_sizes(facts: DataFrame, samples: DataFrame) -> DataFrame:
 
 
 def _grid(copies: DataFrame, covered: DataFrame) -> DataFrame:
-    """Give each copy once for each window from its move's start to its end."""
+    """Return one row per copy and window, from the start to the end of its move."""
     moving = copies.withColumnRenamed("cluster", "of_cluster")
     is_on = [
         F.col("cluster") == F.col("of_cluster"),
         F.col("moved_at") < _end(),
         F.col("ended_at").isNull() | (F.col("ended_at") >= F.col("window_start")),
     ]
-    # A copy that is done is shown to the end of its move: what is done stays in the sums.
+    # A finished copy has rows until the end of its move, so that the sums include it.
     last = moving.groupBy("of_cluster", "moved_at").agg(
         F.max("ended_at").alias("last_end"), F.count_if(F.col("ended_at").isNull()).alias("open")
     )
@@ -73,15 +73,15 @@ def _with_lag(grid: DataFrame, lags: DataFrame) -> DataFrame:
 
 
 def _with_sizes(grid: DataFrame, sizes: DataFrame) -> DataFrame:
-    """Add `size_to_go` and `sized_at`: how much smaller the copy's log was than its source's when scraped."""
+    """Add `size_to_go` (the source's log size minus the copy's) and `sized_at`, the instant of the scrape."""
     at = window_start(F.col("at"))
     last = sizes.groupBy("cluster", "broker_id", "topic", "partition", at.alias("window_start")).agg(
         F.max_by(F.struct("size_bytes", "at"), "at").alias("log")
     )
-    # A copy that has no log yet is empty, where its broker was asked.
-    asked = last.select("cluster", F.col("broker_id").alias("destination_id"), "window_start").distinct()
-    is_asked = asked.withColumn("empty", F.lit(0.0))
-    joined = grid.join(is_asked, on=["cluster", "destination_id", "window_start"], how="left")
+    # A copy without a log is empty if its broker was scraped.
+    scraped = last.select("cluster", F.col("broker_id").alias("destination_id"), "window_start").distinct()
+    is_scraped = scraped.withColumn("empty", F.lit(0.0))
+    joined = grid.join(is_scraped, on=["cluster", "destination_id", "window_start"], how="left")
     for side in ("source", "destination"):
         renamed = last.withColumnsRenamed({"broker_id": f"{side}_id", "log": f"{side}_log"})
         on = ["cluster", f"{side}_id", "topic", "partition", "window_start"]
@@ -105,18 +105,18 @@ def _with_inbound(grid: DataFrame, produced: DataFrame) -> DataFrame:
 
 
 def _by_pair(by_copy: DataFrame) -> DataFrame:
-    """Add the copies between two brokers up; what is done has nothing to go."""
+    """Add up the copies between two brokers. Finished copies have no remaining bytes."""
     is_open = ~F.col("is_done")
     known = is_open & F.col("lag_records").isNotNull()
     lag, each, moved = F.col("lag_records"), F.col("bytes_per_record"), F.col("bytes_moved")
-    # A copy that got nothing lately is taken to have records like the others'.
+    # A copy without recent bytes gets the bytes per record of the other copies.
     typical = F.try_divide(F.sum(each * moved), F.sum(F.when(each.isNotNull(), moved)))
     own = F.coalesce(F.sum(F.when(known & each.isNotNull(), lag * each)), F.lit(0.0))
     others = F.coalesce(F.sum(F.when(known & each.isNull(), lag)), F.lit(0))
     by_offsets = own + F.when(others == 0, 0.0).otherwise(others * typical)
     n_open, n_known = F.count_if(is_open), F.count_if(known)
     by_sizes = F.coalesce(F.sum(F.when(is_open, F.col("size_to_go"))), F.lit(0.0))
-    is_told = (n_known == n_open) & by_offsets.isNotNull()
+    is_known = (n_known == n_open) & by_offsets.isNotNull()
     is_sized = (F.count(F.when(is_open, F.col("size_to_go"))) == n_open) & (n_open > 0)
     return by_copy.groupBy(*TO).agg(
         F.count(F.lit(1)).alias("copies"),
@@ -124,10 +124,10 @@ def _by_pair(by_copy: DataFrame) -> DataFrame:
         F.coalesce(F.sum("bytes_moved"), F.lit(0)).cast("bigint").alias("bytes_moved"),
         F.coalesce(F.sum(F.when(known, F.col("lag_records"))), F.lit(0)).alias("records_to_go"),
         n_known.alias("copies_known"),
-        F.when(is_sized, by_sizes).when(is_told, by_offsets).alias("bytes_to_go"),
-        F.when(is_sized, "log_sizes").when(is_told, "offsets").alias("to_go_by"),
+        F.when(is_sized, by_sizes).when(is_known, by_offsets).alias("bytes_to_go"),
+        F.when(is_sized, "log_sizes").when(is_known, "offsets").alias("to_go_by"),
         F.when(is_sized, F.max(F.when(is_open, F.col("sized_at"))))
-        .when(is_told, F.max(F.when(known, F.col("told_at"))))
+        .when(is_known, F.max(F.when(known, F.col("told_at"))))
         .alias("told_at"),
         F.coalesce(F.sum("inbound_bytes"), F.lit(0)).cast("bigint").alias("inbound_bytes"),
         F.max("replication_factor").alias("replication_factor"),
@@ -137,25 +137,25 @@ def _by_pair(by_copy: DataFrame) -> DataFrame:
 
 
 def _with_limits(rows: DataFrame, in_force: DataFrame) -> DataFrame:
-    """Add the rates in force at the window's end: of the source as leader, of the destination as follower."""
+    """Add the limits at the end of the window: the source's as leader, the destination's as follower."""
     last = _end() - F.expr("INTERVAL 1 MICROSECOND")
     limited = rows
     for side, direction in (("source", "leader"), ("destination", "follower")):
-        asked = {"at": last, "direction": F.lit(direction), "broker_id": F.col(f"{side}_id")}
-        known = with_limit(limited.withColumns(asked), in_force)
+        lookup = {"at": last, "direction": F.lit(direction), "broker_id": F.col(f"{side}_id")}
+        known = with_limit(limited.withColumns(lookup), in_force)
         limited = known.withColumnRenamed("limit_bytes_per_s", f"{side}_limit_bytes_per_s").drop(
-            *asked, "limited_from"
+            *lookup, "limited_from"
         )
     return limited
 
 
-def _with_whole(rows: DataFrame, told: Told) -> DataFrame:
-    """Add who asked, how many partitions the whole move is of, and how many of them are done."""
-    of_move = told.called.groupBy(*MOVE).agg(
+def _with_whole(rows: DataFrame, inputs: ThrottleInputs) -> DataFrame:
+    """Add the requester, the number of partitions of the whole move, and how many of them are done."""
+    of_move = inputs.called.groupBy(*MOVE).agg(
         F.count(F.lit(1)).alias("partitions"),
         F.max(F.concat_ws(" ", "client_id", "principal")).alias("moved_by"),
     )
-    ends = told.copies.groupBy(*MOVE, "topic", "partition").agg(
+    ends = inputs.copies.groupBy(*MOVE, "topic", "partition").agg(
         F.when(F.count_if(F.col("ended_at").isNull()) == 0, F.max("ended_at")).alias("done_at")
     )
     windows = rows.select(*MOVE, "window_start").distinct()

@@ -1,4 +1,4 @@
-"""What each run of a performance test came to: by its summary, its steady state, or behind its warm-up."""
+"""Figures of each performance-test run: whole, steady state, and after the warm-up."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -24,8 +24,8 @@ PERCENTILES = ("p50_ms", "p95_ms", "p99_ms", "p999_ms")
 WHOLE, STEADY_STATE, BEHIND_WARM_UP = "whole", "steady_state", "behind_warm_up"
 
 
-def facts_of(runs: DataFrame, summaries: DataFrame) -> DataFrame:
-    """Give each run once with what was told of it; of one known by its summary alone that is its version."""
+def run_facts(runs: DataFrame, summaries: DataFrame) -> DataFrame:
+    """Return one row per run with its settings. A run without a run document has only its client version."""
     known = [name for name in RUNS.schema.names if name in summaries.schema.names]
     every = runs.unionByName(summaries.select(*known), allowMissingColumns=True)
     return every.groupBy(*RUN).agg(
@@ -34,22 +34,22 @@ def facts_of(runs: DataFrame, summaries: DataFrame) -> DataFrame:
 
 
 def run_figures(summaries: DataFrame, windows: DataFrame, runs: DataFrame) -> DataFrame:
-    """Give the rows of `gold.run_figures`: exact means, rates and maxima; percentiles where printed."""
-    facts = facts_of(runs, summaries)
+    """Return the rows of `gold.run_figures`: exact means, rates and maxima, and the printed percentiles."""
+    facts = run_facts(runs, summaries)
     once = summaries.dropDuplicates(["cluster", "position"])
     method = F.when(F.col("is_steady_state"), STEADY_STATE).otherwise(WHOLE)
     printed = once.groupBy(*RUN, method.alias("method")).agg(
         F.count(F.lit(1)).alias("lines"),
-        # A name given twice has several lines: `lines` tells, and what is shown is of one of them.
+        # A name that was used twice has several lines; `lines` counts them, and the figures are those of one.
         *(F.max_by(name, "position").alias(name) for name in ("records", *FIGURES, *PERCENTILES)),
     )
     measured = timed_windows(windows, facts).filter((F.col("warm_up_s") > 0) & F.col("is_measured"))
-    behind = measured.groupBy(*RUN).agg(F.count(F.lit(1)).alias("lines"), *sums())
-    added_up = behind.drop("seconds").withColumn("method", F.lit(BEHIND_WARM_UP))
+    after = measured.groupBy(*RUN).agg(F.count(F.lit(1)).alias("lines"), *sums())
+    added_up = after.drop("seconds").withColumn("method", F.lit(BEHIND_WARM_UP))
     figures = printed.unionByName(added_up, allowMissingColumns=True)
     return facts.join(figures, on=list(RUN), how="left").select(*RUN_FIGURES.schema.names)
 
 
-def is_of_arms(*arms: str) -> Column:
-    """Tell whether a row is of one of some arms, whose names are a user's text."""
+def has_arm(*arms: str) -> Column:
+    """Return whether a row belongs to one of these arms."""
     return F.col("arm").isin(*arms)

@@ -1,4 +1,4 @@
-"""What gold says of the time of a run, behind its warm-up: numbers to compare runs by, a row each."""
+"""Gold figures of each run after its warm-up, one row per figure, for comparisons of runs."""
 
 from collections.abc import Sequence
 
@@ -22,50 +22,50 @@ def run_gold(
     facts: DataFrame, skew: DataFrame, redirects: DataFrame, lookups: DataFrame, fetches: DataFrame
 ) -> DataFrame:
     """
-    Give (cluster, run, arm, metric, value), `metric` as table.column; only what there is has a row.
+    Return (cluster, run, arm, metric, value) with `metric` as table.column, without missing values.
 
-    Gold about clients names the run of a row, which is behind its warm-up; latency of fetches is of everybody
-    who fetched meanwhile, in the windows that lie in the run whole.
+    Gold tables of clients have the run in each row, after its warm-up. Fetch latency is that of all
+    followers, in the windows that are completely inside the run.
     """
     return united(
         [
-            of_skew(skew.filter(_is_of_run())),
-            of_redirects(redirects.filter(_is_of_run())),
-            of_lookups(lookups.filter(_is_of_run())),
-            of_fetches(fetches, facts),
+            skew_figures(skew.filter(_is_of_run())),
+            redirect_figures(redirects.filter(_is_of_run())),
+            lookup_figures(lookups.filter(_is_of_run())),
+            fetch_figures(fetches, facts),
         ]
     ).filter(F.col("value").isNotNull())
 
 
-def of_skew(skew: DataFrame) -> DataFrame:
-    """Give how even the bytes of each run fell; of several topics the least even one."""
-    # The summary knows a run by its name, and runs of a block share theirs: the arm goes with it.
+def skew_figures(skew: DataFrame) -> DataFrame:
+    """Return the evenness of each run's bytes; the least even topic if there are several."""
+    # Runs of a block share their name, so the key for the summary is arm and name.
     both = skew.withColumn("run", F.concat_ws(APART, "arm", "run"))
-    name = F.split("run", APART)
-    judged = evenness(partition_skew_span(both)).withColumns({"arm": name[0], "run": name[1]})
+    arm_and_run = F.split("run", APART)
+    judged = evenness(partition_skew_span(both)).withColumns({"arm": arm_and_run[0], "run": arm_and_run[1]})
     figures = ("max_over_mean", "coefficient_of_variation")
     return _long(
-        "partition_skew", judged.groupBy(*RUN).agg(*(F.max(of).alias(of) for of in figures)), figures
+        "partition_skew", judged.groupBy(*RUN).agg(*(F.max(name).alias(name) for name in figures)), figures
     )
 
 
-def of_redirects(redirects: DataFrame) -> DataFrame:
-    """Give how long the clients of each run were without a leader that had moved."""
-    told = redirects.filter((F.col("kind") == REDIRECT) & F.col("redirect_ms").isNotNull())
-    each = told.groupBy(*RUN).agg(
+def redirect_figures(redirects: DataFrame) -> DataFrame:
+    """Return the times without a leader for the clients of each run."""
+    finished = redirects.filter((F.col("kind") == REDIRECT) & F.col("redirect_ms").isNotNull())
+    each = finished.groupBy(*RUN).agg(
         F.median("redirect_ms").alias("redirect_p50_ms"), F.max("redirect_ms").alias("redirect_max_ms")
     )
     return _long("leader_redirect", each, ("redirect_p50_ms", "redirect_max_ms"))
 
 
-def of_lookups(lookups: DataFrame) -> DataFrame:
-    """Add up what the clients of each run looked up."""
+def lookup_figures(lookups: DataFrame) -> DataFrame:
+    """Return the metadata lookups of each run's clients."""
     each = lookups.groupBy(*RUN).agg(*(F.sum(name).alias(name) for name in LOOKUPS))
     return _long("metadata_lookup", each, LOOKUPS)
 
 
-def of_fetches(fetches: DataFrame, facts: DataFrame) -> DataFrame:
-    """Give the latency of followers' fetches in the windows between a run's warm-up and its end."""
+def fetch_figures(fetches: DataFrame, facts: DataFrame) -> DataFrame:
+    """Return the latency of follower fetches from the end of each run's warm-up to its end."""
     since = F.col("started_at") + F.make_dt_interval(secs=F.coalesce("warm_up_s", F.lit(0.0)))
     spans = facts.select(*RUN, since.alias("since"), "ended_at").filter(F.col("ended_at").isNotNull())
     is_within = [

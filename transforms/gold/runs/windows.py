@@ -1,4 +1,4 @@
-"""A performance test's windows in order: how long each is, and whether it is behind the warm-up."""
+"""The windows of performance-test runs: their duration, and whether they are after the warm-up."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -7,16 +7,18 @@ from schemas.gold.run_comparison import RUN_WINDOWS
 
 RUN = ("cluster", "run", "arm")
 MOST_PARTS = 400
-"""A run of 5 s windows comes to so many in half an hour; neighbours of a longer one are put together."""
+"""The maximum number of parts, half an hour of 5 s windows. Windows of longer runs are merged."""
 
 US_PER_S = 1e6
 
 
 def run_windows(windows: DataFrame, facts: DataFrame) -> DataFrame:
-    """Put each run's windows together to at most `MOST_PARTS`; `facts` as of `run_figures.facts_of`."""
+    """Return each run's windows, merged into at most `MOST_PARTS` parts. `facts`: see `run_facts`."""
     timed = timed_windows(windows, facts)
     every = Window.partitionBy(*RUN)
-    part = F.floor(F.col("nth") * F.least(F.lit(1.0), F.lit(MOST_PARTS) / F.count(F.lit(1)).over(every)))
+    part = F.floor(
+        F.col("window_index") * F.least(F.lit(1.0), F.lit(MOST_PARTS) / F.count(F.lit(1)).over(every))
+    )
     return (
         timed.withColumn("part", part.cast("int"))
         .groupBy(*RUN, "part")
@@ -27,10 +29,10 @@ def run_windows(windows: DataFrame, facts: DataFrame) -> DataFrame:
 
 def timed_windows(windows: DataFrame, facts: DataFrame) -> DataFrame:
     """
-    Add `nth`, `seconds`, `at_s` and `is_measured` to each window, duplicates left out.
+    Add `window_index`, `seconds`, `at_s` and `is_measured` to each window, without duplicates.
 
-    The tool does not say how long a window is: it follows from its rate, and where nothing was sent from the
-    line before. A window counts as measured when it began behind the warm-up.
+    The tool does not print the duration of a window. It follows from the rate, or from the previous line if
+    nothing was sent. A window is measured if it began after the warm-up.
     """
     of_run = Window.partitionBy(*RUN).orderBy("place")
     place = F.substring_index("position", "/", -1).try_cast("bigint")
@@ -39,20 +41,20 @@ def timed_windows(windows: DataFrame, facts: DataFrame) -> DataFrame:
     warm_up = F.coalesce("warm_up_s", F.lit(0.0))
     since_start = _seconds(F.col("started_at"), F.col("logged_at"))
     so_far = F.sum("seconds").over(of_run.rowsBetween(Window.unboundedPreceding, 0))
-    began_behind = since_start - F.col("seconds") >= warm_up
+    began_after = since_start - F.col("seconds") >= warm_up
     return (
         windows.dropDuplicates(["cluster", "position"])
         .withColumn("place", place)
         .join(facts.select(*RUN, "started_at", "warm_up_s"), on=list(RUN), how="left")
-        .withColumn("nth", F.row_number().over(of_run) - 1)
+        .withColumn("window_index", F.row_number().over(of_run) - 1)
         .withColumn("seconds", F.coalesce(by_rate, gap))
         .withColumn("at_s", F.coalesce(since_start, so_far))
-        .withColumn("is_measured", (warm_up == 0) | F.coalesce(began_behind, F.lit(False)))
+        .withColumn("is_measured", (warm_up == 0) | F.coalesce(began_after, F.lit(False)))
     )
 
 
 def sums() -> list[Column]:
-    """Add windows up: what is a mean or a rate is weighted, and NULL where a window lacks it."""
+    """Return the sums of windows. Means and rates are weighted, and NULL if a window has none."""
     records, seconds = F.col("records"), F.col("seconds")
     nothing_sent = records == 0
     return [
@@ -71,7 +73,7 @@ def _mean(value: Column, weight: Column) -> Column:
 
 
 def _whole(each: Column, total: Column) -> Column:
-    """Give a total of all windows, NULL where one of them has no value: a part is no whole."""
+    """Return the total over all windows; NULL if a window has no value."""
     return F.when(F.count(each) == F.count(F.lit(1)), total)
 
 

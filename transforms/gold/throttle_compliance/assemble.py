@@ -1,4 +1,4 @@
-"""Throttles and moves from silver in one place: the same for a stream's windows and a folder of raw files."""
+"""The tables of throttles and moves built from silver, for streams and folders of raw files."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,34 +13,34 @@ from transforms.gold.metrics.counters import REACH as COUNTERS_REACH
 from transforms.gold.metrics.counters import STARTED, increases, with_process_start
 from transforms.gold.metrics.facts import facts
 from transforms.gold.reassignment_progress.moves import BEFORE_S, BEGINS_WITHIN_S, calls, copies
-from transforms.gold.reassignment_progress.replicated import CARRY_S, behind, replicated
+from transforms.gold.reassignment_progress.replicated import CARRY_S, replica_lags, replicated
 from transforms.gold.reassignment_progress.table import log_sizes, reassignment_progress
-from transforms.gold.throttle_compliance.inputs import Told, brokers_of, inbound
+from transforms.gold.throttle_compliance.inputs import ThrottleInputs, brokers_of, inbound
 from transforms.gold.throttle_compliance.limits import limits, throttled
 from transforms.gold.throttle_compliance.metrics import REASSIGNED, REPLICATED, events
 from transforms.gold.throttle_compliance.table import throttle_compliance
 from transforms.windows import WINDOW_S, Reach
 
-Keep = Callable[[DataFrame], DataFrame]
+Persist = Callable[[DataFrame], DataFrame]
 
 TABLES = (THROTTLE_COMPLIANCE, REASSIGNMENT_PROGRESS)
 
 REQUESTS_REACH = Reach(lookback_s=2 * CARRY_S + WINDOW_S, lookahead_s=CARRY_S)
-"""What was last told is carried on to a line, and once more to the windows behind it."""
+"""`CARRY_S` applies twice: the last known values are valid for later lines and for later windows."""
 
 SCRAPES_REACH = COUNTERS_REACH
 BEGUN_REACH = Reach(lookback_s=BEFORE_S + CARRY_S, lookahead_s=BEGINS_WITHIN_S)
-"""What of the requests is read behind the instant of each move under way: which replicas are new."""
+"""The requests after the start of each open move, which show the new replicas."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Silver:
     """
-    What the two tables are built from.
+    The input frames of the two tables.
 
-    `requests` lie around the windows (`REQUESTS_REACH`), `begun` behind the instants of the moves
-    (`BEGUN_REACH`). Of `changes`, `reassignments`, `isr_changes` and `topics` all there is: they are small.
-    `events` and `sizes` are what metrics tell (`throttle_metrics.events`, `reassignment_progress.log_sizes`).
+    `requests` are those around the windows (`REQUESTS_REACH`), `begun` those after the start of moves
+    (`BEGUN_REACH`). `changes`, `reassignments`, `isr_changes` and `topics` are whole tables, which are small.
+    `events` and `sizes` come from metrics (see `throttle_metrics`).
     """
 
     requests: DataFrame
@@ -53,39 +53,39 @@ class Silver:
     sizes: DataFrame
 
 
-def of_throttles(silver: Silver, keep: Keep = lambda frame: frame) -> dict[Table, DataFrame]:
+def throttle_tables(silver: Silver, persist: Persist = lambda frame: frame) -> dict[Table, DataFrame]:
     """
-    Build the tables of windows about throttles and moves.
+    Build `throttle_compliance` and `reassignment_progress`.
 
-    `keep` works a frame out that is read several times on the way, once: without it the plan is as right, and
-    so large that to plan it takes longer than to run it.
+    `persist` materialises frames that are read several times. The result does not depend on it, but without
+    it planning takes longer than execution.
     """
-    fetched = keep(replicated(silver.requests, silver.topics))
-    called = keep(calls(silver.reassignments))
+    fetched = persist(replicated(silver.requests, silver.topics))
+    called = persist(calls(silver.reassignments))
     begun = replicated(silver.begun, silver.topics)
-    copied = keep(copies(called, begun, silver.isr_changes, silver.topics))
-    brokers = keep(brokers_of(silver.requests, silver.events))
-    told = Told(
+    copied = persist(copies(called, begun, silver.isr_changes, silver.topics))
+    brokers = persist(brokers_of(silver.requests, silver.events))
+    inputs = ThrottleInputs(
         requests=silver.requests,
-        produced=keep(inbound(silver.requests, silver.topics, copied)),
+        produced=persist(inbound(silver.requests, silver.topics, copied)),
         fetched=fetched,
-        lags=keep(behind(fetched)),
+        lags=persist(replica_lags(fetched)),
         called=called,
         copies=copied,
         brokers=brokers,
-        in_force=keep(limits(silver.changes, brokers)),
-        listed=keep(throttled(silver.changes)),
+        in_force=persist(limits(silver.changes, brokers)),
+        listed=persist(throttled(silver.changes)),
         events=silver.events,
         sizes=silver.sizes,
     )
     return {
-        THROTTLE_COMPLIANCE: throttle_compliance(told),
-        REASSIGNMENT_PROGRESS: reassignment_progress(told),
+        THROTTLE_COMPLIANCE: throttle_compliance(inputs),
+        REASSIGNMENT_PROGRESS: reassignment_progress(inputs),
     }
 
 
-def told_by_metrics(series: DataFrame, samples: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """Give `events` and `sizes` from `silver.metric_series`, all of it, and `silver.metric_samples`."""
+def throttle_metrics(series: DataFrame, samples: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """Return `events` and `sizes` from the whole `silver.metric_series` and from `silver.metric_samples`."""
     known = facts(series)
     whose = known.select("cluster", "series_id", "node", "meaning")
     named = samples.join(F.broadcast(whose), on=["cluster", "series_id"], how="inner")
@@ -96,7 +96,7 @@ def told_by_metrics(series: DataFrame, samples: DataFrame) -> tuple[DataFrame, D
     return events(known, samples, increases(counters)), log_sizes(known, samples)
 
 
-def is_any(changes: DataFrame, reassignments: DataFrame) -> bool:
-    """Tell whether anything was throttled or moved at all: where not, the work is saved."""
-    told = changes.select(F.lit(1)).union(reassignments.select(F.lit(1)))
-    return not told.isEmpty()
+def has_throttles(changes: DataFrame, reassignments: DataFrame) -> bool:
+    """Return whether there is any throttle change or reassignment; otherwise both tables are empty."""
+    changed = changes.select(F.lit(1)).union(reassignments.select(F.lit(1)))
+    return not changed.isEmpty()

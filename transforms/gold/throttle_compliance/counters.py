@@ -1,4 +1,4 @@
-"""How fast counters of reassigned bytes rose under a limit: by time, since scrapes know no windows."""
+"""The rate of the reassignment-byte counters under a limit, by the duration between scrapes."""
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
@@ -8,17 +8,17 @@ from transforms.gold.throttle_compliance.state import QUOTA_MOST_S
 from transforms.windows import WINDOW_S
 
 IDLE_S = QUOTA_MOST_S + WINDOW_S
-"""So long may a counter stand still within a move: what passes at once waits up to 12 s for more."""
+"""The maximum pause of a counter within a move, because a burst is followed by up to 12 s without bytes."""
 
 
-def of_counters(marked: DataFrame) -> DataFrame:
+def counter_rates(marked: DataFrame) -> DataFrame:
     """
-    Give each episode's `counter_bytes_per_s` over `counted_s`, and how long the counters moved.
+    Return `counter_bytes_per_s` of each episode over `counted_s`, and the duration of movement.
 
-    `marked` are windows of `gold.throttle_compliance` with `start_s`. Each broker is scraped at instants of
-    its own, so only windows with a sample of its own count; an increase is of the `counter_s` up to it. The
-    scrape in which copying was first seen is left out, and what begins less than a window behind it: the
-    quota's first burst; so is the last one, in which it may have ended.
+    `marked` are windows of `gold.throttle_compliance` with `start_s`. Scrapes of brokers are not aligned, so
+    only windows with a sample of the broker count. An increase covers the `counter_s` before the sample.
+    Excluded are the first scrape with copying and increases that begin less than a window after it, which
+    contain the quota's first burst, and the last scrape, in which copying may have ended.
     """
     in_order = Window.partitionBy(*EPISODE).orderBy("start_s")
     before = in_order.rowsBetween(Window.unboundedPreceding, -1)

@@ -1,4 +1,4 @@
-"""What the tables about throttles and moves are told by: silver, and what was made of it once for both."""
+"""The inputs of the tables of throttles and moves: silver frames, and frames that both tables share."""
 
 from dataclasses import dataclass
 
@@ -10,13 +10,13 @@ from transforms.gold.throttle_compliance.limits import during
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ThrottleInputs:
     """
-    Frames that both tables read, each worked out once.
+    Frames that both tables read, each computed once.
 
-    `requests`: silver around the windows. `fetched`, `lags`: `replicated`, `behind`. `called`, `copies`: of
-    `moves`. `produced`: `inbound`. `in_force`, `listed`: `limits`, `throttled`. `brokers`: `brokers_of`.
-    `events`, `sizes`: what metrics tell (`throttle_metrics.events`, `reassignment_progress.log_sizes`).
+    `requests`: silver around the windows. `fetched`, `lags`: from `replicated` and `replica_lags`. `called`,
+    `copies`: from `moves.calls` and `moves.copies`. `produced`: from `inbound`. `in_force`, `listed`: from
+    `limits` and `throttled`. `brokers`: from `brokers_of`. `events`, `sizes`: from `throttle_metrics`.
     """
 
     requests: DataFrame
@@ -33,22 +33,22 @@ class Told:
 
 
 def inbound(requests: DataFrame, topics: DataFrame, copies: DataFrame) -> DataFrame:
-    """Give the `bytes` produced into partitions while a copy of them was under way, once for each copy."""
+    """Return the `bytes` produced to partitions during a copy, one row per copy."""
     columns = ("cluster", "topic", "partition", "logged_at", "bytes")
     moving = copies.select(
         *(F.col(name).alias(f"of_{name}") for name in columns[:3]),
         *("moved_at", "source_id", "destination_id", "ended_at"),
     )
-    is_its = [
+    is_same = [
         *(F.col(name) == F.col(f"of_{name}") for name in columns[:3]),
         *during("logged_at", "moved_at", "ended_at"),
     ]
     sent = produced(requests, topics).select(*columns, "leader_id")
-    rows = sent.join(F.broadcast(moving), on=is_its, how="inner")
+    rows = sent.join(F.broadcast(moving), on=is_same, how="inner")
     return rows.select(*columns, "moved_at", "leader_id", "source_id", "destination_id")
 
 
 def brokers_of(requests: DataFrame, events: DataFrame) -> DataFrame:
-    """Give every broker that anything was seen of: cluster, broker_id."""
+    """Return all brokers in the requests or events: cluster, broker_id."""
     seen = requests.select("cluster", "broker_id").unionByName(events.select("cluster", "broker_id"))
     return seen.filter(F.col("broker_id").isNotNull()).distinct()

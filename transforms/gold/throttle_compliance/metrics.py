@@ -1,4 +1,4 @@
-"""What metrics tell of throttled replication: the brokers' own byte-rates, and counters of bytes."""
+"""Metrics of throttled replication: byte-rate MBeans and byte counters."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -31,15 +31,15 @@ EVENTS = StructType(
         ),
     ]
 )
-"""A reading of a bean, or an increase of a counter, of one broker and direction."""
+"""A sample of an MBean, or an increase of a counter, of one broker and direction."""
 
 
 def events(facts: DataFrame, samples: DataFrame, increases: DataFrame) -> DataFrame:
     """
-    Give the readings of beans, and increases of counters at the end of the time they are of.
+    Return the samples of MBeans, and the increases of counters at the end of their intervals.
 
-    `facts` as `metric_facts.facts` gives them, `samples` are `silver.metric_samples`, `increases` those that
-    `counters.increases` makes of them. A reading that is no finite number tells nothing.
+    `facts` is the result of `metrics.facts.facts`, `samples` is `silver.metric_samples`, and `increases` is
+    the result of `counters.increases`. Samples that are not finite are ignored.
     """
     known = facts.filter(F.col("broker_id").isNotNull() & F.col("topic").isNull())
     whose = known.select("cluster", "series_id", "broker_id", "direction", "meaning").distinct()

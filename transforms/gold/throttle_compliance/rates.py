@@ -1,4 +1,4 @@
-"""How fast throttled bytes passed: in the quota's first window, in whole periods of it, at best."""
+"""Rates of throttled bytes: in the first quota window, in whole quota periods, and the maximum."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from transforms.gold.throttle_compliance.state import QUOTA_WINDOW_S
 
 EPISODE = ("cluster", "broker_id", "direction", "limited_from")
 STRETCH = (*EPISODE, "stretch")
-"""A stretch of traffic: neighbouring windows in which a replica caught up or was to be copied."""
+"""A stretch of traffic: adjacent windows in which a replica catches up or is copied."""
 
 MIN_N = 3
 T_95 = {3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262, 15: 2.145, 20: 2.093}
@@ -18,9 +18,9 @@ Z_95 = 1.96
 
 def by_second(marked: DataFrame) -> DataFrame:
     """
-    Give the seconds of each stretch from its first byte of catching up to its last: `first_s`, `last_s`.
+    Return the seconds of each stretch from the first to the last catching-up byte: `first_s`, `last_s`.
 
-    Where no replica catches up under a limit, but replicas in sync are counted, from their first byte on.
+    If no replica catches up under a limit, the bytes of in-sync replicas determine the range.
     """
     of_stretch = Window.partitionBy(*STRETCH)
     has_copy = F.max("catching_up").over(Window.partitionBy(*EPISODE)) > 0
@@ -29,12 +29,12 @@ def by_second(marked: DataFrame) -> DataFrame:
     both = F.arrays_zip(F.col("throttled_by_s"), F.col("catching_up_by_s"))
     return (
         marked.filter("is_active OR NOT has_copies")
-        .select(*STRETCH, "start_s", F.posexplode(both).alias("nth", "of"))
+        .select(*STRETCH, "start_s", F.posexplode(both).alias("index", "bytes"))
         .select(
             *STRETCH,
-            (F.col("start_s") + F.col("nth")).alias("second"),
-            F.col("of.throttled_by_s").alias("throttled"),
-            F.col("of.catching_up_by_s").alias("catching_up"),
+            (F.col("start_s") + F.col("index")).alias("second"),
+            F.col("bytes.throttled_by_s").alias("throttled"),
+            F.col("bytes.catching_up_by_s").alias("catching_up"),
         )
         .groupBy(*STRETCH, "second")
         .agg(F.sum("throttled").alias("throttled"), F.sum("catching_up").alias("catching_up"))
@@ -45,7 +45,7 @@ def by_second(marked: DataFrame) -> DataFrame:
 
 
 def rates(by_s: DataFrame) -> DataFrame:
-    """Work out means over windows of the quota: the first one, the full ones behind it, the best of all."""
+    """Return mean rates over quota windows: the first one, the whole periods after it, and the maximum."""
     sliding = Window.partitionBy(*STRETCH).orderBy("second").rangeBetween(1 - QUOTA_WINDOW_S, 0)
     since = F.col("second") - F.col("first_s")
     mean = F.col("in_window") / QUOTA_WINDOW_S
@@ -61,9 +61,9 @@ def rates(by_s: DataFrame) -> DataFrame:
             (F.max("last_s") - F.max("first_s") + 1).alias("took_s"),
         )
     )
-    behind_first = F.filter(periods(F.col("seconds")), lambda _, nth: nth > 0)
-    told = (
-        of_stretch.withColumn("full", behind_first)
+    after_first = F.filter(periods(F.col("seconds")), lambda _, index: index > 0)
+    by_episode = (
+        of_stretch.withColumn("full", after_first)
         .groupBy(*EPISODE)
         .agg(
             F.flatten(F.collect_list("full")).alias("full"),
@@ -79,7 +79,7 @@ def rates(by_s: DataFrame) -> DataFrame:
     half = t_95(F.col("n")) * F.sqrt(apart / (F.col("n") - 1) / F.col("n"))
     is_enough = F.col("n") >= MIN_N
     return (
-        told.withColumn("n", F.size("full"))
+        by_episode.withColumn("n", F.size("full"))
         .withColumn("rate_bytes_per_s", _total(full, lambda one: one.throttled) / took_s)
         .withColumns(
             {
@@ -97,11 +97,11 @@ _SECOND = ("second", "throttled", "catching_up", "is_copy")
 
 def periods(seconds_: Column) -> Column:
     """
-    Part the seconds of a stretch, in order, into whole periods of the quota: `from_s`, `until_s` and bytes.
+    Return the whole quota periods of a stretch's ordered seconds: `from_s`, `until_s` and bytes.
 
-    The quota looks back over 11 to 12 s (SampledStat keeps a sample until its last event is 11 s old), so
-    what passes at once does so again 11 to 12 s later. A period begins with a byte and lasts until the first
-    one that comes 11 s later or more; what follows the last such byte is no whole period.
+    The quota averages over 11 to 12 s (SampledStat keeps a sample until its last event is 11 s old), so a
+    burst repeats after 11 to 12 s. A period begins with a byte and ends at the first byte at least 11 s
+    later. The rest after the last such byte is not a whole period.
     """
 
     def step(so_far: Column, one: Column) -> Column:
@@ -132,15 +132,15 @@ def periods(seconds_: Column) -> Column:
     return F.aggregate(seconds_, begun, step, lambda so_far: so_far.done)
 
 
-def _total(of: Column, what: Callable[[Column], Column]) -> Column:
-    """Add up over an array; NULL over an empty one."""
-    total = F.aggregate(of, F.lit(0.0), lambda so_far, one: so_far + what(one).cast("double"))
-    return F.when(F.size(of) > 0, total)
+def _total(values: Column, term: Callable[[Column], Column]) -> Column:
+    """Return the sum of a term over an array; NULL for an empty array."""
+    total = F.aggregate(values, F.lit(0.0), lambda so_far, one: so_far + term(one).cast("double"))
+    return F.when(F.size(values) > 0, total)
 
 
 def t_95(n: Column) -> Column:
     """
-    Give the factor of a 95 % interval of a mean of `n` values: Student's, of the next smaller `n` known here.
+    Return Student's factor of the 95 % interval of a mean, for the next smaller `n` in the table.
 
     >>> counts = spark.createDataFrame([(2,), (3,), (12,), (500,), (None,)], "n int")
     >>> [row[0] for row in counts.select(t_95(F.col("n"))).collect()]

@@ -1,7 +1,7 @@
 """
-What a throttle is called: the thresholds, all of them here, and the rules. `docs/throttles.md` gives reasons.
+The verdict of a throttle: all thresholds and rules. `docs/throttles.md` explains them.
 
-The columns are those of `throttle_compliance_summary`; in any rule that which is NULL speaks for nothing.
+The columns are those of `throttle_compliance_summary`. A NULL input never satisfies a rule.
 """
 
 from functools import reduce
@@ -10,28 +10,28 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 QUOTA_WINDOW_S = 11
-"""`replication.quota.window.num` x `.size.seconds`, their defaults: what Kafka's own quota looks at."""
+"""The default of `replication.quota.window.num` x `replication.quota.window.size.seconds`."""
 
 QUOTA_MOST_S = 12
-"""It keeps a sample until its last event is 11 s old (SampledStat), so it looks back at most so far."""
+"""The longest averaging time: SampledStat keeps a sample until its last event is 11 s old."""
 
 MEAN_TOLERANCE = 0.10
-"""So far the mean over whole periods may lie above: a quota checks before it serves."""
+"""The tolerance of the mean over whole periods, because the quota checks before it sends."""
 
 WINDOW_TOLERANCE = 0.15
-"""So far one window may: a line that a busy broker writes late shifts a burst from one to the next."""
+"""The tolerance of one window, because a busy broker logs late and shifts bursts between windows."""
 
 LISTED_SHARE = 0.5
-"""Where less than so much of what catches up is listed, the throttle does not hold what it is for."""
+"""The minimum share of catching-up bytes on a list. Below it the throttle misses its purpose."""
 
 UNLISTED_S = 1.0
-"""Less than the limit gives in so many seconds is no move: a replica that was restarted fetches some."""
+"""Unlisted bytes below this many seconds of the limit are no move: a restarted replica fetches some."""
 
 STUCK_WINDOWS = 3
-"""So many whole windows (10 s) behind the first are wanted before it is called stuck."""
+"""The minimum number of whole 10 s windows after the first one for the state `stuck`."""
 
 LEFT_OVER_S = 25
-"""So long may it stay on behind the last move: two quota windows, or a slow call of Kafka's tool (13 s)."""
+"""A setting may stay this long after the last move: two quota windows, or a slow tool call (13 s)."""
 
 COMPLIANT, OVER_LIMIT, INEFFECTIVE = "compliant", "over_limit", "ineffective"
 STUCK, LEFT_OVER, NONE, NOT_ENOUGH = "stuck", "left_over", "none", "not_enough_data"
@@ -48,12 +48,12 @@ def _limit() -> Column:
 
 
 def measured() -> Column:
-    """Give the rate that is judged: the request log's, else the counters'."""
+    """Return the rate to judge: that of the request log, else that of the counters."""
     return F.coalesce("rate_bytes_per_s", "counter_bytes_per_s")
 
 
 def is_ineffective() -> Column:
-    """Tell that what a limit was set for is not in a list, or that a list has no limit."""
+    """Return whether moving replicas are not on a list, or a list has no limit."""
     unlisted, held = _or_zero("unlisted_bytes"), _or_zero("catching_up_bytes")
     is_missed = (unlisted > F.lit(UNLISTED_S) * _limit()) & (held < F.lit(LISTED_SHARE) * (held + unlisted))
     has_no_rate = _limit().isNull() & (held > 0)
@@ -63,7 +63,7 @@ def is_ineffective() -> Column:
 
 
 def is_stuck() -> Column:
-    """Tell that replicas that are held back do not come nearer: no more passes than comes in."""
+    """Return whether throttled replicas do not catch up: they receive no more than is produced."""
     is_outrun = F.col("passed_bytes_per_s") <= F.coalesce("inbound_bytes_per_s", F.lit(0.0))
     is_moving = F.col("moving_windows") == F.col("whole_windows")
     is_long = F.col("whole_windows") >= STUCK_WINDOWS
@@ -72,15 +72,15 @@ def is_stuck() -> Column:
 
 def is_over() -> Column:
     """
-    Tell that the mean, or one window, lies above the limit by more than is tolerated.
+    Return whether the mean, or one window, exceeds the limit by more than the tolerance.
 
-    Counters do not tell where the periods of the quota lie: what passes at once may be one time too many.
+    Counters do not show the quota periods, so their tolerance includes one more burst.
     """
     by_log, by_counters = F.col("rate_bytes_per_s"), F.col("counter_bytes_per_s")
-    once_more = F.try_divide(F.lit(QUOTA_MOST_S), F.col("counted_s"))
+    extra_burst = F.try_divide(F.lit(QUOTA_MOST_S), F.col("counted_s"))
     over = [
         F.when(by_log.isNotNull(), by_log > (1 + MEAN_TOLERANCE) * _limit()).otherwise(
-            by_counters > (1 + MEAN_TOLERANCE + once_more) * _limit()
+            by_counters > (1 + MEAN_TOLERANCE + extra_burst) * _limit()
         ),
         F.col("best_window_bytes_per_s") > (1 + WINDOW_TOLERANCE) * _limit(),
     ]
@@ -88,12 +88,12 @@ def is_over() -> Column:
 
 
 def is_left_over() -> Column:
-    """Tell that a limit or a list stayed on for long behind the last move."""
+    """Return whether a limit or a list stayed set too long after the last move."""
     return _sure(F.col("idle_after_s") >= LEFT_OVER_S)
 
 
 def state() -> Column:
-    """Name the state: what does not hold first, then what was left behind, then how well it held."""
+    """Return the state: first ineffective throttles, then leftovers, then compliance."""
     is_on = _limit().isNotNull() | F.col("is_listed")
     is_moving = (_or_zero("moving_s") > 0) | (_or_zero("in_sync_bytes") > 0)
     return (
@@ -109,7 +109,7 @@ def state() -> Column:
 
 
 def cause() -> Column:
-    """Give the one word to the state; NULL where it says all."""
+    """Return the cause of the state; NULL if it needs none."""
     held = F.col("catching_up_rate_bytes_per_s")
     is_held = _sure(held <= (1 + MEAN_TOLERANCE) * _limit()) & (_or_zero("in_sync_bytes") > 0)
     is_later_kept = [
@@ -117,7 +117,7 @@ def cause() -> Column:
         F.coalesce(F.col("best_later_bytes_per_s") <= (1 + WINDOW_TOLERANCE) * _limit(), F.lit(True)),
     ]
     is_first = is_later_kept[0] & is_later_kept[1]
-    # What the quota holds to the limit over 12 s may come in our 11.
+    # The quota may limit the mean over 12 s; the same bytes can fall into a window of 11 s.
     explained = F.lit(QUOTA_MOST_S / QUOTA_WINDOW_S) * (1 + burst_share()) + F.lit(WINDOW_TOLERANCE)
     is_burst = _sure(F.col("best_window_bytes_per_s") <= explained * _limit()) & _sure(
         burst_share() >= WINDOW_TOLERANCE
@@ -144,59 +144,63 @@ def cause() -> Column:
 
 def burst_share() -> Column:
     """
-    Give how much of a quota's window one round of answers fills: what is let through at once.
+    Return the share of a quota window that one round of responses fills, which passes as one burst.
 
-    A check goes before each answer, and an answer holds up to replica.fetch.max.bytes of each partition.
+    The quota checks before each response. A response contains up to replica.fetch.max.bytes per partition.
     """
     rounds = F.col("largest_answer_bytes") * F.greatest(F.size("peers"), F.lit(1))
     return F.try_divide(rounds, _limit() * QUOTA_WINDOW_S)
 
 
 def why() -> Column:
-    """Say the state and its cause with the figures that it rests on."""
+    """Return the state and its cause as a sentence with figures."""
     limit, rate = _mb(_limit()), _mb(measured())
     best, first = _mb(F.col("best_window_bytes_per_s")), _mb(F.col("first_window_bytes_per_s"))
     inbound, copied = _mb(F.col("inbound_bytes_per_s")), _mb(F.col("catching_up_rate_bytes_per_s"))
     passed = _mb(F.col("passed_bytes_per_s"))
     of_limit = _text(rate, " of ", limit, " MB/s (", _percent(F.try_divide(measured(), _limit())), ")")
-    unheld, idle = _text(_mb(F.col("unlisted_bytes")), " MB went unheld"), _seconds()
+    missed, idle = _text(_mb(F.col("unlisted_bytes")), " MB were not throttled"), _seconds()
     texts = {
-        (COMPLIANT, None): _text(of_limit, _n(), ", best window ", best),
-        (NOT_ENOUGH, None): _text("it did not move for two periods of the quota (11 to 12 s each)"),
-        (NONE, NO_TRAFFIC): _text(limit, " MB/s is set, and nothing in this direction to hold"),
+        (COMPLIANT, None): _text(of_limit, _n(), ", highest 11 s: ", best),
+        (NOT_ENOUGH, None): _text("replication lasted less than two quota periods (11 to 12 s each)"),
+        (NONE, NO_TRAFFIC): _text(limit, " MB/s is set, but there is no throttled traffic in this direction"),
         (NONE, None): _text("replicas catch up, and no throttle is set"),
-        (INEFFECTIVE, NO_LIST): _text(limit, " MB/s is set, but no list names a replica: ", unheld),
-        (INEFFECTIVE, LIST_MISSES): _text(limit, " MB/s is set, but not listed is what moves: ", unheld),
+        (INEFFECTIVE, NO_LIST): _text(limit, " MB/s is set, but no list names a replica: ", missed),
+        (INEFFECTIVE, LIST_MISSES): _text(
+            limit, " MB/s is set, but moving replicas are on no list: ", missed
+        ),
         (INEFFECTIVE, NO_RATE): _text("replicas are listed, but no rate is set"),
         (STUCK, INBOUND): _text(
-            "the lag does not fall: ", inbound, " MB/s come in, ", passed, " of ", limit, " pass"
+            "the lag does not fall: produced ", inbound, " MB/s, replicated ", passed, " of ", limit, " MB/s"
         ),
-        (STUCK, TOO_SMALL): _text("the lag does not fall: ", passed, " MB/s pass at a limit of ", limit),
-        (LEFT_OVER, MOVE_DONE): _text("the move is done, and ", limit, " MB/s stayed on for ", idle),
-        (LEFT_OVER, NO_MOVE): _text(limit, " MB/s is on and nothing moved for ", idle),
-        (LEFT_OVER, LIST_ONLY): _text("no rate is set, but the lists stayed on for ", idle),
+        (STUCK, TOO_SMALL): _text("the lag does not fall: replicated ", passed, " of ", limit, " MB/s"),
+        (LEFT_OVER, MOVE_DONE): _text("the move is done, but ", limit, " MB/s stayed set for ", idle),
+        (LEFT_OVER, NO_MOVE): _text(limit, " MB/s is set, but nothing moved for ", idle),
+        (LEFT_OVER, LIST_ONLY): _text("no rate is set, but the lists stayed set for ", idle),
         (OVER_LIMIT, IN_SYNC): _text(of_limit, ": ", IN_SYNC_TEXT, copied),
-        (OVER_LIMIT, FIRST_BURST): _text("the first window had ", first, " MB/s, then ", of_limit),
+        (OVER_LIMIT, FIRST_BURST): _text("the first 11 s had ", first, " MB/s, then ", of_limit),
         (OVER_LIMIT, BURSTS): _text(
             of_limit,
-            ", best window ",
+            ", highest 11 s: ",
             best,
-            ": a round of answers is ",
+            ": one round of responses is ",
             _percent(burst_share()),
-            " of a window",
+            " of a quota window",
         ),
-        (OVER_LIMIT, NOT_HELD): _text(of_limit, ", best window ", best, ", and nothing known explains it"),
+        (OVER_LIMIT, NOT_HELD): _text(of_limit, ", highest 11 s: ", best, ", without a known cause"),
     }
     cases = [
         F.when((F.col("state") == name) & F.col("cause").eqNullSafe(F.lit(word)), text)
         for (name, word), text in texts.items()
     ]
-    is_on_still = (F.col("state") == OVER_LIMIT) & is_left_over() & F.col("has_moved")
-    stayed = F.when(is_on_still, _text("; the move is done, and it stayed on for ", idle)).otherwise("")
+    is_still_set = (F.col("state") == OVER_LIMIT) & is_left_over() & F.col("has_moved")
+    stayed = F.when(is_still_set, _text("; the move is done, but the limit stayed set for ", idle)).otherwise(
+        ""
+    )
     return F.concat(F.coalesce(*cases), stayed)
 
 
-IN_SYNC_TEXT = "replicas in sync are counted and never held; those that catch up got "
+IN_SYNC_TEXT = "the quota counts in-sync replicas and never delays them; MB/s of catching-up replicas: "
 
 
 def _text(*parts: Column | str) -> Column:
@@ -204,12 +208,12 @@ def _text(*parts: Column | str) -> Column:
 
 
 def _n() -> Column:
-    return F.when(F.col("n") > 0, _text(" over ", F.col("n").cast("string"), " windows")).otherwise("")
+    return F.when(F.col("n") > 0, _text(" over ", F.col("n").cast("string"), " quota periods")).otherwise("")
 
 
 def _mb(value: Column) -> Column:
     """
-    Write bytes as megabytes (10^6) with two decimals; what is not known is a dash.
+    Return bytes as megabytes (10^6) with two decimals; NULL as a dash.
 
     >>> rates = spark.createDataFrame([(5242880,), (1000,), (None,)], "rate long")
     >>> [row[0] for row in rates.select(_mb(F.col("rate"))).collect()]

@@ -1,10 +1,10 @@
-"""Is replication kept to its throttle: a verdict over a span, from `gold.throttle_compliance`."""
+"""The verdict on each throttle over a time range, from `gold.throttle_compliance`."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE_SUMMARY
-from transforms.gold.throttle_compliance.counters import of_counters
+from transforms.gold.throttle_compliance.counters import counter_rates
 from transforms.gold.throttle_compliance.rates import EPISODE, STRETCH, by_second, rates
 from transforms.gold.throttle_compliance.state import NONE, cause, measured, state, why
 from transforms.windows import WINDOW_S, seconds
@@ -12,16 +12,16 @@ from transforms.windows import WINDOW_S, seconds
 
 def throttle_compliance_summary(windows: DataFrame) -> DataFrame:
     """
-    Judge each broker, direction and limit: the rate behind the first window of the quota, and what it means.
+    Return one row per broker, direction and limit: the rate after the first quota window, and its verdict.
 
-    The first 11 s of a stretch are a burst that the quota lets through, and its own byte-rate is then divided
-    by too few seconds; so they are told apart. In whole periods of the quota behind them no edge is counted.
+    The first 11 s of a stretch have separate columns: the quota allows a burst, and the byte-rate MBean
+    divides by too few seconds. The whole quota periods after them have no edge effects.
     """
     marked = with_stretches(windows)
     return (
         _sums(marked)
         .transform(_joined, rates(by_second(marked)))
-        .transform(_joined, of_counters(marked))
+        .transform(_joined, counter_rates(marked))
         .transform(_joined, _lag(marked))
         .withColumns(
             {
@@ -32,7 +32,7 @@ def throttle_compliance_summary(windows: DataFrame) -> DataFrame:
         )
         .withColumn("utilisation", F.try_divide(measured(), F.col("limit_bytes_per_s")))
         .withColumn("state", state())
-        .filter(_is_worth_telling())
+        .filter(_is_relevant())
         .withColumn("cause", cause())
         .withColumn("why", why())
         .withColumn("measured_by", _measured_by())
@@ -40,14 +40,14 @@ def throttle_compliance_summary(windows: DataFrame) -> DataFrame:
     )
 
 
-def _is_worth_telling() -> Column:
-    """Leave out the moment in which a tool has taken the rates off, and the lists not yet."""
+def _is_relevant() -> Column:
+    """Return whether a row has content: not so while a tool has removed the rates but not yet the lists."""
     is_nothing = F.col("limit_bytes_per_s").isNull() & (F.col("state") == NONE) & (F.col("moving_s") == 0)
     return ~is_nothing
 
 
 def with_stretches(windows: DataFrame) -> DataFrame:
-    """Add `is_active`, `is_cluster_active`, and `stretch`: a number for each run of active windows."""
+    """Add `is_active`, `is_cluster_active`, and `stretch`, the number of each sequence of active windows."""
     once = windows.dropDuplicates(["cluster", "window_start", *EPISODE[1:]])
     copied = [F.coalesce(F.col(name).cast("double"), F.lit(0.0)) > 0 for name in _COPIED]
     is_active = copied[0] | copied[1] | copied[2] | copied[3]
@@ -71,15 +71,15 @@ def with_stretches(windows: DataFrame) -> DataFrame:
 
 
 def _is_moved() -> Column:
-    """Tell that a reassignment was under way: a replica that catches up may as well have been restarted."""
+    """Return whether a reassignment was under way; a replica can also catch up after a restart."""
     return F.col("moving_partitions").isNotNull() | (F.coalesce("reassignment_bytes", F.lit(0.0)) > 0)
 
 
 def _with_idle(marked: DataFrame) -> DataFrame:
     """
-    Add `idle_s`, how long up to the window's end something was on behind the last copy, and `is_after` it.
+    Add `idle_s`, the time in which a setting was on after the last copy, and `is_after`.
 
-    A window in which nothing was told has no row: what was on before it and behind it was on in it.
+    A window without data has no row. A setting that is on before and after such a window was on in it.
     """
     in_order = Window.partitionBy(*EPISODE).orderBy("window_start")
     end = F.col("window_start") + seconds(WINDOW_S)
@@ -88,9 +88,9 @@ def _with_idle(marked: DataFrame) -> DataFrame:
     on_from = F.when((F.col("on_from") == F.col("window_start")) & was_on, until_before).otherwise(
         F.col("on_from")
     )
-    # Metrics tell no better than the window in which a counter rose.
+    # Metrics only show the window in which a counter increased.
     counted_until = F.when(F.col("is_cluster_active") & F.col("cluster_busy_until").isNull(), end)
-    # F.greatest skips what is not known.
+    # F.greatest skips NULL.
     since = F.greatest(on_from, "cluster_busy_until", counted_until)
     idle_s = (F.unix_micros("on_until") - F.unix_micros(since)) / 1e6
     last = F.max(F.when(F.col("is_cluster_active"), F.col("window_start"))).over(Window.partitionBy(*EPISODE))
@@ -106,7 +106,7 @@ _COPIED = ("catching_up_bytes", "unlisted_bytes", "moving_partitions", "reassign
 
 
 def _sums(marked: DataFrame) -> DataFrame:
-    """Add up the windows of each episode."""
+    """Return the sums of the windows of each episode."""
     end = F.max("window_start") + seconds(WINDOW_S)
     active = F.col("is_active")
     idle = F.sum(F.when(F.col("is_after"), F.col("idle_s")))
@@ -133,9 +133,10 @@ def _sums(marked: DataFrame) -> DataFrame:
 
 def _lag(marked: DataFrame) -> DataFrame:
     """
-    Follow what came in and what passed in the whole windows of each episode's last stretch, and the lag.
+    Return the inbound rate, the replicated rate and the lag of each episode's last stretch.
 
-    Its first and last window are no whole ones. Bytes tell what offsets do not where records differ in size.
+    Its first and last windows are excluded, because they are partial. Rates use bytes, because offsets are
+    misleading if records differ in size.
     """
     last = F.max("stretch").over(Window.partitionBy(*EPISODE))
     of_stretch = Window.partitionBy(*STRETCH)

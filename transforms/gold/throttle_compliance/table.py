@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE
-from transforms.gold.throttle_compliance.inputs import Told
+from transforms.gold.throttle_compliance.inputs import ThrottleInputs
 from transforms.gold.throttle_compliance.limits import BROKER, during, with_limit
 from transforms.gold.throttle_compliance.settings import settings_on
 from transforms.parse.throttles import DIRECTIONS
@@ -43,7 +43,7 @@ FROM_LOG = (
 """Columns from the request log: 0 for a window with a log but no such traffic, NULL without a log."""
 
 
-def throttle_compliance(inputs: Told) -> DataFrame:
+def throttle_compliance(inputs: ThrottleInputs) -> DataFrame:
     """Return one row per window, broker, direction and limit: traffic, lists, moves, beans, counters."""
     logged = inputs.requests.select(
         "cluster", window_start(F.col("logged_at")).alias("window_start")

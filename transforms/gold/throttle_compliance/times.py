@@ -1,4 +1,4 @@
-"""When anything was throttled or moved at all: the windows outside have no rows about it."""
+"""The times with a throttle or a move. Windows outside them have no rows in the tables of throttles."""
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
@@ -8,9 +8,9 @@ from transforms.gold.reassignment_progress.moves import MOVE, calls
 
 def times_on(changes: DataFrame, reassignments: DataFrame, progress: DataFrame) -> DataFrame:
     """
-    Give since when and until when (epoch seconds; NULL: still) a setting was on, or a move under way.
+    Return the times with a setting or a move, as epoch seconds; a NULL end means that it has not ended.
 
-    `progress` is `gold.reassignment_progress` so far: it tells which moves have ended.
+    `progress` is the existing `gold.reassignment_progress`, which has the ends of moves.
     """
     return _settings(changes).unionByName(_moves(reassignments, progress)).distinct()
 

@@ -60,7 +60,7 @@ def parse(record: Record) -> Outcome:
         return form
     begin = (record.cluster, run, arm, scenario, client_version, logged_at)
     flags = ["no_instant"] if logged_at is None else []
-    return form.fault(line) or form.kept(begin, flags, origin(record))
+    return form.fault(line) or form.parsed(begin, flags, origin(record))
 
 
 def _is_part(line: str) -> bool:

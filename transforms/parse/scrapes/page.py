@@ -85,7 +85,7 @@ def _beyond_limits(text: bytes, limits: Limits) -> Quarantined | None:
     most, size = limits.scrape_samples, len(text)
     if size > limits.scrape_bytes:
         return Quarantined("scrape_too_big", f"more than {limits.scrape_bytes} bytes")
-    if size >= SHORTEST_SAMPLE * most:  # Fewer bytes cannot hold so many samples.
+    if size >= SHORTEST_SAMPLE * most:  # Fewer bytes cannot contain more samples than the limit.
         lines = line_count(text)
         comments = text.count(b"\n#") + text.startswith(b"#")
         if lines - comments > most or lines > LINES_A_SAMPLE * most:

@@ -17,13 +17,13 @@ from tests.transforms.gold.silver_rows import (
     silver,
     stream_of,
 )
-from transforms.gold.assemble import gold_of
+from transforms.gold.assemble import gold_tables
 from transforms.gold.broker_rtt.table import broker_rtt_summary, measured
 from transforms.gold.fetch_latency.pairing import fetches
 
 
 def rtt(spark, requests, events=()):
-    return gold_of(*silver(spark, requests, events))[BROKER_RTT]
+    return gold_tables(*silver(spark, requests, events))[BROKER_RTT]
 
 
 def trips(spark, requests, events=()):

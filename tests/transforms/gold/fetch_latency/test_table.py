@@ -16,12 +16,12 @@ from tests.transforms.gold.silver_rows import (
     silver,
     stream_of,
 )
-from transforms.gold.assemble import gold_of
+from transforms.gold.assemble import gold_tables
 from transforms.histogram import count
 
 
 def latency(spark, requests, events=()):
-    return gold_of(*silver(spark, requests, events))[FETCH_LATENCY]
+    return gold_tables(*silver(spark, requests, events))[FETCH_LATENCY]
 
 
 def test_gold_has_exactly_the_promised_schema(spark):

@@ -8,7 +8,7 @@ from schemas.silver.metrics import METRIC_SERIES
 from tests.transforms.gold.metric_rows import series_frame, series_row
 from transforms.frames import frame_of
 from transforms.gold.metrics.facts import FACTS, facts
-from transforms.gold.metrics.names import known_names, told
+from transforms.gold.metrics.names import known_names, metric_names
 
 MARKS = {
     "exporter": 'kafka_server_BrokerTopicMetrics_Count{name="MessagesInPerSec"}',
@@ -187,10 +187,10 @@ def test_no_two_entries_fit_the_same_series():
 
 
 def test_every_dialect_says_where_it_is_from():
-    assert {one["seen"] for one in told()["dialects"]} == {"run", "docs"}
-    assert all(one["about"] for one in told()["dialects"])
+    assert {one["seen"] for one in metric_names()["dialects"]} == {"run", "docs"}
+    assert all(one["about"] for one in metric_names()["dialects"])
     assert {row["known_dialect"] for row in known_names()} - {None} <= {
-        one["name"] for one in told()["dialects"]
+        one["name"] for one in metric_names()["dialects"]
     }
 
 

@@ -9,7 +9,7 @@ from tests.transforms.parse.records import record
 from tests.transforms.parse.silver_frames import kept_frames
 from transforms.frames import frame_of
 from transforms.gold.runs import figures as module
-from transforms.gold.runs.figures import facts_of, run_figures
+from transforms.gold.runs.figures import run_facts, run_figures
 from transforms.gold.runs.windows import run_windows
 from transforms.parse import perf
 from verdicts import runs as words
@@ -60,7 +60,7 @@ def figures(spark, **more):
 def test_schema_is_the_declared_one(spark):
     summaries, windows, runs = silver(spark)
 
-    facts = facts_of(runs, summaries)
+    facts = run_facts(runs, summaries)
     assert run_figures(summaries, windows, runs).schema.simpleString() == RUN_FIGURES.schema.simpleString()
     assert run_windows(windows, facts).schema.simpleString() == RUN_WINDOWS.schema.simpleString()
 
@@ -138,13 +138,13 @@ def test_empty_inputs_give_no_rows(spark):
     frames = [frame_of(spark, [], table.schema) for table in (PERF_SUMMARIES, PERF_WINDOWS, RUNS)]
 
     assert run_figures(*frames).collect() == []
-    assert run_windows(frames[1], facts_of(frames[2], frames[0])).collect() == []
+    assert run_windows(frames[1], run_facts(frames[2], frames[0])).collect() == []
 
 
 def test_windows_of_a_run_are_in_order_and_show_whether_they_are_measured(spark):
     summaries, windows, runs = silver(spark)
 
-    rows = run_windows(windows, facts_of(runs, summaries)).orderBy("part").collect()
+    rows = run_windows(windows, run_facts(runs, summaries)).orderBy("part").collect()
     assert [row["at_s"] for row in rows] == [5.0, 10.0, 15.0, 20.0]
     assert [row["is_measured"] for row in rows] == [False, True, True, True]
     assert [row["seconds"] for row in rows] == [5.0, 5.0, 5.0, 4.0]
@@ -155,6 +155,6 @@ def test_a_long_run_has_at_most_400_parts_without_losing_a_record(spark):
     many = [(5, 1000 + number % 7, 200.0, 10.0, 20.0) for number in range(1003)]
     summaries, windows, runs = silver(spark, windows=many)
 
-    rows = run_windows(windows, facts_of(runs, summaries)).collect()
+    rows = run_windows(windows, run_facts(runs, summaries)).collect()
     assert len(rows) == 400
     assert sum(row["records"] for row in rows) == sum(1000 + number % 7 for number in range(1003))

@@ -9,7 +9,7 @@ from schemas.gold.partition_skew import PARTITION_SKEW
 from schemas.silver.perf_test import PERF_SUMMARIES, RUNS
 from tests.transforms.gold.silver_rows import at
 from transforms.frames import frame_of
-from transforms.gold.runs.figures import facts_of
+from transforms.gold.runs.figures import run_facts
 from transforms.gold.runs.gold import run_gold
 from verdicts.metrics import OF_GOLD
 
@@ -32,7 +32,7 @@ def told(spark, **rows):
     runs_frame, *frames = (
         frame_of(spark, rows.get(name, []), table.schema) for name, table in TABLES.items()
     )
-    facts = facts_of(runs_frame, frame_of(spark, [], PERF_SUMMARIES.schema))
+    facts = run_facts(runs_frame, frame_of(spark, [], PERF_SUMMARIES.schema))
     return {
         (row["arm"], row["run"], row["metric"]): row["value"] for row in run_gold(facts, *frames).collect()
     }

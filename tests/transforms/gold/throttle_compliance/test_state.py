@@ -48,7 +48,7 @@ def test_move_at_the_limit_is_compliant_for_both_brokers(spark):
         assert row.best_window_bytes_per_s == pytest.approx(LIMIT)
         assert (row.catching_up_bytes, row.in_sync_bytes, row.unlisted_bytes) == (60 * LIMIT, 0, 0)
         assert row.rate_low_bytes_per_s == row.rate_high_bytes_per_s == pytest.approx(LIMIT)
-        assert row.why == "5.00 of 5.00 MB/s (100 %) over 4 windows, best window 5.00"
+        assert row.why == "5.00 of 5.00 MB/s (100 %) over 4 quota periods, highest 11 s: 5.00"
 
 
 def test_brokers_other_direction_has_a_limit_and_nothing_to_hold(spark):
@@ -73,7 +73,7 @@ def test_first_burst_is_told_apart_from_what_comes_behind_it(spark):
     assert (row.state, row.cause) == ("over_limit", "first_burst")
     assert row.first_window_overshoot == pytest.approx((30 + 50) / 55 - 1)
     assert row.rate_bytes_per_s == pytest.approx(LIMIT)
-    assert row.why == "the first window had 7.27 MB/s, then 5.00 of 5.00 MB/s (100 %)"
+    assert row.why == "the first 11 s had 7.27 MB/s, then 5.00 of 5.00 MB/s (100 %)"
 
 
 def test_replicas_in_sync_are_counted_and_never_held(spark):
@@ -309,7 +309,7 @@ def test_limit_that_was_not_held_is_told_though_it_was_left_over_as_well(spark):
     row = told(spark, **case(lines=copy(rate=3 * LIMIT), ended=61.6, quiet=140))[SENT]
 
     assert (row.state, row.cause) == ("over_limit", "not_held")
-    assert row.why.endswith("; the move is done, and it stayed on for 78 s")
+    assert row.why.endswith("; the move is done, but the limit stayed set for 78 s")
 
 
 def test_standing_throttle_is_not_left_over_when_a_replica_came_back(spark):
