@@ -9,7 +9,7 @@ from benchmarks.pipeline.arms import quiet, quiet_lines, scrapes
 from benchmarks.pipeline.arms.quiet_lines import Page, Recording
 from conf.names import Kind
 from transforms.parse import cluster_polls
-from transforms.parse.record import Parsed, Record
+from transforms.parse.record import Kept, Record
 
 LINE = b"2026-11-21T08:40:46.122384288Z 607123518419 DEBUG said (logger)"
 
@@ -56,7 +56,7 @@ def test_a_cluster_poll_is_a_document_that_the_ingest_parses(recording):
         Record(poll.value, cluster="lab", node=poll.node, kind=poll.kind, position=poll.position)
     )
 
-    assert isinstance(outcome, Parsed)
+    assert isinstance(outcome, Kept)
 
 
 def test_a_recording_is_read_back_without_continuation_lines(tmp_path):

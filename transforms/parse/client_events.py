@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from transforms.parse.columns import ORIGIN, STAMP, integer, origin, row_type
 from transforms.parse.line import Line, read_line, skipped
-from transforms.parse.record import NO_CLUSTER, Outcome, Parsed, Quarantined, Record, sample
+from transforms.parse.record import NO_CLUSTER, Kept, Outcome, Quarantined, Record, sample
 
 LOGGER = "org.apache.kafka.clients.NetworkClient"
 MARK = " with header RequestHeader("
@@ -86,7 +86,7 @@ def parse(record: Record) -> Outcome:
     return outcome or skipped(line, LOGGER, "not_a_request")
 
 
-def _event(line: Line, record: Record) -> Parsed | Quarantined:
+def _event(line: Line, record: Record) -> Kept | Quarantined:
     message = line.message
     head = message[:HEAD_BYTES]
     if not head.isascii():
@@ -107,7 +107,7 @@ def _event(line: Line, record: Record) -> Parsed | Quarantined:
     ids = (integer(correlation), *session)
     cells = (record.cluster, line.node_id, *line.stamp, *sender, *request, *ids, *origin(record))
     event = tuple.__new__(ClientEvent, cells)
-    return _unfit(event) or tuple.__new__(Parsed, ({"client_events": [event]}, ()))
+    return _unfit(event) or tuple.__new__(Kept, ({"client_events": [event]}, ()))
 
 
 def _header(head: str) -> tuple[Header | None, str, str | None, int]:

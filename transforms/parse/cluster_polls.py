@@ -12,7 +12,7 @@ import msgspec
 
 from transforms.parse.columns import LONG, ORIGIN, origin, row_type
 from transforms.parse.documents import Misread, decode, whole_text
-from transforms.parse.record import DAY_US, NO_CLUSTER, Outcome, Parsed, Quarantined, Record, sample
+from transforms.parse.record import DAY_US, NO_CLUSTER, Kept, Outcome, Quarantined, Record, sample
 from transforms.parse.throttles import LISTS, RATES, ThrottleChange, rate, replicas, wildcard
 
 Settings = Mapping[str, Mapping[str, str | None] | None]
@@ -55,7 +55,7 @@ def parse(record: Record) -> Outcome:
     poll = (record.cluster, logged_at, logged_at // DAY_US, len(document.brokers), topics, *end)
     begin, result = (record.cluster, None, logged_at, logged_at // DAY_US), (None, True, "poll")
     changes = [ThrottleChange._make((*begin, *setting, *result, *end)) for setting in _settings(document)]
-    return Parsed({"cluster_polls": [ClusterPoll(*poll)], "throttle_changes": changes})
+    return Kept({"cluster_polls": [ClusterPoll(*poll)], "throttle_changes": changes})
 
 
 def _settings(document: Document) -> Iterator[Setting]:

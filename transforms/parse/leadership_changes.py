@@ -10,7 +10,7 @@ import re
 
 from transforms.parse.columns import INT, LONG, ORIGIN, STAMP, integer, origin, row_type
 from transforms.parse.line import Line, read_line, skipped
-from transforms.parse.record import NO_CLUSTER, Outcome, Parsed, Quarantined, Record, sample
+from transforms.parse.record import NO_CLUSTER, Kept, Outcome, Quarantined, Record, sample
 
 LOGGER = "state.change.logger"
 MARK = b" starts at leader epoch "
@@ -65,7 +65,7 @@ def parse(record: Record) -> Outcome:
     return skipped(line, LOGGER, "not_a_change")
 
 
-def _change(line: Line, record: Record) -> Parsed | Quarantined:
+def _change(line: Line, record: Record) -> Kept | Quarantined:
     message = line.message
     if record.cluster is None:
         return NO_CLUSTER
@@ -93,4 +93,4 @@ def _change(line: Line, record: Record) -> Parsed | Quarantined:
     previous = previous if previous is not None and previous >= 0 else None
     state = (leader, epoch, partition_epoch, offset, previous, previous_epoch)
     row = LeadershipChange(record.cluster, broker_id, *line.stamp, role, *topic, *state, *origin(record))
-    return Parsed({"leadership_changes": [row]})
+    return Kept({"leadership_changes": [row]})

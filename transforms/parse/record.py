@@ -1,7 +1,7 @@
 """
 The input and output types of every parser: one telemetry record in, one outcome out.
 
-A parser is `parse(record) -> Parsed | Skipped | Quarantined`, in plain Python without Spark, clock or I/O.
+A parser is `parse(record) -> Kept | Skipped | Quarantined`, in plain Python without Spark, clock or I/O.
 Instants are microseconds since 1970 UTC and dates are days since 1970, as integers. Arrow stores the same
 numbers, so no row needs a `datetime`.
 """
@@ -52,7 +52,7 @@ class Rejected(NamedTuple):
     detail: str
 
 
-class Parsed(NamedTuple):
+class Kept(NamedTuple):
     """The rows of a record, by silver table; each row is in column order."""
 
     rows: Mapping[str, Sequence[Any]]
@@ -73,7 +73,7 @@ class Quarantined(NamedTuple):
     detail: str | None = None
 
 
-Outcome = Parsed | Skipped | Quarantined
+Outcome = Kept | Skipped | Quarantined
 NO_CLUSTER = Quarantined("no_cluster", "the record names no cluster")
 
 

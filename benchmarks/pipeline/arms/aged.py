@@ -18,7 +18,7 @@ from benchmarks.pipeline.arms import product
 from engine.delta import log_entries, tables
 from schemas.silver.requests import REQUESTS
 from transforms.parse import requests
-from transforms.parse.record import Parsed, Record
+from transforms.parse.record import Kept, Record
 
 OLDEST = 10_000
 CHECKPOINT_EVERY = 100
@@ -101,7 +101,7 @@ def sample_rows(lines: list[tuple[str, bytes]]) -> pa.RecordBatch:
     for nth, (node, line) in enumerate(lines[:ROWS]):
         position = f"{node}/bench/{nth}"
         outcome = requests.parse(Record(line, cluster="lab", node=node, time_zone="UTC", position=position))
-        if not isinstance(outcome, Parsed):
+        if not isinstance(outcome, Kept):
             message = f"{position}: a recorded line cannot be parsed: {outcome}"
             raise TypeError(message)
         rows += outcome.rows[REQUESTS.name]

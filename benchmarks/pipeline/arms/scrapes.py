@@ -22,7 +22,7 @@ from engine.delta import tables
 from engine.ingest.batches import parser_options
 from engine.ingest.task.arrow_rows import TABLES
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
-from transforms.parse.record import Parsed, Record
+from transforms.parse.record import Kept, Record
 from transforms.parse.scrapes.parser import ScrapeParser
 
 CLIENT, PARSE, INGEST = "prometheus_client", "parse alone", "ingest"
@@ -113,7 +113,7 @@ class Scrapes:
         with _without_gc():
             for page in pages:
                 outcome = self._parser.parse(_record_of(page))
-                if not isinstance(outcome, Parsed):
+                if not isinstance(outcome, Kept):
                     message = f"{page.node}: a recorded page cannot be parsed: {outcome}"
                     raise TypeError(message)
                 for name, rows in outcome.rows.items():

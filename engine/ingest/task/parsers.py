@@ -8,7 +8,7 @@ from conf.names import Kind
 from conf.settings import read_key
 from transforms.parse import client_events, cluster_polls, leadership_changes, perf, requests
 from transforms.parse.hashed_names import hash_names
-from transforms.parse.record import Outcome, Parsed, Record
+from transforms.parse.record import Kept, Outcome, Record
 from transforms.parse.scrapes.page import Limits
 from transforms.parse.scrapes.parser import ScrapeParser
 
@@ -50,6 +50,6 @@ def _parsers(options: ParserOptions) -> dict[Kind, Parse]:
 
 def _hashed(parse: Parse, key: str, record: Record) -> Outcome:
     outcome = parse(record)
-    if not isinstance(outcome, Parsed):
+    if not isinstance(outcome, Kept):
         return outcome
     return outcome._replace(rows={table: hash_names(rows, key) for table, rows in outcome.rows.items()})

@@ -24,7 +24,7 @@ from engine.ingest.task.written import ARROW, SkippedKey, Tally
 from engine.process.fail_points import reached
 from schemas.bronze import BRONZE
 from schemas.silver.not_kept import QUARANTINE
-from transforms.parse.record import DAY_US, PARSER_VERSION, Parsed, Record, Skipped
+from transforms.parse.record import DAY_US, PARSER_VERSION, Kept, Record, Skipped
 
 KEPT, QUARANTINED, SKIPPED = "kept", "quarantined", "skipped"
 BRONZE_TABLES = {table.name: table for table in BRONZE}
@@ -132,7 +132,7 @@ def _parsed(records: Sequence[Record], parse: Parse, tally: Tally, today: int) -
     for record in records:
         outcome = parse(record)
         newest_us = None
-        if isinstance(outcome, Parsed):
+        if isinstance(outcome, Kept):
             word = KEPT
             newest_us = _add_rows(rows, outcome)
             for part in outcome.rejected:
@@ -152,7 +152,7 @@ def _parsed(records: Sequence[Record], parse: Parse, tally: Tally, today: int) -
     return rows
 
 
-def _add_rows(rows: dict[str, list[Any]], outcome: Parsed) -> int | None:
+def _add_rows(rows: dict[str, list[Any]], outcome: Kept) -> int | None:
     """Add the rows of a kept record to `rows`; return the record's instant in microseconds, if any."""
     newest_us = None
     for name, new_rows in outcome.rows.items():

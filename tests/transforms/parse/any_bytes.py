@@ -11,7 +11,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from tests.transforms.parse.harms import HARMS, documented_reasons
 from tests.transforms.parse.records import record
-from transforms.parse.record import Parsed, Quarantined, Skipped
+from transforms.parse.record import Kept, Quarantined, Skipped
 
 REASONS = documented_reasons(Path(__file__).parents[3] / "docs" / "quarantine.md")
 SKIPS = {"blank", "continuation", "other_logger", "not_a_request", "not_a_change", "not_a_figure"}
@@ -29,7 +29,7 @@ def arrow(rows, table):
 def check(parse, value, mark, tables, **fields):
     """Check the outcome of a line; a line with the mark is never skipped."""
     outcome = parse(record(value, **fields))
-    if type(outcome) is Parsed:
+    if type(outcome) is Kept:
         assert outcome.rows.keys() <= tables.keys()
         for name, rows in outcome.rows.items():
             arrow(rows, tables[name])

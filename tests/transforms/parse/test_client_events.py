@@ -11,7 +11,7 @@ from tests.transforms.parse.records import CLIENT_LINES, record
 from transforms.parse import client_events
 from transforms.parse.client_events import ClientEvent, parse
 from transforms.parse.line import OUR_LOGGERS
-from transforms.parse.record import DAY_US, PARSER_VERSION, Parsed, Quarantined, Skipped
+from transforms.parse.record import DAY_US, PARSER_VERSION, Kept, Quarantined, Skipped
 
 RECEIVED, SENT = CLIENT_LINES[:2]
 LOGGER = b" (org.apache.kafka.clients.NetworkClient)"
@@ -260,10 +260,10 @@ def test_no_bytes_make_the_parser_raise(value):
     mark = re.compile(re.escape(client_events.MARK.encode()))
     outcome = check(parse, value, mark, {"client_events": CLIENT_EVENTS})
 
-    if isinstance(outcome, Parsed):
+    if isinstance(outcome, Kept):
         written = map(int, re.findall(rb"correlationId=(-?[0-9]{1,15})", value))
         assert outcome.rows["client_events"][0].correlation_id in written
-    assert value not in CLIENT_LINES or isinstance(outcome, Parsed)
+    assert value not in CLIENT_LINES or isinstance(outcome, Kept)
 
 
 def test_a_produce_request_is_logged_in_braces():

@@ -11,7 +11,7 @@ from schemas.silver.throttles import CLUSTER_POLLS, POLL, THROTTLE_CHANGES
 from tests.transforms.parse.any_bytes import arrow, check, took_s, with_any_bytes
 from tests.transforms.parse.records import record
 from transforms.parse.cluster_polls import ClusterPoll, parse
-from transforms.parse.record import DAY_US, PARSER_VERSION, Parsed, Quarantined
+from transforms.parse.record import DAY_US, PARSER_VERSION, Kept, Quarantined
 from transforms.parse.throttles import LISTS, RATES, ThrottleChange
 
 AT_NS = 1_795_421_225_052_997_657
@@ -110,7 +110,7 @@ def test_a_lone_surrogate_becomes_a_question_mark_and_an_escaped_backslash_stays
 def test_fields_of_a_newer_collector_are_ignored():
     value = document({}, None, newer={"a": [1.5]})
 
-    assert isinstance(parsed(value), Parsed)
+    assert isinstance(parsed(value), Kept)
 
 
 WRONG = {
@@ -191,10 +191,10 @@ def test_no_bytes_make_the_parser_raise(value):
     """Each record is kept or quarantined, and a poll has two rows for each broker."""
     outcome = check(parse, value, re.compile(b""), TABLES)
 
-    if isinstance(outcome, Parsed):
+    if isinstance(outcome, Kept):
         (poll,), rows = outcome.rows["cluster_polls"], outcome.rows["throttle_changes"]
         assert sum(row.resource == "broker" for row in rows) == 2 * poll.brokers
-    assert value not in POLLS or isinstance(outcome, Parsed)
+    assert value not in POLLS or isinstance(outcome, Kept)
 
 
 JSON = st.recursive(

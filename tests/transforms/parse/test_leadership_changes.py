@@ -13,7 +13,7 @@ from tests.transforms.parse.records import record
 from transforms.parse import leadership_changes
 from transforms.parse.leadership_changes import LeadershipChange, parse
 from transforms.parse.line import OUR_LOGGERS
-from transforms.parse.record import DAY_US, PARSER_VERSION, Parsed, Quarantined, Skipped
+from transforms.parse.record import DAY_US, PARSER_VERSION, Kept, Quarantined, Skipped
 
 
 def change(value, **fields):
@@ -70,7 +70,7 @@ def test_real_changes_are_kept_and_other_real_lines_are_skipped(value):
     found = parse(record(value))
 
     if b" starts at leader epoch " in value:
-        assert isinstance(found, Parsed)
+        assert isinstance(found, Kept)
     else:
         assert found == Skipped("not_a_change", "state.change.logger")
 
@@ -204,9 +204,9 @@ def test_no_bytes_make_the_parser_raise(value):
     """Each line has one outcome, and a row equals the result of the independent parser."""
     outcome = check(parse, value, change_lines.MARK, {"leadership_changes": LEADERSHIP_CHANGES})
 
-    if isinstance(outcome, Parsed):
+    if isinstance(outcome, Kept):
         row = outcome.rows["leadership_changes"][0]._asdict()
         _, columns = change_lines.says(value)
         assert {name: row[name] for name in columns} == columns
     whole = value in change_lines.LINES and change_lines.MARK.search(value)
-    assert not whole or isinstance(outcome, Parsed)
+    assert not whole or isinstance(outcome, Kept)

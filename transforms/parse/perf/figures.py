@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from transforms.parse.columns import ORIGIN, Origin, row_type
 from transforms.parse.perf.run import BEGIN_COLUMNS, Begin
-from transforms.parse.record import Parsed, Quarantined, sample
+from transforms.parse.record import Kept, Quarantined, sample
 
 # Any word matches in place of a number; `fault` names the words that are no numbers. No word contains \x01.
 WORD = r"([^\s\x01]++)"
@@ -55,7 +55,7 @@ class Figures(NamedTuple):
             bad.append("decimal point and comma")
         return Quarantined("bad_number", ", ".join(bad)) if bad else None
 
-    def parsed(self, begin: Begin, flags: list[str], end: Origin) -> Parsed:
+    def parsed(self, begin: Begin, flags: list[str], end: Origin) -> Kept:
         """Return the row of a line that has no fault."""
         per_s, mib_per_s, avg_ms, max_ms = map(_number, self.numbers)
         figures = (int(self.records), per_s, mib_per_s, avg_ms, max_ms, self.steady_state is not None)
@@ -64,10 +64,10 @@ class Figures(NamedTuple):
         flags = ["decimal_comma"] * has_comma + ["not_a_number"] * is_none + flags
         if not self.percentiles:
             window = (*begin, *figures, flags, *end)
-            return Parsed({"perf_windows": [PerfWindow(*window)]})
+            return Kept({"perf_windows": [PerfWindow(*window)]})
         p50, p95, p99, p999 = map(float, self.percentiles)
         summary = (*begin, *figures, p50, p95, p99, p999, flags, *end)
-        return Parsed({"perf_summaries": [PerfSummary(*summary)]})
+        return Kept({"perf_summaries": [PerfSummary(*summary)]})
 
 
 def read_figures(line: str) -> Figures | None:

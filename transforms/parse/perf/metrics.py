@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from transforms.parse.columns import ORIGIN, Origin, row_type
 from transforms.parse.perf.run import BEGIN_COLUMNS, Begin
-from transforms.parse.record import Parsed, Quarantined, sample
+from transforms.parse.record import Kept, Quarantined, sample
 
 BEGIN = r"\s*+([A-Za-z][A-Za-z0-9._-]*+):([A-Za-z0-9._-]++):\{"
 TAG = r"[A-Za-z0-9._-]++="
@@ -40,13 +40,13 @@ class Metric(NamedTuple):
             return Quarantined("duplicate_key", ", ".join(f"{key}={value}" for key, value in self.tags))
         return None
 
-    def parsed(self, begin: Begin, flags: list[str], end: Origin) -> Parsed:
+    def parsed(self, begin: Begin, flags: list[str], end: Origin) -> Kept:
         """Return the row of a line that has no fault. A text, such as a version, has no value."""
         value = float(self.text.replace(",", ".")) if NUMBER.fullmatch(self.text) else None
         if value is not None and abs(value) == float("inf"):
             value = None
         metric = (*begin, self.group, self.name, dict(self.tags) or None, value, self.text, flags, *end)
-        return Parsed({"client_metrics": [ClientMetric(*metric)]})
+        return Kept({"client_metrics": [ClientMetric(*metric)]})
 
 
 def read_metric(line: str) -> Metric | None:

@@ -8,7 +8,7 @@ import msgspec
 
 from transforms.parse.columns import INT, LONG, ORIGIN, Origin, row_type
 from transforms.parse.documents import Misread, decode
-from transforms.parse.record import Parsed, Quarantined, Record
+from transforms.parse.record import Kept, Quarantined, Record
 
 RUN_DOCUMENT = "plumbline_run"
 DOCUMENT_BEGIN = f'{{"{RUN_DOCUMENT}"'
@@ -66,11 +66,11 @@ class Run(msgspec.Struct, gc=False):
         negative = [name for name in AMOUNTS if (getattr(self, name) or 0) < 0]
         return Quarantined("bad_number", ", ".join(negative)) if negative else None
 
-    def parsed(self, begin: Begin, _flags: list[str], end: Origin) -> Parsed:
+    def parsed(self, begin: Begin, _flags: list[str], end: Origin) -> Kept:
         """Return the row of a run that has no fault; `logged_at` may be NULL without a flag."""
         others = msgspec.structs.astuple(self)[6:]
         instants = (instant(text) if text is not None else None for text in (self.started_at, self.ended_at))
-        return Parsed({"runs": [RunRow._make((*begin, *instants, *others, [], *end))]})
+        return Kept({"runs": [RunRow._make((*begin, *instants, *others, [], *end))]})
 
 
 class Document(msgspec.Struct, gc=False):

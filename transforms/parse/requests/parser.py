@@ -4,7 +4,7 @@ from typing import Any
 
 from transforms.parse.columns import origin, row_type
 from transforms.parse.line import Line, skipped, split
-from transforms.parse.record import NO_CLUSTER, PARSER_VERSION, Outcome, Parsed, Quarantined, Record, sample
+from transforms.parse.record import NO_CLUSTER, PARSER_VERSION, Kept, Outcome, Quarantined, Record, sample
 from transforms.parse.requests.admin import TABLES, Call
 from transforms.parse.requests.documents import MARK, AnyDocument, read_document, shown_end
 from transforms.parse.requests.partitions import id_or_none
@@ -52,7 +52,7 @@ def parse(record: Record, own_client_prefix: str = "plumbline-") -> Outcome:
     rows: dict[str, list[Any]] = {"requests": [row]}
     if is_json and row[API] not in ONE_ROW:
         rows |= _more_rows(row, document, record)
-    return _new(Parsed, (rows, ()))
+    return _new(Kept, (rows, ()))
 
 
 def _unplaced(record: Record) -> Quarantined:

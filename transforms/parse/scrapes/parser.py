@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from xxhash import xxh64_intdigest
 
 from transforms.parse.columns import origin
-from transforms.parse.record import DAY_US, PARSER_VERSION, Parsed, Quarantined, Record, Rejected, node_number
+from transforms.parse.record import DAY_US, PARSER_VERSION, Kept, Quarantined, Record, Rejected, node_number
 from transforms.parse.scrapes.line import (
     Sample,
     Series,
@@ -51,7 +51,7 @@ class ScrapeParser:
         """Start with an empty cache."""
         self._limits, self._memory = limits or Limits(), Memory(memory_bytes)
 
-    def parse(self, record: Record) -> Parsed | Quarantined:
+    def parse(self, record: Record) -> Kept | Quarantined:
         """
         Parse one page into one row of `metric_scrapes`, a block of `metric_samples` and new `metric_series`.
 
@@ -80,7 +80,7 @@ class _Lines:
         self._new = dict[int, tuple[str, list[tuple[str, str]]]]()
         self._shared = dict[tuple[str, str], tuple[str, str]]()
 
-    def read(self) -> tuple[Parsed, Seen]:
+    def read(self) -> tuple[Kept, Seen]:
         """Return the rows of the page, and its cache entry."""
         values, is_value = _values(self._tails)
         if self._page.scraped_at is None:
@@ -98,7 +98,7 @@ class _Lines:
         seen = self._seen
         if ids is not seen.ids or self._has_new_heads:
             seen = remembered(self._heads, ids, unread, self._known, len(self._page.text))
-        return Parsed(rows, rejected), seen
+        return Kept(rows, rejected), seen
 
     @cached_property
     def _known(self) -> dict[bytes, int]:

@@ -20,7 +20,7 @@ from tests.transforms.parse.perf.lines import (
     rate,
 )
 from transforms.parse.perf import parse
-from transforms.parse.record import Parsed, Skipped
+from transforms.parse.record import Kept, Skipped
 
 TABLES = {table.name: table for table in PERF_TEST}
 
@@ -155,11 +155,11 @@ def test_no_bytes_make_the_parser_raise(value):
     """Each line has one outcome, and a row equals the result of the independent parser."""
     outcome = check(parse, value, perf_lines.MARK, TABLES, headers=HEADERS)
 
-    if isinstance(outcome, Parsed):
+    if isinstance(outcome, Kept):
         ((table, (row,)),) = outcome.rows.items()
         cells = row._asdict()
         cells |= {name: as_spark_writes(cells[name]) for name in cells if name.endswith("ed_at")}
         expected, columns = perf_lines.says(value)
         assert (table, {name: cells[name] for name in columns}) == (expected, columns)
     if value in perf_lines.LINES:
-        assert isinstance(outcome, Parsed if perf_lines.MARK.search(value) else Skipped)
+        assert isinstance(outcome, Kept if perf_lines.MARK.search(value) else Skipped)

@@ -15,7 +15,7 @@ import pytest
 from tests.transforms.parse.harms import HARMS, parts_add_up
 from tests.transforms.parse.records import COMPLETED, HEAD, REQUEST_LINES, TAIL, TEXTS, line, record
 from tests.transforms.parse.requests import admin_lines
-from transforms.parse.record import Parsed, Quarantined, Skipped
+from transforms.parse.record import Kept, Quarantined, Skipped
 from transforms.parse.requests import parse
 
 RAFT_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -283,10 +283,10 @@ def test_a_mutated_line_has_one_outcome_and_its_rows_fit_their_tables():
         value, other = dice.choice(LINES), dice.choice(LINES)
         spoiled = dice.choice(HARMS)(value, other, dice)
         found = parse(record(spoiled))
-        assert type(found) in (Parsed, Quarantined, Skipped)
+        assert type(found) in (Kept, Quarantined, Skipped)
         assert type(found) is not Skipped or b"Completed request:" not in spoiled
         assert type(found) is not Quarantined or spoiled not in LINES
-        for table, given in found.rows.items() if type(found) is Parsed else ():
+        for table, given in found.rows.items() if type(found) is Kept else ():
             rows.setdefault(table, []).extend(given)
     assert set(rows) == {"requests", "topics", "throttle_changes", "reassignments", "isr_changes"}
     assert all(parts_add_up(row._asdict(), row.quality_flags) for row in rows["requests"])

@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.transforms.parse.records import COMPLETED, REQUEST_LINES, line, record
-from transforms.parse.record import PARSER_VERSION, Parsed, Skipped
+from transforms.parse.record import PARSER_VERSION, Kept, Skipped
 from transforms.parse.requests import parse
 from transforms.parse.requests.documents import Document, OtherDocument
 
 OUTCOMES = {name: parse(record(value, position=name)) for name, value in REQUEST_LINES.items()}
-REQUESTS = {name: one.rows["requests"][0] for name, one in OUTCOMES.items() if isinstance(one, Parsed)}
-TOPICS = [row for one in OUTCOMES.values() if isinstance(one, Parsed) for row in one.rows.get("topics", ())]
+REQUESTS = {name: one.rows["requests"][0] for name, one in OUTCOMES.items() if isinstance(one, Kept)}
+TOPICS = [row for one in OUTCOMES.values() if isinstance(one, Kept) for row in one.rows.get("topics", ())]
 
 
 def request(value, **fields):
@@ -20,7 +20,7 @@ def request(value, **fields):
 
 
 def test_every_completed_request_of_a_real_broker_is_kept_and_every_other_line_is_skipped():
-    expected = {name: Skipped if name.startswith("TRACE_") else Parsed for name in REQUEST_LINES}
+    expected = {name: Skipped if name.startswith("TRACE_") else Kept for name in REQUEST_LINES}
 
     assert {name: type(one) for name, one in OUTCOMES.items()} == expected
     assert {one for one in OUTCOMES.values() if isinstance(one, Skipped)} == {

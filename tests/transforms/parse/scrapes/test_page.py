@@ -37,7 +37,7 @@ def test_a_position_contains_the_instant_of_the_scrape(position, at):
         (b"# scraped_at \t2026-11-21T09:19:28 \n", 1_795_252_768_000_000),
         (b"# scraped_at 1795252768.25", 1_795_252_768_250_000),
         (b"# scraped_at yesterday", None),
-        (b"# scraped_at 0001-01-01T00:00+23:59", -62_135_683_140_000_000),
+        (b"# scraped_at 0001-01-01T00:00+23:59", None),
         (b"# scraped_at \xff", None),
         (b" # scraped_at 1795252768", None),
         (b"up 1", None),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.transforms.parse import scrape_pages
 from tests.transforms.parse.scrapes.pages import POSITION, SCRAPED_US, record, samples
-from transforms.parse.record import PARSER_VERSION, Parsed, Quarantined, node_number
+from transforms.parse.record import PARSER_VERSION, Kept, Quarantined, node_number
 from transforms.parse.scrapes.memory import Memory, Seen
 from transforms.parse.scrapes.page import Limits
 from transforms.parse.scrapes.parser import ScrapeParser
@@ -356,8 +356,8 @@ def test_added_removed_and_moved_lines_are_parsed_as_with_an_empty_cache(pages, 
 def test_no_bytes_make_the_parser_raise(value, encoding, position):
     outcome = parse(value, content_encoding=encoding, position=position, node="broker-\ud800")
 
-    assert isinstance(outcome, Parsed | Quarantined)
-    if isinstance(outcome, Parsed):
+    assert isinstance(outcome, Kept | Quarantined)
+    if isinstance(outcome, Kept):
         (scrape,) = table(outcome, "scrapes")
         assert scrape.lines == scrape.samples + scrape.comments + scrape.rejected
         assert scrape.samples == len(samples(outcome))

@@ -31,7 +31,7 @@ except ImportError:
 with atheris.instrument_imports(include=["transforms"]) if atheris else nullcontext():
     from engine.ingest.task.arrow_rows import TABLES, record_batch
     from engine.ingest.task.parsers import ParserOptions, parsers_of
-    from transforms.parse.record import Parsed, Quarantined, Record, Skipped
+    from transforms.parse.record import Kept, Quarantined, Record, Skipped
 
 from benchmarks.faults.lines.move_lines import of_moves
 from tests.transforms.parse import perf_lines
@@ -94,8 +94,8 @@ class Checker:
         began_s = time.thread_time()
         outcome = self._parse(record)
         took_s = time.thread_time() - began_s
-        assert type(outcome) in (Parsed, Skipped, Quarantined), f"{type(outcome).__name__} is no outcome"
-        for table, rows in outcome.rows.items() if type(outcome) is Parsed else ():
+        assert type(outcome) in (Kept, Skipped, Quarantined), f"{type(outcome).__name__} is no outcome"
+        for table, rows in outcome.rows.items() if type(outcome) is Kept else ():
             if rows:
                 record_batch(TABLES[table], rows)
         return took_s
