@@ -29,7 +29,7 @@ from engine.process.progress import Progress, first_line
 from engine.process.session import JvmGoneError, jvm_watched
 from engine.process.signals import interrupt_on_signals
 from engine.quality import results_table
-from engine.quality.rules import Outcome, Suite, SuiteError, asked, suites_of
+from engine.quality.rules import Outcome, Suite, SuiteError, evaluate, suites_of
 from reports.run.answering import STOPPED, interpreted, session, settings_of
 from reports.run.options import WrongUseError, instant_of
 from schemas.fields import Table
@@ -146,14 +146,14 @@ def _checked(spark: SparkSession, root: Path, suite: Suite, scope: Scope) -> Ite
         return
     if suite.at is None:
         rows = tables.read(spark, root, table)
-        yield from _rows(asked(rows, suite), suite, None, None)
+        yield from _rows(evaluate(rows, suite), suite, None, None)
         return
     snapshot = tables.snapshot(root, table)
     given = hours_of(scope.span) if scope.span else []
     fresh = _fresh(spark, root, table, suite.at, snapshot) if scope.is_new else []
     for span in [*given, *(hour for hour in fresh if hour not in given)]:
         version = snapshot.version if span in fresh else None
-        yield from _rows(asked(_within(spark, snapshot, suite.at, span), suite), suite, span, version)
+        yield from _rows(evaluate(_within(spark, snapshot, suite.at, span), suite), suite, span, version)
 
 
 def _within(spark: SparkSession, snapshot: Snapshot, at: str, span: Span) -> DataFrame:

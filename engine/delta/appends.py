@@ -68,7 +68,7 @@ def append(where: Path, adds: Sequence[AddAction], transaction: Transaction) -> 
     return True
 
 
-def has(where: Path, transaction: Transaction) -> bool:
+def has_batch(where: Path, transaction: Transaction) -> bool:
     """Return whether a table has this or a later batch of the writer."""
     return _head(where, transaction.app_id).batches[transaction.app_id] >= transaction.version
 

@@ -46,7 +46,7 @@ def append(frame: DataFrame, where: Path, table: Table, *, txn_app_id: str, txn_
     """
     _check(frame, table)
     transaction = Transaction(txn_app_id, txn_version)
-    if appends.has(where, transaction):
+    if appends.has_batch(where, transaction):
         return False
     attempt = _written(frame, where, table, f"{txn_app_id}-{txn_version}")
     # Keep the files after a failure from here on: it may have happened after the commit, in the checkpoint,
@@ -75,7 +75,7 @@ def replace(  # noqa: PLR0913 (rows, table, spans, and the commit's note)
     """
     _check(frame, table)
     for attempt in range(1, TRIES + 1):
-        snapshot = Snapshot.of(where, table)
+        snapshot = Snapshot.open(where, table)
         kept = snapshot.outside(frame.sparkSession, column, spans)
         rows = frame.coalesce(1) if kept is None else frame.coalesce(1).unionByName(kept.coalesce(1))
         try:
@@ -97,7 +97,7 @@ def overwrite(frame: DataFrame, where: Path, table: Table) -> None:
 
     """
     _check(frame, table)
-    snapshot = Snapshot.of(where, table)
+    snapshot = Snapshot.open(where, table)
     _swap(frame.coalesce(1), snapshot, snapshot.paths(), {})
 
 

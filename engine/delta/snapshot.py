@@ -33,7 +33,7 @@ class Snapshot:
     files: pa.Table  # path, and the statistics of each
 
     @classmethod
-    def of(cls, where: Path, table: Table) -> "Snapshot":
+    def open(cls, where: Path, table: Table) -> "Snapshot":
         """Take the newest version."""
         log = log_entries.opened(where)
         files = pa.table(log.get_add_actions(flatten=True))

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import TimestampType
 
 from conf.settings import Maintain
-from engine.delta import commits as light_commit
+from engine.delta import commits
 from engine.delta import log_entries
 from engine.delta.snapshot import Snapshot
 from engine.process.lease import MAINTENANCE, lease
@@ -121,12 +121,12 @@ def append(
     Returns whether it was written.
     """
     where = Path(path(warehouse, table))
-    return light_commit.append(frame, where, table, txn_app_id=txn_app_id, txn_version=txn_version)
+    return commits.append(frame, where, table, txn_app_id=txn_app_id, txn_version=txn_version)
 
 
 def snapshot(warehouse: Path, table: Table) -> Snapshot:
     """Return the newest version of a table, to read spans of it without Delta's query planning."""
-    return Snapshot.of(Path(path(warehouse, table)), table)
+    return Snapshot.open(Path(path(warehouse, table)), table)
 
 
 def replace(  # noqa: PLR0913 (rows, table, spans, and the commit's note)
@@ -140,14 +140,14 @@ def replace(  # noqa: PLR0913 (rows, table, spans, and the commit's note)
 ) -> None:
     """Replace the rows whose instant lies in the spans; `note` becomes the commit's `userMetadata`."""
     where, rows = Path(path(warehouse, table)), frame.filter(within(column, spans))
-    light_commit.replace(
+    commits.replace(
         rows.select(*table.schema.names), where, table, column=column, spans=spans, note=note
     )
 
 
 def overwrite(frame: DataFrame, warehouse: Path, table: Table) -> None:
     """Replace all rows of a table."""
-    light_commit.overwrite(frame.select(*table.schema.names), Path(path(warehouse, table)), table)
+    commits.overwrite(frame.select(*table.schema.names), Path(path(warehouse, table)), table)
 
 
 def _make(where: Path, table: Table) -> None:

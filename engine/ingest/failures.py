@@ -8,7 +8,7 @@ from pyspark.errors import PySparkException
 
 from conf.settings import Settings
 from engine.ingest.checkpoints import Lost, NoTopicError, TopicRecreatedError
-from engine.process.disk import told_full
+from engine.process.disk import full_disk_message
 from engine.process.lease import LeaseHeldError
 from engine.process.progress import first_line
 from engine.process.session import JvmGoneError
@@ -61,7 +61,7 @@ def failure(error: Exception, settings: Settings, job: str = "ingest") -> tuple[
         return str(error), EXIT_LOST
     if isinstance(error, StateError):
         return str(error), EXIT_STATE
-    full = told_full(settings, error)
+    full = full_disk_message(settings, error)
     if full is not None:
         return f"{job} stopped: {full}", EXIT_FULL
     return f"{job} stopped: {cause(str(error))}", EXIT_FAILED

@@ -9,7 +9,7 @@ from engine.delta.log_state import days_of_batch, log_state
 from engine.streams.audit.findings import Writer
 from engine.streams.log import StreamLog
 
-SECONDS_AN_HOUR = 3_600
+SECONDS_PER_HOUR = 3_600
 NEVER_HOURS = 1_000_000
 
 
@@ -79,7 +79,7 @@ def stands_still(writers: Sequence[Writer], where: Path, now: datetime) -> bool:
     for log in (StreamLog(writer.checkpoint) for writer in writers if where in writer.tables):
         if log.offsets and log.offsets[-1] not in log.commits:
             begun_at = log.offsets_file(log.offsets[-1]).stat().st_mtime
-            if now.timestamp() - begun_at > SECONDS_AN_HOUR:
+            if now.timestamp() - begun_at > SECONDS_PER_HOUR:
                 return True
     return False
 
@@ -104,7 +104,7 @@ def needed(log: Path, streams: list[Reader], *, hours: int, log_hours: int, now:
             if stream.version <= latest:
                 why = f"{_of(stream)} cannot continue: the log no longer contains version {stream.version}"
             continue
-        age_hours = int((now.timestamp() - entry.stat().st_mtime) // SECONDS_AN_HOUR) + 1
+        age_hours = int((now.timestamp() - entry.stat().st_mtime) // SECONDS_PER_HOUR) + 1
         is_log_needed |= age_hours >= log_hours
         wanted = NEVER_HOURS if stream.is_starting and age_hours > hours else age_hours
         if wanted > most:

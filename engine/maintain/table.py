@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from conf.settings import Settings
-from engine.delta.log_state import OF_VERSION, log_state
+from engine.delta.log_state import VERSION_FILE, log_state
 from engine.ingest.positions import writers
 from engine.maintain import actions, packing
 from engine.maintain.streams import days_begun, needed, readers, stands_still
@@ -19,13 +19,13 @@ from schemas.bronze import BRONZE
 from schemas.fields import Table
 from schemas.silver.not_kept import QUARANTINE
 
-FOR_EVER = ("topics", "gaps", "metric_series", "throttle_changes", "reassignments", "isr_changes")
+WITHOUT_RETENTION = ("topics", "gaps", "metric_series", "throttle_changes", "reassignments", "isr_changes")
 """What later lines are read with, what is in force until changed, and what says that lines are missing."""
 
 DONE = {"sort": "sorted"}
 
 
-class OneTable:
+class TableMaintenance:
     """One table, and what is said of it."""
 
     def __init__(
@@ -49,7 +49,7 @@ class OneTable:
     def retain(self) -> None:
         """Delete the days that the setting of the layer no longer keeps."""
         days = getattr(self._told, f"{self._table.layer}_days")
-        if not days or self._table.name in FOR_EVER:
+        if not days or self._table.name in WITHOUT_RETENTION:
             return
         before = self._kept_from(self._now.date() - timedelta(days=days))
         old = actions.outdated(actions.files_of(self._log, self._table), self._table, before)
@@ -171,7 +171,7 @@ def _broken(where: Path) -> Path | None:
     newer = (
         file
         for file in state.confusing
-        if (told := OF_VERSION.match(file.name)) and int(told[1]) > state.version
+        if (told := VERSION_FILE.match(file.name)) and int(told[1]) > state.version
     )
     return state.hole or state.torn or next(newer, None)
 

@@ -11,7 +11,7 @@ SIGNS = ("No space left on device", "os error 28", "Disk quota exceeded")
 NEARLY_NONE_BYTES = 16 * 1024 * 1024
 
 
-def told_full(settings: Settings, error: BaseException) -> str | None:
+def full_disk_message(settings: Settings, error: BaseException) -> str | None:
     """Say which folder is full when that is what the error comes from; None when it comes from elsewhere."""
     if not _is_of_full_disk(error):
         return None

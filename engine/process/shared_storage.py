@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-A_TASK = 100
-TASKS_A_CORE = 2
+ROWS_PER_TASK = 100
+TASKS_PER_CORE = 2
 
 
 class NotSharedError(OSError):
@@ -29,15 +29,15 @@ def check_shared(spark: SparkSession, folder: Path) -> None:
         return
     folder.mkdir(parents=True, exist_ok=True)
     probe = folder / f"_shared-{uuid.uuid4().hex[:8]}"
-    tasks = TASKS_A_CORE * spark.sparkContext.defaultParallelism
+    tasks = TASKS_PER_CORE * spark.sparkContext.defaultParallelism
     try:
-        spark.range(0, tasks * A_TASK, 1, tasks).write.parquet(str(probe))
+        spark.range(0, tasks * ROWS_PER_TASK, 1, tasks).write.parquet(str(probe))
         seen = sum(pq.read_metadata(file).num_rows for file in probe.glob("*.parquet"))
     finally:
         shutil.rmtree(probe, ignore_errors=True)
-    if seen < tasks * A_TASK:
+    if seen < tasks * ROWS_PER_TASK:
         message = (
-            f"{folder} is not one folder for driver and executors: of {tasks * A_TASK} rows they wrote "
+            f"{folder} is not one folder for driver and executors: of {tasks * ROWS_PER_TASK} rows they wrote "
             f"{seen} are here; name one on a file system that all of them mount, and where Spark's own "
             "default is another, give --conf spark.hadoop.fs.defaultFS=file:///; see docs/spark-cluster.md"
         )

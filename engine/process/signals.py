@@ -21,7 +21,7 @@ def interrupt_on_signals() -> None:
         signal.signal(number, _interrupt)
 
 
-def ask_on_signals(stop: threading.Event) -> None:
+def stop_on_signals(stop: threading.Event) -> None:
     """Let the first signal set `stop`, so that a stream ends between batches; the second ends at once."""
 
     def asked(number: int, _frame: FrameType | None) -> None:
@@ -32,7 +32,7 @@ def ask_on_signals(stop: threading.Event) -> None:
         signal.signal(number, asked)
 
 
-def hush() -> None:
+def silence_spark() -> None:
     """Keep Spark from telling of the batches that are not let begin any more: they are given again."""
     spark = SparkSession.getActiveSession()
     if spark is not None:

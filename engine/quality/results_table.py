@@ -19,7 +19,7 @@ from transforms.windows import WINDOW_S
 
 _known: dict[Path, tuple[int | None, set[int]]] = {}
 
-OF_A_SPAN = ("layer", "table_name", "rule", "span_start", "span_end")
+RESULT_KEY = ("layer", "table_name", "rule", "span_start", "span_end")
 
 
 def write(spark: SparkSession, warehouse: Path, rows: Sequence[Row]) -> None:
@@ -43,7 +43,7 @@ def read(warehouse: Path, *columns: str) -> list[Row]:
 
 def newest(warehouse: Path, since: datetime | None = None, until: datetime | None = None) -> list[Row]:
     """Return the newest result of each rule and span that overlaps `since` to `until`."""
-    last = {tuple(row[name] for name in OF_A_SPAN): row for row in read(warehouse)}
+    last = {tuple(row[name] for name in RESULT_KEY): row for row in read(warehouse)}
     results = [
         {**row, **{name: _aware(row[name]) for name in ("checked_at", "span_start", "span_end")}}
         for row in last.values()

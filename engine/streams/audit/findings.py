@@ -89,12 +89,12 @@ class Found:
                     rows |= rows_of_batch(state, self.writer.id, batch) or {}
         return rows
 
-    def mend(self, reason: str, do: Callable[[], None]) -> None:
+    def add_repair(self, reason: str, do: Callable[[], None]) -> None:
         """Add a repair."""
         self.repairs.append(Repair(reason, do))
 
 
-def mend(repairs: Sequence[Repair], say: Callable[[str], None]) -> None:
+def apply_repairs(repairs: Sequence[Repair], say: Callable[[str], None]) -> None:
     """Make each repair and report it."""
     for repair in repairs:
         repair.do()

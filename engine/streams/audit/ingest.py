@@ -13,7 +13,7 @@ from engine.delta.log_state import LogState, has_rows_of, log_state, parsers_of_
 from engine.process.hadoop_files import orphans, set_aside
 from engine.streams.audit.findings import RESTORE, START_OVER, Found, Repair, StateError, Writer
 from engine.streams.audit.metadata import lost_metadata, torn_metadata
-from engine.streams.audit.tables import aside, name_of, of_table, of_torn_entry
+from engine.streams.audit.tables import name_of, table_repairs, torn_entry_repairs
 from engine.streams.log import Ends, StreamLog
 from engine.streams.note import NONE, written
 from engine.streams.writer_id import WRITER_ID
@@ -29,14 +29,14 @@ def repairs_of(writers: Sequence[Writer]) -> list[Repair]:
 
     """
     states = {where: log_state(where) for writer in writers for where in writer.tables}
-    repairs = [repair for state in states.values() for repair in of_table(state)]
+    repairs = [repair for state in states.values() for repair in table_repairs(state)]
     audited = []
     for writer in writers:
         found = Found(writer, StreamLog(writer.checkpoint), [states[where] for where in writer.tables])
         _audit(found)
         repairs += found.repairs
         audited.append(found)
-    repairs += [repair for state in states.values() for repair in of_torn_entry(state, audited)]
+    repairs += [repair for state in states.values() for repair in torn_entry_repairs(state, audited)]
     return repairs
 
 
@@ -71,7 +71,7 @@ def _id(found: Found) -> None:
         way_out = f"restore it ({name_of(found.logs[0])} contains {ids}), {START_OVER}"
         raise StateError(file, "reading the writer's id", "is torn or missing", way_out)
     if file.exists():
-        found.mend(f"{file} is torn, and nothing was written with it", aside(file))
+        found.add_repair(f"{file} is torn, and nothing was written with it", partial(set_aside, file))
     for topic, state in found.bronze.items():
         if known and has_rows_of(state.where, topic):
             wrong = f"has no batch, but {name_of(state)} has lines of {topic}: all would be written twice"
@@ -83,10 +83,10 @@ def _small_files(found: Found) -> None:
     folder, first = found.log.folder, found.log.folder / "sources" / "0" / "0"
     found.repairs += torn_metadata(folder)
     if first.exists() and found.log.initial() is None:
-        found.mend(f"{first} is torn; the stream does not need it", aside(first))
+        found.add_repair(f"{first} is torn; the stream does not need it", partial(set_aside, first))
     for place in (folder, folder / "offsets", folder / "commits", folder / "sources" / "0"):
         for crc in orphans(place):
-            found.mend(f"{crc} is a checksum without its file", crc.unlink)
+            found.add_repair(f"{crc} is a checksum without its file", crc.unlink)
     if found.log.offsets or found.log.commits or found.in_bronze >= 0:
         found.repairs += lost_metadata(folder)
 
@@ -104,13 +104,13 @@ def _offsets(found: Found) -> None:
     whole = [n for n in log.commits if log.is_commit_whole(n)]
     found.committed = max(whole, default=-1)
     for n in (n for n in log.commits if n > found.committed):
-        found.mend(f"{log.commits_file(n)} is torn; its batch is retried", aside(log.commits_file(n)))
+        found.add_repair(f"{log.commits_file(n)} is torn; its batch is retried", partial(set_aside, log.commits_file(n)))
     newest = max((n for n in log.offsets if log.ends(n) is not None), default=-1)
     sure = max(found.committed, found.in_bronze)
     found.top = max(newest, sure)
     for n in (n for n in log.offsets if n > found.top):
         reason = f"{log.offsets_file(n)} is torn; nothing of its batch was written, Spark plans it again"
-        found.mend(reason, aside(log.offsets_file(n)))
+        found.add_repair(reason, partial(set_aside, log.offsets_file(n)))
     _derive(found)
 
 
@@ -125,7 +125,7 @@ def _derive(found: Found) -> None:
             reason = (
                 f"{log.offsets_file(n)} is torn or missing; written again from the batch's rows in bronze"
             )
-            found.mend(reason, partial(_write_ends, log, n, found.ends[n]))
+            found.add_repair(reason, partial(_write_ends, log, n, found.ends[n]))
 
 
 def _ends(found: Found, batch: int) -> Ends:
@@ -186,7 +186,7 @@ def _tables(found: Found) -> None:
     if outdated and found.committed == found.top:
         file = found.log.commits_file(found.top)
         names = ", ".join(name_of(state) for state in outdated)
-        found.mend(f"{names} lost the newest log entry; batch {found.top} is retried", aside(file))
+        found.add_repair(f"{names} lost the newest log entry; batch {found.top} is retried", partial(set_aside, file))
         found.committed = found.top - 1
 
 
@@ -217,7 +217,7 @@ def _last_batch(found: Found) -> None:
     }
     if held != ends:
         reason = f"{file} has more lines than bronze has of batch {top}; the next batch reads the others"
-        found.mend(reason, partial(_write_ends, found.log, top, held))
+        found.add_repair(reason, partial(_write_ends, found.log, top, held))
 
 
 def _same_parser(found: Found) -> None:

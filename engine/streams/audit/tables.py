@@ -13,7 +13,7 @@ from engine.process.hadoop_files import set_aside
 from engine.streams.audit.findings import RESTORE, START_OVER, Found, Repair, StateError
 
 
-def of_table(state: LogState) -> Iterator[Repair]:
+def table_repairs(state: LogState) -> Iterator[Repair]:
     """
     Give what is to be set aside in a table's log.
 
@@ -44,7 +44,7 @@ def _of_empty_log(state: LogState) -> Iterator[Repair]:
         yield Repair(told, aside(state.where))
 
 
-def of_torn_entry(state: LogState, found: Sequence[Found]) -> Iterator[Repair]:
+def torn_entry_repairs(state: LogState, found: Sequence[Found]) -> Iterator[Repair]:
     """
     Drop the newest entry of a table when it is torn and a batch that is given again will write it.
 
@@ -57,10 +57,10 @@ def of_torn_entry(state: LogState, found: Sequence[Found]) -> Iterator[Repair]:
         wrong = "is torn, and no batch that is given again would write it"
         step = f"reading the log of {name_of(state)}"
         raise StateError(state.torn, step, wrong, f"{RESTORE}, {START_OVER}")
-    yield without_torn_entry(state, "its batch is given again")
+    yield torn_entry_repair(state, "its batch is given again")
 
 
-def without_torn_entry(state: LogState, way_on: str) -> Repair:
+def torn_entry_repair(state: LogState, way_on: str) -> Repair:
     """Set the torn newest entry of a table aside; with the first goes the whole folder."""
     assert state.torn is not None  # noqa: S101 (asked for by callers)
     if state.version < 0:
