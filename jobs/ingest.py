@@ -47,7 +47,7 @@ from engine.process.lease import lease
 from engine.process.progress import Progress
 from engine.process.session import jvm_watched, spark_session
 from engine.process.shared_storage import check_shared
-from engine.process.signals import stop_on_signals, silence_spark
+from engine.process.signals import silence_spark, stop_on_signals
 from engine.streams.audit.findings import apply_repairs
 from engine.streams.audit.ingest import repairs_of
 from engine.streams.log import StreamLog

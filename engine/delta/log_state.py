@@ -1,7 +1,7 @@
 """
-The log of a Delta table, read file by file to find torn files, at the first of which a Delta reader fails.
+Read the log of a Delta table file by file to find torn files; a Delta reader fails at the first one.
 
-Only the newest state is read: the newest whole checkpoint and the entries after it.
+Only the newest whole checkpoint and the entries after it are read.
 """
 
 import json

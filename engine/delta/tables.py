@@ -11,8 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import TimestampType
 
 from conf.settings import Maintain
-from engine.delta import commits
-from engine.delta import log_entries
+from engine.delta import commits, log_entries
 from engine.delta.snapshot import Snapshot
 from engine.process.lease import MAINTENANCE, lease
 from schemas.fields import Table
@@ -67,7 +66,7 @@ def complete_from(warehouse: Path, table: Table) -> datetime | None:
 
 def make(warehouse: Path, table: Table) -> None:
     """
-    Create the table if it is missing. A job that does not write the table does no more than that.
+    Create the table if it is missing. Jobs that only read a table call this; its writer calls `ensure`.
 
     Raises:
         FileExistsError: the folder has files but no table; the files are not changed.
@@ -118,7 +117,7 @@ def append(
     """
     Append once: a second call with the same application id and version writes nothing.
 
-    Returns whether it was written.
+    Return whether the rows were written.
     """
     where = Path(path(warehouse, table))
     return commits.append(frame, where, table, txn_app_id=txn_app_id, txn_version=txn_version)
@@ -140,9 +139,7 @@ def replace(  # noqa: PLR0913 (rows, table, spans, and the commit's note)
 ) -> None:
     """Replace the rows whose instant lies in the spans; `note` becomes the commit's `userMetadata`."""
     where, rows = Path(path(warehouse, table)), frame.filter(within(column, spans))
-    commits.replace(
-        rows.select(*table.schema.names), where, table, column=column, spans=spans, note=note
-    )
+    commits.replace(rows.select(*table.schema.names), where, table, column=column, spans=spans, note=note)
 
 
 def overwrite(frame: DataFrame, warehouse: Path, table: Table) -> None:

@@ -1,5 +1,5 @@
 """
-Continue from the checkpoints of the former ingest, which had one query per topic (decision 021).
+Take over the checkpoints of the former ingest, which had one query per topic (decision 021).
 
 The first batch of the new query has no line; it begins where the former queries ended. If the handover is
 interrupted, the next start repeats it; the former checkpoints are set aside last.
@@ -10,7 +10,7 @@ from pathlib import Path
 from conf.settings import Settings
 from engine.delta import tables
 from engine.ingest.checkpoints import TOPIC_ID
-from engine.ingest.gaps import finish_from_bronze, ends_in_bronze, write_empty_batch
+from engine.ingest.gaps import ends_in_bronze, finish_from_bronze, write_empty_batch
 from engine.ingest.positions import checkpoint_of, former_queries, writer_of_query
 from engine.ingest.sources import QUERIES, Query
 from engine.process.hadoop_files import set_aside, write_whole

@@ -3,7 +3,7 @@ The maintenance of one Delta table with delta-rs: delete days, merge small files
 
 Each action is one atomic commit, so a run that was killed can be run again. delta-rs never overwrites a log
 entry, so streams may append at the same time; the commit that loses the race is retried. This module retries
-deletes and merges, `commits` retries appends.
+deletes and merges; `engine/delta/commits.py` retries appends.
 """
 
 import shutil
@@ -30,7 +30,7 @@ from schemas.fields import Table
 TRIES = 30
 
 LOG_HOURS = 24
-"""Older entries are removed. Each commit lists all entries: one week, an entry per 2 s, would take 3 s."""
+"""Age at which log entries are removed. Each commit lists all entries, which takes 3 s for a week of them."""
 
 ROWS_PER_GROUP = 250_000
 """Readers skip and distribute whole row groups, and the writer holds one in memory."""

@@ -1,8 +1,8 @@
 """
-Ctrl-C and SIGTERM mean the same to every job.
+Handle Ctrl-C and SIGTERM in the same way in every job.
 
-PySpark's own handler of Ctrl-C calls the JVM from inside a call to the JVM, which breaks the connection. It
-is put in place with the session, so call these functions once before and once after the session is made.
+PySpark's own Ctrl-C handler calls the JVM from inside another call to the JVM, which breaks the connection.
+PySpark installs it with the session, so call these functions once before and once after that.
 """
 
 import logging
@@ -16,24 +16,24 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def interrupt_on_signals() -> None:
-    """Let a signal raise KeyboardInterrupt wherever the main thread is: for work whose writes are atomic."""
+    """Raise KeyboardInterrupt in the main thread on a signal; for work whose writes are atomic."""
     for number in SIGNALS:
         signal.signal(number, _interrupt)
 
 
 def stop_on_signals(stop: threading.Event) -> None:
-    """Let the first signal set `stop`, so that a stream ends between batches; the second ends at once."""
+    """Set `stop` on the first signal, so that a stream ends between batches; the second one kills the job."""
 
-    def asked(number: int, _frame: FrameType | None) -> None:
+    def set_stop(number: int, _frame: FrameType | None) -> None:
         signal.signal(number, signal.SIG_DFL)
         stop.set()
 
     for number in SIGNALS:
-        signal.signal(number, asked)
+        signal.signal(number, set_stop)
 
 
 def silence_spark() -> None:
-    """Keep Spark from telling of the batches that are not let begin any more: they are given again."""
+    """Turn off Spark's log, which would report each refused batch as an error; the next start retries it."""
     spark = SparkSession.getActiveSession()
     if spark is not None:
         spark.sparkContext.setLogLevel("OFF")
@@ -41,5 +41,5 @@ def silence_spark() -> None:
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it mourns the connection that is cut
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it would log the broken connection
     raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""The table `gold.quality_results`: written by a quality check, read by gold and the report."""
+"""Write and read the table `gold.quality_results`, which gold and the report use."""
 
 import uuid
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ RESULT_KEY = ("layer", "table_name", "rule", "span_start", "span_end")
 
 
 def write(spark: SparkSession, warehouse: Path, rows: Sequence[Row]) -> None:
-    """Append the results of a check; its caller holds the lease."""
+    """Append the results of a check; the caller holds the lease."""
     tables.ensure(spark, warehouse, QUALITY_RESULTS)
     frame = frame_of(spark, rows, QUALITY_RESULTS.schema).coalesce(1)
     once = f"check_quality-{uuid.uuid4()}"

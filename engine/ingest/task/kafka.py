@@ -77,10 +77,10 @@ def shares_of(
     for (topic, partition), (first, end) in sorted(offsets.items()):
         at = first
         while at < end:
-            nth = before * n // records
-            room = -(-records * (nth + 1) // n) - before
+            index = before * n // records
+            room = -(-records * (index + 1) // n) - before
             until = min(end, at + room)
-            shares[nth].append(Range(topic, partition, at, until))
+            shares[index].append(Range(topic, partition, at, until))
             before, at = before + until - at, until
     return shares
 

@@ -22,7 +22,7 @@ from transforms.parse.record import PARSER_VERSION
 
 def repairs_of(writers: Sequence[Writer]) -> list[Repair]:
     """
-    Return the repairs that the audit of every writer found, in order; change nothing.
+    Audit every writer and return the repairs, in order; change nothing.
 
     Raises:
         StateError: a damage cannot be repaired.
@@ -55,7 +55,7 @@ def _audit(found: Found) -> None:
 
 
 def _id(found: Found) -> None:
-    """Refuse a checkpoint without its id, and an id without its checkpoint: lines would be written twice."""
+    """Refuse a checkpoint without its id, and a lost checkpoint: lines would be written twice."""
     writer, log, bronze = found.writer, found.log, found.bronze.values()
     if writer.app_id is not None:
         return
@@ -92,19 +92,21 @@ def _small_files(found: Found) -> None:
 
 
 def _new(found: Found) -> None:
-    """Audit a checkpoint without a batch: the tables must have none of it either."""
+    """Audit a checkpoint without a batch; derive the offsets of batches that are already in bronze."""
     if found.in_bronze >= 0:
         found.top = found.in_bronze
         _derive(found)
 
 
 def _offsets(found: Found) -> None:
-    """Find the batch that the stream continues from; derive its offsets from bronze when they are lost."""
+    """Find the batch that the stream continues from; derive its offsets from bronze if they are lost."""
     log = found.log
     whole = [n for n in log.commits if log.is_commit_whole(n)]
     found.committed = max(whole, default=-1)
     for n in (n for n in log.commits if n > found.committed):
-        found.add_repair(f"{log.commits_file(n)} is torn; its batch is retried", partial(set_aside, log.commits_file(n)))
+        found.add_repair(
+            f"{log.commits_file(n)} is torn; its batch is retried", partial(set_aside, log.commits_file(n))
+        )
     newest = max((n for n in log.offsets if log.ends(n) is not None), default=-1)
     sure = max(found.committed, found.in_bronze)
     found.top = max(newest, sure)
@@ -115,7 +117,7 @@ def _offsets(found: Found) -> None:
 
 
 def _derive(found: Found) -> None:
-    """Set the end offsets of the two newest batches, each from its file or else from its rows in bronze."""
+    """Set the end offsets of the two newest batches, from the file of each or from its rows in bronze."""
     log = found.log
     for n in (found.top - 1, found.top):
         if n < 0:
@@ -186,7 +188,9 @@ def _tables(found: Found) -> None:
     if outdated and found.committed == found.top:
         file = found.log.commits_file(found.top)
         names = ", ".join(name_of(state) for state in outdated)
-        found.add_repair(f"{names} lost the newest log entry; batch {found.top} is retried", partial(set_aside, file))
+        found.add_repair(
+            f"{names} lost the newest log entry; batch {found.top} is retried", partial(set_aside, file)
+        )
         found.committed = found.top - 1
 
 
@@ -221,7 +225,7 @@ def _last_batch(found: Found) -> None:
 
 
 def _same_parser(found: Found) -> None:
-    """Refuse a batch that another parser began: it keeps and quarantines other lines."""
+    """Refuse an unfinished batch of another parser version, which keeps and quarantines other lines."""
     begun = [state for state in found.logs[1:] if found.txn(state) == found.top]
     parsers = {version for state in begun for version in parsers_of_batch(state, found.writer.id, found.top)}
     if parsers - {PARSER_VERSION}:

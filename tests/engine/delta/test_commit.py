@@ -20,8 +20,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from engine.delta import appends, log_entries, tables
-from engine.delta import commits
+from engine.delta import appends, commits, log_entries, tables
 from schemas.fields import Table, column
 from transforms.frames import frame_of
 

@@ -7,7 +7,7 @@ import pytest
 from conf.settings import Settings, Warehouse
 from engine.delta import log_entries, tables
 from engine.ingest import checkpoints, handover
-from engine.ingest.gaps import finish_from_bronze, ends_in_bronze
+from engine.ingest.gaps import ends_in_bronze, finish_from_bronze
 from engine.ingest.handover import hand_over
 from engine.ingest.positions import check_nothing_lost, checkpoint_of, writer_of_query, writers
 from engine.ingest.sources import FORMER_QUERIES, LINES, SCRAPES

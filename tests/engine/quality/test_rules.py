@@ -218,9 +218,9 @@ def test_a_rule_that_cannot_be_asked_is_an_error_and_no_answer(spark):
     rule["kwargs"] = {"unexpected_rows_query": "SELECT * FROM {batch} WHERE n >"}
     table = Suite(layer="gold", table="t", at=None, place=("n",), columns=(), expectations=(rule,))
 
-    with pytest.raises(SuiteError, match=r"rule odd of gold\.t cannot be evaluate"):
+    with pytest.raises(SuiteError, match=r"rule odd of gold\.t cannot be evaluated"):
         evaluate(spark.range(1).toDF("n"), table)
-    with pytest.raises(SuiteError, match=r"gold\.t has no column 'n', which its suite names"):
+    with pytest.raises(SuiteError, match=r"gold\.t has no column 'n', but its suite reads it"):
         evaluate(spark.range(1), table)
 
 
@@ -228,5 +228,5 @@ def test_a_file_that_is_no_suite_is_named(tmp_path):
     with pytest.raises(SuiteError, match="no rules for gold"):
         suites_of(tmp_path, "gold")
     (tmp_path / "gold_t.json").write_text('{"expectations": []}')
-    with pytest.raises(SuiteError, match=r"gold_t\.json is no suite of ours: KeyError"):
+    with pytest.raises(SuiteError, match=r"gold_t\.json is not a valid suite: KeyError"):
         suites_of(tmp_path, "gold")
