@@ -1,5 +1,5 @@
 """
-Find words of the house dialect in code: `python -m benchmarks.reference.words [ROOM ...]`; exit code 1: found.
+Find words of the house dialect: `python -m benchmarks.reference.words [ROOM ...]`. Exit code 1: found some.
 
 `shared/house-style.md` gives the reasons. Each pattern has the words to use instead.
 """
@@ -45,14 +45,14 @@ def findings(file: Path) -> Iterator[str]:
             if found := re.search(pattern, line, re.IGNORECASE):
                 yield f"{where}:{number}: `{found[0]}`: write {instead}"
     for node in ast.walk(ast.parse(source)):
+        at = 1 if isinstance(node, ast.Module) else getattr(node, "lineno", 0)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
             begin = (ast.get_docstring(node) or "").lstrip()
             if BEGINS.match(begin):
-                first, line = begin.split()[0], getattr(node, "lineno", 1)
-                yield f"{where}:{line}: docstring begins with `{first}`: write Return"
+                yield f"{where}:{at}: docstring begins with `{begin.split()[0]}`: write Return"
         for name in _public_names(node):
             if name.lower() in NAMES:
-                yield f"{where}:{getattr(node, 'lineno', 1)}: `{name}` names nothing: use a noun of the field"
+                yield f"{where}:{at}: `{name}` names nothing: use a noun of the field"
 
 
 def _public_names(node: ast.AST) -> Iterator[str]:
