@@ -35,14 +35,14 @@ from engine.gold.metrics import MetricsWriter
 from engine.gold.stream import STREAM, former_repairs, starting_versions
 from engine.gold.throttles import ThrottleWriter
 from engine.gold.writer import GoldWriter
-from engine.process.disk import told_full
+from engine.process.disk import full_disk_message
 from engine.process.gate import FINISH_BATCH_S, Gate
 from engine.process.lease import LeaseHeldError, lease
 from engine.process.progress import Progress, first_line
 from engine.process.session import JvmGoneError, jvm_watched, spark_session
 from engine.process.shared_storage import check_shared
-from engine.process.signals import ask_on_signals, hush, interrupt_on_signals
-from engine.streams.audit.findings import StateError, mend
+from engine.process.signals import interrupt_on_signals, silence_spark, stop_on_signals
+from engine.streams.audit.findings import StateError, apply_repairs
 from schemas.bronze import BRONZE
 from schemas.gold.data_quality import DATA_QUALITY
 from schemas.silver import SILVER
@@ -94,7 +94,7 @@ def build_gold(
             lease(settings.warehouse_root, "gold", timeout_s=settings.build_gold.lease_timeout_s),
             jvm_watched(),
         ):
-            mend([*STREAM.repairs(settings), *former_repairs(settings)], progress.say)
+            apply_repairs([*STREAM.repairs(settings), *former_repairs(settings)], progress.say)
             spark = spark_session(settings, STREAM.name)
             interrupt_on_signals()
             check_shared(spark, settings.warehouse_root)
@@ -106,7 +106,7 @@ def build_gold(
         progress.say(str(error))
         raise typer.Exit(EXIT_STATE) from error
     except STOPPED_BY as error:
-        full = told_full(settings, error)
+        full = full_disk_message(settings, error)
         progress.say(f"build_gold stopped: {full or first_line(str(error))}")
         raise typer.Exit(EXIT_FULL if full else EXIT_FAILED) from error
     except KeyboardInterrupt:  # with --follow, a stop before the first batch is a success too
@@ -153,7 +153,7 @@ def _stream(
     batches = Batches(writers, progress, settings if follow else None, gate, note=note)
     rows = arrivals(spark, settings, starting_versions(settings))
     pace = {"processingTime": settings.build_gold.trigger} if follow else {"availableNow": True}
-    ask_on_signals(stop)
+    stop_on_signals(stop)
     _wait(STREAM.writer(rows, settings, batches).trigger(**pace).start(), stop, gate)
     interrupt_on_signals()
     if stop.is_set():
@@ -186,7 +186,7 @@ def _wait(query: StreamingQuery, stop: threading.Event, gate: Gate) -> None:
             raise failure
     finally:
         if stop.is_set():
-            hush()
+            silence_spark()
         gate.close(FINISH_BATCH_S)
         query.stop()
 

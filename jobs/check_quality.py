@@ -1,5 +1,5 @@
 """
-The quality gate between the layers: check silver or gold with the rules of conf/expectations, span by span.
+Check the rows of silver or gold against the rules of conf/expectations, hour by hour.
 
 Exit codes: 0 every rule holds, 1 a rule failed, 2 wrong settings, options or rules, 3 the check failed
 (Spark, the disk, or another running check), 130 stopped.
@@ -30,7 +30,7 @@ from engine.process.progress import Progress, first_line
 from engine.process.session import JvmGoneError, jvm_watched
 from engine.process.signals import interrupt_on_signals
 from engine.quality import results_table
-from engine.quality.rules import Outcome, Suite, SuiteError, asked, suites_of
+from engine.quality.rules import Outcome, Suite, SuiteError, evaluate, suites_of
 from reports.run.answering import STOPPED, interpreted, session, settings_of
 from reports.run.options import WrongUseError, instant_of
 from schemas.fields import Table
@@ -78,7 +78,7 @@ def check_quality(
     Check a layer with the quality rules; without a span, all rows since the last such check.
 
     Each hour is checked separately, and the results go into gold.quality_results. If a rule of silver fails in
-    an hour, or in the given span, gold of that time is not built until a check of it passes.
+    an hour or in the span, gold of that time is not built until a check of it passes.
 
     Exit codes: 0 every rule holds; 1 a rule failed; 2 wrong use; 3 the check failed; 130 stopped.
 
@@ -147,14 +147,14 @@ def _checked(spark: SparkSession, root: Path, suite: Suite, scope: Scope) -> Ite
         return
     if suite.at is None:
         rows = tables.read(spark, root, table)
-        yield from _rows(asked(rows, suite), suite, None, None)
+        yield from _rows(evaluate(rows, suite), suite, None, None)
         return
     snapshot = tables.snapshot(root, table)
-    given = hours_of(scope.span) if scope.span else []
+    wanted = hours_of(scope.span) if scope.span else []
     fresh = _fresh(spark, root, table, suite.at, snapshot) if scope.is_new else []
-    for span in [*given, *(hour for hour in fresh if hour not in given)]:
+    for span in [*wanted, *(hour for hour in fresh if hour not in wanted)]:
         version = snapshot.version if span in fresh else None
-        yield from _rows(asked(_within(spark, snapshot, suite.at, span), suite), suite, span, version)
+        yield from _rows(evaluate(_within(spark, snapshot, suite.at, span), suite), suite, span, version)
 
 
 def _within(spark: SparkSession, snapshot: Snapshot, at: str, span: Span) -> DataFrame:

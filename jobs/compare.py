@@ -1,5 +1,5 @@
 """
-The comparison of two arms: a verdict with its reason for each metric, from raw files or a warehouse.
+Compare two arms of a performance test: a verdict and its reason for each metric.
 
 `plumbline compare BASELINE CONTENDER --from DIR`; under plain Spark, from the project's folder with its venv
 activated: `PYTHONPATH=. spark-submit --driver-class-path '.jars/spark/*' jobs/compare.py A B --from DIR`.
@@ -39,7 +39,7 @@ from verdicts.overall import exit_code
 
 WIDTH = 120
 CUT = ".cut"
-"""Ends the name of a run that was cut off and made again."""
+"""Suffix of a run that was interrupted and repeated."""
 
 
 def compare(  # noqa: PLR0913 (one option of the command each)
@@ -52,30 +52,38 @@ def compare(  # noqa: PLR0913 (one option of the command each)
     ] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option(help="Metric to judge; the first one decides. All and the worst, unless told."),
+        typer.Option(help="Metric to judge; the first one decides. Default: all; the worst verdict decides."),
     ] = None,
-    tolerance: Annotated[str, typer.Option(help="Change that makes no difference.")] = "5%",
+    tolerance: Annotated[str, typer.Option(help="Largest change that counts as no difference.")] = "5%",
     scenario: Annotated[str | None, typer.Option(help="Only runs of this experiment.")] = None,
     unpaired: Annotated[
-        bool, typer.Option("--unpaired", help="Runs of the same name in both arms are no block.")
+        bool, typer.Option("--unpaired", help="Do not pair the runs of the same name in both arms.")
     ] = False,
     html: Annotated[Path | None, typer.Option(help="Page to write.")] = None,
     json: Annotated[Path | None, typer.Option(help="JSON to write.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Markdown to write, for a pull request.")] = None,
     save: Annotated[
-        bool, typer.Option("--save", help="Keep it in gold.run_comparison of the warehouse, once.")
+        bool,
+        typer.Option(
+            "--save", help="Also save the comparison in gold.run_comparison of the warehouse, once."
+        ),
     ] = False,
-    cluster: Annotated[str | None, typer.Option(help="Name of the cluster, if there are several.")] = None,
-    node: Annotated[list[str] | None, typer.Option(help="As of `plumbline report`.")] = None,
-    time_zone: Annotated[str, typer.Option(help="As of `plumbline report`.")] = "UTC",
+    cluster: Annotated[
+        str | None, typer.Option(help="Name of the cluster; needed if there are several.")
+    ] = None,
+    node: Annotated[
+        list[str] | None,
+        typer.Option(help="PATTERN=ID: files that match the glob belong to that broker; repeatable."),
+    ] = None,
+    time_zone: Annotated[str, typer.Option(help="Zone of log layouts that write local time.")] = "UTC",
 ) -> None:
     """
-    Judge one arm of performance tests against another: improved, regressed, equivalent or inconclusive.
+    Compare two arms of a performance test: improved, regressed, equivalent or inconclusive.
 
-    The unit is the run; runs of one name in both arms are a block. What is compared and what may mislead:
-    docs/comparison.md.
+    The unit is the run; runs of the same name in both arms are a pair. docs/comparison.md explains the method
+    and its limits.
 
-    Exit codes: 0 improved or equivalent; 1 regressed; 2 inconclusive, also for one run of each; 3 invalid:
+    Exit codes: 0 improved or equivalent; 1 regressed; 2 inconclusive, also with one run per arm; 3 invalid:
     the runs cannot be compared; 4 wrong use, nothing was compared; 130 stopped.
 
     Example: `plumbline compare sticky adaptive --from .state/experiments/adaptive --metric p99_ms`
@@ -85,7 +93,7 @@ def compare(  # noqa: PLR0913 (one option of the command each)
     interrupt_on_signals()
     progress = Progress()
     try:
-        asked = asked_of(baseline, contender, metric or [], tolerance, is_unpaired=unpaired)
+        request = asked_of(baseline, contender, metric or [], tolerance, is_unpaired=unpaired)
         source = Source(
             folder=folder,
             conf=conf or [],
@@ -95,49 +103,49 @@ def compare(  # noqa: PLR0913 (one option of the command each)
             scenario=scenario,
             is_saved=save,
         )
-        told = run(asked, source, Targets(html=html, json=json, markdown=markdown), progress)
+        comparison = run(request, source, Targets(html=html, json=json, markdown=markdown), progress)
     except WrongUseError as error:
         progress.say(f"error: {error}")
         raise typer.Exit(WRONG_USE) from error
     except KeyboardInterrupt as error:
         progress.say("stopped; nothing was written")
         raise typer.Exit(STOPPED) from error
-    raise typer.Exit(exit_code(told.deciding))
+    raise typer.Exit(exit_code(comparison.deciding))
 
 
-def run(asked: Asked, source: Source, targets: Targets, progress: Progress) -> Comparison:
+def run(request: Asked, source: Source, targets: Targets, progress: Progress) -> Comparison:
     """
-    Read the runs, judge, write; return what was written.
+    Read the runs, compare them and write the results; return the comparison.
 
     Raises:
-        WrongUseError: there is nothing to compare, or nowhere to write.
+        WrongUseError: there is nothing to compare, or a result cannot be written.
 
     """
     if (source.folder is None) == (not source.conf):
         message = "give either --from DIR, for raw files, or --conf FILE, for the tables of a warehouse"
         raise WrongUseError(message)
     if source.is_saved and source.folder is not None:
-        message = "--save keeps the comparison in a warehouse: give --conf FILE in place of --from DIR"
+        message = "--save writes to a warehouse: give --conf FILE instead of --from DIR"
         raise WrongUseError(message)
     check_targets(targets.html, targets.json, targets.markdown)
     if source.folder is not None:
-        told, cluster = _of_files(source.folder, asked, source, progress)
+        comparison, cluster = _of_files(source.folder, request, source, progress)
     else:
-        told, cluster = _of_warehouse(asked, source, progress)
+        comparison, cluster = _of_warehouse(request, source, progress)
     inputs: Row = {
         "from": readable(source.folder) if source.folder else None,
         "conf": [str(path) for path in source.conf],
         "scenario": source.scenario,
     }
-    _write(told, cluster, inputs, targets)
-    return told
+    _write(comparison, cluster, inputs, targets)
+    return comparison
 
 
 def _of_files(
-    folder: Path, asked: Asked, source: Source, progress: Progress
+    folder: Path, request: Asked, source: Source, progress: Progress
 ) -> tuple[Comparison, str | None]:
-    with progress.step(f"looking through {folder}"):
-        found = found_in(folder, source.nodes, wanted=layout_of(folder, asked))
+    with progress.step(f"searching {folder}"):
+        found = found_in(folder, source.nodes, wanted=layout_of(folder, request))
     cluster = source.cluster or readable(Path(folder.resolve().name))
     files = [file for file in found.understood if file.path.suffix != CUT]
     if len(files) < len(found.understood):
@@ -152,83 +160,84 @@ def _of_files(
             with progress.step("parsing"):
                 has_requests = Kind.REQUEST_LOG.value in kinds
                 tables = tables_of_files(spark, raw, Path(scratch), has_requests=has_requests)
-            return _judged(tables, asked, source, progress), cluster
+            return _judged(tables, request, source, progress), cluster
 
 
-def _of_warehouse(asked: Asked, source: Source, progress: Progress) -> tuple[Comparison, str | None]:
+def _of_warehouse(request: Asked, source: Source, progress: Progress) -> tuple[Comparison, str | None]:
     settings = settings_of(source.conf)
     root = settings.warehouse_root
     try:
         with session(settings, "plumbline-compare") as spark, interpreted(spark):
             tables, cluster = tables_of_warehouse(spark, root, source.cluster)
-            told = _judged(tables, asked, source, progress)
+            comparison = _judged(tables, request, source, progress)
             if source.is_saved:
                 progress.say(
-                    save_comparison(spark, settings, told, cluster=cluster, scenario=source.scenario)
+                    save_comparison(spark, settings, comparison, cluster=cluster, scenario=source.scenario)
                 )
-            return told, cluster
+            return comparison, cluster
     except SeveralClustersError as error:
         message = f"choose one of the clusters in {root} with --cluster: {error}"
         raise WrongUseError(message) from error
 
 
-def _judged(tables: RunTables, asked: Asked, source: Source, progress: Progress) -> Comparison:
-    with progress.step("adding up the runs"):
-        there = arms_of(tables, source.scenario)
-        missing = [arm for arm in (asked.baseline, asked.contender) if arm not in there]
+def _judged(tables: RunTables, request: Asked, source: Source, progress: Progress) -> Comparison:
+    with progress.step("summarizing the runs"):
+        runs_by_arm = arms_of(tables, source.scenario)
+        missing = [arm for arm in (request.baseline, request.contender) if arm not in runs_by_arm]
         if missing:
-            raise WrongUseError(_no_run(missing[0], there, asked, source.folder))
-        runs = runs_of(tables, (asked.baseline, asked.contender), source.scenario)
+            raise WrongUseError(_no_run(missing[0], runs_by_arm, request, source.folder))
+        runs = runs_of(tables, (request.baseline, request.contender), source.scenario)
     try:
-        told = compared(runs, asked)
+        comparison = compared(runs, request)
     except NothingToCompareError as error:
         raise WrongUseError(str(error)) from error
-    told = _with_change_points(told)
-    doubt = misread(tables)
-    return replace(told, cautions=[*told.cautions, doubt]) if doubt else told
+    comparison = _with_change_points(comparison)
+    caution = misread(tables)
+    return replace(comparison, cautions=[*comparison.cautions, caution]) if caution else comparison
 
 
-def _no_run(arm: str, there: dict[str, int], asked: Asked, folder: Path | None) -> str:
-    """Return which arm has no run and which arms have some, for a folder with the layout that it needs."""
-    listed = ", ".join(f"{name} ({n} runs)" for name, n in there.items()) or "none"
-    layout = f"; {layout_of(folder, asked)}" if folder is not None else ""
+def _no_run(arm: str, runs_by_arm: dict[str, int], request: Asked, folder: Path | None) -> str:
+    """Return the message for an arm without runs: the arms that have some, and the layout of the folder."""
+    listed = ", ".join(f"{name} ({n} runs)" for name, n in runs_by_arm.items()) or "none"
+    layout = f"; {layout_of(folder, request)}" if folder is not None else ""
     return f"no run of arm {arm!r}; there are: {listed}{layout}"
 
 
-def _with_change_points(told: Comparison) -> Comparison:
-    """Say where an arm itself changed; runs before and after are not of one thing."""
-    metric, points, cautions = METRICS[told.deciding.metric], [], list(told.cautions)
-    for runs in (told.baseline, told.contender):
+def _with_change_points(comparison: Comparison) -> Comparison:
+    """Add the runs from which on an arm itself changed; runs before and after them do not compare."""
+    metric, points, cautions = METRICS[comparison.deciding.metric], [], list(comparison.cautions)
+    for runs in (comparison.baseline, comparison.contender):
         try:
             points += change_points(runs, metric)
         except NoChangePointsError as error:
             cautions.append(str(error))
     cautions += [
-        f"the runs of {of.arm} change with {of.run}: {of.metric} {100 * of.change:+.1f} %" for of in points
+        f"the runs of {point.arm} change from {point.run} on: {point.metric} {100 * point.change:+.1f} %"
+        for point in points
     ]
-    return replace(told, cautions=list(dict.fromkeys(cautions)), change_points=points)
+    return replace(comparison, cautions=list(dict.fromkeys(cautions)), change_points=points)
 
 
-def _write(told: Comparison, cluster: str | None, inputs: Row, targets: Targets) -> None:
+def _write(comparison: Comparison, cluster: str | None, inputs: Row, targets: Targets) -> None:
     stamp = Stamp(generated_at=datetime.now(UTC), version=version_of())
     try:
         if targets.json is not None:
-            write_atomically(targets.json, as_text(document(told, cluster, inputs)))
+            write_atomically(targets.json, as_text(document(comparison, cluster, inputs)))
         if targets.markdown is not None:
-            write_atomically(targets.markdown, markdown(told))
+            write_atomically(targets.markdown, markdown(comparison))
         if targets.html is not None:
-            write_atomically(targets.html, page(told, stamp))
+            write_atomically(targets.html, page(comparison, stamp))
     except OSError as error:
         message = f"{error.filename or 'the comparison'} cannot be written: {error.strerror or error}"
         raise WrongUseError(message) from error
-    typer.echo(said(told))
+    typer.echo(said(comparison))
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = WIDTH
-    console.print(table(told))
-    for reason in reasons(told):
+    console.print(table(comparison))
+    for reason in reasons(comparison):
         typer.echo(reason)
-    for caution in told.cautions:
+    for caution in comparison.cautions:
         typer.echo(f"caution: {caution}")
     for target in (targets.html, targets.json, targets.markdown):
         if target is not None:

@@ -47,8 +47,8 @@ from engine.process.lease import lease
 from engine.process.progress import Progress
 from engine.process.session import jvm_watched, spark_session
 from engine.process.shared_storage import check_shared
-from engine.process.signals import ask_on_signals, hush
-from engine.streams.audit.findings import mend
+from engine.process.signals import silence_spark, stop_on_signals
+from engine.streams.audit.findings import apply_repairs
 from engine.streams.audit.ingest import repairs_of
 from engine.streams.log import StreamLog
 from engine.streams.note import check_options, note_written
@@ -95,7 +95,7 @@ def ingest(
         progress.say(str(error))
         raise typer.Exit(EXIT_WRONG) from error
     stop = threading.Event()
-    ask_on_signals(stop)
+    stop_on_signals(stop)
     try:
         with (
             lease(settings.warehouse_root, SILVER_LAYER, timeout_s=settings.ingest.lease_timeout_s),
@@ -103,13 +103,13 @@ def ingest(
             jvm_watched(),
         ):
             hand_over(settings, progress)
-            mend(repairs_of(writers(settings)), progress.say)
+            apply_repairs(repairs_of(writers(settings)), progress.say)
             for query in QUERIES:
                 check_options(checkpoint_of(settings, query), str(parser_options(settings)))
             if not accept_gap:
                 check_nothing_lost(settings)
             spark = spark_session(settings, "ingest")
-            ask_on_signals(stop)
+            stop_on_signals(stop)
             check_shared(spark, settings.warehouse_root)
             if accept_gap:
                 accept_gaps(spark, settings, progress)
@@ -145,7 +145,7 @@ def run(
             stop.wait(POLL_S)
         _read_progress(started, meters)
         if stop.is_set():
-            hush()
+            silence_spark()
         else:
             _raise_failure(started, settings)
     finally:

@@ -17,8 +17,8 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from conf.settings import Maintain, Settings
-from engine.maintain.table import OneTable
-from engine.process.disk import told_full
+from engine.maintain.table import TableMaintenance
+from engine.process.disk import full_disk_message
 from engine.process.lease import MAINTENANCE, LeaseHeldError, lease
 from engine.process.progress import Progress, first_line
 from engine.process.signals import interrupt_on_signals
@@ -72,7 +72,7 @@ def maintain(
         progress.say(str(error))
         raise typer.Exit(EXIT_HELD) from error
     except OSError as error:
-        full = told_full(settings, error)
+        full = full_disk_message(settings, error)
         progress.say(f"maintain stopped: {full or first_line(str(error))}")
         raise typer.Exit(EXIT_FULL if full else EXIT_FAILED) from error
     except KeyboardInterrupt as error:
@@ -150,7 +150,7 @@ def _is_there(settings: Settings, table: Table) -> bool:
 def _maintained(settings: Settings, table: Table, progress: Progress, *, dry_run: bool) -> bool:
     name = f"{table.layer}.{table.name}"
     try:
-        one = OneTable(settings, table, progress, datetime.now(UTC), dry_run=dry_run)
+        one = TableMaintenance(settings, table, progress, datetime.now(UTC), dry_run=dry_run)
         one.retain()
         one.compact()
         one.clean()

@@ -1,5 +1,5 @@
 """
-The report: one offline HTML page and the same as JSON, from raw files or from the gold tables.
+Write the report: one offline HTML page and the same results as JSON, from raw files or the gold tables.
 
 `plumbline report --from DIR`; under plain Spark, from the project's folder with its venv activated:
 `PYTHONPATH=. spark-submit --driver-class-path '.jars/spark/*' jobs/report.py --from DIR`.
@@ -44,7 +44,7 @@ def report(  # noqa: PLR0913 (one option of the command each)
     json: Annotated[Path | None, typer.Option(help="JSON to write.")] = None,
     node: Annotated[
         list[str] | None,
-        typer.Option(help="PATTERN=ID: files that match the glob are of that broker. May be repeated."),
+        typer.Option(help="PATTERN=ID: files that match the glob belong to that broker; repeatable."),
     ] = None,
     time_zone: Annotated[str, typer.Option(help="Zone of log layouts that write local time.")] = "UTC",
     cluster: Annotated[
@@ -53,18 +53,20 @@ def report(  # noqa: PLR0913 (one option of the command each)
     since: Annotated[str | None, typer.Option(help=f"First instant. {SINCE_HELP}")] = None,
     until: Annotated[str | None, typer.Option(help="End, exclusive. The same form.")] = None,
     network: Annotated[
-        float | None, typer.Option(help="What a broker's network carries, bytes/s: N of KIP-73's band.")
+        float | None,
+        typer.Option(help="Network bandwidth of a broker in bytes/s, for the throttle range of KIP-73."),
     ] = None,
     truth: Annotated[
-        Path | None, typer.Option(help="Ground truth of a lab scenario to hold against.")
+        Path | None, typer.Option(help="Ground truth of a lab scenario, to check the verdicts.")
     ] = None,
 ) -> None:
     """
     Show who is slow: from raw log files, or from the gold tables of a warehouse.
 
-    Without --html and --json both are written, as report.html and report.json.
-    Exit code 2: there is nothing to read (also: gold has no rows), or the report cannot be written. A line
-    that cannot be read is no error: the report counts it under data quality.
+    Without --html and --json, write both: report.html and report.json.
+
+    Exit code 2: there is nothing to read (also: gold has no rows), or a file cannot be written. A line that
+    cannot be read is not an error; the report counts it under data quality.
 
     Example: `plumbline report --from logs --html report.html --json report.json`
 
@@ -98,10 +100,10 @@ def report(  # noqa: PLR0913 (one option of the command each)
 
 def run(wanted: Wanted, progress: Progress) -> Answers:
     """
-    Read, judge, write; return what was written.
+    Read the input, evaluate it and write the report; return its content.
 
     Raises:
-        WrongUseError: there is nothing to read, or nowhere to write.
+        WrongUseError: there is nothing to read, or a file cannot be written.
 
     """
     if (wanted.folder is None) == (not wanted.conf):
@@ -121,16 +123,20 @@ def run(wanted: Wanted, progress: Progress) -> Answers:
 
 def from_files(folder: Path, wanted: Wanted, progress: Progress) -> Answers:
     """Parse the files of a folder and build gold from them, in a temporary folder that is always removed."""
-    with progress.step(f"looking through {folder}"):
+    with progress.step(f"searching {folder}"):
         found = found_in(folder, wanted.nodes)
     cluster = wanted.cluster or readable(Path(folder.resolve().name))
     origin = Origin(folder=folder, cluster=cluster, time_zone=wanted.time_zone)
     with tempfile.TemporaryDirectory(prefix="plumbline-report-", ignore_cleanup_errors=True) as scratch:
         raw = Path(scratch) / "raw"
         with progress.step(f"reading {len(found.understood)} files"):
-            read = write_raw(found.understood, origin, raw, on_file=lambda file: progress.say(_told(file)))
+            read = write_raw(
+                found.understood, origin, raw, on_file=lambda file: progress.say(_file_line(file))
+            )
         if not any(file.lines for file in read):
-            message = f"not one line in the {len(read)} files of {folder}: all are empty; is the logger on?"
+            message = (
+                f"no line in the {len(read)} files of {folder}: all are empty; check that the logger is on"
+            )
             raise WrongUseError(message)
         inputs = inputs_of_files(folder, wanted, found, read)
         with session(Settings(), APP) as spark:
@@ -138,7 +144,7 @@ def from_files(folder: Path, wanted: Wanted, progress: Progress) -> Answers:
             with progress.step("parsing and building gold"):
                 damages = {file.source: file.damage for file in read if file.damage}
                 gold = gold_of_files(spark, raw, Path(scratch), damages)
-            with progress.step("adding up"), interpreted(spark):
+            with progress.step("summarizing"), interpreted(spark):
                 return _answers(gold, wanted, inputs)
 
 
@@ -156,10 +162,10 @@ def from_warehouse(wanted: Wanted, progress: Progress) -> Answers:
         with session(settings, APP) as spark, interpreted(spark):
             with progress.step("reading gold"):
                 gold = gold_of_warehouse(spark, root, wanted.cluster)
-            with progress.step("adding up"):
+            with progress.step("summarizing"):
                 answers = _answers(gold, wanted, inputs | span_of(wanted))
-            ruled = results_table.newest(root, wanted.span.since, wanted.span.until)
-            return replace(answers, quality_results=ruled)
+            quality_results = results_table.newest(root, wanted.span.since, wanted.span.until)
+            return replace(answers, quality_results=quality_results)
     except NoRowsError as error:
         options = " ".join(f"--conf {path}" for path in wanted.conf)
         commands = f"`plumbline ingest {options}`, then `plumbline build-gold {options}`"
@@ -175,7 +181,7 @@ def _answers(gold: Gold, wanted: Wanted, inputs: Row) -> Answers:
     return answers_of(gold, wanted.span, truth=wanted.truth, inputs=inputs, network_bytes_per_s=network)
 
 
-def _told(file: FileRead) -> str:
+def _file_line(file: FileRead) -> str:
     damage = f"; damaged: {file.damage}" if file.damage else ""
     return f"  {file.source}: {file.kind} of {file.node}, {file.lines} lines{damage}"
 

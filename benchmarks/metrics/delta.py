@@ -19,7 +19,7 @@ from benchmarks.metrics.samples import Bits, Head, Longs, Page, Samples, is_same
 from benchmarks.pipeline.measure import Measured
 from conf.settings import Settings, Warehouse
 from engine.delta import appends, log_entries, tables
-from engine.maintain.table import OneTable
+from engine.maintain.table import TableMaintenance
 from engine.process.progress import Progress
 from schemas.fields import Table
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
@@ -54,7 +54,7 @@ def in_delta(held: Samples, root: Path, spark: SparkSession) -> InDelta:
     with Measured() as took:
         for table in (METRIC_SAMPLES, METRIC_SERIES):
             tomorrow = _instant(held.pages[-1]) + timedelta(days=1)
-            one = OneTable(settings, table, Progress(), tomorrow, dry_run=False)
+            one = TableMaintenance(settings, table, Progress(), tomorrow, dry_run=False)
             one.compact()
             one.clean()
     where = _where(root, METRIC_SAMPLES)

@@ -3,8 +3,8 @@ Append files to a Delta table with one log entry, at a cost that does not grow w
 
 An append conflicts only with a change of schema or protocol, and with the same batch of the same writer. So
 it reads only the new log entries and adds its own after them. delta-rs makes all other commits; it reads the
-names of all live files each time, which took 60 ms at 10,000 files. Why an append is as safe:
-`docs/decisions/023-appends-read-no-file-list.md`.
+names of all live files each time, which took 60 ms at 10,000 files.
+`docs/decisions/023-appends-read-no-file-list.md` explains why an append is as safe.
 """
 
 import json
@@ -47,9 +47,8 @@ def append(where: Path, adds: Sequence[AddAction], transaction: Transaction) -> 
     """
     Commit files in a new version, unless the table has this or a later batch of the writer.
 
-    The entry is on disk before it gets its name, and only one writer can create a name.
-
-    Returns whether it was written.
+    Return whether the version was written. The entry is synced before it gets its name, and only one writer
+    can create a name.
 
     Raises:
         ValueError: the table's protocol needs more than a plain entry.
@@ -68,7 +67,7 @@ def append(where: Path, adds: Sequence[AddAction], transaction: Transaction) -> 
     return True
 
 
-def has(where: Path, transaction: Transaction) -> bool:
+def has_batch(where: Path, transaction: Transaction) -> bool:
     """Return whether a table has this or a later batch of the writer."""
     return _head(where, transaction.app_id).batches[transaction.app_id] >= transaction.version
 
@@ -87,7 +86,9 @@ def _read(where: Path, writers: set[str]) -> _Head:
     log = DeltaTable(str(where))
     wanted = log.protocol().min_writer_version
     if wanted > WRITER_VERSION:
-        message = f"{where}: its protocol needs writer version {wanted}, Plumbline supports {WRITER_VERSION}"
+        message = (
+            f"{where}: the table needs Delta writer version {wanted}; Plumbline supports {WRITER_VERSION}"
+        )
         raise ValueError(message)
     batches = {writer: log.transaction_version(writer) for writer in writers}
     return _Head(
@@ -114,7 +115,7 @@ def _read_on(head: _Head, where: Path) -> bool:
 
 
 def _put(entry: Path, actions: Iterator[dict[str, Any]]) -> bool:
-    """Write an entry to disk, then name it; return False if the name exists."""
+    """Sync an entry to disk, then give it its name; return False if the name exists."""
     # Readers ignore a draft with such a name, as they ignore the drafts of delta-rs.
     draft = entry.with_name(f"{entry.name}#{os.getpid()}{threading.get_ident()}")
     lines = (json.dumps(action, separators=(",", ":")) for action in actions)

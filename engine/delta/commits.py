@@ -2,8 +2,8 @@
 Append to a Delta table, or replace spans of it: Spark writes Parquet files, delta-rs commits them.
 
 Delta Spark's append needs half a second for a handful of rows. Here Spark only writes the files, and delta-rs
-adds one entry to the log. Why it is as safe: `docs/decisions/006-light-commits.md`; the proof:
-`tests/engine/delta/test_commit.py`.
+adds one entry to the log. `docs/decisions/006-light-commits.md` explains why this is as safe;
+`tests/engine/delta/test_commit.py` proves it.
 """
 
 import time
@@ -46,7 +46,7 @@ def append(frame: DataFrame, where: Path, table: Table, *, txn_app_id: str, txn_
     """
     _check(frame, table)
     transaction = Transaction(txn_app_id, txn_version)
-    if appends.has(where, transaction):
+    if appends.has_batch(where, transaction):
         return False
     attempt = _written(frame, where, table, f"{txn_app_id}-{txn_version}")
     # Keep the files after a failure from here on: it may have happened after the commit, in the checkpoint,
@@ -55,7 +55,7 @@ def append(frame: DataFrame, where: Path, table: Table, *, txn_app_id: str, txn_
 
 
 def note_batch(where: Path, *, txn_app_id: str, txn_version: int) -> None:
-    """Commit a batch without a row, once; it only uses up the batch id."""
+    """Commit a batch without rows, once; the commit only records the batch id."""
     appends.append(where, [], Transaction(txn_app_id, txn_version))
 
 
@@ -75,9 +75,9 @@ def replace(  # noqa: PLR0913 (rows, table, spans, and the commit's note)
     """
     _check(frame, table)
     for attempt in range(1, TRIES + 1):
-        snapshot = Snapshot.of(where, table)
-        kept = snapshot.outside(frame.sparkSession, column, spans)
-        rows = frame.coalesce(1) if kept is None else frame.coalesce(1).unionByName(kept.coalesce(1))
+        snapshot = Snapshot.open(where, table)
+        others = snapshot.outside(frame.sparkSession, column, spans)
+        rows = frame.coalesce(1) if others is None else frame.coalesce(1).unionByName(others.coalesce(1))
         try:
             _swap(rows, snapshot, snapshot.overlapping(column, spans), {"userMetadata": note} if note else {})
         except CommitFailedError:
@@ -97,17 +97,17 @@ def overwrite(frame: DataFrame, where: Path, table: Table) -> None:
 
     """
     _check(frame, table)
-    snapshot = Snapshot.of(where, table)
+    snapshot = Snapshot.open(where, table)
     _swap(frame.coalesce(1), snapshot, snapshot.paths(), {})
 
 
-def _swap(rows: DataFrame, held: Snapshot, old: Sequence[str], metadata: Mapping[str, str]) -> None:
-    attempt = _written(rows, held.where, held.table, "replaced")
+def _swap(rows: DataFrame, snapshot: Snapshot, old: Sequence[str], metadata: Mapping[str, str]) -> None:
+    attempt = _written(rows, snapshot.where, snapshot.table, "replaced")
     now = int(time.time() * 1_000)
-    gone = [RemoveAction(path, data_change=True, deletion_timestamp=now) for path in old]
+    removed = [RemoveAction(path, data_change=True, deletion_timestamp=now) for path in old]
     properties = CommitProperties(custom_metadata=dict(metadata), max_commit_retries=0)
-    added = log_entries.added(held.where, attempt, held.table)
-    log_entries.commit(held.log, held.where, [*added, *gone], properties)
+    added = log_entries.added(snapshot.where, attempt, snapshot.table)
+    log_entries.commit(snapshot.log, snapshot.where, [*added, *removed], properties)
 
 
 def _check(frame: DataFrame, table: Table) -> None:

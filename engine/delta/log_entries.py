@@ -1,8 +1,8 @@
 """
 Create, open, read and commit to the Delta log of a table with delta-rs.
 
-Spark writes and reads the Parquet files. Reading the log takes milliseconds here, and half a second per table
-where Delta Spark plans a query for it. Why it is as safe: `docs/decisions/006-light-commits.md`.
+Spark writes and reads the Parquet files. Reading the log takes milliseconds here. Delta Spark needs half a
+second per table, because it plans a query. `docs/decisions/006-light-commits.md` explains why this is safe.
 """
 
 import json
@@ -36,11 +36,11 @@ DEFAULT_INTERVAL = 10
 
 CHECKPOINT_KEPT_EVERY_S = 4 * 3_600
 NEWEST_CHECKPOINTS = 3
-"""A reader of a checkpoint has some minutes, until this many newer ones exist."""
+"""Checkpoints that are always kept, so that a reader has some minutes to finish with an older one."""
 
 
 def opened(where: Path) -> DeltaTable:
-    """Open a table's log once per thread, later read only new entries: a long log takes a while to read."""
+    """Open a table's log once per thread; later calls read only new entries, because a full read is slow."""
     logs: dict[Path, DeltaTable] = _held.__dict__.setdefault("logs", {})
     if where in logs:
         logs[where].update_incremental()
@@ -103,7 +103,7 @@ def commit(
 
 
 def _sync_entries(before: int, where: Path) -> None:
-    """Sync the entries after a version, and their folder, to disk: a power cut would leave them empty."""
+    """Sync the entries after a version, and their folder; else a power cut could leave them empty."""
     folder, version = where / "_delta_log", before + 1
     while (entry := folder / f"{version:020}.json").exists():
         sync(entry)

@@ -1,7 +1,7 @@
 """
-The log of a Delta table, read file by file to find torn files, at the first of which a Delta reader fails.
+Read the log of a Delta table file by file to find torn files; a Delta reader fails at the first one.
 
-Only the newest state is read: the newest whole checkpoint and the entries after it.
+Only the newest whole checkpoint and the entries after it are read.
 """
 
 import json
@@ -20,7 +20,7 @@ from conf.names import TelemetryPartition
 from engine.process.hadoop_files import is_as_written, orphans
 
 CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.(\d{10}))?\.parquet")
-OF_VERSION = re.compile(r"\.?(\d{20})\.")
+VERSION_FILE = re.compile(r"\.?(\d{20})\.")
 """File name prefix of a version's files; checksum files have a leading dot."""
 
 LAST_CHECKPOINT = "_last_checkpoint"
@@ -70,7 +70,7 @@ def log_state(where: Path) -> LogState:
     if begin >= 0 and version == begin and torn is None and not entry_file(log, begin).exists():
         hole = entry_file(log, begin)  # readers need the newest entry even if its checkpoint is whole
     confusing += [
-        crc for crc in orphans(log) if (match := OF_VERSION.match(crc.name)) and int(match[1]) > version
+        crc for crc in orphans(log) if (match := VERSION_FILE.match(crc.name)) and int(match[1]) > version
     ]
     newer = [file for file in log.glob("*.crc") if file.stem.isdigit() and int(file.stem) > version]
     return LogState(

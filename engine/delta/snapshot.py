@@ -1,4 +1,4 @@
-"""Read spans of a table from the files that hold them: the log tells which, and Spark opens no other."""
+"""Read spans of a Delta table: the log names the files that overlap them, and Spark opens only those."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,36 +19,36 @@ from transforms.spans import Span, within
 from transforms.windows import Reach
 
 CUT = timedelta(milliseconds=1)
-"""Delta's own statistics of instants are cut to milliseconds."""
+"""Delta Spark truncates the instants in its statistics to milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """One version of a table: what is committed or deleted later is not seen, as long as VACUUM leaves it."""
+    """One version of a table. Later commits do not change it, as long as VACUUM keeps its files."""
 
     where: Path
     table: Table
     log: DeltaTable
     version: int
-    files: pa.Table  # path, and the statistics of each
+    files: pa.Table  # path and statistics of each file
 
     @classmethod
-    def of(cls, where: Path, table: Table) -> "Snapshot":
-        """Take the newest version."""
+    def open(cls, where: Path, table: Table) -> "Snapshot":
+        """Open the newest version of a table."""
         log = log_entries.opened(where)
         files = pa.table(log.get_add_actions(flatten=True))
         return cls(where=where, table=table, log=log, version=log.version(), files=files)
 
     def paths(self) -> list[str]:
-        """Name all files."""
+        """Return the paths of all files."""
         return [str(path) for path in self.files["path"].to_pylist()]
 
     def overlapping(self, column: str, spans: Sequence[Span], reach: Reach = Reach()) -> list[str]:  # noqa: B008 (it is frozen)
-        """Name the files that can hold a row whose instant lies in the spans, widened by the reach."""
+        """Return the paths of the files that may have rows in the spans, widened by `reach`."""
         return self._paths(self._any([self._overlaps(column, _widened(span, reach)) for span in spans]))
 
     def newest(self, column: str) -> datetime | None:
-        """Give the latest instant in a column, None where no file tells of any."""
+        """Return the latest instant of a column; None if no file has statistics of it."""
         _, high = self._extremes(column)
         latest: datetime | None = pc.max(high).as_py()
         return latest
@@ -60,12 +60,12 @@ class Snapshot:
         spans: Sequence[Span],
         reach: Reach = Reach(),  # noqa: B008 (it is frozen)
     ) -> DataFrame:
-        """Give the rows whose instant lies in the spans, without the columns that the table is parted by."""
+        """Return the rows in the spans, widened by `reach`, without the partition columns."""
         rows = self._read(spark, self.overlapping(column, spans, reach))
         return rows.filter(within(column, spans, reach))
 
     def added_since(self, spark: SparkSession, version: int | None) -> DataFrame:
-        """Give the rows of files that this version has and that one had not; of all when it is not there."""
+        """Return the rows of files added since `version`; all rows if it is None or no longer in the log."""
         try:
             before = DeltaTable(str(self.where), version=version).file_uris() if version is not None else []
         except DeltaError:
@@ -74,8 +74,8 @@ class Snapshot:
         return self._read(spark, [path for path in self.paths() if path.rsplit("/", 1)[-1] not in known])
 
     def outside(self, spark: SparkSession, column: str, spans: Sequence[Span]) -> DataFrame | None:
-        """Give the other rows of the files that overlap the spans; None where they can hold none."""
-        inside = self._any([self._lies_in(column, span) for span in spans])
+        """Return the other rows of the files that overlap the spans; None if there are none."""
+        inside = self._any([self._is_inside(column, span) for span in spans])
         overlaps = self._any([self._overlaps(column, span) for span in spans])
         mixed = self._paths(pc.and_(overlaps, pc.invert(inside)))
         if not mixed:
@@ -83,10 +83,12 @@ class Snapshot:
         return self._read(spark, mixed).filter(f"NOT coalesce({within(column, spans)}, false)")
 
     def _read(self, spark: SparkSession, paths: list[str]) -> DataFrame:
-        kept = StructType([field for field in self.table.schema if field.name not in self.table.partition_by])
+        schema = StructType(
+            [field for field in self.table.schema if field.name not in self.table.partition_by]
+        )
         if not paths:
-            return frame_of(spark, [], kept)
-        reader = spark.read.schema(kept).option("recursiveFileLookup", "true")
+            return frame_of(spark, [], schema)
+        reader = spark.read.schema(schema).option("recursiveFileLookup", "true")
         return reader.parquet(*(str(self.where / path) for path in paths))
 
     def _paths(self, chosen: pa.Array) -> list[str]:
@@ -99,20 +101,20 @@ class Snapshot:
         return chosen
 
     def _overlaps(self, column: str, span: Span) -> pa.Array:
-        """Tell which files may hold a row of the span: without statistics, any."""
+        """Return a mask of the files that may have rows of the span; a file without statistics may."""
         low, high = self._extremes(column)
         is_in = pc.and_(pc.less(low, _at(span.end)), pc.greater_equal(high, _at(span.start) - CUT))
         return pc.fill_null(is_in, fill_value=True)
 
-    def _lies_in(self, column: str, span: Span) -> pa.Array:
+    def _is_inside(self, column: str, span: Span) -> pa.Array:
         low, high = self._extremes(column)
         is_in = pc.and_(pc.greater_equal(low, _at(span.start)), pc.less(high, _at(span.end) - CUT))
         return pc.fill_null(is_in, fill_value=False)
 
     def _extremes(self, column: str) -> tuple[pa.Array, pa.Array]:
-        told = (f"min.{column}", f"max.{column}")
+        names = (f"min.{column}", f"max.{column}")
         unknown = pa.nulls(self.files.num_rows, pa.timestamp("us", "UTC"))
-        low, high = (self.files[name] if name in self.files.column_names else unknown for name in told)
+        low, high = (self.files[name] if name in self.files.column_names else unknown for name in names)
         return low, high
 
 

@@ -11,8 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import TimestampType
 
 from conf.settings import Maintain
-from engine.delta import commits as light_commit
-from engine.delta import log_entries
+from engine.delta import commits, log_entries
 from engine.delta.snapshot import Snapshot
 from engine.process.lease import MAINTENANCE, lease
 from schemas.fields import Table
@@ -67,7 +66,7 @@ def complete_from(warehouse: Path, table: Table) -> datetime | None:
 
 def make(warehouse: Path, table: Table) -> None:
     """
-    Create the table if it is missing. A job that does not write the table does no more than that.
+    Create the table if it is missing. Jobs that only read a table call this; its writer calls `ensure`.
 
     Raises:
         FileExistsError: the folder has files but no table; the files are not changed.
@@ -118,15 +117,15 @@ def append(
     """
     Append once: a second call with the same application id and version writes nothing.
 
-    Returns whether it was written.
+    Return whether the rows were written.
     """
     where = Path(path(warehouse, table))
-    return light_commit.append(frame, where, table, txn_app_id=txn_app_id, txn_version=txn_version)
+    return commits.append(frame, where, table, txn_app_id=txn_app_id, txn_version=txn_version)
 
 
 def snapshot(warehouse: Path, table: Table) -> Snapshot:
     """Return the newest version of a table, to read spans of it without Delta's query planning."""
-    return Snapshot.of(Path(path(warehouse, table)), table)
+    return Snapshot.open(Path(path(warehouse, table)), table)
 
 
 def replace(  # noqa: PLR0913 (rows, table, spans, and the commit's note)
@@ -140,14 +139,12 @@ def replace(  # noqa: PLR0913 (rows, table, spans, and the commit's note)
 ) -> None:
     """Replace the rows whose instant lies in the spans; `note` becomes the commit's `userMetadata`."""
     where, rows = Path(path(warehouse, table)), frame.filter(within(column, spans))
-    light_commit.replace(
-        rows.select(*table.schema.names), where, table, column=column, spans=spans, note=note
-    )
+    commits.replace(rows.select(*table.schema.names), where, table, column=column, spans=spans, note=note)
 
 
 def overwrite(frame: DataFrame, warehouse: Path, table: Table) -> None:
     """Replace all rows of a table."""
-    light_commit.overwrite(frame.select(*table.schema.names), Path(path(warehouse, table)), table)
+    commits.overwrite(frame.select(*table.schema.names), Path(path(warehouse, table)), table)
 
 
 def _make(where: Path, table: Table) -> None:

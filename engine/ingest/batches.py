@@ -99,7 +99,7 @@ def task_plan(  # noqa: PLR0913 (the parts of a plan)
 def shared_out(spark: SparkSession, offsets: Offsets, query: Query) -> tuple[DataFrame, Shares]:
     """Return a frame with one share number per task, and the offset ranges of each share."""
     tasks = spark.sparkContext.defaultParallelism
-    shares = shares_of(offsets, tasks=tasks, records_a_task=query.records_a_task)
+    shares = shares_of(offsets, tasks=tasks, records_per_task=query.records_per_task)
     return spark.range(0, len(shares), 1, max(1, len(shares))), shares
 
 

@@ -1,4 +1,4 @@
-"""Positions of a query: what its checkpoint has read, and whether the topic still has the rest."""
+"""Compare the positions in a checkpoint with the topics: do they still have the unread records?"""
 
 import logging
 import re
@@ -31,7 +31,7 @@ class TopicRecreatedError(Exception):
     """A topic was deleted and created again: its offsets count other records, so ingest cannot continue."""
 
     def __init__(self, topic: str, evidence: str) -> None:
-        """Build the message, with what to do."""
+        """Build the message, which says what to do."""
         super().__init__(
             f"{topic} was created again ({evidence}), so its unread lines are lost; nothing was written: "
             "set a new [warehouse] checkpoints, and also another topic_prefix or a new [warehouse] root"
@@ -40,7 +40,7 @@ class TopicRecreatedError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """Offsets from `first` up to, but without, `end`; they were deleted before they were read."""
+    """An offset range, `first` inclusive, `end` exclusive, that was deleted before it was read."""
 
     topic: str
     partition: int
@@ -48,7 +48,7 @@ class Lost:
     end: int
 
     def __str__(self) -> str:
-        """Format as one line."""
+        """Return the range as one line."""
         return f"{self.topic} partition {self.partition}: offsets {self.first:,} to {self.end - 1:,}"
 
 

@@ -1,4 +1,4 @@
-"""What can end the ingest: in one line for a person, and with an exit code for a program."""
+"""The failures that end the ingest, each with a message of one line and an exit code."""
 
 import re
 
@@ -8,7 +8,7 @@ from pyspark.errors import PySparkException
 
 from conf.settings import Settings
 from engine.ingest.checkpoints import Lost, NoTopicError, TopicRecreatedError
-from engine.process.disk import told_full
+from engine.process.disk import full_disk_message
 from engine.process.lease import LeaseHeldError
 from engine.process.progress import first_line
 from engine.process.session import JvmGoneError
@@ -18,14 +18,14 @@ EXIT_FAILED, EXIT_WRONG, EXIT_LOST, EXIT_HELD, EXIT_STATE, EXIT_FULL = 1, 2, 3, 
 
 
 class LostError(Exception):
-    """Lines were never read and are gone from the topic."""
+    """The topic deleted lines before they were read."""
 
     def __init__(self, gone: list[Lost]) -> None:
-        """Name every range."""
+        """Build the message, with every lost range."""
         super().__init__(
             "lines are lost, the topic's retention passed the checkpoint: "
             + "; ".join(str(one) for one in gone)
-            + "; nothing was written: --accept-gap notes them in silver.gaps and goes on"
+            + "; nothing was written. --accept-gap records them in silver.gaps and continues"
         )
 
 
@@ -47,21 +47,21 @@ FAILURES = (
 
 
 def cause(message: str) -> str:
-    """Give the line that says what went wrong; of a batch's own failure, Spark tells the whole traceback."""
+    """Return the line with the cause; for a failed batch, Spark's message contains the whole traceback."""
     _, is_traceback, after = message.partition("Traceback (most recent call last):")
-    told = RAISED.search(after) if is_traceback else None
-    return told[1] if told else first_line(message)
+    raised = RAISED.search(after) if is_traceback else None
+    return raised[1] if raised else first_line(message)
 
 
 def failure(error: Exception, settings: Settings, job: str = "ingest") -> tuple[str, int]:
-    """Say in one line what went wrong, and with which code the job ends."""
+    """Return a message of one line for an error, and the exit code of the job."""
     if isinstance(error, LeaseHeldError):
         return str(error), EXIT_HELD
     if isinstance(error, (LostError, TopicRecreatedError)):
         return str(error), EXIT_LOST
     if isinstance(error, StateError):
         return str(error), EXIT_STATE
-    full = told_full(settings, error)
+    full = full_disk_message(settings, error)
     if full is not None:
         return f"{job} stopped: {full}", EXIT_FULL
     return f"{job} stopped: {cause(str(error))}", EXIT_FAILED

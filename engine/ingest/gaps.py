@@ -31,7 +31,7 @@ from transforms.frames import frame_of, united
 RETENTION, NAME = "retention", f"{GAPS.layer}.{GAPS.name}"
 
 
-def reached(writer: Writer) -> Ends:
+def ends_in_bronze(writer: Writer) -> Ends:
     """Return the end offsets of the lines in bronze; those lines are not lost, whatever retention deleted."""
     log = StreamLog(writer.checkpoint)
     newest = max(log.offsets, default=-1)
@@ -116,7 +116,7 @@ def accept(  # noqa: PLR0913, PLR0917 (session, query, how to find lost ranges, 
 
     """
     log = StreamLog(writer.checkpoint)
-    if not gone_of(reached(writer)):
+    if not gone_of(ends_in_bronze(writer)):
         return
     finish_from_bronze(spark, settings, query, writer)
     newest = max(log.offsets, default=-1)

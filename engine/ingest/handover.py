@@ -1,5 +1,5 @@
 """
-Continue from the checkpoints of the former ingest, which had one query per topic (decision 021).
+Take over the checkpoints of the former ingest, which had one query per topic (decision 021).
 
 The first batch of the new query has no line; it begins where the former queries ended. If the handover is
 interrupted, the next start repeats it; the former checkpoints are set aside last.
@@ -10,13 +10,13 @@ from pathlib import Path
 from conf.settings import Settings
 from engine.delta import tables
 from engine.ingest.checkpoints import TOPIC_ID
-from engine.ingest.gaps import finish_from_bronze, reached, write_empty_batch
+from engine.ingest.gaps import ends_in_bronze, finish_from_bronze, write_empty_batch
 from engine.ingest.positions import checkpoint_of, former_queries, writer_of_query
 from engine.ingest.sources import QUERIES, Query
 from engine.process.hadoop_files import set_aside, write_whole
 from engine.process.progress import Progress
 from engine.process.session import spark_session
-from engine.streams.audit.findings import Writer, mend
+from engine.streams.audit.findings import Writer, apply_repairs
 from engine.streams.audit.ingest import repairs_of
 from engine.streams.audit.metadata import lost_metadata
 from engine.streams.log import Ends, StreamLog
@@ -43,18 +43,18 @@ def hand_over(settings: Settings, progress: Progress) -> None:
 
 
 def _begin_from(settings: Settings, query: Query, former: list[Query], progress: Progress) -> None:
-    mend(repairs_of([writer_of_query(settings, one) for one in former]), progress.say)
+    apply_repairs(repairs_of([writer_of_query(settings, one) for one in former]), progress.say)
     spark, ends, checkpoint = spark_session(settings, "ingest"), Ends(), checkpoint_of(settings, query)
     for one in former:
         writer = writer_of_query(settings, one)
         finish_from_bronze(spark, settings, one, writer)
-        ends |= reached(writer)
+        ends |= ends_in_bronze(writer)
         _keep_topic_id(writer, checkpoint)
     if ends:
         writer_id(checkpoint)
         tables.ensure(spark, settings.warehouse_root, query.bronze[0])
         write_empty_batch(writer_of_query(settings, query), 0, ends)
-        mend(list(lost_metadata(checkpoint)), lambda _: None)
+        apply_repairs(list(lost_metadata(checkpoint)), lambda _: None)
 
 
 def _keep_topic_id(former: Writer, checkpoint: Path) -> None:

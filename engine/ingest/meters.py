@@ -20,7 +20,7 @@ class Meters:
         registry = CollectorRegistry()
         self._lines = Counter(
             "plumbline_ingest_lines",
-            "Lines written, by what became of them",
+            "Lines written, by outcome",
             ["kind", "outcome"],
             registry=registry,
         )

@@ -1,4 +1,4 @@
-"""Positions of the ingest's queries: their checkpoints, their topics, and records lost before a read."""
+"""The checkpoints and topics of the ingest's queries, and the records that were lost before a read."""
 
 from functools import partial
 from pathlib import Path
@@ -7,10 +7,10 @@ from pyspark.sql import SparkSession
 
 from conf.settings import Settings
 from engine.delta import tables
-from engine.ingest import checkpoints as ingest_checkpoint
+from engine.ingest import checkpoints
 from engine.ingest.checkpoints import Lost, check_same_topic, lost, read_until
 from engine.ingest.failures import LostError
-from engine.ingest.gaps import accept, finish_from_bronze, reached
+from engine.ingest.gaps import accept, ends_in_bronze, finish_from_bronze
 from engine.ingest.sources import FORMER_QUERIES, QUERIES, Query, Source
 from engine.process.progress import Progress
 from engine.streams.audit.findings import Writer
@@ -50,7 +50,7 @@ def topics_of(settings: Settings, query: Query) -> list[str]:
         for source in query.sources
         if not source.is_optional
         or topic_of(settings, source) in begun
-        or ingest_checkpoint.has_topic(settings.telemetry, topic_of(settings, source))
+        or checkpoints.has_topic(settings.telemetry, topic_of(settings, source))
     ]
 
 
@@ -102,7 +102,7 @@ def check_nothing_lost(settings: Settings) -> None:
     Check, before anything is started, that the topics still have every record that was not read.
 
     Raises:
-        LostError: they do not.
+        LostError: a topic deleted unread records.
         TopicRecreatedError: a topic was deleted and created again.
         NoTopicError: a topic or its cluster cannot be reached.
 
@@ -112,7 +112,7 @@ def check_nothing_lost(settings: Settings) -> None:
         writer = writer_of_query(settings, query)
         for topic in topics_of(settings, query):
             check_same_topic(settings.telemetry, topic, writer.checkpoint)
-        gone += _gone(settings, query, reached(writer))
+        gone += _gone(settings, query, ends_in_bronze(writer))
     if gone:
         raise LostError(gone)
 

@@ -1,4 +1,4 @@
-"""Files as brokers wrote them, as rows of bronze: Parquet in a folder of its own, in bounded memory."""
+"""Write the files of brokers as bronze rows, into Parquet files of a separate folder, with bounded memory."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -19,13 +19,13 @@ from conf.names import Kind
 
 GROUP_BYTES = 32 * 1024 * 1024
 GROUP_ROWS = 50_000
-"""A row group is written when either is reached: so much is held in memory at once."""
+"""A row group is complete when it reaches one of these limits, which bounds memory."""
 
 LINE_BYTES = CHUNK_BYTES
-"""Of a longer line so much is taken: what the collector puts into a record."""
+"""Maximum length of a line; the rest is cut off. The collector's records have the same maximum."""
 
 DAMAGE_MARK = "/damage"
-"""Ends the position of a place that could not be read: no line has it."""
+"""Suffix of the position of a place that cannot be read; no line has it."""
 
 INSTANT = pa.timestamp("us", tz="UTC")
 WRITTEN = pa.schema(
@@ -48,7 +48,7 @@ WRITTEN = pa.schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """What a file does not say of itself."""
+    """The origin of the files, which they do not contain themselves."""
 
     folder: Path
     cluster: str
@@ -59,9 +59,9 @@ class Origin:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRead:
     """
-    What was found in one file; `damage` tells where it could not be read further.
+    The counts of one file; `damage` is the place after which it cannot be read.
 
-    `value_bytes` are those that were taken: of a line longer than `LINE_BYTES` its first part.
+    `value_bytes` counts only the first `LINE_BYTES` of a longer line.
     """
 
     source: str
@@ -76,16 +76,16 @@ def write_raw(
     files: Iterable[TelemetryFile], origin: Origin, target: Path, *, on_file: Callable[[FileRead], None]
 ) -> list[FileRead]:
     """
-    Write every line of the files to `target/KIND`, one Parquet file a source; tell `on_file` after each.
+    Write every line of the files to `target/KIND`, one Parquet file per source; call `on_file` after each.
 
-    Bytes and positions are kept as they are, but a line longer than 4 MiB is cut off there. It and a place
-    that cannot be read, a row without a value, are quarantined by the parser; the lines around are kept.
+    Bytes and positions do not change, but a line longer than 4 MiB is cut off there. A place that cannot be
+    read becomes a row without a value. The parser quarantines both and keeps the lines around them.
     """
     for kind in Kind:
         (target / kind.value).mkdir(parents=True, exist_ok=True)
     read = []
-    for nth, file in enumerate(files):
-        read.append(_write_one(file, origin, target / file.kind / f"source-{nth:05d}.parquet"))
+    for index, file in enumerate(files):
+        read.append(_write_one(file, origin, target / file.kind / f"source-{index:05d}.parquet"))
         on_file(read[-1])
     return read
 
@@ -109,7 +109,7 @@ def _write_one(file: TelemetryFile, origin: Origin, target: Path) -> FileRead:
 
 
 def readable(path: Path) -> str:
-    """Write a path as text; of a name that is no UTF-8 the odd bytes are escaped."""
+    """Return a path as text; bytes that are not UTF-8 are escaped."""
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
@@ -130,7 +130,7 @@ def _until_damage(file: TelemetryFile, folder: Path) -> Iterator[RawLine | Damag
 
 def run_by_name(path: Path, folder: Path) -> Run:
     """
-    Name the run of a file that does not say what it is of: the run by the file, the arm by its folder.
+    Return the run of a file that does not name one: the run is the name of the file, the arm its folder.
 
     >>> run_by_name(Path("logs/uniform/may-1.txt"), Path("logs"))
     Run(run='may-1', arm='uniform', scenario=None, client_version=None, warm_up_s=0.0)
@@ -143,9 +143,9 @@ def run_by_name(path: Path, folder: Path) -> Run:
 
 def cut_off(lines: Iterator[RawLine]) -> Iterator[RawLine]:
     """
-    Keep the first part of a line that comes in parts, and say in `chunk` how long the line is.
+    Yield only the first part of a line that comes in parts; its `chunk` has the length of the whole line.
 
-    A gzip of a megabyte can hold a line of gigabytes; the file still has its bytes.
+    A gzip file of a megabyte can contain a line of gigabytes. The file still has the cut bytes.
     """
     head: RawLine | None = None
     length_bytes = 0

@@ -80,7 +80,7 @@ class Query:
 
     name: str
     sources: tuple[Source, ...]
-    records_a_task: int = 4_000  # a batch of fewer records is one task
+    records_per_task: int = 4_000  # a batch of fewer records is one task
 
     @property
     def bronze(self) -> tuple[Table, ...]:
@@ -98,7 +98,7 @@ SCRAPED = tuple(source for source in SOURCES if source.kind is Kind.METRICS)
 LOGGED = tuple(source for source in SOURCES if source not in SCRAPED)
 
 LINES = Query(name="ingest_lines", sources=LOGGED)
-SCRAPES = Query(name="ingest_scrapes", sources=SCRAPED, records_a_task=8)
+SCRAPES = Query(name="ingest_scrapes", sources=SCRAPED, records_per_task=8)
 QUERIES = (LINES, SCRAPES)
 
 FORMER_QUERIES = tuple(Query(name=f"ingest_{source.bronze.name}", sources=(source,)) for source in SOURCES)

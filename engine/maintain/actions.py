@@ -3,7 +3,7 @@ The maintenance of one Delta table with delta-rs: delete days, merge small files
 
 Each action is one atomic commit, so a run that was killed can be run again. delta-rs never overwrites a log
 entry, so streams may append at the same time; the commit that loses the race is retried. This module retries
-deletes and merges, `light_commit` retries appends.
+deletes and merges; `engine/delta/commits.py` retries appends.
 """
 
 import shutil
@@ -22,7 +22,7 @@ from pyspark.sql.types import DateType, TimestampType
 
 from engine.delta.data_files import WITHOUT_DICTIONARY
 from engine.delta.log_entries import thin_checkpoints
-from engine.delta.log_state import OF_VERSION
+from engine.delta.log_state import VERSION_FILE
 from engine.delta.tables import COMPLETE_FROM, RETENTION
 from engine.process.fail_points import reached
 from schemas.fields import Table
@@ -30,16 +30,16 @@ from schemas.fields import Table
 TRIES = 30
 
 LOG_HOURS = 24
-"""Older entries are removed. Each commit lists all entries: one week, an entry per 2 s, would take 3 s."""
+"""Age at which log entries are removed. Each commit lists all entries, which takes 3 s for a week of them."""
 
-ROWS_IN_A_GROUP = 250_000
+ROWS_PER_GROUP = 250_000
 """Readers skip and distribute whole row groups, and the writer holds one in memory."""
 
 MIB = 1 << 20
 ZSTD = WriterProperties(
     compression="ZSTD",
     compression_level=6,  # bronze is a fifth smaller than with Spark's level 3, for 1.5 times the CPU
-    max_row_group_size=ROWS_IN_A_GROUP,
+    max_row_group_size=ROWS_PER_GROUP,
     column_properties={name: ColumnProperties(dictionary_enabled=False) for name in WITHOUT_DICTIONARY},
 )
 
@@ -206,7 +206,7 @@ def tidy_log(log: DeltaTable, *, hours: float) -> int:
     log.create_checkpoint()
     thin_checkpoints(where)
     until = time.time() - hours * 3_600
-    versions = {file: match for file in entries.iterdir() if (match := OF_VERSION.match(file.name))}
+    versions = {file: match for file in entries.iterdir() if (match := VERSION_FILE.match(file.name))}
     old = [
         int(match[1])
         for file, match in versions.items()

@@ -42,15 +42,15 @@ SPILLED = pa.ipc.IpcWriteOptions(compression="zstd")
 PACKED, SCRATCH = "packed-", "_packing-"
 """Prefixes of output and scratch folders. Readers and VACUUM skip names that begin with an underscore."""
 
-ROWS_IN_A_PAGE = 1_000_000
+ROWS_PER_PAGE = 1_000_000
 """Instants repeat from series to series; only a page with many series lets the compression use that."""
 
 WRITTEN = {
     "compression": "zstd",
     "compression_level": 9,
-    "data_page_size": 8 * ROWS_IN_A_PAGE,
-    "max_rows_per_page": ROWS_IN_A_PAGE,
-    "dictionary_pagesize_limit": 8 * ROWS_IN_A_PAGE,
+    "data_page_size": 8 * ROWS_PER_PAGE,
+    "max_rows_per_page": ROWS_PER_PAGE,
+    "dictionary_pagesize_limit": 8 * ROWS_PER_PAGE,
     "store_schema": False,  # no reader uses Arrow's schema
 }
 
@@ -162,7 +162,7 @@ def _write(parts: Iterator[pa.Table], schema: pa.Schema, folder: Path, target_by
         with pq.ParquetWriter(path, schema, use_dictionary=often, **WRITTEN) as writer:
             is_full = False
             while part is not None and not is_full:
-                writer.write_table(part, row_group_size=ROWS_IN_A_PAGE)
+                writer.write_table(part, row_group_size=ROWS_PER_PAGE)
                 part, is_full = next(parts, None), path.stat().st_size >= target_bytes
         number += 1
 

@@ -1,4 +1,4 @@
-"""How far the streams have read and written a Delta table, and so which files maintenance must keep."""
+"""Find how far streams have read and written a Delta table, and which files maintenance must keep."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from engine.delta.log_state import days_of_batch, log_state
 from engine.streams.audit.findings import Writer
 from engine.streams.log import StreamLog
 
-SECONDS_AN_HOUR = 3_600
+SECONDS_PER_HOUR = 3_600
 NEVER_HOURS = 1_000_000
 
 
@@ -75,11 +75,11 @@ def days_begun(writers: Sequence[Writer], bronze: Path, day_column: str) -> set[
 
 
 def stands_still(writers: Sequence[Writer], where: Path, now: datetime) -> bool:
-    """Return whether a table's writer left a batch unfinished over an hour ago: it needs the log entry."""
+    """Return whether a writer of the table left a batch unfinished for over an hour; it needs the log."""
     for log in (StreamLog(writer.checkpoint) for writer in writers if where in writer.tables):
         if log.offsets and log.offsets[-1] not in log.commits:
             begun_at = log.offsets_file(log.offsets[-1]).stat().st_mtime
-            if now.timestamp() - begun_at > SECONDS_AN_HOUR:
+            if now.timestamp() - begun_at > SECONDS_PER_HOUR:
                 return True
     return False
 
@@ -97,14 +97,14 @@ def needed(log: Path, streams: list[Reader], *, hours: int, log_hours: int, now:
     for stream in streams:
         if stream.torn is not None:
             most, is_log_needed = NEVER_HOURS, True
-            why = f"{_of(stream)} has an unknown position, {stream.torn} is torn: all is kept for it"
+            why = f"{_of(stream)} has an unknown position, {stream.torn} is torn: all files are kept for it"
             continue
         entry = log / f"{stream.version:020}.json"
         if not entry.exists():
             if stream.version <= latest:
                 why = f"{_of(stream)} cannot continue: the log no longer contains version {stream.version}"
             continue
-        age_hours = int((now.timestamp() - entry.stat().st_mtime) // SECONDS_AN_HOUR) + 1
+        age_hours = int((now.timestamp() - entry.stat().st_mtime) // SECONDS_PER_HOUR) + 1
         is_log_needed |= age_hours >= log_hours
         wanted = NEVER_HOURS if stream.is_starting and age_hours > hours else age_hours
         if wanted > most:

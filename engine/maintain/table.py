@@ -1,4 +1,4 @@
-"""One table maintained: which days go, which files are merged, what is removed, and what is said of it."""
+"""Maintain one table: delete old days, merge small files, remove unused files, and report each action."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from conf.settings import Settings
-from engine.delta.log_state import OF_VERSION, log_state
+from engine.delta.log_state import VERSION_FILE, log_state
 from engine.ingest.positions import writers
 from engine.maintain import actions, packing
 from engine.maintain.streams import days_begun, needed, readers, stands_still
@@ -19,98 +19,98 @@ from schemas.bronze import BRONZE
 from schemas.fields import Table
 from schemas.silver.not_kept import QUARANTINE
 
-FOR_EVER = ("topics", "gaps", "metric_series", "throttle_changes", "reassignments", "isr_changes")
-"""What later lines are read with, what is in force until changed, and what says that lines are missing."""
+WITHOUT_RETENTION = ("topics", "gaps", "metric_series", "throttle_changes", "reassignments", "isr_changes")
+"""Tables that keep all rows: later lines need them, they hold a state, or they record lost lines."""
 
 DONE = {"sort": "sorted"}
 
 
-class OneTable:
-    """One table, and what is said of it."""
+class TableMaintenance:
+    """The maintenance of one table, and its progress lines."""
 
     def __init__(
         self, settings: Settings, table: Table, progress: Progress, now: datetime, *, dry_run: bool
     ) -> None:
         """
-        Open its log.
+        Open the table's log.
 
         Raises:
-            StateError: it is damaged.
+            StateError: the log is damaged.
 
         """
-        self._settings, self._told, self._table = settings, settings.maintain, table
+        self._settings, self._options, self._table = settings, settings.maintain, table
         self._progress, self._now, self._dry_run = progress, now, dry_run
         self._where = settings.warehouse_root / table.layer / table.name
         check_log(self._where)
         self._log = DeltaTable(str(self._where))
-        self._target_bytes = self._told.target_file_mib * actions.MIB
-        self._gone = set[actions.File]()  # what a dry run would have deleted
+        self._target_bytes = self._options.target_file_mib * actions.MIB
+        self._deleted = set[actions.File]()  # files that a dry run would have deleted
 
     def retain(self) -> None:
-        """Delete the days that the setting of the layer no longer keeps."""
-        days = getattr(self._told, f"{self._table.layer}_days")
-        if not days or self._table.name in FOR_EVER:
+        """Delete the days that are older than the retention of the layer."""
+        days = getattr(self._options, f"{self._table.layer}_days")
+        if not days or self._table.name in WITHOUT_RETENTION:
             return
-        before = self._kept_from(self._now.date() - timedelta(days=days))
+        before = self._first_day_to_keep(self._now.date() - timedelta(days=days))
         old = actions.outdated(actions.files_of(self._log, self._table), self._table, before)
         if not old:
             return
         self._warn_of_quarantine(before)
-        self._gone = set(old)
+        self._deleted = set(old)
         if not self._dry_run:
             actions.delete_before(self._log, self._table, before)
-        self._say("delete", f"what is older than {before}: {_size(old)}")
+        self._say("delete", f"rows from before {before}: {_size(old)}")
 
-    def _kept_from(self, before: date) -> date:
-        """Keep the days of a batch that bronze has and silver may lack: its topic may have lost them too."""
+    def _first_day_to_keep(self, before: date) -> date:
+        """Return the first day to keep; keep the days of an unfinished batch, which silver may lack."""
         begun = days_begun(writers(self._settings), self._where, actions.day_column(self._table) or "")
-        told = "a batch of the ingest was begun and has not ended; start `plumbline ingest`"
+        reason = "the ingest has an unfinished batch; start `plumbline ingest`"
         if begun is None:
-            self._progress.say(f"{self._name}: nothing is deleted, {told}")
+            self._progress.say(f"{self._name}: nothing is deleted, because {reason}")
             return date.min
         if begun and min(begun) < before:
-            self._progress.say(f"{self._name}: kept from {min(begun)} on, {told}")
+            self._progress.say(f"{self._name}: rows from {min(begun)} on are kept, because {reason}")
         return min({before, *begun})
 
     def compact(self) -> None:
-        """Merge small files, day by day: a commit each."""
-        files = [file for file in actions.files_of(self._log, self._table) if file not in self._gone]
+        """Merge small files, with one commit per day."""
+        files = [file for file in actions.files_of(self._log, self._table) if file not in self._deleted]
         today, target_bytes = self._now.date(), self._target_bytes
         to_pack = packing.to_pack(files, today) if self._table.sort_by else {}
-        for day, held in to_pack.items():
+        for day, unpacked in to_pack.items():
             if not self._dry_run:
                 packing.pack(self._log, self._table, day, target_bytes=target_bytes)
-            self._say("sort", f"{day}: {_size(held)}{self._left(day)}")
+            self._say("sort", f"{day}: {_size(unpacked)}{self._remaining(day)}")
         chosen = actions.to_compact(
             [file for file in files if not self._table.sort_by or file.day is None or file.day >= today],
             today,
             target_bytes=target_bytes,
-            from_files=self._told.compact_from_files,
+            from_files=self._options.compact_from_files,
         )
         for day, small in chosen.items():
             if not self._dry_run:
                 actions.compact(self._log, self._table, day, target_bytes=target_bytes)
-            self._say("merge", f"{f'{day}: ' if day else ''}{_size(small)}{self._left(day)}")
+            self._say("merge", f"{f'{day}: ' if day else ''}{_size(small)}{self._remaining(day)}")
 
     def clean(self) -> None:
-        """Remove files and entries of the log that no reader needs, as far as the slowest stream allows."""
+        """Remove the files and log entries that no reader needs, not even the slowest stream."""
         wanted = needed(
             self._where / "_delta_log",
             readers(Path(self._settings.warehouse.checkpoints).resolve(), str(self._log.metadata().id)),
-            hours=self._told.vacuum_retention_hours,
+            hours=self._options.vacuum_retention_hours,
             log_hours=actions.LOG_HOURS,
             now=self._now,
         )
         if wanted.why:
             self._progress.say(f"{self._name}: {wanted.why}")
         if not self._dry_run:
-            actions.keep_named(self._log, self._told.vacuum_retention_hours)
+            actions.keep_named(self._log, self._options.vacuum_retention_hours)
         unused = actions.unneeded(self._log, wanted.hours)
         if unused:
             if not self._dry_run:
                 actions.vacuum(self._log, wanted.hours)
             size = f"{len(unused):,} files of {_bytes(sum(unused.values()))}"
-            self._say("remove", f"{size} that nobody reads since {wanted.hours} h")
+            self._say("remove", f"{size}, unused for {wanted.hours} h")
         if not self._dry_run:
             is_needed = wanted.is_log_needed or stands_still(writers(self._settings), self._where, self._now)
             expired = actions.tidy_log(self._log, hours=math.inf if is_needed else actions.LOG_HOURS)
@@ -125,53 +125,53 @@ class OneTable:
         done = f"would {verb}" if self._dry_run else DONE.get(verb, f"{verb}d")
         self._progress.say(f"{self._name}: {done} {what}")
 
-    def _left(self, day: date | None) -> str:
+    def _remaining(self, day: date | None) -> str:
         if self._dry_run:
             return ""
         now = [file for file in actions.files_of(self._log, self._table) if file.day == day]
         return f"; the day has {_size(now)} now" if day else f"; there are {_size(now)} now"
 
     def _warn_of_quarantine(self, before: date) -> None:
-        """Say how many lines can no longer be replayed: that wants their bronze."""
+        """Report how many quarantined lines can no longer be replayed without these bronze rows."""
         where = self._settings.warehouse_root / QUARANTINE.layer / QUARANTINE.name
         if self._table not in BRONZE or not DeltaTable.is_deltatable(str(where)):
             return
-        # Filtered here: delta-rs takes a column without statistics for one that holds nothing.
+        # Filter in Arrow: delta-rs treats a column without statistics as empty.
         held = DeltaTable(str(where)).to_pyarrow_table(columns=["kind", "quarantined_date"])
         old = pc.field("quarantined_date") < pc.scalar(before)
         count = held.filter(old & (pc.field("kind") == self._table.name.replace("_", "-"))).num_rows
         if count:
             self._progress.say(
-                f"{self._name}: {count:,} quarantined lines of before {before} can then not be replayed"
+                f"{self._name}: {count:,} quarantined lines from before {before} can no longer be replayed"
             )
 
 
 def check_log(where: Path) -> None:
     """
-    Look whether the log of a table is whole before anything is committed to it.
+    Check that the log of a table is whole, before anything is committed to it.
 
-    delta-rs takes an empty entry for a version and commits behind it: what its writer would have mended is
-    then an entry in the middle of the log, which nobody mends.
+    delta-rs accepts an empty entry as a version and commits after it. The table's writer can repair a torn
+    newest entry, but not a torn entry in the middle of the log.
 
     Raises:
-        StateError: it is not.
+        StateError: the log is damaged; the message names the job to run.
 
     """
-    # A first look may see half of what a stream commits meanwhile; damage is still there at the second.
+    # The first check may see half of a commit that a stream is writing; only real damage is there twice.
     broken = _broken(where) and _broken(where)
     if broken:
         job = "build-gold" if where.parent.name == "gold" else "ingest"
-        way_out = f"run `plumbline {job}`, which mends it or names the way out"
+        way_out = f"run `plumbline {job}`, which repairs it or says what to do"
         raise StateError(broken, "reading the log", "is torn, missing or left over", way_out)
 
 
 def _broken(where: Path) -> Path | None:
-    """Give what keeps the log from being whole: a torn or missing entry, or a file of a version it lacks."""
+    """Return a torn or missing entry, or a file of a version that the log lacks; None if it is whole."""
     state = log_state(where)
     newer = (
         file
         for file in state.confusing
-        if (told := OF_VERSION.match(file.name)) and int(told[1]) > state.version
+        if (match := VERSION_FILE.match(file.name)) and int(match[1]) > state.version
     )
     return state.hole or state.torn or next(newer, None)
 

@@ -1,4 +1,4 @@
-"""A full disk, told in one line: which folder is full."""
+"""Recognize the errors of a full disk, and name the full folder."""
 
 import errno
 import os
@@ -8,11 +8,12 @@ from pathlib import Path
 from conf.settings import Settings
 
 SIGNS = ("No space left on device", "os error 28", "Disk quota exceeded")
-NEARLY_NONE_BYTES = 16 * 1024 * 1024
+NEARLY_FULL_BYTES = 16 * 1024 * 1024
+"""A disk with less free space counts as full."""
 
 
-def told_full(settings: Settings, error: BaseException) -> str | None:
-    """Say which folder is full when that is what the error comes from; None when it comes from elsewhere."""
+def full_disk_message(settings: Settings, error: BaseException) -> str | None:
+    """Return a message that names the full folder; None if the error has another cause."""
     if not _is_of_full_disk(error):
         return None
     folders = {
@@ -20,10 +21,12 @@ def told_full(settings: Settings, error: BaseException) -> str | None:
         "checkpoints": Path(settings.warehouse.checkpoints).resolve(),
         "Spark's temporary files": Path(os.environ.get("SPARK_LOCAL_DIRS", "/tmp")),  # noqa: S108 (Spark's own)
     }
-    free = {name: shutil.disk_usage(_there(folder)).free for name, folder in folders.items()}
-    full = [name for name in folders if free[name] < NEARLY_NONE_BYTES] or [min(free, key=lambda n: free[n])]
+    free = {name: shutil.disk_usage(_existing(folder)).free for name, folder in folders.items()}
+    full = [name for name in folders if free[name] < NEARLY_FULL_BYTES] or [min(free, key=lambda n: free[n])]
     where = ", ".join(f"{folders[name]} ({name}, {free[name]:,} bytes free)" for name in full)
-    return f"the disk is full: {where}: make room and start again, what broke off is done again"
+    return (
+        f"the disk is full: {where}; free some space and start the job again, it repeats the interrupted work"
+    )
 
 
 def _is_of_full_disk(error: BaseException | None) -> bool:
@@ -36,5 +39,5 @@ def _is_of_full_disk(error: BaseException | None) -> bool:
     return False
 
 
-def _there(folder: Path) -> Path:
+def _existing(folder: Path) -> Path:
     return next(path for path in (folder, *folder.parents) if path.exists())

@@ -1,16 +1,16 @@
-"""A stop between batches instead of in the middle of one."""
+"""Stop a job between two batches, not in the middle of one."""
 
 import threading
 
 FINISH_BATCH_S = 60.0
-"""So long a batch that is being written may take to end when the job is stopped."""
+"""The longest wait for a running batch when the job stops."""
 
 
 class Gate:
-    """Lets batches end, and no further ones begin, before their queries are stopped."""
+    """Count the running batches; once closed, refuse new ones, so that queries stop between batches."""
 
     def __init__(self) -> None:
-        """Open."""
+        """Create an open gate."""
         self._is_open = True
         self._running = 0
         self._changed = threading.Condition()
@@ -20,12 +20,12 @@ class Gate:
         Begin a batch.
 
         Raises:
-            InterruptedError: the job is being stopped; the batch is given again at the next start.
+            InterruptedError: the job is stopping; Spark retries the batch at the next start.
 
         """
         with self._changed:
             if not self._is_open:
-                message = "the job is being stopped"
+                message = "the job is stopping"
                 raise InterruptedError(message)
             self._running += 1
 
@@ -36,7 +36,7 @@ class Gate:
             self._changed.notify_all()
 
     def close(self, timeout_s: float) -> bool:
-        """Let no batch begin any more; tell whether those that run have ended in time."""
+        """Refuse new batches; return whether the running ones ended in time."""
         with self._changed:
             self._is_open = False
             return self._changed.wait_for(lambda: self._running == 0, timeout_s)

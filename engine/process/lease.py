@@ -1,4 +1,4 @@
-"""One writer of a layer of a warehouse: a lease that ends with its process, however that ends."""
+"""Leases, so that a layer of a warehouse has one writer. A lease ends with its process, even after a kill."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 MAINTENANCE = "maintenance"
-"""Held by whoever rewrites tables that others append to: `maintain`, and `replay`."""
+"""The lease to rewrite tables that other processes append to; `maintain` and `replay` hold it."""
 
 
 class LeaseHeldError(RuntimeError):
@@ -20,14 +20,14 @@ class LeaseHeldError(RuntimeError):
 @contextmanager
 def lease(warehouse: Path, layer: str, *, timeout_s: float) -> Iterator[None]:
     """
-    Hold the lease of a layer, `_LAYER.lock` in the warehouse, for as long as the block runs.
+    Hold the lease of a layer, `_LAYER.lock` in the warehouse, while the block runs.
 
     Raises:
         LeaseHeldError: another process holds it for longer than `timeout_s`; the message names its pid.
 
     """
     warehouse.mkdir(parents=True, exist_ok=True)
-    # The lock file itself is emptied by whoever tries it, so the holder's name stands beside it.
+    # Each attempt to lock empties the lock file, so another file names the holder.
     holder = warehouse / f"_{layer}.holder.json"
     try:
         with FileLock(warehouse / f"_{layer}.lock").acquire(timeout=timeout_s):
@@ -37,11 +37,11 @@ def lease(warehouse: Path, layer: str, *, timeout_s: float) -> Iterator[None]:
             finally:
                 holder.unlink(missing_ok=True)
     except Timeout:
-        message = f"{layer} of {warehouse} is being written by {_told(holder)}: stop it first, or wait for it"
+        message = f"{_process(holder)} holds the {layer} lease of {warehouse}; stop it, or wait until it ends"
         raise LeaseHeldError(message) from None
 
 
-def _told(holder: Path) -> str:
+def _process(holder: Path) -> str:
     try:
         known = json.loads(holder.read_text())
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What a long step tells a person at the terminal: a line that moves on a TTY, plain lines otherwise."""
+"""Progress of long steps on standard error: a spinner on a terminal, plain lines otherwise."""
 
 import time
 from collections.abc import Iterator
@@ -9,20 +9,20 @@ from rich.markup import escape
 
 
 def first_line(message: str) -> str:
-    """Return the first line of an error that says something."""
+    """Return the first non-empty line of an error message."""
     return next((line.strip() for line in message.splitlines() if line.strip()), "unknown error")
 
 
 class Progress:
-    """Tells what is being done, on standard error, so that standard output stays the answer."""
+    """Report progress on standard error; standard output has only the result."""
 
     def __init__(self, console: Console | None = None) -> None:
-        """Write to standard error, or where a test looks."""
+        """Write to standard error, or to the console of a test."""
         self._console = console or Console(stderr=True, highlight=False)
 
     @contextmanager
     def step(self, what: str) -> Iterator[None]:
-        """Tell that a step runs and, once it is done, how long it took; a failed one is not called done."""
+        """Report that a step runs, and its duration when it is done; a failed step gets no duration."""
         started = time.monotonic()
         if self._console.is_terminal:
             with self._console.status(escape(what)):
@@ -33,5 +33,5 @@ class Progress:
         self.say(f"{what}: {time.monotonic() - started:.1f} s")
 
     def say(self, line: str) -> None:
-        """Write one line; a user's text in it is shown as it is."""
+        """Write one line; markup in it is printed, not interpreted."""
         self._console.print(escape(line), soft_wrap=True)

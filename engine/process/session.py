@@ -17,7 +17,7 @@ WORKER_ENV = "spark.executorEnv."
 """Prefix of the options that set an environment variable of the Python workers."""
 
 ARROW_POOL = WORKER_ENV + "ARROW_DEFAULT_MEMORY_POOL"
-"""Memory pool of the Python workers; pyarrow reads the variable on import."""
+"""Option for the memory pool of the Python workers; pyarrow reads the variable on import."""
 
 MMAP_THRESHOLD = WORKER_ENV + "MALLOC_MMAP_THRESHOLD_"
 """The size in bytes from which glibc gives a freed block back; it reads the variable at start."""

@@ -1,4 +1,4 @@
-"""Whether the executors write where the driver reads: else each would keep its part of a table to itself."""
+"""Check that driver and executors share a folder; else each executor would write to its own disk."""
 
 import shutil
 import uuid
@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-A_TASK = 100
-TASKS_A_CORE = 2
+ROWS_PER_TASK = 100
+TASKS_PER_CORE = 2
 
 
 class NotSharedError(OSError):
@@ -17,28 +17,30 @@ class NotSharedError(OSError):
 
 def check_shared(spark: SparkSession, folder: Path) -> None:
     """
-    Let every core of a cluster write a few rows into a folder, and count them here; locally nothing is asked.
+    Write a few rows from every core of a cluster into a folder, and count them on the driver.
 
-    Spark itself would not tell: it commits what tasks say they wrote, and an unseen file is no error.
+    With a local master, check nothing. Spark itself does not detect the problem: it commits the files that
+    tasks report, and a file that the driver cannot see is no error.
 
     Raises:
-        NotSharedError: some of them are missing; the message names the way out.
+        NotSharedError: rows are missing; the message says what to do.
 
     """
     if (spark.sparkContext.master or "").startswith("local"):
         return
     folder.mkdir(parents=True, exist_ok=True)
     probe = folder / f"_shared-{uuid.uuid4().hex[:8]}"
-    tasks = TASKS_A_CORE * spark.sparkContext.defaultParallelism
+    tasks = TASKS_PER_CORE * spark.sparkContext.defaultParallelism
+    expected = tasks * ROWS_PER_TASK
     try:
-        spark.range(0, tasks * A_TASK, 1, tasks).write.parquet(str(probe))
+        spark.range(0, expected, 1, tasks).write.parquet(str(probe))
         seen = sum(pq.read_metadata(file).num_rows for file in probe.glob("*.parquet"))
     finally:
         shutil.rmtree(probe, ignore_errors=True)
-    if seen < tasks * A_TASK:
+    if seen < expected:
         message = (
-            f"{folder} is not one folder for driver and executors: of {tasks * A_TASK} rows they wrote "
-            f"{seen} are here; name one on a file system that all of them mount, and where Spark's own "
-            "default is another, give --conf spark.hadoop.fs.defaultFS=file:///; see docs/spark-cluster.md"
+            f"{folder} is not one folder for driver and executors: of {expected} rows they wrote {seen} "
+            "are here. Use a folder on a file system that all of them mount. If that is not Spark's "
+            "default file system, set --conf spark.hadoop.fs.defaultFS=file:///; see docs/spark-cluster.md"
         )
         raise NotSharedError(message)

@@ -1,8 +1,8 @@
 """
-Ctrl-C and SIGTERM mean the same to every job.
+Handle Ctrl-C and SIGTERM in the same way in every job.
 
-PySpark's own handler of Ctrl-C calls the JVM from inside a call to the JVM, which breaks the connection. It
-is put in place with the session, so call these functions once before and once after the session is made.
+PySpark's own Ctrl-C handler calls the JVM from inside another call to the JVM, which breaks the connection.
+PySpark installs it with the session, so call these functions once before and once after that.
 """
 
 import logging
@@ -19,26 +19,26 @@ PY4J_MODULES = ("java_gateway", "clientserver")
 
 
 def interrupt_on_signals() -> None:
-    """Let a signal raise KeyboardInterrupt wherever the main thread is: for work whose writes are atomic."""
+    """Raise KeyboardInterrupt in the main thread on a signal; for work whose writes are atomic."""
     _drop_interrupts_of_py4j()
     for number in SIGNALS:
         signal.signal(number, _interrupt)
 
 
-def ask_on_signals(stop: threading.Event) -> None:
-    """Let the first signal set `stop`, so that a stream ends between batches; the second ends at once."""
+def stop_on_signals(stop: threading.Event) -> None:
+    """Set `stop` on the first signal, so that a stream ends between batches; the second one kills the job."""
 
-    def asked(number: int, _frame: FrameType | None) -> None:
+    def set_stop(number: int, _frame: FrameType | None) -> None:
         signal.signal(number, signal.SIG_DFL)
         stop.set()
 
     _drop_interrupts_of_py4j()
     for number in SIGNALS:
-        signal.signal(number, asked)
+        signal.signal(number, set_stop)
 
 
-def hush() -> None:
-    """Keep Spark from telling of the batches that are not let begin any more: they are given again."""
+def silence_spark() -> None:
+    """Turn off Spark's log, which would report each refused batch as an error; the next start retries it."""
     spark = SparkSession.getActiveSession()
     if spark is not None:
         spark.sparkContext.setLogLevel("OFF")

@@ -1,4 +1,4 @@
-"""The table `gold.quality_results`: written by a quality check, read by gold and the report."""
+"""Write and read the table `gold.quality_results`, which gold and the report use."""
 
 import uuid
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ from transforms.windows import WINDOW_S
 
 _known: dict[Path, tuple[int | None, set[int]]] = {}
 
-OF_A_SPAN = ("layer", "table_name", "rule", "span_start", "span_end")
+RESULT_KEY = ("layer", "table_name", "rule", "span_start", "span_end")
 
 
 def write(spark: SparkSession, warehouse: Path, rows: Sequence[Row]) -> None:
-    """Append the results of a check; its caller holds the lease."""
+    """Append the results of a check; the caller holds the lease."""
     tables.ensure(spark, warehouse, QUALITY_RESULTS)
     frame = frame_of(spark, rows, QUALITY_RESULTS.schema).coalesce(1)
     once = f"check_quality-{uuid.uuid4()}"
@@ -43,7 +43,7 @@ def read(warehouse: Path, *columns: str) -> list[Row]:
 
 def newest(warehouse: Path, since: datetime | None = None, until: datetime | None = None) -> list[Row]:
     """Return the newest result of each rule and span that overlaps `since` to `until`."""
-    last = {tuple(row[name] for name in OF_A_SPAN): row for row in read(warehouse)}
+    last = {tuple(row[name] for name in RESULT_KEY): row for row in read(warehouse)}
     results = [
         {**row, **{name: _aware(row[name]) for name in ("checked_at", "span_start", "span_end")}}
         for row in last.values()

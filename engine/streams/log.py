@@ -21,7 +21,7 @@ VERSION = "v1"
 BEGINS = "plumbline-begins.json"
 """File in a checkpoint: the first offsets of the partitions that appeared after the first batch."""
 
-OF_ONE_SOURCE = 3
+ONE_SOURCE_LINES = 3
 """Lines of an offset log entry with one source: version, metadata, offsets."""
 
 COMMITTED = 'v1\n{"nextBatchWatermarkMs":0}'
@@ -54,7 +54,7 @@ class StreamLog:
     def ends(self, batch: int) -> Ends | None:
         """Return the end offset of a Kafka stream's batch per partition; None when its file is not whole."""
         lines = _lines(self.offsets_file(batch))
-        return _ends(lines[-1]) if lines and len(lines) == OF_ONE_SOURCE else None
+        return _ends(lines[-1]) if lines and len(lines) == ONE_SOURCE_LINES else None
 
     def initial(self) -> Ends | None:
         """Return the first offset of the stream per partition; None when the file is not whole."""

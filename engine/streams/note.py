@@ -1,7 +1,8 @@
 """
-The notes in a checkpoint of how far each table was written, so that a table set back is found out.
+Notes in a checkpoint about how far each table was written; they reveal a table that was set back.
 
-The ingest notes batches, whose numbers its tables hold; gold notes versions, for its tables hold none.
+The ingest notes batch ids, which its tables also contain. Gold notes table versions, because its tables
+contain no batch id.
 """
 
 import json
@@ -23,44 +24,44 @@ Pair = tuple[int, int]
 
 
 def written(checkpoint: Path) -> dict[str, Pair]:
-    """Give the newest two batches of each table as the query noted them; {} without a whole note."""
+    """Return the two newest batches of each table, as the query noted them; {} if the note is not whole."""
     try:
-        told = json.loads((checkpoint / WRITTEN).read_text())
-        return {str(name): (int(newest), int(before)) for name, (newest, before) in told.items()}
+        note = json.loads((checkpoint / WRITTEN).read_text())
+        return {str(name): (int(newest), int(before)) for name, (newest, before) in note.items()}
     except (OSError, ValueError, AttributeError, TypeError):
         return {}
 
 
 def note_written(checkpoint: Path, tables: Iterable[str], batch: int) -> None:
-    """Note a batch for the tables it was written into; not forced to disk: a torn note counts as none."""
-    told = written(checkpoint)
+    """Note a batch for the tables it was written into. It is not synced: a torn note counts as missing."""
+    note = written(checkpoint)
     for name in tables:
-        newest, _ = told.get(name, NONE)
+        newest, _ = note.get(name, NONE)
         if batch > newest:
-            told[name] = (batch, newest)
-    _put(checkpoint / WRITTEN, told)
+            note[name] = (batch, newest)
+    _put(checkpoint / WRITTEN, note)
 
 
 def versions(checkpoint: Path) -> dict[str, int]:
-    """Give the version of each table behind the newest batch; {} without a whole note."""
+    """Return the version of each table after the newest batch; {} if the note is not whole."""
     try:
-        told = json.loads((checkpoint / VERSIONS).read_text())
-        return {str(name): int(version) for name, version in told.items()}
+        note = json.loads((checkpoint / VERSIONS).read_text())
+        return {str(name): int(version) for name, version in note.items()}
     except (OSError, ValueError, AttributeError, TypeError):
         return {}
 
 
 def note_versions(checkpoint: Path, tables: Mapping[str, int]) -> None:
-    """Note the versions of tables; as with batches, not forced to disk."""
+    """Note the versions of tables; like `note_written`, without a sync."""
     _put(checkpoint / VERSIONS, dict(tables))
 
 
 def check_options(checkpoint: Path, options: str) -> None:
     """
-    Compare parser options with those of a begun batch; note them if no batch is half written.
+    Compare the parser options with those of an unfinished batch; note them if every batch is finished.
 
     Raises:
-        StateError: a batch was begun with other options; its tables would contradict each other.
+        StateError: an unfinished batch has other options, so its tables would contradict each other.
 
     """
     log, file = StreamLog(checkpoint), checkpoint / OPTIONS
@@ -74,8 +75,8 @@ def check_options(checkpoint: Path, options: str) -> None:
     write_whole(file, options)
 
 
-def _put(file: Path, told: Mapping[str, Any]) -> None:
+def _put(file: Path, note: Mapping[str, Any]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_name(f".{file.name}.{os.getpid()}")
-    draft.write_text(json.dumps(told))
+    draft.write_text(json.dumps(note))
     draft.replace(file)

@@ -1,4 +1,4 @@
-"""Who writes: a UUID kept inside the checkpoint of a query, made with it."""
+"""The id of a writer: a UUID in the checkpoint of its query, created with the checkpoint."""
 
 import uuid
 from pathlib import Path
@@ -10,7 +10,7 @@ WRITER_ID = "plumbline-writer-id"
 
 
 def known_writer_id(checkpoint: Path) -> str | None:
-    """Give the id of a checkpoint; None when it has none or its file is torn."""
+    """Return the id of a checkpoint; None if the file is missing or torn."""
     try:
         return str(uuid.UUID((checkpoint / WRITER_ID).read_text().strip()))
     except (OSError, ValueError):
@@ -19,21 +19,21 @@ def known_writer_id(checkpoint: Path) -> str | None:
 
 def writer_id(checkpoint: Path) -> str:
     """
-    Give the id of a checkpoint, and make one for a checkpoint without a batch.
+    Return the id of a checkpoint; create it for a checkpoint without a batch.
 
-    Delta skips a version that an application id has written before, so a new checkpoint, which counts its
-    batches from 0 again, must be a new application.
+    Delta skips a version that an application id has written before. A new checkpoint counts its batches
+    from 0 again, so it needs a new application id.
 
     Raises:
-        ValueError: the checkpoint has batches but lost its id; a batch begun could be written twice.
+        ValueError: the checkpoint has batches but no id, so an unfinished batch could be written twice.
 
     """
-    kept = checkpoint / WRITER_ID
+    file = checkpoint / WRITER_ID
     if known := known_writer_id(checkpoint):
         return known
     log = StreamLog(checkpoint)
     if log.offsets or log.commits:
-        message = f"{checkpoint} has lost its {WRITER_ID}: restore it, or begin with a new warehouse"
+        message = f"{checkpoint} has lost its {WRITER_ID}: restore it, or start with a new warehouse"
         raise ValueError(message)
-    write_whole(kept, str(uuid.uuid4()))
-    return kept.read_text().strip()
+    write_whole(file, str(uuid.uuid4()))
+    return file.read_text().strip()

@@ -271,7 +271,7 @@ def test_empty_logs_are_wrong_use_and_leave_no_litter(tmp_path, monkeypatch):
 
     told = refused("--from", tmp_path, "--json", tmp_path / "r.json")
 
-    assert "not one line in the 1 files" in told
+    assert "no line in the 1 files" in told
     assert not (tmp_path / "r.json").exists()
     assert list(scratch.glob("plumbline-report-*")) == []
 

@@ -61,26 +61,26 @@ class UnreadError(Exception):
 
 
 def shares_of(
-    offsets: Mapping[TelemetryPartition, tuple[int, int]], *, tasks: int, records_a_task: int
+    offsets: Mapping[TelemetryPartition, tuple[int, int]], *, tasks: int, records_per_task: int
 ) -> list[list[Range]]:
     """
-    Split the offsets of a batch evenly: one task per `records_a_task` records, at most `tasks`.
+    Split the offsets of a batch evenly: one task per `records_per_task` records, at most `tasks`.
 
-    >>> shares = shares_of({("t", 0): (0, 10), ("t", 1): (5, 7)}, tasks=2, records_a_task=4)
+    >>> shares = shares_of({("t", 0): (0, 10), ("t", 1): (5, 7)}, tasks=2, records_per_task=4)
     >>> [[tuple(one) for one in share] for share in shares]
     [[('t', 0, 0, 6)], [('t', 0, 6, 10), ('t', 1, 5, 7)]]
     """
     records = sum(end - first for first, end in offsets.values())
-    n = min(tasks, -(-records // records_a_task))
+    n = min(tasks, -(-records // records_per_task))
     shares: list[list[Range]] = [[] for _ in range(n)]
     before = 0
     for (topic, partition), (first, end) in sorted(offsets.items()):
         at = first
         while at < end:
-            nth = before * n // records
-            room = -(-records * (nth + 1) // n) - before
+            index = before * n // records
+            room = -(-records * (index + 1) // n) - before
             until = min(end, at + room)
-            shares[nth].append(Range(topic, partition, at, until))
+            shares[index].append(Range(topic, partition, at, until))
             before, at = before + until - at, until
     return shares
 

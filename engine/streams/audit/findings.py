@@ -13,16 +13,16 @@ START_OVER = "or begin with a new [warehouse] root and checkpoints"
 
 
 class StateError(Exception):
-    """The state of a stream is damaged, and its content cannot be derived; nothing was written."""
+    """The state of a stream is damaged and cannot be derived again; nothing was written."""
 
     def __init__(self, file: Path, step: str, wrong: str, way_out: str) -> None:
-        """Build one line with the step, the file and the way out."""
+        """Build one line with the step, the file, the damage, and what to do."""
         super().__init__(f"{step}: {file} {wrong}; nothing was written: {way_out}")
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """One thing to do before the stream starts, and why it is harmless."""
+    """One repair before the stream starts, and why it is harmless."""
 
     reason: str
     do: Callable[[], None]
@@ -89,13 +89,13 @@ class Found:
                     rows |= rows_of_batch(state, self.writer.id, batch) or {}
         return rows
 
-    def mend(self, reason: str, do: Callable[[], None]) -> None:
-        """Add a repair."""
+    def add_repair(self, reason: str, do: Callable[[], None]) -> None:
+        """Add a repair to the findings."""
         self.repairs.append(Repair(reason, do))
 
 
-def mend(repairs: Sequence[Repair], say: Callable[[str], None]) -> None:
-    """Make each repair and report it."""
+def apply_repairs(repairs: Sequence[Repair], say: Callable[[str], None]) -> None:
+    """Apply each repair and report it."""
     for repair in repairs:
         repair.do()
-        say(f"mended: {repair.reason}")
+        say(f"repaired: {repair.reason}")

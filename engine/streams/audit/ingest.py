@@ -13,7 +13,7 @@ from engine.delta.log_state import LogState, has_rows_of, log_state, parsers_of_
 from engine.process.hadoop_files import orphans, set_aside
 from engine.streams.audit.findings import RESTORE, START_OVER, Found, Repair, StateError, Writer
 from engine.streams.audit.metadata import lost_metadata, torn_metadata
-from engine.streams.audit.tables import aside, name_of, of_table, of_torn_entry
+from engine.streams.audit.tables import name_of, table_repairs, torn_entry_repairs
 from engine.streams.log import Ends, StreamLog
 from engine.streams.note import NONE, written
 from engine.streams.writer_id import WRITER_ID
@@ -22,21 +22,21 @@ from transforms.parse.record import PARSER_VERSION
 
 def repairs_of(writers: Sequence[Writer]) -> list[Repair]:
     """
-    Return the repairs that the audit of every writer found, in order; change nothing.
+    Audit every writer and return the repairs, in order; change nothing.
 
     Raises:
         StateError: a damage cannot be repaired.
 
     """
     states = {where: log_state(where) for writer in writers for where in writer.tables}
-    repairs = [repair for state in states.values() for repair in of_table(state)]
+    repairs = [repair for state in states.values() for repair in table_repairs(state)]
     audited = []
     for writer in writers:
         found = Found(writer, StreamLog(writer.checkpoint), [states[where] for where in writer.tables])
         _audit(found)
         repairs += found.repairs
         audited.append(found)
-    repairs += [repair for state in states.values() for repair in of_torn_entry(state, audited)]
+    repairs += [repair for state in states.values() for repair in torn_entry_repairs(state, audited)]
     return repairs
 
 
@@ -55,7 +55,7 @@ def _audit(found: Found) -> None:
 
 
 def _id(found: Found) -> None:
-    """Refuse a checkpoint without its id, and an id without its checkpoint: lines would be written twice."""
+    """Refuse a checkpoint without its id, and a lost checkpoint: lines would be written twice."""
     writer, log, bronze = found.writer, found.log, found.bronze.values()
     if writer.app_id is not None:
         return
@@ -71,7 +71,7 @@ def _id(found: Found) -> None:
         way_out = f"restore it ({name_of(found.logs[0])} contains {ids}), {START_OVER}"
         raise StateError(file, "reading the writer's id", "is torn or missing", way_out)
     if file.exists():
-        found.mend(f"{file} is torn, and nothing was written with it", aside(file))
+        found.add_repair(f"{file} is torn, and nothing was written with it", partial(set_aside, file))
     for topic, state in found.bronze.items():
         if known and has_rows_of(state.where, topic):
             wrong = f"has no batch, but {name_of(state)} has lines of {topic}: all would be written twice"
@@ -83,39 +83,41 @@ def _small_files(found: Found) -> None:
     folder, first = found.log.folder, found.log.folder / "sources" / "0" / "0"
     found.repairs += torn_metadata(folder)
     if first.exists() and found.log.initial() is None:
-        found.mend(f"{first} is torn; the stream does not need it", aside(first))
+        found.add_repair(f"{first} is torn; the stream does not need it", partial(set_aside, first))
     for place in (folder, folder / "offsets", folder / "commits", folder / "sources" / "0"):
         for crc in orphans(place):
-            found.mend(f"{crc} is a checksum without its file", crc.unlink)
+            found.add_repair(f"{crc} is a checksum without its file", crc.unlink)
     if found.log.offsets or found.log.commits or found.in_bronze >= 0:
         found.repairs += lost_metadata(folder)
 
 
 def _new(found: Found) -> None:
-    """Audit a checkpoint without a batch: the tables must have none of it either."""
+    """Audit a checkpoint without a batch; derive the offsets of batches that are already in bronze."""
     if found.in_bronze >= 0:
         found.top = found.in_bronze
         _derive(found)
 
 
 def _offsets(found: Found) -> None:
-    """Find the batch that the stream continues from; derive its offsets from bronze when they are lost."""
+    """Find the batch that the stream continues from; derive its offsets from bronze if they are lost."""
     log = found.log
     whole = [n for n in log.commits if log.is_commit_whole(n)]
     found.committed = max(whole, default=-1)
     for n in (n for n in log.commits if n > found.committed):
-        found.mend(f"{log.commits_file(n)} is torn; its batch is retried", aside(log.commits_file(n)))
+        found.add_repair(
+            f"{log.commits_file(n)} is torn; its batch is retried", partial(set_aside, log.commits_file(n))
+        )
     newest = max((n for n in log.offsets if log.ends(n) is not None), default=-1)
     sure = max(found.committed, found.in_bronze)
     found.top = max(newest, sure)
     for n in (n for n in log.offsets if n > found.top):
         reason = f"{log.offsets_file(n)} is torn; nothing of its batch was written, Spark plans it again"
-        found.mend(reason, aside(log.offsets_file(n)))
+        found.add_repair(reason, partial(set_aside, log.offsets_file(n)))
     _derive(found)
 
 
 def _derive(found: Found) -> None:
-    """Set the end offsets of the two newest batches, each from its file or else from its rows in bronze."""
+    """Set the end offsets of the two newest batches, from the file of each or from its rows in bronze."""
     log = found.log
     for n in (found.top - 1, found.top):
         if n < 0:
@@ -125,7 +127,7 @@ def _derive(found: Found) -> None:
             reason = (
                 f"{log.offsets_file(n)} is torn or missing; written again from the batch's rows in bronze"
             )
-            found.mend(reason, partial(_write_ends, log, n, found.ends[n]))
+            found.add_repair(reason, partial(_write_ends, log, n, found.ends[n]))
 
 
 def _ends(found: Found, batch: int) -> Ends:
@@ -186,7 +188,9 @@ def _tables(found: Found) -> None:
     if outdated and found.committed == found.top:
         file = found.log.commits_file(found.top)
         names = ", ".join(name_of(state) for state in outdated)
-        found.mend(f"{names} lost the newest log entry; batch {found.top} is retried", aside(file))
+        found.add_repair(
+            f"{names} lost the newest log entry; batch {found.top} is retried", partial(set_aside, file)
+        )
         found.committed = found.top - 1
 
 
@@ -217,11 +221,11 @@ def _last_batch(found: Found) -> None:
     }
     if held != ends:
         reason = f"{file} has more lines than bronze has of batch {top}; the next batch reads the others"
-        found.mend(reason, partial(_write_ends, found.log, top, held))
+        found.add_repair(reason, partial(_write_ends, found.log, top, held))
 
 
 def _same_parser(found: Found) -> None:
-    """Refuse a batch that another parser began: it keeps and quarantines other lines."""
+    """Refuse an unfinished batch of another parser version, which keeps and quarantines other lines."""
     begun = [state for state in found.logs[1:] if found.txn(state) == found.top]
     parsers = {version for state in begun for version in parsers_of_batch(state, found.writer.id, found.top)}
     if parsers - {PARSER_VERSION}:

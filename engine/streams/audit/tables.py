@@ -1,78 +1,82 @@
 """
-What of a table's log is to be set aside before anybody writes: what is torn, left over, or of no table.
+Repairs of a table's log before a write: set aside files that are torn, left over, or belong to no table.
 
-What happens when: `docs/recovery.md`.
+All cases: `docs/recovery.md`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
 
 from engine.delta.log_state import LogState
 from engine.process.hadoop_files import set_aside
 from engine.streams.audit.findings import RESTORE, START_OVER, Found, Repair, StateError
 
 
-def of_table(state: LogState) -> Iterator[Repair]:
+def table_repairs(state: LogState) -> Iterator[Repair]:
     """
-    Give what is to be set aside in a table's log.
+    Yield the repairs of a table's log.
 
     Raises:
-        StateError: an entry in its middle is not whole, or all are gone and files of the table are there.
+        StateError: an entry before the newest one is not whole, or the table has files but no log entry.
 
     """
     if state.hole is not None:
         torn = next((file for file in state.confusing if ".checkpoint" in file.name), None)
         also = f", and {torn.name} is not whole" if torn else ""
-        wrong = f"is missing or not whole{also}, so what the table held cannot be told"
+        wrong = f"is missing or not whole{also}, so the rows of the table are unknown"
         step = f"reading the log of {name_of(state)}"
         raise StateError(state.hole, step, wrong, f"{RESTORE}, {START_OVER}")
     if state.version < 0 and state.torn is None and (state.where / "_delta_log").is_dir():
         yield from _of_empty_log(state)
         return
     for file in state.confusing:
-        yield Repair(f"{file} is torn or left over; {name_of(state)} is whole without it", aside(file))
+        yield Repair(
+            f"{file} is torn or left over; {name_of(state)} is whole without it", partial(set_aside, file)
+        )
 
 
 def _of_empty_log(state: LogState) -> Iterator[Repair]:
     if next(state.where.rglob("*.parquet"), None):
-        wrong = "holds no entry, and files of the table lie beside it"
+        wrong = "has no entry, but the folder has files of the table"
         step = f"reading the log of {name_of(state)}"
         raise StateError(state.where / "_delta_log", step, wrong, f"{RESTORE}, {START_OVER}")
     if state.confusing:
-        told = f"{state.where / '_delta_log'} holds no entry; the table is made anew"
-        yield Repair(told, aside(state.where))
+        reason = f"{state.where / '_delta_log'} has no entry; the table is created again"
+        yield Repair(reason, partial(set_aside, state.where))
 
 
-def of_torn_entry(state: LogState, found: Sequence[Found]) -> Iterator[Repair]:
+def torn_entry_repairs(state: LogState, found: Sequence[Found]) -> Iterator[Repair]:
     """
-    Drop the newest entry of a table when it is torn and a batch that is given again will write it.
+    Set aside the torn newest entry of a table if a retried batch writes it again.
 
-    The first entry is written by whoever makes the table; that no batch is missing was looked at before.
+    The first entry needs no batch: the job creates the table again. The audit of the writers has already
+    checked that no batch is missing.
+
+    Raises:
+        StateError: no batch that is retried would write the entry again.
+
     """
     if state.torn is None:
         return
-    again = any(state in one.logs and one.committed < one.top and one.txn(state) < one.top for one in found)
-    if not again and state.version >= 0:
-        wrong = "is torn, and no batch that is given again would write it"
+    is_retried = any(
+        state in one.logs and one.committed < one.top and one.txn(state) < one.top for one in found
+    )
+    if not is_retried and state.version >= 0:
+        wrong = "is torn, and no retried batch would write it again"
         step = f"reading the log of {name_of(state)}"
         raise StateError(state.torn, step, wrong, f"{RESTORE}, {START_OVER}")
-    yield without_torn_entry(state, "its batch is given again")
+    yield torn_entry_repair(state, "its batch is retried")
 
 
-def without_torn_entry(state: LogState, way_on: str) -> Repair:
-    """Set the torn newest entry of a table aside; with the first goes the whole folder."""
-    assert state.torn is not None  # noqa: S101 (asked for by callers)
+def torn_entry_repair(state: LogState, outcome: str) -> Repair:
+    """Return the repair that sets a torn newest entry aside; if it is the first one, the whole table."""
+    assert state.torn is not None  # noqa: S101 (callers have checked it)
     if state.version < 0:
-        return Repair(f"{state.torn} is torn and the first; the table is made anew", aside(state.where))
-    return Repair(f"{state.torn} is torn; {way_on}", aside(state.torn))
-
-
-def aside(file: Path) -> Callable[[], None]:
-    """Give what sets a file or folder aside."""
-    return partial(set_aside, file)
+        reason = f"{state.torn} is torn and the first entry; the table is created again"
+        return Repair(reason, partial(set_aside, state.where))
+    return Repair(f"{state.torn} is torn; {outcome}", partial(set_aside, state.torn))
 
 
 def name_of(state: LogState) -> str:
-    """Name a table as users know it, `layer.name`."""
+    """Return the name of a table, `layer.name`."""
     return f"{state.where.parent.name}.{state.where.name}"

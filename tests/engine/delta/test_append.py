@@ -144,5 +144,5 @@ def test_a_draft_of_an_entry_is_ignored(where):
 def test_a_table_with_a_later_protocol_is_refused(where):
     DeltaTable(where).alter.set_table_properties({"delta.enableChangeDataFeed": "true"})
 
-    with pytest.raises(ValueError, match="writer version 4, Plumbline supports 2"):
+    with pytest.raises(ValueError, match="writer version 4; Plumbline supports 2"):
         append(where, 0)

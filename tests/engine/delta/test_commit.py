@@ -20,8 +20,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from engine.delta import appends, log_entries, tables
-from engine.delta import commits as light_commit
+from engine.delta import appends, commits, log_entries, tables
 from schemas.fields import Table, column
 from transforms.frames import frame_of
 
@@ -63,7 +62,7 @@ class Site:
     def append(self, *rows, app="app", version=0):
         """Append rows in at most two files."""
         frame = frame_of(self.spark, rows, LINES.schema).repartition(2)
-        return light_commit.append(frame, self.where, LINES, txn_app_id=app, txn_version=version)
+        return commits.append(frame, self.where, LINES, txn_app_id=app, txn_version=version)
 
     def read(self):
         """Read the table with Spark."""
@@ -175,7 +174,7 @@ def test_a_frame_with_other_columns_is_refused(site):
     frame = site.read().drop("seen")
 
     with pytest.raises(ValueError, match=r"silver\.lines has the schema struct<n:bigint,"):
-        light_commit.append(frame, site.where, LINES, txn_app_id="app", txn_version=0)
+        commits.append(frame, site.where, LINES, txn_app_id="app", txn_version=0)
     assert site.folders() == []
 
 

@@ -9,9 +9,9 @@ from deltalake.transaction import Transaction
 
 from conf.settings import Settings, Warehouse
 from engine.delta import commits, log_entries, tables
-from engine.ingest import checkpoints as ingest_checkpoint
+from engine.ingest import checkpoints
 from engine.ingest.failures import LostError
-from engine.ingest.gaps import reached
+from engine.ingest.gaps import ends_in_bronze
 from engine.ingest.positions import (
     accept_gaps,
     check_nothing_lost,
@@ -20,7 +20,7 @@ from engine.ingest.positions import (
     writer_of_query,
 )
 from engine.ingest.sources import LINES, SCRAPES
-from engine.streams.audit.findings import Writer, mend
+from engine.streams.audit.findings import Writer, apply_repairs
 from engine.streams.audit.ingest import repairs_of
 from engine.streams.log import StreamLog
 from engine.streams.writer_id import writer_id
@@ -61,7 +61,7 @@ def test_a_gap_uses_its_batch_id_in_bronze_once_and_writes_no_row(bronze):
 
 
 def test_a_query_without_a_batch_has_read_nothing(writer):
-    assert reached(writer) == {}
+    assert ends_in_bronze(writer) == {}
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_lines_that_bronze_has_count_as_read(writer, batches, committed, end):
     for batch in range(committed):
         log.write_commit(batch)
 
-    assert reached(writer) == {(TOPIC, 0): end}
+    assert ends_in_bronze(writer) == {(TOPIC, 0): end}
 
 
 class Site:
@@ -91,9 +91,9 @@ class Site:
         self.spark = spark
         self.settings = Settings(warehouse=Warehouse(root=str(root / "w"), checkpoints=str(root / "c")))
         self.held, self.topic = {0: (0, 1_000)}, ""
-        monkeypatch.setattr(ingest_checkpoint, "offsets_held", self.offsets_held)
-        monkeypatch.setattr(ingest_checkpoint, "has_topic", lambda *_: False)
-        monkeypatch.setattr(ingest_checkpoint, "topic_id", lambda *_: "dKxJ3w_zS8-1b2c3d4e5fA")
+        monkeypatch.setattr(checkpoints, "offsets_held", self.offsets_held)
+        monkeypatch.setattr(checkpoints, "has_topic", lambda *_: False)
+        monkeypatch.setattr(checkpoints, "topic_id", lambda *_: "dKxJ3w_zS8-1b2c3d4e5fA")
 
     def offsets_held(self, _telemetry, topic):
         """Return `held` for the topic of the query under test, all records for the others."""
@@ -210,7 +210,7 @@ def test_a_gap_whose_record_is_lost_is_recorded_again(site, how):
     newest.write_text("{") if how == "torn" else newest.unlink()
     log_entries._held.logs.clear()  # as in a new process
 
-    mend(repairs_of([writer_of_query(site.settings, SCRAPES)]), Mock())
+    apply_repairs(repairs_of([writer_of_query(site.settings, SCRAPES)]), Mock())
     assert (site.gaps(), site.log.commits) == ([], [])
     finish_if_gone(site.spark, site.settings, SCRAPES)
 

@@ -7,7 +7,7 @@ import pytest
 from conf.settings import Settings, Warehouse
 from engine.delta import log_entries, tables
 from engine.ingest import checkpoints, handover
-from engine.ingest.gaps import finish_from_bronze, reached
+from engine.ingest.gaps import ends_in_bronze, finish_from_bronze
 from engine.ingest.handover import hand_over
 from engine.ingest.positions import check_nothing_lost, checkpoint_of, writer_of_query, writers
 from engine.ingest.sources import FORMER_QUERIES, LINES, SCRAPES
@@ -61,7 +61,7 @@ class Site:
         """Hand over, then check that the new queries need no repair."""
         hand_over(self.settings, self.say)
         assert repairs_of(writers(self.settings)) == []
-        return reached(writer_of_query(self.settings, LINES))
+        return ends_in_bronze(writer_of_query(self.settings, LINES))
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_a_batch_whose_topics_are_partly_in_bronze_is_finished_from_bronze(site)
     tables.append(line, root, REQUEST_LOG, txn_app_id=writer.id, txn_version=1)
 
     assert repairs_of([writer]) == []
-    assert reached(writer) == {(REQUEST_TOPIC, 0): 3, (CLIENT_TOPIC, 0): 5}
+    assert ends_in_bronze(writer) == {(REQUEST_TOPIC, 0): 3, (CLIENT_TOPIC, 0): 5}
     finish_from_bronze(site.spark, site.settings, LINES, writer)
 
     assert (log.ends(1), log.commits) == ({(REQUEST_TOPIC, 0): 3, (CLIENT_TOPIC, 0): 5}, [0, 1])

@@ -19,7 +19,7 @@ from deltalake.transaction import AddAction, CommitProperties, RemoveAction
 from benchmarks.faults import oracles
 from conf.settings import PROJECT
 from engine.delta import log_entries
-from engine.delta.log_state import OF_VERSION
+from engine.delta.log_state import VERSION_FILE
 from engine.maintain import actions
 from schemas.gold.data_quality import DATA_QUALITY
 from schemas.gold.fetch_latency import FETCH_LATENCY
@@ -84,7 +84,7 @@ def test_old_entries_go_up_to_an_old_checkpoint_and_the_rest_stays_readable(line
             DeltaTable(str(lines.where)).create_checkpoint()
         (entries / f".{n:020}.json.crc").write_bytes(b"crc\x00")
     for file in entries.iterdir():
-        match = OF_VERSION.match(file.name)
+        match = VERSION_FILE.match(file.name)
         hours = 30 if match and int(match[1]) <= 4 else 1
         os.utime(file, (time.time() - hours * 3_600,) * 2)
 

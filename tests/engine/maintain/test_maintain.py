@@ -33,8 +33,8 @@ def test_days_go_after_the_retention_of_each_layer_and_the_table_records_it(ware
         assert sorted(warehouse.days(table)) == [*map(days_ago, (30, 8, 7, 0))]
     assert warehouse.noted(REQUESTS) == f"{days_ago(30)}T00:00:00Z"
     assert warehouse.noted(REQUEST_LOG) == f"{days_ago(7)}T00:00:00Z"
-    assert f"deleted what is older than {days_ago(30)}: 2 files" in result.stderr
-    assert "4 quarantined lines of before" in result.stderr
+    assert f"deleted rows from before {days_ago(30)}: 2 files" in result.stderr
+    assert "4 quarantined lines from before" in result.stderr
 
 
 def test_line_counts_balance_for_the_days_that_bronze_still_has(warehouse):
@@ -72,7 +72,7 @@ def test_a_dry_run_prints_what_it_would_do_and_writes_nothing(warehouse):
 
     result = warehouse.maintain("--dry-run", "--only", "silver.requests")
 
-    assert f"silver.requests: would delete what is older than {days_ago(30)}: 2 files" in result.stderr
+    assert f"silver.requests: would delete rows from before {days_ago(30)}: 2 files" in result.stderr
     assert f"silver.requests: would merge {days_ago(1)}: 2 files" in result.stderr
     assert f"merge {days_ago(40)}" not in result.stderr
     assert [p for p in sorted(warehouse.root.rglob("*")) if "_maintenance" not in p.name] == before
@@ -109,7 +109,7 @@ def test_uncommitted_files_go_once_they_are_old_and_never_before(warehouse):
 
     result = warehouse.maintain()
 
-    assert "silver.requests: removed 2 files of 200 B that nobody reads since 48 h" in result.stderr
+    assert "silver.requests: removed 2 files of 200 B, unused for 48 h" in result.stderr
     assert not (folder / "killed-1-abcd").exists()
     assert len([*(folder / "running-1-abcd").rglob("*.parquet")]) == 2
     assert oracles.bad_log(warehouse.root, [REQUESTS]) == []
@@ -126,7 +126,7 @@ def test_days_of_an_unfinished_batch_stay_in_bronze(warehouse):
 
     result = warehouse.maintain("--only", "bronze")
     assert sorted(warehouse.days(REQUEST_LOG)) == [days_ago(9), days_ago(0)]
-    assert f"kept from {days_ago(9)} on, a batch of the ingest was begun" in result.stderr
+    assert f"rows from {days_ago(9)} on are kept, because the ingest has an unfinished batch" in result.stderr
 
     log.write_commit(1)
     assert "was begun" not in warehouse.maintain("--only", "bronze").stderr
@@ -145,5 +145,5 @@ def test_nothing_is_deleted_when_the_log_no_longer_has_the_batch_in_flight(wareh
 
     result = warehouse.maintain("--only", "bronze")
 
-    assert "nothing is deleted, a batch of the ingest was begun" in result.stderr
+    assert "nothing is deleted, because the ingest has an unfinished batch" in result.stderr
     assert list(warehouse.days(REQUEST_LOG)) == [days_ago(20)]

@@ -92,7 +92,7 @@ def test_a_stream_that_does_not_tell_what_it_has_read_wants_everything(warehouse
     assert result.exit_code == 0, result.stderr
     assert orphan.exists()
     assert "silver.requests: the stream build_gold_v1 (if it is no longer used, remove" in result.stderr
-    assert f"{log.offsets_file(1)} is torn: all is kept for it" in result.stderr
+    assert f"{log.offsets_file(1)} is torn: all files are kept for it" in result.stderr
 
 
 def test_a_batch_whose_commit_is_torn_is_given_again_and_wants_its_files(tmp_path):

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from conf.settings import PROJECT
-from engine.quality.rules import Suite, SuiteError, asked, suites_of
+from engine.quality.rules import Suite, SuiteError, evaluate, suites_of
 from jobs.check_quality import TABLES
 from transforms.frames import frame_of
 
@@ -194,8 +194,8 @@ def test_every_rule_holds_for_a_good_row_and_fails_for_the_one_that_was_spoiled(
     suite, schema = named()[table], TABLES[tuple(table.split("."))].schema
     mark, good = MARKED.get(table, "source"), GOOD[table]
     spoiled = [good | {mark: rule} | changes for rule, changes in SPOILED[table].items()]
-    of_good = asked(frame_of(spark, [good], schema), suite)
-    of_all = {of.rule: of for of in asked(frame_of(spark, [good, *spoiled], schema), suite)}
+    of_good = evaluate(frame_of(spark, [good], schema), suite)
+    of_all = {of.rule: of for of in evaluate(frame_of(spark, [good, *spoiled], schema), suite)}
 
     assert [of.rule for of in of_good if not of.is_passed] == []
     assert set(of_all) == set(SPOILED[table])
@@ -210,7 +210,7 @@ def test_an_empty_hour_keeps_every_rule(spark):
     for table, suite in named().items():
         empty = frame_of(spark, [], TABLES[tuple(table.split("."))].schema)
 
-        assert [of.rule for of in asked(empty, suite) if not of.is_passed] == []
+        assert [of.rule for of in evaluate(empty, suite) if not of.is_passed] == []
 
 
 def test_a_rule_that_cannot_be_asked_is_an_error_and_no_answer(spark):
@@ -218,15 +218,15 @@ def test_a_rule_that_cannot_be_asked_is_an_error_and_no_answer(spark):
     rule["kwargs"] = {"unexpected_rows_query": "SELECT * FROM {batch} WHERE n >"}
     table = Suite(layer="gold", table="t", at=None, place=("n",), columns=(), expectations=(rule,))
 
-    with pytest.raises(SuiteError, match=r"rule odd of gold\.t cannot be asked"):
-        asked(spark.range(1).toDF("n"), table)
-    with pytest.raises(SuiteError, match=r"gold\.t has no column 'n', which its suite names"):
-        asked(spark.range(1), table)
+    with pytest.raises(SuiteError, match=r"rule odd of gold\.t cannot be evaluated"):
+        evaluate(spark.range(1).toDF("n"), table)
+    with pytest.raises(SuiteError, match=r"gold\.t has no column 'n', but its suite reads it"):
+        evaluate(spark.range(1), table)
 
 
 def test_a_file_that_is_no_suite_is_named(tmp_path):
     with pytest.raises(SuiteError, match="no rules for gold"):
         suites_of(tmp_path, "gold")
     (tmp_path / "gold_t.json").write_text('{"expectations": []}')
-    with pytest.raises(SuiteError, match=r"gold_t\.json is no suite of ours: KeyError"):
+    with pytest.raises(SuiteError, match=r"gold_t\.json is not a valid suite: KeyError"):
         suites_of(tmp_path, "gold")

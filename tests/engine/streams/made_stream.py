@@ -7,7 +7,7 @@ import pytest
 from deltalake import CommitProperties, write_deltalake
 from deltalake.transaction import Transaction
 
-from engine.streams.audit.findings import StateError, Writer, mend
+from engine.streams.audit.findings import StateError, Writer, apply_repairs
 from engine.streams.audit.ingest import repairs_of
 from engine.streams.log import StreamLog
 from engine.streams.note import note_written
@@ -74,7 +74,7 @@ class Stream:
     def audit(self) -> list[str]:
         """Audit and repair; return the messages. A second audit must find nothing more."""
         messages: list[str] = []
-        mend(repairs_of([self.writer()]), messages.append)
+        apply_repairs(repairs_of([self.writer()]), messages.append)
         assert repairs_of([self.writer()]) == []
         return messages
 

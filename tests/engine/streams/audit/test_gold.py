@@ -5,7 +5,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from engine.delta.log_state import entry_file, log_state
-from engine.streams.audit.findings import StateError, mend
+from engine.streams.audit.findings import StateError, apply_repairs
 from engine.streams.audit.gold import gold_repairs
 from engine.streams.log import COMMITTED, StreamLog, is_json
 from engine.streams.note import note_versions
@@ -34,7 +34,7 @@ class Gold:
     def audit(self):
         """Audit and repair; a second audit must find nothing more."""
         messages = []
-        mend(self.repairs(), messages.append)
+        apply_repairs(self.repairs(), messages.append)
         assert self.repairs() == []
         return messages
 

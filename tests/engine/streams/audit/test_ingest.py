@@ -9,7 +9,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.transaction import Transaction
 
-from engine.delta import commits as light_commit
+from engine.delta import commits
 from engine.process.hadoop_files import ASIDE, crc_of, is_as_written
 from engine.streams.log import is_json
 from engine.streams.writer_id import WRITER_ID, known_writer_id
@@ -177,7 +177,7 @@ def test_offsets_beyond_the_rows_in_bronze_are_set_back(stream):
 def test_torn_offsets_of_a_batch_without_a_row_stop_the_job_for_it_may_be_a_gap(stream):
     stream.write(3)
     stream.log.write_ends(3, {(TOPIC, 0): 500, (TOPIC, 1): 0})
-    light_commit.note_batch(stream.bronze, txn_app_id=stream.app_id, txn_version=3)
+    commits.note_batch(stream.bronze, txn_app_id=stream.app_id, txn_version=3)
     stream.log.write_commit(3)
     assert stream.audit() == []
     tear(stream.log.offsets_file(3), "half")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.streams.audit.findings import mend
+from engine.streams.audit.findings import apply_repairs
 from engine.streams.audit.metadata import METADATA, lost_metadata, torn_metadata
 
 
@@ -37,6 +37,6 @@ def test_spark_continues_after_the_last_batch_after_the_repair(run_stream, tmp_p
     run_stream()
     file.write_text("") if how == "torn" else file.unlink()
 
-    mend([*torn_metadata(file.parent), *lost_metadata(file.parent)], lambda _: None)
+    apply_repairs([*torn_metadata(file.parent), *lost_metadata(file.parent)], lambda _: None)
 
     assert run_stream() == 1

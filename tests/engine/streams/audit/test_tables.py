@@ -28,7 +28,7 @@ def test_a_table_whose_only_entry_is_torn_is_created_again_in_an_empty_folder(st
     stream.write(1, until="bronze")
     tear(stream.entry(stream.silver), how)
 
-    assert "the table is made anew" in stream.audit()[0]
+    assert "the table is created again" in stream.audit()[0]
     assert not stream.silver.exists()
     stream.append(stream.silver, 0)
     assert stream.audit() == []
@@ -54,7 +54,7 @@ def test_a_table_whose_only_entry_is_gone_is_created_again_if_nothing_was_writte
     stream.write(1, until="bronze")
     stream.entry(stream.silver).unlink()
 
-    assert "holds no entry; the table is made anew" in stream.audit()[0]
+    assert "has no entry; the table is created again" in stream.audit()[0]
     assert not stream.silver.exists()
 
 
@@ -62,7 +62,7 @@ def test_a_table_whose_only_entry_is_gone_stops_the_job_if_its_files_are_there(s
     stream.write(1)
     stream.entry(stream.silver).unlink()
 
-    assert "holds no entry, and files of the table lie beside it" in stream.refused()
+    assert "has no entry, but the folder has files of the table" in stream.refused()
 
 
 @pytest.mark.parametrize("how", TEARS[:3])
@@ -164,7 +164,7 @@ def test_a_torn_entry_of_another_job_is_not_mistaken_for_the_batch_in_flight(str
     stream.append(stream.silver, 0, app_id="replay-1")
     tear(stream.entry(stream.silver), "half")
 
-    assert "no batch that is given again would write it" in stream.refused()
+    assert "no retried batch would write it again" in stream.refused()
 
 
 @pytest.mark.parametrize("kept", [1, 2, 3, 4])
