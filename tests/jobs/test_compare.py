@@ -60,7 +60,7 @@ def written(folder, factor, *, n=8, **more):
         (("a", "b", "--from", "x", "--metric", "p98"), "--metric 'p98' is none; there are: records_per_s"),
         (("a", "b", "--from", "x", "--tolerance", "0"), "is no share between 0 and 1"),
         (("a", "b", "--conf", "missing.toml"), "missing.toml"),
-        (("a", "b", "--from", "x", "--save"), "give --conf FILE in place of --from DIR"),
+        (("a", "b", "--from", "x", "--save"), "give --conf FILE instead of --from DIR"),
         (("a", "b", "--from", "x", "--json", "."), ". is a folder; name the file to write"),
     ],
 )
