@@ -45,13 +45,14 @@ faults: $(VENV)/.dev lab ## inject 200 faults, write docs/faults.md (hours, resu
 fuzz: $(VENV)/.dev ## mutate real lines to find one that crashes a parser (minutes; ARGS="--kind metrics")
 	$(BIN)/python -m tests.fuzz $(ARGS)
 
-lint: $(VENV)/.dev ## ruff, mypy --strict, import-linter, generated docs up to date
+lint: $(VENV)/.dev ## ruff, mypy --strict, import-linter, generated docs up to date, plain words
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m benchmarks.reference.tables --check
 	$(BIN)/python -m benchmarks.reference.exported --check
+	$(BIN)/python -m benchmarks.reference.words
 
 docs: $(VENV)/.dev ## generate docs/tables.md from the schemas
 	$(BIN)/python -m benchmarks.reference.tables

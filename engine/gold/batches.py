@@ -46,7 +46,7 @@ class TableWriter(Protocol):
 
 
 class Batches:
-    """Give each writer the new rows of a batch. A retried batch builds the same gold."""
+    """Pass the new rows of a batch to each writer. A retried batch builds the same gold."""
 
     def __init__(
         self,

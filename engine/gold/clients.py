@@ -94,8 +94,8 @@ class ClientWriter:
         return self.rebuild({table: range(span.start, span.end, WINDOW_S) for table in CLIENT_TABLES})
 
     def _replace(self, table: Table, spans: list[Span], silver: Mapping[Table, Snapshot]) -> None:
-        def near(of: Table, reach: Reach) -> DataFrame:
-            return silver[of].rows(self._spark, "logged_at", spans, reach)
+        def near(table: Table, reach: Reach) -> DataFrame:
+            return silver[table].rows(self._spark, "logged_at", spans, reach)
 
         requests = near(REQUESTS, REACHES[table])
         topics, runs = (tables.read(self._spark, self._warehouse, of) for of in (TOPICS, RUNS))
@@ -138,7 +138,7 @@ def _windows(rows: DataFrame, at: str) -> set[int]:
 def touched_by(
     arrived: Sequence[Row], with_redirects: Iterable[int], with_takeovers: Iterable[int]
 ) -> dict[Table, set[int]]:
-    """Give the windows of each table that can change: by its own kind of lines, and by runs."""
+    """Return the windows of each table that can change, by its own kind of lines and by runs."""
     requests = [row for row in arrived if row["input"] == REQUESTS.name]
     slots = slots_of(arrived, REQUESTS, LEADERSHIP_CHANGES)
     of_runs = _of_runs(arrived, newest=max(slots, default=0))
@@ -161,7 +161,7 @@ def touched_by(
 
 
 def _of_runs(arrived: Iterable[Row], *, newest: int) -> set[int]:
-    """Give the windows in which runs lasted; one that has not ended lasts until the newest line."""
+    """Return the windows in which runs lasted; one that has not ended lasts until the newest line."""
     return {
         window
         for row in arrived

@@ -1,4 +1,4 @@
-"""Windows that gold does not build, for a rule between the layers failed on their silver."""
+"""Windows that gold does not build, because a quality rule failed on their silver."""
 
 import json
 from collections.abc import Iterable
@@ -12,11 +12,11 @@ from transforms.spans import Span, spans_of
 from transforms.windows import WINDOW_S
 
 OWED = "_gold.owed.json"
-"""In the warehouse: spans that lines touched while they were held back; gold owes them."""
+"""A file in the warehouse: spans that new lines touched while a rule held them back, still to be built."""
 
 
 def let_through(warehouse: Path, windows: Iterable[int]) -> set[int]:
-    """Keep the windows that no failed rule holds back, and note the others, to be built later."""
+    """Return the windows that no failed rule holds back; note the others, to be built later."""
     wanted = set(windows)
     held = wanted & blocked(warehouse)
     if held:
@@ -26,26 +26,26 @@ def let_through(warehouse: Path, windows: Iterable[int]) -> set[int]:
 
 
 def due(warehouse: Path) -> list[Span]:
-    """Give the spans that gold owes and that nothing holds back any more."""
+    """Return the noted spans that no rule holds back any more."""
     return spans_of(_owed(warehouse) - blocked(warehouse))
 
 
 def paid(warehouse: Path, spans: Iterable[Span]) -> None:
-    """Note that these spans were built, but for what is held back in them."""
+    """Note that these spans were built, except for windows that are held back."""
     built = {window for span in spans for window in range(span.start, span.end, WINDOW_S)}
     with FileLock(warehouse / "_gold.owed.lock"):
         _write(warehouse, _owed(warehouse) - (built - blocked(warehouse)))
 
 
 def held(warehouse: Path) -> list[Span]:
-    """Give the spans that gold owes and that a failed rule still holds back."""
+    """Return the noted spans that a failed rule still holds back."""
     return spans_of(_owed(warehouse) & blocked(warehouse))
 
 
 def _owed(warehouse: Path) -> set[int]:
     file = warehouse / OWED
-    told = json.loads(file.read_text()) if file.exists() else []
-    return {window for start, end in told for window in range(start, end, WINDOW_S)}
+    spans = json.loads(file.read_text()) if file.exists() else []
+    return {window for start, end in spans for window in range(start, end, WINDOW_S)}
 
 
 def _write(warehouse: Path, windows: set[int]) -> None:

@@ -1,4 +1,4 @@
-"""How far back gold can be built: retention must not turn history into emptiness."""
+"""How far back gold can be built: where retention deleted silver, windows keep their rows."""
 
 import math
 from collections.abc import Mapping
@@ -10,10 +10,10 @@ from transforms.windows import WINDOW_S, Reach
 
 
 def first_whole_window(warehouse: Path, reaches: Mapping[Table, Reach]) -> int | None:
-    """Give the first window (epoch seconds) whose silver is all there, None when none was ever deleted."""
-    told = [
+    """Return the first window (epoch seconds) whose silver is complete; None if nothing was ever deleted."""
+    starts = [
         math.ceil((at.timestamp() + reach.lookback_s) / WINDOW_S) * WINDOW_S
         for table, reach in reaches.items()
         if (at := tables.complete_from(warehouse, table)) is not None
     ]
-    return max(told, default=None)
+    return max(starts, default=None)

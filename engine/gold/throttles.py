@@ -163,7 +163,7 @@ def _begins(reassignments: DataFrame, *, before: int) -> list[Span]:
 
 
 def touched_by(arrived: Sequence[Row], newest: int | None) -> set[int]:
-    """Give the windows that can change: around lines and scrapes, and all that lie behind a setting."""
+    """Return the windows that can change: around lines and scrapes, and all after a setting."""
     slots: dict[str, set[int]] = {}
     for row in arrived:
         slots.setdefault(row["input"], set()).add(row["slot"])
