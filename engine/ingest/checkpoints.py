@@ -108,7 +108,7 @@ def check_same_topic(
         NoTopicError: the cluster cannot be reached.
 
     """
-    stored, now = checkpoint / f"{TOPIC_ID}.{topic}", topic_id(telemetry, topic, timeout_s=timeout_s)
+    stored, now = checkpoint / f"{TOPIC_ID}.{topic}", topic_id(telemetry, topic, timeout_s)
     try:
         before = stored.read_text(errors="replace").strip()
     except FileNotFoundError:
@@ -121,7 +121,7 @@ def check_same_topic(
         write_whole(stored, now)
 
 
-def topic_id(telemetry: Telemetry, topic: str, *, timeout_s: float = ANSWER_TIMEOUT_S) -> str:
+def topic_id(telemetry: Telemetry, topic: str, timeout_s: float = ANSWER_TIMEOUT_S) -> str:
     """
     Return the id of a topic, which differs from the id of an earlier topic of the same name.
 

@@ -101,12 +101,12 @@ def test_a_topic_that_was_created_again_before_the_handover_is_detected(site, mo
         check_nothing_lost(site.settings)
 
 
-@pytest.mark.parametrize("step", ["stream_log.StreamLog.write_commit", "ingest_handover.set_aside"])
+@pytest.mark.parametrize("step", ["streams.log.StreamLog.write_commit", "ingest.handover.set_aside"])
 def test_an_interrupted_handover_is_repeated(site, monkeypatch, step):
     site.began(FORMER_REQUESTS, REQUEST_TOPIC, 2, bronze=(0,), committed=1)
     site.began(FORMER_CLIENTS, CLIENT_TOPIC, 5, bronze=(0,), committed=1)
     with monkeypatch.context() as patched:
-        patched.setattr(f"jobs.{step}", Mock(side_effect=KeyboardInterrupt))
+        patched.setattr(f"engine.{step}", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             hand_over(site.settings, site.say)
 
@@ -130,7 +130,7 @@ def test_a_batch_whose_topics_are_partly_in_bronze_is_finished_from_bronze(site)
     finish_from_bronze(site.spark, site.settings, LINES, writer)
 
     assert (log.ends(1), log.commits) == ({(REQUEST_TOPIC, 0): 3, (CLIENT_TOPIC, 0): 5}, [0, 1])
-    log_entries._held.logs.clear()
+    vars(log_entries._held).clear()
     assert tables.read(site.spark, root, REQUESTS).count() == 1
     assert tables.read(site.spark, root, CLIENT_EVENTS).count() == 0
     assert tables.read(site.spark, root, CLIENT_LOG).count() == 5
