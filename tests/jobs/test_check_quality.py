@@ -135,7 +135,7 @@ def test_lines_that_do_not_balance_fail_the_gate_after_gold(lab):
     ("options", "message"),
     [
         (("--until", "2026-11-21T12:00"), "--until needs --since"),
-        (("--since", "yesterday"), "is no ISO-8601 instant"),
+        (("--since", "yesterday"), "is neither an instant"),
         (("--since", "2026-11-21T12:00", "--until", "2026-11-21T12:00"), "is not before --until"),
     ],
 )

@@ -46,7 +46,7 @@ def test_missing_folder_is_named_with_the_way_out():
 
     assert (
         told
-        == "error: nowhere does not exist; give the folder that holds the brokers' logs, as in --from DIR"
+        == "error: nowhere does not exist; give the folder that contains the brokers' logs, as in --from DIR"
     )
 
 
@@ -63,7 +63,7 @@ def test_folder_without_anything_understood_is_told_what_is_wanted(here):
     (here / "logs" / "photo.jpg").write_bytes(b"\xff\xd8\xff")
     told = refused("--from", "logs")
 
-    assert "photo.jpg: neither the name nor the content" in told
+    assert "photo.jpg: neither its name nor its content" in told
     assert "broker-1/kafka-request.log" in told
 
 
@@ -73,8 +73,8 @@ def test_page_of_metrics_by_another_name_is_told_how_such_a_file_is_named(here):
     page.write_text("# TYPE up gauge\nup 1\n")
     told = refused("--from", "logs")
 
-    assert "metrics.txt: neither the name nor the content is a request log" in told
-    assert "a scrape is named *.prom" in told
+    assert "metrics.txt: neither its name nor its content is that of a request log" in told
+    assert "saved scrapes must be named *.prom" in told
     assert "*state-change*.log* and *.prom (scrapes) in folders" in told
 
 
@@ -144,7 +144,7 @@ def test_folder_as_a_target_is_refused_before_any_work(here):
         ("--node", "=1", "is not PATTERN=ID"),
         ("--time-zone", "Mars/Base", "is no zone"),
         ("--time-zone", "../etc/passwd", "is no zone"),
-        ("--since", "yesterday", "is no ISO-8601 instant"),
+        ("--since", "yesterday", "is neither an instant"),
         ("--truth", "nowhere.json", "not the ground truth"),
     ],
 )

@@ -141,7 +141,7 @@ import sys, time
 from pathlib import Path
 import pyarrow as pa, pyarrow.parquet as pq
 from deltalake.transaction import Transaction
-from jobs import light_append, light_log
+from engine.delta import appends, log_entries
 from tests.engine.delta.test_commit import LINES
 
 where, app, day, times = Path(sys.argv[1]), *sys.argv[2:]
@@ -151,7 +151,7 @@ for n in range(int(times)):
     file.parent.mkdir(parents=True)
     pq.write_table(pa.table({"n": pa.array([n], pa.int64())}), file)
     adds = list(log_entries.added(where, attempt, LINES))
-    light_append.append(where, adds, Transaction(app, n))
+    appends.append(where, adds, Transaction(app, n))
     time.sleep(0.02)  # a hundred times the rate of a stream
 """
 

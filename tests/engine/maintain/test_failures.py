@@ -37,7 +37,7 @@ def test_two_runs_exclude_each_other(warehouse):
         result = warehouse.maintain()
 
     assert result.exit_code == 4
-    assert "maintenance of" in result.stderr
+    assert "holds the maintenance lease of" in result.stderr
 
 
 def test_it_maintains_the_tables_of_a_running_writer(warehouse):
