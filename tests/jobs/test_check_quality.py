@@ -160,7 +160,7 @@ def test_a_second_check_is_refused_and_saves_no_result(lab):
         result = check(lab, "silver")
 
     assert result.exit_code == 3
-    assert "not checked: quality of" in result.stderr
+    assert "holds the quality lease of" in result.stderr
     assert results_table.newest(lab.warehouse) == []
 
 

@@ -110,7 +110,7 @@ def test_it_is_refused_while_the_ingest_writes(tmp_path):
         result = CliRunner().invoke(app, ["--conf", str(conf)])
 
     assert result.exit_code == 4
-    assert "silver of" in result.stderr
+    assert "holds the silver lease of" in result.stderr
 
 
 class Ingested:
