@@ -1,10 +1,8 @@
 """The command `plumbline backfill`: publish samples of an existing Prometheus to the metrics topic."""
 
-import re
 import signal
 import threading
 import time
-from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,14 +17,13 @@ from collectors.backfill.prometheus import PrometheusClient
 from collectors.errors import CollectorError
 from collectors.publish import Publisher
 from collectors.screen import Screen
+from conf.instants import instant
 from conf.settings import Settings
 
 EXIT_FAILED, EXIT_WRONG, STOPPED = 1, 2, 130
 KAFKA_METRICS = '{__name__=~"(aws_msk_)?(kafka|java|jvm|process)_.+|aws_kafka_.+|up"}'
 MARGIN_S = 60
 """Margin for unfinished scrapes: samples have the start time of their scrape, but appear at its end."""
-
-UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
 def backfill(  # noqa: PLR0913 (the options of a command)
@@ -99,7 +96,7 @@ def backfill(  # noqa: PLR0913 (the options of a command)
 
 def instant_ms(text: str, now_ms: int) -> int:
     """
-    Parse a timestamp or an age into epoch milliseconds; a timestamp without a zone is UTC.
+    Parse an instant or an age into epoch milliseconds.
 
     Raises:
         ValueError: the text is neither.
@@ -107,14 +104,8 @@ def instant_ms(text: str, now_ms: int) -> int:
     >>> instant_ms("2023-11-14T22:13:20.5", 0), instant_ms("2h", 7_200_000)
     (1700000000500, 0)
     """
-    age = re.fullmatch(r"(\d+)([smhd])", text)
-    if age:
-        return now_ms - int(age[1]) * UNITS_S[age[2]] * 1_000
-    with suppress(ValueError):
-        at = datetime.fromisoformat(text)
-        return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1_000)
-    message = f"{text}: give a timestamp, as 2026-11-01T08:00Z, or an age, as 30m, 36h or 7d"
-    raise ValueError(message)
+    at = instant(text, datetime.fromtimestamp(now_ms / 1_000, UTC))
+    return round(at.timestamp() * 1_000)
 
 
 def _override(

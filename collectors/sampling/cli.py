@@ -21,11 +21,11 @@ from collectors.sampling.record import LevelRecord
 from collectors.sampling.restore import restore
 from collectors.sampling.rounds import SamplingPlan, SamplingRun
 from collectors.screen import Screen
+from conf.instants import duration
 
 REQUEST_LOGGER = "kafka.request.logger"
 STATE = Path(".state/sample")
 EXIT_FAILED, EXIT_WRONG, EXIT_LEFT = 1, 2, 3
-UNITS_S = {"s": 1, "m": 60, "h": 3_600}
 END_S = 5.0
 LEFT = (
     "not all levels are restored: the watchdog keeps trying, or use --restore; "
@@ -127,13 +127,16 @@ def seconds_of(text: str) -> float:
         typer.BadParameter: the text is not a duration.
 
     >>> seconds_of("90s"), seconds_of("10m")
-    (90, 600)
+    (90.0, 600.0)
     """
-    found = re.fullmatch(r"([1-9]\d*)([smh])", text)
-    if not found:
-        message = f"{text}: give a duration, as 60s, 10m or 1h"
+    try:
+        seconds = duration(text).total_seconds()
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    if seconds == 0:
+        message = f"{text}: must be longer than 0"
         raise typer.BadParameter(message)
-    return int(found[1]) * UNITS_S[found[2]]
+    return seconds
 
 
 def _target(servers: str | None, properties: Path | None) -> LevelRecord:

@@ -13,7 +13,7 @@ from conf.settings import Settings
     ("url", "options", "told"),
     [
         ("http://me:secret@x", [], "give an http or https URL without a password"),
-        ("http://x", ["--since", "yesterday"], "yesterday: give a timestamp"),
+        ("http://x", ["--since", "yesterday"], "'yesterday' is neither an instant"),
         ("http://x", ["--node", "broker-1"], "--node broker-1: give PATTERN=NODE"),
         ("http://x", ["--node", "(=broker-1"], "is not a regular expression"),
         (
