@@ -52,7 +52,7 @@ lint: $(VENV)/.dev ## ruff, mypy --strict, import-linter, generated docs up to d
 	$(BIN)/lint-imports
 	$(BIN)/python -m benchmarks.reference.tables --check
 	$(BIN)/python -m benchmarks.reference.exported --check
-	$(BIN)/python -m benchmarks.reference.words
+	$(BIN)/python -m tests.words
 
 docs: $(VENV)/.dev ## generate docs/tables.md from the schemas
 	$(BIN)/python -m benchmarks.reference.tables

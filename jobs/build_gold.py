@@ -29,12 +29,8 @@ from engine.delta import tables
 from engine.gold import held_back
 from engine.gold.arrivals import arrivals
 from engine.gold.batches import Batches, TableWriter
-from engine.gold.clients import ClientWriter
 from engine.gold.data_quality import rebuild_data_quality
-from engine.gold.metrics import MetricsWriter
-from engine.gold.stream import STREAM, former_repairs, starting_versions
-from engine.gold.throttles import ThrottleWriter
-from engine.gold.writer import GoldWriter
+from engine.gold.stream import STREAM, WRITERS, former_repairs, starting_versions
 from engine.process.disk import full_disk_message
 from engine.process.gate import FINISH_BATCH_S, Gate
 from engine.process.lease import LeaseHeldError, lease
@@ -52,8 +48,6 @@ from transforms.windows import WINDOW_S
 EXIT_FAILED, EXIT_WRONG, EXIT_LEASE, EXIT_REFUSED, EXIT_STATE, EXIT_FULL = 1, 2, 3, 4, 5, 6
 EXIT_INTERRUPTED = 130
 STOPPED = "stopped; the next run continues from here"
-
-WRITERS = (GoldWriter, ClientWriter, MetricsWriter, ThrottleWriter)
 
 STOPPED_BY = (PySparkException, Py4JError, DeltaError, JvmGoneError, OSError)
 

@@ -51,7 +51,8 @@ from engine.process.signals import silence_spark, stop_on_signals
 from engine.streams.audit.findings import apply_repairs
 from engine.streams.audit.ingest import repairs_of
 from engine.streams.log import StreamLog
-from engine.streams.note import check_options, note_written
+from engine.streams.note import note_written
+from engine.streams.parser_options import check_options
 from engine.streams.writer_id import writer_id
 
 POLL_S = 0.5
@@ -261,7 +262,7 @@ def _raise_failure(queries: list[StreamingQuery], settings: Settings) -> None:
     for query in queries:
         failure = query.exception()
         if failure is not None:
-            if UnreadError.__name__ in str(failure):
+            if any(error.__name__ in str(failure) for error in (UnreadError, TopicRecreatedError)):
                 check_nothing_lost(settings)
             raise failure
 

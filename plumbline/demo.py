@@ -210,7 +210,7 @@ def _run(*arguments: object) -> None:
 
 
 def verdicts_of(tables: Path) -> list[Row]:
-    """Return the windows of a report in which somebody was named."""
+    """Return the windows of a report that name a culprit."""
     rows = json.loads(tables.read_text())["tables"]["broker_rtt_culprit"]
     return [row for row in rows if row["culprit"] not in ("none", "not_enough_data")]
 

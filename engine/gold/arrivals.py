@@ -51,7 +51,7 @@ def arrivals(
 
     `starting` gives the first version to read of a table; it counts only for a new checkpoint.
     """
-    streams = (_told(_stream_of(spark, settings, table, starting or {}), table) for table in read)
+    streams = (_touching(_stream_of(spark, settings, table, starting or {}), table) for table in read)
     return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), streams)
 
 
@@ -77,7 +77,7 @@ def by_window(batch: DataFrame) -> DataFrame:
     )
 
 
-def _told(rows: DataFrame, table: Table) -> DataFrame:
+def _touching(rows: DataFrame, table: Table) -> DataFrame:
     if table is METRICS:
         scrapes = samples(rows).withColumnsRenamed({"scraped_at": "at", "leader_id": "broker_id"})
         return scrapes.withColumns(_common(table))

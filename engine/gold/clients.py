@@ -94,8 +94,8 @@ class ClientWriter:
         return self.rebuild({table: range(span.start, span.end, WINDOW_S) for table in CLIENT_TABLES})
 
     def _replace(self, table: Table, spans: list[Span], silver: Mapping[Table, Snapshot]) -> None:
-        def near(table: Table, reach: Reach) -> DataFrame:
-            return silver[table].rows(self._spark, "logged_at", spans, reach)
+        def near(source: Table, reach: Reach) -> DataFrame:
+            return silver[source].rows(self._spark, "logged_at", spans, reach)
 
         requests = near(REQUESTS, REACHES[table])
         topics, runs = (tables.read(self._spark, self._warehouse, of) for of in (TOPICS, RUNS))
@@ -171,7 +171,7 @@ def _of_runs(arrived: Iterable[Row], *, newest: int) -> set[int]:
 
 
 def _near(windows: Iterable[int], slots: Iterable[int], *, before_s: int) -> set[int]:
-    """Keep the windows that lines lie near: from `before_s` before to `FOUND_WITHIN_S` behind."""
+    """Return the windows with a new line from `before_s` before them to `FOUND_WITHIN_S` after them."""
     return {
         window
         for window in windows

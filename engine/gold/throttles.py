@@ -168,9 +168,9 @@ def touched_by(arrived: Sequence[Row], newest: int | None) -> set[int]:
     for row in arrived:
         slots.setdefault(row["input"], set()).add(row["slot"])
     settings = [slot for name in SETTINGS for slot in slots.get(name, ())]
-    behind: Iterable[int] = range(min(settings), (newest or 0) + WINDOW_S, WINDOW_S) if settings else ()
+    later: Iterable[int] = range(min(settings), (newest or 0) + WINDOW_S, WINDOW_S) if settings else ()
     return (
         touched(slots.get(REQUESTS.name, ()), REQUESTS_REACH)
         | touched(slots.get(METRIC_SAMPLES.name, ()), SCRAPES_REACH)
-        | set(behind)
+        | set(later)
     )

@@ -11,12 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from engine.process.hadoop_files import write_whole
-from engine.streams.audit.findings import StateError
-from engine.streams.log import StreamLog
-
 WRITTEN, VERSIONS = "plumbline-written.json", "plumbline-versions.json"
-OPTIONS = "plumbline-parser-options.txt"
 NONE = (-1, -1)
 
 Pair = tuple[int, int]
@@ -54,25 +49,6 @@ def versions(checkpoint: Path) -> dict[str, int]:
 def note_versions(checkpoint: Path, tables: Mapping[str, int]) -> None:
     """Note the versions of tables; like `note_written`, without a sync."""
     _put(checkpoint / VERSIONS, dict(tables))
-
-
-def check_options(checkpoint: Path, options: str) -> None:
-    """
-    Compare the parser options with those of an unfinished batch; note them if every batch is finished.
-
-    Raises:
-        StateError: an unfinished batch has other options, so its tables would contradict each other.
-
-    """
-    log, file = StreamLog(checkpoint), checkpoint / OPTIONS
-    before = file.read_text(errors="replace") if file.exists() else options
-    if before == options and file.exists():
-        return
-    if log.offsets and log.offsets[-1] not in log.commits and before != options:
-        wrong = f"has batch {log.offsets[-1]} begun with other settings: {before}; they are now {options}"
-        way_out = "finish the batch with these settings (`plumbline ingest --once`), then change them"
-        raise StateError(checkpoint, "comparing settings", wrong, way_out)
-    write_whole(file, options)
 
 
 def _put(file: Path, note: Mapping[str, Any]) -> None:

@@ -13,6 +13,10 @@ OF_BROKERS = re.compile(r"broker-[0-9]+-fetcher-[0-9]+")
 Row = TypeVar("Row", bound=tuple[object, ...])
 
 
+NAMING = re.compile(r"((?:--[\w-]+=)?\s*(client\.id|sasl\.[\w.]+)\s*=\s*)")
+"""The start of a `name=value` argument that names a client or a user."""
+
+
 def hash_names(rows: Sequence[Row], key: str) -> Sequence[Row]:
     """
     Return the rows of one table with hashed client ids and principals, in each column of `HIDDEN`.
@@ -69,21 +73,21 @@ def hash_tags(tags: dict[str, str], key: str) -> dict[str, str]:
 
 def hash_configuration(entries: list[str | None], key: str) -> list[str | None]:
     """
-    Return the `name=value` entries of a client configuration with a hashed client id.
+    Return the arguments of a client with a hashed client id, and with `sasl.*` options cut after their name.
 
-    Of entries that name users or secrets only the name is left.
+    `collectors.perf_test` masks secrets; a user name in a `sasl.*` option is no secret there.
 
-    >>> hash_configuration(["client.id=payroll", "sasl.jaas.config=user ann", "acks=all"], "a secret key")
-    ['client.id=client-2f4fe6b39db6a22c', 'sasl.jaas.config=', 'acks=all']
+    >>> hash_configuration(["--producer-props=client.id=payroll", "sasl.username=ann", "acks=all"], "a key")
+    ['--producer-props=client.id=client-72c8d15c3ad894c0', 'sasl.username=', 'acks=all']
     """
     return [None if entry is None else _hash_entry(entry, key) for entry in entries]
 
 
 def _hash_entry(entry: str, key: str) -> str:
-    name, equals, value = entry.partition("=")
-    if name.strip() == "client.id":
-        return f"{name}{equals}{hash_client_id(value.strip(), key)}"
-    return f"{name}{equals}" if name.strip().startswith(("sasl.", "ssl.")) else entry
+    found = NAMING.match(entry)
+    if found is None:
+        return entry
+    return found[1] + (hash_client_id(entry[found.end() :], key) if found[2] == "client.id" else "")
 
 
 HIDDEN: dict[str, Callable[[Any, str], Any]] = {

@@ -20,9 +20,8 @@ from engine.delta import tables
 from engine.gold.arrivals import arrivals
 from engine.gold.batches import Batches
 from engine.gold.data_quality import rebuild_data_quality
-from engine.gold.stream import STREAM
+from engine.gold.stream import STREAM, WRITERS
 from engine.process.progress import Progress
-from jobs.build_gold import WRITERS
 from schemas.bronze import REQUEST_LOG
 from schemas.fields import Table
 from schemas.gold.data_quality import DATA_QUALITY

@@ -18,10 +18,7 @@ Options = tuple[tuple[str, str], ...]
 """librdkafka options as (name, value) pairs."""
 
 TAKEN_RECORDS = 32
-"""
-Most records of one `consume` call. A call never waits for more records than librdkafka's queue holds, so its
-bytes are bounded by the queue, whatever the size of the next records is.
-"""
+"""Most records of one `consume` call. It takes only records in librdkafka's queue, which bounds its bytes."""
 
 POLL_S, PATIENCE_S = 1.0, 120.0
 """The longest wait of one `consume` call, and the longest silence of all brokers before a task fails."""

@@ -82,9 +82,8 @@ def request_row(
     ) = facts  # fmt: skip
     started_at = logged_at - int(total * 1_000 + 0.5)
     # Only a raft fetch may come from the node itself: a KRaft node without a known leader may ask itself.
-    is_own_fetch = kind == "follower" and follower_id == node_id
-    if is_own_fetch or started_at < FIRST_US:
-        return _impossible(follower_id if is_own_fetch else None, node)
+    if started_at < FIRST_US or (kind == "follower" and follower_id == node_id):
+        return _contradiction(started_at, follower_id, node)
     if not request and is_unlogged(request):
         flags.append("no_request_body")
     if not response and is_unlogged(response):
@@ -109,8 +108,8 @@ def request_row(
     return tuple.__new__(Request, cells)
 
 
-def _impossible(follower_id: int | None, node: str | None) -> Quarantined:
-    if follower_id is None:
+def _contradiction(started_at: int, follower_id: int | None, node: str | None) -> Quarantined:
+    if started_at < FIRST_US:
         return Quarantined("impossible_timestamp", "the request began before the year 1")
     return Quarantined("node_is_another_replica", f"a fetch of replica {follower_id} on {node}")
 

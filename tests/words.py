@@ -1,5 +1,5 @@
 """
-Find words of the house dialect: `python -m benchmarks.reference.words [ROOM ...]`. Exit code 1: found some.
+Find words of the house dialect: `python -m tests.words [ROOM ...]`. Exit code 1: found some.
 
 `shared/house-style.md` gives the reasons. Each pattern has the words to use instead.
 """

@@ -1,6 +1,6 @@
 """The word list of `make lint`."""
 
-from benchmarks.reference.words import findings
+from tests.words import findings
 
 
 def test_dialect_is_found_in_text_docstrings_and_names(tmp_path):

@@ -1,10 +1,10 @@
-"""Notes in a checkpoint."""
+"""Parser options in a checkpoint."""
 
 import pytest
 
 from engine.streams.audit.findings import StateError
 from engine.streams.log import StreamLog
-from engine.streams.note import check_options
+from engine.streams.parser_options import check_options
 
 
 def begin_batch(checkpoint, batch):
