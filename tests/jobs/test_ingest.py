@@ -73,3 +73,14 @@ def test_a_topic_that_is_gone_stops_the_job(log):
 
     with pytest.raises(NoTopicError, match=r"t\.a partition 0 was read but no longer exists"):
         offsets_of(log, 1, Telemetry())
+
+
+@pytest.mark.parametrize("name", ["UnreadError", "TopicRecreatedError"])
+def test_a_batch_that_cannot_be_read_is_explained_by_the_topics(monkeypatch, name):
+    """The exit code is then 3, as for the same loss found at the start."""
+    recreated = TopicRecreatedError("t", "its id is b and was a")
+    monkeypatch.setattr(ingest, "check_nothing_lost", Mock(side_effect=recreated))
+    query = Mock(exception=lambda: RuntimeError(f"Traceback (most recent call last):\n{name}: t"))
+
+    with pytest.raises(TopicRecreatedError):
+        ingest._raise_failure([query], Settings())

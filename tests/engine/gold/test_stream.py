@@ -52,7 +52,7 @@ def run(lab, stream, writers, starting=None):
 
 
 def test_it_continues_from_the_checkpoints_of_real_former_streams(spark, tmp_path):
-    """Rows that all former streams had read are not read again, and gold equals a build from all of silver."""
+    """What all former streams had read is not read again, and gold equals a build from all of silver."""
     lab = Lab(spark, tmp_path)
     for table in (*BRONZE, *SILVER, *GOLD):
         tables.ensure(spark, lab.warehouse, table)
