@@ -52,7 +52,7 @@ def main(
         if (state / part.name / "done.json").exists()
     }
     if relearn and "healthy" in there:
-        LEARNT.write_text(toml(learn(there["healthy"].windows_of(0))))
+        LEARNT.write_text(toml(learn(there["healthy"].grid_of(0))))
         print(f"written: {LEARNT}")
     sections, is_met = _sections(there)
     PAGE.write_text(page.with_head(PAGE.read_text(), page.page(sections, kept.read_text().strip())))

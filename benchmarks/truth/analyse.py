@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from benchmarks.truth.judge import Row
 from collectors.files import discover
 from conf.names import Kind
+from engine.gold.culprit import culprit_tables
 from engine.ingest.raw_files import Origin, write_raw
 from reports.run.gold_of_files import gold_of_files
 from reports.run.rows import Span, rows_of
@@ -20,10 +21,12 @@ from schemas.fields import Table
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from schemas.gold.fetch_latency import FETCH_LATENCY
-from transforms.gold.assemble import culprit_tables
+from transforms.gold.broker_rtt.grid import COLUMNS, Grid, grids
 from transforms.gold.broker_rtt.shapes import Thresholds
 from transforms.gold.broker_rtt.table import broker_rtt_summary
 from transforms.gold.fetch_latency.summary import fetch_latency_summary
+
+CLUSTER = "lab"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +37,12 @@ class Recorded:
     broker_rtt: DataFrame
     fetch_latency: DataFrame
 
-    def windows_of(self, nth: int) -> DataFrame:
-        """Return `broker_rtt` of the span of one truth."""
+    def grid_of(self, nth: int) -> Grid:
+        """Return the round trips in the span of one truth."""
         truth = self.truths[nth]
-        return self.broker_rtt.filter(Span(truth["injected_at"], truth["ended_at"]).holds("window_start"))
+        span = Span(truth["injected_at"], truth["ended_at"])
+        rows = self.broker_rtt.filter(span.holds("window_start")).select(*COLUMNS)
+        return grids(rows.toArrow())[CLUSTER]
 
     def compared(self, truth: Row) -> list[Row]:
         """Return what was injected beside what was measured, pair by pair."""
@@ -47,7 +52,9 @@ class Recorded:
 
     def culprits(self, thresholds: Thresholds) -> list[Row]:
         """Return the verdict of every window, judged as a stream would: from what came before it."""
-        return rows_of(culprit_tables(self.broker_rtt, thresholds)[BROKER_RTT_CULPRIT], "window_start")
+        named = culprit_tables(self.broker_rtt.select(*COLUMNS).toArrow(), thresholds)[BROKER_RTT_CULPRIT]
+        rows: list[Row] = named.sort_by("window_start").to_pylist()
+        return rows
 
     def latency(self, truth: Row) -> list[Row]:
         """Return plain and true latency of the follower fetches of one injected span, leader by leader."""
@@ -80,7 +87,7 @@ def _build_gold(spark: SparkSession, logs: Path, gold: Path) -> None:
     """Take the way of `plumbline report --from`, and keep its frames instead of the page."""
     shutil.rmtree(gold, ignore_errors=True)
     files = [file for file in discover(logs).understood if file.kind in (Kind.REQUEST_LOG, Kind.CLIENT_LOG)]
-    origin = Origin(folder=logs, cluster="lab", time_zone="UTC")
+    origin = Origin(folder=logs, cluster=CLUSTER, time_zone="UTC")
     write_raw(files, origin, gold / "raw", on_file=lambda read: print(f"{read.source}: {read.lines:,} lines"))
     gold_of_files(spark, gold / "raw", gold, {})
     shutil.rmtree(gold / "raw")

@@ -3,13 +3,10 @@
 import math
 from dataclasses import asdict, replace
 
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F
+import numpy as np
 
-from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
-from transforms.frames import frame_of
-from transforms.gold.broker_rtt.baseline import hours_of, opening
-from transforms.gold.broker_rtt.culprit import evidence, judged_pairs
+from transforms.gold.broker_rtt.culprit import Judged, all_evidence, judged_pairs, openings_of
+from transforms.gold.broker_rtt.grid import Grid, median
 from transforms.gold.broker_rtt.shapes import Thresholds
 
 RELATIVE_NOISE = 0.05
@@ -28,11 +25,10 @@ HEAD = """\
 """
 
 
-def learn(healthy: DataFrame) -> Thresholds:
-    """Return the thresholds that the healthy windows of `broker_rtt` speak for."""
-    noise = _noise(judged_pairs(healthy).cache())
+def learn(healthy: Grid) -> Thresholds:
+    """Return the thresholds that the healthy windows of a cluster speak for."""
     first = Thresholds(
-        **noise,
+        **_noise(judged_pairs(healthy)),
         relative_noise=RELATIVE_NOISE,
         alarm=math.inf,
         cap=LEAST_ALARM / 1.9,
@@ -43,13 +39,11 @@ def learn(healthy: DataFrame) -> Thresholds:
     return replace(first, alarm=round(alarm, 1), cap=round(alarm / 1.9, 1))
 
 
-def largest_evidence(healthy: DataFrame, thresholds: Thresholds) -> float:
+def largest_evidence(healthy: Grid, thresholds: Thresholds) -> float:
     """Return the most evidence that any shape gathered while nothing was slow."""
-    pairs = judged_pairs(healthy)
-    nothing = frame_of(healthy.sparkSession, [], BROKER_RTT_BASELINE.schema)
-    openings = opening(healthy, hours_of(healthy))
-    rows = evidence(pairs, openings, nothing, thresholds).agg(F.max("evidence")).collect()
-    return float(rows[0][0] or 0.0)
+    judged = judged_pairs(healthy)
+    _, found, _ = all_evidence(judged, openings_of(healthy, healthy), {}, thresholds)
+    return max((float(np.nanmax(of.evidence, initial=0.0)) for of in found.values()), default=0.0)
 
 
 def toml(learnt: Thresholds) -> str:
@@ -57,28 +51,28 @@ def toml(learnt: Thresholds) -> str:
     return HEAD + "".join(f"{name} = {value}\n" for name, value in asdict(learnt).items())
 
 
-def _noise(pairs: DataFrame) -> dict[str, float]:
+def _noise(judged: Judged) -> dict[str, float]:
     """Robust spreads: of a pair over windows, of what the pairs of a window share, of the pairs' levels."""
-    pair = Window.partitionBy("cluster", "follower_id", "leader_id", "method", "quantile")
-    lately = pair.orderBy("window_start").rowsBetween(-15, 14)
-    window = Window.partitionBy("cluster", "window_start")
-    spreads = (
-        pairs.withColumn("level_ms", F.median("x_ms").over(pair))
-        .withColumn("wandered_ms", F.abs(F.percentile("x_ms", F.lit(0.5)).over(lately) - F.col("level_ms")))
-        .withColumn("rise_ms", F.col("x_ms") - F.col("level_ms"))
-        .withColumn("shared_ms", F.median("rise_ms").over(window))
-        .withColumn("apart_ms", F.abs(F.col("level_ms") - F.median("level_ms").over(window)))
-        .agg(
-            F.percentile(F.abs(F.col("rise_ms") - F.col("shared_ms")), F.lit(0.95)).alias("window_95"),
-            F.percentile(F.abs("shared_ms"), F.lit(0.95)).alias("shared_95"),
-            F.max("apart_ms").alias("apart"),
-            F.max("wandered_ms").alias("wandered"),
-        )
-        .collect()[0]
+    x_ms = judged.x_ms
+    level_ms, wandered_ms = np.full_like(x_ms, np.nan), np.full_like(x_ms, np.nan)
+    for method, quantile in sorted(set(zip(judged.method, judged.quantile, strict=True))):
+        windows = np.flatnonzero((judged.method == method) & (judged.quantile == quantile))
+        for pair in range(len(judged.pairs)):
+            seen = windows[~np.isnan(x_ms[windows, pair])]
+            values = x_ms[seen, pair]
+            level_ms[seen, pair] = np.median(values) if len(values) else np.nan
+            for nth, window in enumerate(seen):
+                lately = np.median(values[max(0, nth - 15) : nth + 15])
+                wandered_ms[window, pair] = abs(lately - level_ms[window, pair])
+    rise_ms = x_ms - level_ms
+    shared_ms = np.where(np.isnan(rise_ms), np.nan, median(rise_ms, axis=1)[:, None])
+    apart_ms = np.abs(level_ms - median(level_ms, axis=1)[:, None])
+    window_95, shared_95 = (
+        float(np.nanpercentile(np.abs(values), 95)) for values in (rise_ms - shared_ms, shared_ms)
     )
-    noise_ms = math.hypot(spreads["window_95"] / 1.96, spreads["apart"] / 2)
+    apart, wandered = float(np.nanmax(apart_ms)), float(np.nanmax(wandered_ms))
     return {
-        "noise_ms": round(noise_ms, 3),
-        "shared_ms": round(max(0.1, spreads["shared_95"] / 1.96), 3),
-        "min_effect_ms": round(SAFETY * max(spreads["apart"], spreads["wandered"]), 3),
+        "noise_ms": round(math.hypot(window_95 / 1.96, apart / 2), 3),
+        "shared_ms": round(max(0.1, shared_95 / 1.96), 3),
+        "min_effect_ms": round(SAFETY * max(apart, wandered), 3),
     }

@@ -1,24 +1,29 @@
 """
-Append to a Delta table, or replace spans of it: Spark writes Parquet files, delta-rs commits them.
+Append to a Delta table, or replace spans of it: Spark or Arrow writes Parquet files, delta-rs commits them.
 
-Delta Spark's append needs half a second for a handful of rows. Here Spark only writes the files, and delta-rs
-adds one entry to the log. `docs/decisions/006-light-commits.md` explains why this is as safe;
+Delta Spark's append needs half a second for a handful of rows. Here only the files are written, and delta-rs
+adds one entry to the log. Rows that replace others are gold: there are few, so the driver writes them without
+a Spark job. `docs/decisions/006-light-commits.md` explains why this is as safe;
 `tests/engine/delta/test_commit.py` proves it.
 """
 
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+import pyarrow as pa
 from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import CommitProperties, RemoveAction, Transaction
 from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from engine.delta import appends, log_entries
-from engine.delta.data_files import WITHOUT_DICTIONARY
+from engine.delta.data_files import WITHOUT_DICTIONARY, add_action
+from engine.delta.file_writer import FileWriter
 from engine.delta.snapshot import Snapshot
 from engine.process.fail_points import reached
+from schemas.arrow import arrow_schema
 from schemas.fields import Table
 from transforms.spans import Span
 
@@ -60,26 +65,28 @@ def note_batch(where: Path, *, txn_app_id: str, txn_version: int) -> None:
 
 
 def replace(  # noqa: PLR0913 (rows, table, spans, and the commit's note)
-    frame: DataFrame, where: Path, table: Table, *, column: str, spans: Sequence[Span], note: str
+    rows: pa.Table, where: Path, table: Table, *, column: str, spans: Sequence[Span], note: str
 ) -> None:
     """
-    Replace all rows whose instant lies in the spans; every row of the frame must lie in them.
+    Replace all rows whose instant lies in the spans; every new row must lie in them.
 
     Files with other rows too are rewritten without the rows in the spans, as in Delta's `replaceWhere`.
-    `note` becomes the commit's `userMetadata`.
+    `note` becomes the commit's `userMetadata`. Nothing is committed if there is nothing to change or note.
 
     Raises:
-        ValueError: the frame has other columns than the table; nothing was written.
+        ValueError: the rows have other columns than the table; nothing was written.
         deltalake.exceptions.CommitFailedError: other commits rewrote the same files in all `TRIES` attempts.
 
     """
-    _check(frame, table)
+    wanted = _checked(rows, table)
     for attempt in range(1, TRIES + 1):
         snapshot = Snapshot.open(where, table)
-        others = snapshot.outside(frame.sparkSession, column, spans)
-        rows = frame.coalesce(1) if others is None else frame.coalesce(1).unionByName(others.coalesce(1))
+        old = snapshot.overlapping(column, spans)
+        if not (old or rows.num_rows or note):
+            return
+        kept = snapshot.outside(column, spans)
         try:
-            _swap(rows, snapshot, snapshot.overlapping(column, spans), {"userMetadata": note} if note else {})
+            _swap([*wanted.to_batches(), *kept], snapshot, old, {"userMetadata": note} if note else {})
         except CommitFailedError:
             if attempt == TRIES:
                 raise
@@ -87,27 +94,42 @@ def replace(  # noqa: PLR0913 (rows, table, spans, and the commit's note)
             return
 
 
-def overwrite(frame: DataFrame, where: Path, table: Table) -> None:
+def overwrite(rows: pa.Table, where: Path, table: Table) -> None:
     """
     Replace all rows of a table.
 
     Raises:
-        ValueError: the frame has other columns than the table; nothing was written.
+        ValueError: the rows have other columns than the table; nothing was written.
         deltalake.exceptions.CommitFailedError: another commit rewrote the same files.
 
     """
-    _check(frame, table)
+    wanted = _checked(rows, table)
     snapshot = Snapshot.open(where, table)
-    _swap(frame.coalesce(1), snapshot, snapshot.paths(), {})
+    _swap(wanted.to_batches(), snapshot, snapshot.paths(), {})
 
 
-def _swap(rows: DataFrame, snapshot: Snapshot, old: Sequence[str], metadata: Mapping[str, str]) -> None:
-    attempt = _written(rows, snapshot.where, snapshot.table, "replaced")
+def _swap(
+    rows: Iterable[pa.RecordBatch], snapshot: Snapshot, old: Sequence[str], metadata: Mapping[str, str]
+) -> None:
+    writer = FileWriter(snapshot.where.parents[1], f"replaced-{uuid.uuid4().hex[:8]}")
+    for batch in rows:
+        if batch.num_rows:
+            writer.write(snapshot.table, batch)
+    added = [add_action(snapshot.table, file) for file in writer.closed()]
+    reached("files-written")
     now = int(time.time() * 1_000)
     removed = [RemoveAction(path, data_change=True, deletion_timestamp=now) for path in old]
     properties = CommitProperties(custom_metadata=dict(metadata), max_commit_retries=0)
-    added = log_entries.added(snapshot.where, attempt, snapshot.table)
     log_entries.commit(snapshot.log, snapshot.where, [*added, *removed], properties)
+
+
+def _checked(rows: pa.Table, table: Table) -> pa.Table:
+    """Return the rows in the table's schema, as one batch; only whether NULL is allowed may differ."""
+    wanted, found = (from_arrow_schema(schema).simpleString() for schema in (arrow_schema(table), rows.schema))
+    if wanted != found:
+        message = f"{table.layer}.{table.name} has the schema {wanted}, the rows {found}"
+        raise ValueError(message)
+    return rows.cast(arrow_schema(table)).combine_chunks()
 
 
 def _check(frame: DataFrame, table: Table) -> None:

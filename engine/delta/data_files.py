@@ -2,12 +2,16 @@
 
 import json
 import os
+import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
+from deltalake.transaction import AddAction
+
+from schemas.fields import Table
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """The partition folder of rows without a day, as Hive, Spark and Delta name it."""
@@ -55,6 +59,18 @@ def stats_json(footer: pq.FileMetaData, instants: Iterable[str]) -> str:
 
 def _instant(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def add_action(table: Table, file: File) -> AddAction:
+    """Return the log entry that adds a file to a table."""
+    return AddAction(
+        path=file.path,
+        size=file.size,
+        partition_values=dict.fromkeys(table.partition_by, file.day),
+        modification_time=int(time.time() * 1_000),
+        data_change=True,
+        stats=file.stats,
+    )
 
 
 def sync(path: Path) -> None:

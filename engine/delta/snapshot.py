@@ -1,22 +1,28 @@
 """Read spans of a Delta table: the log names the files that overlap them, and Spark opens only those."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import reduce
+from operator import or_
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from engine.delta import log_entries
+from schemas.arrow import arrow_schema
 from schemas.fields import Table
 from transforms.frames import frame_of
 from transforms.spans import Span, within
 from transforms.windows import Reach
+
+INSTANT = pa.timestamp("us", "UTC")
 
 CUT = timedelta(milliseconds=1)
 """Delta Spark truncates the instants in its statistics to milliseconds."""
@@ -73,14 +79,32 @@ class Snapshot:
         known = {file.rsplit("/", 1)[-1] for file in before}
         return self._read(spark, [path for path in self.paths() if path.rsplit("/", 1)[-1] not in known])
 
-    def outside(self, spark: SparkSession, column: str, spans: Sequence[Span]) -> DataFrame | None:
-        """Return the other rows of the files that overlap the spans; None if there are none."""
+    def arrow(
+        self,
+        columns: Sequence[str],
+        column: str,
+        spans: Sequence[Span],
+        reach: Reach = Reach(),  # noqa: B008 (it is frozen)
+    ) -> pa.Table:
+        """Return columns of the rows in the spans, widened by `reach`, without Spark."""
+        files = self._dataset(self.overlapping(column, spans, reach))
+        return files.to_table(list(columns), filter=_is_in(column, [_widened(span, reach) for span in spans]))
+
+    def outside(self, column: str, spans: Sequence[Span]) -> Iterator[pa.RecordBatch]:
+        """Yield the other rows of the files that overlap the spans."""
         inside = self._any([self._is_inside(column, span) for span in spans])
         overlaps = self._any([self._overlaps(column, span) for span in spans])
         mixed = self._paths(pc.and_(overlaps, pc.invert(inside)))
-        if not mixed:
-            return None
-        return self._read(spark, mixed).filter(f"NOT coalesce({within(column, spans)}, false)")
+        is_outside = ~_is_in(column, spans) | pc.field(column).is_null()
+        yield from self._dataset(mixed).to_batches(filter=is_outside)
+
+    def _dataset(self, paths: Sequence[str]) -> ds.Dataset:
+        """Return files as a dataset in the table's schema; a file may lack newer columns."""
+        schema = arrow_schema(self.table)
+        files = [str(self.where / path) for path in paths]
+        return (
+            ds.dataset(files, schema=schema, format="parquet") if files else ds.dataset(schema.empty_table())
+        )
 
     def _read(self, spark: SparkSession, paths: list[str]) -> DataFrame:
         schema = StructType(
@@ -113,9 +137,15 @@ class Snapshot:
 
     def _extremes(self, column: str) -> tuple[pa.Array, pa.Array]:
         names = (f"min.{column}", f"max.{column}")
-        unknown = pa.nulls(self.files.num_rows, pa.timestamp("us", "UTC"))
+        unknown = pa.nulls(self.files.num_rows, INSTANT)
         low, high = (self.files[name] if name in self.files.column_names else unknown for name in names)
         return low, high
+
+
+def _is_in(column: str, spans: Sequence[Span]) -> pc.Expression:
+    at = pc.field(column)
+    limits = [tuple(pa.scalar(_at(second), INSTANT) for second in span) for span in spans]
+    return reduce(or_, [(at >= start) & (at < end) for start, end in limits])
 
 
 def _at(second: int) -> datetime:

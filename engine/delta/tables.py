@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
+import pyarrow as pa
 from deltalake import DeltaTable
 from filelock import FileLock
 from pyspark.sql import DataFrame, SparkSession
@@ -129,7 +130,7 @@ def snapshot(warehouse: Path, table: Table) -> Snapshot:
 
 
 def replace(  # noqa: PLR0913 (rows, table, spans, and the commit's note)
-    frame: DataFrame,
+    rows: DataFrame | pa.Table,
     warehouse: Path,
     table: Table,
     *,
@@ -137,14 +138,20 @@ def replace(  # noqa: PLR0913 (rows, table, spans, and the commit's note)
     spans: Sequence[Span],
     note: str = "",
 ) -> None:
-    """Replace the rows whose instant lies in the spans; `note` becomes the commit's `userMetadata`."""
-    where, rows = Path(path(warehouse, table)), frame.filter(within(column, spans))
-    commits.replace(rows.select(*table.schema.names), where, table, column=column, spans=spans, note=note)
+    """
+    Replace the rows whose instant lies in the spans; `note` becomes the commit's `userMetadata`.
+
+    Rows of a frame outside of the spans are left out. The driver holds the new rows in memory.
+    """
+    if isinstance(rows, DataFrame):
+        rows = rows.filter(within(column, spans)).select(*table.schema.names).toArrow()
+    commits.replace(rows, Path(path(warehouse, table)), table, column=column, spans=spans, note=note)
 
 
 def overwrite(frame: DataFrame, warehouse: Path, table: Table) -> None:
-    """Replace all rows of a table."""
-    commits.overwrite(frame.select(*table.schema.names), Path(path(warehouse, table)), table)
+    """Replace all rows of a table; the driver holds them in memory."""
+    rows = frame.select(*table.schema.names).toArrow()
+    commits.overwrite(rows, Path(path(warehouse, table)), table)
 
 
 def _make(where: Path, table: Table) -> None:

@@ -1,13 +1,14 @@
 """Update the baselines of broker pairs and the culprits after a change of `broker_rtt`."""
 
-from functools import reduce
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any, Protocol
 
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F
+import pyarrow as pa
 
 from engine.delta import tables
 from engine.gold.thresholds import thresholds
+from schemas.arrow import arrow_schema
 from schemas.fields import Table
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
@@ -15,36 +16,46 @@ from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from transforms.gold.broker_rtt.baseline import (
     MIN_WINDOWS,
     OPENING_REACH_S,
-    PAIR,
     TRAILING_HOURS,
+    Levels,
     baseline,
+    baseline_rows,
+    levels_of,
 )
-from transforms.gold.broker_rtt.culprit import accused, culprit, with_onset
-from transforms.spans import Span, within
+from transforms.gold.broker_rtt.culprit import Verdict, culprits, is_accused, with_onset
+from transforms.gold.broker_rtt.grid import COLUMNS, Grid, grids, of_clusters, seconds
+from transforms.gold.broker_rtt.shapes import Thresholds
+from transforms.spans import Span
 from transforms.windows import HOUR_S, WINDOW_S
 
 TRAILING_S = TRAILING_HOURS * HOUR_S
+INSTANT = {BROKER_RTT: "window_start", BROKER_RTT_CULPRIT: "window_start", BROKER_RTT_BASELINE: "hour"}
+
+
+class Store(Protocol):
+    """Where `broker_rtt`, its baselines and its culprits are."""
+
+    def rows(self, table: Table, span: Span) -> pa.Table:
+        """Return the rows of a span; of `broker_rtt` at least the columns of a grid."""
+
+    def replace(self, table: Table, rows: Sequence[dict[str, Any]], span: Span) -> None:
+        """Replace the rows of a span."""
 
 
 class CulpritWriter:
     """
     Computes verdicts again when the round trips of a window, or of its history, have changed.
 
-    It remembers which pairs have a baseline in which hour. So a batch of a cluster with baselines reads
-    minutes of history instead of a day. `GoldWriter` owns it and holds the lease.
+    It remembers the levels of the last hours. So a batch reads minutes of history instead of a day. The
+    builder of `broker_rtt` owns it and holds the lease.
     """
 
-    def __init__(self, spark: SparkSession, warehouse: Path) -> None:
-        """Create the missing tables."""
-        self._spark, self._warehouse = spark, warehouse
-        self._thresholds = thresholds()
+    def __init__(self, store: Store, newest: int, limits: Thresholds | None = None) -> None:
+        """Continue after the `newest` window (seconds since the epoch); `limits` replace the learnt ones."""
+        self._store, self._end = store, newest + WINDOW_S
+        self._thresholds = limits or thresholds()
         self._memory_s = self._thresholds.memory_windows * WINDOW_S
-        for table in (BROKER_RTT, BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT):
-            tables.ensure(spark, warehouse, table)
-        newest = F.unix_seconds(F.max("window_start")).alias("newest")
-        found = tables.read(spark, warehouse, BROKER_RTT).agg(newest).first()
-        self._end = found["newest"] + WINDOW_S if found and found["newest"] is not None else 0
-        self._with_level: dict[int, set[Row]] = {}
+        self._levels: dict[int, dict[str, Levels]] = {}
 
     def rebuild(self, spans: list[Span]) -> None:
         """
@@ -58,7 +69,7 @@ class CulpritWriter:
         start = spans[0].start
         self._end = max(self._end, spans[-1].end)
         # Old hours are dropped, because a stream may run for months.
-        self._with_level = {at: pairs for at, pairs in self._with_level.items() if at > start - 3 * HOUR_S}
+        self._levels = {hour: levels for hour, levels in self._levels.items() if hour > start - 3 * HOUR_S}
         for hour in range(_hour(start - self._memory_s), self._end, HOUR_S):
             self._learn(hour, spans)
             # Judge before the next hour learns, because accused windows of this hour are no history for it.
@@ -67,41 +78,134 @@ class CulpritWriter:
 
     def _learn(self, hour: int, spans: list[Span]) -> None:
         """Compute the hour's baselines if its history has changed or was not read yet."""
-        history = Span(hour - TRAILING_S, hour)
+        history, of_hour = Span(hour - TRAILING_S, hour), Span(hour, hour + HOUR_S)
         has_changed = any(span.start < history.end and span.end > history.start for span in spans)
-        if hour in self._with_level and not has_changed:
+        if hour in self._levels and not has_changed:
             return
-        if has_changed or self._levels(hour).isEmpty():
-            rtt, verdicts = self._rows(BROKER_RTT, history), self._rows(BROKER_RTT_CULPRIT, history)
-            hours = rtt.select("cluster").distinct().withColumn("hour", F.timestamp_seconds(F.lit(hour)))
-            levels = baseline(rtt, hours, accused(verdicts))
-            self._replace(BROKER_RTT_BASELINE, levels, "hour", Span(hour, hour + HOUR_S))
-        known = self._levels(hour).filter(F.col("windows") >= MIN_WINDOWS)
-        self._with_level[hour] = set(known.select(*PAIR).collect())
+        known = self._store.rows(BROKER_RTT_BASELINE, of_hour)
+        if known.num_rows and not has_changed:
+            self._levels[hour] = {cluster: levels_of(rows) for cluster, rows in of_clusters(known)}
+            return
+        verdicts = _by_cluster(self._store.rows(BROKER_RTT_CULPRIT, history))
+        self._levels[hour] = {
+            cluster: baseline(grid, hour, _accused(verdicts.get(cluster, ())))
+            for cluster, grid in grids(self._store.rows(BROKER_RTT, history)).items()
+        }
+        rows = (
+            row
+            for cluster, levels in self._levels[hour].items()
+            for row in baseline_rows(cluster, hour, levels)
+        )
+        self._store.replace(BROKER_RTT_BASELINE, list(rows), of_hour)
 
     def _judge(self, span: Span) -> None:
         seen = Span(span.start - self._memory_s, span.end)
+        found = grids(self._store.rows(BROKER_RTT, seen))
         hours = sorted({_hour(seen.start), _hour(span.start)})
-        rtt = self._rows(BROKER_RTT, seen).drop("rtt_hist").localCheckpoint()
-        pairs = set(rtt.select(*PAIR).distinct().collect())
-        opened = None
-        if any(pairs - self._with_level[hour] for hour in hours):
-            opened = self._rows(BROKER_RTT, Span(hours[0] - OPENING_REACH_S, span.end))
-        levels = reduce(DataFrame.unionByName, [self._levels(hour) for hour in hours])
-        rows = culprit(rtt, levels, self._thresholds, opened=opened)
-        before = self._rows(BROKER_RTT_CULPRIT, Span(seen.start, span.start))
-        named = with_onset(rows.filter(within("window_start", [span])), before)
-        self._replace(BROKER_RTT_CULPRIT, named, "window_start", span)
+        levels = {cluster: self._known(cluster, hours) for cluster in found}
+        opened: dict[str, Grid] = {}
+        if any(
+            _needs_opening(grid, [levels[cluster].get(hour) for hour in hours])
+            for cluster, grid in found.items()
+        ):
+            opened = grids(self._store.rows(BROKER_RTT, Span(hours[0] - OPENING_REACH_S, span.end)))
+        before = _by_cluster(self._store.rows(BROKER_RTT_CULPRIT, Span(seen.start, span.start)))
+        rows = [
+            {"cluster": cluster, **row}
+            for cluster, grid in found.items()
+            for row in with_onset(
+                culprits(
+                    grid,
+                    levels[cluster],
+                    self._thresholds,
+                    since=span.start,
+                    opened=opened.get(cluster, grid),
+                ),
+                before.get(cluster, ()),
+            )
+        ]
+        self._store.replace(BROKER_RTT_CULPRIT, rows, span)
 
-    def _levels(self, hour: int) -> DataFrame:
-        levels = tables.snapshot(self._warehouse, BROKER_RTT_BASELINE)
-        return levels.rows(self._spark, "hour", [Span(hour, hour + HOUR_S)])
+    def _known(self, cluster: str, hours: Sequence[int]) -> dict[int, Levels]:
+        return {hour: of[cluster] for hour in hours if cluster in (of := self._levels.get(hour, {}))}
 
-    def _rows(self, table: Table, span: Span) -> DataFrame:
-        return tables.snapshot(self._warehouse, table).rows(self._spark, "window_start", [span])
 
-    def _replace(self, table: Table, rows: DataFrame, column: str, span: Span) -> None:
-        tables.replace(rows, self._warehouse, table, column=column, spans=[span])
+class WarehouseStore:
+    """The tables of a warehouse."""
+
+    def __init__(self, warehouse: Path) -> None:
+        """Use existing tables."""
+        self._warehouse = warehouse
+
+    def rows(self, table: Table, span: Span) -> pa.Table:
+        """Return the rows of a span; of `broker_rtt` the columns of a grid."""
+        columns = COLUMNS if table is BROKER_RTT else table.schema.names
+        return tables.snapshot(self._warehouse, table).arrow(columns, INSTANT[table], [span])
+
+    def replace(self, table: Table, rows: Sequence[dict[str, Any]], span: Span) -> None:
+        """Replace the rows of a span."""
+        values = pa.Table.from_pylist(list(rows), schema=arrow_schema(table))
+        tables.replace(values, self._warehouse, table, column=INSTANT[table], spans=[span])
+
+
+class MemoryStore:
+    """The rows of a recording, in memory."""
+
+    def __init__(self, broker_rtt: pa.Table) -> None:
+        """Use these round trips; there are no baselines and culprits yet."""
+        self._tables = {table: arrow_schema(table).empty_table() for table in INSTANT}
+        self._tables[BROKER_RTT] = broker_rtt
+
+    def rows(self, table: Table, span: Span) -> pa.Table:
+        """Return the rows of a span."""
+        rows = self._tables[table]
+        return rows.filter(pa.array(_is_in(rows, INSTANT[table], span)))
+
+    def replace(self, table: Table, rows: Sequence[dict[str, Any]], span: Span) -> None:
+        """Replace the rows of a span."""
+        kept = self._tables[table]
+        kept = kept.filter(pa.array(~_is_in(kept, INSTANT[table], span)))
+        self._tables[table] = pa.concat_tables([kept, pa.Table.from_pylist(list(rows), schema=kept.schema)])
+
+
+def culprits_of(warehouse: Path) -> CulpritWriter:
+    """Return the writer of a warehouse, whose tables exist."""
+    newest = tables.snapshot(warehouse, BROKER_RTT).newest("window_start")
+    return CulpritWriter(WarehouseStore(warehouse), int(newest.timestamp()) if newest else -WINDOW_S)
+
+
+def culprit_tables(broker_rtt: pa.Table, limits: Thresholds | None = None) -> dict[Table, pa.Table]:
+    """Return the baselines and culprits of a recording (`broker_rtt`, at least the columns of a grid)."""
+    store = MemoryStore(broker_rtt)
+    span = Span(0, 0)
+    if broker_rtt.num_rows:
+        starts = seconds(broker_rtt["window_start"])
+        span = Span(int(starts.min()), int(starts.max()) + WINDOW_S)
+        CulpritWriter(store, span.start, limits).rebuild([span])
+    everything = Span(_hour(span.start), span.end)
+    return {table: store.rows(table, everything) for table in (BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT)}
+
+
+def _is_in(rows: pa.Table, column: str, span: Span) -> Any:  # noqa: ANN401 (NumPy's mask)
+    at = seconds(rows[column])
+    return (at >= span.start) & (at < span.end)
+
+
+def _by_cluster(verdicts: pa.Table) -> dict[str, list[Verdict]]:
+    return {cluster: rows.sort_by("window_start").to_pylist() for cluster, rows in of_clusters(verdicts)}
+
+
+def _accused(verdicts: Sequence[Verdict]) -> set[int]:
+    return {int(row["window_start"].timestamp()) for row in verdicts if is_accused(row)}
+
+
+def _needs_opening(grid: Grid, levels: Iterable[Levels | None]) -> bool:
+    """Return whether a pair has no grown level in an hour."""
+    is_shown = (grid.n > 0).any(axis=1)
+    return any(
+        known is None or bool((is_shown & (known.of(grid.pairs).windows < MIN_WINDOWS)).any())
+        for known in levels
+    )
 
 
 def _hour(second: int) -> int:

@@ -19,7 +19,7 @@ from pyspark.sql.types import (
 from engine.delta import tables
 from engine.delta.snapshot import Snapshot
 from engine.gold.arrivals import slots_of
-from engine.gold.culprit import CulpritWriter
+from engine.gold.culprit import culprits_of
 from engine.gold.held_back import let_through
 from engine.gold.limits import first_whole_window
 from engine.process.fail_points import reached
@@ -76,9 +76,9 @@ class GoldWriter:
         self._spark, self._warehouse, self._progress = spark, warehouse, progress
         for table in (REQUESTS, CLIENT_EVENTS, METRICS):
             tables.make(warehouse, table)
-        for table in (FETCH_LATENCY, BROKER_RTT, STOCK_FETCH_TOTAL):
+        for table in self.gold:
             tables.ensure(spark, warehouse, table)
-        self._culprits = CulpritWriter(spark, warehouse)
+        self._culprits = culprits_of(warehouse)
         self._newest: dict[tuple[str, int], datetime] = {}
         self._newest_since: date | None = None
         self._unsettled = self._unsettled_in_gold()

@@ -8,13 +8,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from deltalake.transaction import AddAction, Transaction
+from deltalake.transaction import Transaction
 from pyspark.sql import DataFrame, SparkSession
 
 from conf.names import TelemetryPartition
 from conf.settings import Settings
 from engine.delta import appends, tables
-from engine.delta.data_files import File
+from engine.delta.data_files import File, add_action
 from engine.ingest.kafka_options import consumer_options
 from engine.ingest.sources import SOURCES, Query
 from engine.ingest.task.batch_files import WrittenBatch, write_batch_files
@@ -160,7 +160,7 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes which batch)
 def commit_files(warehouse: Path, table: Table, files: list[File], transaction: Transaction) -> bool:
     """Commit files of one table with a batch id; return False if the table already has that id."""
     where = Path(tables.path(warehouse, table))
-    return appends.append(where, [_add(table, file) for file in files], transaction)
+    return appends.append(where, [add_action(table, file) for file in files], transaction)
 
 
 def check_offsets(tally: Tally, offsets: Offsets) -> None:
@@ -193,17 +193,6 @@ def known_rows(warehouse: Path) -> KnownRows:
 def name_of(table: Table) -> str:
     """Return `layer.name`."""
     return f"{table.layer}.{table.name}"
-
-
-def _add(table: Table, file: File) -> AddAction:
-    return AddAction(
-        path=file.path,
-        size=file.size,
-        partition_values=dict.fromkeys(table.partition_by, file.day),
-        modification_time=int(time.time() * 1_000),
-        data_change=True,
-        stats=file.stats,
-    )
 
 
 def _counts(written: WrittenBatch) -> Counts:

@@ -9,8 +9,8 @@ from pyspark.sql import functions as F
 
 from conf.names import Kind
 from conf.settings import Settings
+from engine.gold.culprit import culprit_tables
 from engine.gold.data_quality import LINE
-from engine.gold.thresholds import thresholds
 from engine.ingest.parsed_files import parse_into
 from engine.ingest.raw_files import DAMAGE_MARK
 from engine.ingest.sources import SOURCES
@@ -37,7 +37,8 @@ from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
 from schemas.silver.topics import TOPICS
 from transforms.frames import frame_of, united
-from transforms.gold.assemble import client_tables, culprit_tables, fetch_tables, metric_tables
+from transforms.gold.assemble import client_tables, fetch_tables, metric_tables
+from transforms.gold.broker_rtt.grid import COLUMNS
 from transforms.gold.data_quality import data_quality
 from transforms.gold.fetch_latency import pairing
 from transforms.gold.fetch_latency.stock_fetch_total import stock_fetch_total
@@ -89,7 +90,7 @@ def gold_of_files(spark: SparkSession, raw: Path, scratch: Path, damages: Mappin
     return Gold(
         fetch_latency=gold[FETCH_LATENCY],
         broker_rtt=gold[BROKER_RTT],
-        broker_rtt_culprit=culprit_tables(gold[BROKER_RTT], thresholds())[BROKER_RTT_CULPRIT],
+        broker_rtt_culprit=culprits_of_files(gold[BROKER_RTT]),
         partition_skew=gold[PARTITION_SKEW],
         leader_redirect=gold[LEADER_REDIRECT],
         metadata_lookup=gold[METADATA_LOOKUP],
@@ -111,6 +112,12 @@ def raw_lines(spark: SparkSession, raw: Path, *kinds: Kind) -> DataFrame:
     """Return raw lines of these kinds (default: all) as rows of bronze; their folders may be empty."""
     folders = [str(raw / kind.value) for kind in kinds or Kind]
     return spark.read.schema(RAW).parquet(*folders)
+
+
+def culprits_of_files(broker_rtt: DataFrame) -> DataFrame:
+    """Build `gold.broker_rtt_culprit` with the history in the files themselves."""
+    rows = culprit_tables(broker_rtt.select(*COLUMNS).toArrow())[BROKER_RTT_CULPRIT]
+    return broker_rtt.sparkSession.createDataFrame(rows, schema=BROKER_RTT_CULPRIT.schema)
 
 
 def lost_clients(silver: Mapping[Table, DataFrame], fetches: DataFrame) -> DataFrame:

@@ -3,12 +3,9 @@
 from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from schemas.fields import Table
 from schemas.gold.broker_rtt import BROKER_RTT
-from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
-from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN
 from schemas.gold.leader_redirect import LEADER_REDIRECT
@@ -20,11 +17,7 @@ from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
 from schemas.silver.perf_test import RUNS
 from schemas.silver.requests import REQUESTS
 from schemas.silver.topics import TOPICS
-from transforms.frames import frame_of
 from transforms.gold.broker_rtt import table
-from transforms.gold.broker_rtt.baseline import baseline, hours_of
-from transforms.gold.broker_rtt.culprit import accused, culprit, with_onset
-from transforms.gold.broker_rtt.shapes import Thresholds
 from transforms.gold.fetch_latency import pairing
 from transforms.gold.fetch_latency.table import fetch_latency
 from transforms.gold.leader_local_mean.intervals import intervals_of
@@ -34,7 +27,7 @@ from transforms.gold.leader_redirect.table import leader_redirect
 from transforms.gold.metadata_lookup.table import metadata_lookup
 from transforms.gold.metrics.facts import facts
 from transforms.gold.partition_skew.table import partition_skew
-from transforms.windows import COVERAGE_REACH, HOUR_S, WINDOW_S, Reach, coverage
+from transforms.windows import COVERAGE_REACH, Reach, coverage
 
 REACH: dict[Table, Reach] = {
     REQUESTS: Reach(
@@ -87,25 +80,3 @@ def metric_tables(silver: Mapping[Table, DataFrame]) -> dict[Table, DataFrame]:
     """Build the tables of metrics, with the request log for comparison."""
     intervals = intervals_of(silver[METRIC_SAMPLES], facts(silver[METRIC_SERIES]))
     return {LEADER_LOCAL_MEAN: leader_local_mean(intervals, silver[REQUESTS])}
-
-
-def culprit_tables(broker_rtt: DataFrame, thresholds: Thresholds) -> dict[Table, DataFrame]:
-    """
-    Build the baselines and the culprit of each window, with the history in `broker_rtt` itself.
-
-    The hours are processed in order, because accused windows are excluded from the history of later hours.
-    """
-    spark = broker_rtt.sparkSession
-    rtt = broker_rtt.drop("rtt_hist").localCheckpoint()
-    levels = frame_of(spark, [], BROKER_RTT_BASELINE.schema)
-    verdicts = frame_of(spark, [], BROKER_RTT_CULPRIT.schema)
-    hours = hours_of(rtt)
-    starts = hours.select(F.unix_seconds("hour").alias("start")).distinct().orderBy("start")
-    for (hour,) in starts.collect():
-        at = F.unix_seconds("window_start")
-        seen = rtt.filter(at.between(hour - thresholds.memory_windows * WINDOW_S, hour + HOUR_S - 1))
-        of_hour = baseline(rtt, hours.filter(F.unix_seconds("hour") == hour), accused(verdicts))
-        levels = levels.unionByName(of_hour).localCheckpoint()
-        rows = culprit(seen, levels, thresholds, opened=rtt).filter(at >= hour)
-        verdicts = verdicts.unionByName(with_onset(rows, verdicts)).localCheckpoint()
-    return {BROKER_RTT_BASELINE: levels, BROKER_RTT_CULPRIT: verdicts}

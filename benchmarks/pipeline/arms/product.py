@@ -10,12 +10,12 @@ from pyspark.sql import SparkSession
 
 from conf.settings import Settings
 from engine.delta import tables
+from engine.delta.file_writer import FileWriter
 from engine.ingest import batches
 from engine.ingest.batches import Offsets
 from engine.ingest.meters import Meters
 from engine.ingest.sources import LINES, SCRAPES
 from engine.ingest.task.arrow_rows import record_batch
-from engine.ingest.task.files import Files
 from engine.process.gate import Gate
 from jobs import ingest
 from schemas.bronze import BRONZE
@@ -66,7 +66,7 @@ def append(warehouse: Path, table: Table, rows: pa.RecordBatch, *, app_id: str, 
         ValueError: the table already has this batch.
 
     """
-    files = Files(warehouse, f"{app_id}-{batch_id}")
+    files = FileWriter(warehouse, f"{app_id}-{batch_id}")
     files.write(table, rows)
     written = list(files.closed())
     if not batches.commit_files(warehouse, table, written, Transaction(app_id, batch_id)):

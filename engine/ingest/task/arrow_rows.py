@@ -1,13 +1,12 @@
 """Convert parser rows to Arrow record batches, by the declared table schemas."""
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 
+from schemas.arrow import arrow_schema
 from schemas.bronze import BRONZE
 from schemas.fields import Table
 from schemas.silver import SILVER
@@ -15,14 +14,6 @@ from transforms.parse.record import DAY_US
 
 TABLES: dict[str, Table] = {table.name: table for table in (*BRONZE, *SILVER)}
 SAMPLES = "metric_samples"
-
-
-@cache
-def arrow_schema(layer: str, name: str) -> pa.Schema:
-    """Return the Arrow schema of a bronze or silver table; instants are microseconds in UTC."""
-    tables = BRONZE if layer == "bronze" else SILVER
-    schema = next(table.schema for table in tables if table.name == name)
-    return to_arrow_schema(schema, timezone="UTC")
 
 
 def record_batch(table: Table, rows: Sequence[Any]) -> pa.RecordBatch:
@@ -35,7 +26,7 @@ def record_batch(table: Table, rows: Sequence[Any]) -> pa.RecordBatch:
         pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, OverflowError: a value does not fit its column.
 
     """
-    schema = arrow_schema(table.layer, table.name)
+    schema = arrow_schema(table)
     if table.name == SAMPLES:
         return _samples(rows, schema)
     columns = zip(*rows, strict=True) if rows else [()] * len(schema)

@@ -9,8 +9,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from engine.delta.data_files import File
-from engine.ingest.task.arrow_rows import TABLES
-from engine.ingest.task.files import Files, check_written
+from engine.delta.file_writer import FileWriter
+from engine.ingest.task.arrow_rows import TABLES, record_batch
 from engine.ingest.task.known_rows import KnownRows
 from engine.ingest.task.task_plan import TaskPlan, run
 from engine.ingest.task.written import SCHEMA, SkippedKey, Tally, tally_of
@@ -18,6 +18,10 @@ from schemas.silver.not_kept import SKIPPED
 from transforms.parse.record import PARSER_VERSION
 
 NO_ROWS = KnownRows()
+
+
+class LostFileError(Exception):
+    """A file that a task wrote is missing or has a different size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +59,10 @@ def write_batch_files(
 
 
 def _driver_files(plan: TaskPlan, rows_by_table: dict[str, Sequence[Any]]) -> list[File]:
-    writer = Files(Path(plan.warehouse), plan.attempt)
+    writer = FileWriter(Path(plan.warehouse), plan.attempt)
     for name, rows in rows_by_table.items():
-        writer.write_rows(TABLES[name], rows)
+        if rows:
+            writer.write(TABLES[name], record_batch(TABLES[name], rows))
     return list(writer.closed())
 
 
@@ -66,3 +71,28 @@ def _skipped_rows(tally: Tally, batch_id: int) -> Iterable[tuple[Any, ...]]:
     for key, lines in tally.skipped.items():
         kind, cluster, node, source, logger, reason, day = SkippedKey(*key)
         yield batch_id, kind, cluster, node, source, logger, reason, lines, PARSER_VERSION, day
+
+
+def check_written(warehouse: Path, attempt: str, files: Iterable[File]) -> list[Path]:
+    """
+    Check that each reported file exists with its reported size; return the files that no task reported.
+
+    A task that failed or ran twice can leave unreported files. They are not committed, and
+    `plumbline maintain` removes them.
+
+    Raises:
+        LostFileError: a reported file is missing or has a different size.
+
+    """
+    named: dict[str, set[Path]] = {}
+    for file in files:
+        path = warehouse / file.table.replace(".", "/") / file.path
+        named.setdefault(file.table, set()).add(path)
+        size = path.stat().st_size if path.exists() else None
+        if size != file.size:
+            found = "is missing" if size is None else f"has {size:,} bytes"
+            message = f"{path} {found}; its task wrote {file.size:,}. No file of the batch is committed."
+            raise LostFileError(message)
+    folders = {table: warehouse / table.replace(".", "/") / attempt for table in named}
+    found_files = ((table, path) for table, folder in folders.items() for path in folder.rglob("*.parquet"))
+    return [path for table, path in found_files if path not in named[table]]

@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
 from conf.names import Header
-from engine.ingest.task.arrow_rows import arrow_schema
+from schemas.arrow import arrow_schema
+from schemas.bronze import REQUEST_LOG
 from transforms.parse.record import FIRST_US, LAST_US, Record
 
 BATCH_RECORDS, BATCH_BYTES = 10_000, 16 * 1024 * 1024
@@ -24,7 +25,7 @@ FIELDS = (Header.CLUSTER, Header.NODE, Header.KIND, Header.TIME_ZONE, Header.SOU
 IN_ORDER = (*FIELDS, Header.CHUNK, Header.CONTENT_ENCODING)
 """Headers with a column in bronze; the others stay in `headers` for the parser of their kind."""
 
-RAW = arrow_schema("bronze", "request_log")
+RAW = arrow_schema(REQUEST_LOG)
 """All bronze tables have one schema."""
 
 Headers = list[tuple[str, bytes | None]]

@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark import TaskContext
 
-from engine.ingest.task.arrow_rows import TABLES
-from engine.ingest.task.files import Files
+from engine.delta.file_writer import FileWriter
+from engine.ingest.task.arrow_rows import TABLES, record_batch
 from engine.ingest.task.kafka import Options, Range, messages_of
 from engine.ingest.task.known_rows import WRITTEN_ONCE
 from engine.ingest.task.parsers import Parse, ParserOptions, parsers_of
@@ -55,7 +55,7 @@ def run(batches: Iterator[pa.RecordBatch], plan: TaskPlan, *, batch_id: int = 0)
 
     A failed task removes its files and clears the memory of its parsers, so that series are reported again.
     """
-    files, tally, is_done = Files(Path(plan.warehouse), plan.attempt), Tally(), False
+    files, tally, is_done = FileWriter(Path(plan.warehouse), plan.attempt), Tally(), False
     _forget_on_rerun(plan, batch_id)
     parsers = parsers_of(plan.options, plan.reader)
     gc.disable()  # A parse makes millions of small objects; automatic collection would double its time.
@@ -100,7 +100,9 @@ def _read(batches: Iterator[pa.RecordBatch], plan: TaskPlan) -> Iterator[Batch]:
             yield from from_messages(messages_of(plan.consumer, plan.shares[number]), plan.ingested_at)
 
 
-def _write(batch: Batch, plan: TaskPlan, parsers: Mapping[str, Parse], files: Files, tally: Tally) -> None:
+def _write(
+    batch: Batch, plan: TaskPlan, parsers: Mapping[str, Parse], files: FileWriter, tally: Tally
+) -> None:
     groups = _by_kind(batch, plan.kinds)
     for kind, (records, rows_of_bronze) in groups.items():
         if plan.writes_bronze:
@@ -109,8 +111,8 @@ def _write(batch: Batch, plan: TaskPlan, parsers: Mapping[str, Parse], files: Fi
         for name, rows in _parsed(records, parsers[kind], tally, plan.ingested_at // DAY_US).items():
             if name in WRITTEN_ONCE:
                 tally.new_rows.setdefault(name, []).extend(map(tuple, rows))
-            else:
-                files.write_rows(TABLES[name], rows)
+            elif rows:
+                files.write(TABLES[name], record_batch(TABLES[name], rows))
 
 
 def _by_kind(batch: Batch, kinds: Mapping[str, str]) -> dict[str, tuple[list[Record], pa.RecordBatch]]:

@@ -5,14 +5,12 @@ from datetime import datetime, timedelta
 import pytest
 
 from engine.delta import tables
-from engine.gold.culprit import CulpritWriter
-from engine.gold.thresholds import thresholds
+from engine.gold.culprit import culprit_tables, culprits_of
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from tests.transforms.gold.silver_rows import as_rows
 from transforms.frames import frame_of
-from transforms.gold.assemble import culprit_tables
 from transforms.spans import spans_of
 
 BEFORE_NOON = datetime(2026, 11, 21, 11, 50)
@@ -48,19 +46,17 @@ class Warehouse:
     def __init__(self, spark, root):
         """Create `broker_rtt`."""
         self.spark, self.root = spark, root
-        tables.ensure(spark, root, BROKER_RTT)
-        self.writer = CulpritWriter(spark, root)
+        for table in (BROKER_RTT, BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT):
+            tables.ensure(spark, root, table)
+        self.writer = culprits_of(root)
 
     def arrive(self, numbers, **more):
         """Replace these windows and rebuild the verdicts that depend on them."""
         rows = [row for nth in numbers for row in window_rows(nth, **more)]
         starts = sorted({row[1] for row in rows})
         spans = spans_of(int((at - datetime(1970, 1, 1)).total_seconds()) for at in starts)
-        listed = ", ".join(f"TIMESTAMP'{at}'" for at in starts)
-        frame = frame_of(self.spark, rows, BROKER_RTT.schema).coalesce(1)
-        writer = frame.write.format("delta").mode("overwrite")
-        writer = writer.option("replaceWhere", f"window_start IN ({listed})")
-        writer.save(tables.path(self.root, BROKER_RTT))
+        frame = frame_of(self.spark, rows, BROKER_RTT.schema)
+        tables.replace(frame, self.root, BROKER_RTT, column="window_start", spans=spans)
         self.writer.rebuild(spans)
 
     def read(self, table):
@@ -76,7 +72,7 @@ def filled(spark, tmp_path_factory):
     there.arrive(range(40, 58))
     there.arrive(range(58, 64), settled=False)
     there.arrive([*range(58, 64), *range(64, 76)])
-    there.writer = CulpritWriter(spark, there.root)
+    there.writer = culprits_of(there.root)
     there.arrive(range(76, 96))
     there.arrive(range(30, 33))
     return there
@@ -84,10 +80,11 @@ def filled(spark, tmp_path_factory):
 
 def test_verdicts_equal_those_of_all_windows_judged_at_once(filled):
     """So do the baselines of the hour, though part of its history arrived after its first windows."""
-    whole = culprit_tables(tables.read(filled.spark, filled.root, BROKER_RTT), thresholds())
+    whole = culprit_tables(tables.read(filled.spark, filled.root, BROKER_RTT).toArrow())
 
     for table in (BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT):
-        assert filled.read(table) == as_rows(whole[table])
+        at_once = filled.spark.createDataFrame(whole[table], schema=table.schema)
+        assert filled.read(table) == as_rows(at_once)
 
 
 def test_the_slow_link_is_named_since_its_onset_and_no_longer_than_it_lasts(filled):

@@ -1,12 +1,17 @@
 """The normal round-trip time of each pair of brokers: its history, fixed for each hour."""
 
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
 
-from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from transforms.gold.broker_rtt.grid import METHODS, QUANTILES, Floats, Grid, Ints, Mask, Pair, median
 from transforms.gold.broker_rtt.table import MIN_N_P50
-
-PAIR = ("cluster", "follower_id", "leader_id", "method")
+from transforms.windows import HOUR_S, WINDOW_S
 
 OPENING_WINDOWS = 6
 """The number of settled windows that replace a missing history: the first minute of a pair."""
@@ -20,84 +25,144 @@ TRAILING_HOURS = 24
 MIN_WINDOWS = 30
 """Five minutes of windows. A level from fewer windows is young and needs additional checks."""
 
-
-def hours_of(broker_rtt: DataFrame) -> DataFrame:
-    """Return the hours with windows: `cluster` and `hour`."""
-    return broker_rtt.select("cluster", F.date_trunc("hour", "window_start").alias("hour")).distinct()
+MAD_TO_SPREAD = 1.4826
+"""From the median absolute deviation to the standard deviation of a normal distribution."""
 
 
-def baseline(broker_rtt: DataFrame, hours: DataFrame, accused: DataFrame) -> DataFrame:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Levels:
     """
-    Return each pair's level for each of `hours` (cluster, hour), from the settled windows before it.
+    The normal round trips of pairs in one hour.
 
-    Windows in `accused` (cluster, window_start) are excluded, so that a fault does not become normal. A pair
-    with fewer than `OPENING_WINDOWS` windows has NULL levels.
+    The axes of `windows` and `last` are method and pair; those of `ms` and `spread_ms` are quantile, method
+    and pair. A level is NaN if it would be from fewer than `OPENING_WINDOWS` windows.
     """
-    since = F.col("hour") - F.make_dt_interval(hours=F.lit(TRAILING_HOURS))
-    is_history = (F.col("window_start") >= F.col("history_since")) & (F.col("window_start") < F.col("hour"))
-    return (
-        _enough(broker_rtt)
-        .join(accused, on=["cluster", "window_start"], how="left_anti")
-        .join(F.broadcast(hours.withColumn("history_since", since)), on="cluster", how="inner")
-        .filter(is_history)
-        .transform(_levels, [*PAIR, "hour", "history_since"])
-        .select(*BROKER_RTT_BASELINE.schema.names)
-    )
+
+    pairs: list[Pair]
+    windows: Ints
+    last: Ints  # start of the last window, seconds since the epoch; -1 without one
+    ms: Floats
+    spread_ms: Floats
+
+    def of(self, pairs: Sequence[Pair]) -> "Levels":
+        """Return the levels of these pairs, in their order; a pair without a level has NaN."""
+        place = {pair: nth for nth, pair in enumerate(self.pairs)}
+        at = np.array([place.get(pair, len(place)) for pair in pairs], dtype=np.int64)
+
+        def picked(values: NDArray[Any], missing: float) -> NDArray[Any]:
+            width = [(0, 0)] * (values.ndim - 1) + [(0, 1)]
+            return np.pad(values, width, constant_values=missing)[..., at]
+
+        return Levels(
+            pairs=list(pairs),
+            windows=picked(self.windows, 0),
+            last=picked(self.last, -1),
+            ms=picked(self.ms, np.nan),
+            spread_ms=picked(self.spread_ms, np.nan),
+        )
+
+    def steady(self, most_spread_ms: float) -> "Levels":
+        """Remove young levels with a larger spread than that, because their windows contain a fault."""
+        is_steady = (self.windows >= MIN_WINDOWS) | (self.spread_ms <= most_spread_ms)
+        ms = np.where(is_steady, self.ms, np.nan)
+        return Levels(pairs=self.pairs, windows=self.windows, last=self.last, ms=ms, spread_ms=self.spread_ms)
 
 
-def opening(broker_rtt: DataFrame, hours: DataFrame) -> DataFrame:
+def baseline(grid: Grid, hour: int, accused: Collection[int]) -> Levels:
+    """
+    Return each pair's level for an hour (seconds since the epoch), from the settled windows before it.
+
+    Windows in `accused` (seconds) are excluded, so that a fault does not become normal.
+    """
+    history = grid.between(hour - TRAILING_HOURS * HOUR_S, hour)
+    is_history = _enough(history) & ~np.isin(history.starts, list(accused))[None, :, None]
+    return _levels(history, is_history)
+
+
+def opening(grid: Grid, hour: int) -> Levels:
     """
     Return each pair's level from its first minute, which replaces the history of a new recording.
 
-    For each of `hours` (cluster, hour) these are the first six settled windows from `OPENING_REACH_S` before
-    it. A pair with more windows before the hour has a baseline. `used_from` is the first window that may use
-    the level. An opening cannot reveal a pair that is slow from its first line; a comparison with peers can.
+    For an hour these are the first six settled windows from `OPENING_REACH_S` before it. A pair with more
+    windows before the hour has a baseline. Windows after `last` may use the level. An opening cannot reveal
+    a pair that is slow from its first line; a comparison with peers can.
     """
-    order = Window.partitionBy(*PAIR, "hour").orderBy("window_start")
-    since = F.col("hour") - F.make_dt_interval(secs=F.lit(OPENING_REACH_S))
-    until = F.col("hour") + F.make_dt_interval(hours=F.lit(1))
-    is_near = (F.col("window_start") >= since) & (F.col("window_start") < until)
-    opened = (
-        _enough(broker_rtt)
-        .join(F.broadcast(hours), on="cluster", how="inner")
-        .filter(is_near)
-        .withColumn("rank", F.row_number().over(order))
-        .filter(F.col("rank") <= OPENING_WINDOWS)
-    )
-    return _levels(opened, [*PAIR, "hour"]).withColumn(
-        "used_from", F.col("last_window_start") + F.make_dt_interval(secs=F.lit(10))
-    )
+    near = grid.between(hour - OPENING_REACH_S, hour + HOUR_S)
+    is_enough = _enough(near)
+    return _levels(near, is_enough & (np.cumsum(is_enough, axis=1) <= OPENING_WINDOWS))
 
 
-def _enough(broker_rtt: DataFrame) -> DataFrame:
-    return broker_rtt.filter(F.col("is_settled") & (F.col("n") >= MIN_N_P50))
-
-
-def _levels(windows: DataFrame, key: list[str]) -> DataFrame:
-    """Add median and spread (1.4826 x median absolute deviation) of p10 and p50 over the windows of a key."""
-    group = Window.partitionBy(*key)
-    has_enough = F.count(F.lit(1)) >= OPENING_WINDOWS
-    levels = [
-        column
-        for name in ("p10", "p50")
-        for column in (
-            F.when(has_enough, F.median(f"rtt_{name}_ms")).alias(f"{name}_ms"),
-            F.when(has_enough, 1.4826 * F.median(f"{name}_deviation_ms")).alias(f"{name}_spread_ms"),
-        )
-    ]
-    return (
-        windows.withColumns(
-            {
-                f"{name}_deviation_ms": F.abs(
-                    F.col(f"rtt_{name}_ms") - F.median(f"rtt_{name}_ms").over(group)
+def baseline_rows(cluster: str, hour: int, levels: Levels) -> list[dict[str, Any]]:
+    """Return rows of `gold.broker_rtt_baseline`, one for each pair and method with a window."""
+    return [
+        {
+            "cluster": cluster,
+            "hour": datetime.fromtimestamp(hour, UTC),
+            "history_since": datetime.fromtimestamp(hour - TRAILING_HOURS * HOUR_S, UTC),
+            "follower_id": follower,
+            "leader_id": leader,
+            "method": METHODS[method],
+            "windows": int(levels.windows[method, pair]),
+            **{
+                name: None if np.isnan(value) else float(value)
+                for nth, quantile in enumerate(QUANTILES)
+                for name, value in (
+                    (f"{quantile}_ms", levels.ms[nth, method, pair]),
+                    (f"{quantile}_spread_ms", levels.spread_ms[nth, method, pair]),
                 )
-                for name in ("p10", "p50")
-            }
-        )
-        .groupBy(*key)
-        .agg(
-            F.count(F.lit(1)).alias("windows"),
-            F.max("window_start").alias("last_window_start"),
-            *levels,
-        )
+            },
+        }
+        for pair, (follower, leader) in enumerate(levels.pairs)
+        for method in range(len(METHODS))
+        if levels.windows[method, pair]
+    ]
+
+
+def levels_of(rows: pa.Table) -> Levels:
+    """Return the levels in rows of `gold.broker_rtt_baseline` of one cluster and hour."""
+    found = rows.to_pylist()
+    pairs = sorted({(row["follower_id"], row["leader_id"]) for row in found})
+    place = {pair: nth for nth, pair in enumerate(pairs)}
+    shape = (len(METHODS), len(pairs))
+    windows, last = np.zeros(shape, dtype=np.int64), np.full(shape, -1)
+    ms, spread_ms = (np.full((len(QUANTILES), *shape), np.nan) for _ in range(2))
+    for row in found:
+        cell = (METHODS.index(row["method"]), place[row["follower_id"], row["leader_id"]])
+        windows[cell] = row["windows"]
+        for nth, quantile in enumerate(QUANTILES):
+            for values, name in ((ms, f"{quantile}_ms"), (spread_ms, f"{quantile}_spread_ms")):
+                values[(nth, *cell)] = np.nan if row[name] is None else row[name]
+    return Levels(pairs=pairs, windows=windows, last=last, ms=ms, spread_ms=spread_ms)
+
+
+def used_from(levels: Levels) -> Ints:
+    """Return the first window (seconds since the epoch) that may use each opening."""
+    return levels.last + WINDOW_S
+
+
+def _enough(grid: Grid) -> Mask:
+    return (grid.n >= MIN_N_P50) & grid.is_settled()[None, :, None]
+
+
+def _levels(grid: Grid, is_used: Mask) -> Levels:
+    """Return median and spread (1.4826 x median absolute deviation) of the used windows of each pair."""
+    windows = is_used.sum(axis=1)
+    starts = np.where(is_used, grid.starts[None, :, None], -1)
+    values = np.where(is_used, grid.ms, np.nan)
+    ms = _median_of_windows(values)
+    spread_ms = MAD_TO_SPREAD * _median_of_windows(np.abs(values - ms[:, :, None, :]))
+    has_enough = windows >= OPENING_WINDOWS
+    return Levels(
+        pairs=grid.pairs,
+        windows=windows,
+        last=starts.max(axis=1, initial=-1),
+        ms=np.where(has_enough, ms, np.nan),
+        spread_ms=np.where(has_enough, spread_ms, np.nan),
     )
+
+
+def _median_of_windows(values: Floats) -> Floats:
+    """Return the median over windows, the third axis; NaN if there are no windows."""
+    if not values.shape[2]:
+        return np.full((*values.shape[:2], values.shape[3]), np.nan)
+    return median(values, axis=2)

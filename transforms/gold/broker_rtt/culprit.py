@@ -1,12 +1,25 @@
 """The broker, side or link that best explains slow round trips in a window, and its onset."""
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
 
-from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
-from transforms.gold.broker_rtt.baseline import MIN_WINDOWS, PAIR, hours_of, opening
-from transforms.gold.broker_rtt.shapes import SHAPE, WINDOW_KEY, Thresholds, accumulated, scored, with_weight
+import numpy as np
+
+from transforms.gold.broker_rtt.baseline import MIN_WINDOWS, Levels, opening, used_from
+from transforms.gold.broker_rtt.grid import METHODS, Floats, Grid, Ints, Mask, Pair, median
+from transforms.gold.broker_rtt.shapes import (
+    DIGITS,
+    Evidence,
+    Shape,
+    Thresholds,
+    evidence,
+    shapes_of,
+    weight,
+)
 from transforms.gold.broker_rtt.table import MIN_N_P10, MIN_N_P50
+from transforms.windows import HOUR_S
 
 MIN_N_JUDGED = 4
 """The minimum number of round trips. An idle link that is 100 ms slower has few, with a smaller weight."""
@@ -17,256 +30,269 @@ MIN_PAIRS_OF_PEERS = 3
 UNSTEADY = 2.0
 """The maximum spread of a young level, in `min_effect_ms`. A larger spread contains the edge of a fault."""
 
-MEASURED = (
-    *WINDOW_KEY,
-    "follower_id",
-    "leader_id",
-    "method",
-    "x_ms",
-    "y_ms",
-    "thin",
-    "spread_ms",
-    "is_young",
-)
+NAMED = ("broker", "follower_side", "leader_side", "link")
+NONE, NOT_ENOUGH, AMBIGUOUS = "none", "not_enough_data", "ambiguous"
+OWN, PEERS = "own", "peers"
+
+Verdict = dict[str, Any]
+"""A row of `gold.broker_rtt_culprit`."""
 
 
-def culprit(
-    broker_rtt: DataFrame, baseline: DataFrame, thresholds: Thresholds, *, opened: DataFrame | None = None
-) -> DataFrame:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
     """
-    Return the culprit of each window of `broker_rtt`, from the window and the `memory_windows` before it.
+    One round trip per pair and window; all pairs of a window share method and quantile.
 
-    `opened` has the windows of the openings, if `broker_rtt` does not reach back to them.
+    The arrays with two axes are by window and pair, NaN where a pair has too few round trips.
     """
-    pairs = judged_pairs(broker_rtt)
-    openings = opening(broker_rtt if opened is None else opened, hours_of(broker_rtt))
-    best = named(evidence(pairs, openings, baseline, thresholds), thresholds)
-    return with_verdict(seen_windows(broker_rtt, pairs), best).select(*BROKER_RTT_CULPRIT.schema.names)
+
+    starts: Ints
+    pairs: list[Pair]
+    method: Ints  # per window, an index of `METHODS`
+    quantile: Ints  # per window, an index of `QUANTILES`
+    x_ms: Floats
+    thin: Floats  # how much larger the variance is than with enough round trips
+
+    def is_seen(self) -> Mask:
+        """Return whether a pair has a round trip in a window."""
+        return ~np.isnan(self.x_ms)
 
 
-def evidence(pairs: DataFrame, openings: DataFrame, baseline: DataFrame, thresholds: Thresholds) -> DataFrame:
-    """Return one row per window, basis and shape: effect, `evidence`, `since`, and `holds`."""
-    own = against_own_history(pairs, steady(openings, thresholds), steady(baseline, thresholds))
-    measured = own.unionByName(against_peers(pairs))
-    return (
-        measured.transform(with_weight, thresholds)
-        .transform(scored, thresholds)
-        .transform(accumulated, thresholds)
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A shape that may explain a window."""
+
+    is_accused: bool
+    is_own: bool
+    holds: bool
+    evidence: float
+    shape: Shape
+    since: int
+    effect_ms: float
+    effect_se_ms: float
+
+    def rank(self) -> tuple[Any, ...]:
+        """Return the key by which the best candidate is the largest."""
+        ids = tuple(-1 if part is None else part for part in self.shape[1:])
+        return (self.is_accused, self.is_own, self.holds, self.evidence, self.shape.culprit, ids)
 
 
-def judged_pairs(broker_rtt: DataFrame) -> DataFrame:
+def culprits(
+    grid: Grid,
+    baselines: Mapping[int, Levels],
+    thresholds: Thresholds,
+    *,
+    since: int = 0,
+    opened: Grid | None = None,
+) -> list[Verdict]:
     """
-    Return one round trip per pair and window; all pairs of a window share method and quantile.
+    Return the culprit of each window of a cluster, from the window and the `memory_windows` before it.
+
+    Windows before `since` are only memory. `baselines` has the levels of each hour; both in seconds since the
+    epoch. `opened` has the windows of the openings, if `grid` does not reach back to them. The rows lack
+    `cluster`.
+    """
+    judged = judged_pairs(grid)
+    openings = openings_of(grid if opened is None else opened, grid)
+    shapes, found, is_young = all_evidence(judged, openings, baselines, thresholds)
+    return [
+        _verdict(
+            grid, judged, nth, _candidates(shapes, found, nth, thresholds, is_young=is_young[nth]), thresholds
+        )
+        for nth in range(int(np.searchsorted(grid.starts, since)), len(grid.starts))
+    ]
+
+
+def openings_of(opened: Grid, grid: Grid) -> dict[int, Levels]:
+    """Return the openings in the hours of a grid's windows."""
+    return {int(hour): opening(opened, int(hour)) for hour in np.unique(grid.starts - grid.starts % HOUR_S)}
+
+
+def judged_pairs(grid: Grid) -> Judged:
+    """
+    Return one round trip per pair and window.
 
     The method is the one that covers most pairs. The quantile is p10 if each pair has 30 round trips and a
     clock finer than 1 ms, else the median.
     """
-    window = Window.partitionBy("cluster", "window_start")
-    of_method = Window.partitionBy("cluster", "window_start", "method")
-    rank = F.struct("coverage", F.col("method") == "paired")
-    has_p10 = (F.col("n") >= MIN_N_P10) & (F.col("clock_resolution_ms") < 1)
-    return (
-        broker_rtt.filter(F.col("n") >= MIN_N_JUDGED)
-        .withColumn("coverage", F.count(F.lit(1)).over(of_method))
-        .withColumn("best", F.max(rank).over(window))
-        .filter(F.col("best") == rank)
-        .withColumn("quantile", F.when(F.min(has_p10).over(window), F.lit("p10")).otherwise(F.lit("p50")))
-        .withColumn("x_ms", _of_quantile("rtt_p10_ms", "rtt_p50_ms"))
-        .withColumn("thin", F.greatest(F.lit(1.0), MIN_N_P50 / F.col("n")))
-        .select("window_start", *PAIR, "quantile", "x_ms", "thin")
+    is_judged = grid.n >= MIN_N_JUDGED
+    coverage = is_judged.sum(axis=2)
+    method = np.where(coverage[1] >= coverage[0], 1, 0)
+    windows = np.arange(len(grid.starts))
+    is_seen, n = is_judged[method, windows], grid.n[method, windows]
+    has_p10 = (n >= MIN_N_P10) & (grid.clock_ms[method, windows] < 1)
+    quantile = np.where((has_p10 | ~is_seen).all(axis=1), 0, 1)
+    return Judged(
+        starts=grid.starts,
+        pairs=grid.pairs,
+        method=method,
+        quantile=quantile,
+        x_ms=np.where(is_seen, grid.ms[quantile, method, windows], np.nan),
+        thin=np.maximum(1.0, MIN_N_P50 / np.maximum(n, 1)),
     )
 
 
-def against_own_history(pairs: DataFrame, openings: DataFrame, baseline: DataFrame) -> DataFrame:
-    """Subtract each pair's level: the baseline of the hour, else its opening, else its peers' median."""
-    hourly = baseline.select(
-        *PAIR, "hour", (F.col("windows") < MIN_WINDOWS).alias("is_thin"), *_levels("hourly")
-    )
-    young = openings.select(*PAIR, "hour", "used_from", *_levels("opening"))
-    window = Window.partitionBy("cluster", "window_start")
-    is_open = F.col("window_start") >= F.col("used_from")
-    return (
-        pairs.withColumn("hour", F.date_trunc("hour", "window_start"))
-        .join(F.broadcast(hourly), on=[*PAIR, "hour"], how="left")
-        .join(F.broadcast(young), on=[*PAIR, "hour"], how="left")
-        .withColumns(
-            {
-                "own": F.coalesce(_picked("hourly"), F.when(is_open, _picked("opening"))),
-                "is_young": F.max(_picked("hourly").isNull() | F.col("is_thin")).over(window),
-            }
+def all_evidence(
+    judged: Judged, openings: Mapping[int, Levels], baselines: Mapping[int, Levels], thresholds: Thresholds
+) -> tuple[list[Shape], dict[str, Evidence], Mask]:
+    """Return the shapes, their evidence by basis, and the windows in which a pair has no grown history."""
+    shapes, members = shapes_of(judged.pairs)
+    y_ms, spread_ms, is_young = against_own_history(judged, openings, baselines, thresholds)
+    no_spread = np.full_like(judged.x_ms, np.nan)
+    found = {
+        basis: evidence(
+            judged.starts,
+            values,
+            weight(judged.x_ms, spread, judged.thin, thresholds),
+            members,
+            thresholds,
+            is_own=basis == OWN,
         )
-        .withColumn("level_ms", F.coalesce("own.ms", F.median("own.ms").over(window)))
-        .filter(F.col("level_ms").isNotNull())
-        .withColumn("y_ms", F.col("x_ms") - F.col("level_ms"))
-        .withColumns({"basis": F.lit("own"), "spread_ms": F.col("own.spread_ms")})
-        .select(*MEASURED)
-    )
+        # The round trips of peers have no level: the fit estimates their common part.
+        for basis, values, spread in ((OWN, y_ms, spread_ms), (PEERS, judged.x_ms, no_spread))
+    }
+    return shapes, found, is_young
 
 
-def steady(levels: DataFrame, thresholds: Thresholds) -> DataFrame:
-    """Remove young levels with a spread that no healthy pair has, because their windows contain a fault."""
-    most = UNSTEADY * thresholds.min_effect_ms
-    is_grown = F.col("windows") >= MIN_WINDOWS
-    return levels.withColumns(
-        {
-            f"{name}_ms": F.when(is_grown | (F.col(f"{name}_spread_ms") <= most), F.col(f"{name}_ms"))
-            for name in ("p10", "p50")
-        }
-    )
-
-
-def against_peers(pairs: DataFrame) -> DataFrame:
-    """Return the round trips without a level. The fit estimates the common part of the pairs."""
-    return pairs.withColumns(
-        {
-            "basis": F.lit("peers"),
-            "y_ms": F.col("x_ms"),
-            "spread_ms": F.lit(None).cast("double"),
-            "is_young": F.lit(True),
-        }
-    ).select(*MEASURED)
-
-
-def named(evidence: DataFrame, thresholds: Thresholds) -> DataFrame:
+def against_own_history(
+    judged: Judged, openings: Mapping[int, Levels], baselines: Mapping[int, Levels], thresholds: Thresholds
+) -> tuple[Floats, Floats, Mask]:
     """
-    Return one row per window: the best shape, whether it is accused, the second-best shape and near ties.
+    Return round trips less each pair's level, the spread of the levels, and the windows with a young level.
 
-    The comparison with the own history has priority. The comparison with peers applies only while no pair
-    has a history in this hour.
+    The level is the baseline of the hour, else the pair's opening, else the median of its peers' levels.
     """
-    is_accused = (F.col("evidence") >= thresholds.alarm) & F.col("holds")
-    window = Window.partitionBy("cluster", "window_start")
-    is_considered = (F.col("basis") == "own") | ~F.coalesce(F.col("has_history"), F.lit(False))
-    has_history = F.max((F.col("basis") == "own") & ~F.col("is_young")).over(window)
-    order = ("is_accused", "is_own", "holds", "evidence")
-    columns = ("shape", "since", "effect_ms", "effect_se_ms", "method", "basis", "support")
-    ranked = F.reverse(F.array_sort(F.collect_list(F.struct(*order, *columns))))
-    best = F.col("ranked").getItem(0)
-    rivals = F.filter("ranked", lambda r: (r["basis"] == best["basis"]) & (r["shape"] != best["shape"]))
+    most_spread_ms = UNSTEADY * thresholds.min_effect_ms
+    level_ms, spread_ms = np.full_like(judged.x_ms, np.nan), np.full_like(judged.x_ms, np.nan)
+    is_young = np.zeros(len(judged.starts), dtype=bool)
+    of_hour = judged.starts - judged.starts % HOUR_S
+    for hour in np.unique(of_hour):
+        windows = np.flatnonzero(of_hour == hour)
+        at = (judged.quantile[windows], judged.method[windows])
+        for levels, is_opening in ((openings.get(int(hour)), True), (baselines.get(int(hour)), False)):
+            known = (levels or _NO_LEVELS).of(judged.pairs)
+            steady = known.steady(most_spread_ms)
+            ms, spread = steady.ms[at], steady.spread_ms[at]
+            if is_opening:
+                is_used = judged.starts[windows, None] >= used_from(known)[judged.method[windows]]
+                ms = np.where(is_used, ms, np.nan)
+            else:
+                is_thin = np.isnan(ms) | (known.windows[judged.method[windows]] < MIN_WINDOWS)
+                is_young[windows] = (is_thin & judged.is_seen()[windows]).any(axis=1)
+            # The baseline comes second, so it replaces the opening.
+            level_ms[windows] = np.where(np.isnan(ms), level_ms[windows], ms)
+            spread_ms[windows] = np.where(np.isnan(ms), spread_ms[windows], spread)
+    level_ms = np.where(judged.is_seen(), level_ms, np.nan)
+    of_peers = median(level_ms, axis=1) if judged.pairs else np.full(len(judged.starts), np.nan)
+    return judged.x_ms - np.where(np.isnan(level_ms), of_peers[:, None], level_ms), spread_ms, is_young
 
-    def is_near(rival: Column) -> Column:
-        """Return whether a shape that also fits the current window has similar evidence."""
-        return rival["holds"] & (rival["evidence"] > best["evidence"] - thresholds.tie)
 
-    return (
-        evidence.withColumn("has_history", has_history)
-        .filter(is_considered)
-        .withColumns({"is_accused": is_accused, "is_own": F.col("basis") == "own", "shape": F.struct(*SHAPE)})
-        .groupBy("cluster", "window_start")
-        .agg(ranked.alias("ranked"))
-        .withColumn("rivals", rivals)
-        .withColumn("near", F.transform(F.filter("rivals", is_near), lambda r: r["shape"]))
-        .select(
-            "cluster", "window_start", best.alias("best"), F.get("rivals", F.lit(0)).alias("second"), "near"
+_NO_LEVELS = Levels(
+    pairs=[],
+    windows=np.zeros((len(METHODS), 0), dtype=np.int64),
+    last=np.zeros((len(METHODS), 0), dtype=np.int64),
+    ms=np.zeros((2, len(METHODS), 0)),
+    spread_ms=np.zeros((2, len(METHODS), 0)),
+)
+
+
+def _candidates(
+    shapes: list[Shape], found: Mapping[str, Evidence], nth: int, thresholds: Thresholds, *, is_young: bool
+) -> list[Candidate]:
+    """
+    Return the shapes that may explain a window, the best first.
+
+    The comparison with the own history has priority. The comparison with peers applies only while a pair
+    has no grown history in this hour.
+    """
+    has_own = not np.isnan(found[OWN].evidence[nth]).all()
+    rows = [
+        Candidate(
+            is_accused=bool(of.holds[nth, s] and of.evidence[nth, s] >= thresholds.alarm),
+            is_own=basis == OWN,
+            holds=bool(of.holds[nth, s]),
+            evidence=float(of.evidence[nth, s]),
+            shape=shapes[s],
+            since=int(of.since[nth, s]),
+            effect_ms=float(of.effect_ms[nth, s]),
+            effect_se_ms=float(of.effect_se_ms[nth, s]),
         )
-    )
+        for basis, of in found.items()
+        if basis == OWN or is_young or not has_own
+        for s in np.flatnonzero(~np.isnan(of.evidence[nth]))
+    ]
+    return sorted(rows, key=Candidate.rank, reverse=True)
 
 
-def accused(verdicts: DataFrame) -> DataFrame:
+def _verdict(
+    grid: Grid, judged: Judged, nth: int, candidates: list[Candidate], thresholds: Thresholds
+) -> Verdict:
+    """Return the verdict of a window from its candidates."""
+    window = grid.windows[nth]
+    is_shown: list[bool] = np.any(grid.n[:, nth] > 0, axis=0).tolist()
+    brokers = {broker for pair, shown in zip(grid.pairs, is_shown, strict=True) if shown for broker in pair}
+    expected = max(window.nodes_expected or 0, len(brokers))
+    seen = int(judged.is_seen()[nth].sum())
+    row: Verdict = {
+        "window_start": datetime.fromtimestamp(int(grid.starts[nth]), UTC),
+        "pairs_seen": seen,
+        "pairs_expected": expected * (expected - 1),
+        "nodes_expected": window.nodes_expected,
+        "nodes_reporting": window.nodes_reporting,
+        "is_settled": window.is_settled,
+        "culprit": NONE if seen == sum(is_shown) else NOT_ENOUGH,
+    }
+    if not candidates:
+        return row | {"culprit": NOT_ENOUGH}
+    best, basis = candidates[0], [c for c in candidates[1:] if c.is_own == candidates[0].is_own]
+    near = [c.shape for c in basis if c.holds and c.evidence > best.evidence - thresholds.tie]
+    row |= {
+        "evidence": best.evidence,
+        "method": METHODS[judged.method[nth]],
+        "baseline": OWN if best.is_own else PEERS,
+    }
+    if not best.is_own and seen < MIN_PAIRS_OF_PEERS:
+        return row | {"culprit": NOT_ENOUGH}
+    if not best.is_accused:
+        return row
+    half = 1.96 * best.effect_se_ms
+    row |= {
+        "culprit": AMBIGUOUS if near else best.shape.culprit,
+        "effect_ms": round(best.effect_ms, DIGITS),
+        "effect_low_ms": round(best.effect_ms - half, DIGITS),
+        "effect_high_ms": round(best.effect_ms + half, DIGITS),
+        "since": datetime.fromtimestamp(best.since, UTC),
+        "runner_up": basis[0].shape._asdict() if basis else None,
+        "runner_up_margin": round(best.evidence - basis[0].evidence, DIGITS) if basis else None,
+    }
+    if near:
+        return row | {"tied": [shape._asdict() for shape in (best.shape, *near)]}
+    return row | {name: value for name, value in best.shape._asdict().items() if name != "culprit"}
+
+
+def is_accused(verdict: Verdict) -> bool:
     """
-    Return the windows (cluster, window_start) to exclude from history: those slower than their own history.
+    Return whether a window is excluded from history: it is slower than the pairs' own history.
 
     A pair that is slower than its peers may always have been slow, so its windows stay in the history.
     """
-    is_slow = ~F.col("culprit").isin("none", "not_enough_data")
-    return verdicts.filter(is_slow & (F.col("baseline") == "own")).select("cluster", "window_start")
+    return verdict["culprit"] not in {NONE, NOT_ENOUGH} and verdict.get("baseline") == OWN
 
 
-def seen_windows(broker_rtt: DataFrame, pairs: DataFrame) -> DataFrame:
-    """Return one row per window: the numbers of judged pairs, of pairs with round trips, and of all pairs."""
-    judged = pairs.groupBy("cluster", "window_start").agg(F.count(F.lit(1)).cast("int").alias("pairs_seen"))
-    windows = broker_rtt.groupBy("cluster", "window_start").agg(
-        F.max("nodes_expected").alias("nodes_expected"),
-        F.max("nodes_reporting").alias("nodes_reporting"),
-        F.min("is_settled").alias("is_settled"),
-        F.count_distinct("follower_id", "leader_id").alias("pairs_shown"),
-        F.array_union(F.collect_set("follower_id"), F.collect_set("leader_id")).alias("brokers"),
-    )
-    brokers = F.greatest(F.col("nodes_expected"), F.size("brokers"))
-    expected = (brokers * (brokers - 1)).cast("int")
-    return (
-        windows.join(judged, on=["cluster", "window_start"], how="left")
-        .withColumn("pairs_seen", F.coalesce("pairs_seen", F.lit(0)))
-        .withColumn("pairs_expected", expected)
-    )
-
-
-def with_verdict(windows: DataFrame, candidates: DataFrame) -> DataFrame:
-    """Return the verdict of each window from its best shape."""
-    accused = F.coalesce(F.col("best.is_accused"), F.lit(False))
-    is_tie = F.size("near") > 0
-    is_too_few = (F.col("best.basis") == "peers") & (F.col("pairs_seen") < MIN_PAIRS_OF_PEERS)
-    is_partial = F.col("pairs_seen") < F.col("pairs_shown")
-    verdict = (
-        F.when(F.col("best").isNull() | is_too_few, F.lit("not_enough_data"))
-        .when(accused & is_tie, F.lit("ambiguous"))
-        .when(accused, F.col("best.shape.culprit"))
-        .when(is_partial, F.lit("not_enough_data"))
-        .otherwise(F.lit("none"))
-    )
-    is_named = F.col("culprit").isin("broker", "follower_side", "leader_side", "link")
-    is_slow = is_named | (F.col("culprit") == "ambiguous")
-    half = 1.96 * F.col("best.effect_se_ms")
-    return (
-        windows.join(candidates, on=["cluster", "window_start"], how="left")
-        .withColumn("culprit", verdict)
-        .withColumns(
-            {
-                **{name: F.when(is_named, F.col(f"best.shape.{name}")) for name in SHAPE[1:]},
-                "effect_ms": F.when(is_slow, _rounded(F.col("best.effect_ms"))),
-                "effect_low_ms": F.when(is_slow, _rounded(F.col("best.effect_ms") - half)),
-                "effect_high_ms": F.when(is_slow, _rounded(F.col("best.effect_ms") + half)),
-                "since": F.when(is_slow, F.col("best.since")),
-                "evidence": _rounded(F.col("best.evidence")),
-                "runner_up": F.when(is_slow, F.col("second.shape")),
-                "runner_up_margin": F.when(
-                    is_slow, _rounded(F.col("best.evidence") - F.col("second.evidence"))
-                ),
-                "tied": F.when(F.col("culprit") == "ambiguous", F.concat(F.array("best.shape"), "near")),
-                "method": F.col("best.method"),
-                "baseline": F.col("best.basis"),
-            }
-        )
-    )
-
-
-def with_onset(verdicts: DataFrame, before: DataFrame) -> DataFrame:
+def with_onset(verdicts: Sequence[Verdict], before: Sequence[Verdict]) -> list[Verdict]:
     """
-    Extend `since` for faults longer than `memory_windows`. `before` has the earlier verdicts.
+    Extend `since` for faults longer than `memory_windows`. `before` has the earlier verdicts, both ascending.
 
     A row continues the fault of the previous row with the same shape if its evidence reaches back to the
     window of that row.
     """
-    of_shape = Window.partitionBy("cluster", *SHAPE).orderBy("window_start")
-    begins = F.coalesce(F.col("since") > F.lag("window_start").over(of_shape), F.lit(True)).cast("int")
-    of_fault = Window.partitionBy("cluster", *SHAPE, "fault").orderBy("window_start")
-    return (
-        verdicts.withColumn("is_new", F.lit(True))
-        .unionByName(before.withColumn("is_new", F.lit(False)))
-        .withColumn("fault", F.sum(begins).over(of_shape))
-        .withColumn("since", F.min("since").over(of_fault))
-        .filter("is_new")
-        .drop("is_new", "fault")
-    )
-
-
-def _rounded(value: Column) -> Column:
-    """Return a value without the digits that depend on the order of addition: rebuilt rows are equal."""
-    return F.round(value, 6)
-
-
-def _of_quantile(p10: str, p50: str) -> Column:
-    return F.when(F.col("quantile") == "p10", F.col(p10)).otherwise(F.col(p50))
-
-
-def _levels(name: str) -> list[Column]:
-    columns = ("p10_ms", "p10_spread_ms", "p50_ms", "p50_spread_ms")
-    return [F.col(c).alias(f"{name}_{c}") for c in columns]
-
-
-def _picked(name: str) -> Column:
-    """Return the level for the quantile of the window; NULL without one."""
-    level = _of_quantile(f"{name}_p10_ms", f"{name}_p50_ms")
-    spread = _of_quantile(f"{name}_p10_spread_ms", f"{name}_p50_spread_ms")
-    return F.when(level.isNotNull(), F.struct(level.alias("ms"), spread.alias("spread_ms")))
+    latest: dict[tuple[Any, ...], Verdict] = {}
+    found: list[Verdict] = []
+    for row in (*before, *verdicts):
+        shape = tuple(row.get(name) for name in Shape._fields)
+        earlier, since = latest.get(shape), row.get("since")
+        if earlier and since is not None and since <= earlier["window_start"] and earlier.get("since"):
+            row = {**row, "since": min(since, earlier["since"])}  # noqa: PLW2901
+        latest[shape] = row
+        found.append(row)
+    return found[len(before) :]

@@ -7,15 +7,17 @@ log-likelihood ratio of a shape against "no culprit", minus a penalty for the nu
 windows it is a CUSUM (Page 1954): the largest sum over all starts. The start with this sum is the onset.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+import numpy as np
 
+from transforms.gold.broker_rtt.grid import Floats, Ints, Mask, Pair
 from transforms.windows import WINDOW_S
 
-WINDOW_KEY = ("cluster", "window_start", "basis")
-SHAPE = ("culprit", "broker_id", "follower_id", "leader_id")
+DIGITS = 6
+"""Further digits depend on the order of addition: without them, equal sums are ties, and rows are equal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,136 +34,141 @@ class Thresholds:
     memory_windows: int  # the largest number of windows in a sum of evidence
 
 
-def shapes_of_pair() -> Column:
-    """
-    Return the five shapes that contain a pair of brokers, as an array of structs.
+class Shape(NamedTuple):
+    """A broker, one side of a broker, or a link; the fields of `runner_up` in `gold.broker_rtt_culprit`."""
 
-    >>> pair = spark.createDataFrame([(2, 1)], "follower_id int, leader_id int")
-    >>> pair.select(F.inline(shapes_of_pair())).show()
-    +-------------+---------+-----------+---------+
-    |      culprit|broker_id|follower_id|leader_id|
-    +-------------+---------+-----------+---------+
-    |         link|     NULL|          2|        1|
-    |follower_side|        2|          2|     NULL|
-    |  leader_side|        1|       NULL|        1|
-    |       broker|        2|       NULL|     NULL|
-    |       broker|        1|       NULL|     NULL|
-    +-------------+---------+-----------+---------+
-    <BLANKLINE>
+    culprit: str
+    broker_id: int | None
+    follower_id: int | None
+    leader_id: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Arrays by window and shape; NaN (or False) where no pair of the shape has a round trip."""
+
+    effect_ms: Floats
+    effect_se_ms: Floats
+    evidence: Floats  # the largest sum over all starts, in nats
+    since: Ints  # the start of this sum, seconds since the epoch
+    holds: Mask  # the shape still fits this window and the one before
+
+
+def shapes_of(pairs: Sequence[Pair]) -> tuple[list[Shape], Floats]:
     """
-    follower, leader, none = F.col("follower_id"), F.col("leader_id"), F.lit(None).cast("int")
-    rows = [
-        ("link", none, follower, leader),
-        ("follower_side", follower, follower, none),
-        ("leader_side", leader, none, leader),
-        ("broker", follower, none, none),
-        ("broker", leader, none, none),
-    ]
-    return F.array(
-        *[
-            F.struct(
-                F.lit(culprit).alias("culprit"),
-                broker.alias("broker_id"),
-                of_follower.alias("follower_id"),
-                of_leader.alias("leader_id"),
-            )
-            for culprit, broker, of_follower, of_leader in rows
-        ]
+    Return all shapes of these pairs (each link, both sides of each broker, the broker itself), and members.
+
+    Members are 1.0 where a pair (row) belongs to a shape (column), else 0.0.
+
+    >>> shapes, members = shapes_of([(1, 2), (2, 1)])
+    >>> [(shape.culprit, *in_shape) for shape, in_shape in zip(shapes[1:5], members.T[1:5].tolist())]
+    [('link', 0.0, 1.0), ('follower_side', 1.0, 0.0), ('follower_side', 0.0, 1.0), ('leader_side', 0.0, 1.0)]
+    """
+    followers, leaders = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    of_followers, of_leaders, brokers = (
+        np.unique(followers),
+        np.unique(leaders),
+        np.unique([*followers, *leaders]),
     )
+    shapes = [
+        *(Shape("link", None, follower, leader) for follower, leader in pairs),
+        *(Shape("follower_side", int(b), int(b), None) for b in of_followers),
+        *(Shape("leader_side", int(b), None, int(b)) for b in of_leaders),
+        *(Shape("broker", int(b), None, None) for b in brokers),
+    ]
+    members = [
+        np.eye(len(pairs), dtype=bool),
+        followers[:, None] == of_followers,
+        leaders[:, None] == of_leaders,
+        (followers[:, None] == brokers) | (leaders[:, None] == brokers),
+    ]
+    return shapes, np.concatenate(members, axis=1).astype(float)
 
 
-def with_weight(measured: DataFrame, thresholds: Thresholds) -> DataFrame:
+def weight(x_ms: Floats, spread_ms: Floats, thin: Floats, thresholds: Thresholds) -> Floats:
     """
-    Add `w`, the inverse variance of a pair's estimate, from its own spread or at least the general noise.
+    Return the inverse variance of each pair's estimate, from its own spread or at least the general noise.
 
     Both are estimated from windows with enough round trips. With fewer round trips the variance is `thin`
     times larger.
     """
-    noise = F.greatest(F.lit(thresholds.noise_ms), F.coalesce("spread_ms", F.lit(0.0)))
-    relative = thresholds.relative_noise * F.abs("x_ms")
-    return measured.withColumn("w", 1 / (F.col("thin") * (noise * noise + relative * relative)))
+    noise = np.maximum(thresholds.noise_ms, np.nan_to_num(spread_ms))
+    relative = thresholds.relative_noise * np.abs(x_ms)
+    return 1 / (thin * (noise * noise + relative * relative))
 
 
-def scored(weighted: DataFrame, thresholds: Thresholds) -> DataFrame:
-    """Return one row per window and shape: effect, standard error, and `llr`, the evidence in nats."""
-    window = Window.partitionBy(*WINDOW_KEY)
-    tried = F.count(F.lit(1)).over(window)
-    is_real = F.col("effect_ms") >= thresholds.min_effect_ms
-    surplus = F.greatest(F.lit(0.0), F.max("llr").over(window) - thresholds.cap)
-    return (
-        _summed(weighted, thresholds)
-        .transform(_with_fit)
-        .withColumn("llr", F.col("gain") / 2 - F.log("pairs") / 2 - F.log(tried))
-        .withColumn("llr", F.when(is_real, F.col("llr")).otherwise(F.lit(-thresholds.cap)))
-        # The cap lowers all shapes of a window equally, so their differences stay.
-        .withColumn("llr", F.greatest(F.col("llr") - surplus, F.lit(-100 * thresholds.cap)))
+def evidence(  # noqa: PLR0913 (the round trips of pairs, their shapes, and how they are compared)
+    starts: Ints, y_ms: Floats, w: Floats, shapes: Floats, thresholds: Thresholds, *, is_own: bool
+) -> Evidence:
+    """
+    Return the evidence of each shape in each window.
+
+    `y_ms` are the round trips without their level, by window and pair, NaN where there are none; `w` are
+    their weights, `shapes` the `members`. With an own history the common part is near zero (`is_own`).
+    """
+    has_pair = ~np.isnan(y_ms)
+    w = np.where(has_pair, w, 0.0)
+    wy, wyy = (w * np.where(has_pair, y_ms**power, 0.0) for power in (1, 2))
+    in_shape, in_window = has_pair @ shapes, has_pair.sum(axis=1, keepdims=True)
+    w_in, wy_in, wyy_in = (values @ shapes for values in (w, wy, wyy))
+    w_all, wy_all, wyy_all = (values.sum(axis=1, keepdims=True) for values in (w, wy, wyy))
+    held = 1 / thresholds.shared_ms**2 if is_own else 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rest = np.where(in_shape < in_window, w_all - w_in, 0.0) + held
+        rest = np.where(rest > 0, rest, np.nan)  # the shape contains all pairs: there is no comparison
+        shared = (wy_all - wy_in) / rest
+        effect = wy_in / w_in - shared
+        error_in = wyy_in - wy_in * wy_in / w_in
+        error_out = (wyy_all - wyy_in) - shared * (wy_all - wy_in)
+        error_none = wyy_all - wy_all * wy_all / (w_all + held)
+        llr = (error_none - error_in - error_out) / 2 - np.log(in_window) / 2
+        is_seen = in_shape > 0
+        llr -= np.log(is_seen.sum(axis=1, keepdims=True))
+        se = np.sqrt(1 / w_in + 1 / rest)
+    is_real = effect >= thresholds.min_effect_ms
+    llr = np.where(is_seen, np.where(is_real, llr, -thresholds.cap), np.nan)
+    largest = np.max(np.where(is_seen, llr, -np.inf), axis=1, keepdims=True, initial=-np.inf)
+    # The cap lowers all shapes of a window equally, so their differences stay.
+    llr = np.maximum(llr - np.maximum(0.0, largest - thresholds.cap), -100 * thresholds.cap)
+    sums, since, holds = accumulated(starts, llr, thresholds)
+    return Evidence(
+        effect_ms=np.where(is_seen, effect, np.nan),
+        effect_se_ms=np.where(is_seen, se, np.nan),
+        evidence=sums,
+        since=since,
+        holds=holds,
     )
 
 
-def accumulated(scores: DataFrame, thresholds: Thresholds) -> DataFrame:
-    """Add `evidence`, the largest sum of `llr` over all starts, and `since`, the start of this sum."""
-    at = F.unix_seconds("window_start")
-    history = Window.partitionBy("cluster", "basis", *SHAPE).orderBy(at)
-    back_s = WINDOW_S * (thresholds.memory_windows - 1)
-    # By time, not by rows: a shape can be missing from windows, and a stream reads only this range.
-    memory = history.rangeBetween(-back_s, Window.currentRow)
-    so_far = F.sum("llr").over(history.rangeBetween(Window.unboundedPreceding, Window.currentRow))
-    is_near = F.lag(at).over(history) >= at - back_s
-    previous = F.when(is_near, F.lag("llr").over(history)).otherwise(0.0)
-    return (
-        scores.withColumn("so_far", so_far)
-        .withColumn("before", F.col("so_far") - F.col("llr"))
-        # Rounded only to find the earliest of equal values. The start of the sum, and so its rounding errors,
-        # depend on how far back the input reaches.
-        .withColumn("ranked", F.struct(F.round("before", 6), "window_start", "before"))
-        .withColumn("lowest", F.min("ranked").over(memory))
-        .withColumn("evidence", F.col("so_far") - F.col("lowest.before"))
-        .withColumn("since", F.col("lowest.window_start"))
+def accumulated(starts: Ints, llr: Floats, thresholds: Thresholds) -> tuple[Floats, Ints, Mask]:
+    """
+    Return `evidence`, `since` and `holds` from the evidence of single windows (NaN: a shape is not seen).
+
+    Sums start at most `memory_windows` before a window. This is by time, not by rows, because a shape can be
+    missing from windows, and a stream reads only this range.
+    """
+    reach_s = WINDOW_S * (thresholds.memory_windows - 1)
+    is_seen = ~np.isnan(llr)
+    so_far = np.cumsum(np.where(is_seen, llr, 0.0), axis=0)
+    before = so_far - np.where(is_seen, llr, 0.0)
+    # Rounded only to find the earliest of equal values. The start of the sum, and so its rounding errors,
+    # depend on how far back the input reaches.
+    ranked = np.where(is_seen, np.round(before, DIGITS), np.inf)
+    sums, since = np.full_like(llr, np.nan), np.zeros(llr.shape, dtype=np.int64)
+    holds = np.zeros(llr.shape, dtype=bool)
+    columns, seen_at, previous = (
+        np.arange(llr.shape[1]),
+        np.full(llr.shape[1], -reach_s),
+        np.zeros(llr.shape[1]),
+    )
+    for nth, start in enumerate(starts):
+        first = int(np.searchsorted(starts, start - reach_s))
+        lowest = first + np.argmin(ranked[first : nth + 1], axis=0)
+        sums[nth] = np.where(is_seen[nth], so_far[nth] - before[lowest, columns], np.nan)
+        since[nth] = starts[lowest]
         # A shape that fits earlier windows but not this one is no longer slow.
-        .withColumn("holds", (F.col("llr") + previous) > 0)
-    )
-
-
-def _summed(weighted: DataFrame, thresholds: Thresholds) -> DataFrame:
-    """Return the sums over the pairs of each shape (`_in`) and of the whole window (`_all`)."""
-    window = Window.partitionBy(*WINDOW_KEY)
-    of_window = {
-        **{name: total.over(window) for name, total in _sums("all").items()},
-        "pairs": F.count(F.lit(1)).over(window).cast("int"),
-        "held": F.when(F.col("basis") == "own", 1 / thresholds.shared_ms**2).otherwise(0.0),
-        "is_young": F.max("is_young").over(window),
-    }
-    pair = F.struct(F.col("follower_id").alias("follower"), F.col("leader_id").alias("leader"))
-    return (
-        weighted.withColumns(of_window)
-        .select(
-            *WINDOW_KEY, "method", *of_window, "w", "y_ms", pair.alias("pair"), F.inline(shapes_of_pair())
+        holds[nth] = llr[nth] + np.where(seen_at >= start - reach_s, previous, 0.0) > 0
+        previous, seen_at = np.where(
+            is_seen[nth], [llr[nth], np.full_like(llr[nth], start)], [previous, seen_at]
         )
-        .groupBy(*WINDOW_KEY, *SHAPE)
-        .agg(
-            *[total.alias(name) for name, total in _sums("in").items()],
-            F.sort_array(F.collect_list("pair")).alias("support"),
-            *[F.max(name).alias(name) for name in ("method", *of_window)],
-        )
-    )
-
-
-def _sums(name: str) -> dict[str, Column]:
-    w, y = F.col("w"), F.col("y_ms")
-    return {f"w_{name}": F.sum(w), f"wy_{name}": F.sum(w * y), f"wyy_{name}": F.sum(w * y * y)}
-
-
-def _with_fit(sums: DataFrame) -> DataFrame:
-    """Fit the effect and the common part by least squares. `gain` is the decrease of the squared error."""
-    w_out, wy_out = F.col("w_all") - F.col("w_in"), F.col("wy_all") - F.col("wy_in")
-    wyy_out = F.col("wyy_all") - F.col("wyy_in")
-    rest = F.when(F.size("support") < F.col("pairs"), w_out).otherwise(0.0) + F.col("held")
-    shared = F.try_divide(wy_out, rest)  # NULL if the shape contains all pairs: there is no comparison
-    error_in = F.col("wyy_in") - F.col("wy_in") * F.col("wy_in") / F.col("w_in")
-    error_none = F.col("wyy_all") - F.col("wy_all") * F.col("wy_all") / (F.col("w_all") + F.col("held"))
-    return (
-        sums.withColumn("shared_part_ms", shared)
-        .withColumn("effect_ms", F.col("wy_in") / F.col("w_in") - F.col("shared_part_ms"))
-        .withColumn("effect_se_ms", F.sqrt(1 / F.col("w_in") + F.try_divide(F.lit(1.0), rest)))
-        .withColumn("gain", error_none - error_in - (wyy_out - F.col("shared_part_ms") * wy_out))
-    )
+    return np.round(sums, DIGITS), since, holds

@@ -8,7 +8,7 @@ from engine.ingest.batches import write_batch
 from engine.ingest.checkpoints import TopicRecreatedError
 from engine.ingest.sources import LINES
 from engine.ingest.task import batch_files
-from engine.ingest.task.files import LostFileError
+from engine.ingest.task.batch_files import LostFileError
 from schemas.bronze import RAW, REQUEST_LOG
 from schemas.silver.requests import REQUESTS
 from tests.transforms.parse.records import COMPLETED

@@ -6,9 +6,9 @@ from unittest.mock import Mock
 import pyarrow.parquet as pq
 import pytest
 
+from engine.delta import file_writer
 from engine.delta.data_files import File
 from engine.ingest.batches import MissingRecordsError, check_offsets
-from engine.ingest.task import files as task_files
 from engine.ingest.task import task_plan as task
 from engine.ingest.task.written import tally_of
 from tests.engine.ingest.task.kafka_batches import HEADERS, TOPIC, kafka_batch, run_task, task_plan
@@ -107,7 +107,7 @@ def test_series_are_reported_to_the_driver_again_after_a_task_failed(tmp_path, m
     )
     with monkeypatch.context() as broken:
         broken.setattr(task, "_count_offsets", lambda *_: None)
-        broken.setattr(task.Files, "closed", lambda _: 1 / 0)
+        broken.setattr(task.FileWriter, "closed", lambda _: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             run_task([page], plan)
 
@@ -197,7 +197,7 @@ def test_a_page_scraped_outside_the_calendar_is_quarantined(tmp_path, stated):
 
 
 def test_samples_of_thousands_of_days_are_written_with_few_open_files(tmp_path, monkeypatch):
-    monkeypatch.setattr(task_files, "MOST_OPEN", 3)
+    monkeypatch.setattr(file_writer, "MOST_OPEN", 3)
     page = "".join(f"up 1 {day * 86_400_000}\n" for day in (*range(8), 0, 7)).encode()
     headers = HEADERS | {"kind": b"metrics", "position": b"broker-1/backfill/0-700000000/0-ab"}
     batches = [kafka_batch([page], topic="telemetry.metrics", headers=headers)]

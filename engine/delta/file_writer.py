@@ -1,30 +1,23 @@
 """Write rows as Parquet files of Delta tables: one file per table and day, synced before it is reported."""
 
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from engine.delta.data_files import NULL_PARTITION, WITHOUT_DICTIONARY, File, stats_json, sync
-from engine.ingest.task.arrow_rows import arrow_schema, record_batch
+from schemas.arrow import arrow_schema
 from schemas.fields import Table
-
-
-class LostFileError(Exception):
-    """A file that a task wrote is missing or has a different size."""
-
 
 MOST_OPEN = 64
 """Files open at a time. Back-filled pages can name thousands of days, and each open file holds a buffer."""
 
 
-class Files:
+class FileWriter:
     """
     The Parquet files of one task. Each batch is one row group, so memory is bounded by one batch.
 
@@ -36,11 +29,6 @@ class Files:
         self._warehouse, self._attempt, self._task = warehouse, attempt, uuid.uuid4().hex
         self._open: dict[tuple[str, str | None], tuple[Table, Path, pq.ParquetWriter]] = {}
         self._complete: list[tuple[str | None, Table, Path]] = []
-
-    def write_rows(self, table: Table, rows: Sequence[Any]) -> None:
-        """Write parser rows to a table."""
-        if rows:
-            self.write(table, record_batch(table, rows))
 
     def write(self, table: Table, batch: pa.RecordBatch) -> None:
         """Write a record batch to a table, one file per value of its partition column."""
@@ -57,9 +45,7 @@ class Files:
             where = self._warehouse / table.layer / table.name
             folders |= {folder for folder in path.parents if folder.is_relative_to(where)}
             footer = pq.read_metadata(path)
-            instants = [
-                field.name for field in arrow_schema(table.layer, table.name) if _is_instant(field.type)
-            ]
+            instants = [field.name for field in arrow_schema(table) if _is_instant(field.type)]
             yield File(
                 table=f"{table.layer}.{table.name}",
                 path=str(path.relative_to(where)),
@@ -101,7 +87,7 @@ class Files:
                 schema,
                 compression="zstd",
                 compression_level=1,
-                use_dictionary=_with_dictionary(table.layer, table.name),
+                use_dictionary=_with_dictionary(schema),
                 write_statistics=[field.name for field in schema if _is_instant(field.type)],
                 store_schema=False,
             )
@@ -124,11 +110,10 @@ def _parted(table: Table, batch: pa.RecordBatch) -> Iterator[tuple[str | None, p
         yield text, rows if is_all else rows.filter(mask)
 
 
-@cache
-def _with_dictionary(layer: str, name: str) -> list[str]:
+def _with_dictionary(schema: pa.Schema) -> list[str]:
     """Return the paths of the Parquet columns that are dictionary-encoded."""
     sink = pa.BufferOutputStream()
-    pq.write_table(arrow_schema(layer, name).empty_table(), sink)
+    pq.write_table(schema.empty_table(), sink)
     columns = pq.ParquetFile(pa.BufferReader(sink.getvalue())).schema
     paths = [columns.column(n).path for n in range(len(columns))]
     return [path for path in paths if path.split(".")[0] not in WITHOUT_DICTIONARY]
@@ -136,28 +121,3 @@ def _with_dictionary(layer: str, name: str) -> list[str]:
 
 def _is_instant(kind: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(kind))
-
-
-def check_written(warehouse: Path, attempt: str, files: Iterable[File]) -> list[Path]:
-    """
-    Check that each reported file exists with its reported size; return the files that no task reported.
-
-    A task that failed or ran twice can leave unreported files. They are not committed, and
-    `plumbline maintain` removes them.
-
-    Raises:
-        LostFileError: a reported file is missing or has a different size.
-
-    """
-    named: dict[str, set[Path]] = {}
-    for file in files:
-        path = warehouse / file.table.replace(".", "/") / file.path
-        named.setdefault(file.table, set()).add(path)
-        size = path.stat().st_size if path.exists() else None
-        if size != file.size:
-            found = "is missing" if size is None else f"has {size:,} bytes"
-            message = f"{path} {found}; its task wrote {file.size:,}. No file of the batch is committed."
-            raise LostFileError(message)
-    folders = {table: warehouse / table.replace(".", "/") / attempt for table in named}
-    found_files = ((table, path) for table, folder in folders.items() for path in folder.rglob("*.parquet"))
-    return [path for table, path in found_files if path not in named[table]]
