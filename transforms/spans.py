@@ -85,17 +85,27 @@ def in_steps(spans: Iterable[Span]) -> Iterator[list[Span]]:
 
 def within(column: str, spans: Iterable[Span], reach: Reach = Reach()) -> str:  # noqa: B008 (it is frozen)
     """
-    Return the SQL condition that an instant is in the spans, extended by the reach.
+    Return the SQL condition that an instant is in a window of the spans, extended by the reach.
 
-    >>> within("at", [Span(100, 110)], Reach(lookback_s=40))
-    "(at >= TIMESTAMP'1970-01-01T00:01:00Z' AND at < TIMESTAMP'1970-01-01T00:01:50Z')"
+    A list of numbers is data to Spark. Instants would be a part of the code that it generates, and each batch
+    of a stream would compile its own.
+
+    >>> within("at", [Span(100, 110)], Reach(lookback_s=15))
+    'unix_seconds(at) - pmod(unix_seconds(at), 10) IN (80,90,100)'
     """
-    parts = [
-        f"({column} >= TIMESTAMP'{_instant(span.start - reach.lookback_s)}'"
-        f" AND {column} < TIMESTAMP'{_instant(span.end + reach.lookahead_s)}')"
-        for span in spans
-    ]
-    return " OR ".join(parts)
+    windows = sorted(
+        {
+            window
+            for span in spans
+            for window in range(
+                window_of(span.start - reach.lookback_s),
+                window_of(span.end + reach.lookahead_s + WINDOW_S - 1),
+                WINDOW_S,
+            )
+        }
+    )
+    second = f"unix_seconds({column})"
+    return f"{second} - pmod({second}, {WINDOW_S}) IN ({','.join(map(str, windows))})"
 
 
 def _instant(second: int) -> str:

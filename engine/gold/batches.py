@@ -23,7 +23,7 @@ QUALITY_EVERY_S = 300.0
 
 LINES = (REQUESTS.name, CLIENT_EVENTS.name)
 
-FEW_LINES = 500_000
+FEW_LINES = 50_000
 """Up to this many lines interpreted plans are faster: compiling them costs more CPU than the rows."""
 
 
