@@ -1,9 +1,15 @@
 """Ten-second windows, the input range of a gold row, and whether a window is complete."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame, Window
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, IntegerType, StringType, StructField, StructType, TimestampType
 
 WINDOW_S = 10
 HOUR_S = 3600
@@ -26,6 +32,26 @@ class Reach:
     lookback_s: int = 0
     lookahead_s: int = 0
 
+
+class Coverage(NamedTuple):
+    """Whether the lines of a window are complete; the fields of `COVERED`."""
+
+    cluster: str
+    window_start: datetime
+    nodes_expected: int
+    nodes_reporting: int
+    is_settled: bool
+
+
+COVERED = StructType(
+    [
+        StructField("cluster", StringType()),
+        StructField("window_start", TimestampType()),
+        StructField("nodes_expected", IntegerType()),
+        StructField("nodes_reporting", IntegerType()),
+        StructField("is_settled", BooleanType()),
+    ]
+)
 
 COVERAGE_REACH = Reach(lookback_s=SETTLE_S)
 """`is_settled` depends on later lines too. `jobs.build_gold` stores the unsettled windows for this."""
@@ -54,39 +80,61 @@ def seconds(n: float) -> Column:
     return F.make_dt_interval(secs=F.lit(n))
 
 
-def coverage(lines: DataFrame) -> DataFrame:
+def newest_lines(requests: DataFrame) -> DataFrame:
+    """Return the newest line of each broker and window, which is all that `coverage` needs."""
+    window = window_start(F.col("logged_at"))
+    newest = requests.groupBy("cluster", "broker_id", window.alias("window")).agg(
+        F.max("logged_at").alias("at")
+    )
+    return newest.select("cluster", "broker_id", F.col("at").alias("logged_at"))
+
+
+def coverage(lines: pa.Table) -> list[Coverage]:
     """
     Return one row per window: the numbers of expected and reporting brokers, and `is_settled`.
 
     `lines` are request lines (cluster, broker_id, logged_at) from `SETTLE_S` before the windows. After the
     windows, the newest line of each broker is enough. Re-sent lines have no effect.
     """
-    broker, cluster = Window.partitionBy("cluster", "broker_id"), Window.partitionBy("cluster")
-    reported = (
-        lines.filter(F.col("logged_at").isNotNull() & F.col("broker_id").isNotNull())
-        .groupBy("cluster", "broker_id", window_start(F.col("logged_at")).alias("reported_in"))
-        .agg(F.max("logged_at").alias("newest"))
-        .withColumn("broker_newest", F.max("newest").over(broker))
-        .withColumn("cluster_newest", F.max("newest").over(cluster))
+    newest_us = _newest_us(lines)
+    of_broker: dict[tuple[str, int], int] = {}
+    of_cluster: dict[str, int] = {}
+    expected: dict[tuple[str, int], set[int]] = {}
+    for (cluster, broker, window), at in newest_us.items():
+        of_broker[cluster, broker] = max(at, of_broker.get((cluster, broker), at))
+        of_cluster[cluster] = max(at, of_cluster.get(cluster, at))
+        for start in range(window, window + SETTLE_S + 1, WINDOW_S):
+            expected.setdefault((cluster, start), set()).add(broker)
+    found = []
+    for (cluster, start), brokers in expected.items():
+        end_us = (start + WINDOW_S) * 1_000_000
+        is_read = all(of_broker[cluster, broker] >= end_us for broker in brokers)
+        is_given_up = of_cluster[cluster] > end_us + SETTLE_S * 1_000_000
+        reporting = sum((cluster, broker, start) in newest_us for broker in brokers)
+        found.append(
+            Coverage(
+                cluster=cluster,
+                window_start=datetime.fromtimestamp(start, UTC),
+                nodes_expected=len(brokers),
+                nodes_reporting=reporting,
+                is_settled=is_read or is_given_up,
+            )
+        )
+    return found
+
+
+def _newest_us(lines: pa.Table) -> dict[tuple[str, int, int], int]:
+    """Return the newest instant (microseconds) by cluster, broker and window (seconds)."""
+    known = lines.filter(pc.and_(pc.is_valid(lines["logged_at"]), pc.is_valid(lines["broker_id"])))
+    at_us = known["logged_at"].cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+    windows = pa.array(np.floor_divide(at_us.to_numpy(), _WINDOW_US) * WINDOW_S, pa.int64())
+    table = pa.table(
+        [known["cluster"], known["broker_id"], windows, at_us], ["cluster", "broker", "window", "us"]
     )
-    steps = F.sequence(F.lit(0), F.lit(SETTLE_S // WINDOW_S))
-    expected = reported.withColumn("step", F.explode(steps)).withColumn(
-        "window_start", F.col("reported_in") + F.make_dt_interval(secs=F.col("step") * WINDOW_S)
-    )
-    end = F.col("window_start") + seconds(WINDOW_S)
-    is_read = F.min("broker_newest") >= end
-    is_given_up = F.max("cluster_newest") > end + seconds(SETTLE_S)
-    return expected.groupBy("cluster", "window_start").agg(
-        _distinct(F.col("broker_id")).alias("nodes_expected"),
-        _distinct(F.when(F.col("step") == 0, F.col("broker_id"))).alias("nodes_reporting"),
-        (is_read | is_given_up).alias("is_settled"),
-    )
+    newest = table.group_by(["cluster", "broker", "window"]).aggregate([("us", "max")]).to_pylist()
+    return {(row["cluster"], row["broker"], row["window"]): row["us_max"] for row in newest}
 
 
 def with_coverage(rows: DataFrame, covered: DataFrame) -> DataFrame:
     """Add `nodes_expected`, `nodes_reporting` and `is_settled` to rows of windows."""
     return rows.join(F.broadcast(covered), on=["cluster", "window_start"], how="left")
-
-
-def _distinct(values: Column) -> Column:
-    return F.size(F.collect_set(values))

@@ -125,7 +125,9 @@ def _swap(
 
 def _checked(rows: pa.Table, table: Table) -> pa.Table:
     """Return the rows in the table's schema, as one batch; only whether NULL is allowed may differ."""
-    wanted, found = (from_arrow_schema(schema).simpleString() for schema in (arrow_schema(table), rows.schema))
+    wanted, found = (
+        from_arrow_schema(schema).simpleString() for schema in (arrow_schema(table), rows.schema)
+    )
     if wanted != found:
         message = f"{table.layer}.{table.name} has the schema {wanted}, the rows {found}"
         raise ValueError(message)

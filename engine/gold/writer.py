@@ -5,16 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    BooleanType,
-    IntegerType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
 
 from engine.delta import tables
 from engine.delta.snapshot import Snapshot
@@ -38,25 +31,9 @@ from transforms.gold.assemble import FOLLOWERS_REACH, REACH, fetch_tables
 from transforms.gold.fetch_latency import pairing
 from transforms.gold.fetch_latency.stock_fetch_total import stock_fetch_total
 from transforms.spans import Span, in_steps, spans_of, touched, window_of, within
-from transforms.windows import SETTLE_S, WINDOW_S, coverage
+from transforms.windows import COVERAGE_REACH, COVERED, SETTLE_S, WINDOW_S, coverage
 
-COVERED = StructType(
-    [
-        StructField("cluster", StringType()),
-        StructField("window_start", TimestampType()),
-        StructField("nodes_expected", IntegerType()),
-        StructField("nodes_reporting", IntegerType()),
-        StructField("is_settled", BooleanType()),
-    ]
-)
-
-LINES = StructType(
-    [
-        StructField("cluster", StringType()),
-        StructField("broker_id", IntegerType()),
-        StructField("logged_at", TimestampType()),
-    ]
-)
+LINE = ("cluster", "broker_id", "logged_at")
 
 
 class GoldWriter:
@@ -168,10 +145,8 @@ class GoldWriter:
         self._write(STOCK_FETCH_TOTAL, rows, "scraped_at", [span])
 
     def _replace(self, spans: list[Span], silver: Mapping[Table, Snapshot]) -> None:
-        lines, client_events = (
-            silver[table].rows(self._spark, "logged_at", spans, reach) for table, reach in REACH.items()
-        )
-        covered = self._covered(lines, spans)
+        client_events = silver[CLIENT_EVENTS].rows(self._spark, "logged_at", spans, REACH[CLIENT_EVENTS])
+        covered = self._covered(silver[REQUESTS], spans)
         requests = self._fetches(silver[REQUESTS], spans)
         # A checkpoint, not a cache: else Spark would analyse the whole lineage again for each added column.
         fetches = pairing.fetches(requests, client_events).localCheckpoint()
@@ -186,20 +161,22 @@ class GoldWriter:
             (F.col("kind") == "follower") | F.expr(near)
         )
 
-    def _covered(self, requests: DataFrame, spans: list[Span]) -> DataFrame:
+    def _covered(self, requests: Snapshot, spans: list[Span]) -> DataFrame:
         """Return the coverage of the windows as a small local frame, which two tables use."""
         self._learn_newest(spans[0])
-        newest = [(cluster, broker, at) for (cluster, broker), at in self._newest.items()]
-        lines = requests.select("cluster", "broker_id", "logged_at").unionByName(
-            frame_of(self._spark, newest, LINES)
-        )
-        rows = coverage(lines).filter(within("window_start", spans)).collect()
+        lines = requests.arrow(LINE, "logged_at", spans, COVERAGE_REACH)
+        newest = [
+            {"cluster": cluster, "broker_id": broker, "logged_at": at}
+            for (cluster, broker), at in self._newest.items()
+        ]
+        lines = pa.concat_tables([lines, pa.Table.from_pylist(newest, schema=lines.schema)])
         done = {window for span in spans for window in range(span.start, span.end, WINDOW_S)}
+        rows = [row for row in coverage(lines) if _second(row.window_start) in done]
         self._unsettled = {key for key in self._unsettled if key[1] not in done}
         self._unsettled |= {
-            (row["cluster"], _second(row["window_start"]))
+            (row.cluster, _second(row.window_start))
             for row in rows
-            if not row["is_settled"] and row["nodes_reporting"]
+            if not row.is_settled and row.nodes_reporting
         }
         return frame_of(self._spark, rows, COVERED)
 

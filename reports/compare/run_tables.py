@@ -24,7 +24,7 @@ from schemas.silver.requests import REQUESTS
 from transforms.frames import frame_of, united
 from transforms.gold.assemble import client_tables, fetch_tables
 from transforms.gold.fetch_latency import pairing
-from transforms.windows import coverage
+from transforms.windows import COVERED, coverage, newest_lines
 
 OF_GOLD = {
     "partition_skew": PARTITION_SKEW,
@@ -91,7 +91,7 @@ def _gold_of(silver: dict[Table, DataFrame], layers: Layers) -> dict[Table, Data
     fetches = layers.keep(
         pairing.fetches(requests, silver[CLIENT_EVENTS], skew_s=pairing.ANY_SKEW_S), "fetches"
     )
-    covered = layers.keep(coverage(requests.select("cluster", "broker_id", "logged_at")), "covered")
+    covered = frame_of(requests.sparkSession, coverage(newest_lines(requests).toArrow()), COVERED)
     built = fetch_tables(fetches, covered) | client_tables(silver, fetches)
     built[LEADER_REDIRECT] = lost_clients(silver, fetches)
     return {table: layers.keep_table(built[table], table) for table in OF_GOLD.values()}

@@ -48,7 +48,7 @@ from transforms.gold.leader_redirect.table import leader_redirect
 from transforms.gold.throttle_compliance.assemble import TABLES as THROTTLE_TABLES
 from transforms.gold.throttle_compliance.assemble import Silver as Throttled
 from transforms.gold.throttle_compliance.assemble import has_throttles, throttle_metrics, throttle_tables
-from transforms.windows import coverage
+from transforms.windows import COVERED, coverage, newest_lines
 
 
 class Layers:
@@ -76,7 +76,7 @@ def gold_of_files(spark: SparkSession, raw: Path, scratch: Path, damages: Mappin
     silver, _ = parse_into(lines, scratch / "silver", Settings())
     requests, client_events = silver[REQUESTS], silver[CLIENT_EVENTS]
     fetches = layers.keep(pairing.fetches(requests, client_events, skew_s=pairing.ANY_SKEW_S), "fetches")
-    covered = layers.keep(coverage(requests.select("cluster", "broker_id", "logged_at")), "covered")
+    covered = frame_of(requests.sparkSession, coverage(newest_lines(requests).toArrow()), COVERED)
     built = fetch_tables(fetches, covered) | client_tables(silver, fetches) | metric_tables(silver)
     built[LEADER_REDIRECT] = lost_clients(silver, fetches)
     built |= throttled_moves(silver, layers)

@@ -37,9 +37,8 @@ from schemas.silver import SILVER
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
 from tests.engine.gold.gold_lab import append
-from tests.transforms.gold.silver_rows import START, as_rows, at, joined, silver, stream_of
+from tests.transforms.gold.silver_rows import START, as_rows, at, fetch_gold, joined, silver, stream_of
 from transforms.frames import frame_of
-from transforms.gold.assemble import gold_tables
 from transforms.spans import window_of
 
 BUILT = (FETCH_LATENCY, BROKER_RTT)
@@ -125,7 +124,7 @@ def built(built_lab, tmp_path):
 
 
 def at_once(spark, requests, events, table):
-    return as_rows(gold_tables(*silver(spark, requests, events))[table])
+    return as_rows(fetch_gold(*silver(spark, requests, events))[table])
 
 
 def idle(*, first=0.6, n=60, **more):

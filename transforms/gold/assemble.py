@@ -27,7 +27,7 @@ from transforms.gold.leader_redirect.table import leader_redirect
 from transforms.gold.metadata_lookup.table import metadata_lookup
 from transforms.gold.metrics.facts import facts
 from transforms.gold.partition_skew.table import partition_skew
-from transforms.windows import COVERAGE_REACH, Reach, coverage
+from transforms.windows import COVERAGE_REACH, Reach
 
 REACH: dict[Table, Reach] = {
     REQUESTS: Reach(
@@ -44,17 +44,6 @@ FOLLOWERS_REACH = Reach(
     lookback_s=table.REQUESTS_REACH.lookback_s, lookahead_s=pairing.REQUESTS_REACH.lookahead_s
 )
 """Their reach for follower fetches; for other fetches `pairing.REQUESTS_REACH` is enough."""
-
-
-def gold_tables(requests: DataFrame, client_events: DataFrame) -> dict[Table, DataFrame]:
-    """
-    Build `fetch_latency` and `broker_rtt` from complete silver frames.
-
-    Both tables read the fetches. A caller that writes both tables should persist `pairing.fetches` and call
-    `fetch_tables`.
-    """
-    lines = requests.select("cluster", "broker_id", "logged_at")
-    return fetch_tables(pairing.fetches(requests, client_events), coverage(lines))
 
 
 def fetch_tables(fetches: DataFrame, covered: DataFrame) -> dict[Table, DataFrame]:

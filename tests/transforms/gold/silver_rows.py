@@ -5,6 +5,9 @@ from datetime import UTC, datetime, timedelta
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
 from transforms.frames import frame_of
+from transforms.gold.assemble import fetch_tables
+from transforms.gold.fetch_latency import pairing
+from transforms.windows import COVERED, coverage, newest_lines
 
 START = datetime(2026, 11, 21, 11, 20, tzinfo=UTC)
 MONO_AT_START_NS = 5_000_000_000_000
@@ -123,3 +126,10 @@ def replaced(table, row, **changes):
 def as_rows(frame):
     """Put rows into an order of their own: equal frames give equal lists."""
     return sorted((row.asDict(recursive=True) for row in frame.collect()), key=repr)
+
+
+def fetch_gold(requests, client_events):
+    """Build `fetch_latency` and `broker_rtt` from complete silver frames."""
+    covered = coverage(newest_lines(requests).toArrow())
+    frame = frame_of(requests.sparkSession, covered, COVERED)
+    return fetch_tables(pairing.fetches(requests, client_events), frame)

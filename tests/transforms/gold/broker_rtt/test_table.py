@@ -10,6 +10,7 @@ from tests.transforms.gold.silver_rows import (
     as_rows,
     at,
     event,
+    fetch_gold,
     joined,
     mono,
     replaced,
@@ -17,13 +18,12 @@ from tests.transforms.gold.silver_rows import (
     silver,
     stream_of,
 )
-from transforms.gold.assemble import gold_tables
 from transforms.gold.broker_rtt.table import broker_rtt_summary, measured
 from transforms.gold.fetch_latency.pairing import fetches
 
 
 def rtt(spark, requests, events=()):
-    return gold_tables(*silver(spark, requests, events))[BROKER_RTT]
+    return fetch_gold(*silver(spark, requests, events))[BROKER_RTT]
 
 
 def trips(spark, requests, events=()):

@@ -10,18 +10,18 @@ from tests.transforms.gold.silver_rows import (
     as_rows,
     event,
     fetch,
+    fetch_gold,
     joined,
     replaced,
     request,
     silver,
     stream_of,
 )
-from transforms.gold.assemble import gold_tables
 from transforms.histogram import count
 
 
 def latency(spark, requests, events=()):
-    return gold_tables(*silver(spark, requests, events))[FETCH_LATENCY]
+    return fetch_gold(*silver(spark, requests, events))[FETCH_LATENCY]
 
 
 def test_gold_has_exactly_the_promised_schema(spark):
