@@ -4,9 +4,8 @@ from typing import Any
 
 from schemas.fields import Table
 from schemas.gold import GOLD
-from schemas.gold.run_comparison import RUN_COMPARISON
 
-TABLES: dict[str, Table] = {f"{table.layer}.{table.name}": table for table in (*GOLD, RUN_COMPARISON)}
+TABLES: dict[str, Table] = {f"{table.layer}.{table.name}": table for table in GOLD}
 
 UNREAD = frozenset({"leader_local_delayed_hist", "true_delayed_hist"})
 """Histograms that no page shows; they are a third of `gold.fetch_latency`."""

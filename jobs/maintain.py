@@ -26,12 +26,11 @@ from engine.streams.audit.findings import StateError
 from schemas.bronze import BRONZE
 from schemas.fields import Table
 from schemas.gold import GOLD
-from schemas.gold.quality_results import QUALITY_RESULTS
 from schemas.silver import SILVER
 
 EXIT_FAILED, EXIT_WRONG, EXIT_HELD, EXIT_FULL, STOPPED = 1, 2, 4, 6, 130
 
-ALL = (*BRONZE, *SILVER, *GOLD, QUALITY_RESULTS)
+ALL = (*BRONZE, *SILVER, *GOLD)
 
 app = typer.Typer(add_completion=False)
 

@@ -14,13 +14,13 @@ from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN, LEADER_LOCAL_MEAN_
 from schemas.gold.leader_redirect import LEADER_REDIRECT, LEADER_REDIRECT_SUMMARY
 from schemas.gold.metadata_lookup import METADATA_LOOKUP_SUMMARY
 from schemas.gold.partition_skew import PARTITION_SKEW_SPAN, PARTITION_SKEW_SUMMARY
+from schemas.gold.perf_runs import PERF_RUNS
 from schemas.gold.quality_results import QUALITY_RESULTS
 from schemas.gold.reassignment_progress import REASSIGNMENT_FORECAST, REASSIGNMENT_SUMMARY
 from schemas.gold.run_comparison import RUN_CHANGES
 from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
 from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE, THROTTLE_COMPLIANCE_SUMMARY
 from schemas.rows import Row, plain
-from schemas.silver.perf_test import PERF_RUNS
 
 BALANCE = ("lines_read", "kept", "quarantined", "skipped", "duplicates")
 QUARANTINE = ("reason", "kind", "node", "source", "position", "detail", "preview")

@@ -23,6 +23,7 @@ class Table:
     schema: StructType
     key: tuple[str, ...]  # unique after the duplicates of a re-sent record are removed
     partition_by: tuple[str, ...] = ()
+    is_stored: bool = True  # False: the rows are computed on read
     sort_by: tuple[str, ...] = ()  # sort order of the merged files of a past day; the first column is a hash
 
 

@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from benchmarks.faults.site import Acked
+from engine.gold.clients import ClientWriter
 from schemas.bronze import BRONZE, CLIENT_LOG, CLUSTER, METRICS, PERF_TEST, REQUEST_LOG, STATE_CHANGE
 from schemas.fields import Table
-from schemas.gold import CLIENT_TABLES
 from schemas.gold.data_quality import DATA_QUALITY
 from schemas.gold.reassignment_progress import REASSIGNMENT_PROGRESS
 from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE
@@ -39,7 +39,7 @@ RECORD = ("topic", "partition", "offset")
 INGESTED = (*BRONZE, *(table for table in SILVER if table != GAPS))
 """The tables that an ingest creates at its first start; `silver.gaps` exists only after an accepted gap."""
 
-OF_CLIENTS = (STATE_CHANGE, PERF_TEST, LEADERSHIP_CHANGES, *OF_PERF_TEST, *CLIENT_TABLES)
+OF_CLIENTS = (STATE_CHANGE, PERF_TEST, LEADERSHIP_CHANGES, *OF_PERF_TEST, *ClientWriter.gold)
 OF_MOVES = (CLUSTER, CLUSTER_POLLS, *MOVES, THROTTLE_COMPLIANCE, REASSIGNMENT_PROGRESS)
 OF_OTHERS = (*OF_CLIENTS, *OF_MOVES)
 """Only steady work (`lines.steady`) publishes lines for these tables."""

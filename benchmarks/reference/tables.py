@@ -8,17 +8,8 @@ from pyspark.sql.types import DataType
 from conf.settings import PROJECT
 from schemas.bronze import BRONZE
 from schemas.fields import Table
-from schemas.gold import CLIENT_SUMMARIES, GOLD
-from schemas.gold.broker_rtt import BROKER_RTT_SUMMARY
-from schemas.gold.leader_local_mean import METRIC_SUMMARIES
-from schemas.gold.quality_results import QUALITY_RESULTS
-from schemas.gold.reassignment_progress import REASSIGNMENT_FORECAST, REASSIGNMENT_SUMMARY
-from schemas.gold.run_comparison import COMPARISON_TABLES
-from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE_SUMMARY
+from schemas.gold import ALL
 from schemas.silver import SILVER
-from schemas.silver.perf_test import PERF_RUNS
-
-THROTTLE_SUMMARIES = (THROTTLE_COMPLIANCE_SUMMARY, REASSIGNMENT_FORECAST, REASSIGNMENT_SUMMARY)
 
 PAGE = PROJECT / "docs" / "tables.md"
 HEAD = """# Tables
@@ -30,23 +21,7 @@ may be NULL: missing is NULL, never 0, NaN or an empty string. Names are a contr
 
 def page() -> str:
     """Return the whole page as Markdown."""
-    layers = (
-        ("Bronze", BRONZE),
-        ("Silver", SILVER),
-        (
-            "Gold",
-            (
-                *GOLD,
-                QUALITY_RESULTS,
-                BROKER_RTT_SUMMARY,
-                *CLIENT_SUMMARIES,
-                *METRIC_SUMMARIES,
-                *THROTTLE_SUMMARIES,
-                PERF_RUNS,
-                *COMPARISON_TABLES,
-            ),
-        ),
-    )
+    layers = (("Bronze", BRONZE), ("Silver", SILVER), ("Gold", ALL))
     parts = [HEAD]
     for title, tables in layers:
         parts += [f"\n## {title}\n", *(_section(table) for table in tables)]

@@ -13,7 +13,6 @@ from engine.gold.held_back import let_through
 from engine.gold.limits import first_whole_window
 from engine.process.progress import Progress
 from schemas.fields import Table
-from schemas.gold import CLIENT_TABLES
 from schemas.gold.leader_redirect import LEADER_REDIRECT
 from schemas.gold.metadata_lookup import METADATA_LOOKUP
 from schemas.gold.partition_skew import PARTITION_SKEW
@@ -54,14 +53,14 @@ class ClientWriter:
     """
 
     group = "clients"
-    gold = CLIENT_TABLES
+    gold = tuple(REACHES)
 
     def __init__(self, spark: SparkSession, warehouse: Path, progress: Progress) -> None:
         """Create the missing tables."""
         self._spark, self._warehouse, self._progress = spark, warehouse, progress
         for table in SILVER:
             tables.make(warehouse, table)
-        for table in CLIENT_TABLES:
+        for table in self.gold:
             tables.ensure(spark, warehouse, table)
         self.with_redirects = _windows(tables.read(spark, warehouse, LEADER_REDIRECT), "window_start")
         changes = tables.read(spark, warehouse, LEADERSHIP_CHANGES)
@@ -91,7 +90,7 @@ class ClientWriter:
 
     def rebuild_span(self, span: Span) -> int:
         """Rebuild all windows of a span; return how many were refused."""
-        return self.rebuild({table: range(span.start, span.end, WINDOW_S) for table in CLIENT_TABLES})
+        return self.rebuild({table: range(span.start, span.end, WINDOW_S) for table in self.gold})
 
     def _replace(self, table: Table, spans: list[Span], silver: Mapping[Table, Snapshot]) -> None:
         def near(source: Table, reach: Reach) -> DataFrame:

@@ -203,7 +203,7 @@ def _needs_opening(grid: Grid, levels: Iterable[Levels | None]) -> bool:
     """Return whether a pair has no grown level in an hour."""
     is_shown = (grid.n > 0).any(axis=1)
     return any(
-        known is None or bool((is_shown & (known.of(grid.pairs).windows < MIN_WINDOWS)).any())
+        known is None or bool((is_shown & (known.for_pairs(grid.pairs).windows < MIN_WINDOWS)).any())
         for known in levels
     )
 

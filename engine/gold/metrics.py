@@ -12,7 +12,7 @@ from engine.gold.arrivals import slots_of
 from engine.gold.held_back import let_through
 from engine.gold.limits import first_whole_window
 from engine.process.progress import Progress
-from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN, METRIC_TABLES
+from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
 from schemas.silver.requests import REQUESTS
 from transforms.gold.leader_local_mean.intervals import intervals_of
@@ -29,14 +29,14 @@ class MetricsWriter:
     """Writes the gold tables built from metrics; its caller holds the lease."""
 
     group = "metrics"
-    gold = METRIC_TABLES
+    gold = (LEADER_LOCAL_MEAN,)
 
     def __init__(self, spark: SparkSession, warehouse: Path, progress: Progress) -> None:
         """Create the missing tables."""
         self._spark, self._warehouse, self._progress = spark, warehouse, progress
         for table in SILVER:
             tables.make(warehouse, table)
-        for table in METRIC_TABLES:
+        for table in self.gold:
             tables.ensure(spark, warehouse, table)
 
     def build(self, arrived: Sequence[Row]) -> int:

@@ -52,6 +52,7 @@ BROKER_RTT_SUMMARY = Table(
     name="broker_rtt_summary",
     about="Round-trip times of each pair over a time range, from merged histograms. Computed on read.",
     key=("cluster", "follower_id", "leader_id", "method"),
+    is_stored=False,
     schema=StructType(
         [
             column("cluster", StringType(), "observed cluster"),

@@ -87,6 +87,7 @@ LEADER_LOCAL_MEAN_SUMMARY = Table(
     name="leader_local_mean_summary",
     about="Mean of leader_local over a time range, by metrics and by the log. Computed on read.",
     key=("cluster", "node", "request"),
+    is_stored=False,
     schema=StructType(
         [
             column("cluster", StringType(), "observed cluster"),
@@ -122,6 +123,7 @@ MISSING_METRICS = Table(
     name="missing_metrics",
     about="Figures that a node lacks because its exporter's rules drop metrics. Computed on read.",
     key=("cluster", "node", "answer"),
+    is_stored=False,
     schema=StructType(
         [
             column("cluster", StringType(), "observed cluster"),
@@ -140,6 +142,3 @@ MISSING_METRICS = Table(
         ]
     ),
 )
-
-METRIC_TABLES = (LEADER_LOCAL_MEAN,)
-METRIC_SUMMARIES = (LEADER_LOCAL_MEAN_SUMMARY, MISSING_METRICS)

@@ -116,6 +116,7 @@ LEADER_REDIRECT_SUMMARY = Table(
     name="leader_redirect_summary",
     about="Leader redirects and disconnects by client version over a time range. Computed on read.",
     key=("cluster", "api", "software_version"),
+    is_stored=False,
     schema=StructType(
         [
             WINDOW[0],

@@ -43,6 +43,7 @@ METADATA_LOOKUP_SUMMARY = Table(
     name="metadata_lookup_summary",
     about="The cost of metadata lookups by client over a time range. Computed on read.",
     key=("cluster", "client_id", "software_version", "run"),
+    is_stored=False,
     schema=StructType(
         [
             WINDOW[0],

@@ -56,6 +56,7 @@ PARTITION_SKEW_SPAN = Table(
     name="partition_skew_span",
     about="Batches by partition over a time range, including partitions without batches. Computed on read.",
     key=("cluster", "topic", "partition", "client_id", "run", "method"),
+    is_stored=False,
     schema=StructType(
         [
             WINDOW[0],
@@ -79,6 +80,7 @@ PARTITION_SKEW_SUMMARY = Table(
     about="The evenness of a producer's batches over a time range, and the partitioner that it indicates. "
     "Computed on read.",
     key=("cluster", "topic", "client_id", "run", "method"),
+    is_stored=False,
     schema=StructType(
         [
             WINDOW[0],

@@ -70,6 +70,7 @@ REASSIGNMENT_FORECAST = Table(
     name="reassignment_forecast",
     about="Forecast of each move at each window, from the data up to then. Computed on read.",
     key=("cluster", "moved_at", "window_start"),
+    is_stored=False,
     schema=StructType(
         [
             *WINDOW,
@@ -115,6 +116,7 @@ REASSIGNMENT_SUMMARY = Table(
     name="reassignment_summary",
     about="Each move as a whole: progress, rate, forecast, and the end by KIP-73. Computed on read.",
     key=("cluster", "moved_at"),
+    is_stored=False,
     schema=StructType(
         [
             WINDOW[0],

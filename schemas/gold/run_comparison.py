@@ -27,6 +27,7 @@ RUN_FIGURES = Table(
     name="run_figures",
     about="Figures of each run: one row per run and method. Computed on read.",
     key=("cluster", "run", "arm", "method"),
+    is_stored=False,
     schema=StructType(
         [
             *RUN,
@@ -76,6 +77,7 @@ RUN_WINDOWS = Table(
     name="run_windows",
     about="Each run over time: the tool's windows, merged into at most 400 parts. Computed on read.",
     key=("cluster", "run", "arm", "part"),
+    is_stored=False,
     schema=StructType(
         [
             *RUN,
@@ -159,6 +161,7 @@ RUN_CHANGES = Table(
     about="Change points of an arm in a series of at least 15 runs, found by Apache Otava "
     "(docs/comparison.md). Computed on read.",
     key=("cluster", "scenario", "arm", "metric", "run"),
+    is_stored=False,
     schema=StructType(
         [
             column("cluster", StringType(), "observed cluster"),
@@ -173,5 +176,3 @@ RUN_CHANGES = Table(
         ]
     ),
 )
-
-COMPARISON_TABLES = (RUN_COMPARISON, RUN_FIGURES, RUN_WINDOWS, RUN_CHANGES)

@@ -79,6 +79,7 @@ THROTTLE_COMPLIANCE_SUMMARY = Table(
     about="Whether replication stays below its throttle: one verdict per broker, direction and limit over a "
     "time range. Computed on read; docs/throttles.md explains the rules.",
     key=("cluster", "broker_id", "direction", "limited_from"),
+    is_stored=False,
     schema=StructType(
         [
             WINDOW[0],

@@ -73,19 +73,6 @@ PERF_SUMMARIES = _table(
     column("p999_ms", DoubleType(), "p99.9 of latency"),
 )
 
-PERF_RUNS = Table(
-    layer="gold",
-    name="perf_runs",
-    about="Summary lines with the settings of their runs. Computed on read.",
-    key=PERF_SUMMARIES.key,
-    schema=StructType(
-        [
-            *PERF_SUMMARIES.schema.fields,
-            column("asked_records_per_s", DoubleType(), "target rate; NULL if unlimited or unknown"),
-        ]
-    ),
-)
-
 CLIENT_METRICS = _table(
     "client_metrics",
     "One row per client metric that `--print-metrics` writes at the end of a run.",

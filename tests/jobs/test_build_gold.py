@@ -26,7 +26,7 @@ from engine.process.progress import Progress
 from engine.streams.note import versions
 from jobs.build_gold import app
 from schemas.bronze import BRONZE, METRICS
-from schemas.gold import BROKER_TABLES, GOLD
+from schemas.gold import GOLD
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
@@ -255,7 +255,7 @@ def test_a_commit_records_the_versions_of_silver_it_was_built_from(built):
 def test_every_gold_table_opens_in_delta_rs_at_reader_version_1(built):
     rebuild_data_quality(built.spark, built.warehouse)
 
-    for table in BROKER_TABLES:
+    for table in (*GoldWriter.gold, DATA_QUALITY):
         opened = DeltaTable(tables.path(built.warehouse, table))
         assert opened.protocol().min_reader_version == 1
         assert [field.name for field in opened.schema().fields] == table.schema.names

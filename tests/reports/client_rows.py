@@ -7,8 +7,8 @@ from schemas.fields import Table
 from schemas.gold.leader_redirect import LEADER_REDIRECT, LEADER_REDIRECT_SUMMARY
 from schemas.gold.metadata_lookup import METADATA_LOOKUP, METADATA_LOOKUP_SUMMARY
 from schemas.gold.partition_skew import PARTITION_SKEW_SPAN, PARTITION_SKEW_SUMMARY
+from schemas.gold.perf_runs import PERF_RUNS
 from schemas.rows import Row
-from schemas.silver.perf_test import PERF_RUNS
 from tests.reports.gold_rows import at
 
 SHARES = {"sticky": (0.7, 0.15, 0.15), "adaptive": (0.38, 0.31, 0.31)}

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from schemas.silver.perf_test import PERF_RUNS
+from schemas.gold.perf_runs import PERF_RUNS
 
 BEGIN = datetime(2026, 10, 1, 2, tzinfo=UTC)
 

@@ -8,10 +8,10 @@ from benchmarks.faults import oracles
 from benchmarks.faults.lines import all_lines
 from benchmarks.faults.oracles import INGESTED, OF_OTHERS
 from benchmarks.faults.site import Line, Site, Written
-from schemas.gold import GOLD
+from engine.gold.stream import STREAM
 from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
 from schemas.gold.data_quality import DATA_QUALITY
-from schemas.gold.leader_local_mean import METRIC_TABLES
+from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN
 from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
@@ -20,7 +20,7 @@ SECONDS = 60
 HOURS = (5, 6, 8, 11)
 MADE_IN_HOUR = b"T11:"
 LATE_SHARE = 0.3
-OF_WINDOWS = tuple(table for table in GOLD if table != DATA_QUALITY)
+OF_WINDOWS = tuple(table for table in STREAM.gold if table != DATA_QUALITY)
 
 
 def topic_replayed(bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
@@ -60,7 +60,10 @@ def late_by_hours(bootstrap_servers: str, folder: Path, dice: random.Random) -> 
         *_take(twin),
         *_audit(site, written),
         *oracles.other_than_twin(
-            written.root, twin.root, GOLD, may_be_empty=(STOCK_FETCH_TOTAL, *METRIC_TABLES, *OF_OTHERS)
+            written.root,
+            twin.root,
+            STREAM.gold,
+            may_be_empty=(STOCK_FETCH_TOTAL, LEADER_LOCAL_MEAN, *OF_OTHERS),
         ),
     ]
 
@@ -96,6 +99,6 @@ def _audit(site: Site, written: Written) -> list[str]:
     return [
         *oracles.lost_or_doubled(written.root, site.ledger),
         *oracles.unbalanced(written.root),
-        *oracles.bad_log(written.root, (*INGESTED, *GOLD)),
+        *oracles.bad_log(written.root, (*INGESTED, *STREAM.gold)),
         *oracles.unbalanced_books(written.root),
     ]

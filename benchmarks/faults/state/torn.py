@@ -15,13 +15,13 @@ from benchmarks.faults import harm, oracles
 from benchmarks.faults.oracles import OF_OTHERS, where
 from benchmarks.faults.site import Line, Site, Written, checkpoint_often
 from benchmarks.faults.state import tears
+from engine.gold.stream import STREAM
 from engine.ingest.failures import EXIT_STATE
 from schemas.bronze import REQUEST_LOG
 from schemas.fields import Table
-from schemas.gold import GOLD
 from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
 from schemas.gold.fetch_latency import FETCH_LATENCY
-from schemas.gold.leader_local_mean import METRIC_TABLES
+from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN
 from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
 from schemas.silver.not_kept import SKIPPED
 from schemas.silver.requests import REQUESTS
@@ -32,7 +32,7 @@ GOLD_KILLED_AT = ("", "gold-windows-committed:2", "gold-written:2")
 SMALL_BATCHES = "[build_gold]\nmax_files_per_trigger = 3\n"
 """Gold's stream comes to several batches, and its tables to several versions."""
 
-NO_GOLD_OF = (BROKER_RTT_BASELINE, STOCK_FETCH_TOTAL, *METRIC_TABLES, *OF_OTHERS)
+NO_GOLD_OF = (BROKER_RTT_BASELINE, STOCK_FETCH_TOTAL, LEADER_LOCAL_MEAN, *OF_OTHERS)
 """The lines are of one hour, the first, and nothing is scraped."""
 
 
@@ -126,9 +126,9 @@ def gold_mended(damage: Damage, bootstrap_servers: str, folder: Path, dice: rand
             return [f"{whose} ended with exit code {code}: {told[-500:]}"]
     return [
         *harm.found(site, written, twin=twin),
-        *oracles.bad_log(written.root, GOLD),
+        *oracles.bad_log(written.root, STREAM.gold),
         *oracles.unbalanced_books(written.root),
-        *oracles.other_than_twin(written.root, twin.root, GOLD, may_be_empty=NO_GOLD_OF),
+        *oracles.other_than_twin(written.root, twin.root, STREAM.gold, may_be_empty=NO_GOLD_OF),
     ]
 
 

@@ -3,8 +3,8 @@
 from benchmarks.faults.lines.all_lines import rows_of_bronze
 from benchmarks.faults.lines.client_lines import CLIENTS, MOVES_EVERY_S, PARTITIONS, of_clients
 from conf.settings import Settings
+from engine.gold.clients import ClientWriter
 from engine.ingest.parsed_files import parse_into
-from schemas.gold import CLIENT_TABLES
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.perf_test import PERF_TEST
@@ -26,7 +26,7 @@ def test_every_table_about_clients_has_rows(spark, tmp_path):
 
     assert {key.outcome for key in tally.outcomes} == {"kept"}
     assert sum(tally.outcomes.values()) == len(lines)
-    wanted = (TOPICS, LEADERSHIP_CHANGES, *PERF_TEST, *CLIENT_TABLES)
+    wanted = (TOPICS, LEADERSHIP_CHANGES, *PERF_TEST, *ClientWriter.gold)
     assert [table.name for table in wanted if (silver | gold)[table].isEmpty()] == []
 
 

@@ -17,7 +17,6 @@ from engine.process.lease import MAINTENANCE, LeaseHeldError, lease
 from schemas.bronze import BRONZE
 from schemas.fields import Table, column
 from schemas.gold import GOLD
-from schemas.gold.quality_results import QUALITY_RESULTS
 from schemas.silver import SILVER
 from schemas.silver.requests import REQUESTS
 from transforms.frames import frame_of
@@ -51,9 +50,7 @@ def test_a_missing_table_reads_as_an_empty_frame_with_its_schema(spark, tmp_path
     assert frame.count() == 0
 
 
-@pytest.mark.parametrize(
-    "table", [*BRONZE, *SILVER, *GOLD, QUALITY_RESULTS], ids=lambda table: f"{table.layer}.{table.name}"
-)
+@pytest.mark.parametrize("table", [*BRONZE, *SILVER, *GOLD], ids=lambda table: f"{table.layer}.{table.name}")
 def test_every_table_is_created_for_any_reader_with_its_comments_and_partitions(spark, tmp_path, table):
     tables.ensure(spark, tmp_path, table)
     tables.ensure(spark, tmp_path, table)

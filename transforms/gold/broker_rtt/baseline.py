@@ -44,7 +44,7 @@ class Levels:
     ms: Floats
     spread_ms: Floats
 
-    def of(self, pairs: Sequence[Pair]) -> "Levels":
+    def for_pairs(self, pairs: Sequence[Pair]) -> "Levels":
         """Return the levels of these pairs, in their order; a pair without a level has NaN."""
         place = {pair: nth for nth, pair in enumerate(self.pairs)}
         at = np.array([place.get(pair, len(place)) for pair in pairs], dtype=np.int64)

@@ -170,7 +170,7 @@ def against_own_history(
         windows = np.flatnonzero(of_hour == hour)
         at = (judged.quantile[windows], judged.method[windows])
         for levels, is_opening in ((openings.get(int(hour)), True), (baselines.get(int(hour)), False)):
-            known = (levels or _NO_LEVELS).of(judged.pairs)
+            known = (levels or _NO_LEVELS).for_pairs(judged.pairs)
             steady = known.steady(most_spread_ms)
             ms, spread = steady.ms[at], steady.spread_ms[at]
             if is_opening:

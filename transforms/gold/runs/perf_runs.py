@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from schemas.silver.perf_test import PERF_RUNS
+from schemas.gold.perf_runs import PERF_RUNS
 
 KEPT_UP = 0.98
 """The minimum share of the target rate. A slower generator sends records late and hides their delay."""
