@@ -12,6 +12,7 @@ import typer
 
 from collectors.errors import CollectorError
 from collectors.main import run
+from conf.exit_codes import ExitCode
 from conf.settings import Settings
 
 
@@ -51,7 +52,7 @@ def collect(
         summary = run(settings, stop, once=once)
     except (CollectorError, ValueError, OSError) as error:
         typer.echo(f"collect: {error}", err=True)
-        raise typer.Exit(1) from error
+        raise typer.Exit(ExitCode.FAILED) from error
     typer.echo(f"collected {summary.lines:,} lines, {summary.read_bytes:,} bytes", err=True)
 
 

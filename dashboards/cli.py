@@ -8,9 +8,9 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from conf.exit_codes import ExitCode
 from conf.settings import Settings
 
-STOPPED = 130
 WRONG_USE = 2
 
 
@@ -43,7 +43,7 @@ def dashboard(
         _serve(_root(conf or [], warehouse), host, port, timedelta(days=days))
     except KeyboardInterrupt as error:
         typer.echo("stopped", err=True)
-        raise typer.Exit(STOPPED) from error
+        raise typer.Exit(ExitCode.INTERRUPTED) from error
 
 
 def _serve(root: Path, host: str, port: int, reach: timedelta) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from conf.exit_codes import ExitCode
 from conf.instants import SINCE_HELP, instant
 from conf.settings import PROJECT, Settings
 from exporter.backtest import Outcome, backtest
@@ -17,7 +18,6 @@ from exporter.rules import RuleError, rules_of
 from exporter.tables import Gold, GoldError, Span
 
 RULES = PROJECT / "conf" / "alerts" / "plumbline.yml"
-EXIT_NEVER, EXIT_WRONG = 1, 2
 
 app = typer.Typer(no_args_is_help=True, help="Alert rules: when they would have fired in the past.")
 
@@ -57,7 +57,7 @@ def run(
         told = backtest(gold, rules_of(rules or [RULES]), span, settings.export)
     except (GoldError, RuleError, EngineError, ValueError, OSError) as error:
         typer.echo(f"alerts backtest: {error}", err=True)
-        raise typer.Exit(EXIT_WRONG) from error
+        raise typer.Exit(ExitCode.WRONG) from error
     typer.echo(f"{_utc(span.since)} to {_utc(span.until)} UTC, every 10 s")
     for outcome in told:
         for line in _lines(outcome):
@@ -65,7 +65,7 @@ def run(
     if json_file:
         json_file.write_text(json.dumps(_document(told, span), indent=1) + "\n")
     if any(outcome.missing for outcome in told):
-        raise typer.Exit(EXIT_NEVER)
+        raise typer.Exit(ExitCode.FAILED)
 
 
 def _span(gold: Gold, since: str | None, until: str | None) -> Span:

@@ -10,11 +10,10 @@ import typer
 from prometheus_client import start_http_server
 from prometheus_client.exposition import generate_latest
 
+from conf.exit_codes import ExitCode
 from conf.settings import Settings
 from exporter.serve import registry_of
 from exporter.tables import Gold, GoldError
-
-EXIT_PORT, EXIT_WRONG = 1, 2
 
 
 def export(
@@ -45,7 +44,7 @@ def export(
         registry = registry_of(Gold(settings.warehouse_root), settings.export)
     except (GoldError, ValueError) as error:
         typer.echo(f"export: {error}", err=True)
-        raise typer.Exit(EXIT_WRONG) from error
+        raise typer.Exit(ExitCode.WRONG) from error
     if once:
         typer.echo(generate_latest(registry).decode(), nl=False)
         return
@@ -57,7 +56,7 @@ def export(
         )
     except OSError as error:
         typer.echo(f"export: {error.strerror}: choose another --port", err=True)
-        raise typer.Exit(EXIT_PORT) from error
+        raise typer.Exit(ExitCode.FAILED) from error
     if host not in ("127.0.0.1", "localhost", "::1"):
         typer.echo("export: open to whoever reaches this address: there is no authentication", err=True)
     typer.echo(f"export: http://{host}:{server.server_port}/metrics", err=True)

@@ -1,10 +1,8 @@
 """
 Build the gold tables from silver: continuously, once for all new lines, or again for a span of time.
 
-Exit codes: 0 done (also when Ctrl-C or SIGTERM ended `--follow`), 1 failed, 2 wrong settings or options,
-3 another process writes gold into this warehouse, 4 part of the span was refused because retention deleted
-some of its silver, 5 a file of the checkpoint or of a table's log is damaged and cannot be repaired, 6 a disk
-is full, 130 stopped before it was done. After 5 and 6: `docs/recovery.md`.
+Exit codes: those of `conf/exit_codes.py`; 0 also when Ctrl-C or SIGTERM ended `--follow`, 3 when retention
+deleted silver of a part of the span, which was not rebuilt. After 5 and 6: `docs/recovery.md`.
 """
 
 import os
@@ -23,6 +21,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from conf.exit_codes import ExitCode
 from conf.instants import SINCE_HELP, instant
 from conf.settings import Settings
 from engine.delta import tables
@@ -45,8 +44,6 @@ from schemas.silver import SILVER
 from transforms.spans import Span, window_of
 from transforms.windows import WINDOW_S
 
-EXIT_FAILED, EXIT_WRONG, EXIT_LEASE, EXIT_REFUSED, EXIT_STATE, EXIT_FULL = 1, 2, 3, 4, 5, 6
-EXIT_INTERRUPTED = 130
 STOPPED = "stopped; the next run continues from here"
 
 STOPPED_BY = (PySparkException, Py4JError, DeltaError, JvmGoneError, OSError)
@@ -80,7 +77,7 @@ def build_gold(
         span = _span(since, until, follow=follow)
     except ValueError as error:
         progress.say(str(error))
-        raise typer.Exit(EXIT_WRONG) from error
+        raise typer.Exit(ExitCode.WRONG) from error
     _use_utc()
     interrupt_on_signals()
     try:
@@ -95,19 +92,19 @@ def build_gold(
             refused = _run(spark, settings, progress, span, follow=follow)
     except LeaseHeldError as error:
         progress.say(str(error))
-        raise typer.Exit(EXIT_LEASE) from error
+        raise typer.Exit(ExitCode.HELD) from error
     except StateError as error:
         progress.say(str(error))
-        raise typer.Exit(EXIT_STATE) from error
+        raise typer.Exit(ExitCode.STATE) from error
     except STOPPED_BY as error:
         full = full_disk_message(settings, error)
         progress.say(f"build_gold stopped: {full or first_line(str(error))}")
-        raise typer.Exit(EXIT_FULL if full else EXIT_FAILED) from error
+        raise typer.Exit(ExitCode.FULL if full else ExitCode.FAILED) from error
     except KeyboardInterrupt:  # with --follow, a stop before the first batch is a success too
         progress.say(STOPPED)
-        raise typer.Exit(0 if follow else EXIT_INTERRUPTED) from None
+        raise typer.Exit(0 if follow else ExitCode.INTERRUPTED) from None
     if refused and span:
-        raise typer.Exit(EXIT_REFUSED)
+        raise typer.Exit(ExitCode.GONE)
 
 
 def _run(

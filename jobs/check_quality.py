@@ -21,6 +21,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from conf.exit_codes import ExitCode
 from conf.instants import SINCE_HELP
 from conf.settings import PROJECT
 from engine.delta import tables
@@ -31,7 +32,7 @@ from engine.process.session import JvmGoneError, jvm_watched
 from engine.process.signals import interrupt_on_signals
 from engine.quality import results_table
 from engine.quality.rules import Outcome, Suite, SuiteError, evaluate, suites_of
-from reports.run.answering import STOPPED, interpreted, session, settings_of
+from reports.run.answering import interpreted, session, settings_of
 from reports.run.options import WrongUseError, instant_of
 from schemas.fields import Table
 from schemas.gold import GOLD
@@ -99,7 +100,7 @@ def check_quality(
         raise typer.Exit(NOT_CHECKED) from error
     except KeyboardInterrupt as error:
         progress.say("stopped; no result was saved")
-        raise typer.Exit(STOPPED) from error
+        raise typer.Exit(ExitCode.INTERRUPTED) from error
     if not is_passed:
         raise typer.Exit(FAILED)
 

@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 
 from conf.atomic_file import write_atomically
+from conf.exit_codes import ExitCode
 from conf.names import Kind
 from conf.settings import Settings
 from engine.ingest.raw_files import Origin, readable, write_raw
@@ -28,7 +29,7 @@ from reports.compare.runs import arms_of, misread, runs_of
 from reports.compare.saved import save_comparison
 from reports.document import as_text
 from reports.page import Stamp
-from reports.run.answering import STOPPED, found_in, interpreted, session, settings_of, version_of
+from reports.run.answering import found_in, interpreted, session, settings_of, version_of
 from reports.run.change_points import NoChangePointsError, change_points
 from reports.run.options import WrongUseError, nodes_of, zone_of
 from reports.run.rows import SeveralClustersError
@@ -109,7 +110,7 @@ def compare(  # noqa: PLR0913 (one option of the command each)
         raise typer.Exit(WRONG_USE) from error
     except KeyboardInterrupt as error:
         progress.say("stopped; nothing was written")
-        raise typer.Exit(STOPPED) from error
+        raise typer.Exit(ExitCode.INTERRUPTED) from error
     raise typer.Exit(exit_code(comparison.deciding))
 
 

@@ -24,11 +24,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from conf.exit_codes import ExitCode
 from conf.settings import Settings, Telemetry
 from engine.delta import tables
 from engine.ingest.batches import Offsets, parser_options, shared_out, write_batch
 from engine.ingest.checkpoints import NoTopicError, TopicRecreatedError, check_still_same, offsets_held
-from engine.ingest.failures import EXIT_WRONG, FAILURES, failure
+from engine.ingest.failures import FAILURES, failure
 from engine.ingest.handover import hand_over
 from engine.ingest.kafka_options import java_options
 from engine.ingest.meters import Meters
@@ -94,7 +95,7 @@ def ingest(
         _ = settings.pseudonym_key
     except ValueError as error:
         progress.say(str(error))
-        raise typer.Exit(EXIT_WRONG) from error
+        raise typer.Exit(ExitCode.WRONG) from error
     stop = threading.Event()
     stop_on_signals(stop)
     try:

@@ -16,6 +16,7 @@ import typer
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from conf.exit_codes import ExitCode
 from conf.settings import Maintain, Settings
 from engine.maintain.table import TableMaintenance
 from engine.process.disk import full_disk_message
@@ -27,8 +28,6 @@ from schemas.bronze import BRONZE
 from schemas.fields import Table
 from schemas.gold import GOLD
 from schemas.silver import SILVER
-
-EXIT_FAILED, EXIT_WRONG, EXIT_HELD, EXIT_FULL, STOPPED = 1, 2, 4, 6, 130
 
 ALL = (*BRONZE, *SILVER, *GOLD)
 
@@ -62,21 +61,21 @@ def maintain(
         chosen = present(settings, choose(only or []))
     except ValueError as error:
         progress.say(str(error))
-        raise typer.Exit(EXIT_WRONG) from error
+        raise typer.Exit(ExitCode.WRONG) from error
     interrupt_on_signals()
     try:
         with lease(settings.warehouse_root, MAINTENANCE, timeout_s=settings.maintain.lease_timeout_s):
             code = _in_thread(lambda: run(settings, chosen, progress, dry_run=dry_run))
     except LeaseHeldError as error:
         progress.say(str(error))
-        raise typer.Exit(EXIT_HELD) from error
+        raise typer.Exit(ExitCode.HELD) from error
     except OSError as error:
         full = full_disk_message(settings, error)
         progress.say(f"maintain stopped: {full or first_line(str(error))}")
-        raise typer.Exit(EXIT_FULL if full else EXIT_FAILED) from error
+        raise typer.Exit(ExitCode.FULL if full else ExitCode.FAILED) from error
     except KeyboardInterrupt as error:
         progress.say("stopped; nothing is half done, run it again")
-        raise typer.Exit(STOPPED) from error
+        raise typer.Exit(ExitCode.INTERRUPTED) from error
     if code:
         raise typer.Exit(code)
 
@@ -139,7 +138,7 @@ def present(settings: Settings, chosen: Sequence[Table]) -> list[Table]:
 def run(settings: Settings, chosen: Sequence[Table], progress: Progress, *, dry_run: bool) -> int:
     """Maintain these tables one after the other; return the exit code."""
     failed = [table for table in chosen if not _maintained(settings, table, progress, dry_run=dry_run)]
-    return EXIT_FAILED if failed else 0
+    return ExitCode.FAILED if failed else 0
 
 
 def _is_there(settings: Settings, table: Table) -> bool:

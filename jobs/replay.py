@@ -20,10 +20,11 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from conf.exit_codes import ExitCode
 from conf.names import Kind
 from conf.settings import Settings
 from engine.delta import tables
-from engine.ingest.failures import EXIT_FAILED, EXIT_FULL, EXIT_WRONG, FAILURES, failure
+from engine.ingest.failures import FAILURES, failure
 from engine.ingest.parsed_files import parse_into
 from engine.ingest.positions import writers
 from engine.ingest.replay_metrics import restore_scrapes
@@ -43,7 +44,6 @@ from schemas.silver.not_kept import QUARANTINE
 from transforms.frames import united
 
 RECORD = ["topic", "partition", "offset"]
-STOPPED = 130
 AGAIN = "run it again, it restores no line twice"
 
 app = typer.Typer(add_completion=False)
@@ -75,7 +75,7 @@ def replay(
         _ = settings.pseudonym_key
     except ValueError as error:
         progress.say(str(error))
-        raise typer.Exit(EXIT_WRONG) from error
+        raise typer.Exit(ExitCode.WRONG) from error
     try:
         with (
             lease(settings.warehouse_root, SILVER_LAYER, timeout_s=settings.ingest.lease_timeout_s),
@@ -92,12 +92,12 @@ def replay(
                 progress.say(outcome_line(source, counts, dry_run=dry_run))
     except FAILURES as error:
         message, code = failure(error, settings, "replay")
-        again = f"; {AGAIN}" if code in (EXIT_FAILED, EXIT_FULL) else ""
+        again = f"; {AGAIN}" if code in (ExitCode.FAILED, ExitCode.FULL) else ""
         progress.say(message + again)
         raise typer.Exit(code) from error
     except KeyboardInterrupt as error:
         progress.say(f"stopped; {AGAIN}")
-        raise typer.Exit(STOPPED) from error
+        raise typer.Exit(ExitCode.INTERRUPTED) from error
 
 
 def check_at_rest(settings: Settings) -> None:

@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from conf.exit_codes import ExitCode
 from conf.instants import SINCE_HELP
 from conf.settings import Settings
 from engine.ingest.raw_files import FileRead, Origin, readable, write_raw
@@ -20,7 +21,7 @@ from engine.process.shared_storage import NotSharedError, check_shared
 from engine.process.signals import interrupt_on_signals
 from engine.quality import results_table
 from reports.answers import Answers
-from reports.run.answering import STOPPED, found_in, interpreted, session, settings_of
+from reports.run.answering import found_in, interpreted, session, settings_of
 from reports.run.gold_of_files import gold_of_files
 from reports.run.inputs import inputs_of_files, span_of
 from reports.run.options import Wanted, WrongUseError, instant_of, nodes_of, truth_of, zone_of
@@ -95,7 +96,7 @@ def report(  # noqa: PLR0913 (one option of the command each)
         raise typer.Exit(WRONG_USE) from error
     except KeyboardInterrupt as error:
         progress.say("stopped; nothing was written")
-        raise typer.Exit(STOPPED) from error
+        raise typer.Exit(ExitCode.INTERRUPTED) from error
 
 
 def run(wanted: Wanted, progress: Progress) -> Answers:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from conf.exit_codes import ExitCode
 from lab import cluster, load, scenarios
 from lab.choices import ScenarioName, check_options
 from lab.clients import scenario as with_clients
@@ -34,12 +35,12 @@ def _clear_errors() -> Iterator[None]:
         yield
     except LabError as error:
         typer.secho(str(error), fg="red", err=True)
-        raise typer.Exit(1) from None
+        raise typer.Exit(ExitCode.FAILED) from None
     except KeyboardInterrupt:
         typer.secho(
             "interrupted: injected delays are removed, and a lab that was starting is stopped", err=True
         )
-        raise typer.Exit(130) from None
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 
 @app.command()

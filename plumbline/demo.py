@@ -14,6 +14,7 @@ from urllib.request import urlopen
 
 import typer
 
+from conf.exit_codes import ExitCode
 from conf.settings import Settings
 from dashboards.app import make
 from dashboards.asked import Asked
@@ -73,7 +74,7 @@ def demo(
         truth, html = _recorded_and_reported(state, plan)
     except (LabError, subprocess.CalledProcessError) as error:
         typer.secho(f"the demo failed: {error}\n{_logs_of(state)}", fg="red", err=True)
-        raise typer.Exit(1) from None
+        raise typer.Exit(ExitCode.FAILED) from None
     reasons = wrong_verdicts(json.loads(truth.read_text()), verdicts_of(html.with_suffix(".json")))
     typer.echo(f"\nthe report: {html}\nits tables: {html.with_suffix('.json')}\nthe truth:  {truth}")
     typer.echo(f"the dashboard: {_opened(state)}")
@@ -82,7 +83,7 @@ def demo(
         typer.secho("the report does NOT name what was injected:", fg="red")
         typer.echo("\n".join(f"  {reason}" for reason in reasons))
         typer.echo(_logs_of(state))
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.FAILED)
     typer.secho("the report names what was injected", fg="green")
 
 

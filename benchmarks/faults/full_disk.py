@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.faults import harm
 from benchmarks.faults.site import ENDS_WITHIN_S, Line, Site, Written
-from engine.ingest.failures import EXIT_FULL
+from conf.exit_codes import ExitCode
 
 SIZE_MIB = 64
 PAGE_BYTES = 4_096
@@ -130,7 +130,7 @@ def _wait_for_a_batch(written: Written, job: subprocess.Popen[str]) -> None:
 def _told_well(code: int, told: str, disk: Path) -> list[str]:
     """Want the exit code of a full disk, and a line that names the folder."""
     line = next((line for line in reversed(told.splitlines()) if "disk is full" in line), "")
-    wrong = [] if code == EXIT_FULL else [f"exit code {code} and not {EXIT_FULL}: {told[-800:]}"]
+    wrong = [] if code == ExitCode.FULL else [f"exit code {code} and not {ExitCode.FULL}: {told[-800:]}"]
     return wrong if str(disk) in line else [*wrong, f"{disk} is not named: {told[-800:]}"]
 
 

@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient
 from benchmarks.faults import harm
 from benchmarks.faults.oracles import RECORD, rows_of, where
 from benchmarks.faults.site import Site, Written
-from engine.ingest.failures import EXIT_LOST
+from conf.exit_codes import ExitCode
 from schemas.bronze import REQUEST_LOG
 from schemas.silver.not_kept import GAPS
 
@@ -25,7 +25,7 @@ def retention_passes(bootstrap_servers: str, folder: Path, dice: random.Random) 
     place, first = pass_by(bootstrap_servers, site, dice)
     before = harm.state_of(folder)
     code, told = written.ingest()
-    wrong = [] if code == EXIT_LOST else [f"exit code {code} and not {EXIT_LOST}: {told[-500:]}"]
+    wrong = [] if code == ExitCode.GONE else [f"exit code {code} and not {ExitCode.GONE}: {told[-500:]}"]
     wrong += [] if f"{place[0]} partition {place[1]}: offsets " in told else [f"not named: {told[-500:]}"]
     wrong += [] if harm.state_of(folder) == before else ["files changed by a job that stopped"]
     for _ in range(2):  # the second finds nothing to accept

@@ -17,10 +17,10 @@ from collectors.backfill.prometheus import PrometheusClient
 from collectors.errors import CollectorError
 from collectors.publish import Publisher
 from collectors.screen import Screen
+from conf.exit_codes import ExitCode
 from conf.instants import instant
 from conf.settings import Settings
 
-EXIT_FAILED, EXIT_WRONG, STOPPED = 1, 2, 130
 KAFKA_METRICS = '{__name__=~"(aws_msk_)?(kafka|java|jvm|process)_.+|aws_kafka_.+|up"}'
 MARGIN_S = 60
 """Margin for unfinished scrapes: samples have the start time of their scrape, but appear at its end."""
@@ -83,15 +83,15 @@ def backfill(  # noqa: PLR0913 (the options of a command)
         pages = Pages(settings.prometheus, client.url)
     except (ValueError, OSError) as error:
         screen.note(f"backfill: {error}")
-        raise typer.Exit(EXIT_WRONG) from error
+        raise typer.Exit(ExitCode.WRONG) from error
     try:
         _run(settings, SampleReader(client, selection), pages, screen, again=again)
     except (CollectorError, OSError) as error:
         screen.note(f"backfill: {error}")
-        raise typer.Exit(EXIT_FAILED) from error
+        raise typer.Exit(ExitCode.FAILED) from error
     except KeyboardInterrupt as error:
         screen.note("backfill: stopped; the next run continues after the last published window")
-        raise typer.Exit(STOPPED) from error
+        raise typer.Exit(ExitCode.INTERRUPTED) from error
 
 
 def instant_ms(text: str, now_ms: int) -> int:

@@ -6,6 +6,7 @@ from deltalake.exceptions import DeltaError
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from conf.exit_codes import ExitCode
 from conf.settings import Settings
 from engine.ingest.checkpoints import Lost, NoTopicError, TopicRecreatedError
 from engine.process.disk import full_disk_message
@@ -13,8 +14,6 @@ from engine.process.lease import LeaseHeldError
 from engine.process.progress import first_line
 from engine.process.session import JvmGoneError
 from engine.streams.audit.findings import StateError
-
-EXIT_FAILED, EXIT_WRONG, EXIT_LOST, EXIT_HELD, EXIT_STATE, EXIT_FULL = 1, 2, 3, 4, 5, 6
 
 
 class LostError(Exception):
@@ -56,12 +55,12 @@ def cause(message: str) -> str:
 def failure(error: Exception, settings: Settings, job: str = "ingest") -> tuple[str, int]:
     """Return a message of one line for an error, and the exit code of the job."""
     if isinstance(error, LeaseHeldError):
-        return str(error), EXIT_HELD
+        return str(error), ExitCode.HELD
     if isinstance(error, (LostError, TopicRecreatedError)):
-        return str(error), EXIT_LOST
+        return str(error), ExitCode.GONE
     if isinstance(error, StateError):
-        return str(error), EXIT_STATE
+        return str(error), ExitCode.STATE
     full = full_disk_message(settings, error)
     if full is not None:
-        return f"{job} stopped: {full}", EXIT_FULL
-    return f"{job} stopped: {cause(str(error))}", EXIT_FAILED
+        return f"{job} stopped: {full}", ExitCode.FULL
+    return f"{job} stopped: {cause(str(error))}", ExitCode.FAILED

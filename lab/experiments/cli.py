@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from collectors.screen import Screen
+from conf.exit_codes import ExitCode
 from lab import cluster
 from lab.clients.producer import NODE
 from lab.errors import LabError
@@ -26,8 +27,10 @@ from lab.experiments.spec import Experiment, read
 from lab.experiments.tool_run import stoppable
 from lab.layout import DEFAULT_STATE
 
+SIGNALLED = 128
+"""Added to the number of the signal, as shells do."""
+
 DEFAULT_FOLDER = Path(".state/experiments")
-EXIT_FAILED, EXIT_WRONG, EXIT_SIGNAL = 1, 2, 128
 
 
 def experiment(  # noqa: PLR0913 (the options of a command)
@@ -72,11 +75,11 @@ def experiment(  # noqa: PLR0913 (the options of a command)
         with stoppable():
             _experiment(file, keep, _Where(state, bootstrap_server, properties, is_started=start))
     except ExperimentConfigError as error:
-        _end(f"experiment: {error}", EXIT_WRONG)
+        _end(f"experiment: {error}", ExitCode.WRONG)
     except (ExperimentError, LabError, OSError, subprocess.TimeoutExpired) as error:
-        _end(f"experiment: {error}", EXIT_FAILED)
+        _end(f"experiment: {error}", ExitCode.FAILED)
     except Stopped as error:
-        _end(f"stopped by {signal.Signals(error.number).name}; {again}", EXIT_SIGNAL + error.number)
+        _end(f"stopped by {signal.Signals(error.number).name}; {again}", SIGNALLED + error.number)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,6 @@ from engine.process.session import spark_session
 from engine.process.signals import interrupt_on_signals
 from reports.run.options import WrongUseError
 
-STOPPED = 130
-"""Exit code of a job that Ctrl-C or SIGTERM ended."""
-
-
 BROKER_LOGS = (
     "wanted are *request*.log*, *client*.log*, *state-change*.log* and *.prom (scrapes) in folders that end "
     "in the broker's number, as in broker-1/kafka-request.log"

@@ -14,6 +14,7 @@ from delta.tables import DeltaTable as SilverTable
 from deltalake import DeltaTable
 from typer.testing import CliRunner
 
+from conf.exit_codes import ExitCode
 from conf.settings import PROJECT, BuildGold, Settings, Warehouse
 from engine.delta import log_entries, tables
 from engine.gold.arrivals import arrivals
@@ -327,7 +328,7 @@ def test_a_second_writer_is_refused(lab):
     with lease(lab.warehouse, "gold", timeout_s=0.2):
         result = CliRunner().invoke(app, ["--conf", settings_file(lab)])
 
-    assert result.exit_code == 3
+    assert result.exit_code == ExitCode.HELD
     assert f"process {os.getpid()} " in result.stderr
 
 

@@ -15,8 +15,8 @@ from benchmarks.faults import harm, oracles
 from benchmarks.faults.oracles import OF_OTHERS, where
 from benchmarks.faults.site import Line, Site, Written, checkpoint_often
 from benchmarks.faults.state import tears
+from conf.exit_codes import ExitCode
 from engine.gold.stream import STREAM
-from engine.ingest.failures import EXIT_STATE
 from schemas.bronze import REQUEST_LOG
 from schemas.fields import Table
 from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
@@ -98,8 +98,8 @@ def stops(damage: Damage, site: Site, written: Written, more: list[Line], dice: 
     file = damage(written, dice.choice(HOW))
     before = harm.state_of(site.folder)
     code, told = written.ingest()
-    if code != EXIT_STATE or str(file) not in told:
-        wrong.append(f"exit code {code} and not {EXIT_STATE} with {file}: {told[-500:]}")
+    if code != ExitCode.STATE or str(file) not in told:
+        wrong.append(f"exit code {code} and not {ExitCode.STATE} with {file}: {told[-500:]}")
     if harm.state_of(site.folder) != before:
         wrong.append(f"files changed: {harm.state_of(site.folder).items() ^ before.items()}")
     shutil.rmtree(written.conf.parent)

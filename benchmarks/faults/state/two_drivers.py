@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.faults import harm
 from benchmarks.faults.job import INGEST, Job
 from benchmarks.faults.site import Site, Written
-from engine.ingest.failures import EXIT_FAILED, EXIT_HELD
+from conf.exit_codes import ExitCode
 from jobs.ingest import SILVER_LAYER
 
 COMES_TO_WORK_S = 300.0
@@ -32,7 +32,9 @@ def second_is_refused(bootstrap_servers: str, folder: Path, dice: random.Random)
     site, written, first = _first_at_work(bootstrap_servers, folder, dice)
     try:
         code, told = written.ingest()
-        wrong = [] if code == EXIT_HELD and f"process {first.pid} " in told else [f"exit code {code}: {told}"]
+        wrong = (
+            [] if code == ExitCode.HELD and f"process {first.pid} " in told else [f"exit code {code}: {told}"]
+        )
         wrong += ended_as_asked(first)
     finally:
         first.bury()
@@ -90,7 +92,7 @@ def collided(site: Site, written: Written, jobs: Sequence[Job], lines: list[harm
 def has_found_out(job: Job) -> bool:
     """Tell whether a driver has failed, and says that it met another one."""
     is_told = any(told in job.said for told in FOUND_OUT) or RENAMED_AWAY.search(job.said)
-    return job.code == EXIT_FAILED and bool(is_told)
+    return job.code == ExitCode.FAILED and bool(is_told)
 
 
 def ended_as_asked(job: Job) -> list[str]:

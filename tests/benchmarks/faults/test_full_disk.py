@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.faults import full_disk
 from benchmarks.faults.full_disk import FAULTS, LAST_RESORT, LEFT_PAGES, NEVER_FULL, meets_it_full, moments_of
-from engine.ingest.failures import EXIT_FULL
+from conf.exit_codes import ExitCode
 
 
 @pytest.mark.live
@@ -31,10 +31,14 @@ def test_each_try_has_less_room_and_the_last_has_none(room):
 @pytest.mark.parametrize(
     ("ends", "wrong", "tries"),
     [
-        ([(0, ""), (EXIT_FULL, "the disk is full: DISK (warehouse)")], [], 2),
+        ([(0, ""), (ExitCode.FULL, "the disk is full: DISK (warehouse)")], [], 2),
         ([(0, ""), (0, ""), (0, "")], [NEVER_FULL], 3),
-        ([(1, "the disk is full: DISK")], [f"exit code 1 and not {EXIT_FULL}: the disk is full: DISK"], 1),
-        ([(EXIT_FULL, "the disk is full: other")], ["DISK is not named: the disk is full: other"], 1),
+        (
+            [(1, "the disk is full: DISK")],
+            [f"exit code 1 and not {ExitCode.FULL}: the disk is full: DISK"],
+            1,
+        ),
+        ([(ExitCode.FULL, "the disk is full: other")], ["DISK is not named: the disk is full: other"], 1),
     ],
     ids=["met full at the second try", "never full", "another exit code", "another folder"],
 )

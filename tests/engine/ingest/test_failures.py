@@ -4,8 +4,9 @@ import errno
 
 import pytest
 
+from conf.exit_codes import ExitCode
 from conf.settings import Settings, Warehouse
-from engine.ingest.failures import EXIT_FAILED, EXIT_FULL, cause, failure
+from engine.ingest.failures import cause, failure
 
 OF_A_BATCH = """[FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: An exception was raised by the Python Proxy. \
 Return Message: Traceback (most recent call last):
@@ -37,7 +38,7 @@ def test_of_a_failed_batch_the_python_error_is_told_and_not_spark_s_wrapping():
 def test_a_full_disk_is_told_with_its_folder_by_whomever_it_was_met(settings, tmp_path, error):
     told, code = failure(error, settings)
 
-    assert code == EXIT_FULL
+    assert code == ExitCode.FULL
     assert "the disk is full" in told
     assert str(tmp_path) in told
 
@@ -46,5 +47,5 @@ def test_a_full_disk_behind_another_error_is_told_too(settings):
     error = ValueError("the batch failed")
     error.__cause__ = OSError(errno.ENOSPC, "")
 
-    assert failure(error, settings)[1] == EXIT_FULL
-    assert failure(ValueError("other"), settings) == ("ingest stopped: other", EXIT_FAILED)
+    assert failure(error, settings)[1] == ExitCode.FULL
+    assert failure(ValueError("other"), settings) == ("ingest stopped: other", ExitCode.FAILED)

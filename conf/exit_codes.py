@@ -1,0 +1,15 @@
+"""The exit codes of all commands; docs/recovery.md describes them."""
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """Why a command ended. A command with codes of its own describes them in its `--help`."""
+
+    FAILED = 1
+    WRONG = 2  # wrong settings or options; nothing was done
+    GONE = 3  # data that the command needs no longer exists
+    HELD = 4  # another process holds the lease
+    STATE = 5  # a checkpoint or a table is damaged
+    FULL = 6  # the disk is full
+    INTERRUPTED = 130
