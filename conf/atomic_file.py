@@ -1,13 +1,15 @@
-"""Write a file whole or not at all."""
+"""Write a file whole or not at all, and force files to disk."""
 
 import os
 import tempfile
 from pathlib import Path
 
 
-def write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str, *, is_synced: bool = False) -> None:
     """
     Write a file whole or not at all: a reader sees the old file or the new one, never a part.
+
+    With `is_synced` the same holds after a power cut.
 
     A path that is not a regular file, like `/dev/stdout`, is written to, not replaced. A symbolic link stays.
 
@@ -24,8 +26,22 @@ def write_atomically(path: Path, text: str) -> None:
     try:
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
+            if is_synced:
+                file.flush()
+                os.fsync(file.fileno())
         Path(temporary).chmod(0o644)
         Path(temporary).replace(path)
+        if is_synced:
+            sync(path.parent)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def sync(path: Path) -> None:
+    """Force a file or folder to disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,7 +1,6 @@
 """Positions of each log: how far it was read, and how far its lines are acknowledged."""
 
 import json
-import os
 from collections import deque
 from collections.abc import Callable, Container
 from dataclasses import asdict, dataclass, replace
@@ -10,6 +9,7 @@ from pathlib import Path
 from confluent_kafka import KafkaError
 
 from collectors.errors import CollectorError
+from conf.atomic_file import write_atomically
 
 REMEMBERED_FILES = 64  # finished and deleted files to keep, so that a file that comes back is not sent twice
 
@@ -59,17 +59,7 @@ def load_positions(path: Path) -> dict[str, LogProgress]:
 def save_positions(path: Path, logs: dict[str, LogProgress]) -> None:
     """Replace the file atomically and sync it: after a crash it has the old or the new content."""
     rows = {log: {mark: asdict(p) for mark, p in progresses.items()} for log, progresses in logs.items()}
-    new = path.with_name(path.name + ".new")
-    with new.open("w") as out:
-        json.dump({"version": 1, "logs": rows}, out, indent=1)
-        out.flush()
-        os.fsync(out.fileno())
-    new.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    write_atomically(path, json.dumps({"version": 1, "logs": rows}, indent=1), is_synced=True)
 
 
 def copied(progresses: LogProgress) -> LogProgress:

@@ -20,7 +20,7 @@ from urllib.parse import quote
 from deltalake import DeltaTable
 from deltalake.transaction import AddAction, Transaction
 
-from engine.delta.data_files import sync
+from conf.atomic_file import sync
 from engine.delta.log_entries import checkpoint_when_due, interval_of
 from engine.delta.log_state import FILES
 

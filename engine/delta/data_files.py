@@ -1,11 +1,9 @@
 """Data files of Delta tables: their log entry, statistics, encoding and sync to disk."""
 
 import json
-import os
 import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
@@ -71,12 +69,3 @@ def add_action(table: Table, file: File) -> AddAction:
         data_change=True,
         stats=file.stats,
     )
-
-
-def sync(path: Path) -> None:
-    """Force a file or folder to disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from engine.delta.data_files import NULL_PARTITION, WITHOUT_DICTIONARY, File, stats_json, sync
+from conf.atomic_file import sync
+from engine.delta.data_files import NULL_PARTITION, WITHOUT_DICTIONARY, File, stats_json
 from schemas.arrow import arrow_schema
 from schemas.fields import Table
 

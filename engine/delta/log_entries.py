@@ -22,7 +22,8 @@ from deltalake.transaction import (
 )
 from pyspark.sql.types import StructType, TimestampType
 
-from engine.delta.data_files import NULL_PARTITION, stats_json, sync
+from conf.atomic_file import sync
+from engine.delta.data_files import NULL_PARTITION, stats_json
 from engine.delta.log_state import FILES
 from engine.process.fail_points import reached
 from schemas.fields import Table

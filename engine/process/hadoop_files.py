@@ -1,10 +1,11 @@
 """Files with Hadoop checksums on a local disk: `.name.crc` has a CRC32 for each 512 bytes of `name`."""
 
-import os
 import zlib
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+
+from conf.atomic_file import write_atomically
 
 ASIDE = "_set_aside"
 """Folder for damaged files, next to the files in use. No job reads it, and VACUUM does not remove it."""
@@ -52,11 +53,5 @@ def set_aside(file: Path) -> None:
 
 def write_whole(file: Path, text: str) -> None:
     """Replace a file atomically: after a crash or a power cut it has its old or its new content."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_name(f".{file.name}.{os.getpid()}.draft")
-    with draft.open("w") as opened:
-        opened.write(text)
-        opened.flush()
-        os.fsync(opened.fileno())
     crc_of(file).unlink(missing_ok=True)
-    draft.replace(file)
+    write_atomically(file, text, is_synced=True)

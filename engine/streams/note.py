@@ -6,10 +6,10 @@ contain no batch id.
 """
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+
+from conf.atomic_file import write_atomically
 
 WRITTEN, VERSIONS = "plumbline-written.json", "plumbline-versions.json"
 NONE = (-1, -1)
@@ -34,7 +34,7 @@ def note_written(checkpoint: Path, tables: Iterable[str], batch: int) -> None:
         newest, _ = note.get(name, NONE)
         if batch > newest:
             note[name] = (batch, newest)
-    _put(checkpoint / WRITTEN, note)
+    write_atomically(checkpoint / WRITTEN, json.dumps(note))
 
 
 def versions(checkpoint: Path) -> dict[str, int]:
@@ -48,11 +48,4 @@ def versions(checkpoint: Path) -> dict[str, int]:
 
 def note_versions(checkpoint: Path, tables: Mapping[str, int]) -> None:
     """Note the versions of tables; like `note_written`, without a sync."""
-    _put(checkpoint / VERSIONS, dict(tables))
-
-
-def _put(file: Path, note: Mapping[str, Any]) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
-    draft.write_text(json.dumps(note))
-    draft.replace(file)
+    write_atomically(checkpoint / VERSIONS, json.dumps(dict(tables)))

@@ -1,9 +1,11 @@
+import errno
 import json
 import subprocess
 import sys
 import threading
 import time
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 from filelock import FileLock
@@ -113,10 +115,12 @@ def test_a_state_that_is_gone_is_not_a_first_run(settings, tmp_path, monkeypatch
     assert f"{positions} is gone: every file of each log is sent again" in caplog.text
 
 
-def test_positions_that_cannot_be_written_are_an_error_that_names_them(settings, tmp_path):
-    (tmp_path / "state" / "positions.json.new").mkdir(parents=True)
+def test_positions_that_cannot_be_written_are_an_error_that_names_them(settings, monkeypatch):
+    """The full disk is a mock: root may write anywhere."""
+    full = OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setattr("collectors.log_files.positions.write_atomically", Mock(side_effect=full))
     with pytest.raises(
-        CollectorError, match=r"positions\.json cannot be written \(Is a directory\); make room"
+        CollectorError, match=r"positions\.json cannot be written \(No space left on device\); make room"
     ):
         run(settings, threading.Event(), once=True)
 
