@@ -5,12 +5,12 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from benchmarks import page_sections
 from benchmarks.metrics.blocks import InBlocks
 from benchmarks.metrics.delta import InDelta
 from conf.settings import PROJECT
 
 PAGE = PROJECT / "docs" / "performance.md"
-BEGIN, END = "<!-- metrics: begin -->", "<!-- metrics: end -->"
 AIM, STRETCH = 0.5, 0.25
 
 
@@ -92,14 +92,8 @@ def _row(w: Weighed, what: str, of: Callable[[Arm], int]) -> str:
 
 
 def write(w: Weighed, page: Path) -> None:
-    """Put the section between its markers; what others wrote on the page stays."""
-    old = page.read_text() if page.exists() else "# Performance\n"
-    if BEGIN not in old:
-        old = f"{old.rstrip()}\n\n{BEGIN}\n{END}\n"
-    before, rest = old.split(BEGIN)
-    after = rest.split(END)[1]
-    page.write_text(f"{before}{BEGIN}\n{section(w)}{END}{after}")
-    print(f"written: {page}")
+    """Replace the section about metrics."""
+    page_sections.write(page, "metrics", section(w))
 
 
 def save(w: Weighed, path: Path) -> None:

@@ -1,10 +1,10 @@
 """Write docs/performance.md from the state files of all parts; other programs write sizes and metrics."""
 
 import json
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.page_sections import find, put
 from benchmarks.pipeline import page_text, sections, targets
 from benchmarks.pipeline.targets import Document
 from conf.settings import PROJECT
@@ -74,21 +74,6 @@ def made_on(documents: list[Document], part: str) -> str:
         if meta["is_short"]:
             lines.append("**A smoke run: these figures mean nothing.**")
     return "\n".join(lines)
-
-
-def find(text: str, name: str) -> str:
-    """Return the section `name` of a page, or nothing."""
-    found = re.search(f"<!-- {re.escape(name)} -->\n(.*?)<!-- /{re.escape(name)} -->\n", text, re.DOTALL)
-    return found[1] if found else ""
-
-
-def put(text: str, name: str, section: str) -> str:
-    """Replace the section `name`, or add it at the end."""
-    begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
-    block = f"{begin}{section.strip()}\n{end}"
-    if begin not in text:
-        return f"{text}\n{block}" if text else block
-    return re.sub(re.escape(begin) + ".*?" + re.escape(end), lambda _: block, text, flags=re.DOTALL)
 
 
 def _head(documents: dict[str, Document], before: str) -> str:

@@ -2,11 +2,12 @@
 
 import sys
 
+from benchmarks.page_sections import put
 from conf.settings import PROJECT
 from exporter.catalog import METRICS
 
 PAGE = PROJECT / "docs" / "prometheus-export.md"
-MARK = "<!-- made by `make docs` from exporter/catalog.py -->\n"
+SECTION = "exported"
 
 
 def page() -> str:
@@ -15,8 +16,8 @@ def page() -> str:
         f"| `{metric.name}` | {', '.join(metric.labels)} | {metric.help} | `gold.{metric.source}` |\n"
         for metric in METRICS
     )
-    head = PAGE.read_text().split(MARK)[0]
-    return f"{head}{MARK}\n| metric | labels | meaning | from |\n| --- | --- | --- | --- |\n{rows}"
+    table = f"| metric | labels | meaning | from |\n| --- | --- | --- | --- |\n{rows}"
+    return put(PAGE.read_text(), SECTION, table)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks import page_sections
 from benchmarks.sizes.log_weight import (
     CHECKPOINTS,
     DAY_S,
@@ -15,7 +16,6 @@ from benchmarks.sizes.log_weight import (
 from conf.settings import PROJECT, Maintain, Settings
 
 PAGE = PROJECT / "docs" / "performance.md"
-BEGIN, END = "<!-- sizes: begin -->", "<!-- sizes: end -->"
 LINES_PER_S = 2_000
 """Of the one measurement of both logs, young and merged."""
 
@@ -101,13 +101,8 @@ def _logged(layer: str, log: LogWeight) -> str:
 
 
 def write(measured: Sizes, settings: Settings, page: Path) -> None:
-    """Put the section between its markers; what others wrote on the page stays."""
-    text = section(measured, settings)
-    old = page.read_text() if page.exists() else f"# Performance\n\n{BEGIN}\n{END}\n"
-    before, rest = old.split(BEGIN)
-    after = rest.split(END)[1]
-    page.write_text(f"{before}{BEGIN}\n{text}{END}{after}")
-    print(f"written: {page}")
+    """Replace the section about sizes."""
+    page_sections.write(page, "sizes", section(measured, settings))
 
 
 def _sized(rate: int, measured: Sizes, maintain: Maintain) -> str:

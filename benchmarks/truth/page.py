@@ -16,35 +16,9 @@ log in the tests. {conditions}
 """
 
 
-MARK = "<!-- made by `make verify-clients`; what stands above is made by `make verify` -->\n"
-
-
 def page(sections: Sequence[str], conditions: str) -> str:
     """Put the sections below the head."""
     return HEAD.format(cores=psutil.cpu_count(), conditions=conditions) + "\n" + "\n".join(sections)
-
-
-def with_head(page: str, head: str) -> str:
-    r"""
-    Put another head above the mark; what stands behind it stays.
-
-    >>> with_head("old\n" + MARK + "clients\n", "new\n") == "new\n\n" + MARK + "clients\n"
-    True
-    >>> with_head("old\n", "new\n")
-    'new\n'
-    """
-    _, mark, behind = page.partition(MARK)
-    return f"{head}\n{mark}{behind}" if mark else head
-
-
-def with_clients(page: str, section: str) -> str:
-    r"""
-    Put another section behind the mark; what stands above it stays.
-
-    >>> with_clients("above\n", "clients\n") == with_clients("above\n\n" + MARK + "old", "clients\n")
-    True
-    """
-    return page.partition(MARK)[0].rstrip() + "\n\n" + MARK + section
 
 
 def links_section(results: Sequence[tuple[Row, list[Row]]]) -> str:

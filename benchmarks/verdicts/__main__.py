@@ -10,6 +10,7 @@ from zlib import crc32
 
 import typer
 
+from benchmarks import page_sections
 from benchmarks.verdicts import page
 from benchmarks.verdicts.noise import NOISES
 from benchmarks.verdicts.recorded import experiments_in, judged_live, resampled, runs_in, values_of
@@ -33,6 +34,8 @@ BLOCKS = (False, True)
 SPREADS = (0.05, 0.1, 0.2)
 RUNS, FACTOR, SPREAD, CLOSE, AT_TOLERANCE = 8, 0.8, 0.1, 0.02, 1.05
 SEED = 20261123
+RECORDED = "recorded"
+"""The section of the page that needs recorded runs; without them it stays as it is."""
 
 T = TypeVar("T")
 
@@ -72,15 +75,23 @@ def main(
     one_run = of_one_run(n // 2, 60, SPREAD, SEED)
     text = page.HEAD + false_text + page.missed_changes(missed, RUNS) + same_text
     text += page.others(families, averages, one_run)
-    if runs is not None:
-        experiments, told = experiments_in(runs), runs_in(runs)
-        text += page.live(judged_live(experiments, told))
-        null_names = {of.name for of in experiments if of.is_null}
-        text += page.recorded(_recorded([run for run in told if run.scenario in null_names], n), RUNS)
-    target.write_text(text)
+    before = target.read_text() if target.exists() else ""
+    target.write_text(
+        page_sections.put(text, RECORDED, _of_recorded(runs, n) or page_sections.find(before, RECORDED))
+    )
     print(text)
     print(f"written: {target}, {time.monotonic() - started:.0f} s")
     raise typer.Exit(0 if is_right and is_apart else 1)
+
+
+def _of_recorded(runs: Path | None, n: int) -> str:
+    """Return the section of recorded runs; nothing without them."""
+    if runs is None:
+        return ""
+    experiments, recorded = experiments_in(runs), runs_in(runs)
+    null_names = {experiment.name for experiment in experiments if experiment.is_null}
+    of_null = [run for run in recorded if run.scenario in null_names]
+    return page.live(judged_live(experiments, recorded)) + page.recorded(_recorded(of_null, n), RUNS)
 
 
 def _null(n: int, cell: page.Cell) -> Rate:

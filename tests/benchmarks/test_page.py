@@ -97,14 +97,14 @@ def test_the_page_has_the_number_of_lines_of_each_pipeline(state):
 
 
 def test_writing_a_section_does_not_change_the_sections_of_other_programs(state):
-    there = "# Performance\n\n<!-- costs -->\nold\n<!-- /costs -->\n\n<!-- sizes: begin -->\nsizes\n"
+    there = "# Performance\n\n<!-- costs -->\nold\n<!-- /costs -->\n\n<!-- sizes -->\nsizes\n"
     (state / "page.md").write_text(there)
 
     text = _text(state)
 
     assert "old\n" not in text
     assert text.count("<!-- costs -->") == 1
-    assert "<!-- sizes: begin -->\nsizes\n" in text
+    assert "<!-- sizes -->\nsizes\n" in text
 
 
 def test_a_part_without_a_state_file_keeps_its_section_and_its_rows(state):

@@ -13,7 +13,7 @@ def test_a_synced_file_is_on_disk_before_it_has_its_name_and_its_folder_after(tm
     steps, fsync, replace = [], os.fsync, Path.replace
 
     def noted(handle):
-        steps.append(("sync", os.readlink(f"/proc/self/fd/{handle}")))
+        steps.append(("sync", str(Path(f"/proc/self/fd/{handle}").readlink())))
         fsync(handle)
 
     def named(self, target):
