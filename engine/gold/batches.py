@@ -24,7 +24,7 @@ QUALITY_EVERY_S = 300.0
 LINES = (REQUESTS.name, CLIENT_EVENTS.name)
 
 FEW_LINES = 5_000
-"""Up to this many lines interpreted plans are cheaper. A batch reads several times the lines that it got."""
+"""Up to this many lines interpreted plans are cheaper. A batch also reads the lines around its windows."""
 
 
 class TableWriter(Protocol):
