@@ -1,12 +1,12 @@
 """The record of the original log levels, on disk before the first level is changed."""
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from collectors.sampling.errors import SampleError
+from conf.atomic_file import write_atomically
 
 DEBUG = "DEBUG"
 NAME = "levels.json"
@@ -42,13 +42,7 @@ def write(folder: Path, record: LevelRecord) -> None:
     if not record.levels:
         file.unlink(missing_ok=True)
         return
-    draft = folder / f".{NAME}.draft"
-    with draft.open("w") as opened:
-        opened.write(json.dumps(asdict(record), indent=2) + "\n")
-        opened.flush()
-        os.fsync(opened.fileno())
-    draft.replace(file)
-    _sync(folder)
+    write_atomically(file, json.dumps(asdict(record), indent=2) + "\n", is_synced=True)
 
 
 def read(folder: Path) -> LevelRecord | None:
@@ -77,11 +71,3 @@ def append_history(folder: Path, line: dict[str, object]) -> None:
     """Append a line to the history: which brokers logged at DEBUG, since when and until when."""
     with (folder / HISTORY).open("a") as opened:
         opened.write(json.dumps(line) + "\n")
-
-
-def _sync(folder: Path) -> None:
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

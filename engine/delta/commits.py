@@ -9,7 +9,8 @@ a Spark job. `docs/decisions/006-light-commits.md` explains why this is as safe;
 
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
@@ -29,6 +30,9 @@ from transforms.spans import Span
 
 TRIES = 5
 """Each failed attempt is a commit of `plumbline maintain` that came first."""
+
+ROW_GROUP = 50_000
+"""Rows of a row group when a file is rewritten."""
 
 WRITTEN = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
@@ -86,7 +90,8 @@ def replace(  # noqa: PLR0913 (rows, table, spans, and the commit's note)
             return
         kept = snapshot.outside(column, spans)
         try:
-            _swap([*wanted.to_batches(), *kept], snapshot, old, {"userMetadata": note} if note else {})
+            rows_of_files = chain(wanted.to_batches(), _merged(kept))
+            _swap(rows_of_files, snapshot, old, {"userMetadata": note} if note else {})
         except CommitFailedError:
             if attempt == TRIES:
                 raise
@@ -121,6 +126,18 @@ def _swap(
     removed = [RemoveAction(path, data_change=True, deletion_timestamp=now) for path in old]
     properties = CommitProperties(custom_metadata=dict(metadata), max_commit_retries=0)
     log_entries.commit(snapshot.log, snapshot.where, [*added, *removed], properties)
+
+
+def _merged(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the same rows in few batches, because each becomes a row group of the rewritten file."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(each.num_rows for each in held) >= ROW_GROUP:
+            yield pa.concat_batches(held)
+            held = []
+    if held:
+        yield pa.concat_batches(held)
 
 
 def _checked(rows: pa.Table, table: Table) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Data files of Delta tables: their log entry, statistics, encoding and sync to disk."""
+"""Data files of Delta tables: their log entry, statistics and encoding."""
 
 import json
 import time

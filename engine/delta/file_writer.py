@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ MOST_OPEN = 64
 
 class FileWriter:
     """
-    The Parquet files of one task. Each batch is one row group, so memory is bounded by one batch.
+    The Parquet files of one task, or of the driver. Each batch is one row group, which bounds the memory.
 
     A table has one file per day; it has more when more than `MOST_OPEN` days are written in turn.
     """
@@ -111,6 +112,7 @@ def _parted(table: Table, batch: pa.RecordBatch) -> Iterator[tuple[str | None, p
         yield text, rows if is_all else rows.filter(mask)
 
 
+@cache
 def _with_dictionary(schema: pa.Schema) -> list[str]:
     """Return the paths of the Parquet columns that are dictionary-encoded."""
     sink = pa.BufferOutputStream()

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
 
 import pyarrow as pa
 
 from engine.delta import tables
+from engine.gold.culprit_stores import MemoryStore, Store, WarehouseStore
 from engine.gold.thresholds import thresholds
-from schemas.arrow import arrow_schema
 from schemas.fields import Table
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
@@ -23,23 +22,12 @@ from transforms.gold.broker_rtt.baseline import (
     levels_of,
 )
 from transforms.gold.broker_rtt.culprit import Verdict, culprits, is_accused, with_onset
-from transforms.gold.broker_rtt.grid import COLUMNS, Grid, grids, of_clusters, seconds
+from transforms.gold.broker_rtt.grid import Grid, grids, of_clusters, seconds
 from transforms.gold.broker_rtt.shapes import Thresholds
 from transforms.spans import Span
 from transforms.windows import HOUR_S, WINDOW_S
 
 TRAILING_S = TRAILING_HOURS * HOUR_S
-INSTANT = {BROKER_RTT: "window_start", BROKER_RTT_CULPRIT: "window_start", BROKER_RTT_BASELINE: "hour"}
-
-
-class Store(Protocol):
-    """Where `broker_rtt`, its baselines and its culprits are."""
-
-    def rows(self, table: Table, span: Span) -> pa.Table:
-        """Return the rows of a span; of `broker_rtt` at least the columns of a grid."""
-
-    def replace(self, table: Table, rows: Sequence[dict[str, Any]], span: Span) -> None:
-        """Replace the rows of a span."""
 
 
 class CulpritWriter:
@@ -130,44 +118,6 @@ class CulpritWriter:
         return {hour: of[cluster] for hour in hours if cluster in (of := self._levels.get(hour, {}))}
 
 
-class WarehouseStore:
-    """The tables of a warehouse."""
-
-    def __init__(self, warehouse: Path) -> None:
-        """Use existing tables."""
-        self._warehouse = warehouse
-
-    def rows(self, table: Table, span: Span) -> pa.Table:
-        """Return the rows of a span; of `broker_rtt` the columns of a grid."""
-        columns = COLUMNS if table is BROKER_RTT else table.schema.names
-        return tables.snapshot(self._warehouse, table).arrow(columns, INSTANT[table], [span])
-
-    def replace(self, table: Table, rows: Sequence[dict[str, Any]], span: Span) -> None:
-        """Replace the rows of a span."""
-        values = pa.Table.from_pylist(list(rows), schema=arrow_schema(table))
-        tables.replace(values, self._warehouse, table, column=INSTANT[table], spans=[span])
-
-
-class MemoryStore:
-    """The rows of a recording, in memory."""
-
-    def __init__(self, broker_rtt: pa.Table) -> None:
-        """Use these round trips; there are no baselines and culprits yet."""
-        self._tables = {table: arrow_schema(table).empty_table() for table in INSTANT}
-        self._tables[BROKER_RTT] = broker_rtt
-
-    def rows(self, table: Table, span: Span) -> pa.Table:
-        """Return the rows of a span."""
-        rows = self._tables[table]
-        return rows.filter(pa.array(_is_in(rows, INSTANT[table], span)))
-
-    def replace(self, table: Table, rows: Sequence[dict[str, Any]], span: Span) -> None:
-        """Replace the rows of a span."""
-        kept = self._tables[table]
-        kept = kept.filter(pa.array(~_is_in(kept, INSTANT[table], span)))
-        self._tables[table] = pa.concat_tables([kept, pa.Table.from_pylist(list(rows), schema=kept.schema)])
-
-
 def culprits_of(warehouse: Path) -> CulpritWriter:
     """Return the writer of a warehouse, whose tables exist."""
     newest = tables.snapshot(warehouse, BROKER_RTT).newest("window_start")
@@ -184,11 +134,6 @@ def culprit_tables(broker_rtt: pa.Table, limits: Thresholds | None = None) -> di
         CulpritWriter(store, span.start, limits).rebuild([span])
     everything = Span(_hour(span.start), span.end)
     return {table: store.rows(table, everything) for table in (BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT)}
-
-
-def _is_in(rows: pa.Table, column: str, span: Span) -> Any:  # noqa: ANN401 (NumPy's mask)
-    at = seconds(rows[column])
-    return (at >= span.start) & (at < span.end)
 
 
 def _by_cluster(verdicts: pa.Table) -> dict[str, list[Verdict]]:

@@ -5,6 +5,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake.exceptions import CommitFailedError
 from pyspark.sql.types import LongType, StructType, TimestampType
@@ -107,6 +108,15 @@ def test_nothing_to_replace_is_no_commit_unless_it_has_a_note(site):
     assert [json.loads(line)["commitInfo"]["userMetadata"] for line in entry if "commitInfo" in line] == [
         "built"
     ]
+
+
+def test_a_file_that_is_rewritten_again_and_again_has_few_row_groups(site):
+    for nth in range(5):
+        site.replace(rows([nth], n=1), span(nth, nth + 1))
+
+    files = [pq.ParquetFile(site.where / path) for path in tables.snapshot(site.root, WINDOWS).paths()]
+    assert max(file.num_row_groups for file in files) == 2
+    assert site.numbers() == dict.fromkeys(range(5), 1) | dict.fromkeys(range(5, 10), 0)
 
 
 def test_rows_with_other_columns_are_refused(site):
