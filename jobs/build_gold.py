@@ -8,7 +8,6 @@ deleted silver of a part of the span, which was not rebuilt. After 5 and 6: `doc
 import os
 import threading
 import time
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -27,9 +26,11 @@ from conf.settings import Settings
 from engine.delta import tables
 from engine.gold import held_back
 from engine.gold.arrivals import arrivals
-from engine.gold.batches import Batches, TableWriter
+from engine.gold.batches import Batches
+from engine.gold.builder import Builder
 from engine.gold.data_quality import rebuild_data_quality
-from engine.gold.stream import STREAM, WRITERS, former_repairs, starting_versions
+from engine.gold.former import former_repairs, starting_versions
+from engine.gold.stream import STREAM
 from engine.process.disk import full_disk_message
 from engine.process.gate import FINISH_BATCH_S, Gate
 from engine.process.lease import LeaseHeldError, lease
@@ -114,14 +115,14 @@ def _run(
     for table in (*BRONZE, *SILVER):
         tables.make(warehouse, table)
     tables.ensure(spark, warehouse, DATA_QUALITY)
-    writers = [each(spark, warehouse, progress) for each in WRITERS]
+    builder = Builder(spark, warehouse, progress)
     refused = 0
     for each_span in [span] if span else held_back.due(warehouse):
         with progress.step(f"rebuilding {each_span}"):
-            refused += max(writer.rebuild_span(each_span) for writer in writers)
+            refused += builder.rebuild_span(each_span)
         held_back.paid(warehouse, [each_span])
     if not span:
-        _stream(spark, settings, progress, writers, follow=follow)
+        _stream(spark, settings, progress, builder, follow=follow)
     for late in held_back.held(warehouse):
         progress.say(f"held back: {late}; a rule on its silver failed, see `plumbline check-quality --help`")
     with progress.step("counting every line"):
@@ -134,14 +135,14 @@ def _stream(
     spark: SparkSession,
     settings: Settings,
     progress: Progress,
-    writers: Sequence[TableWriter],
+    builder: Builder,
     *,
     follow: bool,
 ) -> None:
     """Build the windows that new rows touch, until the query ends or a signal stops it."""
     gate, stop = Gate(), threading.Event()
     note = partial(STREAM.note, settings)
-    batches = Batches(writers, progress, settings if follow else None, gate, note=note)
+    batches = Batches(builder, progress, settings if follow else None, gate, note=note)
     rows = arrivals(spark, settings, starting_versions(settings))
     pace = {"processingTime": settings.build_gold.trigger} if follow else {"availableNow": True}
     stop_on_signals(stop)

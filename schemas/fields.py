@@ -10,6 +10,7 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
+    TimestampType,
 )
 
 
@@ -25,6 +26,13 @@ class Table:
     partition_by: tuple[str, ...] = ()
     is_stored: bool = True  # False: the rows are computed on read
     sort_by: tuple[str, ...] = ()  # sort order of the merged files of a past day; the first column is a hash
+    at: str = ""  # the instant of a row; default: its first instant
+
+    @property
+    def instant(self) -> str:
+        """The column with the instant of a row."""
+        instants = (field.name for field in self.schema if isinstance(field.dataType, TimestampType))
+        return self.at or next(instants)
 
 
 def column(name: str, kind: DataType, comment: str) -> StructField:

@@ -17,10 +17,12 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from benchmarks.faults.site import Acked
-from engine.gold.clients import ClientWriter
 from schemas.bronze import BRONZE, CLIENT_LOG, CLUSTER, METRICS, PERF_TEST, REQUEST_LOG, STATE_CHANGE
 from schemas.fields import Table
 from schemas.gold.data_quality import DATA_QUALITY
+from schemas.gold.leader_redirect import LEADER_REDIRECT
+from schemas.gold.metadata_lookup import METADATA_LOOKUP
+from schemas.gold.partition_skew import PARTITION_SKEW
 from schemas.gold.reassignment_progress import REASSIGNMENT_PROGRESS
 from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE
 from schemas.silver import SILVER
@@ -39,7 +41,8 @@ RECORD = ("topic", "partition", "offset")
 INGESTED = (*BRONZE, *(table for table in SILVER if table != GAPS))
 """The tables that an ingest creates at its first start; `silver.gaps` exists only after an accepted gap."""
 
-OF_CLIENTS = (STATE_CHANGE, PERF_TEST, LEADERSHIP_CHANGES, *OF_PERF_TEST, *ClientWriter.gold)
+GOLD_OF_CLIENTS = (PARTITION_SKEW, LEADER_REDIRECT, METADATA_LOOKUP)
+OF_CLIENTS = (STATE_CHANGE, PERF_TEST, LEADERSHIP_CHANGES, *OF_PERF_TEST, *GOLD_OF_CLIENTS)
 OF_MOVES = (CLUSTER, CLUSTER_POLLS, *MOVES, THROTTLE_COMPLIANCE, REASSIGNMENT_PROGRESS)
 OF_OTHERS = (*OF_CLIENTS, *OF_MOVES)
 """Only steady work (`lines.steady`) publishes lines for these tables."""

@@ -70,6 +70,14 @@ class Snapshot:
         rows = self._read(spark, self.overlapping(column, spans, reach))
         return rows.filter(within(column, spans, reach))
 
+    def everything(self, spark: SparkSession) -> DataFrame:
+        """Return all rows, without the partition columns."""
+        return self._read(spark, self.paths())
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Return a column of all rows, without Spark."""
+        return self._dataset(self.paths()).to_table([name])[name]
+
     def added_since(self, spark: SparkSession, version: int | None) -> DataFrame:
         """Return the rows of files added since `version`; all rows if it is None or no longer in the log."""
         try:

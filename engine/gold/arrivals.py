@@ -1,42 +1,24 @@
-"""The new rows of one batch: what each input of gold tells about the windows that must be rebuilt."""
+"""The new rows of one batch: what each input of gold tells about the windows that must be built."""
 
 from collections.abc import Iterable, Mapping
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from conf.settings import Settings
 from engine.delta import tables
-from schemas.bronze import METRICS
 from schemas.fields import Table
-from schemas.silver.client_events import CLIENT_EVENTS
-from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
-from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
-from schemas.silver.perf_test import RUNS
 from schemas.silver.requests import REQUESTS
-from schemas.silver.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
-from transforms.gold.fetch_latency.stock_fetch_total import samples
-from transforms.gold.leader_redirect.client_tries import is_refused
-from transforms.gold.leader_redirect.disconnect import is_takeover
+from transforms.gold.build import Build
+from transforms.gold.builds import BUILDS
 from transforms.windows import window_start
 
-INSTANTS = {
-    METRICS: "scraped_at",
-    REQUESTS: "logged_at",
-    CLIENT_EVENTS: "logged_at",
-    LEADERSHIP_CHANGES: "logged_at",
-    RUNS: "started_at",
-    METRIC_SAMPLES: "at",
-    METRIC_SERIES: "first_at",
-    THROTTLE_CHANGES: "logged_at",
-    REASSIGNMENTS: "logged_at",
-    ISR_CHANGES: "logged_at",
-}
-"""The inputs of gold in the order of the query's sources, each with its instant."""
 
-FLAGS = ("is_produce", "is_lookup", "is_error", "is_takeover")
-OF_SCRAPE = ("mean_ms", "p50_ms", "p99_ms", "count", "is_readable", "has_metric")
+def inputs_of(builds: Iterable[Build]) -> tuple[Table, ...]:
+    """Return the tables whose new rows touch windows, by name, which is the order of the query's sources."""
+    found = {touch.of.name: touch.of for build in builds for touch in build.touched_by}
+    return tuple(found[name] for name in sorted(found))
 
 
 def arrivals(
@@ -44,64 +26,50 @@ def arrivals(
     settings: Settings,
     starting: Mapping[Table, int] | None = None,
     *,
-    read: Iterable[Table] = tuple(INSTANTS),
+    builds: Iterable[Build] = BUILDS,
 ) -> DataFrame:
     """
     Return the stream of new rows of the inputs, with the few columns that tell which windows they touch.
 
     `starting` gives the first version to read of a table; it counts only for a new checkpoint.
     """
-    streams = (_touching(_stream_of(spark, settings, table, starting or {}), table) for table in read)
+    builds = tuple(builds)
+    streams = (
+        _touching(_stream_of(spark, settings, table, starting or {}), table, builds)
+        for table in inputs_of(builds)
+    )
     return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), streams)
 
 
 def by_window(batch: DataFrame) -> DataFrame:
     """
-    Count a batch's rows by input, cluster, broker and window; each scrape keeps its own row.
+    Count a batch's rows by input, cluster, broker and window.
 
-    `slot` is the window in epoch seconds, `newest` the latest instant, `until` the latest end of a run.
-    A flag is true if any row has it.
+    `slot` is the window in epoch seconds, `newest` the latest instant. The flag of a `Touch` (`Build.flags`)
+    is true if any row touches windows; it is NULL for other inputs.
     """
     second = F.unix_seconds(window_start(F.col("at"))).alias("slot")
-    scraped_at = F.when(F.col("input") == METRICS.name, F.col("at")).alias("scraped_at")
+    flags = [name for name in batch.columns if name not in ("input", "cluster", "broker_id", "at")]
     return (
         batch.filter(F.col("at").isNotNull())
-        .groupBy("input", "cluster", "broker_id", second, scraped_at)
+        .groupBy("input", "cluster", "broker_id", second)
         .agg(
             F.count(F.lit(1)).alias("lines"),
             F.max("at").alias("newest"),
-            F.max(F.unix_seconds("until")).alias("until"),
-            *(F.max(name).alias(name) for name in (*FLAGS, *OF_SCRAPE) if name in batch.columns),
+            *(F.max(name).alias(name) for name in flags),
         )
-        .withColumn("leader_id", F.col("broker_id"))
     )
 
 
-def _touching(rows: DataFrame, table: Table) -> DataFrame:
-    if table is METRICS:
-        scrapes = samples(rows).withColumnsRenamed({"scraped_at": "at", "leader_id": "broker_id"})
-        return scrapes.withColumns(_common(table))
+def _touching(rows: DataFrame, table: Table, builds: Iterable[Build]) -> DataFrame:
     broker = F.col("broker_id") if table is REQUESTS else F.lit(None).cast("int")
     return rows.select(
+        F.lit(table.name).alias("input"),
         "cluster",
         broker.alias("broker_id"),
-        F.col(INSTANTS[table]).alias("at"),
-        *(column.alias(name) for name, column in _common(table).items()),
+        F.col(table.instant).alias("at"),
+        *(flag.alias(name) for build in builds for name, flag in build.flags(table).items()),
     )
-
-
-def _common(table: Table) -> dict[str, Column]:
-    flags = dict.fromkeys(FLAGS, F.lit(False))
-    if table is REQUESTS:
-        flags |= {
-            "is_produce": F.col("api") == "PRODUCE",
-            "is_lookup": F.col("api") == "METADATA",
-            "is_error": is_refused(),
-        }
-    if table is LEADERSHIP_CHANGES:
-        flags |= {"is_takeover": is_takeover()}
-    until = F.col("ended_at") if table is RUNS else F.lit(None).cast("timestamp")
-    return {"input": F.lit(table.name), "until": until, **flags}
 
 
 def _stream_of(
@@ -118,9 +86,3 @@ def _stream_of(
     if table in starting:
         reader = reader.option("startingVersion", starting[table])
     return reader.load(tables.path(settings.warehouse_root, table))
-
-
-def slots_of(arrived: Iterable[Row], *inputs: Table) -> set[int]:
-    """Return the windows (epoch seconds) in which these inputs have new rows."""
-    names = {table.name for table in inputs}
-    return {row["slot"] for row in arrived if row["input"] in names}

@@ -1,22 +1,20 @@
 """The batch function of gold's stream: find the windows that a batch touches, and rebuild them."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Protocol
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame
 
 from conf.settings import Settings
 from engine.gold.arrivals import by_window
+from engine.gold.builder import Builder
 from engine.gold.data_quality import rebuild_data_quality
 from engine.process.fail_points import reached
 from engine.process.gate import Gate
 from engine.process.progress import Progress
-from schemas.fields import Table
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
-from transforms.spans import Span
 
 QUALITY_EVERY_S = 300.0
 """Data quality counts every line of the warehouse, which is too expensive for every batch."""
@@ -27,30 +25,12 @@ FEW_LINES = 5_000
 """Up to this many lines interpreted plans are cheaper. A batch also reads the lines around its windows."""
 
 
-class TableWriter(Protocol):
-    """Builds some tables of gold; it holds no rows, and what it remembers can be read from tables again."""
-
-    @property
-    def group(self) -> str:
-        """The name of the tables in progress lines."""
-
-    @property
-    def gold(self) -> tuple[Table, ...]:
-        """The tables."""
-
-    def build(self, arrived: Sequence[Row]) -> int:
-        """Rebuild the windows that new rows (`arrivals.by_window`) touch; return how many."""
-
-    def rebuild_span(self, span: Span) -> int:
-        """Rebuild all windows of a span; return how many were refused because silver is incomplete."""
-
-
 class Batches:
-    """Pass the new rows of a batch to each writer. A retried batch builds the same gold."""
+    """Build the windows that the new rows of a batch touch. A retried batch builds the same gold."""
 
     def __init__(
         self,
-        writers: Sequence[TableWriter],
+        builder: Builder,
         progress: Progress,
         follow: Settings | None = None,
         gate: Gate | None = None,
@@ -58,7 +38,7 @@ class Batches:
         note: Callable[[], None] = lambda: None,
     ) -> None:
         """With `follow`, count data quality every few minutes; `note` is called at the end of a batch."""
-        self._writers, self._progress, self._follow, self._note = writers, progress, follow, note
+        self._builder, self._progress, self._follow, self._note = builder, progress, follow, note
         self._gate = gate or Gate()
         self._counted_at = time.monotonic()
 
@@ -75,15 +55,12 @@ class Batches:
         arrived = by_window(batch).collect()
         lines = sum(row["lines"] for row in arrived if row["input"] in LINES)
         _expect(batch, lines)
-        windows = {}
-        for writer in self._writers:
-            windows[writer.group] = writer.build(arrived)
-            reached(f"gold-{writer.group}-written")
+        windows = self._builder.build(arrived)
         self._note()
         reached("gold-written")
         if arrived:
             newest = datetime.fromtimestamp(max(row["slot"] for row in arrived), UTC)
-            built = ", ".join(f"{n} windows of {group}" for group, n in windows.items() if n)
+            built = ", ".join(f"{n} windows of {name}" for name, n in windows.items())
             self._progress.say(
                 f"batch {batch_id}: {lines} lines up to {newest:%Y-%m-%dT%H:%M:%SZ}, {built or 'no window'}, "
                 f"{time.monotonic() - started:.1f} s"

@@ -10,21 +10,17 @@ from conf.names import Kind
 from conf.settings import Settings
 from engine.delta import tables
 from engine.ingest.parsed_files import parse_into
-from reports.run.gold_of_files import Layers, lost_clients, raw_lines
+from reports.run.gold_of_files import Layers, raw_lines
 from reports.run.rows import SeveralClustersError
 from schemas.fields import Table
 from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.gold.leader_redirect import LEADER_REDIRECT
 from schemas.gold.metadata_lookup import METADATA_LOOKUP
 from schemas.gold.partition_skew import PARTITION_SKEW
-from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.not_kept import QUARANTINE
 from schemas.silver.perf_test import PERF_SUMMARIES, PERF_WINDOWS, RUNS
-from schemas.silver.requests import REQUESTS
 from transforms.frames import frame_of, united
-from transforms.gold.assemble import client_tables, fetch_tables
-from transforms.gold.fetch_latency import pairing
-from transforms.windows import COVERED, coverage, newest_lines
+from transforms.gold.builds import BUILDS
 
 OF_GOLD = {
     "partition_skew": PARTITION_SKEW,
@@ -82,16 +78,6 @@ def tables_of_files(spark: SparkSession, raw: Path, scratch: Path, *, has_reques
     silver, _ = parse_into(raw_lines(spark, raw, *kinds), scratch / "silver", Settings())
     gold = {table: frame_of(spark, [], table.schema) for table in OF_GOLD.values()}
     if has_requests:
-        gold |= _gold_of(silver, layers)
+        wanted = [build for build in BUILDS if not gold.keys().isdisjoint(build.tables)]
+        gold |= layers.gold(wanted, silver)
     return RunTables(**{field: (silver | gold)[table] for field, table in IN_WAREHOUSE.items()})
-
-
-def _gold_of(silver: dict[Table, DataFrame], layers: Layers) -> dict[Table, DataFrame]:
-    requests = silver[REQUESTS]
-    fetches = layers.keep(
-        pairing.fetches(requests, silver[CLIENT_EVENTS], skew_s=pairing.ANY_SKEW_S), "fetches"
-    )
-    covered = frame_of(requests.sparkSession, coverage(newest_lines(requests).toArrow()), COVERED)
-    built = fetch_tables(fetches, covered) | client_tables(silver, fetches)
-    built[LEADER_REDIRECT] = lost_clients(silver, fetches)
-    return {table: layers.keep_table(built[table], table) for table in OF_GOLD.values()}

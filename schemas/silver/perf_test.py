@@ -52,9 +52,9 @@ FLAGS = column(
 )
 
 
-def _table(name: str, about: str, *columns: StructField) -> Table:
+def _table(name: str, about: str, *columns: StructField, at: str = "") -> Table:
     schema = StructType([*RUN, *columns, FLAGS, *ORIGIN[1:]])
-    return Table(layer="silver", name=name, about=about, key=("cluster", "position"), schema=schema)
+    return Table(layer="silver", name=name, about=about, key=("cluster", "position"), schema=schema, at=at)
 
 
 PERF_WINDOWS = _table(
@@ -96,6 +96,7 @@ RUNS = _table(
     column("asked_records_per_s", DoubleType(), "target rate (--throughput); NULL if unlimited"),
     column("record_size_bytes", IntegerType(), "size of a record; NULL if the payloads come from a file"),
     column("configuration", ArrayType(StringType()), "arguments of the tool, without secrets"),
+    at="started_at",
 )
 
 PERF_TEST = (PERF_WINDOWS, PERF_SUMMARIES, CLIENT_METRICS, RUNS)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,90 +14,54 @@ from deltalake import DeltaTable
 from typer.testing import CliRunner
 
 from conf.exit_codes import ExitCode
-from conf.settings import PROJECT, BuildGold, Settings, Warehouse
+from conf.settings import PROJECT, BuildGold
 from engine.delta import log_entries, tables
-from engine.gold.arrivals import arrivals
-from engine.gold.batches import Batches
+from engine.gold.builder import gold_of
 from engine.gold.data_quality import rebuild_data_quality
-from engine.gold.stream import STREAM
-from engine.gold.writer import GoldWriter
 from engine.process.lease import lease
-from engine.process.progress import Progress
 from engine.streams.note import versions
 from jobs.build_gold import app
-from schemas.bronze import BRONZE, METRICS
+from schemas.bronze import BRONZE
 from schemas.gold import GOLD
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from schemas.gold.data_quality import DATA_QUALITY
 from schemas.gold.fetch_latency import FETCH_LATENCY
-from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
 from schemas.silver import SILVER
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
-from tests.engine.gold.gold_lab import append
+from tests.engine.gold.gold_lab import GoldLab
 from tests.transforms.gold.silver_rows import START, as_rows, at, fetch_gold, joined, silver, stream_of
-from transforms.frames import frame_of
+from transforms.gold.fetch_latency.build import BUILD
 from transforms.spans import window_of
 
 BUILT = (FETCH_LATENCY, BROKER_RTT)
 JUDGED = (*BUILT, BROKER_RTT_CULPRIT)
 
 
-class Lab:
-    """A warehouse and the three ways to build gold in it."""
-
-    def __init__(self, spark, root):
-        """Use the warehouse under `root`."""
-        self.spark, self.root = spark, root
-        self.settings = Settings(
-            warehouse=Warehouse(root=str(root / "warehouse"), checkpoints=str(root / "checkpoints"))
-        )
-        self.warehouse = self.settings.warehouse_root
-
-    def copy(self, root):
-        """Return a copy, which is faster than creating a dozen tables."""
-        shutil.copytree(self.root, root, dirs_exist_ok=True)
-        return Lab(self.spark, root)
+class Lab(GoldLab):
+    """A warehouse with the tables about fetches."""
 
     def arrive(self, requests, events=()):
         """Append silver rows, one file per table."""
         for table, rows in ((REQUESTS, requests), (CLIENT_EVENTS, events)):
             if rows:
-                append(frame_of(self.spark, rows, table.schema), self.warehouse, table)
-
-    def scrape(self, *scrapes):
-        """Append bronze rows of scrapes."""
-        names = METRICS.schema.names
-        rows = [tuple(scrape.get(name) for name in names) for scrape in scrapes]
-        append(frame_of(self.spark, rows, METRICS.schema), self.warehouse, METRICS)
+                super().arrive(table, rows)
 
     def lose_requests(self):
         """Delete every request from silver."""
         SilverTable.forPath(self.spark, tables.path(self.warehouse, REQUESTS)).delete()
 
-    def run(self):
-        """Build gold of new silver like a new process: no state but the tables and the checkpoint."""
-        read = (METRICS, REQUESTS, CLIENT_EVENTS)
-        rows = arrivals(self.spark, self.settings, read=read)
-        stream = replace(STREAM, gold=GoldWriter.gold, read=read)
-        query = stream.writer(rows, self.settings, Batches([self.writer()], Progress()))
-        query.trigger(availableNow=True).start().awaitTermination()
-
-    def writer(self):
-        """Return a writer without remembered state."""
-        return GoldWriter(self.spark, self.warehouse, Progress())
-
-    def gold(self, table):
-        """Return a table as comparable rows."""
-        return as_rows(tables.read(self.spark, self.warehouse, table))
+    def rebuild(self, windows):
+        """Build windows again; return how many were refused."""
+        return self.builder().rebuild(BUILD, windows)
 
 
 @pytest.fixture(scope="module")
 def empty_lab(spark, tmp_path_factory):
     """Create the tables as the jobs do."""
-    lab = Lab(spark, tmp_path_factory.mktemp("empty"))
+    lab = Lab(spark, tmp_path_factory.mktemp("empty"), BUILD)
     for table in (*BRONZE, *SILVER, *GOLD):
         tables.ensure(spark, lab.warehouse, table)
     return lab
@@ -106,22 +69,21 @@ def empty_lab(spark, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def built_lab(empty_lab, tmp_path_factory):
-    """Return a lab with half a minute of two idle brokers, one scrape, and their gold."""
-    lab = empty_lab.copy(tmp_path_factory.mktemp("built"))
+    """Return a lab with half a minute of two idle brokers, and their gold."""
+    lab = empty_lab.copied(tmp_path_factory.mktemp("built"))
     lab.arrive(*idle())
-    lab.scrape(scraped(1, "501.5"))
     lab.run()
     return lab
 
 
 @pytest.fixture
 def lab(empty_lab, tmp_path):
-    return empty_lab.copy(tmp_path)
+    return empty_lab.copied(tmp_path)
 
 
 @pytest.fixture
 def built(built_lab, tmp_path):
-    return built_lab.copy(tmp_path)
+    return built_lab.copied(tmp_path)
 
 
 def at_once(spark, requests, events, table):
@@ -153,13 +115,13 @@ def test_late_and_repeated_lines_restate_gold_as_if_built_at_once(lab):
     seen = [row for row in events if row not in late_events]
     lab.arrive(on_time, seen)
     lab.run()
-    between = lab.gold(FETCH_LATENCY)
+    between = lab.rows(FETCH_LATENCY)
     lab.arrive(late + on_time[5:20], late_events + seen[:9])
     lab.run()
 
     for table in BUILT:
-        assert lab.gold(table) == at_once(lab.spark, requests, events, table)
-    assert between != lab.gold(FETCH_LATENCY)
+        assert lab.rows(table) == at_once(lab.spark, requests, events, table)
+    assert between != lab.rows(FETCH_LATENCY)
 
 
 def test_a_backlog_is_cut_by_its_bytes_and_gives_the_same_gold(lab, capsys):
@@ -174,7 +136,7 @@ def test_a_backlog_is_cut_by_its_bytes_and_gives_the_same_gold(lab, capsys):
 
     assert "batch 1: " in capsys.readouterr().err
     for table in BUILT:
-        assert lab.gold(table) == at_once(lab.spark, requests, events, table)
+        assert lab.rows(table) == at_once(lab.spark, requests, events, table)
 
 
 def test_a_window_settles_with_later_lines_however_late_they_arrive(lab):
@@ -183,13 +145,13 @@ def test_a_window_settles_with_later_lines_however_late_they_arrive(lab):
     later, later_events = stream_of(4, first=300.6, leader=1, follower=2, start_id=900)
     lab.arrive(requests, events)
     lab.run()
-    before = {row["is_settled"] for row in lab.gold(BROKER_RTT)}
+    before = {row["is_settled"] for row in lab.rows(BROKER_RTT)}
     lab.arrive(later, later_events)
     lab.run()
 
     assert before == {False}
     for table in BUILT:
-        assert lab.gold(table) == at_once(lab.spark, requests + later, events + later_events, table)
+        assert lab.rows(table) == at_once(lab.spark, requests + later, events + later_events, table)
 
 
 def test_the_fetch_before_is_found_however_long_a_fetch_has_waited(lab):
@@ -199,27 +161,27 @@ def test_the_fetch_before_is_found_however_long_a_fetch_has_waited(lab):
         lab.arrive([served], [])
         lab.run()
 
-    found = lab.gold(BROKER_RTT)
+    found = lab.rows(BROKER_RTT)
     assert found == at_once(lab.spark, requests, [], BROKER_RTT)
     assert [row["n"] for row in found if row["method"] == "passive" and row["n"]] == [1, 1]
 
 
 def test_rebuilding_a_span_gives_the_same_rows(built):
-    first = {table.name: built.gold(table) for table in JUDGED}
-    built.writer().rebuild(windows(0, 10, 20, 30))
+    first = {table.name: built.rows(table) for table in JUDGED}
+    built.rebuild(windows(0, 10, 20, 30))
 
-    assert {table.name: built.gold(table) for table in JUDGED} == first
+    assert {table.name: built.rows(table) for table in JUDGED} == first
     assert len(first[BROKER_RTT.name]) > 8
 
 
 def test_rebuilding_one_window_leaves_the_others_alone(built):
     """Silver lost all requests; only the rebuilt window shows it."""
-    before = built.gold(FETCH_LATENCY)
+    before = built.rows(FETCH_LATENCY)
     built.lose_requests()
-    built.writer().rebuild(windows(10))
+    built.rebuild(windows(10))
 
     ten = at(10).replace(tzinfo=None)
-    assert built.gold(FETCH_LATENCY) == [row for row in before if row["window_start"] != ten]
+    assert built.rows(FETCH_LATENCY) == [row for row in before if row["window_start"] != ten]
 
 
 def test_nothing_new_writes_nothing(built):
@@ -231,20 +193,20 @@ def test_nothing_new_writes_nothing(built):
 
 def test_windows_with_incomplete_silver_are_never_rebuilt(built, capsys):
     """Silver is complete from 11:21:00 on, and a window looks a minute back: 11:22:00 is the first."""
-    before = built.gold(FETCH_LATENCY)
+    before = built.rows(FETCH_LATENCY)
     where = tables.path(built.warehouse, REQUESTS)
     built.spark.sql(
         f"ALTER TABLE delta.`{where}` SET TBLPROPERTIES ('{tables.COMPLETE_FROM}' = '2026-11-21T11:21:00Z')"
     )
     built.lose_requests()
 
-    refused = built.writer().rebuild(windows(0, 10, 110, 120, 130))
+    refused = built.rebuild(windows(0, 10, 110, 120, 130))
 
     assert refused == 3
-    assert built.gold(FETCH_LATENCY) == before
+    assert built.rows(FETCH_LATENCY) == before
     output = capsys.readouterr().err
-    assert "not rebuilt: 2026-11-21T11:20:00Z to 2026-11-21T11:20:20Z" in output
-    assert "not rebuilt: 2026-11-21T11:21:50Z to 2026-11-21T11:22:00Z" in output
+    assert "fetches not rebuilt: 2026-11-21T11:20:00Z to 2026-11-21T11:20:20Z" in output
+    assert "fetches not rebuilt: 2026-11-21T11:21:50Z to 2026-11-21T11:22:00Z" in output
 
 
 def test_a_commit_records_the_versions_of_silver_it_was_built_from(built):
@@ -256,36 +218,12 @@ def test_a_commit_records_the_versions_of_silver_it_was_built_from(built):
 def test_every_gold_table_opens_in_delta_rs_at_reader_version_1(built):
     rebuild_data_quality(built.spark, built.warehouse)
 
-    for table in (*GoldWriter.gold, DATA_QUALITY):
+    for table in (*gold_of([BUILD]), DATA_QUALITY):
         opened = DeltaTable(tables.path(built.warehouse, table))
         assert opened.protocol().min_reader_version == 1
         assert [field.name for field in opened.schema().fields] == table.schema.names
         # The baseline is empty: it needs a whole hour of history.
         assert (opened.to_pyarrow_table().num_rows > 0) == (table is not BROKER_RTT_BASELINE)
-
-
-def scraped(second, mean, **more):
-    at_ns = round((START + timedelta(seconds=second)).timestamp() * 1e9)
-    text = f'kafka_network_RequestMetrics_Mean{{name="TotalTimeMs",request="FetchFollower",}} {mean}\n'
-    known = {
-        "value": bytearray(text.encode()),
-        "cluster": "lab",
-        "node": "broker-1",
-        "kind": "metrics",
-        "position": f"broker-1/scrape/{at_ns}",
-        "ingest_date": START.date(),
-    }
-    return known | more
-
-
-def test_scrapes_are_added_once_and_a_broken_one_is_reported(lab, capsys):
-    lab.scrape(scraped(1, "501.5"), scraped(11, "502.5"))
-    lab.run()
-    lab.scrape(scraped(11, "502.5"), scraped(21, "503.5"), scraped(31, "1", content_encoding="gzip"))
-    lab.run()
-
-    assert [row["mean_ms"] for row in lab.gold(STOCK_FETCH_TOTAL)] == [501.5, 502.5, 503.5]
-    assert "a scrape of broker 1 at 2026-11-21 11:20:31 UTC cannot be read" in capsys.readouterr().err
 
 
 def settings_file(lab):
@@ -318,8 +256,8 @@ def test_the_command_reports_its_steps_and_ends_with_its_exit_code(lab, options,
 
     assert (result.exit_code, message in " ".join(result.stderr.split())) == (code, True), result.stderr
     if code == 0:
-        assert lab.gold(BROKER_RTT)
-        noted = versions(lab.root / "checkpoints" / "build_gold-v2")
+        assert lab.rows(BROKER_RTT)
+        noted = versions(lab.root / "checkpoints" / "build_gold-v3")
         for table in (BROKER_RTT, DATA_QUALITY):
             assert noted[table.name] == log_entries.opened(lab.warehouse / "gold" / table.name).version() > 0
 
@@ -346,4 +284,4 @@ def test_follow_ends_cleanly_with_ctrl_c(lab):
     assert code == 0, "".join(lines)
     assert any("stopped" in line for line in lines)
     assert "Traceback" not in "".join(lines)
-    assert lab.gold(BROKER_RTT)
+    assert lab.rows(BROKER_RTT)

@@ -22,6 +22,7 @@ from schemas.silver import SILVER
 from schemas.silver.requests import REQUESTS
 from tests.jobs.test_build_gold import Lab, idle
 from tests.transforms.gold.silver_rows import START, replaced
+from transforms.gold.fetch_latency.build import BUILD
 from transforms.spans import Span, spans_of
 
 FIRST = ("--since", "2026-11-21T11:00:00", "--until", "2026-11-21T12:00:00")
@@ -31,7 +32,7 @@ app.command()(check_quality)
 
 @pytest.fixture(scope="module")
 def empty_lab(spark, tmp_path_factory):
-    lab = Lab(spark, tmp_path_factory.mktemp("empty"))
+    lab = Lab(spark, tmp_path_factory.mktemp("empty"), BUILD)
     for table in (*BRONZE, *SILVER, *GOLD):
         tables.ensure(spark, lab.warehouse, table)
     return lab
@@ -40,7 +41,7 @@ def empty_lab(spark, tmp_path_factory):
 @pytest.fixture
 def lab(empty_lab, tmp_path):
     """Return a lab with two brokers that are idle from 11:20 on, and again from 12:20 on."""
-    lab = empty_lab.copy(tmp_path)
+    lab = empty_lab.copied(tmp_path)
     (tmp_path / "my.toml").write_text(
         f'[warehouse]\nroot = "{tmp_path}/warehouse"\ncheckpoints = "{tmp_path}/checkpoints"\n'
         "[quality]\nlease_timeout_s = 0.1\n"
@@ -67,7 +68,7 @@ def spoil(lab):
 
 
 def hours_in_gold(lab):
-    return {row["window_start"].hour for row in lab.gold(BROKER_RTT)}
+    return {row["window_start"].hour for row in lab.rows(BROKER_RTT)}
 
 
 def test_a_failed_rule_holds_back_only_its_hour_until_a_check_of_it_passes(lab, spark):

@@ -21,9 +21,9 @@ from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
 from schemas.silver.requests import REQUESTS
 from tests.live.slow_reader import SlowReader
-from transforms.gold.assemble import metric_tables
 from transforms.gold.leader_local_mean.request_log import beans_of
 from transforms.gold.leader_local_mean.summary import leader_local_mean_summary
+from transforms.gold.leader_local_mean.table import BUILD
 from transforms.gold.metrics.counters import increases, with_process_start
 from transforms.gold.metrics.facts import facts
 
@@ -122,7 +122,7 @@ def silver(spark, recorded, tmp_path_factory):
 @pytest.fixture(scope="module")
 def means(silver, tmp_path_factory):
     layers = Layers(silver[REQUESTS].sparkSession, tmp_path_factory.mktemp("gold"))
-    return layers.keep_table(metric_tables(silver)[LEADER_LOCAL_MEAN], LEADER_LOCAL_MEAN)
+    return layers.gold([BUILD], silver)[LEADER_LOCAL_MEAN]
 
 
 def test_the_mean_from_metrics_alone_equals_that_of_the_request_log(means, recorded):

@@ -19,8 +19,9 @@ from conf.settings import Settings
 from engine.delta import tables
 from engine.gold.arrivals import arrivals
 from engine.gold.batches import Batches
+from engine.gold.builder import Builder
 from engine.gold.data_quality import rebuild_data_quality
-from engine.gold.stream import STREAM, WRITERS
+from engine.gold.stream import STREAM
 from engine.process.progress import Progress
 from schemas.bronze import REQUEST_LOG
 from schemas.fields import Table
@@ -141,8 +142,7 @@ class Costs:
     def _gold(self) -> None:
         settings = self._settings()
         root = settings.warehouse_root
-        writers = [each(self._spark, root, Progress()) for each in WRITERS]
-        batches = Batches(writers, Progress())
+        batches = Batches(Builder(self._spark, root, Progress()), Progress())
         stream = STREAM.writer(arrivals(self._spark, settings), settings, batches)
         stream.trigger(availableNow=True).start().awaitTermination()
         rebuild_data_quality(self._spark, root)

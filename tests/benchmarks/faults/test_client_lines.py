@@ -2,17 +2,14 @@
 
 from benchmarks.faults.lines.all_lines import rows_of_bronze
 from benchmarks.faults.lines.client_lines import CLIENTS, MOVES_EVERY_S, PARTITIONS, of_clients
+from benchmarks.faults.oracles import GOLD_OF_CLIENTS
 from conf.settings import Settings
-from engine.gold.clients import ClientWriter
+from engine.gold.inputs import WholeInputs, frames_of
 from engine.ingest.parsed_files import parse_into
-from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.perf_test import PERF_TEST
-from schemas.silver.requests import REQUESTS
 from schemas.silver.topics import TOPICS
-from transforms.frames import frame_of
-from transforms.gold.assemble import client_tables as gold_of_clients
-from transforms.gold.fetch_latency import pairing
+from transforms.gold.builds import BUILDS
 
 SECONDS = 130
 
@@ -20,13 +17,13 @@ SECONDS = 130
 def test_every_table_about_clients_has_rows(spark, tmp_path):
     lines = [line for _, line in of_clients(SECONDS)]
     silver, tally = parse_into(rows_of_bronze(spark, lines), tmp_path, Settings())
-    no_events = frame_of(spark, [], CLIENT_EVENTS.schema)
-    fetches = pairing.fetches(silver[REQUESTS].filter("kind = 'follower'"), no_events)
-    gold = gold_of_clients(silver, fetches)
+    inputs = WholeInputs(silver)
+    builds = [build for build in BUILDS if build.tables[0] in GOLD_OF_CLIENTS]
+    gold = {table: frame for build in builds for table, frame in frames_of(build, inputs).items()}
 
     assert {key.outcome for key in tally.outcomes} == {"kept"}
     assert sum(tally.outcomes.values()) == len(lines)
-    wanted = (TOPICS, LEADERSHIP_CHANGES, *PERF_TEST, *ClientWriter.gold)
+    wanted = (TOPICS, LEADERSHIP_CHANGES, *PERF_TEST, *GOLD_OF_CLIENTS)
     assert [table.name for table in wanted if (silver | gold)[table].isEmpty()] == []
 
 

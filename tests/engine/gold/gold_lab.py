@@ -1,4 +1,4 @@
-"""A warehouse for gold streams: silver arrives in parts, and gold must equal a build from all of silver."""
+"""A warehouse for builds of gold: silver arrives in parts, and gold must equal a build from all of silver."""
 
 import shutil
 import uuid
@@ -6,12 +6,15 @@ from dataclasses import replace
 
 from conf.settings import Settings, Warehouse
 from engine.delta import tables
-from engine.gold.arrivals import INSTANTS, arrivals
+from engine.gold.arrivals import arrivals, inputs_of
 from engine.gold.batches import Batches
+from engine.gold.builder import Builder, gold_of
+from engine.gold.inputs import WholeInputs, frames_of
 from engine.gold.stream import STREAM
 from engine.process.progress import Progress
 from tests.transforms.gold.silver_rows import as_rows
 from transforms.frames import frame_of
+from transforms.gold.builds import BUILDS
 
 
 def append(rows, warehouse, table):
@@ -19,33 +22,34 @@ def append(rows, warehouse, table):
     tables.append(rows.coalesce(1), warehouse, table, txn_app_id=f"test-{uuid.uuid4()}", txn_version=0)
 
 
+def arrived(of, slot, *flags, builds=BUILDS):
+    """Return a row of `arrivals.by_window` with these flags."""
+    none = {build.flag(n): None for build in builds for n in range(len(build.touched_by))}
+    return {"input": of.name, "slot": slot, "broker_id": None} | none | dict.fromkeys(flags, True)
+
+
 class GoldLab:
-    """
-    A warehouse and the ways gold is built in it.
+    """A warehouse, and the ways in which some builds make gold in it."""
 
-    A subclass defines `writer_of`, its input tables `silver`, and `built`, which builds gold from all of
-    silver at once.
-    """
-
-    def __init__(self, spark, root):
+    def __init__(self, spark, root, *builds):
         """Use the warehouse under `root`."""
-        self.spark, self.root = spark, root
+        self.spark, self.root, self.builds = spark, root, builds
         warehouse = Warehouse(root=str(root / "warehouse"), checkpoints=str(root / "checkpoints"))
         self.settings = Settings(warehouse=warehouse)
         self.warehouse = self.settings.warehouse_root
+        self.silver = tuple({table.name: table for build in builds for table in build.silver}.values())
 
     @classmethod
-    def empty(cls, spark, root):
+    def empty(cls, spark, root, *builds):
         """Create the tables."""
-        lab = cls(spark, root)
-        for table in (*cls.silver, *cls.writer_of.gold):
-            tables.ensure(spark, lab.warehouse, table)
+        lab = cls(spark, root, *builds)
+        lab.builder()
         return lab
 
     def copied(self, root):
         """Copy the tables, which is faster than creating them."""
         shutil.copytree(self.root, root, dirs_exist_ok=True)
-        return type(self)(self.spark, root)
+        return type(self)(self.spark, root, *self.builds)
 
     def frame(self, table, rows):
         """Return rows as a frame of a silver table."""
@@ -56,23 +60,26 @@ class GoldLab:
         append(self.frame(table, rows), self.warehouse, table)
 
     def run(self):
-        """Build gold of new silver, with no state but the tables and the checkpoint."""
-        read = tuple(table for table in INSTANTS if table in self.silver)
-        rows = arrivals(self.spark, self.settings, read=read)
-        stream = replace(STREAM, gold=self.writer_of.gold, read=read)
-        query = stream.writer(rows, self.settings, Batches([self.writer()], Progress()))
+        """Build gold of new silver like a new process: no state but the tables and the checkpoint."""
+        rows = arrivals(self.spark, self.settings, builds=self.builds)
+        stream = replace(STREAM, gold=gold_of(self.builds), read=inputs_of(self.builds))
+        query = stream.writer(rows, self.settings, Batches(self.builder(), Progress()))
         query.trigger(availableNow=True).start().awaitTermination()
 
-    def writer(self):
-        """Return a writer without remembered state."""
-        return self.writer_of(self.spark, self.warehouse, Progress())
+    def builder(self):
+        """Return a builder without remembered state."""
+        return Builder(self.spark, self.warehouse, Progress(), self.builds)
+
+    def rows(self, table):
+        """Return a table as comparable rows."""
+        return as_rows(tables.read(self.spark, self.warehouse, table))
 
     def gold(self):
         """Return the gold tables as comparable rows."""
-        gold = self.writer_of.gold
-        return {table.name: as_rows(tables.read(self.spark, self.warehouse, table)) for table in gold}
+        return {table.name: self.rows(table) for build in self.builds for table in build.tables}
 
     def at_once(self):
         """Return the gold tables built from all of silver at once."""
-        silver = {table: tables.read(self.spark, self.warehouse, table) for table in self.silver}
-        return {table.name: as_rows(frame) for table, frame in self.built(silver).items()}
+        inputs = WholeInputs({table: tables.read(self.spark, self.warehouse, table) for table in self.silver})
+        frames = {of: frame for build in self.builds for of, frame in frames_of(build, inputs).items()}
+        return {table.name: as_rows(frame) for table, frame in frames.items()}

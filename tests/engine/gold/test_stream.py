@@ -1,4 +1,4 @@
-"""Gold's one stream continues from the checkpoints of the four streams before it."""
+"""Gold's one stream continues from the checkpoints of the streams before it."""
 
 import json
 from dataclasses import replace
@@ -9,7 +9,9 @@ from conf.settings import Settings, Warehouse
 from engine.delta import tables
 from engine.gold.arrivals import arrivals
 from engine.gold.batches import Batches
-from engine.gold.stream import FORMER, STREAM, WRITERS, former_repairs, starting_versions
+from engine.gold.builder import Builder
+from engine.gold.former import FORMER, former_repairs, starting_versions
+from engine.gold.stream import STREAM
 from engine.process.progress import Progress
 from engine.streams.log import StreamLog
 from schemas.bronze import BRONZE
@@ -18,6 +20,11 @@ from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.silver import SILVER
 from schemas.silver.requests import REQUESTS
 from tests.jobs.test_build_gold import Lab, at_once, idle
+from tests.transforms.gold.silver_rows import START
+from transforms.gold.builds import BUILDS
+from transforms.spans import Span, window_of
+
+SPAN = Span(window_of(START.timestamp()), window_of(START.timestamp()) + 120)
 
 
 @pytest.fixture
@@ -32,51 +39,66 @@ def write_batch(settings, stream, batch, versions, *, is_committed=True):
         json.dumps({"sourceVersion": 1, "reservoirVersion": version, "index": -1}) for version in versions
     ]
     log.offsets_file(batch).write_text("\n".join(["v1", json.dumps({"batchWatermarkMs": 0}), *offsets]))
+    (log.folder / "metadata").write_text(json.dumps({"id": "7d9c1e44-0b57-4a0d-8d3c-6f8e3a1b2c5d"}))
     if is_committed:
         log.write_commit(batch)
 
 
-def run(lab, stream, writers, starting=None):
+def run(lab, stream, builds, starting=None):
     """Run one stream over the new rows, as the job does; return the request lines of each batch."""
     lines = []
-    batches = Batches([writer(lab.spark, lab.warehouse, Progress()) for writer in writers], Progress())
+    batches = Batches(Builder(lab.spark, lab.warehouse, Progress(), builds), Progress())
 
     def each(batch, batch_id):
         lines.append(batch.filter(f"input = '{REQUESTS.name}'").count())
         batches(batch, batch_id)
 
-    rows = arrivals(lab.spark, lab.settings, starting, read=stream.read)
+    rows = arrivals(lab.spark, lab.settings, starting, builds=builds)
     stream.writer(rows, lab.settings, each).trigger(availableNow=True).start().awaitTermination()
     stream.note(lab.settings)
     return lines
 
 
-def test_it_continues_from_the_checkpoints_of_real_former_streams(spark, tmp_path):
-    """What all former streams had read is not read again, and gold equals a build from all of silver."""
-    lab = Lab(spark, tmp_path)
+def former_run(lab, streams):
+    """
+    Build gold of the new rows, and leave the checkpoints that the former streams would have left.
+
+    The former code is gone; a stream's position is the version of each table that it would read next.
+    """
+    newest = {table.name: tables.snapshot(lab.warehouse, table).version for table in (*BRONZE, *SILVER)}
+    Builder(lab.spark, lab.warehouse, Progress()).rebuild_span(SPAN)
+    for stream in streams:
+        write_batch(lab.settings, stream, 0, [newest[table.name] + 1 for table in stream.read])
+        stream.note(lab.settings)
+
+
+@pytest.fixture
+def lab(spark, tmp_path):
+    lab = Lab(spark, tmp_path, *BUILDS)
     for table in (*BRONZE, *SILVER, *GOLD):
         tables.ensure(spark, lab.warehouse, table)
-    first, second, third = idle(n=20), idle(first=20.6, n=20), idle(first=40.6, n=20)
+    return lab
+
+
+@pytest.mark.parametrize("streams", FORMER, ids=["version 2", "version 1"])
+def test_it_continues_from_the_checkpoints_of_former_streams(lab, streams):
+    """What all former streams had read is not read again, and gold equals a build from all of silver."""
+    first, second, third = (idle(first=at + 0.6, n=20, start_id=10 * at) for at in (0, 20, 40))
     for part in (first, second):
         lab.arrive(*part)
-        for stream, writer in zip(FORMER, WRITERS, strict=True):
-            run(lab, stream, [writer])
+    former_run(lab, streams)
     lab.arrive(*third)
 
-    lines = run(lab, STREAM, WRITERS, starting_versions(lab.settings))
+    lines = run(lab, STREAM, BUILDS, starting_versions(lab.settings))
 
     assert sum(lines) == len(second[0]) + len(third[0])  # the newest version before is read once more
     everything = [first[n] + second[n] + third[n] for n in (0, 1)]
-    assert lab.gold(BROKER_RTT) == at_once(spark, *everything, BROKER_RTT)
+    assert lab.rows(BROKER_RTT) == at_once(lab.spark, *everything, BROKER_RTT)
 
 
-def test_damaged_gold_of_a_former_stream_is_built_from_all_of_silver(spark, tmp_path):
-    lab = Lab(spark, tmp_path)
-    for table in (*BRONZE, *SILVER, *GOLD):
-        tables.ensure(spark, lab.warehouse, table)
+def test_damaged_gold_of_a_former_stream_is_built_from_all_of_silver(lab):
     lab.arrive(*idle(n=20))
-    for stream, writer in zip(FORMER, WRITERS, strict=True):
-        run(lab, stream, [writer])
+    former_run(lab, FORMER[1])
     assert starting_versions(lab.settings).keys() == set(STREAM.read)
 
     log = lab.warehouse / BROKER_RTT.layer / BROKER_RTT.name / "_delta_log"
@@ -85,19 +107,27 @@ def test_damaged_gold_of_a_former_stream_is_built_from_all_of_silver(spark, tmp_
     assert starting_versions(lab.settings) == {}
 
 
+def test_other_inputs_need_a_new_version():
+    """A checkpoint fits only its query: increment `version`, and add the former one to `FORMER`."""
+    read = ["client_events", "isr_changes", "leadership_changes", "metric_samples", "metric_series"]
+    read += ["reassignments", "requests", "runs", "throttle_changes"]
+
+    assert (STREAM.version, [table.name for table in STREAM.read]) == (3, read)
+
+
 def test_without_a_position_of_each_former_stream_gold_is_built_from_all_of_silver(settings):
     assert starting_versions(settings) == {}
-    write_batch(settings, FORMER[0], 0, [5, 5, 5])
+    write_batch(settings, FORMER[1][0], 0, [5, 5, 5])
     assert starting_versions(settings) == {}
 
 
 def test_former_checkpoints_stay_until_the_first_batch_is_planned(settings):
-    write_batch(settings, FORMER[0], 0, [5, 5, 5])
+    write_batch(settings, FORMER[1][0], 0, [5, 5, 5])
     assert former_repairs(settings) == []
 
     write_batch(settings, STREAM, 0, [5] * len(STREAM.read), is_committed=False)
     [repair] = former_repairs(settings)
     repair.do()
 
-    assert not FORMER[0].checkpoint(settings).exists()
+    assert not FORMER[1][0].checkpoint(settings).exists()
     assert STREAM.checkpoint(settings).exists()

@@ -3,17 +3,15 @@
 import pytest
 
 from engine.delta import tables
-from engine.gold.throttles import SILVER, ThrottleWriter, touched_by
+from engine.gold.inputs import WarehouseTables
 from schemas.silver.metrics import METRIC_SAMPLES
 from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
-from schemas.silver.topics import TOPICS
 from tests.engine.gold.gold_lab import GoldLab
+from tests.engine.gold.gold_lab import arrived as arrived_at
 from tests.transforms.gold.throttle_rows import (
     AT,
-    EVENTS,
     MB,
-    SIZES,
     copied,
     idle,
     in_sync,
@@ -23,8 +21,7 @@ from tests.transforms.gold.throttle_rows import (
     throttle,
     with_lists,
 )
-from transforms.frames import frame_of
-from transforms.gold.throttle_compliance.assemble import TABLES, Silver, throttle_tables
+from transforms.gold.throttle_compliance.build import BUILD, TABLES, ThrottledTimes
 from transforms.spans import Span, window_of
 from transforms.windows import WINDOW_S
 
@@ -38,7 +35,13 @@ def windows(*seconds):
 
 
 def arrived(of, slot):
-    return {"input": of.name, "slot": NOON + slot}
+    """Return a new row of an input; each row of it touches windows, a setting all that follow."""
+    (flag,) = (BUILD.flag(n) for n, touch in enumerate(BUILD.touched_by) if touch.of is of)
+    return arrived_at(of, NOON + slot, flag)
+
+
+def touched_by(rows, newest):
+    return set().union(*BUILD.touched(rows, newest))
 
 
 def test_line_touches_what_is_carried_on_from_it_and_a_setting_all_that_lies_behind_it():
@@ -47,38 +50,22 @@ def test_line_touches_what_is_carried_on_from_it_and_a_setting_all_that_lies_beh
     assert touched_by([arrived(REQUESTS, 0)], newest) == windows(*range(-60, 140, 10))
     assert touched_by([arrived(THROTTLE_CHANGES, 150)], newest) == windows(*range(150, 210, 10))
     assert touched_by([arrived(REASSIGNMENTS, 190), arrived(ISR_CHANGES, 200)], newest) == windows(190, 200)
-    assert touched_by([arrived(METRIC_SAMPLES, 0)], newest) == windows(*range(0, 310, 10))
-    assert touched_by([], None) == set()
+    assert touched_by([arrived(METRIC_SAMPLES, 0)], NOON + 400) == windows(*range(0, 310, 10))
+    assert touched_by([], newest) == set()
 
 
 class Lab(GoldLab):
     """Gold of throttles and moves."""
-
-    writer_of, silver = ThrottleWriter, SILVER
 
     def frame(self, table, rows):
         """Make silver of rows, lists of replicas read as a parser does."""
         made = super().frame(table, rows)
         return with_lists(made) if table is THROTTLE_CHANGES else made
 
-    def built(self, silver):
-        """Build it of no metrics."""
-        told = Silver(
-            requests=silver[REQUESTS],
-            begun=silver[REQUESTS],
-            topics=silver[TOPICS],
-            changes=silver[THROTTLE_CHANGES],
-            reassignments=silver[REASSIGNMENTS],
-            isr_changes=silver[ISR_CHANGES],
-            events=frame_of(self.spark, [], EVENTS),
-            sizes=frame_of(self.spark, [], SIZES),
-        )
-        return throttle_tables(told, persist=lambda frame: frame.localCheckpoint())
-
 
 @pytest.fixture(scope="module")
 def empty_lab(spark, tmp_path_factory):
-    return Lab.empty(spark, tmp_path_factory.mktemp("empty"))
+    return Lab.empty(spark, tmp_path_factory.mktemp("empty"), BUILD)
 
 
 @pytest.fixture
@@ -114,7 +101,7 @@ def test_span_built_again_is_the_same_and_nothing_throttled_writes_nothing(lab):
     lab.arrive(REASSIGNMENTS, move(0.9, {0: [2]}))
     lab.run()
     before = lab.gold()
-    lab.writer().rebuild_span(Span(NOON - 60, NOON + 120))
+    lab.builder().rebuild_span(Span(NOON - 60, NOON + 120))
 
     assert lab.gold() == before == lab.at_once()
     assert len(before["throttle_compliance"]) == 8 * 4
@@ -122,9 +109,9 @@ def test_span_built_again_is_the_same_and_nothing_throttled_writes_nothing(lab):
 
 def test_windows_in_which_nothing_is_on_are_left_alone(lab):
     lab.arrive(THROTTLE_CHANGES, [rate(0.5, LIMIT), rate(25, None)])
-    writer = lab.writer()
+    times = ThrottledTimes(WarehouseTables(lab.spark, lab.warehouse))
 
-    kept = writer.concerned(range(NOON - 600, NOON + 1_000, WINDOW_S))
+    kept = times.during(range(NOON - 600, NOON + 1_000, WINDOW_S))
     assert min(kept) == NOON
     assert max(kept) <= NOON + 330
 

@@ -2,12 +2,11 @@
 
 from datetime import UTC, datetime, timedelta
 
+from engine.gold.inputs import WholeInputs, frames_of
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
 from transforms.frames import frame_of
-from transforms.gold.assemble import fetch_tables
-from transforms.gold.fetch_latency import pairing
-from transforms.windows import COVERED, coverage, newest_lines
+from transforms.gold.fetch_latency.build import BUILD
 
 START = datetime(2026, 11, 21, 11, 20, tzinfo=UTC)
 MONO_AT_START_NS = 5_000_000_000_000
@@ -130,6 +129,4 @@ def as_rows(frame):
 
 def fetch_gold(requests, client_events):
     """Build `fetch_latency` and `broker_rtt` from complete silver frames."""
-    covered = coverage(newest_lines(requests).toArrow())
-    frame = frame_of(requests.sparkSession, covered, COVERED)
-    return fetch_tables(pairing.fetches(requests, client_events), frame)
+    return frames_of(BUILD, WholeInputs({REQUESTS: requests, CLIENT_EVENTS: client_events}))

@@ -13,7 +13,7 @@ from schemas.silver.topics import TOPICS
 from transforms.frames import frame_of
 from transforms.gold.reassignment_progress.forecast import reassignment_forecast
 from transforms.gold.reassignment_progress.summary import reassignment_summary
-from transforms.gold.throttle_compliance.assemble import Silver, throttle_tables
+from transforms.gold.throttle_compliance.build import Silver, throttle_tables
 from transforms.gold.throttle_compliance.metrics import EVENTS
 from transforms.gold.throttle_compliance.summary import throttle_compliance_summary
 

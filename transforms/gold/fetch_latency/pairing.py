@@ -4,6 +4,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.window import WindowSpec
 
+from schemas.silver.client_events import CLIENT_EVENTS
+from transforms.gold.build import Inputs
 from transforms.windows import Reach, window_start
 
 MAX_ELAPSED_S = 30
@@ -81,6 +83,12 @@ def fetches(requests: DataFrame, client_events: DataFrame, *, skew_s: int = NEAR
         .withColumn("is_ambiguous", F.col("is_twin") & (F.col("kind") == "follower"))
         .select(*FETCHES)
     )
+
+
+def paired(inputs: Inputs, requests: DataFrame) -> DataFrame:
+    """Return the fetches among `requests`, paired with the client events near the windows, computed once."""
+    skew_s = NEAR_S if inputs.spans else ANY_SKEW_S
+    return inputs.once(fetches(requests, inputs.near(CLIENT_EVENTS), skew_s=skew_s), "fetches")
 
 
 def served(requests: DataFrame) -> DataFrame:

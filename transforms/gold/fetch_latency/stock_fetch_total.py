@@ -1,62 +1,54 @@
 """Kafka's own metric of replica fetches, as existing dashboards show it: FetchFollower TotalTimeMs."""
 
-from pyspark.sql import Column, DataFrame
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from schemas.fields import Table
 from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
-from transforms.gold.metrics.scrape_columns import scraped_at, unpacked
+from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
+from transforms.gold.build import Build, Inputs, Touch
+from transforms.gold.metrics.facts import facts
 from transforms.histogram import finite
+from transforms.windows import Reach
 
-STATISTICS = {"mean_ms": "Mean", "p50_ms": "50thPercentile", "p99_ms": "99thPercentile", "count": "Count"}
-
-
-def stock_fetch_total(metrics: DataFrame) -> DataFrame:
-    """Return one row per whole scrape that has FetchFollower's TotalTimeMs."""
-    return samples(metrics).filter("has_metric").select(*STOCK_FETCH_TOTAL.schema.names)
+STATISTICS = {"mean_ms": "mean", "p50_ms": "p50", "p99_ms": "p99", "count": "count"}
 
 
-def samples(metrics: DataFrame) -> DataFrame:
+def stock_fetch_total(samples: DataFrame, known: DataFrame) -> DataFrame:
     """
-    Return one row per scrape: the metric's statistics, `is_readable` and `has_metric`.
+    Return one row per scrape that has FetchFollower's TotalTimeMs.
 
-    A scrape that is not valid gzip or not whole is not readable. Each row depends on one scrape only, so a
-    stream may call this; a re-sent scrape gives an equal row.
+    `samples` are rows of `metric_samples`, `known` is the result of `metrics.facts.facts`.
     """
-    text = F.decode(unpacked(F.col("value"), F.col("content_encoding")), "UTF-8")
+    is_it = (F.col("meaning") == "request_time_ms") & (F.col("time") == "total")
+    series = known.filter(is_it & (F.col("request") == "FetchFollower"))
+    whose = series.select("cluster", "series_id", F.col("broker_id").alias("leader_id"), "statistic")
+    value = finite(F.col("value"))
+    shown = {name: F.max(F.when(F.col("statistic") == of, value)) for name, of in STATISTICS.items()}
     return (
-        metrics.withColumn("text", F.when(F.col("chunk").isNull(), text))
-        .withColumn("leader_id", F.regexp_extract("node", r"(\d+)$", 1).try_cast("int"))
-        .withColumn("scraped_at", F.coalesce(scraped_at(F.col("position")), F.col("timestamp")))
-        .withColumns({name: statistic(F.col("text"), word) for name, word in STATISTICS.items()})
+        samples.select("cluster", "series_id", F.col("at").alias("scraped_at"), "value")
+        .join(F.broadcast(whose), on=["cluster", "series_id"], how="inner")
+        .groupBy("cluster", "scraped_at", "leader_id")
+        .agg(*(column.alias(name) for name, column in shown.items()))
+        .filter(F.coalesce(*STATISTICS).isNotNull())
         .withColumn("count", F.col("count").cast("bigint"))
-        .withColumn("is_readable", F.col("text").isNotNull())
-        .withColumn("has_metric", F.col("is_readable") & F.coalesce(*STATISTICS).isNotNull())
-        .select(*STOCK_FETCH_TOTAL.schema.names, "is_readable", "has_metric")
+        .select(*STOCK_FETCH_TOTAL.schema.names)
     )
 
 
-def statistic(text: Column, word: str) -> Column:
-    """
-    Return one statistic of FetchFollower's TotalTimeMs from a scrape, with its labels in any order.
+def _frames(inputs: Inputs) -> Mapping[Table, DataFrame]:
+    known = facts(inputs.whole(METRIC_SERIES))
+    return {STOCK_FETCH_TOTAL: stock_fetch_total(inputs.near(METRIC_SAMPLES), known)}
 
-    >>> scrapes = spark.createDataFrame([
-    ...     ('kafka_network_RequestMetrics_Mean{name="TotalTimeMs",request="FetchFollower"} 501.5',),
-    ...     ('kafka_network_RequestMetrics_Mean{request="FetchFollower",name="TotalTimeMs",} 5.0E2',),
-    ...     ('kafka_network_RequestMetrics_Mean{name="TotalTimeMs",request="Fetch"} 1.0',),
-    ...     ('kafka_network_RequestMetrics_Mean{name="TotalTimeMs",request="FetchFollower"} NaN',),
-    ...     (None,)], "text string")
-    >>> scrapes.select(statistic(F.col("text"), "Mean").alias("mean_ms")).show()
-    +-------+
-    |mean_ms|
-    +-------+
-    |  501.5|
-    |  500.0|
-    |   NULL|
-    |   NULL|
-    |   NULL|
-    +-------+
-    <BLANKLINE>
-    """
-    labels = r'(?=[^}]*\bname="TotalTimeMs")(?=[^}]*\brequest="FetchFollower")[^}]*'
-    pattern = rf"(?m)^kafka_network_RequestMetrics_{word}\{{{labels}\}}\s+(\S+)"
-    return finite(F.regexp_extract(text, pattern, 1).try_cast("double"))
+
+BUILD = Build(
+    name="stock_fetch_total",
+    tables=(STOCK_FETCH_TOTAL,),
+    frames=_frames,
+    reads={METRIC_SAMPLES: Reach()},
+    whole=(METRIC_SERIES,),
+    touched_by=(Touch(of=METRIC_SAMPLES), Touch(of=METRIC_SERIES, and_later=True)),
+    needs=(METRIC_SAMPLES,),
+)

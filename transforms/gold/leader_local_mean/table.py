@@ -1,11 +1,20 @@
 """A1 without a request log: the mean of leader_local between scrapes, from Count x Mean of two MBeans."""
 
+from collections.abc import Mapping
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from schemas.fields import Table
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN
-from transforms.gold.leader_local_mean.intervals import BY
+from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
+from schemas.silver.requests import REQUESTS
+from transforms.gold.build import Build, Inputs, Touch
+from transforms.gold.leader_local_mean.intervals import BY, intervals_of
 from transforms.gold.leader_local_mean.request_log import with_log
+from transforms.gold.metrics.counters import REACH
+from transforms.gold.metrics.facts import facts
+from transforms.spans import within
 from transforms.windows import window_start
 
 RESOLUTION_MS = 2.0
@@ -109,3 +118,26 @@ def doubt_ms(remote_mean_ms: Column) -> Column:
     # F.least skips NULL: an unknown bound is ignored.
     least = F.least(F.try_divide("remote_sum_ms", "n"), share * furthest, F.sqrt(share) * spread)
     return F.when(n_apart == 0, F.lit(0.0)).when(n_apart.isNotNull() & remote_mean_ms.isNotNull(), least)
+
+
+def _frames(inputs: Inputs) -> Mapping[Table, DataFrame]:
+    intervals = intervals_of(inputs.near(METRIC_SAMPLES), facts(inputs.whole(METRIC_SERIES)))
+    if inputs.spans is not None:
+        intervals = intervals.filter(within("to_at", inputs.spans))
+    return {LEADER_LOCAL_MEAN: leader_local_mean(inputs.once(intervals), inputs.near(REQUESTS))}
+
+
+BUILD = Build(
+    name="leader_local_mean",
+    tables=(LEADER_LOCAL_MEAN,),
+    frames=_frames,
+    reads={METRIC_SAMPLES: REACH, REQUESTS: REACH},
+    whole=(METRIC_SERIES,),
+    # A scrape touches each window that the next one may lie in; a series touches all since its first sample.
+    touched_by=(
+        Touch(of=METRIC_SAMPLES, reach=REACH),
+        Touch(of=REQUESTS, reach=REACH),
+        Touch(of=METRIC_SERIES, and_later=True),
+    ),
+    needs=(METRIC_SAMPLES,),
+)

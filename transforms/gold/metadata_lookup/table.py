@@ -1,9 +1,15 @@
 """A6: the cost of metadata lookups by client (KIP-526), from METADATA requests of the request log."""
 
+from collections.abc import Mapping
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from schemas.fields import Table
 from schemas.gold.metadata_lookup import METADATA_LOOKUP
+from schemas.silver.perf_test import RUNS
+from schemas.silver.requests import REQUESTS
+from transforms.gold.build import Build, Inputs, Touch
 from transforms.gold.leader_redirect.client_tries import is_refused
 from transforms.gold.partition_skew.produced import with_run
 from transforms.windows import WINDOW_S, Reach, window_start
@@ -71,3 +77,21 @@ def lookups(requests: DataFrame) -> DataFrame:
 
 def _micros(at: str) -> Column:
     return F.unix_micros(at)
+
+
+def _frames(inputs: Inputs) -> Mapping[Table, DataFrame]:
+    return {METADATA_LOOKUP: metadata_lookup(inputs.near(REQUESTS), inputs.whole(RUNS))}
+
+
+BUILD = Build(
+    name="metadata_lookup",
+    tables=(METADATA_LOOKUP,),
+    frames=_frames,
+    reads={REQUESTS: REQUESTS_REACH},
+    whole=(RUNS,),
+    touched_by=(
+        Touch(of=REQUESTS, where="api = 'METADATA'"),
+        Touch(of=REQUESTS, where=is_refused, reach=REQUESTS_REACH),
+        Touch(of=RUNS, and_later=True),
+    ),
+)

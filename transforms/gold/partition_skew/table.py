@@ -1,9 +1,16 @@
 """A3: the distribution of a producer's batches over partitions (KIP-480, KIP-794), from the request log."""
 
+from collections.abc import Mapping
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from schemas.fields import Table
 from schemas.gold.partition_skew import PARTITION_SKEW
+from schemas.silver.perf_test import RUNS
+from schemas.silver.requests import REQUESTS
+from schemas.silver.topics import TOPICS
+from transforms.gold.build import Build, Inputs, Touch
 from transforms.gold.partition_skew.produced import NEXT_BATCH_S, batches
 from transforms.histogram import bucket, collected, quantile
 from transforms.windows import Reach, window_start
@@ -117,3 +124,24 @@ def total_of(values: Column) -> Column:
     <BLANKLINE>
     """
     return F.aggregate(values, F.lit(0.0), lambda total, one: total + one)
+
+
+PRODUCED = "api = 'PRODUCE'"
+
+
+def _frames(inputs: Inputs) -> Mapping[Table, DataFrame]:
+    requests = inputs.near(REQUESTS).filter(PRODUCED)
+    return {PARTITION_SKEW: partition_skew(requests, inputs.whole(TOPICS), inputs.whole(RUNS))}
+
+
+BUILD = Build(
+    name="partition_skew",
+    tables=(PARTITION_SKEW,),
+    frames=_frames,
+    reads={REQUESTS: REQUESTS_REACH},
+    whole=(TOPICS, RUNS),
+    touched_by=(
+        Touch(of=REQUESTS, where=PRODUCED, reach=REQUESTS_REACH),
+        Touch(of=RUNS, and_later=True),
+    ),
+)

@@ -4,101 +4,88 @@ from datetime import timedelta
 
 import pytest
 
-from engine.gold.arrivals import FLAGS
-from engine.gold.clients import SILVER, ClientWriter, touched_by
-from schemas.gold.leader_redirect import LEADER_REDIRECT
-from schemas.gold.metadata_lookup import METADATA_LOOKUP
-from schemas.gold.partition_skew import PARTITION_SKEW
-from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.perf_test import RUNS
 from schemas.silver.requests import REQUESTS
 from tests.engine.gold.gold_lab import GoldLab
-from tests.transforms.gold.leader_redirect.test_disconnect import DEAD, END, FOUND, TAKEN, WORK, alive
+from tests.engine.gold.gold_lab import arrived as arrived_at
+from tests.transforms.gold.leader_redirect.test_disconnect import END, FOUND, TAKEN, WORK, alive
 from tests.transforms.gold.redirect_rows import AT, MOVE, began, lookup, request
-from transforms.gold.assemble import client_tables
-from transforms.gold.fetch_latency import pairing
+from transforms.gold.leader_redirect import build as leader_redirect
+from transforms.gold.metadata_lookup import table as metadata_lookup
+from transforms.gold.partition_skew import table as partition_skew
 from transforms.spans import Span, window_of
 
 NOON = window_of(AT.timestamp())
 
 
-def arrived(of, slot, *, until=None, **flags):
-    none = dict.fromkeys(FLAGS, False)
-    return {"input": of.name, "slot": NOON + slot, "until": until and NOON + until} | none | flags
+BUILDS = (partition_skew.BUILD, leader_redirect.BUILD, metadata_lookup.BUILD)
+
+
+def arrived(of, slot, *flags):
+    return arrived_at(of, NOON + slot, *flags)
 
 
 def windows(*seconds):
     return {NOON + second for second in seconds}
 
 
-def touched(rows, *, redirects=(), takeovers=()):
-    return touched_by(rows, redirects, takeovers)
+def touched(rows, *, newest=900, redirects=(), takeovers=()):
+    """Return the windows of each table that new rows touch."""
+    found = {build.name: build.touched(rows, NOON + newest) for build in BUILDS}
+    of_redirects = leader_redirect.Redirects(redirects, takeovers).windows(found["leader_redirect"], rows)
+    found = {name: set().union(*of) for name, of in found.items()} | {"leader_redirect": of_redirects}
+    return {name: of for name, of in found.items() if of}
 
 
 def test_lines_touch_the_tables_of_their_kind_alone():
     assert touched([arrived(REQUESTS, 0), arrived(LEADERSHIP_CHANGES, 0)]) == {}
-    assert touched([arrived(REQUESTS, 0, is_lookup=True)]) == {METADATA_LOOKUP: windows(0)}
-    found = touched([arrived(REQUESTS, 0, is_produce=True)])
-    assert found == {PARTITION_SKEW: windows(-10, 0, 10)}
+    assert touched([arrived(REQUESTS, 0, "metadata_lookup_0")]) == {"metadata_lookup": windows(0)}
+    found = touched([arrived(REQUESTS, 0, "partition_skew_0")])
+    assert found == {"partition_skew": windows(-10, 0, 10)}
 
 
 def test_error_touches_a_minute_on_either_side():
-    found = touched([arrived(REQUESTS, 0, is_error=True)])
+    found = touched([arrived(REQUESTS, 0, "leader_redirect_0", "metadata_lookup_1")])
 
-    assert found[LEADER_REDIRECT] == windows(*range(-60, 70, 10))
-    assert found[METADATA_LOOKUP] == windows(0, 10)
+    assert found["leader_redirect"] == windows(*range(-60, 70, 10))
+    assert found["metadata_lookup"] == windows(0, 10)
 
 
 def test_any_line_near_a_redirect_can_be_its_end_or_its_cause():
     events = windows(0, 300)
 
-    assert touched([arrived(REQUESTS, 70)], redirects=events) == {LEADER_REDIRECT: windows(0)}
-    assert touched([arrived(LEADERSHIP_CHANGES, -60)], redirects=events) == {LEADER_REDIRECT: windows(0)}
+    assert touched([arrived(REQUESTS, 70)], redirects=events) == {"leader_redirect": windows(0)}
+    assert touched([arrived(LEADERSHIP_CHANGES, -60)], redirects=events) == {"leader_redirect": windows(0)}
     assert touched([arrived(REQUESTS, 80), arrived(REQUESTS, -70)], redirects=events) == {}
 
 
 def test_takeover_touches_the_minute_before_it():
-    found = touched([arrived(LEADERSHIP_CHANGES, 0, is_takeover=True)])
+    found = touched([arrived(LEADERSHIP_CHANGES, 0, "leader_redirect_1")])
 
-    assert found == {LEADER_REDIRECT: windows(*range(-60, 10, 10))}
+    assert found == {"leader_redirect": windows(*range(-60, 10, 10))}
 
 
-def test_any_line_near_a_takeover_from_a_silent_leader_touches_what_it_does():
+def test_any_line_near_a_takeover_touches_what_it_does():
     events = windows(0, 500)
 
     for slot in (-120, 70):
         found = touched([arrived(REQUESTS, slot)], takeovers=events)
-        assert found == {LEADER_REDIRECT: windows(*range(-60, 10, 10))}
+        assert found == {"leader_redirect": windows(*range(-60, 10, 10))}
     assert touched([arrived(REQUESTS, 80), arrived(REQUESTS, -130)], takeovers=events) == {}
 
 
-def test_run_touches_all_the_time_it_lasted():
-    found = touched([arrived(RUNS, 0, until=25)])
+def test_run_touches_all_since_its_start_but_of_redirects_only_those_that_are_known():
+    run = arrived(RUNS, 0, "partition_skew_1", "metadata_lookup_2", "leader_redirect_2")
 
-    assert found == {PARTITION_SKEW: windows(0, 10, 20, 30), METADATA_LOOKUP: windows(0, 10, 20, 30)}
-
-
-def test_run_that_has_not_ended_touches_what_there_is_since_its_start():
-    found = touched([arrived(RUNS, 0), arrived(REQUESTS, 20)])
-
-    assert found[PARTITION_SKEW] == windows(0, 10, 20, 30)
-
-
-class Lab(GoldLab):
-    """Gold about clients."""
-
-    writer_of, silver = ClientWriter, SILVER
-
-    def built(self, silver):
-        """Build it of no followers' requests."""
-        nobodys = self.frame(REQUESTS, [])
-        return client_tables(silver, pairing.fetches(nobodys, silver[CLIENT_EVENTS]))
+    since = windows(0, 10, 20)
+    assert touched([run], newest=20) == {"partition_skew": since, "metadata_lookup": since}
+    assert touched([run], newest=20, redirects=windows(20, 40))["leader_redirect"] == windows(20)
 
 
 @pytest.fixture(scope="module")
 def empty_lab(spark, tmp_path_factory):
-    return Lab.empty(spark, tmp_path_factory.mktemp("empty"))
+    return GoldLab.empty(spark, tmp_path_factory.mktemp("empty"), *BUILDS)
 
 
 @pytest.fixture
@@ -147,7 +134,7 @@ def test_span_built_again_is_the_same_and_nothing_new_writes_nothing(lab):
     before = lab.gold()
 
     lab.run()
-    lab.writer().rebuild_span(Span(NOON - 60, NOON + 120))
+    lab.builder().rebuild_span(Span(NOON - 60, NOON + 120))
 
     assert lab.gold() == before
     assert len(before["leader_redirect"]) == 1
@@ -168,17 +155,3 @@ def test_leader_that_died_is_known_by_its_silence_until_lines_tell_that_it_lived
     lab.arrive(REQUESTS, [alive(11_500)])
     lab.run()
     assert lab.gold()["leader_redirect"] == lab.at_once()["leader_redirect"] == []
-
-
-def test_writer_forgets_takeovers_from_leaders_that_live(lab):
-    lab.arrive(REQUESTS, DEAD)
-    lab.arrive(LEADERSHIP_CHANGES, [*TAKEN, began(12_000, 3, partition_index=7)])
-    writer, span = lab.writer(), Span(NOON - 60, NOON + 20)
-    assert writer.with_takeovers == windows(10)
-
-    writer.rebuild({LEADER_REDIRECT: range(*span, 10)})
-    assert writer.with_takeovers == windows(10)
-
-    lab.arrive(REQUESTS, [alive(11_500)])
-    writer.rebuild({LEADER_REDIRECT: range(*span, 10)})
-    assert writer.with_takeovers == set()

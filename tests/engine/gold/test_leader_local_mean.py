@@ -3,14 +3,13 @@
 import pytest
 
 from engine.delta import tables
-from engine.gold.metrics import SILVER, MetricsWriter
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
 from schemas.silver.requests import REQUESTS
 from tests.engine.gold.gold_lab import GoldLab
 from tests.transforms.gold.leader_local_mean.test_table import LONG_AGO, produce
 from tests.transforms.gold.metric_rows import AT, Broker, at, series_row
-from transforms.gold.assemble import metric_tables
+from transforms.gold.leader_local_mean.table import BUILD
 from transforms.gold.metrics.counters import BRIDGED_S
 from transforms.spans import Span, window_of
 from transforms.windows import WINDOW_S
@@ -18,23 +17,9 @@ from transforms.windows import WINDOW_S
 NOON = window_of(AT.timestamp())
 
 
-class Lab(GoldLab):
-    """Gold from metrics: its one table."""
-
-    writer_of, silver = MetricsWriter, SILVER
-
-    def built(self, silver):
-        """Build it of all metrics there are."""
-        return metric_tables(silver)
-
-    def rows(self):
-        """Read the table."""
-        return self.gold()[LEADER_LOCAL_MEAN.name]
-
-
 @pytest.fixture(scope="module")
 def empty_lab(spark, tmp_path_factory):
-    return Lab.empty(spark, tmp_path_factory.mktemp("empty"))
+    return GoldLab.empty(spark, tmp_path_factory.mktemp("empty"), BUILD)
 
 
 @pytest.fixture
@@ -71,7 +56,10 @@ def test_parts_in_any_order_give_what_is_built_at_once(lab):
         lab.run()
 
     assert lab.gold() == lab.at_once()
-    told = [(row["n"], row["log_n"], row["is_reset"], row["leader_local_mean_ms"]) for row in lab.rows()]
+    told = [
+        (row["n"], row["log_n"], row["is_reset"], row["leader_local_mean_ms"])
+        for row in lab.rows(LEADER_LOCAL_MEAN)
+    ]
     assert sorted(told) == [(10, 8, True, 5.0), (10, 10, False, 5.0), (10, 10, False, 5.0)]
 
 
@@ -85,10 +73,10 @@ def test_late_line_of_the_log_restates_its_interval_and_a_span_built_again_is_th
     lab.run()
     before = lab.gold()
 
-    lab.writer().rebuild_span(Span(NOON, NOON + 60))
+    lab.builder().rebuild_span(Span(NOON, NOON + 60))
 
     assert lab.gold() == before == lab.at_once()
-    assert len(lab.rows()) == 3
+    assert len(lab.rows(LEADER_LOCAL_MEAN)) == 3
 
 
 def test_cluster_without_metrics_is_not_written_for(lab):
@@ -97,7 +85,7 @@ def test_cluster_without_metrics_is_not_written_for(lab):
 
     lab.run()
 
-    assert lab.rows() == []
+    assert lab.rows(LEADER_LOCAL_MEAN) == []
     assert tables.snapshot(lab.warehouse, LEADER_LOCAL_MEAN).version == 0
 
 
@@ -110,6 +98,6 @@ def test_window_reaches_no_further_than_samples_are_bridged(lab):
     lab.arrive(METRIC_SAMPLES, broker.rows)
     ends = NOON + BRIDGED_S
 
-    lab.writer().rebuild_span(Span(ends, ends + WINDOW_S))
+    lab.builder().rebuild_span(Span(ends, ends + WINDOW_S))
 
-    assert [row["n"] for row in lab.rows()] == [20]
+    assert [row["n"] for row in lab.rows(LEADER_LOCAL_MEAN)] == [20]

@@ -1,0 +1,140 @@
+"""Build gold: find the windows that new rows touch, read what they depend on, replace them whole."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from pyspark.sql import Row, SparkSession
+
+from engine.delta import tables
+from engine.delta.snapshot import Snapshot
+from engine.gold.coverage import Settling
+from engine.gold.culprit import culprits_of
+from engine.gold.held_back import let_through
+from engine.gold.inputs import WarehouseTables, WindowInputs
+from engine.gold.limits import first_whole_window
+from engine.process.fail_points import reached
+from engine.process.progress import Progress
+from schemas.fields import Table
+from schemas.gold.broker_rtt import BROKER_RTT
+from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
+from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
+from transforms.gold.build import Build
+from transforms.gold.builds import BUILDS
+from transforms.spans import Span, in_steps, spans_of, window_of, within
+from transforms.windows import WINDOW_S
+
+JUDGED = (BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT)
+"""The tables that follow from the history of `broker_rtt` (`engine.gold.culprit`)."""
+
+
+def gold_of(builds: Iterable[Build]) -> tuple[Table, ...]:
+    """Return the tables that a builder writes."""
+    written = tuple(table for build in builds for table in build.tables)
+    return (*written, *JUDGED) if BROKER_RTT in written else written
+
+
+class Builder:
+    """
+    Builds the gold tables of one warehouse as they are declared; its caller holds the lease.
+
+    It remembers between batches only what it can read from tables again.
+    """
+
+    def __init__(
+        self, spark: SparkSession, warehouse: Path, progress: Progress, builds: Sequence[Build] = BUILDS
+    ) -> None:
+        """Create the missing tables."""
+        self._spark, self._warehouse, self._progress, self._builds = spark, warehouse, progress, builds
+        for table in {table.name: table for build in builds for table in build.silver}.values():
+            tables.make(warehouse, table)
+        for table in gold_of(builds):
+            tables.ensure(spark, warehouse, table)
+        known = WarehouseTables(spark, warehouse)
+        self._memories = {build.name: build.memory(known) for build in builds if build.memory}
+        self._settling = Settling(spark, warehouse, [build.tables[0] for build in builds if build.is_covered])
+        self._culprits = culprits_of(warehouse) if BROKER_RTT in gold_of(builds) else None
+        self._newest = {build.name: self._newest_window(build) for build in builds}
+        self._refused: dict[str, set[int]] = {build.name: set() for build in builds}
+
+    def build(self, arrived: Sequence[Row]) -> dict[str, int]:
+        """Build the windows that new rows (`arrivals.by_window`) touch; return how many, by build."""
+        self._settling.saw(arrived)
+        may_settle = self._settling.may_settle()
+        windows = {build.name: self.touched(build, arrived) for build in self._builds}
+        for build in self._builds:
+            if build.is_covered:
+                windows[build.name] |= may_settle
+            self.rebuild(build, windows[build.name])
+            reached(f"gold-{build.name}-written")
+        return {name: len(of) for name, of in windows.items() if of}
+
+    def rebuild_span(self, span: Span) -> int:
+        """Build all windows of a span again; return how many were refused because silver is incomplete."""
+        return max(self.rebuild(build, range(span.start, span.end, WINDOW_S)) for build in self._builds)
+
+    def touched(self, build: Build, arrived: Sequence[Row]) -> set[int]:
+        """Return the windows of a build that new rows touch, and those that it remembers."""
+        inputs = {touch.of.name for touch in build.touched_by}
+        slots = (row["slot"] for row in arrived if row["input"] in inputs)
+        newest = self._newest[build.name] = max(self._newest[build.name], max(slots, default=0))
+        touched = build.touched(arrived, newest)
+        memory = self._memories.get(build.name)
+        return memory.windows(touched, arrived) if memory else set().union(*touched)
+
+    def rebuild(self, build: Build, windows: Iterable[int]) -> int:
+        """Build windows (epoch seconds) again; return how many were refused because silver is incomplete."""
+        wanted = let_through(self._warehouse, windows)
+        if not wanted:
+            return 0
+        # Take the snapshots first: rows that retention deletes after the check below are still in them.
+        snapshots = {table.name: tables.snapshot(self._warehouse, table) for table in build.silver}
+        oldest = first_whole_window(self._warehouse, build.reads)
+        refused = {window for window in wanted if oldest is not None and window < oldest}
+        self._report_refused(build, refused, oldest)
+        if build.is_covered:
+            self._settling.forget(refused)
+        built = spans_of(wanted - refused)
+        reached("gold-begun")
+        for spans in in_steps(built):
+            self._replace(build, spans, snapshots)
+        if self._culprits and BROKER_RTT in build.tables:
+            reached("gold-windows-committed")
+            self._culprits.rebuild(built)
+        return len(refused)
+
+    def _replace(self, build: Build, spans: Sequence[Span], snapshots: Mapping[str, Snapshot]) -> None:
+        inputs = WindowInputs(self._spark, build, snapshots, self._settling, spans)
+        if build.needs and not any(map(inputs.has, build.needs)) and not self._holds(build, spans):
+            return
+        versions = {f"{table.layer}.{table.name}": snapshots[table.name].version for table in build.reads}
+        note = json.dumps({"built_from": versions})
+        rows = {}
+        for table, frame in build.frames(inputs).items():
+            new = frame.filter(within(table.instant, spans)).select(*table.schema.names).toArrow()
+            has_rows = bool(new.num_rows)
+            tables.replace(
+                new, self._warehouse, table, column=table.instant, spans=spans, note=note if has_rows else ""
+            )
+            rows[table] = new
+        if build.name in self._memories:
+            self._memories[build.name].built(spans, rows)
+
+    def _holds(self, build: Build, spans: Sequence[Span]) -> bool:
+        """Return whether a table of the build may have rows in the spans."""
+        gold = ((table, tables.snapshot(self._warehouse, table)) for table in build.tables)
+        return any(snapshot.overlapping(table.instant, spans) for table, snapshot in gold)
+
+    def _newest_window(self, build: Build) -> int:
+        """Return the newest window (epoch seconds) of the rows that touch the build."""
+        inputs = {touch.of.name: touch.of for touch in build.touched_by}.values()
+        newest = (tables.snapshot(self._warehouse, table).newest(table.instant) for table in inputs)
+        return max((window_of(at.timestamp()) for at in newest if at), default=0)
+
+    def _report_refused(self, build: Build, refused: set[int], oldest: int | None) -> None:
+        if oldest is None or refused <= self._refused[build.name]:
+            return
+        self._refused[build.name] |= refused
+        for span in spans_of(refused):
+            since = str(Span(oldest, oldest)).split(" to ")[0]
+            self._progress.say(f"{build.name} not rebuilt: {span}; silver is complete only from {since} on")

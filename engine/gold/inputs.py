@@ -1,0 +1,145 @@
+"""What the builds of gold read: the rows around some windows of a warehouse, or all rows of some frames."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from engine.delta import tables
+from engine.delta.snapshot import Snapshot
+from engine.gold.coverage import Settling
+from schemas.fields import Table
+from schemas.silver.requests import REQUESTS
+from transforms.frames import frame_of
+from transforms.gold.build import Build
+from transforms.spans import Span, spans_of, window_of
+from transforms.windows import COVERED, Reach, coverage, newest_lines
+
+
+class WindowInputs:
+    """The rows that a step of windows depends on, from snapshots of a warehouse (see `build.Inputs`)."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        build: Build,
+        snapshots: Mapping[str, Snapshot],
+        settling: Settling,
+        spans: Sequence[Span],
+    ) -> None:
+        """Read for the windows of the spans; `snapshots` are those of the build's inputs, by name."""
+        self._spark, self._build, self._settling = spark, build, settling
+        self._snapshots, self._spans = snapshots, list(spans)
+
+    @property
+    def spans(self) -> Sequence[Span]:
+        """The windows to build."""
+        return self._spans
+
+    def near(self, table: Table, reach: Reach | None = None) -> DataFrame:
+        """Return the rows of a table around the windows."""
+        within = reach or self._build.reads[table]
+        return self._snapshots[table.name].rows(self._spark, table.instant, self._spans, within)
+
+    def around(self, table: Table, seconds: Collection[int], reach: Reach) -> DataFrame:
+        """Return the rows of a table around other windows, which contain these seconds."""
+        spans = spans_of({window_of(second) for second in seconds})
+        if not spans:
+            return frame_of(self._spark, [], table.schema)
+        return self._snapshots[table.name].rows(self._spark, table.instant, spans, reach)
+
+    def whole(self, table: Table) -> DataFrame:
+        """Return all rows of a table."""
+        return self._snapshots[table.name].everything(self._spark)
+
+    def covered(self) -> DataFrame:
+        """Return `windows.COVERED` of the windows."""
+        rows = self._settling.covered(self._snapshots[REQUESTS.name], self._spans)
+        return frame_of(self._spark, rows, COVERED)
+
+    def has(self, table: Table) -> bool:
+        """Return whether a table may have rows near the windows, or at all, by its log."""
+        snapshot, reach = self._snapshots[table.name], self._build.reads.get(table)
+        if reach is None:
+            return bool(snapshot.paths())
+        return bool(snapshot.overlapping(table.instant, self._spans, reach))
+
+    def once(self, frame: DataFrame, name: str = "") -> DataFrame:  # noqa: ARG002 (nothing is shared here)
+        """Compute a frame and keep its rows in the executors, without its plan."""
+        return frame.localCheckpoint()
+
+    def is_empty(self, frame: DataFrame) -> bool:
+        """Compute whether a frame has no rows."""
+        return frame.isEmpty()
+
+
+class WholeInputs:
+    """All rows of some silver frames (see `build.Inputs`): gold of a folder, and of made rows."""
+
+    spans = None
+
+    def __init__(
+        self,
+        silver: Mapping[Table, DataFrame],
+        keep: Callable[[DataFrame, str], DataFrame] = lambda frame, _: frame.localCheckpoint(),
+    ) -> None:
+        """Read these frames; `keep` computes a frame once, under a name that no other frame has."""
+        self._silver, self._keep = silver, keep
+        self._kept: dict[str, DataFrame] = {}
+
+    def near(self, table: Table, reach: Reach | None = None) -> DataFrame:  # noqa: ARG002 (all rows are near)
+        """Return all rows."""
+        return self._silver[table]
+
+    def around(self, table: Table, seconds: Collection[int], reach: Reach) -> DataFrame:  # noqa: ARG002
+        """Return all rows."""
+        return self._silver[table]
+
+    def whole(self, table: Table) -> DataFrame:
+        """Return all rows."""
+        return self._silver[table]
+
+    def covered(self) -> DataFrame:
+        """Return `windows.COVERED` of all windows."""
+        requests = self._silver[REQUESTS]
+        return frame_of(requests.sparkSession, coverage(newest_lines(requests).toArrow()), COVERED)
+
+    def has(self, table: Table) -> bool:
+        """Return whether a table has rows."""
+        return not self.is_empty(self._silver[table])
+
+    def once(self, frame: DataFrame, name: str = "") -> DataFrame:
+        """Compute a frame, or return the one that was kept under its name."""
+        name = name or f"step-{len(self._kept)}"
+        if name not in self._kept:
+            self._kept[name] = self._keep(frame, name)
+        return self._kept[name]
+
+    def is_empty(self, frame: DataFrame) -> bool:
+        """Compute whether a frame has no rows."""
+        return frame.isEmpty()
+
+
+class WarehouseTables:
+    """The tables of a warehouse, from which the memory of a build begins (see `build.Warehouse`)."""
+
+    def __init__(self, spark: SparkSession, warehouse: Path) -> None:
+        """Read existing tables."""
+        self._spark, self._warehouse = spark, warehouse
+
+    def read(self, table: Table) -> DataFrame:
+        """Return all rows of a table."""
+        return tables.read(self._spark, self._warehouse, table)
+
+    def windows(self, table: Table) -> set[int]:
+        """Return the windows (epoch seconds) in which a table has rows."""
+        starts = tables.snapshot(self._warehouse, table).column("window_start")
+        return {int(start.timestamp()) for start in starts.unique().to_pylist()}
+
+
+def frames_of(build: Build, inputs: WholeInputs) -> dict[Table, DataFrame]:
+    """Return the gold of a build from all rows; empty frames if none of the tables in `needs` has rows."""
+    if build.needs and not any(map(inputs.has, build.needs)):
+        spark = inputs.whole(build.needs[0]).sparkSession
+        return {table: frame_of(spark, [], table.schema) for table in build.tables}
+    return dict(build.frames(inputs))

@@ -1,0 +1,137 @@
+"""How a gold table is declared where it is computed. `transforms.gold.BUILDS` has all declarations."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F
+
+from schemas.fields import Table
+from transforms.spans import Span, touched
+from transforms.windows import WINDOW_S, Reach
+
+
+class Inputs(Protocol):
+    """The rows that the windows of one step depend on."""
+
+    @property
+    def spans(self) -> Sequence[Span] | None:
+        """The windows to build; None for all windows of the rows."""
+
+    def near(self, table: Table, reach: Reach | None = None) -> DataFrame:
+        """Return the rows of a table around the windows; `reach` is at most the declared one (default)."""
+
+    def around(self, table: Table, seconds: Collection[int], reach: Reach) -> DataFrame:
+        """Return the rows of a table around other windows, which contain these seconds."""
+
+    def whole(self, table: Table) -> DataFrame:
+        """Return all rows of a table, which must be small."""
+
+    def covered(self) -> DataFrame:
+        """Return `windows.COVERED`: whether the request lines of the windows are complete."""
+
+    def has(self, table: Table) -> bool:
+        """Return whether a table may have rows, near the windows if the build reads it near."""
+
+    def once(self, frame: DataFrame, name: str = "") -> DataFrame:
+        """
+        Compute a frame that later steps read several times; return its result.
+
+        Builds of all windows share a frame by its `name`.
+        """
+
+    def is_empty(self, frame: DataFrame) -> bool:
+        """Compute whether a frame has no rows, for a cheap frame that spares an expensive one."""
+
+
+class Memory(Protocol):
+    """What a build remembers from batch to batch; all of it can be read from tables again."""
+
+    def windows(self, touched: Sequence[set[int]], arrived: Sequence[Row]) -> set[int]:
+        """Return the windows to build, given those that new rows touched, one set per `Touch`."""
+
+    def built(self, spans: Sequence[Span], rows: Mapping[Table, pa.Table]) -> None:
+        """Note the new rows of the spans."""
+
+
+class Warehouse(Protocol):
+    """The tables of a warehouse, from which a `Memory` begins."""
+
+    def read(self, table: Table) -> DataFrame:
+        """Return all rows of a table."""
+
+    def windows(self, table: Table) -> set[int]:
+        """Return the windows (epoch seconds) in which a table has rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Touch:
+    """
+    The rows of an input that touch windows: the window of the row's instant, extended by the reach.
+
+    `where` is the condition of the rows. With `and_later`, a row touches all windows from its instant on.
+    """
+
+    of: Table
+    where: str | Callable[[], Column] = "true"
+    reach: Reach = Reach()  # noqa: RUF009 (it is frozen)
+    and_later: bool = False
+
+    def condition(self) -> Column:
+        """Return whether a row touches windows."""
+        return F.expr(self.where) if isinstance(self.where, str) else self.where()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """
+    How some gold tables are built from silver; one table, or more if they share an expensive step.
+
+    The rows of a window are a function of the rows that `reads` names: those of an input around the window
+    (a `Reach`). All rows of the tables in `whole` are read; these are small. New rows touch windows
+    (`touched_by`), and a touched window is built again whole.
+
+    Without any row in the tables of `needs` there is nothing to build. `is_covered`: the rows say whether
+    the lines of their window are complete, so a window is built again when it may be settled.
+    """
+
+    name: str
+    tables: tuple[Table, ...]
+    frames: Callable[[Inputs], Mapping[Table, DataFrame]]
+    reads: Mapping[Table, Reach]
+    whole: tuple[Table, ...] = ()
+    touched_by: tuple[Touch, ...]
+    needs: tuple[Table, ...] = ()
+    is_covered: bool = False
+    memory: Callable[[Warehouse], Memory] | None = None
+
+    @property
+    def silver(self) -> tuple[Table, ...]:
+        """The inputs."""
+        return tuple(dict.fromkeys((*self.reads, *self.whole, *(touch.of for touch in self.touched_by))))
+
+    def flags(self, table: Table) -> dict[str, Column]:
+        """Return a column per `Touch` of an input: whether a row touches windows."""
+        touches = enumerate(self.touched_by)
+        return {self.flag(n): touch.condition() for n, touch in touches if touch.of is table}
+
+    def flag(self, n: int) -> str:
+        """Return the name of the column of a `Touch`."""
+        return f"{self.name}_{n}"
+
+    def touched(self, arrived: Sequence[Row], newest: int) -> list[set[int]]:
+        """
+        Return the windows (epoch seconds) that new rows touch, one set per `Touch`.
+
+        Windows after the `newest` row of all inputs are left out: they have no rows yet, and the rows that
+        bring them touch them again.
+        """
+        found = []
+        for n, touch in enumerate(self.touched_by):
+            slots = {row["slot"] for row in arrived if row["input"] == touch.of.name and row[self.flag(n)]}
+            if touch.and_later and slots:
+                slots = set(range(min(slots), newest + WINDOW_S, WINDOW_S))
+            found.append({window for window in touched(slots, touch.reach) if window <= newest})
+        return found
