@@ -1,6 +1,7 @@
 """Declarations of tables: a name, a layer, a `StructType` with comments, and a key."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from pyspark.sql.types import (
     DataType,
@@ -27,11 +28,13 @@ class Table:
     is_stored: bool = True  # False: the rows are computed on read
     sort_by: tuple[str, ...] = ()  # sort order of the merged files of a past day; the first column is a hash
     at: str = ""  # the instant of a row; default: its first instant
+    # Why a gold table has no `suite`, `question` or `metric`; a test demands them.
+    lacks: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def instant(self) -> str:
         """The column with the instant of a row."""
-        instants = (field.name for field in self.schema if isinstance(field.dataType, TimestampType))
+        instants = (of.name for of in self.schema if isinstance(of.dataType, TimestampType))
         return self.at or next(instants)
 
 

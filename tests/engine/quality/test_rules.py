@@ -8,6 +8,7 @@ import pytest
 from conf.settings import PROJECT
 from engine.quality.rules import Suite, SuiteError, evaluate, suites_of
 from jobs.check_quality import TABLES
+from tests.engine.quality import gold_rows
 from transforms.frames import frame_of
 
 SUITES = PROJECT / "conf" / "expectations"
@@ -112,11 +113,11 @@ GOOD = {
         "last_logged_at": LATER,
         "is_balanced": True,
     },
+    **gold_rows.GOOD,
 }
 MARKED = {
     "gold.fetch_latency": "client_id",
-    "gold.broker_rtt": "cluster",
-    "gold.broker_rtt_culprit": "cluster",
+    **dict.fromkeys(("gold.broker_rtt", "gold.broker_rtt_culprit", *gold_rows.GOOD), "cluster"),
 }
 """The column that tells which row an example is; `source` elsewhere."""
 
@@ -180,6 +181,7 @@ SPOILED = {
         "lines_are_conserved": {"kept": 6},
         "first_is_before_last": {"last_logged_at": datetime(2026, 11, 20, tzinfo=UTC)},
     },
+    **gold_rows.SPOILED,
 }
 
 

@@ -49,7 +49,7 @@ class Redirects:
         self._redirects, self._takeovers = set(redirects), set(takeovers)
 
     @classmethod
-    def of(cls, warehouse: Warehouse) -> Self:
+    def remembered(cls, warehouse: Warehouse) -> Self:
         """Read what is to be remembered from tables."""
         taken = warehouse.read(LEADERSHIP_CHANGES).filter(is_takeover())
         start = F.unix_seconds(window_start(F.col("logged_at"))).alias("start")
@@ -119,5 +119,5 @@ BUILD = Build(
         Touch(of=LEADERSHIP_CHANGES, where=is_takeover, reach=TAKEOVER_REACH),
         Touch(of=RUNS, and_later=True),
     ),
-    memory=Redirects.of,
+    memory=Redirects.remembered,
 )

@@ -1,0 +1,40 @@
+"""Each stored gold table has what its users expect, or says why not."""
+
+import re
+
+import pytest
+
+from conf.settings import PROJECT
+from engine.gold.builder import gold_of
+from exporter.catalog import METRICS
+from exporter.tables import TABLES
+from schemas.gold import GOLD
+from transforms.gold.builds import BUILDS
+
+QUESTIONS = (PROJECT / "docs" / "questions" / "README.md").read_text()
+HAVE = {
+    "suite": {
+        file.stem.removeprefix("gold_") for file in (PROJECT / "conf/expectations").glob("gold_*.json")
+    },
+    "question": set(re.findall(r"`(\w+)`", QUESTIONS)),
+    "metric": {metric.source.split(".")[0] for metric in METRICS},
+}
+
+
+@pytest.mark.parametrize("what", HAVE)
+@pytest.mark.parametrize("table", GOLD, ids=lambda table: table.name)
+def test_a_table_has_a_suite_a_question_and_a_metric_or_the_reason_why_not(table, what):
+    assert (table.name in HAVE[what]) != bool(table.lacks.get(what))
+
+
+def test_what_is_declared_is_a_table():
+    names = {table.name for table in GOLD}
+
+    assert HAVE["suite"] | HAVE["question"] <= names
+    assert {table.name for table in gold_of(BUILDS)} <= names
+
+
+def test_the_exporter_reads_the_instants_that_the_tables_declare():
+    of_windows = {table.name: table.instant for table in gold_of(BUILDS)}
+
+    assert {name: instant for name, instant in TABLES.items() if instant} == of_windows
