@@ -37,7 +37,7 @@ from engine.process.lease import LeaseHeldError, lease
 from engine.process.progress import Progress, first_line
 from engine.process.session import JvmGoneError, jvm_watched, spark_session
 from engine.process.shared_storage import check_shared
-from engine.process.signals import interrupt_on_signals, silence_spark, stop_on_signals
+from engine.process.signals import end_quietly, interrupt_on_signals, silence_spark, stop_on_signals
 from engine.streams.audit.findings import StateError, apply_repairs
 from schemas.bronze import BRONZE
 from schemas.gold.data_quality import DATA_QUALITY
@@ -80,6 +80,7 @@ def build_gold(
         progress.say(str(error))
         raise typer.Exit(ExitCode.WRONG) from error
     _use_utc()
+    end_quietly()
     interrupt_on_signals()
     try:
         with (

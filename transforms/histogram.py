@@ -16,13 +16,13 @@ RELATIVE_ERROR = 0.01
 SMALLEST_MS = 1e-6
 """One nanosecond, the resolution of the finest clock. Smaller values count as zero."""
 
-_GAMMA = (1 + RELATIVE_ERROR) / (1 - RELATIVE_ERROR)
-_LN_GAMMA = math.log(_GAMMA)
-OFFSET = 1 - math.ceil(math.log(SMALLEST_MS) / _LN_GAMMA)
+GAMMA = (1 + RELATIVE_ERROR) / (1 - RELATIVE_ERROR)
+LN_GAMMA = math.log(GAMMA)
+OFFSET = 1 - math.ceil(math.log(SMALLEST_MS) / LN_GAMMA)
 """The offset of every exponent; the smallest value has key 1."""
 
-_Z_95 = 1.959964
-_RANK_SLACK = 1e-9
+Z_95 = 1.959964
+RANK_SLACK = 1e-9
 """0.07 x 100 is 7.000000000000001 in binary; without the slack its rank would be 8."""
 
 
@@ -65,7 +65,7 @@ def bucket(value_ms: Column) -> Column:
     <BLANKLINE>
     """
     value = finite(value_ms)
-    exponent = F.ceil(F.log(F.abs(value)) / F.lit(_LN_GAMMA)) + F.lit(OFFSET)
+    exponent = F.ceil(F.log(F.abs(value)) / F.lit(LN_GAMMA)) + F.lit(OFFSET)
     return F.when(F.abs(value) < SMALLEST_MS, F.lit(0)).otherwise(F.signum(value) * exponent).cast("int")
 
 
@@ -86,7 +86,7 @@ def bucket_value(key: Column) -> Column:
     +------+-------+
     <BLANKLINE>
     """
-    return _signed_power(key, exponent=0, factor=2 / (_GAMMA + 1))
+    return _signed_power(key, exponent=0, factor=2 / (GAMMA + 1))
 
 
 def quantile(hist: Column, q: float, low: Column | None = None, high: Column | None = None) -> Column:
@@ -118,7 +118,7 @@ def quantile(hist: Column, q: float, low: Column | None = None, high: Column | N
         # `least` and `greatest` skip NULL, so a missing bound has no effect; a missing value must stay NULL.
         return F.when(key.isNotNull(), F.greatest(F.least(bucket_value(key), at_most), at_least))
 
-    return _at_rank(hist, F.ceil(F.lit(q) * count(hist) - _RANK_SLACK), within_extremes)
+    return _at_rank(hist, F.ceil(F.lit(q) * count(hist) - RANK_SLACK), within_extremes)
 
 
 def quantile_interval(hist: Column, q: float, blocks: Column) -> tuple[Column, Column]:
@@ -145,9 +145,9 @@ def quantile_interval(hist: Column, q: float, blocks: Column) -> tuple[Column, C
     <BLANKLINE>
     """
     total = count(hist)
-    reach = F.lit(_Z_95 * math.sqrt(q * (1 - q))) / F.sqrt(blocks)
-    lower_rank = F.ceil((F.lit(q) - reach) * total - _RANK_SLACK)
-    upper_rank = F.floor((F.lit(q) + reach) * total + _RANK_SLACK) + 1
+    reach = F.lit(Z_95 * math.sqrt(q * (1 - q))) / F.sqrt(blocks)
+    lower_rank = F.ceil((F.lit(q) - reach) * total - RANK_SLACK)
+    upper_rank = F.floor((F.lit(q) + reach) * total + RANK_SLACK) + 1
     return (
         _at_rank(hist, lower_rank, lambda key: _edge(key, outward=-1)),
         _at_rank(hist, upper_rank, lambda key: _edge(key, outward=1)),
@@ -235,5 +235,5 @@ def _edge(key: Column, *, outward: int) -> Column:
 
 
 def _signed_power(key: Column, *, exponent: int, factor: float) -> Column:
-    power = F.exp((F.abs(key) - F.lit(OFFSET) + F.lit(exponent)) * F.lit(_LN_GAMMA))
+    power = F.exp((F.abs(key) - F.lit(OFFSET) + F.lit(exponent)) * F.lit(LN_GAMMA))
     return F.when(key == 0, F.lit(0.0)).otherwise(F.signum(key) * power * F.lit(factor))

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType, IntegerType, StringType, StructField, StructType, TimestampType
 
 WINDOW_S = 10
 HOUR_S = 3600
@@ -34,7 +33,7 @@ class Reach:
 
 
 class Coverage(NamedTuple):
-    """Whether the lines of a window are complete; the fields of `COVERED`."""
+    """Whether the lines of a window are complete."""
 
     cluster: str
     window_start: datetime
@@ -42,16 +41,6 @@ class Coverage(NamedTuple):
     nodes_reporting: int
     is_settled: bool
 
-
-COVERED = StructType(
-    [
-        StructField("cluster", StringType()),
-        StructField("window_start", TimestampType()),
-        StructField("nodes_expected", IntegerType()),
-        StructField("nodes_reporting", IntegerType()),
-        StructField("is_settled", BooleanType()),
-    ]
-)
 
 COVERAGE_REACH = Reach(lookback_s=SETTLE_S)
 """`is_settled` depends on later lines too. `jobs.build_gold` stores the unsettled windows for this."""
@@ -133,8 +122,3 @@ def _newest_us(lines: pa.Table) -> dict[tuple[str, int, int], int]:
     )
     newest = table.group_by(["cluster", "broker", "window"]).aggregate([("us", "max")]).to_pylist()
     return {(row["cluster"], row["broker"], row["window"]): row["us_max"] for row in newest}
-
-
-def with_coverage(rows: DataFrame, covered: DataFrame) -> DataFrame:
-    """Add `nodes_expected`, `nodes_reporting` and `is_settled` to rows of windows."""
-    return rows.join(F.broadcast(covered), on=["cluster", "window_start"], how="left")

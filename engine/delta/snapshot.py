@@ -98,6 +98,14 @@ class Snapshot:
         files = self._dataset(self.overlapping(column, spans, reach))
         return files.to_table(list(columns), filter=_is_in(column, [_widened(span, reach) for span in spans]))
 
+    def reader(
+        self, columns: Sequence[str], column: str, spans: Sequence[Span], reach: Reach
+    ) -> pa.RecordBatchReader:
+        """Return what `arrow` returns, read in batches."""
+        files = self._dataset(self.overlapping(column, spans, reach))
+        is_near = _is_in(column, [_widened(span, reach) for span in spans])
+        return files.scanner(columns=list(columns), filter=is_near).to_reader()
+
     def outside(self, column: str, spans: Sequence[Span]) -> Iterator[pa.RecordBatch]:
         """Yield the other rows of the files that overlap the spans."""
         inside = self._any([self._is_inside(column, span) for span in spans])

@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from pyspark.sql import Row, SparkSession
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from engine.delta import tables
 from engine.delta.snapshot import Snapshot
@@ -111,7 +112,7 @@ class Builder:
         note = json.dumps({"built_from": versions})
         rows = {}
         for table, frame in build.frames(inputs).items():
-            new = frame.filter(within(table.instant, spans)).select(*table.schema.names).toArrow()
+            new = frame if isinstance(frame, pa.Table) else _collected(frame, table, spans)
             has_rows = bool(new.num_rows)
             tables.replace(
                 new, self._warehouse, table, column=table.instant, spans=spans, note=note if has_rows else ""
@@ -138,3 +139,7 @@ class Builder:
         for span in spans_of(refused):
             since = str(Span(oldest, oldest)).split(" to ")[0]
             self._progress.say(f"{build.name} not rebuilt: {span}; silver is complete only from {since} on")
+
+
+def _collected(frame: DataFrame, table: Table, spans: Sequence[Span]) -> pa.Table:
+    return frame.filter(within(table.instant, spans)).select(*table.schema.names).toArrow()

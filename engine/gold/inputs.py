@@ -1,19 +1,24 @@
 """What the builds of gold read: the rows around some windows of a warehouse, or all rows of some frames."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import count
 from pathlib import Path
+from urllib.parse import unquote, urlparse
 
+import pyarrow as pa
+import pyarrow.dataset as ds
 from pyspark.sql import DataFrame, SparkSession
 
 from engine.delta import tables
 from engine.delta.snapshot import Snapshot
 from engine.gold.coverage import Settling
+from schemas.arrow import arrow_schema
 from schemas.fields import Table
 from schemas.silver.requests import REQUESTS
-from transforms.frames import frame_of
+from transforms.frames import frame_of, frame_of_arrow
 from transforms.gold.build import Build
 from transforms.spans import Span, spans_of, window_of
-from transforms.windows import COVERED, Reach, coverage, newest_lines
+from transforms.windows import WINDOW_S, Coverage, Reach, coverage, newest_lines
 
 
 class WindowInputs:
@@ -52,10 +57,19 @@ class WindowInputs:
         """Return all rows of a table."""
         return self._snapshots[table.name].everything(self._spark)
 
-    def covered(self) -> DataFrame:
-        """Return `windows.COVERED` of the windows."""
-        rows = self._settling.covered(self._snapshots[REQUESTS.name], self._spans)
-        return frame_of(self._spark, rows, COVERED)
+    @property
+    def windows(self) -> set[int]:
+        """The windows to build (epoch seconds)."""
+        return {window for span in self._spans for window in range(span.start, span.end, WINDOW_S)}
+
+    def rows(self, table: Table, columns: Sequence[str], reach: Reach | None = None) -> pa.RecordBatchReader:
+        """Return columns of the rows around the windows."""
+        within = reach or self._build.reads[table]
+        return self._snapshots[table.name].reader(columns, table.instant, self._spans, within)
+
+    def covered(self) -> list[Coverage]:
+        """Return the coverage of the windows."""
+        return self._settling.covered(self._snapshots[REQUESTS.name], self._spans)
 
     def has(self, table: Table) -> bool:
         """Return whether a table may have rows near the windows, or at all, by its log."""
@@ -64,7 +78,7 @@ class WindowInputs:
             return bool(snapshot.paths())
         return bool(snapshot.overlapping(table.instant, self._spans, reach))
 
-    def once(self, frame: DataFrame, name: str = "") -> DataFrame:  # noqa: ARG002 (nothing is shared here)
+    def once(self, frame: DataFrame) -> DataFrame:
         """Compute a frame and keep its rows in the executors, without its plan."""
         return frame.localCheckpoint()
 
@@ -76,7 +90,7 @@ class WindowInputs:
 class WholeInputs:
     """All rows of some silver frames (see `build.Inputs`): gold of a folder, and of made rows."""
 
-    spans = None
+    spans = windows = None
 
     def __init__(
         self,
@@ -84,8 +98,7 @@ class WholeInputs:
         keep: Callable[[DataFrame, str], DataFrame] = lambda frame, _: frame.localCheckpoint(),
     ) -> None:
         """Read these frames; `keep` computes a frame once, under a name that no other frame has."""
-        self._silver, self._keep = silver, keep
-        self._kept: dict[str, DataFrame] = {}
+        self._silver, self._keep, self._names = silver, keep, count()
 
     def near(self, table: Table, reach: Reach | None = None) -> DataFrame:  # noqa: ARG002 (all rows are near)
         """Return all rows."""
@@ -99,21 +112,25 @@ class WholeInputs:
         """Return all rows."""
         return self._silver[table]
 
-    def covered(self) -> DataFrame:
-        """Return `windows.COVERED` of all windows."""
-        requests = self._silver[REQUESTS]
-        return frame_of(requests.sparkSession, coverage(newest_lines(requests).toArrow()), COVERED)
+    def rows(self, table: Table, columns: Sequence[str], reach: Reach | None = None) -> pa.RecordBatchReader:  # noqa: ARG002
+        """Return columns of all rows, read from the files of the frame if it has any."""
+        files = [unquote(urlparse(file).path) for file in self._silver[table].inputFiles()]
+        if not files:
+            return self._silver[table].select(*columns).toArrow().to_reader()
+        rows = ds.dataset(files, schema=arrow_schema(table), format="parquet")
+        return rows.scanner(columns=list(columns)).to_reader()
+
+    def covered(self) -> list[Coverage]:
+        """Return the coverage of all windows."""
+        return coverage(newest_lines(self._silver[REQUESTS]).toArrow())
 
     def has(self, table: Table) -> bool:
         """Return whether a table has rows."""
         return not self.is_empty(self._silver[table])
 
-    def once(self, frame: DataFrame, name: str = "") -> DataFrame:
-        """Compute a frame, or return the one that was kept under its name."""
-        name = name or f"step-{len(self._kept)}"
-        if name not in self._kept:
-            self._kept[name] = self._keep(frame, name)
-        return self._kept[name]
+    def once(self, frame: DataFrame) -> DataFrame:
+        """Compute a frame and keep it."""
+        return self._keep(frame, f"step-{next(self._names)}")
 
     def is_empty(self, frame: DataFrame) -> bool:
         """Compute whether a frame has no rows."""
@@ -139,7 +156,10 @@ class WarehouseTables:
 
 def frames_of(build: Build, inputs: WholeInputs) -> dict[Table, DataFrame]:
     """Return the gold of a build from all rows; empty frames if none of the tables in `needs` has rows."""
+    spark = inputs.whole(build.silver[0]).sparkSession
     if build.needs and not any(map(inputs.has, build.needs)):
-        spark = inputs.whole(build.needs[0]).sparkSession
         return {table: frame_of(spark, [], table.schema) for table in build.tables}
-    return dict(build.frames(inputs))
+    return {
+        table: frame_of_arrow(spark, rows) if isinstance(rows, pa.Table) else rows
+        for table, rows in build.frames(inputs).items()
+    }

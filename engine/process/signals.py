@@ -5,7 +5,9 @@ PySpark's own Ctrl-C handler calls the JVM from inside another call to the JVM, 
 PySpark installs it with the session, so call these functions once before and once after that.
 """
 
+import atexit
 import logging
+import os
 import signal
 import threading
 from types import FrameType
@@ -75,3 +77,13 @@ def _is_no_interrupt_of_py4j(record: logging.LogRecord) -> bool:
         isinstance(one, KeyboardInterrupt | RuntimeError)
         for one in (error, getattr(error, "__context__", None))
     )
+
+
+def end_quietly() -> None:
+    """
+    Write nothing to standard error once the interpreter ends.
+
+    The threads of Spark's callbacks live until the process is gone. DuckDB's bindings would print what these
+    threads still hold, as "leaked".
+    """
+    atexit.register(lambda: os.dup2(os.open(os.devnull, os.O_WRONLY), 2))

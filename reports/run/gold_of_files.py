@@ -31,7 +31,7 @@ from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE
 from schemas.silver.metrics import METRIC_SERIES
 from schemas.silver.not_kept import QUARANTINE, SKIPPED
 from schemas.silver.perf_test import CLIENT_METRICS, PERF_SUMMARIES, RUNS
-from transforms.frames import united
+from transforms.frames import frame_of_arrow, united
 from transforms.gold.broker_rtt.grid import COLUMNS
 from transforms.gold.build import Build
 from transforms.gold.builds import BUILDS
@@ -103,7 +103,7 @@ def raw_lines(spark: SparkSession, raw: Path, *kinds: Kind) -> DataFrame:
 def culprits_of_files(broker_rtt: DataFrame) -> DataFrame:
     """Build `gold.broker_rtt_culprit` with the history in the files themselves."""
     rows = culprit_tables(broker_rtt.select(*COLUMNS).toArrow())[BROKER_RTT_CULPRIT]
-    return broker_rtt.sparkSession.createDataFrame(rows, schema=BROKER_RTT_CULPRIT.schema)
+    return frame_of_arrow(broker_rtt.sparkSession, rows)
 
 
 def with_damage(quarantine: DataFrame, damages: Mapping[str, str]) -> DataFrame:

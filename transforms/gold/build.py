@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from schemas.fields import Table
 from transforms.spans import Span, touched
-from transforms.windows import WINDOW_S, Reach
+from transforms.windows import WINDOW_S, Coverage, Reach
 
 
 class Inputs(Protocol):
@@ -29,18 +29,21 @@ class Inputs(Protocol):
     def whole(self, table: Table) -> DataFrame:
         """Return all rows of a table, which must be small."""
 
-    def covered(self) -> DataFrame:
-        """Return `windows.COVERED`: whether the request lines of the windows are complete."""
+    @property
+    def windows(self) -> set[int] | None:
+        """The windows to build (epoch seconds); None for all windows of the rows."""
+
+    def rows(self, table: Table, columns: Sequence[str], reach: Reach | None = None) -> pa.RecordBatchReader:
+        """Return columns of the rows around the windows, as `near` does, for SQL in DuckDB."""
+
+    def covered(self) -> list[Coverage]:
+        """Return whether the request lines of the windows are complete (`windows.coverage`)."""
 
     def has(self, table: Table) -> bool:
         """Return whether a table may have rows, near the windows if the build reads it near."""
 
-    def once(self, frame: DataFrame, name: str = "") -> DataFrame:
-        """
-        Compute a frame that later steps read several times; return its result.
-
-        Builds of all windows share a frame by its `name`.
-        """
+    def once(self, frame: DataFrame) -> DataFrame:
+        """Compute a frame that later steps read several times; return its result."""
 
     def is_empty(self, frame: DataFrame) -> bool:
         """Compute whether a frame has no rows, for a cheap frame that spares an expensive one."""
@@ -99,7 +102,7 @@ class Build:
 
     name: str
     tables: tuple[Table, ...]
-    frames: Callable[[Inputs], Mapping[Table, DataFrame]]
+    frames: Callable[[Inputs], Mapping[Table, DataFrame | pa.Table]]
     reads: Mapping[Table, Reach]
     whole: tuple[Table, ...] = ()
     touched_by: tuple[Touch, ...]

@@ -30,6 +30,7 @@ from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.silver.not_kept import QUARANTINE, SKIPPED
 from schemas.silver.requests import REQUESTS
 from transforms.gold.fetch_latency import pairing
+from transforms.sql import connect
 
 START, CONSUMER = "consumer perf test, one record", "consumer perf test"
 INGEST, GOLD = "ingest", "gold"
@@ -176,11 +177,13 @@ class Costs:
     def _accounted(self) -> Counts:
         quality = self._where(DATA_QUALITY)
         outcomes = {name: sum(column(quality, name)) for name in ("kept", "quarantined", "skipped")}
-        served = pairing.served(tables.read(self._spark, self._settings().warehouse_root, REQUESTS))
+        requests = tables.read(self._spark, self._settings().warehouse_root, REQUESTS)
+        with connect({"requests": requests.select(*pairing.REQUESTS_COLUMNS).toArrow()}) as db:
+            served = len(db.sql(pairing.SERVED))
         fetches = sum(column(self._where(FETCH_LATENCY), "n"))
         return {
             "data quality": (sum(outcomes.values()), self._n),
-            "fetches in windows": (fetches, served.count()),
+            "fetches in windows": (fetches, served),
         }
 
     def _both(self, bronze: int, silver: int) -> Counts:

@@ -1,12 +1,17 @@
 """Silver as parsers would write it, from the few facts a test cares about."""
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+
+import pyarrow as pa
 
 from engine.gold.inputs import WholeInputs, frames_of
+from schemas.arrow import arrow_schema
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
 from transforms.frames import frame_of
 from transforms.gold.fetch_latency.build import BUILD
+from transforms.sql import connect
 
 START = datetime(2026, 11, 21, 11, 20, tzinfo=UTC)
 MONO_AT_START_NS = 5_000_000_000_000
@@ -115,6 +120,19 @@ def silver(spark, requests, events=()):
         frame_of(spark, list(requests), REQUESTS.schema),
         frame_of(spark, list(events), CLIENT_EVENTS.schema),
     )
+
+
+def arrow(table, rows):
+    """Return rows of a table as Arrow, for SQL."""
+    plain = [dict(zip(table.schema.names, row, strict=True)) for row in rows]
+    return pa.Table.from_pylist(plain, schema=arrow_schema(table))
+
+
+def selected(query, requests, events=()):
+    """Return what a query finds in rows of `requests` and `client_events`, as objects."""
+    rows = {"requests": arrow(REQUESTS, requests), "client_events": arrow(CLIENT_EVENTS, events)}
+    with connect(rows) as db:
+        return [SimpleNamespace(**row) for row in db.sql(query).to_arrow_table().to_pylist()]
 
 
 def replaced(table, row, **changes):

@@ -1,14 +1,17 @@
 """A2: the round-trip time of each ordered pair of brokers, from replica fetches."""
 
-from functools import cache
-
-from pyspark.sql import Column, DataFrame, Window
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from schemas.gold.broker_rtt import BROKER_RTT, BROKER_RTT_SUMMARY
+from schemas.gold.broker_rtt import BROKER_RTT_SUMMARY
 from transforms.gold.fetch_latency.pairing import MONO_RESOLUTION_MS
-from transforms.histogram import RELATIVE_ERROR, bucket, collected, finite, merge, quantile, quantile_interval
-from transforms.windows import WINDOW_S, Reach, with_coverage
+from transforms.gold.fetch_latency.table import with_columns
+from transforms.histogram import RELATIVE_ERROR, merge, quantile, quantile_interval
+from transforms.histograms import Histograms
+from transforms.sql import bucket, sum_ms
+from transforms.windows import WINDOW_S, Reach
 
 PAIR = ("cluster", "follower_id", "leader_id", "method")
 GRAIN = ("window_start", *PAIR)
@@ -35,73 +38,80 @@ REQUESTS_REACH = Reach(lookback_s=LOOKBACK_S)
 NS_PER_MS = 1_000_000
 
 
-def broker_rtt(fetches: DataFrame, covered: DataFrame) -> DataFrame:
+def trips(fetches: str = "fetches") -> str:
     """
-    Return one row per window, pair and method.
-
-    `fetches` is the result of `pairing.fetches` from `LOOKBACK_S` before the first window. `covered` is the
-    result of `windows.coverage`.
-    """
-    return (
-        measured(fetches)
-        .transform(_summed)
-        .transform(with_estimate)
-        .transform(with_coverage, covered)
-        .select(*BROKER_RTT.schema.names)
-    )
-
-
-def measured(fetches: DataFrame) -> DataFrame:
-    """
-    Return each round trip, `paired` and `passive`, with its 200 ms block.
+    Return the query of each round trip, `paired` and `passive`, over the result of `pairing.fetches`.
 
     Paired: elapsed at the follower minus `total - send` of the leader. Both are durations, so no clocks are
     compared. Passive: the time from the end of a fetch to the start of the next one on the connection, by the
-    leader's clock. It includes the follower's work between two fetches.
+    leader's clock (monotonic nanoseconds if both lines have them); NULL if they are not adjacent. It includes
+    the follower's work between two fetches.
     """
-    spent = F.col("total_ms") - F.col("send_ms")
-    paired = _round_trip("paired", F.col("elapsed_ms") - spent, F.col("elapsed_resolution_ms"))
-    passive = _round_trip("passive", F.col("gap_ms"), F.col("gap_resolution_ms"))
-    return (
-        fetches.filter(F.col("kind") == "follower")
-        .transform(with_gap)
-        .select(
-            "cluster",
-            "window_start",
-            "follower_id",
-            "leader_id",
-            _block(),
-            F.inline(F.array(paired, passive)),
+    # Responses of a connection are in order, so time also orders ids that restart at 0.
+    order = "PARTITION BY cluster, leader_id, connection, client_id ORDER BY logged_us, correlation_id"
+    pair = "cluster, window_s, follower_id, leader_id, logged_us"
+    is_adjacent = (
+        f"id_before + 1::BIGINT = correlation_id AND abs(logged_us - us_before) <= {LOOKBACK_S} * 1000000"
+    )
+    gap_ms = "coalesce((logged_mono_ns - mono_before) / 1e6, (logged_us - us_before) / 1e3) - total_ms"
+    resolution_ms = f"""CASE WHEN logged_mono_ns - mono_before IS NOT NULL THEN {MONO_RESOLUTION_MS}
+        ELSE greatest(clock_resolution_ms, resolution_before) END"""
+    return f"""
+        WITH after AS (
+            SELECT
+                *, lag(correlation_id) OVER before AS id_before, lag(logged_us) OVER before AS us_before,
+                lag(logged_mono_ns) OVER before AS mono_before,
+                lag(clock_resolution_ms) OVER before AS resolution_before
+            FROM {fetches} WHERE kind = 'follower' WINDOW before AS ({order})
+        ),
+        found AS (
+            SELECT {pair}, 'paired' AS method, elapsed_ms - (total_ms - send_ms) AS rtt_ms,
+                elapsed_resolution_ms AS clock_resolution_ms FROM after
+            UNION ALL
+            SELECT {pair}, 'passive', CASE WHEN {is_adjacent} THEN {gap_ms} END, {resolution_ms} FROM after
         )
-        .filter(F.col("rtt_ms").between(SHORTEST_MS, LONGEST_MS))
-    )
-
-
-def with_gap(fetches: DataFrame) -> DataFrame:
+        SELECT * FROM found WHERE isfinite(rtt_ms) AND rtt_ms BETWEEN {SHORTEST_MS} AND {LONGEST_MS}
     """
-    Add `gap_ms`, from the end of the previous fetch to the start of this one; NULL if they are not adjacent.
 
-    The clock is monotonic nanoseconds if both lines have them, else the wall clock.
+
+def broker_rtt(wanted: str = "true") -> str:
     """
-    order = Window.partitionBy("cluster", "leader_id", "connection", "client_id").orderBy(
-        # Responses of a connection are in order, so time also orders ids that restart at 0.
-        "logged_at",
-        "correlation_id",
-    )
-    names = ("correlation_id", "logged_at", "logged_mono_ns", "clock_resolution_ms")
-    before = F.lag(F.struct(*names)).over(order)
-    mono_ms = (F.col("logged_mono_ns") - F.col("before.logged_mono_ns")) / 1e6
-    wall_ms = (F.unix_micros("logged_at") - F.unix_micros("before.logged_at")) / 1e3
-    is_adjacent = F.col("before.correlation_id") + 1 == F.col("correlation_id")
-    is_in_reach = F.abs(wall_ms) <= LOOKBACK_S * 1e3
-    coarser = F.greatest("clock_resolution_ms", "before.clock_resolution_ms")
-    resolution = F.when(mono_ms.isNotNull(), F.lit(MONO_RESOLUTION_MS)).otherwise(coarser)
-    return (
-        fetches.withColumn("before", before)
-        .withColumn("between_ms", F.when(is_adjacent & is_in_reach, F.coalesce(mono_ms, wall_ms)))
-        .withColumn("gap_ms", F.col("between_ms") - F.col("total_ms"))
-        .withColumn("gap_resolution_ms", resolution)
-    )
+    Return the query of one row per window, pair and method, over `fetches` from `LOOKBACK_S` before.
+
+    `wanted` is a condition of the round trips.
+    """
+    block = f"logged_us % {WINDOW_S * 1_000_000} // {BLOCK_MS * 1_000}"
+    return f"""
+        SELECT
+            cluster, window_s, follower_id, leader_id, method, count(*) AS n,
+            count(DISTINCT {block}) AS blocks, histogram({bucket("rtt_ms")})::MAP(INT, BIGINT) AS rtt_hist,
+            {sum_ms("rtt_ms")} AS rtt_sum_ms, min(rtt_ms) AS rtt_min_ms, max(rtt_ms) AS rtt_max_ms,
+            max(clock_resolution_ms) AS clock_resolution_ms
+        FROM ({trips()}) WHERE {wanted} GROUP BY cluster, window_s, follower_id, leader_id, method
+    """
+
+
+def with_estimates(rows: pa.Table) -> pa.Table:
+    """Add the quantiles, the estimate and its interval to the rows of windows."""
+    hists, n, blocks = Histograms(rows["rtt_hist"]), rows["n"].to_numpy(), rows["blocks"].to_numpy()
+    low, high = (rows[f"rtt_{end}_ms"].to_numpy() for end in ("min", "max"))
+    is_p10 = (n >= MIN_N_P10) & (rows["clock_resolution_ms"].to_numpy() < COARSE_MS)
+    is_p50 = ~is_p10 & (n >= MIN_N_P50)
+    found = {q: (hists.quantile(q, low, high), *hists.interval(q, blocks)) for q in (0.1, 0.5)}
+    estimate = [
+        np.where(is_p10, of_p10, np.where(is_p50, of_p50, np.nan))
+        for of_p10, of_p50 in zip(found[0.1], found[0.5], strict=True)
+    ]
+    values = {
+        "rtt_p10_ms": found[0.1][0],
+        "rtt_p50_ms": found[0.5][0],
+        "rtt_p99_ms": hists.quantile(0.99, low, high),
+        **dict(zip(("rtt_ms", "rtt_low_ms", "rtt_high_ms"), estimate, strict=True)),
+        "relative_error": np.full(len(rows), RELATIVE_ERROR),
+    }
+    names = ["p10" if low else "p50" if middle else None for low, middle in zip(is_p10, is_p50, strict=True)]
+    columns = {name: pa.array(column, from_pandas=True) for name, column in values.items()}
+    return with_columns(rows, {"estimator": pa.array(names, pa.string()), **columns})
 
 
 def broker_rtt_summary(broker_rtt: DataFrame) -> DataFrame:
@@ -159,7 +169,6 @@ def with_estimate(sums: DataFrame) -> DataFrame:
     )
 
 
-@cache
 def _quantiles() -> dict[str, Column]:
     """Return the quantile columns, cached: the JVM calls that build them take 1 s per batch of a stream."""
     hist, low, high = F.col("rtt_hist"), F.col("rtt_min_ms"), F.col("rtt_max_ms")
@@ -167,41 +176,8 @@ def _quantiles() -> dict[str, Column]:
     return {f"rtt_{name}_ms": quantile(hist, q, low=low, high=high) for name, q in named}
 
 
-@cache
 def _ends() -> dict[float, tuple[Column, Column]]:
     return {q: quantile_interval(F.col("rtt_hist"), q, F.col("blocks")) for q in (0.1, 0.5)}
-
-
-def _round_trip(method: str, rtt_ms: Column, resolution_ms: Column) -> Column:
-    return F.struct(
-        F.lit(method).alias("method"),
-        finite(rtt_ms).alias("rtt_ms"),
-        resolution_ms.alias("clock_resolution_ms"),
-    )
-
-
-def _block() -> Column:
-    """Return a bit for the 200 ms block. The 50 blocks of a window fit in a bigint; `bit_or` merges them."""
-    within_us = F.pmod(F.unix_micros("logged_at"), F.lit(WINDOW_S * 1_000_000))
-    index = F.floor(within_us / F.lit(BLOCK_MS * 1_000)).cast("int")
-    return F.call_function("shiftleft", F.lit(1).cast("bigint"), index).alias("block")
-
-
-def _summed(trips: DataFrame) -> DataFrame:
-    value = F.col("rtt_ms")
-    by_bucket = trips.groupBy(*GRAIN, bucket(value).alias("bucket")).agg(
-        F.bit_or("block").alias("blocks"),
-        F.count(F.lit(1)).alias("n"),
-        F.sum(F.round(value * NS_PER_MS).cast("bigint")).alias("sum_ns"),
-        F.min(value).alias("rtt_min_ms"),
-        F.max(value).alias("rtt_max_ms"),
-        F.max("clock_resolution_ms").alias("clock_resolution_ms"),
-    )
-    blocks = F.bit_count(F.bit_or("blocks")).cast("bigint")
-    return by_bucket.groupBy(*GRAIN).agg(
-        collected(F.col("bucket"), F.col("n")).alias("rtt_hist"),
-        *_totals(F.col("n"), blocks, F.col("sum_ns")),
-    )
 
 
 def _totals(n: Column, blocks: Column, sum_ns: Column) -> list[Column]:

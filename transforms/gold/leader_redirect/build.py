@@ -14,7 +14,7 @@ from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.perf_test import RUNS
 from schemas.silver.requests import REQUESTS
 from schemas.silver.topics import TOPICS
-from transforms.frames import frame_of, united
+from transforms.frames import frame_of, frame_of_arrow, united
 from transforms.gold.build import Build, Inputs, Touch, Warehouse
 from transforms.gold.fetch_latency import pairing
 from transforms.gold.leader_redirect.cause import FOUND_WITHIN_S
@@ -33,6 +33,7 @@ from transforms.gold.leader_redirect.table import (
 )
 from transforms.spans import Span
 from transforms.spans import touched as spread
+from transforms.sql import connect
 from transforms.windows import WINDOW_S, window_start
 
 
@@ -97,9 +98,28 @@ def _frames(inputs: Inputs) -> Mapping[Table, DataFrame]:
         kinds.append(leader_disconnect)
     if not kinds:
         return {LEADER_REDIRECT: frame_of(requests.sparkSession, [], LEADER_REDIRECT.schema)}
-    fetches = pairing.paired(inputs, requests.filter("kind = 'follower'"))
+    fetches = frame_of_arrow(requests.sparkSession, _paired(inputs))
     topics, runs = inputs.whole(TOPICS), inputs.whole(RUNS)
     return {LEADER_REDIRECT: united([kind(requests, topics, runs, changes, fetches) for kind in kinds])}
+
+
+def _paired(inputs: Inputs) -> pa.Table:
+    """Return the follower fetches with both lines, which give the clock offsets."""
+    rows = {
+        "requests": inputs.rows(REQUESTS, pairing.REQUESTS_COLUMNS),
+        "client_events": inputs.rows(CLIENT_EVENTS, pairing.CLIENT_EVENTS_COLUMNS),
+    }
+    skew_s = pairing.ANY_SKEW_S if inputs.windows is None else pairing.NEAR_S
+    with connect(rows) as db:
+        found = db.sql(f"""
+            SELECT
+                cluster, kind, leader_id, follower_id, logged_us, received_us, total_ms, send_ms, elapsed_ms
+            FROM ({pairing.fetches(skew_s)}) WHERE kind = 'follower' AND elapsed_ms IS NOT NULL
+        """).to_arrow_table()
+    for side in ("logged", "received"):
+        at = found.column_names.index(f"{side}_us")
+        found = found.set_column(at, f"{side}_at", found[f"{side}_us"].cast(pa.timestamp("us", "UTC")))
+    return found
 
 
 LINES = (REQUESTS.name, LEADERSHIP_CHANGES.name)

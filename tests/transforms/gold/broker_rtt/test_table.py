@@ -15,10 +15,11 @@ from tests.transforms.gold.silver_rows import (
     mono,
     replaced,
     request,
+    selected,
     silver,
     stream_of,
 )
-from transforms.gold.broker_rtt.table import broker_rtt_summary, measured
+from transforms.gold.broker_rtt.table import broker_rtt_summary, trips
 from transforms.gold.fetch_latency.pairing import fetches
 
 
@@ -26,8 +27,9 @@ def rtt(spark, requests, events=()):
     return fetch_gold(*silver(spark, requests, events))[BROKER_RTT]
 
 
-def trips(spark, requests, events=()):
-    rows = measured(fetches(*silver(spark, requests, events))).collect()
+def measured(requests, events=()):
+    """Return the round trips by method."""
+    rows = selected(trips(f"({fetches()})"), requests, events)
     return sorted((row.method, round(row.rtt_ms, 4)) for row in rows)
 
 
@@ -88,15 +90,15 @@ def test_clock_of_whole_milliseconds_is_judged_by_its_median(spark):
     assert {(row.estimator, row.clock_resolution_ms) for row in rows.values()} == {("p50", 1.0)}
 
 
-def test_send_time_is_taken_out_of_the_leaders_total(spark):
+def test_send_time_is_taken_out_of_the_leaders_total():
     """The leader notes the end of its send after the follower has the bytes: by total it would be -0.2."""
     requests = [request(10, total_ms=500.5, send_ms=0.5)]
     events = [event(9.5, "sent"), event(10.0003, "received")]
 
-    assert trips(spark, requests, events) == [("paired", 0.3)]
+    assert measured(requests, events) == [("paired", 0.3)]
 
 
-def test_gap_between_fetches_that_are_not_neighbours_is_not_measured(spark):
+def test_gap_between_fetches_that_are_not_neighbours_is_not_measured():
     """Id 1 went elsewhere, so 0 and 2 are no neighbours; 3 is on a new connection."""
     requests = [
         request(1.0, correlation_id=0),
@@ -105,10 +107,10 @@ def test_gap_between_fetches_that_are_not_neighbours_is_not_measured(spark):
         request(3.004, correlation_id=4, connection="127.0.0.1:21001-127.0.0.1:40000-0-1"),
     ]
 
-    assert trips(spark, requests) == [("passive", 2.0)]
+    assert measured(requests) == [("passive", 2.0)]
 
 
-def test_correlation_ids_that_start_anew_meet_their_own_neighbours_only(spark):
+def test_correlation_ids_that_start_anew_meet_their_own_neighbours_only():
     """Sorted by id alone, the old 7 would follow the new 6, an hour later."""
     requests = [
         request(1, correlation_id=7),
@@ -116,37 +118,37 @@ def test_correlation_ids_that_start_anew_meet_their_own_neighbours_only(spark):
         request(3601.502, correlation_id=7),
     ]
 
-    assert trips(spark, requests) == [("passive", 2.0)]
+    assert measured(requests) == [("passive", 2.0)]
 
 
-def test_wall_clock_serves_unless_both_lines_have_monotonic_time(spark):
+def test_wall_clock_serves_unless_both_lines_have_monotonic_time():
     requests = [
         request(1.0, correlation_id=0, logged_mono_ns=None),
         request(1.502, correlation_id=1, logged_mono_ns=mono(99)),
         request(2.0, correlation_id=2, logged_mono_ns=mono(99.503)),
     ]
 
-    assert trips(spark, requests) == [("passive", 2.0), ("passive", 3.0)]
+    assert measured(requests) == [("passive", 2.0), ("passive", 3.0)]
 
 
 @pytest.mark.parametrize(
     ("gap_ms", "expected"),
     [(-1, [("passive", -1.0)]), (-6, []), (9_999, [("passive", 9_999.0)]), (10_001, [])],
 )
-def test_small_negative_gaps_are_kept_and_absurd_ones_are_not(spark, gap_ms, expected):
+def test_small_negative_gaps_are_kept_and_absurd_ones_are_not(gap_ms, expected):
     """Dropping only what is below zero would shift every quantile of a coarse clock upwards."""
     requests = [request(1.0, correlation_id=0), request(1.5 + gap_ms / 1e3, correlation_id=1)]
 
-    assert trips(spark, requests) == expected
+    assert measured(requests) == expected
 
 
-def test_lines_without_times_measure_nothing(spark):
+def test_lines_without_times_measure_nothing():
     requests = [
         request(1.0, correlation_id=0),
         request(1.502, correlation_id=1, total_ms=None, remote_ms=None, send_ms=None),
     ]
 
-    assert trips(spark, requests) == []
+    assert measured(requests) == []
 
 
 def test_gap_counts_in_the_window_of_the_later_fetch(spark):
