@@ -1,11 +1,9 @@
 """The command `plumbline collect`. Without Spark, use `python -m collectors`."""
 
 import logging
-import signal
 import sys
 import threading
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
@@ -14,6 +12,7 @@ from collectors.errors import CollectorError
 from collectors.main import run
 from conf.exit_codes import ExitCode
 from conf.settings import Settings
+from conf.signals import stop_on_signals
 
 
 def collect(
@@ -46,7 +45,7 @@ def collect(
     """
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO, stream=sys.stderr)
     stop = threading.Event()
-    _stop_on_signals(stop)
+    stop_on_signals(stop)
     try:
         settings = Settings.load(*conf)
         summary = run(settings, stop, once=once)
@@ -54,12 +53,3 @@ def collect(
         typer.echo(f"collect: {error}", err=True)
         raise typer.Exit(ExitCode.FAILED) from error
     typer.echo(f"collected {summary.lines:,} lines, {summary.read_bytes:,} bytes", err=True)
-
-
-def _stop_on_signals(stop: threading.Event) -> None:
-    def on_signal(number: int, _frame: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_DFL)  # a second signal kills the process
-        stop.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, on_signal)

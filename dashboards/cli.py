@@ -1,15 +1,14 @@
 """`plumbline dashboard`: gold in a browser."""
 
-import signal
 from datetime import timedelta
 from pathlib import Path
-from types import FrameType
 from typing import Annotated, NoReturn
 
 import typer
 
 from conf.exit_codes import ExitCode
 from conf.settings import Settings
+from conf.signals import interrupt_on_signals
 
 WRONG_USE = 2
 
@@ -38,7 +37,7 @@ def dashboard(
 
     Example: `plumbline dashboard --warehouse .state/demo/warehouse --port 0`
     """
-    signal.signal(signal.SIGTERM, _interrupt)
+    interrupt_on_signals()
     try:
         _serve(_root(conf or [], warehouse), host, port, timedelta(days=days))
     except KeyboardInterrupt as error:
@@ -84,7 +83,3 @@ def _root(conf: list[Path], warehouse: Path | None) -> Path:
 def _wrong_use(message: str) -> NoReturn:
     typer.echo(f"error: {message}", err=True)
     raise typer.Exit(WRONG_USE)
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

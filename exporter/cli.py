@@ -1,9 +1,7 @@
 """`plumbline export`: exit codes 0 stopped, 1 the port is taken, 2 wrong settings or no gold."""
 
-import signal
 import threading
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
@@ -12,6 +10,7 @@ from prometheus_client.exposition import generate_latest
 
 from conf.exit_codes import ExitCode
 from conf.settings import Settings
+from conf.signals import stop_on_signals
 from exporter.serve import registry_of
 from exporter.tables import Gold, GoldError
 
@@ -49,7 +48,7 @@ def export(
         typer.echo(generate_latest(registry).decode(), nl=False)
         return
     stop = threading.Event()
-    _stop_on_signals(stop)
+    stop_on_signals(stop)
     try:
         server, thread = start_http_server(
             settings.export.port if port is None else port, addr=host, registry=registry
@@ -64,12 +63,3 @@ def export(
     server.shutdown()
     server.server_close()
     thread.join()
-
-
-def _stop_on_signals(stop: threading.Event) -> None:
-    def on_signal(number: int, _frame: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_DFL)  # the next one ends the process at once
-        stop.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, on_signal)

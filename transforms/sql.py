@@ -1,7 +1,8 @@
 """SQL over Arrow rows in DuckDB: the connection, and snippets for log-bucket histograms."""
 
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
 
 import duckdb
 import pyarrow as pa
@@ -15,12 +16,16 @@ SETTINGS = {
 }
 
 
-def connect(rows: Mapping[str, pa.RecordBatchReader | pa.Table]) -> duckdb.DuckDBPyConnection:
-    """Return a database in memory with these rows by name; it writes to a temporary folder if it is full."""
-    db = duckdb.connect(config={**SETTINGS, "temp_directory": f"{tempfile.gettempdir()}/plumbline-sql"})
-    for name, of_name in rows.items():
-        db.register(name, of_name)
-    return db
+@contextmanager
+def connect(rows: Mapping[str, pa.RecordBatchReader | pa.Table]) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a database in memory with these rows by name; it writes to a temporary folder if it is full."""
+    with (
+        TemporaryDirectory(prefix="plumbline-sql-") as folder,
+        duckdb.connect(config={**SETTINGS, "temp_directory": folder}) as db,
+    ):
+        for name, named in rows.items():
+            db.register(name, named)
+        yield db
 
 
 def bucket(value_ms: str) -> str:

@@ -1,12 +1,10 @@
 """The command `plumbline backfill`: publish samples of an existing Prometheus to the metrics topic."""
 
-import signal
 import threading
 import time
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
@@ -20,6 +18,7 @@ from collectors.screen import Screen
 from conf.exit_codes import ExitCode
 from conf.instants import instant
 from conf.settings import Settings
+from conf.signals import interrupt_on_signals
 
 KAFKA_METRICS = '{__name__=~"(aws_msk_)?(kafka|java|jvm|process)_.+|aws_kafka_.+|up"}'
 MARGIN_S = 60
@@ -70,7 +69,7 @@ def backfill(  # noqa: PLR0913 (the options of a command)
     --match '{job="kafka"}' --node 'kafka-(\d+)\..*=broker-\1' --conf my.toml`
     """
     screen = Screen()
-    signal.signal(signal.SIGTERM, _interrupt)
+    interrupt_on_signals()
     try:
         settings = _override(Settings.load(*(conf or ())), node_label, node, drop_label)
         now_ms = int(time.time() * 1_000)
@@ -165,7 +164,3 @@ def _identity(settings: Settings, client: PrometheusClient, selection: Selection
         "telemetry": [settings.telemetry.bootstrap_servers, settings.telemetry.topic_prefix],
         **{name: value for name, value in asdict(settings.prometheus).items() if name in names},
     }
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

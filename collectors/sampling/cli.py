@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
@@ -22,6 +21,7 @@ from collectors.sampling.restore import restore
 from collectors.sampling.rounds import SamplingPlan, SamplingRun
 from collectors.screen import Screen
 from conf.instants import duration
+from conf.signals import SIGNALS, stop_on_signals
 
 REQUEST_LOGGER = "kafka.request.logger"
 STATE = Path(".state/sample")
@@ -167,7 +167,7 @@ def _sample(plan: SamplingPlan, state: Path, target: LevelRecord, screen: Screen
         )
         raise SampleError(message)
     stop = threading.Event()
-    _stop_on_signals(stop)
+    stop_on_signals(stop, (*SIGNALS, signal.SIGHUP))
     guard, alive = watchdog.start(state)
     try:
         with screen:
@@ -190,15 +190,6 @@ def _sample(plan: SamplingPlan, state: Path, target: LevelRecord, screen: Screen
 
 def _named(left: dict[int, str]) -> str:
     return ", ".join(f"broker {broker}" for broker in sorted(left))
-
-
-def _stop_on_signals(stop: threading.Event) -> None:
-    def on_signal(number: int, _frame: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_DFL)  # a second signal kills the process; the watchdog remains
-        stop.set()
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, on_signal)
 
 
 def _end(screen: Screen, text: str, code: int) -> None:

@@ -17,22 +17,15 @@ from engine.gold.limits import first_whole_window
 from engine.process.fail_points import reached
 from engine.process.progress import Progress
 from schemas.fields import Table
-from schemas.gold.broker_rtt import BROKER_RTT
-from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
-from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from transforms.gold.build import Build
 from transforms.gold.builds import BUILDS
 from transforms.spans import Span, in_steps, spans_of, window_of, within
 from transforms.windows import WINDOW_S
 
-JUDGED = (BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT)
-"""The tables that follow from the history of `broker_rtt` (`engine.gold.culprit`)."""
-
 
 def gold_of(builds: Iterable[Build]) -> tuple[Table, ...]:
     """Return the tables that a builder writes."""
-    written = tuple(table for build in builds for table in build.tables)
-    return (*written, *JUDGED) if BROKER_RTT in written else written
+    return tuple(table for build in builds for table in (*build.tables, *build.followed_by))
 
 
 class Builder:
@@ -54,7 +47,7 @@ class Builder:
         known = WarehouseTables(spark, warehouse)
         self._memories = {build.name: build.memory(known) for build in builds if build.memory}
         self._settling = Settling(spark, warehouse, [build.tables[0] for build in builds if build.is_covered])
-        self._culprits = culprits_of(warehouse) if BROKER_RTT in gold_of(builds) else None
+        self._culprits = culprits_of(warehouse) if any(build.followed_by for build in builds) else None
         self._newest = {build.name: self._newest_window(build) for build in builds}
         self._refused: dict[str, set[int]] = {build.name: set() for build in builds}
 
@@ -99,7 +92,7 @@ class Builder:
         reached("gold-begun")
         for spans in in_steps(built):
             self._replace(build, spans, snapshots)
-        if self._culprits and BROKER_RTT in build.tables:
+        if self._culprits and build.followed_by:
             reached("gold-windows-committed")
             self._culprits.rebuild(built)
         return len(refused)

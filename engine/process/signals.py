@@ -8,14 +8,11 @@ PySpark installs it with the session, so call these functions once before and on
 import atexit
 import logging
 import os
-import signal
 import threading
-from types import FrameType
 
 from pyspark.sql import SparkSession
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
+from conf import signals
 
 PY4J_MODULES = ("java_gateway", "clientserver")
 
@@ -23,20 +20,13 @@ PY4J_MODULES = ("java_gateway", "clientserver")
 def interrupt_on_signals() -> None:
     """Raise KeyboardInterrupt in the main thread on a signal; for work whose writes are atomic."""
     _drop_interrupts_of_py4j()
-    for number in SIGNALS:
-        signal.signal(number, _interrupt)
+    signals.interrupt_on_signals(_hush_py4j)
 
 
 def stop_on_signals(stop: threading.Event) -> None:
     """Set `stop` on the first signal, so that a stream ends between batches; the second one kills the job."""
-
-    def set_stop(number: int, _frame: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_DFL)
-        stop.set()
-
     _drop_interrupts_of_py4j()
-    for number in SIGNALS:
-        signal.signal(number, set_stop)
+    signals.stop_on_signals(stop)
 
 
 def silence_spark() -> None:
@@ -47,9 +37,14 @@ def silence_spark() -> None:
     _hush_py4j()
 
 
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    _hush_py4j()
-    raise KeyboardInterrupt
+def end_quietly() -> None:
+    """
+    Write nothing to standard error once the interpreter ends.
+
+    The threads of Spark's callbacks live until the process is gone. DuckDB's bindings would print what these
+    threads still hold, as "leaked".
+    """
+    atexit.register(lambda: os.dup2(os.open(os.devnull, os.O_WRONLY), 2))
 
 
 def _hush_py4j() -> None:
@@ -77,13 +72,3 @@ def _is_no_interrupt_of_py4j(record: logging.LogRecord) -> bool:
         isinstance(one, KeyboardInterrupt | RuntimeError)
         for one in (error, getattr(error, "__context__", None))
     )
-
-
-def end_quietly() -> None:
-    """
-    Write nothing to standard error once the interpreter ends.
-
-    The threads of Spark's callbacks live until the process is gone. DuckDB's bindings would print what these
-    threads still hold, as "leaked".
-    """
-    atexit.register(lambda: os.dup2(os.open(os.devnull, os.O_WRONLY), 2))

@@ -96,12 +96,14 @@ class Build:
     (a `Reach`). All rows of the tables in `whole` are read; these are small. New rows touch windows
     (`touched_by`), and a touched window is built again whole.
 
+    The tables in `followed_by` follow from the history of these rows (`engine.gold.culprit`).
     Without any row in the tables of `needs` there is nothing to build. `is_covered`: the rows say whether
     the lines of their window are complete, so a window is built again when it may be settled.
     """
 
     name: str
     tables: tuple[Table, ...]
+    followed_by: tuple[Table, ...] = ()
     frames: Callable[[Inputs], Mapping[Table, DataFrame | pa.Table]]
     reads: Mapping[Table, Reach]
     whole: tuple[Table, ...] = ()

@@ -7,6 +7,8 @@ import pyarrow as pa
 from schemas.arrow import arrow_schema
 from schemas.fields import Table
 from schemas.gold.broker_rtt import BROKER_RTT
+from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
+from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
@@ -75,6 +77,7 @@ def _frames(inputs: Inputs) -> Mapping[Table, pa.Table]:
 BUILD = Build(
     name="fetches",
     tables=(FETCH_LATENCY, BROKER_RTT),
+    followed_by=(BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT),
     frames=_frames,
     reads={REQUESTS: REQUESTS_REACH, CLIENT_EVENTS: pairing.CLIENT_EVENTS_REACH},
     touched_by=(
