@@ -1,4 +1,4 @@
-"""SQL over Arrow rows in DuckDB: the connection, and snippets for log-bucket histograms."""
+"""SQL over Arrow rows in DuckDB: the connection, snippets for log-bucket histograms, and added columns."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -56,3 +56,10 @@ def finite(value_ms: str) -> str:
 def sum_ms(value_ms: str) -> str:
     """Return the sum of values, as whole nanoseconds, so that the order of the rows does not matter."""
     return f"(sum(try_cast(round({value_ms} * 1e6) AS BIGINT)) / 1e6)"
+
+
+def with_columns(rows: pa.Table, columns: Mapping[str, pa.Array]) -> pa.Table:
+    """Return rows with these columns added."""
+    for name, column in columns.items():
+        rows = rows.append_column(name, column)
+    return rows

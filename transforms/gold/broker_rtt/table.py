@@ -7,10 +7,9 @@ from pyspark.sql import functions as F
 
 from schemas.gold.broker_rtt import BROKER_RTT_SUMMARY
 from transforms.gold.fetch_latency.pairing import MONO_RESOLUTION_MS
-from transforms.gold.fetch_latency.table import with_columns
 from transforms.histogram import RELATIVE_ERROR, merge, quantile, quantile_interval
-from transforms.histograms import Histograms
-from transforms.sql import bucket, sum_ms
+from transforms.quantiles import Histograms
+from transforms.sql import bucket, sum_ms, with_columns
 from transforms.windows import WINDOW_S, Reach
 
 PAIR = ("cluster", "follower_id", "leader_id", "method")

@@ -1,13 +1,11 @@
 """A1: fetch latency without the wait in purgatory (KIP-736)."""
 
-from collections.abc import Mapping
-
 import numpy as np
 import pyarrow as pa
 
 from transforms.histogram import RELATIVE_ERROR
-from transforms.histograms import Histograms
-from transforms.sql import bucket, finite, sum_ms
+from transforms.quantiles import Histograms
+from transforms.sql import bucket, finite, sum_ms, with_columns
 
 GRAIN = "cluster, window_s, leader_id, kind, follower_id, client_id"
 METRICS = {
@@ -47,13 +45,6 @@ def with_quantiles(rows: pa.Table) -> pa.Table:
         for name, q in (("p50", 0.5), ("p99", 0.99)):
             columns[f"{metric}_{name}_ms"] = pa.array(hists.quantile(q, low, high), from_pandas=True)
     return with_columns(rows, {**columns, "relative_error": pa.array(np.full(len(rows), RELATIVE_ERROR))})
-
-
-def with_columns(rows: pa.Table, columns: Mapping[str, pa.Array]) -> pa.Table:
-    """Return rows with these columns added."""
-    for name, column in columns.items():
-        rows = rows.append_column(name, column)
-    return rows
 
 
 def _of_metric(metric: str) -> list[str]:
