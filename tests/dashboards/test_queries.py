@@ -56,8 +56,8 @@ def same(ours, theirs, key):
 
 
 def test_constants_are_those_of_the_transforms():
-    assert (histogram.GAMMA, histogram.OFFSET) == (of_spark._GAMMA, of_spark.OFFSET)
-    assert (histogram.Z_95, histogram.RANK_SLACK) == (of_spark._Z_95, of_spark._RANK_SLACK)
+    assert (histogram.GAMMA, histogram.OFFSET) == (of_spark.GAMMA, of_spark.OFFSET)
+    assert (histogram.Z_95, histogram.RANK_SLACK) == (of_spark.Z_95, of_spark.RANK_SLACK)
     assert (skew.SLOW_LATENCY, skew.SLOW_BATCH) == (thresholds.SLOW_LATENCY, thresholds.SLOW_BATCH)
     assert (skew.MIN_BATCHES, skew.REPEATS, skew.FULL) == (
         thresholds.MIN_BATCHES,
