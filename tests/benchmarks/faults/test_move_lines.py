@@ -5,9 +5,10 @@ from benchmarks.faults.lines.client_lines import of_clients
 from benchmarks.faults.lines.move_lines import of_moves
 from conf.settings import Settings
 from engine.ingest.parsed_files import parse_into
-from reports.run.gold_of_files import Layers, throttled_moves
+from reports.run.gold_of_files import Layers
 from schemas.silver.not_kept import QUARANTINE
 from schemas.silver.throttles import CLUSTER_POLLS, MOVES
+from transforms.gold.throttle_compliance.build import BUILD
 
 SECONDS = 95
 
@@ -16,7 +17,7 @@ def test_every_table_about_moves_has_rows(spark, tmp_path):
     # Only the client lines have the topic's name.
     lines = [line for _, line in [*of_moves(SECONDS), *of_clients(SECONDS)]]
     silver, _ = parse_into(rows_of_bronze(spark, lines), tmp_path / "silver", Settings())
-    gold = throttled_moves(silver, Layers(spark, tmp_path))
+    gold = Layers(spark, tmp_path).gold([BUILD], silver)
 
     wanted = (*MOVES, CLUSTER_POLLS, *gold)
     assert [table.name for table in wanted if (silver | gold)[table].isEmpty()] == []
