@@ -59,6 +59,16 @@ def spans_of(windows: Iterable[int]) -> list[Span]:
     return spans
 
 
+def windows_of(spans: Iterable[Span]) -> set[int]:
+    """
+    Return the windows of spans, the inverse of `spans_of`.
+
+    >>> sorted(windows_of([Span(100, 120), Span(300, 310)]))
+    [100, 110, 300]
+    """
+    return {window for span in spans for window in range(span.start, span.end, WINDOW_S)}
+
+
 def in_steps(spans: Iterable[Span]) -> Iterator[list[Span]]:
     """
     Yield steps of at most one hour of windows and at most `MAX_SPANS` spans, the limit of one condition.

@@ -95,8 +95,7 @@ class Snapshot:
         reach: Reach = Reach(),  # noqa: B008 (it is frozen)
     ) -> pa.Table:
         """Return columns of the rows in the spans, widened by `reach`, without Spark."""
-        files = self._dataset(self.overlapping(column, spans, reach))
-        return files.to_table(list(columns), filter=_is_in(column, [_widened(span, reach) for span in spans]))
+        return self.reader(columns, column, spans, reach).read_all()
 
     def reader(
         self, columns: Sequence[str], column: str, spans: Sequence[Span], reach: Reach

@@ -19,8 +19,7 @@ from engine.process.progress import Progress
 from schemas.fields import Table
 from transforms.gold.build import Build
 from transforms.gold.builds import BUILDS
-from transforms.spans import Span, in_steps, spans_of, window_of, within
-from transforms.windows import WINDOW_S
+from transforms.spans import Span, in_steps, spans_of, window_of, windows_of, within
 
 
 def gold_of(builds: Iterable[Build]) -> tuple[Table, ...]:
@@ -65,7 +64,7 @@ class Builder:
 
     def rebuild_span(self, span: Span) -> int:
         """Build all windows of a span again; return how many were refused because silver is incomplete."""
-        return max(self.rebuild(build, range(span.start, span.end, WINDOW_S)) for build in self._builds)
+        return max(self.rebuild(build, windows_of([span])) for build in self._builds)
 
     def touched(self, build: Build, arrived: Sequence[Row]) -> set[int]:
         """Return the windows of a build that new rows touch, and those that it remembers."""

@@ -12,7 +12,7 @@ from engine.delta import tables
 from engine.delta.snapshot import Snapshot
 from schemas.fields import Table
 from schemas.silver.requests import REQUESTS
-from transforms.spans import Span
+from transforms.spans import Span, windows_of
 from transforms.windows import COVERAGE_REACH, SETTLE_S, WINDOW_S, Coverage, coverage
 
 LINE = ("cluster", "broker_id", "logged_at")
@@ -55,7 +55,7 @@ class Settling:
             for (cluster, broker), at in self._newest.items()
         ]
         lines = pa.concat_tables([lines, pa.Table.from_pylist(newest, schema=lines.schema)])
-        done = {window for span in spans for window in range(span.start, span.end, WINDOW_S)}
+        done = windows_of(spans)
         rows = [row for row in coverage(lines) if _second(row.window_start) in done]
         self.forget(done)
         self._unsettled |= {

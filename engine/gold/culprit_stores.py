@@ -15,7 +15,7 @@ from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from transforms.gold.broker_rtt.grid import COLUMNS, Mask, seconds
 from transforms.spans import Span
 
-INSTANT = {BROKER_RTT: "window_start", BROKER_RTT_CULPRIT: "window_start", BROKER_RTT_BASELINE: "hour"}
+TABLES = (BROKER_RTT, BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT)
 
 
 class Store(Protocol):
@@ -38,12 +38,12 @@ class WarehouseStore:
     def rows(self, table: Table, span: Span) -> pa.Table:
         """Return the rows of a span; of `broker_rtt` the columns of a grid."""
         columns = COLUMNS if table is BROKER_RTT else table.schema.names
-        return tables.snapshot(self._warehouse, table).arrow(columns, INSTANT[table], [span])
+        return tables.snapshot(self._warehouse, table).arrow(columns, table.instant, [span])
 
     def replace(self, table: Table, rows: Sequence[dict[str, Any]], span: Span) -> None:
         """Replace the rows of a span."""
         values = pa.Table.from_pylist(list(rows), schema=arrow_schema(table))
-        tables.replace(values, self._warehouse, table, column=INSTANT[table], spans=[span])
+        tables.replace(values, self._warehouse, table, column=table.instant, spans=[span])
 
 
 class MemoryStore:
@@ -51,18 +51,18 @@ class MemoryStore:
 
     def __init__(self, broker_rtt: pa.Table) -> None:
         """Use these round trips; there are no baselines and culprits yet."""
-        self._tables = {table: arrow_schema(table).empty_table() for table in INSTANT}
+        self._tables = {table: arrow_schema(table).empty_table() for table in TABLES}
         self._tables[BROKER_RTT] = broker_rtt
 
     def rows(self, table: Table, span: Span) -> pa.Table:
         """Return the rows of a span."""
         rows = self._tables[table]
-        return rows.filter(pa.array(_is_in(rows, INSTANT[table], span)))
+        return rows.filter(pa.array(_is_in(rows, table.instant, span)))
 
     def replace(self, table: Table, rows: Sequence[dict[str, Any]], span: Span) -> None:
         """Replace the rows of a span."""
         kept = self._tables[table]
-        kept = kept.filter(pa.array(~_is_in(kept, INSTANT[table], span)))
+        kept = kept.filter(pa.array(~_is_in(kept, table.instant, span)))
         self._tables[table] = pa.concat_tables([kept, pa.Table.from_pylist(list(rows), schema=kept.schema)])
 
 

@@ -8,8 +8,7 @@ from filelock import FileLock
 
 from conf.atomic_file import write_atomically
 from engine.quality.results_table import blocked
-from transforms.spans import Span, spans_of
-from transforms.windows import WINDOW_S
+from transforms.spans import Span, spans_of, windows_of
 
 OWED = "_gold.owed.json"
 """A file in the warehouse: spans that new lines touched while a rule held them back, still to be built."""
@@ -32,7 +31,7 @@ def due(warehouse: Path) -> list[Span]:
 
 def paid(warehouse: Path, spans: Iterable[Span]) -> None:
     """Note that these spans were built, except for windows that are held back."""
-    built = {window for span in spans for window in range(span.start, span.end, WINDOW_S)}
+    built = windows_of(spans)
     with FileLock(warehouse / "_gold.owed.lock"):
         _write(warehouse, _owed(warehouse) - (built - blocked(warehouse)))
 
@@ -45,7 +44,7 @@ def held(warehouse: Path) -> list[Span]:
 def _owed(warehouse: Path) -> set[int]:
     file = warehouse / OWED
     spans = json.loads(file.read_text()) if file.exists() else []
-    return {window for start, end in spans for window in range(start, end, WINDOW_S)}
+    return windows_of(Span(*span) for span in spans)
 
 
 def _write(warehouse: Path, windows: set[int]) -> None:

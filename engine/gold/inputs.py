@@ -18,7 +18,7 @@ from schemas.silver.requests import REQUESTS
 from transforms.frames import frame_of, frame_of_arrow
 from transforms.gold.build import Build
 from transforms.spans import Span, spans_of, window_of
-from transforms.windows import WINDOW_S, Coverage, Reach, coverage, newest_lines
+from transforms.windows import Coverage, Reach, coverage, newest_lines
 
 
 class WindowInputs:
@@ -57,11 +57,6 @@ class WindowInputs:
         """Return all rows of a table."""
         return self._snapshots[table.name].everything(self._spark)
 
-    @property
-    def windows(self) -> set[int]:
-        """The windows to build (epoch seconds)."""
-        return {window for span in self._spans for window in range(span.start, span.end, WINDOW_S)}
-
     def rows(self, table: Table, columns: Sequence[str], reach: Reach | None = None) -> pa.RecordBatchReader:
         """Return columns of the rows around the windows."""
         within = reach or self._build.reads[table]
@@ -90,14 +85,18 @@ class WindowInputs:
 class WholeInputs:
     """All rows of some silver frames (see `build.Inputs`): gold of a folder, and of made rows."""
 
-    spans = windows = None
+    spans = None
 
     def __init__(
         self,
         silver: Mapping[Table, DataFrame],
         keep: Callable[[DataFrame, str], DataFrame] = lambda frame, _: frame.localCheckpoint(),
     ) -> None:
-        """Read these frames; `keep` computes a frame once, under a name that no other frame has."""
+        """
+        Read these frames; `keep` computes a frame once, under a name that no other frame has.
+
+        A frame of files must be unfiltered, because `rows` reads the files themselves.
+        """
         self._silver, self._keep, self._names = silver, keep, count()
 
     def near(self, table: Table, reach: Reach | None = None) -> DataFrame:  # noqa: ARG002 (all rows are near)

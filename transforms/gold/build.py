@@ -1,4 +1,4 @@
-"""How a gold table is declared where it is computed. `transforms.gold.BUILDS` has all declarations."""
+"""How a gold table is declared where it is computed. `transforms.gold.builds.BUILDS` has all declarations."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,10 +28,6 @@ class Inputs(Protocol):
 
     def whole(self, table: Table) -> DataFrame:
         """Return all rows of a table, which must be small."""
-
-    @property
-    def windows(self) -> set[int] | None:
-        """The windows to build (epoch seconds); None for all windows of the rows."""
 
     def rows(self, table: Table, columns: Sequence[str], reach: Reach | None = None) -> pa.RecordBatchReader:
         """Return columns of the rows around the windows, as `near` does, for SQL in DuckDB."""

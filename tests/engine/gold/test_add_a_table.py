@@ -25,7 +25,7 @@ FILE = re.compile(r"```(?:python|json)\n(?:#|//) (?P<path>\S+)\n(?P<text>.*?)```
 
 @pytest.fixture
 def example(tmp_path, monkeypatch):
-    """Write the files of the page beside the tree, where imports and the search for tables find them."""
+    """Write the files of the page to a folder in which imports and the search for tables find them."""
     before = set(sys.modules)
     for file in FILE.finditer(PAGE.read_text()):
         path = tmp_path / file["path"]

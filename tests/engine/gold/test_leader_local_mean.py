@@ -56,11 +56,11 @@ def test_parts_in_any_order_give_what_is_built_at_once(lab):
         lab.run()
 
     assert lab.gold() == lab.at_once()
-    told = [
+    rows = [
         (row["n"], row["log_n"], row["is_reset"], row["leader_local_mean_ms"])
         for row in lab.rows(LEADER_LOCAL_MEAN)
     ]
-    assert sorted(told) == [(10, 8, True, 5.0), (10, 10, False, 5.0), (10, 10, False, 5.0)]
+    assert sorted(rows) == [(10, 8, True, 5.0), (10, 10, False, 5.0), (10, 10, False, 5.0)]
 
 
 def test_late_line_of_the_log_restates_its_interval_and_a_span_built_again_is_the_same(lab):

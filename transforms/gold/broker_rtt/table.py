@@ -10,10 +10,9 @@ from transforms.gold.fetch_latency.pairing import MONO_RESOLUTION_MS
 from transforms.histogram import RELATIVE_ERROR, merge, quantile, quantile_interval
 from transforms.quantiles import Histograms
 from transforms.sql import bucket, sum_ms, with_columns
-from transforms.windows import WINDOW_S, Reach
+from transforms.windows import WINDOW_S
 
 PAIR = ("cluster", "follower_id", "leader_id", "method")
-GRAIN = ("window_start", *PAIR)
 
 MIN_N_P10 = 30
 MIN_N_P50 = 12
@@ -31,8 +30,6 @@ included, because removing one tail would shift all quantiles. Other values are 
 
 LOOKBACK_S = 40
 """The maximum distance of the previous fetch: `MAX_ELAPSED_S` of total and `LONGEST_MS` of gap."""
-
-REQUESTS_REACH = Reach(lookback_s=LOOKBACK_S)
 
 NS_PER_MS = 1_000_000
 
@@ -169,7 +166,6 @@ def with_estimate(sums: DataFrame) -> DataFrame:
 
 
 def _quantiles() -> dict[str, Column]:
-    """Return the quantile columns, cached: the JVM calls that build them take 1 s per batch of a stream."""
     hist, low, high = F.col("rtt_hist"), F.col("rtt_min_ms"), F.col("rtt_max_ms")
     named = (("p10", 0.1), ("p50", 0.5), ("p99", 0.99))
     return {f"rtt_{name}_ms": quantile(hist, q, low=low, high=high) for name, q in named}

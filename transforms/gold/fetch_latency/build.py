@@ -16,6 +16,7 @@ from transforms.gold.broker_rtt.table import LOOKBACK_S, broker_rtt, with_estima
 from transforms.gold.build import Build, Inputs, Touch
 from transforms.gold.fetch_latency import pairing
 from transforms.gold.fetch_latency.table import fetch_latency, with_quantiles
+from transforms.spans import windows_of
 from transforms.sql import connect
 from transforms.windows import COVERAGE_REACH, Coverage, Reach
 
@@ -27,21 +28,20 @@ REQUESTS_REACH = Reach(
 
 
 def fetch_tables(
-    requests: pa.RecordBatchReader | pa.Table,
-    client_events: pa.RecordBatchReader | pa.Table,
+    rows: Mapping[str, pa.RecordBatchReader],
     covered: Iterable[Coverage],
     windows: Iterable[int] | None = None,
     *,
     skew_s: int = pairing.NEAR_S,
 ) -> dict[Table, pa.Table]:
     """
-    Build both tables from rows of silver (`pairing.REQUESTS_COLUMNS`, `pairing.CLIENT_EVENTS_COLUMNS`).
+    Build both tables from rows of silver (`pairing.rows_of`).
 
     Only rows of `windows` (epoch seconds) are returned, by default all. `covered` is the result of
     `windows.coverage`.
     """
     wanted = "true" if windows is None else f"window_s IN ({', '.join(map(str, sorted(windows)))})"
-    with connect({"requests": requests, "client_events": client_events}) as db:
+    with connect(rows) as db:
         db.execute(f"CREATE TEMP TABLE fetches AS {pairing.fetches(skew_s)}")
         latency = db.sql(fetch_latency(wanted)).to_arrow_table()
         round_trips = db.sql(broker_rtt(wanted)).to_arrow_table()
@@ -66,11 +66,10 @@ def _as_rows(found: pa.Table, covered: Mapping[tuple[str, int], Coverage], table
 
 def _frames(inputs: Inputs) -> Mapping[Table, pa.Table]:
     return fetch_tables(
-        inputs.rows(REQUESTS, pairing.REQUESTS_COLUMNS, FETCHES_REACH),
-        inputs.rows(CLIENT_EVENTS, pairing.CLIENT_EVENTS_COLUMNS),
+        pairing.rows_of(inputs, FETCHES_REACH),
         inputs.covered(),
-        inputs.windows,
-        skew_s=pairing.ANY_SKEW_S if inputs.windows is None else pairing.NEAR_S,
+        None if inputs.spans is None else windows_of(inputs.spans),
+        skew_s=pairing.skew_of(inputs),
     )
 
 

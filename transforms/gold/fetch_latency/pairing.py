@@ -1,5 +1,10 @@
 """Replica fetches with the log lines of leader and follower joined, and their latency at the follower."""
 
+import pyarrow as pa
+
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.requests import REQUESTS
+from transforms.gold.build import Inputs
 from transforms.windows import WINDOW_S, Reach
 
 MAX_ELAPSED_S = 30
@@ -104,6 +109,19 @@ def fetches(skew_s: int = NEAR_S) -> str:
             {" AND ".join(f"asked.{name} = answers.{name}" for name in MATCH.split(", "))}
             AND abs(received_us - logged_us) <= {_near_us("asked.session_id", skew_s)} AND NOT asked.is_twin
     """
+
+
+def rows_of(inputs: Inputs, requests_reach: Reach | None = None) -> dict[str, pa.RecordBatchReader]:
+    """Return the rows that `fetches` reads, by name."""
+    return {
+        "requests": inputs.rows(REQUESTS, REQUESTS_COLUMNS, requests_reach),
+        "client_events": inputs.rows(CLIENT_EVENTS, CLIENT_EVENTS_COLUMNS),
+    }
+
+
+def skew_of(inputs: Inputs) -> int:
+    """Return the tolerance for these inputs in seconds."""
+    return ANY_SKEW_S if inputs.spans is None else NEAR_S
 
 
 def _once(rows: str, order: str) -> str:

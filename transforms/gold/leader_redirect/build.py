@@ -31,7 +31,7 @@ from transforms.gold.leader_redirect.table import (
     REQUESTS_REACH,
     leader_redirect,
 )
-from transforms.spans import Span
+from transforms.spans import Span, windows_of
 from transforms.spans import touched as spread
 from transforms.sql import connect
 from transforms.windows import WINDOW_S, window_start
@@ -74,7 +74,7 @@ class Redirects:
 
     def built(self, spans: Sequence[Span], rows: Mapping[Table, pa.Table]) -> None:
         """Remember the redirects of these windows."""
-        self._redirects -= {window for span in spans for window in range(span.start, span.end, WINDOW_S)}
+        self._redirects -= windows_of(spans)
         starts = rows[LEADER_REDIRECT]["window_start"].to_pylist()
         self._redirects |= {int(start.timestamp()) for start in starts}
 
@@ -105,16 +105,12 @@ def _frames(inputs: Inputs) -> Mapping[Table, DataFrame]:
 
 def _paired(inputs: Inputs) -> pa.Table:
     """Return the follower fetches with both lines, which give the clock offsets."""
-    rows = {
-        "requests": inputs.rows(REQUESTS, pairing.REQUESTS_COLUMNS),
-        "client_events": inputs.rows(CLIENT_EVENTS, pairing.CLIENT_EVENTS_COLUMNS),
-    }
-    skew_s = pairing.ANY_SKEW_S if inputs.windows is None else pairing.NEAR_S
-    with connect(rows) as db:
+    with connect(pairing.rows_of(inputs)) as db:
         found = db.sql(f"""
             SELECT
                 cluster, kind, leader_id, follower_id, logged_us, received_us, total_ms, send_ms, elapsed_ms
-            FROM ({pairing.fetches(skew_s)}) WHERE kind = 'follower' AND elapsed_ms IS NOT NULL
+            FROM ({pairing.fetches(pairing.skew_of(inputs))})
+            WHERE kind = 'follower' AND elapsed_ms IS NOT NULL
         """).to_arrow_table()
     for side in ("logged", "received"):
         at = found.column_names.index(f"{side}_us")
