@@ -1,19 +1,27 @@
-"""SQL over Arrow rows in DuckDB: the connection, snippets for log-bucket histograms, and added columns."""
+"""SQL over Arrow rows in DuckDB: the connection, snippets for log-bucket histograms, and rows of tables."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from schemas.arrow import arrow_schema
+from schemas.fields import Table
 from transforms.histogram import LN_GAMMA, OFFSET, SMALLEST_MS
+from transforms.windows import WINDOW_S
 
 SETTINGS = {
     # NULL is the smallest value, as in Spark: the first of two lines may lack an instant.
     "default_null_order": "nulls_first",
     "memory_limit": "1GB",
 }
+
+
+NO_ROW = pc.scalar(False)
+"""The condition that no row meets."""
 
 
 @contextmanager
@@ -26,6 +34,63 @@ def connect(rows: Mapping[str, pa.RecordBatchReader | pa.Table]) -> Iterator[duc
         for name, named in rows.items():
             db.register(name, named)
         yield db
+
+
+def load(
+    db: duckdb.DuckDBPyConnection, name: str, rows: pa.RecordBatchReader, query: str = "FROM rows"
+) -> None:
+    """Store the result of a query over `rows` as a temporary table; a reader can be read only once."""
+    db.register("rows", rows)
+    db.execute(f"CREATE TEMP TABLE {name} AS {query}")
+    db.unregister("rows")
+
+
+def has_rows(db: duckdb.DuckDBPyConnection, name: str) -> bool:
+    """Return whether a table has rows."""
+    return bool(db.table(name).limit(1).fetchall())
+
+
+def window_s(at_us: str) -> str:
+    """Return the start of the window of an instant, in epoch seconds; the instant is in microseconds."""
+    return f"{at_us} // {WINDOW_S * 1_000_000} * {WINDOW_S}"
+
+
+def is_in(windows: Collection[int] | None) -> str:
+    """
+    Return the condition that `window_s` is one of the windows; None for all windows.
+
+    >>> is_in({100, 90}), is_in(None)
+    ('window_s IN (90, 100)', 'true')
+    """
+    return "true" if windows is None else f"window_s IN ({', '.join(map(str, sorted(windows)))})"
+
+
+def ratio(part: str, whole: str) -> str:
+    """
+    Return part / whole; NULL unless `whole` is positive.
+
+    >>> duckdb.sql(f"SELECT {ratio('1', '2')}, {ratio('1', '0')}, {ratio('1', 'NULL')}").fetchall()
+    [(0.5, None, None)]
+    """
+    return f"(CASE WHEN {whole} > 0 THEN {part} / {whole} END)"
+
+
+def rows_of(table: Table, found: pa.Table) -> pa.Table:
+    """
+    Return rows in the schema of a table.
+
+    A result has instants in epoch microseconds (`ended_us` for `ended_at`), and `window_s` for `window_start`
+    in epoch seconds.
+    """
+    if "window_s" in found.column_names:
+        window_us = pc.multiply(found["window_s"].cast(pa.int64()), 1_000_000)
+        found = found.append_column("window_start_us", window_us)
+    schema = arrow_schema(table)
+    names = (
+        name if name in found.column_names else f"{name.removesuffix('_at')}_us" for name in schema.names
+    )
+    columns = (found[name].cast(field.type) for name, field in zip(names, schema, strict=True))
+    return pa.table(list(columns), schema=schema)
 
 
 def bucket(value_ms: str) -> str:

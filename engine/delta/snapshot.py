@@ -76,7 +76,7 @@ class Snapshot:
 
     def column(self, name: str) -> pa.ChunkedArray:
         """Return a column of all rows, without Spark."""
-        return self._dataset(self.paths()).to_table([name])[name]
+        return self.all_rows([name]).read_all()[name]
 
     def added_since(self, spark: SparkSession, version: int | None) -> DataFrame:
         """Return the rows of files added since `version`; all rows if it is None or no longer in the log."""
@@ -98,12 +98,22 @@ class Snapshot:
         return self.reader(columns, column, spans, reach).read_all()
 
     def reader(
-        self, columns: Sequence[str], column: str, spans: Sequence[Span], reach: Reach
+        self,
+        columns: Sequence[str],
+        column: str,
+        spans: Sequence[Span],
+        reach: Reach,
+        where: pc.Expression | None = None,
     ) -> pa.RecordBatchReader:
-        """Return what `arrow` returns, read in batches."""
+        """Return what `arrow` returns of the rows that meet a condition, read in batches."""
         files = self._dataset(self.overlapping(column, spans, reach))
         is_near = _is_in(column, [_widened(span, reach) for span in spans])
-        return files.scanner(columns=list(columns), filter=is_near).to_reader()
+        is_wanted = is_near if where is None else is_near & where
+        return files.scanner(columns=list(columns), filter=is_wanted).to_reader()
+
+    def all_rows(self, columns: Sequence[str], where: pc.Expression | None = None) -> pa.RecordBatchReader:
+        """Return columns of all rows that meet a condition, without Spark, read in batches."""
+        return self._dataset(self.paths()).scanner(columns=list(columns), filter=where).to_reader()
 
     def outside(self, column: str, spans: Sequence[Span]) -> Iterator[pa.RecordBatch]:
         """Yield the other rows of the files that overlap the spans."""

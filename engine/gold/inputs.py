@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyspark.sql import DataFrame, SparkSession
 
@@ -17,7 +18,7 @@ from schemas.fields import Table
 from schemas.silver.requests import REQUESTS
 from transforms.frames import frame_of, frame_of_arrow
 from transforms.gold.build import Build
-from transforms.spans import Span, spans_of, window_of
+from transforms.spans import Span, spans_of, window_of, windows_of
 from transforms.windows import Coverage, Reach, coverage, newest_lines
 
 
@@ -41,6 +42,11 @@ class WindowInputs:
         """The windows to build."""
         return self._spans
 
+    @property
+    def windows(self) -> set[int]:
+        """The windows to build, in epoch seconds."""
+        return windows_of(self._spans)
+
     def near(self, table: Table, reach: Reach | None = None) -> DataFrame:
         """Return the rows of a table around the windows."""
         within = reach or self._build.reads[table]
@@ -57,10 +63,19 @@ class WindowInputs:
         """Return all rows of a table."""
         return self._snapshots[table.name].everything(self._spark)
 
-    def rows(self, table: Table, columns: Sequence[str], reach: Reach | None = None) -> pa.RecordBatchReader:
-        """Return columns of the rows around the windows."""
-        within = reach or self._build.reads[table]
-        return self._snapshots[table.name].reader(columns, table.instant, self._spans, within)
+    def rows(
+        self,
+        table: Table,
+        columns: Sequence[str],
+        reach: Reach | None = None,
+        *,
+        where: pc.Expression | None = None,
+    ) -> pa.RecordBatchReader:
+        """Return columns of the rows around the windows; of a table in `Build.whole`, of all rows."""
+        snapshot, within = self._snapshots[table.name], reach or self._build.reads.get(table)
+        if within is None:
+            return snapshot.all_rows(columns, where)
+        return snapshot.reader(columns, table.instant, self._spans, within, where)
 
     def covered(self) -> list[Coverage]:
         """Return the coverage of the windows."""
@@ -85,7 +100,7 @@ class WindowInputs:
 class WholeInputs:
     """All rows of some silver frames (see `build.Inputs`): gold of a folder, and of made rows."""
 
-    spans = None
+    spans = windows = None
 
     def __init__(
         self,
@@ -111,13 +126,21 @@ class WholeInputs:
         """Return all rows."""
         return self._silver[table]
 
-    def rows(self, table: Table, columns: Sequence[str], reach: Reach | None = None) -> pa.RecordBatchReader:  # noqa: ARG002
+    def rows(
+        self,
+        table: Table,
+        columns: Sequence[str],
+        reach: Reach | None = None,  # noqa: ARG002 (all rows are near)
+        *,
+        where: pc.Expression | None = None,
+    ) -> pa.RecordBatchReader:
         """Return columns of all rows, read from the files of the frame if it has any."""
         files = [unquote(urlparse(file).path) for file in self._silver[table].inputFiles()]
-        if not files:
-            return self._silver[table].select(*columns).toArrow().to_reader()
-        rows = ds.dataset(files, schema=arrow_schema(table), format="parquet")
-        return rows.scanner(columns=list(columns)).to_reader()
+        if files:
+            rows = ds.dataset(files, schema=arrow_schema(table), format="parquet")
+        else:
+            rows = ds.dataset(self._silver[table].select(*table.schema.names).toArrow())
+        return rows.scanner(columns=list(columns), filter=where).to_reader()
 
     def covered(self) -> list[Coverage]:
         """Return the coverage of all windows."""

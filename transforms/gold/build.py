@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
@@ -20,6 +21,10 @@ class Inputs(Protocol):
     def spans(self) -> Sequence[Span] | None:
         """The windows to build; None for all windows of the rows."""
 
+    @property
+    def windows(self) -> set[int] | None:
+        """The windows of `spans`, in epoch seconds."""
+
     def near(self, table: Table, reach: Reach | None = None) -> DataFrame:
         """Return the rows of a table around the windows; `reach` is at most the declared one (default)."""
 
@@ -29,8 +34,19 @@ class Inputs(Protocol):
     def whole(self, table: Table) -> DataFrame:
         """Return all rows of a table, which must be small."""
 
-    def rows(self, table: Table, columns: Sequence[str], reach: Reach | None = None) -> pa.RecordBatchReader:
-        """Return columns of the rows around the windows, as `near` does, for SQL in DuckDB."""
+    def rows(
+        self,
+        table: Table,
+        columns: Sequence[str],
+        reach: Reach | None = None,
+        *,
+        where: pc.Expression | None = None,
+    ) -> pa.RecordBatchReader:
+        """
+        Return columns of the rows that meet a condition, for SQL in DuckDB.
+
+        These are the rows around the windows, as `near` returns them; of a table in `Build.whole`, all rows.
+        """
 
     def covered(self) -> list[Coverage]:
         """Return whether the request lines of the windows are complete (`windows.coverage`)."""

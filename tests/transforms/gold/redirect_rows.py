@@ -1,31 +1,26 @@
 """Request lines of two leaders, made by the millisecond, and the redirects in them."""
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
-from pyspark.sql.types import (
-    DoubleType,
-    IntegerType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+import pyarrow as pa
 
+from engine.gold.inputs import WholeInputs
 from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.perf_test import RUNS
 from schemas.silver.requests import REQUESTS
 from schemas.silver.topics import TOPICS
 from transforms.frames import frame_of
-from transforms.gold.leader_redirect.table import leader_redirect
+from transforms.gold.leader_redirect.build import redirects
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 MS = timedelta(milliseconds=1)
-FETCHES = StructType(
+FETCHES = pa.schema(
     [
-        *(StructField(name, StringType()) for name in ("cluster", "kind")),
-        *(StructField(name, IntegerType()) for name in ("leader_id", "follower_id")),
-        *(StructField(name, TimestampType()) for name in ("logged_at", "received_at")),
-        *(StructField(name, DoubleType()) for name in ("total_ms", "send_ms", "elapsed_ms")),
+        ("cluster", pa.string()),
+        *((name, pa.int32()) for name in ("leader_id", "follower_id")),
+        *((name, pa.int64()) for name in ("logged_us", "received_us")),
+        *((name, pa.float64()) for name in ("total_ms", "send_ms", "elapsed_ms")),
     ]
 )
 """What of `pairing.fetches` tells of clocks."""
@@ -57,19 +52,20 @@ def fetch(ms, pair, *, offset_ms, rtt_ms=1.0, total_ms=500.0):
     leader, follower = pair
     answered = AT + (ms + offset_ms) * MS
     received = AT + (ms + rtt_ms / 2) * MS
-    row = {"cluster": "lab", "kind": "follower", "leader_id": leader, "follower_id": follower}
-    row |= {"logged_at": answered, "received_at": received, "total_ms": total_ms, "send_ms": 0.0}
+    row = {"cluster": "lab", "leader_id": leader, "follower_id": follower}
+    row |= {"logged_us": _us(answered), "received_us": _us(received), "total_ms": total_ms, "send_ms": 0.0}
     return row | {"elapsed_ms": total_ms + rtt_ms}
 
 
-def built(spark, rows, changes=(), fetches=()):
-    return leader_redirect(
-        frame_of(spark, rows, REQUESTS.schema),
-        frame_of(spark, [], TOPICS.schema),
-        frame_of(spark, [], RUNS.schema),
-        frame_of(spark, list(changes), LEADERSHIP_CHANGES.schema),
-        frame_of(spark, list(fetches), FETCHES),
-    )
+def _us(at):
+    return (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+def built(spark, rows, changes=(), fetches=(), topics=()):
+    silver = {REQUESTS: rows, LEADERSHIP_CHANGES: changes, TOPICS: topics, RUNS: ()}
+    inputs = WholeInputs({table: frame_of(spark, list(of), table.schema) for table, of in silver.items()})
+    found = redirects(inputs, lambda _: pa.Table.from_pylist(list(fetches), FETCHES))
+    return [SimpleNamespace(**row) for row in found.sort_by("errored_at").to_pylist()]
 
 
 HINT = {"hinted_leader_id": 2, "hinted_leader_epoch": 7}

@@ -3,13 +3,15 @@
 from datetime import UTC, datetime, timedelta
 from random import Random
 
+from engine.gold.inputs import WholeInputs, frames_of
+from schemas.gold.partition_skew import PARTITION_SKEW
 from schemas.silver.perf_test import PERF_SUMMARIES, RUNS
 from schemas.silver.requests import REQUESTS
 from schemas.silver.topics import TOPICS
 from transforms.frames import frame_of
 from transforms.gold.partition_skew.span import partition_skew_span
 from transforms.gold.partition_skew.summary import partition_skew_summary
-from transforms.gold.partition_skew.table import partition_skew
+from transforms.gold.partition_skew.table import BUILD
 from transforms.gold.runs.perf_runs import payloads
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -35,11 +37,9 @@ def produce(second, partition, offset, sent_bytes, **fields):
 
 def skew(spark, rows, runs=()):
     topics = [{"cluster": "lab", "topic_id": TOPIC_ID, "topic_name": "orders", "seen_at": AT}]
-    return partition_skew(
-        frame_of(spark, rows, REQUESTS.schema),
-        frame_of(spark, topics, TOPICS.schema),
-        frame_of(spark, runs, RUNS.schema),
-    )
+    silver = {REQUESTS: rows, TOPICS: topics, RUNS: runs}
+    inputs = WholeInputs({table: frame_of(spark, of, table.schema) for table, of in silver.items()})
+    return frames_of(BUILD, inputs)[PARTITION_SKEW]
 
 
 def spans(spark, rows, runs=(), payload_records=None):

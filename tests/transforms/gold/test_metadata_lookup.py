@@ -4,12 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from engine.gold.inputs import WholeInputs, frames_of
 from schemas.gold.metadata_lookup import METADATA_LOOKUP, METADATA_LOOKUP_SUMMARY
 from schemas.silver.perf_test import RUNS
 from schemas.silver.requests import REQUESTS
 from transforms.frames import frame_of
 from transforms.gold.metadata_lookup.summary import metadata_lookup_summary
-from transforms.gold.metadata_lookup.table import metadata_lookup
+from transforms.gold.metadata_lookup.table import BUILD
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -29,7 +30,9 @@ def refused(second, error=6, *, client="c"):
 
 
 def windows(spark, rows, runs=()):
-    return metadata_lookup(frame_of(spark, rows, REQUESTS.schema), frame_of(spark, list(runs), RUNS.schema))
+    silver = {REQUESTS: rows, RUNS: list(runs)}
+    inputs = WholeInputs({table: frame_of(spark, of, table.schema) for table, of in silver.items()})
+    return frames_of(BUILD, inputs)[METADATA_LOOKUP]
 
 
 def summaries(spark, rows, runs=()):

@@ -16,8 +16,8 @@ from tests.transforms.parse.records import DATA, record
 from tests.transforms.parse.silver_frames import kept_frames
 from transforms.frames import frame_of
 from transforms.gold.partition_skew.metrics import partition_skew_metrics
+from transforms.gold.partition_skew.ratios import ratio
 from transforms.gold.partition_skew.summary import partition_skew_summary
-from transforms.gold.partition_skew.table import ratio
 from transforms.gold.runs.perf_runs import payloads, perf_runs
 from transforms.parse import perf
 

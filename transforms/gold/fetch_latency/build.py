@@ -1,10 +1,9 @@
 """How `fetch_latency` and `broker_rtt` are built; both read the same paired fetches."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import pyarrow as pa
 
-from schemas.arrow import arrow_schema
 from schemas.fields import Table
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
@@ -16,8 +15,7 @@ from transforms.gold.broker_rtt.table import LOOKBACK_S, broker_rtt, with_estima
 from transforms.gold.build import Build, Inputs, Touch
 from transforms.gold.fetch_latency import pairing
 from transforms.gold.fetch_latency.table import fetch_latency, with_quantiles
-from transforms.spans import windows_of
-from transforms.sql import connect
+from transforms.sql import connect, is_in, rows_of, with_columns
 from transforms.windows import COVERAGE_REACH, Coverage, Reach
 
 FETCHES_REACH = Reach(lookback_s=LOOKBACK_S, lookahead_s=pairing.REQUESTS_REACH.lookahead_s)
@@ -30,7 +28,7 @@ REQUESTS_REACH = Reach(
 def fetch_tables(
     rows: Mapping[str, pa.RecordBatchReader],
     covered: Iterable[Coverage],
-    windows: Iterable[int] | None = None,
+    windows: Collection[int] | None = None,
     *,
     skew_s: int = pairing.NEAR_S,
 ) -> dict[Table, pa.Table]:
@@ -40,7 +38,7 @@ def fetch_tables(
     Only rows of `windows` (epoch seconds) are returned, by default all. `covered` is the result of
     `windows.coverage`.
     """
-    wanted = "true" if windows is None else f"window_s IN ({', '.join(map(str, sorted(windows)))})"
+    wanted = is_in(windows)
     with connect(rows) as db:
         db.execute(f"CREATE TEMP TABLE fetches AS {pairing.fetches(skew_s)}")
         latency = db.sql(fetch_latency(wanted)).to_arrow_table()
@@ -53,22 +51,21 @@ def fetch_tables(
 
 
 def _as_rows(found: pa.Table, covered: Mapping[tuple[str, int], Coverage], table: Table) -> pa.Table:
-    """Return rows of a table: with the start of the window, and with its coverage."""
-    seconds = found["window_s"].to_pylist()
-    known = [covered.get(key) for key in zip(found["cluster"].to_pylist(), seconds, strict=True)]
-    columns = {name: found[name] for name in found.column_names}
-    columns["window_start"] = pa.array([second * 1_000_000 for second in seconds], pa.int64())
-    for name in ("nodes_expected", "nodes_reporting", "is_settled"):
-        columns[name] = pa.array([of and getattr(of, name) for of in known])
-    schema = arrow_schema(table)
-    return pa.table([columns[field.name].cast(field.type) for field in schema], schema=schema)
+    """Return rows of a table, with the coverage of their windows."""
+    keys = zip(found["cluster"].to_pylist(), found["window_s"].to_pylist(), strict=True)
+    known = [covered.get(key) for key in keys]
+    names = ("nodes_expected", "nodes_reporting", "is_settled")
+    return rows_of(
+        table,
+        with_columns(found, {name: pa.array([of and getattr(of, name) for of in known]) for name in names}),
+    )
 
 
 def _frames(inputs: Inputs) -> Mapping[Table, pa.Table]:
     return fetch_tables(
         pairing.rows_of(inputs, FETCHES_REACH),
         inputs.covered(),
-        None if inputs.spans is None else windows_of(inputs.spans),
+        inputs.windows,
         skew_s=pairing.skew_of(inputs),
     )
 

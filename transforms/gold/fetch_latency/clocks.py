@@ -1,5 +1,5 @@
 """
-The clock offset of two brokers, from the replica fetches between them.
+The clock offset of two brokers, from the replica fetches between them, as SQL.
 
 The follower sends a fetch before the leader reads it, and receives the response after the leader begins to
 send it. The two log lines of a fetch therefore give a lower and an upper bound of the offset. The bounds are
@@ -8,87 +8,56 @@ are taken of each 10 s first, and then of all these around a window, because bro
 fetches per second. If 0 is between the bounds, there is no correction.
 """
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from transforms.sql import window_s
 
-from transforms.windows import WINDOW_S, window_start
+PAIR = "cluster, from_id, to_id"
 
-PAIR = ("cluster", "from_id", "to_id")
+FETCHES_COLUMNS = "cluster, leader_id, follower_id, logged_us, received_us, total_ms, send_ms, elapsed_ms"
+"""The columns of `fetches`: follower fetches with both lines, from `pairing.fetches`."""
 
-
-def offsets(fetches: DataFrame) -> DataFrame:
-    """
-    Return the bounds from the paired fetches (`pairing.fetches`) of each 10 s, for both directions of a pair.
-
-    `low_us` and `high_us` bound the clock of `to_id` minus that of `from_id`.
-    """
-    answered_us, received_us = F.unix_micros("logged_at"), F.unix_micros("received_at")
-    low = answered_us - _us("send_ms") - received_us
-    high = answered_us - _us("total_ms") - (received_us - _us("elapsed_ms"))
-    paired = fetches.filter((F.col("kind") == "follower") & F.col("elapsed_ms").isNotNull())
-    there = paired.select(
-        "cluster",
-        F.col("follower_id").alias("from_id"),
-        F.col("leader_id").alias("to_id"),
-        window_start(F.col("logged_at")).alias("seen_from"),
-        low.alias("low_us"),
-        high.alias("high_us"),
+BOUNDS = f"""
+    WITH there AS (
+        SELECT
+            cluster, follower_id AS from_id, leader_id AS to_id, {window_s("logged_us")} AS seen_s,
+            trunc(median(logged_us - round(send_ms * 1000)::BIGINT - received_us))::BIGINT AS low_us,
+            trunc(median(
+                logged_us - round(total_ms * 1000)::BIGINT - (received_us - round(elapsed_ms * 1000)::BIGINT)
+            ))::BIGINT AS high_us
+        FROM fetches GROUP BY ALL
     )
-    bounds = there.groupBy(*PAIR, "seen_from").agg(
-        F.median("low_us").cast("bigint").alias("low_us"), F.median("high_us").cast("bigint").alias("high_us")
-    )
-    back = bounds.select(
-        "cluster",
-        F.col("to_id").alias("from_id"),
-        F.col("from_id").alias("to_id"),
-        "seen_from",
-        (-F.col("high_us")).alias("low_us"),
-        (-F.col("low_us")).alias("high_us"),
-    )
-    return bounds.unionByName(back)
+    FROM there UNION ALL SELECT cluster, to_id, from_id, seen_s, -high_us, -low_us FROM there
+"""
+"""The bounds of the clock of `to_id` minus that of `from_id` in each 10 s, for both directions of a pair."""
 
 
-def clocks(fetches: DataFrame, reach_s: int) -> DataFrame:
+def clocks(windows: str, reach_s: int) -> str:
     """
-    Return `offset_us` for each window: how far the clock of `to_id` is ahead of the clock of `from_id`.
+    Return the query of `offset_us` in windows: how far the clock of `to_id` is ahead of that of `from_id`.
 
-    The offset uses the fetches up to `reach_s` before and after the window. `clock_bound_ms` is its maximum
-    error. A window without fetches has no row.
+    `windows` is a query of `window_s`. The offset uses the `fetches` (`FETCHES_COLUMNS`) up to `reach_s`
+    before and after the window. `clock_bound_ms` is its maximum error. A window without fetches has no row.
     """
-    steps = F.sequence(F.lit(-reach_s), F.lit(reach_s), F.lit(WINDOW_S))
-    low, high = F.col("low_us"), F.col("high_us")
-    return (
-        offsets(fetches)
-        .withColumn("step_s", F.explode(steps))
-        .withColumn("window_start", F.col("seen_from") + F.make_dt_interval(secs=F.col("step_s")))
-        .groupBy(*PAIR, "window_start")
-        .agg(F.median("low_us").alias("low_us"), F.median("high_us").alias("high_us"))
-        .select(
-            *PAIR,
-            "window_start",
-            offset_us(low, high).alias("offset_us"),
-            (bound_us(low, high) / 1e3).alias("clock_bound_ms"),
+    return f"""
+        SELECT
+            {PAIR}, window_s, {offset_us("low_us", "high_us")} AS offset_us,
+            greatest(abs(offset_us - low_us), abs(high_us - offset_us)) / 1e3 AS clock_bound_ms
+        FROM (
+            SELECT {PAIR}, window_s, median(low_us) AS low_us, median(high_us) AS high_us
+            FROM ({BOUNDS}) JOIN (SELECT DISTINCT window_s FROM ({windows}))
+                ON abs(seen_s - window_s) <= {reach_s}
+            GROUP BY ALL
         )
-    )
+    """
 
 
-def offset_us(low: Column, high: Column) -> Column:
+def offset_us(low: str, high: str) -> str:
     """
     Return the smallest correction that the bounds allow.
 
-    >>> rows = spark.sql("SELECT * FROM VALUES (-300, 200), (400, 900), (-90, -40), (20, 10) AS t(low, high)")
-    >>> [row[0] for row in rows.select(offset_us(F.col("low"), F.col("high"))).collect()]
-    [0, 400, -40, 15]
+    >>> import duckdb
+    >>> rows = "VALUES (-300, 200), (400, 900), (-90, -40), (20, 10)"
+    >>> duckdb.sql(f"SELECT list({offset_us('low', 'high')}) FROM ({rows}) AS t(low, high)").fetchall()
+    [([0, 400, -40, 15],)]
     """
-    nearest = F.greatest(low, F.least(F.lit(0), high))
-    return F.when(low > high, ((low + high) / 2).cast("bigint")).otherwise(nearest).cast("bigint")
-
-
-def bound_us(low: Column, high: Column) -> Column:
-    """Return the maximum error of `offset_us`."""
-    offset = offset_us(low, high)
-    return F.greatest(F.abs(offset - low), F.abs(high - offset))
-
-
-def _us(ms: str) -> Column:
-    return F.round(F.col(ms) * 1_000).cast("bigint")
+    nearest = f"greatest({low}, least(0, {high}))"
+    return f"trunc(CASE WHEN {low} > {high} THEN ({low} + {high}) / 2 ELSE {nearest} END)::BIGINT"

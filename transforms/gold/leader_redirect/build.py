@@ -1,39 +1,66 @@
 """How `leader_redirect` is built: which lines touch a redirect, and which redirects are remembered."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Self
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Row
+import pyarrow.compute as pc
+from duckdb import DuckDBPyConnection
+from pyspark.sql import Row
 from pyspark.sql import functions as F
 
+from schemas.arrow import arrow_schema
 from schemas.fields import Table
-from schemas.gold.leader_redirect import LEADER_REDIRECT
+from schemas.gold.leader_redirect import DISCONNECT, LEADER_REDIRECT, REDIRECT
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.perf_test import RUNS
 from schemas.silver.requests import REQUESTS
 from schemas.silver.topics import TOPICS
-from transforms.frames import frame_of, frame_of_arrow, united
 from transforms.gold.build import Build, Inputs, Touch, Warehouse
+from transforms.gold.entries import TOPICS_COLUMNS
 from transforms.gold.fetch_latency import pairing
-from transforms.gold.leader_redirect.cause import FOUND_WITHIN_S
-from transforms.gold.leader_redirect.client_tries import is_refused
+from transforms.gold.fetch_latency.clocks import FETCHES_COLUMNS
+from transforms.gold.leader_redirect.cause import (
+    FOUND_WITHIN_S,
+    IS_LOOKUP,
+    IS_MOVE,
+    LOOKUPS,
+    LOOKUPS_COLUMNS,
+    MOVES,
+    MOVES_COLUMNS,
+)
+from transforms.gold.leader_redirect.client_tries import (
+    IS_CLIENT,
+    REFUSED_COLUMNS,
+    REQUESTS_COLUMNS,
+    is_refused,
+    refused,
+    tries,
+)
 from transforms.gold.leader_redirect.disconnect import (
+    CHANGES,
+    CHANGES_COLUMNS,
+    DEAD,
+    LAST_ANSWERS,
+    OF_DEAD,
+    SIGNS_COLUMNS,
+    SIGNS_OF_LIFE,
     TAKEOVER_REACH,
+    TAKEOVERS,
     is_takeover,
-    leader_disconnect,
-    silent_takeovers,
 )
 from transforms.gold.leader_redirect.table import (
     CHANGES_REACH,
     CLIENT_EVENTS_REACH,
+    FIRST_ERRORS,
     REQUESTS_REACH,
     leader_redirect,
 )
+from transforms.gold.runs.of_client import RUNS_COLUMNS
 from transforms.spans import Span, windows_of
 from transforms.spans import touched as spread
-from transforms.sql import connect
+from transforms.sql import NO_ROW, connect, has_rows, is_in, load, rows_of
 from transforms.windows import WINDOW_S, window_start
 
 
@@ -88,34 +115,63 @@ def _near(windows: Iterable[int], slots: Iterable[int], *, before_s: int) -> set
     }
 
 
-def _frames(inputs: Inputs) -> Mapping[Table, DataFrame]:
-    """Build redirects and disconnects. Both are expensive, and it is cheap to see that there are none."""
-    requests, changes = inputs.near(REQUESTS), inputs.near(LEADERSHIP_CHANGES)
-    kinds = []
-    if not inputs.is_empty(requests.filter(is_refused())):
-        kinds.append(leader_redirect)
-    if inputs.has(LEADERSHIP_CHANGES) and not inputs.is_empty(silent_takeovers(requests, changes)):
-        kinds.append(leader_disconnect)
-    if not kinds:
-        return {LEADER_REDIRECT: frame_of(requests.sparkSession, [], LEADER_REDIRECT.schema)}
-    fetches = frame_of_arrow(requests.sparkSession, _paired(inputs))
-    topics, runs = inputs.whole(TOPICS), inputs.whole(RUNS)
-    return {LEADER_REDIRECT: united([kind(requests, topics, runs, changes, fetches) for kind in kinds])}
+def redirects(inputs: Inputs, paired: Callable[[Inputs], pa.Table]) -> pa.Table:
+    """Return the events; `paired` supplies `clocks.FETCHES_COLUMNS` if a client lost a leader."""
+    nothing = arrow_schema(LEADER_REDIRECT).empty_table()
+    with connect({}) as db:
+        load(db, "changes", inputs.rows(LEADERSHIP_CHANGES, CHANGES_COLUMNS), CHANGES)
+        load(db, "refused", inputs.rows(REQUESTS, REFUSED_COLUMNS, where=IS_CLIENT), refused("rows"))
+        _load_dead(db, inputs)
+        if not (has_rows(db, "refused") or has_rows(db, "dead")):
+            return nothing
+        load(db, "topics", inputs.rows(TOPICS, TOPICS_COLUMNS))
+        _load_lost(db, inputs)
+        if not has_rows(db, "lost"):
+            return nothing
+        load(db, "lookups", inputs.rows(REQUESTS, LOOKUPS_COLUMNS, where=IS_LOOKUP), LOOKUPS)
+        load(db, "moves", inputs.rows(REQUESTS, MOVES_COLUMNS, where=IS_MOVE), MOVES)
+        load(db, "runs", inputs.rows(RUNS, RUNS_COLUMNS))
+        db.register("fetches", paired(inputs))
+        return rows_of(LEADER_REDIRECT, db.sql(leader_redirect(is_in(inputs.windows))).to_arrow_table())
+
+
+def _load_dead(db: DuckDBPyConnection, inputs: Inputs) -> None:
+    """Load the partitions of dead leaders. Without a takeover, no sign of life is read."""
+    db.execute(f"CREATE TEMP TABLE takeovers AS {TAKEOVERS}")
+    is_read = None if has_rows(db, "takeovers") else NO_ROW
+    load(db, "signs", inputs.rows(REQUESTS, SIGNS_COLUMNS, where=is_read), SIGNS_OF_LIFE)
+    db.execute(f"CREATE TEMP TABLE dead AS {DEAD}")
+
+
+def _load_lost(db: DuckDBPyConnection, inputs: Inputs) -> None:
+    """Load the tries of the clients that may have lost a leader, and the starts of the events."""
+    clients = [client for (client,) in db.sql("SELECT DISTINCT client_id FROM refused").fetchall()]
+    of_refused = pc.field("client_id").isin(pa.array(clients, pa.string()))
+    of_dead = IS_CLIENT if has_rows(db, "dead") else NO_ROW
+    db.register("of_refused", inputs.rows(REQUESTS, REQUESTS_COLUMNS, where=IS_CLIENT & of_refused))
+    db.register("of_dead", inputs.rows(REQUESTS, REQUESTS_COLUMNS, where=of_dead))
+    redirected = tries("FROM of_refused SEMI JOIN refused USING (cluster, api, client_id)")
+    db.execute(f"""
+        CREATE TEMP TABLE tried AS SELECT '{REDIRECT}' AS kind, * FROM ({redirected})
+        UNION ALL SELECT '{DISCONNECT}', * FROM ({tries("FROM of_dead")}) AS each WHERE {OF_DEAD}
+    """)
+    db.execute(f"""
+        CREATE TEMP TABLE lost AS
+        SELECT *, row_number() OVER () AS event FROM ({FIRST_ERRORS} UNION ALL ({LAST_ANSWERS}))
+    """)
 
 
 def _paired(inputs: Inputs) -> pa.Table:
     """Return the follower fetches with both lines, which give the clock offsets."""
     with connect(pairing.rows_of(inputs)) as db:
-        found = db.sql(f"""
-            SELECT
-                cluster, kind, leader_id, follower_id, logged_us, received_us, total_ms, send_ms, elapsed_ms
-            FROM ({pairing.fetches(pairing.skew_of(inputs))})
+        return db.sql(f"""
+            SELECT {FETCHES_COLUMNS} FROM ({pairing.fetches(pairing.skew_of(inputs))})
             WHERE kind = 'follower' AND elapsed_ms IS NOT NULL
         """).to_arrow_table()
-    for side in ("logged", "received"):
-        at = found.column_names.index(f"{side}_us")
-        found = found.set_column(at, f"{side}_at", found[f"{side}_us"].cast(pa.timestamp("us", "UTC")))
-    return found
+
+
+def _frames(inputs: Inputs) -> Mapping[Table, pa.Table]:
+    return {LEADER_REDIRECT: redirects(inputs, _paired)}
 
 
 LINES = (REQUESTS.name, LEADERSHIP_CHANGES.name)

@@ -1,55 +1,57 @@
-"""Client requests by partition and their results, one row per try."""
+"""Client requests by partition and their results, one row per try, as SQL."""
 
-from pyspark.sql import Column, DataFrame
+import pyarrow.compute as pc
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from transforms.gold.partition_skew.produced import NO_ERROR, exploded
+from transforms.gold.entries import IS_OTHERS, NO_ERROR, entries
 
 NOT_LEADER, FENCED_EPOCH = 6, 74
 LOST = (NOT_LEADER, FENCED_EPOCH)
 """The errors of an old leader: 6 for a producer, usually 74 for a consumer."""
 
-OF_PARTITION = ("cluster", "api", "client_id", "topic", "partition")
+OF_PARTITION = "cluster, api, client_id, topic, partition"
+
+APIS = ("PRODUCE", "FETCH")
+IS_TRY = pc.field("api").isin(APIS)
+IS_CLIENT = ((pc.field("api") == "PRODUCE") | (pc.field("kind") == "consumer")) & IS_OTHERS
+"""The condition of the requests of producers and consumers."""
+
+REFUSED_COLUMNS = ("cluster", "api", "client_id", "partitions")
+REQUESTS_COLUMNS = (
+    *("cluster", "api", "client_id", "broker_id", "connection", "correlation_id", "software_version"),
+    *("started_at", "logged_at", "remote_ms", "position", "partitions"),
+)
 
 
 def is_refused() -> Column:
     """Return whether the broker refused a PRODUCE or FETCH because it is not the leader of a partition."""
     has_error = F.exists("partitions", lambda part: part["error_code"].isin(*LOST))
-    return F.col("api").isin("PRODUCE", "FETCH") & F.coalesce(has_error, F.lit(False))
+    return F.col("api").isin(*APIS) & F.coalesce(has_error, F.lit(False))
 
 
-def attempts(requests: DataFrame, topics: DataFrame) -> DataFrame:
-    """Return all tries of the clients that received an error of an old leader, one row per partition."""
-    client_requests = asked_by_clients(requests)
-    lost = client_requests.filter(is_refused()).select("cluster", "api", "client_id").distinct()
-    near = client_requests.join(F.broadcast(lost), on=["cluster", "api", "client_id"], how="left_semi")
-    return exploded(near, topics).transform(to_tries)
+def refused(requests: str) -> str:
+    """Return the query of the clients that received an error of an old leader; `requests` are of clients."""
+    return f"""
+        SELECT DISTINCT cluster, api, client_id
+        FROM (SELECT cluster, api, client_id, unnest(partitions, max_depth := 2) FROM {requests})
+        WHERE api IN {APIS} AND error_code IN {LOST} AND client_id IS NOT NULL
+    """
 
 
-def asked_by_clients(requests: DataFrame) -> DataFrame:
-    """Return the requests of producers and consumers, without Plumbline's own traffic."""
-    is_own = F.col("is_own_traffic").eqNullSafe(F.lit(True))
-    is_client = (F.col("api") == "PRODUCE") | (F.col("kind") == "consumer")
-    return requests.filter(is_client & ~is_own & F.col("logged_at").isNotNull())
+def tries(requests: str) -> str:
+    """
+    Return the query of the result of each partition in a response, from a query of clients' requests.
 
-
-def to_tries(rows: DataFrame) -> DataFrame:
-    """Return the result of each partition in a response, from rows of `produced.exploded`."""
-    waited_us = F.when(F.col("api") == "FETCH", F.round(F.col("remote_ms") * 1_000).cast("bigint"))
-    done_us = F.unix_micros("logged_at") - F.coalesce(waited_us, F.lit(0))
-    return rows.filter(F.col("error_code").isNotNull()).select(
-        *OF_PARTITION,
-        "leader_id",
-        "connection",
-        "correlation_id",
-        "software_version",
-        F.col("started_at").alias("arrived_at"),
-        F.col("logged_at").alias("answered_at"),
-        F.timestamp_micros(done_us).alias("done_at"),
-        "position",
-        "error_code",
-        F.col("error_code").isin(*LOST).alias("is_lost"),
-        (F.col("error_code") == NO_ERROR).alias("is_served"),
-        F.col("hinted_leader_id"),
-        F.col("hinted_leader_epoch"),
-    )
+    It reads `topics` (`entries`). A fetch is done without its wait for records.
+    """
+    waited_us = "CASE WHEN api = 'FETCH' THEN round(remote_ms * 1000)::BIGINT END"
+    return f"""
+        SELECT
+            {OF_PARTITION}, broker_id AS leader_id, connection, correlation_id, software_version,
+            epoch_us(started_at) AS arrived_us, epoch_us(logged_at) AS answered_us,
+            epoch_us(logged_at) - coalesce({waited_us}, 0) AS done_us, position, error_code,
+            error_code IN {LOST} AS is_lost, error_code = {NO_ERROR} AS is_served,
+            hinted_leader_id, hinted_leader_epoch
+        FROM ({entries(requests)}) WHERE error_code IS NOT NULL
+    """

@@ -1,148 +1,98 @@
-"""The first success of a client after it lost a leader, and the causes of its wait."""
-
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+"""The first success of a client after it lost a leader, and the causes of its wait, as SQL."""
 
 from transforms.gold.fetch_latency.clocks import clocks
 from transforms.gold.fetch_latency.pairing import NEAR_S
-from transforms.gold.leader_redirect.cause import EVENT, FOUND_WITHIN_S, with_change, with_lookups
+from transforms.gold.leader_redirect.cause import (
+    FOUND_WITHIN_S,
+    FOUND_WITHIN_US,
+    LEADS_FROM_US,
+    METADATA_REQUESTS,
+    MOVED_BY,
+)
 from transforms.gold.leader_redirect.client_tries import OF_PARTITION
-from transforms.windows import seconds, window_start
 
 CLOCKS_WITHIN_S = FOUND_WITHIN_S - 2 * NEAR_S
 """The maximum distance of fetches for clock offsets. Pairing them needs lines up to `NEAR_S` further away."""
 
-INSTANTS = ("arrived_at", "answered_at", "done_at")
+# The instants of a try are converted to the clock of the old leader.
+_NEAR = f"""
+    SELECT
+        event, errored_us, asked_us, asked_as, tried.leader_id, is_lost, is_served, correlation_id,
+        tried.connection, tried.leader_id = old_leader_id AS is_old, clock_bound_ms,
+        coalesce(clocks.offset_us, 0) AS ahead_us, arrived_us - ahead_us AS arrived_us,
+        answered_us - ahead_us AS answered_us, done_us - ahead_us AS done_us
+    FROM lost JOIN tried USING (kind, {OF_PARTITION}) LEFT JOIN clocks
+        ON lost.cluster = clocks.cluster AND lost.window_s = clocks.window_s
+            AND old_leader_id = from_id AND tried.leader_id = to_id
+    WHERE tried.answered_us BETWEEN errored_us - 2 * {FOUND_WITHIN_US} AND errored_us + 2 * {FOUND_WITHIN_US}
+"""
 
-
-def found_again(
-    lost: DataFrame, tried: DataFrame, requests: DataFrame, changes: DataFrame, fetches: DataFrame
-) -> DataFrame:
-    """Add the first success after each `EVENT`, and what happened until then."""
-    return (
-        with_tries(lost, near_tries(lost, tried, fetches))
-        .transform(with_wait, tried)
-        .transform(with_lookups, requests)
-        .transform(with_change, changes)
+# At another broker, the criterion is the arrival of both requests or the client's correlation ids, because a
+# late log line makes an arrival look too late. At the old leader, the criterion is the error response.
+# Otherwise requests that it was still processing would look like successes after the error.
+_IS_LATER = f"""
+    coalesce(arrived_us > CASE WHEN is_old THEN errored_us ELSE asked_us END, false)
+    OR coalesce(
+        correlation_id > asked_as AND arrived_us > asked_us - {NEAR_S} * 1000000 AND NOT is_old, false
     )
+"""
+
+_END = f"""
+    SELECT event, min((done_us, leader_id, ahead_us, clock_bound_ms)) AS found
+    FROM tries WHERE is_served AND is_later AND done_us <= errored_us + {FOUND_WITHIN_US} GROUP BY event
+"""
+
+_IS_TIMELY = f"each.arrived_us <= coalesce(succeeded_us, each.errored_us + {FOUND_WITHIN_US})"
+_IS_NEW = "each.leader_id = new_leader_id"
+_IS_REFUSED = f"is_lost AND answered_us >= each.errored_us AND {_IS_TIMELY}"
+
+# A broker reads the next request of a connection after the response to the previous one (`SocketServer` mutes
+# the connection), so these requests never overlap.
+_BLOCKED_US = """
+    SELECT coalesce(sum(
+        least(done_us, tried_us + offset_us) - greatest(arrived_us, errored_us + offset_us)
+    ), 0)::BIGINT
+    FROM held WHERE held.kind = events.kind AND held.cluster = events.cluster
+        AND held.leader_id = new_leader_id AND held.connection = tried_on
+        AND arrived_us < tried_us + offset_us AND done_us > errored_us + offset_us
+"""
+"""How long the new leader processed earlier requests of the first try's connection."""
 
 
-def near_tries(lost: DataFrame, tried: DataFrame, fetches: DataFrame) -> DataFrame:
+def found_again() -> str:
     """
-    Return one row per event and try around it, with the try as `tried`.
+    Return the query of the first success after each event in `lost`, and what happened until then.
 
-    The instants of the try are converted to the clock of the old leader.
+    It reads `lost`, `tried`, `fetches`, `lookups`, `changes` and `moves`. Added are `succeeded_us`,
+    `new_leader_id` and its clock offset, the first try and the errors at the new leader, the errors at the
+    old leader, and the causes. Events that end at the old leader are removed.
     """
-    around = seconds(2 * FOUND_WITHIN_S)
-    keys = [F.col(name).alias(f"of_{name}") for name in OF_PARTITION]
-    names = ("leader_id", "is_lost", "is_served", "correlation_id")
-    tries = tried.select(*keys, *INSTANTS, *names, F.col("connection").alias("on"))
-    is_same = [F.col(name) == F.col(f"of_{name}") for name in OF_PARTITION]
-    is_near = F.col("answered_at").between(F.col("errored_at") - around, F.col("errored_at") + around)
-    offsets = clocks(fetches, CLOCKS_WITHIN_S).withColumnsRenamed(
-        {"cluster": "clock_of", "window_start": "clock_in"}
-    )
-    is_clock = [
-        F.col("cluster") == F.col("clock_of"),
-        F.col("old_leader_id") == F.col("from_id"),
-        F.col("leader_id") == F.col("to_id"),
-        window_start(F.col("errored_at")) == F.col("clock_in"),
-    ]
-    offset_us = F.coalesce("offset_us", F.lit(0))
-    instants = [F.timestamp_micros(F.unix_micros(at) - offset_us).alias(at) for at in INSTANTS]
-    columns = [*instants, *(F.col(name) for name in (*names, "on", "clock_bound_ms"))]
-    return (
-        lost.join(tries, on=[*is_same, is_near], how="inner")
-        .join(offsets, on=is_clock, how="left")
-        .select(*lost.columns, F.struct(*columns, offset_us.alias("offset_us")).alias("tried"))
-    )
-
-
-def is_later_try() -> Column:
+    return f"""
+        WITH clocks AS ({clocks("FROM lost", CLOCKS_WITHIN_S)}),
+        tries AS (SELECT *, {_IS_LATER} AS is_later FROM ({_NEAR})),
+        ends AS ({_END}),
+        ended AS (
+            SELECT
+                lost.*, CASE WHEN found IS NOT NULL THEN greatest(errored_us, found[1]) END AS succeeded_us,
+                found[2] AS new_leader_id, found[3] AS offset_us, found[4] AS clock_bound_ms
+            FROM lost LEFT JOIN ends USING (event) WHERE new_leader_id IS DISTINCT FROM old_leader_id
+        ),
+        counted AS (
+            SELECT
+                event, count(*) FILTER (is_old AND {_IS_REFUSED}) AS errors_at_old_leader,
+                count(*) FILTER ({_IS_NEW} AND {_IS_REFUSED}) AS errors_at_new_leader,
+                min((arrived_us, each.connection)) FILTER ({_IS_NEW} AND is_later AND {_IS_TIMELY}) AS first
+            FROM ended JOIN tries AS each USING (event) GROUP BY event
+        ),
+        events AS (
+            SELECT
+                ended.*, errors_at_old_leader, errors_at_new_leader, first[2] AS tried_on,
+                CASE WHEN first IS NOT NULL THEN greatest(errored_us, first[1]) END AS tried_us
+            FROM ended JOIN counted USING (event)
+        ),
+        held AS (SELECT DISTINCT ON (kind, cluster, leader_id, position) * FROM tried)
+        SELECT
+            events.*, ({_BLOCKED_US}) AS blocked_us, ({METADATA_REQUESTS}) AS metadata_requests,
+            ({LEADS_FROM_US}) AS leads_from_us, ({MOVED_BY}) AS moved_by
+        FROM events
     """
-    Return whether a try is later than the failing one.
-
-    At another broker, the criterion is the arrival of both requests or the client's correlation ids, because
-    a late log line makes an arrival look too late. At the old leader, the criterion is the error response.
-    Otherwise requests that it was still processing would look like successes after the error.
-    """
-    is_old = F.col("tried.leader_id") == F.col("old_leader_id")
-    arrived_at = F.col("tried.arrived_at")
-    has_later_count = F.col("tried.correlation_id") > F.col("asked_as")
-    is_counted = has_later_count & (arrived_at > F.col("asked_at") - seconds(NEAR_S)) & ~is_old
-    is_later = arrived_at > F.when(is_old, F.col("errored_at")).otherwise(F.col("asked_at"))
-    return is_later | F.coalesce(is_counted, F.lit(False))
-
-
-def with_tries(lost: DataFrame, near: DataFrame) -> DataFrame:
-    """
-    Add the first success after the error, and the tries until then.
-
-    The columns are `succeeded_at`, `new_leader_id` and its clock offset, the first try and the errors at the
-    new leader, and the errors at the old leader. Events that end at the old leader are removed.
-    """
-    latest = F.col("errored_at") + seconds(FOUND_WITHIN_S)
-    is_end = F.col("tried.is_served") & is_later_try() & (F.col("tried.done_at") <= latest)
-    names = ("done_at", "leader_id", "offset_us", "clock_bound_ms")
-    end = F.when(is_end, F.struct(*(f"tried.{name}" for name in names)))
-    ended = near.withColumn("end", F.min(end).over(Window.partitionBy(*EVENT))).withColumns(
-        {
-            "succeeded_at": F.when(F.col("end").isNotNull(), F.greatest("errored_at", "end.done_at")),
-            "new_leader_id": F.col("end.leader_id"),
-            "offset_us": F.col("end.offset_us"),
-            "clock_bound_ms": F.col("end.clock_bound_ms"),
-        }
-    )
-    is_timely = F.col("tried.arrived_at") <= F.coalesce("succeeded_at", latest)
-    is_refused = F.col("tried.is_lost") & (F.col("tried.answered_at") >= F.col("errored_at")) & is_timely
-    is_old = F.col("tried.leader_id") == F.col("old_leader_id")
-    is_new = F.col("tried.leader_id") == F.col("new_leader_id")
-    first = F.min(F.when(is_new & is_later_try() & is_timely, F.struct("tried.arrived_at", "tried.on")))
-    tried_at = F.when(F.col("first").isNotNull(), F.greatest("errored_at", "first.arrived_at"))
-    return (
-        ended.filter(~F.col("new_leader_id").eqNullSafe(F.col("old_leader_id")))
-        .groupBy(*lost.columns, "succeeded_at", "new_leader_id", "offset_us", "clock_bound_ms")
-        .agg(
-            first.alias("first"),
-            F.count_if(is_old & is_refused).alias("errors_at_old_leader"),
-            F.count_if(is_new & is_refused).alias("errors_at_new_leader"),
-        )
-        .withColumns({"tried_at": tried_at, "tried_on": F.col("first.on")})
-        .drop("first")
-    )
-
-
-def with_wait(events: DataFrame, tried: DataFrame) -> DataFrame:
-    """
-    Add `blocked_us`: how long the new leader processed earlier requests of the first try's connection.
-
-    A broker reads the next request of a connection after the response to the previous one (`SocketServer`
-    mutes the connection), so these requests never overlap.
-    """
-    held = tried.select(
-        F.col("cluster").alias("of_cluster"),
-        F.col("leader_id").alias("held_at"),
-        F.col("connection").alias("held_on"),
-        F.col("position").alias("held_in"),
-        F.unix_micros("arrived_at").alias("from_us"),
-        F.unix_micros("done_at").alias("until_us"),
-    ).dropDuplicates(["of_cluster", "held_at", "held_in"])
-    since = F.unix_micros("errored_at") + F.col("offset_us")
-    until = F.unix_micros("tried_at") + F.col("offset_us")
-    is_same = [
-        F.col("cluster") == F.col("of_cluster"),
-        F.col("new_leader_id") == F.col("held_at"),
-        F.col("tried_on") == F.col("held_on"),
-        F.col("from_us") < until,
-        F.col("until_us") > since,
-    ]
-    # The left join can have no request; F.least and F.greatest would skip its NULL.
-    held_us = F.when(
-        F.col("held_in").isNotNull(),
-        F.least(F.col("until_us"), until) - F.greatest(F.col("from_us"), since),
-    )
-    return (
-        events.join(held, on=is_same, how="left")
-        .groupBy(*events.columns)
-        .agg(F.coalesce(F.sum(held_us), F.lit(0)).alias("blocked_us"))
-    )

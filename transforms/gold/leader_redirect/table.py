@@ -1,15 +1,13 @@
 """A5: how long a client has no leader when a leader moves (KIP-951), from the logs of both leaders."""
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
-
-from schemas.gold.leader_redirect import LEADER_REDIRECT, REDIRECT
+from schemas.gold.leader_redirect import DISCONNECT, REDIRECT
 from transforms.gold.fetch_latency.pairing import MAX_ELAPSED_S, NEAR_S
-from transforms.gold.leader_redirect.cause import FOUND_WITHIN_S, with_mover
-from transforms.gold.leader_redirect.client_tries import OF_PARTITION, attempts
+from transforms.gold.leader_redirect.cause import FOUND_WITHIN_S, FOUND_WITHIN_US
+from transforms.gold.leader_redirect.client_tries import OF_PARTITION
 from transforms.gold.leader_redirect.found import found_again
-from transforms.gold.partition_skew.produced import with_run
-from transforms.windows import Reach, window_start
+from transforms.gold.runs.of_client import with_run
+from transforms.sql import window_s
+from transforms.windows import Reach
 
 REQUESTS_REACH = Reach(lookback_s=FOUND_WITHIN_S, lookahead_s=FOUND_WITHIN_S)
 CHANGES_REACH = REQUESTS_REACH
@@ -18,77 +16,55 @@ CLIENT_EVENTS_REACH = Reach(
 )
 
 
-def leader_redirect(
-    requests: DataFrame, topics: DataFrame, runs: DataFrame, changes: DataFrame, fetches: DataFrame
-) -> DataFrame:
+def leader_redirect(wanted: str = "true") -> str:
     """
-    Return one row per partition whose leader a client lost and found again at another broker.
+    Return the query of one row per partition whose leader a client lost and found again at another broker.
 
-    `changes` is `silver.leadership_changes`. `fetches` are follower fetches (`pairing.fetches`) for the clock
-    offsets: instants of the new leader are converted to the clock of the old leader.
+    It reads `lost` (`FIRST_ERRORS`, `disconnect.LAST_ANSWERS`), `tried` (`client_tries.tries`), `runs`, and
+    what `found_again` reads. `wanted` is a condition of the events.
 
-    An event begins with the first error of the old leader after its last success. It ends when another broker
-    has served a later request: a PRODUCE including replication, or a FETCH without the wait for records. A
-    busy broker logs the error late, so the end can be before `errored_at`. Then all durations are 0.
+    A redirect begins with the first error of the old leader after its last success. It ends when another
+    broker has served a later request: a PRODUCE including replication, or a FETCH without the wait for
+    records. A busy broker logs the error late, so the end can be before `errored_at`. Then all durations are
+    0.
 
     Errors of a broker that serves the next request itself are no event, because it was not ready yet. They
     count as `errors_at_new_leader` in the event of the previous leader.
+
+    A disconnect begins with the last response of a dead leader and ends with the first success of its
+    successor. An error 6 or 74 of the old leader in between makes it a redirect, even if that leader
+    restarted. A client that returns within its usual pause was idle.
     """
-    tried = attempts(requests, topics)
-    return (
-        found_again(first_errors(tried), tried, requests, changes, fetches)
-        .transform(with_mover, requests)
-        .withColumn("kind", F.lit(REDIRECT))
-        .transform(as_rows, runs)
-    )
+    is_disconnect = """
+        leads_from_us > errored_us AND errors_at_old_leader = 0 AND succeeded_us - errored_us > usual_us
+    """
+    between_ms = "({1}_us - {0}_us) / 1e3".format
+    blocked_ms = "CASE WHEN tried_us IS NOT NULL THEN blocked_us / 1e3 END"
+    rows = f"""
+        SELECT
+            * REPLACE (CASE WHEN kind = '{REDIRECT}' THEN moved_by END AS moved_by), errored_us AS logged_us,
+            {blocked_ms} AS blocked_ms, {between_ms("errored", "succeeded")} AS redirect_ms,
+            {between_ms("errored", "tried")} - blocked_ms AS client_part_ms,
+            {between_ms("tried", "succeeded")} + blocked_ms AS broker_part_ms,
+            CASE WHEN leads_from_us > tried_us THEN {between_ms("tried", "leads_from")}
+                WHEN leads_from_us <= tried_us THEN 0.0 END AS not_ready_ms
+        FROM ({found_again()}) WHERE {wanted} AND (kind <> '{DISCONNECT}' OR {is_disconnect})
+    """
+    return with_run(rows)
 
 
-def as_rows(events: DataFrame, runs: DataFrame) -> DataFrame:
-    """Return events as rows of `gold.leader_redirect`, with run, durations and window."""
-    return (
-        events.withColumn("logged_at", F.col("errored_at"))
-        .transform(with_run, runs)
-        .withColumns(_durations())
-        .withColumn("window_start", window_start(F.col("errored_at")))
-        .select(*LEADER_REDIRECT.schema.names)
-    )
-
-
-def first_errors(tried: DataFrame) -> DataFrame:
-    """Return the errors that follow a success of the same client at the same broker, or no earlier try."""
-    at_broker = Window.partitionBy(*OF_PARTITION, "leader_id").orderBy("answered_at", "position")
-    was_lost = F.coalesce(F.lag("is_lost").over(at_broker), F.lit(False))
-    since_last_s = F.unix_micros("answered_at") - F.unix_micros(F.lag("answered_at").over(at_broker))
-    is_stale = F.coalesce(since_last_s > FOUND_WITHIN_S * 1_000_000, F.lit(False))
-    return (
-        tried.withColumn("is_first", F.col("is_lost") & (~was_lost | is_stale))
-        .filter("is_first")
-        .select(
-            *OF_PARTITION,
-            F.col("answered_at").alias("errored_at"),
-            F.col("arrived_at").alias("asked_at"),
-            F.col("correlation_id").alias("asked_as"),
-            F.col("leader_id").alias("old_leader_id"),
-            "connection",
-            "software_version",
-            "error_code",
-            F.col("hinted_leader_id").isNotNull().alias("hinted"),
-            F.col("hinted_leader_id"),
-            F.col("hinted_leader_epoch").alias("leader_epoch"),
-        )
-    )
-
-
-def _durations() -> dict[str, Column]:
-    def between_ms(since: str, until: str) -> Column:
-        return (F.unix_micros(until) - F.unix_micros(since)) / 1e3
-
-    not_ready = between_ms("tried_at", "leads_from")
-    blocked = F.when(F.col("tried_at").isNotNull(), F.col("blocked_us") / 1e3)
-    return {
-        "redirect_ms": between_ms("errored_at", "succeeded_at"),
-        "client_part_ms": between_ms("errored_at", "tried_at") - blocked,
-        "broker_part_ms": between_ms("tried_at", "succeeded_at") + blocked,
-        "blocked_ms": blocked,
-        "not_ready_ms": F.when(not_ready > 0, not_ready).when(not_ready <= 0, 0.0),
-    }
+FIRST_ERRORS = f"""
+    SELECT
+        kind, {OF_PARTITION}, answered_us AS errored_us, {window_s("answered_us")} AS window_s,
+        arrived_us AS asked_us, correlation_id AS asked_as, leader_id AS old_leader_id, connection,
+        software_version, error_code, hinted_leader_id IS NOT NULL AS hinted,
+        hinted_leader_epoch AS leader_epoch, NULL::BIGINT AS usual_us
+    FROM (
+        SELECT
+            *, coalesce(lag(is_lost) OVER at_broker, false) AS was_lost,
+            answered_us - lag(answered_us) OVER at_broker AS since_last_us
+        FROM tried WHERE kind = '{REDIRECT}'
+        WINDOW at_broker AS (PARTITION BY {OF_PARTITION}, leader_id ORDER BY answered_us, position)
+    ) WHERE is_lost AND (NOT was_lost OR coalesce(since_last_us > {FOUND_WITHIN_US}, false))
+"""
+"""The errors that follow a success of the same client at the same broker, or no earlier try."""

@@ -4,7 +4,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from schemas.gold.metadata_lookup import METADATA_LOOKUP_SUMMARY
-from transforms.gold.partition_skew.table import ratio
+from transforms.gold.partition_skew.ratios import ratio
 from transforms.windows import WINDOW_S
 
 CLIENT = ("cluster", "client_id", "software_version", "run")

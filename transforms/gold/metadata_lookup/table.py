@@ -2,85 +2,87 @@
 
 from collections.abc import Mapping
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from schemas.fields import Table
 from schemas.gold.metadata_lookup import METADATA_LOOKUP
 from schemas.silver.perf_test import RUNS
 from schemas.silver.requests import REQUESTS
 from transforms.gold.build import Build, Inputs, Touch
-from transforms.gold.leader_redirect.client_tries import is_refused
-from transforms.gold.partition_skew.produced import with_run
-from transforms.windows import WINDOW_S, Reach, window_start
+from transforms.gold.entries import IS_OTHERS
+from transforms.gold.leader_redirect.client_tries import IS_TRY, LOST, is_refused
+from transforms.gold.runs.of_client import RUNS_COLUMNS, with_run
+from transforms.hashes import xxhash64
+from transforms.sql import connect, is_in, rows_of, window_s
+from transforms.windows import WINDOW_S, Reach
 
 AFTER_ERROR_S = 1
 """The maximum time between an error 6 or 74 and a lookup that it causes."""
 
 REQUESTS_REACH = Reach(lookback_s=WINDOW_S)
 
-BY = ("cluster", "window_start", "client_id", "software_version", "run", "arm")
+LOOKUPS_COLUMNS = (
+    *("cluster", "position", "client_id", "software_version", "logged_at", "started_at", "topics_asked"),
+    *("topics_answered", "response_bytes"),
+)
+TRIES_COLUMNS = ("cluster", "client_id", "logged_at", "partitions")
+
+BY = "cluster, window_s, client_id, software_version, run, arm"
 
 
-def metadata_lookup(requests: DataFrame, runs: DataFrame) -> DataFrame:
-    """Return one row per window and client, without Plumbline's own requests."""
-    requested = F.col("topics_asked")
-    rows = (
-        lookups(requests)
-        .transform(with_run, runs)
-        .withColumn("window_start", window_start(F.col("logged_at")))
-        .withColumn("topics", F.transform(requested, lambda topic: F.xxhash64(topic)))  # noqa: PLW0108
-    )
-    return (
-        rows.groupBy(*BY)
-        .agg(
-            F.count(F.lit(1)).alias("lookups"),
-            F.count_if(requested.isNull()).alias("all_topics_lookups"),
-            F.coalesce(F.sum(F.size("topics")), F.lit(0)).cast("bigint").alias("topics_asked"),
-            F.max(F.size("topics")).cast("bigint").alias("topics_asked_most"),
-            F.sum("topics_answered").alias("topics_answered"),
-            F.sum("response_bytes").alias("response_bytes"),
-            F.count_if("is_after_error").alias("lookups_after_error"),
-            F.array_sort(F.array_distinct(F.flatten(F.collect_list("topics")))).alias("topics"),
+def metadata_lookup(wanted: str = "true") -> str:
+    """
+    Return the query of one row per window and client, with the names of `topics`.
+
+    It reads `lookups` (the METADATA requests of others), `tries` (their FETCH and PRODUCE) and `runs`.
+    `wanted` is a condition of the lookups.
+    """
+    return f"""
+        SELECT
+            {BY}, count(*) AS lookups, count(*) FILTER (asked IS NULL) AS all_topics_lookups,
+            coalesce(sum(len(asked)), 0)::BIGINT AS topics_asked, max(len(asked)) AS topics_asked_most,
+            sum(answered)::BIGINT AS topics_answered, sum(size_bytes)::BIGINT AS response_bytes,
+            count(*) FILTER (is_after_error) AS lookups_after_error,
+            list_distinct(flatten(coalesce(list(asked) FILTER (asked IS NOT NULL), []))) AS topics
+        FROM (SELECT *, {window_s("logged_us")} AS window_s FROM ({with_run(_lookups())}))
+        WHERE {wanted} GROUP BY {BY}
+    """
+
+
+def _lookups() -> str:
+    """Return the query of each lookup once. `is_after_error` marks lookups after an error 6 or 74."""
+    return f"""
+        WITH refused AS (
+            SELECT cluster, client_id, epoch_us(logged_at) AS failed_us
+            FROM (SELECT * EXCLUDE (partitions), unnest(partitions, max_depth := 2) FROM tries)
+            WHERE error_code IN {LOST}
         )
-        .select(*METADATA_LOOKUP.schema.names)
-    )
+        SELECT
+            cluster, client_id, software_version, epoch_us(logged_at) AS logged_us, topics_asked AS asked,
+            topics_answered AS answered, response_bytes AS size_bytes,
+            EXISTS (
+                FROM refused WHERE refused.cluster = each.cluster
+                    AND refused.client_id IS NOT DISTINCT FROM each.client_id
+                    AND epoch_us(each.started_at) - failed_us BETWEEN 0 AND {AFTER_ERROR_S} * 1000000
+            ) AS is_after_error
+        FROM (SELECT DISTINCT ON (cluster, position) * FROM lookups) AS each
+    """
 
 
-def lookups(requests: DataFrame) -> DataFrame:
-    """Return each METADATA request once. `is_after_error` marks lookups after an error 6 or 74."""
-    is_lookup = F.col("api") == "METADATA"
-    is_own = F.col("is_own_traffic").eqNullSafe(F.lit(True))
-    relevant = requests.filter((is_lookup | is_refused()) & ~is_own & F.col("logged_at").isNotNull())
-    by_client = Window.partitionBy("cluster", "client_id").orderBy("happened_us")
-    failed_us = F.max(F.when(~is_lookup, F.col("happened_us"))).over(
-        by_client.rangeBetween(-AFTER_ERROR_S * 1_000_000, Window.currentRow)
-    )
-    return (
-        relevant.dropDuplicates(["cluster", "position"])
-        .withColumn("happened_us", F.when(is_lookup, _micros("started_at")).otherwise(_micros("logged_at")))
-        .withColumn("is_after_error", failed_us.isNotNull())
-        .filter(is_lookup)
-        .select(
-            "cluster",
-            "position",
-            "logged_at",
-            "client_id",
-            "software_version",
-            "topics_asked",
-            "topics_answered",
-            "response_bytes",
-            "is_after_error",
-        )
-    )
-
-
-def _micros(at: str) -> Column:
-    return F.unix_micros(at)
-
-
-def _frames(inputs: Inputs) -> Mapping[Table, DataFrame]:
-    return {METADATA_LOOKUP: metadata_lookup(inputs.near(REQUESTS), inputs.whole(RUNS))}
+def _frames(inputs: Inputs) -> Mapping[Table, pa.Table]:
+    is_lookup = (pc.field("api") == "METADATA") & IS_OTHERS
+    rows = {
+        "lookups": inputs.rows(REQUESTS, LOOKUPS_COLUMNS, where=is_lookup),
+        "tries": inputs.rows(REQUESTS, TRIES_COLUMNS, where=IS_TRY & IS_OTHERS),
+        "runs": inputs.rows(RUNS, RUNS_COLUMNS),
+    }
+    with connect(rows) as db:
+        found = db.sql(metadata_lookup(is_in(inputs.windows))).to_arrow_table()
+    hashes = (sorted({xxhash64(name) for name in names}) for names in found["topics"].to_pylist())
+    topics = pa.array(list(hashes), pa.list_(pa.int64()))
+    found = found.set_column(found.column_names.index("topics"), "topics", topics)
+    return {METADATA_LOOKUP: rows_of(METADATA_LOOKUP, found)}
 
 
 BUILD = Build(

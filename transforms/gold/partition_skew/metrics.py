@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from schemas.gold.partition_skew import PARTITION_SKEW_SPAN
-from transforms.gold.partition_skew.table import ratio
+from transforms.gold.partition_skew.ratios import ratio
 from transforms.gold.runs.perf_runs import run_settings
 
 METHOD = "client_metrics"

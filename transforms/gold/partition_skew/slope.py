@@ -3,8 +3,9 @@
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from transforms.gold.partition_skew.ratios import ratio, total_of
 from transforms.gold.partition_skew.span import REQUEST_LOG
-from transforms.gold.partition_skew.table import ON_TOPIC, ratio, total_of
+from transforms.gold.partition_skew.table import ON_TOPIC
 
 Z_95 = 1.959964
 MIN_WINDOWS = 5

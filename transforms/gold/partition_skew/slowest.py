@@ -3,7 +3,8 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from transforms.gold.partition_skew.table import CLIENT, ratio
+from transforms.gold.partition_skew.ratios import ratio
+from transforms.gold.partition_skew.table import CLIENT
 from transforms.histogram import merge, quantile
 
 SLOW_LATENCY, SLOW_BATCH, MIN_BATCHES = 3.0, 1.5, 300

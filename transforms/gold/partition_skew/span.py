@@ -4,7 +4,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from schemas.gold.partition_skew import PARTITION_SKEW_SPAN
-from transforms.gold.partition_skew.table import SENT, with_ratios
+from transforms.gold.partition_skew.ratios import with_ratios
+from transforms.gold.partition_skew.table import SENT
 from transforms.histogram import merge
 from transforms.windows import WINDOW_S
 

@@ -4,10 +4,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from schemas.gold.partition_skew import PARTITION_SKEW_SUMMARY
+from transforms.gold.partition_skew.ratios import ratio, total_of
 from transforms.gold.partition_skew.slope import slope
 from transforms.gold.partition_skew.slowest import partitioner, slowest_leader
 from transforms.gold.partition_skew.span import REQUEST_LOG
-from transforms.gold.partition_skew.table import CLIENT, SENT, ratio, total_of
+from transforms.gold.partition_skew.table import CLIENT, SENT
 
 
 def partition_skew_summary(span: DataFrame, windows: DataFrame, payloads: DataFrame) -> DataFrame:

@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+import pyarrow as pa
 
 from schemas.fields import Table
 from schemas.gold.partition_skew import PARTITION_SKEW
@@ -11,14 +10,16 @@ from schemas.silver.perf_test import RUNS
 from schemas.silver.requests import REQUESTS
 from schemas.silver.topics import TOPICS
 from transforms.gold.build import Build, Inputs, Touch
-from transforms.gold.partition_skew.produced import NEXT_BATCH_S, batches
-from transforms.histogram import bucket, collected, quantile
-from transforms.windows import Reach, window_start
+from transforms.gold.entries import TOPICS_COLUMNS
+from transforms.gold.partition_skew.produced import IS_PRODUCED, NEXT_BATCH_S, REQUESTS_COLUMNS, batches
+from transforms.gold.runs.of_client import RUNS_COLUMNS
+from transforms.quantiles import Histograms
+from transforms.sql import bucket, connect, is_in, ratio, rows_of, sum_ms, window_s, with_columns
+from transforms.windows import Reach
 
-GRAIN = ("cluster", "window_start", "topic", "partition", "leader_id", "client_id", "run")
-BY_CLIENT = ("cluster", "window_start", "topic", "client_id", "run")
+GRAIN = "cluster, window_s, topic, partition, leader_id, client_id, run"
+BY_CLIENT = "cluster, window_s, topic, client_id, run"
 SENT = ("batches", "bytes", "records", "batches_counted", "retried", "followed", "repeats")
-NS_PER_MS = 1_000_000
 
 ON_TOPIC = ("cluster", "topic", "client_id", "run")
 CLIENT = (*ON_TOPIC, "method")
@@ -27,111 +28,50 @@ CLIENT = (*ON_TOPIC, "method")
 REQUESTS_REACH = Reach(lookahead_s=NEXT_BATCH_S, lookback_s=NEXT_BATCH_S)
 
 
-def partition_skew(requests: DataFrame, topics: DataFrame, runs: DataFrame) -> DataFrame:
+def partition_skew(wanted: str = "true") -> str:
     """
-    Summarise the batches of each window, partition and client.
+    Return the query of the batches of each window, partition and client, without quantiles.
 
-    The records of a batch are the offsets up to the next batch of its partition, of any producer.
+    The records of a batch are the offsets up to the next batch of its partition, of any producer. `wanted` is
+    a condition of the batches. It reads what `produced.batches` reads.
     """
-    rows = batches(requests, topics, runs).withColumn("window_start", window_start(F.col("logged_at")))
-    return (
-        _counts(rows)
-        .groupBy(*GRAIN)
-        .agg(
-            F.max("software_version").alias("software_version"),
-            F.max("arm").alias("arm"),
-            *(F.sum(name).alias(name) for name in SENT),
-            F.max("largest_batch_bytes").alias("largest_batch_bytes"),
-            F.sum("n").alias("produce_n"),
-            (F.sum("sum_ns") / NS_PER_MS).alias("produce_sum_ms"),
-            F.min("min_ms").alias("min_ms"),
-            F.max("max_ms").alias("max_ms"),
-            collected(F.col("bucket"), F.col("n")).alias("produce_hist"),
+    of_client = f"sum(bytes) OVER (PARTITION BY {BY_CLIENT})"
+    return f"""
+        SELECT
+            *, {ratio("bytes", "batches")} AS bytes_per_batch,
+            {ratio("records", "batches_counted")} AS records_per_batch, {ratio("bytes", of_client)} AS share
+        FROM (
+            SELECT
+                {GRAIN}, max(software_version) AS software_version, max(arm) AS arm,
+                count(*) FILTER (NOT is_again) AS batches,
+                coalesce(sum(bytes) FILTER (NOT is_again), 0)::BIGINT AS bytes,
+                sum(records) FILTER (NOT is_again)::BIGINT AS records,
+                count(records) FILTER (NOT is_again) AS batches_counted,
+                count(*) FILTER (is_again) AS retried, count(is_repeat) AS followed,
+                count(*) FILTER (is_repeat) AS repeats, max(bytes) AS largest_batch_bytes,
+                count(*) AS produce_n, {sum_ms("total_ms")} AS produce_sum_ms, min(total_ms) AS min_ms,
+                max(total_ms) AS max_ms, histogram({bucket("total_ms")})::MAP(INT, BIGINT) AS produce_hist
+            FROM (SELECT *, {window_s("logged_us")} AS window_s FROM ({batches()}))
+            WHERE {wanted} GROUP BY {GRAIN}
         )
-        .transform(with_ratios, BY_CLIENT)
-        .select(*PARTITION_SKEW.schema.names)
-    )
-
-
-def _counts(rows: DataFrame) -> DataFrame:
-    """Add up by bucket of the request's total. Sums are whole nanoseconds, so the order does not matter."""
-    total, is_first = F.col("total_ms"), ~F.col("is_again")
-    return rows.groupBy(*GRAIN, bucket(total).alias("bucket")).agg(
-        F.max("software_version").alias("software_version"),
-        F.max("arm").alias("arm"),
-        F.count_if(is_first).alias("batches"),
-        F.sum(F.when(is_first, F.col("bytes")).otherwise(0)).alias("bytes"),
-        F.sum(F.when(is_first, F.col("records"))).alias("records"),
-        F.count(F.when(is_first, F.col("records"))).alias("batches_counted"),
-        F.count_if(~is_first).alias("retried"),
-        F.count("is_repeat").alias("followed"),
-        F.count_if("is_repeat").alias("repeats"),
-        F.max("bytes").alias("largest_batch_bytes"),
-        F.count(F.lit(1)).alias("n"),
-        F.sum(F.round(total * NS_PER_MS).cast("bigint")).alias("sum_ns"),
-        F.min(total).alias("min_ms"),
-        F.max(total).alias("max_ms"),
-    )
-
-
-def with_ratios(rows: DataFrame, by: tuple[str, ...]) -> DataFrame:
-    """Add the columns computed from sums: means per batch, quantiles, and the share within `by`."""
-    hist, low, high = (F.col(name) for name in ("produce_hist", "min_ms", "max_ms"))
-    of_all = F.sum("bytes").over(Window.partitionBy(*by))
-    return rows.withColumns(
-        {
-            "bytes_per_batch": ratio(F.col("bytes"), F.col("batches")),
-            "records_per_batch": ratio(F.col("records"), F.col("batches_counted")),
-            "share": ratio(F.col("bytes"), of_all),
-            "produce_p50_ms": quantile(hist, 0.5, low=low, high=high),
-            "produce_p99_ms": quantile(hist, 0.99, low=low, high=high),
-        }
-    )
-
-
-def ratio(part: Column, whole: Column) -> Column:
     """
-    Return part / whole; NULL unless `whole` is positive.
-
-    >>> rows = spark.createDataFrame([(1, 2), (1, 0), (None, 2)], "part int, whole int")
-    >>> rows.select("part", "whole", ratio(F.col("part"), F.col("whole")).alias("ratio")).show()
-    +----+-----+-----+
-    |part|whole|ratio|
-    +----+-----+-----+
-    |   1|    2|  0.5|
-    |   1|    0| NULL|
-    |NULL|    2| NULL|
-    +----+-----+-----+
-    <BLANKLINE>
-    """
-    return F.when(whole > 0, part / whole)
 
 
-def total_of(values: Column) -> Column:
-    """
-    Return the sum of an array; NULL if an element is NULL.
-
-    >>> rows = spark.createDataFrame([([1.0, 2.5],), ([1.0, None],), ([],), (None,)], "of array<double>")
-    >>> rows.select("of", total_of(F.col("of")).alias("total")).show()
-    +-----------+-----+
-    |         of|total|
-    +-----------+-----+
-    | [1.0, 2.5]|  3.5|
-    |[1.0, NULL]| NULL|
-    |         []|  0.0|
-    |       NULL| NULL|
-    +-----------+-----+
-    <BLANKLINE>
-    """
-    return F.aggregate(values, F.lit(0.0), lambda total, one: total + one)
-
-
-PRODUCED = "api = 'PRODUCE'"
-
-
-def _frames(inputs: Inputs) -> Mapping[Table, DataFrame]:
-    requests = inputs.near(REQUESTS).filter(PRODUCED)
-    return {PARTITION_SKEW: partition_skew(requests, inputs.whole(TOPICS), inputs.whole(RUNS))}
+def _frames(inputs: Inputs) -> Mapping[Table, pa.Table]:
+    rows = {
+        "requests": inputs.rows(REQUESTS, REQUESTS_COLUMNS, where=IS_PRODUCED),
+        "topics": inputs.rows(TOPICS, TOPICS_COLUMNS),
+        "runs": inputs.rows(RUNS, RUNS_COLUMNS),
+    }
+    with connect(rows) as db:
+        found = db.sql(partition_skew(is_in(inputs.windows))).to_arrow_table()
+    hists = Histograms(found["produce_hist"])
+    low, high = (found[name].to_numpy() for name in ("min_ms", "max_ms"))
+    quantiles = {
+        f"produce_{name}_ms": pa.array(hists.quantile(q, low, high), from_pandas=True)
+        for name, q in (("p50", 0.5), ("p99", 0.99))
+    }
+    return {PARTITION_SKEW: rows_of(PARTITION_SKEW, with_columns(found, quantiles))}
 
 
 BUILD = Build(
@@ -141,7 +81,7 @@ BUILD = Build(
     reads={REQUESTS: REQUESTS_REACH},
     whole=(TOPICS, RUNS),
     touched_by=(
-        Touch(of=REQUESTS, where=PRODUCED, reach=REQUESTS_REACH),
+        Touch(of=REQUESTS, where="api = 'PRODUCE'", reach=REQUESTS_REACH),
         Touch(of=RUNS, and_later=True),
     ),
 )

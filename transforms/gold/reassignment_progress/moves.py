@@ -3,7 +3,8 @@
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from transforms.gold.partition_skew.produced import NO_ERROR, with_topic
+from transforms.gold.entries import NO_ERROR
+from transforms.gold.throttle_compliance.entries import with_topic
 
 CALL_S = 30
 """The maximum time between the lines of a forwarded request at the broker and at the controller."""

@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from transforms.gold.partition_skew.produced import named_once
+from transforms.gold.throttle_compliance.entries import named_once
 from transforms.windows import WINDOW_S, window_start
 
 CARRY_S = 60

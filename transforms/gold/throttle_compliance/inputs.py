@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from transforms.gold.partition_skew.produced import produced
+from transforms.gold.throttle_compliance.entries import produced
 from transforms.gold.throttle_compliance.limits import during
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from xxhash import xxh64_intdigest
 
+from transforms.hashes import xxhash64
 from transforms.parse.columns import origin
 from transforms.parse.record import DAY_US, PARSER_VERSION, Kept, Quarantined, Record, Rejected, node_number
 from transforms.parse.scrapes.line import (
@@ -29,9 +29,6 @@ from transforms.parse.scrapes.line import (
 from transforms.parse.scrapes.memory import MEMORY_BYTES, Memory, Seen, remembered
 from transforms.parse.scrapes.page import Limits, Page, read_page
 from transforms.parse.scrapes.rows import Bools, Floats, Ints, MetricScrape, MetricSeries, SampleBlock
-
-SEED = 42
-"""The seed of Spark's `xxhash64`."""
 
 VALUE = rb"[0-9.eE+-]{1,40}|NaN|[+-]Inf"
 """Values as nearly all exporters write them; the full grammar parses any others."""
@@ -73,7 +70,7 @@ class _Lines:
     def __init__(self, record: Record, page: Page, limits: Limits, seen: Seen) -> None:
         self._record, self._page, self._limits, self._seen = record, page, limits, seen
         self._cluster = record.cluster or ""
-        self._seed = _hashed(record.node, _hashed(self._cluster, SEED))
+        self._seed = xxhash64(self._cluster, record.node)
         self._lines = page.text.split(b"\n")
         self._heads, self._tails = _cut(self._lines)
         self._has_new_heads = False
@@ -135,8 +132,7 @@ class _Lines:
         return self._added_id(head, series) if series else None
 
     def _added_id(self, head: bytes, series: Series) -> int:
-        series_id = _hashed(series.text, self._seed)
-        series_id -= (series_id >> 63) << 64
+        series_id = xxhash64(series.text, seed=self._seed)
         if series_id not in self._held:
             # Many series share a label, so one object per label saves memory.
             labels = [self._shared.setdefault(label, label) for label in series.labels]
@@ -237,11 +233,6 @@ class _Lines:
         """Return the type of each family; of several, the alphabetically last."""
         lines = (read_type(line) for line in self._lines if line.startswith(b"# TYPE "))
         return dict(sorted(family_and_type for family_and_type in lines if family_and_type))
-
-
-def _hashed(text: str | None, seed: int) -> int:
-    """Return Spark's `xxhash64` of a column, unsigned; NULL leaves the seed unchanged."""
-    return seed if text is None else xxh64_intdigest(text.encode(errors="replace"), seed)
 
 
 def _cut(lines: list[bytes]) -> tuple[list[bytes], list[bytes]]:

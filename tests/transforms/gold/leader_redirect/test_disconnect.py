@@ -2,34 +2,19 @@
 
 import pytest
 
-from schemas.gold.leader_redirect import LEADER_REDIRECT
-from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
-from schemas.silver.perf_test import RUNS
-from schemas.silver.requests import REQUESTS
-from schemas.silver.topics import TOPICS
+from schemas.gold.leader_redirect import DISCONNECT
 from tests.transforms.gold.redirect_rows import (
     AT,
     CONSUMER,
-    FETCHES,
     MS,
     began,
+    built,
     fetch,
     lookup,
     request,
 )
-from transforms.frames import frame_of
-from transforms.gold.leader_redirect.disconnect import leader_disconnect, silent_takeovers
 
-
-def built(spark, rows, changes=(), fetches=()):
-    known = [{"cluster": "by id", "topic_id": "Abc", "topic_name": "t", "seen_at": AT}]
-    return leader_disconnect(
-        frame_of(spark, rows, REQUESTS.schema),
-        frame_of(spark, known, TOPICS.schema),
-        frame_of(spark, [], RUNS.schema),
-        frame_of(spark, list(changes), LEADERSHIP_CHANGES.schema),
-        frame_of(spark, list(fetches), FETCHES),
-    )
+KNOWN = [{"cluster": "by id", "topic_id": "Abc", "topic_name": "t", "seen_at": AT}]
 
 
 def served(since, until, broker=1, *, every=500, **fields):
@@ -128,16 +113,10 @@ def in_clusters(cases):
 def found(spark):
     cases = CASES | NONE
     events = {name: [] for name in cases}
-    for row in sorted(built(spark, *in_clusters(cases)).collect(), key=lambda row: row.errored_at):
-        events[row.cluster].append(row)
+    for row in built(spark, *in_clusters(cases), topics=KNOWN):
+        if row.kind == DISCONNECT:
+            events[row.cluster].append(row)
     return events
-
-
-def test_rows_are_the_gold_table_and_nothing_gives_nothing(spark):
-    nothing = built(spark, [])
-
-    assert nothing.schema.simpleString() == LEADER_REDIRECT.schema.simpleString()
-    assert nothing.count() == 0
 
 
 def test_a_client_at_work_loses_a_leader_that_dies(found):
@@ -170,7 +149,7 @@ def test_consumers_ids_lines_sent_again_and_a_later_return_change_nothing(found,
     (row,), (once,) = found[name], found["dead"]
     told = {"cluster": None, "api": None}
 
-    assert row.asDict() | told == once.asDict() | told
+    assert vars(row) | told == vars(once) | told
 
 
 def test_each_client_and_partition_is_an_event(found):
@@ -206,16 +185,3 @@ def test_clock_of_the_successor_is_put_right(found):
 @pytest.mark.parametrize("name", NONE)
 def test_what_is_no_disconnect_gives_no_row(found, name):
     assert found[name] == []
-
-
-def test_takeover_is_silent_until_lines_tell_of_life(spark):
-    """Without any line of the old leader nobody knows whether it lives: it is asked again when lines come."""
-    cases = CASES | NONE | {"no line": ([FOUND], TAKEN), "late": ([*DEAD, alive(11_500)], TAKEN)}
-    requests, changes, _ = in_clusters({name: cases[name] for name in ("dead", "no line", "late", "planned")})
-
-    silent = silent_takeovers(
-        frame_of(spark, requests, REQUESTS.schema), frame_of(spark, changes, LEADERSHIP_CHANGES.schema)
-    )
-
-    told = {row.cluster: row.gone_at for row in silent.collect()}
-    assert told == {"dead": (AT + 3_400 * MS).replace(tzinfo=None), "no line": None}

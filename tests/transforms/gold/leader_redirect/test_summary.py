@@ -2,8 +2,9 @@
 
 from pyspark.sql import functions as F
 
-from schemas.gold.leader_redirect import LEADER_REDIRECT_SUMMARY
+from schemas.gold.leader_redirect import LEADER_REDIRECT, LEADER_REDIRECT_SUMMARY
 from tests.transforms.gold.redirect_rows import MOVE, built
+from transforms.frames import frame_of
 from transforms.gold.leader_redirect.summary import leader_redirect_summary
 
 
@@ -15,7 +16,7 @@ def test_summary_is_by_version_and_keeps_what_has_no_end_and_disconnects_apart(s
         for name, version in clients.items()
         for row in (MOVE if name != "c" else MOVE[:2])
     ]
-    events = built(spark, rows).localCheckpoint()
+    events = frame_of(spark, map(vars, built(spark, rows)), LEADER_REDIRECT.schema)
     died = events.filter("client_id = 'a'").withColumns(
         {"kind": F.lit("disconnect"), "redirect_ms": F.lit(9_100.0), "hinted": F.lit(None).cast("boolean")}
     )

@@ -1,0 +1,27 @@
+"""The partitions of request lines, one row each, with the name of the topic, as SQL."""
+
+import pyarrow.compute as pc
+
+TOPICS_COLUMNS = ("cluster", "topic_id", "topic_name", "seen_at")
+
+IS_OTHERS = pc.field("logged_at").is_valid() & ~pc.coalesce(pc.field("is_own_traffic"), pc.scalar(False))
+"""The condition of lines with an instant that are not Plumbline's own traffic."""
+
+NO_ERROR = 0
+
+_NAMES = "SELECT cluster, topic_id, arg_max(topic_name, seen_at) AS known_name FROM topics GROUP BY ALL"
+
+
+def entries(requests: str) -> str:
+    """
+    Return the query of one row per partition of each request line, without duplicates.
+
+    `requests` is a query with `cluster`, `position`, `partitions` and the columns to keep. `topic` is the
+    name in the line, else the newest name in `topics` (`TOPICS_COLUMNS`), else the id.
+    """
+    return f"""
+        SELECT DISTINCT ON (cluster, position, topic_id, topic_name, partition)
+            each.*, coalesce(topic_name, known_name, topic_id) AS topic
+        FROM (SELECT * EXCLUDE (partitions), unnest(partitions, max_depth := 2) FROM ({requests})) AS each
+        LEFT JOIN ({_NAMES}) AS names USING (cluster, topic_id)
+    """
