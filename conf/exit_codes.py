@@ -13,3 +13,7 @@ class ExitCode(IntEnum):
     STATE = 5  # a checkpoint or a table is damaged
     FULL = 6  # the disk is full
     INTERRUPTED = 130
+
+
+class WrongUseError(ValueError):
+    """Options or settings are wrong; the message says how to fix them."""

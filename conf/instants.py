@@ -2,12 +2,22 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from conf.exit_codes import WrongUseError
 
 UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 DURATION = re.compile(r"([0-9]{1,9})([smhdw])")
 
 SINCE_HELP = "An instant (2026-11-01T08:00Z; UTC without a zone) or an age (36h, 7d)."
 """The help text of an option that takes an instant."""
+
+
+class TimeRange(NamedTuple):
+    """The instants of `--since` and `--until`; None: the option is missing."""
+
+    since: datetime | None
+    until: datetime | None
 
 
 def duration(text: str) -> timedelta:
@@ -51,3 +61,27 @@ def instant(text: str, now: datetime | None = None) -> datetime:
         return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
     except (ValueError, OverflowError) as error:
         raise ValueError(wrong) from error
+
+
+def time_range(since: str | None, until: str | None, now: datetime | None = None) -> TimeRange:
+    """
+    Return the time range of `--since` and `--until`; both ages count back from `now`.
+
+    Raises:
+        WrongUseError: an option is wrong, or `--since` is not before `--until` (default: now).
+
+    """
+    now = now or datetime.now(UTC)
+    found = TimeRange(_instant_of("--since", since, now), _instant_of("--until", until, now))
+    if found.since and found.since >= (found.until or now):
+        message = f"--since {since} is not before --until {until or 'now'}"
+        raise WrongUseError(message)
+    return found
+
+
+def _instant_of(option: str, text: str | None, now: datetime) -> datetime | None:
+    try:
+        return None if text is None else instant(text, now)
+    except ValueError as error:
+        message = f"{option} {error}"
+        raise WrongUseError(message) from error

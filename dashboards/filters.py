@@ -1,9 +1,12 @@
 """What is looked at, as it stands in the address of a page: so a page can be shared."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qs, urlencode
+
+from conf.instants import instant
 
 SPANS = {
     "10m": timedelta(minutes=10),
@@ -28,7 +31,7 @@ class Filters:
 
     cluster: str | None = None
     span: str = SPAN
-    until: str | None = None  # an ISO instant; None follows the newest window
+    until: datetime | None = None  # None follows the newest window
     broker: int | None = None
     topic: str | None = None
     client: str | None = None
@@ -39,14 +42,15 @@ class Filters:
     def query(self) -> str:
         """Write them as the query of an address; what is as it was stands in none."""
         told = {name: value for name, value in asdict(self).items() if value is not None}
+        if self.until:
+            told["until"] = self.until.isoformat()
         if self.span == SPAN:
             del told["span"]
         return f"?{urlencode(told)}" if told else ""
 
     def times(self, newest: datetime | None) -> tuple[datetime, datetime]:
         """Give the span: its length back from where it is to end, else from the end of the newest window."""
-        asked = instant_of(self.until)
-        until = asked or ((newest or datetime(1970, 1, 1, tzinfo=UTC)) + WINDOW)
+        until = self.until or ((newest or datetime(1970, 1, 1, tzinfo=UTC)) + WINDOW)
         length = SPANS[self.span]
         return (until - length if length else datetime(1970, 1, 1, tzinfo=UTC)), until
 
@@ -63,24 +67,14 @@ leader=None, run=None)
     """
     told = {name: values[-1] for name, values in parse_qs((query or "").removeprefix("?")).items()}
     text = {name: told[name][:LONGEST] for name in ("cluster", "topic", "client", "run") if name in told}
-    until = told.get("until")
     return Filters(
         **text,
         span=told["span"] if told.get("span") in SPANS else SPAN,
-        until=until if instant_of(until) else None,
+        until=_instant(told.get("until")),
         broker=_number(told, "broker"),
         follower=_number(told, "follower"),
         leader=_number(told, "leader"),
     )
-
-
-def instant_of(text: str | None) -> datetime | None:
-    """Read an instant, UTC unless it names a zone; None where it is none."""
-    try:
-        instant = datetime.fromisoformat(text or "")
-    except ValueError:
-        return None
-    return instant.astimezone(UTC) if instant.tzinfo else instant.replace(tzinfo=UTC)
 
 
 def step_s(length: timedelta) -> int:
@@ -92,6 +86,12 @@ def step_s(length: timedelta) -> int:
     """
     enough = (step for step in STEPS_S if length.total_seconds() / step <= MOST_POINTS)
     return next(enough, STEPS_S[-1])
+
+
+def _instant(text: str | None) -> datetime | None:
+    with suppress(ValueError):
+        return instant(text) if text else None
+    return None
 
 
 def _number(told: Mapping[str, str], name: str) -> int | None:

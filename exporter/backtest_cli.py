@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from conf.exit_codes import ExitCode
-from conf.instants import SINCE_HELP, instant
+from conf.instants import SINCE_HELP, time_range
 from conf.settings import PROJECT, Settings
 from exporter.backtest import Outcome, backtest
 from exporter.engine import EngineError
@@ -69,13 +69,14 @@ def run(
 
 
 def _span(gold: Gold, since: str | None, until: str | None) -> Span:
+    first, last = time_range(since, until)
     extent = gold.extent()
     if extent is None:
         message = f"gold at {gold.where} has no windows yet: run `plumbline build-gold`"
         raise GoldError(message)
     # The first window has ended 10 s after gold begins.
-    start = instant(since).timestamp() if since else extent.since + 10
-    end = instant(until).timestamp() if until else extent.until
+    start = first.timestamp() if first else extent.since + 10
+    end = last.timestamp() if last else extent.until
     if end <= start or end <= extent.since or start > extent.until:
         message = f"the span holds nothing: gold goes from {_utc(extent.since)} to {_utc(extent.until)} UTC"
         raise ValueError(message)

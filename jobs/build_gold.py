@@ -20,8 +20,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from conf.exit_codes import ExitCode
-from conf.instants import SINCE_HELP, instant
+from conf.exit_codes import ExitCode, WrongUseError
+from conf.instants import SINCE_HELP, time_range
 from conf.settings import Settings
 from engine.delta import tables
 from engine.gold import held_back
@@ -156,17 +156,14 @@ def _stream(
 
 
 def _span(since: str | None, until: str | None, *, follow: bool) -> Span | None:
-    if since is None and until is None:
-        return None
-    if since is None or follow:
-        message = "--until needs --since, and --follow excludes both"
-        raise ValueError(message)
     now = datetime.now(UTC)
-    start, end = instant(since, now).timestamp(), (instant(until, now) if until else now).timestamp()
-    if start >= end:
-        message = f"--since {since} is not before --until {until or 'now'}"
-        raise ValueError(message)
-    return Span(window_of(start), window_of(end - 1e-6) + WINDOW_S)
+    start, end = time_range(since, until, now)
+    if start is None and end is None:
+        return None
+    if start is None or follow:
+        message = "--until needs --since, and --follow excludes both"
+        raise WrongUseError(message)
+    return Span(window_of(start.timestamp()), window_of((end or now).timestamp() - 1e-6) + WINDOW_S)
 
 
 def _wait(query: StreamingQuery, stop: threading.Event, gate: Gate) -> None:

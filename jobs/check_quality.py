@@ -21,8 +21,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from conf.exit_codes import ExitCode
-from conf.instants import SINCE_HELP
+from conf.exit_codes import ExitCode, WrongUseError
+from conf.instants import SINCE_HELP, time_range
 from conf.settings import PROJECT
 from engine.delta import tables
 from engine.delta.snapshot import Snapshot
@@ -33,7 +33,6 @@ from engine.process.signals import interrupt_on_signals
 from engine.quality import results_table
 from engine.quality.rules import Outcome, Suite, SuiteError, evaluate, suites_of
 from reports.run.answering import interpreted, session, settings_of
-from reports.run.options import WrongUseError, instant_of
 from schemas.fields import Table
 from schemas.gold import GOLD
 from schemas.rows import Row
@@ -229,17 +228,14 @@ def _span_of(row: Row) -> str:
 
 
 def _span(since: str | None, until: str | None) -> Span | None:
-    start, end = instant_of("--since", since), instant_of("--until", until)
-    if start is None and end is None:
-        return None
-    if start is None:
+    now = datetime.now(UTC)
+    start, end = time_range(since, until, now)
+    if start is not None:
+        return results_table.span_between(start, end or now)
+    if end is not None:
         message = "--until needs --since"
         raise WrongUseError(message)
-    end = end or datetime.now(UTC)
-    if start >= end:
-        message = f"--since {start} is not before --until {end}"
-        raise WrongUseError(message)
-    return results_table.span_between(start, end)
+    return None
 
 
 if __name__ == "__main__":

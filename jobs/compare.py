@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 
 from conf.atomic_file import write_atomically
-from conf.exit_codes import ExitCode
+from conf.exit_codes import ExitCode, WrongUseError
 from conf.names import Kind
 from conf.settings import Settings
 from engine.ingest.raw_files import Origin, readable, write_raw
@@ -31,7 +31,7 @@ from reports.document import as_text
 from reports.page import Stamp
 from reports.run.answering import found_in, interpreted, session, settings_of, version_of
 from reports.run.change_points import NoChangePointsError, change_points
-from reports.run.options import WrongUseError, nodes_of, zone_of
+from reports.run.options import nodes_of, zone_of
 from reports.run.rows import SeveralClustersError
 from schemas.rows import Row
 from verdicts.comparison import Asked, Comparison, NothingToCompareError, compared

@@ -12,8 +12,8 @@ from typing import Annotated
 
 import typer
 
-from conf.exit_codes import ExitCode
-from conf.instants import SINCE_HELP
+from conf.exit_codes import ExitCode, WrongUseError
+from conf.instants import SINCE_HELP, time_range
 from conf.settings import Settings
 from engine.ingest.raw_files import FileRead, Origin, readable, write_raw
 from engine.process.progress import Progress
@@ -24,7 +24,7 @@ from reports.answers import Answers
 from reports.run.answering import found_in, interpreted, session, settings_of
 from reports.run.gold_of_files import gold_of_files
 from reports.run.inputs import inputs_of_files, span_of
-from reports.run.options import Wanted, WrongUseError, instant_of, nodes_of, truth_of, zone_of
+from reports.run.options import Wanted, nodes_of, truth_of, zone_of
 from reports.run.output import HTML, JSON, check_targets, write
 from reports.run.rows import Gold, NoRowsError, SeveralClustersError, Span, answers_of, gold_of_warehouse
 from schemas.rows import Row
@@ -86,7 +86,7 @@ def report(  # noqa: PLR0913 (one option of the command each)
             nodes=nodes_of(node or []),
             time_zone=zone_of(time_zone),
             cluster=cluster,
-            span=Span(since=instant_of("--since", since), until=instant_of("--until", until)),
+            span=Span(*time_range(since, until)),
             truth=truth_of(truth),
             network_bytes_per_s=network,
         )
@@ -111,9 +111,6 @@ def run(wanted: Wanted, progress: Progress) -> Answers:
         message = "give either --from DIR, for raw files, or --conf FILE, for the gold tables of a warehouse"
         raise WrongUseError(message)
     check_targets(wanted)
-    if wanted.span.since and wanted.span.until and wanted.span.since >= wanted.span.until:
-        message = f"--since {wanted.span.since} is not before --until {wanted.span.until}"
-        raise WrongUseError(message)
     if wanted.folder is not None:
         answers = from_files(wanted.folder, wanted, progress)
     else:

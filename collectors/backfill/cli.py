@@ -1,9 +1,8 @@
 """The command `plumbline backfill`: publish samples of an existing Prometheus to the metrics topic."""
 
 import threading
-import time
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -16,21 +15,21 @@ from collectors.errors import CollectorError
 from collectors.publish import Publisher
 from collectors.screen import Screen
 from conf.exit_codes import ExitCode
-from conf.instants import instant
+from conf.instants import SINCE_HELP, time_range
 from conf.settings import Settings
 from conf.signals import interrupt_on_signals
 
 KAFKA_METRICS = '{__name__=~"(aws_msk_)?(kafka|java|jvm|process)_.+|aws_kafka_.+|up"}'
-MARGIN_S = 60
+MARGIN = timedelta(minutes=1)
 """Margin for unfinished scrapes: samples have the start time of their scrape, but appear at its end."""
 
 
 def backfill(  # noqa: PLR0913 (the options of a command)
     url: Annotated[str, typer.Argument(help="Base URL of the server: the part before /api/v1.")],
     *,
-    since: Annotated[str, typer.Option(help="Start: a timestamp (2026-11-01T08:00Z) or an age (36h, 7d).")],
+    since: Annotated[str, typer.Option(help=f"First instant. {SINCE_HELP}")],
     until: Annotated[
-        str | None, typer.Option(help="End, in the same format. Default: one minute ago.")
+        str | None, typer.Option(help="End, exclusive. The same form. Default: one minute ago.")
     ] = None,
     match: Annotated[
         list[str] | None, typer.Option(help=f"Series selector; repeatable. Default: {KAFKA_METRICS}")
@@ -72,11 +71,12 @@ def backfill(  # noqa: PLR0913 (the options of a command)
     interrupt_on_signals()
     try:
         settings = _override(Settings.load(*(conf or ())), node_label, node, drop_label)
-        now_ms = int(time.time() * 1_000)
+        now = datetime.now(UTC)
+        start, end = time_range(since, until, now)
         selection = Selection(
             selectors=tuple(match or (KAFKA_METRICS,)),
-            since_ms=instant_ms(since, now_ms),
-            until_ms=instant_ms(until, now_ms) if until else now_ms - MARGIN_S * 1_000,
+            since_ms=_epoch_ms(start or now),
+            until_ms=_epoch_ms(end or now - MARGIN),
         )
         client = PrometheusClient(url, settings.prometheus)
         pages = Pages(settings.prometheus, client.url)
@@ -93,17 +93,7 @@ def backfill(  # noqa: PLR0913 (the options of a command)
         raise typer.Exit(ExitCode.INTERRUPTED) from error
 
 
-def instant_ms(text: str, now_ms: int) -> int:
-    """
-    Parse an instant or an age into epoch milliseconds.
-
-    Raises:
-        ValueError: the text is neither.
-
-    >>> instant_ms("2023-11-14T22:13:20.5", 0), instant_ms("2h", 7_200_000)
-    (1700000000500, 0)
-    """
-    at = instant(text, datetime.fromtimestamp(now_ms / 1_000, UTC))
+def _epoch_ms(at: datetime) -> int:
     return round(at.timestamp() * 1_000)
 
 

@@ -103,7 +103,7 @@ def _plan(
     if not re.fullmatch(r"all|\d+(,\d+)*", brokers):
         message = f"--brokers {brokers}: give ids, as 1,3, or all"
         raise typer.BadParameter(message)
-    for_s, every_s = seconds_of(for_), seconds_of(every) if every else None
+    for_s, every_s = _seconds_of("--for", for_), _seconds_of("--every", every) if every else None
     if every_s is not None and every_s <= for_s:
         message = f"--every {every}: must be longer than a round ({for_}); omit the option for a single round"
         raise typer.BadParameter(message)
@@ -119,22 +119,14 @@ def _plan(
     )
 
 
-def seconds_of(text: str) -> float:
-    """
-    Parse a duration into seconds.
-
-    Raises:
-        typer.BadParameter: the text is not a duration.
-
-    >>> seconds_of("90s"), seconds_of("10m")
-    (90.0, 600.0)
-    """
+def _seconds_of(option: str, text: str) -> float:
     try:
         seconds = duration(text).total_seconds()
     except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
+        message = f"{option} {error}"
+        raise typer.BadParameter(message) from error
     if seconds == 0:
-        message = f"{text}: must be longer than 0"
+        message = f"{option} {text}: must be longer than 0"
         raise typer.BadParameter(message)
     return seconds
 

@@ -8,7 +8,7 @@ from typing import Any
 from typer.core import TyperCommand
 from typer.exceptions import TyperException
 
-from reports.run.options import WrongUseError
+from conf.exit_codes import WrongUseError
 from verdicts.comparison import Asked
 from verdicts.metrics import METRICS
 from verdicts.verdict import Rule

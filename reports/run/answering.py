@@ -8,11 +8,11 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from collectors.files import Found, NoSuchFolderError, discover
+from conf.exit_codes import WrongUseError
 from conf.settings import Settings
 from engine.ingest.raw_files import readable
 from engine.process.session import spark_session
 from engine.process.signals import interrupt_on_signals
-from reports.run.options import WrongUseError
 
 BROKER_LOGS = (
     "wanted are *request*.log*, *client*.log*, *state-change*.log* and *.prom (scrapes) in folders that end "

@@ -1,18 +1,13 @@
 """What a report is asked for: its options, read and checked before any work."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from conf.instants import instant
+from conf.exit_codes import WrongUseError
 from reports.run.rows import Span
 from reports.truth import read_truth
 from schemas.rows import Row
-
-
-class WrongUseError(Exception):
-    """What was asked for cannot be done; the message names it and the way out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,15 +51,6 @@ def zone_of(name: str) -> str:
         return ZoneInfo(name).key
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         message = f"--time-zone {name!r} is no zone; give an IANA name, as in Europe/Berlin"
-        raise WrongUseError(message) from error
-
-
-def instant_of(option: str, text: str | None) -> datetime | None:
-    """Return the instant of an option: ISO 8601, UTC unless it names a zone, or an age such as `7d`."""
-    try:
-        return None if text is None else instant(text)
-    except ValueError as error:
-        message = f"{option} {error}"
         raise WrongUseError(message) from error
 
 

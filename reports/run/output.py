@@ -8,13 +8,14 @@ import typer
 from rich.console import Console
 
 from conf.atomic_file import write_atomically
+from conf.exit_codes import WrongUseError
 from engine.process.progress import Progress
 from reports.answers import Answers
 from reports.document import as_text, document, doubts, passed_over, totals_of
 from reports.opening import opening
 from reports.page import Stamp, page
 from reports.run.answering import version_of
-from reports.run.options import Wanted, WrongUseError
+from reports.run.options import Wanted
 from reports.terminal import client_tables, metric_tables, throttle_tables, truth_table
 
 HTML, JSON = Path("report.html"), Path("report.json")

@@ -38,5 +38,12 @@ def test_span_ends_with_the_newest_window_or_where_the_address_says():
     assert fixed == (datetime(2026, 11, 21, 10, 50, tzinfo=UTC), datetime(2026, 11, 21, 11, tzinfo=UTC))
 
 
+def test_an_age_in_the_address_becomes_the_instant_in_the_links_of_the_page():
+    until = filters_of("?until=2h").until
+
+    assert abs(datetime.now(UTC) - timedelta(hours=2) - until) < timedelta(minutes=1)
+    assert filters_of(Filters(until=until).query()).until == until
+
+
 def test_long_text_is_cut():
     assert len(filters_of(f"?client={'x' * 9999}").client) == LONGEST

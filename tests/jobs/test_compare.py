@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from collectors.files import discover
+from conf.exit_codes import WrongUseError
 from conf.settings import PROJECT
 from engine.delta import tables
 from engine.ingest.raw_files import Origin, write_raw
@@ -15,7 +16,6 @@ from reports.compare import run_tables
 from reports.compare.options import share_of
 from reports.compare.runs import runs_of
 from reports.compare.saved import _fingerprint
-from reports.run.options import WrongUseError
 from schemas.gold.run_comparison import RUN_COMPARISON
 from tests.engine import made_logs
 from tests.engine.made_runs import write_run

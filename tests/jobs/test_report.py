@@ -10,11 +10,12 @@ import typer
 from typer.testing import CliRunner
 
 from collectors.files import discover
+from conf.exit_codes import WrongUseError
 from engine.delta import tables
 from engine.ingest.raw_files import Origin, write_raw
 from jobs import report as job
 from reports.run.gold_of_files import gold_of_files
-from reports.run.options import WrongUseError, instant_of, nodes_of, zone_of
+from reports.run.options import nodes_of, zone_of
 from reports.run.rows import IN_WAREHOUSE
 from tests.engine import made_logs
 from tests.reports import client_rows
@@ -154,12 +155,6 @@ def test_option_that_cannot_be_understood_is_named(option, value, told):
 
 def test_patterns_may_hold_an_equals_sign():
     assert nodes_of(["rack=a/*=7"]) == {"rack=a/*": "7"}
-
-
-def test_instants_are_utc_unless_they_say_otherwise():
-    assert instant_of("--since", "2026-11-21T11:00").isoformat() == "2026-11-21T11:00:00+00:00"
-    assert instant_of("--since", "2026-11-21T12:00+01:00").isoformat() == "2026-11-21T11:00:00+00:00"
-    assert instant_of("--since", None) is None
 
 
 def test_zone_is_checked_when_it_is_given():
