@@ -17,9 +17,9 @@ from collectors.log_files.followed import FollowedLog
 from collectors.log_files.positions import InFlight, copied, load_positions, save_positions
 from collectors.log_files.tail import Tailer
 from collectors.meters import Meters
-from collectors.progress import ProgressDisplay
 from collectors.publish import Delivered, Publisher, StoppedError
 from collectors.scrapers import start_scrapers
+from conf.progress import Progress
 from conf.settings import Collector, Settings, TailedFile
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ def run(settings: Settings, stop: threading.Event, *, once: bool = False) -> Sum
     except Timeout as error:
         message = f"another collector works in {state}; stop it, or give this one its own state folder"
         raise CollectorError(message) from error
-    with lock, Meters(collector.metrics_port) as meters, ProgressDisplay(meters) as progress:
+    with lock, Meters(collector.metrics_port) as meters, Progress() as progress:
+        progress.say(f"metrics: http://127.0.0.1:{meters.port}/metrics")
         publisher = Publisher(settings.telemetry, collector, stop, once=once)
         collection = _Collection(collector, publisher, meters, progress, stop, is_first_run=is_first_run)
         try:
@@ -83,7 +84,7 @@ class _Collection:
         collector: Collector,
         publisher: Publisher,
         meters: Meters,
-        progress: ProgressDisplay,
+        progress: Progress,
         stop: threading.Event,
         *,
         is_first_run: bool,
@@ -218,7 +219,11 @@ class _Collection:
             followed.counted_acks = acked
             in_flight += len(followed.flight)
             behind_bytes += behind
-        self._progress.show(in_flight=in_flight, behind_bytes=behind_bytes)
+        meters = self._meters
+        self._progress.show(
+            f"collected {meters.lines:,} lines, {meters.read_bytes / 1e6:,.1f} MB; "
+            f"behind {behind_bytes / 1e6:,.1f} MB, {in_flight:,} in flight"
+        )
 
     def _save(self) -> None:
         """Save changed positions. Logs that the settings no longer list keep their positions."""

@@ -22,6 +22,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from conf.exit_codes import ExitCode, WrongUseError
 from conf.instants import SINCE_HELP, time_range
+from conf.progress import Progress, first_line
 from conf.settings import Settings
 from engine.delta import tables
 from engine.gold import held_back
@@ -34,7 +35,6 @@ from engine.gold.stream import STREAM
 from engine.process.disk import full_disk_message
 from engine.process.gate import FINISH_BATCH_S, Gate
 from engine.process.lease import LeaseHeldError, lease
-from engine.process.progress import Progress, first_line
 from engine.process.session import JvmGoneError, jvm_watched, spark_session
 from engine.process.shared_storage import check_shared
 from engine.process.signals import end_quietly, interrupt_on_signals, silence_spark, stop_on_signals

@@ -23,11 +23,11 @@ from pyspark.sql import functions as F
 
 from conf.exit_codes import ExitCode, WrongUseError
 from conf.instants import SINCE_HELP, time_range
+from conf.progress import Progress, first_line
 from conf.settings import PROJECT
 from engine.delta import tables
 from engine.delta.snapshot import Snapshot
 from engine.process.lease import LeaseHeldError, lease
-from engine.process.progress import Progress, first_line
 from engine.process.session import JvmGoneError, jvm_watched
 from engine.process.signals import interrupt_on_signals
 from engine.quality import results_table

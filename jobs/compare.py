@@ -17,9 +17,9 @@ from rich.console import Console
 from conf.atomic_file import write_atomically
 from conf.exit_codes import ExitCode, WrongUseError
 from conf.names import Kind
+from conf.progress import Progress
 from conf.settings import Settings
 from engine.ingest.raw_files import Origin, readable, write_raw
-from engine.process.progress import Progress
 from engine.process.signals import interrupt_on_signals
 from reports.compare.document import document, markdown, reasons, said, table
 from reports.compare.options import WRONG_USE, Compare, Source, Targets, asked_of, check_targets, layout_of

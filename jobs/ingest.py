@@ -25,6 +25,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from conf.exit_codes import ExitCode
+from conf.progress import Progress
 from conf.settings import Settings, Telemetry
 from engine.delta import tables
 from engine.ingest.batches import Offsets, parser_options, shared_out, write_batch
@@ -45,7 +46,6 @@ from engine.ingest.sources import QUERIES, SCRAPES, Query
 from engine.ingest.task.kafka import UnreadError
 from engine.process.gate import FINISH_BATCH_S, Gate
 from engine.process.lease import lease
-from engine.process.progress import Progress
 from engine.process.session import jvm_watched, spark_session
 from engine.process.shared_storage import check_shared
 from engine.process.signals import silence_spark, stop_on_signals
@@ -101,7 +101,8 @@ def ingest(
     try:
         with (
             lease(settings.warehouse_root, SILVER_LAYER, timeout_s=settings.ingest.lease_timeout_s),
-            Meters(settings.ingest.metrics_port, progress.say) as meters,
+            Meters(settings.ingest.metrics_port, progress) as meters,
+            progress,
             jvm_watched(),
         ):
             hand_over(settings, progress)
@@ -116,7 +117,7 @@ def ingest(
             if accept_gap:
                 accept_gaps(spark, settings, progress)
             run(spark, settings, meters, stop, once=once)
-            progress.say(f"ingest: {meters.summary()}")
+            progress.show(f"ingest: {meters.summary()}")
     except FAILURES as error:
         message, code = failure(error, settings)
         progress.say(message)
@@ -195,7 +196,7 @@ def writer_of(  # noqa: PLR0913 (which query, where to, and who counts and stops
             note_written(checkpoint, written.tables, batch_id)
             meters.count(written.counts)
             for file in written.unnamed:
-                meters.say(f"{file}: its task failed or ran twice; `plumbline maintain` removes it")
+                meters.progress.say(f"{file}: its task failed or ran twice; `plumbline maintain` removes it")
         finally:
             gate.leave()
 

@@ -17,11 +17,11 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from conf.exit_codes import ExitCode
+from conf.progress import Progress, first_line
 from conf.settings import Maintain, Settings
 from engine.maintain.table import TableMaintenance
 from engine.process.disk import full_disk_message
 from engine.process.lease import MAINTENANCE, LeaseHeldError, lease
-from engine.process.progress import Progress, first_line
 from engine.process.signals import interrupt_on_signals
 from engine.streams.audit.findings import StateError
 from schemas.bronze import BRONZE

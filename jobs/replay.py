@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 
 from conf.exit_codes import ExitCode
 from conf.names import Kind
+from conf.progress import Progress
 from conf.settings import Settings
 from engine.delta import tables
 from engine.ingest.failures import FAILURES, failure
@@ -31,7 +32,6 @@ from engine.ingest.replay_metrics import restore_scrapes
 from engine.ingest.sources import SOURCES, Source
 from engine.ingest.task.task_plan import KEPT, QUARANTINED, SKIPPED
 from engine.process.lease import MAINTENANCE, lease
-from engine.process.progress import Progress
 from engine.process.session import jvm_watched, spark_session
 from engine.process.shared_storage import check_shared
 from engine.process.signals import interrupt_on_signals

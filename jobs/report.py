@@ -14,9 +14,9 @@ import typer
 
 from conf.exit_codes import ExitCode, WrongUseError
 from conf.instants import SINCE_HELP, time_range
+from conf.progress import Progress
 from conf.settings import Settings
 from engine.ingest.raw_files import FileRead, Origin, readable, write_raw
-from engine.process.progress import Progress
 from engine.process.shared_storage import NotSharedError, check_shared
 from engine.process.signals import interrupt_on_signals
 from engine.quality import results_table

@@ -23,8 +23,8 @@ from benchmarks.faults import page, plan, results
 from benchmarks.faults.plan import Entry
 from benchmarks.faults.results import Result
 from benchmarks.faults.steady import Outcome
+from conf.progress import Progress
 from conf.settings import PROJECT
-from engine.process.progress import Progress
 from engine.process.signals import interrupt_on_signals
 from lab import cluster
 from lab.errors import LabError

@@ -17,10 +17,10 @@ from pyspark.sql import SparkSession
 
 from benchmarks.metrics.samples import Bits, Head, Longs, Page, Samples, is_same, ordered
 from benchmarks.pipeline.measure import Measured
+from conf.progress import Progress
 from conf.settings import Settings, Warehouse
 from engine.delta import appends, log_entries, tables
 from engine.maintain.table import TableMaintenance
-from engine.process.progress import Progress
 from schemas.fields import Table
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
 

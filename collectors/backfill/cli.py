@@ -13,9 +13,9 @@ from collectors.backfill.pages import Pages
 from collectors.backfill.prometheus import PrometheusClient
 from collectors.errors import CollectorError
 from collectors.publish import Publisher
-from collectors.screen import Screen
 from conf.exit_codes import ExitCode
 from conf.instants import SINCE_HELP, time_range
+from conf.progress import Progress
 from conf.settings import Settings
 from conf.signals import interrupt_on_signals
 
@@ -67,7 +67,7 @@ def backfill(  # noqa: PLR0913 (the options of a command)
     Example: `plumbline backfill https://thanos/api --since 2026-11-01T00:00Z --until 2026-11-02T00:00Z
     --match '{job="kafka"}' --node 'kafka-(\d+)\..*=broker-\1' --conf my.toml`
     """
-    screen = Screen()
+    progress = Progress()
     interrupt_on_signals()
     try:
         settings = _override(Settings.load(*(conf or ())), node_label, node, drop_label)
@@ -81,15 +81,15 @@ def backfill(  # noqa: PLR0913 (the options of a command)
         client = PrometheusClient(url, settings.prometheus)
         pages = Pages(settings.prometheus, client.url)
     except (ValueError, OSError) as error:
-        screen.note(f"backfill: {error}")
+        progress.say(f"backfill: {error}")
         raise typer.Exit(ExitCode.WRONG) from error
     try:
-        _run(settings, SampleReader(client, selection), pages, screen, again=again)
+        _run(settings, SampleReader(client, selection), pages, progress, again=again)
     except (CollectorError, OSError) as error:
-        screen.note(f"backfill: {error}")
+        progress.say(f"backfill: {error}")
         raise typer.Exit(ExitCode.FAILED) from error
     except KeyboardInterrupt as error:
-        screen.note("backfill: stopped; the next run continues after the last published window")
+        progress.say("backfill: stopped; the next run continues after the last published window")
         raise typer.Exit(ExitCode.INTERRUPTED) from error
 
 
@@ -115,33 +115,35 @@ def _override(
     return replace(settings, prometheus=changed)
 
 
-def _run(settings: Settings, reader: SampleReader, pages: Pages, screen: Screen, *, again: bool) -> None:
+def _run(settings: Settings, reader: SampleReader, pages: Pages, progress: Progress, *, again: bool) -> None:
     client, selection = reader.client, reader.selection
     since_ms, until_ms = selection.since_ms, selection.until_ms
     published = PublishedRange(
         Path(settings.collector.state) / "backfill", _identity(settings, client, selection)
     )
-    with published.lock(), screen:
+    with published.lock(), progress:
         first_ms, last_ms = (since_ms, since_ms) if again else published.around(since_ms)
         if last_ms > since_ms:
-            screen.note(f"an earlier run published up to {seconds_of(last_ms)}; --again publishes that again")
+            progress.say(
+                f"an earlier run published up to {seconds_of(last_ms)}; --again publishes that again"
+            )
         rest = replace(selection, since_ms=last_ms)
         if rest.since_ms >= rest.until_ms:
-            screen.note(f"everything before {seconds_of(until_ms)} is already published")
+            progress.say(f"everything before {seconds_of(until_ms)} is already published")
             return
         pages.types = client.types()
         publisher = Publisher(settings.telemetry, settings.collector, threading.Event(), once=True)
         publisher.check()
-        run = Backfill(reader, pages, publisher, published, screen.show)
+        run = Backfill(reader, pages, publisher, published, progress.show)
         try:
             run.run(rest, published_since_ms=first_ms)
         except BaseException:
             publisher.abandon()
             raise
         for reason, first in pages.skipped.items():
-            screen.note(f"skipped series {reason}; the first is {first}")
+            progress.say(f"skipped series {reason}; the first is {first}")
         if not pages.samples:
-            screen.note(f"{client.url} has no samples of {' '.join(selection.selectors)} in this time range")
+            progress.say(f"{client.url} has no samples of {' '.join(selection.selectors)} in this time range")
 
 
 def _identity(settings: Settings, client: PrometheusClient, selection: Selection) -> dict[str, object]:

@@ -19,8 +19,8 @@ from collectors.sampling.errors import SampleError
 from collectors.sampling.record import LevelRecord
 from collectors.sampling.restore import restore
 from collectors.sampling.rounds import SamplingPlan, SamplingRun
-from collectors.screen import Screen
 from conf.instants import duration
+from conf.progress import Progress
 from conf.signals import SIGNALS, stop_on_signals
 
 REQUEST_LOGGER = "kafka.request.logger"
@@ -76,25 +76,24 @@ def sample(  # noqa: PLR0913 (the options of a command)
 
     Example: `plumbline sample --restore`
     """
-    screen = Screen()
+    progress = Progress()
     try:
         plan = _plan(brokers, for_, every, times, logger)
         state.mkdir(parents=True, exist_ok=True)
         with _locked(state):
             if is_restore:
-                left = _restore(state, screen.note)
+                left = _restore(state, progress.say)
             else:
-                left = _sample(plan, state, _target(bootstrap_server, properties), screen)
+                left = _sample(plan, state, _target(bootstrap_server, properties), progress)
     except (typer.BadParameter, Timeout) as error:
         text = "another sample is running" if isinstance(error, Timeout) else str(error)
-        _end(screen, f"{text} ({state})" if isinstance(error, Timeout) else text, EXIT_WRONG)
+        _end(progress, f"{text} ({state})" if isinstance(error, Timeout) else text, EXIT_WRONG)
     except (SampleError, OSError) as error:
         is_left = (state / record.NAME).exists()
-        _end(
-            screen, f"{error}{f'; {LEFT} {state}' if is_left else ''}", EXIT_LEFT if is_left else EXIT_FAILED
-        )
+        text = f"{error}; {LEFT} {state}" if is_left else str(error)
+        _end(progress, text, EXIT_LEFT if is_left else EXIT_FAILED)
     if left:
-        _end(screen, f"{left} not available; {LEFT} {state}", EXIT_LEFT)
+        _end(progress, f"{left} not available; {LEFT} {state}", EXIT_LEFT)
 
 
 def _plan(
@@ -152,7 +151,7 @@ def _restore(state: Path, say: Callable[[str], None]) -> str:
     return _named(restore(state, watchdog.brokers_of(recorded), say))
 
 
-def _sample(plan: SamplingPlan, state: Path, target: LevelRecord, screen: Screen) -> str:
+def _sample(plan: SamplingPlan, state: Path, target: LevelRecord, progress: Progress) -> str:
     if record.read(state) is not None:
         message = (
             f"the levels of an earlier sample are not restored yet ({state / record.NAME}): use --restore"
@@ -162,7 +161,7 @@ def _sample(plan: SamplingPlan, state: Path, target: LevelRecord, screen: Screen
     stop_on_signals(stop, (*SIGNALS, signal.SIGHUP))
     guard, alive = watchdog.start(state)
     try:
-        with screen:
+        with progress:
             brokers = Brokers(target.bootstrap_servers, target.properties, alive)
             left = SamplingRun(
                 plan,
@@ -171,7 +170,7 @@ def _sample(plan: SamplingPlan, state: Path, target: LevelRecord, screen: Screen
                 loggers=brokers,
                 is_guarded=lambda: guard.poll() is None,
                 stop=stop,
-            ).run(screen.show, screen.note)
+            ).run(progress.show, progress.say)
     finally:
         os.close(alive)
         if record.read(state) is None:
@@ -184,6 +183,6 @@ def _named(left: dict[int, str]) -> str:
     return ", ".join(f"broker {broker}" for broker in sorted(left))
 
 
-def _end(screen: Screen, text: str, code: int) -> None:
-    screen.note(f"sample: {text}")
+def _end(progress: Progress, text: str, code: int) -> None:
+    progress.say(f"sample: {text}")
     raise typer.Exit(code) from None

@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame
 
+from conf.progress import Progress
 from conf.settings import Settings
 from engine.gold.arrivals import by_window
 from engine.gold.builder import Builder
 from engine.gold.data_quality import rebuild_data_quality
 from engine.process.fail_points import reached
 from engine.process.gate import Gate
-from engine.process.progress import Progress
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
 

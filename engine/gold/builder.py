@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from conf.progress import Progress
 from engine.delta import tables
 from engine.delta.snapshot import Snapshot
 from engine.gold.coverage import Settling
@@ -15,7 +16,6 @@ from engine.gold.held_back import let_through
 from engine.gold.inputs import WarehouseTables, WindowInputs
 from engine.gold.limits import first_whole_window
 from engine.process.fail_points import reached
-from engine.process.progress import Progress
 from schemas.fields import Table
 from transforms.gold.build import Build
 from transforms.gold.builds import BUILDS

@@ -7,11 +7,11 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from conf.exit_codes import ExitCode
+from conf.progress import first_line
 from conf.settings import Settings
 from engine.ingest.checkpoints import Lost, NoTopicError, TopicRecreatedError
 from engine.process.disk import full_disk_message
 from engine.process.lease import LeaseHeldError
-from engine.process.progress import first_line
 from engine.process.session import JvmGoneError
 from engine.streams.audit.findings import StateError
 

@@ -7,6 +7,7 @@ interrupted, the next start repeats it; the former checkpoints are set aside las
 
 from pathlib import Path
 
+from conf.progress import Progress
 from conf.settings import Settings
 from engine.delta import tables
 from engine.ingest.checkpoints import TOPIC_ID
@@ -14,7 +15,6 @@ from engine.ingest.gaps import ends_in_bronze, finish_from_bronze, write_empty_b
 from engine.ingest.positions import checkpoint_of, former_queries, writer_of_query
 from engine.ingest.sources import QUERIES, Query
 from engine.process.hadoop_files import set_aside, write_whole
-from engine.process.progress import Progress
 from engine.process.session import spark_session
 from engine.streams.audit.findings import Writer, apply_repairs
 from engine.streams.audit.ingest import repairs_of

@@ -1,21 +1,20 @@
 """Metrics of the ingest, for Prometheus on a loopback port and as lines in the terminal."""
 
 import threading
-import time
 from collections import Counter as Counted
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Self
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
 
-SAY_EVERY_S = 5.0
+from conf.progress import Progress
 
 
 class Meters:
     """The metrics of one ingest process; a context manager, because it holds a port."""
 
-    def __init__(self, port: int, say: Callable[[str], None]) -> None:
+    def __init__(self, port: int, progress: Progress) -> None:
         """Serve on 127.0.0.1; with port 0 the system picks a free port; print the address."""
         registry = CollectorRegistry()
         self._lines = Counter(
@@ -40,11 +39,10 @@ class Meters:
         self._to_read: Counted[str] = Counted()
         self._newest_us = 0
         self._lock = threading.Lock()  # each query calls from its own thread
-        self.say = say
-        self._said_at = time.monotonic()
+        self.progress = progress
         self._server, self._thread = start_http_server(port, addr="127.0.0.1", registry=registry)
         self.port: int = self._server.server_port
-        say(f"metrics: http://127.0.0.1:{self.port}/metrics")
+        progress.say(f"metrics: http://127.0.0.1:{self.port}/metrics")
 
     def __enter__(self) -> Self:
         """Return self; the server already runs."""
@@ -65,9 +63,7 @@ class Meters:
                 if row["newest_us"] is not None:
                     self._newest.labels(row["kind"], row["cluster"], row["node"]).set(row["newest_us"] / 1e6)
                     self._newest_us = max(self._newest_us, row["newest_us"])
-            if time.monotonic() - self._said_at >= SAY_EVERY_S:
-                self._said_at = time.monotonic()
-                self.say(f"ingest: {self.summary()}")
+            self.progress.show(f"ingest: {self.summary()}")
 
     def progressed(self, progress: Mapping[str, Any]) -> None:
         """Record a query's last Spark progress: batch duration, and unread records per topic."""

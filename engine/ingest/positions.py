@@ -5,6 +5,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from conf.progress import Progress
 from conf.settings import Settings
 from engine.delta import tables
 from engine.ingest import checkpoints
@@ -12,7 +13,6 @@ from engine.ingest.checkpoints import Lost, check_same_topic, lost, read_until
 from engine.ingest.failures import LostError
 from engine.ingest.gaps import accept, ends_in_bronze, finish_from_bronze
 from engine.ingest.sources import FORMER_QUERIES, QUERIES, Query, Source
-from engine.process.progress import Progress
 from engine.streams.audit.findings import Writer
 from engine.streams.log import Ends, StreamLog
 from engine.streams.writer_id import known_writer_id, writer_id

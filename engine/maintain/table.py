@@ -8,12 +8,12 @@ from pathlib import Path
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
+from conf.progress import Progress
 from conf.settings import Settings
 from engine.delta.log_state import VERSION_FILE, log_state
 from engine.ingest.positions import writers
 from engine.maintain import actions, packing
 from engine.maintain.streams import days_begun, needed, readers, stands_still
-from engine.process.progress import Progress
 from engine.streams.audit.findings import StateError
 from schemas.bronze import BRONZE
 from schemas.fields import Table

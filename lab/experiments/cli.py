@@ -12,8 +12,8 @@ from typing import Annotated
 
 import typer
 
-from collectors.screen import Screen
 from conf.exit_codes import ExitCode
+from conf.progress import Progress
 from lab import cluster
 from lab.clients.producer import NODE
 from lab.errors import LabError
@@ -116,8 +116,8 @@ def _experiment(file: Path, keep: Path | None, where: _Where) -> None:
             check_topic(place, spec.load.topic, file)
             plan = freeze_plan(folder, spec, place.description, file)
             _say_plan(plan, folder)
-            with Screen() as screen:
-                Runner(plan, place, folder, screen, socket.gethostname() if where.servers else NODE).run()
+            with Progress() as progress:
+                Runner(plan, place, folder, progress, socket.gethostname() if where.servers else NODE).run()
     _say_end(plan, folder)
 
 

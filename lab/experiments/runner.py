@@ -7,14 +7,14 @@ from pathlib import Path
 
 from collectors.errors import CollectorError
 from collectors.perf_test.run import Run, RunRecording, command
-from collectors.screen import Screen
+from conf.progress import Progress
 from lab.clients.producer import Producer, Workload, arguments_of
 from lab.errors import LabError
 from lab.experiments.errors import ExperimentError, Stopped
 from lab.experiments.place import Place
 from lab.experiments.plan import ExperimentPlan
+from lab.experiments.remaining_time import RemainingTime
 from lab.experiments.run_folder import RunFolder, RunId, last_lines
-from lab.experiments.run_progress import RunProgress
 from lab.experiments.tool_run import POLL_INTERVAL_S, run_tool
 
 MAX_ATTEMPTS = 2
@@ -27,7 +27,7 @@ class Runner:
     plan: ExperimentPlan
     place: Place
     folder: RunFolder
-    screen: Screen
+    progress: Progress
     node: str
     _topic: str = ""
 
@@ -40,44 +40,44 @@ class Runner:
             Stopped: a signal came; the interrupted run is set aside.
 
         """
-        clean_up(self.folder, self.screen.note)
+        clean_up(self.folder, self.progress.say)
         done = self.folder.finished()
         todo = [run_id for run_id in self.plan.run_ids() if run_id not in done]
         total = sum(1 for _ in self.plan.run_ids())
         if len(todo) < total:
-            self.screen.note(f"{total - len(todo)} of {total} runs are finished, {len(todo)} are left")
+            self.progress.say(f"{total - len(todo)} of {total} runs are finished, {len(todo)} are left")
         if not todo:
             return
-        progress = RunProgress(self.plan.experiment, runs=total, done=total - len(todo))
+        remaining = RemainingTime(self.plan.experiment, runs=total, done=total - len(todo))
         self.place.begin()
         try:
             for nth, run_id in enumerate(todo):
                 if nth:
-                    self._cool_down(progress)
-                self._one(run_id, progress)
+                    self._cool_down(remaining)
+                self._one(run_id, remaining)
                 is_last = nth + 1 == len(todo) or todo[nth + 1][0] != run_id[0]
                 if is_last and not self.plan.experiment.load.topic:
                     self._drop(self.plan.topic(run_id[0]))
         finally:
             self.place.end()
-        self.screen.show(f"all {total} runs are finished")
+        self.progress.show(f"all {total} runs are finished")
 
-    def _one(self, run_id: RunId, progress: RunProgress) -> None:
+    def _one(self, run_id: RunId, remaining: RemainingTime) -> None:
         """Run one arm, and once more if it fails."""
         for nth in range(1, MAX_ATTEMPTS + 1):
-            failure = self._tried(run_id, progress)
+            failure = self._tried(run_id, remaining)
             if failure is None:
                 return
             if nth < MAX_ATTEMPTS:
-                self.screen.note(f"{failure}\ntrying once more")
-                self._cool_down(progress)
+                self.progress.say(f"{failure}\ntrying once more")
+                self._cool_down(remaining)
         message = (
             f"{failure}\nfailed {MAX_ATTEMPTS} times. "
             "Fix the cause, then run the same command again to continue"
         )
         raise ExperimentError(message)
 
-    def _tried(self, run_id: RunId, progress: RunProgress) -> str | None:
+    def _tried(self, run_id: RunId, remaining: RemainingTime) -> str | None:
         block, arm = run_id
         topic = self.plan.topic(block)
         self._make(topic)
@@ -87,7 +87,7 @@ class Runner:
         where = f"block {int(block.rpartition('-')[2])} of {len(self.plan.order)}, {arm}"
 
         def show() -> None:
-            self.screen.show(progress.run_line(where, time.monotonic() - began_at))
+            self.progress.show(remaining.run_line(where, time.monotonic() - began_at))
 
         recording = RunRecording(run=run, node=self.node, file=file, errors=errors)
         try:
@@ -96,12 +96,12 @@ class Runner:
         except CollectorError as error:
             raise ExperimentError(str(error)) from error
         except Stopped:
-            clean_up(self.folder, self.screen.note)
+            clean_up(self.folder, self.progress.say)
             raise
         if (reason := self.folder.shortcoming(file)) is None:
             errors.unlink(missing_ok=True)
-            progress.count(time.monotonic() - began_at)
-            self.screen.note(f"{where}: {summary_line(file)}")
+            remaining.count(time.monotonic() - began_at)
+            self.progress.say(f"{where}: {summary_line(file)}")
             return None
         output = last_lines(file, errors)
         return f"{where}: the run {reason}; moved to {self.folder.set_aside(file, 'failed')}:\n{output}"
@@ -133,10 +133,10 @@ class Runner:
         producer = Producer(arm=arm.name, client_version=arm.client_version, properties=arm.properties)
         return [*self.place.arguments, *arguments_of(self.place.bootstrap_servers, producer, work)]
 
-    def _cool_down(self, progress: RunProgress) -> None:
+    def _cool_down(self, remaining: RemainingTime) -> None:
         began_at = time.monotonic()
         while (passed_s := time.monotonic() - began_at) < self.plan.experiment.cool_down_s:
-            self.screen.show(progress.pause_line(passed_s))
+            self.progress.show(remaining.pause_line(passed_s))
             time.sleep(POLL_INTERVAL_S)
 
     def _drop(self, topic: str) -> None:
@@ -144,7 +144,7 @@ class Runner:
         try:
             self.place.drop_topic(topic)
         except (LabError, ExperimentError) as error:
-            self.screen.note(f"topic {topic} was not deleted: {error}")
+            self.progress.say(f"topic {topic} was not deleted: {error}")
 
 
 def clean_up(folder: RunFolder, note: Callable[[str], None]) -> None:

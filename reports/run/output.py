@@ -9,7 +9,7 @@ from rich.console import Console
 
 from conf.atomic_file import write_atomically
 from conf.exit_codes import WrongUseError
-from engine.process.progress import Progress
+from conf.progress import Progress
 from reports.answers import Answers
 from reports.document import as_text, document, doubts, passed_over, totals_of
 from reports.opening import opening

@@ -15,6 +15,7 @@ from benchmarks.pipeline.arms.lines import Topics
 from benchmarks.pipeline.arms.textbook import Textbook
 from benchmarks.pipeline.counts import Counts, check, column, rows_of
 from benchmarks.pipeline.measure import Measured
+from conf.progress import Progress
 from conf.settings import Settings
 from engine.delta import tables
 from engine.gold.arrivals import arrivals
@@ -22,7 +23,6 @@ from engine.gold.batches import Batches
 from engine.gold.builder import Builder
 from engine.gold.data_quality import rebuild_data_quality
 from engine.gold.stream import STREAM
-from engine.process.progress import Progress
 from schemas.bronze import REQUEST_LOG
 from schemas.fields import Table
 from schemas.gold.data_quality import DATA_QUALITY

@@ -4,6 +4,7 @@ import shutil
 import uuid
 from dataclasses import replace
 
+from conf.progress import Progress
 from conf.settings import Settings, Warehouse
 from engine.delta import tables
 from engine.gold.arrivals import arrivals, inputs_of
@@ -11,7 +12,6 @@ from engine.gold.batches import Batches
 from engine.gold.builder import Builder, gold_of
 from engine.gold.inputs import WholeInputs, frames_of
 from engine.gold.stream import STREAM
-from engine.process.progress import Progress
 from tests.transforms.gold.silver_rows import as_rows
 from transforms.frames import frame_of
 from transforms.gold.builds import BUILDS

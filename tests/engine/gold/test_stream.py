@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from conf.progress import Progress
 from conf.settings import Settings, Warehouse
 from engine.delta import tables
 from engine.gold.arrivals import arrivals
@@ -12,7 +13,6 @@ from engine.gold.batches import Batches
 from engine.gold.builder import Builder
 from engine.gold.former import FORMER, former_repairs, starting_versions
 from engine.gold.stream import STREAM
-from engine.process.progress import Progress
 from engine.streams.log import StreamLog
 from schemas.bronze import BRONZE
 from schemas.gold import GOLD

@@ -8,7 +8,7 @@ START_S = 2.0
 """Estimated seconds that a run needs in addition to its load, until the first run is measured."""
 
 
-class RunProgress:
+class RemainingTime:
     """Counts the runs and measures how long one takes."""
 
     def __init__(self, experiment: Experiment, *, runs: int, done: int) -> None:
