@@ -19,6 +19,7 @@ from collectors.log_files.tail import Tailer
 from collectors.meters import Meters
 from collectors.publish import Delivered, Publisher, StoppedError
 from collectors.scrapers import start_scrapers
+from conf.metrics_endpoint import metrics_endpoint
 from conf.progress import Progress
 from conf.settings import Collector, Settings, TailedFile
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 TICK_S = 1.0  # how often positions are saved; after a kill, about this much is sent again
+PORT_SETTING = "[collector] metrics_port"
 BLOCKS_PER_TURN = 16  # at most 4 MiB of one log before the next log is read
 FLUSH_S = 30.0
 QUIET_S = 3.0  # at the end, stop waiting after this long without an ack
@@ -65,8 +67,9 @@ def run(settings: Settings, stop: threading.Event, *, once: bool = False) -> Sum
     except Timeout as error:
         message = f"another collector works in {state}; stop it, or give this one its own state folder"
         raise CollectorError(message) from error
-    with lock, Meters(collector.metrics_port) as meters, Progress() as progress:
-        progress.say(f"metrics: http://127.0.0.1:{meters.port}/metrics")
+    meters, port = Meters(), collector.metrics_port
+    with lock, metrics_endpoint(meters.registry, port, PORT_SETTING) as url, Progress() as progress:
+        progress.say(f"metrics: {url}")
         publisher = Publisher(settings.telemetry, collector, stop, once=once)
         collection = _Collection(collector, publisher, meters, progress, stop, is_first_run=is_first_run)
         try:

@@ -1,10 +1,6 @@
-"""The metrics of a collector, served to Prometheus on a loopback port."""
+"""The metrics of a collector."""
 
-from contextlib import ExitStack
-from types import TracebackType
-from typing import Self
-
-from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from collectors.log_files.tail import LineBatch
 from collectors.scrape import Scrape
@@ -15,15 +11,13 @@ _PREFIX = "plumbline_collector_"
 
 
 class Meters:
-    """The metrics of one run; the context manager serves them over HTTP."""
+    """The metrics of one run."""
 
-    def __init__(self, port: int) -> None:
-        """Create the metrics at zero; for `port` 0 the system picks a free port."""
-        self._wanted_port = port
-        self.port = 0
+    def __init__(self) -> None:
+        """Create the metrics at zero."""
         self.lines = 0
         self.read_bytes = 0
-        registry = self._registry = CollectorRegistry()
+        registry = self.registry = CollectorRegistry()
         self._lines_read = Counter(_PREFIX + "lines_read", "Lines and chunks read.", _LOG, registry=registry)
         self._bytes_read = Counter(
             _PREFIX + "read_bytes", "Bytes read, uncompressed.", _LOG, registry=registry
@@ -49,22 +43,6 @@ class Meters:
             ["node"],
             registry=registry,
         )
-        self._close = ExitStack()
-
-    def __enter__(self) -> Self:
-        """Start the HTTP server on loopback."""
-        server, thread = start_http_server(self._wanted_port, addr="127.0.0.1", registry=self._registry)
-        self.port = server.server_port
-        self._close.callback(thread.join)
-        self._close.callback(server.server_close)
-        self._close.callback(server.shutdown)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Stop the server and its thread."""
-        self._close.close()
 
     def declare(self, file: TailedFile) -> None:
         """Export a log's metrics as 0 before its first line: an alert treats absent and 0 differently."""

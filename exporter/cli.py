@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from prometheus_client import start_http_server
 from prometheus_client.exposition import generate_latest
 
 from conf.exit_codes import ExitCode
+from conf.metrics_endpoint import LOOPBACK, metrics_endpoint
 from conf.settings import Settings
 from conf.signals import stop_on_signals
 from exporter.serve import registry_of
@@ -21,9 +21,7 @@ def export(
     ] = None,
     *,
     port: Annotated[int | None, typer.Option(help="Instead of [export] port; 0 is a free one.")] = None,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; there is no authentication.")
-    ] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address to listen on; there is no authentication.")] = LOOPBACK,
     once: Annotated[bool, typer.Option("--once", help="Print one page and end.")] = False,
 ) -> None:
     """
@@ -49,17 +47,15 @@ def export(
         return
     stop = threading.Event()
     stop_on_signals(stop)
+    setting, port = ("[export] port", settings.export.port) if port is None else ("--port", port)
     try:
-        server, thread = start_http_server(
-            settings.export.port if port is None else port, addr=host, registry=registry
-        )
+        with metrics_endpoint(registry, port, setting, host) as url:
+            if host not in (LOOPBACK, "localhost", "::1"):
+                typer.echo(
+                    "export: open to whoever reaches this address: there is no authentication", err=True
+                )
+            typer.echo(f"export: {url}", err=True)
+            stop.wait()
     except OSError as error:
-        typer.echo(f"export: {error.strerror}: choose another --port", err=True)
+        typer.echo(f"export: {error}", err=True)
         raise typer.Exit(ExitCode.FAILED) from error
-    if host not in ("127.0.0.1", "localhost", "::1"):
-        typer.echo("export: open to whoever reaches this address: there is no authentication", err=True)
-    typer.echo(f"export: http://{host}:{server.server_port}/metrics", err=True)
-    stop.wait()
-    server.shutdown()
-    server.server_close()
-    thread.join()

@@ -25,6 +25,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from conf.exit_codes import ExitCode
+from conf.metrics_endpoint import metrics_endpoint
 from conf.progress import Progress
 from conf.settings import Settings, Telemetry
 from engine.delta import tables
@@ -56,6 +57,7 @@ from engine.streams.note import note_written
 from engine.streams.parser_options import check_options
 from engine.streams.writer_id import writer_id
 
+PORT_SETTING = "[ingest] metrics_port"
 POLL_S = 0.5
 """Interval of the checks of the queries' state."""
 
@@ -96,15 +98,16 @@ def ingest(
     except ValueError as error:
         progress.say(str(error))
         raise typer.Exit(ExitCode.WRONG) from error
-    stop = threading.Event()
+    meters, stop = Meters(progress), threading.Event()
     stop_on_signals(stop)
     try:
         with (
             lease(settings.warehouse_root, SILVER_LAYER, timeout_s=settings.ingest.lease_timeout_s),
-            Meters(settings.ingest.metrics_port, progress) as meters,
+            metrics_endpoint(meters.registry, settings.ingest.metrics_port, PORT_SETTING) as url,
             progress,
             jvm_watched(),
         ):
+            progress.say(f"metrics: {url}")
             hand_over(settings, progress)
             apply_repairs(repairs_of(writers(settings)), progress.say)
             for query in QUERIES:

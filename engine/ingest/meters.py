@@ -1,22 +1,22 @@
-"""Metrics of the ingest, for Prometheus on a loopback port and as lines in the terminal."""
+"""Metrics of the ingest, for Prometheus and as a line of progress."""
 
 import threading
 from collections import Counter as Counted
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from conf.progress import Progress
 
 
 class Meters:
-    """The metrics of one ingest process; a context manager, because it holds a port."""
+    """The metrics of one ingest process."""
 
-    def __init__(self, port: int, progress: Progress) -> None:
-        """Serve on 127.0.0.1; with port 0 the system picks a free port; print the address."""
-        registry = CollectorRegistry()
+    def __init__(self, progress: Progress) -> None:
+        """Create the metrics at zero."""
+        registry = self.registry = CollectorRegistry()
         self._lines = Counter(
             "plumbline_ingest_lines",
             "Lines written, by outcome",
@@ -40,19 +40,6 @@ class Meters:
         self._newest_us = 0
         self._lock = threading.Lock()  # each query calls from its own thread
         self.progress = progress
-        self._server, self._thread = start_http_server(port, addr="127.0.0.1", registry=registry)
-        self.port: int = self._server.server_port
-        progress.say(f"metrics: http://127.0.0.1:{self.port}/metrics")
-
-    def __enter__(self) -> Self:
-        """Return self; the server already runs."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Release the port."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
 
     def count(self, counts: Sequence[dict[str, Any]]) -> None:
         """Add the counts of a batch: rows of kind, cluster, node, outcome, lines, newest_us (an instant)."""

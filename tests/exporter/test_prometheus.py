@@ -3,11 +3,12 @@
 import json
 import math
 import time
+from urllib.parse import urlsplit
 
 import pytest
-from prometheus_client import start_http_server
 
 from conf.export import Export
+from conf.metrics_endpoint import metrics_endpoint
 from conf.settings import PROJECT
 from exporter.backtest_cli import RULES
 from exporter.rules import rules_of, selectors
@@ -31,25 +32,22 @@ def prometheus(tmp_path_factory):
     """Give a server that has scraped gold of this minute, with rows in all tables, and has the rules."""
     root = tmp_path_factory.mktemp("gold")
     gold_tables.fill(root, int(time.time()) // 10 * 10)
-    server, thread = start_http_server(0, addr="127.0.0.1", registry=registry_of(Gold(root), Export()))
-    scrape = f"""
+    with metrics_endpoint(registry_of(Gold(root), Export()), 0, "port") as url:
+        scrape = f"""
 rule_files: [{RULES}]
 scrape_configs:
   - job_name: plumbline
     scrape_interval: 5s
     scrape_timeout: 5s
-    static_configs: [{{targets: ["127.0.0.1:{server.server_port}"]}}]
+    static_configs: [{{targets: ["{urlsplit(url).netloc}"]}}]
 """
-    prometheus = RealPrometheus(tmp_path_factory.mktemp("prometheus"), scrape=scrape)
-    try:
-        prometheus.start()
-        wait_for(lambda: prometheus.ask("plumbline_gold_settled_timestamp_seconds", time.time()))
-        yield prometheus
-    finally:
-        prometheus.stop()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+        prometheus = RealPrometheus(tmp_path_factory.mktemp("prometheus"), scrape=scrape)
+        try:
+            prometheus.start()
+            wait_for(lambda: prometheus.ask("plumbline_gold_settled_timestamp_seconds", time.time()))
+            yield prometheus
+        finally:
+            prometheus.stop()
 
 
 def wait_for(found):

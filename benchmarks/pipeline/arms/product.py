@@ -75,10 +75,10 @@ def append(warehouse: Path, table: Table, rows: pa.RecordBatch, *, app_id: str, 
 
 
 class Uncounted(Meters):
-    """Meters that count nothing and open no port."""
+    """Meters that count nothing."""
 
     def __init__(self) -> None:
-        """Open no port."""
+        """Create no metric."""
 
     def count(self, *_: object) -> None:
         """Do nothing."""
