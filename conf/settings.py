@@ -1,23 +1,18 @@
 """Typed settings: one TOML file per deployment, read once in `main`."""
 
-import tomllib
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal
 
+from conf.documents import checked, read_toml
+from conf.exit_codes import WrongUseError
 from conf.export import Export
-from conf.names import Kind
 
 PROJECT = Path(__file__).resolve().parent.parent
 BASE = PROJECT / "conf" / "base.toml"
 
 KEY_CHARS = 32
-
-LOG_KINDS = (Kind.REQUEST_LOG.value, Kind.CLIENT_LOG.value, Kind.STATE_CHANGE.value)
-"""Kinds of the logs that a collector follows."""
-
-S = TypeVar("S")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,21 +30,8 @@ class TailedFile:
     """One log that a collector follows; `path` may be a glob that matches the rotated files of the log."""
 
     path: str
-    kind: str  # one of LOG_KINDS
+    kind: Literal["request-log", "client-log", "state-change"]  # names the topic and the parser
     node: str
-
-    def __post_init__(self) -> None:
-        """
-        Check the kind: it names the topic and the parser.
-
-        Raises:
-            ValueError: no parser reads this kind of log.
-
-        """
-        if self.kind not in LOG_KINDS:
-            kinds = ", ".join(LOG_KINDS)
-            message = f"{self.path!r} has the unknown kind {self.kind!r}; known are {kinds}"
-            raise ValueError(message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +84,23 @@ class Warehouse:
 
     root: str = ".state/warehouse"
     checkpoints: str = ".state/checkpoints"
+
+    def __post_init__(self) -> None:
+        """
+        Check that both are folders: `Path` would turn a URL into a local folder of that name.
+
+        Raises:
+            ValueError: one is a URL.
+
+        """
+        for name, folder in (("root", self.root), ("checkpoints", self.checkpoints)):
+            if "://" in folder:
+                message = (
+                    f"{name} = {folder!r}: must be a folder that driver and executors mount; "
+                    "an object store has neither the locks nor the renames that the writers rely on: "
+                    "docs/spark-cluster.md"
+                )
+                raise ValueError(message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,19 +183,17 @@ class Settings:
         Return `conf/base.toml` overlaid with the TOML files; for each key the last file wins.
 
         Raises:
-            ValueError: a key is unknown, or a file is not TOML; the message names file, section and key.
+            WrongUseError: a key or value is wrong, or a file is not TOML; the message names file and key.
 
         """
-        settings = cls()
+        settings, merged = cls(), dict[str, Any]()
         for path in (BASE, *paths):
-            try:
-                document = tomllib.loads(path.read_text())
-            except tomllib.TOMLDecodeError as error:
-                message = f"{path}: not valid TOML: {error}"
-                raise ValueError(message) from error
+            document = read_toml(path)
             _drop_former(document, path)
-            settings = _overlay(settings, document, where=str(path))
-            _check_folders(settings.warehouse, path)
+            for name, section in document.items():
+                is_section = isinstance(section, dict) and name in merged
+                merged[name] = merged[name] | section if is_section else section
+            settings = checked(cls, merged, path)
         return settings
 
     @property
@@ -210,7 +207,7 @@ class Settings:
         The key for hashes of names, read once per process; empty: names are not hashed.
 
         Raises:
-            ValueError: the file cannot be read, or is too short to keep anything secret.
+            WrongUseError: the file cannot be read, or is too short to keep anything secret.
 
         """
         return read_key(self.ingest.pseudonym_key_file)
@@ -222,7 +219,7 @@ def read_key(file: str) -> str:
     Return the key in a file, read once per process; empty without a file.
 
     Raises:
-        ValueError: the file cannot be read, or is too short to keep anything secret.
+        WrongUseError: the file cannot be read, or is too short to keep anything secret.
 
     """
     if not file:
@@ -231,13 +228,13 @@ def read_key(file: str) -> str:
         key = Path(file).read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
         message = f"[ingest] pseudonym_key_file = {file!r} cannot be read: {error}"
-        raise ValueError(message) from error
+        raise WrongUseError(message) from error
     if len(key) < KEY_CHARS:
         message = (
             f"[ingest] pseudonym_key_file = {file!r} has {len(key)} characters, but needs {KEY_CHARS}: "
             "create a key with `openssl rand -hex 32`"
         )
-        raise ValueError(message)
+        raise WrongUseError(message)
     return key
 
 
@@ -255,69 +252,4 @@ def _drop_former(document: dict[str, Any], path: Path) -> None:
     committer = warehouse.pop("committer", "delta-rs") if isinstance(warehouse, dict) else "delta-rs"
     if committer != "delta-rs":
         message = f"{path}: [warehouse] committer = {committer!r} is not supported any more: remove the line"
-        raise ValueError(message)
-
-
-def _check_folders(warehouse: Warehouse, path: Path) -> None:
-    for name, folder in (("root", warehouse.root), ("checkpoints", warehouse.checkpoints)):
-        if "://" in folder:  # Path would turn a URL into a local folder of that name
-            message = (
-                f"{path}: [warehouse] {name} = {folder!r}: must be a folder on a file system that driver "
-                "and executors mount; an object store has neither the locks nor the renames that the "
-                "writers rely on: docs/spark-cluster.md"
-            )
-            raise ValueError(message)
-
-
-ROWS: dict[str, type] = {"files": TailedFile, "endpoints": ScrapedEndpoint}
-
-
-def _overlay(settings: S, document: dict[str, Any], *, where: str) -> S:
-    known = {f.name: f for f in fields(settings)}  # type: ignore[arg-type]
-    unknown = sorted(set(document) - set(known))
-    if unknown:
-        message = f"{where}: unknown setting {unknown[0]!r}; known are {', '.join(sorted(known))}"
-        raise ValueError(message)
-    changes: dict[str, Any] = {}
-    for name, value in document.items():
-        current = getattr(settings, name)
-        here = f"{where}: [{name}]"
-        if is_dataclass(current):
-            if not isinstance(value, dict):
-                message = f"{where}: {name} = {value!r}: must be a section, as in [{name}]"
-                raise ValueError(message)
-            changes[name] = _overlay(current, value, where=here)
-        elif name in ROWS:
-            if not isinstance(value, list):
-                message = f"{where} {name} = {value!r}: must be rows, as in [[collector.{name}]]"
-                raise ValueError(message)
-            changes[name] = tuple(_made(ROWS[name], row, f"{where} {name}") for row in value)
-        elif isinstance(current, tuple):
-            if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
-                message = f'{here} {name} = {value!r}: must be a list of strings, as in ["job", "instance"]'
-                raise ValueError(message)
-            changes[name] = tuple(value)
-        else:
-            changes[name] = _checked(
-                value, current, f"{here} {name}" if "[" not in where else f"{where} {name}"
-            )
-    return replace(settings, **changes)  # type: ignore[type-var]
-
-
-def _made(kind: type[S], row: Any, where: str) -> S:  # noqa: ANN401 (the file may contain any TOML value)
-    if not isinstance(row, dict):
-        message = f"{where}: {row!r} is not a row of keys and values"
-        raise ValueError(message)  # noqa: TRY004 (as in `_checked`)
-    try:
-        return kind(**row)
-    except (TypeError, ValueError) as error:
-        message = f"{where}: {error}"
-        raise ValueError(message) from error
-
-
-def _checked(value: Any, current: Any, where: str) -> Any:  # noqa: ANN401 (settings are of several types)
-    wanted = (int, float) if isinstance(current, float) else type(current)
-    if isinstance(value, bool) or not isinstance(value, wanted):
-        message = f"{where}: {value!r} is not of type {type(current).__name__}"
-        raise ValueError(message)  # noqa: TRY004 (callers catch one error type for a bad settings file)
-    return value
+        raise WrongUseError(message)

@@ -12,12 +12,12 @@ from typing import Annotated
 
 import typer
 
-from conf.exit_codes import ExitCode
+from conf.exit_codes import ExitCode, WrongUseError
 from conf.progress import Progress
 from lab import cluster
 from lab.clients.producer import NODE
 from lab.errors import LabError
-from lab.experiments.errors import ExperimentConfigError, ExperimentError, Stopped
+from lab.experiments.errors import ExperimentError, Stopped
 from lab.experiments.place import ClusterPlace, LabPlace, Place, check_topic
 from lab.experiments.plan import ExperimentPlan, check_frozen, freeze_plan, with_versions
 from lab.experiments.producer_settings import check_settings
@@ -74,7 +74,7 @@ def experiment(  # noqa: PLR0913 (the options of a command)
     try:
         with stoppable():
             _experiment(file, keep, _Where(state, bootstrap_server, properties, is_started=start))
-    except ExperimentConfigError as error:
+    except WrongUseError as error:
         _end(f"experiment: {error}", ExitCode.WRONG)
     except (ExperimentError, LabError, OSError, subprocess.TimeoutExpired) as error:
         _end(f"experiment: {error}", ExitCode.FAILED)
@@ -99,7 +99,7 @@ class _Where:
         elif self.servers and spec.lab:
             message = f"{file}: [lab] needs a lab: remove [lab], or use --state instead of --bootstrap-server"
         if message:
-            raise ExperimentConfigError(message)
+            raise WrongUseError(message)
 
 
 def _experiment(file: Path, keep: Path | None, where: _Where) -> None:

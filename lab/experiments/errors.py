@@ -5,10 +5,6 @@ class ExperimentError(Exception):
     """The experiment cannot continue. Finished runs stay."""
 
 
-class ExperimentConfigError(ExperimentError):
-    """The experiment file or an option is wrong. Nothing was run."""
-
-
 class Stopped(KeyboardInterrupt):
     """The experiment received a signal."""
 

@@ -10,9 +10,10 @@ from typing import Any, Protocol
 from confluent_kafka import KafkaException
 
 from collectors.perf_test.run import SECRET
+from conf.exit_codes import WrongUseError
 from lab import jvm, topics
 from lab.errors import LabError
-from lab.experiments.errors import ExperimentConfigError, ExperimentError
+from lab.experiments.errors import ExperimentError
 from lab.experiments.spec import Experiment, LoadSpec, ResponseHold
 from lab.layout import Lab
 from lab.proxy.control import set_hold
@@ -58,17 +59,17 @@ class LabPlace:
 
         Raises:
             LabError: there is no lab in this folder.
-            ExperimentConfigError: the lab does not have the broker, or has too few brokers.
+            WrongUseError: the lab does not have the broker, or has too few brokers.
 
         """
         self._lab, self._slow = Lab.load(state), experiment.lab or ResponseHold()
         ids = self._lab.broker_ids
         if self._slow.broker and self._slow.broker not in ids:
             message = f"{where}: [lab] broker = {self._slow.broker}: the lab's brokers are {ids}"
-            raise ExperimentConfigError(message)
+            raise WrongUseError(message)
         if not experiment.load.topic and experiment.load.replication_factor > len(ids):
             message = f"{where}: [load] replication_factor is more than the lab's {len(ids)} brokers"
-            raise ExperimentConfigError(message)
+            raise WrongUseError(message)
         is_held = self._slow.hold_ms > 0
         self.bootstrap_servers = (
             self._lab.proxied_bootstrap_servers if is_held else self._lab.bootstrap_servers
@@ -177,7 +178,7 @@ def _failure(server: str) -> str | None:
     host, _, port = server.rpartition(":")
     if not host or not port.isdigit():
         message = f"--bootstrap-server: {server!r} is not HOST:PORT"
-        raise ExperimentConfigError(message)
+        raise WrongUseError(message)
     try:
         socket.create_connection((host.strip("[]"), int(port)), REACH_TIMEOUT_S).close()
     except (OSError, OverflowError) as error:
@@ -190,9 +191,9 @@ def check_topic(place: Place, topic: str, where: Path) -> None:
     Check that the topic of the user exists. The tool would wait for the topic at every record.
 
     Raises:
-        ExperimentConfigError: the topic does not exist.
+        WrongUseError: the topic does not exist.
 
     """
     if topic and not place.has_topic(topic):
         message = f"{where}: [load] topic = {topic!r} does not exist: create it, or remove the key"
-        raise ExperimentConfigError(message)
+        raise WrongUseError(message)

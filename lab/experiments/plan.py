@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from conf import java
-from lab.experiments.errors import ExperimentConfigError
+from conf.documents import checked
+from conf.exit_codes import WrongUseError
 from lab.experiments.order import orders
 from lab.experiments.run_folder import RunFolder, RunId
-from lab.experiments.spec import Arm, Experiment, LoadSpec, ResponseHold
+from lab.experiments.spec import Arm, Experiment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,21 +58,14 @@ class ExperimentPlan:
         Read a frozen plan.
 
         Raises:
-            WrongError: the file is damaged.
+            WrongUseError: the file is damaged.
 
         """
         try:
-            document = json.loads(file.read_text())
-            experiment = document.pop("experiment")
-            rows = {
-                "load": LoadSpec(**experiment["load"]),
-                "lab": ResponseHold(**experiment["lab"]) if experiment["lab"] else None,
-                "arms": tuple(Arm(**arm) for arm in experiment["arms"]),
-            }
-            return cls(experiment=Experiment(**experiment | rows), **document)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            message = f"{file} cannot be read ({error!r}): use another --keep"
-            raise ExperimentConfigError(message) from error
+            return checked(cls, json.loads(file.read_text()), file)
+        except ValueError as error:
+            message = f"{file} cannot be read ({error}): use another --keep"
+            raise WrongUseError(message) from error
 
 
 def with_versions(experiment: Experiment, where: Path) -> Experiment:
@@ -79,7 +73,7 @@ def with_versions(experiment: Experiment, where: Path) -> Experiment:
     Return the experiment with a release for each arm; the default is the brokers' current release.
 
     Raises:
-        WrongError: the jars of a release are missing.
+        WrongUseError: the jars of a release are missing.
 
     """
     known = java.client_versions()
@@ -91,7 +85,7 @@ def with_versions(experiment: Experiment, where: Path) -> Experiment:
         if arm.client_version not in known:
             wrong = java.missing_client(arm.client_version) if known else "no Kafka jars: run `make setup`"
             message = f"{where}: arm {arm.name}: {wrong}"
-            raise ExperimentConfigError(message)
+            raise WrongUseError(message)
     return replace(experiment, arms=arms)
 
 
@@ -102,13 +96,13 @@ def freeze_plan(
     Freeze the plan of a new experiment, or return the frozen plan. A larger `repeats` adds blocks to it.
 
     Raises:
-        ExperimentConfigError: the folder has another plan, or runs without a plan.
+        WrongUseError: the folder has another plan, or runs without a plan.
 
     """
     if not folder.frozen.exists():
         if any(folder.runs.glob("*")):
             message = f"{folder.runs} has runs, but {folder.root} has no experiment.json: use another --keep"
-            raise ExperimentConfigError(message)
+            raise WrongUseError(message)
         mark, made_at = secrets.token_hex(4), f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         new = ExperimentPlan(experiment=experiment, place=place, order=[], mark=mark, made_at=made_at)
     else:
@@ -129,7 +123,7 @@ def check_frozen(
     Return the frozen plan if it matches the experiment and, if known, the place.
 
     Raises:
-        ExperimentConfigError: the plan does not match; the message lists the differences.
+        WrongUseError: the plan does not match; the message lists the differences.
 
     """
     plan = ExperimentPlan.load(folder.frozen)
@@ -138,7 +132,7 @@ def check_frozen(
             f"{where} differs from the frozen {folder.frozen}: {'; '.join(differs)}. Their runs "
             "would be mixed: undo the change, or use another --keep or another name"
         )
-        raise ExperimentConfigError(message)
+        raise WrongUseError(message)
     return plan
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
+from conf.exit_codes import WrongUseError
 from lab import jvm
-from lab.experiments.errors import ExperimentConfigError
 from lab.experiments.spec import Arm
 
 PROGRAM = Path(__file__).with_name("Known.java")
@@ -19,7 +19,7 @@ def check_settings(arms: Iterable[Arm], where: Path) -> None:
     Check the settings of each arm against those that its release knows.
 
     Raises:
-        ExperimentConfigError: a release does not know a setting of its arm.
+        WrongUseError: a release does not know a setting of its arm.
 
     """
     known: dict[str, set[str]] = {}
@@ -34,7 +34,7 @@ def check_settings(arms: Iterable[Arm], where: Path) -> None:
                 near = get_close_matches(key, known[version], n=1)
                 hint = f"; did you mean {near[0]}?" if near else ""
                 message = f"{where}: arm {arm.name}: the producer of {version} has no setting {key}{hint}"
-                raise ExperimentConfigError(message)
+                raise WrongUseError(message)
 
 
 def _names(version: str) -> set[str]:
@@ -42,5 +42,5 @@ def _names(version: str) -> set[str]:
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=jvm.TOOL_TIMEOUT_S)
     if done.returncode:
         message = f"the settings of the producer of {version} cannot be read:\n{done.stderr[-2000:]}"
-        raise ExperimentConfigError(message)
+        raise WrongUseError(message)
     return set(done.stdout.split())

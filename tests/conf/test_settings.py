@@ -8,27 +8,36 @@ from conf.settings import Settings
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        ("[spark]\nmastr = 'local'", "unknown setting 'mastr'; known are driver_memory"),
-        ("[warehous]\nroot = 'x'", "unknown setting 'warehous'"),
-        ("warehouse = 5", "warehouse = 5: must be a section, as in [warehouse]"),
-        ("[collector]\nfiles = 1", "files = 1: must be rows, as in [[collector.files]]"),
-        ("[collector]\nfiles = [1]", "1 is not a row of keys and values"),
-        ("[[collector.files]]\npath = 'a'", "missing 2 required keyword-only arguments: 'kind' and 'node'"),
+        (
+            "[spark]\nmastr = 'local'",
+            "[spark] mastr: unknown key; did you mean 'master'? known are driver_memory",
+        ),
+        ("[warehous]\nroot = 'x'", "warehous: unknown key; did you mean 'warehouse'?"),
+        ("warehouse = 5", "warehouse = 5: must be a section of keys and values, as in [warehouse]"),
+        ("[collector]\nfiles = 1", "[collector] files = 1: must be a valid array"),
+        ("[collector]\nfiles = [1]", "[[collector.files]] 1 = 1: must be a section of keys and values"),
+        (
+            "[[collector.files]]\npath = 'a'",
+            "[[collector.files]] 1: kind is missing; [[collector.files]] 1: node is missing",
+        ),
         (
             "[collector]\nfiles = [{ path = 'a', kind = 'requests', node = 'broker-1' }]",
-            "[collector] files: 'a' has the unknown kind 'requests'; known are request-log, client-log,",
+            "[[collector.files]] 1: kind = 'requests': must be 'request-log', 'client-log' or 'state-change'",
         ),
-        ("[ingest]\nmetrics_port = true", "True is not of type int"),
-        ("[ingest]\ntrigger = 2", "2 is not of type str"),
+        ("[ingest]\nmetrics_port = true", "[ingest] metrics_port = True: must be a valid integer"),
+        ("[ingest]\ntrigger = 2", "[ingest] trigger = 2: must be a valid string"),
         ("[ingest", "not valid TOML"),
         ("[warehouse]\nroot = 's3a://bucket/x'", "[warehouse] root = 's3a://bucket/x': must be a folder"),
-        ("[warehouse]\ncheckpoints = 'hdfs://n/x'", "checkpoints = 'hdfs://n/x': must be a folder"),
+        (
+            "[warehouse]\ncheckpoints = 'hdfs://n/x'",
+            "[warehouse] checkpoints = 'hdfs://n/x': must be a folder",
+        ),
         (
             "[warehouse]\ncommitter = 'delta'",
             "committer = 'delta' is not supported any more: remove",
         ),
-        ("[prometheus]\ndrop_labels = 'job'", "drop_labels = 'job': must be a list"),
-        ("[prometheus]\ndrop_labels = [1]", "drop_labels = [1]: must be a list"),
+        ("[prometheus]\ndrop_labels = 'job'", "[prometheus] drop_labels = 'job': must be a valid array"),
+        ("[prometheus]\ndrop_labels = [1]", "[[prometheus.drop_labels]] 1 = 1: must be a valid string"),
     ],
 )
 def test_a_bad_setting_is_named(tmp_path, written, message):

@@ -119,7 +119,7 @@ def test_nothing_or_both_to_read_is_wrong_use(here):
 def test_settings_that_are_wrong_are_named(here):
     (here / "my.toml").write_text("[warehouse]\nrot = 1\n")
 
-    assert "my.toml: [warehouse]: unknown setting 'rot'" in refused("--conf", "my.toml")
+    assert "my.toml: [warehouse] rot: unknown key; did you mean 'root'?" in refused("--conf", "my.toml")
     assert "missing.toml" in refused("--conf", "missing.toml")
 
 

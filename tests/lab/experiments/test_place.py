@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.experiments.errors import ExperimentConfigError, ExperimentError
+from conf.exit_codes import WrongUseError
+from lab.experiments.errors import ExperimentError
 from lab.experiments.place import LabPlace, public_settings
 from lab.experiments.run_folder import exclusive_lock
 from lab.experiments.spec import ResponseHold, read
@@ -35,14 +36,14 @@ def test_where_a_broker_is_slow_clients_go_by_way_of_its_proxy_and_else_straight
 
 def test_a_broker_that_the_lab_has_not_is_told(state):
     with pytest.raises(
-        ExperimentConfigError, match=r"adaptive\.toml: \[lab\] broker = 4: the lab's brokers are \[1, 2, 3\]"
+        WrongUseError, match=r"adaptive\.toml: \[lab\] broker = 4: the lab's brokers are \[1, 2, 3\]"
     ):
         LabPlace(state, replace(read(SHIPPED), lab=ResponseHold(broker=4, hold_ms=5.0)), SHIPPED)
 
 
 def test_more_replicas_than_brokers_are_told(state):
     experiment = read(SHIPPED)
-    with pytest.raises(ExperimentConfigError, match="replication_factor is more than the lab's 3 brokers"):
+    with pytest.raises(WrongUseError, match="replication_factor is more than the lab's 3 brokers"):
         LabPlace(state, replace(experiment, load=replace(experiment.load, replication_factor=4)), SHIPPED)
 
 
