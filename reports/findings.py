@@ -49,20 +49,32 @@ class Headline:
 
 
 def findings(culprits: Sequence[Row]) -> list[Finding]:
-    """Join neighbouring accused windows; a window without enough data does not end a stretch, `none` does."""
+    """
+    Join neighbouring accused windows of a cluster to findings.
+
+    A window without enough data does not end a finding. A window with `none` does, except a single one before
+    a window with the same shape.
+    """
     stretches: list[list[Row]] = []
-    is_running = False
+    quiet = 0  # windows with `none` after the last accused one
     for row in sorted(culprits, key=lambda row: row["window_start"]):
         if row["culprit"] in ACCUSED:
-            stretches = stretches if is_running else [*stretches, []]
+            is_next = quiet == 0 or (quiet == 1 and _may_be_same(stretches[-1][-1], row))
+            if not stretches or not is_next:
+                stretches.append([])
             stretches[-1].append(row)
-            is_running = True
-        elif row["culprit"] == "none":
-            is_running = False
+            quiet = 0
+        elif row["culprit"] == "none" and stretches:
+            quiet += 1
     return [
-        _finding(rows, is_running=is_running and nth == len(stretches))
+        _finding(rows, is_running=quiet == 0 and nth == len(stretches))
         for nth, rows in enumerate(stretches, start=1)
     ]
+
+
+def _may_be_same(earlier: Row, later: Row) -> bool:
+    """Return whether two accusations have the same shape; a tie may have any."""
+    return "ambiguous" in (earlier["culprit"], later["culprit"]) or shape(earlier) == shape(later)
 
 
 def _finding(rows: list[Row], *, is_running: bool) -> Finding:

@@ -1,5 +1,7 @@
 """The sentence on top of the page."""
 
+import pytest
+
 from reports.findings import findings, headline, is_accused
 from tests.reports import gold_rows
 from tests.reports.gold_rows import NAMELESS, NOBODY, at
@@ -56,6 +58,19 @@ def test_window_without_enough_data_does_not_end_a_finding():
     found = findings([window(0, LINK, since=0), window(1, missing), window(2, LINK, since=0)])
 
     assert [(one.since, one.until, one.windows) for one in found] == [(at(0), at(3), 2)]
+
+
+@pytest.mark.parametrize(
+    ("between", "after", "n"),
+    [([NOBODY], LINK, 1), ([NOBODY], SIDE, 2), ([NOBODY, NOBODY], LINK, 2)],
+    ids=["one quiet window", "another shape after it", "two quiet windows"],
+)
+def test_only_a_single_quiet_window_within_one_shape_is_bridged(between, after, n):
+    rows = [LINK, LINK, *between, after, after]
+
+    found = findings([window(nth, row, since=nth) for nth, row in enumerate(rows)])
+
+    assert len(found) == n
 
 
 def test_first_tied_windows_belong_to_the_shape_that_was_named_after_them():
