@@ -37,7 +37,7 @@ def connect(rows: Mapping[str, pa.RecordBatchReader | pa.Table]) -> Iterator[duc
 
 
 def load(
-    db: duckdb.DuckDBPyConnection, name: str, rows: pa.RecordBatchReader, query: str = "FROM rows"
+    db: duckdb.DuckDBPyConnection, name: str, rows: pa.RecordBatchReader | pa.Table, query: str = "FROM rows"
 ) -> None:
     """Store the result of a query over `rows` as a temporary table; a reader can be read only once."""
     db.register("rows", rows)
@@ -116,6 +116,18 @@ def finite(value_ms: str) -> str:
     [([1.5, None, None, None],)]
     """
     return f"(CASE WHEN isfinite({value_ms}) THEN {value_ms} END)"
+
+
+def integer(text: str) -> str:
+    """
+    Return a text as an integer; NULL if it is none.
+
+    >>> texts = "SELECT unnest(['3', ' -3 ', '3.7', '3, 4', '99999999999', NULL]) AS text"
+    >>> duckdb.sql(f"SELECT list({integer('text')}) FROM ({texts})").fetchall()
+    [([3, -3, None, None, None, None],)]
+    """
+    # DuckDB would round 3.7 and read 1_000.
+    return f"(CASE WHEN regexp_full_match({text}, '\\s*[+-]?\\d+\\s*') THEN try_cast({text} AS INT) END)"
 
 
 def sum_ms(value_ms: str) -> str:

@@ -3,7 +3,15 @@
 from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, IntegerType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import (
+    DoubleType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from schemas.gold.reassignment_progress import REASSIGNMENT_PROGRESS
 from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE
@@ -14,12 +22,25 @@ from transforms.frames import frame_of
 from transforms.gold.reassignment_progress.forecast import reassignment_forecast
 from transforms.gold.reassignment_progress.summary import reassignment_summary
 from transforms.gold.throttle_compliance.build import Silver, throttle_tables
-from transforms.gold.throttle_compliance.metrics import EVENTS
 from transforms.gold.throttle_compliance.summary import throttle_compliance_summary
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 MB = 1_000_000
 RECORD_BYTES = 1_000
+EVENTS = StructType(
+    [
+        StructField("cluster", StringType()),
+        StructField("broker_id", IntegerType()),
+        StructField("direction", StringType()),
+        StructField("at", TimestampType()),
+        *(StructField(name, DoubleType()) for name in ("bean_max_bytes_per_s", "bean_sum_bytes_per_s")),
+        StructField("bean_n", LongType()),
+        *(
+            StructField(name, DoubleType())
+            for name in ("reassignment_bytes", "replication_bytes", "counter_s")
+        ),
+    ]
+)
 SIZES = StructType(
     [
         StructField("cluster", StringType()),

@@ -2,45 +2,37 @@
 
 from collections.abc import Mapping
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import pyarrow as pa
 
 from schemas.fields import Table
 from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
 from transforms.gold.build import Build, Inputs, Touch
-from transforms.gold.metrics.facts import facts
-from transforms.histogram import finite
+from transforms.gold.metrics.facts import SAMPLES_COLUMNS, SERIES_COLUMNS, load_facts, load_samples
+from transforms.sql import connect, rows_of
 from transforms.windows import Reach
 
-STATISTICS = {"mean_ms": "mean", "p50_ms": "p50", "p99_ms": "p99", "count": "count"}
+IS_TOTAL = "meaning = 'request_time_ms' AND time = 'total' AND request = 'FetchFollower'"
+"""The condition of the metric's series."""
+
+_OF_SCRAPES = """
+    SELECT
+        cluster, at_us AS scraped_us, broker_id AS leader_id,
+        max(value) FILTER (statistic = 'mean') AS mean_ms,
+        max(value) FILTER (statistic = 'p50') AS p50_ms,
+        max(value) FILTER (statistic = 'p99') AS p99_ms,
+        trunc(max(value) FILTER (statistic = 'count'))::BIGINT AS "count"
+    FROM samples WHERE isfinite(value) AND statistic IN ('mean', 'p50', 'p99', 'count')
+    GROUP BY cluster, at_us, broker_id
+"""
 
 
-def stock_fetch_total(samples: DataFrame, known: DataFrame) -> DataFrame:
-    """
-    Return one row per scrape that has FetchFollower's TotalTimeMs.
-
-    `samples` are rows of `metric_samples`, `known` is the result of `metrics.facts.facts`.
-    """
-    is_it = (F.col("meaning") == "request_time_ms") & (F.col("time") == "total")
-    series = known.filter(is_it & (F.col("request") == "FetchFollower"))
-    whose = series.select("cluster", "series_id", F.col("broker_id").alias("leader_id"), "statistic")
-    value = finite(F.col("value"))
-    shown = {name: F.max(F.when(F.col("statistic") == of, value)) for name, of in STATISTICS.items()}
-    return (
-        samples.select("cluster", "series_id", F.col("at").alias("scraped_at"), "value")
-        .join(F.broadcast(whose), on=["cluster", "series_id"], how="inner")
-        .groupBy("cluster", "scraped_at", "leader_id")
-        .agg(*(column.alias(name) for name, column in shown.items()))
-        .filter(F.coalesce(*STATISTICS).isNotNull())
-        .withColumn("count", F.col("count").cast("bigint"))
-        .select(*STOCK_FETCH_TOTAL.schema.names)
-    )
-
-
-def _frames(inputs: Inputs) -> Mapping[Table, DataFrame]:
-    known = facts(inputs.whole(METRIC_SERIES))
-    return {STOCK_FETCH_TOTAL: stock_fetch_total(inputs.near(METRIC_SAMPLES), known)}
+def _frames(inputs: Inputs) -> Mapping[Table, pa.Table]:
+    """Return one row per scrape that has FetchFollower's TotalTimeMs."""
+    with connect({}) as db:
+        load_facts(db, inputs.rows(METRIC_SERIES, SERIES_COLUMNS))
+        load_samples(db, inputs.rows(METRIC_SAMPLES, SAMPLES_COLUMNS), IS_TOTAL)
+        return {STOCK_FETCH_TOTAL: rows_of(STOCK_FETCH_TOTAL, db.sql(_OF_SCRAPES).to_arrow_table())}
 
 
 BUILD = Build(

@@ -1,127 +1,103 @@
-"""The increases of each request type between two scrapes: requests, and the sums in their MBeans."""
+"""The increases of each request type between two scrapes, as SQL: requests, and the sums in their MBeans."""
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+from transforms.gold.metrics.counters import STARTED, counted, steps, with_process_start
 
-from transforms.gold.metrics.counters import counted, steps, with_process_start
-
-NODE = ("cluster", "node", "broker_id")
-BY = (*NODE, "request")
+BY = ("cluster", "node", "broker_id", "request")
 COUNTERS = ("total_n", "remote_n")
 SUMS, SQUARES = ("total_sum", "remote_sum"), "remote_squares"
 BEANS = ("total", "remote")
 STATISTICS = ("count", "mean", "stddev")
 
+WANTED = f"""meaning = '{STARTED}'
+    OR (meaning = 'request_time_ms' AND time IN {BEANS} AND statistic IN {STATISTICS})"""
+"""The condition of the series that `intervals` needs."""
 
-def intervals_of(samples: DataFrame, facts: DataFrame) -> DataFrame:
-    """
-    Return the increases of each broker and request type between neighbouring scrapes, without idle intervals.
 
-    `samples` are rows of `metric_samples` from `counters.BRIDGED_S` before the windows. `facts` is the result
-    of `metrics.facts.facts`.
+def intervals() -> str:
     """
-    is_time = (F.col("meaning") == "request_time_ms") & F.col("time").isin(*BEANS)
-    is_start = F.col("meaning") == "process_start_s"
-    wanted = facts.filter((is_time & F.col("statistic").isin(*STATISTICS)) | is_start)
-    columns = ("cluster", "node", "broker_id", "series_id", "meaning", "statistic", "time", "request")
-    named = samples.select("cluster", "series_id", "at", "value").join(
-        F.broadcast(wanted.select(*columns)), on=["cluster", "series_id"], how="inner"
-    )
-    scrapes = named.filter(~is_start).transform(_scrapes)
+    Return the query of the increases of each broker and request type between scrapes, without idle intervals.
+
+    It reads `samples` (`facts.load_samples` of `WANTED`) from `counters.BRIDGED_S` before the windows.
+    """
+    scrapes = with_process_start(_SCRAPES, f"SELECT * FROM samples WHERE meaning = '{STARTED}'")
     stepped = steps(
-        with_process_start(scrapes, named.filter(is_start)),
-        (*BY, "has_means", "has_spread"),
-        COUNTERS,
-        derived=(*SUMS, SQUARES),
-        carried=("n_apart",),
+        scrapes, (*BY, "has_means", "has_spread"), COUNTERS, derived=(*SUMS, SQUARES), carried=("n_apart",)
     )
-    n, n_remote, total, remote, squares = (F.col(f"{name}_increase") for name in (*COUNTERS, *SUMS, SQUARES))
-    return stepped.filter(n.isNull() | (n > 0) | (n_remote > 0)).select(
-        *BY,
-        "from_at",
-        "to_at",
-        n.cast("bigint").alias("n"),
-        F.when(F.col("has_means"), n_remote).cast("bigint").alias("n_remote"),
-        *(F.col(f"n_apart_{end}").cast("bigint").alias(f"n_apart_{end}") for end in ("from", "to")),
-        F.when(F.col("has_means"), total).alias("total_sum_ms"),
-        F.when(F.col("has_means"), remote).alias("remote_sum_ms"),
-        F.when(F.col("has_spread"), squares).alias("remote_square_sum"),
-        "is_reset",
-    )
+    return f"""
+        SELECT
+            {", ".join(BY)}, from_us, to_us, is_reset, trunc(total_n_increase)::BIGINT AS n,
+            CASE WHEN has_means THEN trunc(remote_n_increase)::BIGINT END AS n_remote,
+            trunc(n_apart_from)::BIGINT AS n_apart_from, trunc(n_apart_to)::BIGINT AS n_apart_to,
+            CASE WHEN has_means THEN total_sum_increase END AS total_sum_ms,
+            CASE WHEN has_means THEN remote_sum_increase END AS remote_sum_ms,
+            CASE WHEN has_spread THEN remote_squares_increase END AS remote_square_sum
+        FROM ({stepped}) WHERE total_n_increase IS NULL OR total_n_increase > 0 OR remote_n_increase > 0
+    """
 
 
-def _scrapes(named: DataFrame) -> DataFrame:
-    """Return one row per scrape and request type. A request type without a Mean has only its Count."""
-    shown = {
-        f"{time}_{statistic}": F.max(
-            F.when((F.col("time") == time) & (F.col("statistic") == statistic), counted(F.col("value")))
-        )
-        for time in BEANS
-        for statistic in STATISTICS
-    }
-    sums = {f"{time}_n": F.col(f"{time}_count") for time in BEANS}
-    sums |= {f"{time}_sum": summed(F.col(f"{time}_count"), F.col(f"{time}_mean")) for time in BEANS}
-    sums |= {SQUARES: squared(*(F.col(f"remote_{statistic}") for statistic in STATISTICS))}
-    return (
-        named.groupBy(*BY, "at")
-        .agg(*[value.alias(name) for name, value in shown.items()])
-        .withColumns(sums)
-        .withColumn("has_means", _has(*COUNTERS, *SUMS))
-        .withColumn("has_spread", F.col("has_means") & _has(SQUARES))
-        .withColumn("remote_n", F.when(F.col("has_means"), F.col("remote_n")).otherwise(F.col("total_n")))
-        .withColumns({name: F.when(F.col("has_means"), F.col(name)).otherwise(F.lit(0.0)) for name in SUMS})
-        .withColumn(SQUARES, F.when(F.col("has_spread"), F.col(SQUARES)).otherwise(F.lit(0.0)))
-        .withColumn("n_apart", F.abs(F.col("total_n") - F.col("remote_n")))
-    )
-
-
-def _has(*names: str) -> Column:
-    """Return whether any scrape has each of these columns for the request type."""
-    of_type = Window.partitionBy(*BY)
-    known = [F.max(F.col(name)).over(of_type).isNotNull().cast("int") for name in names]
-    return sum(known[1:], known[0]) == len(names)
-
-
-def summed(count: Column, mean: Column) -> Column:
+def summed(count: str, mean: str) -> str:
     """
     Return the sum in an MBean: Count x Mean, rounded.
 
     The MBean adds whole milliseconds and exposes the mean as a full double. Below 2^51 ms the rounded product
     is therefore exactly the sum, and differences of sums are exact.
 
-    >>> beans = spark.createDataFrame(
-    ...     [(3.0, 10 / 3), (0.0, 0.0), (3.0, None), (None, 1.0)], "count double, mean double")
-    >>> beans.select(summed(F.col("count"), F.col("mean")).alias("sum_ms")).show()
-    +------+
-    |sum_ms|
-    +------+
-    |  10.0|
-    |   0.0|
-    |  NULL|
-    |  NULL|
-    +------+
-    <BLANKLINE>
+    >>> import duckdb
+    >>> beans = "FROM (VALUES (3::DOUBLE, 10::DOUBLE / 3), (0, 0), (3, NULL), (NULL, 1)) AS t(n, mean)"
+    >>> duckdb.sql(f"SELECT list({summed('n', 'mean')}) {beans}").fetchall()
+    [([10.0, 0.0, None, None],)]
     """
-    return F.round(count * mean)
+    return f"round({count} * {mean})"
 
 
-def squared(count: Column, mean: Column, stddev: Column) -> Column:
+def squared(count: str, mean: str, stddev: str) -> str:
     """
     Return the sum of squares from the Count, Mean and StdDev of an MBean.
 
-    >>> beans = spark.createDataFrame(
-    ...     [(2.0, 5.0, 50**0.5), (1.0, 7.0, 0.0), (0.0, 0.0, 0.0), (2.0, 5.0, None)],
-    ...     "count double, mean double, stddev double")
-    >>> beans.select(squared(F.col("count"), F.col("mean"), F.col("stddev")).alias("squares")).show()
-    +-------+
-    |squares|
-    +-------+
-    |  100.0|
-    |   49.0|
-    |    0.0|
-    |   NULL|
-    +-------+
-    <BLANKLINE>
+    >>> import duckdb
+    >>> beans = "VALUES (2::DOUBLE, 5::DOUBLE, sqrt(50)), (1, 7, 0), (0, 0, 0), (2, 5, NULL)"
+    >>> duckdb.sql(f"SELECT list({squared('n', 'm', 's')}) FROM ({beans}) AS t(n, m, s)").fetchall()
+    [([100.0, 49.0, 0.0, None],)]
     """
-    others = F.when(count > 1, count - 1).otherwise(F.lit(0.0))
-    return F.round(stddev * stddev * others + count * mean * mean)
+    return f"round({stddev} * {stddev} * greatest({count} - 1, 0) + {count} * {mean} * {mean})"
+
+
+def _shown() -> str:
+    """Return each statistic of a scrape as a column `remote_mean`."""
+    return ", ".join(
+        f"max({counted('value')}) FILTER (time = '{bean}' AND statistic = '{name}') AS {bean}_{name}"
+        for bean in BEANS
+        for name in STATISTICS
+    )
+
+
+def _has(*names: str) -> str:
+    """Return whether any scrape has each of these columns for the request type."""
+    return " AND ".join(f"max({name}) OVER of_type IS NOT NULL" for name in names)
+
+
+# One row per scrape and request type. A request type without a Mean has only its Count.
+_SCRAPES = f"""
+    SELECT
+        {", ".join(BY)}, at_us, has_means, has_spread, total_count AS total_n,
+        CASE WHEN has_means THEN remote_count ELSE total_count END AS remote_n,
+        abs(total_n - remote_n) AS n_apart,
+        CASE WHEN has_means THEN total_ms ELSE 0 END AS total_sum,
+        CASE WHEN has_means THEN remote_ms ELSE 0 END AS remote_sum,
+        CASE WHEN has_spread THEN remote_square_ms ELSE 0 END AS remote_squares
+    FROM (
+        SELECT
+            *, {_has("total_count", "remote_count", "total_ms", "remote_ms")} AS has_means,
+            has_means AND {_has("remote_square_ms")} AS has_spread
+        FROM (
+            SELECT
+                *, {summed("total_count", "total_mean")} AS total_ms,
+                {summed("remote_count", "remote_mean")} AS remote_ms,
+                {squared("remote_count", "remote_mean", "remote_stddev")} AS remote_square_ms
+            FROM (
+                SELECT {", ".join(BY)}, at_us, {_shown()}
+                FROM samples WHERE meaning = 'request_time_ms' GROUP BY ALL
+            )
+        ) WINDOW of_type AS (PARTITION BY {", ".join(BY)})
+    )
+"""

@@ -1,82 +1,51 @@
-"""The figures of the request log between two scrapes, for comparison with the mean from metrics."""
+"""The figures of the request log between two scrapes, for comparison with the mean from metrics, as SQL."""
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+import pyarrow.compute as pc
 
-from transforms.windows import WINDOW_S, window_start
+from transforms.sql import sum_ms, window_s
+from transforms.windows import WINDOW_S
 
-NS_PER_MS = 1_000_000
-INTERVAL = ("cluster", "node", "broker_id", "request", "to_at")
-SAME = ("cluster", "broker_id", "request", "in_window")
+REQUESTS_COLUMNS = ("cluster", "broker_id", "position", "logged_at", "api", "kind", "total_ms", "remote_ms")
+IS_TIMED = pc.field("logged_at").is_valid() & (pc.field("total_ms") - pc.field("remote_ms")).is_valid()
+"""The condition of the rows of `requests`."""
 
 
-def with_log(intervals: DataFrame, requests: DataFrame) -> DataFrame:
+def log_of_intervals() -> str:
     """
-    Add `log_n` and `log_sum_ms`: the requests that ended in each interval, and their total - remote.
+    Return the query of `log_n` and `log_sum_ms` by `interval_id`: the requests that ended in each interval.
 
-    All requests of the broker count, including Plumbline's own, because the MBeans include them.
+    The sum is that of their total - remote. All requests of the broker count, including Plumbline's own,
+    because the MBeans include them. It reads `intervals`, and `requests` (`REQUESTS_COLUMNS`, `IS_TIMED`).
     """
-    every_window = F.sequence(
-        window_start(F.col("from_at")), window_start(F.col("to_at")), F.make_dt_interval(secs=F.lit(WINDOW_S))
-    )
     # Join by window, so that a request is compared only with the few intervals of its window.
-    pieces = intervals.select(*INTERVAL, "from_at", F.explode(every_window).alias("in_window"))
-    is_inside = (F.col("logged_at") > F.col("from_at")) & (F.col("logged_at") <= F.col("to_at"))
-    of_log = (
-        logged(requests)
-        .join(pieces, on=list(SAME), how="inner")
-        .filter(is_inside)
-        .groupBy(*INTERVAL)
-        .agg(F.count(F.lit(1)).alias("log_n"), (F.sum("local_ns") / NS_PER_MS).alias("log_sum_ms"))
-    )
-    found = of_log.withColumnsRenamed({name: f"of_{name}" for name in INTERVAL})
-    # A node that is not a broker has no id, so the join must match NULL.
-    is_same = [F.col(name).eqNullSafe(F.col(f"of_{name}")) for name in INTERVAL]
-    joined = intervals.join(found, on=is_same, how="left")
-    return joined.drop(*[f"of_{name}" for name in INTERVAL])
+    windows = f"range({window_s('from_us')}, {window_s('to_us')} + {WINDOW_S}, {WINDOW_S})"
+    return f"""
+        WITH logged AS (
+            SELECT DISTINCT ON (cluster, position)
+                cluster, broker_id, epoch_us(logged_at) AS logged_us, total_ms - remote_ms AS local_ms,
+                {beans_of("api", "kind")} AS beans
+            FROM requests
+        ),
+        counted AS (SELECT *, {window_s("logged_us")} AS in_window_s, unnest(beans) AS request FROM logged),
+        pieces AS (SELECT *, unnest({windows}) AS in_window_s FROM intervals)
+        SELECT interval_id, count(*) AS log_n, {sum_ms("local_ms")} AS log_sum_ms
+        FROM counted JOIN pieces USING (cluster, broker_id, request, in_window_s)
+        WHERE logged_us > from_us AND logged_us <= to_us GROUP BY interval_id
+    """
 
 
-def logged(requests: DataFrame) -> DataFrame:
-    """Return each request of the log once per MBean that counts it, in whole nanoseconds."""
-    local_ms = F.col("total_ms") - F.col("remote_ms")
-    return (
-        requests.filter(local_ms.isNotNull() & F.col("logged_at").isNotNull())
-        .select(
-            "cluster",
-            "broker_id",
-            "position",
-            "logged_at",
-            beans_of(F.col("api"), F.col("kind")).alias("beans"),
-            F.round(local_ms * NS_PER_MS).cast("bigint").alias("local_ns"),
-        )
-        .dropDuplicates(["cluster", "position"])
-        .withColumn("in_window", window_start(F.col("logged_at")))
-        .withColumn("request", F.explode("beans"))
-    )
-
-
-def beans_of(api: Column, kind: Column) -> Column:
+def beans_of(api: str, kind: str) -> str:
     """
     Return the request types whose MBeans count a request of the log.
 
     A broker counts each fetch with a replica id as a follower's, so raft fetches count as FetchFollower.
 
-    >>> rows = spark.createDataFrame(
-    ...     [("FETCH", "follower"), ("FETCH", "raft"), ("FETCH", "consumer"), ("PRODUCE", "other"),
-    ...      ("FIND_COORDINATOR", "other"), (None, None)], "api string, kind string")
-    >>> rows.select(beans_of(F.col("api"), F.col("kind")).alias("beans")).show(truncate=False)
-    +----------------------+
-    |beans                 |
-    +----------------------+
-    |[Fetch, FetchFollower]|
-    |[Fetch, FetchFollower]|
-    |[Fetch, FetchConsumer]|
-    |[Produce]             |
-    |[FindCoordinator]     |
-    |NULL                  |
-    +----------------------+
-    <BLANKLINE>
+    >>> import duckdb
+    >>> rows = "VALUES ('FETCH', 'raft'), ('FETCH', 'consumer'), ('FIND_COORDINATOR', 'other'), (NULL, NULL)"
+    >>> duckdb.sql(f"SELECT {beans_of('api', 'kind')} FROM ({rows}) AS t(api, kind)").fetchall()
+    [(['Fetch', 'FetchFollower'],), (['Fetch', 'FetchConsumer'],), (['FindCoordinator'],), (None,)]
     """
-    name = F.replace(F.initcap(F.replace(api, F.lit("_"), F.lit(" "))), F.lit(" "), F.lit(""))
-    of_fetch = F.when(kind == "consumer", F.lit("FetchConsumer")).otherwise(F.lit("FetchFollower"))
-    return F.when(api == "FETCH", F.array(name, of_fetch)).when(api.isNotNull(), F.array(name))
+    words = f"list_transform(string_split(lower({api}), '_'), lambda word: upper(word[1]) || word[2:])"
+    of_fetch = f"['Fetch', CASE WHEN {kind} = 'consumer' THEN 'FetchConsumer' ELSE 'FetchFollower' END]"
+    return f"""(CASE WHEN {api} = 'FETCH' THEN {of_fetch}
+        WHEN {api} IS NOT NULL THEN [array_to_string({words}, '')] END)"""

@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN_SUMMARY
 from transforms.gold.leader_local_mean.intervals import BY
-from transforms.gold.leader_local_mean.table import OF_LOG, OF_METRICS, apart, tolerance_ms, with_means
+from transforms.gold.leader_local_mean.table import MEANS, OF_LOG, OF_METRICS, counts_apart, tolerance_ms
 
 SAME_REQUESTS = 0.05
 """If the numbers of requests differ by a larger share, a part of the log is missing."""
@@ -24,23 +24,23 @@ def leader_local_mean_summary(leader_local_mean: DataFrame) -> DataFrame:
     of_same = _mean("held_total_sum_ms", "held_n") - _mean("held_remote_sum_ms", "held_n_remote")
     is_same = F.abs(F.col("log_n") - F.col("held_n")) <= F.col("held_n") * SAME_REQUESTS
     is_comparable = is_same & F.col("leader_local_mean_ms").isNotNull()
+    sums = leader_local_mean.groupBy(*BY).agg(
+        F.min("from_at").alias("since"),
+        F.max("to_at").alias("until"),
+        F.count(F.lit(1)).alias("intervals"),
+        F.count_if("is_reset").alias("resets"),
+        F.lit(False).alias("is_another"),
+        *(F.expr(of).alias(name) for name, of in counts_apart("from_at", "to_at").items()),
+        *[_of_summed(name).alias(name) for name in OF_METRICS],
+        *[_of_held(name).alias(f"held_{name}") for name in OF_METRICS],
+        *[_of_held(name).alias(name) for name in OF_LOG],
+    )
+    for name, value in MEANS.items():
+        sums = sums.withColumn(name, F.expr(value))
     return (
-        leader_local_mean.groupBy(*BY)
-        .agg(
-            F.min("from_at").alias("since"),
-            F.max("to_at").alias("until"),
-            F.count(F.lit(1)).alias("intervals"),
-            F.count_if("is_reset").alias("resets"),
-            F.lit(False).alias("is_another"),
-            *apart("from_at", "to_at"),
-            *[_of_summed(name).alias(name) for name in OF_METRICS],
-            *[_of_held(name).alias(f"held_{name}") for name in OF_METRICS],
-            *[_of_held(name).alias(name) for name in OF_LOG],
-        )
-        .transform(with_means)
-        .withColumn("log_leader_local_mean_ms", log_mean)
+        sums.withColumn("log_leader_local_mean_ms", log_mean)
         .withColumn("difference_ms", F.when(is_comparable, of_same - log_mean))
-        .withColumn("is_within", F.abs("difference_ms") <= tolerance_ms(log_mean))
+        .withColumn("is_within", F.abs("difference_ms") <= F.expr(tolerance_ms("log_leader_local_mean_ms")))
         .select(*LEADER_LOCAL_MEAN_SUMMARY.schema.names)
     )
 

@@ -1,21 +1,21 @@
 """A1 without a request log: the mean of leader_local between scrapes, from Count x Mean of two MBeans."""
 
+import math
 from collections.abc import Mapping
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+import pyarrow as pa
 
 from schemas.fields import Table
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
 from schemas.silver.requests import REQUESTS
 from transforms.gold.build import Build, Inputs, Touch
-from transforms.gold.leader_local_mean.intervals import BY, intervals_of
-from transforms.gold.leader_local_mean.request_log import with_log
+from transforms.gold.leader_local_mean.intervals import BY, WANTED, intervals
+from transforms.gold.leader_local_mean.request_log import IS_TIMED, REQUESTS_COLUMNS, log_of_intervals
 from transforms.gold.metrics.counters import REACH
-from transforms.gold.metrics.facts import facts
-from transforms.spans import within
-from transforms.windows import window_start
+from transforms.gold.metrics.facts import SAMPLES_COLUMNS, SERIES_COLUMNS, load_facts, load_samples
+from transforms.sql import connect, is_in, rows_of, window_s
+from transforms.windows import Reach
 
 RESOLUTION_MS = 2.0
 """The MBeans round times to whole milliseconds, so a smaller mean is mostly rounding."""
@@ -33,74 +33,46 @@ OF_METRICS = ("n", "n_remote", "total_sum_ms", "remote_sum_ms", "remote_square_s
 OF_LOG = ("log_n", "log_sum_ms")
 
 
-def leader_local_mean(intervals: DataFrame, requests: DataFrame) -> DataFrame:
-    """Return the sums of the intervals that end in each window, and of their requests in the log."""
-    of_known = (F.when(~F.col("is_another"), F.col(name)) for name in (*OF_METRICS, *OF_LOG))
-    return (
-        with_log(intervals, requests)
-        .withColumn("is_another", F.col("n").isNull())
-        .groupBy(*BY, window_start(F.col("to_at")).alias("window_start"))
-        .agg(
-            F.min("from_at").alias("from_at"),
-            F.max("to_at").alias("to_at"),
-            F.max("is_reset").alias("is_reset"),
-            F.max("is_another").alias("is_another"),
-            *apart("from_at", "to_at"),
-            *[F.sum(value).alias(name) for value, name in zip(of_known, (*OF_METRICS, *OF_LOG), strict=True)],
+def leader_local_mean() -> str:
+    """
+    Return the query of the sums of the intervals that end in each window, and of their requests in the log.
+
+    It reads `intervals` and what `log_of_intervals` reads.
+    """
+    # An increase is NULL after a change of the process (`counters.steps`); its other sums do not count.
+    sums = ", ".join(f"sum({name}) FILTER (n IS NOT NULL) AS {name}" for name in (*OF_METRICS, *OF_LOG))
+    apart = ", ".join(f"{value} AS {name}" for name, value in counts_apart("from_us", "to_us").items())
+    means = ", ".join(f"{value} AS {name}" for name, value in MEANS.items())
+    return f"""
+        SELECT *, {means} FROM (
+            SELECT
+                {", ".join(BY)}, window_s, min(from_us) AS from_us, max(to_us) AS to_us,
+                max(is_reset) AS is_reset, max(n IS NULL) AS is_another, {apart}, {sums}
+            FROM intervals LEFT JOIN ({log_of_intervals()}) USING (interval_id)
+            GROUP BY {", ".join(BY)}, window_s
         )
-        .transform(with_means)
-        .select(*LEADER_LOCAL_MEAN.schema.names)
-    )
+    """
 
 
-def apart(since: str, until: str) -> list[Column]:
+def counts_apart(since: str, until: str) -> dict[str, str]:
     """Return the difference of the Counts at the first and last scrape. Those in between have no effect."""
-    return [
-        F.min_by("n_apart_from", since).alias("n_apart_from"),
-        F.max_by("n_apart_to", until).alias("n_apart_to"),
-    ]
+    return {"n_apart_from": f"min_by(n_apart_from, {since})", "n_apart_to": f"max_by(n_apart_to, {until})"}
 
 
-def tolerance_ms(mean_ms: Column) -> Column:
+def tolerance_ms(mean_ms: str) -> str:
     """
     Return the required accuracy of a mean in ms.
 
-    >>> spark.createDataFrame([(2.0,), (100.0,), (None,)], "mean_ms double").select(
-    ...     tolerance_ms(F.col("mean_ms")).alias("tolerance_ms")).show()
-    +------------+
-    |tolerance_ms|
-    +------------+
-    |         0.5|
-    |         2.0|
-    |        NULL|
-    +------------+
-    <BLANKLINE>
+    >>> import duckdb
+    >>> means = "SELECT unnest([2.0, 100.0, NULL])::DOUBLE AS mean_ms"
+    >>> duckdb.sql(f"SELECT list({tolerance_ms('mean_ms')}) FROM ({means})").fetchall()
+    [([0.5, 2.0, None],)]
     """
-    share = mean_ms * WITHIN_SHARE
-    return F.when(share <= WITHIN_MS, F.lit(WITHIN_MS)).otherwise(share)
+    share = f"({mean_ms}) * {WITHIN_SHARE}"
+    return f"(CASE WHEN {share} <= {WITHIN_MS} THEN {WITHIN_MS} ELSE {share} END)"
 
 
-def with_means(sums: DataFrame) -> DataFrame:
-    """Add the means, or the reason if there is none. `is_another`: an increase is NULL (`counters.steps`)."""
-    total, remote = F.try_divide("total_sum_ms", "n"), F.try_divide("remote_sum_ms", "n_remote")
-    local = total - remote
-    reason = (
-        F.when(F.col("is_another"), F.lit("reset"))
-        .when(F.col("total_sum_ms").isNull() | F.col("remote_sum_ms").isNull(), F.lit("no_mean"))
-        .when(F.col("n") < FEW, F.lit("too_few"))
-        .when(F.coalesce(F.col("doubt_ms") > tolerance_ms(local), F.lit(True)), F.lit("counts_differ"))
-        .when(local < RESOLUTION_MS, F.lit("below_resolution"))
-    )
-    return (
-        sums.withColumn("total_mean_ms", total)
-        .withColumn("remote_mean_ms", remote)
-        .withColumn("doubt_ms", doubt_ms(remote))
-        .withColumn("reason", reason)
-        .withColumn("leader_local_mean_ms", F.when(F.col("reason").isNull(), local))
-    )
-
-
-def doubt_ms(remote_mean_ms: Column) -> Column:
+def _doubt_ms() -> str:
     """
     Return the maximum error of the difference of the means: the two MBeans are read at different times.
 
@@ -108,23 +80,50 @@ def doubt_ms(remote_mean_ms: Column) -> Column:
     three bounds: the sum of all waits, the longest wait of a fetch, and the spread of waits if StdDev is
     known. The result is the smallest bound.
     """
-    n, n_apart = F.col("n"), F.col("n_apart_from") + F.col("n_apart_to")
-    furthest = F.when(remote_mean_ms > LONGEST_WAIT_MS / 2, remote_mean_ms).otherwise(
-        LONGEST_WAIT_MS - remote_mean_ms
-    )
-    variance = F.try_divide("remote_square_sum", "n_remote") - remote_mean_ms * remote_mean_ms
-    spread = F.sqrt(F.when(variance > 0, variance).otherwise(F.when(variance.isNotNull(), F.lit(0.0))))
-    share = F.try_divide(n_apart, n)
-    # F.least skips NULL: an unknown bound is ignored.
-    least = F.least(F.try_divide("remote_sum_ms", "n"), share * furthest, F.sqrt(share) * spread)
-    return F.when(n_apart == 0, F.lit(0.0)).when(n_apart.isNotNull() & remote_mean_ms.isNotNull(), least)
+    n_apart, share = "(n_apart_from + n_apart_to)", "((n_apart_from + n_apart_to) / nullif(n, 0))"
+    furthest = f"""(CASE WHEN remote_mean_ms > {LONGEST_WAIT_MS / 2} THEN remote_mean_ms
+        ELSE {LONGEST_WAIT_MS} - remote_mean_ms END)"""
+    variance = "(remote_square_sum / nullif(n_remote, 0) - remote_mean_ms * remote_mean_ms)"
+    spread = f"sqrt(CASE WHEN {variance} > 0 THEN {variance} WHEN {variance} IS NOT NULL THEN 0 END)"
+    # `least` ignores NULL, an unknown bound.
+    least = f"least(remote_sum_ms / nullif(n, 0), {share} * {furthest}, sqrt({share}) * {spread})"
+    return f"""CASE WHEN {n_apart} = 0 THEN 0.0
+        WHEN {n_apart} IS NOT NULL AND remote_mean_ms IS NOT NULL THEN {least} END"""
 
 
-def _frames(inputs: Inputs) -> Mapping[Table, DataFrame]:
-    intervals = intervals_of(inputs.near(METRIC_SAMPLES), facts(inputs.whole(METRIC_SERIES)))
-    if inputs.spans is not None:
-        intervals = intervals.filter(within("to_at", inputs.spans))
-    return {LEADER_LOCAL_MEAN: leader_local_mean(inputs.once(intervals), inputs.near(REQUESTS))}
+MEANS = {
+    "total_mean_ms": "total_sum_ms / nullif(n, 0)",
+    "remote_mean_ms": "remote_sum_ms / nullif(n_remote, 0)",
+    "doubt_ms": _doubt_ms(),
+    "reason": f"""CASE
+        WHEN is_another THEN 'reset'
+        WHEN total_sum_ms IS NULL OR remote_sum_ms IS NULL THEN 'no_mean'
+        WHEN n < {FEW} THEN 'too_few'
+        WHEN coalesce(doubt_ms > {tolerance_ms("total_mean_ms - remote_mean_ms")}, true) THEN 'counts_differ'
+        WHEN total_mean_ms - remote_mean_ms < {RESOLUTION_MS} THEN 'below_resolution' END""",
+    "leader_local_mean_ms": "CASE WHEN reason IS NULL THEN total_mean_ms - remote_mean_ms END",
+}
+"""
+The means of sums, or the reason if there is none, as SQL of DuckDB and of Spark.
+
+`is_another`: an increase is NULL. A later column may refer to those before it.
+"""
+
+
+def _frames(inputs: Inputs) -> Mapping[Table, pa.Table]:
+    with connect({}) as db:
+        load_facts(db, inputs.rows(METRIC_SERIES, SERIES_COLUMNS))
+        load_samples(db, inputs.rows(METRIC_SAMPLES, SAMPLES_COLUMNS), WANTED)
+        db.execute(f"""
+            CREATE TEMP TABLE intervals AS
+            SELECT *, row_number() OVER () AS interval_id, {window_s("to_us")} AS window_s
+            FROM ({intervals()}) WHERE {is_in(inputs.windows)}
+        """)
+        # Most scrapes are 10 s apart, so most of the reach has no line that is needed.
+        ((longest_s,),) = db.sql("SELECT max(window_s - from_us / 1e6) FROM intervals").fetchall()
+        reach = Reach(lookback_s=math.ceil(max(longest_s or 0, 0)))
+        db.register("requests", inputs.rows(REQUESTS, REQUESTS_COLUMNS, reach, where=IS_TIMED))
+        return {LEADER_LOCAL_MEAN: rows_of(LEADER_LOCAL_MEAN, db.sql(leader_local_mean()).to_arrow_table())}
 
 
 BUILD = Build(

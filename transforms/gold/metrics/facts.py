@@ -1,126 +1,108 @@
-"""The meaning of metric series, independent of the names that exporter rules give them."""
+"""The meaning of metric series, independent of the names that exporter rules give them, as SQL."""
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+import duckdb
+import pyarrow as pa
 
-from transforms.frames import frame_of
 from transforms.gold.metrics.names import KNOWN, known_names, metric_names
+from transforms.sql import connect, integer, load
 
-FACTS = (
-    "cluster",
-    "node",
-    "broker_id",
-    "series_id",
-    "dialect",
-    "meaning",
-    "statistic",
-    "time",
-    "request",
-    "direction",
-    "topic",
-    "partition",
-)
-"""The columns of `facts`. Columns that do not apply to a meaning are NULL."""
+SERIES_COLUMNS = ("cluster", "series_id", "name", "labels", "node", "broker_id")
+SAMPLES_COLUMNS = ("cluster", "series_id", "at", "value")
 
 OTHERS = "kafka_example"
 """The dialect of a name that several rule files share, if no name identifies the node's dialect."""
 
 
-def facts(series: DataFrame) -> DataFrame:
+def facts(series: pa.RecordBatchReader | pa.Table) -> pa.Table:
+    """Return the series of `metric_series` with a known meaning (`load_facts`)."""
+    with connect({}) as db:
+        load_facts(db, series)
+        return db.table("facts").to_arrow_table()
+
+
+def load_facts(db: duckdb.DuckDBPyConnection, series: pa.RecordBatchReader | pa.Table) -> None:
     """
-    Return the series of `metric_series` with a known meaning, one row each.
+    Store the table `facts`: the series with a known meaning, one row each.
 
-    `series` must have all series of a node, because all its names together determine its dialect.
-    `broker_id` is that of the node, or that of a label if one page exposes all brokers.
+    `series` (`SERIES_COLUMNS`) must have all series of a node, because all its names together determine its
+    dialect. `broker_id` is that of the node, or that of a label if one page exposes all brokers. Columns that
+    do not apply to a meaning are NULL.
     """
-    known = frame_of(series.sparkSession, known_names(), KNOWN)
-    labels = F.col("labels")
-    bean = F.lower(F.coalesce(labels["name"], F.lit("")))
-    quantile = F.coalesce(labels["quantile"], F.lit(""))
-    fits = [
-        plain_name(F.col("name")) == F.col("known_name"),
-        F.col("bean").isNull() | (F.col("bean") == bean),
-        F.col("quantile").isNull() | (F.col("quantile") == quantile),
-    ]
-    of_label = F.when(F.col("broker_label").isNotNull(), labels[F.col("broker_label")].try_cast("int"))
-    return (
-        series.transform(with_node_dialect)
-        .join(F.broadcast(known), on=fits, how="inner")
-        .withColumn("partition", F.when(F.col("per_partition"), replica_of(labels)))
-        .withColumn("request", F.coalesce("known_request", labels["request"]))
-        .filter(~F.col("per_partition") | F.col("partition").isNotNull())
-        .filter((F.col("meaning") != "request_time_ms") | F.col("request").isNotNull())
-        .withColumn("topic", labels["topic"])
-        .withColumn("broker_id", F.coalesce(of_label, F.col("broker_id")))
-        .withColumn("dialect", _dialect())
-        .dropDuplicates(["cluster", "series_id"])
-        .select(*FACTS)
-    )
+    db.register("known_names", pa.Table.from_pylist(list(known_names()), schema=KNOWN))
+    load(db, "facts", series, _FACTS)
 
 
-def plain_name(name: Column) -> Column:
+def load_samples(
+    db: duckdb.DuckDBPyConnection, samples: pa.RecordBatchReader | pa.Table, wanted: str
+) -> None:
+    """
+    Store the table `samples`: those of the series whose facts meet the condition `wanted`, with their facts.
+
+    `samples` are rows of `metric_samples` (`SAMPLES_COLUMNS`).
+    """
+    query = f"""
+        SELECT facts.*, epoch_us("at") AS at_us, value
+        FROM rows JOIN (SELECT * FROM facts WHERE {wanted}) AS facts USING (cluster, series_id)
+    """
+    load(db, "samples", samples, query)
+
+
+def plain_name(name: str) -> str:
     """
     Return a metric name as in `conf/metric_names.toml`: lower case, without scraper prefix and `_total`.
 
-    >>> names = spark.createDataFrame(
-    ...     [("kafka_network_RequestMetrics_Count",), ("aws_msk_kafka_log_Log_Value",),
-    ...      ("kafka_server_brokertopicmetrics_bytesin_total",), ("_total",), (None,)], "name string")
-    >>> names.select(plain_name(F.col("name")).alias("plain_name")).show(truncate=False)
-    +---------------------------------------+
-    |plain_name                             |
-    +---------------------------------------+
-    |kafka_network_requestmetrics_count     |
-    |kafka_log_log_value                    |
-    |kafka_server_brokertopicmetrics_bytesin|
-    |                                       |
-    |NULL                                   |
-    +---------------------------------------+
-    <BLANKLINE>
+    >>> names = "SELECT unnest(['aws_msk_log_Log_Value', 'server_bytesin_total', '_total', NULL]) AS name"
+    >>> duckdb.sql(f"SELECT list({plain_name('name')}) FROM ({names})").fetchall()
+    [(['log_log_value', 'server_bytesin', '', None],)]
     """
     prefixes = "|".join(one["prefix"] for one in metric_names()["dialects"] if "prefix" in one)
-    return F.regexp_replace(F.lower(name), f"^({prefixes})|_total$", "")
+    return f"regexp_replace(lower({name}), '^({prefixes})|_total$', '', 'g')"
 
 
-def replica_of(labels: Column) -> Column:
+def replica_of(labels: str) -> str:
     """
     Return the partition of the replica in the labels; NULL for a future replica of another log directory.
 
-    >>> series = spark.sql('''SELECT * FROM VALUES
-    ...     (map('topic', 't', 'partition', '3')), (map('topic', 't')),
-    ...     (map('topic', 't', 'partition', '3', 'is_future', 'true')),
-    ...     (map('topic', 't', 'partition', '3, is-future=true')), (NULL) AS t(labels)''')
-    >>> series.select(replica_of(F.col("labels")).alias("partition")).show()
-    +---------+
-    |partition|
-    +---------+
-    |        3|
-    |     NULL|
-    |     NULL|
-    |     NULL|
-    |     NULL|
-    +---------+
-    <BLANKLINE>
+    >>> series = '''SELECT unnest([
+    ...     '{topic=t, partition=3}', '{topic=t}', '{partition=3}', '{topic=t, partition=3, is_future=true}',
+    ...     '{topic=t, partition="3, is-future=true"}', NULL]::MAP(VARCHAR, VARCHAR)[]) AS labels'''
+    >>> duckdb.sql(f"SELECT list({replica_of('labels')}) FROM ({series})").fetchall()
+    [([3, None, None, None, None, None],)]
     """
-    is_future = F.coalesce(labels["is_future"], labels["is-future"], F.lit("false")) == "true"
-    return F.when(~is_future & labels["topic"].isNotNull(), labels["partition"].try_cast("int"))
+    is_here = f"coalesce({labels}['is_future'], {labels}['is-future'], 'false') != 'true'"
+    partition = integer(f"{labels}['partition']")
+    return f"(CASE WHEN {is_here} AND {labels}['topic'] IS NOT NULL THEN {partition} END)"
 
 
-def with_node_dialect(series: DataFrame) -> DataFrame:
-    """Add `node_dialect`: the rules that the node's exporter uses; NULL if no name identifies them."""
-    node = Window.partitionBy("cluster", "node")
-    name, dialects = F.lower("name"), metric_names()["dialects"]
+def _node_dialect() -> str:
+    """Return the rules that the node's exporter uses; NULL if no name identifies them."""
+    dialects = metric_names()["dialects"]
+    plain = "regexp_replace(lower(name), '_total$', '')"
     # The first matching dialect of the file applies.
-    places = [F.when(_plain(name).rlike(one["mark"]), F.lit(at)) for at, one in enumerate(dialects)]
-    place = F.min(F.coalesce(*places)).over(node)
-    named = F.array(*(F.lit(one["name"]) for one in dialects))
-    return series.withColumn("node_dialect", F.get(named, place))
+    places = " ".join(
+        f"WHEN regexp_matches({plain}, '{of['mark']}') THEN {n}" for n, of in enumerate(dialects, 1)
+    )
+    place = f"min(CASE {places} END) OVER (PARTITION BY cluster, node)"
+    return f"{[of['name'] for of in dialects]}[{place}]"
 
 
-def _dialect() -> Column:
-    """Return the dialect. Amazon MSK differs only by the prefix of its scraper."""
-    of_node = F.col("node_dialect")
-    return F.when(of_node == "msk", of_node).otherwise(F.coalesce("known_dialect", of_node, F.lit(OTHERS)))
-
-
-def _plain(name: Column) -> Column:
-    return F.regexp_replace(name, "_total$", "")
+_FACTS = f"""
+    WITH named AS (
+        SELECT
+            cluster, node, broker_id AS node_id, series_id, labels, {plain_name("name")} AS known_name,
+            lower(coalesce(labels['name'], '')) AS its_bean, coalesce(labels['quantile'], '') AS its_quantile,
+            {_node_dialect()} AS node_dialect
+        FROM rows
+    )
+    SELECT DISTINCT ON (cluster, series_id)
+        cluster, node, coalesce({integer("labels[broker_label]")}, node_id) AS broker_id, series_id,
+        -- Amazon MSK differs only by the prefix of its scraper.
+        CASE WHEN node_dialect = 'msk' THEN node_dialect ELSE
+            coalesce(known_dialect, node_dialect, '{OTHERS}') END AS dialect,
+        meaning, statistic, time, coalesce(known_request, labels['request']) AS request, direction,
+        labels['topic'] AS topic, CASE WHEN per_partition THEN {replica_of("labels")} END AS partition
+    FROM named JOIN known_names USING (known_name)
+    WHERE coalesce(bean = its_bean, true) AND coalesce(quantile = its_quantile, true)
+        AND (NOT per_partition OR partition IS NOT NULL)
+        AND (meaning != 'request_time_ms' OR request IS NOT NULL)
+"""

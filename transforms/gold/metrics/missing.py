@@ -7,8 +7,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from schemas.gold.leader_local_mean import MISSING_METRICS
-from transforms.frames import frame_of
-from transforms.gold.metrics.facts import facts
+from transforms.frames import frame_of, frame_of_arrow
+from transforms.gold.metrics.facts import SERIES_COLUMNS, facts
 
 FIRST = "Put this rule before all others: the exporter applies the first rule that matches an MBean."
 UNBLOCK = (
@@ -117,7 +117,8 @@ def missing_metrics(series: DataFrame) -> DataFrame:
 
     `series` are rows of `metric_series`. A node with no fact except its start is not a broker.
     """
-    known = facts(series)
+    rows = series.select(*SERIES_COLUMNS).toArrow()
+    known = frame_of_arrow(series.sparkSession, facts(rows))
     is_all = F.col("dialect").isin(*ALL_OF_JMX)
     parts = [F.col(name) for name in ("meaning", "time", "direction")]
     is_time = F.col("meaning") == "request_time_ms"

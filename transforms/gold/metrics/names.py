@@ -7,14 +7,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql.types import BooleanType, StringType, StructField, StructType
+import pyarrow as pa
 
 FILE = Path(__file__).resolve().parents[3] / "conf" / "metric_names.toml"
 """Facts about exporters, not settings: the file is the same for every deployment."""
 
-KNOWN = StructType(
+KNOWN = pa.schema(
     [
-        StructField(name, BooleanType() if name == "per_partition" else StringType())
+        (name, pa.bool_() if name == "per_partition" else pa.string())
         for name in (
             "known_name",
             "bean",

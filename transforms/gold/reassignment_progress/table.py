@@ -28,16 +28,6 @@ def reassignment_progress(inputs: ThrottleInputs) -> DataFrame:
     return rows.transform(_with_whole, inputs).select(*REASSIGNMENT_PROGRESS.schema.names)
 
 
-def log_sizes(facts: DataFrame, samples: DataFrame) -> DataFrame:
-    """Return the size of each log at each scrape: cluster, broker_id, topic, partition, at, size_bytes."""
-    known = facts.filter((F.col("meaning") == "log_size_bytes") & F.col("topic").isNotNull())
-    whose = known.select("cluster", "series_id", "broker_id", "topic", "partition").distinct()
-    once = samples.dropDuplicates(["cluster", "series_id", "at"])
-    return once.join(F.broadcast(whose), on=["cluster", "series_id"], how="inner").select(
-        "cluster", "broker_id", "topic", "partition", "at", F.col("value").alias("size_bytes")
-    )
-
-
 def _grid(copies: DataFrame, covered: DataFrame) -> DataFrame:
     """Return one row per copy and window, from the start to the end of its move."""
     moving = copies.withColumnRenamed("cluster", "of_cluster")

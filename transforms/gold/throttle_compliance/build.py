@@ -14,19 +14,20 @@ from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
 from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
 from schemas.silver.topics import TOPICS
+from transforms.frames import frame_of_arrow
 from transforms.gold.build import Build, Inputs, Touch, Warehouse
 from transforms.gold.metrics.counters import REACH as COUNTERS_REACH
-from transforms.gold.metrics.counters import STARTED, increases, with_process_start
-from transforms.gold.metrics.facts import facts
+from transforms.gold.metrics.facts import SAMPLES_COLUMNS, SERIES_COLUMNS, load_facts, load_samples
 from transforms.gold.reassignment_progress.moves import BEFORE_S, BEGINS_WITHIN_S, calls, copies
 from transforms.gold.reassignment_progress.replicated import CARRY_S, replica_lags, replicated
-from transforms.gold.reassignment_progress.table import log_sizes, reassignment_progress
+from transforms.gold.reassignment_progress.table import reassignment_progress
 from transforms.gold.throttle_compliance.inputs import ThrottleInputs, brokers_of, inbound
 from transforms.gold.throttle_compliance.limits import limits, throttled
-from transforms.gold.throttle_compliance.metrics import REASSIGNED, REPLICATED, events
+from transforms.gold.throttle_compliance.metrics import WANTED, events, sizes
 from transforms.gold.throttle_compliance.table import throttle_compliance
 from transforms.gold.throttle_compliance.times import times_on
 from transforms.spans import Span
+from transforms.sql import connect
 from transforms.windows import WINDOW_S, Reach
 
 Persist = Callable[[DataFrame], DataFrame]
@@ -92,16 +93,16 @@ def throttle_tables(silver: Silver, persist: Persist = lambda frame: frame) -> d
     }
 
 
-def throttle_metrics(series: DataFrame, samples: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """Return `events` and `sizes` from the whole `silver.metric_series` and from `silver.metric_samples`."""
-    known = facts(series)
-    whose = known.select("cluster", "series_id", "node", "meaning")
-    named = samples.join(F.broadcast(whose), on=["cluster", "series_id"], how="inner")
-    starts = named.filter(F.col("meaning") == STARTED).select("cluster", "node", "at", "value")
-    counters = named.filter(F.col("meaning").isin(REASSIGNED, REPLICATED)).transform(
-        with_process_start, starts
-    )
-    return events(known, samples, increases(counters)), log_sizes(known, samples)
+def throttle_metrics(inputs: Inputs) -> tuple[DataFrame, DataFrame]:
+    """Return `events` and `sizes` as frames."""
+    spark = inputs.whole(TOPICS).sparkSession
+    at = F.timestamp_micros("at_us").alias("at")
+    with connect({}) as db:
+        load_facts(db, inputs.rows(METRIC_SERIES, SERIES_COLUMNS))
+        load_samples(db, inputs.rows(METRIC_SAMPLES, SAMPLES_COLUMNS), WANTED)
+        found = (frame_of_arrow(spark, db.sql(query()).to_arrow_table()) for query in (events, sizes))
+        of_events, of_sizes = (frame.select("*", at).drop("at_us") for frame in found)
+    return of_events, of_sizes
 
 
 class ThrottledTimes:
@@ -145,7 +146,7 @@ class ThrottledTimes:
 
 def _frames(inputs: Inputs) -> Mapping[Table, DataFrame]:
     reassignments = inputs.whole(REASSIGNMENTS)
-    events, sizes = throttle_metrics(inputs.whole(METRIC_SERIES), inputs.near(METRIC_SAMPLES))
+    of_events, of_sizes = throttle_metrics(inputs)
     return throttle_tables(
         Silver(
             requests=inputs.near(REQUESTS, REQUESTS_REACH),
@@ -154,8 +155,8 @@ def _frames(inputs: Inputs) -> Mapping[Table, DataFrame]:
             changes=inputs.whole(THROTTLE_CHANGES),
             reassignments=reassignments,
             isr_changes=inputs.whole(ISR_CHANGES),
-            events=inputs.once(events),
-            sizes=inputs.once(sizes),
+            events=of_events,
+            sizes=of_sizes,
         ),
         persist=inputs.once,
     )

@@ -1,85 +1,44 @@
-"""Metrics of throttled replication: byte-rate MBeans and byte counters."""
+"""Metrics of throttled replication, as SQL: byte-rate MBeans, byte counters and log sizes."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    DoubleType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
-
-from transforms.frames import united
+from transforms.gold.metrics.counters import STARTED, increases, with_process_start
 
 RATES, REASSIGNED, REPLICATED = "replication_byte_rate", "reassignment_bytes", "replication_bytes"
-OUT = "out"
+SIZES = "log_size_bytes"
 
-EVENTS = StructType(
-    [
-        StructField("cluster", StringType()),
-        StructField("broker_id", IntegerType()),
-        StructField("direction", StringType()),
-        StructField("at", TimestampType()),
-        *(StructField(name, DoubleType()) for name in ("bean_max_bytes_per_s", "bean_sum_bytes_per_s")),
-        StructField("bean_n", LongType()),
-        *(
-            StructField(name, DoubleType())
-            for name in ("reassignment_bytes", "replication_bytes", "counter_s")
-        ),
-    ]
-)
-"""A sample of an MBean, or an increase of a counter, of one broker and direction."""
+WANTED = f"""(meaning IN {(RATES, REASSIGNED, REPLICATED, SIZES)} AND broker_id IS NOT NULL
+    AND (topic IS NOT NULL) = (meaning = '{SIZES}')) OR meaning = '{STARTED}'"""
+"""The condition of the series that `events` and `sizes` need (`facts.load_samples`)."""
 
 
-def events(facts: DataFrame, samples: DataFrame, increases: DataFrame) -> DataFrame:
+def events() -> str:
     """
-    Return the samples of MBeans, and the increases of counters at the end of their intervals.
+    Return the query of the samples of MBeans and the increases of counters, by broker and direction.
 
-    `facts` is the result of `metrics.facts.facts`, `samples` is `silver.metric_samples`, and `increases` is
-    the result of `counters.increases`. Samples that are not finite are ignored.
+    An increase is at the end of its interval. Samples that are not finite are ignored. It reads `samples`.
     """
-    known = facts.filter(F.col("broker_id").isNotNull() & F.col("topic").isNull())
-    whose = known.select("cluster", "series_id", "broker_id", "direction", "meaning").distinct()
-    beans = (
-        samples.dropDuplicates(["cluster", "series_id", "at"])
-        .join(F.broadcast(whose.filter(F.col("meaning") == RATES)), on=["cluster", "series_id"], how="inner")
-        .filter(~F.isnan("value") & (F.abs("value") < F.lit(float("inf"))))
-        .withColumns(
-            {
-                "bean_max_bytes_per_s": F.col("value"),
-                "bean_sum_bytes_per_s": F.col("value"),
-                "bean_n": F.lit(1).cast("bigint"),
-            }
-        )
-    )
-    both = whose.filter(F.col("meaning").isin(REASSIGNED, REPLICATED))
-    took_s = (F.unix_micros("to_at") - F.unix_micros("from_at")) / 1e6
-    is_reassigned = F.col("meaning") == REASSIGNED
-    counters = (
-        increases.join(F.broadcast(both), on=["cluster", "series_id"], how="inner")
-        .filter(F.col("increase").isNotNull() & (took_s > 0))
-        .withColumns(
-            {
-                "at": F.col("to_at"),
-                "direction": F.when(F.col("direction") == OUT, "leader").otherwise("follower"),
-                "reassignment_bytes": F.when(is_reassigned, F.col("increase")),
-                "replication_bytes": F.when(~is_reassigned, F.col("increase")),
-                "counter_s": F.when(is_reassigned, took_s),
-            }
-        )
-    )
-    return united([_laid_out(beans), _laid_out(counters)])
+    counters = f"SELECT * FROM samples WHERE meaning IN ('{REASSIGNED}', '{REPLICATED}')"
+    starts = f"SELECT * FROM samples WHERE meaning = '{STARTED}'"
+    increased = increases(with_process_start(counters, starts), "broker_id", "direction", "meaning")
+    return f"""
+        SELECT
+            cluster, broker_id, direction, at_us, value AS bean_max_bytes_per_s,
+            value AS bean_sum_bytes_per_s, 1 AS bean_n, NULL::DOUBLE AS reassignment_bytes,
+            NULL::DOUBLE AS replication_bytes, NULL::DOUBLE AS counter_s
+        FROM ({_once(RATES)}) WHERE isfinite(value)
+        UNION ALL BY NAME
+        SELECT
+            cluster, broker_id, CASE direction WHEN 'out' THEN 'leader' ELSE 'follower' END AS direction,
+            to_us AS at_us, CASE WHEN meaning = '{REASSIGNED}' THEN value_increase END AS reassignment_bytes,
+            CASE WHEN meaning = '{REPLICATED}' THEN value_increase END AS replication_bytes,
+            CASE WHEN meaning = '{REASSIGNED}' THEN (to_us - from_us) / 1e6 END AS counter_s
+        FROM ({increased}) WHERE value_increase IS NOT NULL AND to_us > from_us
+    """
 
 
-def _laid_out(rows: DataFrame) -> DataFrame:
-    return rows.select(
-        *(
-            (F.col(field.name) if field.name in rows.columns else F.lit(None))
-            .cast(field.dataType)
-            .alias(field.name)
-            for field in EVENTS.fields
-        )
-    )
+def sizes() -> str:
+    """Return the query of the size of each log at each scrape. It reads `samples`."""
+    return f"SELECT cluster, broker_id, topic, partition, at_us, value AS size_bytes FROM ({_once(SIZES)})"
+
+
+def _once(meaning: str) -> str:
+    return f"SELECT DISTINCT ON (cluster, series_id, at_us) * FROM samples WHERE meaning = '{meaning}'"

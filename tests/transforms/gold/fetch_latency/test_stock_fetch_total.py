@@ -3,10 +3,11 @@
 import pytest
 from pyspark.testing import assertSchemaEqual
 
+from engine.gold.inputs import WholeInputs, frames_of
 from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
+from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
 from tests.transforms.gold.metric_rows import at, bean, sample_row, samples_frame, series_frame
-from transforms.gold.fetch_latency.stock_fetch_total import stock_fetch_total
-from transforms.gold.metrics.facts import facts
+from transforms.gold.fetch_latency.stock_fetch_total import BUILD
 
 
 def follower(statistic, name="TotalTimeMs"):
@@ -27,8 +28,9 @@ SCRAPE = {
 
 def built(spark, values, *, second=1, node="broker-3", times=1):
     samples = [sample_row(line, second, value, node) for line, value in values.items()] * times
-    known = facts(series_frame(spark, sorted(values), node))
-    return stock_fetch_total(samples_frame(spark, samples), known)
+    series = series_frame(spark, sorted(values), node)
+    inputs = WholeInputs({METRIC_SAMPLES: samples_frame(spark, samples), METRIC_SERIES: series})
+    return frames_of(BUILD, inputs)[STOCK_FETCH_TOTAL]
 
 
 @pytest.mark.parametrize("times", [1, 2], ids=["once", "sent again"])

@@ -4,17 +4,16 @@ import math
 
 import pytest
 
+from engine.gold.inputs import WholeInputs, frames_of
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN, LEADER_LOCAL_MEAN_SUMMARY
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
 from schemas.silver.requests import REQUESTS
 from tests.transforms.gold.metric_rows import AT, Broker, at, samples_frame
 from tests.transforms.gold.silver_rows import START as REQUESTS_AT
 from tests.transforms.gold.silver_rows import request
-from transforms.frames import frame_of, united
-from transforms.gold.leader_local_mean.intervals import intervals_of
+from transforms.frames import frame_of, frame_of_arrow, united
 from transforms.gold.leader_local_mean.summary import leader_local_mean_summary
-from transforms.gold.leader_local_mean.table import leader_local_mean
-from transforms.gold.metrics.facts import facts
+from transforms.gold.leader_local_mean.table import BUILD
 
 LONG_AGO = -100_000.0
 assert REQUESTS_AT == AT
@@ -30,7 +29,9 @@ def built(spark, *brokers, requests=(), resent=1):
     samples = samples_frame(spark, rows)
     series = united([frame_of(spark, [], METRIC_SERIES.schema), *(one.series(spark) for one in brokers)])
     log = frame_of(spark, list(requests) * resent, REQUESTS.schema)
-    return leader_local_mean(intervals_of(samples, facts(series)), log)
+    return frames_of(BUILD, WholeInputs({METRIC_SAMPLES: samples, METRIC_SERIES: series, REQUESTS: log}))[
+        LEADER_LOCAL_MEAN
+    ]
 
 
 def told(frame, *names):
@@ -60,12 +61,10 @@ def test_schema_is_the_declared_one(spark, broker):
 
 
 def test_nothing_in_gives_nothing_out(spark):
-    empty = frame_of(spark, [], METRIC_SAMPLES.schema)
+    tables = (METRIC_SAMPLES, METRIC_SERIES, REQUESTS)
+    rows = BUILD.frames(WholeInputs({table: frame_of(spark, [], table.schema) for table in tables}))
 
-    found = leader_local_mean(
-        intervals_of(empty, facts(frame_of(spark, [], METRIC_SERIES.schema))),
-        frame_of(spark, [], REQUESTS.schema),
-    )
+    found = frame_of_arrow(spark, rows[LEADER_LOCAL_MEAN])
 
     assert found.collect() == []
     assert summed(found) == []

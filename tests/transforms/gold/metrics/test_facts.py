@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from schemas.silver.metrics import METRIC_SERIES
-from tests.transforms.gold.metric_rows import series_frame, series_row
-from transforms.frames import frame_of
-from transforms.gold.metrics.facts import FACTS, facts
+from tests.transforms.gold.metric_rows import series_row
+from tests.transforms.gold.silver_rows import arrow, replaced
+from transforms.gold.metrics.facts import facts
 from transforms.gold.metrics.names import known_names, metric_names
 
 MARKS = {
@@ -85,15 +85,23 @@ MEANT = {
     "under": ("under_replicated_partitions", "value", None, None, None, None, None),
     "start": ("process_start_s", "value", None, None, None, None, None),
 }
+FACTS = (
+    *("cluster", "node", "broker_id", "series_id", "dialect", "meaning", "statistic", "time", "request"),
+    *("direction", "topic", "partition"),
+)
 MEANING = ("meaning", "statistic", "time", "request", "direction", "topic", "partition")
 
 
-def of(spark, *lines, node="broker-1"):
-    return facts(series_frame(spark, lines, node)).collect()
+def of(*lines, node="broker-1"):
+    return told([series_row(line, node) for line in lines])
+
+
+def told(rows):
+    return facts(arrow(METRIC_SERIES, rows)).to_pylist()
 
 
 @pytest.fixture(scope="module")
-def spoken(spark):
+def spoken():
     """Read every dialect at once, a node each; line by line what was understood."""
     rows = []
     by_id = {}
@@ -102,8 +110,7 @@ def spoken(spark):
             row = series_row(line, f"broker-{node}")
             by_id[row[1]] = (dialect, name)
             rows.append(row)
-    found = facts(frame_of(spark, rows, METRIC_SERIES.schema)).collect()
-    return {by_id[row["series_id"]]: row for row in found}
+    return {by_id[row["series_id"]]: row for row in told(rows)}
 
 
 @pytest.mark.parametrize("dialect", SPOKEN)
@@ -122,28 +129,29 @@ def test_dialect_is_told_by_the_node(spoken, dialect):
     assert named == {"exporter" if dialect == "lowered" else dialect}
 
 
-def test_columns_are_those_of_the_contract_and_none_in_gives_none_out(spark):
-    found = facts(frame_of(spark, [], METRIC_SERIES.schema))
+def test_columns_are_those_of_the_contract_and_none_in_gives_none_out():
+    found = facts(arrow(METRIC_SERIES, []))
 
-    assert found.columns == list(FACTS)
-    assert found.collect() == []
-
-
-def test_series_without_name_or_labels_means_nothing(spark):
-    row = dict(zip(METRIC_SERIES.schema.names, series_row(PLAIN["moving"]), strict=True))
-    nameless, bare = (dict(row, name=None, series_id=1), dict(row, labels=None, series_id=2))
-
-    assert facts(frame_of(spark, [nameless, bare], METRIC_SERIES.schema)).collect() == []
+    assert found.column_names == list(FACTS)
+    assert found.to_pylist() == []
 
 
-def test_series_that_is_there_twice_is_told_once(spark):
-    assert len(of(spark, PLAIN["size"], PLAIN["size"])) == 1
+def test_series_without_name_or_labels_means_nothing():
+    row = series_row(PLAIN["moving"])
+    nameless = replaced(METRIC_SERIES, row, name=None, series_id=1)
+    bare = replaced(METRIC_SERIES, row, labels=None, series_id=2)
+
+    assert told([nameless, bare]) == []
 
 
-def test_labels_of_a_scraper_change_nothing(spark):
+def test_series_that_is_there_twice_is_told_once():
+    assert len(of(PLAIN["size"], PLAIN["size"])) == 1
+
+
+def test_labels_of_a_scraper_change_nothing():
     line = PLAIN["size"].replace("{", '{job="kafka",instance="10.0.0.1:7071",pod="kafka-0",')
 
-    assert [row["partition"] for row in of(spark, line)] == [3]
+    assert [row["partition"] for row in of(line)] == [3]
 
 
 @pytest.mark.parametrize(
@@ -162,19 +170,19 @@ def test_labels_of_a_scraper_change_nothing(spark):
         "process_start_time",
     ],
 )
-def test_what_is_like_a_known_name_and_is_none_means_nothing(spark, line):
-    assert of(spark, line) == []
+def test_what_is_like_a_known_name_and_is_none_means_nothing(line):
+    assert of(line) == []
 
 
-def test_one_page_of_all_brokers_tells_each_by_its_label(spark):
+def test_one_page_of_all_brokers_tells_each_by_its_label():
     page = [
         f'aws_kafka_produce_total_time_ms_mean_average{{dimension_Broker_ID="{broker}"}}' for broker in (1, 2)
     ]
 
-    found = of(spark, *page, node="yace")
+    found = of(*page, node="yace")
 
-    told = {(row["dialect"], row["broker_id"], row["request"], row["statistic"]) for row in found}
-    assert told == {("cloudwatch", 1, "Produce", "mean"), ("cloudwatch", 2, "Produce", "mean")}
+    read = {(row["dialect"], row["broker_id"], row["request"], row["statistic"]) for row in found}
+    assert read == {("cloudwatch", 1, "Produce", "mean"), ("cloudwatch", 2, "Produce", "mean")}
 
 
 def test_no_two_entries_fit_the_same_series():
@@ -208,7 +216,7 @@ DROPPED = {
 DIALECTS = {"lowered": "exporter", "kafka_2_0_0": "kafka_example", "kafka_kraft_3_0_0": "kafka_example"}
 
 
-def test_real_pages_of_one_broker_say_the_same_under_all_rules(spark):
+def test_real_pages_of_one_broker_say_the_same_under_all_rules():
     rows, shown = [], {}
     for nth, rules in enumerate(DROPPED, start=1):
         for line in (REAL / f"{rules}.txt").read_text().splitlines():
@@ -217,7 +225,7 @@ def test_real_pages_of_one_broker_say_the_same_under_all_rules(spark):
             rows.append(row)
             shown[row[1]] = (rules, float(value))
     found = {rules: {} for rules in DROPPED}
-    for row in facts(frame_of(spark, rows, METRIC_SERIES.schema)).collect():
+    for row in told(rows):
         rules, value = shown[row["series_id"]]
         found[rules][tuple(row[name] for name in MEANING)] = value
         assert row["dialect"] == DIALECTS.get(rules, rules)
