@@ -19,6 +19,7 @@ import psutil
 import typer
 from scipy import stats
 
+from benchmarks import pages
 from conf.settings import PROJECT
 from lab import cluster, jvm, load
 from lab.layout import Lab
@@ -72,8 +73,7 @@ def main(
     finally:
         cluster.stop(state)
     counted = [m for m in measured if m.round > 0]
-    PAGE.write_text(page(counted, rounds, seed))
-    print(f"written: {PAGE}")
+    pages.write(PAGE, {}, head=page(counted, rounds, seed))
 
 
 def _measure(lab: Lab, nth: int, arm: str) -> Measured:
@@ -123,11 +123,8 @@ def page(measured: list[Measured], rounds: int, seed: int) -> str:
         ):
             rows.append(_row(measured, arm, field, what))
     raw = "\n".join(json.dumps(asdict(m)) for m in measured)
-    return (
-        HEAD.format(rounds=rounds, seed=seed, cores=psutil.cpu_count())
-        + "\n".join(rows)
-        + f"\n\n{TAIL}{raw}\n```\n"
-    )
+    figures = {"rows": "\n".join(rows), "raw": raw, "rounds": rounds, "seed": seed}
+    return pages.render("cost-of-logging", cores=psutil.cpu_count(), **figures)
 
 
 def _row(measured: list[Measured], arm: str, field: str, what: str) -> str:
@@ -143,32 +140,6 @@ def _row(measured: list[Measured], arm: str, field: str, what: str) -> str:
         f"**{middle:.2f}** ({low:.2f} to {high:.2f}) |"
     )
 
-
-HEAD = """# What DEBUG logging costs a broker
-
-Made by `python -m benchmarks.logging_cost`: three brokers with three replicas of six partitions on
-one machine of {cores} cores that also runs the load, the logs written to its disk. {rounds} rounds after one
-that is thrown away; in each round the three arms in random order (seed {seed}), switched with dynamic
-`broker-loggers`, so nothing is restarted. Load: Kafka's ProducerPerformance, 500-byte records, acks=all,
-linger.ms=5. The last column is on / off within a round: mean and 95 % interval.
-
-| logging | what | off, median | on, median | on / off |
-| --- | --- | --- | --- | --- |
-"""
-
-TAIL = """An interval that holds 1.00 means: no cost was shown. One below 1 is no gain: of so many
-intervals at 95 % one may miss, and the p99 of 20 s is made by its slowest moment, mostly the start of the
-load. The cost is a line of 1.2 KB a request, so it goes with requests, not with records: clients that batch
-(linger.ms) pay less, many small fetches pay more.
-The logger can be switched while a broker runs, so a team can leave it off and turn it on for ten minutes:
-
-    kafka-configs.sh --bootstrap-server HOST:PORT --entity-type broker-loggers --entity-name 1 --alter \\
-      --add-config kafka.request.logger=DEBUG
-
-Every round as it was measured:
-
-```
-"""
 
 if __name__ == "__main__":
     typer.run(main)

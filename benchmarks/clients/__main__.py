@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from benchmarks import page_sections
+from benchmarks import pages
 from benchmarks.clients import judge, judge_skew, page, page_skew, witness
 from conf.settings import PROJECT
 from lab import cluster
@@ -49,7 +49,7 @@ def main(
         (*page.metadata_section(truth, tables["metadata_lookup"]), False),
     ]
     text = "\n".join(f"{text}\n{page.verdict(missed)}" for text, missed, _ in told)
-    page_sections.write(PAGE, "clients", text)
+    pages.write(PAGE, {"clients": text})
     missed = [aim for _, missed, is_earlier in told if not is_earlier for aim in missed]
     print(f"written: {PAGE}; {'; '.join(['missed', *missed]) if missed else 'every aim is met'}")
     raise typer.Exit(1 if missed else 0)

@@ -10,6 +10,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks import pages
 from benchmarks.cluster.page import page
 from benchmarks.cluster.standalone import Standalone, standalone
 from benchmarks.pipeline.arms import lines
@@ -57,14 +58,8 @@ def main() -> None:
     finally:
         cluster.stop(STATE / "lab")
     kept = [run for nth, run in runs if nth]
-    PAGE.write_text(
-        page(
-            [run.lines_per_s for run in kept if run.executors == 1],
-            [run.lines_per_s for run in kept if run.executors != 1],
-            lines_a_run=kept[0].lines,
-        )
-    )
-    print(PAGE)
+    one, two = ([run.lines_per_s for run in kept if run.executors == n] for n in (1, 2))
+    pages.write(PAGE, {}, head=page(one, two, lines_a_run=kept[0].lines))
 
 
 def ingested(running: Standalone, bootstrap_servers: str, executors: int) -> Run:

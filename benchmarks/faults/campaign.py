@@ -19,6 +19,7 @@ from typing import Annotated
 
 import typer
 
+from benchmarks import pages
 from benchmarks.faults import page, plan, results
 from benchmarks.faults.plan import Entry
 from benchmarks.faults.results import Result
@@ -99,8 +100,7 @@ def main(  # noqa: PLR0913 (the options of a program)
     if is_whole:
         counted = {result.key for result in found}
         before = [result for result in results.read(file) if result.key not in counted]
-        PAGE.write_text(page.page(found, seed, before))
-        progress.say(f"written: {PAGE}")
+        pages.write(PAGE, {}, head=page.page(found, seed, before))
     print(results.table(found))
     raise typer.Exit(EXIT_WRONG if any(result.wrong for result in found) else 0)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from benchmarks import page_sections
+from benchmarks import pages
 from benchmarks.metrics.blocks import InBlocks
 from benchmarks.metrics.delta import InDelta
 from conf.settings import PROJECT
@@ -93,7 +93,7 @@ def _row(w: Weighed, what: str, of: Callable[[Arm], int]) -> str:
 
 def write(w: Weighed, page: Path) -> None:
     """Replace the section about metrics."""
-    page_sections.write(page, "metrics", section(w))
+    pages.write(page, {"metrics": section(w)})
 
 
 def save(w: Weighed, path: Path) -> None:

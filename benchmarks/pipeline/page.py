@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.page_sections import find, put
-from benchmarks.pipeline import page_text, sections, targets
+from benchmarks import pages
+from benchmarks.pages import find, render
+from benchmarks.pipeline import sections, targets
 from benchmarks.pipeline.targets import Document
 from conf.settings import PROJECT
 
@@ -14,16 +15,21 @@ if TYPE_CHECKING:
 
 PAGE = PROJECT / "docs" / "performance.md"
 WITH_GOLD = targets.FRESH_GOLD
+RUN = "Run it: `python -m benchmarks.pipeline --only {part}`."
+TITLES = {
+    "costs": "CPU seconds per million request-log lines",
+    "freshness": "Freshness",
+    "quiet": "A quiet cluster",
+    "aged": "One append to an aged table",
+    "scrapes": "Scrapes",
+}
 FILES = ("costs", targets.FRESH, WITH_GOLD, "quiet", "aged", "scrapes")
 
 
 def write(state: Path, page: Path = PAGE) -> None:
     """Write the sections of all parts; a part without a state file keeps what the page says about it."""
-    text = page.read_text() if page.exists() else "# Performance\n"
-    for name, section in written(documents_in(state), before=text).items():
-        text = put(text, name, section)
-    page.write_text(text)
-    print(f"written: {page}")
+    before = page.read_text() if page.exists() else "# Performance\n"
+    pages.write(page, written(documents_in(state), before), head=before)
 
 
 def documents_in(state: Path) -> dict[str, Document]:
@@ -43,7 +49,7 @@ def written(documents: dict[str, Document], before: str = "") -> dict[str, str]:
     made = {
         part: f"{maker(documents[part])}\n\n{made_on([documents[part]], part)}"
         if part in documents
-        else find(before, part) or page_text.missing(part)
+        else find(before, part) or _missing(part)
         for part, maker in makers.items()
     }
     fresh = [documents.get(part) for part in (targets.FRESH, WITH_GOLD)]
@@ -51,20 +57,20 @@ def written(documents: dict[str, Document], before: str = "") -> dict[str, str]:
     of_freshness = (
         f"{sections.of_freshness(*fresh)}\n\n{made_on(found, 'freshness')}"
         if found
-        else find(before, "freshness") or page_text.missing("freshness")
+        else find(before, "freshness") or _missing("freshness")
     )
     return {
         "head": _head(documents, before),
         "costs": made["costs"],
         "freshness": of_freshness,
         **{part: made[part] for part in ("quiet", "aged", "scrapes")},
-        "history": page_text.HISTORY,
+        "history": render("performance/history"),
     }
 
 
 def made_on(documents: list[Document], part: str) -> str:
     """Return the date, tree and machine of the figures, and whether they are of a smoke run."""
-    lines = [page_text.RUN.format(part=part)]
+    lines = [RUN.format(part=part)]
     for meta in (document["meta"] for document in documents):
         changed = " with uncommitted changes" if meta["is_changed"] else ""
         lines.append(
@@ -87,4 +93,8 @@ def _head(documents: dict[str, Document], before: str) -> str:
             rows[question] = line
     is_short = any(document["meta"]["is_short"] for document in documents.values())
     smoke = "\n\n**Some parts are of a smoke run: their figures mean nothing.**" if is_short else ""
-    return page_text.HEAD.format(table="\n".join(rows.values()), smoke=smoke)
+    return render("performance/head", table="\n".join(rows.values()), smoke=smoke)
+
+
+def _missing(part: str) -> str:
+    return f"## {TITLES[part]}\n\nNot measured yet on this tree. {RUN.format(part=part)}"

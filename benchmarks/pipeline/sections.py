@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.pipeline import page_text, programs
+from benchmarks.pages import render
+from benchmarks.pipeline import programs
 from benchmarks.pipeline.arms import aged, costs, lateness, scrapes
 from benchmarks.pipeline.arms.freshness import SLOW_PER_S
 from benchmarks.pipeline.arms.quiet_lines import INTERVAL_S
@@ -34,7 +35,8 @@ def of_costs(document: Document) -> str:
         )
         table.append(row(arm, shown(mean(cpu[arm]), 1), f"{mean(wall[arm]).value:.1f}", ratios))
     compared = document["compared"]
-    return page_text.COSTS.format(
+    return render(
+        "performance/costs",
         line_bytes=document["bytes"] / document["n"],
         table="\n".join(table),
         shared=len(costs.SHARED),
@@ -64,7 +66,8 @@ def of_freshness(alone: Document | None, with_gold: Document | None) -> str:
             row(name, program, *_used(of), f"{run['cpu_s_per_million'][program]:.0f}")
             for program, of in run["usage"].items()
         ]
-    return page_text.FRESHNESS.format(
+    return render(
+        "performance/freshness",
         slow_s=documents[0]["slow_s"],
         slow_per_s=SLOW_PER_S,
         settle_s=documents[0]["settle_s"],
@@ -73,7 +76,7 @@ def of_freshness(alone: Document | None, with_gold: Document | None) -> str:
         used="\n".join(used),
         memory_is=_memory_is(runs),
         never="; ".join(never),
-        missing="" if alone and with_gold else page_text.missing_variant(is_gold_missing=with_gold is None),
+        missing="" if alone and with_gold else _missing_variant(is_gold_missing=with_gold is None),
     )
 
 
@@ -89,7 +92,8 @@ def of_quiet(document: Document) -> str:
             total = {key: sum(figures[key] for figures in both) for key in both[0]}
             used.append(row(name, "**ingest + build-gold**", *_used(total)))
     sent = {name: f"{n:,}" for name, n in runs[0]["sent"].items()}
-    return page_text.QUIET.format(
+    return render(
+        "performance/quiet",
         measured_s=runs[0]["measured_s"],
         settle_s=document["settle_s"],
         used="\n".join(used),
@@ -126,7 +130,8 @@ def of_aged(document: Document) -> str:
         for age in sorted(walls):
             old = "" if age == youngest else bold(ratio(walls[age], walls[youngest]))
             table.append(row(what, f"{age:,}", f"{mean(walls[age]).value:,.1f}", f"{cpu[age]:,.1f}", old))
-    return page_text.AGED.format(
+    return render(
+        "performance/aged",
         every=every,
         table="\n".join(table),
         **{name: document[name] for name in ("rows", "appends", "checkpoints")},
@@ -145,7 +150,8 @@ def of_scrapes(document: Document) -> str:
         )
         for arm in rate
     ]
-    return page_text.SCRAPES.format(
+    return render(
+        "performance/scrapes",
         table="\n".join(table),
         every=_every_round(document),
         **{name: document[name] for name in ("pages", "bytes_a_page", "samples", "rounds", "batch")},
@@ -195,3 +201,9 @@ def _mean_cpu(measured: list[dict[str, Any]]) -> Rounds:
         age: float(np.mean([one["cpu_ms"] for one in measured if one["age"] == age and one["round"]]))
         for age in ages
     }
+
+
+def _missing_variant(*, is_gold_missing: bool) -> str:
+    variant, option = ("With gold", " --with-gold") if is_gold_missing else ("The ingest alone", "")
+    command = f"python -m benchmarks.pipeline --only freshness{option}"
+    return f"\n\n{variant}: not measured yet on this tree. Run it: `{command}`."

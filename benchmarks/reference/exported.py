@@ -2,7 +2,7 @@
 
 import sys
 
-from benchmarks.page_sections import put
+from benchmarks.pages import put
 from conf.settings import PROJECT
 from exporter.catalog import METRICS
 

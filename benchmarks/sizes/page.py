@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import page_sections
+from benchmarks import pages
 from benchmarks.sizes.log_weight import (
     CHECKPOINTS,
     DAY_S,
@@ -102,7 +102,7 @@ def _logged(layer: str, log: LogWeight) -> str:
 
 def write(measured: Sizes, settings: Settings, page: Path) -> None:
     """Replace the section about sizes."""
-    page_sections.write(page, "sizes", section(measured, settings))
+    pages.write(page, {"sizes": section(measured, settings)})
 
 
 def _sized(rate: int, measured: Sizes, maintain: Maintain) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from benchmarks import pages
 from benchmarks.throttles import judge, page
 from conf.settings import PROJECT
 from lab import cluster
@@ -37,8 +38,8 @@ def main(
     tables = json.loads(Path(told["report"]).read_text())["tables"]
     found = judge.sides(truth, tables)
     text, is_met = page.section(truth, found, judge.meant(judge.moves(truth, tables), truth))
-    PAGE.write_text(page.HEAD + text)
-    print(f"written: {PAGE}; {'every aim is met' if is_met else 'an aim is missed, see the page'}")
+    pages.write(PAGE, {}, head=page.HEAD + text)
+    print("every aim is met" if is_met else "an aim is missed, see the page")
     raise typer.Exit(0 if is_met else 1)
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from benchmarks import page_sections
+from benchmarks import pages
 from benchmarks.truth import judge, page
 from benchmarks.truth.analyse import Recorded, recorded
 from benchmarks.truth.learn import learn, toml
@@ -56,7 +56,7 @@ def main(
         LEARNT.write_text(toml(learn(there["healthy"].grid_of(0))))
         print(f"written: {LEARNT}")
     sections, is_met = _sections(there)
-    page_sections.write(PAGE, "links", page.page(sections, kept.read_text().strip()))
+    pages.write(PAGE, {"links": page.page(sections, kept.read_text().strip())})
     print(f"written: {PAGE}; {'every aim is met' if is_met else 'an aim is missed, see the page'}")
     raise typer.Exit(0 if is_met else 1)
 

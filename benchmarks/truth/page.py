@@ -5,20 +5,13 @@ from collections.abc import Sequence
 
 import psutil
 
+from benchmarks.pages import render
 from benchmarks.truth.judge import OTHERS_MS, TOLERANCE, Named, Row, is_met, rate_per_hour, share
-
-HEAD = """# Measured against injected truth
-
-Made by `make verify` on one machine of {cores} cores: three real brokers (KRaft, 4.3.1), a delay proxy on every
-ordered pair, the produce load and the recorder, Spark off while recording. What is compared with is the delay
-that the proxies *really applied*, as they logged it, at the same quantile; an independent TCP probe checks that
-log in the tests. {conditions}
-"""
 
 
 def page(sections: Sequence[str], conditions: str) -> str:
     """Put the sections below the head."""
-    return HEAD.format(cores=psutil.cpu_count(), conditions=conditions) + "\n" + "\n".join(sections)
+    return render("truth/page", cores=psutil.cpu_count(), conditions=conditions, sections=sections)
 
 
 def links_section(results: Sequence[tuple[Row, list[Row]]]) -> str:

@@ -10,7 +10,7 @@ from zlib import crc32
 
 import typer
 
-from benchmarks import page_sections
+from benchmarks import pages
 from benchmarks.verdicts import page
 from benchmarks.verdicts.noise import NOISES
 from benchmarks.verdicts.recorded import experiments_in, judged_live, resampled, runs_in, values_of
@@ -75,12 +75,8 @@ def main(
     one_run = of_one_run(n // 2, 60, SPREAD, SEED)
     text = page.HEAD + false_text + page.missed_changes(missed, RUNS) + same_text
     text += page.others(families, averages, one_run)
-    before = target.read_text() if target.exists() else ""
-    target.write_text(
-        page_sections.put(text, RECORDED, _of_recorded(runs, n) or page_sections.find(before, RECORDED))
-    )
-    print(text)
-    print(f"written: {target}, {time.monotonic() - started:.0f} s")
+    pages.write(target, {RECORDED: _of_recorded(runs, n)}, head=text)
+    print(f"{text}\n{time.monotonic() - started:.0f} s")
     raise typer.Exit(0 if is_right and is_apart else 1)
 
 
