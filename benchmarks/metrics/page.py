@@ -59,32 +59,20 @@ def section(w: Weighed) -> str:
     same = "All are the same" if w.is_lossless else "NOT all are the same"
     target = "stretch target" if w.ratio <= STRETCH else "target"
     grade = f"the {target} is {'met' if w.ratio <= AIM else 'missed'}"
-    return f"""## Bytes a sample
-
-{w.samples:,} samples of {w.series:,} series: {w.nodes} brokers of a lab under a small load, scraped every ten seconds for {w.seconds / 3_600:,.1f} h ({w.pages:,}
-pages, {w.page_bytes / w.samples:,.2f} bytes a sample as gzip). {w.changing:.1%} of the samples differ in value from the previous sample. Delta is
-`silver.metric_samples` after `plumbline maintain` has sorted the day, and `silver.metric_series`. Prometheus 2.42 is whole
-block folders, written by its own promtool. Every sample was read back from every store and compared: value by its bits,
-timestamp to the microsecond, in blocks to the millisecond. **{same}** (`python -m benchmarks.metrics weigh`).
-
-| bytes a sample | as scraped | with scrapes on time |
-| --- | ---: | ---: |
-{_row(w, "Delta, samples", lambda arm: arm.delta.samples)}
-{_row(w, "Delta, series", lambda arm: arm.delta.series)}
-{_row(w, "Prometheus, blocks of 2 h: chunks", lambda arm: arm.blocks.chunks)}
-{_row(w, "Prometheus, blocks of 2 h: index", lambda arm: arm.blocks.index)}
-{_row(w, "Prometheus, blocks of 2 h, all", lambda arm: arm.blocks.total)}
-{_row(w, "Prometheus, one block of a day, all", lambda arm: arm.merged.total)}
-| **Delta / the smaller of Prometheus** | **{ratio(w.scraped):.2f}** | **{ratio(w.on_time):.2f}** |
-{_row(w, "for comparison: Delta before `maintain`", lambda arm: arm.delta.young)}
-{_row(w, "for comparison: Delta's log of the samples", lambda arm: arm.delta.log)}
-
-The target is {AIM} of Prometheus's bytes, the stretch target {STRETCH}: {grade}. On a busy machine scrapes
-begin some milliseconds late. A late timestamp costs a chunk two bytes for every series, while Delta stores the timestamps
-of a broker about once. A Prometheus server corrects timestamps that are off by up to 2 ms to the scheduled time. The last
-column uses scheduled times for all scrapes, in both stores. Sorting took {w.scraped.delta.cpu_s * 1e6 / w.samples:,.1f} CPU-s per million samples. The log has one
-commit per round of scrapes; it grows with time, not with samples.
-"""
+    rows = [
+        _row(w, "Delta, samples", lambda arm: arm.delta.samples),
+        _row(w, "Delta, series", lambda arm: arm.delta.series),
+        _row(w, "Prometheus, blocks of 2 h: chunks", lambda arm: arm.blocks.chunks),
+        _row(w, "Prometheus, blocks of 2 h: index", lambda arm: arm.blocks.index),
+        _row(w, "Prometheus, blocks of 2 h, all", lambda arm: arm.blocks.total),
+        _row(w, "Prometheus, one block of a day, all", lambda arm: arm.merged.total),
+        _row(w, "for comparison: Delta before `maintain`", lambda arm: arm.delta.young),
+        _row(w, "for comparison: Delta's log of the samples", lambda arm: arm.delta.log),
+    ]
+    figures = {"same": same, "target": target, "grade": grade, "rows": rows, "AIM": AIM, "STRETCH": STRETCH}
+    return pages.render(
+        "metrics", w=w, scraped_ratio=ratio(w.scraped), on_time_ratio=ratio(w.on_time), **figures
+    )
 
 
 def _row(w: Weighed, what: str, of: Callable[[Arm], int]) -> str:

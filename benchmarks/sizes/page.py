@@ -51,39 +51,23 @@ def section(measured: Sizes, settings: Settings) -> str:
     terabytes = 10_000 * DAY_S * request.raw / TB
     bronze = 10_000 * DAY_S * request.bronze[1] / GB
     removed = removed_files(maintain.vacuum_retention_hours)
-    return f"""## Size
-
-Bytes per line (megabytes per million lines), on real logs of three loaded brokers (`python -m benchmarks.sizes`).
-*Young* means as committed every {TRIGGER_S} s at {LINES_PER_S:,} lines/s. *Merged* means after `plumbline maintain`. Kafka's bytes are of one
-replica, compressed as the collector sends them. Logs of a lab are more repetitive than those of a cluster with many
-clients; `--logs DIR` measures your own logs.
-
-| log | raw | Kafka | bronze, young | bronze, merged | silver, young | silver, merged | lines measured |
-| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-{chr(10).join(_weighed(log, weight) for log, weight in measured.weights.items())}
-
-Gold grows with time and with broker pairs, not with lines: at most {measured.window_bytes / 1_000:,.1f} kB per window of 10 s for three brokers, {measured.window_bytes * DAY_S / 10 / MILLION:,.0f} MB
-per day. A short recording has few windows per file, which makes them larger.
-
-A table with a commit every {TRIGGER_S} s also has a log, at any rate. With `plumbline maintain` once a day, the log has up to {ENTRIES:,}
-entries and up to {CHECKPOINTS} checkpoints. A checkpoint names the {removed:,} files that merging removed within {maintain.vacuum_retention_hours} h and, on average,
-{YOUNG:,} young ones.
-
-| log of | entries, bytes each on disk | entries | a checkpoint | CPU-s for it | checkpoints | in all |
-| --- | ---: | ---: | ---: | ---: | ---: | ---: |
-{chr(10).join(_logged(*pair) for pair in zip(("bronze", "silver"), measured.logs, strict=True))}
-
-Size of request-log lines per day after merging, and the disk space for the defaults of `[maintain]`: bronze for {maintain.bronze_days} days,
-silver for {maintain.silver_days}. Deleted days and merged young files stay for {maintain.vacuum_retention_hours // 24} more days, until VACUUM deletes them. The files of the current
-day are not merged yet. The log is included. Young bytes per line are bytes on disk, for commits of the size that the rate
-gives. They include whole blocks, the checksum of each file and the folder of each commit.
-
-| lines/s | raw a day | Kafka a day | bronze a day | silver a day | young a line: bronze | silver | disk for bronze | disk for silver |
-| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-{chr(10).join(_sized(rate, measured, maintain) for rate in RATES)}
-
-10,000 lines/s are {terabytes:.1f} TB of raw logs per day, which take {bronze:,.0f} GB in bronze.
-"""
+    return pages.render(
+        "sizes",
+        measured=measured,
+        maintain=maintain,
+        terabytes=terabytes,
+        bronze=bronze,
+        removed=removed,
+        weighed=[_weighed(log, weight) for log, weight in measured.weights.items()],
+        logged=[_logged(*pair) for pair in zip(("bronze", "silver"), measured.logs, strict=True)],
+        sized=[_sized(rate, measured, maintain) for rate in RATES],
+        CHECKPOINTS=CHECKPOINTS,
+        DAY_S=DAY_S,
+        ENTRIES=ENTRIES,
+        LINES_PER_S=LINES_PER_S,
+        TRIGGER_S=TRIGGER_S,
+        YOUNG=YOUNG,
+    )
 
 
 def _weighed(log: str, w: Weight) -> str:
