@@ -28,17 +28,7 @@ def links_section(results: Sequence[tuple[Row, list[Row]]]) -> str:
                 f"{row['n_before']} / {row['n']} | {row['injected_ms']:.2f} | {row['rise_ms']:.2f} | "
                 f"{row['error_ms']:+.2f} | {max(others):.2f} | {_yes(is_met=is_all_met)} |"
             )
-    paired, passive = TOLERANCE["paired"], TOLERANCE["passive"]
-    return (
-        "## One slow link: is the round trip right?\n\n"
-        "Follower 2 to leader 1, 60 s quiet and 60 s slowed; whole 10 s windows of each. Aim: the rise within "
-        f"max({paired[0]} ms, {paired[1]:.0%}) paired and max({passive[0]} ms, {passive[1]:.0%}) passive, every "
-        f"other pair within {OTHERS_MS} ms of its own level.\n\n"
-        "| delay, ms | records/s | method | quantile | n before / during | applied, ms | rise, ms | error, ms | "
-        "others' largest move, ms | met |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
-        + "\n".join(rows)
-        + "\n"
-    )
+    return render("truth/links", tolerance=TOLERANCE, others_ms=OTHERS_MS, rows=rows)
 
 
 def plain_section(rows: Sequence[Row]) -> str:
@@ -48,13 +38,7 @@ def plain_section(rows: Sequence[Row]) -> str:
         f"{r['true_p50_ms']:.2f} | {'yes' if r['is_delayed'] else 'no'} |"
         for r in rows
     ]
-    return (
-        "## One slow broker: plain total against true latency\n\n"
-        "The demonstration of KIP-736, idle: the total that dashboards show is the wait in purgatory on every "
-        "pair; true latency names the broker.\n\n"
-        "| leader | follower | n | total p50, ms | total p99, ms | true p50, ms | slowed |\n"
-        "| --- | --- | --- | --- | --- | --- | --- |\n" + "\n".join(lines) + "\n"
-    )
+    return render("truth/plain", rows=lines)
 
 
 def shapes_section(results: Sequence[Named]) -> str:
@@ -73,37 +57,24 @@ def shapes_section(results: Sequence[Named]) -> str:
             f"{after[len(after) // 2] if after else float('nan'):.0f} | "
             f"{onset[len(onset) // 2] if onset else float('nan'):.0f} |"
         )
-    missed = [r for r in results if not r.is_right]
-    said = Counter(f"{r.shape} at {r.records_per_s:g} records/s: said {r.said}" for r in missed)
-    return (
-        "## Each shape: is it named?\n\n"
-        "10 ms round trip on seeded brokers, 30 s quiet and 40 s slowed, one after another on one cluster. "
-        "Right: within 30 s of the start that shape and no other was named.\n\n"
-        "| shape | load | right | 95 % interval | named after, median s | onset off by, median s |\n"
-        "| --- | --- | --- | --- | --- | --- |\n"
-        + "\n".join(lines)
-        + "\n\n"
-        + (
-            "Missed:\n\n" + "".join(f"- {words} ({n}x)\n" for words, n in said.items())
-            if said
-            else "None missed.\n"
-        )
+    missed = Counter(
+        f"{r.shape} at {r.records_per_s:g} records/s: said {r.said}" for r in results if not r.is_right
     )
+    return render("truth/shapes", rows=lines, missed=missed)
 
 
 def healthy_section(found: Sequence[Row], windows: int, learnt_windows: int, seconds: float) -> str:
     """Count the false alarms of healthy windows that were not learnt from."""
     rate, low, high = rate_per_hour(len(found), seconds / 3600)
-    lines = "".join(
-        f"- {r['window_start']:%H:%M:%S}: {r['culprit']} {r['broker_id'] or ''} {r['follower_id'] or ''} "
-        f"{r['leader_id'] or ''}, {r['effect_ms']:.2f} ms ({r['baseline']})\n"
-        for r in found
-    )
-    return (
-        "## Healthy windows: false alarms\n\n"
-        "The cluster is idle throughout; how often a busy one raises an alarm is not in this figure. "
-        f"Thresholds learnt from {learnt_windows} windows, tried on {windows} others ({seconds / 60:.0f} minutes): "
-        f"**{len(found)} false alarms**, {rate:.2f} per hour (95 % interval {low:.2f} to {high:.2f}).\n\n{lines}"
+    return render(
+        "truth/healthy",
+        found=found,
+        windows=windows,
+        learnt_windows=learnt_windows,
+        minutes=seconds / 60,
+        rate=rate,
+        low=low,
+        high=high,
     )
 
 
