@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from benchmarks.clients.judge import Deaths, Redirects, Row, Witnessed
+from benchmarks.pages import render
 from benchmarks.truth.judge import share
 from reports.clients.kip_951 import median_interval
 
@@ -42,26 +43,16 @@ def redirect_section(
         for (phase, api, name), of in pairs.items()
     ]
     seen = [_of_witness(phase, version, runs) for (phase, version), runs in witness.items()]
-    text = (
-        f"## Clients: leader redirects, recorded {truth['since'][:16]} UTC\n\n"
-        "`plumbline lab run redirect`: four releases produce to one topic at once while preferred elections move "
-        "leaders: one partition at a time, ten at a time, 100 at once with acks=all; two consumers read. "
-        f"With one at a time each producer sent {achieved_per_s:.0f} records/s. ms from the old "
-        f"leader's first error to the first answer with which the new one serves. Partitions moved: {_moves(truth)}; a "
-        "client meets a move when it has a record for that partition before the next one.\n\n"
-        "| partitions at once | client | API | first errors | n | no end | p50 | p90 | client's part p50 | broker's part p50 | hinted "
-        "| wasted requests |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
-        + "\n".join(lines)
-        + f"\n\n{_swamps(rows)}\n\nPaired by move, ms: by the brokers' logs, and by the producers' own.\n\n"
-        "| partitions at once | API | difference | n | median | 95 % interval | n, own logs | median | 95 % interval |\n"
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
-        + "\n".join(told)
-        + f"\n\n{_of_consumers(pairs)}\n\n"
-        "Against a second witness, the producer's own log (error received to success received): "
-        "`redirect_ms` minus the client's, ms.\n\n| partitions at once | client | events of the client's log | found | median "
-        "difference | median of its size | p95 of its size |\n| --- | --- | --- | --- | --- | --- | --- |\n"
-        + "\n".join(seen)
-        + "\n"
+    text = render(
+        "clients/redirects",
+        since=truth["since"][:16],
+        achieved_per_s=achieved_per_s,
+        moves=_moves(truth),
+        rows=lines,
+        swamps=_swamps(rows),
+        pairs=told,
+        consumers=_of_consumers(pairs),
+        seen=seen,
     )
     one = {row.version: row for row in rows if row.phase == "one" and row.api == "PRODUCE"}
     apart = {version: _apart(runs) for (phase, version), runs in witness.items() if phase == "one"}
@@ -154,16 +145,8 @@ def deaths_section(rows: Sequence[Deaths], wrong: int) -> tuple[str, list[str]]:
     ]
     lost, told = sum(row.lost for row in rows), sum(row.told for row in rows)
     low, high = share(told, lost)
-    text = (
-        "### Leaders that die\n\n"
-        "In the last part of each round a broker is killed (kill -9) under the same clients. Each client loses the "
-        "partitions that it led; ms from its last answer to the first of its successor.\n\n"
-        "| client | API | lost | told | p50 | longest |\n| --- | --- | --- | --- | --- | --- |\n"
-        + "\n".join(lines)
-        + f"\n\nTold: {told} of {lost} (95 % interval {low:.0%} to {high:.0%}); told of partitions that nobody lost: "
-        f"{wrong}. The partitions of a round share one death, so the "
-        "interval is narrower than so many deaths would give.\n"
-    )
+    figures = {"rows": lines, "told": told, "lost": lost, "low": low, "high": high, "wrong": wrong}
+    text = render("clients/deaths", **figures)
     aims = {
         f"no leader's death is told that was none: {wrong}": not wrong,
         f"{TOLD_SHARE:.0%} of what clients lost to dead leaders is told: {told} of {lost}": told
@@ -192,16 +175,7 @@ def metadata_section(truth: Row, found: Sequence[Row]) -> tuple[str, list[str]]:
         if not is_met and not client.endswith("forgets"):
             measured = ", ".join(f"{value:.2f}" for value in growth) or "not measured"
             missed.append(f"growth of {client} within {low} and {high}: {measured}")
-    n = truth["topics"]
-    text = (
-        "## Clients: metadata lookups\n\n"
-        f"`plumbline lab run metadata`: producers meet {n:,} topics one after another; 2.4.1 asks for all it has at "
-        "each, since 2.5 for the new one alone (KIP-526). The last client forgets topics that it leaves alone for "
-        "5 s. Growth: topics asked in total ~ new topics to that power.\n\n"
-        "| client | rounds | lookups | topics asked | bytes answered | new topics | let go | growth |\n"
-        "| --- | --- | --- | --- | --- | --- | --- | --- |\n" + "\n".join(lines) + "\n"
-    )
-    return text, missed
+    return render("clients/metadata", topics=truth["topics"], rows=lines), missed
 
 
 def _codes(errors: Mapping[int, int]) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from benchmarks.clients.judge_skew import Skew, above_all, in_order, named
+from benchmarks.pages import render
 from benchmarks.truth.judge import share
 
 RIGHT_SHARE, OF_FIVE = 0.7, 0.8
@@ -35,30 +36,21 @@ def skew_section(runs: Sequence[Skew], since: str) -> tuple[str, list[str]]:
     held = {rate: [pair for (_, of), pair in order.items() if of == rate] for rate in rates}
     right, wrong, n = named(runs)
     low, high = share(right, n)
-    text = (
-        f"## Clients: partition skew beside a slow broker, recorded {since[:16]} UTC\n\n"
-        "`plumbline lab run skew`: three brokers, three partitions, 512-byte records, linger 0, one broker whose "
-        "responses are held 20 ms one after another (after KIP-794's set-up). The slow broker's share of a run's bytes, "
-        "without its first seconds in which queues fill, over the mean of the others; 1 is even. *Achieved*: the "
-        "median; where it is less than 98 % of what was asked, the run is flagged `invalid_rate`, for its batches fill "
-        "up. The KIP's own runs (docs/published.md) give uniform 1.02 and 1.04, adaptive 0.59 to 0.82.\n\n"
-        "| arm | asked records/s | achieved | n | share ratio, median | lowest to highest | same again | stay | partitioner | named right "
-        "| undecided | wrong |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
-        + "\n".join(lines)
-        + "\n\n"
-        + "".join(
-            f"At {rate:,.0f} records/s sticky sent the slow broker at least 3 times the others' share in "
-            f"{sum(pair[0] for pair in of)} of {len(of)} rounds, and sticky > uniform > adaptive held in "
-            f"{sum(pair[1] for pair in of)} (uniform above all three adaptive arms in {above_all(runs, rate)}). "
+    text = render(
+        "clients/skew",
+        since=since[:16],
+        rows=lines,
+        order=[
+            (rate, len(of), sum(pair[0] for pair in of), sum(pair[1] for pair in of), above_all(runs, rate))
             for rate, of in held.items()
-        )
-        + f"Named right: {right} of {n} runs (95 % interval {low:.0%} to {high:.0%}), wrongly: {wrong}; "
-        f"fewest: {_fewest(runs)}. "
-        + (
-            "The bands were set on this recording, so what is named here tells nothing of others.\n"
-            if is_calibration
-            else "The bands were set on another recording.\n"
-        )
+        ],
+        right=right,
+        wrong=wrong,
+        n=n,
+        low=low,
+        high=high,
+        fewest=_fewest(runs),
+        is_calibration=is_calibration,
     )
     missed = [*_missed_in_order(held), *([] if is_calibration else _missed_names(right, wrong, n))]
     return text, missed

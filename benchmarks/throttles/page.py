@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from statistics import median
 
 from benchmarks.clients.page import verdict
+from benchmarks.pages import render
 from benchmarks.throttles.judge import FORECAST_SHARE, RATE_SHARE, Move, Row, Side, at, held
 
 NONE = "—"
@@ -29,22 +30,17 @@ def section(truth: Row, found: Sequence[Side], moved: Sequence[Move]) -> tuple[s
         "a round within 15 minutes": _round_min(truth) <= 15,  # noqa: PLR2004 (the aim)
     }
     missed = [aim for aim, is_met in aims.items() if not is_met]
-    text = (
-        f"## Throttles and moves, recorded {truth['since'][:16]} UTC\n\n"
-        f"`plumbline lab run throttle`, {_rounds(truth)} rounds of {_round_min(truth):.1f} minutes: Kafka's own tool "
-        "moves replicas under a throttle, and some throttles are wrong on purpose (`lab/throttle/parts.py`). What is "
-        "compared with is the growth of the new replicas' files on disk, looked at twice a second; rates are over whole "
-        "periods of the quota (11 to 12 s) behind the first one. A throttle is felt on the side of fewer brokers, which "
-        f"alone is held against its limit and the disk. Aims: a throttle that holds within {RATE_SHARE:.0%} of its limit, each state and cause named, a forecast made half-way within {FORECAST_SHARE:.0%} of the move's time. Medians over "
-        "the rounds and sides, the worst in brackets.\n\n"
-        "| part | limit, MB/s | sides | state as made | rate / limit | rate / disk | first window over the limit, disk / said "
-        "| best 11 s / limit | bean's mean / limit | bean's highest / limit |\n"
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
-        + "\n".join(_part(name, [side for side in found if side.part == name]) for name in _names(found))
-        + "\n\n| move | n | took, s | end said less end seen, s | forecast half-way, of the move's time | end in its interval "
-        "| KIP-73's formula |\n| --- | --- | --- | --- | --- | --- | --- |\n"
-        + "\n".join(_moved(name, [move for move in moved if move.part == name]) for name in _names(moved))
-        + f"\n\n{_named(found)}\n\n{_of_beans(found)}\n\n"
+    text = render(
+        "throttles",
+        since=truth["since"][:16],
+        rounds=_rounds(truth),
+        round_min=_round_min(truth),
+        rate_share=RATE_SHARE,
+        forecast_share=FORECAST_SHARE,
+        parts=[_part(name, [side for side in found if side.part == name]) for name in _names(found)],
+        moves=[_moved(name, [move for move in moved if move.part == name]) for name in _names(moved)],
+        named=_named(found),
+        beans=_of_beans(found),
     )
     return text + verdict(missed), not missed
 
