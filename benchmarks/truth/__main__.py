@@ -11,7 +11,7 @@ from benchmarks.truth.analyse import Recorded, recorded
 from benchmarks.truth.learn import learn, toml
 from benchmarks.truth.record import PARTS, record
 from conf.settings import PROJECT, Settings
-from engine.gold.thresholds import LEARNT, thresholds
+from engine.gold.culprit import LEARNT, thresholds
 from engine.process.session import spark_session
 
 PAGE = PROJECT / "docs" / "truth.md"

@@ -47,7 +47,7 @@ def largest_evidence(healthy: Grid, thresholds: Thresholds) -> float:
 
 
 def toml(learnt: Thresholds) -> str:
-    """Write thresholds as the file `engine.gold.thresholds` reads."""
+    """Write thresholds as the file `engine.gold.culprit` reads."""
     return HEAD + "".join(f"{name} = {value}\n" for name, value in asdict(learnt).items())
 
 

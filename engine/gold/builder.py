@@ -1,6 +1,7 @@
 """Build gold: find the windows that new rows touch, read what they depend on, replace them whole."""
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -14,12 +15,12 @@ from engine.gold.coverage import Settling
 from engine.gold.culprit import culprits_of
 from engine.gold.held_back import let_through
 from engine.gold.inputs import WarehouseTables, WindowInputs
-from engine.gold.limits import first_whole_window
 from engine.process.fail_points import reached
 from schemas.fields import Table
 from transforms.gold.build import Build
 from transforms.gold.builds import BUILDS
 from transforms.spans import Span, in_steps, spans_of, window_of, windows_of, within
+from transforms.windows import WINDOW_S, Reach
 
 
 def gold_of(builds: Iterable[Build]) -> tuple[Table, ...]:
@@ -82,7 +83,7 @@ class Builder:
             return 0
         # Take the snapshots first: rows that retention deletes after the check below are still in them.
         snapshots = {table.name: tables.snapshot(self._warehouse, table) for table in build.silver}
-        oldest = first_whole_window(self._warehouse, build.reads)
+        oldest = _first_whole_window(self._warehouse, build.reads)
         refused = {window for window in wanted if oldest is not None and window < oldest}
         self._report_refused(build, refused, oldest)
         if build.is_covered:
@@ -135,3 +136,13 @@ class Builder:
 
 def _collected(frame: DataFrame, table: Table, spans: Sequence[Span]) -> pa.Table:
     return frame.filter(within(table.instant, spans)).select(*table.schema.names).toArrow()
+
+
+def _first_whole_window(warehouse: Path, reaches: Mapping[Table, Reach]) -> int | None:
+    """Return the first window (epoch seconds) whose silver is complete; None if nothing was ever deleted."""
+    starts = [
+        math.ceil((at.timestamp() + reach.lookback_s) / WINDOW_S) * WINDOW_S
+        for table, reach in reaches.items()
+        if (at := tables.complete_from(warehouse, table)) is not None
+    ]
+    return max(starts, default=None)

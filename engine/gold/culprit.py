@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from conf.documents import checked, read_toml
+from conf.settings import PROJECT
 from engine.delta import tables
 from engine.gold.culprit_stores import MemoryStore, Store, WarehouseStore
-from engine.gold.thresholds import thresholds
 from schemas.fields import Table
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
@@ -28,6 +29,13 @@ from transforms.spans import Span
 from transforms.windows import HOUR_S, WINDOW_S
 
 TRAILING_S = TRAILING_HOURS * HOUR_S
+LEARNT = PROJECT / "conf" / "culprit.toml"
+"""The thresholds that `make verify` learns."""
+
+
+def thresholds(path: Path = LEARNT) -> Thresholds:
+    """Return the learnt thresholds; a wrong, missing or unknown key is a `WrongUseError`."""
+    return checked(Thresholds, read_toml(path), path)
 
 
 class CulpritWriter:

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.truth import judge
 from benchmarks.truth.analyse import recorded
-from engine.gold.thresholds import thresholds
+from engine.gold.culprit import thresholds
 from lab import scenarios
 from lab.scenarios import Scenario, ScenarioPlan, Side
 

@@ -3,7 +3,7 @@
 import pytest
 
 from conf.exit_codes import WrongUseError
-from engine.gold.thresholds import LEARNT, thresholds
+from engine.gold.culprit import LEARNT, thresholds
 
 
 @pytest.mark.parametrize(
