@@ -127,7 +127,7 @@ def _run(
     for late in held_back.held(warehouse):
         progress.say(f"held back: {late}; a rule on its silver failed, see `plumbline check-quality --help`")
     with progress.step("counting every line"):
-        rebuild_data_quality(spark, warehouse)
+        rebuild_data_quality(warehouse)
     STREAM.note(settings)
     return refused
 

@@ -148,9 +148,8 @@ def replace(  # noqa: PLR0913 (rows, table, spans, and the commit's note)
     commits.replace(rows, Path(path(warehouse, table)), table, column=column, spans=spans, note=note)
 
 
-def overwrite(frame: DataFrame, warehouse: Path, table: Table) -> None:
-    """Replace all rows of a table; the driver holds them in memory."""
-    rows = frame.select(*table.schema.names).toArrow()
+def overwrite(rows: pa.Table, warehouse: Path, table: Table) -> None:
+    """Replace all rows of a table."""
     commits.overwrite(rows, Path(path(warehouse, table)), table)
 
 

@@ -16,8 +16,8 @@ from engine.process.gate import Gate
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
 
-QUALITY_EVERY_S = 300.0
-"""Data quality counts every line of the warehouse, which is too expensive for every batch."""
+QUALITY_EVERY_S, QUALITY_SHARE = 300.0, 0.02
+"""Data quality counts every line of the warehouse: every few minutes, and at most this share of the time."""
 
 LINES = (REQUESTS.name, CLIENT_EVENTS.name)
 
@@ -40,7 +40,7 @@ class Batches:
         """With `follow`, count data quality every few minutes; `note` is called at the end of a batch."""
         self._builder, self._progress, self._follow, self._note = builder, progress, follow, note
         self._gate = gate or Gate()
-        self._counted_at = time.monotonic()
+        self._count_at = time.monotonic() + QUALITY_EVERY_S
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Rebuild the windows that a batch touches."""
@@ -65,9 +65,12 @@ class Batches:
                 f"batch {batch_id}: {lines} lines up to {newest:%Y-%m-%dT%H:%M:%SZ}, {built or 'no window'}, "
                 f"{time.monotonic() - started:.1f} s"
             )
-        if self._follow and time.monotonic() - self._counted_at > QUALITY_EVERY_S:
-            rebuild_data_quality(batch.sparkSession, self._follow.warehouse_root)
-            self._counted_at = time.monotonic()
+        if self._follow and time.monotonic() > self._count_at:
+            began = time.monotonic()
+            rebuild_data_quality(self._follow.warehouse_root)
+            self._count_at = time.monotonic() + max(
+                QUALITY_EVERY_S, (time.monotonic() - began) / QUALITY_SHARE
+            )
 
 
 def _expect(batch: DataFrame, lines: int) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from engine.delta import log_entries, tables
@@ -32,11 +31,11 @@ def write(spark: SparkSession, warehouse: Path, rows: Sequence[Row]) -> None:
 
 def read(warehouse: Path, *columns: str) -> list[Row]:
     """Return all results, the oldest first; an empty list before the first check."""
-    where = tables.path(warehouse, QUALITY_RESULTS)
-    if not DeltaTable.is_deltatable(where):
+    if not tables.exists(warehouse, QUALITY_RESULTS):
         return []
     wanted = [*dict.fromkeys(("checked_at", *(columns or QUALITY_RESULTS.schema.names)))]
-    found: pa.Table = DeltaTable(where).to_pyarrow_table(columns=wanted)
+    # Not `DeltaTable.to_pyarrow_table`: after a query of DuckDB, the process would abort at its end.
+    found: pa.Table = tables.snapshot(warehouse, QUALITY_RESULTS).all_rows(wanted).read_all()
     rows: list[Row] = found.take(pc.sort_indices(found, [("checked_at", "ascending")])).to_pylist()
     return rows
 

@@ -9,7 +9,6 @@ from pyspark.sql import functions as F
 from conf.names import Kind
 from conf.settings import Settings
 from engine.gold.culprit import culprit_tables
-from engine.gold.data_quality import LINE
 from engine.gold.inputs import WholeInputs, frames_of
 from engine.ingest.parsed_files import parse_into
 from engine.ingest.raw_files import DAMAGE_MARK
@@ -19,7 +18,6 @@ from schemas.bronze import RAW
 from schemas.fields import Table
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
-from schemas.gold.data_quality import DATA_QUALITY
 from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN
 from schemas.gold.leader_redirect import LEADER_REDIRECT
@@ -31,11 +29,17 @@ from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE
 from schemas.silver.metrics import METRIC_SERIES
 from schemas.silver.not_kept import QUARANTINE, SKIPPED
 from schemas.silver.perf_test import CLIENT_METRICS, PERF_SUMMARIES, RUNS
-from transforms.frames import frame_of_arrow, united
+from transforms.frames import frame_of_arrow
 from transforms.gold.broker_rtt.grid import COLUMNS
 from transforms.gold.build import Build
 from transforms.gold.builds import BUILDS
-from transforms.gold.data_quality import data_quality
+from transforms.gold.data_quality import (
+    BRONZE_COLUMNS,
+    LINE,
+    QUARANTINE_COLUMNS,
+    SKIPPED_COLUMNS,
+    data_quality,
+)
 
 
 class Layers:
@@ -68,11 +72,13 @@ def gold_of_files(spark: SparkSession, raw: Path, scratch: Path, damages: Mappin
     lines = raw_lines(spark, raw)
     silver, _ = parse_into(lines, scratch / "silver", Settings())
     gold = layers.gold(BUILDS, silver)
-    kept = {
-        source.kind.value: united([silver[table].select(*LINE) for table in source.of_lines])
-        for source in SOURCES
-    }
-    quality = data_quality(lines, kept, silver[QUARANTINE], silver[SKIPPED])
+    inputs = WholeInputs(silver)
+    quality = data_quality(
+        [lines.select(*BRONZE_COLUMNS).toArrow().to_reader()],
+        {source.kind.value: [inputs.rows(table, LINE) for table in source.of_lines] for source in SOURCES},
+        inputs.rows(QUARANTINE, QUARANTINE_COLUMNS),
+        inputs.rows(SKIPPED, SKIPPED_COLUMNS),
+    )
     return Gold(
         fetch_latency=gold[FETCH_LATENCY],
         broker_rtt=gold[BROKER_RTT],
@@ -88,7 +94,7 @@ def gold_of_files(spark: SparkSession, raw: Path, scratch: Path, damages: Mappin
         client_metrics=silver[CLIENT_METRICS],
         runs=silver[RUNS],
         stock_fetch_total=gold[STOCK_FETCH_TOTAL],
-        data_quality=layers.keep_table(quality, DATA_QUALITY),
+        data_quality=frame_of_arrow(spark, quality),
         quarantine=with_damage(silver[QUARANTINE], damages),
         skipped=silver[SKIPPED],
     )

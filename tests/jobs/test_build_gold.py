@@ -216,7 +216,7 @@ def test_a_commit_records_the_versions_of_silver_it_was_built_from(built):
 
 
 def test_every_gold_table_opens_in_delta_rs_at_reader_version_1(built):
-    rebuild_data_quality(built.spark, built.warehouse)
+    rebuild_data_quality(built.warehouse)
 
     for table in (*gold_of([BUILD]), DATA_QUALITY):
         opened = DeltaTable(tables.path(built.warehouse, table))

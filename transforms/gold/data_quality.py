@@ -1,90 +1,101 @@
-"""Counts of read, kept, quarantined and skipped lines per kind, node and source file."""
+"""Counts of read, kept, quarantined and skipped lines per kind, node and source file, by SQL."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+import pyarrow as pa
 
 from schemas.gold.data_quality import DATA_QUALITY
-from transforms.frames import united
+from transforms.sql import connect, rows_of
 
-KEY = ("cluster", "kind", "node", "source")
-COUNTS = ("lines_read", "kept", "quarantined", "skipped", "duplicates")
+RECORD = ("topic", "partition", "offset")
+BRONZE_COLUMNS = ("cluster", "kind", "node", "source", *RECORD)
+LINE = ("cluster", "node", "source", "position", *RECORD, "logged_at")
+"""Columns that every silver row of a line has."""
+
+QUARANTINE_COLUMNS = ("cluster", "kind", "node", "source", "position", "chunk", *RECORD)
+SKIPPED_COLUMNS = ("cluster", "kind", "node", "source", "lines")
+
+OF_A_SCRAPE = r"#\d+$"
+"""The end of the position of a rejected scrape line. The scrape itself is counted, not its lines."""
+
+KEY = "cluster, kind, node, source"
+_COUNTS = ("lines_read", "kept", "quarantined", "skipped", "duplicates")
+
+# Re-sent lines share it. A record without a position is unique.
+_IDENTITY = "coalesce(position, concat_ws('/', topic, partition, \"offset\"))"
 
 
 def data_quality(
-    bronze: DataFrame, silver: Mapping[str, DataFrame], quarantine: DataFrame, skipped: DataFrame
-) -> DataFrame:
+    bronze: Sequence[pa.RecordBatchReader],
+    silver: Mapping[str, Sequence[pa.RecordBatchReader]],
+    quarantine: pa.RecordBatchReader,
+    skipped: pa.RecordBatchReader,
+    *,
+    is_cut: bool = False,
+) -> pa.Table:
     """
     Count the lines of bronze, and independently the lines in silver, in quarantine and skipped.
 
     `bronze` contains the lines of all parsed kinds; `silver` contains the rows by kind, one per line. A
     re-sent line counts once as kept or quarantined and once as a duplicate, even if its file was renamed.
+    With `is_cut` bronze lacks lines, and rows of these lines do not count.
     """
-    parts = [
-        _counted(bronze.select(*KEY), lines_read=F.lit(1)),
-        united([_kept(rows, kind) for kind, rows in silver.items()]).transform(_once, "kept"),
-        _rejected(quarantine).transform(_once, "quarantined"),
-        _counted(skipped.select(*KEY, "lines"), skipped=F.col("lines")),
-    ]
-    outcomes = F.col("kept") + F.col("quarantined") + F.col("skipped") + F.col("duplicates")
-    return (
-        united(parts)
-        .groupBy(*KEY)
-        .agg(
-            *[F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTS],
-            F.min("first_logged_at").alias("first_logged_at"),
-            F.max("last_logged_at").alias("last_logged_at"),
-        )
-        .withColumn("is_balanced", F.col("lines_read") == outcomes)
-        .select(*DATA_QUALITY.schema.names)
-    )
+    kept = [(kind, rows) for kind, tables in silver.items() for rows in tables]
+    named = {"quarantine": quarantine, "skipped": skipped}
+    named |= {f"bronze_{n}": rows for n, rows in enumerate(bronze)}
+    named |= {f"kept_{n}": rows for n, (_, rows) in enumerate(kept)}
+    with connect(named) as db:
+        lines = " UNION ALL ".join(f"FROM bronze_{n}" for n in range(len(bronze)))
+        db.execute(f"CREATE TEMP {'TABLE' if is_cut else 'VIEW'} bronze AS {lines}")
+        known = 'SEMI JOIN bronze USING (topic, partition, "offset")' if is_cut else ""
+        rows = " UNION ALL ".join(_kept(f"kept_{n}", kind, known) for n, (kind, _) in enumerate(kept))
+        parts = f"""
+            SELECT {KEY}, count(*) AS lines_read FROM bronze GROUP BY ALL
+            UNION ALL BY NAME ({_once(rows, "kept")})
+            UNION ALL BY NAME ({_once(_rejected(known), "quarantined")})
+            UNION ALL BY NAME SELECT {KEY}, sum(lines) AS skipped FROM skipped GROUP BY ALL
+        """
+        counts = ", ".join(f"coalesce(sum({name}), 0)::BIGINT AS {name}" for name in _COUNTS)
+        found = db.sql(f"""
+            SELECT *, lines_read = kept + quarantined + skipped + duplicates AS is_balanced
+            FROM (
+                SELECT {KEY}, {counts}, min(first_us) AS first_logged_us, max(last_us) AS last_logged_us
+                FROM ({parts}) GROUP BY {KEY}
+            )
+        """)
+        return rows_of(DATA_QUALITY, found.to_arrow_table())
 
 
-def _kept(silver: DataFrame, kind: str) -> DataFrame:
-    return silver.select(
-        "cluster", F.lit(kind).alias("kind"), "node", "source", _identity().alias("identity"), "logged_at"
-    )
+def _kept(rows: str, kind: str, known: str) -> str:
+    return f"""
+        SELECT cluster, '{kind}' AS kind, node, source, {_IDENTITY} AS identity, epoch_us(logged_at) AS at_us
+        FROM {rows} {known}
+    """
 
 
-OF_A_SCRAPE = r"#\d+$"
-"""The end of the position of a rejected scrape line. The scrape itself is counted, not its lines."""
-
-
-def _rejected(quarantine: DataFrame) -> DataFrame:
-    is_line_of_scrape = (F.col("kind") == "metrics") & F.col("position").rlike(OF_A_SCRAPE)
-    quarantine = quarantine.filter(~F.coalesce(is_line_of_scrape, F.lit(False)))
+def _rejected(known: str) -> str:
     # The parts of an oversized value share a position. Each is a row of bronze, so each counts.
-    identity = F.concat_ws("#", _identity(), "chunk")
-    return quarantine.select(
-        *KEY, identity.alias("identity"), F.lit(None).cast("timestamp").alias("logged_at")
-    )
+    return f"""
+        SELECT {KEY}, concat_ws('#', {_IDENTITY}, chunk) AS identity, NULL::BIGINT AS at_us
+        FROM quarantine {known}
+        WHERE NOT coalesce(kind = 'metrics' AND regexp_matches(position, '{OF_A_SCRAPE}'), false)
+    """
 
 
-def _identity() -> Column:
-    """Return the identity of a line, which re-sent lines share. A record without a position is unique."""
-    return F.coalesce("position", F.concat_ws("/", "topic", "partition", "offset"))
-
-
-def _once(rows: DataFrame, outcome: str) -> DataFrame:
+def _once(rows: str, outcome: str) -> str:
     """Count the first row of an identity as `outcome` and the others as duplicates, each for its source."""
-    identities = rows.groupBy("cluster", "kind", "node", "identity").agg(
-        F.collect_list(F.struct("source", "logged_at")).alias("sent")
-    )
-    every = identities.select(
-        "cluster", "kind", "node", F.posexplode(F.array_sort("sent")).alias("rank", "line")
-    ).select("cluster", "kind", "node", "rank", "line.*")
-    is_first = (F.col("rank") == 0).cast("bigint")
-    counts = {outcome: is_first, "duplicates": 1 - is_first}
-    at = F.when(F.col("rank") == 0, F.col("logged_at"))
-    return _counted(every, at=at, **counts)
-
-
-def _counted(rows: DataFrame, at: Column | None = None, **counts: Column) -> DataFrame:
-    nothing, never = F.lit(0), F.lit(None).cast("timestamp")
-    at = never if at is None else at
-    return rows.groupBy(*KEY).agg(
-        *[F.sum(counts.get(name, nothing)).cast("bigint").alias(name) for name in COUNTS],
-        F.min(at).alias("first_logged_at"),
-        F.max(at).alias("last_logged_at"),
-    )
+    return f"""
+        WITH lines AS MATERIALIZED (
+            SELECT {KEY}, identity, count(*) AS n, min(at_us) AS at_us FROM ({rows}) GROUP BY ALL
+        ),
+        firsts AS (
+            SELECT cluster, kind, node, min((source, at_us)) AS line FROM lines
+            GROUP BY cluster, kind, node, identity
+        )
+        SELECT {KEY}, sum(n) AS duplicates FROM lines GROUP BY ALL
+        UNION ALL BY NAME
+        SELECT
+            cluster, kind, node, line[1] AS source, count(*) AS {outcome}, -count(*) AS duplicates,
+            min(line[2]) AS first_us, max(line[2]) AS last_us
+        FROM firsts GROUP BY cluster, kind, node, source
+    """

@@ -146,7 +146,7 @@ class Costs:
         batches = Batches(Builder(self._spark, root, Progress()), Progress())
         stream = STREAM.writer(arrivals(self._spark, settings), settings, batches)
         stream.trigger(availableNow=True).start().awaitTermination()
-        rebuild_data_quality(self._spark, root)
+        rebuild_data_quality(root)
         for setting in CODEGEN:  # The gold job sets them in its own process.
             self._spark.conf.unset(setting)
 

@@ -48,7 +48,7 @@ def test_line_counts_balance_for_the_days_that_bronze_still_has(warehouse):
                 warehouse.append(one, day, times=1, lines=1, **same)
     assert warehouse.maintain().exit_code == 0
 
-    rebuild_data_quality(warehouse.spark, warehouse.root)
+    rebuild_data_quality(warehouse.root)
 
     [counts] = tables.read(warehouse.spark, warehouse.root, DATA_QUALITY).collect()
     assert (counts.lines_read, counts.kept, counts.quarantined, counts.skipped) == (3, 1, 1, 1)

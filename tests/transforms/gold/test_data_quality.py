@@ -1,10 +1,11 @@
 """Every line accounted for."""
 
+from types import SimpleNamespace
+
 import pytest
 from pyspark.sql.types import StructType
-from pyspark.testing import assertSchemaEqual
 
-from engine.gold.data_quality import LINE
+from schemas.arrow import arrow_schema
 from schemas.bronze import RAW
 from schemas.gold.data_quality import DATA_QUALITY
 from schemas.silver.client_events import CLIENT_EVENTS
@@ -32,17 +33,17 @@ def skip(lines, logger="kafka.network.RequestChannel$", batch_id=0):
 
 def quality(spark, bronze=(), requests=(), events=(), *, windows=(), quarantine=(), skipped=()):  # noqa: PLR0913 (one a table)
     rows = data_quality(
-        frame(spark, RAW, bronze),
+        [frame(spark, RAW, bronze).toArrow().to_reader()],
         {
-            "request-log": frame_of(spark, list(requests), REQUESTS.schema).select(*LINE),
-            "client-log": frame_of(spark, list(events), CLIENT_EVENTS.schema).select(*LINE),
-            "perf-test": frame(spark, PERF_WINDOWS.schema, windows).select(*LINE),
+            "request-log": [frame_of(spark, list(requests), REQUESTS.schema).toArrow().to_reader()],
+            "client-log": [frame_of(spark, list(events), CLIENT_EVENTS.schema).toArrow().to_reader()],
+            "perf-test": [frame(spark, PERF_WINDOWS.schema, windows).toArrow().to_reader()],
         },
-        frame(spark, QUARANTINE.schema, quarantine),
-        frame(spark, SKIPPED.schema, skipped),
+        frame(spark, QUARANTINE.schema, quarantine).toArrow().to_reader(),
+        frame(spark, SKIPPED.schema, skipped).toArrow().to_reader(),
     )
-    assertSchemaEqual(rows.schema, DATA_QUALITY.schema, ignoreNullable=True)
-    return {(row.kind, row.source): row for row in rows.collect()}
+    assert rows.schema == arrow_schema(DATA_QUALITY)
+    return {(row["kind"], row["source"]): SimpleNamespace(**row) for row in rows.to_pylist()}
 
 
 def counts(row):
@@ -63,8 +64,8 @@ def test_every_line_is_counted_once_as_what_it_became(spark):
 
     row = found["request-log", LOG]
     assert counts(row) == (7, 2, 1, 2, 2, True)
-    assert row.first_logged_at == at(1).replace(tzinfo=None)
-    assert row.last_logged_at == at(2).replace(tzinfo=None)
+    assert row.first_logged_at == at(1)
+    assert row.last_logged_at == at(2)
 
 
 def test_line_that_is_nowhere_is_seen_at_once(spark):
