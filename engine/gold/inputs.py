@@ -1,7 +1,6 @@
 """What the builds of gold read: the rows around some windows of a warehouse, or all rows of some frames."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import count
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
@@ -52,17 +51,6 @@ class WindowInputs:
         within = reach or self._build.reads[table]
         return self._snapshots[table.name].rows(self._spark, table.instant, self._spans, within)
 
-    def around(self, table: Table, seconds: Collection[int], reach: Reach) -> DataFrame:
-        """Return the rows of a table around other windows, which contain these seconds."""
-        spans = spans_of({window_of(second) for second in seconds})
-        if not spans:
-            return frame_of(self._spark, [], table.schema)
-        return self._snapshots[table.name].rows(self._spark, table.instant, spans, reach)
-
-    def whole(self, table: Table) -> DataFrame:
-        """Return all rows of a table."""
-        return self._snapshots[table.name].everything(self._spark)
-
     def rows(
         self,
         table: Table,
@@ -77,6 +65,21 @@ class WindowInputs:
             return snapshot.all_rows(columns, where)
         return snapshot.reader(columns, table.instant, self._spans, within, where)
 
+    def around(
+        self,
+        table: Table,
+        columns: Sequence[str],
+        seconds: Collection[int],
+        reach: Reach,
+        *,
+        where: pc.Expression | None = None,
+    ) -> pa.RecordBatchReader:
+        """Return columns of the rows around other windows, which contain these seconds."""
+        spans = spans_of({window_of(second) for second in seconds})
+        if not spans:
+            return arrow_schema(table).empty_table().select(columns).to_reader()
+        return self._snapshots[table.name].reader(columns, table.instant, spans, reach, where)
+
     def covered(self) -> list[Coverage]:
         """Return the coverage of the windows."""
         return self._settling.covered(self._snapshots[REQUESTS.name], self._spans)
@@ -88,41 +91,17 @@ class WindowInputs:
             return bool(snapshot.paths())
         return bool(snapshot.overlapping(table.instant, self._spans, reach))
 
-    def once(self, frame: DataFrame) -> DataFrame:
-        """Compute a frame and keep its rows in the executors, without its plan."""
-        return frame.localCheckpoint()
-
-    def is_empty(self, frame: DataFrame) -> bool:
-        """Compute whether a frame has no rows."""
-        return frame.isEmpty()
-
 
 class WholeInputs:
     """All rows of some silver frames (see `build.Inputs`): gold of a folder, and of made rows."""
 
     spans = windows = None
 
-    def __init__(
-        self,
-        silver: Mapping[Table, DataFrame],
-        keep: Callable[[DataFrame, str], DataFrame] = lambda frame, _: frame.localCheckpoint(),
-    ) -> None:
-        """
-        Read these frames; `keep` computes a frame once, under a name that no other frame has.
-
-        A frame of files must be unfiltered, because `rows` reads the files themselves.
-        """
-        self._silver, self._keep, self._names = silver, keep, count()
+    def __init__(self, silver: Mapping[Table, DataFrame]) -> None:
+        """Read these frames. A frame of files must be unfiltered, because `rows` reads the files."""
+        self._silver = silver
 
     def near(self, table: Table, reach: Reach | None = None) -> DataFrame:  # noqa: ARG002 (all rows are near)
-        """Return all rows."""
-        return self._silver[table]
-
-    def around(self, table: Table, seconds: Collection[int], reach: Reach) -> DataFrame:  # noqa: ARG002
-        """Return all rows."""
-        return self._silver[table]
-
-    def whole(self, table: Table) -> DataFrame:
         """Return all rows."""
         return self._silver[table]
 
@@ -142,21 +121,25 @@ class WholeInputs:
             rows = ds.dataset(self._silver[table].select(*table.schema.names).toArrow())
         return rows.scanner(columns=list(columns), filter=where).to_reader()
 
+    def around(
+        self,
+        table: Table,
+        columns: Sequence[str],
+        seconds: Collection[int],  # noqa: ARG002 (all rows are near)
+        reach: Reach,  # noqa: ARG002
+        *,
+        where: pc.Expression | None = None,
+    ) -> pa.RecordBatchReader:
+        """Return columns of all rows."""
+        return self.rows(table, columns, where=where)
+
     def covered(self) -> list[Coverage]:
         """Return the coverage of all windows."""
         return coverage(newest_lines(self._silver[REQUESTS]).toArrow())
 
     def has(self, table: Table) -> bool:
         """Return whether a table has rows."""
-        return not self.is_empty(self._silver[table])
-
-    def once(self, frame: DataFrame) -> DataFrame:
-        """Compute a frame and keep it."""
-        return self._keep(frame, f"step-{next(self._names)}")
-
-    def is_empty(self, frame: DataFrame) -> bool:
-        """Compute whether a frame has no rows."""
-        return frame.isEmpty()
+        return not self._silver[table].isEmpty()
 
 
 class WarehouseTables:
@@ -170,6 +153,10 @@ class WarehouseTables:
         """Return all rows of a table."""
         return tables.read(self._spark, self._warehouse, table)
 
+    def rows(self, table: Table, columns: Sequence[str]) -> pa.RecordBatchReader:
+        """Return columns of all rows of a table."""
+        return tables.snapshot(self._warehouse, table).all_rows(columns)
+
     def windows(self, table: Table) -> set[int]:
         """Return the windows (epoch seconds) in which a table has rows."""
         starts = tables.snapshot(self._warehouse, table).column("window_start")
@@ -178,7 +165,7 @@ class WarehouseTables:
 
 def frames_of(build: Build, inputs: WholeInputs) -> dict[Table, DataFrame]:
     """Return the gold of a build from all rows; empty frames if none of the tables in `needs` has rows."""
-    spark = inputs.whole(build.silver[0]).sparkSession
+    spark = inputs.near(build.silver[0]).sparkSession
     if build.needs and not any(map(inputs.has, build.needs)):
         return {table: frame_of(spark, [], table.schema) for table in build.tables}
     return {

@@ -61,7 +61,7 @@ class Layers:
 
     def gold(self, builds: Iterable[Build], silver: Mapping[Table, DataFrame]) -> dict[Table, DataFrame]:
         """Build gold from all rows of silver."""
-        inputs = WholeInputs(silver, self.keep)
+        inputs = WholeInputs(silver)
         frames = {table: frame for build in builds for table, frame in frames_of(build, inputs).items()}
         return {table: self.keep_table(frame, table) for table, frame in frames.items()}
 

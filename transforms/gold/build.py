@@ -28,12 +28,6 @@ class Inputs(Protocol):
     def near(self, table: Table, reach: Reach | None = None) -> DataFrame:
         """Return the rows of a table around the windows; `reach` is at most the declared one (default)."""
 
-    def around(self, table: Table, seconds: Collection[int], reach: Reach) -> DataFrame:
-        """Return the rows of a table around other windows, which contain these seconds."""
-
-    def whole(self, table: Table) -> DataFrame:
-        """Return all rows of a table, which must be small."""
-
     def rows(
         self,
         table: Table,
@@ -48,17 +42,22 @@ class Inputs(Protocol):
         These are the rows around the windows, as `near` returns them; of a table in `Build.whole`, all rows.
         """
 
+    def around(
+        self,
+        table: Table,
+        columns: Sequence[str],
+        seconds: Collection[int],
+        reach: Reach,
+        *,
+        where: pc.Expression | None = None,
+    ) -> pa.RecordBatchReader:
+        """Return columns of the rows around other windows, which contain these seconds."""
+
     def covered(self) -> list[Coverage]:
         """Return whether the request lines of the windows are complete (`windows.coverage`)."""
 
     def has(self, table: Table) -> bool:
         """Return whether a table may have rows, near the windows if the build reads it near."""
-
-    def once(self, frame: DataFrame) -> DataFrame:
-        """Compute a frame that later steps read several times; return its result."""
-
-    def is_empty(self, frame: DataFrame) -> bool:
-        """Compute whether a frame has no rows, for a cheap frame that spares an expensive one."""
 
 
 class Memory(Protocol):
@@ -76,6 +75,9 @@ class Warehouse(Protocol):
 
     def read(self, table: Table) -> DataFrame:
         """Return all rows of a table."""
+
+    def rows(self, table: Table, columns: Sequence[str]) -> pa.RecordBatchReader:
+        """Return columns of all rows of a table, for SQL in DuckDB."""
 
     def windows(self, table: Table) -> set[int]:
         """Return the windows (epoch seconds) in which a table has rows."""

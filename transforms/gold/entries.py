@@ -16,12 +16,18 @@ def entries(requests: str) -> str:
     """
     Return the query of one row per partition of each request line, without duplicates.
 
-    `requests` is a query with `cluster`, `position`, `partitions` and the columns to keep. `topic` is the
-    name in the line, else the newest name in `topics` (`TOPICS_COLUMNS`), else the id.
+    `requests` is a query with `cluster`, `position`, `partitions` and the columns to keep. `topic` is added
+    from `topics` (`TOPICS_COLUMNS`, `named`).
     """
+    each = f"SELECT * EXCLUDE (partitions), unnest(partitions, max_depth := 2) FROM ({requests})"
     return f"""
-        SELECT DISTINCT ON (cluster, position, topic_id, topic_name, partition)
-            each.*, coalesce(topic_name, known_name, topic_id) AS topic
-        FROM (SELECT * EXCLUDE (partitions), unnest(partitions, max_depth := 2) FROM ({requests})) AS each
-        LEFT JOIN ({_NAMES}) AS names USING (cluster, topic_id)
+        SELECT DISTINCT ON (cluster, position, topic_id, topic_name, partition) * FROM ({named(each)})
+    """
+
+
+def named(rows: str) -> str:
+    """Return the query of rows with `topic`: the row's name, else the newest one in `topics`, else the id."""
+    return f"""
+        SELECT each.*, coalesce(topic_name, known_name, topic_id) AS topic
+        FROM ({rows}) AS each LEFT JOIN ({_NAMES}) AS names USING (cluster, topic_id)
     """

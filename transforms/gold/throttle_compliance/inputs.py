@@ -1,54 +1,115 @@
-"""The inputs of the tables of throttles and moves: silver frames, and frames that both tables share."""
+"""The tables in DuckDB that both tables of throttles and moves read: silver, and what is computed once."""
 
-from dataclasses import dataclass
+import duckdb
+import pyarrow.compute as pc
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
+from schemas.silver.requests import REQUESTS
+from schemas.silver.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
+from schemas.silver.topics import TOPICS
+from transforms.gold.build import Inputs
+from transforms.gold.entries import IS_OTHERS, TOPICS_COLUMNS, entries
+from transforms.gold.metrics.facts import SAMPLES_COLUMNS, SERIES_COLUMNS, load_facts, load_samples
+from transforms.gold.reassignment_progress.moves import (
+    BEFORE_S,
+    BEGINS_WITHIN_S,
+    ISR_CHANGES_COLUMNS,
+    REASSIGNMENTS_COLUMNS,
+    calls,
+    copies,
+)
+from transforms.gold.reassignment_progress.replicated import CARRY_S, replica_lags, replicated
+from transforms.gold.throttle_compliance.limits import CHANGES_COLUMNS, during, limits, throttled
+from transforms.gold.throttle_compliance.metrics import WANTED, events, sizes
+from transforms.sql import is_in, load, window_s
+from transforms.windows import Reach
 
-from transforms.gold.throttle_compliance.entries import produced
-from transforms.gold.throttle_compliance.limits import during
+BEGUN_REACH = Reach(lookback_s=BEFORE_S + CARRY_S, lookahead_s=BEGINS_WITHIN_S)
+"""The requests after the start of each open move, which show the new replicas."""
+
+REQUESTS_COLUMNS = (
+    *("cluster", "position", "logged_at", "api", "kind", "broker_id", "follower_id", "partitions"),
+)
+IS_FETCH = (pc.field("kind") == "follower") & pc.field("logged_at").is_valid()
+IS_PRODUCE = (pc.field("api") == "PRODUCE") & IS_OTHERS
+"""The conditions of the requests with replicated and with produced bytes."""
+
+_ENTRIES = entries("""
+    SELECT
+        cluster, position, epoch_us(logged_at) AS logged_us, kind, broker_id AS leader_id, follower_id, partitions
+    FROM rows
+""")
+_SEEN = f"""
+    SELECT DISTINCT cluster, broker_id, {window_s("epoch_us(logged_at)")} AS window_s FROM rows
+"""
+# The bytes produced to partitions during a copy, one row per copy.
+_INBOUND = f"""
+    SELECT
+        cluster, topic, partition, logged_us, bytes, moved_us, leader_id, source_id, destination_id
+    FROM entries JOIN copies USING (cluster, topic, partition)
+    WHERE kind IS DISTINCT FROM 'follower' AND bytes > 0 AND {during("logged_us", "moved_us", "ended_us")}
+"""
+_BROKERS = """
+    SELECT cluster, broker_id FROM seen WHERE broker_id IS NOT NULL
+    UNION SELECT cluster, broker_id FROM events WHERE broker_id IS NOT NULL
+"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThrottleInputs:
+def load_metrics(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
+    """Store `events` and `sizes` from metrics (`metrics.events`, `metrics.sizes`)."""
+    load_facts(db, inputs.rows(METRIC_SERIES, SERIES_COLUMNS))
+    load_samples(db, inputs.rows(METRIC_SAMPLES, SAMPLES_COLUMNS), WANTED)
+    _store(db, "events", events())
+    _store(db, "sizes", sizes())
+
+
+def load_changes(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
+    """Store the settings and the requested moves, whole tables, which are small."""
+    load(db, "topics", inputs.rows(TOPICS, TOPICS_COLUMNS))
+    load(db, "throttle_changes", inputs.rows(THROTTLE_CHANGES, CHANGES_COLUMNS))
+    load(db, "reassignments", inputs.rows(REASSIGNMENTS, REASSIGNMENTS_COLUMNS))
+    load(db, "isr_changes", inputs.rows(ISR_CHANGES, ISR_CHANGES_COLUMNS))
+    _store(db, "calls", calls())
+    db.register("listed", throttled(db))
+
+
+def load_requests(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
+    """Store what the tables read of the request log; `events` and the changes are loaded before."""
+    load(db, "seen", inputs.rows(REQUESTS, ("cluster", "broker_id", "logged_at")), _SEEN)
+    load(db, "entries", inputs.rows(REQUESTS, REQUESTS_COLUMNS, where=IS_FETCH | IS_PRODUCE), _ENTRIES)
+    begun = inputs.around(REQUESTS, REQUESTS_COLUMNS, _moved_s(db, inputs), BEGUN_REACH, where=IS_FETCH)
+    load(db, "begun", begun, _ENTRIES)
+    _store(db, "fetched", replicated("entries"))
+    _store(db, "lags", replica_lags())
+    _store(db, "copies", copies(replicated("begun")))
+    _store(db, "inbound", _INBOUND)
+    _store(db, "brokers", _BROKERS)
+    _store(db, "in_force", limits())
+    _store(db, "covered", f"SELECT * FROM ({_COVERED}) WHERE {is_in(inputs.windows)}")
+
+
+# The windows with lines of the request log (`is_logged`) or with samples.
+_COVERED = f"""
+    SELECT cluster, window_s, bool_or(is_logged) AS is_logged
+    FROM (
+        SELECT cluster, window_s, true AS is_logged FROM seen
+        UNION ALL SELECT cluster, {window_s("at_us")}, false FROM events
+    ) GROUP BY cluster, window_s
+"""
+
+
+def _moved_s(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> list[int]:
+    """Return the seconds in which the moves were requested that may be under way in the windows."""
+    if inputs.windows is None:
+        return []
+    first_us, last_us = (at(inputs.windows) * 1_000_000 for at in (min, max))
+    query = f"""
+        SELECT DISTINCT moved_us // 1000000 FROM calls
+        WHERE moved_us < {last_us + 10_000_000} GROUP BY cluster, moved_us
+        HAVING bool_or(coalesce(superseded_us >= {first_us}, true))
     """
-    Frames that both tables read, each computed once.
-
-    `requests`: silver around the windows. `fetched`, `lags`: from `replicated` and `replica_lags`. `called`,
-    `copies`: from `moves.calls` and `moves.copies`. `produced`: from `inbound`. `in_force`, `listed`: from
-    `limits` and `throttled`. `brokers`: from `brokers_of`. `events`, `sizes`: from `throttle_metrics`.
-    """
-
-    requests: DataFrame
-    produced: DataFrame
-    fetched: DataFrame
-    lags: DataFrame
-    called: DataFrame
-    copies: DataFrame
-    brokers: DataFrame
-    in_force: DataFrame
-    listed: DataFrame
-    events: DataFrame
-    sizes: DataFrame
+    return [second for (second,) in db.sql(query).fetchall()]
 
 
-def inbound(requests: DataFrame, topics: DataFrame, copies: DataFrame) -> DataFrame:
-    """Return the `bytes` produced to partitions during a copy, one row per copy."""
-    columns = ("cluster", "topic", "partition", "logged_at", "bytes")
-    moving = copies.select(
-        *(F.col(name).alias(f"of_{name}") for name in columns[:3]),
-        *("moved_at", "source_id", "destination_id", "ended_at"),
-    )
-    is_same = [
-        *(F.col(name) == F.col(f"of_{name}") for name in columns[:3]),
-        *during("logged_at", "moved_at", "ended_at"),
-    ]
-    sent = produced(requests, topics).select(*columns, "leader_id")
-    rows = sent.join(F.broadcast(moving), on=is_same, how="inner")
-    return rows.select(*columns, "moved_at", "leader_id", "source_id", "destination_id")
-
-
-def brokers_of(requests: DataFrame, events: DataFrame) -> DataFrame:
-    """Return all brokers in the requests or events: cluster, broker_id."""
-    seen = requests.select("cluster", "broker_id").unionByName(events.select("cluster", "broker_id"))
-    return seen.filter(F.col("broker_id").isNotNull()).distinct()
+def _store(db: duckdb.DuckDBPyConnection, name: str, query: str) -> None:
+    db.execute(f"CREATE TEMP TABLE {name} AS {query}")

@@ -1,55 +1,48 @@
-"""The windows in which a limit or a list is set, with or without traffic."""
+"""The windows in which a limit or a list is set, with or without traffic, as SQL."""
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from transforms.windows import WINDOW_S
 
-from transforms.gold.throttle_compliance.inputs import ThrottleInputs
-from transforms.gold.throttle_compliance.limits import BROKER
-from transforms.windows import WINDOW_S, seconds
+_SINCE_US, _UNTIL_US = "(window_s * 1000000)", f"((window_s + {WINDOW_S}) * 1000000)"
 
 
-def settings_on(inputs: ThrottleInputs, covered: DataFrame) -> DataFrame:
-    """Return one row per `covered` window, broker and direction with a limit or a list."""
-    limited = _in_force(inputs.in_force, covered)
-    return limited.unionByName(_listed(inputs.listed, inputs.brokers, covered), allowMissingColumns=True)
+def settings_on() -> str:
+    """
+    Return the query of each `covered` window, broker and direction with a limit or a list.
 
-
-def _in_force(in_force: DataFrame, covered: DataFrame) -> DataFrame:
-    """Return one row per window in which a limit is in force."""
-    limited = in_force.withColumnRenamed("cluster", "of_cluster")
-    rows = covered.join(F.broadcast(limited), on=_overlap("limited_from", "limited_until"), how="inner")
-    at = F.greatest("window_start", "limited_from")
-    on = {"at": at, "on_from": at, "on_until": _until("limited_until")}
-    return rows.withColumns(on).select(*BROKER, *on)
-
-
-def _listed(listed: DataFrame, brokers: DataFrame, covered: DataFrame) -> DataFrame:
-    """Return one row per window in which a list names a broker; `*` names all brokers."""
-    named = listed.filter(F.col("listed_broker").isNotNull()).withColumn("broker_id", F.col("listed_broker"))
-    everyone = listed.filter(F.col("listed_broker").isNull()).join(brokers, on="cluster", how="inner")
-    columns = ["cluster", "broker_id", "direction", "listed_from", "listed_until"]
-    both = (
-        named.select(*columns, F.lit(False).alias("is_wildcard"))
-        .unionByName(everyone.select(*columns, F.lit(True).alias("is_wildcard")))
-        .distinct()
-    )
-    renamed = both.withColumnRenamed("cluster", "of_cluster")
-    rows = covered.join(F.broadcast(renamed), on=_overlap("listed_from", "listed_until"), how="inner")
+    It reads `covered`, `in_force`, `listed` and `brokers`. A list that is `*` names all brokers.
+    """
     # The instant is the end of the window if the list is still set: a limit may be set after the list.
-    on_until = _until("listed_until")
-    at = F.greatest(on_until - F.expr("INTERVAL 1 MICROSECOND"), "window_start", "listed_from")
-    on_from = F.greatest("window_start", "listed_from")
-    times = {"at": at, "on_from": on_from, "on_until": on_until, "is_listed": F.lit(True)}
-    return rows.withColumns(times).select(*BROKER, *times, "is_wildcard").distinct()
+    return f"""
+        SELECT
+            cluster, broker_id, direction, {_from("limited_from_us")} AS on_from_us,
+            {_until("limited_until_us")} AS on_until_us, on_from_us AS at_us, NULL AS is_listed, NULL AS is_wildcard
+        FROM covered JOIN in_force USING (cluster) WHERE {_overlaps("limited_from_us", "limited_until_us")}
+        UNION ALL BY NAME
+        SELECT DISTINCT
+            cluster, broker_id, direction, {_from("listed_from_us")} AS on_from_us,
+            {_until("listed_until_us")} AS on_until_us, greatest(on_until_us - 1, on_from_us) AS at_us,
+            true AS is_listed, is_wildcard
+        FROM covered JOIN ({_LISTED}) USING (cluster) WHERE {_overlaps("listed_from_us", "listed_until_us")}
+    """
 
 
-def _until(end: str) -> Column:
-    """Return the end of a setting within the window. A NULL `end` means that it has not ended."""
-    last = F.col("window_start") + seconds(WINDOW_S)
-    return F.when(F.col(end) < last, F.col(end)).otherwise(last)
+_LISTED = """
+    SELECT DISTINCT cluster, listed_broker AS broker_id, direction, listed_from_us, listed_until_us,
+        false AS is_wildcard FROM listed WHERE listed_broker IS NOT NULL
+    UNION ALL BY NAME
+    SELECT DISTINCT cluster, broker_id, direction, listed_from_us, listed_until_us, true AS is_wildcard
+    FROM listed JOIN brokers USING (cluster) WHERE listed_broker IS NULL
+"""
 
 
-def _overlap(since: str, until: str) -> list[Column]:
-    is_after_start = F.col(until).isNull() | (F.col(until) > F.col("window_start"))
-    is_before_end = F.col(since) < F.col("window_start") + seconds(WINDOW_S)
-    return [F.col("cluster") == F.col("of_cluster"), is_before_end, is_after_start]
+def _from(since: str) -> str:
+    return f"greatest({_SINCE_US}, {since})"
+
+
+def _until(end: str) -> str:
+    """Return the end of a setting within the window; `least` ignores NULL, an end that is not yet known."""
+    return f"least({end}, {_UNTIL_US})"
+
+
+def _overlaps(since: str, until: str) -> str:
+    return f"{since} < {_UNTIL_US} AND coalesce({until} > {_SINCE_US}, true)"

@@ -1,39 +1,35 @@
-"""The times with a throttle or a move. Windows outside them have no rows in the tables of throttles."""
+"""The times with a throttle or a move, as SQL. Windows outside them have no rows in the tables of throttles."""
 
-from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F
+from transforms.gold.throttle_compliance.limits import IS_APPLIED
 
-from transforms.gold.reassignment_progress.moves import MOVE, calls
+PROGRESS_COLUMNS = ("cluster", "moved_at", "source_id", "destination_id", "window_start", "ended_at")
 
 
-def times_on(changes: DataFrame, reassignments: DataFrame, progress: DataFrame) -> DataFrame:
+def times_on() -> str:
     """
-    Return the times with a setting or a move, as epoch seconds; a NULL end means that it has not ended.
+    Return the query of the times with a setting or a move, in epoch seconds; a NULL end means that it is on.
 
-    `progress` is the existing `gold.reassignment_progress`, which has the ends of moves.
+    It reads `throttle_changes`, `calls`, and the existing `reassignment_progress`, which has the ends of moves.
     """
-    return _settings(changes).unionByName(_moves(reassignments, progress)).distinct()
-
-
-def _settings(changes: DataFrame) -> DataFrame:
-    key = ("cluster", "resource", "resource_name", "config")
-    in_order = Window.partitionBy(*key).orderBy("logged_at", "position", "operation")
-    is_refused = F.col("is_applied").eqNullSafe(F.lit(False))
-    return (
-        changes.filter(~is_refused & F.col("logged_at").isNotNull())
-        .withColumn("until", F.lead("logged_at").over(in_order))
-        .filter(F.col("operation") != "delete")
-        .select(F.unix_seconds("logged_at").alias("since_s"), (F.unix_seconds("until") + 1).alias("until_s"))
-    )
-
-
-def _moves(reassignments: DataFrame, progress: DataFrame) -> DataFrame:
-    by_pair = progress.groupBy(*MOVE, "source_id", "destination_id").agg(
-        F.max_by("ended_at", "window_start").alias("ended_at")
-    )
-    is_over = F.count("ended_at") == F.count(F.lit(1))
-    over = by_pair.groupBy(*MOVE).agg(F.when(is_over, F.max("ended_at")).alias("ended_at"))
-    moves = calls(reassignments).select(*MOVE).distinct().join(over, on=list(MOVE), how="left")
-    return moves.select(
-        F.unix_seconds("moved_at").alias("since_s"), (F.unix_seconds("ended_at") + 1).alias("until_s")
-    )
+    key = "cluster, resource, resource_name, config"
+    return f"""
+        WITH settings AS (
+            SELECT operation, epoch_us(logged_at) AS since_us, lead(epoch_us(logged_at))
+                OVER (PARTITION BY {key} ORDER BY logged_at, position, operation) AS until_us
+            FROM throttle_changes WHERE {IS_APPLIED}
+        ),
+        by_pair AS (
+            SELECT cluster, epoch_us(moved_at) AS moved_us, arg_max_null(epoch_us(ended_at), window_start) AS ended_us
+            FROM reassignment_progress GROUP BY cluster, moved_at, source_id, destination_id
+        ),
+        ends AS (
+            SELECT cluster, moved_us, CASE WHEN count(*) = count(ended_us) THEN max(ended_us) END AS until_us
+            FROM by_pair GROUP BY cluster, moved_us
+        ),
+        times AS (
+            SELECT since_us, until_us FROM settings WHERE operation != 'delete'
+            UNION ALL
+            SELECT moved_us, until_us FROM calls LEFT JOIN ends USING (cluster, moved_us)
+        )
+        SELECT DISTINCT since_us // 1000000 AS since_s, until_us // 1000000 + 1 AS until_s FROM times
+    """
