@@ -170,11 +170,10 @@ class Snapshot:
 def _is_in(column: str, spans: Sequence[Span]) -> pc.Expression:
     at = pc.field(column)
     if len(spans) > MAX_SPANS:
-        # A chain of hundreds of comparisons is slow; all rows of the windows are also in these spans.
+        # A chain of hundreds of comparisons is slow. This condition is of all windows that the spans touch.
         windows = {second // WINDOW_S for span in spans for second in range(*span)}
-        return pc.divide(at.cast(pa.int64()), WINDOW_S * 1_000_000).isin(
-            pa.array(sorted(windows), pa.int64())
-        )
+        window = pc.divide(at.cast(pa.int64()), WINDOW_S * 1_000_000)
+        return window.isin(pa.array(sorted(windows), pa.int64()))
     limits = [tuple(pa.scalar(_at(second), INSTANT) for second in span) for span in spans]
     return reduce(or_, [(at >= start) & (at < end) for start, end in limits])
 

@@ -2,55 +2,35 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pyarrow as pa
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    DoubleType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
 
+from engine.gold.inputs import WholeInputs
 from schemas.gold.reassignment_progress import REASSIGNMENT_PROGRESS
 from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE
 from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
 from schemas.silver.topics import TOPICS
-from transforms.frames import frame_of
+from transforms.frames import frame_of, frame_of_arrow
 from transforms.gold.reassignment_progress.forecast import reassignment_forecast
 from transforms.gold.reassignment_progress.summary import reassignment_summary
-from transforms.gold.throttle_compliance.build import Silver, throttle_tables
+from transforms.gold.throttle_compliance.build import throttle_tables
 from transforms.gold.throttle_compliance.summary import throttle_compliance_summary
+from transforms.sql import connect, load
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 MB = 1_000_000
 RECORD_BYTES = 1_000
-EVENTS = StructType(
-    [
-        StructField("cluster", StringType()),
-        StructField("broker_id", IntegerType()),
-        StructField("direction", StringType()),
-        StructField("at", TimestampType()),
-        *(StructField(name, DoubleType()) for name in ("bean_max_bytes_per_s", "bean_sum_bytes_per_s")),
-        StructField("bean_n", LongType()),
-        *(
-            StructField(name, DoubleType())
-            for name in ("reassignment_bytes", "replication_bytes", "counter_s")
-        ),
-    ]
+INSTANT = pa.timestamp("us", "UTC")
+SUMS = (
+    *("bean_max_bytes_per_s", "bean_sum_bytes_per_s", "reassignment_bytes", "replication_bytes"),
+    "counter_s",
 )
-SIZES = StructType(
-    [
-        StructField("cluster", StringType()),
-        StructField("broker_id", IntegerType()),
-        StructField("topic", StringType()),
-        StructField("partition", IntegerType()),
-        StructField("at", TimestampType()),
-        StructField("size_bytes", DoubleType()),
-    ]
+OF_BROKER = {"cluster": pa.string(), "broker_id": pa.int32(), "at": INSTANT}
+EVENTS = pa.schema(
+    OF_BROKER | dict.fromkeys(SUMS, pa.float64()) | {"direction": pa.string(), "bean_n": pa.int64()}
 )
+SIZES = pa.schema(OF_BROKER | {"topic": pa.string(), "partition": pa.int32(), "size_bytes": pa.float64()})
 
 
 def at(second):
@@ -174,20 +154,16 @@ def with_lists(changes):
 
 def gold(spark, *, requests=(), changes=(), moves=(), isr=(), events=(), sizes=()):  # noqa: PLR0913 (one table each)
     """Return both tables by window, built from silver rows."""
-    lines = frame_of(spark, list(requests), REQUESTS.schema)
-    return throttle_tables(
-        persist=lambda frame: frame.localCheckpoint(),
-        silver=Silver(
-            requests=lines,
-            begun=lines,
-            topics=frame_of(spark, [], TOPICS.schema),
-            changes=with_lists(frame_of(spark, list(changes), THROTTLE_CHANGES.schema)),
-            reassignments=frame_of(spark, list(moves), REASSIGNMENTS.schema),
-            isr_changes=frame_of(spark, list(isr), ISR_CHANGES.schema),
-            events=frame_of(spark, list(events), EVENTS),
-            sizes=frame_of(spark, list(sizes), SIZES),
-        ),
-    )
+    of_moves = {REASSIGNMENTS: moves, ISR_CHANGES: isr}
+    silver = {REQUESTS: requests, THROTTLE_CHANGES: changes, TOPICS: ()} | of_moves
+    frames = {table: frame_of(spark, list(rows), table.schema) for table, rows in silver.items()}
+    frames[THROTTLE_CHANGES] = with_lists(frames[THROTTLE_CHANGES])
+    with connect({}) as db:
+        for name, rows, schema in (("events", events, EVENTS), ("sizes", sizes, SIZES)):
+            of_metrics = pa.Table.from_pylist(list(rows), schema=schema)
+            load(db, name, of_metrics, 'SELECT * EXCLUDE ("at"), epoch_us("at") AS at_us FROM rows')
+        built = throttle_tables(db, WholeInputs(frames))
+    return {table: frame_of_arrow(spark, rows, table.schema) for table, rows in built.items()}
 
 
 def told(spark, **silver):

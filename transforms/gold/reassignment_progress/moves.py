@@ -34,7 +34,8 @@ def calls() -> str:
         WITH accepted AS (
             SELECT
                 cluster, topic_name AS topic, partition_index AS partition, epoch_us(logged_at) AS moved_us,
-                position, replicas, client_id, principal, moved_us // 1000000 - lag(epoch_us(logged_at) // 1000000)
+                position, replicas, client_id, principal, moved_us // 1000000
+                    - lag(epoch_us(logged_at) // 1000000)
                     OVER (PARTITION BY {request} ORDER BY logged_at, position) AS since_s
             FROM reassignments
             WHERE api = 'ALTER_PARTITION_REASSIGNMENTS' AND coalesce(error_code, {NO_ERROR}) = {NO_ERROR}
@@ -82,6 +83,7 @@ def copies(begun: str) -> str:
         LATERAL (
             SELECT min(told_us) AS told_us FROM ({in_sync}) AS joined
             WHERE joined.cluster = copy.cluster AND joined.topic = copy.topic
-                AND joined.partition = copy.partition AND told_us > moved_us AND list_contains(isr, destination_id)
+                AND joined.partition = copy.partition AND told_us > moved_us
+                AND list_contains(isr, destination_id)
         )
     """

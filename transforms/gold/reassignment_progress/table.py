@@ -9,8 +9,8 @@ _END_US = f"(window_s * 1000000 + {_WINDOW_US})"
 
 _REPLICA = "cluster, topic, partition, destination_id"
 
-# A copy per window, from the start to the end of its move. A finished copy has rows until the end of its move,
-# so that the sums include it.
+# A copy per window, from the start to the end of its move. A finished copy has rows until then too, so that
+# the sums include it.
 _GRID = f"""
     SELECT copies.*, window_s, coalesce(ended_us < {_END_US}, false) AS is_done
     FROM covered JOIN (
@@ -68,8 +68,8 @@ _BY_COPY = f"""
 
 _IS_KNOWN = "NOT is_done AND lag_records IS NOT NULL"
 
-# The copies between two brokers. Finished copies have no remaining bytes. A copy without recent bytes gets the
-# bytes per record of the other copies.
+# The copies between two brokers. Finished copies have no remaining bytes. A copy without recent bytes gets
+# the bytes per record of the other copies.
 _BY_PAIR = f"""
     SELECT
         cluster, moved_us, window_s, source_id, destination_id, count(*) AS copies,

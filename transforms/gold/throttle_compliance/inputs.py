@@ -36,7 +36,8 @@ IS_PRODUCE = (pc.field("api") == "PRODUCE") & IS_OTHERS
 
 _ENTRIES = entries("""
     SELECT
-        cluster, position, epoch_us(logged_at) AS logged_us, kind, broker_id AS leader_id, follower_id, partitions
+        cluster, position, epoch_us(logged_at) AS logged_us, kind, broker_id AS leader_id, follower_id,
+        partitions
     FROM rows
 """)
 _SEEN = f"""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from itertools import groupby, zip_longest
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import duckdb
@@ -20,9 +21,12 @@ DIRECTION = "split_part(config, '.', 1)"
 IS_APPLIED = "is_applied IS DISTINCT FROM false AND logged_at IS NOT NULL"
 """The condition of changes that took effect; one without a logged answer counts as applied."""
 
+_OF_LIST = ("cluster", "topic", "direction")
+_ORDER = ("logged_us", "position", "operation", "replicas", "is_wildcard")
+
 LISTED = pa.schema(
     {
-        **{name: pa.string() for name in ("cluster", "topic", "direction")},
+        **{name: pa.string() for name in _OF_LIST},
         **{name: pa.int32() for name in ("listed_partition", "listed_broker")},
         **{name: pa.int64() for name in ("listed_from_us", "listed_until_us")},
     }
@@ -31,17 +35,19 @@ LISTED = pa.schema(
 
 def limits() -> str:
     """
-    Return the query of each rate and its time in force: `limited_from_us` to `limited_until_us` (NULL: still).
+    Return the query of each rate with its time in force.
 
-    It reads all of `throttle_changes`, and `brokers`, those that a cluster-wide default applies to. A broker's
-    own rate overrides the default. A rate that was set before the first observed change is unknown.
+    The time is `limited_from_us` to `limited_until_us` (NULL: still in force). The query reads all of
+    `throttle_changes`, and `brokers`, those that a cluster-wide default applies to. A broker's own rate
+    overrides the default. A rate that was set before the first observed change is unknown.
     """
     rate = f"CASE WHEN operation = 'set' AND rate_bytes_per_s < {UNLIMITED} THEN rate_bytes_per_s END"
+    in_order = "PARTITION BY cluster, broker_id, direction ORDER BY limited_from_us, position"
     return f"""
         WITH rates AS (
             SELECT
-                cluster, resource_name, {integer("resource_name")} AS broker_id, {DIRECTION} AS direction, position,
-                epoch_us(logged_at) AS limited_from_us, {{'bytes_per_s': {rate}}} AS rate
+                cluster, resource_name, {integer("resource_name")} AS broker_id, {DIRECTION} AS direction,
+                position, epoch_us(logged_at) AS limited_from_us, {{'bytes_per_s': {rate}}} AS rate
             FROM throttle_changes WHERE resource = 'broker' AND config IN {RATES} AND {IS_APPLIED}
         ),
         changed AS (
@@ -55,39 +61,32 @@ def limits() -> str:
                 struct_extract(last_value(own IGNORE NULLS) OVER so_far, 'bytes_per_s'),
                 struct_extract(last_value(of_all IGNORE NULLS) OVER so_far, 'bytes_per_s')
             ) AS limit_bytes_per_s
-            FROM changed WINDOW so_far AS (
-                PARTITION BY cluster, broker_id, direction ORDER BY limited_from_us, position
-                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-            )
+            FROM changed WINDOW so_far AS ({in_order} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
         ),
         news AS (
             SELECT * FROM followed
-            WINDOW in_order AS (PARTITION BY cluster, broker_id, direction ORDER BY limited_from_us, position)
+            WINDOW in_order AS ({in_order})
             QUALIFY limit_bytes_per_s IS DISTINCT FROM lag(limit_bytes_per_s) OVER in_order
         )
         SELECT cluster, broker_id, direction, limit_bytes_per_s, limited_from_us, limited_until_us
         FROM (
-            SELECT *, lead(limited_from_us) OVER (
-                PARTITION BY cluster, broker_id, direction ORDER BY limited_from_us, position
-            ) AS limited_until_us FROM news
+            SELECT *, lead(limited_from_us) OVER ({in_order}) AS limited_until_us FROM news
         ) WHERE limit_bytes_per_s IS NOT NULL
     """
 
 
 def throttled(db: duckdb.DuckDBPyConnection) -> pa.Table:
     """
-    Return each throttled replica with its time on a list: `listed_from_us` to `listed_until_us` (NULL: still).
+    Return each throttled replica with its time on a list, from all of `throttle_changes`.
 
-    A list that is `*` has one row, whose partition and broker are NULL and mean all. It reads all of
-    `throttle_changes`.
+    The time is `listed_from_us` to `listed_until_us` (NULL: still on it). A list that is `*` has one row,
+    whose partition and broker are NULL and mean all.
     """
-    query = (
-        f"{news()} ORDER BY cluster, topic, direction, logged_us, position, operation, replicas, is_wildcard"
-    )
+    query = f"{news()} ORDER BY {', '.join((*_OF_LIST, *_ORDER))}"
     changes = db.sql(query).to_arrow_table().to_pylist()
     rows = [
         (*key, *replica, state.since_us, following and following.since_us)
-        for key, of_list in groupby(changes, lambda row: (row["cluster"], row["topic"], row["direction"]))
+        for key, of_list in groupby(changes, itemgetter(*_OF_LIST))
         for state, following in _with_next(_states(of_list))
         for replica in ([(None, None)] if state.is_wildcard else state.replicas)
     ]
@@ -103,29 +102,32 @@ def news() -> str:
     `throttle_changes`.
     """
     value = "{'operation': operation, 'replicas': replicas, 'is_wildcard': is_wildcard}"
-    in_order = "PARTITION BY cluster, topic, direction ORDER BY logged_us, position, operation, replicas, is_wildcard"
+    in_order = f"PARTITION BY {', '.join(_OF_LIST)} ORDER BY {', '.join(_ORDER)}"
     # A poll's rows without a topic name mean that all topics it does not name have no list.
     return f"""
         WITH changes AS (
             SELECT
-                cluster, resource_name AS topic, {DIRECTION} AS direction, epoch_us(logged_at) AS logged_us, position,
-                operation, replicas, is_wildcard, coalesce(operation IN ('set', 'delete'), false) AS replaces
+                cluster, resource_name AS topic, {DIRECTION} AS direction, epoch_us(logged_at) AS logged_us,
+                position, operation, replicas, is_wildcard,
+                coalesce(operation IN ('set', 'delete'), false) AS replaces
             FROM throttle_changes WHERE resource = 'topic' AND config IN {LISTS} AND {IS_APPLIED}
         ),
         by_topic AS (
             SELECT * FROM changes WHERE topic IS NOT NULL
             UNION ALL BY NAME
             SELECT changes.* REPLACE (known.topic AS topic)
-            FROM changes JOIN (SELECT DISTINCT cluster, topic, direction FROM changes WHERE topic IS NOT NULL) AS known
-                USING (cluster, direction) WHERE changes.topic IS NULL
+            FROM changes JOIN (
+                SELECT DISTINCT cluster, topic, direction FROM changes WHERE topic IS NOT NULL
+            ) AS known USING (cluster, direction) WHERE changes.topic IS NULL
         ),
         lasting AS (
             SELECT * FROM by_topic
             WINDOW in_order AS ({in_order})
-            QUALIFY NOT coalesce(lead(logged_us) OVER in_order = logged_us AND lead(replaces) OVER in_order, false)
+            QUALIFY NOT coalesce(
+                lead(logged_us) OVER in_order = logged_us AND lead(replaces) OVER in_order, false
+            )
         )
-        SELECT * EXCLUDE (replaces) FROM lasting
-        WINDOW in_order AS ({in_order})
+        SELECT * EXCLUDE (replaces) FROM lasting WINDOW in_order AS ({in_order})
         QUALIFY NOT (replaces AND {value} IS NOT DISTINCT FROM lag({value}) OVER in_order)
     """
 

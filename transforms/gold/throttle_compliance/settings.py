@@ -15,7 +15,7 @@ def settings_on() -> str:
     return f"""
         SELECT
             cluster, broker_id, direction, {_from("limited_from_us")} AS on_from_us,
-            {_until("limited_until_us")} AS on_until_us, on_from_us AS at_us, NULL AS is_listed, NULL AS is_wildcard
+            {_until("limited_until_us")} AS on_until_us, on_from_us AS at_us
         FROM covered JOIN in_force USING (cluster) WHERE {_overlaps("limited_from_us", "limited_until_us")}
         UNION ALL BY NAME
         SELECT DISTINCT

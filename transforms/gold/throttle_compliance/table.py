@@ -33,8 +33,8 @@ def throttle_compliance() -> str:
     sums = (f"sum({name}) AS {name}" for name in SUMS)
     largest = (f"max({name}) AS {name}" for name in LARGEST)
     by_s = (f"{_by_second(name)} AS {name}_by_s" for name in ("throttled", "catching_up"))
-    # A list that is `*` names every broker, including brokers without a limit. Every broker has beans, so they
-    # make no row.
+    # A list that is `*` names every broker, including brokers without a limit. Every broker has beans, so
+    # they make no row.
     return f"""
         WITH measured AS (
             SELECT event.*, limited_from_us, limit_bytes_per_s, {window_s("at_us")} AS window_s
@@ -65,7 +65,8 @@ def _traffic() -> str:
     ends = _by_direction(
         f"({fetched}) SEMI JOIN covered USING (cluster, window_s)", "leader_id", "follower_id"
     )
-    is_same = "all_of.cluster = answer.cluster AND all_of.topic = answer.topic AND all_of.direction = answer.direction"
+    columns = ("cluster", "topic", "direction")
+    is_same = " AND ".join(f"all_of.{name} = answer.{name}" for name in columns)
     is_during = during("logged_us", "all_of.listed_from_us", "all_of.listed_until_us")
     on_list = f"{is_same} AND {is_during}"
     on_replica = f"""{on_list} AND all_of.listed_partition = answer.partition

@@ -1,4 +1,4 @@
-"""The times with a throttle or a move, as SQL. Windows outside them have no rows in the tables of throttles."""
+"""The times with a throttle or a move, as SQL. Windows outside them have no rows about throttles."""
 
 from transforms.gold.throttle_compliance.limits import IS_APPLIED
 
@@ -9,7 +9,7 @@ def times_on() -> str:
     """
     Return the query of the times with a setting or a move, in epoch seconds; a NULL end means that it is on.
 
-    It reads `throttle_changes`, `calls`, and the existing `reassignment_progress`, which has the ends of moves.
+    It reads `throttle_changes`, `calls`, and the existing `reassignment_progress` for the ends of moves.
     """
     key = "cluster, resource, resource_name, config"
     return f"""
@@ -19,7 +19,9 @@ def times_on() -> str:
             FROM throttle_changes WHERE {IS_APPLIED}
         ),
         by_pair AS (
-            SELECT cluster, epoch_us(moved_at) AS moved_us, arg_max_null(epoch_us(ended_at), window_start) AS ended_us
+            SELECT
+                cluster, epoch_us(moved_at) AS moved_us,
+                arg_max_null(epoch_us(ended_at), window_start) AS ended_us
             FROM reassignment_progress GROUP BY cluster, moved_at, source_id, destination_id
         ),
         ends AS (

@@ -1,28 +1,36 @@
 """Lists of throttled replicas: in force from one change to the next, however often they are polled."""
 
+from contextlib import contextmanager
+
 import pytest
-from pyspark.sql import functions as F
 
 from schemas.silver.throttles import THROTTLE_CHANGES
 from tests.transforms.gold.throttle_rows import AT, listing, with_lists
 from transforms.frames import frame_of
-from transforms.gold.throttle_compliance.limits import news, throttled
+from transforms.gold.throttle_compliance.limits import CHANGES_COLUMNS, news, throttled
+from transforms.sql import connect
 
 
-def changes_of(spark, changes):
-    return with_lists(frame_of(spark, changes, THROTTLE_CHANGES.schema))
+@contextmanager
+def changed(spark, changes):
+    """Give DuckDB with `throttle_changes`."""
+    frame = with_lists(frame_of(spark, changes, THROTTLE_CHANGES.schema))
+    with connect({"throttle_changes": frame.select(*CHANGES_COLUMNS).toArrow()}) as db:
+        yield db
 
 
 def listed(spark, *changes):
     """Give (topic, partition, broker, from, until) in seconds, in order; NULL is None."""
 
-    def second(instant):
-        return instant and (instant - AT.replace(tzinfo=None)).total_seconds()
+    def second(instant_us):
+        return instant_us and instant_us / 1e6 - AT.timestamp()
 
-    rows = throttled(changes_of(spark, changes)).collect()
+    with changed(spark, changes) as db:
+        rows = throttled(db).to_pylist()
+    of_list = ("topic", "listed_partition", "listed_broker")
     told = [
-        (r.topic, r.listed_partition, r.listed_broker, second(r.listed_from), second(r.listed_until))
-        for r in rows
+        (*(row[name] for name in of_list), second(row["listed_from_us"]), second(row["listed_until_us"]))
+        for row in rows
     ]
     return sorted(told, key=repr)
 
@@ -47,10 +55,14 @@ def test_list_that_polls_find_unchanged_is_told_once(spark):
 def test_what_is_followed_through_a_list_grows_with_its_changes_and_not_with_its_polls(spark):
     """29 polls find the same list, the 30th a shorter one."""
     polls = [row for second in range(10, 300, 10) for row in poll(second, t="0:1,1:1")]
-    told = changes_of(spark, [*polls, *poll(300, t="0:1")]).fillna("t", "resource_name")
 
-    kept = news(told.withColumn("direction", F.lit("leader"))).orderBy("logged_at").collect()
-    assert [(row.operation, row.value) for row in kept] == [("set", "0:1,1:1"), ("set", "0:1")]
+    with changed(spark, [*polls, *poll(300, t="0:1")]) as db:
+        kept = db.sql(f"{news()} ORDER BY logged_us").to_arrow_table().to_pylist()
+    lists = [
+        (row["operation"], ",".join(f"{part['partition']}:{part['broker_id']}" for part in row["replicas"]))
+        for row in kept
+    ]
+    assert lists == [("set", "0:1,1:1"), ("set", "0:1")]
 
 
 def test_list_that_shrinks_between_polls_ends_and_begins_at_the_poll(spark):
