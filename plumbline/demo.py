@@ -28,6 +28,7 @@ from engine.ingest.positions import checkpoint_of, topics_of
 from engine.ingest.sources import QUERIES
 from lab import cluster, processes, scenarios
 from lab.errors import LabError
+from lab.pipeline import PATIENCE_S, log_of, streams
 from schemas.fields import Table
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.rows import Row
@@ -35,9 +36,6 @@ from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
 
 STREAMS_TIMEOUT_S = 120.0
-PATIENCE_S = 60.0
-"""Time limit for a stream to finish its batch after SIGTERM."""
-
 WINDOW_S = 10.0
 VERDICT = ("culprit", "broker_id", "follower_id", "leader_id")
 
@@ -93,7 +91,7 @@ def _logs_of(state: Path) -> str:
 
 
 def _recorded_and_reported(state: Path, plan: scenarios.ScenarioPlan) -> tuple[Path, Path]:
-    with _lab(state / "lab") as settings, _streams(state, settings) as started:
+    with _lab(state / "lab") as settings, streams(state, settings, typer.echo) as started:
         truth = scenarios.run(state / "lab", plan, say=typer.echo)
         time.sleep(WINDOW_S)  # so that every broker has lines after the last window
         _check_alive(state, started)
@@ -117,23 +115,6 @@ def _lab(state: Path) -> Iterator[Path]:
         cluster.stop(state, say=typer.echo)
 
 
-@contextmanager
-def _streams(state: Path, settings: Path) -> Iterator[dict[str, dict[str, float]]]:
-    """Run collector, ingest and build-gold as separate processes until the block ends."""
-    commands = {"collect": (), "ingest": (), "build-gold": ("--follow",)}
-    started: dict[str, dict[str, float]] = {}
-    try:
-        for word, options in commands.items():
-            output = _log_of(state, word)
-            output.unlink(missing_ok=True)
-            command = [sys.executable, "-m", "plumbline", word, "--conf", str(settings), *options]
-            started[word] = processes.spawn(command, output=output)
-            typer.echo(f"started plumbline {word}: {output}")
-        yield started
-    finally:
-        processes.end(started.values(), patience_s=PATIENCE_S)
-
-
 def _wait_until_read(settings: Settings, state: Path, started: dict[str, dict[str, float]]) -> None:
     """
     Wait until gold was built from every line that the collector sent.
@@ -146,7 +127,7 @@ def _wait_until_read(settings: Settings, state: Path, started: dict[str, dict[st
     while not ((is_read := _is_read(settings)) and _is_built(settings.warehouse_root)):
         _check_alive(state, {word: started[word] for word in ("ingest", "build-gold")})
         if time.monotonic() > deadline:
-            raise LabError(not_done(_log_of(state, "build-gold" if is_read else "ingest"), is_read=is_read))
+            raise LabError(not_done(log_of(state, "build-gold" if is_read else "ingest"), is_read=is_read))
         time.sleep(0.5)
 
 
@@ -158,10 +139,6 @@ def not_done(log: Path, *, is_read: bool) -> str:
             f"end other programs and try again; log: {log}"
         )
     return f"ingest has not read every line after {STREAMS_TIMEOUT_S:g} s; log: {log}"
-
-
-def _log_of(state: Path, word: str) -> Path:
-    return state / "logs" / f"{word}.txt"
 
 
 def _is_read(settings: Settings) -> bool:
@@ -192,7 +169,7 @@ def _commits(warehouse: Path, table: Table) -> list[Path]:
 def _check_alive(state: Path, started: dict[str, dict[str, float]]) -> None:
     for word, process in started.items():
         if processes.find(process) is None:
-            output = _log_of(state, word)
+            output = log_of(state, word)
             message = f"plumbline {word} ended; log: {output}\n{processes.tail(output)}"
             raise LabError(message)
 

@@ -3,9 +3,10 @@
 import json
 import shutil
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -27,6 +28,8 @@ from transforms.gold.broker_rtt.table import broker_rtt_summary
 from transforms.gold.fetch_latency.summary import fetch_latency_summary
 
 CLUSTER = "lab"
+AFTER = timedelta(seconds=10)
+"""The time after a fault that a demo still records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +55,13 @@ class Recorded:
 
     def culprits(self, thresholds: Thresholds) -> list[Row]:
         """Return the verdict of every window, judged as a stream would: from what came before it."""
-        named = culprit_tables(self.broker_rtt.select(*COLUMNS).toArrow(), thresholds)[BROKER_RTT_CULPRIT]
-        rows: list[Row] = named.sort_by("window_start").to_pylist()
-        return rows
+        return verdicts_of(self.broker_rtt.select(*COLUMNS).toArrow(), thresholds)
+
+    def culprits_of(self, truth: Row, thresholds: Thresholds) -> list[Row]:
+        """Return the verdicts of one demo, judged as if nothing was recorded before it."""
+        span = Span(truth["quiet_since"], truth["ended_at"] + AFTER)
+        rows = self.broker_rtt.filter(span.holds("window_start")).select(*COLUMNS)
+        return verdicts_of(rows.toArrow(), thresholds)
 
     def latency(self, truth: Row) -> list[Row]:
         """Return plain and true latency of the follower fetches of one injected span, leader by leader."""
@@ -68,6 +75,13 @@ class Recorded:
 
     def _summary(self, since: datetime, until: datetime) -> DataFrame:
         return broker_rtt_summary(self.broker_rtt.filter(Span(since, until).holds("window_start")))
+
+
+def verdicts_of(broker_rtt: pa.Table, thresholds: Thresholds) -> list[Row]:
+    """Return the verdict of every window, the earliest first."""
+    named = culprit_tables(broker_rtt, thresholds)[BROKER_RTT_CULPRIT]
+    rows: list[Row] = named.sort_by("window_start").to_pylist()
+    return rows
 
 
 def recorded(spark: SparkSession, part: Path) -> Recorded:

@@ -7,6 +7,8 @@ from typing import Any
 
 from scipy import stats
 
+from reports.findings import findings
+
 Row = dict[str, Any]
 TOLERANCE = {"paired": (0.4, 0.04), "passive": (0.6, 0.06)}
 """A rise may differ from the delay applied by so many ms, or by this share of it, whichever is more."""
@@ -17,6 +19,8 @@ OTHERS_MS = 0.6
 NAMED_WITHIN = timedelta(seconds=30)
 WINDOW = timedelta(seconds=10)
 NOBODY = ("none", "not_enough_data")
+OVERLAP = 0.8
+"""The part of the injected span that the finding of a demo must cover."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +33,25 @@ class Named:
     is_right: bool
     after_s: float | None  # from the injection to the end of the first window that named it rightly
     since_error_s: float | None  # the onset that was named less the injection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """The findings of one demo against what was injected."""
+
+    injected: str
+    said: str
+    findings: int
+    is_named: bool  # there is one finding, of the injected shape
+    overlap: float  # the share of the injected span that it covers
+    onset_s: float | None  # its onset less the injection
+    outside: int  # windows of findings outside the injected span
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the demo meets its target."""
+        is_in_time = self.onset_s is not None and abs(self.onset_s) <= WINDOW.total_seconds()
+        return self.is_named and self.overlap >= OVERLAP and is_in_time and not self.outside
 
 
 def allowed_ms(method: str, injected_ms: float) -> float:
@@ -65,13 +88,29 @@ def named(truth: Row, culprits: Sequence[Row]) -> Named:
     right = [row for row in accusing if _shape(row) == wanted]
     first = min(right, key=lambda row: row["window_start"], default=None)
     return Named(
-        shape=" ".join(str(part) for part in wanted if part is not None),
+        shape=_named(wanted),
         records_per_s=truth["records_per_s"],
-        said=", ".join(" ".join(str(p) for p in _shape(row) if p is not None) for row in accusing)
-        or "nothing",
+        said=", ".join(_named(_shape(row)) for row in accusing) or "nothing",
         is_right=bool(right) and len(right) == len(accusing),
         after_s=(first["window_start"] + WINDOW - injected_at).total_seconds() if first else None,
         since_error_s=(first["since"] - injected_at).total_seconds() if first else None,
+    )
+
+
+def told(truth: Row, culprits: Sequence[Row]) -> Told:
+    """Judge the findings of one demo by the windows of that demo alone."""
+    found = findings(culprits)
+    since, until = truth["injected_at"], truth["ended_at"]
+    right = [one for one in found if _shape(one.row) == _wanted(truth)]
+    shared_s = sum((min(one.until, until) - max(one.since, since)).total_seconds() for one in right)
+    return Told(
+        injected=_named(_wanted(truth)),
+        said=", ".join(_named(_shape(one.row)) for one in found) or "nothing",
+        findings=len(found),
+        is_named=len(found) == len(right) == 1,
+        overlap=max(0.0, shared_s) / (until - since).total_seconds(),
+        onset_s=(right[0].since - since).total_seconds() if right else None,
+        outside=sum(not since - WINDOW <= start < until for one in found for start in one.core),
     )
 
 
@@ -110,6 +149,10 @@ def _wanted(truth: Row) -> tuple[Any, ...]:
     if shape.endswith("_side"):
         ids[shape.removesuffix("_side") + "_id"] = truth["broker_id"]
     return (shape, *ids.values())
+
+
+def _named(shape: tuple[Any, ...]) -> str:
+    return " ".join(str(part) for part in shape if part is not None)
 
 
 def _shape(row: Row) -> tuple[Any, ...]:

@@ -6,7 +6,17 @@ from collections.abc import Sequence
 import psutil
 
 from benchmarks.pages import render
-from benchmarks.truth.judge import OTHERS_MS, TOLERANCE, Named, Row, is_met, rate_per_hour, share
+from benchmarks.truth.judge import (
+    OTHERS_MS,
+    OVERLAP,
+    TOLERANCE,
+    Named,
+    Row,
+    Told,
+    is_met,
+    rate_per_hour,
+    share,
+)
 
 
 def page(sections: Sequence[str], conditions: str) -> str:
@@ -76,6 +86,12 @@ def healthy_section(found: Sequence[Row], windows: int, learnt_windows: int, sec
         low=low,
         high=high,
     )
+
+
+def demos_section(demos: Sequence[Told]) -> str:
+    """Count the demos whose findings are exactly what was injected."""
+    right = sum(one.is_right for one in demos)
+    return render("truth/demos", demos=demos, right=right, interval=share(right, len(demos)), overlap=OVERLAP)
 
 
 def _yes(*, is_met: bool) -> str:

@@ -2,15 +2,17 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from lab import cluster, scenarios
+from lab.pipeline import streams
 from lab.scenarios import Scenario, ScenarioPlan, Side
 
 DELAYS_MS = (3.0, 10.0, 20.0)
 RATES = (0.0, 500.0, 2000.0)
-TRIES = 10
+TRIES, DEMOS = 10, 20
 LEARN_S, HEALTHY_S = 15 * 60.0, 60 * 60.0
 
 
@@ -20,6 +22,7 @@ class Part:
 
     name: str
     plans: tuple[ScenarioPlan, ...]
+    is_beside: bool = False  # the pipeline runs next to the brokers
 
 
 def links() -> Iterator[ScenarioPlan]:
@@ -58,10 +61,17 @@ def healthy() -> Iterator[ScenarioPlan]:
     yield ScenarioPlan(scenario=Scenario.HEALTHY, quiet_s=0, for_s=HEALTHY_S)
 
 
+def demos() -> Iterator[ScenarioPlan]:
+    """Slow one link as `plumbline demo` does, idle, on seeded brokers. Is there one finding, of that span?"""
+    for nth in range(DEMOS):
+        yield ScenarioPlan(scenario=Scenario.SLOW_LINK, delay_ms=10, quiet_s=75, for_s=60, seed=nth)
+
+
 PARTS = (
     Part("links", tuple(links())),
     Part("shapes", tuple(shapes())),
-    Part("healthy", tuple(healthy())),
+    Part("healthy", tuple(healthy()), is_beside=True),
+    Part("demos", tuple(demos()), is_beside=True),
 )
 
 
@@ -72,12 +82,13 @@ def record(part: Part, root: Path) -> None:
         print(f"{part.name}: recorded before, in {done.parent}")
         return
     state = root / part.name / "lab"
-    cluster.start(state)
+    settings = cluster.start(state).settings_file
     try:
         truths = []
-        for nth, plan in enumerate(part.plans, start=1):
-            print(f"{part.name} {nth}/{len(part.plans)}", flush=True)
-            truths.append(scenarios.run(state, plan).name)
+        with streams(root / part.name, settings) if part.is_beside else nullcontext():
+            for nth, plan in enumerate(part.plans, start=1):
+                print(f"{part.name} {nth}/{len(part.plans)}", flush=True)
+                truths.append(scenarios.run(state, plan).name)
     finally:
         cluster.stop(state)
     done.write_text(json.dumps(truths, indent=2) + "\n")

@@ -70,10 +70,6 @@ class Snapshot:
         rows = self._read(spark, self.overlapping(column, spans, reach))
         return rows.filter(within(column, spans, reach))
 
-    def everything(self, spark: SparkSession) -> DataFrame:
-        """Return all rows, without the partition columns."""
-        return self._read(spark, self.paths())
-
     def column(self, name: str) -> pa.ChunkedArray:
         """Return a column of all rows, without Spark."""
         return self.all_rows([name]).read_all()[name]

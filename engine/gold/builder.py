@@ -5,8 +5,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import Row, SparkSession
 
 from conf.progress import Progress
 from engine.delta import tables
@@ -19,7 +18,7 @@ from engine.process.fail_points import reached
 from schemas.fields import Table
 from transforms.gold.build import Build
 from transforms.gold.builds import BUILDS
-from transforms.spans import Span, in_steps, spans_of, window_of, windows_of, within
+from transforms.spans import Span, in_steps, spans_of, window_of, windows_of
 from transforms.windows import WINDOW_S, Reach
 
 
@@ -44,9 +43,9 @@ class Builder:
             tables.make(warehouse, table)
         for table in gold_of(builds):
             tables.ensure(spark, warehouse, table)
-        known = WarehouseTables(spark, warehouse)
+        known = WarehouseTables(warehouse)
         self._memories = {build.name: build.memory(known) for build in builds if build.memory}
-        self._settling = Settling(spark, warehouse, [build.tables[0] for build in builds if build.is_covered])
+        self._settling = Settling(warehouse, [build.tables[0] for build in builds if build.is_covered])
         self._culprits = culprits_of(warehouse) if any(build.followed_by for build in builds) else None
         self._newest = {build.name: self._newest_window(build) for build in builds}
         self._refused: dict[str, set[int]] = {build.name: set() for build in builds}
@@ -98,14 +97,13 @@ class Builder:
         return len(refused)
 
     def _replace(self, build: Build, spans: Sequence[Span], snapshots: Mapping[str, Snapshot]) -> None:
-        inputs = WindowInputs(self._spark, build, snapshots, self._settling, spans)
+        inputs = WindowInputs(build, snapshots, self._settling, spans)
         if build.needs and not any(map(inputs.has, build.needs)) and not self._holds(build, spans):
             return
         versions = {f"{table.layer}.{table.name}": snapshots[table.name].version for table in build.reads}
         note = json.dumps({"built_from": versions})
         rows = {}
-        for table, frame in build.frames(inputs).items():
-            new = frame if isinstance(frame, pa.Table) else _collected(frame, table, spans)
+        for table, new in build.rows(inputs).items():
             has_rows = bool(new.num_rows)
             tables.replace(
                 new, self._warehouse, table, column=table.instant, spans=spans, note=note if has_rows else ""
@@ -132,10 +130,6 @@ class Builder:
         for span in spans_of(refused):
             since = str(Span(oldest, oldest)).split(" to ")[0]
             self._progress.say(f"{build.name} not rebuilt: {span}; silver is complete only from {since} on")
-
-
-def _collected(frame: DataFrame, table: Table, spans: Sequence[Span]) -> pa.Table:
-    return frame.filter(within(table.instant, spans)).select(*table.schema.names).toArrow()
 
 
 def _first_whole_window(warehouse: Path, reaches: Mapping[Table, Reach]) -> int | None:

@@ -5,8 +5,8 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark.sql import Row, SparkSession
-from pyspark.sql import functions as F
+import pyarrow.compute as pc
+from pyspark.sql import Row
 
 from engine.delta import tables
 from engine.delta.snapshot import Snapshot
@@ -25,22 +25,23 @@ class Settling:
     Both can be read from tables again, so a new process continues where the last one stopped.
     """
 
-    def __init__(self, spark: SparkSession, warehouse: Path, covered: Iterable[Table]) -> None:
+    def __init__(self, warehouse: Path, covered: Iterable[Table]) -> None:
         """Read the unsettled windows of the `covered` gold tables."""
-        self._spark, self._warehouse = spark, warehouse
+        self._warehouse = warehouse
         self._newest: dict[tuple[str, int], datetime] = {}
         self._newest_since: date | None = None
         self._unsettled: set[tuple[str, int]] = set()
         for table in covered:
-            gold = tables.read(spark, warehouse, table).filter(~F.col("is_settled"))
-            rows = gold.select("cluster", "window_start").distinct().collect()
-            self._unsettled |= {(row["cluster"], _second(row["window_start"])) for row in rows}
+            columns = ("cluster", "window_start")
+            rows = tables.snapshot(warehouse, table).all_rows(columns, ~pc.field("is_settled")).read_all()
+            found = rows.group_by(list(columns)).aggregate([]).to_pylist()
+            self._unsettled |= {(row["cluster"], _second(row["window_start"])) for row in found}
 
     def saw(self, arrived: Sequence[Row]) -> None:
         """Note the newest lines of a batch (`arrivals.by_window`)."""
         for row in arrived:
             if row["input"] == REQUESTS.name and row["broker_id"] is not None:
-                self._note(row["cluster"], row["broker_id"], row["newest"])
+                self._note(row["cluster"], row["broker_id"], row["newest"].astimezone(UTC))
 
     def may_settle(self) -> set[int]:
         """Return the windows that were built unsettled and that later lines may have settled."""
@@ -77,15 +78,12 @@ class Settling:
         since = datetime.fromtimestamp(earliest.start, UTC).date()
         if self._newest_since is not None and self._newest_since <= since:
             return
-        requests = tables.read(self._spark, self._warehouse, REQUESTS)
-        rows = (
-            requests.filter(F.col("logged_date") >= F.lit(since))
-            .groupBy("cluster", "broker_id")
-            .agg(F.max("logged_at").alias("newest"))
-            .collect()
-        )
-        for row in rows:
-            self._note(row["cluster"], row["broker_id"], row["newest"])
+        is_since = pc.field("logged_date") >= since
+        lines = tables.snapshot(self._warehouse, REQUESTS).all_rows(LINE, is_since).read_all()
+        newest = lines.group_by(["cluster", "broker_id"]).aggregate([("logged_at", "max")])
+        for row in newest.to_pylist():
+            if row["broker_id"] is not None:
+                self._note(row["cluster"], row["broker_id"], row["logged_at_max"])
         self._newest_since = since
 
     def _can_be_settled(self, cluster: str, window: int) -> bool:

@@ -26,14 +26,13 @@ class WindowInputs:
 
     def __init__(
         self,
-        spark: SparkSession,
         build: Build,
         snapshots: Mapping[str, Snapshot],
         settling: Settling,
         spans: Sequence[Span],
     ) -> None:
         """Read for the windows of the spans; `snapshots` are those of the build's inputs, by name."""
-        self._spark, self._build, self._settling = spark, build, settling
+        self._build, self._settling = build, settling
         self._snapshots, self._spans = snapshots, list(spans)
 
     @property
@@ -45,11 +44,6 @@ class WindowInputs:
     def windows(self) -> set[int]:
         """The windows to build, in epoch seconds."""
         return windows_of(self._spans)
-
-    def near(self, table: Table, reach: Reach | None = None) -> DataFrame:
-        """Return the rows of a table around the windows."""
-        within = reach or self._build.reads[table]
-        return self._snapshots[table.name].rows(self._spark, table.instant, self._spans, within)
 
     def rows(
         self,
@@ -101,9 +95,10 @@ class WholeInputs:
         """Read these frames. A frame of files must be unfiltered, because `rows` reads the files."""
         self._silver = silver
 
-    def near(self, table: Table, reach: Reach | None = None) -> DataFrame:  # noqa: ARG002 (all rows are near)
-        """Return all rows."""
-        return self._silver[table]
+    @property
+    def spark(self) -> SparkSession:
+        """The session of the frames."""
+        return next(iter(self._silver.values())).sparkSession
 
     def rows(
         self,
@@ -145,13 +140,9 @@ class WholeInputs:
 class WarehouseTables:
     """The tables of a warehouse, from which the memory of a build begins (see `build.Warehouse`)."""
 
-    def __init__(self, spark: SparkSession, warehouse: Path) -> None:
+    def __init__(self, warehouse: Path) -> None:
         """Read existing tables."""
-        self._spark, self._warehouse = spark, warehouse
-
-    def read(self, table: Table) -> DataFrame:
-        """Return all rows of a table."""
-        return tables.read(self._spark, self._warehouse, table)
+        self._warehouse = warehouse
 
     def rows(self, table: Table, columns: Sequence[str]) -> pa.RecordBatchReader:
         """Return columns of all rows of a table."""
@@ -165,10 +156,6 @@ class WarehouseTables:
 
 def frames_of(build: Build, inputs: WholeInputs) -> dict[Table, DataFrame]:
     """Return the gold of a build from all rows; empty frames if none of the tables in `needs` has rows."""
-    spark = inputs.near(build.silver[0]).sparkSession
     if build.needs and not any(map(inputs.has, build.needs)):
-        return {table: frame_of(spark, [], table.schema) for table in build.tables}
-    return {
-        table: frame_of_arrow(spark, rows) if isinstance(rows, pa.Table) else rows
-        for table, rows in build.frames(inputs).items()
-    }
+        return {table: frame_of(inputs.spark, [], table.schema) for table in build.tables}
+    return {table: frame_of_arrow(inputs.spark, rows) for table, rows in build.rows(inputs).items()}

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import Column, Row
 from pyspark.sql import functions as F
 
 from schemas.fields import Table
@@ -25,9 +25,6 @@ class Inputs(Protocol):
     def windows(self) -> set[int] | None:
         """The windows of `spans`, in epoch seconds."""
 
-    def near(self, table: Table, reach: Reach | None = None) -> DataFrame:
-        """Return the rows of a table around the windows; `reach` is at most the declared one (default)."""
-
     def rows(
         self,
         table: Table,
@@ -39,7 +36,8 @@ class Inputs(Protocol):
         """
         Return columns of the rows that meet a condition, for SQL in DuckDB.
 
-        These are the rows around the windows, as `near` returns them; of a table in `Build.whole`, all rows.
+        These are the rows around the windows; of a table in `Build.whole`, all rows. `reach` is at most the
+        declared one (default).
         """
 
     def around(
@@ -72,9 +70,6 @@ class Memory(Protocol):
 
 class Warehouse(Protocol):
     """The tables of a warehouse, from which a `Memory` begins."""
-
-    def read(self, table: Table) -> DataFrame:
-        """Return all rows of a table."""
 
     def rows(self, table: Table, columns: Sequence[str]) -> pa.RecordBatchReader:
         """Return columns of all rows of a table, for SQL in DuckDB."""
@@ -118,7 +113,7 @@ class Build:
     name: str
     tables: tuple[Table, ...]
     followed_by: tuple[Table, ...] = ()
-    frames: Callable[[Inputs], Mapping[Table, DataFrame | pa.Table]]
+    rows: Callable[[Inputs], Mapping[Table, pa.Table]]
     reads: Mapping[Table, Reach]
     whole: tuple[Table, ...] = ()
     touched_by: tuple[Touch, ...]

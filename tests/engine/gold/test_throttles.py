@@ -109,7 +109,7 @@ def test_span_built_again_is_the_same_and_nothing_throttled_writes_nothing(lab):
 
 def test_windows_in_which_nothing_is_on_are_left_alone(lab):
     lab.arrive(THROTTLE_CHANGES, [rate(0.5, LIMIT), rate(25, None)])
-    times = ThrottledTimes(WarehouseTables(lab.spark, lab.warehouse))
+    times = ThrottledTimes(WarehouseTables(lab.warehouse))
 
     kept = times.during(range(NOON - 600, NOON + 1_000, WINDOW_S))
     assert min(kept) == NOON

@@ -61,7 +61,7 @@ def _as_rows(found: pa.Table, covered: Mapping[tuple[str, int], Coverage], table
     )
 
 
-def _frames(inputs: Inputs) -> Mapping[Table, pa.Table]:
+def _rows(inputs: Inputs) -> Mapping[Table, pa.Table]:
     return fetch_tables(
         pairing.rows_of(inputs, FETCHES_REACH),
         inputs.covered(),
@@ -74,7 +74,7 @@ BUILD = Build(
     name="fetches",
     tables=(FETCH_LATENCY, BROKER_RTT),
     followed_by=(BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT),
-    frames=_frames,
+    rows=_rows,
     reads={REQUESTS: REQUESTS_REACH, CLIENT_EVENTS: pairing.CLIENT_EVENTS_REACH},
     touched_by=(
         Touch(of=REQUESTS, reach=REQUESTS_REACH),

@@ -27,7 +27,7 @@ _OF_SCRAPES = """
 """
 
 
-def _frames(inputs: Inputs) -> Mapping[Table, pa.Table]:
+def _rows(inputs: Inputs) -> Mapping[Table, pa.Table]:
     """Return one row per scrape that has FetchFollower's TotalTimeMs."""
     with connect({}) as db:
         load_facts(db, inputs.rows(METRIC_SERIES, SERIES_COLUMNS))
@@ -38,7 +38,7 @@ def _frames(inputs: Inputs) -> Mapping[Table, pa.Table]:
 BUILD = Build(
     name="stock_fetch_total",
     tables=(STOCK_FETCH_TOTAL,),
-    frames=_frames,
+    rows=_rows,
     reads={METRIC_SAMPLES: Reach()},
     whole=(METRIC_SERIES,),
     touched_by=(Touch(of=METRIC_SAMPLES), Touch(of=METRIC_SERIES, and_later=True)),

@@ -110,7 +110,7 @@ The means of sums, or the reason if there is none, as SQL of DuckDB and of Spark
 """
 
 
-def _frames(inputs: Inputs) -> Mapping[Table, pa.Table]:
+def _rows(inputs: Inputs) -> Mapping[Table, pa.Table]:
     with connect({}) as db:
         load_facts(db, inputs.rows(METRIC_SERIES, SERIES_COLUMNS))
         load_samples(db, inputs.rows(METRIC_SAMPLES, SAMPLES_COLUMNS), WANTED)
@@ -129,7 +129,7 @@ def _frames(inputs: Inputs) -> Mapping[Table, pa.Table]:
 BUILD = Build(
     name="leader_local_mean",
     tables=(LEADER_LOCAL_MEAN,),
-    frames=_frames,
+    rows=_rows,
     reads={METRIC_SAMPLES: REACH, REQUESTS: REACH},
     whole=(METRIC_SERIES,),
     # A scrape touches each window that the next one may lie in; a series touches all since its first sample.

@@ -7,7 +7,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from duckdb import DuckDBPyConnection
 from pyspark.sql import Row
-from pyspark.sql import functions as F
 
 from schemas.arrow import arrow_schema
 from schemas.fields import Table
@@ -60,8 +59,8 @@ from transforms.gold.leader_redirect.table import (
 from transforms.gold.runs.of_client import RUNS_COLUMNS
 from transforms.spans import Span, windows_of
 from transforms.spans import touched as spread
-from transforms.sql import NO_ROW, connect, has_rows, is_in, load, rows_of
-from transforms.windows import WINDOW_S, window_start
+from transforms.sql import NO_ROW, connect, has_rows, is_in, load, rows_of, window_s
+from transforms.windows import WINDOW_S
 
 
 class Redirects:
@@ -79,11 +78,10 @@ class Redirects:
     @classmethod
     def remembered(cls, warehouse: Warehouse) -> Self:
         """Read what is to be remembered from tables."""
-        taken = warehouse.read(LEADERSHIP_CHANGES).filter(is_takeover())
-        start = F.unix_seconds(window_start(F.col("logged_at"))).alias("start")
-        rows = taken.select(start).distinct().collect()
-        takeovers = (row["start"] for row in rows if row["start"] is not None)
-        return cls(warehouse.windows(LEADER_REDIRECT), takeovers)
+        with connect({}) as db:
+            load(db, "changes", warehouse.rows(LEADERSHIP_CHANGES, CHANGES_COLUMNS), CHANGES)
+            found = db.sql(f"SELECT DISTINCT {window_s('taken_us')} FROM ({TAKEOVERS})").fetchall()
+        return cls(warehouse.windows(LEADER_REDIRECT), (start for (start,) in found))
 
     def windows(self, touched: Sequence[set[int]], arrived: Sequence[Row]) -> set[int]:
         """Add the windows of the redirects and takeovers that have new lines near them."""
@@ -170,7 +168,7 @@ def _paired(inputs: Inputs) -> pa.Table:
         """).to_arrow_table()
 
 
-def _frames(inputs: Inputs) -> Mapping[Table, pa.Table]:
+def _rows(inputs: Inputs) -> Mapping[Table, pa.Table]:
     return {LEADER_REDIRECT: redirects(inputs, _paired)}
 
 
@@ -179,7 +177,7 @@ LINES = (REQUESTS.name, LEADERSHIP_CHANGES.name)
 BUILD = Build(
     name="leader_redirect",
     tables=(LEADER_REDIRECT,),
-    frames=_frames,
+    rows=_rows,
     reads={
         REQUESTS: REQUESTS_REACH,
         LEADERSHIP_CHANGES: CHANGES_REACH,

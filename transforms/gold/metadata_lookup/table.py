@@ -70,7 +70,7 @@ def _lookups() -> str:
     """
 
 
-def _frames(inputs: Inputs) -> Mapping[Table, pa.Table]:
+def _rows(inputs: Inputs) -> Mapping[Table, pa.Table]:
     is_lookup = (pc.field("api") == "METADATA") & IS_OTHERS
     rows = {
         "lookups": inputs.rows(REQUESTS, LOOKUPS_COLUMNS, where=is_lookup),
@@ -88,7 +88,7 @@ def _frames(inputs: Inputs) -> Mapping[Table, pa.Table]:
 BUILD = Build(
     name="metadata_lookup",
     tables=(METADATA_LOOKUP,),
-    frames=_frames,
+    rows=_rows,
     reads={REQUESTS: REQUESTS_REACH},
     whole=(RUNS,),
     touched_by=(

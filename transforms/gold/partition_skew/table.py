@@ -57,7 +57,7 @@ def partition_skew(wanted: str = "true") -> str:
     """
 
 
-def _frames(inputs: Inputs) -> Mapping[Table, pa.Table]:
+def _rows(inputs: Inputs) -> Mapping[Table, pa.Table]:
     rows = {
         "requests": inputs.rows(REQUESTS, REQUESTS_COLUMNS, where=IS_PRODUCED),
         "topics": inputs.rows(TOPICS, TOPICS_COLUMNS),
@@ -77,7 +77,7 @@ def _frames(inputs: Inputs) -> Mapping[Table, pa.Table]:
 BUILD = Build(
     name="partition_skew",
     tables=(PARTITION_SKEW,),
-    frames=_frames,
+    rows=_rows,
     reads={REQUESTS: REQUESTS_REACH},
     whole=(TOPICS, RUNS),
     touched_by=(

@@ -84,7 +84,7 @@ class ThrottledTimes:
         self._times = [(since_s, math.inf if until_s is None else until_s) for since_s, until_s in rows]
 
 
-def _frames(inputs: Inputs) -> Mapping[Table, pa.Table]:
+def _rows(inputs: Inputs) -> Mapping[Table, pa.Table]:
     with connect({}) as db:
         load_metrics(db, inputs)
         return throttle_tables(db, inputs)
@@ -96,7 +96,7 @@ SETTINGS_NAMES = tuple(table.name for table in SETTINGS)
 BUILD = Build(
     name="throttles",
     tables=TABLES,
-    frames=_frames,
+    rows=_rows,
     reads={REQUESTS: REQUESTS_REACH, METRIC_SAMPLES: SCRAPES_REACH},
     # A throttle that was set days ago is still in force, so its tables are read whole.
     whole=(*SETTINGS, TOPICS, METRIC_SERIES),

@@ -62,7 +62,7 @@ def test_schema_is_the_declared_one(spark, broker):
 
 def test_nothing_in_gives_nothing_out(spark):
     tables = (METRIC_SAMPLES, METRIC_SERIES, REQUESTS)
-    rows = BUILD.frames(WholeInputs({table: frame_of(spark, [], table.schema) for table in tables}))
+    rows = BUILD.rows(WholeInputs({table: frame_of(spark, [], table.schema) for table in tables}))
 
     found = frame_of_arrow(spark, rows[LEADER_LOCAL_MEAN])
 
