@@ -20,7 +20,7 @@ from schemas.arrow import arrow_schema
 from schemas.fields import Table
 from transforms.frames import frame_of
 from transforms.spans import MAX_SPANS, Span, within
-from transforms.windows import WINDOW_S, Reach
+from transforms.windows import Reach
 
 INSTANT = pa.timestamp("us", "UTC")
 
@@ -166,10 +166,9 @@ class Snapshot:
 def _is_in(column: str, spans: Sequence[Span]) -> pc.Expression:
     at = pc.field(column)
     if len(spans) > MAX_SPANS:
-        # A chain of hundreds of comparisons is slow. This condition is of all windows that the spans touch.
-        windows = {second // WINDOW_S for span in spans for second in range(*span)}
-        window = pc.divide(at.cast(pa.int64()), WINDOW_S * 1_000_000)
-        return window.isin(pa.array(sorted(windows), pa.int64()))
+        # A chain of hundreds of comparisons is slow.
+        seconds = {second for span in spans for second in range(*span)}
+        return pc.divide(at.cast(pa.int64()), 1_000_000).isin(pa.array(seconds, pa.int64()))
     limits = [tuple(pa.scalar(_at(second), INSTANT) for second in span) for span in spans]
     return reduce(or_, [(at >= start) & (at < end) for start, end in limits])
 

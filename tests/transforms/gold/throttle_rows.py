@@ -163,7 +163,7 @@ def gold(spark, *, requests=(), changes=(), moves=(), isr=(), events=(), sizes=(
             of_metrics = pa.Table.from_pylist(list(rows), schema=schema)
             load(db, name, of_metrics, 'SELECT * EXCLUDE ("at"), epoch_us("at") AS at_us FROM rows')
         built = throttle_tables(db, WholeInputs(frames))
-    return {table: frame_of_arrow(spark, rows, table.schema) for table, rows in built.items()}
+    return {table: frame_of_arrow(spark, rows) for table, rows in built.items()}
 
 
 def told(spark, **silver):
