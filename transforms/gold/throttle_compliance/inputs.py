@@ -22,7 +22,7 @@ from transforms.gold.reassignment_progress.replicated import CARRY_S, replica_la
 from transforms.gold.throttle_compliance.limits import CHANGES_COLUMNS, during, limits, throttled
 from transforms.gold.throttle_compliance.metrics import WANTED, events, sizes
 from transforms.sql import is_in, load, window_s
-from transforms.windows import Reach
+from transforms.windows import WINDOW_S, Reach
 
 BEGUN_REACH = Reach(lookback_s=BEFORE_S + CARRY_S, lookahead_s=BEGINS_WITHIN_S)
 """The requests after the start of each open move, which show the new replicas."""
@@ -53,6 +53,14 @@ _INBOUND = f"""
 _BROKERS = """
     SELECT cluster, broker_id FROM seen WHERE broker_id IS NOT NULL
     UNION SELECT cluster, broker_id FROM events WHERE broker_id IS NOT NULL
+"""
+# The windows with lines of the request log (`is_logged`) or with samples.
+_COVERED = f"""
+    SELECT cluster, window_s, bool_or(is_logged) AS is_logged
+    FROM (
+        SELECT cluster, window_s, true AS is_logged FROM seen
+        UNION ALL SELECT cluster, {window_s("at_us")}, false FROM events
+    ) GROUP BY cluster, window_s
 """
 
 
@@ -89,16 +97,6 @@ def load_requests(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
     _store(db, "covered", f"SELECT * FROM ({_COVERED}) WHERE {is_in(inputs.windows)}")
 
 
-# The windows with lines of the request log (`is_logged`) or with samples.
-_COVERED = f"""
-    SELECT cluster, window_s, bool_or(is_logged) AS is_logged
-    FROM (
-        SELECT cluster, window_s, true AS is_logged FROM seen
-        UNION ALL SELECT cluster, {window_s("at_us")}, false FROM events
-    ) GROUP BY cluster, window_s
-"""
-
-
 def _moved_s(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> list[int]:
     """Return the seconds in which the moves were requested that may be under way in the windows."""
     if inputs.windows is None:
@@ -106,7 +104,7 @@ def _moved_s(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> list[int]:
     first_us, last_us = (at(inputs.windows) * 1_000_000 for at in (min, max))
     query = f"""
         SELECT DISTINCT moved_us // 1000000 FROM calls
-        WHERE moved_us < {last_us + 10_000_000} GROUP BY cluster, moved_us
+        WHERE moved_us < {last_us + WINDOW_S * 1_000_000} GROUP BY cluster, moved_us
         HAVING bool_or(coalesce(superseded_us >= {first_us}, true))
     """
     return [second for (second,) in db.sql(query).fetchall()]
