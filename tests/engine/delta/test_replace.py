@@ -13,7 +13,7 @@ from pyspark.sql.types import LongType, StructType, TimestampType
 from engine.delta import commits, log_entries, tables
 from schemas.arrow import arrow_schema
 from schemas.fields import HISTOGRAM, Table, column
-from transforms.spans import Span
+from transforms.spans import MAX_SPANS, Span
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
 START_S = int(START.timestamp())
@@ -95,6 +95,17 @@ def test_a_span_can_be_read_without_spark(site):
 
     assert found.column_names == ["at", "n"]
     assert sorted(found["n"].to_pylist()) == [0, 0, 1]
+
+
+def test_many_spans_are_as_exact_as_few(site):
+    """Above `MAX_SPANS` spans the condition has another form; spans need not be whole windows."""
+    site.replace(rows(range(10, 100)), span(10, 100))
+    starts = range(1, 40 * (MAX_SPANS + 1), 40)
+    spans = [Span(START_S + start, START_S + start + 10) for start in starts]
+
+    found = tables.snapshot(site.root, WINDOWS).arrow(["at"], "at", spans)
+
+    assert sorted(found["at"].to_pylist()) == [START + timedelta(seconds=start + 9) for start in starts]
 
 
 def test_nothing_to_replace_is_no_commit_unless_it_has_a_note(site):
