@@ -123,8 +123,13 @@ class Snapshot:
         """Return files as a dataset in the table's schema; a file may lack newer columns."""
         schema = arrow_schema(self.table)
         files = [str(self.where / path) for path in paths]
-        return (
-            ds.dataset(files, schema=schema, format="parquet") if files else ds.dataset(schema.empty_table())
+        if not files:
+            return ds.dataset(schema.empty_table())
+        # The values of partition columns are in the paths only.
+        fields = pa.schema([schema.field(name) for name in self.table.partition_by])
+        of_paths, base = ds.partitioning(fields, flavor="hive"), str(self.where)
+        return ds.dataset(
+            files, schema=schema, format="parquet", partitioning=of_paths, partition_base_dir=base
         )
 
     def _read(self, spark: SparkSession, paths: list[str]) -> DataFrame:

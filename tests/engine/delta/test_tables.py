@@ -3,9 +3,11 @@
 import dataclasses
 import json
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
 from pathlib import Path
 from threading import Barrier
 
+import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
 from pyspark.errors import AnalysisException
@@ -186,3 +188,17 @@ def test_columns_are_added_only_by_the_writer_and_not_during_maintenance(spark, 
         tables.ensure(spark, tmp_path, grown)
 
     assert log_entries.opened(Path(tables.path(tmp_path, LAG))).version() == 0
+
+
+def test_a_partition_column_is_a_column_of_arrow_rows_too(spark, tmp_path):
+    """Its values are only in the paths of the files."""
+    tables.make(tmp_path, REQUESTS)
+    days = [date(2026, 11, day) for day in (20, 21)]
+    rows = [{"cluster": "lab", "position": f"p{day}", "logged_date": day} for day in days]
+    tables.append(frame_of(spark, rows, REQUESTS.schema), tmp_path, REQUESTS, txn_app_id="a", txn_version=1)
+
+    read = tables.snapshot(tmp_path, REQUESTS).all_rows
+    late = read(["position"], pc.field("logged_date") >= days[1]).read_all()
+
+    assert sorted(read(["logged_date"]).read_all()["logged_date"].to_pylist()) == days
+    assert late["position"].to_pylist() == [f"p{days[1]}"]
