@@ -89,7 +89,7 @@ def _sections(there: dict[str, Recorded]) -> tuple[list[str], bool]:
         is_met &= len(found) <= 1
     if "demos" in there:
         part = there["demos"]
-        demos = [judge.told(truth, part.culprits_of(truth, thresholds())) for truth in part.truths]
+        demos = [judge.demo_result(truth, part.culprits_of(truth, thresholds())) for truth in part.truths]
         sections.append(page.demos_section(demos))
         is_met &= sum(one.is_right for one in demos) >= DEMOS_RIGHT
     return sections, is_met

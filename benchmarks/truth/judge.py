@@ -36,7 +36,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class DemoResult:
     """The findings of one demo against what was injected."""
 
     injected: str
@@ -97,13 +97,13 @@ def named(truth: Row, culprits: Sequence[Row]) -> Named:
     )
 
 
-def told(truth: Row, culprits: Sequence[Row]) -> Told:
+def demo_result(truth: Row, culprits: Sequence[Row]) -> DemoResult:
     """Judge the findings of one demo by the windows of that demo alone."""
     found = findings(culprits)
     since, until = truth["injected_at"], truth["ended_at"]
     right = [one for one in found if _shape(one.row) == _wanted(truth)]
     shared_s = sum((min(one.until, until) - max(one.since, since)).total_seconds() for one in right)
-    return Told(
+    return DemoResult(
         injected=_named(_wanted(truth)),
         said=", ".join(_named(_shape(one.row)) for one in found) or "nothing",
         findings=len(found),

@@ -10,9 +10,9 @@ from benchmarks.truth.judge import (
     OTHERS_MS,
     OVERLAP,
     TOLERANCE,
+    DemoResult,
     Named,
     Row,
-    Told,
     is_met,
     rate_per_hour,
     share,
@@ -88,7 +88,7 @@ def healthy_section(found: Sequence[Row], windows: int, learnt_windows: int, sec
     )
 
 
-def demos_section(demos: Sequence[Told]) -> str:
+def demos_section(demos: Sequence[DemoResult]) -> str:
     """Count the demos whose findings are exactly what was injected."""
     right = sum(one.is_right for one in demos)
     return render("truth/demos", demos=demos, right=right, interval=share(right, len(demos)), overlap=OVERLAP)

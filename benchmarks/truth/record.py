@@ -22,7 +22,7 @@ class Part:
 
     name: str
     plans: tuple[ScenarioPlan, ...]
-    is_beside: bool = False  # the pipeline runs next to the brokers
+    with_pipeline: bool = False  # the pipeline runs next to the brokers
 
 
 def links() -> Iterator[ScenarioPlan]:
@@ -70,8 +70,8 @@ def demos() -> Iterator[ScenarioPlan]:
 PARTS = (
     Part("links", tuple(links())),
     Part("shapes", tuple(shapes())),
-    Part("healthy", tuple(healthy()), is_beside=True),
-    Part("demos", tuple(demos()), is_beside=True),
+    Part("healthy", tuple(healthy()), with_pipeline=True),
+    Part("demos", tuple(demos()), with_pipeline=True),
 )
 
 
@@ -85,7 +85,7 @@ def record(part: Part, root: Path) -> None:
     settings = cluster.start(state).settings_file
     try:
         truths = []
-        with streams(root / part.name, settings) if part.is_beside else nullcontext():
+        with streams(root / part.name, settings) if part.with_pipeline else nullcontext():
             for nth, plan in enumerate(part.plans, start=1):
                 print(f"{part.name} {nth}/{len(part.plans)}", flush=True)
                 truths.append(scenarios.run(state, plan).name)

@@ -22,7 +22,7 @@ QUALITY_EVERY_S, QUALITY_SHARE = 300.0, 0.02
 LINES = (REQUESTS.name, CLIENT_EVENTS.name)
 
 FEW_LINES = 5_000
-"""Up to this many lines interpreted plans are cheaper. A batch also reads the lines around its windows."""
+"""Up to this many lines, interpreted plans are cheaper."""
 
 
 class Batches:
@@ -74,7 +74,7 @@ class Batches:
 
 
 def _expect(batch: DataFrame, lines: int) -> None:
-    """Configure Spark for a batch of about that many lines."""
+    """Configure Spark for the next batch, which probably has about as many lines."""
     is_worth_compiling = lines > FEW_LINES
     conf = batch.sparkSession.conf
     conf.set("spark.sql.codegen.wholeStage", str(is_worth_compiling).lower())

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from engine.delta import tables
 from engine.delta.snapshot import Snapshot
@@ -109,12 +110,7 @@ class WholeInputs:
         where: pc.Expression | None = None,
     ) -> pa.RecordBatchReader:
         """Return columns of all rows, read from the files of the frame if it has any."""
-        files = [unquote(urlparse(file).path) for file in self._silver[table].inputFiles()]
-        if files:
-            rows = ds.dataset(files, schema=arrow_schema(table), format="parquet")
-        else:
-            rows = ds.dataset(self._silver[table].select(*table.schema.names).toArrow())
-        return rows.scanner(columns=list(columns), filter=where).to_reader()
+        return reader_of(self._silver[table], columns, where)
 
     def around(
         self,
@@ -135,6 +131,16 @@ class WholeInputs:
     def has(self, table: Table) -> bool:
         """Return whether a table has rows."""
         return not self._silver[table].isEmpty()
+
+
+def reader_of(
+    frame: DataFrame, columns: Sequence[str], where: pc.Expression | None = None
+) -> pa.RecordBatchReader:
+    """Return columns of the rows of a frame. A frame of files must be unfiltered: the files are read."""
+    files = [unquote(urlparse(file).path) for file in frame.inputFiles()]
+    schema = to_arrow_schema(frame.schema, timezone="UTC")
+    rows = ds.dataset(files, schema=schema, format="parquet") if files else ds.dataset(frame.toArrow())
+    return rows.scanner(columns=list(columns), filter=where).to_reader()
 
 
 class WarehouseTables:

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from conf.names import Kind
 from conf.settings import Settings
 from engine.gold.culprit import culprit_tables
-from engine.gold.inputs import WholeInputs, frames_of
+from engine.gold.inputs import WholeInputs, frames_of, reader_of
 from engine.ingest.parsed_files import parse_into
 from engine.ingest.raw_files import DAMAGE_MARK
 from engine.ingest.sources import SOURCES
@@ -74,7 +74,7 @@ def gold_of_files(spark: SparkSession, raw: Path, scratch: Path, damages: Mappin
     gold = layers.gold(BUILDS, silver)
     inputs = WholeInputs(silver)
     quality = data_quality(
-        [lines.select(*BRONZE_COLUMNS).toArrow().to_reader()],
+        [reader_of(lines, BRONZE_COLUMNS)],
         {source.kind.value: [inputs.rows(table, LINE) for table in source.of_lines] for source in SOURCES},
         inputs.rows(QUARANTINE, QUARANTINE_COLUMNS),
         inputs.rows(SKIPPED, SKIPPED_COLUMNS),

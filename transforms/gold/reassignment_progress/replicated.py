@@ -51,7 +51,7 @@ def replica_lags() -> str:
     return f"""
         WITH seen AS (
             SELECT
-                {replica}, {window_s("logged_us")} AS told_in_s,
+                {replica}, {window_s("logged_us")} AS seen_in_s,
                 coalesce(bool_or(is_catching_up), false) AS is_held,
                 coalesce(sum(bytes) FILTER (is_catching_up), 0) AS bytes,
                 sum(bytes) FILTER (records IS NOT NULL) AS known_bytes, sum(records) AS records,
@@ -59,14 +59,14 @@ def replica_lags() -> str:
                 arg_max_null("offset", (logged_us, position)) AS asked,
                 arg_max_null(high_watermark, (logged_us, position)) AS watermark
             FROM fetched SEMI JOIN (SELECT {replica} FROM fetched WHERE is_catching_up) USING ({replica})
-            GROUP BY {replica}, told_in_s
+            GROUP BY {replica}, seen_in_s
         )
         SELECT
-            {replica}, told_in_s + step_s AS window_s, arg_max_null(leader_id, told_in_s) AS leader_id,
+            {replica}, seen_in_s + step_s AS window_s, arg_max_null(leader_id, seen_in_s) AS leader_id,
             max(told_us) AS told_us, sum(bytes) FILTER (step_s = 0) AS bytes,
             sum(records) FILTER (step_s = 0) AS records,
             CASE WHEN sum(records) > 0 THEN sum(known_bytes) / sum(records) END AS bytes_per_record,
-            arg_max_null(watermark, told_in_s) - arg_max_null(asked, told_in_s) AS lag,
+            arg_max_null(watermark, seen_in_s) - arg_max_null(asked, seen_in_s) AS lag,
             CASE WHEN lag IS NOT NULL THEN greatest(lag, 0) END AS lag_records
         FROM seen, range(0, {CARRY_S + 1}, {WINDOW_S}) AS steps(step_s)
         GROUP BY {replica}, window_s HAVING bool_or(is_held)
