@@ -41,7 +41,7 @@ PAGE = PROJECT / "docs" / "cost-of-logging.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class RoundCost:
     """One arm in one round."""
 
     round: int
@@ -76,7 +76,7 @@ def main(
     pages.write(PAGE, {}, head=page(counted, rounds, seed))
 
 
-def _measure(lab: Lab, nth: int, arm: str) -> Measured:
+def _measure(lab: Lab, nth: int, arm: str) -> RoundCost:
     for broker in lab.brokers:
         for logger in (REQUEST_LOGGER, CLIENT_LOGGER):
             level = "DEBUG" if logger in ARMS[arm] else "WARN"
@@ -86,7 +86,7 @@ def _measure(lab: Lab, nth: int, arm: str) -> Measured:
     steady = _produced(lab, load.Load(records_per_s=RATE, duration_s=RATE_S))
     cpu_s = _broker_cpu_s(lab) - before
     burst = _produced(lab, load.Load(records_per_s=1e7, duration_s=BURST_RECORDS / 1e7))
-    return Measured(
+    return RoundCost(
         round=nth,
         arm=arm,
         broker_cpu_s=round(cpu_s, 3),
@@ -111,7 +111,7 @@ def _produced(lab: Lab, asked: load.Load) -> dict[str, float]:
     return {name: float(value) for name, value in total.groupdict().items()}
 
 
-def page(measured: list[Measured], rounds: int, seed: int) -> str:
+def page(measured: list[RoundCost], rounds: int, seed: int) -> str:
     """Write the figures as Markdown."""
     rows = []
     for arm in list(ARMS)[1:]:
@@ -127,7 +127,7 @@ def page(measured: list[Measured], rounds: int, seed: int) -> str:
     return pages.render("cost-of-logging", cores=psutil.cpu_count(), **figures)
 
 
-def _row(measured: list[Measured], arm: str, field: str, what: str) -> str:
+def _row(measured: list[RoundCost], arm: str, field: str, what: str) -> str:
     values = {(m.round, m.arm): float(getattr(m, field)) for m in measured}
     numbers = sorted({m.round for m in measured})
     off = np.array([values[nth, "off"] for nth in numbers])

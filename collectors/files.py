@@ -60,7 +60,7 @@ class TelemetryFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFiles:
     """All files of a folder, in three lists; each list is sorted by path."""
 
     understood: list[TelemetryFile]
@@ -68,7 +68,7 @@ class Found:
     passed_over: list[tuple[Path, str]]  # known files without telemetry, and what they are
 
 
-def discover(folder: Path, nodes: Mapping[str, str] | None = None) -> Found:
+def discover(folder: Path, nodes: Mapping[str, str] | None = None) -> FoundFiles:
     """
     Return the files in `folder` and its subfolders, sorted into telemetry and other files.
 
@@ -88,7 +88,7 @@ def discover(folder: Path, nodes: Mapping[str, str] | None = None) -> Found:
         state = "is not a folder" if folder.exists() else "does not exist"
         message = f"{folder} {state}; give the folder that contains the brokers' logs, as in --from DIR"
         raise NoSuchFolderError(message)
-    found = Found([], [], [])
+    found = FoundFiles([], [], [])
     for path, is_lab_state in sorted(_files(folder)):
         if is_lab_state or is_data(path.name):
             found.passed_over.append(

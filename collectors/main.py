@@ -16,7 +16,7 @@ from collectors.errors import CollectorError
 from collectors.log_files.followed import FollowedLog
 from collectors.log_files.positions import InFlight, copied, load_positions, save_positions
 from collectors.log_files.tail import Tailer
-from collectors.meters import Meters
+from collectors.meters import CollectorMeters
 from collectors.publish import Delivered, Publisher, StoppedError
 from collectors.scrapers import start_scrapers
 from conf.metrics_endpoint import metrics_endpoint
@@ -67,7 +67,7 @@ def run(settings: Settings, stop: threading.Event, *, once: bool = False) -> Sum
     except Timeout as error:
         message = f"another collector works in {state}; stop it, or give this one its own state folder"
         raise CollectorError(message) from error
-    meters, port = Meters(), collector.metrics_port
+    meters, port = CollectorMeters(), collector.metrics_port
     with lock, metrics_endpoint(meters.registry, port, PORT_SETTING) as url, Progress() as progress:
         progress.say(f"metrics: {url}")
         publisher = Publisher(settings.telemetry, collector, stop, once=once)
@@ -86,7 +86,7 @@ class _Collection:
         self,
         collector: Collector,
         publisher: Publisher,
-        meters: Meters,
+        meters: CollectorMeters,
         progress: Progress,
         stop: threading.Event,
         *,

@@ -10,7 +10,7 @@ _LOG = ("node", "kind", "source")
 _PREFIX = "plumbline_collector_"
 
 
-class Meters:
+class CollectorMeters:
     """The metrics of one run."""
 
     def __init__(self) -> None:

@@ -79,7 +79,7 @@ class Prometheus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Warehouse:
+class WarehouseSettings:
     """The folders of the Delta tables and of the streams' checkpoints."""
 
     root: str = ".state/warehouse"
@@ -169,7 +169,7 @@ class Settings:
     telemetry: Telemetry = field(default_factory=Telemetry)
     collector: Collector = field(default_factory=Collector)
     prometheus: Prometheus = field(default_factory=Prometheus)
-    warehouse: Warehouse = field(default_factory=Warehouse)
+    warehouse: WarehouseSettings = field(default_factory=WarehouseSettings)
     ingest: Ingest = field(default_factory=Ingest)
     build_gold: BuildGold = field(default_factory=BuildGold)
     quality: Quality = field(default_factory=Quality)

@@ -7,12 +7,12 @@ from typing import Any
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, no_update
 from flask import Response
 
-from dashboards.asked import Asked
+from dashboards.asked import DashboardRequest
 from dashboards.filters import Filters, filters_of
 from dashboards.pages.all_pages import PAGES, page_of
 from dashboards.parts import verdict
 from dashboards.shell import controls, fresh, layout, nav, standing
-from dashboards.warehouse import Warehouse
+from dashboards.warehouse import DashboardWarehouse
 from reports.page import TEMPLATES
 
 ASSETS = Path(__file__).parent / "assets"
@@ -25,7 +25,7 @@ INDEX = """<!DOCTYPE html>
 </html>"""
 
 
-def make(warehouse: Warehouse, hosts: list[str]) -> Dash:
+def make(warehouse: DashboardWarehouse, hosts: list[str]) -> Dash:
     """
     Make the application; it answers to the names in `hosts` alone, so no page elsewhere can read it.
 
@@ -44,11 +44,11 @@ def make(warehouse: Warehouse, hosts: list[str]) -> Dash:
     _with_pages(app, warehouse)
     _with_browser_side(app)
     _guarded(app, hosts)
-    PAGES[0].make(Asked(warehouse, Filters()))
+    PAGES[0].make(DashboardRequest(warehouse, Filters()))
     return app
 
 
-def _with_pages(app: Dash, warehouse: Warehouse) -> None:
+def _with_pages(app: Dash, warehouse: DashboardWarehouse) -> None:
     @app.callback(
         Output("content", "children"),
         Output("nav", "children"),
@@ -58,7 +58,7 @@ def _with_pages(app: Dash, warehouse: Warehouse) -> None:
         Input("version", "data"),
     )
     def shown(path: str, query: str, _version: str | None) -> tuple[Any, Any, Any]:
-        page, asked = page_of(path), Asked(warehouse, filters_of(query))
+        page, asked = page_of(path), DashboardRequest(warehouse, filters_of(query))
         content = page.make(asked) if page else [verdict("There is no such page.", "unsure")]
         return content, nav(page, asked.filters), fresh(asked, datetime.now(UTC))
 
@@ -70,7 +70,7 @@ def _with_pages(app: Dash, warehouse: Warehouse) -> None:
         State({"type": "filter", "name": ALL}, "id"),
     )
     def chosen(path: str, query: str, values: list[Any], ids: list[dict[str, str]]) -> Any:  # noqa: ANN401
-        page, asked = page_of(path), Asked(warehouse, filters_of(query))
+        page, asked = page_of(path), DashboardRequest(warehouse, filters_of(query))
         if page is None:
             return []
         there = {of["name"]: value for of, value in zip(ids, values, strict=True)}

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from dashboards.filters import Filters, step_s
-from dashboards.warehouse import Warehouse
+from dashboards.warehouse import DashboardWarehouse
 from schemas.rows import Row
 
 CLUSTERS = """
@@ -25,10 +25,10 @@ EDGES = """
 
 
 @dataclass(frozen=True)
-class Asked:
+class DashboardRequest:
     """A warehouse, and what of it is looked at."""
 
-    warehouse: Warehouse
+    warehouse: DashboardWarehouse
     filters: Filters
 
     @cached_property

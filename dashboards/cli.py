@@ -49,10 +49,10 @@ def _serve(root: Path, host: str, port: int, reach: timedelta) -> None:
     # Imported here, so that no other command waits for what only this one needs.
     from dashboards.app import make  # noqa: PLC0415
     from dashboards.serve import LOOPBACK, address_of, names_of, server  # noqa: PLC0415
-    from dashboards.warehouse import NoGoldError, Warehouse  # noqa: PLC0415
+    from dashboards.warehouse import DashboardWarehouse, NoGoldError  # noqa: PLC0415
 
     try:
-        app = make(Warehouse(root, reach), names_of(host))
+        app = make(DashboardWarehouse(root, reach), names_of(host))
         serving = server(app, host, port)
     except NoGoldError as error:
         _wrong_use(str(error))

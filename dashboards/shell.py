@@ -7,9 +7,9 @@ from typing import Any
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from dashboards.asked import Asked
+from dashboards.asked import DashboardRequest
 from dashboards.filters import SPAN_WORDS, Filters
-from dashboards.pages.all_pages import PAGES, Page
+from dashboards.pages.all_pages import PAGES, DashboardPage
 from dashboards.pages.comparison import ALL, name_of
 from dashboards.parts import labelled
 from reports.page import freshness
@@ -63,7 +63,7 @@ def layout() -> Component:
     )
 
 
-def nav(shown: Page | None, filters: Filters) -> list[Component]:
+def nav(shown: DashboardPage | None, filters: Filters) -> list[Component]:
     """Link to all pages, with the filters kept."""
     kept = replace(filters, follower=None, leader=None).query()
     return [
@@ -78,7 +78,7 @@ def nav(shown: Page | None, filters: Filters) -> list[Component]:
     ]
 
 
-def fresh(asked: Asked, now: datetime) -> list[Component]:
+def fresh(asked: DashboardRequest, now: datetime) -> list[Component]:
     """Say how fresh the data is, and whether every line is accounted for."""
     quality = asked.rows(QUALITY)
     rows, newest = freshness(quality), asked.edges["newest"]
@@ -96,7 +96,7 @@ def fresh(asked: Asked, now: datetime) -> list[Component]:
     return parts
 
 
-def _fixed(asked: Asked) -> list[Component]:
+def _fixed(asked: DashboardRequest) -> list[Component]:
     """Say that the span is a fixed one, and how to follow the newest window again."""
     if asked.filters.until is None:
         return []
@@ -104,18 +104,18 @@ def _fixed(asked: Asked) -> list[Component]:
     return [html.Span([f"looking back from {asked.span[1]:%Y-%m-%d %H:%M:%S} UTC, ", newest])]
 
 
-def controls(asked: Asked, page: Page) -> list[Component]:
+def controls(asked: DashboardRequest, page: DashboardPage) -> list[Component]:
     """Give the filters that the page takes, as they stand in its address."""
     return [_control(name, value, asked) for name, value in standing(asked, page).items()]
 
 
-def standing(asked: Asked, page: Page) -> dict[str, Any]:
+def standing(asked: DashboardRequest, page: DashboardPage) -> dict[str, Any]:
     """Give what each filter that the page takes stands at; clusters are chosen where there are several."""
     cluster = {"cluster": asked.cluster} if len(asked.clusters) > 1 else {}
     return cluster | {name: getattr(asked.filters, name) for name in page.filters}
 
 
-def _control(name: str, value: Any, asked: Asked) -> Component:  # noqa: ANN401 (of any filter)
+def _control(name: str, value: Any, asked: DashboardRequest) -> Component:  # noqa: ANN401 (of any filter)
     options = _options(name, asked, value)
     of = {"type": "filter", "name": name}
     shown = dcc.Dropdown(
@@ -129,7 +129,7 @@ def _control(name: str, value: Any, asked: Asked) -> Component:  # noqa: ANN401 
     return html.Div([html.Label(WORDS[name], htmlFor=_id_of(of)), shown], className="filter", id=f"of-{name}")
 
 
-def _options(name: str, asked: Asked, value: Any) -> list[dict[str, Any]]:  # noqa: ANN401 (of any filter)
+def _options(name: str, asked: DashboardRequest, value: Any) -> list[dict[str, Any]]:  # noqa: ANN401 (of any filter)
     if name == "span":
         return [{"label": words, "value": span} for span, words in SPAN_WORDS.items()]
     if name == "cluster":

@@ -29,7 +29,7 @@ class NoGoldError(Exception):
     """There is nothing to show; the message says what to do."""
 
 
-class Warehouse:
+class DashboardWarehouse:
     """The gold tables of one warehouse, those of their windows that lie within `reach` of the newest one."""
 
     def __init__(self, root: Path, reach: timedelta) -> None:

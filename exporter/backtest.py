@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from conf.export import Export
-from exporter.engine import STEP_S, Engine, Series, engine
-from exporter.rules import Rule, selectors
-from exporter.samples import Sample, samples
-from exporter.tables import Gold, Span
+from exporter.engine import STEP_S, Engine, QueriedSeries, engine
+from exporter.rules import AlertRule, selectors
+from exporter.samples import ExportedSample, samples
+from exporter.tables import GoldTables, SecondsSpan
 
 _AT_ONCE = 360  # instants whose values are worked out together: an hour
 
@@ -25,43 +25,45 @@ class Firing:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class BacktestOutcome:
     """What became of a rule: firings; else series it asks for that are not there, or hold nothing but NaN."""
 
-    rule: Rule
+    rule: AlertRule
     firings: list[Firing]
     missing: list[str]
     is_without_data: bool
 
 
-def history(gold: Gold, span: Span, limits: Export) -> Iterable[Sample]:
+def history(gold: GoldTables, span: SecondsSpan, limits: Export) -> Iterable[ExportedSample]:
     """Give what the exporter would have served at the end of every window, had gold been kept up."""
     first = math.ceil(span.since / STEP_S) * STEP_S
     instants = [float(at) for at in range(first, math.floor(span.until) + 1, STEP_S)]
-    early = Span(span.since - limits.remember_s - limits.events_span_s, span.until)
+    early = SecondsSpan(span.since - limits.remember_s - limits.events_span_s, span.until)
     gold.load(early)
     for start in range(0, len(instants), _AT_ONCE):
         yield from samples(gold, instants[start : start + _AT_ONCE], limits)
 
 
-def backtest(gold: Gold, rules: Sequence[Rule], span: Span, limits: Export) -> list[Outcome]:
+def backtest(
+    gold: GoldTables, rules: Sequence[AlertRule], span: SecondsSpan, limits: Export
+) -> list[BacktestOutcome]:
     """Replay the rules over a span."""
-    grid = Span(math.ceil(span.since / STEP_S) * STEP_S, math.floor(span.until / STEP_S) * STEP_S)
+    grid = SecondsSpan(math.ceil(span.since / STEP_S) * STEP_S, math.floor(span.until / STEP_S) * STEP_S)
     with engine(history(gold, span, limits)) as served:
         return [_outcome(served, rule, grid) for rule in rules]
 
 
-def _outcome(served: Engine, rule: Rule, span: Span) -> Outcome:
+def _outcome(served: Engine, rule: AlertRule, span: SecondsSpan) -> BacktestOutcome:
     firings = [one for series in served.over(rule.expr, span) for one in fired(rule, series)]
     asked = {selector: served.over(selector, span) for selector in selectors(rule.expr)}
     # Of an alert that fired all was there; `absent` fires because something is not.
     missing = [] if firings else [selector for selector, series in asked.items() if not series]
     numbers = (value for told in asked.values() for series in told for _, value in series.points)
     is_without_data = not missing and bool(asked) and all(math.isnan(value) for value in numbers)
-    return Outcome(rule, sorted(firings, key=lambda one: one.since), missing, is_without_data)
+    return BacktestOutcome(rule, sorted(firings, key=lambda one: one.since), missing, is_without_data)
 
 
-def fired(rule: Rule, series: Series) -> list[Firing]:
+def fired(rule: AlertRule, series: QueriedSeries) -> list[Firing]:
     """
     Apply `for`: an alert fires once its expression has held so long at every evaluation.
 

@@ -12,10 +12,10 @@ import typer
 from conf.exit_codes import ExitCode
 from conf.instants import SINCE_HELP, time_range
 from conf.settings import PROJECT, Settings
-from exporter.backtest import Outcome, backtest
+from exporter.backtest import BacktestOutcome, backtest
 from exporter.engine import EngineError
 from exporter.rules import RuleError, rules_of
-from exporter.tables import Gold, GoldError, Span
+from exporter.tables import GoldError, GoldTables, SecondsSpan
 
 RULES = PROJECT / "conf" / "alerts" / "plumbline.yml"
 
@@ -52,7 +52,7 @@ def run(
     """
     try:
         settings = Settings.load(*(conf or ()))
-        gold = Gold(settings.warehouse_root)
+        gold = GoldTables(settings.warehouse_root)
         span = _span(gold, since, until)
         told = backtest(gold, rules_of(rules or [RULES]), span, settings.export)
     except (GoldError, RuleError, EngineError, ValueError, OSError) as error:
@@ -68,7 +68,7 @@ def run(
         raise typer.Exit(ExitCode.FAILED)
 
 
-def _span(gold: Gold, since: str | None, until: str | None) -> Span:
+def _span(gold: GoldTables, since: str | None, until: str | None) -> SecondsSpan:
     first, last = time_range(since, until)
     extent = gold.extent()
     if extent is None:
@@ -80,10 +80,10 @@ def _span(gold: Gold, since: str | None, until: str | None) -> Span:
     if end <= start or end <= extent.since or start > extent.until:
         message = f"the span holds nothing: gold goes from {_utc(extent.since)} to {_utc(extent.until)} UTC"
         raise ValueError(message)
-    return Span(start, end)
+    return SecondsSpan(start, end)
 
 
-def _lines(outcome: Outcome) -> list[str]:
+def _lines(outcome: BacktestOutcome) -> list[str]:
     name = outcome.rule.name
     if outcome.missing:
         return [f"{name}: ERROR: could never fire: no series of {', '.join(outcome.missing)}"]
@@ -96,7 +96,7 @@ def _lines(outcome: Outcome) -> list[str]:
     ]
 
 
-def _document(told: Sequence[Outcome], span: Span) -> dict[str, object]:
+def _document(told: Sequence[BacktestOutcome], span: SecondsSpan) -> dict[str, object]:
     return {
         "since": span.since,
         "until": span.until,

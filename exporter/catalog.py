@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
+class ExportedMetric:
     """All are gauges: gold restates windows, and what is restated is no counter. All have `cluster`."""
 
     name: str
@@ -13,8 +13,8 @@ class Metric:
     source: str  # table.column of gold
 
 
-def _m(name: str, source: str, about: str, *labels: str) -> Metric:
-    return Metric("plumbline_" + name, about, ("cluster", *labels), source)
+def _m(name: str, source: str, about: str, *labels: str) -> ExportedMetric:
+    return ExportedMetric("plumbline_" + name, about, ("cluster", *labels), source)
 
 
 _FETCH = ("broker", "kind", "quantile")

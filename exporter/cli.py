@@ -12,7 +12,7 @@ from conf.metrics_endpoint import LOOPBACK, metrics_endpoint
 from conf.settings import Settings
 from conf.signals import stop_on_signals
 from exporter.serve import registry_of
-from exporter.tables import Gold, GoldError
+from exporter.tables import GoldError, GoldTables
 
 
 def export(
@@ -38,7 +38,7 @@ def export(
     """
     try:
         settings = Settings.load(*(conf or ()))
-        registry = registry_of(Gold(settings.warehouse_root), settings.export)
+        registry = registry_of(GoldTables(settings.warehouse_root), settings.export)
     except (GoldError, ValueError) as error:
         typer.echo(f"export: {error}", err=True)
         raise typer.Exit(ExitCode.WRONG) from error

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from exporter.samples import Sample
-from exporter.tables import Span
+from exporter.samples import ExportedSample
+from exporter.tables import SecondsSpan
 
 STEP_S = 10
 """Windows of gold are 10 s; a sample counts for no longer, as it would when a scrape no longer holds it."""
@@ -30,7 +30,7 @@ class EngineError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class QueriedSeries:
     """What a query gave of one set of labels: instants and values."""
 
     labels: dict[str, str]
@@ -43,7 +43,7 @@ class Engine:
 
     url: str
 
-    def over(self, expr: str, span: Span) -> list[Series]:
+    def over(self, expr: str, span: SecondsSpan) -> list[QueriedSeries]:
         """Evaluate an expression every 10 s of a span."""
         told: dict[tuple[tuple[str, str], ...], list[tuple[float, float]]] = {}
         at = span.since
@@ -54,7 +54,7 @@ class Engine:
                 key = tuple(sorted(each["metric"].items()))
                 told.setdefault(key, []).extend((float(t), float(v)) for t, v in each["values"])
             at = end + STEP_S
-        return [Series(dict(key), points) for key, points in told.items()]
+        return [QueriedSeries(dict(key), points) for key, points in told.items()]
 
     def _get(self, what: str, asked: dict[str, object]) -> Any:  # noqa: ANN401 (JSON)
         body = urllib.parse.urlencode(asked).encode()
@@ -68,7 +68,7 @@ class Engine:
 
 
 @contextmanager
-def engine(history: Iterable[Sample]) -> Iterator[Engine]:
+def engine(history: Iterable[ExportedSample]) -> Iterator[Engine]:
     """
     Give a Prometheus that holds these samples, in a folder that goes with it.
 
@@ -98,7 +98,7 @@ def engine(history: Iterable[Sample]) -> Iterator[Engine]:
                 process.wait()
 
 
-def _fill(folder: Path, history: Iterable[Sample]) -> None:
+def _fill(folder: Path, history: Iterable[ExportedSample]) -> None:
     text = folder / "history.txt"
     (folder / "data").mkdir()
     (folder / "prometheus.yml").write_text("global: {}\n")

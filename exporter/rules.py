@@ -21,7 +21,7 @@ class RuleError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class AlertRule:
     """One alert."""
 
     name: str
@@ -30,7 +30,7 @@ class Rule:
     labels: dict[str, str] = field(default_factory=dict)
 
 
-def rules_of(paths: Iterable[Path]) -> list[Rule]:
+def rules_of(paths: Iterable[Path]) -> list[AlertRule]:
     """
     Read the alerts of rule files.
 
@@ -50,12 +50,12 @@ def rules_of(paths: Iterable[Path]) -> list[Rule]:
     return found
 
 
-def _rule(told: dict[str, Any], path: Path) -> Rule:
+def _rule(told: dict[str, Any], path: Path) -> AlertRule:
     if "record" in told:
         message = f"{path}: {told['record']} is a recording rule; only alerts are replayed"
         raise RuleError(message)
     labels = {name: str(value) for name, value in told.get("labels", {}).items()}
-    return Rule(told["alert"], str(told["expr"]), seconds_of(str(told.get("for", "0s"))), labels)
+    return AlertRule(told["alert"], str(told["expr"]), seconds_of(str(told.get("for", "0s"))), labels)
 
 
 def seconds_of(duration: str) -> float:

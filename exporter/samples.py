@@ -6,13 +6,13 @@ from dataclasses import asdict, dataclass
 from conf.export import Export
 from exporter.queries.brokers import BROKERS, PREPARE
 from exporter.queries.clients import CLIENTS, THROTTLES
-from exporter.tables import Gold
+from exporter.tables import GoldTables
 
 PREFIX = "plumbline_"
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class ExportedSample:
     """One value of one series."""
 
     name: str
@@ -21,14 +21,14 @@ class Sample:
     value: float
 
 
-def samples(gold: Gold, instants: Iterable[float], limits: Export) -> list[Sample]:
+def samples(gold: GoldTables, instants: Iterable[float], limits: Export) -> list[ExportedSample]:
     """Tell what is known of each instant: settled gold up to it, as old as the limits allow."""
     for name, value in asdict(limits).items():
         gold.db.execute(f"SET VARIABLE {name} = {value:d}")
     gold.db.execute("CREATE OR REPLACE TEMP TABLE instants (moment DOUBLE)")
     gold.db.execute("INSERT INTO instants SELECT unnest(?::DOUBLE[])", [list(instants)])
     gold.db.execute(PREPARE)
-    told: list[Sample] = []
+    told: list[ExportedSample] = []
     for query in (*BROKERS, *CLIENTS, *THROTTLES):
         asked = gold.db.execute(query)
         columns = [column[0] for column in asked.description or ()]
@@ -36,7 +36,7 @@ def samples(gold: Gold, instants: Iterable[float], limits: Export) -> list[Sampl
     return told
 
 
-def _of_rows(columns: list[str], rows: list[tuple[object, ...]]) -> Iterable[Sample]:
+def _of_rows(columns: list[str], rows: list[tuple[object, ...]]) -> Iterable[ExportedSample]:
     named = [nth for nth, column in enumerate(columns) if column.startswith(PREFIX)]
     labelled = [
         (nth, column) for nth, column in enumerate(columns) if column != "moment" and nth not in named
@@ -46,4 +46,4 @@ def _of_rows(columns: list[str], rows: list[tuple[object, ...]]) -> Iterable[Sam
         labels = tuple((column, str(row[nth])) for nth, column in labelled if row[nth] is not None)
         for nth in named:
             if (value := row[nth]) is not None:
-                yield Sample(columns[nth], labels, float(str(row[at])), float(str(value)))
+                yield ExportedSample(columns[nth], labels, float(str(row[at])), float(str(value)))

@@ -11,13 +11,13 @@ from prometheus_client.registry import Collector
 from conf.export import Export
 from exporter.catalog import METRICS
 from exporter.samples import samples
-from exporter.tables import Gold
+from exporter.tables import GoldTables
 
 
 class GoldCollector(Collector):
     """Asked once a scrape; two scrapes at a time wait for each other, for they share a database."""
 
-    def __init__(self, gold: Gold, limits: Export) -> None:
+    def __init__(self, gold: GoldTables, limits: Export) -> None:
         """Hold what is asked."""
         self._gold, self._limits = gold, limits
         self._lock = threading.Lock()
@@ -53,7 +53,7 @@ def _own(versions: dict[str, int], failures: int, took_s: float) -> Iterator[Met
     yield GaugeMetricFamily("plumbline_export_collect_seconds", "How long this page took.", took_s)
 
 
-def registry_of(gold: Gold, limits: Export) -> CollectorRegistry:
+def registry_of(gold: GoldTables, limits: Export) -> CollectorRegistry:
     """Give a registry with gold and nothing else."""
     registry = CollectorRegistry()
     registry.register(GoldCollector(gold, limits))

@@ -34,14 +34,14 @@ class GoldError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class SecondsSpan:
     """Seconds since the epoch, the end left out."""
 
     since: float
     until: float
 
 
-class Gold:
+class GoldTables:
     """The tables of one warehouse in a database in memory; instants become seconds since the epoch."""
 
     def __init__(self, warehouse: Path) -> None:
@@ -86,14 +86,14 @@ class Gold:
             self._derive()
         return changed
 
-    def load(self, span: Span) -> None:
+    def load(self, span: SecondsSpan) -> None:
         """Read the rows of a span, for its history."""
         for name, instant in TABLES.items():
             early = span.since - (3_600 if instant == "hour" else 0)
             self._load(name, self._log(name), instant, early, span.until)
         self._derive()
 
-    def extent(self) -> Span | None:
+    def extent(self) -> SecondsSpan | None:
         """Tell from when to when there are windows; None where there is none."""
         newest, oldest = [], []
         for name in ("fetch_latency", "broker_rtt", "leader_local_mean"):
@@ -102,7 +102,7 @@ class Gold:
                 oldest.append(newest_of(log, "window_start", oldest=True))
         ends = [at for at in newest if at is not None]
         starts = [at for at in oldest if at is not None]
-        return Span(min(starts), max(ends) + 10) if starts and ends else None
+        return SecondsSpan(min(starts), max(ends) + 10) if starts and ends else None
 
     def _log(self, name: str) -> DeltaTable | None:
         """Open a table's log once, and read on from there; None where there is no such table yet."""

@@ -31,7 +31,7 @@ from engine.process.lease import LeaseHeldError, lease
 from engine.process.session import JvmGoneError, jvm_watched
 from engine.process.signals import interrupt_on_signals
 from engine.quality import results_table
-from engine.quality.rules import Outcome, Suite, SuiteError, evaluate, suites_of
+from engine.quality.rules import RuleOutcome, Suite, SuiteError, evaluate, suites_of
 from reports.run.answering import interpreted, session, settings_of
 from schemas.fields import Table
 from schemas.gold import GOLD
@@ -182,7 +182,9 @@ def hours_of(span: Span) -> list[Span]:
     return [Span(start, end) for start, end in zip(starts, [*starts[1:], span.end], strict=True)]
 
 
-def _rows(outcomes: Iterable[Outcome], suite: Suite, span: Span | None, version: int | None) -> Iterable[Row]:
+def _rows(
+    outcomes: Iterable[RuleOutcome], suite: Suite, span: Span | None, version: int | None
+) -> Iterable[Row]:
     start, end = (datetime.fromtimestamp(at, UTC) for at in span) if span else (None, None)
     for outcome in outcomes:
         yield {

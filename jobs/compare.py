@@ -22,7 +22,7 @@ from conf.settings import Settings
 from engine.ingest.raw_files import Origin, readable, write_raw
 from engine.process.signals import interrupt_on_signals
 from reports.compare.document import document, markdown, reasons, said, table
-from reports.compare.options import WRONG_USE, Compare, Source, Targets, asked_of, check_targets, layout_of
+from reports.compare.options import WRONG_USE, Compare, RunSource, Targets, asked_of, check_targets, layout_of
 from reports.compare.page import page
 from reports.compare.run_tables import RunTables, tables_of_files, tables_of_warehouse
 from reports.compare.runs import arms_of, misread, runs_of
@@ -95,7 +95,7 @@ def compare(  # noqa: PLR0913 (one option of the command each)
     progress = Progress()
     try:
         request = asked_of(baseline, contender, metric or [], tolerance, is_unpaired=unpaired)
-        source = Source(
+        source = RunSource(
             folder=folder,
             conf=conf or [],
             nodes=nodes_of(node or []),
@@ -114,7 +114,7 @@ def compare(  # noqa: PLR0913 (one option of the command each)
     raise typer.Exit(exit_code(comparison.deciding))
 
 
-def run(request: Asked, source: Source, targets: Targets, progress: Progress) -> Comparison:
+def run(request: Asked, source: RunSource, targets: Targets, progress: Progress) -> Comparison:
     """
     Read the runs, compare them and write the results; return the comparison.
 
@@ -143,7 +143,7 @@ def run(request: Asked, source: Source, targets: Targets, progress: Progress) ->
 
 
 def _of_files(
-    folder: Path, request: Asked, source: Source, progress: Progress
+    folder: Path, request: Asked, source: RunSource, progress: Progress
 ) -> tuple[Comparison, str | None]:
     with progress.step(f"searching {folder}"):
         found = found_in(folder, source.nodes, wanted=layout_of(folder, request))
@@ -164,7 +164,7 @@ def _of_files(
             return _judged(tables, request, source, progress), cluster
 
 
-def _of_warehouse(request: Asked, source: Source, progress: Progress) -> tuple[Comparison, str | None]:
+def _of_warehouse(request: Asked, source: RunSource, progress: Progress) -> tuple[Comparison, str | None]:
     settings = settings_of(source.conf)
     root = settings.warehouse_root
     try:
@@ -181,7 +181,7 @@ def _of_warehouse(request: Asked, source: Source, progress: Progress) -> tuple[C
         raise WrongUseError(message) from error
 
 
-def _judged(tables: RunTables, request: Asked, source: Source, progress: Progress) -> Comparison:
+def _judged(tables: RunTables, request: Asked, source: RunSource, progress: Progress) -> Comparison:
     with progress.step("summarizing the runs"):
         runs_by_arm = arms_of(tables, source.scenario)
         missing = [arm for arm in (request.baseline, request.contender) if arm not in runs_by_arm]

@@ -34,7 +34,7 @@ from engine.ingest.checkpoints import NoTopicError, TopicRecreatedError, check_s
 from engine.ingest.failures import FAILURES, failure
 from engine.ingest.handover import hand_over
 from engine.ingest.kafka_options import java_options
-from engine.ingest.meters import Meters
+from engine.ingest.meters import IngestMeters
 from engine.ingest.positions import (
     accept_gaps,
     check_nothing_lost,
@@ -98,7 +98,7 @@ def ingest(
     except ValueError as error:
         progress.say(str(error))
         raise typer.Exit(ExitCode.WRONG) from error
-    meters, stop = Meters(progress), threading.Event()
+    meters, stop = IngestMeters(progress), threading.Event()
     stop_on_signals(stop)
     try:
         with (
@@ -128,7 +128,7 @@ def ingest(
 
 
 def run(
-    spark: SparkSession, settings: Settings, meters: Meters, stop: threading.Event, *, once: bool
+    spark: SparkSession, settings: Settings, meters: IngestMeters, stop: threading.Event, *, once: bool
 ) -> None:
     """
     Start every query and wait until all have ended (`once`), until `stop`, or until a failure.
@@ -168,7 +168,7 @@ def start(writer: DataStreamWriter, settings: Settings, *, once: bool) -> Stream
 
 
 def writer_of(  # noqa: PLR0913 (which query, where to, and who counts and stops it)
-    spark: SparkSession, settings: Settings, query: Query, meters: Meters, gate: Gate, *, once: bool
+    spark: SparkSession, settings: Settings, query: Query, meters: IngestMeters, gate: Gate, *, once: bool
 ) -> DataStreamWriter:
     """Return one configured query over its topics without starting it."""
     for table in {table: None for each in QUERIES for table in each.tables}:
@@ -255,7 +255,7 @@ def offsets_of(log: StreamLog, batch: int, telemetry: Telemetry) -> Offsets:
     return {place: (begin[place], end) for place, end in ends.items()}
 
 
-def _read_progress(queries: list[StreamingQuery], meters: Meters) -> None:
+def _read_progress(queries: list[StreamingQuery], meters: IngestMeters) -> None:
     """Read each query's last progress; a Python listener would cost 0.1 CPU-s per batch, 100 times more."""
     for query in queries:
         progress = query.lastProgress

@@ -26,7 +26,14 @@ from reports.run.gold_of_files import gold_of_files
 from reports.run.inputs import inputs_of_files, span_of
 from reports.run.options import Wanted, nodes_of, truth_of, zone_of
 from reports.run.output import HTML, JSON, check_targets, write
-from reports.run.rows import Gold, NoRowsError, SeveralClustersError, Span, answers_of, gold_of_warehouse
+from reports.run.rows import (
+    GoldFrames,
+    NoRowsError,
+    ReportSpan,
+    SeveralClustersError,
+    answers_of,
+    gold_of_warehouse,
+)
 from schemas.rows import Row
 
 WRONG_USE = 2
@@ -86,7 +93,7 @@ def report(  # noqa: PLR0913 (one option of the command each)
             nodes=nodes_of(node or []),
             time_zone=zone_of(time_zone),
             cluster=cluster,
-            span=Span(*time_range(since, until)),
+            span=ReportSpan(*time_range(since, until)),
             truth=truth_of(truth),
             network_bytes_per_s=network,
         )
@@ -174,7 +181,7 @@ def from_warehouse(wanted: Wanted, progress: Progress) -> Answers:
         raise WrongUseError(message) from error
 
 
-def _answers(gold: Gold, wanted: Wanted, inputs: Row) -> Answers:
+def _answers(gold: GoldFrames, wanted: Wanted, inputs: Row) -> Answers:
     network = wanted.network_bytes_per_s
     return answers_of(gold, wanted.span, truth=wanted.truth, inputs=inputs, network_bytes_per_s=network)
 

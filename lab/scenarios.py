@@ -175,7 +175,7 @@ def _load(lab: Lab, plan: ScenarioPlan, say: Say) -> Iterator[None]:
 
 def _inject(
     state: Path, plan: ScenarioPlan, pairs: list[Pair], say: Say
-) -> tuple[truth.TimeRange, truth.TimeRange]:
+) -> tuple[truth.NanosRange, truth.NanosRange]:
     say(f"no delay for {plan.quiet_s:g} s")
     began_ns = time.time_ns()
     time.sleep(plan.quiet_s)
@@ -187,13 +187,13 @@ def _inject(
     finally:
         ended_ns = set_delay(state, dict.fromkeys(pairs, 0.0))
     return (
-        truth.TimeRange(since_ns=began_ns, until_ns=injected_ns),
-        truth.TimeRange(since_ns=injected_ns, until_ns=ended_ns),
+        truth.NanosRange(since_ns=began_ns, until_ns=injected_ns),
+        truth.NanosRange(since_ns=injected_ns, until_ns=ended_ns),
     )
 
 
 def _facts(
-    lab: Lab, plan: ScenarioPlan, pairs: list[Pair], quiet: truth.TimeRange, injected: truth.TimeRange
+    lab: Lab, plan: ScenarioPlan, pairs: list[Pair], quiet: truth.NanosRange, injected: truth.NanosRange
 ) -> dict[str, Any]:
     folder = lab.state / "proxy"
     return {

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from confluent_kafka import Consumer, ElectionType, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, PartitionMetadata  # type: ignore[attr-defined]
@@ -19,6 +19,12 @@ BULK_TOPICS, BULK_TIMEOUT_S = 100, 120.0
 silent_logger = logging.getLogger("lab.librdkafka")
 silent_logger.addHandler(logging.NullHandler())
 silent_logger.propagate = False  # connection errors are expected while brokers start
+
+KINDS = (Kind.REQUEST_LOG, Kind.CLIENT_LOG, Kind.STATE_CHANGE, Kind.METRICS, Kind.PERF_TEST)
+"""The kinds of lines with a telemetry topic."""
+
+MAX_MESSAGE = {"max.message.bytes": str(config.MAX_MESSAGE_BYTES)}
+"""The topic settings for the largest record of a collector."""
 
 
 def admin(bootstrap_servers: str) -> AdminClient:
@@ -64,16 +70,20 @@ def create_load_topic(
     _create(lab.bootstrap_servers, [NewTopic(name, num_partitions=count, replica_assignment=assignment)])
 
 
-def create_telemetry_topics(lab: Lab) -> None:
-    """Create the missing topics that collectors write to."""
-    prefix = Telemetry().topic_prefix
-    kinds = (Kind.REQUEST_LOG, Kind.CLIENT_LOG, Kind.STATE_CHANGE, Kind.METRICS, Kind.PERF_TEST)
+def create_telemetry_topics(
+    lab: Lab,
+    prefix: str = Telemetry().topic_prefix,
+    *,
+    kinds: Sequence[Kind] = KINDS,
+    partitions: int = 0,
+    settings: Mapping[str, str] = MAX_MESSAGE,
+) -> None:
+    """Create the missing topics that collectors write to; 0 partitions: as many as the lab's settings say."""
     there = admin(lab.telemetry_bootstrap_servers).list_topics(timeout=REQUEST_TIMEOUT_S).topics
     missing = [f"{prefix}{kind}" for kind in kinds if f"{prefix}{kind}" not in there]
-    settings = {"max.message.bytes": str(config.MAX_MESSAGE_BYTES)}
+    count = partitions or lab.telemetry_partitions
     made = [
-        NewTopic(name, num_partitions=lab.telemetry_partitions, replication_factor=1, config=settings)
-        for name in missing
+        NewTopic(name, num_partitions=count, replication_factor=1, config=dict(settings)) for name in missing
     ]
     if made:
         _create(lab.telemetry_bootstrap_servers, made)

@@ -15,7 +15,7 @@ _QUANTILES = {"p5": 5, "p10": 10, "p50": 50, "p90": 90}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TimeRange:
+class NanosRange:
     """A time range in epoch nanoseconds. `until_ns` is exclusive."""
 
     since_ns: int
@@ -34,7 +34,7 @@ def iso(epoch_ns: int) -> str:
     return moment.isoformat(timespec="microseconds")
 
 
-def applied_delays(folder: Path, span: TimeRange) -> list[dict[str, Any]]:
+def applied_delays(folder: Path, span: NanosRange) -> list[dict[str, Any]]:
     """Return n and quantiles (ms) of the round-trip delays that were applied to each pair in a time range."""
     by_pair: defaultdict[tuple[int, int], list[float]] = defaultdict(list)
     for exchange in applied_log.read(folder, since_ns=span.since_ns, until_ns=span.until_ns):

@@ -17,12 +17,12 @@ import typer
 from conf.exit_codes import ExitCode
 from conf.settings import Settings
 from dashboards.app import make
-from dashboards.asked import Asked
+from dashboards.asked import DashboardRequest
 from dashboards.filters import Filters
 from dashboards.pages.all_pages import PAGES
 from dashboards.parts import sentence_of
 from dashboards.serve import names_of, served
-from dashboards.warehouse import Warehouse
+from dashboards.warehouse import DashboardWarehouse
 from engine.ingest.checkpoints import unread
 from engine.ingest.positions import checkpoint_of, topics_of
 from engine.ingest.sources import QUERIES
@@ -176,9 +176,9 @@ def _check_alive(state: Path, started: dict[str, dict[str, float]]) -> None:
 
 def _opened(state: Path) -> str:
     """Serve the dashboard once to prove that its first page opens; return the command to start it."""
-    warehouse = Warehouse(state / "warehouse", timedelta(days=1))
+    warehouse = DashboardWarehouse(state / "warehouse", timedelta(days=1))
     with served(make(warehouse, names_of("127.0.0.1"))) as address, urlopen(address):  # noqa: S310 (a local address)
-        page = PAGES[0].make(Asked(warehouse, Filters()))
+        page = PAGES[0].make(DashboardRequest(warehouse, Filters()))
     program = sys.argv[0] if Path(sys.argv[0]).name == "plumbline" else "plumbline"
     return f"{program} dashboard --conf {state / 'lab' / 'lab.toml'}\n  it says: {sentence_of(page)}"
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from verdicts import doubts
-from verdicts.metrics import METRICS, OF_GOLD, OF_PERF_TEST, Metric
+from verdicts.metrics import METRICS, OF_GOLD, OF_PERF_TEST, RunMetric
 from verdicts.overall import deciding
 from verdicts.runs import ChangePoint, RunFigures
-from verdicts.verdict import Judged, Measured, Rule, judged
+from verdicts.verdict import JudgedMetric, MeasuredMetric, VerdictRule, judged
 from verdicts.within_run import Window
 
 
@@ -18,7 +18,7 @@ class Asked:
     baseline: str
     contender: str
     metrics: Sequence[str] = ()
-    rule: Rule = field(default_factory=Rule)
+    rule: VerdictRule = field(default_factory=VerdictRule)
     is_unpaired: bool = False
 
 
@@ -30,8 +30,8 @@ class Comparison:
     is_blocked: bool
     baseline: Sequence[RunFigures]
     contender: Sequence[RunFigures]
-    judged: Sequence[Judged]
-    deciding: Judged
+    judged: Sequence[JudgedMetric]
+    deciding: JudgedMetric
     cautions: Sequence[str]
     change_points: Sequence[ChangePoint] = ()
 
@@ -83,7 +83,7 @@ def _of(runs: Sequence[RunFigures], arm: str) -> list[RunFigures]:
     return [run for run in runs if run.arm == arm]
 
 
-def _metrics(named: Sequence[str], runs: Sequence[RunFigures]) -> list[Metric]:
+def _metrics(named: Sequence[str], runs: Sequence[RunFigures]) -> list[RunMetric]:
     unknown = [name for name in named if name not in METRICS]
     if unknown:
         message = f"no metric {unknown[0]!r}; there are: {', '.join(METRICS)}"
@@ -95,13 +95,13 @@ def _metrics(named: Sequence[str], runs: Sequence[RunFigures]) -> list[Metric]:
 
 
 def _measured(
-    metric: Metric,
+    metric: RunMetric,
     baseline: Sequence[RunFigures],
     contender: Sequence[RunFigures],
     *,
     is_blocked: bool,
     general: Sequence[str],
-) -> Measured:
+) -> MeasuredMetric:
     values = [
         [of for run in arm if (of := run.values.get(metric.name)) is not None]
         for arm in (baseline, contender)
@@ -109,7 +109,7 @@ def _measured(
     windows = None
     if metric.weight and len(baseline) == len(contender) == 1:
         windows = (windows_of(baseline[0], metric), windows_of(contender[0], metric))
-    return Measured(
+    return MeasuredMetric(
         metric=metric.name,
         baseline=values[0],
         contender=values[1],
@@ -121,7 +121,7 @@ def _measured(
     )
 
 
-def windows_of(run: RunFigures, metric: Metric) -> list[Window]:
+def windows_of(run: RunFigures, metric: RunMetric) -> list[Window]:
     """Give a run's windows behind the warm-up, each with what it counts by."""
     told = [
         (getattr(window, metric.weight or "records"), getattr(window, metric.name))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
-from verdicts.metrics import Metric
+from verdicts.metrics import RunMetric
 from verdicts.runs import BEHIND_WARM_UP, STEADY_STATE, RunFigures
 
 OF_ONE_RUN = re.compile(
@@ -67,7 +67,7 @@ def of_arm(runs: Sequence[RunFigures]) -> list[str]:
     return [f"the runs of {runs[0].arm} are not of one configuration: {'; '.join(found)}"] if found else []
 
 
-def of_metric(metric: Metric, runs: Sequence[RunFigures]) -> list[str]:
+def of_metric(metric: RunMetric, runs: Sequence[RunFigures]) -> list[str]:
     """Say why runs have no value of a metric."""
     without = [run for run in runs if run.values.get(metric.name) is None]
     if not without:

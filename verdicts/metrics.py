@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
+class RunMetric:
     """One number of a run. `step` is what it was rounded to in its unit; `weight` what a window counts by."""
 
     name: str
@@ -16,19 +16,19 @@ class Metric:
     is_percentile: bool = False
 
 
-def _percentile(name: str, about: str) -> Metric:
-    return Metric(name=name, unit="ms", about=about, step=1.0, is_percentile=True)
+def _percentile(name: str, about: str) -> RunMetric:
+    return RunMetric(name=name, unit="ms", about=about, step=1.0, is_percentile=True)
 
 
 OF_PERF_TEST = (
-    Metric(
+    RunMetric(
         name="records_per_s",
         unit="records/s",
         about="records sent per second",
         is_lower_better=False,
         weight="seconds",
     ),
-    Metric(
+    RunMetric(
         name="mib_per_s",
         unit="MiB/s",
         about="2^20 bytes sent per second",
@@ -36,28 +36,30 @@ OF_PERF_TEST = (
         step=0.01,
         weight="seconds",
     ),
-    Metric(name="avg_ms", unit="ms", about="mean latency, send to ack", step=0.01, weight="records"),
+    RunMetric(name="avg_ms", unit="ms", about="mean latency, send to ack", step=0.01, weight="records"),
     _percentile("p50_ms", "median latency"),
     _percentile("p95_ms", "p95 of latency"),
     _percentile("p99_ms", "p99 of latency"),
     _percentile("p999_ms", "p99.9 of latency"),
-    Metric(name="max_ms", unit="ms", about="highest latency", step=1.0),
+    RunMetric(name="max_ms", unit="ms", about="highest latency", step=1.0),
 )
 
 OF_GOLD = (
-    Metric(
+    RunMetric(
         name="partition_skew.max_over_mean", unit="", about="bytes of the fullest partition over the mean"
     ),
-    Metric(name="partition_skew.coefficient_of_variation", unit="", about="of bytes by partition"),
-    Metric(name="fetch_latency.leader_local_p50_ms", unit="ms", about="followers: the leader's own work"),
-    Metric(name="fetch_latency.leader_local_p99_ms", unit="ms", about="the same, p99"),
-    Metric(name="fetch_latency.true_p50_ms", unit="ms", about="followers: latency without the wait"),
-    Metric(name="fetch_latency.true_p99_ms", unit="ms", about="the same, p99"),
-    Metric(name="leader_redirect.redirect_p50_ms", unit="ms", about="a moved leader: first error to success"),
-    Metric(name="leader_redirect.redirect_max_ms", unit="ms", about="the longest of them"),
-    Metric(name="metadata_lookup.lookups", unit="", about="METADATA requests of the run"),
-    Metric(name="metadata_lookup.topics_asked", unit="", about="topics asked for in them"),
-    Metric(name="metadata_lookup.response_bytes", unit="bytes", about="size of the answers"),
+    RunMetric(name="partition_skew.coefficient_of_variation", unit="", about="of bytes by partition"),
+    RunMetric(name="fetch_latency.leader_local_p50_ms", unit="ms", about="followers: the leader's own work"),
+    RunMetric(name="fetch_latency.leader_local_p99_ms", unit="ms", about="the same, p99"),
+    RunMetric(name="fetch_latency.true_p50_ms", unit="ms", about="followers: latency without the wait"),
+    RunMetric(name="fetch_latency.true_p99_ms", unit="ms", about="the same, p99"),
+    RunMetric(
+        name="leader_redirect.redirect_p50_ms", unit="ms", about="a moved leader: first error to success"
+    ),
+    RunMetric(name="leader_redirect.redirect_max_ms", unit="ms", about="the longest of them"),
+    RunMetric(name="metadata_lookup.lookups", unit="", about="METADATA requests of the run"),
+    RunMetric(name="metadata_lookup.topics_asked", unit="", about="topics asked for in them"),
+    RunMetric(name="metadata_lookup.response_bytes", unit="bytes", about="size of the answers"),
 )
 """Made of gold's windows between the end of a run's warm-up and its own; the name is table.column."""
 

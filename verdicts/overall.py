@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from verdicts.verdict import Judged, Verdict
+from verdicts.verdict import JudgedMetric, Verdict
 
 EXIT_CODES = {
     Verdict.IMPROVED: 0,
@@ -21,7 +21,7 @@ WORST_FIRST = (
 )
 
 
-def deciding(every: Sequence[Judged], primary: str | None) -> Judged:
+def deciding(every: Sequence[JudgedMetric], primary: str | None) -> JudgedMetric:
     """
     Give the metric that decides: the primary one if one was named, else the first of the worst.
 
@@ -36,11 +36,11 @@ def deciding(every: Sequence[Judged], primary: str | None) -> Judged:
     return min(named, key=lambda of: WORST_FIRST.index(counted(of)))
 
 
-def counted(of: Judged) -> Verdict:
+def counted(of: JudgedMetric) -> Verdict:
     """Give what a verdict counts for: one run of each decides nothing, whatever its windows say."""
     return Verdict.INCONCLUSIVE if of.is_within_run_only else of.verdict
 
 
-def exit_code(of: Judged) -> int:
+def exit_code(of: JudgedMetric) -> int:
     """Give the exit code of a deciding metric."""
     return EXIT_CODES[counted(of)]

@@ -31,7 +31,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class MeasuredMetric:
     """
     One metric of both arms, a value a run; in blocks, the nth values of both are of one block.
 
@@ -51,7 +51,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class VerdictRule:
     """`tolerance`: the share of the baseline that makes no difference; `alpha`: of false alarms."""
 
     tolerance: float = 0.05
@@ -59,7 +59,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class JudgedMetric:
     """
     A metric's verdict. Changes are shares of the baseline; an end that the runs cannot give is NULL.
 
@@ -83,10 +83,10 @@ class Judged:
     more_runs: int | None = None
     n_baseline: int = 0
     n_contender: int = 0
-    values: Measured | None = field(default=None, repr=False)
+    values: MeasuredMetric | None = field(default=None, repr=False)
 
 
-def judged(every: Sequence[Measured], rule: Rule) -> list[Judged]:
+def judged(every: Sequence[MeasuredMetric], rule: VerdictRule) -> list[JudgedMetric]:
     """Judge all metrics together: p is adjusted for their number by Benjamini and Hochberg's rule."""
     whole = [replace(of, doubts=[*of.doubts, *_without_a_share(of)]) for of in every]
     compared = [None if of.doubts else _compared(of, rule) for of in whole]
@@ -113,14 +113,14 @@ class _Compared:
         return (exp(shift) - 1 if self.is_log else shift) + steps * self.step
 
 
-def _without_a_share(of: Measured) -> list[str]:
+def _without_a_share(of: MeasuredMetric) -> list[str]:
     """Say that a change has no share of 0."""
     is_of_zero = len(of.baseline) > 0 and not np.median(np.abs(np.asarray(of.baseline, float)))
     has_more = any(of.contender) or any(of.baseline)
     return ["the baseline's median is 0: a change is no share of it"] if is_of_zero and has_more else []
 
 
-def _compared(of: Measured, rule: Rule) -> _Compared:
+def _compared(of: MeasuredMetric, rule: VerdictRule) -> _Compared:
     baseline, contender = np.asarray(of.baseline, float), np.asarray(of.contender, float)
     unit, level = float(np.median(np.abs(baseline))) or 1.0, 1 - rule.alpha
     is_log, step = min(*of.baseline, *of.contender, inf) > 0, of.step / unit
@@ -142,11 +142,11 @@ def _spread(baseline: NDArray[np.float64], contender: NDArray[np.float64], *, is
     return float(np.sqrt(2 * np.mean(of_both))) if of_both else inf
 
 
-def _judged(of: Measured, one: _Compared, p: float, n_metrics: int, rule: Rule) -> Judged:
+def _judged(of: MeasuredMetric, one: _Compared, p: float, n_metrics: int, rule: VerdictRule) -> JudgedMetric:
     shift = one.shift
     low, high = one.change(shift.low, -1), one.change(shift.high, 1)
     is_within = one.method == "block-bootstrap"
-    told = Judged(
+    told = JudgedMetric(
         metric=of.metric,
         verdict=Verdict.INCONCLUSIVE,
         reason="",
@@ -185,12 +185,12 @@ def _judged(of: Measured, one: _Compared, p: float, n_metrics: int, rule: Rule) 
     return replace(told, reason=_why(plan, more, one.step, rule), more_runs=more)
 
 
-def _change_of_means(of: Measured) -> float | None:
+def _change_of_means(of: MeasuredMetric) -> float | None:
     mean = float(np.mean(of.baseline))
     return float(np.mean(of.contender)) / mean - 1 if mean else None
 
 
-def _found(told: Judged, one: _Compared, rule: Rule) -> str:
+def _found(told: JudgedMetric, one: _Compared, rule: VerdictRule) -> str:
     reason = f"p {told.p_adjusted:.2g} among all metrics; ranks leave out no change"
     nearer = max(told.low or 0.0, -(told.high or 0.0))  # below 0 where rounding alone may be the change
     if nearer < rule.tolerance:
@@ -202,13 +202,13 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2g} %"
 
 
-def _of_one_run(of: Measured, *, is_within: bool) -> str:
+def _of_one_run(of: MeasuredMetric, *, is_within: bool) -> str:
     few = f"fewer than {LEAST_WINDOWS} windows" if of.windows else "windows do not tell it"
     how = "its windows differ no more than by chance" if is_within else few
     return f"{how}; one run of each tells nothing of how runs scatter: make at least 4, or 6 blocks"
 
 
-def _plan(of: Measured, one: _Compared, n_metrics: int, rule: Rule) -> Plan:
+def _plan(of: MeasuredMetric, one: _Compared, n_metrics: int, rule: VerdictRule) -> Plan:
     return Plan(
         seen=min(one.shift.n_baseline, one.shift.n_contender),
         shift=one.shift.estimate,
@@ -220,7 +220,7 @@ def _plan(of: Measured, one: _Compared, n_metrics: int, rule: Rule) -> Plan:
     )
 
 
-def _why(plan: Plan, more: int | None, step: float, rule: Rule) -> str:
+def _why(plan: Plan, more: int | None, step: float, rule: VerdictRule) -> str:
     runs = f"{plan.seen} {'pairs of runs' if plan.is_blocked else 'runs of each arm'}"
     if least_p(plan.seen, is_blocked=plan.is_blocked) > rule.alpha:
         begin = f"{runs} are too few for any verdict"
@@ -233,8 +233,8 @@ def _why(plan: Plan, more: int | None, step: float, rule: Rule) -> str:
     return f"{begin}; about {more} more of each would decide"
 
 
-def _invalid(of: Measured) -> Judged:
-    return Judged(
+def _invalid(of: MeasuredMetric) -> JudgedMetric:
+    return JudgedMetric(
         metric=of.metric,
         verdict=Verdict.INVALID,
         reason="; ".join(of.doubts),

@@ -83,7 +83,7 @@ def _skew(state: Path) -> tuple[str, list[str]]:
 
 def _redirect(truth: dict[str, Any], tables: dict[str, Any]) -> tuple[str, list[str]]:
     seen: dict[tuple[str, str], list[judge.Witnessed]] = {}
-    own: list[judge.Lost] = []
+    own: list[judge.ToldRedirect] = []
     for run in truth["runs"]:
         if run["phase"] != "dead" and run["log"] is not None:
             its = (run["run"], run["arm"])
@@ -91,7 +91,7 @@ def _redirect(truth: dict[str, Any], tables: dict[str, Any]) -> tuple[str, list[
             told = list(witness.redirects(Path(run["log"])))
             seen.setdefault((run["phase"], run["arm"]), []).append(judge.witnessed(rows, told))
             own += [
-                judge.Lost(
+                judge.ToldRedirect(
                     version=run["arm"],
                     topic=run["run"],
                     partition=one.partition,
@@ -110,7 +110,7 @@ def _redirect(truth: dict[str, Any], tables: dict[str, Any]) -> tuple[str, list[
 
 
 def _pairs(
-    truth: dict[str, Any], tables: dict[str, Any], own: list[judge.Lost]
+    truth: dict[str, Any], tables: dict[str, Any], own: list[judge.ToldRedirect]
 ) -> dict[tuple[str, str, str], list[list[float]]]:
     """Compare the releases move by move: by the brokers' logs, and producers by their own logs too."""
     producers, consumers = (judge.lost(truth, tables, api) for api in ("PRODUCE", "FETCH"))

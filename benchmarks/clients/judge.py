@@ -15,7 +15,7 @@ REDIRECT, DISCONNECT = "redirect", "disconnect"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Redirects:
+class PhaseRedirects:
     """One client version in one phase."""
 
     version: str
@@ -33,7 +33,7 @@ class Redirects:
     errors: Mapping[int, int]
 
 
-def by_version(truth: Row, tables: Mapping[str, Sequence[Row]]) -> list[Redirects]:
+def by_version(truth: Row, tables: Mapping[str, Sequence[Row]]) -> list[PhaseRedirects]:
     """Summarise the redirects of each phase and version; disconnects are told by `deaths`."""
     phase_of = {run["run"]: run["phase"] for run in truth["runs"]}
     version_of = {run["client_id"]: run["client_version"] for run in truth["runs"]}
@@ -42,7 +42,7 @@ def by_version(truth: Row, tables: Mapping[str, Sequence[Row]]) -> list[Redirect
         if row["kind"] == REDIRECT and row["topic"] in phase_of and row["client_id"] in version_of:
             groups[row["api"], phase_of[row["topic"]], version_of[row["client_id"]]].append(row)
     return [
-        Redirects(version=version, phase=phase, api=api, **_summed(rows))
+        PhaseRedirects(version=version, phase=phase, api=api, **_summed(rows))
         for (api, phase, version), rows in sorted(
             groups.items(), key=lambda group: (group[0][0] != "PRODUCE", group[0][1] != "one", group[0])
         )
@@ -123,7 +123,7 @@ def _leaders(row: Row) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lost:
+class ToldRedirect:
     """One redirect, whoever tells of it: the brokers' logs or a client's own."""
 
     version: str
@@ -133,11 +133,11 @@ class Lost:
     redirect_ms: float
 
 
-def lost(truth: Row, tables: Mapping[str, Sequence[Row]], api: str) -> list[Lost]:
+def lost(truth: Row, tables: Mapping[str, Sequence[Row]], api: str) -> list[ToldRedirect]:
     """Give the redirects that Plumbline tells of producers, or of consumers."""
     version_of = {run["client_id"]: run["client_version"] for run in truth["runs"] if run["api"] == api}
     return [
-        Lost(
+        ToldRedirect(
             version=version_of[row["client_id"]],
             topic=row["topic"],
             partition=row["partition"],
@@ -151,7 +151,7 @@ def lost(truth: Row, tables: Mapping[str, Sequence[Row]], api: str) -> list[Lost
     ]
 
 
-def paired(truth: Row, seen: Sequence[Lost], one: str, other: str, *, phase: str) -> list[float]:
+def paired(truth: Row, seen: Sequence[ToldRedirect], one: str, other: str, *, phase: str) -> list[float]:
     """
     Give `redirect_ms` of one version minus the other's, move by move: both met the same moves.
 

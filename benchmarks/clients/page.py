@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from benchmarks.clients.judge import Deaths, Redirects, Row, Witnessed
+from benchmarks.clients.judge import Deaths, PhaseRedirects, Row, Witnessed
 from benchmarks.pages import render
 from benchmarks.truth.judge import share
 from reports.clients.kip_951 import median_interval
@@ -28,7 +28,7 @@ def verdict(missed: Sequence[str]) -> str:
 def redirect_section(
     truth: Row,
     achieved_per_s: float,
-    rows: Sequence[Redirects],
+    rows: Sequence[PhaseRedirects],
     pairs: Mapping[tuple[str, str, str], Sequence[Sequence[float]]],
     witness: Mapping[tuple[str, str], Sequence[Witnessed]],
 ) -> tuple[str, list[str]]:
@@ -59,7 +59,7 @@ def redirect_section(
     return text, [*_missed_by_hints(one), *_missed_by_witness(apart)]
 
 
-def _missed_by_hints(one: Mapping[str, Redirects]) -> list[str]:
+def _missed_by_hints(one: Mapping[str, PhaseRedirects]) -> list[str]:
     """Name the aims missed: the new leader stands in the answers where it should, and these are quicker."""
     told = {version: row for version, row in one.items() if version not in WITHOUT_HINT}
     missed = [
@@ -115,7 +115,7 @@ def _listed(phases: Sequence[str]) -> str:
     return " and ".join(phases) if phases else "no number of partitions"
 
 
-def _swamps(rows: Sequence[Redirects]) -> str:
+def _swamps(rows: Sequence[PhaseRedirects]) -> str:
     """Hold the case of 100 partitions against what is expected of it: that the brokers are waited for."""
     one, hundred = (
         [row for row in rows if (row.phase, row.api) == (phase, "PRODUCE")] for phase in ("one", "hundred")

@@ -14,7 +14,7 @@ ANSWERED = re.compile(r"index=(\d+), errorCode=(-?\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PartitionAnswer:
     """One partition of one answer, as the client received it."""
 
     received_at: datetime
@@ -34,7 +34,7 @@ class Redirect:
 
 def redirects(log: Path) -> list[Redirect]:
     """Give each redirect of a client's log: error received to success received, from another node."""
-    found, lost = [], dict[int, Answer]()
+    found, lost = [], dict[int, PartitionAnswer]()
     with log.open(errors="replace") as lines:
         for answer in answers(lines):
             first = lost.get(answer.partition)
@@ -47,7 +47,7 @@ def redirects(log: Path) -> list[Redirect]:
     return found
 
 
-def answers(lines: Iterable[str]) -> Iterator[Answer]:
+def answers(lines: Iterable[str]) -> Iterator[PartitionAnswer]:
     """Read what was received."""
     for line in lines:
         told = RECEIVED.match(line)
@@ -55,4 +55,4 @@ def answers(lines: Iterable[str]) -> Iterator[Answer]:
             continue
         at = datetime.fromisoformat(told[1][:26]).replace(tzinfo=UTC)
         for partition, error in ANSWERED.findall(told[3]):
-            yield Answer(at, int(told[2]), int(partition), int(error))
+            yield PartitionAnswer(at, int(told[2]), int(partition), int(error))

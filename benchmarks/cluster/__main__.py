@@ -25,7 +25,7 @@ WARM_UP = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class IngestRun:
     """One ingest: its lines, less the warm-up's, and the time between the commits around them."""
 
     executors: int
@@ -62,7 +62,7 @@ def main() -> None:
     pages.write(PAGE, {}, head=page(one, two, lines_a_run=kept[0].lines))
 
 
-def ingested(running: Standalone, bootstrap_servers: str, executors: int) -> Run:
+def ingested(running: Standalone, bootstrap_servers: str, executors: int) -> IngestRun:
     """Take the whole topic in, into a new warehouse."""
     folder = STATE / "site"
     shutil.rmtree(folder, ignore_errors=True)
@@ -75,7 +75,7 @@ def ingested(running: Standalone, bootstrap_servers: str, executors: int) -> Run
     )
     running.submit("ingest", "--conf", str(conf), "--once", executors=executors)
     lines, wall_s = _between_commits(folder / "tables" / "silver" / "requests")
-    return Run(executors=executors, lines=lines, wall_s=wall_s)
+    return IngestRun(executors=executors, lines=lines, wall_s=wall_s)
 
 
 def _between_commits(table: Path) -> tuple[int, float]:

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from dashboards.app import make
 from dashboards.serve import names_of, served
-from dashboards.warehouse import Warehouse
+from dashboards.warehouse import DashboardWarehouse
 
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
@@ -44,7 +44,7 @@ def main() -> None:
     options.add_argument("--report", type=Path, help="report.html to photograph beside it")
     asked = options.parse_args()
     chromium = shutil.which("chromium")
-    app = make(Warehouse(asked.warehouse.resolve(), timedelta(days=1)), names_of("127.0.0.1"))
+    app = make(DashboardWarehouse(asked.warehouse.resolve(), timedelta(days=1)), names_of("127.0.0.1"))
     with served(app) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS.split())
         firsts = [first_page(browser, address) for _ in range(asked.rounds)]

@@ -23,7 +23,7 @@ from benchmarks import pages
 from benchmarks.faults import page, plan, results
 from benchmarks.faults.plan import Entry
 from benchmarks.faults.results import Result
-from benchmarks.faults.steady import Outcome
+from benchmarks.faults.steady import KillOutcome
 from conf.progress import Progress
 from conf.settings import PROJECT
 from engine.process.signals import interrupt_on_signals
@@ -141,7 +141,7 @@ def _one(planned: Planned, state: Path, bootstrap_servers: str) -> Result:
     try:
         outcome = entry.run(bootstrap_servers, folder, planned.dice)
     except Exception:  # noqa: BLE001 (one fault that breaks must not end hours of others; it counts as wrong)
-        outcome = Outcome(wrong=[f"the run itself failed: {traceback.format_exc()[-600:]}"])
+        outcome = KillOutcome(wrong=[f"the run itself failed: {traceback.format_exc()[-600:]}"])
     if not outcome.wrong:
         shutil.rmtree(folder)
     return Result(

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.faults import harm
-from benchmarks.faults.site import ENDS_WITHIN_S, Line, Site, Written
+from benchmarks.faults.site import ENDS_WITHIN_S, JobsWarehouse, PublishedLine, Site
 from conf.exit_codes import ExitCode
 
 SIZE_MIB = 64
@@ -87,7 +87,7 @@ def moments_of(room: str, dice: random.Random) -> list[Moment]:
 
 
 def meets_it_full(
-    site: Site, written: Written, disk: Path, tries: list[tuple[Moment, list[Line]]]
+    site: Site, written: JobsWarehouse, disk: Path, tries: list[tuple[Moment, list[PublishedLine]]]
 ) -> list[str]:
     """Fill the disk while lines are taken, free it; go on until a run met it full, and judge that one."""
     for moment, lines in tries:
@@ -99,7 +99,7 @@ def meets_it_full(
     return [NEVER_FULL]
 
 
-def _while_it_fills(written: Written, disk: Path, moment: Moment) -> tuple[int, str]:
+def _while_it_fills(written: JobsWarehouse, disk: Path, moment: Moment) -> tuple[int, str]:
     """Run the ingest, and fill the disk at a moment."""
     told = list[str]()
     if moment == LAST_RESORT:
@@ -120,7 +120,7 @@ def _while_it_fills(written: Written, disk: Path, moment: Moment) -> tuple[int, 
     return code, "".join(told)
 
 
-def _wait_for_a_batch(written: Written, job: subprocess.Popen[str]) -> None:
+def _wait_for_a_batch(written: JobsWarehouse, job: subprocess.Popen[str]) -> None:
     offsets = Path(written.settings.warehouse.checkpoints)
     before = len(list(offsets.glob("*/offsets/*")))
     while job.poll() is None and len(list(offsets.glob("*/offsets/*"))) == before:

@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient
 
 from benchmarks.faults import harm
 from benchmarks.faults.oracles import RECORD, rows_of, where
-from benchmarks.faults.site import Site, Written
+from benchmarks.faults.site import JobsWarehouse, Site
 from conf.exit_codes import ExitCode
 from schemas.bronze import REQUEST_LOG
 from schemas.silver.not_kept import GAPS
@@ -45,7 +45,9 @@ def pass_by(bootstrap_servers: str, site: Site, dice: random.Random) -> tuple[Pl
     return (topic, 1), first
 
 
-def gap_is_exact(site: Site, written: Written, twin: Written, place: Place, first: int) -> list[str]:
+def gap_is_exact(
+    site: Site, written: JobsWarehouse, twin: JobsWarehouse, place: Place, first: int
+) -> list[str]:
     """Hold `silver.gaps` against what bronze lacks: the same offsets, noted once; all else is the twin's."""
     if not where(written.root, GAPS).exists():
         return ["there is no silver.gaps"]

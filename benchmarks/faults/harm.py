@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.faults import oracles
 from benchmarks.faults.oracles import INGESTED, OF_OTHERS, Place
-from benchmarks.faults.site import Line, Site, Written
+from benchmarks.faults.site import JobsWarehouse, PublishedLine, Site
 from engine.process.hadoop_files import crc_of
 from schemas.bronze import METRICS
 from schemas.silver.metrics import METRICS as OF_METRICS
@@ -25,16 +25,16 @@ KILLED_AT = ("", "offsets-logged:2", "files-written:2", "bronze-committed:2", "b
 """How the run before the harm ended: in order, or in the middle of a batch."""
 
 
-def some_lines(folder: Path, dice: random.Random) -> list[Line]:
+def some_lines(folder: Path, dice: random.Random) -> list[PublishedLine]:
     """Give about a thousand lines of three brokers, a few of them bad or of another logger."""
     made_logs.write_logs(folder, seconds=SECONDS, added_ms={}, onset_s=0)
-    lines = list[Line]()
+    lines = list[PublishedLine]()
     for path in sorted(folder.rglob("*.log")):
         node, kind = path.parent.name, "request-log" if "request" in path.name else "client-log"
         written = path.read_bytes().splitlines()
         for nth in dice.sample(range(len(written)), min(5, len(written))):
             written[nth] = dice.choice([written[nth][:80], b"\x00\xff\xfe", OF_ANOTHER_LOGGER])
-        lines += [Line(kind, node, f"{node}/{kind}/{nth}", line) for nth, line in enumerate(written)]
+        lines += [PublishedLine(kind, node, f"{node}/{kind}/{nth}", line) for nth, line in enumerate(written)]
     dice.shuffle(lines)
     return lines
 
@@ -46,8 +46,8 @@ def begun(  # noqa: PLR0913 (where, what by chance, and what of it a fault wants
     fail_at: str,
     *,
     more: str = "",
-    between: Callable[[Written], None] = lambda _: None,
-) -> tuple[Site, Written, list[Line]]:
+    between: Callable[[JobsWarehouse], None] = lambda _: None,
+) -> tuple[Site, JobsWarehouse, list[PublishedLine]]:
     """
     Publish two thirds of the lines and ingest each in a run, the second maybe killed; give the lines to come.
 
@@ -66,7 +66,7 @@ def begun(  # noqa: PLR0913 (where, what by chance, and what of it a fault wants
     return site, written, third
 
 
-def parted(lines: list[Line], n: int) -> list[list[Line]]:
+def parted(lines: list[PublishedLine], n: int) -> list[list[PublishedLine]]:
     """
     Part lines into so many portions of about one length.
 
@@ -77,7 +77,7 @@ def parted(lines: list[Line], n: int) -> list[list[Line]]:
     return [lines[begin:end] for begin, end in pairwise(ends)]
 
 
-def twin_of(site: Site) -> Written:
+def twin_of(site: Site) -> JobsWarehouse:
     """Let another warehouse read the same topics, undisturbed and in one go."""
     twin = site.warehouse("twin", batch=1_000_000)
     code, told = twin.ingest()
@@ -86,7 +86,7 @@ def twin_of(site: Site) -> Written:
 
 
 def found(
-    site: Site, written: Written, *, twin: Written | None = None, gone: Collection[Place] = ()
+    site: Site, written: JobsWarehouse, *, twin: JobsWarehouse | None = None, gone: Collection[Place] = ()
 ) -> list[str]:
     """
     Ask every oracle of bronze and silver; records that are `gone` were read by the twin alone.

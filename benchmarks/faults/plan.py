@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.faults import kills, steady
-from benchmarks.faults.steady import Outcome
+from benchmarks.faults.steady import KillOutcome
 from conf.settings import PROJECT
 
 Fault = Callable[[str, Path, random.Random], list[str]]
-Run = Callable[[str, Path, random.Random], Outcome]
+Run = Callable[[str, Path, random.Random], KillOutcome]
 
 MODULES = {
     "lines.resent": "",
@@ -96,8 +96,8 @@ def short() -> list[Entry]:
 def of_list(fault: Fault) -> Run:
     """Let a fault that gives what is wrong be run as the kills are."""
 
-    def run(bootstrap_servers: str, folder: Path, dice: random.Random) -> Outcome:
-        return Outcome(wrong=fault(bootstrap_servers, folder, dice))
+    def run(bootstrap_servers: str, folder: Path, dice: random.Random) -> KillOutcome:
+        return KillOutcome(wrong=fault(bootstrap_servers, folder, dice))
 
     return run
 
@@ -161,17 +161,17 @@ def _class(fault: str) -> str:
 
 
 def _random_kills(ingest: int, gold: int) -> Run:
-    def run(bootstrap_servers: str, folder: Path, dice: random.Random) -> Outcome:
+    def run(bootstrap_servers: str, folder: Path, dice: random.Random) -> KillOutcome:
         drawn = kills.random_kills(dice, ingest=ingest, gold=gold)
         return steady.stretch(bootstrap_servers, folder, dice, drawn)
 
     return run
 
 
-def _named_kills(bootstrap_servers: str, folder: Path, dice: random.Random) -> Outcome:
+def _named_kills(bootstrap_servers: str, folder: Path, dice: random.Random) -> KillOutcome:
     return steady.stretch(bootstrap_servers, folder, dice, kills.named_kills(dice))
 
 
-def _short_kills(bootstrap_servers: str, folder: Path, dice: random.Random) -> Outcome:
+def _short_kills(bootstrap_servers: str, folder: Path, dice: random.Random) -> KillOutcome:
     drawn = kills.few_kills(dice, of_each=SHORT_POINTS)
     return steady.stretch(bootstrap_servers, folder, dice, drawn)

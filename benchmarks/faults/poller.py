@@ -40,7 +40,7 @@ Places = dict[Partition, np.ndarray]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class TopicLook:
     """One look at a topic in a table: the rows and the highest offset + 1 of each partition."""
 
     table: Table
@@ -62,7 +62,7 @@ class Poller(threading.Thread):
         super().__init__(name="poller", daemon=True)
         self.wrong, self.looks = list[str](), 0
         self._root, self._checkpoints = root, checkpoints
-        self._seen, self._ends = list[Seen](), defaultdict[str, dict[int, Ends]](dict)
+        self._seen, self._ends = list[TopicLook](), defaultdict[str, dict[int, Ends]](dict)
         self._offsets = dict[Path, Places]()
         self._rows = dict[tuple[str, str], dict[Partition, int]]()
         self._versions, self._windows = dict[str, int](), dict[str, set[tuple[object, ...]]]()
@@ -119,7 +119,7 @@ class Poller(threading.Thread):
         except Exception as error:  # noqa: BLE001 (any read error is a failure, and the next look continues)
             self.wrong.append(f"{name}: a concurrent reader failed: {error!r:.200}")
 
-    def _part_of_a_batch(self, seen: Seen, final: Places) -> str:
+    def _part_of_a_batch(self, seen: TopicLook, final: Places) -> str:
         ends = covering(seen, (ends for batches in self._ends.values() for ends in batches.values()))
         if ends is None:
             return f"{seen}: no batch of Spark's log ends after it"
@@ -156,7 +156,7 @@ class Poller(threading.Thread):
             places = {place: offsets for place, offsets in held.items() if place[0] == topic}
             rows = {place: len(offsets) for place, offsets in places.items()}
             ends = {place: int(offsets.max()) + 1 for place, offsets in places.items()}
-            seen = Seen(table, topic, version, rows, ends)
+            seen = TopicLook(table, topic, version, rows, ends)
             if any(len(np.unique(offsets)) < len(offsets) for offsets in places.values()):
                 self.wrong.append(f"{seen}: doubled")
             if table in BRONZE and rows != ends:  # The topics start at offset 0.
@@ -185,7 +185,7 @@ class Poller(threading.Thread):
         return [where / unquote(file) for file in pa.table(log.get_add_actions())["path"].to_pylist()]
 
 
-def covering(seen: Seen, batches: Iterable[Ends]) -> Ends | None:
+def covering(seen: TopicLook, batches: Iterable[Ends]) -> Ends | None:
     """Return the ends of the first batch that includes everything that was seen; None without one."""
     later = [ends for ends in batches if all(end <= ends.get(place, -1) for place, end in seen.ends.items())]
     return min(later, key=lambda ends: sum(ends.values()), default=None)

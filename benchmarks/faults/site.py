@@ -41,7 +41,7 @@ class Acked:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PublishedLine:
     """One line to publish."""
 
     kind: str
@@ -72,7 +72,7 @@ class Site:
             created.result(timeout=30)
 
     def publish(
-        self, lines: Iterable[Line], *, per_s: float = 0.0, until: threading.Event | None = None
+        self, lines: Iterable[PublishedLine], *, per_s: float = 0.0, until: threading.Event | None = None
     ) -> None:
         """
         Publish lines, and add each to the ledger when a broker has acknowledged it.
@@ -109,13 +109,13 @@ class Site:
         for deleted in self._admin.delete_topics([self._prefix + kind for kind in KINDS]).values():
             deleted.result(timeout=30)
 
-    def _delivered(self, error: KafkaError | None, message: Message, line: Line) -> None:
+    def _delivered(self, error: KafkaError | None, message: Message, line: PublishedLine) -> None:
         assert error is None, error
         digest = hashlib.sha256(line.value).hexdigest()
         place = (message.topic(), message.partition(), message.offset())
         self.ledger.append(Acked(*place, line.position, digest))
 
-    def warehouse(self, name: str, *, batch: int = 500, more: str = "") -> "Written":
+    def warehouse(self, name: str, *, batch: int = 500, more: str = "") -> "JobsWarehouse":
         """Create a warehouse that reads these topics in batches of `batch` records; `more` is more TOML."""
         folder = self.folder / name
         folder.mkdir()
@@ -125,10 +125,10 @@ class Site:
             f'[warehouse]\nroot = "{folder / "warehouse"}"\ncheckpoints = "{folder / "checkpoints"}"\n'
             f"[ingest]\nmax_offsets_per_trigger = {batch}\n{more}"
         )
-        return Written(conf)
+        return JobsWarehouse(conf)
 
 
-class Written:
+class JobsWarehouse:
     """One warehouse, and the jobs that write it as separate processes."""
 
     def __init__(self, conf: Path) -> None:

@@ -20,7 +20,7 @@ from benchmarks.faults.kills import HAS_MAINTENANCE, Hit, Kill, hit_of, is_in_ta
 from benchmarks.faults.lines import all_lines
 from benchmarks.faults.oracles import INGESTED
 from benchmarks.faults.poller import Poller
-from benchmarks.faults.site import Site, Written, checkpoint_often
+from benchmarks.faults.site import JobsWarehouse, Site, checkpoint_often
 from engine.ingest.checkpoints import unread
 from engine.ingest.positions import checkpoint_of, topics_of
 from engine.ingest.sources import QUERIES
@@ -46,7 +46,7 @@ OFTEN_MERGED = "[maintain]\nbronze_days = 0\nsilver_days = 0\ncompact_from_files
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class KillOutcome:
     """The result of a stretch of work with kills."""
 
     wrong: list[str]
@@ -55,7 +55,7 @@ class Outcome:
     looks: int = 0
 
 
-def stretch(bootstrap_servers: str, folder: Path, dice: random.Random, kills: Sequence[Kill]) -> Outcome:
+def stretch(bootstrap_servers: str, folder: Path, dice: random.Random, kills: Sequence[Kill]) -> KillOutcome:
     """Do all kills in one stretch of work, and return the failures and the kills."""
     site = Site(bootstrap_servers, folder)
     written = site.warehouse("killed", batch=BATCH, more=OFTEN_MERGED if HAS_MAINTENANCE else "")
@@ -63,12 +63,12 @@ def stretch(bootstrap_servers: str, folder: Path, dice: random.Random, kills: Se
     try:
         wrong, hits = work.through(kills)
         wrong += against_twin(site, written)
-        return Outcome(wrong, [asdict(hit) for hit in hits], len(site.ledger), work.poller.looks)
+        return KillOutcome(wrong, [asdict(hit) for hit in hits], len(site.ledger), work.poller.looks)
     finally:
         site.close()
 
 
-def against_twin(site: Site, written: Written) -> list[str]:
+def against_twin(site: Site, written: JobsWarehouse) -> list[str]:
     """Compare the warehouse with the ledger, its logs and an undisturbed twin; return the failures."""
     wrong, twin = list[str](), site.warehouse("twin", batch=1_000_000)
     for run, code, output in (
@@ -90,7 +90,7 @@ def against_twin(site: Site, written: Written) -> list[str]:
 class _Work:
     """One warehouse at work: its producer, its poller, and its jobs with their kills."""
 
-    def __init__(self, site: Site, written: Written, dice: random.Random) -> None:
+    def __init__(self, site: Site, written: JobsWarehouse, dice: random.Random) -> None:
         self._site, self._written, self._dice = site, written, dice
         self._enough, self._stop_publishing = threading.Event(), threading.Event()
         self._jobs, self._started = dict[str, Job](), list[Job]()

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.metrics.blocks import in_blocks
 from benchmarks.metrics.delta import in_delta
-from benchmarks.metrics.page import AIM, PAGE, Arm, Weighed, save, section, write
+from benchmarks.metrics.page import AIM, PAGE, StorePair, Weighed, save, section, write
 from benchmarks.metrics.record import record as record_pages
 from benchmarks.metrics.record import recorded
 from benchmarks.metrics.samples import Samples, read
@@ -103,14 +103,14 @@ def weigh(
     raise typer.Exit(0 if weighed.is_lossless and weighed.ratio <= AIM else 1)
 
 
-def _arm(held: Samples, state: Path, spark: SparkSession) -> Arm:
+def _arm(held: Samples, state: Path, spark: SparkSession) -> StorePair:
     delta = in_delta(held, state / "warehouse", spark)
     print(delta, flush=True)
     of_two_hours = in_blocks(held, state / "blocks-2h", longest="2h")
     print(of_two_hours, flush=True)
     of_a_day = in_blocks(held, state / "blocks-24h", longest="24h")
     print(of_a_day, flush=True)
-    return Arm(delta=delta, blocks=of_two_hours, merged=of_a_day)
+    return StorePair(delta=delta, blocks=of_two_hours, merged=of_a_day)
 
 
 @contextmanager

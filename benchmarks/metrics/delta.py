@@ -15,10 +15,10 @@ from deltalake import DeltaTable
 from deltalake.transaction import Transaction
 from pyspark.sql import SparkSession
 
-from benchmarks.metrics.samples import Bits, Head, Longs, Page, Samples, is_same, ordered
+from benchmarks.metrics.samples import Bits, Head, Longs, RecordedPage, Samples, is_same, ordered
 from benchmarks.pipeline.measure import Measured
 from conf.progress import Progress
-from conf.settings import Settings, Warehouse
+from conf.settings import Settings, WarehouseSettings
 from engine.delta import appends, log_entries, tables
 from engine.maintain.table import TableMaintenance
 from schemas.fields import Table
@@ -45,7 +45,7 @@ class InDelta:
 def in_delta(held: Samples, root: Path, spark: SparkSession) -> InDelta:
     """Append each round of scrapes in one commit, maintain a day later, weigh, and compare every sample."""
     shutil.rmtree(root, ignore_errors=True)
-    settings = Settings(warehouse=Warehouse(root=str(root), checkpoints=str(root / "checkpoints")))
+    settings = Settings(warehouse=WarehouseSettings(root=str(root), checkpoints=str(root / "checkpoints")))
     for table in (METRIC_SAMPLES, METRIC_SERIES):
         tables.ensure(spark, root, table)
     of_series = ids(held.heads)
@@ -86,14 +86,14 @@ def _append_all(held: Samples, of_series: Longs, root: Path) -> None:
         _append(root, METRIC_SAMPLES, nth, [(day, pa.concat_tables(of)) for day, of in by_day.items()])
 
 
-def _rows(page: Page, of_series: Longs) -> pa.Table:
+def _rows(page: RecordedPage, of_series: Longs) -> pa.Table:
     number = len(page.series)
     at = pa.array(np.full(number, page.at_ns // NS_A_US), pa.timestamp("us", "UTC"))
     columns = (pa.array([CLUSTER] * number), pa.array(of_series[page.series]), at, pa.array(page.values))
     return pa.table(list(columns), names=METRIC_SAMPLES.schema.names[:-1])
 
 
-def _series(heads: Sequence[Head], of_series: Longs, page: Page) -> pa.Table:
+def _series(heads: Sequence[Head], of_series: Longs, page: RecordedPage) -> pa.Table:
     rows = [
         {
             "cluster": CLUSTER,
@@ -135,7 +135,7 @@ def _read_back(where: Path, of_series: Longs) -> tuple[Longs, Longs, Bits]:
     return ordered(series, rows["at"].cast(pa.int64()).to_numpy(), rows["value"].to_numpy())
 
 
-def _instant(page: Page) -> datetime:
+def _instant(page: RecordedPage) -> datetime:
     return datetime.fromtimestamp(page.at_ns / 1e9, UTC)
 
 

@@ -15,7 +15,7 @@ AIM, STRETCH = 0.5, 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arm:
+class StorePair:
     """The same samples in both stores."""
 
     delta: InDelta
@@ -34,8 +34,8 @@ class Weighed:
     seconds: float
     page_bytes: int  # of the recording, gzip
     changing: float  # share of samples whose value is another than the one before
-    scraped: Arm
-    on_time: Arm
+    scraped: StorePair
+    on_time: StorePair
 
     @property
     def is_lossless(self) -> bool:
@@ -49,7 +49,7 @@ class Weighed:
         return ratio(self.scraped)
 
 
-def ratio(arm: Arm) -> float:
+def ratio(arm: StorePair) -> float:
     """Give what Delta's samples and series take of the lighter blocks."""
     return (arm.delta.samples + arm.delta.series) / min(arm.blocks.total, arm.merged.total)
 
@@ -75,7 +75,7 @@ def section(w: Weighed) -> str:
     )
 
 
-def _row(w: Weighed, what: str, of: Callable[[Arm], int]) -> str:
+def _row(w: Weighed, what: str, of: Callable[[StorePair], int]) -> str:
     return f"| {what} | {of(w.scraped) / w.samples:.3f} | {of(w.on_time) / w.samples:.3f} |"
 
 

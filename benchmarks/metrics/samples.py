@@ -23,7 +23,7 @@ Head = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class RecordedPage:
     """One scrape: its instant in epoch nanoseconds, and series and values in the order of its lines."""
 
     at_ns: int
@@ -36,7 +36,7 @@ class Samples:
     """All pages in order of time; 16 bytes a sample in memory."""
 
     heads: Sequence[Head]
-    pages: Sequence[Page]
+    pages: Sequence[RecordedPage]
 
     def __len__(self) -> int:
         """Give the number of samples."""
@@ -58,7 +58,7 @@ class Samples:
             pages.append(replace(page, at_ns=start + turns * every_ns))
         return Samples(self.heads, pages)
 
-    def node_of(self, page: Page) -> str:
+    def node_of(self, page: RecordedPage) -> str:
         """Give the node of a page."""
         return self.heads[int(page.series[0])][0]
 
@@ -76,7 +76,7 @@ def read(folder: Path) -> Samples:
         split = [line.rpartition(" ") for line in lines]
         series = [numbers.setdefault((node, head), len(numbers)) for head, _, _ in split]
         values = np.array([float(value) for _, _, value in split])
-        pages.append(Page(at_ns, np.array(series, dtype=np.int64), values))
+        pages.append(RecordedPage(at_ns, np.array(series, dtype=np.int64), values))
     return Samples(list(numbers), pages)
 
 

@@ -112,7 +112,7 @@ def measure_costs(state: Path, scale: Scale) -> Figures:
         settings, requests = Settings.load(conf), lines.requests_in(read, n)
         spark = spark_session(settings, "bench")
         bench = costs.Costs(spark, state / "costs" / "runs", conf, topics, n=n, requests=requests)
-        measured = list[costs.Cost]()
+        measured = list[costs.LineCost]()
         for nth in range(rounds + 1):
             for cost in bench.round(nth, file):
                 print(json.dumps(asdict(cost)), flush=True)
@@ -191,7 +191,7 @@ def measure_scrapes(state: Path, scale: Scale) -> Figures:
         spark = spark_session(Settings.load(conf), "bench")
         folder = state / "scrapes" / "runs"
         bench = scrapes.Scrapes(spark, conf, folder, topics, recorded=recorded, n=scale.pages)
-        measured = list[scrapes.Cost]()
+        measured = list[scrapes.SampleCost]()
         for nth in range(scale.rounds + 1):
             for cost in bench.round(nth):
                 print(json.dumps(asdict(cost)), flush=True)

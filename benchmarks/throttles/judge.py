@@ -12,7 +12,7 @@ RATE_SHARE, FORECAST_SHARE, DISK_SHARE = 0.05, 0.15, 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class ThrottledSide:
     """One broker and direction of one part: what was expected and seen on disk, and what was said."""
 
     part: str
@@ -89,7 +89,7 @@ class Move:
         return self.forecast_error is not None and abs(self.forecast_error) <= FORECAST_SHARE
 
 
-def sides(truth: Row, tables: Row) -> list[Side]:
+def sides(truth: Row, tables: Row) -> list[ThrottledSide]:
     """Judge every broker and direction that a part expects something of."""
     return [side for part in truth["parts"] for side in _sides(part, tables["throttle_compliance"])]
 
@@ -100,7 +100,7 @@ def moves(truth: Row, tables: Row) -> list[Move]:
     return [_move(part, tables["reassignment_progress"]) for part in done]
 
 
-def _sides(part: Row, rows: Sequence[Row]) -> Iterator[Side]:
+def _sides(part: Row, rows: Sequence[Row]) -> Iterator[ThrottledSide]:
     # Of a broker that is expected twice, one after the other, the report says what it came to.
     expected = {(one["broker_id"], one["direction"]): one for one in part["states"] if one["state"]}
     brokers = {"leader": len(set(part["leaders"])), "follower": len(set(part["followers"]))}
@@ -109,7 +109,7 @@ def _sides(part: Row, rows: Sequence[Row]) -> Iterator[Side]:
         said = _of_span(rows, broker_id, direction, part) or {}
         seen = disk.get((broker_id, direction)) or {}
         first, limit = seen.get("first_window_bytes_per_s"), one["limit_bytes_per_s"]
-        yield Side(
+        yield ThrottledSide(
             part=part["name"],
             repeat=part["repeat"],
             kind=part["kind"],
@@ -174,7 +174,7 @@ def at(instant: str) -> datetime:
     return datetime.fromisoformat(instant)
 
 
-def held(found: Sequence[Side]) -> list[Side]:
+def held(found: Sequence[ThrottledSide]) -> list[ThrottledSide]:
     """Keep the sides that are to keep to their limit."""
     return [side for side in found if side.is_held is not None]
 

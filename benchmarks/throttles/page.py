@@ -5,7 +5,7 @@ from statistics import median
 
 from benchmarks.clients.page import verdict
 from benchmarks.pages import render
-from benchmarks.throttles.judge import FORECAST_SHARE, RATE_SHARE, Move, Row, Side, at, held
+from benchmarks.throttles.judge import FORECAST_SHARE, RATE_SHARE, Move, Row, ThrottledSide, at, held
 
 NONE = "—"
 MB = 1e6
@@ -19,7 +19,7 @@ sets and whose disks it looks at. How the figures are made: [throttles.md](throt
 """
 
 
-def section(truth: Row, found: Sequence[Side], moved: Sequence[Move]) -> tuple[str, bool]:
+def section(truth: Row, found: Sequence[ThrottledSide], moved: Sequence[Move]) -> tuple[str, bool]:
     """Tell every side and every move of a recording; the second value: every aim is met."""
     aims = {
         "each move's rate within 5 % of its limit": bool(held(found)) and all(s.is_held for s in held(found)),
@@ -45,7 +45,7 @@ def section(truth: Row, found: Sequence[Side], moved: Sequence[Move]) -> tuple[s
     return text + verdict(missed), not missed
 
 
-def _part(name: str, of: Sequence[Side]) -> str:
+def _part(name: str, of: Sequence[ThrottledSide]) -> str:
     limit = of[0].limit_bytes_per_s
     rates = [
         side.rate_bytes_per_s / limit for side in of if side.is_narrow and side.rate_bytes_per_s is not None
@@ -65,7 +65,7 @@ def _part(name: str, of: Sequence[Side]) -> str:
     )
 
 
-def _over_limit(of: Sequence[Side], value: Callable[[Side], float | None]) -> str:
+def _over_limit(of: Sequence[ThrottledSide], value: Callable[[ThrottledSide], float | None]) -> str:
     told = [got / side.limit_bytes_per_s for side in of if (got := value(side)) is not None]
     return f"{median(told):.2f}" if told else NONE
 
@@ -97,7 +97,7 @@ def _worst(values: Sequence[float], form: str) -> str:
     return f"{form.format(median(values))} ({form.format(max(values, key=abs))})"
 
 
-def _named(found: Sequence[Side]) -> str:
+def _named(found: Sequence[ThrottledSide]) -> str:
     wrong = [
         f"round {side.repeat + 1}, {side.part}, broker {side.broker_id} as {side.direction}: "
         f"{_word(side.said, side.said_cause)} instead of {_word(side.expected, side.expected_cause)}"
@@ -112,7 +112,7 @@ def _word(state: str | None, cause: str | None) -> str:
     return f"{state or 'nothing'} ({cause})" if cause else state or "nothing"
 
 
-def _of_beans(found: Sequence[Side]) -> str:
+def _of_beans(found: Sequence[ThrottledSide]) -> str:
     """Say how many throttles that held a verdict from the brokers' own byte-rate would have called wrong."""
     told = [side for side in held(found) if side.bean_bytes_per_s is not None and side.is_held]
     wrong = [
@@ -126,7 +126,7 @@ def _of_beans(found: Sequence[Side]) -> str:
     )
 
 
-def _names(rows: Sequence[Side] | Sequence[Move]) -> list[str]:
+def _names(rows: Sequence[ThrottledSide] | Sequence[Move]) -> list[str]:
     return list(dict.fromkeys(row.part for row in rows))
 
 

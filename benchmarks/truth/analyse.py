@@ -16,7 +16,7 @@ from conf.names import Kind
 from engine.gold.culprit import culprit_tables
 from engine.ingest.raw_files import Origin, write_raw
 from reports.run.gold_of_files import gold_of_files
-from reports.run.rows import Span, rows_of
+from reports.run.rows import ReportSpan, rows_of
 from reports.truth import injected_against_measured, read_truth, whole_windows
 from schemas.fields import Table
 from schemas.gold.broker_rtt import BROKER_RTT
@@ -43,7 +43,7 @@ class Recorded:
     def grid_of(self, nth: int) -> Grid:
         """Return the round trips in the span of one truth."""
         truth = self.truths[nth]
-        span = Span(truth["injected_at"], truth["ended_at"])
+        span = ReportSpan(truth["injected_at"], truth["ended_at"])
         rows = self.broker_rtt.filter(span.holds("window_start")).select(*COLUMNS)
         return grids(rows.toArrow())[CLUSTER]
 
@@ -59,13 +59,13 @@ class Recorded:
 
     def culprits_of(self, truth: Row, thresholds: Thresholds) -> list[Row]:
         """Return the verdicts of one demo, judged as if nothing was recorded before it."""
-        span = Span(truth["quiet_since"], truth["ended_at"] + AFTER)
+        span = ReportSpan(truth["quiet_since"], truth["ended_at"] + AFTER)
         rows = self.broker_rtt.filter(span.holds("window_start")).select(*COLUMNS)
         return verdicts_of(rows.toArrow(), thresholds)
 
     def latency(self, truth: Row) -> list[Row]:
         """Return plain and true latency of the follower fetches of one injected span, leader by leader."""
-        span = Span(*whole_windows(truth["injected_at"], truth["ended_at"]))
+        span = ReportSpan(*whole_windows(truth["injected_at"], truth["ended_at"]))
         rows = self.fetch_latency.filter(span.holds("window_start") & (F.col("kind") == "follower"))
         slowed = {(pair["follower_id"], pair["leader_id"]) for pair in truth["delayed_pairs"]}
         return [
@@ -74,7 +74,7 @@ class Recorded:
         ]
 
     def _summary(self, since: datetime, until: datetime) -> DataFrame:
-        return broker_rtt_summary(self.broker_rtt.filter(Span(since, until).holds("window_start")))
+        return broker_rtt_summary(self.broker_rtt.filter(ReportSpan(since, until).holds("window_start")))
 
 
 def verdicts_of(broker_rtt: pa.Table, thresholds: Thresholds) -> list[Row]:

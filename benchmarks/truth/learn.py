@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from transforms.gold.broker_rtt.culprit import Judged, all_evidence, judged_pairs, openings_of
+from transforms.gold.broker_rtt.culprit import JudgedPairs, all_evidence, judged_pairs, openings_of
 from transforms.gold.broker_rtt.grid import Grid, median
 from transforms.gold.broker_rtt.shapes import Thresholds
 
@@ -51,7 +51,7 @@ def toml(learnt: Thresholds) -> str:
     return HEAD + "".join(f"{name} = {value}\n" for name, value in asdict(learnt).items())
 
 
-def _noise(judged: Judged) -> dict[str, float]:
+def _noise(judged: JudgedPairs) -> dict[str, float]:
     """Robust spreads: of a pair over windows, of what the pairs of a window share, of the pairs' levels."""
     x_ms = judged.x_ms
     level_ms, wandered_ms = np.full_like(x_ms, np.nan), np.full_like(x_ms, np.nan)

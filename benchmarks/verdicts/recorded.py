@@ -19,14 +19,14 @@ from reports.run.answering import found_in, interpreted, session
 from verdicts.comparison import Asked, compared
 from verdicts.metrics import OF_PERF_TEST
 from verdicts.runs import RunFigures
-from verdicts.verdict import Judged, Measured
+from verdicts.verdict import JudgedMetric, MeasuredMetric
 
 METRIC = "avg_ms"
 """What decides: the mean behind the warm-up, which every release's windows give."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Experiment:
+class RecordedExperiment:
     """A frozen plan of two arms; `is_null` when both are the same but for their names."""
 
     name: str
@@ -39,23 +39,23 @@ class Experiment:
 class Live:
     """An experiment and what was said of it."""
 
-    experiment: Experiment
-    of: Judged
+    experiment: RecordedExperiment
+    of: JudgedMetric
     blocks: int
 
 
-def experiments_in(folder: Path) -> list[Experiment]:
+def experiments_in(folder: Path) -> list[RecordedExperiment]:
     """Read the plans of the experiments of two arms in a folder, or in the folders in it."""
     plans = [json.loads(file.read_text())["experiment"] for file in sorted(folder.rglob(PLAN))]
     return [_experiment(plan) for plan in plans if len(plan["arms"]) == len(("baseline", "contender"))]
 
 
-def _experiment(plan: dict[str, object]) -> Experiment:
+def _experiment(plan: dict[str, object]) -> RecordedExperiment:
     arms = plan["arms"]
     assert isinstance(arms, list)  # noqa: S101 (what `plumbline experiment` has written)
     first, second = arms
     told = ("client_version", "properties")
-    return Experiment(
+    return RecordedExperiment(
         name=str(plan["name"]),
         baseline=first["name"],
         contender=second["name"],
@@ -77,7 +77,7 @@ def runs_in(folder: Path) -> list[RunFigures]:
         return runs_of(tables, list(arms_of(tables, None)), None)
 
 
-def judged_live(experiments: Sequence[Experiment], runs: Sequence[RunFigures]) -> list[Live]:
+def judged_live(experiments: Sequence[RecordedExperiment], runs: Sequence[RunFigures]) -> list[Live]:
     """Judge each experiment by the code of `plumbline compare`, as if it stood alone."""
     told = []
     for experiment in experiments:
@@ -99,10 +99,10 @@ def values_of(runs: Sequence[RunFigures]) -> dict[str, Values]:
     }
 
 
-def resampled(values: Values, runs: int, *, factor: float) -> Callable[[Dice], Measured]:
+def resampled(values: Values, runs: int, *, factor: float) -> Callable[[Dice], MeasuredMetric]:
     """Give a way to part real runs into two arms by chance, the contender's times `factor`."""
 
-    def draw(dice: Dice) -> Measured:
+    def draw(dice: Dice) -> MeasuredMetric:
         drawn = dice.choice(values, 2 * runs, replace=False)
         return measured(drawn[:runs], drawn[runs:] * factor, is_blocked=False)
 

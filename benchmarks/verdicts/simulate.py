@@ -8,9 +8,9 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.verdicts.noise import NOISES, Dice, Values, arms
-from verdicts.verdict import Measured, Rule, Verdict, judged
+from verdicts.verdict import MeasuredMetric, Verdict, VerdictRule, judged
 
-RULE = Rule()
+RULE = VerdictRule()
 CHANGES = (Verdict.IMPROVED, Verdict.REGRESSED)
 ALIKE = 0.9
 """How much of a run's scatter the metrics of one run share."""
@@ -34,9 +34,9 @@ class Rate:
         return float(ends.low), float(ends.high)
 
 
-def measured(baseline: Values, contender: Values, *, is_blocked: bool, name: str = "drawn") -> Measured:
+def measured(baseline: Values, contender: Values, *, is_blocked: bool, name: str = "drawn") -> MeasuredMetric:
     """Give runs as what the comparison takes; less is better."""
-    return Measured(
+    return MeasuredMetric(
         metric=name,
         baseline=list(baseline),
         contender=list(contender),
@@ -45,7 +45,7 @@ def measured(baseline: Values, contender: Values, *, is_blocked: bool, name: str
     )
 
 
-def counted(draw: Callable[[Dice], Measured], n: int, seed: int) -> Counter[Verdict]:
+def counted(draw: Callable[[Dice], MeasuredMetric], n: int, seed: int) -> Counter[Verdict]:
     """Judge `n` comparisons, each drawn anew."""
     dice = np.random.default_rng(seed)
     return Counter(judged([draw(dice)], RULE)[0].verdict for _ in range(n))
@@ -53,10 +53,10 @@ def counted(draw: Callable[[Dice], Measured], n: int, seed: int) -> Counter[Verd
 
 def drawn(
     noise: str, runs: int, *, is_blocked: bool, spread: float, factor: float
-) -> Callable[[Dice], Measured]:
+) -> Callable[[Dice], MeasuredMetric]:
     """Give a way to draw runs of two arms, the contender's `factor` times the baseline's."""
 
-    def draw(dice: Dice) -> Measured:
+    def draw(dice: Dice) -> MeasuredMetric:
         baseline, contender = arms(dice, NOISES[noise], runs, is_blocked=is_blocked, spread=spread)
         return measured(baseline, contender * factor, is_blocked=is_blocked)
 
@@ -106,7 +106,7 @@ def of_one_run(n: int, windows: int, spread: float, seed: int) -> Rate:
                 noise[nth] += 0.5 * noise[nth - 1]
             runs.append([(1.0, value) for value in 100 * np.exp(level + 0.1 * noise)])
         middle = [[float(np.mean([value for _, value in run]))] for run in runs]
-        one = Measured(
+        one = MeasuredMetric(
             metric="drawn",
             baseline=middle[0],
             contender=middle[1],

@@ -12,7 +12,7 @@ import typer
 
 from collectors.errors import CollectorError
 from collectors.log_files.lines import DamagedFileError
-from collectors.perf_test.run import Run, RunRecording, command, file_of, lines_of, record_run
+from collectors.perf_test.run import RunDescription, RunRecording, command, file_of, lines_of, record_run
 from collectors.perf_test.sender import Sender
 from conf import java
 from conf.settings import Settings
@@ -71,7 +71,7 @@ def perf_test(  # noqa: PLR0913 (the options of a command)
             _wrong(java.missing_client(client_version))
         described = None
         if run:
-            described = Run(
+            described = RunDescription(
                 run=run, arm=arm, scenario=scenario, client_version=client_version, warm_up_s=warm_up_s
             )
         host = node or socket.gethostname()
@@ -90,7 +90,7 @@ def perf_test(  # noqa: PLR0913 (the options of a command)
         raise typer.Exit(EXIT_FAILED) from error
 
 
-def _run(run: Run, node: str, keep: Path, arguments: list[str], settings: Settings | None) -> None:
+def _run(run: RunDescription, node: str, keep: Path, arguments: list[str], settings: Settings | None) -> None:
     tool = command(run.client_version, arguments)
     run = replace(run, client_version=run.client_version or java.brokers_version())
     sender = Sender(settings) if settings else None
@@ -123,7 +123,7 @@ def _exit_code(code: int, *, is_published: bool) -> int:
     return 0 if is_published else EXIT_FAILED
 
 
-def _publish(files: list[Path], run: Run | None, node: str, settings: Settings | None) -> None:
+def _publish(files: list[Path], run: RunDescription | None, node: str, settings: Settings | None) -> None:
     if settings is None:
         _wrong("--conf is required: settings with the telemetry brokers")
     sender = Sender(settings)
@@ -140,7 +140,7 @@ def _publish(files: list[Path], run: Run | None, node: str, settings: Settings |
         raise typer.Exit(EXIT_FAILED)
 
 
-def _send_all(sender: Sender, path: Path, node: str, run: Run | None, *, source: str) -> None:
+def _send_all(sender: Sender, path: Path, node: str, run: RunDescription | None, *, source: str) -> None:
     for line in lines_of(path, node, run):
         sender.send(replace(line, source=source))
 

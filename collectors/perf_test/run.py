@@ -40,7 +40,7 @@ _TEXT_FIELDS = ("run", "arm", "scenario", "client_version")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class RunDescription:
     """The description of a run: name, arm, scenario, client version and warm-up."""
 
     run: str
@@ -75,7 +75,7 @@ class RunRecording:
     the tool writes to the terminal.
     """
 
-    run: Run
+    run: RunDescription
     node: str
     file: Path
     send: Callable[[RawLine], None] = lambda _line: None
@@ -103,7 +103,7 @@ def command(
         raise CollectorError(str(error)) from error
 
 
-def file_of(folder: Path, run: Run, started_at: datetime) -> Path:
+def file_of(folder: Path, run: RunDescription, started_at: datetime) -> Path:
     """Return the path of a run's file, named by run, arm and start time."""
     words = [word for word in (run.run, run.arm) if word]
     return folder / f"{UNSAFE.sub('_', '.'.join(words))}.{started_at:%Y%m%dT%H%M%S.%f}Z.txt"
@@ -174,7 +174,7 @@ class _RunFile:
 
 
 def lines_of(
-    path: Path, node: str, run: Run | None = None, *, chunk_bytes: int = CHUNK_BYTES
+    path: Path, node: str, run: RunDescription | None = None, *, chunk_bytes: int = CHUNK_BYTES
 ) -> Iterator[RawLine]:
     """
     Yield the lines of a run's file, or of the plain output of an earlier run of the tool.
@@ -212,7 +212,7 @@ def lines_of(
         yield replace(line, headers=described.headers)
 
 
-def run_of(line: bytes) -> Run | None:
+def run_of(line: bytes) -> RunDescription | None:
     """
     Parse the first line of a run's file; return None for other lines.
 
@@ -223,7 +223,7 @@ def run_of(line: bytes) -> Run | None:
     """
     try:
         facts = json.loads(line)[RUN_DOCUMENT]
-        return Run(
+        return RunDescription(
             **{name: facts.get(name) for name in _TEXT_FIELDS}, warm_up_s=facts.get("warm_up_s") or 0.0
         )
     except (ValueError, TypeError, KeyError, AttributeError):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from dash.development.base_component import Component
 
-from dashboards.asked import Asked
+from dashboards.asked import DashboardRequest
 from dashboards.pages import clients, links
 from dashboards.pages import comparison as page_comparison
 from dashboards.pages import fetches as page_fetches
@@ -14,35 +14,39 @@ from dashboards.pages import throttles as page_throttles
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class DashboardPage:
     """One page of the dashboard."""
 
     path: str
     word: str  # in the navigation; empty for one that is reached from another
     title: str
     filters: tuple[str, ...]
-    make: Callable[[Asked], list[Component]]
+    make: Callable[[DashboardRequest], list[Component]]
 
 
 PAGES = (
-    Page("/", "Who is slow", "Who is slow", ("span", "broker"), links.page),
-    Page("/fetches", "Fetches", "True fetch latency", ("span", "broker", "client"), page_fetches.page),
-    Page("/partitions", "Partitions", "Partition skew", ("span", "topic", "client"), clients.partitions),
-    Page("/throttles", "Throttles", "Throttles and moves", ("span", "broker"), page_throttles.page),
-    Page(
+    DashboardPage("/", "Who is slow", "Who is slow", ("span", "broker"), links.page),
+    DashboardPage(
+        "/fetches", "Fetches", "True fetch latency", ("span", "broker", "client"), page_fetches.page
+    ),
+    DashboardPage(
+        "/partitions", "Partitions", "Partition skew", ("span", "topic", "client"), clients.partitions
+    ),
+    DashboardPage("/throttles", "Throttles", "Throttles and moves", ("span", "broker"), page_throttles.page),
+    DashboardPage(
         "/redirects",
         "Redirects",
         "Leader redirects",
         ("span", "broker", "topic", "client"),
         clients.redirects,
     ),
-    Page("/lookups", "Lookups", "Metadata lookups", ("span", "client"), clients.lookups),
-    Page("/comparison", "Comparison", "Run comparison", ("run",), page_comparison.page),
-    Page("/pair", "", "A pair of brokers", ("span",), page_pair.page),
+    DashboardPage("/lookups", "Lookups", "Metadata lookups", ("span", "client"), clients.lookups),
+    DashboardPage("/comparison", "Comparison", "Run comparison", ("run",), page_comparison.page),
+    DashboardPage("/pair", "", "A pair of brokers", ("span",), page_pair.page),
 )
 BY_PATH = {page.path: page for page in PAGES}
 
 
-def page_of(path: str | None) -> Page | None:
+def page_of(path: str | None) -> DashboardPage | None:
     """Give the page of an address; None where there is none."""
     return BY_PATH.get("/" + (path or "").strip("/"))

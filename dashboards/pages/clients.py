@@ -2,7 +2,7 @@
 
 from dash.development.base_component import Component
 
-from dashboards.asked import Asked
+from dashboards.asked import DashboardRequest
 from dashboards.parts import Column, graph, nothing, number, said, section, table, text, verdict
 from dashboards.queries import clients, skew
 from reports.answers import NONE, Answers
@@ -16,7 +16,7 @@ from schemas.rows import Row
 FILL = "plumbline ingest and plumbline build-gold --follow"
 
 
-def partitions(asked: Asked) -> list[Component]:
+def partitions(asked: DashboardRequest) -> list[Component]:
     """Show how even producers are."""
     spread, summaries = skew.partitions(asked), skew.producers(asked)
     answers = Answers(partition_skew=spread, partition_skew_summary=summaries)
@@ -56,7 +56,7 @@ def partitions(asked: Asked) -> list[Component]:
     ]
 
 
-def redirects(asked: Asked) -> list[Component]:
+def redirects(asked: DashboardRequest) -> list[Component]:
     """Show clients that lost their leader."""
     events, by_version = clients.redirects(asked), clients.redirects_by_version(asked)
     answers = Answers(leader_redirect=events, leader_redirect_summary=by_version)
@@ -109,7 +109,7 @@ def redirects(asked: Asked) -> list[Component]:
     ]
 
 
-def lookups(asked: Asked) -> list[Component]:
+def lookups(asked: DashboardRequest) -> list[Component]:
     """Show what metadata lookups cost."""
     rows = clients.lookups(asked)
     answers = Answers(metadata_lookup=rows)

@@ -3,7 +3,7 @@
 import plotly.graph_objects as go
 from dash.development.base_component import Component
 
-from dashboards.asked import Asked
+from dashboards.asked import DashboardRequest
 from dashboards.parts import Column, graph, nothing, number, section, table, text, verdict
 from reports.answers import NONE
 from reports.clients.figures import plain_name
@@ -23,7 +23,7 @@ ALL = """
     ORDER BY contender, baseline, is_deciding DESC, metric"""
 
 
-def page(asked: Asked) -> list[Component]:
+def page(asked: DashboardRequest) -> list[Component]:
     """Show the chosen comparison, else the first."""
     rows = asked.rows(ALL)
     named = list(dict.fromkeys(name_of(row) for row in rows))

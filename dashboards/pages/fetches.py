@@ -3,7 +3,7 @@
 from dash import html
 from dash.development.base_component import Component
 
-from dashboards.asked import Asked
+from dashboards.asked import DashboardRequest
 from dashboards.pages.links import FILL, of_all
 from dashboards.parts import Column, details, graph, nothing, number, section, table, text, verdict
 from dashboards.queries import links
@@ -20,7 +20,7 @@ STOCK = """
       AND ($broker::INTEGER IS NULL OR leader_id = $broker)"""
 
 
-def page(asked: Asked) -> list[Component]:
+def page(asked: DashboardRequest) -> list[Component]:
     """Show true latency."""
     summary = links.fetches(asked)
     followers = [row for row in summary if row["kind"] == "follower"]
@@ -62,7 +62,7 @@ def _verdict(followers: list[Row], chief: Finding | None) -> Component:
     return verdict(sentence, "alarm" if is_slow else "calm", small)
 
 
-def _beside(asked: Asked, followers: list[Row]) -> Component:
+def _beside(asked: DashboardRequest, followers: list[Row]) -> Component:
     columns = [
         Column("leader", lambda row: f"broker {row['leader_id']}", is_text=True),
         number("Kafka's metric: p99", "stock_p99_ms", ms),
@@ -90,7 +90,7 @@ def _beside(asked: Asked, followers: list[Row]) -> Component:
     return section(title, lead, table("dashboard-table", columns, rows), words, name="dashboard")
 
 
-def _over_time(asked: Asked, chief: Finding | None) -> Component:
+def _over_time(asked: DashboardRequest, chief: Finding | None) -> Component:
     rows = links.fetches_over_time(asked)
     leaders = sorted({row["leader_id"] for row in rows if row["kind"] == "follower"})[:MOST_LEADERS]
     step = int(asked.step.total_seconds())

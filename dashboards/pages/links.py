@@ -5,7 +5,7 @@ from dataclasses import replace
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from dashboards.asked import Asked
+from dashboards.asked import DashboardRequest
 from dashboards.filters import Filters
 from dashboards.parts import Column, details, graph, nothing, number, section, table, text, verdict
 from dashboards.queries import links
@@ -22,7 +22,7 @@ NAMES = {
 FILL = "plumbline ingest and plumbline build-gold --follow"
 
 
-def page(asked: Asked) -> list[Component]:
+def page(asked: DashboardRequest) -> list[Component]:
     """Show who is slow."""
     everyone = of_all(asked)
     culprits = links.culprits(everyone)
@@ -41,11 +41,11 @@ def page(asked: Asked) -> list[Component]:
     ]
 
 
-def of_all(asked: Asked) -> Asked:
+def of_all(asked: DashboardRequest) -> DashboardRequest:
     """Look at all brokers: who is accused does not hang on who is looked at."""
     if asked.filters.broker is None:
         return asked
-    return Asked(asked.warehouse, replace(asked.filters, broker=None))
+    return DashboardRequest(asked.warehouse, replace(asked.filters, broker=None))
 
 
 def pair_address(filters: Filters, follower: int, leader: int) -> str:
@@ -71,7 +71,7 @@ def _map(matrix: Matrix, shown: list[Matrix]) -> Component:
     return graph(f"heat-{matrix.method}", heat_map(matrix, scale_ms(shown)), told)
 
 
-def _pairs(asked: Asked, rows: list[Row], quiet: list[Row], chief: Finding | None) -> Component:
+def _pairs(asked: DashboardRequest, rows: list[Row], quiet: list[Row], chief: Finding | None) -> Component:
     def link(row: Row) -> Component:
         words = f"{row['follower_id']} from {row['leader_id']}"
         return dcc.Link(words, href=pair_address(asked.filters, row["follower_id"], row["leader_id"]))
@@ -108,7 +108,7 @@ def _pairs(asked: Asked, rows: list[Row], quiet: list[Row], chief: Finding | Non
     )
 
 
-def _over_time(asked: Asked, found: list[Finding], told: Headline) -> Component:
+def _over_time(asked: DashboardRequest, found: list[Finding], told: Headline) -> Component:
     rows = links.round_trips_over_time(asked)
     methods = [method for method in METHODS if any(row["method"] == method for row in rows)]
     step = int(asked.step.total_seconds())

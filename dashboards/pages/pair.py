@@ -5,7 +5,7 @@ from datetime import datetime
 from dash import html
 from dash.development.base_component import Component
 
-from dashboards.asked import Asked
+from dashboards.asked import DashboardRequest
 from dashboards.pages.links import FILL, of_all
 from dashboards.parts import Column, graph, nothing, number, section, table, verdict
 from dashboards.queries import links
@@ -17,7 +17,7 @@ from reports.page_text import count, ms
 from schemas.rows import Row
 
 
-def page(asked: Asked) -> list[Component]:
+def page(asked: DashboardRequest) -> list[Component]:
     """Look into a pair."""
     follower, leader = asked.filters.follower, asked.filters.leader
     if follower is None or leader is None:
@@ -35,7 +35,7 @@ def page(asked: Asked) -> list[Component]:
     ]
 
 
-def _verdict(asked: Asked, pair: tuple[int, int], chief: Finding | None) -> Component:
+def _verdict(asked: DashboardRequest, pair: tuple[int, int], chief: Finding | None) -> Component:
     follower, leader = pair
     rows = links.round_trips(asked, only=chief.core, pair=pair) if chief else []
     rows = rows or links.round_trips(asked, pair=pair)
@@ -61,7 +61,7 @@ def _verdict(asked: Asked, pair: tuple[int, int], chief: Finding | None) -> Comp
 
 
 def _round_trips(
-    asked: Asked, pair: tuple[int, int], found: list[Finding], chief: Finding | None
+    asked: DashboardRequest, pair: tuple[int, int], found: list[Finding], chief: Finding | None
 ) -> Component:
     rows = links.round_trips_over_time(asked, pair)
     title, step = "Its round trips over time", int(asked.step.total_seconds())
@@ -86,7 +86,7 @@ def _round_trips(
     return section(title, lead, html.Div(drawn, className="side"), name="pair-rtt")
 
 
-def _latency(asked: Asked, pair: tuple[int, int], chief: Finding | None) -> Component:
+def _latency(asked: DashboardRequest, pair: tuple[int, int], chief: Finding | None) -> Component:
     rows = links.fetches_over_time(asked, pair=pair)
     title = "True against plain latency of its fetches"
     lead = (
@@ -98,7 +98,7 @@ def _latency(asked: Asked, pair: tuple[int, int], chief: Finding | None) -> Comp
     return section(title, lead, graph("pair-latency-figure", figure, lead), name="pair-latency")
 
 
-def _requests(asked: Asked, pair: tuple[int, int], chief: Finding | None) -> Component:
+def _requests(asked: DashboardRequest, pair: tuple[int, int], chief: Finding | None) -> Component:
     span = _span_of_requests(asked, chief)
     rows = slowest(asked, pair, span)
     times = f"{clock(max(span[0], span[1] - LONGEST))} to {clock(span[1])} UTC"
@@ -130,7 +130,7 @@ def _requests(asked: Asked, pair: tuple[int, int], chief: Finding | None) -> Com
     return section("Its slowest requests", lead, table("request-table", columns, rows), name="requests")
 
 
-def _span_of_requests(asked: Asked, chief: Finding | None) -> tuple[datetime, datetime]:
+def _span_of_requests(asked: DashboardRequest, chief: Finding | None) -> tuple[datetime, datetime]:
     return (chief.since, chief.until) if chief else asked.span
 
 

@@ -5,7 +5,7 @@ from itertools import groupby
 import plotly.graph_objects as go
 from dash.development.base_component import Component
 
-from dashboards.asked import Asked
+from dashboards.asked import DashboardRequest
 from dashboards.parts import Column, graph, nothing, number, section, table, verdict
 from dashboards.queries import throttles
 from reports.answers import NONE
@@ -24,7 +24,7 @@ JUDGED = (
 )
 
 
-def page(asked: Asked) -> list[Component]:
+def page(asked: DashboardRequest) -> list[Component]:
     """Show throttles and moves."""
     limits, moves = throttles.limits(asked), throttles.moves(asked)
     if not limits and not moves:
@@ -69,7 +69,7 @@ def _moved(row: Row) -> str:
     )
 
 
-def _limits(asked: Asked, limits: list[Row]) -> Component:
+def _limits(asked: DashboardRequest, limits: list[Row]) -> Component:
     columns = [
         Column("broker", lambda row: f"broker {row['broker_id']}", is_text=True),
         Column("direction", lambda row: LIMITED_NAMES[row["direction"]], is_text=True),

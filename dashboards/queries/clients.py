@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dashboards.asked import Asked
+from dashboards.asked import DashboardRequest
 from dashboards.queries.links import IN_SPAN, OF_CLIENT
 from schemas.rows import Row
 
@@ -80,23 +80,23 @@ _TOPICS = f"""
     WHERE {IN_SPAN} AND {OF_CLIENT} AND len(topics) > 0 ORDER BY window_start"""
 
 
-def redirects(asked: Asked) -> list[Row]:
+def redirects(asked: DashboardRequest) -> list[Row]:
     """List the events of lost leaders."""
     return asked.rows(_EVENTS)
 
 
-def redirects_by_version(asked: Asked) -> list[Row]:
+def redirects_by_version(asked: DashboardRequest) -> list[Row]:
     """Add the events up by API and client version, those of dead leaders apart."""
     return asked.rows(_REDIRECTS)
 
 
-def lookups(asked: Asked) -> list[Row]:
+def lookups(asked: DashboardRequest) -> list[Row]:
     """Tell what lookups cost each client over the span, and how that grows with its topics."""
     evicted = _evicted(asked.rows(_TOPICS))
     return [{**row, "evicted_topics": evicted.get(_who(row), 0)} for row in asked.rows(_LOOKUPS)]
 
 
-def lookups_over_time(asked: Asked) -> list[Row]:
+def lookups_over_time(asked: DashboardRequest) -> list[Row]:
     """Give each client's lookups step by step."""
     return asked.rows(_LOOKUP_STEPS)
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from dashboards.asked import Asked
+from dashboards.asked import DashboardRequest
 from dashboards.queries.histogram import added_up, at_rank
 from reports.findings import Finding
 from schemas.rows import Row
@@ -121,7 +121,7 @@ def _fetches() -> str:
 _FETCHES = _fetches()
 
 
-def culprits(asked: Asked) -> list[Row]:
+def culprits(asked: DashboardRequest) -> list[Row]:
     """Read who was accused, window by window."""
     return asked.rows(CULPRITS)
 
@@ -138,7 +138,7 @@ def outside(found: Sequence[Finding]) -> list[datetime]:
 
 
 def round_trips(
-    asked: Asked,
+    asked: DashboardRequest,
     *,
     only: Sequence[datetime] | None = None,
     but: Sequence[datetime] | None = None,
@@ -148,7 +148,7 @@ def round_trips(
     return asked.rows(_RTT, is_by_step=False, only=_list(only), but=_list(but), **_of(pair))
 
 
-def round_trips_over_time(asked: Asked, pair: tuple[int, int] | None = None) -> list[Row]:
+def round_trips_over_time(asked: DashboardRequest, pair: tuple[int, int] | None = None) -> list[Row]:
     """Give each pair's round trips step by step; longer steps than a window are added up, not averaged."""
     if asked.step == WINDOW:
         return asked.rows(_RTT_WINDOWS, **_of(pair))
@@ -156,13 +156,13 @@ def round_trips_over_time(asked: Asked, pair: tuple[int, int] | None = None) -> 
 
 
 def fetches(
-    asked: Asked, *, only: Sequence[datetime] | None = None, pair: tuple[int, int] | None = None
+    asked: DashboardRequest, *, only: Sequence[datetime] | None = None, pair: tuple[int, int] | None = None
 ) -> list[Row]:
     """Add each fetcher's fetches up over the span, percentiles of all of them."""
     return asked.rows(_FETCHES, is_by_step=False, only=_list(only), **_of(pair))
 
 
-def fetches_over_time(asked: Asked, pair: tuple[int, int] | None = None) -> list[Row]:
+def fetches_over_time(asked: DashboardRequest, pair: tuple[int, int] | None = None) -> list[Row]:
     """Give each fetcher's percentiles step by step."""
     if asked.step == WINDOW:
         query = f"{_OF_FETCHES} ORDER BY window_start"
@@ -174,7 +174,7 @@ def fetches_over_time(asked: Asked, pair: tuple[int, int] | None = None) -> list
 _WITHOUT_HISTOGRAMS = "* EXCLUDE (" + ", ".join(f"{name}_hist" for name in METRICS) + ")"
 
 
-def baseline(asked: Asked, pair: tuple[int, int], method: str) -> Row:
+def baseline(asked: DashboardRequest, pair: tuple[int, int], method: str) -> Row:
     """Give a pair's own quiet level as it was frozen last; NULLs without one."""
     follower, leader = pair
     return asked.rows(BASELINE, follower=follower, leader=leader, method=method)[0]

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import duckdb
 
-from dashboards.asked import Asked
+from dashboards.asked import DashboardRequest
 from schemas.rows import Row
 
 LONGEST = timedelta(hours=1)
@@ -35,7 +35,7 @@ _JOINED = f"""
     ORDER BY coalesce(true_ms, leader_local_ms) DESC, logged_at LIMIT {MOST}"""
 
 
-def slowest(asked: Asked, pair: tuple[int, int], span: tuple[datetime, datetime]) -> list[Row]:
+def slowest(asked: DashboardRequest, pair: tuple[int, int], span: tuple[datetime, datetime]) -> list[Row]:
     """List a pair's slowest fetches of a span, by true latency where the follower's log is there."""
     follower, leader = pair
     since, until = max(span[0], span[1] - LONGEST), span[1]

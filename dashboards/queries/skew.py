@@ -1,6 +1,6 @@
 """A3 out of gold: how a producer's batches fall to partitions, and which leader is slow for it."""
 
-from dashboards.asked import Asked
+from dashboards.asked import DashboardRequest
 from dashboards.queries.histogram import added_up, at_rank
 from dashboards.queries.links import IN_SPAN
 from schemas.rows import Row
@@ -102,11 +102,11 @@ _SUMMARY = f"""
     ORDER BY topic, client_id, run"""
 
 
-def partitions(asked: Asked) -> list[Row]:
+def partitions(asked: DashboardRequest) -> list[Row]:
     """Add each producer's batches up by partition; one that got none has a row."""
     return asked.rows(_PARTITIONS)
 
 
-def producers(asked: Asked) -> list[Row]:
+def producers(asked: DashboardRequest) -> list[Row]:
     """Tell of each producer and topic how even it is, and what a slow leader gets of it."""
     return asked.rows(_SUMMARY)

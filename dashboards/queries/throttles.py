@@ -1,6 +1,6 @@
 """A4 out of gold: what passed under each throttle, and how far moves of replicas are."""
 
-from dashboards.asked import Asked
+from dashboards.asked import DashboardRequest
 from dashboards.queries.links import IN_SPAN
 from schemas.rows import Row
 
@@ -74,16 +74,16 @@ _MOVES = f"""
     FROM last GROUP BY moved_at ORDER BY moved_at"""
 
 
-def limits(asked: Asked) -> list[Row]:
+def limits(asked: DashboardRequest) -> list[Row]:
     """Tell of each broker, direction and limit what passed: its most in any 11 s, beside the limit."""
     return asked.rows(_LIMITS)
 
 
-def traffic(asked: Asked) -> list[Row]:
+def traffic(asked: DashboardRequest) -> list[Row]:
     """Give the throttled bytes a second of each broker and direction, step by step."""
     return asked.rows(_TRAFFIC)
 
 
-def moves(asked: Asked) -> list[Row]:
+def moves(asked: DashboardRequest) -> list[Row]:
     """Tell of each move how far it is."""
     return asked.rows(_MOVES)

@@ -23,7 +23,7 @@ WITHOUT_DICTIONARY = frozenset(
 """High-cardinality columns. A dictionary of them costs time and a third of the size of silver."""
 
 
-class File(NamedTuple):
+class DataFile(NamedTuple):
     """One Parquet file of a table, with what a commit records about it."""
 
     table: str  # layer.name
@@ -59,7 +59,7 @@ def _instant(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def add_action(table: Table, file: File) -> AddAction:
+def add_action(table: Table, file: DataFile) -> AddAction:
     """Return the log entry that adds a file to a table."""
     return AddAction(
         path=file.path,

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from conf.atomic_file import sync
-from engine.delta.data_files import NULL_PARTITION, WITHOUT_DICTIONARY, File, stats_json
+from engine.delta.data_files import NULL_PARTITION, WITHOUT_DICTIONARY, DataFile, stats_json
 from schemas.arrow import arrow_schema
 from schemas.fields import Table
 
@@ -37,7 +37,7 @@ class FileWriter:
         for day, rows in _parted(table, batch):
             self._writer(table, day, rows.schema).write_batch(rows)
 
-    def closed(self) -> Iterator[File]:
+    def closed(self) -> Iterator[DataFile]:
         """Close every file, sync files and folders to disk, and yield the entries of a commit."""
         folders = set()
         while self._open:
@@ -48,7 +48,7 @@ class FileWriter:
             folders |= {folder for folder in path.parents if folder.is_relative_to(where)}
             footer = pq.read_metadata(path)
             instants = [field.name for field in arrow_schema(table) if _is_instant(field.type)]
-            yield File(
+            yield DataFile(
                 table=f"{table.layer}.{table.name}",
                 path=str(path.relative_to(where)),
                 size=path.stat().st_size,

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from conf.names import TelemetryPartition
 from conf.settings import Settings
 from engine.delta import appends, tables
-from engine.delta.data_files import File, add_action
+from engine.delta.data_files import DataFile, add_action
 from engine.ingest.kafka_options import consumer_options
 from engine.ingest.sources import SOURCES, Query
 from engine.ingest.task.batch_files import WrittenBatch, write_batch_files
@@ -47,7 +47,7 @@ class MissingRecordsError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class BatchResult:
     """The result of a batch: counts of records by node and outcome, and the tables it was written into."""
 
     counts: Counts
@@ -114,7 +114,7 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes which batch)
     offsets: Offsets | None = None,
     shares: Shares = (),
     check_topics: Callable[[], None] = lambda: None,
-) -> Batch:
+) -> BatchResult:
     """
     Write one batch and commit it: bronze first, then silver.
 
@@ -154,10 +154,10 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes which batch)
         reached("bronze-committed" if is_bronze else "silver-committed")
         done.append(name_of(table))
     reached("batch-written")
-    return Batch(counts=_counts(written), tables=done, unnamed=written.unnamed)
+    return BatchResult(counts=_counts(written), tables=done, unnamed=written.unnamed)
 
 
-def commit_files(warehouse: Path, table: Table, files: list[File], transaction: Transaction) -> bool:
+def commit_files(warehouse: Path, table: Table, files: list[DataFile], transaction: Transaction) -> bool:
     """Commit files of one table with a batch id; return False if the table already has that id."""
     where = Path(tables.path(warehouse, table))
     return appends.append(where, [add_action(table, file) for file in files], transaction)

@@ -39,7 +39,7 @@ class TopicRecreatedError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lost:
+class DeletedRange:
     """An offset range, `first` inclusive, `end` exclusive, that was deleted before it was read."""
 
     topic: str
@@ -59,7 +59,7 @@ def read_until(checkpoint: Path) -> Ends:
     return log.begin(done + 1)
 
 
-def lost(telemetry: Telemetry, topic: str, reached: Ends) -> list[Lost]:
+def lost(telemetry: Telemetry, topic: str, reached: Ends) -> list[DeletedRange]:
     """
     Return the ranges that the topic deleted before they were read.
 
@@ -71,7 +71,7 @@ def lost(telemetry: Telemetry, topic: str, reached: Ends) -> list[Lost]:
         NoTopicError: the topic or its cluster cannot be reached.
 
     """
-    held, gone = offsets_held(telemetry, topic), list[Lost]()
+    held, gone = offsets_held(telemetry, topic), list[DeletedRange]()
     reached = {place: end for place, end in reached.items() if place[0] == topic}
     due = dict.fromkeys(((topic, partition) for partition in held), 0) | reached if reached else {}
     for (name, partition), end in due.items():
@@ -80,7 +80,7 @@ def lost(telemetry: Telemetry, topic: str, reached: Ends) -> list[Lost]:
             evidence = f"partition {partition} ends at {high:,} and was read up to {end:,}"
             raise TopicRecreatedError(topic, evidence)
         if low > end:
-            gone.append(Lost(topic=name, partition=partition, first=end, end=low))
+            gone.append(DeletedRange(topic=name, partition=partition, first=end, end=low))
     return gone
 
 

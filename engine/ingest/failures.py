@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 from conf.exit_codes import ExitCode
 from conf.progress import first_line
 from conf.settings import Settings
-from engine.ingest.checkpoints import Lost, NoTopicError, TopicRecreatedError
+from engine.ingest.checkpoints import DeletedRange, NoTopicError, TopicRecreatedError
 from engine.process.disk import full_disk_message
 from engine.process.lease import LeaseHeldError
 from engine.process.session import JvmGoneError
@@ -19,7 +19,7 @@ from engine.streams.audit.findings import StateError
 class LostError(Exception):
     """The topic deleted lines before they were read."""
 
-    def __init__(self, gone: list[Lost]) -> None:
+    def __init__(self, gone: list[DeletedRange]) -> None:
         """Build the message, with every lost range."""
         super().__init__(
             "lines are lost, the topic's retention passed the checkpoint: "

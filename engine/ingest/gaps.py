@@ -18,7 +18,7 @@ from conf.settings import Settings
 from engine.delta import commits, tables
 from engine.delta.log_state import log_state
 from engine.ingest.batches import write_batch
-from engine.ingest.checkpoints import Lost
+from engine.ingest.checkpoints import DeletedRange
 from engine.ingest.sources import Query
 from engine.process.hadoop_files import set_aside
 from engine.streams.audit.findings import Writer
@@ -82,17 +82,17 @@ def _exclude_topics_not_in_bronze(log: StreamLog, batch: int, done: set[str]) ->
         log.write_ends(batch, held)
 
 
-def _passed(log: StreamLog, batch: int) -> list[Lost]:
+def _passed(log: StreamLog, batch: int) -> list[DeletedRange]:
     """Return the offset range of a batch per partition: its lines, or the lines that a gap lost."""
     begin, end = log.begin(batch), log.ends(batch) or {}
     ranges = (
-        Lost(topic=topic, partition=partition, first=begin.get((topic, partition), 0), end=until)
+        DeletedRange(topic=topic, partition=partition, first=begin.get((topic, partition), 0), end=until)
         for (topic, partition), until in end.items()
     )
     return [one for one in ranges if one.first < one.end]
 
 
-def _is_of(one: Lost) -> Column:
+def _is_of(one: DeletedRange) -> Column:
     offset = F.col("offset")
     is_in_range = (offset >= one.first) & (offset < one.end)
     return (F.col("topic") == one.topic) & (F.col("partition") == one.partition) & is_in_range
@@ -103,7 +103,7 @@ def accept(  # noqa: PLR0913, PLR0917 (session, query, how to find lost ranges, 
     settings: Settings,
     query: Query,
     writer: Writer,
-    gone_of: Callable[[Ends], Sequence[Lost]],
+    gone_of: Callable[[Ends], Sequence[DeletedRange]],
     say: Callable[[str], None],
 ) -> None:
     """
@@ -146,17 +146,17 @@ def write_empty_batch(writer: Writer, batch: int, ends: Ends, noted: Sequence[st
     log.write_commit(batch)
 
 
-def _recorded(spark: SparkSession, settings: Settings, writer: Writer, batch: int) -> Sequence[Lost]:
+def _recorded(spark: SparkSession, settings: Settings, writer: Writer, batch: int) -> Sequence[DeletedRange]:
     rows = tables.read(spark, settings.warehouse_root, GAPS)
     mine = rows.filter((F.col("writer") == writer.id) & (F.col("batch_id") == batch)).collect()
     return [
-        Lost(topic=row.topic, partition=row.partition, first=row.first_offset, end=row.end_offset)
+        DeletedRange(topic=row.topic, partition=row.partition, first=row.first_offset, end=row.end_offset)
         for row in mine
     ]
 
 
 def _record(
-    spark: SparkSession, settings: Settings, writer: Writer, batch: int, gone: Sequence[Lost]
+    spark: SparkSession, settings: Settings, writer: Writer, batch: int, gone: Sequence[DeletedRange]
 ) -> None:
     tables.ensure(spark, settings.warehouse_root, GAPS)
     now = datetime.now(UTC)

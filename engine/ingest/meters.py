@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 from conf.progress import Progress
 
 
-class Meters:
+class IngestMeters:
     """The metrics of one ingest process."""
 
     def __init__(self, progress: Progress) -> None:

@@ -9,7 +9,7 @@ from conf.progress import Progress
 from conf.settings import Settings
 from engine.delta import tables
 from engine.ingest import checkpoints
-from engine.ingest.checkpoints import Lost, check_same_topic, lost, read_until
+from engine.ingest.checkpoints import DeletedRange, check_same_topic, lost, read_until
 from engine.ingest.failures import LostError
 from engine.ingest.gaps import accept, ends_in_bronze, finish_from_bronze
 from engine.ingest.sources import FORMER_QUERIES, QUERIES, Query, Source
@@ -138,6 +138,6 @@ def accept_gaps(spark: SparkSession, settings: Settings, progress: Progress) -> 
     check_nothing_lost(settings)
 
 
-def _gone(settings: Settings, query: Query, ends: Ends) -> list[Lost]:
+def _gone(settings: Settings, query: Query, ends: Ends) -> list[DeletedRange]:
     """Return the records from these offsets on that the topics of a query have deleted."""
     return [one for topic in topics_of(settings, query) for one in lost(settings.telemetry, topic, ends)]

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from collectors.files import TelemetryFile
 from collectors.log_files.lines import CHUNK_BYTES, DamagedFileError, RawLine, read_lines
-from collectors.perf_test.run import Run, lines_of
+from collectors.perf_test.run import RunDescription, lines_of
 from collectors.scrape_files import read_scrapes
 from conf.names import Kind
 
@@ -128,7 +128,7 @@ def _until_damage(file: TelemetryFile, folder: Path) -> Iterator[RawLine | Damag
         yield damage
 
 
-def run_by_name(path: Path, folder: Path) -> Run:
+def run_by_name(path: Path, folder: Path) -> RunDescription:
     """
     Return the run of a file that does not name one: the run is the name of the file, the arm its folder.
 
@@ -138,7 +138,7 @@ def run_by_name(path: Path, folder: Path) -> Run:
     True
     """
     arm = None if path.parent == folder else readable(Path(path.parent.name))
-    return Run(run=readable(Path(path.stem)), arm=arm)
+    return RunDescription(run=readable(Path(path.stem)), arm=arm)
 
 
 def cut_off(lines: Iterator[RawLine]) -> Iterator[RawLine]:

@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class LoggedFile:
     """One file in the log."""
 
     path: str
@@ -68,13 +68,13 @@ def instant_column(table: Table) -> str | None:
     return next((name for name in table.key if isinstance(kinds[name], TimestampType)), None)
 
 
-def files_of(log: DeltaTable, table: Table) -> list[File]:
+def files_of(log: DeltaTable, table: Table) -> list[LoggedFile]:
     """Return the files of the newest version."""
     adds = pa.table(log.get_add_actions(flatten=True))
     names, nothing = set(adds.column_names), [None] * adds.num_rows
     day, first = f"partition.{day_column(table)}", f"min.{instant_column(table)}"
     return [
-        File(*values)
+        LoggedFile(*values)
         for values in zip(
             adds["path"].to_pylist(),
             adds["size_bytes"].to_pylist(),
@@ -85,7 +85,7 @@ def files_of(log: DeltaTable, table: Table) -> list[File]:
     ]
 
 
-def outdated(files: Iterable[File], table: Table, before: date) -> list[File]:
+def outdated(files: Iterable[LoggedFile], table: Table, before: date) -> list[LoggedFile]:
     """Return the files that contain rows from before that day."""
     if day_column(table):
         return [file for file in files if file.day is not None and file.day < before]
@@ -121,14 +121,14 @@ def delete_before(log: DeltaTable, table: Table, before: date) -> None:
 
 
 def to_compact(
-    files: Iterable[File], today: date, *, target_bytes: int, from_files: int
-) -> dict[date | None, list[File]]:
+    files: Iterable[LoggedFile], today: date, *, target_bytes: int, from_files: int
+) -> dict[date | None, list[LoggedFile]]:
     """
     Return the small files to merge, by day: of a past day from two files on.
 
     Today, and a table without date partitions, wait for `from_files`, because each merge rewrites the rows.
     """
-    small: dict[date | None, list[File]] = defaultdict(list)
+    small: dict[date | None, list[LoggedFile]] = defaultdict(list)
     for file in files:
         if file.size_bytes < target_bytes:
             small[file.day].append(file)

@@ -28,7 +28,7 @@ from deltalake.transaction import CommitProperties, RemoveAction
 
 from engine.delta import log_entries
 from engine.delta.data_files import NULL_PARTITION, WITHOUT_DICTIONARY
-from engine.maintain.actions import File, day_column, files_of
+from engine.maintain.actions import LoggedFile, day_column, files_of
 from engine.process.fail_points import reached
 from schemas.fields import Table
 
@@ -55,13 +55,13 @@ WRITTEN = {
 }
 
 
-def to_pack(files: Iterable[File], today: date) -> dict[date | None, list[File]]:
+def to_pack(files: Iterable[LoggedFile], today: date) -> dict[date | None, list[LoggedFile]]:
     """
     Return the files of each past day with a file that is not packed.
 
     Today keeps the order of arrival, so that a query for the newest rows reads few files.
     """
-    of_day: dict[date | None, list[File]] = defaultdict(list)
+    of_day: dict[date | None, list[LoggedFile]] = defaultdict(list)
     for file in files:
         if file.day is not None and file.day < today:
             of_day[file.day].append(file)

@@ -14,7 +14,7 @@ NEVER_HOURS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reader:
+class StreamReader:
     """One stream that reads the table; it has finished all versions below `version`."""
 
     query: str
@@ -33,7 +33,7 @@ class Needed:
     is_log_needed: bool = False
 
 
-def readers(checkpoints: Path, table_id: str) -> list[Reader]:
+def readers(checkpoints: Path, table_id: str) -> list[StreamReader]:
     """Return the streams that read a table, according to Spark's offset logs in these checkpoints."""
     found = []
     for folder in sorted(checkpoints.glob("*/offsets")):
@@ -44,9 +44,9 @@ def readers(checkpoints: Path, table_id: str) -> list[Reader]:
         sources = log.sources(last)
         if not sources:
             file = log.offsets_file(last)
-            found.append(Reader(query=checkpoint.name, checkpoint=checkpoint, version=0, torn=file))
+            found.append(StreamReader(query=checkpoint.name, checkpoint=checkpoint, version=0, torn=file))
         found += [
-            Reader(
+            StreamReader(
                 query=checkpoint.name,
                 checkpoint=checkpoint,
                 version=int(source["reservoirVersion"]),
@@ -84,7 +84,7 @@ def stands_still(writers: Sequence[Writer], where: Path, now: datetime) -> bool:
     return False
 
 
-def needed(log: Path, streams: list[Reader], *, hours: int, log_hours: int, now: datetime) -> Needed:
+def needed(log: Path, streams: list[StreamReader], *, hours: int, log_hours: int, now: datetime) -> Needed:
     """
     Return how many hours of removed files VACUUM must keep: `hours`, or back to the slowest stream's version.
 
@@ -114,7 +114,7 @@ def needed(log: Path, streams: list[Reader], *, hours: int, log_hours: int, now:
     return Needed(hours=most, why=why, is_log_needed=is_log_needed)
 
 
-def _of(stream: Reader) -> str:
+def _of(stream: StreamReader) -> str:
     return f"the stream {stream.query} (if it is no longer used, remove {stream.checkpoint})"
 
 

@@ -44,7 +44,7 @@ class TableMaintenance:
         check_log(self._where)
         self._log = DeltaTable(str(self._where))
         self._target_bytes = self._options.target_file_mib * actions.MIB
-        self._deleted = set[actions.File]()  # files that a dry run would have deleted
+        self._deleted = set[actions.LoggedFile]()  # files that a dry run would have deleted
 
     def retain(self) -> None:
         """Delete the days that are older than the retention of the layer."""
@@ -176,7 +176,7 @@ def _broken(where: Path) -> Path | None:
     return state.hole or state.torn or next(newer, None)
 
 
-def _size(files: Sequence[actions.File]) -> str:
+def _size(files: Sequence[actions.LoggedFile]) -> str:
     return f"{len(files):,} files of {_bytes(sum(file.size_bytes for file in files))}"
 
 

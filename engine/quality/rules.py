@@ -35,7 +35,7 @@ class Suite:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class RuleOutcome:
     """The result of one rule on the checked rows."""
 
     rule: str
@@ -80,7 +80,7 @@ def _read(file: Path, layer: str) -> Suite:
         raise SuiteError(message) from error
 
 
-def evaluate(rows: DataFrame, suite: Suite) -> list[Outcome]:
+def evaluate(rows: DataFrame, suite: Suite) -> list[RuleOutcome]:
     """
     Evaluate every rule of a suite on rows of its table.
 
@@ -121,7 +121,9 @@ def _validated(rows: DataFrame, suite: Suite) -> Sequence["ExpectationValidation
         return batch.validate(rules, result_format=result_format).results
 
 
-def _outcome(result: "ExpectationValidationResult", suite: Suite, rows: DataFrame, rows_seen: int) -> Outcome:
+def _outcome(
+    result: "ExpectationValidationResult", suite: Suite, rows: DataFrame, rows_seen: int
+) -> RuleOutcome:
     document = result.to_json_dict()
     config: Any = document["expectation_config"]
     exceptions: Any = document["exception_info"]
@@ -135,7 +137,7 @@ def _outcome(result: "ExpectationValidationResult", suite: Suite, rows: DataFram
     examples: list[Row] = [] if is_passed else found.get("partial_unexpected_index_list") or []
     if query and not is_passed:
         examples = _broken(rows, query)
-    return Outcome(
+    return RuleOutcome(
         rule=rule,
         about=config["meta"]["about"],
         is_passed=is_passed,

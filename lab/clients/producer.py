@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from collectors.errors import CollectorError
-from collectors.perf_test.run import Run, RunRecording, command, file_of, record_run
+from collectors.perf_test.run import RunDescription, RunRecording, command, file_of, record_run
 from lab import config
 from lab.errors import LabError
 from lab.layout import Lab
@@ -63,7 +63,7 @@ def produce(lab: Lab, producer: Producer, work: Workload) -> Path:
         LabError: the producer failed (the message quotes its last lines), or its jars are missing.
 
     """
-    run = Run(
+    run = RunDescription(
         run=work.run,
         arm=producer.arm,
         scenario=work.scenario,

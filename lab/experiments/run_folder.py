@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 from filelock import FileLock, Timeout
 
-from collectors.perf_test.run import Run, file_of, run_of
+from collectors.perf_test.run import RunDescription, file_of, run_of
 from conf.names import RUN_DOCUMENT
 from lab import processes
 from lab.experiments.errors import ExperimentError
@@ -70,7 +70,7 @@ class RunFolder:
         with exclusive_lock(self.root / ".lock", f"another `plumbline experiment` works in {self.root}"):
             yield
 
-    def new_file(self, run: Run) -> Path:
+    def new_file(self, run: RunDescription) -> Path:
         """Return the path for the file of a new run."""
         return file_of(self.runs, run, datetime.now(UTC))
 

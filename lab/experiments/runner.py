@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collectors.errors import CollectorError
-from collectors.perf_test.run import Run, RunRecording, command
+from collectors.perf_test.run import RunDescription, RunRecording, command
 from conf.progress import Progress
 from lab.clients.producer import Producer, Workload, arguments_of
 from lab.errors import LabError
@@ -113,11 +113,13 @@ class Runner:
             self.place.make_topic(topic, load)
         self._topic = topic
 
-    def _run_of(self, run_id: RunId) -> Run:
+    def _run_of(self, run_id: RunId) -> RunDescription:
         block, arm = run_id
         spec = self.plan.experiment
         version = self.plan.arm(arm).client_version
-        return Run(run=block, arm=arm, scenario=spec.name, client_version=version, warm_up_s=spec.warm_up_s)
+        return RunDescription(
+            run=block, arm=arm, scenario=spec.name, client_version=version, warm_up_s=spec.warm_up_s
+        )
 
     def _arguments(self, run_id: RunId) -> list[str]:
         spec, arm = self.plan.experiment, self.plan.arm(run_id[1])

@@ -14,7 +14,7 @@ from verdicts.comparison import Comparison
 from verdicts.metrics import METRICS
 from verdicts.overall import counted, exit_code
 from verdicts.runs import ChangePoint, RunFigures
-from verdicts.verdict import WITHIN_RUN, Judged, Verdict
+from verdicts.verdict import WITHIN_RUN, JudgedMetric, Verdict
 
 STYLES = {
     Verdict.IMPROVED: "bold green",
@@ -136,7 +136,7 @@ def cells(comparison: Comparison) -> list[tuple[str, ...]]:
     ]
 
 
-def _row(of: Judged, comparison: Comparison, cluster: str | None) -> Row:
+def _row(of: JudgedMetric, comparison: Comparison, cluster: str | None) -> Row:
     metric = METRICS[of.metric]
     return {
         "cluster": cluster,
@@ -173,14 +173,14 @@ def _run(run: RunFigures) -> Row:
     return {name: plain(value) for name, value in told.items()} | {"values": plain(dict(run.values))}
 
 
-def _median(of: Judged, *, is_contender: bool) -> float | None:
+def _median(of: JudgedMetric, *, is_contender: bool) -> float | None:
     if of.values is None:
         return None
     values = of.values.contender if is_contender else of.values.baseline
     return median(values) if values else None
 
 
-def _change(of: Judged) -> str:
+def _change(of: JudgedMetric) -> str:
     interval = (
         f" ({_share(of.low)} to {_share(of.high)})" if of.low is not None and of.high is not None else ""
     )

@@ -10,7 +10,7 @@ from reports.figures import ALARM, CALM, MUTED, _instant, styled
 from verdicts.comparison import Comparison
 from verdicts.metrics import METRICS
 from verdicts.runs import RunFigures
-from verdicts.verdict import Judged, Verdict
+from verdicts.verdict import JudgedMetric, Verdict
 
 PERCENTILES = (("p50_ms", 0.5), ("p95_ms", 0.95), ("p99_ms", 0.99), ("p999_ms", 0.999))
 FEW = 4
@@ -56,7 +56,7 @@ def intervals(comparison: Comparison) -> go.Figure:
     return styled(figure).update_layout(height=120 + 34 * max(len(shown), 1))
 
 
-def strip(comparison: Comparison, of: Judged) -> go.Figure:
+def strip(comparison: Comparison, of: JudgedMetric) -> go.Figure:
     """Draw one metric run against run: a point a run, a line a block."""
     figure, metric = go.Figure(), METRICS[of.metric]
     names = _names(comparison)

@@ -11,7 +11,7 @@ from typer.exceptions import TyperException
 from conf.exit_codes import WrongUseError
 from verdicts.comparison import Asked
 from verdicts.metrics import METRICS
-from verdicts.verdict import Rule
+from verdicts.verdict import VerdictRule
 
 WRONG_USE = 4
 SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*(%?)")
@@ -30,7 +30,7 @@ class Compare(TyperCommand):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class RunSource:
     """Where runs are read from."""
 
     folder: Path | None
@@ -68,7 +68,7 @@ def asked_of(
     if unknown:
         message = f"--metric {unknown[0]!r} is none; there are: {', '.join(METRICS)}"
         raise WrongUseError(message)
-    rule = Rule(tolerance=share_of(tolerance))
+    rule = VerdictRule(tolerance=share_of(tolerance))
     return Asked(
         baseline=baseline, contender=contender, metrics=tuple(metrics), rule=rule, is_unpaired=is_unpaired
     )

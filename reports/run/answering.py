@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from collectors.files import Found, NoSuchFolderError, discover
+from collectors.files import FoundFiles, NoSuchFolderError, discover
 from conf.exit_codes import WrongUseError
 from conf.settings import Settings
 from engine.ingest.raw_files import readable
@@ -20,7 +20,7 @@ BROKER_LOGS = (
 )
 
 
-def found_in(folder: Path, nodes: dict[str, str], wanted: str = BROKER_LOGS) -> Found:
+def found_in(folder: Path, nodes: dict[str, str], wanted: str = BROKER_LOGS) -> FoundFiles:
     """
     Find the telemetry in a folder; the error for a folder without telemetry ends with `wanted`.
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from conf.settings import PROJECT
-from verdicts.metrics import Metric
+from verdicts.metrics import RunMetric
 from verdicts.runs import ChangePoint, RunFigures
 
 PROGRAM = PROJECT / ".otava" / "bin" / "otava"
@@ -36,7 +36,7 @@ class NoChangePointsError(Exception):
     """The program is not there, or has failed; the message says which."""
 
 
-def series_of(runs: Sequence[RunFigures], metric: Metric) -> list[tuple[datetime, str, float]]:
+def series_of(runs: Sequence[RunFigures], metric: RunMetric) -> list[tuple[datetime, str, float]]:
     """Give the runs that have an instant and the metric, in the order they were made."""
     told = [(run.started_at, run.run, run.values.get(metric.name)) for run in runs]
     known = [(at, name, value) for at, name, value in told if at is not None and value is not None]
@@ -44,7 +44,7 @@ def series_of(runs: Sequence[RunFigures], metric: Metric) -> list[tuple[datetime
 
 
 def change_points(
-    runs: Sequence[RunFigures], metric: Metric, *, program: Path = PROGRAM
+    runs: Sequence[RunFigures], metric: RunMetric, *, program: Path = PROGRAM
 ) -> list[ChangePoint]:
     """
     Find where the runs of one arm changed from one level to another.
@@ -76,7 +76,7 @@ def change_points(
     ]
 
 
-def _is_a_level(change: dict[str, Any], runs: int, metric: Metric) -> bool:
+def _is_a_level(change: dict[str, Any], runs: int, metric: RunMetric) -> bool:
     before, after = float(change["mean_before"]), float(change["mean_after"])
     is_long = LEAST_ON_A_SIDE <= change["index"] <= runs - LEAST_ON_A_SIDE
     return is_long and abs(after - before) > max(LEAST_CHANGE * abs(before), metric.step)
@@ -87,7 +87,7 @@ def _share(before: float, after: float) -> float:
 
 
 def _looked_for(
-    series: Sequence[tuple[datetime, str, float]], metric: Metric, folder: Path, program: Path
+    series: Sequence[tuple[datetime, str, float]], metric: RunMetric, folder: Path, program: Path
 ) -> list[dict[str, Any]]:
     with (folder / "runs.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)

@@ -13,7 +13,7 @@ from engine.gold.inputs import WholeInputs, frames_of, reader_of
 from engine.ingest.parsed_files import parse_into
 from engine.ingest.raw_files import DAMAGE_MARK
 from engine.ingest.sources import SOURCES
-from reports.run.rows import Gold
+from reports.run.rows import GoldFrames
 from schemas.bronze import RAW
 from schemas.fields import Table
 from schemas.gold.broker_rtt import BROKER_RTT
@@ -66,7 +66,7 @@ class Layers:
         return {table: self.keep_table(frame, table) for table, frame in frames.items()}
 
 
-def gold_of_files(spark: SparkSession, raw: Path, scratch: Path, damages: Mapping[str, str]) -> Gold:
+def gold_of_files(spark: SparkSession, raw: Path, scratch: Path, damages: Mapping[str, str]) -> GoldFrames:
     """Parse raw lines (`raw_files.write_raw`) and build every table of a report."""
     layers = Layers(spark, scratch)
     lines = raw_lines(spark, raw)
@@ -79,7 +79,7 @@ def gold_of_files(spark: SparkSession, raw: Path, scratch: Path, damages: Mappin
         inputs.rows(QUARANTINE, QUARANTINE_COLUMNS),
         inputs.rows(SKIPPED, SKIPPED_COLUMNS),
     )
-    return Gold(
+    return GoldFrames(
         fetch_latency=gold[FETCH_LATENCY],
         broker_rtt=gold[BROKER_RTT],
         broker_rtt_culprit=culprits_of_files(gold[BROKER_RTT]),

@@ -3,13 +3,13 @@
 from collections import Counter
 from pathlib import Path
 
-from collectors.files import Found
+from collectors.files import FoundFiles
 from engine.ingest.raw_files import FileRead, readable
 from reports.run.options import Wanted
 from schemas.rows import Row
 
 
-def inputs_of_files(folder: Path, wanted: Wanted, found: Found, read: list[FileRead]) -> Row:
+def inputs_of_files(folder: Path, wanted: Wanted, found: FoundFiles, read: list[FileRead]) -> Row:
     """Tell what was read of what kind, what was not understood and why, and what was assumed."""
     return {
         "from": readable(folder),

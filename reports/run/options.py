@@ -5,7 +5,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from conf.exit_codes import WrongUseError
-from reports.run.rows import Span
+from reports.run.rows import ReportSpan
 from reports.truth import read_truth
 from schemas.rows import Row
 
@@ -21,7 +21,7 @@ class Wanted:
     nodes: dict[str, str]
     time_zone: str
     cluster: str | None
-    span: Span
+    span: ReportSpan
     truth: Row | None
     network_bytes_per_s: float | None = None
 

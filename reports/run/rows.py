@@ -54,7 +54,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ReportSpan:
     """Which windows to show; an end that is None is open."""
 
     since: datetime | None = None
@@ -89,7 +89,7 @@ IN_WAREHOUSE = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gold:
+class GoldFrames:
     """The frames a report reads, of one cluster."""
 
     fetch_latency: DataFrame
@@ -119,7 +119,7 @@ class NoRowsError(Exception):
     """Gold has no rows."""
 
 
-def gold_of_warehouse(spark: SparkSession, warehouse: Path, cluster: str | None) -> Gold:
+def gold_of_warehouse(spark: SparkSession, warehouse: Path, cluster: str | None) -> GoldFrames:
     """
     Read the tables of one cluster.
 
@@ -136,11 +136,18 @@ def gold_of_warehouse(spark: SparkSession, warehouse: Path, cluster: str | None)
     wanted = cluster or (names[0] if len(names) == 1 else None)
     if wanted not in names:
         raise SeveralClustersError(", ".join(names))
-    return Gold(**{field: frame.filter(F.col("cluster") == F.lit(wanted)) for field, frame in frames.items()})
+    return GoldFrames(
+        **{field: frame.filter(F.col("cluster") == F.lit(wanted)) for field, frame in frames.items()}
+    )
 
 
 def answers_of(
-    gold: Gold, span: Span, *, truth: Row | None, inputs: Row, network_bytes_per_s: float | None = None
+    gold: GoldFrames,
+    span: ReportSpan,
+    *,
+    truth: Row | None,
+    inputs: Row,
+    network_bytes_per_s: float | None = None,
 ) -> Answers:
     """Collect what a report shows; every frame is cut to the span first."""
     latency = gold.fetch_latency.filter(span.holds("window_start"))
@@ -219,7 +226,7 @@ def _core(finding: Finding | None) -> Column:
 
 def _outside(found: Sequence[Finding]) -> Column:
     """Tell whether a window is outside every finding, and some finding there is."""
-    outside = [~Span(one.since, one.named_until).holds("window_start") for one in found]
+    outside = [~ReportSpan(one.since, one.named_until).holds("window_start") for one in found]
     return reduce(and_, outside) if outside else F.expr("false")
 
 
@@ -231,7 +238,7 @@ def _against(truth: Row | None, rtt: DataFrame) -> list[Row]:
     if truth is None:
         return []
     return injected_against_measured(
-        truth, lambda since, until: _summary(rtt.filter(Span(since, until).holds("window_start")))
+        truth, lambda since, until: _summary(rtt.filter(ReportSpan(since, until).holds("window_start")))
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reports.run.change_points import LEAST_RUNS, PROGRAM, NoChangePointsError, change_points
-from reports.run.run_series import Series, series_of
+from reports.run.run_series import RunSeries, series_of
 from schemas.rows import Row
 from verdicts.metrics import METRICS
 from verdicts.runs import ChangePoint, RunFigures
@@ -45,7 +45,7 @@ def _figures(row: Row) -> RunFigures:
     )
 
 
-def _row(series: Series, point: ChangePoint) -> Row:
+def _row(series: RunSeries, point: ChangePoint) -> Row:
     return {
         "cluster": series.rows[0]["cluster"],
         "scenario": series.scenario,

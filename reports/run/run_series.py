@@ -17,7 +17,7 @@ COLORS = (*CALM, MUTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
+class RunSeries:
     """The runs of one arm of a scenario, oldest first; rows of `gold.perf_runs`, one a run."""
 
     scenario: str | None
@@ -30,7 +30,7 @@ class Series:
         return plain_name(" ".join(part for part in (self.scenario, self.arm) if part) or "untold")
 
 
-def series_of(summaries: Sequence[Row]) -> list[Series]:
+def series_of(summaries: Sequence[Row]) -> list[RunSeries]:
     """
     Part the summary lines by scenario and arm, the longest series first.
 
@@ -42,7 +42,7 @@ def series_of(summaries: Sequence[Row]) -> list[Series]:
         if row["logged_at"] is not None and not row["is_steady_state"]:
             runs.setdefault((row.get("scenario"), row["arm"]), {})[row["run"]] = row
     told = [
-        Series(
+        RunSeries(
             scenario=scenario,
             arm=arm,
             rows=sorted(by_run.values(), key=lambda row: (row["logged_at"], row["run"] or "")),

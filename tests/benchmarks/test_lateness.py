@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.pipeline.arms import lateness
-from benchmarks.pipeline.arms.lateness import Seen, figures
+from benchmarks.pipeline.arms.lateness import SeenLines, figures
 
 DURATION_S = 360.0
 CORES = {"ingest": 0.5, "build-gold": 0.25}
@@ -14,7 +14,7 @@ CORES = {"ingest": 0.5, "build-gold": 0.25}
 
 def _seen(*, late_s, per_s=10.0, warm_s=60.0, batches=None):
     appended_at = 1e9 + np.arange(0, warm_s + DURATION_S, 1 / per_s)
-    return Seen(
+    return SeenLines(
         per_s=per_s,
         measured_from=1e9 + warm_s,
         appended_at=appended_at,

@@ -1,36 +1,27 @@
 """What is recorded is what was scraped."""
 
 import gzip
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
 from benchmarks.metrics.record import record, recorded
 from conf.settings import ScrapedEndpoint
+from tests.http_pages import PageHandler, serving
 
 PAGE = b"up 1.0\n"
 
 
-class _Exporter(BaseHTTPRequestHandler):
-    def do_GET(self):
+class _PageOrError(PageHandler):
+    def answer(self):
         self.send_response(200 if self.path == "/metrics" else 503)
         self.end_headers()
         self.wfile.write(PAGE)
 
-    def log_message(self, *_):
-        """Say nothing."""
-
 
 @pytest.fixture
 def exporter():
-    server = HTTPServer(("127.0.0.1", 0), _Exporter)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving(_PageOrError) as server:
+        yield server.url
 
 
 def test_pages_are_kept_as_they_came_with_the_instant_in_the_name(exporter, tmp_path, capsys):

@@ -26,7 +26,7 @@ def held(tmp_path):
 
 @pytest.fixture
 def arm(held, tmp_path, spark):
-    return page.Arm(
+    return page.StorePair(
         delta=in_delta(held, tmp_path / "warehouse", spark),
         blocks=blocks.in_blocks(held, tmp_path / "2h", longest="2h"),
         merged=blocks.in_blocks(held, tmp_path / "24h", longest="24h"),

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.pipeline import page, sections, targets
 from benchmarks.pipeline.arms import aged, costs, scrapes
-from benchmarks.pipeline.arms.lateness import Seen, figures
+from benchmarks.pipeline.arms.lateness import SeenLines, figures
 from benchmarks.pipeline.intervals import Estimate
 
 CPU_S = {
@@ -137,7 +137,7 @@ def test_the_figure_decides_and_an_interval_that_contains_the_target_is_named(fi
 
 def _run(*, per_s, layers):
     at = 1e9 + np.arange(0.0, 400.0)
-    seen = Seen(
+    seen = SeenLines(
         per_s=per_s,
         measured_from=1e9 + 40,
         appended_at=at,

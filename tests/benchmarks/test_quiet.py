@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from benchmarks.pipeline.arms import quiet, quiet_lines, scrapes
-from benchmarks.pipeline.arms.quiet_lines import Page, Recording
+from benchmarks.pipeline.arms.quiet_lines import QuietPage, Recording
 from conf.names import Kind
 from transforms.parse import cluster_polls
 from transforms.parse.record import Kept, Record
@@ -17,7 +17,9 @@ LINE = b"2026-11-21T08:40:46.122384288Z 607123518419 DEBUG said (logger)"
 @pytest.fixture
 def recording():
     lines = {kind: [("broker-1", LINE), ("broker-2", LINE)] for kind in quiet_lines.FILES}
-    pages = [Page(f"broker-{node}", turn * 10, b"up %d" % turn) for turn in range(2) for node in (1, 2, 3)]
+    pages = [
+        QuietPage(f"broker-{node}", turn * 10, b"up %d" % turn) for turn in range(2) for node in (1, 2, 3)
+    ]
     return Recording(lines, pages)
 
 
@@ -71,7 +73,7 @@ def test_a_recording_is_read_back_without_continuation_lines(tmp_path):
     read = quiet_lines.read(tmp_path)
 
     assert set(map(tuple, read.lines.values())) == {(("broker-1", LINE),)}
-    assert read.pages == [Page("broker-1", 17, b"up 1\n")]
+    assert read.pages == [QuietPage("broker-1", 17, b"up 1\n")]
 
 
 def test_the_error_for_a_recording_without_lines_names_the_folder_to_remove(tmp_path):
@@ -80,6 +82,6 @@ def test_the_error_for_a_recording_without_lines_names_the_folder_to_remove(tmp_
 
 
 def test_repeated_pages_are_later_by_the_length_of_the_recording():
-    pages = [Page("broker-1", 0, b"a"), Page("broker-1", 10_000_000_000, b"b")]
+    pages = [QuietPage("broker-1", 0, b"a"), QuietPage("broker-1", 10_000_000_000, b"b")]
 
     assert [page.at_ns // 10**9 for page in scrapes.repeated(pages, 5)] == [0, 10, 20, 30, 40]

@@ -5,8 +5,6 @@ import json
 from collections.abc import Mapping
 
 import pytest
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 from deltalake import DeltaTable
 from typer.testing import CliRunner
 
@@ -14,6 +12,7 @@ from benchmarks.cluster.standalone import standalone
 from jobs.build_gold import app as gold_app
 from jobs.ingest import app as ingest_app
 from lab import load
+from lab.topics import create_telemetry_topics
 from plumbline.cli import app
 
 pytestmark = pytest.mark.live
@@ -31,10 +30,7 @@ def telemetry(lab, tmp_path_factory):
     """Return the settings of a collector that has sent all logs of the lab, including some load."""
     load.begin(lab, load.Load(records_per_s=RATE, duration_s=LOADED_S)).wait()
     folder = tmp_path_factory.mktemp("edge")
-    topics = [NewTopic(PREFIX + kind, 2) for kind in ("request-log", "client-log", "metrics", "state-change")]
-    admin = AdminClient({"bootstrap.servers": lab.telemetry_bootstrap_servers})
-    for created in admin.create_topics(topics).values():
-        created.result(timeout=30)
+    create_telemetry_topics(lab, PREFIX, partitions=2)
     settings = lab.settings_file.read_text()
     settings = settings.replace("[telemetry]\n", f'[telemetry]\ntopic_prefix = "{PREFIX}"\n')
     conf = folder / "edge.toml"

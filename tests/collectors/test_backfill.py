@@ -3,9 +3,7 @@
 import itertools
 import random
 import struct
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
@@ -19,6 +17,7 @@ from tests.collectors.real_prometheus import (
     read_back,
     types_of,
 )
+from tests.http_pages import PageHandler, serving
 
 SPECIAL = ("NaN", "+Inf", "-Inf", "-0.0", "5e-324", "1.7976931348623157e+308", "1e+22", "1.5e-05", "0.1")
 
@@ -160,7 +159,7 @@ def test_a_server_that_takes_few_samples_at_once_is_asked_for_fewer(tmp_path, pu
     assert len(published.samples) == len(set(published.samples)) == 3 * 3 * 180
 
 
-class _Exporter(BaseHTTPRequestHandler):
+class _Labelled(PageHandler):
     """Exposes labels that the server has its own for, and drops a series when told to."""
 
     page = (
@@ -172,26 +171,18 @@ class _Exporter(BaseHTTPRequestHandler):
     )
     short_lived = 'kafka_short_lived{a="b"} 1.0\n'
 
-    def do_GET(self):
+    def answer(self):
         self.send_response(200)
         self.send_header("Content-Type", "text/plain; version=0.0.4")
         self.end_headers()
         self.wfile.write((self.page + self.server.extra).encode())
 
-    def log_message(self, *_):
-        """Say nothing."""
-
 
 @pytest.fixture
 def exporter():
-    server = HTTPServer(("127.0.0.1", 0), _Exporter)
-    server.extra = _Exporter.short_lived
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving(_Labelled) as server:
+        server.extra = _Labelled.short_lived
+        yield server
 
 
 def test_a_scraped_series_has_the_name_and_labels_that_a_scrape_of_ours_has(

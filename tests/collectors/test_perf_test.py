@@ -13,13 +13,20 @@ import pytest
 from typer.testing import CliRunner
 
 from collectors.errors import CollectorError
-from collectors.perf_test.run import Run, RunRecording, command, lines_of, parse_arguments, record_run
+from collectors.perf_test.run import (
+    RunDescription,
+    RunRecording,
+    command,
+    lines_of,
+    parse_arguments,
+    record_run,
+)
 from collectors.perf_test.sender import SendResult
 from conf import names
 from plumbline.cli import app
 from schemas.silver import perf_test as schemas
 
-RUN = Run(run="r1", arm="sticky", scenario="skew", client_version="3.9.1")
+RUN = RunDescription(run="r1", arm="sticky", scenario="skew", client_version="3.9.1")
 STAMPED = re.compile(rb"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z (.*)$", re.DOTALL)
 PRINTS = "import sys; print('10 records sent'); sys.stdout.write('cut off'); sys.exit({code})"
 
@@ -132,7 +139,8 @@ def test_two_runs_may_begin_with_the_same_line(tmp_path):
     path.write_bytes(b"10 records sent\n20 records sent")
 
     one, again, other = (
-        {line.position for line in lines_of(path, "host", Run(run=name))} for name in ("r1", "r1", "r2")
+        {line.position for line in lines_of(path, "host", RunDescription(run=name))}
+        for name in ("r1", "r1", "r2")
     )
 
     assert (one, len(one), one & other) == (again, 3, set())

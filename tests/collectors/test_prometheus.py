@@ -3,8 +3,6 @@
 import json
 import ssl
 import subprocess
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from urllib.parse import parse_qs
 
 import pytest
@@ -14,6 +12,7 @@ from collectors.backfill.pages import Pages, SameSeriesError
 from collectors.backfill.prometheus import PrometheusClient, PrometheusError, PrometheusSeries, TooLargeError
 from collectors.errors import CollectorError
 from conf.settings import Prometheus
+from tests.http_pages import PageHandler, serving
 
 QUICK = Prometheus(retries=2, timeout_s=5)
 LABELS = {"__name__": "kafka_x", "instance": "b1:1", "job": "k"}
@@ -29,8 +28,8 @@ BUSY = (503, {"status": "error", "errorType": "internal", "error": "too busy"})
 TOO_MANY = (422, {"status": "error", "errorType": "execution", "error": "too many samples"})
 
 
-class _Handler(BaseHTTPRequestHandler):
-    def do_GET(self):
+class _Api(PageHandler):
+    def answer(self):
         length = int(self.headers.get("Content-Length", 0))
         self.server.asked.append((self.path, self.rfile.read(length).decode(), self.headers))
         status, answer = self.server.answers.pop(0) if self.server.answers else ONE
@@ -42,24 +41,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    do_POST = do_GET  # noqa: N815 (the base class's word)
-
-    def log_message(self, *_):
-        """Say nothing."""
-
 
 @pytest.fixture
 def server(monkeypatch):
     monkeypatch.setattr("urllib3.util.Retry.sleep", lambda *_: None)
-    server = HTTPServer(("127.0.0.1", 0), _Handler)
-    server.answers, server.asked = [], []
-    server.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving(_Api) as server:
+        server.answers, server.asked = [], []
+        yield server
 
 
 def samples(server, told=QUICK, **span):

@@ -1,37 +1,29 @@
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from queue import Queue
 
 import pytest
 
 from collectors.scrape import ScrapeError, Scraper, scrape
 from conf.settings import ScrapedEndpoint
+from tests.http_pages import PageHandler, serving
 
 PAGE = b'# TYPE up gauge\nup{job="x"} 1.0\n'
 
 
-class _Exporter(BaseHTTPRequestHandler):
-    def do_GET(self):
+class _PageOrTorn(PageHandler):
+    def answer(self):
         status = 503 if self.path == "/missing" else 200
         self.send_response(status)
         self.send_header("Content-Length", str(len(PAGE) + (self.path == "/torn")))
         self.end_headers()
         self.wfile.write(PAGE)
 
-    def log_message(self, *_):
-        """Say nothing."""
-
 
 @pytest.fixture
 def exporter():
-    server = HTTPServer(("127.0.0.1", 0), _Exporter)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving(_PageOrTorn) as server:
+        yield server.url
 
 
 def test_a_scrape_is_the_whole_page_at_the_instant_of_the_request(exporter):

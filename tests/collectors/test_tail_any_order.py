@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.collectors.made_log import Log, compress
 
 
-class Writer(Log):
+class LogAppender(Log):
     """A log that is written, rotated and read in any order, and the lines it has had."""
 
     def __init__(self, folder: Path) -> None:
@@ -64,7 +64,7 @@ STEPS = ["whole_line", "part", "touch", "rename", "copy_and_truncate", "gzip", "
 @given(st.lists(st.sampled_from(STEPS), max_size=40))
 def test_no_order_of_writes_rotations_and_restarts_loses_or_doubles_a_byte(steps):
     with tempfile.TemporaryDirectory() as folder:
-        log = Writer(Path(folder))
+        log = LogAppender(Path(folder))
         for step in [*steps, "whole_line", "poll"]:
             getattr(log, step)()
         log.tailer.close()

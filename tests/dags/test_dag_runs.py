@@ -18,7 +18,7 @@ from schemas.gold.data_quality import DATA_QUALITY
 from schemas.silver.requests import REQUESTS
 from tests.dags.site import RUN_S, Airflow
 from tests.engine.made_runs import write_run
-from tests.live.test_ingest import Site
+from tests.live.test_ingest import IngestSite
 from tests.transforms.gold.silver_rows import as_rows
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(2 * RUN_S)]
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(2 * RUN_S)]
 @pytest.fixture(scope="module")
 def filled(lab, tmp_path_factory):
     """Return a folder with bronze and silver of the running brokers' logs."""
-    site = Site(lab, tmp_path_factory.mktemp("filled"))
+    site = IngestSite(lab, tmp_path_factory.mktemp("filled"))
     for word in ("collect", "ingest"):
         with site.start(word, "--once") as job:
             errors = job.communicate(timeout=RUN_S)[1]

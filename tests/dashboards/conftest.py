@@ -1,25 +1,20 @@
 """One made warehouse and one browser for all tests of the dashboard."""
 
-from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
-from playwright.sync_api import Page
 
 from dashboards.app import make
 from dashboards.serve import names_of, served
-from dashboards.warehouse import Warehouse
+from dashboards.warehouse import DashboardWarehouse
 from tests.dashboards import made_gold
+from tests.opened import Opened
 
 
-@dataclass
-class Opened:
-    """A page in the browser, what it asked for and what it said."""
+class DashboardInBrowser(Opened):
+    """The dashboard in the browser."""
 
-    page: Page
-    address: str
-    requests: list[str] = field(default_factory=list)
-    complaints: list[str] = field(default_factory=list)
+    address = ""
 
     def go(self, path):
         """Open a page, and wait for its sentence."""
@@ -45,7 +40,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def warehouse(made):
-    return Warehouse(made, timedelta(days=1))
+    return DashboardWarehouse(made, timedelta(days=1))
 
 
 @pytest.fixture(scope="session")
@@ -55,11 +50,8 @@ def address(warehouse):
 
 
 def opened_in(browser, address, **more):
-    page = browser.new_page(viewport={"width": 1280, "height": 900}, **more)
-    opened = Opened(page, address)
-    page.on("request", lambda request: opened.requests.append(request.url))
-    page.on("console", lambda message: opened.complaints.append(message.text))
-    page.on("pageerror", lambda error: opened.complaints.append(str(error)))
+    opened = DashboardInBrowser.in_browser(browser, viewport={"width": 1280, "height": 900}, **more)
+    opened.address = address
     return opened
 
 

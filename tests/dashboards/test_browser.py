@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from dashboards.app import make
 from dashboards.pages.all_pages import PAGES
 from dashboards.serve import names_of, served
-from dashboards.warehouse import Warehouse
+from dashboards.warehouse import DashboardWarehouse
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from tests.dashboards import made_gold
 from tests.dashboards.conftest import opened_in
@@ -143,7 +143,7 @@ def test_text_of_users_is_shown_and_never_run(opened):
 def test_new_gold_is_shown_without_a_click(browser, tmp_path):
     made_gold.warehouse(tmp_path)
     made_gold.write(tmp_path, BROKER_RTT_CULPRIT, [made_gold.culprit(0)])
-    with served(make(Warehouse(tmp_path, timedelta(days=1)), names_of("127.0.0.1"))) as at:
+    with served(make(DashboardWarehouse(tmp_path, timedelta(days=1)), names_of("127.0.0.1"))) as at:
         live = opened_in(browser, at).go(f"/{EAST}")
         assert live.verdict == "No broker, side or link stands out."
 

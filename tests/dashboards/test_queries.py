@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from dashboards.asked import Asked
+from dashboards.asked import DashboardRequest
 from dashboards.filters import Filters
 from dashboards.pages import comparison
 from dashboards.pages.links import page
@@ -34,7 +34,7 @@ from transforms.gold.runs.perf_runs import payloads
 
 @pytest.fixture
 def asked(warehouse):
-    return Asked(warehouse, Filters(cluster="east"))
+    return DashboardRequest(warehouse, Filters(cluster="east"))
 
 
 def of_table(spark, made, table):
@@ -125,7 +125,7 @@ def test_quantile_of_a_span_is_of_its_fetches_and_not_of_its_windows(asked):
 
 
 def test_longer_steps_are_added_up(asked, warehouse):
-    minutes = Asked(warehouse, asked.filters)
+    minutes = DashboardRequest(warehouse, asked.filters)
     minutes.__dict__["step"] = timedelta(minutes=1)
 
     rows = [row for row in links.round_trips_over_time(minutes) if row["method"] == "paired"]
@@ -137,8 +137,8 @@ def test_longer_steps_are_added_up(asked, warehouse):
 
 
 def test_a_broker_is_on_either_side_and_another_cluster_is_not_there(asked, warehouse):
-    of_two = Asked(warehouse, replace(asked.filters, broker=2))
-    west = Asked(warehouse, Filters(cluster="west"))
+    of_two = DashboardRequest(warehouse, replace(asked.filters, broker=2))
+    west = DashboardRequest(warehouse, Filters(cluster="west"))
 
     pairs = {(row["follower_id"], row["leader_id"]) for row in links.round_trips(of_two)}
 
@@ -147,8 +147,8 @@ def test_a_broker_is_on_either_side_and_another_cluster_is_not_there(asked, ware
 
 
 def test_clients_and_topics_are_parameters_and_never_sql(warehouse):
-    hostile = Asked(warehouse, Filters(cluster="west", client=made_gold.HOSTILE))
-    nobody = Asked(
+    hostile = DashboardRequest(warehouse, Filters(cluster="west", client=made_gold.HOSTILE))
+    nobody = DashboardRequest(
         warehouse, Filters(cluster="east", client="' OR 1=1 --", topic="'; DROP TABLE gold.broker_rtt")
     )
 
@@ -157,7 +157,7 @@ def test_clients_and_topics_are_parameters_and_never_sql(warehouse):
 
 
 def test_who_is_accused_does_not_hang_on_who_is_looked_at(asked, warehouse):
-    of_two = Asked(warehouse, replace(asked.filters, broker=2))
+    of_two = DashboardRequest(warehouse, replace(asked.filters, broker=2))
 
     sentence = "Broker 3's link to broker 1 is slow by 20.1 ms since 11:02:00 UTC."
     assert sentence in made_gold.text_of(page(asked))

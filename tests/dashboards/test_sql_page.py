@@ -7,7 +7,7 @@ import pytest
 from deltalake import DeltaTable
 
 from conf.settings import PROJECT
-from dashboards.asked import Asked
+from dashboards.asked import DashboardRequest
 from dashboards.filters import Filters
 from dashboards.queries.links import fetches
 
@@ -36,7 +36,11 @@ def test_duckdb_tells_who_was_accused(named):
 
 
 def test_duckdb_adds_histograms_up_as_the_dashboard_does(named, warehouse):
-    ours = [row for row in fetches(Asked(warehouse, Filters(cluster="east"))) if row["kind"] == "follower"]
+    ours = [
+        row
+        for row in fetches(DashboardRequest(warehouse, Filters(cluster="east")))
+        if row["kind"] == "follower"
+    ]
     rows = named["duck"].sql(SQL[1]).to_arrow_table().to_pylist()
 
     told = {(row["follower_id"], row["leader_id"]): (row["n"], row["true_p99_ms"]) for row in rows}

@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from dashboards.asked import Asked
+from dashboards.asked import DashboardRequest
 from dashboards.columns import TABLES
 from dashboards.filters import Filters
 from dashboards.pages.all_pages import PAGES
-from dashboards.warehouse import NoGoldError, Warehouse
+from dashboards.warehouse import DashboardWarehouse, NoGoldError
 from schemas.gold.broker_rtt import BROKER_RTT
 from tests.dashboards import made_gold
 
@@ -32,7 +32,7 @@ def test_every_column_that_is_declared_is_read(warehouse):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
 def test_every_page_of_an_empty_warehouse_says_what_is_missing(page, tmp_path):
     made_gold.write(tmp_path, BROKER_RTT, [])
-    asked = Asked(Warehouse(tmp_path, DAY), Filters(follower=1, leader=2))
+    asked = DashboardRequest(DashboardWarehouse(tmp_path, DAY), Filters(follower=1, leader=2))
 
     text = made_gold.text_of(page.make(asked))
 
@@ -42,15 +42,15 @@ def test_every_page_of_an_empty_warehouse_says_what_is_missing(page, tmp_path):
 
 def test_without_gold_it_is_told_how_to_fill_it(tmp_path):
     with pytest.raises(NoGoldError, match="plumbline build-gold"):
-        Warehouse(tmp_path, DAY)
+        DashboardWarehouse(tmp_path, DAY)
 
 
 def test_a_new_version_is_read_and_an_old_one_is_not_read_again(tmp_path, monkeypatch):
     made_gold.write(tmp_path, BROKER_RTT, [made_gold.rtt(0, 1, 2)])
-    warehouse = Warehouse(tmp_path, DAY)
+    warehouse = DashboardWarehouse(tmp_path, DAY)
     loads = []
-    load = Warehouse._load
-    monkeypatch.setattr(Warehouse, "_load", lambda self, *of: (loads.append(of[0]), load(self, *of)))
+    load = DashboardWarehouse._load
+    monkeypatch.setattr(DashboardWarehouse, "_load", lambda self, *of: (loads.append(of[0]), load(self, *of)))
     first, version = [warehouse.rows(COUNT)[0]["n"] for _ in range(3)], warehouse.version()
 
     made_gold.write(tmp_path, BROKER_RTT, [made_gold.rtt(1, 1, 2)], mode="append")
@@ -63,7 +63,7 @@ def test_a_new_version_is_read_and_an_old_one_is_not_read_again(tmp_path, monkey
 def test_a_warehouse_that_was_made_anew_is_read_anew(tmp_path):
     """Its versions begin at 0 again."""
     made_gold.write(tmp_path, BROKER_RTT, [made_gold.rtt(nth, 1, 2) for nth in range(3)])
-    warehouse = Warehouse(tmp_path, DAY)
+    warehouse = DashboardWarehouse(tmp_path, DAY)
     before = warehouse.rows(COUNT)[0]["n"]
 
     shutil.rmtree(tmp_path / "gold")
@@ -76,7 +76,7 @@ def test_a_warehouse_that_was_made_anew_is_read_anew(tmp_path):
 def test_windows_behind_the_reach_are_not_read(tmp_path):
     made_gold.write(tmp_path, BROKER_RTT, [made_gold.rtt(nth, 1, 2) for nth in (0, 100, 400)])
 
-    near = Warehouse(tmp_path, timedelta(hours=1)).rows(COUNT)[0]["n"]
+    near = DashboardWarehouse(tmp_path, timedelta(hours=1)).rows(COUNT)[0]["n"]
 
     assert near == 2  # 400 windows are over an hour
 
@@ -85,7 +85,7 @@ def test_a_table_of_before_a_column_was_added_has_it_as_null(tmp_path):
     old = pa.table({"cluster": ["east"], "window_start": [made_gold.START], "n": pa.array([7], pa.int64())})
     write_deltalake(str(tmp_path / "gold" / "broker_rtt"), old)
 
-    rows = Warehouse(tmp_path, DAY).rows("SELECT n, rtt_ms FROM gold.broker_rtt")
+    rows = DashboardWarehouse(tmp_path, DAY).rows("SELECT n, rtt_ms FROM gold.broker_rtt")
 
     assert rows == [{"n": 7, "rtt_ms": None}]
 
@@ -102,6 +102,6 @@ def test_a_table_whose_columns_are_mapped_is_read_and_not_as_null(spark, tmp_pat
     spark.sql(f"ALTER TABLE delta.`{where}` RENAME COLUMN was_ms TO rtt_ms")
     spark.read.format("delta").load(str(where)).write.format("delta").mode("append").save(str(where))
 
-    rows = Warehouse(tmp_path, DAY).rows("SELECT rtt_ms, leader_id FROM gold.broker_rtt")
+    rows = DashboardWarehouse(tmp_path, DAY).rows("SELECT rtt_ms, leader_id FROM gold.broker_rtt")
 
     assert rows == [{"rtt_ms": made_gold.rtt(0, 1, 2)["rtt_ms"], "leader_id": 2}] * 2

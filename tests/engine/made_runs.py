@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from collectors.perf_test.run import Run, document, file_of, parse_arguments
+from collectors.perf_test.run import RunDescription, document, file_of, parse_arguments
 
 BEGIN = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 ARGUMENTS = ["--topic", "t", "--num-records", "{records}", "--record-size", "512", "--throughput", "{rate}"]
@@ -32,7 +32,7 @@ def write_run(  # noqa: PLR0913 (what a run can be)
 
     `steady` are the windows of the steady state, for a tool that tells it.
     """
-    told = Run(run=run, arm=arm, scenario=scenario, client_version="3.9.1", warm_up_s=warm_up_s)
+    told = RunDescription(run=run, arm=arm, scenario=scenario, client_version="3.9.1", warm_up_s=warm_up_s)
     started_at = BEGIN + timedelta(minutes=minute)
     achieved = rate if reached is None else reached
     in_window = achieved * WINDOW_S

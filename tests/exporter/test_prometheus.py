@@ -13,7 +13,7 @@ from conf.settings import PROJECT
 from exporter.backtest_cli import RULES
 from exporter.rules import rules_of, selectors
 from exporter.serve import registry_of
-from exporter.tables import Gold
+from exporter.tables import GoldTables
 from tests.collectors.real_prometheus import RealPrometheus
 from tests.exporter import gold_tables
 
@@ -32,7 +32,7 @@ def prometheus(tmp_path_factory):
     """Give a server that has scraped gold of this minute, with rows in all tables, and has the rules."""
     root = tmp_path_factory.mktemp("gold")
     gold_tables.fill(root, int(time.time()) // 10 * 10)
-    with metrics_endpoint(registry_of(Gold(root), Export()), 0, "port") as url:
+    with metrics_endpoint(registry_of(GoldTables(root), Export()), 0, "port") as url:
         scrape = f"""
 rule_files: [{RULES}]
 scrape_configs:

@@ -7,7 +7,7 @@ import pytest
 from conf.export import Export
 from exporter.catalog import METRICS
 from exporter.samples import samples
-from exporter.tables import Gold, GoldError
+from exporter.tables import GoldError, GoldTables
 from schemas.gold import GOLD
 from tests.exporter import gold_tables
 from tests.exporter.gold_tables import SLOW_WINDOWS
@@ -24,7 +24,7 @@ def warehouse(tmp_path_factory):
 
 def served(root, moment=END, **limits):
     """Give the values by name and labels."""
-    gold = Gold(root)
+    gold = GoldTables(root)
     gold.refresh(3_600)
     told = samples(gold, [moment], Export(**limits))
     return {(one.name.removeprefix("plumbline_"), *(v for k, v in one.labels if k != "cluster")): one.value
@@ -62,7 +62,7 @@ def test_a_value_is_that_of_gold(warehouse, series, value):
 
 
 def test_every_metric_is_in_the_catalogue_with_its_labels(warehouse):
-    gold = Gold(warehouse)
+    gold = GoldTables(warehouse)
     gold.refresh(3_600)
 
     told = {one.name: {name for name, _ in one.labels} for one in samples(gold, [END], Export())}
@@ -108,7 +108,7 @@ def test_an_unsettled_window_is_not_served(tmp_path):
 
 def test_a_new_version_alone_is_read_again(tmp_path):
     gold_tables.fill(tmp_path, END)
-    gold = Gold(tmp_path)
+    gold = GoldTables(tmp_path)
     gold.refresh(3_600)
     gold_tables.write(tmp_path, "data_quality", [{"kind": "x", "node": "y", "lines_read": 1}])
 
@@ -128,4 +128,4 @@ def test_nothing_to_measure_is_nan_and_a_count_of_it_is_none(tmp_path):
 
 def test_without_gold_the_way_out_is_named(tmp_path):
     with pytest.raises(GoldError, match="plumbline build-gold"):
-        Gold(tmp_path)
+        GoldTables(tmp_path)

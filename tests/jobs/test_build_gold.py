@@ -40,7 +40,7 @@ BUILT = (FETCH_LATENCY, BROKER_RTT)
 JUDGED = (*BUILT, BROKER_RTT_CULPRIT)
 
 
-class Lab(GoldLab):
+class FetchLab(GoldLab):
     """A warehouse with the tables about fetches."""
 
     def arrive(self, requests, events=()):
@@ -61,7 +61,7 @@ class Lab(GoldLab):
 @pytest.fixture(scope="module")
 def empty_lab(spark, tmp_path_factory):
     """Create the tables as the jobs do."""
-    lab = Lab(spark, tmp_path_factory.mktemp("empty"), BUILD)
+    lab = FetchLab(spark, tmp_path_factory.mktemp("empty"), BUILD)
     for table in (*BRONZE, *SILVER, *GOLD):
         tables.ensure(spark, lab.warehouse, table)
     return lab

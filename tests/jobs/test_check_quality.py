@@ -20,7 +20,7 @@ from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.quality_results import QUALITY_RESULTS
 from schemas.silver import SILVER
 from schemas.silver.requests import REQUESTS
-from tests.jobs.test_build_gold import Lab, idle
+from tests.jobs.test_build_gold import FetchLab, idle
 from tests.transforms.gold.silver_rows import START, replaced
 from transforms.gold.fetch_latency.build import BUILD
 from transforms.spans import Span, spans_of
@@ -32,7 +32,7 @@ app.command()(check_quality)
 
 @pytest.fixture(scope="module")
 def empty_lab(spark, tmp_path_factory):
-    lab = Lab(spark, tmp_path_factory.mktemp("empty"), BUILD)
+    lab = FetchLab(spark, tmp_path_factory.mktemp("empty"), BUILD)
     for table in (*BRONZE, *SILVER, *GOLD):
         tables.ensure(spark, lab.warehouse, table)
     return lab

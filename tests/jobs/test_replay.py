@@ -9,7 +9,7 @@ import typer
 from deltalake.exceptions import DeltaError
 from typer.testing import CliRunner
 
-from conf.settings import Settings, Warehouse
+from conf.settings import Settings, WarehouseSettings
 from engine.delta import tables
 from engine.ingest.parsed_files import parse_into
 from engine.ingest.positions import checkpoint_of
@@ -34,13 +34,13 @@ TRUNCATED = COMPLETED[:200]
 ARRIVED = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-class Site:
+class UnreadWarehouse:
     """A warehouse in which an older parser could not read any request line."""
 
     def __init__(self, spark, root, values):
         """Write the raw lines to bronze, and to quarantine as that parser did."""
         self.spark, self.root = spark, root
-        self.settings = Settings(warehouse=Warehouse(root=str(root)))
+        self.settings = Settings(warehouse=WarehouseSettings(root=str(root)))
         for table in SOURCE.tables:
             tables.ensure(spark, root, table)
         rows = [
@@ -68,7 +68,7 @@ class Site:
 
 @pytest.fixture
 def site(spark, tmp_path):
-    return Site(spark, tmp_path / "warehouse", [COMPLETED, TRUNCATED, COMPLETED, COMPLETED])
+    return UnreadWarehouse(spark, tmp_path / "warehouse", [COMPLETED, TRUNCATED, COMPLETED, COMPLETED])
 
 
 def test_each_line_that_can_be_read_is_restored_once(site):

@@ -87,7 +87,7 @@ def test_truth_holds_the_applied_delay_within_the_span_only(tmp_path, monkeypatc
             log.add(Link(follower=2, leader=1, listen_port=1, target_port=2), 1, 0, ms * 1_000_000, 0)
         log.add(Link(follower=3, leader=1, listen_port=1, target_port=2), 1, 0, 5_000_000, 0)
 
-    rows = truth.applied_delays(tmp_path, truth.TimeRange(since_ns=1000, until_ns=1101))
+    rows = truth.applied_delays(tmp_path, truth.NanosRange(since_ns=1000, until_ns=1101))
 
     assert rows == [
         {
@@ -100,6 +100,6 @@ def test_truth_holds_the_applied_delay_within_the_span_only(tmp_path, monkeypatc
             "applied_p90_ms": 91.0,
         },
     ]
-    (single,) = truth.applied_delays(tmp_path, truth.TimeRange(since_ns=1101, until_ns=1102))
+    (single,) = truth.applied_delays(tmp_path, truth.NanosRange(since_ns=1101, until_ns=1102))
     assert (single["follower_id"], single["n"], single["applied_p50_ms"]) == (3, 1, 5.0)
-    assert truth.applied_delays(tmp_path, truth.TimeRange(since_ns=5000, until_ns=6000)) == []
+    assert truth.applied_delays(tmp_path, truth.NanosRange(since_ns=5000, until_ns=6000)) == []

@@ -1,6 +1,5 @@
 """What of scenario `throttle` needs no broker: pages that are kept, and what is taken back."""
 
-import http.server
 import json
 import threading
 import time
@@ -17,37 +16,31 @@ from lab.throttle import limits, pages, scenario
 from lab.throttle.facts import PartRecord
 from lab.throttle.parts import BY_NAME
 from lab.truth import iso
+from tests.http_pages import PageHandler, serving
 
 PAGE = b"kafka_server_LeaderReplication_byte_rate 65.9\n"
 
 
-class Exporter(http.server.BaseHTTPRequestHandler):
+class _OnePage(PageHandler):
     """Answers every request with one short page."""
 
-    def do_GET(self):  # noqa: D102 (the base class says)
+    def answer(self):
         self.send_response(200)
         self.send_header("Content-Length", str(len(PAGE)))
         self.end_headers()
         self.wfile.write(PAGE)
 
-    def log_message(self, *_told):
-        """Log nothing."""
-
 
 @pytest.fixture
 def exporting(laid_out):
     """Brokers 1 and 2 have an exporter; the third one's port answers nobody."""
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Exporter) as server:
-        answering = threading.Thread(target=server.serve_forever)
-        answering.start()
+    with serving(_OnePage) as server:
         for broker in laid_out.brokers:
             Path(broker.logs).mkdir(parents=True)
             if broker.id < 3:
                 object.__setattr__(broker, "exporter_port", server.server_port)
         config.write_all(laid_out)
         yield laid_out
-        server.shutdown()
-        answering.join()
 
 
 def rules(lab):
@@ -105,7 +98,7 @@ def noted(laid_out, monkeypatch):
     monkeypatch.setattr(limits, "clear", lambda _lab, topic: done.append(f"clear {topic}"))
     monkeypatch.setattr(scenario.topics, "delete_many", lambda _lab, names: done.append(f"delete {names}"))
 
-    class Move:
+    class RunningMove:
         def cancel(self):
             done.append("cancel")
             message = "no move there"
@@ -113,7 +106,7 @@ def noted(laid_out, monkeypatch):
 
     def part(error, **at_ns):
         record = PartRecord(BY_NAME["a"], "t", BY_NAME["a"].placements([1, 2, 3]), at_ns=at_ns)
-        with scenario._clean_up(laid_out, record, Move(), done.append):
+        with scenario._clean_up(laid_out, record, RunningMove(), done.append):
             if error:
                 raise error
         return done

@@ -14,18 +14,17 @@ from collections import defaultdict
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 
 from collectors.log_files.lines import CHUNK_BYTES, read_lines
 from collectors.publish import MAX_RECORD_BYTES
+from lab.topics import create_telemetry_topics
 
 pytestmark = pytest.mark.live
 
 KINDS = ("request-log", "metrics")
 
 
-class Site:
+class CollectorSite:
     """One log, a state folder, topics of its own, and collectors on them."""
 
     def __init__(self, lab, folder, *, max_record_bytes=MAX_RECORD_BYTES, endpoints=()):
@@ -44,18 +43,8 @@ class Site:
             + ", ".join(f'{{ url = "{url}", node = "broker-1" }}' for url in endpoints)
             + "]\n"
         )
-        topics = [
-            NewTopic(
-                self.prefix + kind,
-                num_partitions=2,
-                replication_factor=1,
-                config={"max.message.bytes": str(max_record_bytes)},
-            )
-            for kind in KINDS
-        ]
-        admin = AdminClient({"bootstrap.servers": self.bootstrap})  # must outlive its answers
-        for created in admin.create_topics(topics).values():
-            created.result(timeout=30)
+        settings = {"max.message.bytes": str(max_record_bytes)}
+        create_telemetry_topics(lab, self.prefix, kinds=KINDS, partitions=2, settings=settings)
 
     def started(self, *options: str) -> subprocess.Popen[str]:
         """Start a collector."""
@@ -110,7 +99,7 @@ def wait_until(condition, *, timeout_s=60.0):
 
 def test_a_killed_collector_leaves_no_gap_and_doubles_only_what_can_be_told(lab, tmp_path):
     """Killed three times in mid-run, the log renamed once: each line is there, twice only in one place."""
-    site = Site(lab, tmp_path)
+    site = CollectorSite(lab, tmp_path)
     numbers = itertools.count()
 
     def write(lines: int) -> None:
@@ -155,7 +144,7 @@ def test_a_killed_collector_leaves_no_gap_and_doubles_only_what_can_be_told(lab,
 
 def test_what_a_stopped_broker_has_not_acknowledged_is_not_saved_and_sent_again(lab, tmp_path):
     """Frozen, the broker still gets the bytes: after the kill they are in the topic twice, in one place."""
-    site = Site(lab, tmp_path)
+    site = CollectorSite(lab, tmp_path)
     site.log.write_bytes(b"first\n")
     assert site.collected()[0] == 0
     with site.started() as collector:
@@ -182,7 +171,7 @@ def test_what_a_stopped_broker_has_not_acknowledged_is_not_saved_and_sent_again(
 
 
 def test_once_ends_though_the_log_never_is_quiet(lab, tmp_path):
-    site = Site(lab, tmp_path)
+    site = CollectorSite(lab, tmp_path)
     site.log.write_bytes(b"first\n")
     is_over = threading.Event()
 
@@ -202,7 +191,7 @@ def test_once_ends_though_the_log_never_is_quiet(lab, tmp_path):
 
 
 def test_a_record_says_where_it_came_from_and_big_values_arrive_whole(lab, tmp_path):
-    site = Site(lab, tmp_path)
+    site = CollectorSite(lab, tmp_path)
     oversized = bytes(range(11, 256)) * (2 * CHUNK_BYTES // 245 + 1)  # more than two chunks
     site.log.write_bytes(b"\x00\xff\r\n" + b"b" * 300_000 + b"\n" + oversized + b"\nlast\n")
 
@@ -228,7 +217,7 @@ def test_a_record_says_where_it_came_from_and_big_values_arrive_whole(lab, tmp_p
 
 
 def test_a_signal_ends_the_collector_cleanly_with_all_it_read_safe(lab, tmp_path):
-    site = Site(lab, tmp_path)
+    site = CollectorSite(lab, tmp_path)
     site.log.write_bytes(b"".join(b"line %d\n" % number for number in range(10_000)))
     with site.started() as collector:
         wait_until(lambda: max(site.saved_offsets(), default=0) > 0)
@@ -245,7 +234,7 @@ def test_a_signal_ends_the_collector_cleanly_with_all_it_read_safe(lab, tmp_path
 
 def test_a_refused_record_ends_the_collector_and_no_position_passes_it(lab, tmp_path):
     """The topic takes 1,000 bytes a record; the third line cannot be delivered."""
-    site = Site(lab, tmp_path, max_record_bytes=1_000)
+    site = CollectorSite(lab, tmp_path, max_record_bytes=1_000)
     site.log.write_bytes(b"one\ntwo\n" + os.urandom(5_000).hex().encode() + b"\n")
 
     code, said = site.collected()
@@ -258,7 +247,7 @@ def test_a_refused_record_ends_the_collector_and_no_position_passes_it(lab, tmp_
 
 def test_exporters_are_scraped_whole_and_one_that_is_away_stops_nothing(lab, tmp_path):
     url = f"http://127.0.0.1:{lab.brokers[0].exporter_port}/metrics"
-    site = Site(lab, tmp_path, endpoints=(url, "http://127.0.0.1:1/metrics"))
+    site = CollectorSite(lab, tmp_path, endpoints=(url, "http://127.0.0.1:1/metrics"))
 
     code, said = site.collected()
 
@@ -271,7 +260,7 @@ def test_exporters_are_scraped_whole_and_one_that_is_away_stops_nothing(lab, tmp
 
 
 def test_its_own_figures_can_be_scraped(lab, tmp_path):
-    site = Site(lab, tmp_path)
+    site = CollectorSite(lab, tmp_path)
     site.log.write_bytes(b"one\ntwo\npartial")
     with site.started() as collector:
         url = next(line for line in collector.stderr if line.startswith("metrics: ")).split()[1]

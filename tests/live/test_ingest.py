@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
 from pyspark.sql import functions as F
 from typer.testing import CliRunner
 
@@ -22,6 +21,7 @@ from conf.settings import Settings
 from engine.delta import tables
 from jobs.build_gold import app as gold_app
 from jobs.ingest import app as ingest_app
+from lab.topics import create_telemetry_topics
 from schemas.bronze import CLIENT_LOG, REQUEST_LOG
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.data_quality import DATA_QUALITY
@@ -37,7 +37,7 @@ ENDS_WITHIN_S = 120
 PARTITIONS = 2
 
 
-class Site:
+class IngestSite:
     """Topics, a warehouse and a collector's state of its own, over the logs of the running lab."""
 
     def __init__(self, lab, folder):
@@ -59,9 +59,7 @@ class Site:
         self.positions_file = folder / "state" / "positions.json"
         self.warehouse = Settings.load(self.conf).warehouse_root
         self.admin = AdminClient({"bootstrap.servers": self.bootstrap})
-        topics = [NewTopic(self.prefix + kind, PARTITIONS, replication_factor=1) for kind in KINDS]
-        for created in self.admin.create_topics(topics).values():
-            created.result(timeout=30)
+        create_telemetry_topics(lab, self.prefix, kinds=KINDS, partitions=PARTITIONS)
 
     @contextmanager
     def start(self, word, *options):
@@ -129,7 +127,7 @@ def wait_for(condition, *, timeout_s=ENDS_WITHIN_S):
 
 @pytest.fixture
 def site(lab, tmp_path):
-    return Site(lab, tmp_path)
+    return IngestSite(lab, tmp_path)
 
 
 @pytest.mark.usefixtures("quiet_lab")

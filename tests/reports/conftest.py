@@ -1,19 +1,11 @@
-"""A headless browser that writes down everything a page asks for and complains about."""
+"""Pages from disk in a headless browser."""
 
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser
 
-
-@dataclass
-class Opened:
-    """A page in the browser, what it asked for and what it said."""
-
-    page: Page
-    requests: list[str] = field(default_factory=list)
-    complaints: list[str] = field(default_factory=list)
+from tests.opened import Opened
 
 
 class Chromium:
@@ -25,11 +17,9 @@ class Chromium:
 
     def open(self, path: Path, *, color_scheme: str = "light") -> Opened:
         """Open a page and wait until every figure is drawn."""
-        page = self._browser.new_page(viewport={"width": 1200, "height": 900}, color_scheme=color_scheme)
-        opened = Opened(page)
-        page.on("request", lambda request: opened.requests.append(request.url))
-        page.on("console", lambda message: opened.complaints.append(message.text))
-        page.on("pageerror", lambda error: opened.complaints.append(str(error)))
+        view = {"viewport": {"width": 1200, "height": 900}, "color_scheme": color_scheme}
+        opened = Opened.in_browser(self._browser, **view)
+        page = opened.page
         page.goto(path.as_uri())
         page.wait_for_function("document.querySelectorAll('[data-figure]:not(.js-plotly-plot)').length === 0")
         page.wait_for_timeout(300)

@@ -7,7 +7,7 @@ import pytest
 from tests.verdicts.made_runs import blocks, run_of, window
 from verdicts.comparison import Asked, NothingToCompareError, compared
 from verdicts.overall import counted, deciding, exit_code
-from verdicts.verdict import Judged, Verdict
+from verdicts.verdict import JudgedMetric, Verdict
 
 STEADY = [100.0, 101.0, 103.5, 99.25, 98.0, 102.125, 97.0, 104.0]
 ASKED = Asked(baseline="old", contender="new", metrics=("p99_ms",))
@@ -64,7 +64,7 @@ def test_one_doubt_makes_every_metric_invalid():
 
 
 def test_without_a_metric_named_the_worst_decides():
-    said = [Judged(metric=word.value, verdict=word, reason="") for word in Verdict]
+    said = [JudgedMetric(metric=word.value, verdict=word, reason="") for word in Verdict]
 
     order = []
     while said:

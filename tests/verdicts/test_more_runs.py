@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from verdicts.more_runs import Plan, decided, more_runs
-from verdicts.verdict import Measured, Rule, Verdict, judged
+from verdicts.verdict import MeasuredMetric, Verdict, VerdictRule, judged
 
 
 def plan(**more):
@@ -22,14 +22,14 @@ def test_so_many_runs_decide_four_times_out_of_five(shift, is_blocked):
         spread = 1.0 if is_blocked else 0.5**0.5
         baseline = dice.normal(0, 0 if is_blocked else spread, n)
         contender = baseline + dice.normal(shift, 1.0, n) if is_blocked else dice.normal(shift, spread, n)
-        of = Measured(
+        of = MeasuredMetric(
             metric="p99_ms",
             baseline=list(np.exp(baseline)),
             contender=list(np.exp(contender)),
             is_lower_better=True,
             is_blocked=is_blocked,
         )
-        said += judged([of], Rule())[0].verdict is Verdict.IMPROVED
+        said += judged([of], VerdictRule())[0].verdict is Verdict.IMPROVED
 
     assert 0.73 < said / 400 < 0.97
     assert decided(asked, n - 1) < 0.8

@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from verdicts.verdict import Measured, Rule, Verdict, judged
+from verdicts.verdict import MeasuredMetric, Verdict, VerdictRule, judged
 
 PUBLISHED = Path(__file__).parents[1] / "data" / "published" / "kip951_leader_change.jsonl"
-RULE = Rule()
+RULE = VerdictRule()
 STEADY = [100, 101, 102, 99, 98, 103, 97, 104]
 
 
 def one(baseline, contender, *, is_lower_better=True, is_blocked=True, rule=RULE, **more):
-    of = Measured(
+    of = MeasuredMetric(
         metric="p99_ms",
         baseline=baseline,
         contender=contender,
@@ -50,7 +50,7 @@ def test_what_lies_within_the_tolerance_is_equivalent_even_where_ranks_tell_a_ch
 
     assert told.verdict is Verdict.EQUIVALENT
     assert told.p < 0.05
-    assert one(STEADY, contender, rule=Rule(tolerance=0.004)).verdict is Verdict.IMPROVED
+    assert one(STEADY, contender, rule=VerdictRule(tolerance=0.004)).verdict is Verdict.IMPROVED
 
 
 def test_wide_spread_is_inconclusive_and_says_how_many_more_runs():
@@ -74,11 +74,11 @@ def test_doubts_are_all_that_is_told_of_an_invalid_metric():
 
 def test_p_is_adjusted_for_the_number_of_metrics():
     runs = {"is_lower_better": True, "is_blocked": False}
-    changed = Measured(metric="a", baseline=[100, 101, 102, 99], contender=[90, 91, 92, 89], **runs)
-    same = Measured(metric="b", baseline=[100, 120, 90, 99], contender=[101, 119, 91, 98], **runs)
+    changed = MeasuredMetric(metric="a", baseline=[100, 101, 102, 99], contender=[90, 91, 92, 89], **runs)
+    same = MeasuredMetric(metric="b", baseline=[100, 120, 90, 99], contender=[101, 119, 91, 98], **runs)
 
-    assert judged([changed], Rule())[0].verdict is Verdict.IMPROVED
-    alone, with_others = judged([changed], Rule())[0], judged([changed, same, same], Rule())[0]
+    assert judged([changed], VerdictRule())[0].verdict is Verdict.IMPROVED
+    alone, with_others = judged([changed], VerdictRule())[0], judged([changed, same, same], VerdictRule())[0]
     assert alone.p_adjusted == pytest.approx(alone.p)
     assert with_others.p_adjusted == pytest.approx(3 * alone.p)
     assert with_others.verdict is Verdict.INCONCLUSIVE
@@ -135,7 +135,7 @@ def test_eight_metrics_together_find_as_few_changes_as_one():
     dice, false = np.random.default_rng(3), 0
     for _ in range(150):
         family = [
-            Measured(
+            MeasuredMetric(
                 metric=f"m{nth}",
                 baseline=list(np.exp(dice.normal(size=5))),
                 contender=list(np.exp(dice.normal(size=5))),

@@ -68,7 +68,7 @@ class Memory(Protocol):
         """Note the new rows of the spans."""
 
 
-class Warehouse(Protocol):
+class RememberedTables(Protocol):
     """The tables of a warehouse, from which a `Memory` begins."""
 
     def rows(self, table: Table, columns: Sequence[str]) -> pa.RecordBatchReader:
@@ -119,7 +119,7 @@ class Build:
     touched_by: tuple[Touch, ...]
     needs: tuple[Table, ...] = ()
     is_covered: bool = False
-    memory: Callable[[Warehouse], Memory] | None = None
+    memory: Callable[[RememberedTables], Memory] | None = None
 
     @property
     def silver(self) -> tuple[Table, ...]:

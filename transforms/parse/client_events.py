@@ -58,7 +58,7 @@ ClientEvent = row_type(
 )
 
 
-class Header(NamedTuple):
+class LineHeader(NamedTuple):
     """The part of a line before the correlation id, which all lines of one connection share."""
 
     direction: str
@@ -110,7 +110,7 @@ def _event(line: Line, record: Record) -> Kept | Quarantined:
     return _unfit(event) or tuple.__new__(Kept, ({"client_events": [event]}, ()))
 
 
-def _header(head: str) -> tuple[Header | None, str, str | None, int]:
+def _header(head: str) -> tuple[LineHeader | None, str, str | None, int]:
     """Return the header, the correlation id, the destination node and the position of the body."""
     at = head.find(CORRELATION)
     header = _plain_header(head[:at]) if at >= 0 else None
@@ -125,17 +125,17 @@ def _header(head: str) -> tuple[Header | None, str, str | None, int]:
 
 
 @lru_cache(maxsize=1_024)
-def _plain_header(begin: str) -> Header | None:
+def _plain_header(begin: str) -> LineHeader | None:
     found = PLAIN_BEGIN.fullmatch(begin)
     return _named(*found.groups()) if found else None
 
 
 def _named(  # noqa: PLR0913, PLR0917 (the groups of a pattern)
     prefix: str | None, verb: str, from_node: str | None, api: str, version: str, client_id: str
-) -> Header:
+) -> LineHeader:
     prefix = prefix or None
     fetcher = prefix if prefix and prefix.startswith("ReplicaFetcher ") else ""
-    return Header(
+    return LineHeader(
         "sent" if verb == "Sending" else "received",
         prefix and prefix.partition(" ")[0],
         _number(ID, "replicaId=", fetcher),

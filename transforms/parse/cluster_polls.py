@@ -22,7 +22,7 @@ Setting = tuple[str, str | None, str, str, str | None, int | None, list[tuple[in
 """The columns of `throttle_changes` from `resource` to `is_wildcard`."""
 
 
-class Document(msgspec.Struct, gc=False):
+class PollDocument(msgspec.Struct, gc=False):
     """The JSON document of a poll."""
 
     polled_at_ns: Annotated[int, msgspec.Meta(ge=-LONG - 1, le=LONG)]
@@ -33,7 +33,7 @@ class Document(msgspec.Struct, gc=False):
 ClusterPoll = row_type("ClusterPoll", "cluster logged_at logged_date brokers topics", ORIGIN)
 
 
-DECODER = msgspec.json.Decoder(Document)
+DECODER = msgspec.json.Decoder(PollDocument)
 
 
 def parse(record: Record) -> Outcome:
@@ -58,7 +58,7 @@ def parse(record: Record) -> Outcome:
     return Kept({"cluster_polls": [ClusterPoll(*poll)], "throttle_changes": changes})
 
 
-def _settings(document: Document) -> Iterator[Setting]:
+def _settings(document: PollDocument) -> Iterator[Setting]:
     """Yield all rates of each broker, set or not, a deletion of each list, and the lists of topics."""
     for name, config, value in _values(document.brokers, RATES):
         yield "broker", name, config, "delete" if value is None else "set", value, rate(value), None, None

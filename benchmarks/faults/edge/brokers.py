@@ -18,7 +18,7 @@ import psutil
 
 from benchmarks.faults.edge.site import Edge, edge, ended_by, in_topic, waited_for
 from benchmarks.faults.edge.three_brokers import SESSION_TIMEOUT_S, ThreeBrokers, three_brokers
-from benchmarks.faults.site import Line, Site
+from benchmarks.faults.site import PublishedLine, Site
 from tests.engine import made_logs
 
 Harm = Callable[[ThreeBrokers, Edge, random.Random], None]
@@ -112,13 +112,13 @@ def publishing(site: Site, folder: Path) -> Iterator[list[str]]:
         thread.join()
 
 
-def client_lines(folder: Path) -> Iterator[Line]:
+def client_lines(folder: Path) -> Iterator[PublishedLine]:
     """Yield client-log lines of three brokers, each with its own position."""
     made_logs.write_logs(folder, seconds=1_000, added_ms={}, onset_s=0)
     for path in sorted(folder.rglob("client.log")):
         node = path.parent.name
         for number, line in enumerate(path.read_bytes().splitlines()):
-            yield Line("client-log", node, f"{node}/client-log/{number}", line)
+            yield PublishedLine("client-log", node, f"{node}/client-log/{number}", line)
 
 
 def wrong_acks(there: Edge) -> list[str]:

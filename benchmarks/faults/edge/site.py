@@ -37,7 +37,7 @@ Row = dict[str, Any]
 
 
 @dataclass(slots=True)
-class Written:
+class LedgerLines:
     """What the writer's ledger tells: lines by position, and those that no file holds any more."""
 
     sha256: dict[str, str] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Written:
     gone: set[str] = field(default_factory=set)
 
     @classmethod
-    def read(cls, ledger: Path) -> "Written":
+    def read(cls, ledger: Path) -> "LedgerLines":
         """Read the ledger; its writer is at rest."""
         written, ends = cls(), dict[str, int]()
         for row in map(json.loads, ledger.read_text().splitlines()):
@@ -161,7 +161,7 @@ class Edge:
 
     def behind(self) -> dict[str, tuple[int, int]]:
         """Give saved offset and end of each file that is not wholly safe, bytes that are gone left out."""
-        saved, written = self.saved(), Written.read(self.ledger)
+        saved, written = self.saved(), LedgerLines.read(self.ledger)
         return {
             mark: (saved.get(mark, 0), end) for mark, end in written.end.items() if saved.get(mark, 0) < end
         }
@@ -189,7 +189,7 @@ class Edge:
     def wrong_in_topic(self) -> list[str]:
         """Hold the topic against the log's ledger."""
         rows = in_topic(self.warehouse.settings.telemetry, self.topic)
-        return [f"topic: {told}" for told in wrong_lines(rows, Written.read(self.ledger))]
+        return [f"topic: {told}" for told in wrong_lines(rows, LedgerLines.read(self.ledger))]
 
     def wrong_in_tables(self) -> list[str]:
         """Hold bronze, silver and gold against both ledgers, and against what the topic of the log holds."""
@@ -200,7 +200,7 @@ class Edge:
             *oracles.unbalanced(root),
             *oracles.bad_log(root, INGESTED),
             *oracles.unbalanced_books(root),
-            *wrong_lines(in_bronze(root), Written.read(self.ledger)),
+            *wrong_lines(in_bronze(root), LedgerLines.read(self.ledger)),
             *wrong_totals(root),
         ]
 
@@ -239,7 +239,7 @@ def acked(topic: str, row: Row) -> Acked:
     return Acked(topic, row["partition"], row["offset"], row["position"], digest)
 
 
-def wrong_lines(rows: list[Row], written: Written) -> list[str]:
+def wrong_lines(rows: list[Row], written: LedgerLines) -> list[str]:
     """Hold rows against the log's ledger: no line lost, torn, merged or made up, each file in its order."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for row in rows:

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.faults.lines.client_lines import of_clients
 from benchmarks.faults.lines.move_lines import of_moves
-from benchmarks.faults.site import Line
+from benchmarks.faults.site import PublishedLine
 from schemas.bronze import RAW
 from tests.engine import made_logs
 from transforms.frames import frame_of
@@ -30,7 +30,9 @@ SCRAPE = (
 JITTER_S, LATE_S, LATE_SHARE, AGAIN_SHARE, DAMAGED_SHARE = 3.0, 300.0, 0.002, 0.01, 0.005
 
 
-def damaged(lines: list[Line], dice: random.Random, share: float = DAMAGED_SHARE) -> list[Line]:
+def damaged(
+    lines: list[PublishedLine], dice: random.Random, share: float = DAMAGED_SHARE
+) -> list[PublishedLine]:
     """Cut some log lines, or replace them with garbage or with a line of another logger; return all lines."""
     log_lines = [i for i, line in enumerate(lines) if line.kind != "metrics"]
     for i in dice.sample(log_lines, int(share * len(log_lines))):
@@ -39,18 +41,18 @@ def damaged(lines: list[Line], dice: random.Random, share: float = DAMAGED_SHARE
     return lines
 
 
-def in_order(folder: Path, *, seconds: int) -> list[tuple[float, Line]]:
+def in_order(folder: Path, *, seconds: int) -> list[tuple[float, PublishedLine]]:
     """Return the log lines and scrapes of `seconds`, each with its instant, in order."""
     made_logs.write_logs(folder, seconds=seconds, added_ms={SLOW_LINK: ADDED_MS}, onset_s=ONSET_S)
     lines = []
     for path in sorted(folder.rglob("*.log")):
         node, kind = path.parent.name, "request-log" if "request" in path.name else "client-log"
         for number, written in enumerate(path.read_bytes().splitlines()):
-            lines.append((instant(written), Line(kind, node, f"{node}/{kind}/{number}", written)))
+            lines.append((instant(written), PublishedLine(kind, node, f"{node}/{kind}/{number}", written)))
     return sorted([*lines, *_scrapes(seconds)], key=lambda pair: pair[0])
 
 
-def steady(folder: Path, dice: random.Random, *, seconds: int = 1800) -> Iterator[Line]:
+def steady(folder: Path, dice: random.Random, *, seconds: int = 1800) -> Iterator[PublishedLine]:
     """
     Yield lines endlessly, nearly in order: some are late, re-sent or damaged. The same lines repeat.
 
@@ -72,7 +74,7 @@ def instant(line: bytes) -> float:
     return _second(whole) + float(f"0.{fraction}")
 
 
-def rows_of_bronze(spark: SparkSession, lines: Iterable[Line]) -> DataFrame:
+def rows_of_bronze(spark: SparkSession, lines: Iterable[PublishedLine]) -> DataFrame:
     """Return lines as bronze rows, as if a collector had published them."""
     rows = [
         {
@@ -95,14 +97,16 @@ def _second(whole: str) -> float:
     return datetime.fromisoformat(whole).replace(tzinfo=UTC).timestamp()
 
 
-def _scrapes(seconds: int) -> Iterator[tuple[float, Line]]:
+def _scrapes(seconds: int) -> Iterator[tuple[float, PublishedLine]]:
     for number, after_s in enumerate(range(0, seconds, SCRAPE_EVERY_S)):
         at_ns = made_logs.START_NS + after_s * 1_000_000_000
         for broker in (1, 2, 3):
             node = f"broker-{broker}"
             text = SCRAPE.format(mean_ms=500 + broker + number / 100, count=10 * number)
-            yield at_ns / 1e9, Line("metrics", node, f"{node}/scrape/{at_ns}", text.encode())
+            yield at_ns / 1e9, PublishedLine("metrics", node, f"{node}/scrape/{at_ns}", text.encode())
 
 
-def _some(lines: list[tuple[float, Line]], dice: random.Random, share: float) -> list[tuple[float, Line]]:
+def _some(
+    lines: list[tuple[float, PublishedLine]], dice: random.Random, share: float
+) -> list[tuple[float, PublishedLine]]:
     return dice.sample(lines, int(share * len(lines)))

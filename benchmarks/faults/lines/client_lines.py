@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from benchmarks.faults.site import Line
-from collectors.perf_test.run import Run, document, parse_arguments
+from benchmarks.faults.site import PublishedLine
+from collectors.perf_test.run import RunDescription, document, parse_arguments
 from tests.engine.made_logs import START_NS
 from tests.transforms.parse.records import DATA
 
@@ -30,11 +30,11 @@ LEADS = (
 )
 
 
-def of_clients(seconds: int) -> Iterator[tuple[float, Line]]:
+def of_clients(seconds: int) -> Iterator[tuple[float, PublishedLine]]:
     """Yield the lines of `seconds` with their instants; they make rows of every table about clients."""
     for number, (at_s, node, kind, text, headers) in enumerate(_entries(seconds)):
         position = f"{node}/{kind}/of-clients-{number}"
-        yield START_NS / 1e9 + at_s, Line(kind, node, position, text.encode(), headers)
+        yield START_NS / 1e9 + at_s, PublishedLine(kind, node, position, text.encode(), headers)
 
 
 Entry = tuple[float, str, str, str, tuple[tuple[str, str], ...]]
@@ -70,7 +70,7 @@ def _client(at_s: float, second: int, number: int, version: str) -> Iterator[Ent
 def _run(second: int, version: str) -> Iterator[Entry]:
     """Yield this second's lines of the minute's run: its document, window figures, and its end."""
     name, within = f"r{second // RUN_S}", second % RUN_S
-    run = Run(run=name, arm=version, scenario="faults", client_version=version, warm_up_s=5.0)
+    run = RunDescription(run=name, arm=version, scenario="faults", client_version=version, warm_up_s=5.0)
     words = ["--topic", TOPIC, "--throughput", str(RECORDS_PER_S), "--record-size", "512"]
     facts = run.facts | parse_arguments([*words, "--producer-props", f"client.id=perf-{version}"])
     facts |= {"started_at": iso(second - within)}

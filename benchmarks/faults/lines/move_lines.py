@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from benchmarks.faults.lines.client_lines import TOPIC, TOPIC_ID, logged
-from benchmarks.faults.site import Line
+from benchmarks.faults.site import PublishedLine
 from tests.engine.made_logs import START_NS
 from tests.transforms.parse.records import HEAD, TAIL, line
 from tests.transforms.parse.requests.admin_lines import (
@@ -28,10 +28,10 @@ LIMIT = 1_000_000
 RECORD_BYTES = 1_000
 
 
-def of_moves(seconds: int) -> Iterator[tuple[float, Line]]:
+def of_moves(seconds: int) -> Iterator[tuple[float, PublishedLine]]:
     """Yield the lines of `seconds` with their instants; they make rows of every table about moves."""
     for number, (at_s, node, kind, value) in enumerate(_entries(seconds)):
-        yield START_NS / 1e9 + at_s, Line(kind, node, f"{node}/{kind}/of-moves-{number}", value)
+        yield START_NS / 1e9 + at_s, PublishedLine(kind, node, f"{node}/{kind}/of-moves-{number}", value)
 
 
 Entry = tuple[float, str, str, bytes]

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from benchmarks.faults.oracles import where
-from benchmarks.faults.site import PARTITIONS, Site, Written
+from benchmarks.faults.site import PARTITIONS, JobsWarehouse, Site
 from conf.names import Header
 from conf.settings import PROJECT
 from schemas.bronze import CLIENT_LOG, REQUEST_LOG
@@ -153,7 +153,7 @@ def digest(value: bytes) -> bytes:
     return blake2b(value, digest_size=12).digest()
 
 
-def ingested(written: Written) -> tuple[int, str]:
+def ingested(written: JobsWarehouse) -> tuple[int, str]:
     """Run the ingest once; return its exit code and its error output."""
     command = [sys.executable, "-m", "plumbline", "ingest", "--once", "--conf", str(written.conf)]
     done = subprocess.run(  # noqa: PLW1510 (the caller checks the exit code)

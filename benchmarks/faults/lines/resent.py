@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.faults import oracles
 from benchmarks.faults.lines import all_lines
 from benchmarks.faults.oracles import INGESTED, OF_OTHERS
-from benchmarks.faults.site import Line, Site, Written
+from benchmarks.faults.site import JobsWarehouse, PublishedLine, Site
 from engine.gold.stream import STREAM
 from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
 from schemas.gold.data_quality import DATA_QUALITY
@@ -71,31 +71,31 @@ def late_by_hours(bootstrap_servers: str, folder: Path, dice: random.Random) -> 
 FAULTS = {"topic-replayed": topic_replayed, "late-by-hours": late_by_hours}
 
 
-def _over_hours(folder: Path) -> list[tuple[int, Line]]:
+def _over_hours(folder: Path) -> list[tuple[int, PublishedLine]]:
     """Give a minute of lines in each of some hours."""
     minute = [line for _, line in all_lines.in_order(folder, seconds=SECONDS) if line.kind != "metrics"]
     return [(hour, _moved(line, hour)) for hour in HOURS for line in minute]
 
 
-def _moved(line: Line, hour: int) -> Line:
+def _moved(line: PublishedLine, hour: int) -> PublishedLine:
     value = line.value.replace(MADE_IN_HOUR, b"T%02d:" % hour, 1)
-    return Line(line.kind, line.node, f"{line.position}/{hour}", value)
+    return PublishedLine(line.kind, line.node, f"{line.position}/{hour}", value)
 
 
-def _site(bootstrap_servers: str, folder: Path) -> tuple[Site, Written]:
+def _site(bootstrap_servers: str, folder: Path) -> tuple[Site, JobsWarehouse]:
     folder.mkdir(exist_ok=True)
     site = Site(bootstrap_servers, folder)
     return site, site.warehouse("written", batch=3_000)
 
 
-def _take(written: Written) -> list[str]:
+def _take(written: JobsWarehouse) -> list[str]:
     ended = {"ingest": written.ingest(), "build-gold": written.build_gold()}
     return [
         f"{word} ended with exit code {code}: {told[-300:]}" for word, (code, told) in ended.items() if code
     ]
 
 
-def _audit(site: Site, written: Written) -> list[str]:
+def _audit(site: Site, written: JobsWarehouse) -> list[str]:
     return [
         *oracles.lost_or_doubled(written.root, site.ledger),
         *oracles.unbalanced(written.root),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.faults import harm
 from benchmarks.faults.oracles import where
-from benchmarks.faults.site import Written
+from benchmarks.faults.site import JobsWarehouse
 from engine.delta.log_state import LAST_CHECKPOINT, entry_file
 from engine.gold.stream import STREAM
 from engine.process.hadoop_files import crc_of
@@ -22,17 +22,17 @@ from schemas.silver.requests import REQUESTS
 QUERIES = ("ingest_lines_v1", "ingest_scrapes_v1")
 
 
-def log_of(written: Written, query: str = QUERIES[0]) -> StreamLog:
+def log_of(written: JobsWarehouse, query: str = QUERIES[0]) -> StreamLog:
     """Return the log of an ingest query."""
     return StreamLog(Path(written.settings.warehouse.checkpoints) / query)
 
 
-def entries_of(written: Written, table: Table) -> list[Path]:
+def entries_of(written: JobsWarehouse, table: Table) -> list[Path]:
     """Return the entries of a table's log, in order."""
     return sorted((where(written.root, table) / "_delta_log").glob("*.json"))
 
 
-def last_offsets(written: Written, how: str) -> Path:
+def last_offsets(written: JobsWarehouse, how: str) -> Path:
     """Tear the newest entry of the offset log."""
     log = log_of(written)
     file = log.offsets_file(max(log.offsets, default=0))
@@ -40,7 +40,7 @@ def last_offsets(written: Written, how: str) -> Path:
     return file
 
 
-def last_commit(written: Written, how: str) -> Path:
+def last_commit(written: JobsWarehouse, how: str) -> Path:
     """Tear the newest entry of the commit log."""
     log = log_of(written)
     file = log.commits_file(max(log.commits, default=0))
@@ -48,7 +48,7 @@ def last_commit(written: Written, how: str) -> Path:
     return file
 
 
-def both_logs(written: Written, how: str) -> Path:
+def both_logs(written: JobsWarehouse, how: str) -> Path:
     """Remove the newest batch from both logs, and tear the batch before it."""
     log = log_of(written)
     newest = max(log.offsets, default=0)
@@ -59,7 +59,7 @@ def both_logs(written: Written, how: str) -> Path:
     return log.offsets_file(newest)
 
 
-def metadata(written: Written, how: str) -> Path:
+def metadata(written: JobsWarehouse, how: str) -> Path:
     """Tear the query's id and its initial offsets."""
     folder = log_of(written).folder
     harm.tear(folder / "sources" / "0" / "0", how)
@@ -67,7 +67,7 @@ def metadata(written: Written, how: str) -> Path:
     return folder / "metadata"
 
 
-def stale_checksum(written: Written, _how: str) -> Path:
+def stale_checksum(written: JobsWarehouse, _how: str) -> Path:
     """Write a checksum that does not match its file, and one without a file."""
     log = log_of(written)
     file = log.offsets_file(max(log.offsets, default=0))
@@ -77,14 +77,14 @@ def stale_checksum(written: Written, _how: str) -> Path:
     return file
 
 
-def last_entry(table: Table, written: Written, how: str) -> Path:
+def last_entry(table: Table, written: JobsWarehouse, how: str) -> Path:
     """Tear the newest entry of a table's log."""
     file = entries_of(written, table)[-1]
     harm.tear(file, how)
     return file
 
 
-def middle_entry(written: Written, how: str) -> Path:
+def middle_entry(written: JobsWarehouse, how: str) -> Path:
     """Tear an entry in the middle of a table's log."""
     entries = entries_of(written, REQUEST_LOG)
     file = entries[(len(entries) - 1) // 2]
@@ -92,35 +92,35 @@ def middle_entry(written: Written, how: str) -> Path:
     return file
 
 
-def writer_id(written: Written, how: str) -> Path:
+def writer_id(written: JobsWarehouse, how: str) -> Path:
     """Tear the writer's id."""
     file = log_of(written).folder / WRITER_ID
     harm.tear(file, how)
     return file
 
 
-def whole_checkpoint(written: Written, _how: str) -> Path:
+def whole_checkpoint(written: JobsWarehouse, _how: str) -> Path:
     """Remove a checkpoint."""
     folder = log_of(written).folder
     shutil.rmtree(folder)
     return folder
 
 
-def hint(written: Written, how: str) -> Path:
+def hint(written: JobsWarehouse, how: str) -> Path:
     """Tear `_last_checkpoint` of a table."""
     file = where(written.root, REQUESTS) / "_delta_log" / LAST_CHECKPOINT
     harm.tear(file, how)
     return file
 
 
-def table_checkpoint(written: Written, how: str) -> Path:
+def table_checkpoint(written: JobsWarehouse, how: str) -> Path:
     """Tear the newest checkpoint of a table."""
     file = max((where(written.root, REQUESTS) / "_delta_log").glob("*.checkpoint.parquet"))
     harm.tear(file, how)
     return file
 
 
-def table_checkpoint_alone(written: Written, how: str) -> Path:
+def table_checkpoint_alone(written: JobsWarehouse, how: str) -> Path:
     """Tear the newest checkpoint of a table without older files; return the path of the first entry."""
     file = table_checkpoint(written, how)
     version = int(file.name.partition(".")[0])
@@ -130,7 +130,7 @@ def table_checkpoint_alone(written: Written, how: str) -> Path:
     return entry_file(file.parent, 0)
 
 
-def last_gold_offsets(written: Written, how: str) -> Path:
+def last_gold_offsets(written: JobsWarehouse, how: str) -> Path:
     """Tear the newest entry of the offset log of gold's stream."""
     log = StreamLog(STREAM.checkpoint(written.settings))
     file = log.offsets_file(max(log.offsets))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.faults import harm, oracles
 from benchmarks.faults.oracles import OF_OTHERS, where
-from benchmarks.faults.site import Line, Site, Written, checkpoint_often
+from benchmarks.faults.site import JobsWarehouse, PublishedLine, Site, checkpoint_often
 from benchmarks.faults.state import tears
 from conf.exit_codes import ExitCode
 from engine.gold.stream import STREAM
@@ -26,7 +26,7 @@ from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
 from schemas.silver.not_kept import SKIPPED
 from schemas.silver.requests import REQUESTS
 
-Damage = Callable[[Written, str], Path]
+Damage = Callable[[JobsWarehouse, str], Path]
 HOW = ("empty", "half", "nul", "gone")
 GOLD_KILLED_AT = ("", "gold-windows-committed:2", "gold-written:2")
 SMALL_BATCHES = "[build_gold]\nmax_files_per_trigger = 3\n"
@@ -36,7 +36,7 @@ NO_GOLD_OF = (BROKER_RTT_BASELINE, STOCK_FETCH_TOTAL, LEADER_LOCAL_MEAN, *OF_OTH
 """The lines are of one hour, the first, and nothing is scraped."""
 
 
-def with_checkpoints(written: Written) -> None:
+def with_checkpoints(written: JobsWarehouse) -> None:
     """Let the next run write a checkpoint of a table with its first batch."""
     checkpoint_often(where(written.root, REQUESTS), every=2)
 
@@ -71,7 +71,7 @@ def by_its_batch(table: Table, bootstrap_servers: str, folder: Path, dice: rando
     return stops(lambda written, how: tears.last_entry(table, written, how).parent, *begun, dice)
 
 
-def is_of_newest_batch(written: Written, table: Table) -> bool:
+def is_of_newest_batch(written: JobsWarehouse, table: Table) -> bool:
     """Tell whether the newest entry of a table is of the newest batch that its query has begun."""
     batch = next(
         action["txn"]
@@ -82,7 +82,9 @@ def is_of_newest_batch(written: Written, table: Table) -> bool:
     return int(batch["version"]) == max(tears.log_of(written, query).offsets)
 
 
-def goes_on(damage: Damage, site: Site, written: Written, more: list[Line], dice: random.Random) -> list[str]:
+def goes_on(
+    damage: Damage, site: Site, written: JobsWarehouse, more: list[PublishedLine], dice: random.Random
+) -> list[str]:
     """Do a damage and ingest what comes: the job goes on."""
     damage(written, dice.choice(HOW))
     site.publish(more)
@@ -90,7 +92,9 @@ def goes_on(damage: Damage, site: Site, written: Written, more: list[Line], dice
     return [f"exit code {code}: {told[-500:]}"] if code else harm.found(site, written)
 
 
-def stops(damage: Damage, site: Site, written: Written, more: list[Line], dice: random.Random) -> list[str]:
+def stops(
+    damage: Damage, site: Site, written: JobsWarehouse, more: list[PublishedLine], dice: random.Random
+) -> list[str]:
     """Do a damage: the job names what is damaged and writes nothing; restored, it goes on."""
     site.publish(more)
     saved, wrong = site.folder / "saved", list[str]()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.faults import harm
 from benchmarks.faults.job import INGEST, Job
-from benchmarks.faults.site import Site, Written
+from benchmarks.faults.site import JobsWarehouse, Site
 from conf.exit_codes import ExitCode
 from jobs.ingest import SILVER_LAYER
 
@@ -61,13 +61,13 @@ def lease_is_no_help(bootstrap_servers: str, folder: Path, dice: random.Random) 
     return [*wrong, *_what_is_left(written), *harm.found(site, written)]
 
 
-def _what_is_left(written: Written) -> list[str]:
+def _what_is_left(written: JobsWarehouse) -> list[str]:
     """Ingest what the drivers had not come to when they were stopped."""
     code, told = written.ingest()
     return [f"exit code {code}: {told[-500:]}"] if code else []
 
 
-def collided(site: Site, written: Written, jobs: Sequence[Job], lines: list[harm.Line]) -> list[str]:
+def collided(site: Site, written: JobsWarehouse, jobs: Sequence[Job], lines: list[harm.Line]) -> list[str]:
     """Let two drivers work side by side until one of them finds out; tell what is wrong with how they end."""
     if not _waited(lambda: _holder(written) == jobs[-1].pid or _is_over(jobs), COMES_TO_WORK_S):
         return [f"the second driver did not come past its lease within {COMES_TO_WORK_S:g} s"]
@@ -100,7 +100,9 @@ def ended_as_asked(job: Job) -> list[str]:
     return [] if job.stop() == 0 or has_found_out(job) else [_told(job)]
 
 
-def _first_at_work(bootstrap_servers: str, folder: Path, dice: random.Random) -> tuple[Site, Written, Job]:
+def _first_at_work(
+    bootstrap_servers: str, folder: Path, dice: random.Random
+) -> tuple[Site, JobsWarehouse, Job]:
     """Let an ingest follow some lines, until it has finished a batch of them."""
     site = Site(bootstrap_servers, folder)
     site.publish(harm.some_lines(folder / "logs", dice))
@@ -120,7 +122,7 @@ def _copied(conf: Path) -> Path:
     return Path(shutil.copy(conf, folder))
 
 
-def _holder(written: Written) -> int:
+def _holder(written: JobsWarehouse) -> int:
     """Give the process that told last that it holds the lease, 0 while that is being written."""
     try:
         return int(json.loads((written.root / f"_{SILVER_LAYER}.holder.json").read_text())["pid"])

@@ -65,7 +65,7 @@ SHARED = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
+class LineCost:
     """One arm in one round."""
 
     round: int
@@ -75,7 +75,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
+class TimedArm:
     """A timed function, and counts that show that it did all its work."""
 
     run: Callable[[], Any]
@@ -92,19 +92,19 @@ class Costs:
         self._spark, self._conf, self._topics, self._n, self._requests = spark, conf, topics, n, requests
         self._all, self._folder = folder, folder
 
-    def round(self, nth: int, lines: Path) -> Iterator[Cost]:
+    def round(self, nth: int, lines: Path) -> Iterator[LineCost]:
         """Run every arm once; an arm that reads another arm's tables runs after it."""
         shutil.rmtree(self._all, ignore_errors=True)
         self._folder = self._all / str(nth)  # Delta caches tables by path.
         book, duckdb, n = self._book(), self._folder / "duckdb", self._n
         arms = {
-            START: Arm(lambda: self._consume(1), lambda _: {}),
-            CONSUMER: Arm(lambda: self._consume(n), lambda read: {"its summary": (read, n)}),
-            INGEST: Arm(self._ingest, lambda _: self._ingested()),
-            GOLD: Arm(self._gold, lambda _: self._accounted()),
-            TEXTBOOK: Arm(book.bronze_and_silver, lambda _: self._both(*book.counts())),
-            TEXTBOOK_GOLD: Arm(book.gold, lambda _: {"fetches in closed windows": book.fetches()}),
-            DUCKDB: Arm(lambda: duck.parse_and_write(lines, duckdb), lambda rows: self._both(*rows)),
+            START: TimedArm(lambda: self._consume(1), lambda _: {}),
+            CONSUMER: TimedArm(lambda: self._consume(n), lambda read: {"its summary": (read, n)}),
+            INGEST: TimedArm(self._ingest, lambda _: self._ingested()),
+            GOLD: TimedArm(self._gold, lambda _: self._accounted()),
+            TEXTBOOK: TimedArm(book.bronze_and_silver, lambda _: self._both(*book.counts())),
+            TEXTBOOK_GOLD: TimedArm(book.gold, lambda _: {"fetches in closed windows": book.fetches()}),
+            DUCKDB: TimedArm(lambda: duck.parse_and_write(lines, duckdb), lambda rows: self._both(*rows)),
         }
         product.make_tables(self._spark, self._settings().warehouse_root)
         for name, arm in arms.items():
@@ -117,11 +117,11 @@ class Costs:
         theirs = self._book().rows("silver").select(*(F.col(b).alias(a) for a, b in SHARED.items()))
         return {"ours": ours.count(), "textbook": theirs.count(), "apart": _rows_apart(ours, theirs)}
 
-    def _cost(self, nth: int, name: str, arm: Arm) -> Cost:
+    def _cost(self, nth: int, name: str, arm: TimedArm) -> LineCost:
         with Measured() as took:
             done = arm.run()
         check(name, arm.counts(done))
-        return Cost(
+        return LineCost(
             round=nth,
             arm=name,
             cpu_s_per_million=round(took.cpu_s / self._n * 1e6, 2),

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.pipeline import programs
 from benchmarks.pipeline.arms import lateness
-from benchmarks.pipeline.arms.lateness import Seen
+from benchmarks.pipeline.arms.lateness import SeenLines
 from benchmarks.pipeline.arms.lines import Topics, at_rate, in_order
 from benchmarks.pipeline.arms.scale import Scale
 from benchmarks.pipeline.usage import Usage
@@ -40,7 +40,7 @@ Places = dict[int, np.ndarray]
 
 def watch(  # noqa: PLR0913 (programs, input and duration)
     lab: Lab, topics: Topics, conf: Path, logs: Path, scale: Scale, *, per_s: float, with_gold: bool
-) -> Seen:
+) -> SeenLines:
     """Run the programs, publish at a steady rate, and return when each line became visible."""
     settings = Settings.load(conf)
     with (
@@ -49,7 +49,7 @@ def watch(  # noqa: PLR0913 (programs, input and duration)
     ):
         usage = Usage(programs.watched(started, lab, pid))
         publishing = pool.submit(_publish, topics, logs, scale, per_s)
-        reader, ended = Reader(settings.warehouse_root, with_gold=with_gold), float("inf")
+        reader, ended = SilverReader(settings.warehouse_root, with_gold=with_gold), float("inf")
         while time.time() < ended + PATIENCE_S:
             programs.check_running(started, conf)
             reader.poll()
@@ -70,7 +70,7 @@ def _publish(topics: Topics, logs: Path, scale: Scale, per_s: float) -> Places:
     return {partition: np.array(at) for partition, at in topics.appended_at.items()}
 
 
-class Reader:
+class SilverReader:
     """A reader that polls the Delta logs and reads every new file of silver, without Spark."""
 
     def __init__(self, root: Path, *, with_gold: bool) -> None:
@@ -106,7 +106,7 @@ class Reader:
         built = max((version for version, _ in self._gold_at), default=-1)
         return built >= max(version for *_, version in self._files)
 
-    def seen(self, appended: Places, per_s: float, warm_s: float, usage: Usage) -> Seen:
+    def seen(self, appended: Places, per_s: float, warm_s: float, usage: Usage) -> SeenLines:
         """Return when each line became visible, and the resources of the programs."""
         silver, versions = ({p: np.full(len(at), np.nan) for p, at in appended.items()} for _ in range(2))
         for partitions, offsets, seen_at, version in self._files:
@@ -121,7 +121,7 @@ class Reader:
         visible_at = {lateness.SILVER: silver_at[was_sent]}
         if self._with_gold:
             visible_at[lateness.GOLD] = self._in_gold(version_of[was_sent])
-        return Seen(
+        return SeenLines(
             per_s=per_s,
             measured_from=begin,
             appended_at=appended_at[was_sent],

@@ -17,7 +17,7 @@ MILLION = 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class SeenLines:
     """All lines of one run, with the instants of append and visibility in epoch seconds."""
 
     per_s: float
@@ -34,7 +34,7 @@ class Seen:
         return GOLD in self.visible_at
 
 
-def figures(seen: Seen) -> dict[str, object]:
+def figures(seen: SeenLines) -> dict[str, object]:
     """Return the figures of one run as plain values."""
     counts = seen.appended_at >= seen.measured_from
     at = seen.appended_at[counts] - seen.measured_from
@@ -117,7 +117,7 @@ def with_range(late_s: np.ndarray, block: np.ndarray, q: float) -> list[float]:
     return [quantile(late_s, q), min(of_blocks), max(of_blocks)]
 
 
-def mean_backlog(seen: Seen, visible_at: np.ndarray) -> list[float]:
+def mean_backlog(seen: SeenLines, visible_at: np.ndarray) -> list[float]:
     """
     Return the mean number of appended lines that are not yet visible, for each third of the measured time.
 

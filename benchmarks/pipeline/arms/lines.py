@@ -12,12 +12,12 @@ from math import nan
 from pathlib import Path
 
 from confluent_kafka import KafkaError, Message, Producer
-from confluent_kafka.cimpl import NewTopic
 
 from conf.names import Header, Kind
 from lab import cluster, load
+from lab.config import MAX_MESSAGE_BYTES
 from lab.layout import Lab
-from lab.topics import admin
+from lab.topics import MAX_MESSAGE, create_telemetry_topics
 
 RECORDED_S = 60.0
 RATE = 2_000.0
@@ -34,7 +34,6 @@ MARK = "Completed request:"
 
 TOPICS = (Kind.REQUEST_LOG, Kind.CLIENT_LOG, Kind.METRICS)
 PARTITIONS = 2
-MAX_MESSAGE_BYTES = 16 * 1024 * 1024  # A scrape has 1 MB or more.
 
 Line = tuple[str, bytes]
 """Node and line."""
@@ -123,11 +122,8 @@ class Topics:
     def __init__(self, lab: Lab, prefix: str, kinds: Sequence[Kind] = TOPICS) -> None:
         """Create the topics; the broker stamps each record with its append time."""
         self.prefix, self._bootstrap = prefix, lab.telemetry_bootstrap_servers
-        config = {"message.timestamp.type": "LogAppendTime", "max.message.bytes": str(MAX_MESSAGE_BYTES)}
-        made = [NewTopic(prefix + kind, PARTITIONS, replication_factor=1, config=config) for kind in kinds]
-        telemetry = admin(self._bootstrap)
-        for created in telemetry.create_topics(made).values():
-            created.result(timeout=30)
+        settings = {"message.timestamp.type": "LogAppendTime"} | MAX_MESSAGE
+        create_telemetry_topics(lab, prefix, kinds=kinds, partitions=PARTITIONS, settings=settings)
         self.appended_at = {partition: array("d") for partition in range(PARTITIONS)}
 
     @property

@@ -13,7 +13,7 @@ from engine.delta import tables
 from engine.delta.file_writer import FileWriter
 from engine.ingest import batches
 from engine.ingest.batches import Offsets
-from engine.ingest.meters import Meters
+from engine.ingest.meters import IngestMeters
 from engine.ingest.sources import LINES, SCRAPES
 from engine.ingest.task.arrow_rows import record_batch
 from engine.process.gate import Gate
@@ -74,7 +74,7 @@ def append(warehouse: Path, table: Table, rows: pa.RecordBatch, *, app_id: str, 
         raise ValueError(message)
 
 
-class Uncounted(Meters):
+class Uncounted(IngestMeters):
     """Meters that count nothing."""
 
     def __init__(self) -> None:

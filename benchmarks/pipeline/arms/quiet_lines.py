@@ -40,7 +40,7 @@ Line = tuple[str, bytes]
 """Node and value."""
 
 
-class Page(NamedTuple):
+class QuietPage(NamedTuple):
     """One scrape."""
 
     node: str
@@ -52,7 +52,7 @@ class Recording(NamedTuple):
     """A recording: lines by kind, alternating between brokers, and pages in scrape order."""
 
     lines: dict[Kind, list[Line]]
-    pages: list[Page]
+    pages: list[QuietPage]
 
 
 def record(state: Path, seconds: float) -> Path:
@@ -83,10 +83,10 @@ def read(folder: Path) -> Recording:
     return Recording(lines, pages_in(folder))
 
 
-def pages_in(folder: Path) -> list[Page]:
+def pages_in(folder: Path) -> list[QuietPage]:
     """Return the recorded pages in scrape order."""
     pages = [
-        Page(node, at_ns, gzip.decompress(path.read_bytes()))
+        QuietPage(node, at_ns, gzip.decompress(path.read_bytes()))
         for node, of_node in recorded_pages(folder / "pages").items()
         for at_ns, path in of_node
     ]

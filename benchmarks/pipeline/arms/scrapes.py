@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.pipeline.arms import product
 from benchmarks.pipeline.arms.lines import PARTITIONS, Topics
-from benchmarks.pipeline.arms.quiet_lines import EVERY_S, Page
+from benchmarks.pipeline.arms.quiet_lines import EVERY_S, QuietPage
 from benchmarks.pipeline.counts import check, rows_of
 from benchmarks.pipeline.measure import Measured
 from conf.names import Kind
@@ -29,7 +29,7 @@ CLIENT, PARSE, INGEST = "prometheus_client", "parse alone", "ingest"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
+class SampleCost:
     """One arm in one round."""
 
     round: int
@@ -38,7 +38,7 @@ class Cost:
     wall_s: float
 
 
-def repeated(pages: Sequence[Page], n: int) -> list[Page]:
+def repeated(pages: Sequence[QuietPage], n: int) -> list[QuietPage]:
     """Return `n` pages: the recording repeatedly, each time later by its own length."""
     shift_ns = pages[-1].at_ns - pages[0].at_ns + int(EVERY_S * 1e9)
     return [
@@ -57,7 +57,7 @@ class Scrapes:
         folder: Path,
         topics: Topics,
         *,
-        recorded: Sequence[Page],
+        recorded: Sequence[QuietPage],
         n: int,
     ) -> None:
         """Publish one batch with every series, and then `n` pages."""
@@ -72,7 +72,7 @@ class Scrapes:
         )
         self._parse(self._before)
 
-    def round(self, nth: int) -> Iterator[Cost]:
+    def round(self, nth: int) -> Iterator[SampleCost]:
         """Run every arm once, in this order; every arm already knows all series."""
         root = self._all / f"round-{nth}"
         shutil.rmtree(root, ignore_errors=True)
@@ -91,7 +91,7 @@ class Scrapes:
             with Measured() as took:
                 done = run()
             check(name, {"samples": (done, self.samples), "series": (rows_of(series), known)})
-            yield Cost(
+            yield SampleCost(
                 round=nth,
                 arm=name,
                 samples_per_cpu_s=round(self.samples / took.cpu_s),
@@ -107,7 +107,7 @@ class Scrapes:
                 for family in text_string_to_metric_families(page.text.decode())
             )
 
-    def _parse(self, pages: Sequence[Page]) -> int:
+    def _parse(self, pages: Sequence[QuietPage]) -> int:
         """Parse as a task of the ingest does, and build the Arrow rows of every table; write none."""
         found = 0
         with _without_gc():
@@ -157,7 +157,7 @@ def _without_gc() -> Iterator[None]:
         gc.enable()
 
 
-def _record_of(page: Page) -> Record:
+def _record_of(page: QuietPage) -> Record:
     return Record(
         page.text,
         cluster="bench",

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from engine.delta.data_files import File
+from engine.delta.data_files import DataFile
 from engine.delta.file_writer import FileWriter
 from engine.ingest.task.arrow_rows import TABLES, record_batch
 from engine.ingest.task.known_rows import KnownRows
@@ -28,7 +28,7 @@ class LostFileError(Exception):
 class WrittenBatch:
     """The files of a batch by table (`layer.name`), and the counts of its records."""
 
-    files: dict[str, list[File]] = field(default_factory=dict)
+    files: dict[str, list[DataFile]] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
     new_rows: dict[str, list[Any]] = field(default_factory=dict)  # rows of `WRITTEN_ONCE` tables
     unnamed: list[Path] = field(default_factory=list)  # files that no task reported
@@ -48,17 +48,17 @@ def write_batch_files(
     """
     rows = records.mapInArrow(partial(run, plan=plan, batch_id=batch_id), SCHEMA).collect()
     tally = tally_of(row.tally for row in rows if row.tally is not None)
-    files = [File(*row[:6]) for row in rows if row.table is not None]
+    files = [DataFile(*row[:6]) for row in rows if row.table is not None]
     new_rows = {name: known.unknown(name, candidates) for name, candidates in tally.new_rows.items()}
     files += _driver_files(plan, {**new_rows, SKIPPED.name: list(_skipped_rows(tally, batch_id))})
     unnamed = check_written(Path(plan.warehouse), plan.attempt, files)
-    by_table: dict[str, list[File]] = {}
+    by_table: dict[str, list[DataFile]] = {}
     for file in files:
         by_table.setdefault(file.table, []).append(file)
     return WrittenBatch(files=by_table, tally=tally, new_rows=new_rows, unnamed=unnamed)
 
 
-def _driver_files(plan: TaskPlan, rows_by_table: dict[str, Sequence[Any]]) -> list[File]:
+def _driver_files(plan: TaskPlan, rows_by_table: dict[str, Sequence[Any]]) -> list[DataFile]:
     writer = FileWriter(Path(plan.warehouse), plan.attempt)
     for name, rows in rows_by_table.items():
         if rows:
@@ -73,7 +73,7 @@ def _skipped_rows(tally: Tally, batch_id: int) -> Iterable[tuple[Any, ...]]:
         yield batch_id, kind, cluster, node, source, logger, reason, lines, PARSER_VERSION, day
 
 
-def check_written(warehouse: Path, attempt: str, files: Iterable[File]) -> list[Path]:
+def check_written(warehouse: Path, attempt: str, files: Iterable[DataFile]) -> list[Path]:
     """
     Check that each reported file exists with its reported size; return the files that no task reported.
 

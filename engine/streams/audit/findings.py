@@ -50,7 +50,7 @@ class Writer:
 
 
 @dataclass(slots=True)
-class Found:
+class Findings:
     """The findings of an audit about one writer so far."""
 
     writer: Writer

@@ -11,7 +11,7 @@ from functools import partial
 
 from engine.delta.log_state import LogState, has_rows_of, log_state, parsers_of_batch
 from engine.process.hadoop_files import orphans, set_aside
-from engine.streams.audit.findings import RESTORE, START_OVER, Found, Repair, StateError, Writer
+from engine.streams.audit.findings import RESTORE, START_OVER, Findings, Repair, StateError, Writer
 from engine.streams.audit.metadata import lost_metadata, torn_metadata
 from engine.streams.audit.tables import name_of, table_repairs, torn_entry_repairs
 from engine.streams.log import Ends, StreamLog
@@ -32,7 +32,7 @@ def repairs_of(writers: Sequence[Writer]) -> list[Repair]:
     repairs = [repair for state in states.values() for repair in table_repairs(state)]
     audited = []
     for writer in writers:
-        found = Found(writer, StreamLog(writer.checkpoint), [states[where] for where in writer.tables])
+        found = Findings(writer, StreamLog(writer.checkpoint), [states[where] for where in writer.tables])
         _audit(found)
         repairs += found.repairs
         audited.append(found)
@@ -40,7 +40,7 @@ def repairs_of(writers: Sequence[Writer]) -> list[Repair]:
     return repairs
 
 
-def _audit(found: Found) -> None:
+def _audit(found: Findings) -> None:
     _id(found)
     _small_files(found)
     if not found.log.offsets and not found.log.commits:
@@ -54,7 +54,7 @@ def _audit(found: Found) -> None:
     _last_batch(found)
 
 
-def _id(found: Found) -> None:
+def _id(found: Findings) -> None:
     """Refuse a checkpoint without its id, and a lost checkpoint: lines would be written twice."""
     writer, log, bronze = found.writer, found.log, found.bronze.values()
     if writer.app_id is not None:
@@ -78,7 +78,7 @@ def _id(found: Found) -> None:
             raise StateError(log.folder, "looking for the checkpoint", wrong, f"{RESTORE}, {START_OVER}")
 
 
-def _small_files(found: Found) -> None:
+def _small_files(found: Findings) -> None:
     """Set aside torn files that belong to no batch, and write `metadata` again where Spark needs it."""
     folder, first = found.log.folder, found.log.folder / "sources" / "0" / "0"
     found.repairs += torn_metadata(folder)
@@ -91,14 +91,14 @@ def _small_files(found: Found) -> None:
         found.repairs += lost_metadata(folder)
 
 
-def _new(found: Found) -> None:
+def _new(found: Findings) -> None:
     """Audit a checkpoint without a batch; derive the offsets of batches that are already in bronze."""
     if found.in_bronze >= 0:
         found.top = found.in_bronze
         _derive(found)
 
 
-def _offsets(found: Found) -> None:
+def _offsets(found: Findings) -> None:
     """Find the batch that the stream continues from; derive its offsets from bronze if they are lost."""
     log = found.log
     whole = [n for n in log.commits if log.is_commit_whole(n)]
@@ -116,7 +116,7 @@ def _offsets(found: Found) -> None:
     _derive(found)
 
 
-def _derive(found: Found) -> None:
+def _derive(found: Findings) -> None:
     """Set the end offsets of the two newest batches, from the file of each or from its rows in bronze."""
     log = found.log
     for n in (found.top - 1, found.top):
@@ -130,7 +130,7 @@ def _derive(found: Found) -> None:
             found.add_repair(reason, partial(_write_ends, log, n, found.ends[n]))
 
 
-def _ends(found: Found, batch: int) -> Ends:
+def _ends(found: Findings, batch: int) -> Ends:
     """Return the end offsets of a batch from its file, else from the batch before it and its own rows."""
     missing: list[int] = []
     n, ends = batch, found.log.ends(batch)
@@ -156,7 +156,7 @@ def _write_ends(log: StreamLog, batch: int, ends: Ends) -> None:
     log.write_ends(batch, ends)
 
 
-def _topic(found: Found) -> None:
+def _topic(found: Findings) -> None:
     others = {topic for topic, _ in found.ends[found.top]} - found.writer.bronze.keys()
     if others:
         wrong = f"reads {', '.join(sorted(others))} and the settings say {', '.join(found.writer.bronze)}"
@@ -164,7 +164,7 @@ def _topic(found: Found) -> None:
         raise StateError(found.log.folder, "reading the offset log", wrong, way_out)
 
 
-def _tables(found: Found) -> None:
+def _tables(found: Findings) -> None:
     """Compare the batches in the tables with those that the checkpoint says were written."""
     noted = written(found.log.folder)
     outdated: list[LogState] = []
@@ -194,7 +194,7 @@ def _tables(found: Found) -> None:
         found.committed = found.top - 1
 
 
-def _last_batch(found: Found) -> None:
+def _last_batch(found: Findings) -> None:
     """Compare a batch that will be retried with its rows that the tables already have."""
     top, bronze = found.top, found.bronze
     if found.committed == top or found.in_bronze != top:
@@ -224,7 +224,7 @@ def _last_batch(found: Found) -> None:
         found.add_repair(reason, partial(_write_ends, found.log, top, held))
 
 
-def _same_parser(found: Found) -> None:
+def _same_parser(found: Findings) -> None:
     """Refuse an unfinished batch of another parser version, which keeps and quarantines other lines."""
     begun = [state for state in found.logs[1:] if found.txn(state) == found.top]
     parsers = {version for state in begun for version in parsers_of_batch(state, found.writer.id, found.top)}

@@ -9,7 +9,7 @@ from functools import partial
 
 from engine.delta.log_state import LogState
 from engine.process.hadoop_files import set_aside
-from engine.streams.audit.findings import RESTORE, START_OVER, Found, Repair, StateError
+from engine.streams.audit.findings import RESTORE, START_OVER, Findings, Repair, StateError
 
 
 def table_repairs(state: LogState) -> Iterator[Repair]:
@@ -45,7 +45,7 @@ def _of_empty_log(state: LogState) -> Iterator[Repair]:
         yield Repair(reason, partial(set_aside, state.where))
 
 
-def torn_entry_repairs(state: LogState, found: Sequence[Found]) -> Iterator[Repair]:
+def torn_entry_repairs(state: LogState, found: Sequence[Findings]) -> Iterator[Repair]:
     """
     Set aside the torn newest entry of a table if a retried batch writes it again.
 

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.faults import campaign, kills, page, plan, results
 from benchmarks.faults.results import Result
-from benchmarks.faults.steady import Outcome
+from benchmarks.faults.steady import KillOutcome
 
 
 def result(**changes):
@@ -33,7 +33,7 @@ def test_a_finished_run_is_not_repeated(tmp_path, monkeypatch):
         ran.append(dice.random())
         if len(ran) == 2:
             raise KeyboardInterrupt
-        return Outcome(wrong=[])
+        return KillOutcome(wrong=[])
 
     monkeypatch.setattr(campaign, "_broker", lambda _state: nullcontext("nowhere"))
     entry = plan.Entry(name="f", group="g", run=fault, times=2)

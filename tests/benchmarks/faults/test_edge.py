@@ -9,12 +9,12 @@ from deltalake import write_deltalake
 
 from benchmarks.faults import oracles
 from benchmarks.faults.edge.faults import FAULTS
-from benchmarks.faults.edge.site import Written, acked, wrong_lines, wrong_totals
+from benchmarks.faults.edge.site import LedgerLines, acked, wrong_lines, wrong_totals
 from schemas.bronze import BRONZE, REQUEST_LOG
 from schemas.gold.data_quality import DATA_QUALITY
 
 LINES = {"broker-1/m/0": b"one", "broker-1/m/4": b"two", "broker-1/n/0": b"three"}
-WRITTEN = Written(sha256={position: sha256(line).hexdigest() for position, line in LINES.items()})
+WRITTEN = LedgerLines(sha256={position: sha256(line).hexdigest() for position, line in LINES.items()})
 
 
 def rows(lines):
@@ -59,7 +59,7 @@ def test_a_file_that_arrives_out_of_its_order_is_found():
 
 
 def test_a_line_that_no_file_holds_may_be_missing():
-    gone = Written(sha256=WRITTEN.sha256, gone={"broker-1/m/4"})
+    gone = LedgerLines(sha256=WRITTEN.sha256, gone={"broker-1/m/4"})
 
     assert wrong_lines(rows([line for line in LINES.items() if line[0] not in gone.gone]), gone) == []
 

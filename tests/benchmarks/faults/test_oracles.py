@@ -31,7 +31,7 @@ def record(offset):
     return {"topic": TOPIC, "partition": 0, "offset": offset, "position": f"p/{offset}"}
 
 
-class Warehouse:
+class WarehouseOfFour:
     """Four lines: two kept, one quarantined, one skipped."""
 
     def __init__(self, root):
@@ -69,7 +69,7 @@ class Warehouse:
 
 @pytest.fixture
 def warehouse(tmp_path):
-    there = Warehouse(tmp_path / "warehouse")
+    there = WarehouseOfFour(tmp_path / "warehouse")
     assert there.wrong() == []
     return there
 
@@ -210,7 +210,7 @@ def test_a_missing_or_incomplete_file_is_found(warehouse, damage):
 
 
 def test_a_row_that_differs_from_the_twin_s_is_found(tmp_path):
-    ours, theirs = Warehouse(tmp_path / "ours"), Warehouse(tmp_path / "theirs")
+    ours, theirs = WarehouseOfFour(tmp_path / "ours"), WarehouseOfFour(tmp_path / "theirs")
     columns = [*oracles.RECORD, "position"]
     assert oracles.rows_that_differ(ours.root, theirs.root, REQUESTS, columns) == ""
     ours.add(REQUESTS, record(9), version=1)
@@ -230,7 +230,7 @@ def test_a_row_that_differs_from_the_twin_s_is_found(tmp_path):
     ids=["silver", "skipped", "gold"],
 )
 def test_a_value_that_differs_from_the_twin_s_is_found(tmp_path, table, row, column, failure):
-    ours, theirs = Warehouse(tmp_path / "ours"), Warehouse(tmp_path / "theirs")
+    ours, theirs = WarehouseOfFour(tmp_path / "ours"), WarehouseOfFour(tmp_path / "theirs")
     for side, more in ((ours, {}), (theirs, {column: type(row[column])(7)})):
         side.add(table, row | more, version=1)
 
@@ -240,7 +240,7 @@ def test_a_value_that_differs_from_the_twin_s_is_found(tmp_path, table, row, col
 
 
 def test_two_empty_tables_prove_nothing_unless_they_may_be_empty(tmp_path):
-    ours, theirs = Warehouse(tmp_path / "ours").root, Warehouse(tmp_path / "theirs").root
+    ours, theirs = WarehouseOfFour(tmp_path / "ours").root, WarehouseOfFour(tmp_path / "theirs").root
     columns = [*oracles.RECORD, "position"]
 
     assert oracles.rows_that_differ(ours, theirs, CLIENT_EVENTS, columns, may_be_empty=True) == ""
@@ -264,7 +264,7 @@ def test_every_table_is_compared_with_the_twin_s_and_only_named_tables_may_be_em
 
 
 def test_only_the_twin_may_have_rows_of_deleted_records(tmp_path):
-    ours, theirs = Warehouse(tmp_path / "ours"), Warehouse(tmp_path / "theirs")
+    ours, theirs = WarehouseOfFour(tmp_path / "ours"), WarehouseOfFour(tmp_path / "theirs")
     theirs.add(REQUESTS, record(7), record(8), version=1)
     failures = [
         oracles.rows_that_differ(

@@ -20,7 +20,7 @@ REQUEST, CLIENT = "kafka.request.logger", "org.apache.kafka.clients.NetworkClien
 TARGET = LevelRecord("b:9092", "", ())
 
 
-class Cluster:
+class FakeLoggers:
     """Loggers of brokers as Kafka keeps them: one without a level of its own has its parent's."""
 
     def __init__(self, folder, own):  # noqa: D107 (as the class says)
@@ -57,7 +57,7 @@ class Cluster:
 @pytest.fixture
 def cluster(tmp_path):
     """Two brokers: the request log is set to WARN on both, the client log has its parent's INFO."""
-    return Cluster(tmp_path, {1: {REQUEST: "WARN"}, 2: {REQUEST: "WARN"}})
+    return FakeLoggers(tmp_path, {1: {REQUEST: "WARN"}, 2: {REQUEST: "WARN"}})
 
 
 def run(cluster, *, times=1, meanwhile=lambda: None, is_guarded=lambda: True):

@@ -50,7 +50,7 @@ def row(n, *, at=AT, kind="a", day=date(2026, 11, 21)):
     return (n, at, None, [(n,)], day, kind)
 
 
-class Site:
+class LineTable:
     """One table and the two ways to read it."""
 
     def __init__(self, spark, root):
@@ -80,7 +80,7 @@ class Site:
 
 @pytest.fixture
 def site(spark, tmp_path):
-    return Site(spark, tmp_path)
+    return LineTable(spark, tmp_path)
 
 
 def test_spark_and_delta_rs_read_the_same_rows(site):

@@ -42,7 +42,7 @@ def span(first, end):
     return Span(START_S + 10 * first, START_S + 10 * end)
 
 
-class Site:
+class WindowTable:
     """One table, and the values of its windows."""
 
     def __init__(self, spark, root):
@@ -66,7 +66,7 @@ class Site:
 
 @pytest.fixture
 def site(spark, tmp_path):
-    return Site(spark, tmp_path)
+    return WindowTable(spark, tmp_path)
 
 
 def test_other_rows_of_a_rewritten_file_stay(site):

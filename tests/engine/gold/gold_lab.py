@@ -5,7 +5,7 @@ import uuid
 from dataclasses import replace
 
 from conf.progress import Progress
-from conf.settings import Settings, Warehouse
+from conf.settings import Settings, WarehouseSettings
 from engine.delta import tables
 from engine.gold.arrivals import arrivals, inputs_of
 from engine.gold.batches import Batches
@@ -34,7 +34,7 @@ class GoldLab:
     def __init__(self, spark, root, *builds):
         """Use the warehouse under `root`."""
         self.spark, self.root, self.builds = spark, root, builds
-        warehouse = Warehouse(root=str(root / "warehouse"), checkpoints=str(root / "checkpoints"))
+        warehouse = WarehouseSettings(root=str(root / "warehouse"), checkpoints=str(root / "checkpoints"))
         self.settings = Settings(warehouse=warehouse)
         self.warehouse = self.settings.warehouse_root
         self.silver = tuple({table.name: table for build in builds for table in build.silver}.values())

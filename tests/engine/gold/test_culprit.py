@@ -40,7 +40,7 @@ def window_rows(nth, *, pairs=((2, 1), (3, 1), (1, 2), (3, 2), (1, 3), (2, 3)), 
         yield tuple(values.get(name) for name in BROKER_RTT.schema.names)
 
 
-class Warehouse:
+class CulpritWarehouse:
     """A warehouse whose windows arrive in the order of the test."""
 
     def __init__(self, spark, root):
@@ -67,7 +67,7 @@ class Warehouse:
 @pytest.fixture(scope="module")
 def filled(spark, tmp_path_factory):
     """Return a site with 16 minutes around noon: six windows first unsettled, one late, one restart."""
-    there = Warehouse(spark, tmp_path_factory.mktemp("warehouse"))
+    there = CulpritWarehouse(spark, tmp_path_factory.mktemp("warehouse"))
     there.arrive(range(40), pairs=((2, 1), (3, 1), (1, 2), (3, 2), (1, 3)))
     there.arrive(range(40, 58))
     there.arrive(range(58, 64), settled=False)

@@ -8,7 +8,7 @@ from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
 from schemas.silver.requests import REQUESTS
 from tests.engine.gold.gold_lab import GoldLab
 from tests.transforms.gold.leader_local_mean.test_table import LONG_AGO, produce
-from tests.transforms.gold.metric_rows import AT, Broker, at, series_row
+from tests.transforms.gold.metric_rows import AT, TimedBroker, at, series_row
 from transforms.gold.leader_local_mean.table import BUILD
 from transforms.gold.metrics.counters import BRIDGED_S
 from transforms.spans import Span, window_of
@@ -29,7 +29,7 @@ def lab(empty_lab, tmp_path):
 
 def scraped():
     """Scrape a broker at 3, 13, 23 and 33 s, with a restart at 15 s; its log has a line a second."""
-    broker = Broker(started=LONG_AGO)
+    broker = TimedBroker(started=LONG_AGO)
     for second in (3, 13, 23, 33):
         if second == 23:
             broker.restart(15.0)
@@ -90,7 +90,7 @@ def test_cluster_without_metrics_is_not_written_for(lab):
 
 
 def test_window_reaches_no_further_than_samples_are_bridged(lab):
-    broker = Broker(started=LONG_AGO)
+    broker = TimedBroker(started=LONG_AGO)
     broker.scrape(3)
     broker.serve(20, total_ms=5)
     broker.scrape(3 + BRIDGED_S)

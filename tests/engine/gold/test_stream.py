@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from conf.progress import Progress
-from conf.settings import Settings, Warehouse
+from conf.settings import Settings, WarehouseSettings
 from engine.delta import tables
 from engine.gold.arrivals import arrivals
 from engine.gold.batches import Batches
@@ -19,7 +19,7 @@ from schemas.gold import GOLD
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.silver import SILVER
 from schemas.silver.requests import REQUESTS
-from tests.jobs.test_build_gold import Lab, at_once, idle
+from tests.jobs.test_build_gold import FetchLab, at_once, idle
 from tests.transforms.gold.silver_rows import START
 from transforms.gold.builds import BUILDS
 from transforms.spans import Span, window_of
@@ -29,7 +29,9 @@ SPAN = Span(window_of(START.timestamp()), window_of(START.timestamp()) + 120)
 
 @pytest.fixture
 def settings(tmp_path):
-    return replace(Settings(), warehouse=Warehouse(root=str(tmp_path / "w"), checkpoints=str(tmp_path / "c")))
+    return replace(
+        Settings(), warehouse=WarehouseSettings(root=str(tmp_path / "w"), checkpoints=str(tmp_path / "c"))
+    )
 
 
 def write_batch(settings, stream, batch, versions, *, is_committed=True):
@@ -74,7 +76,7 @@ def former_run(lab, streams):
 
 @pytest.fixture
 def lab(spark, tmp_path):
-    lab = Lab(spark, tmp_path, *BUILDS)
+    lab = FetchLab(spark, tmp_path, *BUILDS)
     for table in (*BRONZE, *SILVER, *GOLD):
         tables.ensure(spark, lab.warehouse, table)
     return lab

@@ -54,7 +54,7 @@ def test_line_touches_what_is_carried_on_from_it_and_a_setting_all_that_lies_beh
     assert touched_by([], newest) == set()
 
 
-class Lab(GoldLab):
+class ThrottleLab(GoldLab):
     """Gold of throttles and moves."""
 
     def frame(self, table, rows):
@@ -65,7 +65,7 @@ class Lab(GoldLab):
 
 @pytest.fixture(scope="module")
 def empty_lab(spark, tmp_path_factory):
-    return Lab.empty(spark, tmp_path_factory.mktemp("empty"), BUILD)
+    return ThrottleLab.empty(spark, tmp_path_factory.mktemp("empty"), BUILD)
 
 
 @pytest.fixture

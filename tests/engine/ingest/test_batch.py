@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from conf.settings import Settings, Warehouse
+from conf.settings import Settings, WarehouseSettings
 from engine.delta import tables
 from engine.ingest.batches import MissingRecordsError, TakenError, write_batch
 from engine.ingest.sources import LINES, QUERIES, SOURCES
@@ -37,7 +37,7 @@ def offsets_in(spark, root, table):
 
 def test_a_new_batch_whose_id_another_driver_used_is_not_written(spark, tmp_path):
     """The lines of the second driver's batch may differ from the first's."""
-    settings = Settings(warehouse=Warehouse(root=str(tmp_path)))
+    settings = Settings(warehouse=WarehouseSettings(root=str(tmp_path)))
     for table in LINES.tables:
         tables.ensure(spark, tmp_path, table)
 
@@ -64,7 +64,7 @@ def test_a_batch_reads_its_topic_once(spark, warehouse, source):
             yield batch
 
     raw = raw_of(spark, source, 0, 1, 2)
-    settings = Settings(warehouse=Warehouse(root=str(warehouse)))
+    settings = Settings(warehouse=WarehouseSettings(root=str(warehouse)))
 
     query = next(query for query in QUERIES if source in query.sources)
     write_batch(raw.mapInArrow(counted, RAW), 0, query, settings=settings, app_id=source.kind.value)
@@ -81,7 +81,7 @@ def test_a_batch_reads_its_topic_once(spark, warehouse, source):
     ],
 )
 def test_a_batch_that_reads_other_records_than_its_offsets_is_not_committed(spark, warehouse, end, message):
-    settings = Settings(warehouse=Warehouse(root=str(warehouse)))
+    settings = Settings(warehouse=WarehouseSettings(root=str(warehouse)))
     before = offsets_in(spark, warehouse, REQUEST_LOG)
 
     with pytest.raises(MissingRecordsError, match=message):

@@ -7,7 +7,7 @@ from engine.ingest import checkpoints
 from engine.ingest.checkpoints import (
     NO_ID,
     TOPIC_ID,
-    Lost,
+    DeletedRange,
     TopicRecreatedError,
     check_same_topic,
     lost,
@@ -63,7 +63,9 @@ def test_a_finished_batch_is_read_and_a_begun_one_is_not(log):
 def test_a_new_partition_begins_at_0_and_may_have_lost_lines(holds):
     holds({0: (0, 10), 1: (0, 5), 2: (50, 80)})
 
-    assert lost(Telemetry(), TOPIC, {(TOPIC, 0): 10}) == [Lost(topic=TOPIC, partition=2, first=0, end=50)]
+    assert lost(Telemetry(), TOPIC, {(TOPIC, 0): 10}) == [
+        DeletedRange(topic=TOPIC, partition=2, first=0, end=50)
+    ]
 
 
 def test_a_new_stream_has_lost_nothing_because_it_begins_at_the_first_available_offset(holds):

@@ -5,7 +5,7 @@ import errno
 import pytest
 
 from conf.exit_codes import ExitCode
-from conf.settings import Settings, Warehouse
+from conf.settings import Settings, WarehouseSettings
 from engine.ingest.failures import cause, failure
 
 OF_A_BATCH = """[FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: An exception was raised by the Python Proxy. \
@@ -19,7 +19,7 @@ engine.ingest.batches.TakenError: another driver has written batch 3
 
 @pytest.fixture
 def settings(tmp_path):
-    return Settings(warehouse=Warehouse(root=str(tmp_path / "w"), checkpoints=str(tmp_path / "c")))
+    return Settings(warehouse=WarehouseSettings(root=str(tmp_path / "w"), checkpoints=str(tmp_path / "c")))
 
 
 def test_of_a_failed_batch_the_python_error_is_told_and_not_spark_s_wrapping():

@@ -7,7 +7,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.transaction import Transaction
 
-from conf.settings import Settings, Warehouse
+from conf.settings import Settings, WarehouseSettings
 from engine.delta import commits, log_entries, tables
 from engine.ingest import checkpoints
 from engine.ingest.failures import LostError
@@ -83,13 +83,15 @@ def test_lines_that_bronze_has_count_as_read(writer, batches, committed, end):
     assert ends_in_bronze(writer) == {(TOPIC, 0): end}
 
 
-class Site:
+class GapWarehouse:
     """A warehouse, checkpoints, and topics with one partition that has the offsets in `held`."""
 
     def __init__(self, spark, root, monkeypatch):
         """Start with topics that have all records."""
         self.spark = spark
-        self.settings = Settings(warehouse=Warehouse(root=str(root / "w"), checkpoints=str(root / "c")))
+        self.settings = Settings(
+            warehouse=WarehouseSettings(root=str(root / "w"), checkpoints=str(root / "c"))
+        )
         self.held, self.topic = {0: (0, 1_000)}, ""
         monkeypatch.setattr(checkpoints, "offsets_held", self.offsets_held)
         monkeypatch.setattr(checkpoints, "has_topic", lambda *_: False)
@@ -124,7 +126,7 @@ class Site:
 
 @pytest.fixture
 def site(spark, tmp_path, monkeypatch):
-    return Site(spark, tmp_path, monkeypatch)
+    return GapWarehouse(spark, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("began", [0, None])

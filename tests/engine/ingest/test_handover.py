@@ -4,7 +4,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from conf.settings import Settings, Warehouse
+from conf.settings import Settings, WarehouseSettings
 from engine.delta import log_entries, tables
 from engine.ingest import checkpoints, handover
 from engine.ingest.gaps import ends_in_bronze, finish_from_bronze
@@ -25,13 +25,15 @@ FORMER_REQUESTS, FORMER_CLIENTS = FORMER_QUERIES[:2]
 REQUEST_TOPIC, CLIENT_TOPIC = "telemetry.request-log", "telemetry.client-log"
 
 
-class Site:
+class FormerWarehouse:
     """A warehouse that the former ingest wrote."""
 
     def __init__(self, spark, root, monkeypatch):
         """Start with an empty warehouse."""
         self.spark, self.say = spark, Mock()
-        self.settings = Settings(warehouse=Warehouse(root=str(root / "w"), checkpoints=str(root / "c")))
+        self.settings = Settings(
+            warehouse=WarehouseSettings(root=str(root / "w"), checkpoints=str(root / "c"))
+        )
         monkeypatch.setattr(handover, "spark_session", lambda *_: spark)
         monkeypatch.setattr(checkpoints, "has_topic", lambda *_: False)
 
@@ -66,7 +68,7 @@ class Site:
 
 @pytest.fixture
 def site(spark, tmp_path, monkeypatch):
-    return Site(spark, tmp_path, monkeypatch)
+    return FormerWarehouse(spark, tmp_path, monkeypatch)
 
 
 def test_a_new_warehouse_has_nothing_to_hand_over(site):

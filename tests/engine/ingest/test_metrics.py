@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from conf.settings import Settings, Warehouse
+from conf.settings import Settings, WarehouseSettings
 from engine.delta import tables
 from engine.ingest import batches as ingest_batch
 from engine.ingest.batches import write_batch
@@ -16,13 +16,13 @@ from transforms.frames import frame_of
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-class Site:
+class MetricWarehouse:
     """A warehouse that batches are written into."""
 
     def __init__(self, spark, root):
         """Create the tables."""
         self.spark, self.root = spark, root
-        self.settings = Settings(warehouse=Warehouse(root=str(root)))
+        self.settings = Settings(warehouse=WarehouseSettings(root=str(root)))
         for table in SCRAPES.tables:
             tables.ensure(spark, root, table)
 
@@ -44,7 +44,7 @@ class Site:
 
 
 def test_a_series_is_stored_once_and_each_of_its_samples(spark, tmp_path):
-    site = Site(spark, tmp_path)
+    site = MetricWarehouse(spark, tmp_path)
     first = site.write(0, b'up 1\na{x="1",y="2"} 2\n', b'up 2\na{y="2",x="1"} 3\n')
     second = site.write(1, b"up 3\n")
     third = site.write(2, b"up 4\nnew 5\nbad{ 6\n")
@@ -65,7 +65,7 @@ def test_a_series_is_stored_once_and_each_of_its_samples(spark, tmp_path):
 
 def test_series_of_an_uncommitted_batch_are_in_its_retry(spark, tmp_path, monkeypatch):
     """The parsers of the tasks outlive the batch and remember its series."""
-    site = Site(spark, tmp_path)
+    site = MetricWarehouse(spark, tmp_path)
 
     with monkeypatch.context() as broken:
         broken.setattr(ingest_batch, "commit_files", lambda *_args: 1 / 0)

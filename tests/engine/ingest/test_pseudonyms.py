@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
-from conf.settings import Ingest, Settings, Warehouse
+from conf.settings import Ingest, Settings, WarehouseSettings
 from engine.delta import tables
 from engine.ingest.batches import write_batch
 from engine.ingest.sources import LINES, SOURCES
@@ -14,7 +14,7 @@ from jobs.ingest import app
 from jobs.replay import restore
 from schemas.bronze import RAW, REQUEST_LOG
 from schemas.silver.requests import REQUESTS
-from tests.jobs.test_replay import Site
+from tests.jobs.test_replay import UnreadWarehouse
 from tests.transforms.parse.records import line
 from transforms.frames import frame_of
 
@@ -31,7 +31,7 @@ def expected(name):
 @pytest.fixture
 def settings(tmp_path):
     (tmp_path / "key").write_text(KEY + "\n")
-    without_key = Settings(warehouse=Warehouse(root=str(tmp_path / "warehouse")))
+    without_key = Settings(warehouse=WarehouseSettings(root=str(tmp_path / "warehouse")))
     return replace(without_key, ingest=Ingest(pseudonym_key_file=str(tmp_path / "key")))
 
 
@@ -63,7 +63,7 @@ def test_names_are_hashed_in_silver_but_not_in_bronze(spark, settings):
 
 
 def test_names_of_a_line_restored_from_quarantine_are_hashed_too(spark, settings):
-    Site(spark, settings.warehouse_root, [of_ann()])
+    UnreadWarehouse(spark, settings.warehouse_root, [of_ann()])
 
     restore(spark, settings, SOURCE)
 

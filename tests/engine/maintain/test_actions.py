@@ -23,14 +23,14 @@ from engine.delta.log_state import VERSION_FILE
 from engine.maintain import actions
 from schemas.gold.data_quality import DATA_QUALITY
 from schemas.gold.fetch_latency import FETCH_LATENCY
-from tests.engine.delta.test_commit import LINES, Site, row
+from tests.engine.delta.test_commit import LINES, LineTable, row
 
 MIB = 1 << 20
 
 
 @pytest.fixture
 def lines(spark, tmp_path):
-    return Site(spark, tmp_path)
+    return LineTable(spark, tmp_path)
 
 
 def test_merged_files_hold_the_same_rows_for_every_reader(lines):

@@ -37,7 +37,7 @@ def made(number, *, seed=0, series=7):
     ]
 
 
-class Samples:
+class SampleTable:
     """The table of samples and its readers."""
 
     def __init__(self, warehouse):
@@ -97,7 +97,7 @@ def order_of(files):
 
 @pytest.fixture
 def samples(warehouse):
-    return Samples(warehouse)
+    return SampleTable(warehouse)
 
 
 def test_a_packed_day_has_the_same_samples_in_order_for_every_reader(samples, spark):

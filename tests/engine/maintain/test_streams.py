@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 
 from engine.maintain import actions
-from engine.maintain.streams import Reader, needed, readers, stands_still
+from engine.maintain.streams import StreamReader, needed, readers, stands_still
 from engine.streams.log import StreamLog
 from schemas.silver.requests import REQUESTS
 from tests.engine.maintain.made_tables import HOUR_S, MIB, days_ago
@@ -60,7 +60,7 @@ def test_files_are_kept_since_the_slowest_stream_stood_still(tmp_path):
         os.utime(entry, (now.timestamp() - hours * HOUR_S,) * 2)
 
     def kept(version, **more):
-        stream = Reader(query="build_gold", checkpoint=tmp_path, version=version, **more)
+        stream = StreamReader(query="build_gold", checkpoint=tmp_path, version=version, **more)
         return needed(log, [stream], hours=168, log_hours=168, now=now)
 
     assert (kept(3).hours, kept(4).hours) == (168, 168)

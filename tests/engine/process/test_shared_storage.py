@@ -5,7 +5,7 @@ import pytest
 from engine.process.shared_storage import NotSharedError, check_shared
 
 
-class Cluster:
+class FakeSession:
     """A session that says it runs on a cluster; of what executors write, `kept` per cent is not seen."""
 
     def __init__(self, spark, kept=0):  # noqa: D107 (as the class says)
@@ -19,11 +19,11 @@ class Cluster:
 @pytest.mark.parametrize("kept", [50, 1])
 def test_rows_that_are_not_seen_here_end_the_job(spark, tmp_path, kept):
     with pytest.raises(NotSharedError, match=f"of 400 rows they wrote {400 - 4 * kept} are here"):
-        check_shared(Cluster(spark, kept), tmp_path)
+        check_shared(FakeSession(spark, kept), tmp_path)
 
 
 def test_a_shared_folder_is_as_before(spark, tmp_path):
-    check_shared(Cluster(spark), tmp_path / "new")
+    check_shared(FakeSession(spark), tmp_path / "new")
 
     assert list((tmp_path / "new").iterdir()) == []
 

@@ -59,7 +59,7 @@ def bean(name, statistic, request="Produce"):
 START = "process_start_time_seconds"
 
 
-class Broker:
+class TimedBroker:
     """A broker whose requests are timed by two beans, and what it shows when it is scraped."""
 
     def __init__(self, node="broker-1", started=0.0, request="Produce"):

@@ -9,7 +9,7 @@ import json
 import re
 from functools import cache
 
-from collectors.perf_test.run import Run, document, parse_arguments
+from collectors.perf_test.run import RunDescription, document, parse_arguments
 from schemas.fields import ORIGIN
 from schemas.silver.perf_test import FLAGS, RUN_DOCUMENT, RUN_HEADERS, RUNS
 from tests.transforms.parse.records import DATA
@@ -19,7 +19,7 @@ AT = b"2026-11-21T09:19:28.987716Z "
 PRINTED = DATA.joinpath("perf-test.txt").read_bytes().splitlines()
 OF_NODE = b"producer-node-metrics:outgoing-byte-total:{client-id=perf, node-id=node-1}    : 1234567.000"
 OF_TOPIC = b"producer-topic-metrics:record-send-rate:{client-id=a, b:c, topic=t.1}  : 0,125"
-RUN = Run(run="r1", arm="sticky", scenario="skew", client_version="3.9.1", warm_up_s=5.0)
+RUN = RunDescription(run="r1", arm="sticky", scenario="skew", client_version="3.9.1", warm_up_s=5.0)
 STARTED = {"started_at": "2026-11-21T09:19:20.500000Z"}
 ASKED = parse_arguments(["--topic", "t", "--num-records=100", "--throughput", "2048", "--record-size", "512"])
 STARTS = document(RUN.facts | STARTED | ASKED)
@@ -33,7 +33,7 @@ LINES = [
     *PRINTED,
     *(AT + line for line in [*PRINTED, OF_NODE, OF_TOPIC, *OTHERS]),
     *(AT + b" \t " + line.removesuffix(b".") + b"\r" for line in PRINTED[:4]),
-    *[STARTS, ENDS, document(Run(run="r2").facts)] * 6,
+    *[STARTS, ENDS, document(RunDescription(run="r2").facts)] * 6,
     *OTHERS,
 ]
 

@@ -12,7 +12,7 @@ from transforms.parse.record import Outcome, Record
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class LineSource:
     """Whole lines and their parser; `agrees` compares a kept row of one of `tables` with its line."""
 
     name: str
@@ -39,7 +39,7 @@ def same_correlation_id(value, _table, row):
 
 
 SOURCES = [
-    Source(
+    LineSource(
         name="request_log",
         lines=[line for line in REQUEST_LINES.values() if len(line) < 2_500] + TEXTS,
         mark=re.compile(rb"Completed request:"),
@@ -47,7 +47,7 @@ SOURCES = [
         tables=("requests",),
         agrees=lambda _value, _table, row: parts_add_up(row, row["quality_flags"]),
     ),
-    Source(
+    LineSource(
         name="client_log",
         lines=CLIENT_LINES,
         mark=re.compile(re.escape(client_events.MARK.encode())),
@@ -55,7 +55,7 @@ SOURCES = [
         tables=("client_events",),
         agrees=same_correlation_id,
     ),
-    Source(
+    LineSource(
         name="state_change",
         lines=change_lines.LINES,
         mark=change_lines.MARK,
@@ -63,7 +63,7 @@ SOURCES = [
         tables=("leadership_changes",),
         agrees=said_by(change_lines.says),
     ),
-    Source(
+    LineSource(
         name="perf_test",
         lines=perf_lines.LINES,
         mark=perf_lines.MARK,

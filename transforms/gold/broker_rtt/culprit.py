@@ -39,7 +39,7 @@ Verdict = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class JudgedPairs:
     """
     One round trip per pair and window; all pairs of a window share method and quantile.
 
@@ -108,7 +108,7 @@ def openings_of(opened: Grid, grid: Grid) -> dict[int, Levels]:
     return {int(hour): opening(opened, int(hour)) for hour in np.unique(grid.starts - grid.starts % HOUR_S)}
 
 
-def judged_pairs(grid: Grid) -> Judged:
+def judged_pairs(grid: Grid) -> JudgedPairs:
     """
     Return one round trip per pair and window.
 
@@ -122,7 +122,7 @@ def judged_pairs(grid: Grid) -> Judged:
     is_seen, n = is_judged[method, windows], grid.n[method, windows]
     has_p10 = (n >= MIN_N_P10) & (grid.clock_ms[method, windows] < 1)
     quantile = np.where((has_p10 | ~is_seen).all(axis=1), 0, 1)
-    return Judged(
+    return JudgedPairs(
         starts=grid.starts,
         pairs=grid.pairs,
         method=method,
@@ -133,7 +133,10 @@ def judged_pairs(grid: Grid) -> Judged:
 
 
 def all_evidence(
-    judged: Judged, openings: Mapping[int, Levels], baselines: Mapping[int, Levels], thresholds: Thresholds
+    judged: JudgedPairs,
+    openings: Mapping[int, Levels],
+    baselines: Mapping[int, Levels],
+    thresholds: Thresholds,
 ) -> tuple[list[Shape], dict[str, Evidence], Mask]:
     """Return the shapes, their evidence by basis, and the windows in which a pair has no grown history."""
     shapes, members = shapes_of(judged.pairs)
@@ -155,7 +158,10 @@ def all_evidence(
 
 
 def against_own_history(
-    judged: Judged, openings: Mapping[int, Levels], baselines: Mapping[int, Levels], thresholds: Thresholds
+    judged: JudgedPairs,
+    openings: Mapping[int, Levels],
+    baselines: Mapping[int, Levels],
+    thresholds: Thresholds,
 ) -> tuple[Floats, Floats, Mask]:
     """
     Return round trips less each pair's level, the spread of the levels, and the windows with a young level.
@@ -225,7 +231,7 @@ def _candidates(
 
 
 def _verdict(
-    grid: Grid, judged: Judged, nth: int, candidates: list[Candidate], thresholds: Thresholds
+    grid: Grid, judged: JudgedPairs, nth: int, candidates: list[Candidate], thresholds: Thresholds
 ) -> Verdict:
     """Return the verdict of a window from its candidates."""
     window = grid.windows[nth]

@@ -16,7 +16,7 @@ from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.perf_test import RUNS
 from schemas.silver.requests import REQUESTS
 from schemas.silver.topics import TOPICS
-from transforms.gold.build import Build, Inputs, Touch, Warehouse
+from transforms.gold.build import Build, Inputs, RememberedTables, Touch
 from transforms.gold.entries import TOPICS_COLUMNS
 from transforms.gold.fetch_latency import pairing
 from transforms.gold.fetch_latency.clocks import FETCHES_COLUMNS
@@ -76,7 +76,7 @@ class Redirects:
         self._redirects, self._takeovers = set(redirects), set(takeovers)
 
     @classmethod
-    def remembered(cls, warehouse: Warehouse) -> Self:
+    def remembered(cls, warehouse: RememberedTables) -> Self:
         """Read what is to be remembered from tables."""
         with connect({}) as db:
             load(db, "changes", warehouse.rows(LEADERSHIP_CHANGES, CHANGES_COLUMNS), CHANGES)

@@ -29,7 +29,7 @@ ALL_OF_JMX, LATE = ("exporter", "msk"), ("throttle_bean", "log_sizes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class NeededFacts:
     """A figure, the facts it needs as `meaning.part`, and the rule that exports each of them."""
 
     name: str
@@ -77,7 +77,7 @@ START_RULE = """\
 """
 
 ANSWERS = (
-    Answer(
+    NeededFacts(
         name="leader_local_mean",
         needs=(
             "request_time_ms.total.count",
@@ -87,8 +87,8 @@ ANSWERS = (
         ),
         rules={".mean": MEAN_RULE, ".count": COUNT_RULE},
     ),
-    Answer(name="throttle_bean", needs=("replication_byte_rate.leader",), rules={"": THROTTLE_RULE}),
-    Answer(
+    NeededFacts(name="throttle_bean", needs=("replication_byte_rate.leader",), rules={"": THROTTLE_RULE}),
+    NeededFacts(
         name="byte_counters",
         needs=(
             "replication_bytes.in",
@@ -98,8 +98,8 @@ ANSWERS = (
         ),
         rules={"": BYTES_RULE},
     ),
-    Answer(name="log_sizes", needs=("log_size_bytes", "log_end_offset"), rules={"": LOG_RULE}),
-    Answer(name="restarts", needs=("process_start_s",), rules={"": START_RULE}),
+    NeededFacts(name="log_sizes", needs=("log_size_bytes", "log_end_offset"), rules={"": LOG_RULE}),
+    NeededFacts(name="restarts", needs=("process_start_s",), rules={"": START_RULE}),
 )
 
 NEEDS = StructType(

@@ -14,7 +14,7 @@ from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
 from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
 from schemas.silver.topics import TOPICS
-from transforms.gold.build import Build, Inputs, Touch, Warehouse
+from transforms.gold.build import Build, Inputs, RememberedTables, Touch
 from transforms.gold.metrics.counters import REACH as SCRAPES_REACH
 from transforms.gold.reassignment_progress.moves import REASSIGNMENTS_COLUMNS, calls
 from transforms.gold.reassignment_progress.replicated import CARRY_S
@@ -44,7 +44,7 @@ def throttle_tables(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> dict[Table
 class ThrottledTimes:
     """The times with a throttle or a reassignment; windows outside of them have no rows."""
 
-    def __init__(self, warehouse: Warehouse) -> None:
+    def __init__(self, warehouse: RememberedTables) -> None:
         """Read the times from tables."""
         self._warehouse, self._times = warehouse, list[tuple[float, float]]()
         self._learn()

@@ -11,8 +11,8 @@ from transforms.parse.columns import origin
 from transforms.parse.documents import whole_text
 from transforms.parse.perf import figures, metrics
 from transforms.parse.perf.figures import Figures, read_figures
-from transforms.parse.perf.metrics import Metric, read_metric
-from transforms.parse.perf.run import DOCUMENT_BEGIN, RUN_DOCUMENT, Run, instant, read_run, run_names
+from transforms.parse.perf.metrics import PerfMetric, read_metric
+from transforms.parse.perf.run import DOCUMENT_BEGIN, RUN_DOCUMENT, PerfRun, instant, read_run, run_names
 from transforms.parse.record import NO_CLUSTER, Outcome, Quarantined, Record, Skipped, sample
 
 LONGEST_BYTES = 64 * 1024
@@ -34,7 +34,7 @@ METRIC_END = re.compile(r"\} * : ", re.ASCII)
 METRIC_VALUE = re.compile(rf"\}} * : \S+{END}", re.ASCII)
 PIECES = ("records sent, ", "records/sec (", "MB/sec), ", "ms avg latency", "ms max latency")
 
-Form = Figures | Metric | Run | Quarantined | None
+Form = Figures | PerfMetric | PerfRun | Quarantined | None
 """The content of a line. Quarantined: a run with a mistyped field. None: other output, or a cut line."""
 
 
@@ -52,7 +52,7 @@ def parse(record: Record) -> Outcome:
     form = read_figures(line) or read_metric(line) or read_run(line)
     if form is None and not _is_part(line):
         return late or Skipped("not_a_figure" if line.strip(BLANKS) else "blank")
-    run, arm, scenario, client_version = run_names(record, form if isinstance(form, Run) else None)
+    run, arm, scenario, client_version = run_names(record, form if isinstance(form, PerfRun) else None)
     fault = _unnamed(record, form, run) or late or _several(form, line)
     if fault or form is None:
         return fault or _unread(line)

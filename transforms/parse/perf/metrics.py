@@ -23,7 +23,7 @@ ClientMetric = row_type(
 )
 
 
-class Metric(NamedTuple):
+class PerfMetric(NamedTuple):
     """The parts of a metric line."""
 
     group: str
@@ -49,11 +49,11 @@ class Metric(NamedTuple):
         return Kept({"client_metrics": [ClientMetric(*metric)]})
 
 
-def read_metric(line: str) -> Metric | None:
+def read_metric(line: str) -> PerfMetric | None:
     """Return the parts of a whole metric line; None for any other line."""
     found = LINE.fullmatch(line)
     if found is None:
         return None
     group, name, tags, text = found.groups()
     parts = (tag.partition("=") for tag in NEXT_TAG.split(tags) if tag)
-    return Metric(group, name, [(key, value) for key, _, value in parts], text)
+    return PerfMetric(group, name, [(key, value) for key, _, value in parts], text)

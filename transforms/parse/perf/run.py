@@ -39,7 +39,7 @@ RunRow = row_type(
 )
 
 
-class Run(msgspec.Struct, gc=False):
+class PerfRun(msgspec.Struct, gc=False):
     """A run of a performance test; every field may be missing."""
 
     run: str | None = None
@@ -73,16 +73,16 @@ class Run(msgspec.Struct, gc=False):
         return Kept({"runs": [RunRow._make((*begin, *instants, *others, [], *end))]})
 
 
-class Document(msgspec.Struct, gc=False):
+class RunDocument(msgspec.Struct, gc=False):
     """The run document, which is a line at the start and at the end of a run."""
 
-    plumbline_run: Run
+    plumbline_run: PerfRun
 
 
-DECODER = msgspec.json.Decoder(Document)
+DECODER = msgspec.json.Decoder(RunDocument)
 
 
-def read_run(line: str) -> Run | Quarantined | None:
+def read_run(line: str) -> PerfRun | Quarantined | None:
     """Return the run, or the fault of a mistyped field; None if the line is no run document."""
     if not line.startswith(DOCUMENT_BEGIN):
         return None
@@ -93,7 +93,7 @@ def read_run(line: str) -> Run | Quarantined | None:
     return Quarantined(REASONS.get(name, "missing_field"), name) if name else None
 
 
-def run_names(record: Record, run: Run | None) -> list[str | None]:
+def run_names(record: Record, run: PerfRun | None) -> list[str | None]:
     """Return run, arm, scenario and client version, of the document or else of the headers; '' is None."""
     headers = dict(reversed(record.headers or ()))  # The first of several equal headers counts.
     names = [(headers.get(header) or b"").decode(errors="replace") or None for header in HEADERS]

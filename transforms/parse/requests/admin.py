@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from transforms.parse.columns import ORIGIN, Origin, row_type
-from transforms.parse.requests.documents import Header
+from transforms.parse.requests.documents import RequestHeader
 from transforms.parse.throttles import (
     LISTS,
     RATES,
@@ -55,7 +55,7 @@ IsrChange = row_type(
 class Call(NamedTuple):
     """An admin request with its bodies; a body that was not logged is None."""
 
-    header: Header
+    header: RequestHeader
     principal: str | None
     request: Any
     response: Any

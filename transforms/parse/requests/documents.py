@@ -29,7 +29,7 @@ Unlogged = Literal[""] | None
 Anything = str | int | float | bool | list[Any] | UnsetType | None
 
 
-class Header(Body):
+class RequestHeader(Body):
     """`RequestHeader`."""
 
     request_api_key_name: str
@@ -45,10 +45,10 @@ class Client(Body):
     software_version: str | None = None
 
 
-class Document(Body, Generic[Q, R], kw_only=True):
+class RequestDocument(Body, Generic[Q, R], kw_only=True):
     """The document of a completed request (`RequestConvertToJson.requestDescMetrics`)."""
 
-    request_header: Header
+    request_header: RequestHeader
     connection: str
     total_time_ms: float
     request_queue_time_ms: float
@@ -65,21 +65,21 @@ class Document(Body, Generic[Q, R], kw_only=True):
     response: R
 
 
-class OtherDocument(Document[Any, Any], kw_only=True):
+class OtherDocument(RequestDocument[Any, Any], kw_only=True):
     """The document of an API whose bodies are not read and may be anything."""
 
     request: Body | Anything = UNSET
     response: bodies.OtherResponse | Anything = UNSET
 
 
-AnyDocument = Document[Any, Any]
+AnyDocument = RequestDocument[Any, Any]
 TIMES = (
     "totalTimeMs", "requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "responseQueueTimeMs", "sendTimeMs",
 )  # fmt: skip
 
 
 def _decoder(request: Any, response: Any) -> Decoder[AnyDocument]:  # noqa: ANN401 (types)
-    return Decoder(Document[request | Unlogged, response | Unlogged])
+    return Decoder(RequestDocument[request | Unlogged, response | Unlogged])
 
 
 DECODERS = {

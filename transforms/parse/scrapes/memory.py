@@ -23,7 +23,7 @@ Key = tuple[str, str | None, bool]
 """Cluster, node, and whether the page is OpenMetrics."""
 
 
-class Seen(NamedTuple):
+class SeenSeries(NamedTuple):
     """The cached series of one node; heads are joined with line breaks."""
 
     heads: bytes = b""  # heads of the last page, in page order
@@ -48,7 +48,9 @@ class Seen(NamedTuple):
         return known
 
 
-def remembered(heads: list[bytes], ids: Ints, unread: Ints, known: dict[bytes, int], page_bytes: int) -> Seen:
+def remembered(
+    heads: list[bytes], ids: Ints, unread: Ints, known: dict[bytes, int], page_bytes: int
+) -> SeenSeries:
     """
     Return the entry to cache after a page: its heads in order, and the newest other heads of `known`.
 
@@ -66,22 +68,22 @@ def remembered(heads: list[bytes], ids: Ints, unread: Ints, known: dict[bytes, i
             rest[head] = known[head]
     kept = list(reversed(rest))
     rest_ids = np.array([rest[head] for head in kept], np.int64)
-    return Seen(b"\n".join(heads), ids, unread, b"\n".join(kept), rest_ids)
+    return SeenSeries(b"\n".join(heads), ids, unread, b"\n".join(kept), rest_ids)
 
 
-class Memory:
-    """An LRU cache of `Seen` by node, with a limit in bytes."""
+class SeriesMemory:
+    """An LRU cache of `SeenSeries` by node, with a limit in bytes."""
 
     def __init__(self, most_bytes: int = MEMORY_BYTES) -> None:
         """Start with an empty cache."""
         self._most_bytes, self.nbytes = most_bytes, 0
-        self._seen: dict[Key, Seen] = {}
+        self._seen: dict[Key, SeenSeries] = {}
 
-    def get(self, key: Key) -> Seen:
+    def get(self, key: Key) -> SeenSeries:
         """Return the entry of a node; an empty one if the node is not cached."""
-        return self._seen.get(key, Seen())
+        return self._seen.get(key, SeenSeries())
 
-    def put(self, key: Key, seen: Seen) -> None:
+    def put(self, key: Key, seen: SeenSeries) -> None:
         """Store the entry of a node as the newest, and evict the oldest nodes beyond the limit."""
         before = self._seen.pop(key, None)
         self.nbytes += seen.nbytes - (before.nbytes if before else 0)

@@ -55,7 +55,7 @@ class Limits:
     label_chars: int = 4_096
 
 
-class Page(NamedTuple):
+class ScrapePage(NamedTuple):
     """A page whose lines can be parsed; `scraped_at` is None only for a back-filled page."""
 
     text: bytes
@@ -63,7 +63,7 @@ class Page(NamedTuple):
     scraped_at: int | None
 
 
-def read_page(record: Record, limits: Limits) -> Page | Quarantined:
+def read_page(record: Record, limits: Limits) -> ScrapePage | Quarantined:
     """Return the page of a record, or why the whole page is unreadable."""
     if record.value is None:
         return Quarantined("no_value", "the file could not be read from here on")
@@ -94,7 +94,7 @@ def _beyond_limits(text: bytes, limits: Limits) -> Quarantined | None:
     return None
 
 
-def _placed(text: bytes, record: Record) -> Page | Quarantined:
+def _placed(text: bytes, record: Record) -> ScrapePage | Quarantined:
     """Return the page with its format and instant."""
     content_type = next((value for key, value in record.headers or () if key == CONTENT_TYPE), None)
     openmetrics = is_openmetrics(text, content_type)
@@ -105,7 +105,7 @@ def _placed(text: bytes, record: Record) -> Page | Quarantined:
         at = stated_at(text)
     if at is None and BACK_FILL not in (record.position or ""):
         return Quarantined("no_instant", f"neither the position nor the page has one: {record.position}")
-    return Page(text, openmetrics, at)
+    return ScrapePage(text, openmetrics, at)
 
 
 def gunzip(value: bytes, most_bytes: int = MOST_BYTES) -> bytes | None:

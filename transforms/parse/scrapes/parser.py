@@ -26,8 +26,8 @@ from transforms.parse.scrapes.line import (
     read_line,
     read_type,
 )
-from transforms.parse.scrapes.memory import MEMORY_BYTES, Memory, Seen, remembered
-from transforms.parse.scrapes.page import Limits, Page, read_page
+from transforms.parse.scrapes.memory import MEMORY_BYTES, SeenSeries, SeriesMemory, remembered
+from transforms.parse.scrapes.page import Limits, ScrapePage, read_page
 from transforms.parse.scrapes.rows import Bools, Floats, Ints, MetricScrape, MetricSeries, SampleBlock
 
 VALUE = rb"[0-9.eE+-]{1,40}|NaN|[+-]Inf"
@@ -46,7 +46,7 @@ class ScrapeParser:
 
     def __init__(self, limits: Limits | None = None, *, memory_bytes: int = MEMORY_BYTES) -> None:
         """Start with an empty cache."""
-        self._limits, self._memory = limits or Limits(), Memory(memory_bytes)
+        self._limits, self._memory = limits or Limits(), SeriesMemory(memory_bytes)
 
     def parse(self, record: Record) -> Kept | Quarantined:
         """
@@ -67,7 +67,7 @@ class ScrapeParser:
 class _Lines:
     """The state of parsing one page."""
 
-    def __init__(self, record: Record, page: Page, limits: Limits, seen: Seen) -> None:
+    def __init__(self, record: Record, page: ScrapePage, limits: Limits, seen: SeenSeries) -> None:
         self._record, self._page, self._limits, self._seen = record, page, limits, seen
         self._cluster = record.cluster or ""
         self._seed = xxhash64(self._cluster, record.node)
@@ -77,7 +77,7 @@ class _Lines:
         self._new = dict[int, tuple[str, list[tuple[str, str]]]]()
         self._shared = dict[tuple[str, str], tuple[str, str]]()
 
-    def read(self) -> tuple[Kept, Seen]:
+    def read(self) -> tuple[Kept, SeenSeries]:
         """Return the rows of the page, and its cache entry."""
         values, is_value = _values(self._tails)
         if self._page.scraped_at is None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from conf.settings import Settings, Warehouse
+from conf.settings import Settings, WarehouseSettings
 from engine.delta import tables
 from engine.ingest.batches import write_batch
 from engine.ingest.checkpoints import TopicRecreatedError
@@ -30,7 +30,7 @@ def write(spark, tmp_path, monkeypatch):
             return check(warehouse, attempt, files)
 
         monkeypatch.setattr(batch_files, "check_written", harmed)
-        settings = Settings(warehouse=Warehouse(root=str(tmp_path)))
+        settings = Settings(warehouse=WarehouseSettings(root=str(tmp_path)))
         for table in LINES.tables:
             tables.ensure(spark, tmp_path, table)
         return write_batch(frame_of(spark, [ROW], RAW), 0, LINES, settings=settings, app_id="a", is_new=True)
@@ -65,7 +65,7 @@ def test_a_file_that_no_task_reported_is_listed_and_not_committed(write, spark, 
 
 
 def test_a_topic_that_was_created_again_during_the_read_leaves_all_tables_unchanged(spark, tmp_path):
-    settings = Settings(warehouse=Warehouse(root=str(tmp_path)))
+    settings = Settings(warehouse=WarehouseSettings(root=str(tmp_path)))
     for table in LINES.tables:
         tables.ensure(spark, tmp_path, table)
 

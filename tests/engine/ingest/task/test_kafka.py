@@ -10,7 +10,7 @@ MIB = 1024 * 1024
 QUEUE_BYTES = 16 * MIB
 
 
-class Broker:
+class FakeConsumer:
     """A fake consumer with a bounded queue, as librdkafka has: only a call that may wait fills it again."""
 
     def __init__(self, sizes, *, rewinds_at=None):
@@ -51,11 +51,11 @@ def read(broker):
 
 @pytest.mark.parametrize("large", [4 * MIB, 16 * MIB])
 def test_large_records_after_small_ones_do_not_exceed_the_queue(large):
-    broker = Broker([1_250] * 95 + [large] * 40)
+    broker = FakeConsumer([1_250] * 95 + [large] * 40)
 
     assert read(broker) == list(range(135))
     assert broker.largest_call <= QUEUE_BYTES + large
 
 
 def test_a_record_that_comes_twice_counts_once():
-    assert read(Broker([100] * 10, rewinds_at=4)) == list(range(10))
+    assert read(FakeConsumer([100] * 10, rewinds_at=4)) == list(range(10))

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine.delta import file_writer
-from engine.delta.data_files import File
+from engine.delta.data_files import DataFile
 from engine.ingest.batches import MissingRecordsError, check_offsets
 from engine.ingest.task import task_plan as task
 from engine.ingest.task.written import tally_of
@@ -22,7 +22,7 @@ def run(batches, plan):
     """Return the files of a task by table, and its tally."""
     [report] = run_task(batches, plan)
     rows = report.to_pylist()
-    files = [File(*list(row.values())[:6]) for row in rows if row["table"] is not None]
+    files = [DataFile(*list(row.values())[:6]) for row in rows if row["table"] is not None]
     return {file.table: file for file in files}, tally_of(row["tally"] for row in rows if row["tally"])
 
 

@@ -8,7 +8,7 @@ from engine.gold.inputs import WholeInputs, frames_of
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN, LEADER_LOCAL_MEAN_SUMMARY
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
 from schemas.silver.requests import REQUESTS
-from tests.transforms.gold.metric_rows import AT, Broker, at, samples_frame
+from tests.transforms.gold.metric_rows import AT, TimedBroker, at, samples_frame
 from tests.transforms.gold.silver_rows import START as REQUESTS_AT
 from tests.transforms.gold.silver_rows import request
 from transforms.frames import frame_of, frame_of_arrow, united
@@ -90,7 +90,7 @@ def test_idle_request_types_have_no_row(spark, broker):
 
 
 def test_sums_are_exact_after_a_long_life(spark):
-    broker = Broker(started=LONG_AGO)
+    broker = TimedBroker(started=LONG_AGO)
     broker.serve(10**11 + 7, total_ms=499, remote_ms=498)  # 13 years of 250 fetches a second
     broker.scrape(3)
     broker.serve(20, total_ms=9, remote_ms=2)
@@ -129,7 +129,7 @@ def test_few_requests_have_no_mean_of_their_own_but_count_in_the_span(spark, bro
 
 
 def test_rules_that_drop_mean_leave_a_count_and_the_reason(spark):
-    broker = Broker(started=LONG_AGO)
+    broker = TimedBroker(started=LONG_AGO)
     for second in (3, 13):
         broker.serve(40, total_ms=5)
         broker.scrape(second, total_mean=None, remote_mean=None)
@@ -144,7 +144,7 @@ NO_STDDEV = {"remote_stddev": None}
 
 def aged(**changes):
     """Give a broker with a life of requests that did not wait."""
-    made = Broker(started=LONG_AGO)
+    made = TimedBroker(started=LONG_AGO)
     made.serve(1_000_000, total_ms=1)
     made.scrape(3, **changes)
     return made
@@ -177,7 +177,7 @@ def test_beans_read_a_moment_apart_are_forgiven_where_waits_are_alike(spark, rem
 
 
 def test_beans_that_were_apart_before_and_agree_again_are_refused_too(spark):
-    broker = Broker(started=LONG_AGO)
+    broker = TimedBroker(started=LONG_AGO)
     broker.serve(100, total_ms=5)
     broker.scrape(3, behind=5, **NO_STDDEV)
     broker.serve(50, total_ms=505, remote_ms=500)
@@ -224,7 +224,7 @@ def test_restart_loses_no_interval_but_the_down_time(spark, broker):
 
 
 def test_restart_behind_a_busier_life_is_known_by_the_start(spark):
-    broker = Broker(started=LONG_AGO)
+    broker = TimedBroker(started=LONG_AGO)
     broker.serve(10, total_ms=900)
     broker.scrape(3)
     broker.restart(4.0)
@@ -272,7 +272,7 @@ def test_log_of_other_brokers_and_types_is_not_mixed_in(spark, broker):
 
 
 def test_raft_and_follower_fetches_are_one_type_of_the_beans(spark):
-    broker = Broker(started=LONG_AGO, request="FetchFollower")
+    broker = TimedBroker(started=LONG_AGO, request="FetchFollower")
     broker.scrape(3)
     broker.serve(20, total_ms=505, remote_ms=500)
     broker.scrape(13)
@@ -333,7 +333,7 @@ def test_span_is_summed_not_averaged(spark, broker):
 def test_window_without_means_does_not_thin_the_spans_mean(spark, broker):
     broker.serve(10, total_ms=5)
     broker.scrape(13)
-    counts_alone = Broker(started=LONG_AGO)
+    counts_alone = TimedBroker(started=LONG_AGO)
     counts_alone.serve(7, total_ms=5)
     counts_alone.scrape(400, total_mean=None, remote_mean=None)
     counts_alone.serve(30, total_ms=5)
@@ -357,7 +357,7 @@ def test_late_scrape_restates_its_neighbours(spark, broker):
     for second in (13, 23):
         broker.serve(20, total_ms=5)
         broker.scrape(second)
-    early = Broker()
+    early = TimedBroker()
     early.lines, early.rows = broker.lines, [row for row in broker.rows if row[2] != at(13)]
 
     assert told(built(spark, early), "n") == [(40,)]
@@ -365,7 +365,7 @@ def test_late_scrape_restates_its_neighbours(spark, broker):
 
 
 def test_nodes_are_kept_apart_and_one_that_is_no_broker_has_no_number(spark, broker):
-    other = Broker(node="kafka", started=LONG_AGO)
+    other = TimedBroker(node="kafka", started=LONG_AGO)
     for one in (broker, other):
         one.scrape(5)
         one.serve(20, total_ms=5)

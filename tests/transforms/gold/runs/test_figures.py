@@ -2,7 +2,7 @@
 
 import pytest
 
-from collectors.perf_test.run import Run, document, parse_arguments
+from collectors.perf_test.run import RunDescription, document, parse_arguments
 from schemas.gold.run_comparison import RUN_FIGURES, RUN_WINDOWS
 from schemas.silver.perf_test import PERF_SUMMARIES, PERF_WINDOWS, RUNS
 from tests.transforms.parse.records import record
@@ -28,7 +28,7 @@ def mib_of(rate):
 
 
 def silver(spark, windows=WINDOWS, *, warm_up_s=5.0, summaries=("",), has_stamps=True):
-    run = Run(run="r1", arm="a", scenario="s", client_version="3.9.1", warm_up_s=warm_up_s)
+    run = RunDescription(run="r1", arm="a", scenario="s", client_version="3.9.1", warm_up_s=warm_up_s)
     facts = run.facts | {"started_at": "2026-11-21T09:00:00Z"} | parse_arguments(ARGUMENTS)
     stamp = "2026-11-21T09:00:{:02}.000000Z " if has_stamps else ""
     lines = [document(facts)]

@@ -12,7 +12,7 @@ def test_the_names_are_those_of_the_schema():
     assert RunRow._fields == tuple(RUNS.schema.names)
     assert runs.RUN_DOCUMENT == RUN_DOCUMENT
     assert list(runs.HEADERS) == list(RUN_HEADERS.values())
-    assert runs.Run.__struct_fields__ == (*RUN_HEADERS, *RUNS.schema.names[6:16])
+    assert runs.PerfRun.__struct_fields__ == (*RUN_HEADERS, *RUNS.schema.names[6:16])
 
 
 def test_all_fields_of_a_run_document_are_parsed():

@@ -7,7 +7,7 @@ import pytest
 from tests.transforms.parse.records import COMPLETED, REQUEST_LINES, line, record
 from transforms.parse.record import PARSER_VERSION, Kept, Skipped
 from transforms.parse.requests import parse
-from transforms.parse.requests.documents import Document, OtherDocument
+from transforms.parse.requests.documents import OtherDocument, RequestDocument
 
 OUTCOMES = {name: parse(record(value, position=name)) for name, value in REQUEST_LINES.items()}
 REQUESTS = {name: one.rows["requests"][0] for name, one in OUTCOMES.items() if isinstance(one, Kept)}
@@ -373,4 +373,4 @@ def test_a_line_without_a_request_is_skipped_with_a_reason(value):
 
 def test_the_documents_of_all_apis_have_their_fields_in_the_same_order():
     """The parser unpacks all fields at once, by position."""
-    assert OtherDocument.__struct_fields__ == Document.__struct_fields__
+    assert OtherDocument.__struct_fields__ == RequestDocument.__struct_fields__

@@ -30,7 +30,7 @@ QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 EXEMPLAR = re.compile(r" # \{[^}]*\} \S+( \S+)?$")
 
 
-class Line:
+class ComparedLine:
     """A line that is no comment, with the result of both parsers: a sample, or the error as text."""
 
     def __init__(self, line, is_openmetrics, ours):
@@ -243,7 +243,7 @@ def compared(page, said):
     ]
     assert len(samples) == len(said), (page, said)
     return is_openmetrics, [
-        Line(line, is_openmetrics, ours) for line, ours in zip(samples, said, strict=True)
+        ComparedLine(line, is_openmetrics, ours) for line, ours in zip(samples, said, strict=True)
     ]
 
 

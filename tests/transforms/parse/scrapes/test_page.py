@@ -8,7 +8,7 @@ import pytest
 from tests.transforms.parse.scrapes.pages import SCRAPED_US, record
 from transforms.parse.record import Quarantined
 from transforms.parse.scrapes import page
-from transforms.parse.scrapes.page import Limits, Page, gunzip, instant_us, read_page
+from transforms.parse.scrapes.page import Limits, ScrapePage, gunzip, instant_us, read_page
 
 MIB = 1024 * 1024
 NO_INSTANT = {"position": "broker-1/page/ab"}
@@ -192,7 +192,7 @@ def test_the_first_check_that_fails_gives_the_reason():
 def test_comments_are_no_samples_and_five_samples_are_not_too_many():
     text = b"# a\na 1\n" * 5
 
-    assert read_page(record(text), Limits(scrape_samples=5)) == Page(
+    assert read_page(record(text), Limits(scrape_samples=5)) == ScrapePage(
         text, is_openmetrics=False, scraped_at=SCRAPED_US
     )
 
@@ -200,5 +200,5 @@ def test_comments_are_no_samples_and_five_samples_are_not_too_many():
 def test_a_page_of_a_back_fill_needs_no_instant():
     text = read_page(record(b"up 1 5\n", position="broker-1/backfill/1-2/0-ab"), Limits())
 
-    assert text == Page(b"up 1 5\n", is_openmetrics=False, scraped_at=None)
+    assert text == ScrapePage(b"up 1 5\n", is_openmetrics=False, scraped_at=None)
     assert read_page(record(b"# scraped_at 5\n", **NO_INSTANT), Limits()).scraped_at == 5_000_000

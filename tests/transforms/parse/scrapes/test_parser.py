@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.transforms.parse import scrape_pages
 from tests.transforms.parse.scrapes.pages import POSITION, SCRAPED_US, record, samples
 from transforms.parse.record import PARSER_VERSION, Kept, Quarantined, node_number
-from transforms.parse.scrapes.memory import Memory, Seen
+from transforms.parse.scrapes.memory import SeenSeries, SeriesMemory
 from transforms.parse.scrapes.page import Limits
 from transforms.parse.scrapes.parser import ScrapeParser
 
@@ -237,17 +237,17 @@ def test_nodes_clusters_and_formats_have_separate_cache_entries():
 
 
 def test_the_cache_stays_within_its_limit_and_evicts_the_oldest_first():
-    memory = Memory(300)
+    memory = SeriesMemory(300)
     keys = [("c", node, False) for node in "xyz"]
     for key in keys:
-        memory.put(key, Seen(heads=b"a" * 120))
+        memory.put(key, SeenSeries(heads=b"a" * 120))
 
     assert [len(memory.get(key).heads) for key in keys] == [0, 120, 120]
     assert memory.nbytes == 240
-    memory.put(keys[1], Seen(heads=b"b" * 150))
-    memory.put(keys[0], Seen(heads=b"a" * 120))
+    memory.put(keys[1], SeenSeries(heads=b"b" * 150))
+    memory.put(keys[0], SeenSeries(heads=b"a" * 120))
     assert [len(memory.get(key).heads) for key in keys] == [120, 150, 0]
-    memory.put(keys[0], Seen(heads=b"a" * 301))
+    memory.put(keys[0], SeenSeries(heads=b"a" * 301))
     assert memory.nbytes == 0
 
 
