@@ -3,7 +3,7 @@
 import json
 import shutil
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,8 +28,6 @@ from transforms.gold.broker_rtt.table import broker_rtt_summary
 from transforms.gold.fetch_latency.summary import fetch_latency_summary
 
 CLUSTER = "lab"
-AFTER = timedelta(seconds=10)
-"""The time after a fault that a demo still records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +54,6 @@ class Recorded:
     def culprits(self, thresholds: Thresholds) -> list[Row]:
         """Return the verdict of every window, judged as a stream would: from what came before it."""
         return verdicts_of(self.broker_rtt.select(*COLUMNS).toArrow(), thresholds)
-
-    def culprits_of(self, truth: Row, thresholds: Thresholds) -> list[Row]:
-        """Return the verdicts of one demo, judged as if nothing was recorded before it."""
-        span = ReportSpan(truth["quiet_since"], truth["ended_at"] + AFTER)
-        rows = self.broker_rtt.filter(span.holds("window_start")).select(*COLUMNS)
-        return verdicts_of(rows.toArrow(), thresholds)
 
     def latency(self, truth: Row) -> list[Row]:
         """Return plain and true latency of the follower fetches of one injected span, leader by leader."""

@@ -67,9 +67,9 @@ def _noise(judged: JudgedPairs) -> dict[str, float]:
     rise_ms = x_ms - level_ms
     shared_ms = np.where(np.isnan(rise_ms), np.nan, median(rise_ms, axis=1)[:, None])
     apart_ms = np.abs(level_ms - median(level_ms, axis=1)[:, None])
-    window_95, shared_95 = (
-        float(np.nanpercentile(np.abs(values), 95)) for values in (rise_ms - shared_ms, shared_ms)
-    )
+    # What the spread within the window does not explain: `weight` adds that of each window.
+    alone_ms = np.sqrt(np.maximum(0.0, (rise_ms - shared_ms) ** 2 - judged.sampling_ms**2))
+    window_95, shared_95 = (float(np.nanpercentile(np.abs(values), 95)) for values in (alone_ms, shared_ms))
     apart, wandered = float(np.nanmax(apart_ms)), float(np.nanmax(wandered_ms))
     return {
         "noise_ms": round(math.hypot(window_95 / 1.96, apart / 2), 3),

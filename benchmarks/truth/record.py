@@ -12,7 +12,7 @@ from lab.scenarios import Scenario, ScenarioPlan, Side
 
 DELAYS_MS = (3.0, 10.0, 20.0)
 RATES = (0.0, 500.0, 2000.0)
-TRIES, DEMOS = 10, 20
+TRIES = 10
 LEARN_S, HEALTHY_S = 15 * 60.0, 60 * 60.0
 
 
@@ -61,17 +61,10 @@ def healthy() -> Iterator[ScenarioPlan]:
     yield ScenarioPlan(scenario=Scenario.HEALTHY, quiet_s=0, for_s=HEALTHY_S)
 
 
-def demos() -> Iterator[ScenarioPlan]:
-    """Slow one link as `plumbline demo` does, idle, on seeded brokers. Is there one finding, of that span?"""
-    for nth in range(DEMOS):
-        yield ScenarioPlan(scenario=Scenario.SLOW_LINK, delay_ms=10, quiet_s=75, for_s=60, seed=nth)
-
-
 PARTS = (
     Part("links", tuple(links())),
     Part("shapes", tuple(shapes())),
     Part("healthy", tuple(healthy()), with_pipeline=True),
-    Part("demos", tuple(demos()), with_pipeline=True),
 )
 
 

@@ -149,8 +149,8 @@ def _levels(grid: Grid, is_used: Mask) -> Levels:
     windows = is_used.sum(axis=1)
     starts = np.where(is_used, grid.starts[None, :, None], -1)
     values = np.where(is_used, grid.ms, np.nan)
-    ms = _median_of_windows(values)
-    spread_ms = MAD_TO_SPREAD * _median_of_windows(np.abs(values - ms[:, :, None, :]))
+    ms = median(values, axis=2)
+    spread_ms = MAD_TO_SPREAD * median(np.abs(values - ms[:, :, None, :]), axis=2)
     has_enough = windows >= OPENING_WINDOWS
     return Levels(
         pairs=grid.pairs,
@@ -159,10 +159,3 @@ def _levels(grid: Grid, is_used: Mask) -> Levels:
         ms=np.where(has_enough, ms, np.nan),
         spread_ms=np.where(has_enough, spread_ms, np.nan),
     )
-
-
-def _median_of_windows(values: Floats) -> Floats:
-    """Return the median over windows, the third axis; NaN if there are no windows."""
-    if not values.shape[2]:
-        return np.full((*values.shape[:2], values.shape[3]), np.nan)
-    return median(values, axis=2)

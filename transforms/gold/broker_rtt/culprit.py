@@ -30,6 +30,12 @@ MIN_PAIRS_OF_PEERS = 3
 UNSTEADY = 2.0
 """The maximum spread of a young level, in `min_effect_ms`. A larger spread contains the edge of a fault."""
 
+PAUSES = 2.0
+"""The error of a median over that of independent round trips: 1.1 to 2.4 in 25 minutes of quiet windows."""
+
+WIDEST = 3.0
+"""The largest spread of a pair within a window, in median spreads of the window's pairs."""
+
 NAMED = ("broker", "follower_side", "leader_side", "link")
 NONE, NOT_ENOUGH, AMBIGUOUS = "none", "not_enough_data", "ambiguous"
 OWN, PEERS = "own", "peers"
@@ -52,6 +58,7 @@ class JudgedPairs:
     quantile: Ints  # per window, an index of `QUANTILES`
     x_ms: Floats
     thin: Floats  # how much larger the variance is than with enough round trips
+    sampling_ms: Floats  # standard error from the spread of the round trips within the window
 
     def is_seen(self) -> Mask:
         """Return whether a pair has a round trip in a window."""
@@ -120,6 +127,7 @@ def judged_pairs(grid: Grid) -> JudgedPairs:
     method = np.where(coverage[1] >= coverage[0], 1, 0)
     windows = np.arange(len(grid.starts))
     is_seen, n = is_judged[method, windows], grid.n[method, windows]
+    p10_ms, p50_ms = (np.where(is_seen, of_quantile[method, windows], np.nan) for of_quantile in grid.ms)
     has_p10 = (n >= MIN_N_P10) & (grid.clock_ms[method, windows] < 1)
     quantile = np.where((has_p10 | ~is_seen).all(axis=1), 0, 1)
     return JudgedPairs(
@@ -127,9 +135,24 @@ def judged_pairs(grid: Grid) -> JudgedPairs:
         pairs=grid.pairs,
         method=method,
         quantile=quantile,
-        x_ms=np.where(is_seen, grid.ms[quantile, method, windows], np.nan),
+        x_ms=np.where(quantile[:, None] == 0, p10_ms, p50_ms),
         thin=np.maximum(1.0, MIN_N_P50 / np.maximum(n, 1)),
+        sampling_ms=sampling_error_ms(p50_ms - p10_ms, n),
     )
+
+
+def sampling_error_ms(p10_to_p50_ms: Floats, n: Ints) -> Floats:
+    """
+    Return the standard error of each pair's quantile in each window, 0 where it is unknown.
+
+    For normal, independent values the variance of a median is 0.96 (p50 - p10)^2 / n; that of a p10 is
+    smaller. One pause delays several round trips, so the error is `PAUSES` times larger. A busy machine
+    widens all pairs, a fault that begins within the window only its own: a spread counts at least as the
+    median spread of the window's pairs, and at most as `WIDEST` times that.
+    """
+    typical_ms = median(p10_to_p50_ms, axis=1)[:, None]
+    spread_ms = np.clip(p10_to_p50_ms, typical_ms, WIDEST * typical_ms)
+    return np.nan_to_num(PAUSES * spread_ms / np.sqrt(np.maximum(n, 1)))
 
 
 def all_evidence(
@@ -146,7 +169,7 @@ def all_evidence(
         basis: evidence(
             judged.starts,
             values,
-            weight(judged.x_ms, spread, judged.thin, thresholds),
+            weight(judged.x_ms, spread, judged.thin, judged.sampling_ms, thresholds),
             members,
             thresholds,
             is_own=basis == OWN,

@@ -137,6 +137,8 @@ def median(values: Floats, axis: int) -> Floats:
     >>> median(np.array([[3.0, 1.0, 2.0, np.nan], [4.0, 1.0, np.nan, np.nan]]), axis=1)
     array([2. , 2.5])
     """
+    if not values.shape[axis]:
+        return np.full(np.delete(values.shape, axis), np.nan)
     ordered = np.sort(values, axis=axis)  # NaN last
     count = np.sum(~np.isnan(values), axis=axis, keepdims=True)
     low = np.take_along_axis(ordered, np.maximum(count - 1, 0) // 2, axis=axis)

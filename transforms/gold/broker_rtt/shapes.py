@@ -85,16 +85,19 @@ def shapes_of(pairs: Sequence[Pair]) -> tuple[list[Shape], Floats]:
     return shapes, np.concatenate(members, axis=1).astype(float)
 
 
-def weight(x_ms: Floats, spread_ms: Floats, thin: Floats, thresholds: Thresholds) -> Floats:
+def weight(
+    x_ms: Floats, spread_ms: Floats, thin: Floats, sampling_ms: Floats, thresholds: Thresholds
+) -> Floats:
     """
     Return the inverse variance of each pair's estimate, from its own spread or at least the general noise.
 
-    Both are estimated from windows with enough round trips. With fewer round trips the variance is `thin`
-    times larger.
+    Both are estimated from windows with enough round trips. With fewer round trips this variance is `thin`
+    times larger. `sampling_ms` is the standard error from the round trips of the window itself: it is large
+    while the machine is busy.
     """
     noise = np.maximum(thresholds.noise_ms, np.nan_to_num(spread_ms))
     relative = thresholds.relative_noise * np.abs(x_ms)
-    return 1 / (thin * (noise * noise + relative * relative))
+    return 1 / (thin * (noise * noise + relative * relative) + sampling_ms * sampling_ms)
 
 
 def evidence(  # noqa: PLR0913 (the round trips of pairs, their shapes, and how they are compared)

@@ -42,6 +42,7 @@ class Case:
     nodes: tuple[int, ...] = NODES
     absent: frozenset[tuple[int, int]] = frozenset()
     windows: int = 24
+    busy_ms: float = 0.0  # mean of what a busy machine adds to each pair's median, but not to its p10
     n: int = 20
     n_of: dict[tuple[int, int], int] = field(default_factory=dict)  # from window 12 on, where it is not `n`
     nodes_expected: int | None = None
@@ -77,6 +78,8 @@ CASES = {
     "one odd window": Case(slow_by=lambda nth, f, leader: 50.0 * (nth == 14 and (f, leader) == (3, 1))),
     "slow from the start": Case(slow_by=lambda _nth, f, _leader: 5.0 * (f == 2)),
     "all slow": Case(slow_by=lambda nth, _f, _leader: 0.6 * (nth >= 12)),
+    **{f"busy {seed}": Case(slow_by=healthy, busy_ms=4.0, seed=seed) for seed in range(10)},
+    "busy and a slow link": Case(slow_by=from_window_12(SHAPES["link"][0]), busy_ms=1.5),
     "far, known": Case(slow_by=far),
     "far, unknown": Case(slow_by=far),
     "a log missing": Case(slow_by=from_window_12(lambda f, _: f == 3), absent=frozenset({(1, 3), (2, 3)})),
@@ -97,6 +100,7 @@ def window_rows(cluster, case, windows):
         pairs = [(f, leader) for f in case.nodes for leader in case.nodes if f != leader]
         for follower, leader in pairs:
             rtt = 0.7 + shared + dice.gauss(0, 0.1) + case.slow_by(nth, follower, leader)
+            waits = dice.expovariate(1 / case.busy_ms) if case.busy_ms else 0.0
             told = {
                 "cluster": cluster,
                 "window_start": NOON + timedelta(seconds=10 * nth),
@@ -105,7 +109,7 @@ def window_rows(cluster, case, windows):
                 "method": "paired",
                 "n": case.n_of.get((follower, leader), case.n) if nth >= 12 else case.n,
                 "rtt_p10_ms": rtt - 0.2,
-                "rtt_p50_ms": rtt,
+                "rtt_p50_ms": rtt + waits,
                 "clock_resolution_ms": 1e-6,
                 "nodes_expected": case.nodes_expected or len(case.nodes),
                 "nodes_reporting": len(case.nodes),
@@ -175,6 +179,22 @@ def test_a_pair_slow_from_the_first_line_on_is_seen_against_its_peers(verdicts):
 def test_what_all_pairs_share_is_nobodys_fault(verdicts):
     """A busy machine slows every pair alike."""
     assert words(verdicts["all slow"]) == {"none"}
+
+
+def test_a_busy_machine_accuses_nobody(verdicts):
+    """Medians of different pairs rise by different amounts, because the round trips of a window spread."""
+    said = [words(verdicts[f"busy {seed}"]) for seed in range(10)]
+
+    assert said == [{"none"}] * 10
+
+
+def test_a_slow_link_is_named_on_a_busy_machine(verdicts):
+    rows = verdicts["busy and a slow link"]
+
+    assert {rows[nth].culprit for nth in range(12)} == {"none"}
+    assert [(rows[nth].culprit, rows[nth].follower_id, rows[nth].leader_id) for nth in range(14, 24)] == [
+        ("link", 3, 1)
+    ] * 10
 
 
 def test_an_own_history_forgives_a_pair_that_was_always_slower(verdicts):
