@@ -29,9 +29,13 @@ def frame_of(
         pyarrow.ArrowInvalid, pyarrow.ArrowTypeError: a value does not have its column's type.
 
     """
+    return spark.createDataFrame(arrow_of(rows, schema), schema=schema)
+
+
+def arrow_of(rows: Iterable[Mapping[str, Any] | Sequence[Any]], schema: StructType) -> pa.Table:
+    """Return the rows of `frame_of` as Arrow rows."""
     plain = [_plain(row, schema) for row in rows]
-    arrow = pa.Table.from_pylist(plain, schema=to_arrow_schema(schema, timezone="UTC"))
-    return spark.createDataFrame(arrow, schema=schema)
+    return pa.Table.from_pylist(plain, schema=to_arrow_schema(schema, timezone="UTC"))
 
 
 def frame_of_arrow(spark: SparkSession, rows: pa.Table) -> DataFrame:

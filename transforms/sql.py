@@ -1,7 +1,9 @@
 """SQL over Arrow rows in DuckDB: the connection, snippets for log-bucket histograms, and rows of tables."""
 
+import atexit
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from tempfile import TemporaryDirectory
 
 import duckdb
@@ -26,14 +28,19 @@ NO_ROW = pc.scalar(False)
 
 @contextmanager
 def connect(rows: Mapping[str, pa.RecordBatchReader | pa.Table]) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yield a database in memory with these rows by name; it writes to a temporary folder if it is full."""
-    with (
-        TemporaryDirectory(prefix="plumbline-sql-") as folder,
-        duckdb.connect(config={**SETTINGS, "temp_directory": folder}) as db,
-    ):
+    """Yield a connection with these rows by name; its temporary tables end with it."""
+    with _database().cursor() as db:
         for name, named in rows.items():
             db.register(name, named)
         yield db
+
+
+@cache
+def _database() -> duckdb.DuckDBPyConnection:
+    """Return the process's database in memory, because opening one takes 20 ms; if full, it uses a folder."""
+    folder = TemporaryDirectory(prefix="plumbline-sql-")
+    atexit.register(folder.cleanup)
+    return duckdb.connect(config={**SETTINGS, "temp_directory": folder.name})
 
 
 def load(

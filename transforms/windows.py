@@ -1,5 +1,6 @@
 """Ten-second windows, the input range of a gold row, and whether a window is complete."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -7,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 WINDOW_S = 10
@@ -42,6 +43,12 @@ class Coverage(NamedTuple):
     is_settled: bool
 
 
+NewestLines = dict[tuple[str, int, int], int]
+"""The instant (epoch microseconds) of the newest request line, by cluster, broker and window (seconds)."""
+
+LINE = ("cluster", "broker_id", "logged_at")
+"""The columns of a request line that `newest_lines` reads."""
+
 COVERAGE_REACH = Reach(lookback_s=SETTLE_S)
 """`is_settled` depends on later lines too. `jobs.build_gold` stores the unsettled windows for this."""
 
@@ -69,23 +76,13 @@ def seconds(n: float) -> Column:
     return F.make_dt_interval(secs=F.lit(n))
 
 
-def newest_lines(requests: DataFrame) -> DataFrame:
-    """Return the newest line of each broker and window, which is all that `coverage` needs."""
-    window = window_start(F.col("logged_at"))
-    newest = requests.groupBy("cluster", "broker_id", window.alias("window")).agg(
-        F.max("logged_at").alias("at")
-    )
-    return newest.select("cluster", "broker_id", F.col("at").alias("logged_at"))
-
-
-def coverage(lines: pa.Table) -> list[Coverage]:
+def coverage(newest_us: NewestLines) -> list[Coverage]:
     """
     Return one row per window: the numbers of expected and reporting brokers, and `is_settled`.
 
-    `lines` are request lines (cluster, broker_id, logged_at) from `SETTLE_S` before the windows. After the
-    windows, the newest line of each broker is enough. Re-sent lines have no effect.
+    `newest_us` has the lines from `SETTLE_S` before the windows. After the windows, the newest line of each
+    broker is enough.
     """
-    newest_us = _newest_us(lines)
     of_broker: dict[tuple[str, int], int] = {}
     of_cluster: dict[str, int] = {}
     expected: dict[tuple[str, int], set[int]] = {}
@@ -112,13 +109,22 @@ def coverage(lines: pa.Table) -> list[Coverage]:
     return found
 
 
-def _newest_us(lines: pa.Table) -> dict[tuple[str, int, int], int]:
-    """Return the newest instant (microseconds) by cluster, broker and window (seconds)."""
+def newest_lines(lines: pa.RecordBatchReader) -> NewestLines:
+    """Return the newest of the request lines (`LINE`); re-sent lines have no effect."""
+    newest: NewestLines = {}
+    for batch in lines:
+        for key, at_us in _newest_of(pa.table(batch)):
+            newest[key] = max(at_us, newest.get(key, at_us))
+    return newest
+
+
+def _newest_of(lines: pa.Table) -> Iterator[tuple[tuple[str, int, int], int]]:
     known = lines.filter(pc.and_(pc.is_valid(lines["logged_at"]), pc.is_valid(lines["broker_id"])))
     at_us = known["logged_at"].cast(pa.timestamp("us", "UTC")).cast(pa.int64())
     windows = pa.array(np.floor_divide(at_us.to_numpy(), _WINDOW_US) * WINDOW_S, pa.int64())
     table = pa.table(
         [known["cluster"], known["broker_id"], windows, at_us], ["cluster", "broker", "window", "us"]
     )
-    newest = table.group_by(["cluster", "broker", "window"]).aggregate([("us", "max")]).to_pylist()
-    return {(row["cluster"], row["broker"], row["window"]): row["us_max"] for row in newest}
+    newest = table.group_by(["cluster", "broker", "window"]).aggregate([("us", "max")])
+    for row in newest.to_pylist():
+        yield (row["cluster"], row["broker"], row["window"]), row["us_max"]

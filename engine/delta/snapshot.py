@@ -111,6 +111,10 @@ class Snapshot:
         """Return columns of all rows that meet a condition, without Spark, read in batches."""
         return self._dataset(self.paths()).scanner(columns=list(columns), filter=where).to_reader()
 
+    def rows_in(self, paths: Sequence[str], columns: Sequence[str]) -> pa.RecordBatchReader:
+        """Return columns of all rows of some files."""
+        return self._dataset(paths).scanner(columns=list(columns)).to_reader()
+
     def outside(self, column: str, spans: Sequence[Span]) -> Iterator[pa.RecordBatch]:
         """Yield the other rows of the files that overlap the spans."""
         inside = self._any([self._is_inside(column, span) for span in spans])

@@ -1,16 +1,18 @@
 """The new rows of one batch: what each input of gold tells about the windows that must be built."""
 
 from collections.abc import Iterable, Mapping
+from datetime import UTC
 from functools import reduce
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from conf.settings import Settings
 from engine.delta import tables
 from schemas.fields import Table
 from schemas.silver.requests import REQUESTS
-from transforms.gold.build import Build
+from transforms.frames import united
+from transforms.gold.build import Arrived, Build, Touch
 from transforms.gold.builds import BUILDS
 from transforms.windows import window_start
 
@@ -38,27 +40,40 @@ def arrivals(
         _touching(_stream_of(spark, settings, table, starting or {}), table, builds)
         for table in inputs_of(builds)
     )
-    return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), streams)
+    return united(list(streams))
 
 
-def by_window(batch: DataFrame) -> DataFrame:
-    """
-    Count a batch's rows by input, cluster, broker and window.
-
-    `slot` is the window in epoch seconds, `newest` the latest instant. The flag of a `Touch` (`Build.flags`)
-    is true if any row touches windows; it is NULL for other inputs.
-    """
+def arrived(batch: DataFrame, builds: Iterable[Build]) -> list[Arrived]:
+    """Count a batch's rows by input, cluster, broker and window; this runs one Spark job."""
+    names = [name for name, _ in touches_of(builds)]
     second = F.unix_seconds(window_start(F.col("at"))).alias("slot")
-    flags = [name for name in batch.columns if name not in ("input", "cluster", "broker_id", "at")]
-    return (
-        batch.filter(F.col("at").isNotNull())
+    rows = (
+        batch.coalesce(1)  # one task, because a batch is small
+        .filter(F.col("at").isNotNull())
         .groupBy("input", "cluster", "broker_id", second)
         .agg(
             F.count(F.lit(1)).alias("lines"),
             F.max("at").alias("newest"),
-            *(F.max(name).alias(name) for name in flags),
+            F.bit_or("touches").alias("touches"),
         )
     )
+    return [
+        Arrived(
+            input=row["input"],
+            cluster=row["cluster"],
+            broker_id=row["broker_id"],
+            slot=row["slot"],
+            lines=row["lines"],
+            newest=row["newest"].astimezone(UTC),
+            touches=frozenset(name for n, name in enumerate(names) if row["touches"] >> n & 1),
+        )
+        for row in rows.collect()
+    ]
+
+
+def touches_of(builds: Iterable[Build]) -> list[tuple[str, Touch]]:
+    """Return all touches with their names, in the order of the bits of the column `touches`."""
+    return [(build.touch_name(n), touch) for build in builds for n, touch in enumerate(build.touched_by)]
 
 
 def _touching(rows: DataFrame, table: Table, builds: Iterable[Build]) -> DataFrame:
@@ -68,8 +83,20 @@ def _touching(rows: DataFrame, table: Table, builds: Iterable[Build]) -> DataFra
         "cluster",
         broker.alias("broker_id"),
         F.col(table.instant).alias("at"),
-        *(flag.alias(name) for build in builds for name, flag in build.flags(table).items()),
+        _touches(table, builds).alias("touches"),
     )
+
+
+def _touches(table: Table, builds: Iterable[Build]) -> Column:
+    """Return a bit per touch of an input, because a column for each would make the plan of a batch costly."""
+    bits = [(1 << n, touch) for n, (_, touch) in enumerate(touches_of(builds)) if touch.of is table]
+    always = sum(bit for bit, touch in bits if touch.is_always)
+    sometimes = [
+        F.when(touch.condition(), F.lit(bit).cast("long")).otherwise(F.lit(0).cast("long"))
+        for bit, touch in bits
+        if not touch.is_always
+    ]
+    return reduce(Column.bitwiseOR, sometimes, F.lit(always).cast("long"))
 
 
 def _stream_of(

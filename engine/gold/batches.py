@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from conf.progress import Progress
 from conf.settings import Settings
-from engine.gold.arrivals import by_window
+from engine.gold.arrivals import arrived
 from engine.gold.builder import Builder
 from engine.gold.data_quality import rebuild_data_quality
 from engine.process.fail_points import reached
@@ -20,9 +20,6 @@ QUALITY_EVERY_S, QUALITY_SHARE = 300.0, 0.02
 """Data quality counts every line of the warehouse: every few minutes, and at most this share of the time."""
 
 LINES = (REQUESTS.name, CLIENT_EVENTS.name)
-
-FEW_LINES = 5_000
-"""Up to this many lines, interpreted plans are cheaper."""
 
 
 class Batches:
@@ -52,14 +49,13 @@ class Batches:
 
     def _rebuild(self, batch: DataFrame, batch_id: int) -> None:
         started = time.monotonic()
-        arrived = by_window(batch).collect()
-        lines = sum(row["lines"] for row in arrived if row["input"] in LINES)
-        _expect(batch, lines)
-        windows = self._builder.build(arrived)
+        new = arrived(batch, self._builder.builds)
+        lines = sum(row.lines for row in new if row.input in LINES)
+        windows = self._builder.build(new)
         self._note()
         reached("gold-written")
-        if arrived:
-            newest = datetime.fromtimestamp(max(row["slot"] for row in arrived), UTC)
+        if new:
+            newest = datetime.fromtimestamp(max(row.slot for row in new), UTC)
             built = ", ".join(f"{n} windows of {name}" for name, n in windows.items())
             self._progress.say(
                 f"batch {batch_id}: {lines} lines up to {newest:%Y-%m-%dT%H:%M:%SZ}, {built or 'no window'}, "
@@ -71,11 +67,3 @@ class Batches:
             self._count_at = time.monotonic() + max(
                 QUALITY_EVERY_S, (time.monotonic() - began) / QUALITY_SHARE
             )
-
-
-def _expect(batch: DataFrame, lines: int) -> None:
-    """Configure Spark for the next batch, which probably has about as many lines."""
-    is_worth_compiling = lines > FEW_LINES
-    conf = batch.sparkSession.conf
-    conf.set("spark.sql.codegen.wholeStage", str(is_worth_compiling).lower())
-    conf.set("spark.sql.codegen.factoryMode", "FALLBACK" if is_worth_compiling else "NO_CODEGEN")

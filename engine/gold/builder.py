@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import SparkSession
 
 from conf.progress import Progress
 from engine.delta import tables
@@ -13,10 +13,10 @@ from engine.delta.snapshot import Snapshot
 from engine.gold.coverage import Settling
 from engine.gold.culprit import culprits_of
 from engine.gold.held_back import let_through
-from engine.gold.inputs import WarehouseTables, WindowInputs
+from engine.gold.inputs import Derived, WarehouseTables, WindowInputs
 from engine.process.fail_points import reached
 from schemas.fields import Table
-from transforms.gold.build import Build
+from transforms.gold.build import Arrived, Build
 from transforms.gold.builds import BUILDS
 from transforms.spans import Span, in_steps, spans_of, window_of, windows_of
 from transforms.windows import WINDOW_S, Reach
@@ -38,7 +38,7 @@ class Builder:
         self, spark: SparkSession, warehouse: Path, progress: Progress, builds: Sequence[Build] = BUILDS
     ) -> None:
         """Create the missing tables."""
-        self._spark, self._warehouse, self._progress, self._builds = spark, warehouse, progress, builds
+        self._warehouse, self._progress, self.builds = warehouse, progress, tuple(builds)
         for table in {table.name: table for build in builds for table in build.silver}.values():
             tables.make(warehouse, table)
         for table in gold_of(builds):
@@ -48,40 +48,51 @@ class Builder:
         self._settling = Settling(warehouse, [build.tables[0] for build in builds if build.is_covered])
         self._culprits = culprits_of(warehouse) if any(build.followed_by for build in builds) else None
         self._newest = {build.name: self._newest_window(build) for build in builds}
+        self._derived: Derived = {}
         self._refused: dict[str, set[int]] = {build.name: set() for build in builds}
 
-    def build(self, arrived: Sequence[Row]) -> dict[str, int]:
-        """Build the windows that new rows (`arrivals.by_window`) touch; return how many, by build."""
+    def build(self, arrived: Sequence[Arrived]) -> dict[str, int]:
+        """Build the windows that new rows (`arrivals.arrived`) touch; return how many, by build."""
         self._settling.saw(arrived)
         may_settle = self._settling.may_settle()
-        windows = {build.name: self.touched(build, arrived) for build in self._builds}
-        for build in self._builds:
+        windows = {build.name: self.touched(build, arrived) for build in self.builds}
+        snapshots: dict[str, Snapshot] = {}
+        for build in self.builds:
             if build.is_covered:
                 windows[build.name] |= may_settle
-            self.rebuild(build, windows[build.name])
+            self.rebuild(build, windows[build.name], snapshots)
             reached(f"gold-{build.name}-written")
         return {name: len(of) for name, of in windows.items() if of}
 
     def rebuild_span(self, span: Span) -> int:
         """Build all windows of a span again; return how many were refused because silver is incomplete."""
-        return max(self.rebuild(build, windows_of([span])) for build in self._builds)
+        return max(self.rebuild(build, windows_of([span])) for build in self.builds)
 
-    def touched(self, build: Build, arrived: Sequence[Row]) -> set[int]:
+    def touched(self, build: Build, arrived: Sequence[Arrived]) -> set[int]:
         """Return the windows of a build that new rows touch, and those that it remembers."""
         inputs = {touch.of.name for touch in build.touched_by}
-        slots = (row["slot"] for row in arrived if row["input"] in inputs)
+        slots = (row.slot for row in arrived if row.input in inputs)
         newest = self._newest[build.name] = max(self._newest[build.name], max(slots, default=0))
         touched = build.touched(arrived, newest)
         memory = self._memories.get(build.name)
         return memory.windows(touched, arrived) if memory else set().union(*touched)
 
-    def rebuild(self, build: Build, windows: Iterable[int]) -> int:
-        """Build windows (epoch seconds) again; return how many were refused because silver is incomplete."""
+    def rebuild(
+        self, build: Build, windows: Iterable[int], snapshots: dict[str, Snapshot] | None = None
+    ) -> int:
+        """
+        Build windows (epoch seconds) again; return how many were refused because silver is incomplete.
+
+        Missing snapshots of silver are added to `snapshots`, which the builds of a batch share.
+        """
         wanted = let_through(self._warehouse, windows)
         if not wanted:
             return 0
         # Take the snapshots first: rows that retention deletes after the check below are still in them.
-        snapshots = {table.name: tables.snapshot(self._warehouse, table) for table in build.silver}
+        snapshots = {} if snapshots is None else snapshots
+        for table in build.silver:
+            if table.name not in snapshots:
+                snapshots[table.name] = tables.snapshot(self._warehouse, table)
         oldest = _first_whole_window(self._warehouse, build.reads)
         refused = {window for window in wanted if oldest is not None and window < oldest}
         self._report_refused(build, refused, oldest)
@@ -97,7 +108,7 @@ class Builder:
         return len(refused)
 
     def _replace(self, build: Build, spans: Sequence[Span], snapshots: Mapping[str, Snapshot]) -> None:
-        inputs = WindowInputs(build, snapshots, self._settling, spans)
+        inputs = WindowInputs(build, snapshots, self._settling, spans, self._derived)
         if build.needs and not any(map(inputs.has, build.needs)) and not self._holds(build, spans):
             return
         versions = {f"{table.layer}.{table.name}": snapshots[table.name].version for table in build.reads}

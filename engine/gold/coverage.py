@@ -1,21 +1,51 @@
 """Whether the windows of a warehouse are complete, and which of them later lines may settle."""
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Row
 
 from engine.delta import tables
 from engine.delta.snapshot import Snapshot
 from schemas.fields import Table
 from schemas.silver.requests import REQUESTS
-from transforms.spans import Span, windows_of
-from transforms.windows import COVERAGE_REACH, SETTLE_S, WINDOW_S, Coverage, coverage
+from transforms.gold.build import Arrived
+from transforms.spans import Span, window_of, windows_of
+from transforms.windows import (
+    COVERAGE_REACH,
+    LINE,
+    SETTLE_S,
+    WINDOW_S,
+    Coverage,
+    NewestLines,
+    coverage,
+    newest_lines,
+)
 
-LINE = ("cluster", "broker_id", "logged_at")
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class _LinesOfFiles:
+    """The newest lines in each data file, because a file never changes."""
+
+    def __init__(self) -> None:
+        self._of_file: dict[str, NewestLines] = {}
+
+    def near(self, requests: Snapshot, spans: Sequence[Span]) -> NewestLines:
+        """Return the newest lines around the spans, and some farther lines of the same files."""
+        paths = requests.overlapping("logged_at", spans, COVERAGE_REACH)
+        known = self._of_file
+        # Only the files of the last call are kept: the next one needs most of them again.
+        self._of_file = {
+            path: known[path] if path in known else newest_lines(requests.rows_in([path], LINE))
+            for path in paths
+        }
+        newest: NewestLines = {}
+        for of_file in self._of_file.values():
+            for key, at_us in of_file.items():
+                newest[key] = max(at_us, newest.get(key, at_us))
+        return newest
 
 
 class Settling:
@@ -28,7 +58,8 @@ class Settling:
     def __init__(self, warehouse: Path, covered: Iterable[Table]) -> None:
         """Read the unsettled windows of the `covered` gold tables."""
         self._warehouse = warehouse
-        self._newest: dict[tuple[str, int], datetime] = {}
+        self._lines = _LinesOfFiles()
+        self._newest: dict[tuple[str, int], int] = {}  # by cluster and broker, epoch microseconds
         self._newest_since: date | None = None
         self._unsettled: set[tuple[str, int]] = set()
         for table in covered:
@@ -37,11 +68,11 @@ class Settling:
             found = rows.group_by(list(columns)).aggregate([]).to_pylist()
             self._unsettled |= {(row["cluster"], _second(row["window_start"])) for row in found}
 
-    def saw(self, arrived: Sequence[Row]) -> None:
-        """Note the newest lines of a batch (`arrivals.by_window`)."""
+    def saw(self, arrived: Sequence[Arrived]) -> None:
+        """Note the newest lines of a batch (`arrivals.arrived`)."""
         for row in arrived:
-            if row["input"] == REQUESTS.name and row["broker_id"] is not None:
-                self._note(row["cluster"], row["broker_id"], row["newest"].astimezone(UTC))
+            if row.input == REQUESTS.name and row.broker_id is not None:
+                self._note(row.cluster, row.broker_id, (row.newest - EPOCH) // timedelta(microseconds=1))
 
     def may_settle(self) -> set[int]:
         """Return the windows that were built unsettled and that later lines may have settled."""
@@ -50,14 +81,12 @@ class Settling:
     def covered(self, requests: Snapshot, spans: Sequence[Span]) -> list[Coverage]:
         """Return the coverage of the windows, and note which of them are not settled."""
         self._learn_newest(spans[0])
-        lines = requests.arrow(LINE, "logged_at", spans, COVERAGE_REACH)
-        newest = [
-            {"cluster": cluster, "broker_id": broker, "logged_at": at}
-            for (cluster, broker), at in self._newest.items()
-        ]
-        lines = pa.concat_tables([lines, pa.Table.from_pylist(newest, schema=lines.schema)])
+        newest = self._lines.near(requests, spans)
+        for (cluster, broker), at in self._newest.items():
+            key = (cluster, broker, window_of(at / 1e6))
+            newest[key] = max(at, newest.get(key, at))
         done = windows_of(spans)
-        rows = [row for row in coverage(lines) if _second(row.window_start) in done]
+        rows = [row for row in coverage(newest) if _second(row.window_start) in done]
         self.forget(done)
         self._unsettled |= {
             (row.cluster, _second(row.window_start))
@@ -70,26 +99,23 @@ class Settling:
         """Forget unsettled windows, because they are built or can no longer be built."""
         self._unsettled = {key for key in self._unsettled if key[1] not in windows}
 
-    def _note(self, cluster: str, broker_id: int, at: datetime) -> None:
-        self._newest[cluster, broker_id] = max(at, self._newest.get((cluster, broker_id), at))
+    def _note(self, cluster: str, broker_id: int, at_us: int) -> None:
+        self._newest[cluster, broker_id] = max(at_us, self._newest.get((cluster, broker_id), at_us))
 
     def _learn_newest(self, earliest: Span) -> None:
         """Read the newest line of each broker once; later the stream supplies it."""
         since = datetime.fromtimestamp(earliest.start, UTC).date()
         if self._newest_since is not None and self._newest_since <= since:
             return
-        is_since = pc.field("logged_date") >= since
-        lines = tables.snapshot(self._warehouse, REQUESTS).all_rows(LINE, is_since).read_all()
-        newest = lines.group_by(["cluster", "broker_id"]).aggregate([("logged_at", "max")])
-        for row in newest.to_pylist():
-            if row["broker_id"] is not None:
-                self._note(row["cluster"], row["broker_id"], row["logged_at_max"])
+        lines = tables.snapshot(self._warehouse, REQUESTS).all_rows(LINE, pc.field("logged_date") >= since)
+        for (cluster, broker, _), at_us in newest_lines(lines).items():
+            self._note(cluster, broker, at_us)
         self._newest_since = since
 
     def _can_be_settled(self, cluster: str, window: int) -> bool:
         """Return False if `windows.coverage` would certainly find the window unsettled again."""
         end = window + WINDOW_S
-        known = [_second(at) for (where, _), at in self._newest.items() if where == cluster]
+        known = [at // 1_000_000 for (where, _), at in self._newest.items() if where == cluster]
         expected = [at for at in known if at >= window - SETTLE_S]
         return bool(known) and (max(known) > end + SETTLE_S or all(at >= end for at in expected))
 

@@ -1,13 +1,13 @@
 """What the builds of gold read: the rows around some windows of a warehouse, or all rows of some frames."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from engine.delta import tables
@@ -16,10 +16,12 @@ from engine.gold.coverage import Settling
 from schemas.arrow import arrow_schema
 from schemas.fields import Table
 from schemas.silver.requests import REQUESTS
-from transforms.frames import frame_of, frame_of_arrow
 from transforms.gold.build import Build
 from transforms.spans import Span, spans_of, window_of, windows_of
-from transforms.windows import Coverage, Reach, coverage, newest_lines
+from transforms.windows import LINE, Coverage, Reach, coverage, newest_lines
+
+Derived = dict[tuple[str, Callable[[pa.RecordBatchReader], pa.Table]], tuple[int, pa.Table]]
+"""Results of `Inputs.derived` and the version of their table, by the table's name and the function."""
 
 
 class WindowInputs:
@@ -31,9 +33,11 @@ class WindowInputs:
         snapshots: Mapping[str, Snapshot],
         settling: Settling,
         spans: Sequence[Span],
+        derived: Derived | None = None,
     ) -> None:
         """Read for the windows of the spans; `snapshots` are those of the build's inputs, by name."""
         self._build, self._settling = build, settling
+        self._derived = {} if derived is None else derived
         self._snapshots, self._spans = snapshots, list(spans)
 
     @property
@@ -59,6 +63,17 @@ class WindowInputs:
         if within is None:
             return snapshot.all_rows(columns, where)
         return snapshot.reader(columns, table.instant, self._spans, within, where)
+
+    def derived(
+        self, table: Table, columns: Sequence[str], function: Callable[[pa.RecordBatchReader], pa.Table]
+    ) -> pa.Table:
+        """Return a function of all rows of a table, from an earlier step if the table is unchanged."""
+        snapshot = self._snapshots[table.name]
+        version, rows = self._derived.get((table.name, function), (None, None))
+        if rows is None or version != snapshot.version:
+            rows = function(snapshot.all_rows(columns))
+            self._derived[table.name, function] = (snapshot.version, rows)
+        return rows
 
     def around(
         self,
@@ -88,18 +103,18 @@ class WindowInputs:
 
 
 class WholeInputs:
-    """All rows of some silver frames (see `build.Inputs`): gold of a folder, and of made rows."""
+    """All rows of some silver tables (see `build.Inputs`): gold of a folder, and of made rows."""
 
     spans = windows = None
 
-    def __init__(self, silver: Mapping[Table, DataFrame]) -> None:
-        """Read these frames. A frame of files must be unfiltered, because `rows` reads the files."""
+    def __init__(self, silver: Mapping[Table, ds.Dataset]) -> None:
+        """Read these rows."""
         self._silver = silver
 
-    @property
-    def spark(self) -> SparkSession:
-        """The session of the frames."""
-        return next(iter(self._silver.values())).sparkSession
+    @classmethod
+    def of_frames(cls, silver: Mapping[Table, DataFrame]) -> "WholeInputs":
+        """Read the rows of these frames (`dataset_of`)."""
+        return cls({table: dataset_of(frame) for table, frame in silver.items()})
 
     def rows(
         self,
@@ -109,8 +124,14 @@ class WholeInputs:
         *,
         where: pc.Expression | None = None,
     ) -> pa.RecordBatchReader:
-        """Return columns of all rows, read from the files of the frame if it has any."""
-        return reader_of(self._silver[table], columns, where)
+        """Return columns of all rows."""
+        return self._silver[table].scanner(columns=list(columns), filter=where).to_reader()
+
+    def derived(
+        self, table: Table, columns: Sequence[str], function: Callable[[pa.RecordBatchReader], pa.Table]
+    ) -> pa.Table:
+        """Return a function of all rows of a table."""
+        return function(self.rows(table, columns))
 
     def around(
         self,
@@ -126,21 +147,25 @@ class WholeInputs:
 
     def covered(self) -> list[Coverage]:
         """Return the coverage of all windows."""
-        return coverage(newest_lines(self._silver[REQUESTS]).toArrow())
+        return coverage(newest_lines(self.rows(REQUESTS, LINE)))
 
     def has(self, table: Table) -> bool:
         """Return whether a table has rows."""
-        return not self._silver[table].isEmpty()
+        return bool(self._silver[table].head(1).num_rows)
 
 
-def reader_of(
-    frame: DataFrame, columns: Sequence[str], where: pc.Expression | None = None
-) -> pa.RecordBatchReader:
-    """Return columns of the rows of a frame. A frame of files must be unfiltered: the files are read."""
+def dataset_of(frame: DataFrame) -> ds.Dataset:
+    """Return the rows of a frame. A frame of files must be unfiltered: the files are read."""
     files = [unquote(urlparse(file).path) for file in frame.inputFiles()]
     schema = to_arrow_schema(frame.schema, timezone="UTC")
-    rows = ds.dataset(files, schema=schema, format="parquet") if files else ds.dataset(frame.toArrow())
-    return rows.scanner(columns=list(columns), filter=where).to_reader()
+    return ds.dataset(files, schema=schema, format="parquet") if files else ds.dataset(frame.toArrow())
+
+
+def gold_of_all(build: Build, inputs: WholeInputs) -> Mapping[Table, pa.Table]:
+    """Return the gold of a build from all rows; no rows if none of the tables in `needs` has rows."""
+    if build.needs and not any(map(inputs.has, build.needs)):
+        return {table: arrow_schema(table).empty_table() for table in build.tables}
+    return build.rows(inputs)
 
 
 class WarehouseTables:
@@ -158,10 +183,3 @@ class WarehouseTables:
         """Return the windows (epoch seconds) in which a table has rows."""
         starts = tables.snapshot(self._warehouse, table).column("window_start")
         return {int(start.timestamp()) for start in starts.unique().to_pylist()}
-
-
-def frames_of(build: Build, inputs: WholeInputs) -> dict[Table, DataFrame]:
-    """Return the gold of a build from all rows; empty frames if none of the tables in `needs` has rows."""
-    if build.needs and not any(map(inputs.has, build.needs)):
-        return {table: frame_of(inputs.spark, [], table.schema) for table in build.tables}
-    return {table: frame_of_arrow(inputs.spark, rows) for table, rows in build.rows(inputs).items()}

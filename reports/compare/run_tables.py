@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from conf.names import Kind
 from conf.settings import Settings
 from engine.delta import tables
+from engine.gold.inputs import WholeInputs
 from engine.ingest.parsed_files import parse_into
 from reports.run.gold_of_files import Layers, raw_lines
 from reports.run.rows import SeveralClustersError
@@ -79,5 +80,5 @@ def tables_of_files(spark: SparkSession, raw: Path, scratch: Path, *, has_reques
     gold = {table: frame_of(spark, [], table.schema) for table in OF_GOLD.values()}
     if has_requests:
         wanted = [build for build in BUILDS if not gold.keys().isdisjoint(build.tables)]
-        gold |= layers.gold(wanted, silver)
+        gold |= layers.gold(wanted, WholeInputs.of_frames(silver))
     return RunTables(**{field: (silver | gold)[table] for field, table in IN_WAREHOUSE.items()})

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from conf.names import Kind
 from conf.settings import Settings
 from engine.gold.culprit import culprit_tables
-from engine.gold.inputs import WholeInputs, frames_of, reader_of
+from engine.gold.inputs import WholeInputs, dataset_of, gold_of_all
 from engine.ingest.parsed_files import parse_into
 from engine.ingest.raw_files import DAMAGE_MARK
 from engine.ingest.sources import SOURCES
@@ -59,11 +59,10 @@ class Layers:
         """Compute a table once; return a frame that reads the result."""
         return self.keep(frame, f"{table.layer}-{table.name}")
 
-    def gold(self, builds: Iterable[Build], silver: Mapping[Table, DataFrame]) -> dict[Table, DataFrame]:
+    def gold(self, builds: Iterable[Build], inputs: WholeInputs) -> dict[Table, DataFrame]:
         """Build gold from all rows of silver."""
-        inputs = WholeInputs(silver)
-        frames = {table: frame for build in builds for table, frame in frames_of(build, inputs).items()}
-        return {table: self.keep_table(frame, table) for table, frame in frames.items()}
+        rows = {table: of for build in builds for table, of in gold_of_all(build, inputs).items()}
+        return {table: self.keep_table(frame_of_arrow(self._spark, of), table) for table, of in rows.items()}
 
 
 def gold_of_files(spark: SparkSession, raw: Path, scratch: Path, damages: Mapping[str, str]) -> GoldFrames:
@@ -71,10 +70,10 @@ def gold_of_files(spark: SparkSession, raw: Path, scratch: Path, damages: Mappin
     layers = Layers(spark, scratch)
     lines = raw_lines(spark, raw)
     silver, _ = parse_into(lines, scratch / "silver", Settings())
-    gold = layers.gold(BUILDS, silver)
-    inputs = WholeInputs(silver)
+    inputs = WholeInputs.of_frames(silver)
+    gold = layers.gold(BUILDS, inputs)
     quality = data_quality(
-        [reader_of(lines, BRONZE_COLUMNS)],
+        [dataset_of(lines).scanner(columns=list(BRONZE_COLUMNS)).to_reader()],
         {source.kind.value: [inputs.rows(table, LINE) for table in source.of_lines] for source in SOURCES},
         inputs.rows(QUARANTINE, QUARANTINE_COLUMNS),
         inputs.rows(SKIPPED, SKIPPED_COLUMNS),

@@ -18,6 +18,7 @@ from conf.settings import PROJECT, BuildGold
 from engine.delta import log_entries, tables
 from engine.gold.builder import gold_of
 from engine.gold.data_quality import rebuild_data_quality
+from engine.gold.inputs import gold_of_all
 from engine.process.lease import lease
 from engine.streams.note import versions
 from jobs.build_gold import app
@@ -32,7 +33,8 @@ from schemas.silver import SILVER
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
 from tests.engine.gold.gold_lab import GoldLab
-from tests.transforms.gold.silver_rows import START, as_rows, at, fetch_gold, joined, silver, stream_of
+from tests.transforms.gold.silver_rows import START, as_rows, at, joined, stream_of, whole
+from transforms.frames import frame_of_arrow
 from transforms.gold.fetch_latency.build import BUILD
 from transforms.spans import window_of
 
@@ -87,7 +89,8 @@ def built(built_lab, tmp_path):
 
 
 def at_once(spark, requests, events, table):
-    return as_rows(fetch_gold(*silver(spark, requests, events))[table])
+    gold = gold_of_all(BUILD, whole({REQUESTS: requests, CLIENT_EVENTS: events}))
+    return as_rows(frame_of_arrow(spark, gold[table]))
 
 
 def idle(*, first=0.6, n=60, **more):

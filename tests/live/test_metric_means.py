@@ -19,13 +19,12 @@ from lab import crash, processes, topics
 from lab.layout import LOAD_TOPIC, Lab
 from reports.run.gold_of_files import Layers, raw_lines
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN
-from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
 from schemas.silver.requests import REQUESTS
 from tests.live.slow_reader import SlowReader
 from transforms.gold.leader_local_mean.summary import leader_local_mean_summary
 from transforms.gold.leader_local_mean.table import BUILD
 from transforms.gold.metrics.counters import increases, with_process_start
-from transforms.gold.metrics.facts import SAMPLES_COLUMNS, SERIES_COLUMNS, load_facts, load_samples
+from transforms.gold.metrics.facts import load_samples
 from transforms.sql import connect
 
 pytestmark = [pytest.mark.live, pytest.mark.measures]
@@ -177,14 +176,13 @@ def test_a_restart_loses_only_the_interval_of_its_down_time(means, silver, recor
 
 
 def test_no_rate_is_negative(silver):
-    inputs = WholeInputs(silver)
+    inputs = WholeInputs.of_frames(silver)
     counters = with_process_start(
         "SELECT * FROM samples WHERE statistic = 'count'",
         "SELECT * FROM samples WHERE meaning = 'process_start_s'",
     )
     with connect({}) as db:
-        load_facts(db, inputs.rows(METRIC_SERIES, SERIES_COLUMNS))
-        load_samples(db, inputs.rows(METRIC_SAMPLES, SAMPLES_COLUMNS), "true")
+        load_samples(db, inputs, "true")
         found = db.sql(increases(counters, "node")).to_arrow_table().to_pylist()
 
     assert [row for row in found if row["value_increase"] is None or row["value_increase"] < 0] == []

@@ -15,7 +15,7 @@ def covered(lines):
     rows = [{"cluster": "lab", "broker_id": broker, "logged_at": logged_at} for broker, logged_at in lines]
     return {
         row.window_start: (row.nodes_expected, row.nodes_reporting, row.is_settled)
-        for row in coverage(pa.Table.from_pylist(rows, schema=LINES))
+        for row in coverage(newest_lines(pa.Table.from_pylist(rows, schema=LINES).to_reader(max_chunksize=2)))
         if row.nodes_reporting
     }
 
@@ -47,17 +47,3 @@ def test_broker_seen_within_the_last_minute_is_expected_though_it_is_silent_now(
 @pytest.mark.parametrize("line", [(None, at(1)), (1, None)])
 def test_line_without_broker_or_instant_settles_nothing(line):
     assert covered([line]) == {}
-
-
-def test_the_newest_line_of_each_broker_and_window_gives_the_same_coverage(spark):
-    lines = [(1, at(1)), (1, at(2)), (1, at(11)), (2, at(2)), (2, at(9.9)), (None, at(3)), (1, None)]
-    schema = "cluster string, broker_id int, logged_at timestamp"
-    newest = newest_lines(spark.createDataFrame([("lab", *line) for line in lines], schema)).toArrow()
-
-    assert newest.num_rows == 5
-    rows = coverage(newest)
-    assert {
-        row.window_start: (row.nodes_expected, row.nodes_reporting, row.is_settled)
-        for row in rows
-        if row.nodes_reporting
-    } == covered(lines)

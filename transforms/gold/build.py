@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from datetime import datetime
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, Row
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from schemas.fields import Table
@@ -40,6 +41,11 @@ class Inputs(Protocol):
         declared one (default).
         """
 
+    def derived(
+        self, table: Table, columns: Sequence[str], function: Callable[[pa.RecordBatchReader], pa.Table]
+    ) -> pa.Table:
+        """Return a function of all rows of a table in `Build.whole`; it is kept until the table changes."""
+
     def around(
         self,
         table: Table,
@@ -58,10 +64,24 @@ class Inputs(Protocol):
         """Return whether a table may have rows, near the windows if the build reads it near."""
 
 
+class Arrived(NamedTuple):
+    """New rows of an input, of one broker and window."""
+
+    input: str  # name of the table
+    cluster: str
+    broker_id: int | None
+    slot: int  # start of the window, epoch seconds
+    lines: int
+    newest: datetime  # UTC
+    touches: frozenset[
+        str
+    ]  # the names (`Build.touch_name`) of the touches of which any row met the condition
+
+
 class Memory(Protocol):
     """What a build remembers from batch to batch; all of it can be read from tables again."""
 
-    def windows(self, touched: Sequence[set[int]], arrived: Sequence[Row]) -> set[int]:
+    def windows(self, touched: Sequence[set[int]], arrived: Sequence[Arrived]) -> set[int]:
         """Return the windows to build, given those that new rows touched, one set per `Touch`."""
 
     def built(self, spans: Sequence[Span], rows: Mapping[Table, pa.Table]) -> None:
@@ -90,6 +110,11 @@ class Touch:
     where: str | Callable[[], Column] = "true"
     reach: Reach = Reach()  # noqa: RUF009 (it is frozen)
     and_later: bool = False
+
+    @property
+    def is_always(self) -> bool:
+        """Whether each row touches windows."""
+        return self.where == "true"
 
     def condition(self) -> Column:
         """Return whether a row touches windows."""
@@ -126,16 +151,11 @@ class Build:
         """The inputs."""
         return tuple(dict.fromkeys((*self.reads, *self.whole, *(touch.of for touch in self.touched_by))))
 
-    def flags(self, table: Table) -> dict[str, Column]:
-        """Return a column per `Touch` of an input: whether a row touches windows."""
-        touches = enumerate(self.touched_by)
-        return {self.flag(n): touch.condition() for n, touch in touches if touch.of is table}
-
-    def flag(self, n: int) -> str:
-        """Return the name of the column of a `Touch`."""
+    def touch_name(self, n: int) -> str:
+        """Return the name of a `Touch`."""
         return f"{self.name}_{n}"
 
-    def touched(self, arrived: Sequence[Row], newest: int) -> list[set[int]]:
+    def touched(self, arrived: Sequence[Arrived], newest: int) -> list[set[int]]:
         """
         Return the windows (epoch seconds) that new rows touch, one set per `Touch`.
 
@@ -144,7 +164,8 @@ class Build:
         """
         found = []
         for n, touch in enumerate(self.touched_by):
-            slots = {row["slot"] for row in arrived if row["input"] == touch.of.name and row[self.flag(n)]}
+            name = self.touch_name(n)
+            slots = {row.slot for row in arrived if row.input == touch.of.name and name in row.touches}
             if touch.and_later and slots:
                 slots = set(range(min(slots), newest + WINDOW_S, WINDOW_S))
             found.append({window for window in touched(slots, touch.reach) if window <= newest})

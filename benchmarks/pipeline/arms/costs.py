@@ -36,8 +36,6 @@ START, CONSUMER = "consumer perf test, one record", "consumer perf test"
 INGEST, GOLD = "ingest", "gold"
 TEXTBOOK, TEXTBOOK_GOLD, DUCKDB = "textbook: bronze and silver", "textbook: gold", "DuckDB, from a file"
 
-CODEGEN = ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode")
-
 SHARED = {
     "logged_at": "logged_at",
     "broker_id": "broker_id",
@@ -147,8 +145,6 @@ class Costs:
         stream = STREAM.writer(arrivals(self._spark, settings), settings, batches)
         stream.trigger(availableNow=True).start().awaitTermination()
         rebuild_data_quality(root)
-        for setting in CODEGEN:  # The gold job sets them in its own process.
-            self._spark.conf.unset(setting)
 
     def _book(self) -> Textbook:
         settings = Settings.load(self._conf)

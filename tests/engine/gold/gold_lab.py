@@ -3,6 +3,7 @@
 import shutil
 import uuid
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from conf.progress import Progress
 from conf.settings import Settings, WarehouseSettings
@@ -10,11 +11,11 @@ from engine.delta import tables
 from engine.gold.arrivals import arrivals, inputs_of
 from engine.gold.batches import Batches
 from engine.gold.builder import Builder, gold_of
-from engine.gold.inputs import WholeInputs, frames_of
+from engine.gold.inputs import WholeInputs, gold_of_all
 from engine.gold.stream import STREAM
 from tests.transforms.gold.silver_rows import as_rows
-from transforms.frames import frame_of
-from transforms.gold.builds import BUILDS
+from transforms.frames import frame_of, frame_of_arrow
+from transforms.gold.build import Arrived
 
 
 def append(rows, warehouse, table):
@@ -22,10 +23,10 @@ def append(rows, warehouse, table):
     tables.append(rows.coalesce(1), warehouse, table, txn_app_id=f"test-{uuid.uuid4()}", txn_version=0)
 
 
-def arrived(of, slot, *flags, builds=BUILDS):
-    """Return a row of `arrivals.by_window` with these flags."""
-    none = {build.flag(n): None for build in builds for n in range(len(build.touched_by))}
-    return {"input": of.name, "slot": slot, "broker_id": None} | none | dict.fromkeys(flags, True)
+def arrived_at(of, slot, *touches):
+    """Return new rows of an input in a window, with these touches."""
+    newest = datetime.fromtimestamp(slot, UTC)
+    return Arrived(of.name, "lab", None, slot, lines=1, newest=newest, touches=frozenset(touches))
 
 
 class GoldLab:
@@ -80,6 +81,7 @@ class GoldLab:
 
     def at_once(self):
         """Return the gold tables built from all of silver at once."""
-        inputs = WholeInputs({table: tables.read(self.spark, self.warehouse, table) for table in self.silver})
-        frames = {of: frame for build in self.builds for of, frame in frames_of(build, inputs).items()}
-        return {table.name: as_rows(frame) for table, frame in frames.items()}
+        frames = {table: tables.read(self.spark, self.warehouse, table) for table in self.silver}
+        inputs = WholeInputs.of_frames(frames)
+        gold = {of: rows for build in self.builds for of, rows in gold_of_all(build, inputs).items()}
+        return {table.name: as_rows(frame_of_arrow(self.spark, rows)) for table, rows in gold.items()}

@@ -7,8 +7,7 @@ import pytest
 from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.perf_test import RUNS
 from schemas.silver.requests import REQUESTS
-from tests.engine.gold.gold_lab import GoldLab
-from tests.engine.gold.gold_lab import arrived as arrived_at
+from tests.engine.gold.gold_lab import GoldLab, arrived_at
 from tests.transforms.gold.leader_redirect.test_disconnect import END, FOUND, TAKEN, WORK, alive
 from tests.transforms.gold.redirect_rows import AT, MOVE, began, lookup, request
 from transforms.gold.leader_redirect import build as leader_redirect
@@ -22,8 +21,8 @@ NOON = window_of(AT.timestamp())
 BUILDS = (partition_skew.BUILD, leader_redirect.BUILD, metadata_lookup.BUILD)
 
 
-def arrived(of, slot, *flags):
-    return arrived_at(of, NOON + slot, *flags)
+def arrived(of, slot, *touches):
+    return arrived_at(of, NOON + slot, *touches)
 
 
 def windows(*seconds):

@@ -7,8 +7,7 @@ from engine.gold.inputs import WarehouseTables
 from schemas.silver.metrics import METRIC_SAMPLES
 from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
-from tests.engine.gold.gold_lab import GoldLab
-from tests.engine.gold.gold_lab import arrived as arrived_at
+from tests.engine.gold.gold_lab import GoldLab, arrived_at
 from tests.transforms.gold.throttle_rows import (
     AT,
     MB,
@@ -36,8 +35,8 @@ def windows(*seconds):
 
 def arrived(of, slot):
     """Return a new row of an input; each row of it touches windows, a setting all that follow."""
-    (flag,) = (BUILD.flag(n) for n, touch in enumerate(BUILD.touched_by) if touch.of is of)
-    return arrived_at(of, NOON + slot, flag)
+    (touch,) = (BUILD.touch_name(n) for n, touch in enumerate(BUILD.touched_by) if touch.of is of)
+    return arrived_at(of, NOON + slot, touch)
 
 
 def touched_by(rows, newest):
@@ -59,8 +58,7 @@ class ThrottleLab(GoldLab):
 
     def frame(self, table, rows):
         """Make silver of rows, lists of replicas read as a parser does."""
-        made = super().frame(table, rows)
-        return with_lists(made) if table is THROTTLE_CHANGES else made
+        return super().frame(table, with_lists(rows) if table is THROTTLE_CHANGES else rows)
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 from zlib import crc32
 
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
-from transforms.frames import frame_of
 
 AT = datetime(2026, 11, 21, 11, 20, tzinfo=UTC)
 LINE = re.compile(r"(?P<name>\w+)(?:\{(?P<labels>.*)\})?(?: (?P<value>\S+))?")
@@ -43,12 +42,8 @@ def sample_row(line, second, value, node="broker-1"):
     return tuple(told.get(name, at(second).date()) for name in METRIC_SAMPLES.schema.names)
 
 
-def series_frame(spark, lines, node="broker-1"):
-    return frame_of(spark, [series_row(line, node) for line in lines], METRIC_SERIES.schema)
-
-
-def samples_frame(spark, rows):
-    return frame_of(spark, rows, METRIC_SAMPLES.schema)
+def series_rows(lines, node="broker-1"):
+    return [series_row(line, node) for line in lines]
 
 
 def bean(name, statistic, request="Produce"):
@@ -102,6 +97,6 @@ class TimedBroker:
                 self.lines.add(line)
                 self.rows.append(sample_row(line, second, told, self.node))
 
-    def series(self, spark):
+    def series(self):
         """Give the rows of its series."""
-        return series_frame(spark, sorted(self.lines), self.node)
+        return series_rows(sorted(self.lines), self.node)

@@ -5,12 +5,11 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 
-from engine.gold.inputs import WholeInputs
 from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.perf_test import RUNS
 from schemas.silver.requests import REQUESTS
 from schemas.silver.topics import TOPICS
-from transforms.frames import frame_of
+from tests.transforms.gold.silver_rows import whole
 from transforms.gold.leader_redirect.build import redirects
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -61,10 +60,9 @@ def _us(at):
     return (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
-def built(spark, rows, changes=(), fetches=(), topics=()):
+def built(rows, changes=(), fetches=(), topics=()):
     silver = {REQUESTS: rows, LEADERSHIP_CHANGES: changes, TOPICS: topics, RUNS: ()}
-    inputs = WholeInputs({table: frame_of(spark, list(of), table.schema) for table, of in silver.items()})
-    found = redirects(inputs, lambda _: pa.Table.from_pylist(list(fetches), FETCHES))
+    found = redirects(whole(silver), lambda _: pa.Table.from_pylist(list(fetches), FETCHES))
     return [SimpleNamespace(**row) for row in found.sort_by("errored_at").to_pylist()]
 
 

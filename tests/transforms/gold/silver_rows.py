@@ -1,15 +1,18 @@
 """Silver as parsers would write it, from the few facts a test cares about."""
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+from pyspark.sql import Row
 
-from engine.gold.inputs import WholeInputs, frames_of
-from schemas.arrow import arrow_schema
+from engine.gold.inputs import WholeInputs, gold_of_all
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
-from transforms.frames import frame_of
+from transforms.frames import arrow_of
 from transforms.gold.fetch_latency.build import BUILD
 from transforms.sql import connect
 
@@ -115,17 +118,29 @@ def joined(*parts):
     return [row for requests, _ in parts for row in requests], [row for _, events in parts for row in events]
 
 
-def silver(spark, requests, events=()):
-    return (
-        frame_of(spark, list(requests), REQUESTS.schema),
-        frame_of(spark, list(events), CLIENT_EVENTS.schema),
-    )
-
-
 def arrow(table, rows):
     """Return rows of a table as Arrow, for SQL."""
-    plain = [dict(zip(table.schema.names, row, strict=True)) for row in rows]
-    return pa.Table.from_pylist(plain, schema=arrow_schema(table))
+    return arrow_of(rows, table.schema)
+
+
+def whole(silver):
+    """Return inputs with these rows by table."""
+    return WholeInputs({table: ds.dataset(arrow(table, rows)) for table, rows in silver.items()})
+
+
+def built(build, silver):
+    """Return the gold of a build from rows of silver, by table."""
+    return {table: objects(rows) for table, rows in gold_of_all(build, whole(silver)).items()}
+
+
+def objects(rows):
+    """Return Arrow rows as `Row`s in the order of their columns; a map is a dict, an instant has its zone."""
+    maps = [field.name for field in rows.schema if pa.types.is_map(field.type)]
+    found = [
+        Row(**row | {name: None if row[name] is None else dict(row[name]) for name in maps})
+        for row in rows.to_pylist()
+    ]
+    return sorted(found, key=lambda row: [str(cell) for cell in row])
 
 
 def selected(query, requests, events=()):
@@ -145,6 +160,45 @@ def as_rows(frame):
     return sorted((row.asDict(recursive=True) for row in frame.collect()), key=repr)
 
 
-def fetch_gold(requests, client_events):
-    """Build `fetch_latency` and `broker_rtt` from complete silver frames."""
-    return frames_of(BUILD, WholeInputs({REQUESTS: requests, CLIENT_EVENTS: client_events}))
+def fetch_gold(requests, client_events=()):
+    """Build `fetch_latency` and `broker_rtt` from rows of silver."""
+    return built(BUILD, {REQUESTS: requests, CLIENT_EVENTS: client_events})
+
+
+class Cases:
+    """
+    Tests that share one build and one summary: the silver rows of each are in a cluster of its own.
+
+    Such a test yields its rows, by name or table, and gets what the module's fixture `told` has for it.
+    """
+
+    def __init__(self):
+        """Begin without tests; `silver` are their rows by name."""
+        self.silver = {}
+
+    def test(self, case):
+        """Return the test that a generator function describes."""
+        name = case.__name__
+        self.silver[name] = next(case())
+
+        def test(told):
+            running = case()
+            next(running)
+            with suppress(StopIteration):
+                running.send(told[name])
+                pytest.fail("a test yields once")
+
+        test.__doc__ = case.__doc__
+        return test
+
+    def together(self):
+        """Return the rows of all tests, by name or table."""
+        found = {}
+        for cluster, silver in self.silver.items():
+            for name, rows in silver.items():
+                found.setdefault(name, []).extend(_in_cluster(cluster, name, row) for row in rows)
+        return found
+
+
+def _in_cluster(cluster, table, row):
+    return row | {"cluster": cluster} if isinstance(row, dict) else replaced(table, row, cluster=cluster)

@@ -3,12 +3,12 @@
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from engine.gold.inputs import WholeInputs, frames_of
 from schemas.gold.partition_skew import PARTITION_SKEW
 from schemas.silver.perf_test import PERF_SUMMARIES, RUNS
 from schemas.silver.requests import REQUESTS
 from schemas.silver.topics import TOPICS
-from transforms.frames import frame_of
+from tests.transforms.gold.silver_rows import objects, whole
+from transforms.frames import frame_of, frame_of_arrow
 from transforms.gold.partition_skew.span import partition_skew_span
 from transforms.gold.partition_skew.summary import partition_skew_summary
 from transforms.gold.partition_skew.table import BUILD
@@ -35,20 +35,35 @@ def produce(second, partition, offset, sent_bytes, **fields):
     return row | fields
 
 
-def skew(spark, rows, runs=()):
+def silver(rows, runs=()):
     topics = [{"cluster": "lab", "topic_id": TOPIC_ID, "topic_name": "orders", "seen_at": AT}]
-    silver = {REQUESTS: rows, TOPICS: topics, RUNS: runs}
-    inputs = WholeInputs({table: frame_of(spark, of, table.schema) for table, of in silver.items()})
-    return frames_of(BUILD, inputs)[PARTITION_SKEW]
+    return {REQUESTS: rows, TOPICS: topics, RUNS: runs}
 
 
-def spans(spark, rows, runs=(), payload_records=None):
-    windows = skew(spark, rows, list(runs)).localCheckpoint()
+def gold(silver):
+    """Return the windows as Arrow."""
+    return BUILD.rows(whole(silver))[PARTITION_SKEW]
+
+
+def skew(rows, runs=()):
+    return objects(gold(silver(rows, runs)))
+
+
+def spans(spark, silver):
+    """Return the frames of the span and of the summary."""
+    windows = frame_of_arrow(spark, gold(silver))
     span = partition_skew_span(windows).localCheckpoint()
-    summary = {"cluster": "lab", "run": "r1", "arm": "sticky", "records": payload_records, "position": "s"}
-    told = [summary | {"is_steady_state": False}] if payload_records else []
-    sent = payloads(frame_of(spark, told, PERF_SUMMARIES.schema), frame_of(spark, list(runs), RUNS.schema))
+    sent = payloads(frame_of(spark, [], PERF_SUMMARIES.schema), frame_of(spark, silver[RUNS], RUNS.schema))
     return span, partition_skew_summary(span, windows, sent)
+
+
+def spans_of(spark, cases):
+    """Return the rows of the span and of the summary of each test."""
+    found = {name: ([], []) for name in cases.silver}
+    for nth, frame in enumerate(spans(spark, cases.together())):
+        for row in frame.collect():
+            found[row.cluster][nth].append(row)
+    return found
 
 
 def batches_of(counts, sizes, *, n=720, stays=1, full=1):

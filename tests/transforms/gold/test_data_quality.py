@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 
 import pytest
-from pyspark.sql.types import StructType
 
 from schemas.arrow import arrow_schema
 from schemas.bronze import RAW
@@ -12,15 +11,11 @@ from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.not_kept import QUARANTINE, SKIPPED
 from schemas.silver.perf_test import PERF_WINDOWS
 from schemas.silver.requests import REQUESTS
-from tests.transforms.gold.silver_rows import at, event, replaced, request
-from transforms.frames import frame_of
+from tests.transforms.gold.silver_rows import arrow, at, event, replaced, request
+from transforms.frames import arrow_of
 from transforms.gold.data_quality import data_quality
 
 LOG, ROLLED = "broker-1/kafka-request.log", "broker-1/kafka-request.log.2026-11-21-11"
-
-
-def frame(spark, schema: StructType, rows):
-    return frame_of(spark, [tuple(row.get(name) for name in schema.names) for row in rows], schema)
 
 
 def raw(position, source=LOG, kind="request-log", node="broker-1"):
@@ -31,16 +26,16 @@ def skip(lines, logger="kafka.network.RequestChannel$", batch_id=0):
     return raw(None) | {"lines": lines, "logger": logger, "batch_id": batch_id}
 
 
-def quality(spark, bronze=(), requests=(), events=(), *, windows=(), quarantine=(), skipped=()):  # noqa: PLR0913 (one a table)
+def quality(bronze=(), requests=(), events=(), *, windows=(), quarantine=(), skipped=()):  # noqa: PLR0913 (one a table)
     rows = data_quality(
-        [frame(spark, RAW, bronze).toArrow().to_reader()],
+        [arrow_of(bronze, RAW).to_reader()],
         {
-            "request-log": [frame_of(spark, list(requests), REQUESTS.schema).toArrow().to_reader()],
-            "client-log": [frame_of(spark, list(events), CLIENT_EVENTS.schema).toArrow().to_reader()],
-            "perf-test": [frame(spark, PERF_WINDOWS.schema, windows).toArrow().to_reader()],
+            "request-log": [arrow(REQUESTS, requests).to_reader()],
+            "client-log": [arrow(CLIENT_EVENTS, events).to_reader()],
+            "perf-test": [arrow(PERF_WINDOWS, windows).to_reader()],
         },
-        frame(spark, QUARANTINE.schema, quarantine).toArrow().to_reader(),
-        frame(spark, SKIPPED.schema, skipped).toArrow().to_reader(),
+        arrow(QUARANTINE, quarantine).to_reader(),
+        arrow(SKIPPED, skipped).to_reader(),
     )
     assert rows.schema == arrow_schema(DATA_QUALITY)
     return {(row["kind"], row["source"]): SimpleNamespace(**row) for row in rows.to_pylist()}
@@ -50,12 +45,11 @@ def counts(row):
     return (row.lines_read, row.kept, row.quarantined, row.skipped, row.duplicates, row.is_balanced)
 
 
-def test_every_line_is_counted_once_as_what_it_became(spark):
+def test_every_line_is_counted_once_as_what_it_became():
     """Seven lines: two kept, one of them sent again; one torn, sent again too; two of another logger."""
     first, second = request(1, position="p1"), request(2, correlation_id=1, position="p2")
     bronze = [raw(p) for p in ("p1", "p2", "p1", "p3", "p3", "p4", "p5")]
     found = quality(
-        spark,
         bronze,
         [first, second, first],
         quarantine=[raw("p3"), raw("p3")],
@@ -68,23 +62,23 @@ def test_every_line_is_counted_once_as_what_it_became(spark):
     assert row.last_logged_at == at(2)
 
 
-def test_line_that_is_nowhere_is_seen_at_once(spark):
-    row = quality(spark, [raw("p1"), raw("p2")], [request(1, position="p1")])["request-log", LOG]
+def test_line_that_is_nowhere_is_seen_at_once():
+    row = quality([raw("p1"), raw("p2")], [request(1, position="p1")])["request-log", LOG]
 
     assert counts(row) == (2, 1, 0, 0, 0, False)
 
 
-def test_row_that_came_from_no_line_is_seen_too(spark):
-    row = quality(spark, [], [request(1, position="p1")])["request-log", LOG]
+def test_row_that_came_from_no_line_is_seen_too():
+    row = quality([], [request(1, position="p1")])["request-log", LOG]
 
     assert counts(row) == (0, 1, 0, 0, 0, False)
 
 
-def test_line_sent_again_after_its_file_was_renamed_is_kept_once(spark):
+def test_line_sent_again_after_its_file_was_renamed_is_kept_once():
     line = request(1, position="p1")
     again = replaced(REQUESTS, line, source=ROLLED)
 
-    found = quality(spark, [raw("p1"), raw("p1", source=ROLLED)], [again, line])
+    found = quality([raw("p1"), raw("p1", source=ROLLED)], [again, line])
 
     assert {source: counts(row) for (_, source), row in found.items()} == {
         LOG: (1, 1, 0, 0, 0, True),
@@ -92,42 +86,42 @@ def test_line_sent_again_after_its_file_was_renamed_is_kept_once(spark):
     }
 
 
-def test_parts_of_an_oversized_line_count_each(spark):
+def test_parts_of_an_oversized_line_count_each():
     parts = [raw("p1") | {"chunk": chunk} for chunk in ("1/2", "2/2")]
 
-    assert counts(quality(spark, parts, quarantine=parts)["request-log", LOG]) == (2, 0, 2, 0, 0, True)
+    assert counts(quality(parts, quarantine=parts)["request-log", LOG]) == (2, 0, 2, 0, 0, True)
 
 
-def test_records_that_nobody_labelled_are_told_apart_by_their_offset(spark):
+def test_records_that_nobody_labelled_are_told_apart_by_their_offset():
     """Something else wrote into the topic: no cluster, no node, no position, and yet not one and the same."""
     strays = [{"topic": "telemetry.request-log", "partition": 0, "offset": offset} for offset in (1, 2)]
 
-    found = quality(spark, strays, quarantine=strays)
+    found = quality(strays, quarantine=strays)
 
     assert [counts(row) for row in found.values()] == [(2, 0, 2, 0, 0, True)]
 
 
-def test_logs_of_followers_have_rows_of_their_own(spark):
+def test_logs_of_followers_have_rows_of_their_own():
     line = event(1, "sent", position="q1")
     bronze = [raw("q1", kind="client-log", node="broker-2", source="broker-2/network-client.log")]
 
-    found = quality(spark, bronze, (), [line])
+    found = quality(bronze, (), [line])
 
     assert counts(found["client-log", "broker-2/network-client.log"]) == (1, 1, 0, 0, 0, True)
 
 
-def test_a_window_of_a_performance_test_is_a_line_too_stamped_or_not(spark):
+def test_a_window_of_a_performance_test_is_a_line_too_stamped_or_not():
     lines = [raw(p, kind="perf-test", node="host", source="r1.txt") for p in ("w1", "w2", "w2")]
 
-    found = quality(spark, lines, windows=[lines[0] | {"logged_at": at(1)}, *lines[1:]])
+    found = quality(lines, windows=[lines[0] | {"logged_at": at(1)}, *lines[1:]])
 
     assert counts(found["perf-test", "r1.txt"]) == (3, 2, 0, 0, 1, True)
 
 
 @pytest.mark.parametrize("lines", [0, None])
-def test_skipped_rows_without_a_count_count_nothing(spark, lines):
-    assert counts(quality(spark, skipped=[skip(lines)])["request-log", LOG]) == (0, 0, 0, 0, 0, True)
+def test_skipped_rows_without_a_count_count_nothing(lines):
+    assert counts(quality(skipped=[skip(lines)])["request-log", LOG]) == (0, 0, 0, 0, 0, True)
 
 
-def test_no_lines_give_no_rows(spark):
-    assert quality(spark) == {}
+def test_no_lines_give_no_rows():
+    assert quality() == {}

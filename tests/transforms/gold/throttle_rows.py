@@ -3,19 +3,12 @@
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
-from pyspark.sql import functions as F
 
-from engine.gold.inputs import WholeInputs
-from schemas.gold.reassignment_progress import REASSIGNMENT_PROGRESS
-from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE
 from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
 from schemas.silver.topics import TOPICS
-from transforms.frames import frame_of, frame_of_arrow
-from transforms.gold.reassignment_progress.forecast import reassignment_forecast
-from transforms.gold.reassignment_progress.summary import reassignment_summary
+from tests.transforms.gold.silver_rows import whole
 from transforms.gold.throttle_compliance.build import throttle_tables
-from transforms.gold.throttle_compliance.summary import throttle_compliance_summary
 from transforms.sql import connect, load
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -144,37 +137,25 @@ def size(second, value, broker, partition=0):
 
 def with_lists(changes):
     """Add the columns that the parser reads from a list of `partition:broker`; replicas are NULL for `*`."""
-    pair = "named_struct('partition', int(split(p, ':')[0]), 'broker_id', int(split(p, ':')[1]))"
-    pairs = f"transform(filter(split(value, ','), p -> p LIKE '%:%'), p -> {pair})"
-    replicas = F.expr(f"array_distinct({pairs})")
-    is_wildcard = F.col("value") == "*"
-    read = {"replicas": F.when(~is_wildcard, replicas), "is_wildcard": is_wildcard}
-    return changes.withColumns(read).select(*changes.columns)
+    return [change | _listed(change.get("value")) for change in changes]
 
 
-def gold(spark, *, requests=(), changes=(), moves=(), isr=(), events=(), sizes=()):  # noqa: PLR0913 (one table each)
-    """Return both tables by window, built from silver rows."""
-    of_moves = {REASSIGNMENTS: moves, ISR_CHANGES: isr}
-    silver = {REQUESTS: requests, THROTTLE_CHANGES: changes, TOPICS: ()} | of_moves
-    frames = {table: frame_of(spark, list(rows), table.schema) for table, rows in silver.items()}
-    frames[THROTTLE_CHANGES] = with_lists(frames[THROTTLE_CHANGES])
+def _listed(value):
+    if value in {None, "*"}:
+        return {"replicas": None, "is_wildcard": value and True}
+    pairs = dict.fromkeys(pair for pair in value.split(",") if ":" in pair)
+    replicas = [
+        dict(zip(("partition", "broker_id"), map(int, pair.split(":")), strict=True)) for pair in pairs
+    ]
+    return {"replicas": replicas, "is_wildcard": False}
+
+
+def gold(*, requests=(), changes=(), moves=(), isr=(), events=(), sizes=()):  # noqa: PLR0913 (one table each)
+    """Return both tables by window, built from silver rows, as Arrow."""
+    silver = {REQUESTS: requests, THROTTLE_CHANGES: with_lists(changes), TOPICS: ()}
+    silver |= {REASSIGNMENTS: moves, ISR_CHANGES: isr}
     with connect({}) as db:
         for name, rows, schema in (("events", events, EVENTS), ("sizes", sizes, SIZES)):
             of_metrics = pa.Table.from_pylist(list(rows), schema=schema)
             load(db, name, of_metrics, 'SELECT * EXCLUDE ("at"), epoch_us("at") AS at_us FROM rows')
-        built = throttle_tables(db, WholeInputs(frames))
-    return {table: frame_of_arrow(spark, rows) for table, rows in built.items()}
-
-
-def told(spark, **silver):
-    """Return the verdicts by (broker, direction); if the limit changed, the last one."""
-    windows = gold(spark, **silver)[THROTTLE_COMPLIANCE].localCheckpoint()
-    rows = throttle_compliance_summary(windows).orderBy("limited_from").collect()
-    return {(row.broker_id, row.direction): row for row in rows}
-
-
-def progress(spark, **silver):
-    """Return the forecasts and the summary rows of the moves, each in order."""
-    windows = gold(spark, **silver)[REASSIGNMENT_PROGRESS].localCheckpoint()
-    forecasts = reassignment_forecast(windows).orderBy("moved_at", "window_start").collect()
-    return forecasts, reassignment_summary(windows).orderBy("moved_at").collect()
+        return throttle_tables(db, whole(silver))

@@ -8,7 +8,7 @@ from schemas.fields import Table
 from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
 from transforms.gold.build import Build, Inputs, Touch
-from transforms.gold.metrics.facts import SAMPLES_COLUMNS, SERIES_COLUMNS, load_facts, load_samples
+from transforms.gold.metrics.facts import load_samples
 from transforms.sql import connect, rows_of
 from transforms.windows import Reach
 
@@ -30,8 +30,7 @@ _OF_SCRAPES = """
 def _rows(inputs: Inputs) -> Mapping[Table, pa.Table]:
     """Return one row per scrape that has FetchFollower's TotalTimeMs."""
     with connect({}) as db:
-        load_facts(db, inputs.rows(METRIC_SERIES, SERIES_COLUMNS))
-        load_samples(db, inputs.rows(METRIC_SAMPLES, SAMPLES_COLUMNS), IS_TOTAL)
+        load_samples(db, inputs, IS_TOTAL)
         return {STOCK_FETCH_TOTAL: rows_of(STOCK_FETCH_TOTAL, db.sql(_OF_SCRAPES).to_arrow_table())}
 
 

@@ -13,7 +13,7 @@ from transforms.gold.build import Build, Inputs, Touch
 from transforms.gold.leader_local_mean.intervals import BY, WANTED, intervals
 from transforms.gold.leader_local_mean.request_log import IS_TIMED, REQUESTS_COLUMNS, log_of_intervals
 from transforms.gold.metrics.counters import REACH
-from transforms.gold.metrics.facts import SAMPLES_COLUMNS, SERIES_COLUMNS, load_facts, load_samples
+from transforms.gold.metrics.facts import load_samples
 from transforms.sql import connect, is_in, rows_of, window_s
 from transforms.windows import Reach
 
@@ -112,8 +112,7 @@ The means of sums, or the reason if there is none, as SQL of DuckDB and of Spark
 
 def _rows(inputs: Inputs) -> Mapping[Table, pa.Table]:
     with connect({}) as db:
-        load_facts(db, inputs.rows(METRIC_SERIES, SERIES_COLUMNS))
-        load_samples(db, inputs.rows(METRIC_SAMPLES, SAMPLES_COLUMNS), WANTED)
+        load_samples(db, inputs, WANTED)
         db.execute(f"""
             CREATE TEMP TABLE intervals AS
             SELECT *, row_number() OVER () AS interval_id, {window_s("to_us")} AS window_s

@@ -6,7 +6,6 @@ from typing import Self
 import pyarrow as pa
 import pyarrow.compute as pc
 from duckdb import DuckDBPyConnection
-from pyspark.sql import Row
 
 from schemas.arrow import arrow_schema
 from schemas.fields import Table
@@ -16,7 +15,7 @@ from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.perf_test import RUNS
 from schemas.silver.requests import REQUESTS
 from schemas.silver.topics import TOPICS
-from transforms.gold.build import Build, Inputs, RememberedTables, Touch
+from transforms.gold.build import Arrived, Build, Inputs, RememberedTables, Touch
 from transforms.gold.entries import TOPICS_COLUMNS
 from transforms.gold.fetch_latency import pairing
 from transforms.gold.fetch_latency.clocks import FETCHES_COLUMNS
@@ -83,11 +82,11 @@ class Redirects:
             found = db.sql(f"SELECT DISTINCT {window_s('taken_us')} FROM ({TAKEOVERS})").fetchall()
         return cls(warehouse.windows(LEADER_REDIRECT), (start for (start,) in found))
 
-    def windows(self, touched: Sequence[set[int]], arrived: Sequence[Row]) -> set[int]:
+    def windows(self, touched: Sequence[set[int]], arrived: Sequence[Arrived]) -> set[int]:
         """Add the windows of the redirects and takeovers that have new lines near them."""
         of_errors, of_takeovers, of_runs = touched
-        lines = {row["slot"] for row in arrived if row["input"] in LINES}
-        self._takeovers |= {row["slot"] for row in arrived if row[BUILD.flag(1)]}
+        lines = {row.slot for row in arrived if row.input in LINES}
+        self._takeovers |= {row.slot for row in arrived if BUILD.touch_name(1) in row.touches}
         near_takeovers = _near(self._takeovers, lines, before_s=2 * FOUND_WITHIN_S)
         return (
             of_errors

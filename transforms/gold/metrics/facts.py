@@ -2,7 +2,10 @@
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
+from transforms.gold.build import Inputs
 from transforms.gold.metrics.names import KNOWN, known_names, metric_names
 from transforms.sql import connect, integer, load
 
@@ -14,37 +17,26 @@ OTHERS = "kafka_example"
 
 
 def facts(series: pa.RecordBatchReader | pa.Table) -> pa.Table:
-    """Return the series of `metric_series` with a known meaning (`load_facts`)."""
-    with connect({}) as db:
-        load_facts(db, series)
-        return db.table("facts").to_arrow_table()
-
-
-def load_facts(db: duckdb.DuckDBPyConnection, series: pa.RecordBatchReader | pa.Table) -> None:
     """
-    Store the table `facts`: the series with a known meaning, one row each.
+    Return the series with a known meaning, one row each.
 
     `series` (`SERIES_COLUMNS`) must have all series of a node, because all its names together determine its
     dialect. `broker_id` is that of the node, or that of a label if one page exposes all brokers. Columns that
     do not apply to a meaning are NULL.
     """
-    db.register("known_names", pa.Table.from_pylist(list(known_names()), schema=KNOWN))
-    load(db, "facts", series, _FACTS)
+    known = pa.Table.from_pylist(list(known_names()), schema=KNOWN)
+    with connect({"rows": series, "known_names": known}) as db:
+        return db.sql(_FACTS).to_arrow_table()
 
 
-def load_samples(
-    db: duckdb.DuckDBPyConnection, samples: pa.RecordBatchReader | pa.Table, wanted: str
-) -> None:
-    """
-    Store the table `samples`: those of the series whose facts meet the condition `wanted`, with their facts.
-
-    `samples` are rows of `metric_samples` (`SAMPLES_COLUMNS`).
-    """
-    query = f"""
-        SELECT facts.*, epoch_us("at") AS at_us, value
-        FROM rows JOIN (SELECT * FROM facts WHERE {wanted}) AS facts USING (cluster, series_id)
-    """
-    load(db, "samples", samples, query)
+def load_samples(db: duckdb.DuckDBPyConnection, inputs: Inputs, wanted: str) -> None:
+    """Store `samples`: those of the series whose facts meet the condition `wanted`, with these facts."""
+    known = inputs.derived(METRIC_SERIES, SERIES_COLUMNS, facts)
+    load(db, "facts", known, f"SELECT * FROM rows WHERE {wanted}")
+    ids = db.table("facts").to_arrow_table()["series_id"].combine_chunks()
+    samples = inputs.rows(METRIC_SAMPLES, SAMPLES_COLUMNS, where=pc.field("series_id").isin(ids))
+    joined = 'SELECT facts.*, epoch_us("at") AS at_us, value FROM rows JOIN facts USING (cluster, series_id)'
+    load(db, "samples", samples, joined)
 
 
 def plain_name(name: str) -> str:

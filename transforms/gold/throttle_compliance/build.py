@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import duckdb
 import pyarrow as pa
-from pyspark.sql import Row
 
 from schemas.fields import Table
 from schemas.gold.reassignment_progress import REASSIGNMENT_PROGRESS
@@ -14,7 +13,7 @@ from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
 from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
 from schemas.silver.topics import TOPICS
-from transforms.gold.build import Build, Inputs, RememberedTables, Touch
+from transforms.gold.build import Arrived, Build, Inputs, RememberedTables, Touch
 from transforms.gold.metrics.counters import REACH as SCRAPES_REACH
 from transforms.gold.reassignment_progress.moves import REASSIGNMENTS_COLUMNS, calls
 from transforms.gold.reassignment_progress.replicated import CARRY_S
@@ -49,14 +48,14 @@ class ThrottledTimes:
         self._warehouse, self._times = warehouse, list[tuple[float, float]]()
         self._learn()
 
-    def windows(self, touched: Sequence[set[int]], arrived: Sequence[Row]) -> set[int]:
+    def windows(self, touched: Sequence[set[int]], arrived: Sequence[Arrived]) -> set[int]:
         """
         Return the touched windows that have a throttle or a reassignment.
 
         A setting that arrives late may end the throttle that rows were written about, so these rows count.
         """
         wanted = set().union(*touched)
-        if not any(row["input"] in SETTINGS_NAMES for row in arrived):
+        if not any(row.input in SETTINGS_NAMES for row in arrived):
             return self.during(wanted)
         self._learn()
         written = set().union(*map(self._warehouse.windows, TABLES))

@@ -3,13 +3,12 @@
 import duckdb
 import pyarrow.compute as pc
 
-from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
 from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
 from schemas.silver.topics import TOPICS
 from transforms.gold.build import Inputs
 from transforms.gold.entries import IS_OTHERS, TOPICS_COLUMNS, entries
-from transforms.gold.metrics.facts import SAMPLES_COLUMNS, SERIES_COLUMNS, load_facts, load_samples
+from transforms.gold.metrics.facts import load_samples
 from transforms.gold.reassignment_progress.moves import (
     BEFORE_S,
     BEGINS_WITHIN_S,
@@ -66,8 +65,7 @@ _COVERED = f"""
 
 def load_metrics(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
     """Store `events` and `sizes` from metrics (`metrics.events`, `metrics.sizes`)."""
-    load_facts(db, inputs.rows(METRIC_SERIES, SERIES_COLUMNS))
-    load_samples(db, inputs.rows(METRIC_SAMPLES, SAMPLES_COLUMNS), WANTED)
+    load_samples(db, inputs, WANTED)
     _store(db, "events", events())
     _store(db, "sizes", sizes())
 

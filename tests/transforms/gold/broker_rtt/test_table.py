@@ -7,7 +7,6 @@ from schemas.gold.broker_rtt import BROKER_RTT, BROKER_RTT_SUMMARY
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
 from tests.transforms.gold.silver_rows import (
-    as_rows,
     at,
     event,
     fetch_gold,
@@ -16,15 +15,23 @@ from tests.transforms.gold.silver_rows import (
     replaced,
     request,
     selected,
-    silver,
     stream_of,
+    whole,
 )
+from transforms.frames import frame_of_arrow
 from transforms.gold.broker_rtt.table import broker_rtt_summary, trips
+from transforms.gold.fetch_latency.build import BUILD
 from transforms.gold.fetch_latency.pairing import fetches
 
 
-def rtt(spark, requests, events=()):
-    return fetch_gold(*silver(spark, requests, events))[BROKER_RTT]
+def rtt(requests, events=()):
+    return fetch_gold(requests, events)[BROKER_RTT]
+
+
+def rtt_frame(spark, requests, events=()):
+    """Return the same rows for the summary."""
+    gold = BUILD.rows(whole({REQUESTS: requests, CLIENT_EVENTS: events}))
+    return frame_of_arrow(spark, gold[BROKER_RTT])
 
 
 def measured(requests, events=()):
@@ -33,21 +40,22 @@ def measured(requests, events=()):
     return sorted((row.method, round(row.rtt_ms, 4)) for row in rows)
 
 
-def by_method(frame):
-    return {row.method: row for row in frame.orderBy("window_start", ascending=False).collect()}
+def by_method(rows):
+    """Return the first row of each method."""
+    return {row.method: row for row in reversed(rows)}
 
 
 def test_gold_has_exactly_the_promised_schema(spark):
-    empty = rtt(spark, [])
+    empty = rtt_frame(spark, [])
 
     assertSchemaEqual(empty.schema, BROKER_RTT.schema, ignoreNullable=True)
     assertSchemaEqual(broker_rtt_summary(empty).schema, BROKER_RTT_SUMMARY.schema, ignoreNullable=True)
     assert empty.collect() == broker_rtt_summary(empty).collect() == []
 
 
-def test_both_methods_find_the_injected_round_trip_of_an_idle_pair(spark):
+def test_both_methods_find_the_injected_round_trip_of_an_idle_pair():
     """Twenty fetches in 10 s, 10 ms on the wire: the median, since n is below 30."""
-    rows = by_method(rtt(spark, *stream_of(18, rtt_ms=10)))
+    rows = by_method(rtt(*stream_of(18, rtt_ms=10)))
 
     assert {method: (row.n, row.blocks, row.estimator) for method, row in rows.items()} == {
         "paired": (18, 18, "p50"),
@@ -58,12 +66,12 @@ def test_both_methods_find_the_injected_round_trip_of_an_idle_pair(spark):
         assert row.rtt_low_ms <= 10 <= row.rtt_high_ms
 
 
-def test_busy_pair_is_judged_by_its_low_quantile(spark):
+def test_busy_pair_is_judged_by_its_low_quantile():
     """CPU queues lengthen most round trips of a busy broker; the link shows in the quickest tenth."""
     quick = stream_of(10, first=1, rtt_ms=2, total_ms=1)
     queued = stream_of(40, first=2, rtt_ms=8, total_ms=1, start_id=10)
 
-    row = by_method(rtt(spark, *joined(quick, queued)))["paired"]
+    row = by_method(rtt(*joined(quick, queued)))["paired"]
 
     assert (row.n, row.estimator) == (50, "p10")
     assert row.rtt_ms == pytest.approx(2, rel=0.01)
@@ -71,21 +79,21 @@ def test_busy_pair_is_judged_by_its_low_quantile(spark):
     assert row.rtt_low_ms <= 2 <= row.rtt_high_ms
 
 
-def test_below_twelve_round_trips_there_is_no_estimate(spark):
-    row = by_method(rtt(spark, *stream_of(11)))["paired"]
+def test_below_twelve_round_trips_there_is_no_estimate():
+    row = by_method(rtt(*stream_of(11)))["paired"]
 
     estimate = (row.estimator, row.rtt_ms, row.rtt_low_ms, row.rtt_high_ms)
     assert (row.n, estimate) == (11, (None, None, None, None))
     assert row.rtt_p50_ms is not None
 
 
-def test_clock_of_whole_milliseconds_is_judged_by_its_median(spark):
+def test_clock_of_whole_milliseconds_is_judged_by_its_median():
     requests, events = stream_of(40, total_ms=100)
     coarse = {"logged_mono_ns": None, "clock_resolution_ms": 1.0}
     requests = [replaced(REQUESTS, row, **coarse) for row in requests]
     events = [replaced(CLIENT_EVENTS, row, **coarse) for row in events]
 
-    rows = by_method(rtt(spark, requests, events))
+    rows = by_method(rtt(requests, events))
 
     assert {(row.estimator, row.clock_resolution_ms) for row in rows.values()} == {("p50", 1.0)}
 
@@ -151,51 +159,51 @@ def test_lines_without_times_measure_nothing():
     assert measured(requests) == []
 
 
-def test_gap_counts_in_the_window_of_the_later_fetch(spark):
+def test_gap_counts_in_the_window_of_the_later_fetch():
     requests = [request(9.8, correlation_id=0), request(10.302, correlation_id=1)]
 
-    (row,) = rtt(spark, requests).collect()
+    (row,) = rtt(requests)
 
-    assert (row.window_start, row.n) == (at(10).replace(tzinfo=None), 1)
+    assert (row.window_start, row.n) == (at(10), 1)
 
 
-def test_blocks_count_stretches_and_not_round_trips(spark):
+def test_blocks_count_stretches_and_not_round_trips():
     """A burst of 100 fetches within 0.2 s is one stretch: they shared their fate."""
-    row = by_method(rtt(spark, *stream_of(100, first=1.0, rtt_ms=1, total_ms=0.5)))["paired"]
+    row = by_method(rtt(*stream_of(100, first=1.0, rtt_ms=1, total_ms=0.5)))["paired"]
 
     assert (row.n, row.blocks) == (100, 1)
 
 
-def test_restart_of_a_fetcher_in_mid_window_costs_one_gap_and_no_pair(spark):
+def test_restart_of_a_fetcher_in_mid_window_costs_one_gap_and_no_pair():
     before = stream_of(8, first=0.6, rtt_ms=3)
     after = stream_of(8, first=5.5, rtt_ms=3, session_id=88)
     moved = [replaced(REQUESTS, row, connection="127.0.0.1:21001-127.0.0.1:40000-0-1") for row in after[0]]
 
-    rows = by_method(rtt(spark, *joined(before, (moved, after[1]))))
+    rows = by_method(rtt(*joined(before, (moved, after[1]))))
 
     assert (rows["paired"].n, rows["passive"].n) == (16, 14)
     assert rows["paired"].rtt_max_ms == rows["paired"].rtt_min_ms == pytest.approx(3, abs=1e-6)
 
 
-def test_lines_sent_again_change_nothing(spark):
+def test_lines_sent_again_change_nothing():
     requests, events = stream_of(15)
 
-    assert as_rows(rtt(spark, requests * 2, events * 2)) == as_rows(rtt(spark, requests, events))
+    assert rtt(requests * 2, events * 2) == rtt(requests, events)
 
 
-def test_consumers_and_raft_have_no_round_trip_between_brokers(spark):
+def test_consumers_and_raft_have_no_round_trip_between_brokers():
     requests = [
         request(n / 10, correlation_id=n, total_ms=1.0, kind=kind, client_id=kind)
         for n in range(20)
         for kind in ("consumer", "raft")
     ]
 
-    assert rtt(spark, requests).collect() == []
+    assert rtt(requests) == []
 
 
 def test_summary_of_a_span_equals_one_window_of_the_same_length(spark):
     """Histograms add up: 60 s in six windows give the quantiles of all their round trips together."""
-    frame = rtt(spark, *joined(stream_of(100, rtt_ms=2), stream_of(100, rtt_ms=9, leader=3)))
+    frame = rtt_frame(spark, *joined(stream_of(100, rtt_ms=2), stream_of(100, rtt_ms=9, leader=3)))
 
     summary = broker_rtt_summary(frame)
 

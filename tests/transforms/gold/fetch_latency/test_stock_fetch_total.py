@@ -1,12 +1,12 @@
 """Kafka's own metric of follower fetches, from series and samples of metrics."""
 
 import pytest
-from pyspark.testing import assertSchemaEqual
 
-from engine.gold.inputs import WholeInputs, frames_of
+from schemas.arrow import arrow_schema
 from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
-from tests.transforms.gold.metric_rows import at, bean, sample_row, samples_frame, series_frame
+from tests.transforms.gold.metric_rows import at, bean, sample_row, series_rows
+from tests.transforms.gold.silver_rows import built, whole
 from transforms.gold.fetch_latency.stock_fetch_total import BUILD
 
 
@@ -26,28 +26,30 @@ SCRAPE = {
 }
 
 
-def built(spark, values, *, second=1, node="broker-3", times=1):
+def scraped(values, *, second=1, node="broker-3", times=1):
+    """Return silver of a scrape."""
     samples = [sample_row(line, second, value, node) for line, value in values.items()] * times
-    series = series_frame(spark, sorted(values), node)
-    inputs = WholeInputs({METRIC_SAMPLES: samples_frame(spark, samples), METRIC_SERIES: series})
-    return frames_of(BUILD, inputs)[STOCK_FETCH_TOTAL]
+    return {METRIC_SAMPLES: samples, METRIC_SERIES: series_rows(sorted(values), node)}
+
+
+def totals(values, **more):
+    return built(BUILD, scraped(values, **more))[STOCK_FETCH_TOTAL]
 
 
 @pytest.mark.parametrize("times", [1, 2], ids=["once", "sent again"])
-def test_a_scrape_is_one_row(spark, times):
-    rows = built(spark, SCRAPE, times=times)
+def test_a_scrape_is_one_row(times):
+    rows = BUILD.rows(whole(scraped(SCRAPE, times=times)))[STOCK_FETCH_TOTAL]
 
-    assertSchemaEqual(rows.schema, STOCK_FETCH_TOTAL.schema, ignoreNullable=True)
-    instant = at(1).replace(tzinfo=None)
-    assert [tuple(row) for row in rows.collect()] == [("lab", instant, 3, 501.5, 501.0, 504.0, 1234)]
-
-
-def test_a_scrape_without_the_metric_gives_no_row(spark):
-    assert built(spark, {bean("TotalTimeMs", "Mean", "Produce"): 3.0}).collect() == []
+    assert rows.schema == arrow_schema(STOCK_FETCH_TOTAL)
+    assert [tuple(row.values()) for row in rows.to_pylist()] == [("lab", at(1), 3, 501.5, 501.0, 504.0, 1234)]
 
 
-def test_a_statistic_that_is_nan_or_missing_is_null(spark):
+def test_a_scrape_without_the_metric_gives_no_row():
+    assert totals({bean("TotalTimeMs", "Mean", "Produce"): 3.0}) == []
+
+
+def test_a_statistic_that_is_nan_or_missing_is_null():
     """A timer without requests has no percentile."""
-    row = built(spark, {follower("Mean"): float("nan"), follower("Count"): 0.0}).first()
+    (row,) = totals({follower("Mean"): float("nan"), follower("Count"): 0.0})
 
     assert (row.mean_ms, row.p50_ms, row.p99_ms, row["count"]) == (None, None, None, 0)

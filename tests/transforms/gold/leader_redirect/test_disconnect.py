@@ -110,10 +110,10 @@ def in_clusters(cases):
 
 
 @pytest.fixture(scope="module")
-def found(spark):
+def found():
     cases = CASES | NONE
     events = {name: [] for name in cases}
-    for row in built(spark, *in_clusters(cases), topics=KNOWN):
+    for row in built(*in_clusters(cases), topics=KNOWN):
         if row.kind == DISCONNECT:
             events[row.cluster].append(row)
     return events

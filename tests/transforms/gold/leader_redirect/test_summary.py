@@ -16,7 +16,7 @@ def test_summary_is_by_version_and_keeps_what_has_no_end_and_disconnects_apart(s
         for name, version in clients.items()
         for row in (MOVE if name != "c" else MOVE[:2])
     ]
-    events = frame_of(spark, map(vars, built(spark, rows)), LEADER_REDIRECT.schema)
+    events = frame_of(spark, map(vars, built(rows)), LEADER_REDIRECT.schema)
     died = events.filter("client_id = 'a'").withColumns(
         {"kind": F.lit("disconnect"), "redirect_ms": F.lit(9_100.0), "hinted": F.lit(None).cast("boolean")}
     )

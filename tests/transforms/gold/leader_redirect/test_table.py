@@ -73,20 +73,20 @@ CASES = {  # name -> lines of both leaders, of the state-change log, fetches bet
 
 
 @pytest.fixture(scope="module")
-def found(spark):
+def found():
     """Give the events of each case; all are built at once, each in a cluster of its own: it takes long."""
     frames = ([], [], [])
     for name, case in CASES.items():
         for rows, told in zip(frames, case, strict=False):
             rows += [row | {"cluster": name if row["cluster"] == "lab" else f"{name}, x"} for row in told]
     events = {name: [] for name in CASES}
-    for row in built(spark, *frames):
+    for row in built(*frames):
         events[row.cluster].append(row)
     return events
 
 
-def test_nothing_gives_nothing(spark):
-    assert built(spark, []) == []
+def test_nothing_gives_nothing():
+    assert built([]) == []
 
 
 def test_a_hinted_client_goes_straight_to_the_new_leader(found):

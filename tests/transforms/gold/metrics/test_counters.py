@@ -35,7 +35,7 @@ def found_in(query, given):
     """Give what a query finds in samples, in order."""
     samples = pa.Table.from_pylist([dict(zip(SAMPLES.names, row, strict=True)) for row in given], SAMPLES)
     with connect({"given": samples}) as db:
-        db.execute('CREATE VIEW samples AS SELECT *, epoch_us("at") AS at_us FROM given')
+        db.execute('CREATE TEMP VIEW samples AS SELECT *, epoch_us("at") AS at_us FROM given')
         return db.sql(f"{query} ORDER BY series_id, to_us").to_arrow_table()
 
 

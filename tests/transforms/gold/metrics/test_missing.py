@@ -4,8 +4,9 @@ import pytest
 
 from schemas.gold.leader_local_mean import MISSING_METRICS
 from schemas.silver.metrics import METRIC_SERIES
-from tests.transforms.gold.metric_rows import series_frame
+from tests.transforms.gold.metric_rows import series_rows
 from tests.transforms.gold.metrics.test_facts import MARKS, PLAIN, RULED
+from tests.transforms.gold.silver_rows import Cases
 from transforms.frames import frame_of
 from transforms.gold.metrics.missing import (
     ANSWERS,
@@ -28,9 +29,21 @@ REMOTE = {
 WHOLE = {**RULED, **REMOTE, "mark": MARKS["kafka_example"]}
 
 
-def missing(spark, lines, node="broker-1"):
-    rows = missing_metrics(series_frame(spark, lines, node)).orderBy("answer").collect()
-    return {row["answer"]: row for row in rows}
+CASES = Cases()
+
+
+@pytest.fixture(scope="module")
+def told(spark):
+    """Return what the series of each test miss, by answer."""
+    series = frame_of(spark, CASES.together()[METRIC_SERIES], METRIC_SERIES.schema)
+    found = {name: {} for name in CASES.silver}
+    for row in missing_metrics(series).orderBy("answer").collect():
+        found[row["cluster"]][row["answer"]] = row
+    return found
+
+
+def silver(lines, node="broker-1"):
+    return {METRIC_SERIES: series_rows(lines, node)}
 
 
 def test_schema_is_the_declared_one_and_nothing_is_missing_where_there_is_nothing(spark):
@@ -42,58 +55,66 @@ def test_schema_is_the_declared_one_and_nothing_is_missing_where_there_is_nothin
     assert frame.collect() == []
 
 
-def test_nothing_is_missing_where_all_is_told(spark):
-    assert missing(spark, WHOLE.values()) == {}
+@CASES.test
+def test_nothing_is_missing_where_all_is_told():
+    assert (yield silver(WHOLE.values())) == {}
 
 
-def test_node_that_is_no_broker_misses_nothing(spark):
-    assert missing(spark, ["process_start_time_seconds", "up"], node="prometheus") == {}
+@CASES.test
+def test_node_that_is_no_broker_misses_nothing():
+    assert (yield silver(["process_start_time_seconds", "up"], node="prometheus")) == {}
 
 
-def test_rules_that_drop_mean_are_told_the_rule_to_add(spark):
+@CASES.test
+def test_rules_that_drop_mean_are_told_the_rule_to_add():
     lines = [line for name, line in WHOLE.items() if not name.startswith("mean")]
 
-    (row,) = missing(spark, lines).values()
+    (row,) = (yield silver(lines)).values()
 
     assert row["answer"] == "leader_local_mean"
     assert row["missing"] == ["request_time_ms.remote.mean", "request_time_ms.total.mean"]
     assert (row["advice"], row["rule"], row["dialect"]) == (FIRST, MEAN_RULE, "kafka_example")
 
 
-def test_rules_that_leave_request_times_out_are_told_both(spark):
+@CASES.test
+def test_rules_that_leave_request_times_out_are_told_both():
     lines = [line for line in WHOLE.values() if "requestmetrics" not in line]
 
-    (row,) = missing(spark, [*lines, MARKS["strimzi"]]).values()
+    (row,) = (yield silver([*lines, MARKS["strimzi"]])).values()
 
     assert len(row["missing"]) == 4
     assert row["rule"].count("- pattern:") == 2
     assert row["dialect"] == "strimzi"
 
 
-def test_bean_that_a_block_list_shuts_out_needs_more_than_a_rule(spark):
+@CASES.test
+def test_bean_that_a_block_list_shuts_out_needs_more_than_a_rule():
     lines = [line for name, line in WHOLE.items() if "rate" not in name and name != "mark"]
 
-    row = missing(spark, [*lines, MARKS["confluent"]])["throttle_bean"]
+    row = (yield silver([*lines, MARKS["confluent"]]))["throttle_bean"]
 
     assert (row["advice"], row["rule"]) == (UNBLOCK, THROTTLE_RULE)
 
 
-def test_without_rules_no_rule_helps(spark):
+@CASES.test
+def test_without_rules_no_rule_helps():
     lines = [line for name, line in PLAIN.items() if name != "start"]
 
-    row = missing(spark, [*lines, MARKS["exporter"]])["restarts"]
+    row = (yield silver([*lines, MARKS["exporter"]]))["restarts"]
 
     assert (row["advice"], row["rule"]) == (EXPORT, None)
 
 
-def test_beans_that_come_with_the_first_replica_are_not_missed_without_rules(spark):
+@CASES.test
+def test_beans_that_come_with_the_first_replica_are_not_missed_without_rules():
     lines = [line for name, line in PLAIN.items() if name not in {"leader's rate", "size", "end"}]
 
-    assert not {"throttle_bean", "log_sizes"} & set(missing(spark, [*lines, MARKS["exporter"]]))
+    assert not {"throttle_bean", "log_sizes"} & set((yield silver([*lines, MARKS["exporter"]])))
 
 
-def test_cloudwatch_is_sent_to_open_monitoring(spark):
-    found = missing(spark, ['aws_kafka_produce_total_time_ms_mean_average{dimension_Broker_ID="1"}'], "yace")
+@CASES.test
+def test_cloudwatch_is_sent_to_open_monitoring():
+    found = yield silver(['aws_kafka_produce_total_time_ms_mean_average{dimension_Broker_ID="1"}'], "yace")
 
     assert {row["advice"] for row in found.values()} == {OPEN_MONITORING}
     assert {row["rule"] for row in found.values()} == {None}
@@ -101,11 +122,12 @@ def test_cloudwatch_is_sent_to_open_monitoring(spark):
     assert set(found) == {answer.name for answer in ANSWERS}
 
 
-def test_open_monitoring_is_not_sent_to_itself_and_beans_that_come_late_are_not_missed(spark):
+@CASES.test
+def test_open_monitoring_is_not_sent_to_itself_and_beans_that_come_late_are_not_missed():
     dropped = {"mean of total", "leader's rate", "follower's rate", "size", "end", "start"}
     lines = [f"aws_msk_{line}" for name, line in PLAIN.items() if name not in dropped]
 
-    found = missing(spark, [*lines, MARKS["msk"]])
+    found = yield silver([*lines, MARKS["msk"]])
 
     assert set(found) == {"byte_counters", "leader_local_mean", "restarts"}
     assert {(row["dialect"], row["advice"], row["rule"]) for row in found.values()} == {("msk", KEEP, None)}

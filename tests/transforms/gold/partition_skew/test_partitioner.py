@@ -2,10 +2,19 @@
 
 import pytest
 
-from tests.transforms.gold.skew_rows import batches_of, produce, spans
+from tests.transforms.gold.silver_rows import Cases
+from tests.transforms.gold.skew_rows import batches_of, produce, silver, spans_of
+
+CASES = Cases()
 
 
-def test_the_slowest_leader_is_held_against_the_others(spark):
+@pytest.fixture(scope="module")
+def told(spark):
+    return spans_of(spark, CASES)
+
+
+@CASES.test
+def test_the_slowest_leader_is_held_against_the_others():
     """Three times the bytes to the leader that takes 20 ms, in each of six windows."""
     rows = [
         produce(10 * w + p, p, 10 * w, 300 if p == 0 else 100, total_ms=20.0 + w if p == 0 else 2.0)
@@ -13,14 +22,14 @@ def test_the_slowest_leader_is_held_against_the_others(spark):
         for p in range(3)
     ]
 
-    told = spans(spark, rows)[1].first()
+    _, (summary,) = yield silver(rows)
 
-    assert (told.slowest_leader_id, told.slowest_ratio) == (1, pytest.approx(3.0))
-    assert told.slowest_latency_ratio == pytest.approx(11, rel=0.1)
-    assert (told.slow_by, told.partitioner) == ("leader_latency", None)  # of 18 batches nothing is told
-    assert told.windows == 6
-    assert told.share_per_ms_low < told.share_per_ms < told.share_per_ms_high
-    assert told.share_per_ms == pytest.approx(0.4 / 20.5, rel=0.03)
+    assert (summary.slowest_leader_id, summary.slowest_ratio) == (1, pytest.approx(3.0))
+    assert summary.slowest_latency_ratio == pytest.approx(11, rel=0.1)
+    assert (summary.slow_by, summary.partitioner) == ("leader_latency", None)  # of 18 batches nothing is told
+    assert summary.windows == 6
+    assert summary.share_per_ms_low < summary.share_per_ms < summary.share_per_ms_high
+    assert summary.share_per_ms == pytest.approx(0.4 / 20.5, rel=0.03)
 
 
 SPOKEN = {  # of the slow leader over the others: batches, their size; in a row, a full one -> partitioner
@@ -42,40 +51,49 @@ SPOKEN = {  # of the slow leader over the others: batches, their size; in a row,
 }
 
 
-@pytest.mark.parametrize("case", SPOKEN.values(), ids=SPOKEN)
-def test_what_a_slow_leader_gets_speaks_for_a_partitioner_or_for_none(spark, case):
-    batches, size, stays, full, partitioner = case
-    sizes = (round(100 * size), 100, 100)
-    told = spans(spark, batches_of((batches, 1, 1), sizes, stays=stays, full=full))[1].first()
-
-    assert (told.slowest_leader_id, told.slow_by) == (1, "batch_size")
-    assert told.slowest_ratio == pytest.approx(batches * size, rel=0.06)
-    assert told.slowest_batches_ratio == pytest.approx(batches, rel=0.04)
-    assert told.partitioner == partitioner
+CASES.silver |= {
+    name: silver(batches_of((batches, 1, 1), (round(100 * size), 100, 100), stays=stays, full=full))
+    for name, (batches, size, stays, full, _) in SPOKEN.items()
+}
 
 
-def test_a_leader_is_as_slow_as_all_its_requests_together(spark):
+@pytest.mark.parametrize("name", SPOKEN)
+def test_what_a_slow_leader_gets_speaks_for_a_partitioner_or_for_none(told, name):
+    batches, size, *_, partitioner = SPOKEN[name]
+    _, (summary,) = told[name]
+
+    assert (summary.slowest_leader_id, summary.slow_by) == (1, "batch_size")
+    assert summary.slowest_ratio == pytest.approx(batches * size, rel=0.06)
+    assert summary.slowest_batches_ratio == pytest.approx(batches, rel=0.04)
+    assert summary.partitioner == partitioner
+
+
+@CASES.test
+def test_a_leader_is_as_slow_as_all_its_requests_together():
     """Two of its requests, of a partition that hardly anybody uses, took 90 ms; two hundred took 2 ms."""
     rows = [produce(n / 10, n % 3, n // 3 * 10, 100) for n in range(600)]
     rows += [produce(n, 3, n * 10, 100, broker_id=1, total_ms=90.0) for n in range(2)]
 
-    told = spans(spark, rows)[1].first()
+    _, (summary,) = yield silver(rows)
 
-    assert told.slow_by is None
-    assert told.slowest_latency_ratio == pytest.approx(1, rel=0.1)
+    assert summary.slow_by is None
+    assert summary.slowest_latency_ratio == pytest.approx(1, rel=0.1)
 
 
-def test_a_stay_is_told_in_full_batches_less_what_chance_gives(spark):
+@CASES.test
+def test_a_stay_is_told_in_full_batches_less_what_chance_gives():
     """Stays of 2, 1 and 3 batches of 10 bytes, the largest 20: 70 bytes in three stays, of two partitions."""
     order = [1, 0, 0, 1, 0, 1, 0, 0, 0, 1]
     rows = [produce(n, p, 10 * n, 20 if n == 4 else 10) for n, p in enumerate(order)]
 
-    told = spans(spark, rows)[1].filter("slowest_leader_id = 1").first()
+    _, summaries = yield silver(rows)
+    (summary,) = (row for row in summaries if row.slowest_leader_id == 1)
 
-    assert told.slowest_stay_ratio == pytest.approx(70 / 3 / 20 * (1 - 1 / 2))
+    assert summary.slowest_stay_ratio == pytest.approx(70 / 3 / 20 * (1 - 1 / 2))
 
 
-def test_even_batches_of_even_leaders_speak_for_nobody(spark):
-    told = spans(spark, batches_of((2, 1, 1), (100, 100, 100)))[1].first()
+@CASES.test
+def test_even_batches_of_even_leaders_speak_for_nobody():
+    _, (summary,) = yield silver(batches_of((2, 1, 1), (100, 100, 100)))
 
-    assert (told.slow_by, told.partitioner, told.top_share) == (None, None, 0.5)
+    assert (summary.slow_by, summary.partitioner, summary.top_share) == (None, None, 0.5)

@@ -5,27 +5,27 @@ from contextlib import contextmanager
 import pytest
 
 from schemas.silver.throttles import THROTTLE_CHANGES
+from tests.transforms.gold.silver_rows import arrow
 from tests.transforms.gold.throttle_rows import AT, listing, with_lists
-from transforms.frames import frame_of
 from transforms.gold.throttle_compliance.limits import CHANGES_COLUMNS, news, throttled
 from transforms.sql import connect
 
 
 @contextmanager
-def changed(spark, changes):
+def changed(changes):
     """Give DuckDB with `throttle_changes`."""
-    frame = with_lists(frame_of(spark, changes, THROTTLE_CHANGES.schema))
-    with connect({"throttle_changes": frame.select(*CHANGES_COLUMNS).toArrow()}) as db:
+    rows = arrow(THROTTLE_CHANGES, with_lists(changes)).select(CHANGES_COLUMNS)
+    with connect({"throttle_changes": rows}) as db:
         yield db
 
 
-def listed(spark, *changes):
+def listed(*changes):
     """Give (topic, partition, broker, from, until) in seconds, in order; NULL is None."""
 
     def second(instant_us):
         return instant_us and instant_us / 1e6 - AT.timestamp()
 
-    with changed(spark, changes) as db:
+    with changed(changes) as db:
         rows = throttled(db).to_pylist()
     of_list = ("topic", "listed_partition", "listed_broker")
     told = [
@@ -42,21 +42,21 @@ def poll(second, **lists):
     return [listing(second, None, topic=None, operation="delete", **common), *found]
 
 
-def test_list_that_polls_find_unchanged_is_told_once(spark):
+def test_list_that_polls_find_unchanged_is_told_once():
     polls = [row for second in range(10, 300, 10) for row in poll(second, t="0:1,1:1", u="*")]
 
-    assert listed(spark, *polls) == [
+    assert listed(*polls) == [
         ("t", 0, 1, 10.0, None),
         ("t", 1, 1, 10.0, None),
         ("u", None, None, 10.0, None),
     ]
 
 
-def test_what_is_followed_through_a_list_grows_with_its_changes_and_not_with_its_polls(spark):
+def test_what_is_followed_through_a_list_grows_with_its_changes_and_not_with_its_polls():
     """29 polls find the same list, the 30th a shorter one."""
     polls = [row for second in range(10, 300, 10) for row in poll(second, t="0:1,1:1")]
 
-    with changed(spark, [*polls, *poll(300, t="0:1")]) as db:
+    with changed([*polls, *poll(300, t="0:1")]) as db:
         kept = db.sql(f"{news()} ORDER BY logged_us").to_arrow_table().to_pylist()
     lists = [
         (row["operation"], ",".join(f"{part['partition']}:{part['broker_id']}" for part in row["replicas"]))
@@ -65,14 +65,14 @@ def test_what_is_followed_through_a_list_grows_with_its_changes_and_not_with_its
     assert lists == [("set", "0:1,1:1"), ("set", "0:1")]
 
 
-def test_list_that_shrinks_between_polls_ends_and_begins_at_the_poll(spark):
-    told = listed(spark, *poll(10, t="0:1,1:1"), *poll(20, t="0:1,1:1"), *poll(30, t="0:1"), *poll(40))
+def test_list_that_shrinks_between_polls_ends_and_begins_at_the_poll():
+    told = listed(*poll(10, t="0:1,1:1"), *poll(20, t="0:1,1:1"), *poll(30, t="0:1"), *poll(40))
 
     assert told == [("t", 0, 1, 10.0, 30.0), ("t", 0, 1, 30.0, 40.0), ("t", 1, 1, 10.0, 30.0)]
 
 
-def test_list_that_is_gone_and_comes_back_has_a_time_without(spark):
-    told = listed(spark, *poll(10, t="*"), *poll(20), *poll(30), *poll(40, t="*"), *poll(50, t="0:1"))
+def test_list_that_is_gone_and_comes_back_has_a_time_without():
+    told = listed(*poll(10, t="*"), *poll(20), *poll(30), *poll(40, t="*"), *poll(50, t="0:1"))
 
     assert told == [
         ("t", 0, 1, 50.0, None),
@@ -81,9 +81,8 @@ def test_list_that_is_gone_and_comes_back_has_a_time_without(spark):
     ]
 
 
-def test_poll_that_finds_what_requests_made_of_a_list_changes_nothing(spark):
+def test_poll_that_finds_what_requests_made_of_a_list_changes_nothing():
     told = listed(
-        spark,
         listing(10, "0:1"),
         listing(20, "1:1", operation="append"),
         *poll(25, t="0:1,1:1"),
@@ -96,22 +95,22 @@ def test_poll_that_finds_what_requests_made_of_a_list_changes_nothing(spark):
                     ("t", 1, 1, 20.0, 30.0)]  # fmt: skip
 
 
-def test_same_value_set_again_behind_an_append_takes_the_append_back(spark):
-    told = listed(spark, listing(10, "0:1"), listing(20, "1:1", operation="append"), listing(30, "0:1"))
+def test_same_value_set_again_behind_an_append_takes_the_append_back():
+    told = listed(listing(10, "0:1"), listing(20, "1:1", operation="append"), listing(30, "0:1"))
 
     assert ("t", 1, 1, 20.0, 30.0) in told
     assert ("t", 0, 1, 30.0, None) in told
 
 
 @pytest.mark.parametrize("operation", ["append", "subtract"])
-def test_same_instant_loses_no_change_that_needs_the_one_before_it(spark, operation):
+def test_same_instant_loses_no_change_that_needs_the_one_before_it(operation):
     """A list is set and altered within one instant: the second goes by the first."""
     first = listing(10, "0:1,1:1", position="l/1")
     then = listing(10, "1:1" if operation == "subtract" else "2:1", operation=operation, position="l/2")
 
     left = {"append": [0, 1, 2], "subtract": [0]}[operation]
-    assert listed(spark, first, then) == [("t", partition, 1, 10.0, None) for partition in left]
+    assert listed(first, then) == [("t", partition, 1, 10.0, None) for partition in left]
 
 
-def test_operation_that_is_not_known_is_not_passed_over(spark):
-    assert listed(spark, listing(10, "0:1"), listing(20, None, operation=None)) == [("t", 0, 1, 10.0, 20.0)]
+def test_operation_that_is_not_known_is_not_passed_over():
+    assert listed(listing(10, "0:1"), listing(20, None, operation=None)) == [("t", 0, 1, 10.0, 20.0)]

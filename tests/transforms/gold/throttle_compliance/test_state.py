@@ -2,6 +2,8 @@
 
 import pytest
 
+from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE
+from tests.transforms.gold.silver_rows import Cases
 from tests.transforms.gold.throttle_rows import (
     MB,
     RECORD_BYTES,
@@ -9,6 +11,7 @@ from tests.transforms.gold.throttle_rows import (
     copied,
     counter,
     fetch,
+    gold,
     idle,
     in_sync,
     listing,
@@ -16,11 +19,23 @@ from tests.transforms.gold.throttle_rows import (
     produce,
     rate,
     throttle,
-    told,
 )
+from transforms.frames import frame_of_arrow
+from transforms.gold.throttle_compliance.summary import throttle_compliance_summary
 
 SENT, GOT = (1, "leader"), (2, "follower")
 LIMIT = 5 * MB
+CASES = Cases()
+
+
+@pytest.fixture(scope="module")
+def told(spark):
+    """Return the verdicts of each test by (broker, direction); if the limit changed, the last one."""
+    windows = frame_of_arrow(spark, gold(**CASES.together())[THROTTLE_COMPLIANCE])
+    verdicts = {name: {} for name in CASES.silver}
+    for row in throttle_compliance_summary(windows).orderBy("limited_from").collect():
+        verdicts[row.cluster][row.broker_id, row.direction] = row
+    return verdicts
 
 
 def case(*, lines, changes=None, ended=None, quiet=0, **more):
@@ -37,8 +52,9 @@ def copy(seconds=60, rate=LIMIT, **more):
     return copied(seconds, rate, **{"whole": seconds * rate, **more})
 
 
-def test_move_at_the_limit_is_compliant_for_both_brokers(spark):
-    rows = told(spark, **case(lines=copy(), ended=61.6))
+@CASES.test
+def test_move_at_the_limit_is_compliant_for_both_brokers():
+    rows = yield case(lines=copy(), ended=61.6)
 
     for whom in (SENT, GOT):
         row = rows[whom]
@@ -51,24 +67,27 @@ def test_move_at_the_limit_is_compliant_for_both_brokers(spark):
         assert row.why == "5.00 of 5.00 MB/s (100 %) over 4 quota periods, highest 11 s: 5.00"
 
 
-def test_brokers_other_direction_has_a_limit_and_nothing_to_hold(spark):
-    rows = told(spark, **case(lines=copy(), ended=61.6))
+@CASES.test
+def test_brokers_other_direction_has_a_limit_and_nothing_to_hold():
+    rows = yield case(lines=copy(), ended=61.6)
 
     assert (rows[1, "follower"].state, rows[1, "follower"].cause) == ("none", "no_traffic")
 
 
-def test_bean_ramps_while_the_rate_is_at_the_limit(spark):
+@CASES.test
+def test_bean_ramps_while_the_rate_is_at_the_limit():
     """The bean is a tenth of the truth at first and rises for 11 s; the verdict does not look at it."""
     beans = [bean(second, LIMIT * min(1, second / 11)) for second in range(1, 60, 10)]
-    row = told(spark, **case(lines=copy(), ended=61.6, events=beans))[SENT]
+    row = (yield case(lines=copy(), ended=61.6, events=beans))[SENT]
 
     assert row.state == "compliant"
     assert row.bean_bytes_per_s < 0.9 * LIMIT
     assert row.bean_max_bytes_per_s == LIMIT
 
 
-def test_first_burst_is_told_apart_from_what_comes_behind_it(spark):
-    row = told(spark, **case(lines=copy(whole=59 * LIMIT + 30 * MB, first=30 * MB), ended=61.6))[SENT]
+@CASES.test
+def test_first_burst_is_told_apart_from_what_comes_behind_it():
+    row = (yield case(lines=copy(whole=59 * LIMIT + 30 * MB, first=30 * MB), ended=61.6))[SENT]
 
     assert (row.state, row.cause) == ("over_limit", "first_burst")
     assert row.first_window_overshoot == pytest.approx((30 + 50) / 55 - 1)
@@ -76,18 +95,21 @@ def test_first_burst_is_told_apart_from_what_comes_behind_it(spark):
     assert row.why == "the first 11 s had 7.27 MB/s, then 5.00 of 5.00 MB/s (100 %)"
 
 
-def test_replicas_in_sync_are_counted_and_never_held(spark):
+@CASES.test
+def test_replicas_in_sync_are_counted_and_never_held():
     """Broker 3 is in sync and fetches 2 MB/s of the same partition: the list of leaders names it too."""
     live = [fetch(s + 0.3, {0: (2 * MB, 10**6 + s, 10**6 + s)}, follower=3) for s in range(1, 61)]
-    row = told(spark, **case(lines=copy() + live, ended=61.6))[SENT]
+    rows = yield case(lines=copy() + live, ended=61.6)
+    row = rows[SENT]
 
     assert (row.state, row.cause) == ("over_limit", "in_sync_traffic")
     assert row.in_sync_bytes == 60 * 2 * MB
     assert row.rate_bytes_per_s == pytest.approx(7 * MB)
-    assert told(spark, **case(lines=copy() + live, ended=61.6))[GOT].state == "compliant"
+    assert rows[GOT].state == "compliant"
 
 
-def test_replicas_in_sync_are_told_where_nothing_moves(spark):
+@CASES.test
+def test_replicas_in_sync_are_told_where_nothing_moves():
     """`*` names every broker, but on broker 3 no rate was set: nothing is said of it."""
     live = [fetch(s + 0.3, {0: (3 * MB, 10**6 + s, 10**6 + s)}) for s in range(1, 61)]
     changes = [
@@ -96,7 +118,7 @@ def test_replicas_in_sync_are_told_where_nothing_moves(spark):
         listing(0.4, "*"),
         listing(0.4, "*", "follower"),
     ]
-    rows = told(spark, requests=[*live, idle(5, 3)], changes=changes)
+    rows = yield {"requests": [*live, idle(5, 3)], "changes": changes}
 
     assert {whom: (row.state, row.cause) for whom, row in rows.items()} == {
         SENT: ("over_limit", "in_sync_traffic"),
@@ -105,27 +127,30 @@ def test_replicas_in_sync_are_told_where_nothing_moves(spark):
     assert rows[SENT].rate_bytes_per_s == pytest.approx(3 * MB)
 
 
-def test_tiny_quota_comes_in_bursts_of_whole_answers(spark):
+@CASES.test
+def test_tiny_quota_comes_in_bursts_of_whole_answers():
     """400 kB/s, 2.5 MB at once each 5 s: 1.25 of the limit, since a check goes before an answer."""
     limit = 400_000
     lines = copied(120, 500_000, whole=60 * MB, every=5)
-    row = told(spark, **case(lines=lines, changes=throttle(0.5, limit), ended=121.6))[SENT]
+    row = (yield case(lines=lines, changes=throttle(0.5, limit), ended=121.6))[SENT]
 
     assert (row.state, row.cause) == ("over_limit", "tiny_quota")
     assert row.largest_answer_bytes == 2_500_000
     assert row.best_window_bytes_per_s > 1.5 * limit
 
 
-def test_rate_that_nothing_explains_is_not_held(spark):
-    row = told(spark, **case(lines=copy(rate=2 * LIMIT), ended=61.6))[SENT]
+@CASES.test
+def test_rate_that_nothing_explains_is_not_held():
+    row = (yield case(lines=copy(rate=2 * LIMIT), ended=61.6))[SENT]
 
     assert (row.state, row.cause) == ("over_limit", "not_held")
     assert row.utilisation == pytest.approx(2)
 
 
-def test_rate_without_lists_holds_nothing(spark):
+@CASES.test
+def test_rate_without_lists_holds_nothing():
     rates = [rate(0.5, LIMIT, 1, "leader"), rate(0.5, LIMIT, 2, "follower")]
-    rows = told(spark, **case(lines=copy(rate=20 * MB), changes=rates, ended=61.6))
+    rows = yield case(lines=copy(rate=20 * MB), changes=rates, ended=61.6)
 
     for whom in (SENT, GOT):
         row = rows[whom]
@@ -133,111 +158,128 @@ def test_rate_without_lists_holds_nothing(spark):
         assert (row.unlisted_bytes, row.rate_bytes_per_s) == (60 * 20 * MB, None)
 
 
-def test_lists_that_name_others_hold_nothing(spark):
+@CASES.test
+def test_lists_that_name_others_hold_nothing():
     wrong = [rate(0.5, LIMIT, 1), listing(0.5, "7:1")]
-    row = told(spark, **case(lines=copy(), changes=wrong, ended=61.6))[SENT]
+    row = (yield case(lines=copy(), changes=wrong, ended=61.6))[SENT]
 
     assert (row.state, row.cause) == ("ineffective", "replica_list_misses_moves")
 
 
-def test_lists_without_a_rate_hold_nothing(spark):
-    row = told(spark, **case(lines=copy(), changes=[listing(0.5, "0:1")], ended=61.6))[SENT]
+@CASES.test
+def test_lists_without_a_rate_hold_nothing():
+    row = (yield case(lines=copy(), changes=[listing(0.5, "0:1")], ended=61.6))[SENT]
 
     assert (row.state, row.cause, row.limit_bytes_per_s) == ("ineffective", "no_rate", None)
 
 
-def test_replicas_that_catch_up_without_any_throttle_are_told_without_a_verdict(spark):
-    row = told(spark, **case(lines=copy(), changes=[], ended=61.6))[SENT]
+@CASES.test
+def test_replicas_that_catch_up_without_any_throttle_are_told_without_a_verdict():
+    row = (yield case(lines=copy(), changes=[], ended=61.6))[SENT]
 
     assert (row.state, row.cause) == ("none", None)
 
 
-def test_move_that_is_outrun_by_its_producers_is_stuck(spark):
-    row = told(spark, **case(lines=copy(whole=900 * MB, inbound=6 * MB)))[GOT]
+@CASES.test
+def test_move_that_is_outrun_by_its_producers_is_stuck():
+    row = (yield case(lines=copy(whole=900 * MB, inbound=6 * MB)))[GOT]
 
     assert (row.state, row.cause) == ("stuck", "inbound_at_least_limit")
     assert row.lag_slope_records_per_s == pytest.approx(1_000)
     assert (row.inbound_bytes_per_s, row.passed_bytes_per_s) == (6 * MB, LIMIT)
 
 
-def test_records_that_differ_in_size_do_not_make_a_move_stuck(spark):
+@CASES.test
+def test_records_that_differ_in_size_do_not_make_a_move_stuck():
     """Records of 10 kB are copied at 5 MB/s, such of 100 B come in at 1 MB/s: the lag grows in offsets."""
     lines, offset, end = [], 0, 100_000
     for second in range(1, 61):
         lines.append(fetch(second + 0.5, {0: (LIMIT, offset, end)}))
         lines.append(produce(second + 0.2, MB))
         offset, end = offset + LIMIT // 10_000, end + MB // 100
-    row = told(spark, **case(lines=lines))[GOT]
+    row = (yield case(lines=lines))[GOT]
 
     assert row.lag_slope_records_per_s > 0
     assert row.state == "compliant"
 
 
-def test_limit_that_lets_nothing_through_is_stuck(spark):
+@CASES.test
+def test_limit_that_lets_nothing_through_is_stuck():
     """8 MB at once, then nothing for a minute."""
     burst = copied(1, 8 * MB, whole=900 * MB)
-    row = told(spark, **case(lines=burst, changes=throttle(0.5, 1_000), quiet=60))[GOT]
+    row = (yield case(lines=burst, changes=throttle(0.5, 1_000), quiet=60))[GOT]
 
     assert (row.state, row.cause) == ("stuck", "limit_too_small")
 
 
-def test_large_move_that_falls_slowly_is_not_stuck(spark):
-    row = told(spark, **case(lines=copy(whole=10**12)))[GOT]
+@CASES.test
+def test_large_move_that_falls_slowly_is_not_stuck():
+    row = (yield case(lines=copy(whole=10**12)))[GOT]
 
     assert row.state == "compliant"
     assert row.lag_slope_records_per_s == pytest.approx(-5_000)
 
 
-def test_throttle_that_stays_on_behind_its_move_is_left_over(spark):
+@CASES.test
+def test_throttle_that_stays_on_behind_its_move_is_left_over():
     """Broker 1 follows nothing: its other direction is left over as well."""
-    rows = told(spark, **case(lines=copy(), ended=61.6, quiet=120))
+    rows = yield case(lines=copy(), ended=61.6, quiet=120)
 
     assert {(row.state, row.cause) for row in rows.values()} == {("left_over", "move_done")}
     assert rows[SENT].idle_after_s == pytest.approx(130 - 61.6, abs=11)
     assert rows[SENT].rate_bytes_per_s == pytest.approx(LIMIT)
 
 
-def test_throttle_that_is_taken_off_in_time_is_not_left_over(spark):
+@CASES.test
+def test_throttle_that_is_taken_off_in_time_is_not_left_over():
     changes = throttle(0.5, LIMIT) + throttle(75, None) + [listing(75, None, operation="delete")]
     changes += [listing(75, None, "follower", operation="delete")]
-    row = told(spark, **case(lines=copy(), changes=changes, ended=61.6, quiet=200))[SENT]
+    row = (yield case(lines=copy(), changes=changes, ended=61.6, quiet=200))[SENT]
 
     assert (row.state, row.idle_after_s) == ("compliant", pytest.approx(75 - 61.6))
 
 
-def test_throttle_on_which_nothing_moves_and_lists_without_a_rate_are_left_over(spark):
-    quiet = [idle(second) for second in range(0, 60, 10)]
-    rows = told(spark, requests=quiet, changes=throttle(0.5, LIMIT))
-    listed = told(spark, requests=quiet, changes=[listing(0.5, "0:1")])
+QUIET = [idle(second) for second in range(0, 60, 10)]
+CASES.silver |= {
+    "nothing moves": {"requests": QUIET, "changes": throttle(0.5, LIMIT)},
+    "list only": {"requests": QUIET, "changes": [listing(0.5, "0:1")]},
+}
+
+
+def test_throttle_on_which_nothing_moves_and_lists_without_a_rate_are_left_over(told):
+    rows, listed = (told[name] for name in ("nothing moves", "list only"))
 
     assert (rows[SENT].state, rows[SENT].cause) == ("left_over", "no_move_seen")
     assert (listed[SENT].state, listed[SENT].cause) == ("left_over", "list_only")
 
 
-def test_silence_while_a_move_is_under_way_is_no_left_over(spark):
+@CASES.test
+def test_silence_while_a_move_is_under_way_is_no_left_over():
     """One answer a minute: nothing else tells that the move goes on but that no replica came in sync."""
     lines = copied(240, 100_000, whole=900 * MB, every=60)
-    row = told(spark, **case(lines=lines, changes=throttle(0.5, 100_000), quiet=240))[GOT]
+    row = (yield case(lines=lines, changes=throttle(0.5, 100_000), quiet=240))[GOT]
 
     assert row.state != "left_over"
     assert row.idle_after_s == pytest.approx(0, abs=0.001)
 
 
-def test_move_that_is_over_too_soon_has_no_rate(spark):
-    row = told(spark, **case(lines=copy(seconds=15), ended=16.6))[SENT]
+@CASES.test
+def test_move_that_is_over_too_soon_has_no_rate():
+    row = (yield case(lines=copy(seconds=15), ended=16.6))[SENT]
 
     assert (row.state, row.rate_bytes_per_s, row.n) == ("not_enough_data", None, 0)
     assert row.first_window_bytes_per_s == pytest.approx(LIMIT)
 
 
-def test_without_a_request_log_counters_and_beans_tell_what_they_can(spark):
+@CASES.test
+def test_without_a_request_log_counters_and_beans_tell_what_they_can():
     counters = [
         counter(second + 3, LIMIT * 10, whom, way)
         for second in range(10, 70, 10)
         for whom, way in (SENT, GOT)
     ]
     changes = [row | {"told_by": "poll"} for row in throttle(0.5, LIMIT)]
-    row = told(spark, changes=changes, events=[*counters, bean(44, LIMIT)])[SENT]
+    row = (yield {"changes": changes, "events": [*counters, bean(44, LIMIT)]})[SENT]
 
     assert (row.state, row.measured_by) == ("compliant", "counters")
     assert row.counter_bytes_per_s == pytest.approx(LIMIT)
@@ -245,84 +287,101 @@ def test_without_a_request_log_counters_and_beans_tell_what_they_can(spark):
     assert nothing == (None, None, None, None)
 
 
-def test_without_a_request_log_a_rate_without_lists_is_ineffective(spark):
+@CASES.test
+def test_without_a_request_log_a_rate_without_lists_is_ineffective():
     counters = [counter(second, 20 * MB * 10) for second in range(13, 70, 10)]
-    row = told(spark, changes=[rate(0.5, LIMIT)], events=counters)[SENT]
+    row = (yield {"changes": [rate(0.5, LIMIT)], "events": counters})[SENT]
 
     assert (row.state, row.cause) == ("ineffective", "no_replica_list")
 
 
-@pytest.mark.parametrize(("every_s", "starts"), [(10, (3, 9)), (15, (3, 10)), (30, (5, 25)), (60, (2, 41))])
-def test_counters_of_brokers_that_are_scraped_at_instants_of_their_own_tell_the_rate(spark, every_s, starts):
+def scraped(every_s, starts):
+    """Return counters of both brokers, whose first scrapes are at these seconds."""
     counters = [
         counter(start + nth * every_s, LIMIT * every_s, whom, way, took_s=every_s)
         for (whom, way), start in zip((SENT, GOT), starts, strict=True)
         for nth in range(1, 300 // every_s)
     ]
-    rows = told(spark, changes=throttle(0.5, LIMIT), events=counters)
+    return {"changes": throttle(0.5, LIMIT), "events": counters}
+
+
+SCRAPES = [(10, (3, 9)), (15, (3, 10)), (30, (5, 25)), (60, (2, 41))]
+CASES.silver |= {f"scraped every {every_s} s": scraped(every_s, starts) for every_s, starts in SCRAPES}
+
+
+@pytest.mark.parametrize("every_s", [every_s for every_s, _ in SCRAPES])
+def test_counters_of_brokers_that_are_scraped_at_instants_of_their_own_tell_the_rate(told, every_s):
+    rows = told[f"scraped every {every_s} s"]
 
     for whom in (SENT, GOT):
         assert rows[whom].counter_bytes_per_s == pytest.approx(LIMIT)
         assert (rows[whom].state, rows[whom].measured_by) == ("compliant", "counters")
 
 
-def test_counters_that_stand_still_between_bursts_are_no_higher_a_rate(spark):
+@CASES.test
+def test_counters_that_stand_still_between_bursts_are_no_higher_a_rate():
     """What may pass in 11.5 s passes at once: of ten scrapes one or two see none of it."""
     bursts = [1 + 11.5 * nth for nth in range(20)]
     in_scrape = [
         (second, sum(second - 10 < burst <= second for burst in bursts)) for second in range(3, 233, 10)
     ]
     counters = [counter(second, n * 11.5 * LIMIT) for second, n in in_scrape]
-    row = told(spark, changes=throttle(0.5, LIMIT), events=counters)[SENT]
+    row = (yield {"changes": throttle(0.5, LIMIT), "events": counters})[SENT]
 
     assert 0 in {n for _, n in in_scrape[1:]}
     assert row.counter_bytes_per_s == pytest.approx(LIMIT, rel=0.06)
     assert (row.state, row.moving_s) == ("compliant", 230)
 
 
-def test_counters_of_two_moves_are_not_thinned_by_the_time_between_them(spark):
+@CASES.test
+def test_counters_of_two_moves_are_not_thinned_by_the_time_between_them():
     copying = [*range(3, 100, 10), *range(603, 700, 10)]
     counters = [counter(second, LIMIT * 10 * (second in copying)) for second in range(3, 700, 10)]
-    row = told(spark, changes=throttle(0.5, LIMIT), events=counters)[SENT]
+    row = (yield {"changes": throttle(0.5, LIMIT), "events": counters})[SENT]
 
     assert row.counter_bytes_per_s == pytest.approx(LIMIT)
     assert row.moving_s == 200
 
 
-def test_counters_tell_a_limit_that_is_not_held(spark):
+@CASES.test
+def test_counters_tell_a_limit_that_is_not_held():
     counters = [counter(second, 1.5 * LIMIT * 10) for second in range(3, 123, 10)]
-    row = told(spark, changes=throttle(0.5, LIMIT), events=counters)[SENT]
+    row = (yield {"changes": throttle(0.5, LIMIT), "events": counters})[SENT]
 
     assert (row.state, row.cause) == ("over_limit", "not_held")
     assert row.utilisation == pytest.approx(1.5)
 
 
-def test_counters_tell_a_throttle_that_was_left_over_however_seldom_they_are_scraped(spark):
+@CASES.test
+def test_counters_tell_a_throttle_that_was_left_over_however_seldom_they_are_scraped():
     counters = [counter(second, LIMIT * 60 * (second < 200), took_s=60.0) for second in range(5, 500, 60)]
-    row = told(spark, changes=throttle(0.5, LIMIT), events=counters)[SENT]
+    row = (yield {"changes": throttle(0.5, LIMIT), "events": counters})[SENT]
 
     assert (row.state, row.cause) == ("left_over", "move_done")
     assert row.idle_after_s == pytest.approx(490 - 190)
 
 
-def test_limit_that_was_not_held_is_told_though_it_was_left_over_as_well(spark):
-    row = told(spark, **case(lines=copy(rate=3 * LIMIT), ended=61.6, quiet=140))[SENT]
+@CASES.test
+def test_limit_that_was_not_held_is_told_though_it_was_left_over_as_well():
+    row = (yield case(lines=copy(rate=3 * LIMIT), ended=61.6, quiet=140))[SENT]
 
     assert (row.state, row.cause) == ("over_limit", "not_held")
     assert row.why.endswith("; the move is done, but the limit stayed set for 78 s")
 
 
-def test_standing_throttle_is_not_left_over_when_a_replica_came_back(spark):
+@CASES.test
+def test_standing_throttle_is_not_left_over_when_a_replica_came_back():
     """Nobody moved anything: broker 2 had been restarted."""
     rates = [rate(0.5, LIMIT, broker, way) for broker in (1, 2) for way in ("leader", "follower")]
     lists = [listing(0.5, "*", way) for way in ("leader", "follower")]
     quiet = [idle(second) for second in range(0, 200, 10)]
-    rows = told(spark, requests=[*copy(), *quiet], changes=rates + lists)
+    rows = yield {"requests": [*copy(), *quiet], "changes": rates + lists}
 
     assert (rows[SENT].state, rows[GOT].state) == ("compliant", "compliant")
 
 
-def test_leader_that_changes_within_a_move_does_not_make_it_stuck(spark):
+@CASES.test
+def test_leader_that_changes_within_a_move_does_not_make_it_stuck():
     one = copied(25, LIMIT, whole=2_000 * MB, inbound=MB)
     records = LIMIT // RECORD_BYTES
     offsets = [(25 + nth) * records for nth in range(100)]
@@ -336,34 +395,30 @@ def test_leader_that_changes_within_a_move_does_not_make_it_stuck(spark):
     ]
     quiet = [idle(second) for second in range(30, 130, 10)]
     changes = [*throttle(0.5, LIMIT), rate(0.5, LIMIT, 3), listing(0.6, "0:1,0:3")]
-    rows = told(spark, requests=one + two + quiet, moves=move(0.9, {0: [1, 3, 2]}), changes=changes)
+    rows = yield {"requests": one + two + quiet, "moves": move(0.9, {0: [1, 3, 2]}), "changes": changes}
 
     assert {rows[whom].state for whom in (SENT, GOT, (3, "leader"))} == {"compliant"}
     assert rows[SENT].moving_s == 25
     assert rows[3, "leader"].moving_s == 100
 
 
-def test_limit_of_zero_is_stuck_and_no_error(spark):
-    rows = told(
-        spark,
-        **case(
-            lines=copied(72, 100_000, whole=500 * MB, inbound=MB),
-            changes=throttle(0.5, 0),
-        ),
+@CASES.test
+def test_limit_of_zero_is_stuck_and_no_error():
+    rows = yield case(
+        lines=copied(72, 100_000, whole=500 * MB, inbound=MB),
+        changes=throttle(0.5, 0),
     )
 
     assert (rows[SENT].state, rows[SENT].cause) == ("stuck", "inbound_at_least_limit")
     assert rows[SENT].utilisation is None
 
 
-def test_list_that_names_a_replica_twice_counts_its_bytes_once(spark):
-    rows = told(
-        spark,
-        **case(
-            lines=copied(60, LIMIT, whole=300 * MB),
-            ended=61.6,
-            changes=[*throttle(0.5, LIMIT), listing(0.6, "0:1,0:1", "leader")],
-        ),
+@CASES.test
+def test_list_that_names_a_replica_twice_counts_its_bytes_once():
+    rows = yield case(
+        lines=copied(60, LIMIT, whole=300 * MB),
+        ended=61.6,
+        changes=[*throttle(0.5, LIMIT), listing(0.6, "0:1,0:1", "leader")],
     )
 
     assert rows[SENT].utilisation == pytest.approx(1, abs=0.05)

@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
+from schemas.arrow import arrow_schema
 from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE, THROTTLE_COMPLIANCE_SUMMARY
-from tests.transforms.gold.silver_rows import as_rows
+from tests.transforms.gold.silver_rows import objects
 from tests.transforms.gold.throttle_rows import (
     AT,
     MB,
@@ -21,6 +22,7 @@ from tests.transforms.gold.throttle_rows import (
     rate,
     throttle,
 )
+from transforms.frames import frame_of_arrow
 from transforms.gold.throttle_compliance.summary import throttle_compliance_summary
 
 LIMIT = 5 * MB
@@ -33,20 +35,20 @@ TOLD = {
 }
 
 
-def windows(spark, **told):
-    rows = gold(spark, **told)[THROTTLE_COMPLIANCE].collect()
+def built(**told):
+    return objects(gold(**told)[THROTTLE_COMPLIANCE])
+
+
+def windows(**told):
+    """Return the rows by second, broker and direction; if the limit changed, one of them."""
     return {
-        (
-            (row.window_start - AT.replace(tzinfo=None)) // timedelta(seconds=1),
-            row.broker_id,
-            row.direction,
-        ): row
-        for row in rows
+        ((row.window_start - AT) // timedelta(seconds=1), row.broker_id, row.direction): row
+        for row in built(**told)
     }
 
 
-def test_each_second_has_its_bytes_and_beans_stand_beside_them(spark):
-    row = windows(spark, **TOLD)[20, 1, "leader"]
+def test_each_second_has_its_bytes_and_beans_stand_beside_them():
+    row = windows(**TOLD)[20, 1, "leader"]
 
     assert row.throttled_by_s == row.catching_up_by_s == [LIMIT] * 10
     assert (row.throttled_bytes, row.in_sync_bytes, row.unlisted_bytes) == (10 * LIMIT, 0, 0)
@@ -61,18 +63,22 @@ def test_each_second_has_its_bytes_and_beans_stand_beside_them(spark):
     assert row.lag_records == (200 - 28 * 5) * 1000 - 0
 
 
-def test_window_in_which_the_limit_was_changed_has_a_row_for_each(spark):
+def test_window_in_which_the_limit_was_changed_has_a_row_for_each():
     changes = [*throttle(0.5, LIMIT), rate(25, 2 * LIMIT)]
-    rows = gold(spark, **TOLD | {"changes": changes})[THROTTLE_COMPLIANCE]
-    told = rows.filter("broker_id = 1 AND direction = 'leader' AND second(window_start) = 20")
+    at_20 = (AT + timedelta(seconds=20), 1, "leader")
+    told = [
+        row
+        for row in built(**TOLD | {"changes": changes})
+        if (row.window_start, row.broker_id, row.direction) == at_20
+    ]
 
-    found = {row.limit_bytes_per_s: row.throttled_by_s for row in told.collect()}
+    found = {row.limit_bytes_per_s: row.throttled_by_s for row in told}
     assert found == {LIMIT: [LIMIT] * 5 + [0] * 5, 2 * LIMIT: [0] * 5 + [LIMIT] * 5}
 
 
-def test_own_rate_of_a_broker_goes_before_the_default_and_comes_back_to_it(spark):
+def test_own_rate_of_a_broker_goes_before_the_default_and_comes_back_to_it():
     changes = [rate(0.5, 7 * MB, None), rate(5, LIMIT, 1), rate(15, None, 1), listing(0.5, "0:1")]
-    rows = windows(spark, **TOLD | {"changes": changes, "requests": [idle(s) for s in (12, 22)]})
+    rows = windows(**TOLD | {"changes": changes, "requests": [idle(s) for s in (12, 22)]})
 
     assert rows[10, 1, "leader"].limit_bytes_per_s in (LIMIT, 7 * MB)
     assert rows[20, 1, "leader"].limit_bytes_per_s == 7 * MB
@@ -80,25 +86,25 @@ def test_own_rate_of_a_broker_goes_before_the_default_and_comes_back_to_it(spark
 
 
 @pytest.mark.parametrize("without", [{"is_applied": False}, {"logged_at": None}])
-def test_change_that_was_refused_or_has_no_instant_is_none(spark, without):
+def test_change_that_was_refused_or_has_no_instant_is_none(without):
     changes = [row | without for row in throttle(0.5, LIMIT)]
-    rows = windows(spark, **TOLD | {"changes": changes})
+    rows = windows(**TOLD | {"changes": changes})
 
     assert {row.limit_bytes_per_s for row in rows.values()} == {None}
     assert {row.is_listed for row in rows.values()} == {False}
 
 
-def test_highest_rate_there_is_means_none(spark):
-    rows = windows(spark, **TOLD | {"changes": [rate(0.5, 2**63 - 1)]})
+def test_highest_rate_there_is_means_none():
+    rows = windows(**TOLD | {"changes": [rate(0.5, 2**63 - 1)]})
 
     assert {row.limit_bytes_per_s for row in rows.values()} == {None}
 
 
-def test_lists_grow_and_shrink(spark):
+def test_lists_grow_and_shrink():
     """Partition 0 is appended at 10 s and subtracted at 20 s; at 30 s the list is deleted."""
     steps = [listing(0.5, "1:1"), listing(10, "0:1", operation="append")]
     steps += [listing(20, "0:1", operation="subtract"), listing(30, None, operation="delete")]
-    rows = windows(spark, **TOLD | {"changes": [rate(0.5, LIMIT), *steps]})
+    rows = windows(**TOLD | {"changes": [rate(0.5, LIMIT), *steps]})
 
     told = {
         s: (rows[s, 1, "leader"].throttled_bytes, rows[s, 1, "leader"].is_listed) for s in (0, 10, 20, 30)
@@ -106,7 +112,7 @@ def test_lists_grow_and_shrink(spark):
     assert told == {0: (0, True), 10: (10 * LIMIT, True), 20: (0, True), 30: (0, False)}
 
 
-def test_polls_say_what_is_on_and_by_their_silence_what_is_off(spark):
+def test_polls_say_what_is_on_and_by_their_silence_what_is_off():
     """Polled at 5, 15 and 25 s; at the last one the topic has no list any more."""
     polls = []
     for second, lists in ((5, ["0:1"]), (15, ["0:1"]), (25, [])):
@@ -116,73 +122,73 @@ def test_polls_say_what_is_on_and_by_their_silence_what_is_off(spark):
             listing(second, None, topic=None, operation="delete", **common),
         ]
         polls += [listing(second, value, **common) for value in lists]
-    rows = windows(spark, **TOLD | {"changes": polls})
+    rows = windows(**TOLD | {"changes": polls})
 
     told = {s: (rows[s, 1, "leader"].throttled_bytes, rows[s, 1, "leader"].is_listed) for s in (10, 20, 30)}
     assert told == {10: (10 * LIMIT, True), 20: (5 * LIMIT, True), 30: (0, False)}
 
 
-def test_star_names_every_partition_and_broker(spark):
-    rows = windows(spark, **TOLD | {"changes": [rate(0.5, LIMIT), listing(0.5, "*")]})
+def test_star_names_every_partition_and_broker():
+    rows = windows(**TOLD | {"changes": [rate(0.5, LIMIT), listing(0.5, "*")]})
 
     assert rows[20, 1, "leader"].throttled_bytes == 10 * LIMIT
     assert (20, 2, "follower") not in rows or rows[20, 2, "follower"].is_listed is False
 
 
-def test_replica_that_asks_from_the_high_watermark_on_is_in_sync(spark):
+def test_replica_that_asks_from_the_high_watermark_on_is_in_sync():
     lines = [fetch(s + 0.5, {0: (MB, 100 + s, 100 + s)}) for s in range(10)]
-    row = windows(spark, **TOLD | {"requests": lines})[0, 1, "leader"]
+    row = windows(**TOLD | {"requests": lines})[0, 1, "leader"]
 
     assert (row.in_sync_bytes, row.catching_up_bytes) == (10 * MB, 0)
 
 
-def test_offset_that_a_session_leaves_out_is_the_last_one_told(spark):
+def test_offset_that_a_session_leaves_out_is_the_last_one_told():
     lines = [fetch(1, {0: (0, 0, 500)}), fetch(5, {0: (MB, None, 700)}), fetch(6, {0: (MB, 650, None)})]
-    row = windows(spark, **TOLD | {"requests": lines})[0, 1, "leader"]
+    row = windows(**TOLD | {"requests": lines})[0, 1, "leader"]
 
     assert (row.catching_up_bytes, row.in_sync_bytes, row.lag_records) == (2 * MB, 0, 50)
 
 
-def test_lines_that_come_again_or_in_another_order_change_nothing(spark):
-    once = as_rows(gold(spark, **TOLD)[THROTTLE_COMPLIANCE])
+def test_lines_that_come_again_or_in_another_order_change_nothing():
+    once = built(**TOLD)
     told = {name: rows[::-1] + rows if name != "events" else rows for name, rows in TOLD.items()}
 
-    assert as_rows(gold(spark, **told)[THROTTLE_COMPLIANCE]) == once
+    assert built(**told) == once
     assert len(once) == 5 * 4
 
 
-def test_late_line_is_in_its_window(spark):
+def test_late_line_is_in_its_window():
     late = fetch(25.25, {0: (MB, 10, 200_000)})
-    row = windows(spark, **TOLD | {"requests": TOLD["requests"] + [late]})[20, 1, "leader"]
+    row = windows(**TOLD | {"requests": TOLD["requests"] + [late]})[20, 1, "leader"]
 
     assert row.throttled_by_s[5] == LIMIT + MB
 
 
-def test_rows_of_which_nothing_is_known_tell_nothing(spark):
-    once = as_rows(gold(spark, **TOLD)[THROTTLE_COMPLIANCE])
+def test_rows_of_which_nothing_is_known_tell_nothing():
+    once = built(**TOLD)
     nothing = {"cluster": "lab", "position": "null"}
     told = {
         name: [*rows, nothing] if name != "events" else [*rows, {"cluster": "lab"}]
         for name, rows in TOLD.items()
     }
 
-    assert as_rows(gold(spark, **told)[THROTTLE_COMPLIANCE]) == once
+    assert built(**told) == once
 
 
 def test_without_a_throttle_or_a_move_there_is_nothing(spark):
-    nothing = gold(spark, requests=TOLD["requests"], events=TOLD["events"])[THROTTLE_COMPLIANCE]
-    empty = gold(spark)[THROTTLE_COMPLIANCE]
+    nothing = gold(requests=TOLD["requests"], events=TOLD["events"])[THROTTLE_COMPLIANCE]
+    empty = gold()[THROTTLE_COMPLIANCE]
 
-    assert (nothing.count(), empty.count()) == (0, 0)
-    assert empty.schema.simpleString() == THROTTLE_COMPLIANCE.schema.simpleString()
-    summary = throttle_compliance_summary(empty)
+    assert (nothing.num_rows, empty.num_rows) == (0, 0)
+    assert empty.schema == arrow_schema(THROTTLE_COMPLIANCE)
+    summary = throttle_compliance_summary(frame_of_arrow(spark, empty))
     assert summary.count() == 0
     assert summary.schema.simpleString() == THROTTLE_COMPLIANCE_SUMMARY.schema.simpleString()
 
 
-def test_windows_without_a_request_log_have_no_bytes(spark):
+def test_windows_without_a_request_log_have_no_bytes():
     told = TOLD | {"requests": [], "moves": [], "isr": []}
-    row = windows(spark, **told)[20, 1, "leader"]
+    row = windows(**told)[20, 1, "leader"]
 
     assert (row.throttled_bytes, row.throttled_by_s, row.catching_up_bytes) == (None, None, None)
     assert (row.reassignment_bytes, row.bean_n) == (50 * MB, 1)
