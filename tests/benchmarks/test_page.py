@@ -143,7 +143,7 @@ def _run(*, per_s, layers):
         appended_at=at,
         visible_at={layer: at + late_s for layer, late_s in layers.items()},
         batches={"silver": 100, "gold": 0},
-        usage={"ingest": USED, "publisher": USED},
+        usage={"ingest": USED, "publisher": USED} | ({"build-gold": USED} if "gold" in layers else {}),
     )
     return figures(seen)
 
@@ -171,6 +171,21 @@ def test_the_targets_of_freshness_use_the_run_of_the_ingest_alone(state):
     # This run has no rate of 10,000 lines/s.
     assert _row(text, "10,000 lines/s: half of the lines are in silver within")[1] == targets.NOT_MEASURED
     assert "| 2,000, ingest alone | publisher | 0.250 |" in text
+
+
+def test_the_targets_of_gold_use_the_run_with_gold(state):
+    run = _run(per_s=2_000.0, layers={"silver": 0.5, "gold": 3.5})
+    _save(state, "freshness-with-gold", {"slow_s": 60.0, "settle_s": 180.0, "runs": [run]})
+
+    text = _text(state)
+
+    question = "2,000 lines/s, with gold: half of the lines are in gold within"
+    assert _row(text, question)[1:4] == ["3.50 s", "≤ 4.00 s", "met"]
+    assert _row(text, "2,000 lines/s, with gold: 99 % of the lines are in gold within")[2:4] == [
+        "≤ 8.00 s",
+        "met",
+    ]
+    assert _row(text, "2,000 lines/s, with gold: cores of build-gold")[1:4] == ["0.25", "≤ 0.40", "met"]
 
 
 def test_the_quiet_cluster_adds_up_ingest_and_gold(state):
