@@ -77,9 +77,10 @@ def test_a_run_is_never_overwritten(tmp_path):
 def test_ctrl_c_ends_the_tool_and_the_file_says_how(tmp_path):
     script = (
         "import signal, sys; from pathlib import Path\n"
-        "from collectors.perf_test.run import Run, RunRecording, record_run\n"
+        "from collectors.perf_test.run import RunDescription, RunRecording, record_run\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # the test runner may ignore SIGINT\n"
-        f"recording = RunRecording(run=Run(run='r'), node='h', file=Path({str(tmp_path / 'r.txt')!r}))\n"
+        f"file = Path({str(tmp_path / 'r.txt')!r})\n"
+        "recording = RunRecording(run=RunDescription(run='r'), node='h', file=file)\n"
         "tool = [sys.executable, '-c', 'import time; print(1, flush=True); time.sleep(60)']\n"
         "sys.exit(record_run(tool, [], recording) != -2)"
     )
