@@ -67,7 +67,9 @@ def _what_is_left(written: JobsWarehouse) -> list[str]:
     return [f"exit code {code}: {told[-500:]}"] if code else []
 
 
-def collided(site: Site, written: JobsWarehouse, jobs: Sequence[Job], lines: list[harm.PublishedLine]) -> list[str]:
+def collided(
+    site: Site, written: JobsWarehouse, jobs: Sequence[Job], lines: list[harm.PublishedLine]
+) -> list[str]:
     """Let two drivers work side by side until one of them finds out; tell what is wrong with how they end."""
     if not _waited(lambda: _holder(written) == jobs[-1].pid or _is_over(jobs), COMES_TO_WORK_S):
         return [f"the second driver did not come past its lease within {COMES_TO_WORK_S:g} s"]
