@@ -46,8 +46,7 @@ NEEDED = {
     # By default glibc raises this threshold to the size of each large block that is freed, and keeps later
     # blocks of that size: scrapes of 16 MiB then cost a worker 496 instead of 442 MiB.
     MMAP_THRESHOLD: str(2 * 1024 * 1024),
-    # One build of all gold tables needs some 500 generated classes; with the default of 100, each batch of a
-    # stream would compile them all again, and run them cold.
+    # More than the plans of one process need: a generated class that left the cache would be compiled again.
     "spark.sql.codegen.cache.maxEntries": "2000",
     # A list of windows is then data, not a part of the generated code (`transforms.spans.within`).
     "spark.sql.optimizer.inSetConversionThreshold": "0",
