@@ -68,7 +68,7 @@ def fired(rule: AlertRule, series: QueriedSeries) -> list[Firing]:
     Apply `for`: an alert fires once its expression has held so long at every evaluation.
 
     >>> [(f.since, f.until, f.peak) for f in fired(
-    ...     Rule("r", "x", for_s=20), Series({}, [(0, 1.0), (10, 3.0), (20, 2.0), (40, 9.0)]))]
+    ...     AlertRule("r", "x", for_s=20), QueriedSeries({}, [(0, 1.0), (10, 3.0), (20, 2.0), (40, 9.0)]))]
     [(20, 20, 3.0)]
     """
     stretches: list[list[tuple[float, float]]] = []

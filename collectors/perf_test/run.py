@@ -217,7 +217,7 @@ def run_of(line: bytes) -> RunDescription | None:
     Parse the first line of a run's file; return None for other lines.
 
     >>> run_of(document({"run": "r1", "arm": "sticky"}))
-    Run(run='r1', arm='sticky', scenario=None, client_version=None, warm_up_s=0.0)
+    RunDescription(run='r1', arm='sticky', scenario=None, client_version=None, warm_up_s=0.0)
     >>> run_of(b"100 records sent") is None
     True
     """

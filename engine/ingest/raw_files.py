@@ -133,7 +133,7 @@ def run_by_name(path: Path, folder: Path) -> RunDescription:
     Return the run of a file that does not name one: the run is the name of the file, the arm its folder.
 
     >>> run_by_name(Path("logs/uniform/may-1.txt"), Path("logs"))
-    Run(run='may-1', arm='uniform', scenario=None, client_version=None, warm_up_s=0.0)
+    RunDescription(run='may-1', arm='uniform', scenario=None, client_version=None, warm_up_s=0.0)
     >>> run_by_name(Path("logs/may-1.txt"), Path("logs")).arm is None
     True
     """
