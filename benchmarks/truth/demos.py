@@ -43,8 +43,15 @@ def _record(folder: Path, *, seed: int) -> None:
     run, output = folder / "run", folder / "output.txt"
     folder.mkdir(parents=True)
     command = [sys.executable, "-m", "plumbline", "demo", "--seed", str(seed), "--state", str(run)]
-    with output.open("wb") as written:  # The exit code is 1 if the report is wrong, which is a result.
-        subprocess.run(command, cwd=PROJECT, stdout=written, stderr=subprocess.STDOUT, check=False)
+    with (
+        output.open("wb") as written,
+        subprocess.Popen(command, cwd=PROJECT, stdout=written, stderr=subprocess.STDOUT) as demo,
+    ):
+        try:
+            demo.wait()  # The exit code is 1 if the report is wrong, which is a result.
+        except KeyboardInterrupt:
+            demo.terminate()  # It ends its brokers.
+            raise
     report = run / "report.json"
     if not report.exists():
         message = f"the demo ended without a report; its output: {output}"
