@@ -73,9 +73,7 @@ class Arrived(NamedTuple):
     slot: int  # start of the window, epoch seconds
     lines: int
     newest: datetime  # UTC
-    touches: frozenset[
-        str
-    ]  # the names (`Build.touch_name`) of the touches of which any row met the condition
+    touches: frozenset[str]  # names (`Build.touch_name`) of the touches whose condition any row meets
 
 
 class Memory(Protocol):
