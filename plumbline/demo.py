@@ -16,6 +16,7 @@ import typer
 
 from conf.exit_codes import ExitCode
 from conf.settings import Settings
+from conf.signals import interrupt_on_signals
 from dashboards.app import make
 from dashboards.asked import DashboardRequest
 from dashboards.filters import Filters
@@ -61,6 +62,7 @@ def demo(
 
     Example: `plumbline demo --scenario slow_broker --delay-ms 20`
     """
+    interrupt_on_signals()  # SIGTERM too ends the brokers
     state = state.resolve()
     for name in ("warehouse", "checkpoints", "collector"):
         shutil.rmtree(state / name, ignore_errors=True)
