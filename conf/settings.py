@@ -109,7 +109,7 @@ class Ingest:
 
     trigger: str = "1 second"  # how often to check whether a batch is due
     min_offsets_per_trigger: int = 1_000  # a batch is due when this many lines are unread
-    max_trigger_delay_s: int = 5  # or when the last batch began this long ago
+    max_trigger_delay_s: int = 10  # or when the last batch began this long ago
     max_offsets_per_trigger: int = 200_000
     max_scrapes_per_trigger: int = 60  # a scrape has 10,000 samples and more
     max_scrape_bytes: int = 32 * 1024 * 1024  # uncompressed; a task holds several copies of a page

@@ -302,7 +302,7 @@ QUIET = (
         part="quiet",
         figure=_quiet("cores", with_gold=False),
         limit=0.15,
-        yardstick="version 1: 0.93, with a trigger of 2 s; now up to 5 s",
+        yardstick="version 1: 0.93, with a trigger of 2 s; now up to 10 s",
     ),
     Target(
         question="Quiet cluster: peak memory of the ingest",
