@@ -1,18 +1,18 @@
-"""The Dash application: an address in, a page out; it reads anew what has a new version."""
+"""The Dash application, which returns the page of an address."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, no_update
 from flask import Response
 
-from dashboards.asked import DashboardRequest
+from answers.gold import GoldReader
 from dashboards.filters import Filters, filters_of
 from dashboards.pages.all_pages import PAGES, page_of
 from dashboards.parts import verdict
-from dashboards.shell import controls, fresh, layout, nav, standing
-from dashboards.warehouse import DashboardWarehouse
+from dashboards.request import REACH, DashboardRequest
+from dashboards.shell import controls, fresh, layout, nav, values
 from reports.page import TEMPLATES
 
 ASSETS = Path(__file__).parent / "assets"
@@ -25,11 +25,11 @@ INDEX = """<!DOCTYPE html>
 </html>"""
 
 
-def make(warehouse: DashboardWarehouse, hosts: list[str]) -> Dash:
+def make(gold: GoldReader, hosts: list[str], reach: timedelta = REACH) -> Dash:
     """
-    Make the application; it answers to the names in `hosts` alone, so no page elsewhere can read it.
+    Return the application. It serves only the names in `hosts`, so that no other site can read it.
 
-    The first page is made once here: its tables are read before anybody waits for them.
+    The first page is made once here, so that the first user does not wait for imports and open tables.
     """
     app = Dash(
         "plumbline",
@@ -41,14 +41,14 @@ def make(warehouse: DashboardWarehouse, hosts: list[str]) -> Dash:
         index_string=INDEX.replace("/*style*/", (TEMPLATES / "style.css").read_text(encoding="utf-8")),
     )
     app.layout = layout()
-    _with_pages(app, warehouse)
+    _with_pages(app, gold, reach)
     _with_browser_side(app)
     _guarded(app, hosts)
-    PAGES[0].make(DashboardRequest(warehouse, Filters()))
+    PAGES[0].make(DashboardRequest(gold, Filters(), reach))
     return app
 
 
-def _with_pages(app: Dash, warehouse: DashboardWarehouse) -> None:
+def _with_pages(app: Dash, gold: GoldReader, reach: timedelta) -> None:
     @app.callback(
         Output("content", "children"),
         Output("nav", "children"),
@@ -58,9 +58,9 @@ def _with_pages(app: Dash, warehouse: DashboardWarehouse) -> None:
         Input("version", "data"),
     )
     def shown(path: str, query: str, _version: str | None) -> tuple[Any, Any, Any]:
-        page, asked = page_of(path), DashboardRequest(warehouse, filters_of(query))
-        content = page.make(asked) if page else [verdict("There is no such page.", "unsure")]
-        return content, nav(page, asked.filters), fresh(asked, datetime.now(UTC))
+        page, request = page_of(path), DashboardRequest(gold, filters_of(query), reach)
+        content = page.make(request) if page else [verdict("There is no such page.", "unsure")]
+        return content, nav(page, request.filters), fresh(request, datetime.now(UTC))
 
     @app.callback(
         Output("filters", "children"),
@@ -69,17 +69,17 @@ def _with_pages(app: Dash, warehouse: DashboardWarehouse) -> None:
         State({"type": "filter", "name": ALL}, "value"),
         State({"type": "filter", "name": ALL}, "id"),
     )
-    def chosen(path: str, query: str, values: list[Any], ids: list[dict[str, str]]) -> Any:  # noqa: ANN401
-        page, asked = page_of(path), DashboardRequest(warehouse, filters_of(query))
+    def chosen(path: str, query: str, shown: list[Any], ids: list[dict[str, str]]) -> Any:  # noqa: ANN401
+        page, request = page_of(path), DashboardRequest(gold, filters_of(query), reach)
         if page is None:
             return []
-        there = {of["name"]: value for of, value in zip(ids, values, strict=True)}
-        # One that has just been used keeps its focus: it is not made anew for saying the same.
-        return no_update if there == standing(asked, page) else controls(asked, page)
+        there = {of["name"]: value for of, value in zip(ids, shown, strict=True)}
+        # A filter that has just been used keeps its focus, because unchanged filters are not replaced.
+        return no_update if there == values(request, page) else controls(request, page)
 
     @app.callback(Output("version", "data"), Input("tick", "n_intervals"), State("version", "data"))
     def newest(_ticks: int | None, known: str | None) -> Any:  # noqa: ANN401 (a version, or nothing new)
-        version = warehouse.version()
+        version = gold.version()
         return no_update if version == known else version
 
 
@@ -102,7 +102,7 @@ def _with_browser_side(app: Dash) -> None:
 
 
 def _guarded(app: Dash, hosts: list[str]) -> None:
-    """Let a page ask nobody but this server, and answer to nobody who calls it by another name."""
+    """Restrict pages to requests to this server, and the server to its own names."""
     app.server.config["TRUSTED_HOSTS"] = hosts
     scripts = " ".join(f"'{one}'" if not one.startswith("'") else one for one in app.csp_hashes())
     policy = (

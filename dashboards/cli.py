@@ -46,27 +46,29 @@ def dashboard(
 
 
 def _serve(root: Path, host: str, port: int, reach: timedelta) -> None:
-    # Imported here, so that no other command waits for what only this one needs.
+    # Imported here, so that other commands do not wait for these modules.
+    from answers.gold import GoldReader, NoGoldError  # noqa: PLC0415
     from dashboards.app import make  # noqa: PLC0415
     from dashboards.serve import LOOPBACK, address_of, names_of, server  # noqa: PLC0415
-    from dashboards.warehouse import DashboardWarehouse, NoGoldError  # noqa: PLC0415
 
     try:
-        app = make(DashboardWarehouse(root, reach), names_of(host))
+        app = make(GoldReader.of_warehouse(root), names_of(host), reach)
         serving = server(app, host, port)
     except NoGoldError as error:
         _wrong_use(str(error))
     except OSError as error:
-        _wrong_use(f"{host} port {port} cannot be had: {error.strerror or error}; --port 0 takes a free one")
+        _wrong_use(
+            f"{host} port {port} is not available: {error.strerror or error}; --port 0 takes a free one"
+        )
     if host not in LOOPBACK:
         typer.secho(
-            f"warning: whoever reaches {host} reads everything: there are no users and no passwords here",
+            f"warning: anyone who reaches {host} can read everything: there is no login",
             fg="yellow",
             err=True,
         )
     typer.echo(f"dashboard of {root}: {address_of(serving)}")
     serving.serve_forever()
-    raise KeyboardInterrupt  # which werkzeug has kept to itself
+    raise KeyboardInterrupt  # werkzeug caught it
 
 
 def _root(conf: list[Path], warehouse: Path | None) -> Path:

@@ -1,4 +1,4 @@
-"""What is looked at, as it stands in the address of a page: so a page can be shared."""
+"""The filters in the address of a page, with which a page can be shared."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -18,7 +18,7 @@ SPANS = {
 SPAN_WORDS = {"10m": "10 minutes", "1h": "1 hour", "6h": "6 hours", "1d": "1 day", "all": "all there is"}
 SPAN = "1h"
 LONGEST = 512
-"""Of a text in an address; longer ones name nothing."""
+"""The maximum length of a text in an address. No name is longer."""
 
 STEPS_S = (10, 60, 300, 1800, 7200, 43200)
 MOST_POINTS = 400
@@ -27,7 +27,7 @@ WINDOW = timedelta(seconds=10)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """What a page is narrowed down to; None is everything."""
+    """The filters of a page; None does not restrict it."""
 
     cluster: str | None = None
     span: str = SPAN
@@ -35,21 +35,21 @@ class Filters:
     broker: int | None = None
     topic: str | None = None
     client: str | None = None
-    follower: int | None = None  # of the pair that is looked into
+    follower: int | None = None  # of the pair that the page is about
     leader: int | None = None
     run: str | None = None  # of a comparison: "baseline against contender"
 
     def query(self) -> str:
-        """Write them as the query of an address; what is as it was stands in none."""
-        told = {name: value for name, value in asdict(self).items() if value is not None}
+        """Return the filters as the query of an address, without defaults."""
+        named = {name: value for name, value in asdict(self).items() if value is not None}
         if self.until:
-            told["until"] = self.until.isoformat()
+            named["until"] = self.until.isoformat()
         if self.span == SPAN:
-            del told["span"]
-        return f"?{urlencode(told)}" if told else ""
+            del named["span"]
+        return f"?{urlencode(named)}" if named else ""
 
     def times(self, newest: datetime | None) -> tuple[datetime, datetime]:
-        """Give the span: its length back from where it is to end, else from the end of the newest window."""
+        """Return the span, which ends at `until`, else with the newest window."""
         until = self.until or ((newest or datetime(1970, 1, 1, tzinfo=UTC)) + WINDOW)
         length = SPANS[self.span]
         return (until - length if length else datetime(1970, 1, 1, tzinfo=UTC)), until
@@ -57,7 +57,7 @@ class Filters:
 
 def filters_of(query: str | None) -> Filters:
     """
-    Read the query of an address; what it cannot mean is left out.
+    Return the filters in the query of an address; invalid values are left out.
 
     >>> filters_of("?cluster=east&broker=2&span=6h")
     Filters(cluster='east', span='6h', until=None, broker=2, topic=None, client=None, follower=None, \
@@ -65,21 +65,21 @@ leader=None, run=None)
     >>> filters_of("?broker=two&span=forever&until=now") == Filters()
     True
     """
-    told = {name: values[-1] for name, values in parse_qs((query or "").removeprefix("?")).items()}
-    text = {name: told[name][:LONGEST] for name in ("cluster", "topic", "client", "run") if name in told}
+    named = {name: values[-1] for name, values in parse_qs((query or "").removeprefix("?")).items()}
+    text = {name: named[name][:LONGEST] for name in ("cluster", "topic", "client", "run") if name in named}
     return Filters(
         **text,
-        span=told["span"] if told.get("span") in SPANS else SPAN,
-        until=_instant(told.get("until")),
-        broker=_number(told, "broker"),
-        follower=_number(told, "follower"),
-        leader=_number(told, "leader"),
+        span=named["span"] if named.get("span") in SPANS else SPAN,
+        until=_instant(named.get("until")),
+        broker=_number(named, "broker"),
+        follower=_number(named, "follower"),
+        leader=_number(named, "leader"),
     )
 
 
 def step_s(length: timedelta) -> int:
     """
-    Choose how long a step of a figure is, so that a line has at most `MOST_POINTS` of them.
+    Return the length of a step of a figure: a line has at most `MOST_POINTS` steps.
 
     >>> [step_s(timedelta(hours=hours)) for hours in (1, 6, 24, 24 * 30)]
     [10, 60, 300, 7200]
@@ -94,6 +94,6 @@ def _instant(text: str | None) -> datetime | None:
     return None
 
 
-def _number(told: Mapping[str, str], name: str) -> int | None:
-    text = told.get(name, "")
+def _number(named: Mapping[str, str], name: str) -> int | None:
+    text = named.get(name, "")
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None  # noqa: PLR2004

@@ -1,4 +1,4 @@
-"""What pages are put together from: the sentence on top, tables, figures; the report's words and classes."""
+"""The parts of pages: the sentence at the top, tables and figures, with the report's words and classes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ Cell = str | int | Component | None
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table: its head, and what a row shows in it."""
+    """One column of a table: its head, and the cell of a row."""
 
     head: str
     cell: Callable[[Row], Cell]
@@ -38,33 +38,33 @@ def text(head: str, name: str) -> Column:
     return Column(head, lambda row: NONE if row.get(name) is None else str(row[name]), is_text=True)
 
 
-def number(head: str, name: str, told: Callable[[Any], str]) -> Column:
-    """Show a number as `told` writes it."""
-    return Column(head, lambda row: told(row.get(name)))
+def number(head: str, name: str, text_of: Callable[[Any], str]) -> Column:
+    """Show a number as a text."""
+    return Column(head, lambda row: text_of(row.get(name)))
 
 
 def verdict(sentence: str, mood: str, small: Sequence[str] = ()) -> Component:
-    """Say first what came out."""
+    """Return the sentence at the top of a page, with smaller lines."""
     lines = [html.Li(line) for line in small]
     children = [html.H1(sentence), html.Ul(lines, className="small")]
     return html.Section(children, id="verdict", className=f"verdict {mood}", **SPOKEN)
 
 
 def sentence_of(page: Sequence[Component]) -> str:
-    """Give the sentence on top of a page."""
+    """Return the sentence at the top of a page."""
     headline = page[0].children[0]
     return str(headline.children)
 
 
 def section(title: str, lead: str, *children: Component, name: str) -> Component:
-    """Put something under a heading."""
+    """Return a section with a heading."""
     return html.Section([html.H2(title), html.P(lead, className="lead"), *children], id=name)
 
 
 def table(
     name: str, columns: Sequence[Column], rows: Sequence[Row], *, mark: Callable[[Row], bool] | None = None
 ) -> Component:
-    """List rows, the first `MOST_LISTED` of them; marked ones stand out."""
+    """List the first `MOST_LISTED` rows; marked ones are highlighted."""
     head = [html.Th(one.head, className="t" if one.is_text else "", scope="col") for one in columns]
     body = [
         html.Tr(
@@ -76,34 +76,34 @@ def table(
     shown = html.Table([html.Thead(html.Tr(head)), html.Tbody(body)], id=name)
     rest = len(rows) - MOST_LISTED
     more = [html.P(f"{rest:,} more rows are not listed; narrow the filters.", className="dim")]
-    # A table that is wider than its page is scrolled by keys, too.
+    # A table that is wider than its page can be scrolled with keys.
     frame = html.Div(shown, className="scroll", tabIndex=0, role="region", **labelled(name))
     return html.Div([frame, *(more if rest > 0 else [])])
 
 
-def graph(name: str, figure: go.Figure, told: str) -> Component:
-    """Draw a figure; `told` says in words what it shows, to who cannot see it."""
+def graph(name: str, figure: go.Figure, words: str) -> Component:
+    """Draw a figure; `words` describe it for screen readers."""
     drawn = dcc.Graph(id=name, figure=figure, config=CONFIG, responsive=True)
-    return html.Div(drawn, role="img", **labelled(told), style={"height": f"{figure.layout.height}px"})
+    return html.Div(drawn, role="img", **labelled(words), style={"height": f"{figure.layout.height}px"})
 
 
 def nothing(what: str, *, fill: str) -> Component:
-    """Say what is missing and which command fills it."""
+    """Return what is missing, and the command that fills it."""
     return html.P(
         [f"no data: {what} ", html.Span(["Filled by ", html.Code(fill), "."])], className="dim empty"
     )
 
 
 def labelled(words: str) -> dict[str, Any]:
-    """Name a part of a page to who cannot see it."""
+    """Return the name of a part of a page, for screen readers."""
     return {"aria-label": words}
 
 
 def details(summary: str, *paragraphs: str) -> Component:
-    """Explain, for who asks."""
+    """Return an explanation that a click opens."""
     return html.Details([html.Summary(summary), *map(html.P, paragraphs)])
 
 
-def said(sentences: Sequence[str]) -> Component:
+def bullets(sentences: Sequence[str]) -> Component:
     """List sentences."""
     return html.Ul([html.Li(one) for one in sentences[:MOST_LISTED]])

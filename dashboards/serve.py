@@ -1,4 +1,4 @@
-"""Serving the dashboard: one process, threads, on loopback unless told otherwise."""
+"""Serving the dashboard: one process, threads, on loopback by default."""
 
 import socket
 from collections.abc import Iterator
@@ -12,10 +12,10 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Quiet(WSGIRequestHandler):
-    """Say nothing of each request: what goes wrong is still told."""
+    """Log no requests. Errors are still logged."""
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def server(app: Dash, host: str, port: int) -> BaseWSGIServer:
@@ -23,31 +23,31 @@ def server(app: Dash, host: str, port: int) -> BaseWSGIServer:
     Bind the address; port 0 takes a free one.
 
     Raises:
-        OSError: the address cannot be had.
+        OSError: the address is not available.
 
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, port), family=family):
-        pass  # werkzeug would end the program by itself where the address is taken
+        pass  # werkzeug would end the program if the address is taken
     return make_server(host, port, app.server, threaded=True, request_handler=Quiet)
 
 
 def names_of(host: str) -> list[str]:
-    """List the names that the dashboard is called by; bound to everything it cannot know them."""
-    if host in ("0.0.0.0", "::"):  # noqa: S104 (asked about, not bound)
+    """Return the names of the server; if it listens on all addresses, it cannot know them."""
+    if host in ("0.0.0.0", "::"):  # noqa: S104 (compared, not bound)
         return ["*"]
     return list(dict.fromkeys([*(LOOPBACK if host in LOOPBACK else ()), host]))
 
 
 def address_of(serving: BaseWSGIServer) -> str:
-    """Write the address to open."""
+    """Return the address to open."""
     host = f"[{serving.host}]" if ":" in serving.host else serving.host
     return f"http://{host}:{serving.port}/"
 
 
 @contextmanager
 def served(app: Dash, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
-    """Serve beside the caller, who gets the address, until the block ends."""
+    """Serve in a thread until the block ends; the block gets the address."""
     serving = server(app, host, port)
     thread = Thread(target=serving.serve_forever, daemon=True)
     thread.start()

@@ -1,4 +1,4 @@
-"""What stands around every page: navigation, how fresh the data is, and the filters."""
+"""The frame of every page: navigation, how fresh the data is, and the filters."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -7,35 +7,20 @@ from typing import Any
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from dashboards.asked import DashboardRequest
+from answers import contents, data_quality, run_comparisons
 from dashboards.filters import SPAN_WORDS, Filters
 from dashboards.pages.all_pages import PAGES, DashboardPage
-from dashboards.pages.comparison import ALL, name_of
+from dashboards.pages.comparison import name_of
 from dashboards.parts import labelled
+from dashboards.request import DashboardRequest
 from reports.page import freshness
 from reports.page_text import count
 
 REFRESH_S = 5.0
 STALE_S = 60.0
 STEADY = ("request-log", "metrics")
-"""Kinds that a node at work always writes; of others silence says nothing."""
+"""Kinds that a running node always writes. Silence of others means nothing."""
 
-CHOICES = {
-    "broker": """
-        SELECT DISTINCT leader_id AS choice FROM gold.broker_rtt WHERE cluster = $cluster
-        UNION SELECT DISTINCT follower_id FROM gold.broker_rtt WHERE cluster = $cluster
-        UNION SELECT DISTINCT leader_id FROM gold.fetch_latency WHERE cluster = $cluster
-        UNION SELECT DISTINCT broker_id FROM gold.throttle_compliance WHERE cluster = $cluster""",
-    "topic": """
-        SELECT DISTINCT topic AS choice FROM gold.partition_skew WHERE cluster = $cluster
-        UNION SELECT DISTINCT topic FROM gold.leader_redirect WHERE cluster = $cluster""",
-    "client": """
-        SELECT DISTINCT client_id AS choice FROM gold.fetch_latency WHERE cluster = $cluster
-        UNION SELECT DISTINCT client_id FROM gold.partition_skew WHERE cluster = $cluster
-        UNION SELECT DISTINCT client_id FROM gold.leader_redirect WHERE cluster = $cluster
-        UNION SELECT DISTINCT client_id FROM gold.metadata_lookup WHERE cluster = $cluster""",
-}
-QUALITY = "SELECT * FROM gold.data_quality WHERE cluster = $cluster"
 WORDS = {
     "cluster": "Cluster",
     "span": "Span",
@@ -47,7 +32,7 @@ WORDS = {
 
 
 def layout() -> Component:
-    """Give the frame that all pages are filled into."""
+    """Return the frame that all pages are filled into."""
     return html.Div(
         [
             dcc.Location(id="url", refresh="callback-nav"),
@@ -64,7 +49,7 @@ def layout() -> Component:
 
 
 def nav(shown: DashboardPage | None, filters: Filters) -> list[Component]:
-    """Link to all pages, with the filters kept."""
+    """Return the links to all pages, which keep the filters."""
     kept = replace(filters, follower=None, leader=None).query()
     return [
         dcc.Link(
@@ -78,11 +63,11 @@ def nav(shown: DashboardPage | None, filters: Filters) -> list[Component]:
     ]
 
 
-def fresh(asked: DashboardRequest, now: datetime) -> list[Component]:
-    """Say how fresh the data is, and whether every line is accounted for."""
-    quality = asked.rows(QUALITY)
-    rows, newest = freshness(quality), asked.edges["newest"]
-    parts = [html.B(asked.cluster or "no cluster"), html.Span(_newest(newest, now)), *_fixed(asked)]
+def fresh(request: DashboardRequest, now: datetime) -> list[Component]:
+    """Return how fresh the data is, and whether every line is accounted for."""
+    quality = data_quality.by_source(request.selection)
+    rows, newest = freshness(quality), request.edges["newest"]
+    parts = [html.B(request.cluster or "no cluster"), html.Span(_newest(newest, now)), *_fixed(request)]
     if rows:
         silent = [row for row in rows if row["kind"] in STEADY and (row["behind_s"] or 0) > STALE_S]
         read, kept_out = (sum(row[name] or 0 for row in rows) for name in ("lines_read", "quarantined"))
@@ -96,27 +81,27 @@ def fresh(asked: DashboardRequest, now: datetime) -> list[Component]:
     return parts
 
 
-def _fixed(asked: DashboardRequest) -> list[Component]:
-    """Say that the span is a fixed one, and how to follow the newest window again."""
-    if asked.filters.until is None:
+def _fixed(request: DashboardRequest) -> list[Component]:
+    """Return the end of a fixed span, and the link that follows the newest window again."""
+    if request.filters.until is None:
         return []
-    newest = dcc.Link("follow the newest", href=replace(asked.filters, until=None).query() or "?")
-    return [html.Span([f"looking back from {asked.span[1]:%Y-%m-%d %H:%M:%S} UTC, ", newest])]
+    newest = dcc.Link("follow the newest", href=replace(request.filters, until=None).query() or "?")
+    return [html.Span([f"looking back from {request.span[1]:%Y-%m-%d %H:%M:%S} UTC, ", newest])]
 
 
-def controls(asked: DashboardRequest, page: DashboardPage) -> list[Component]:
-    """Give the filters that the page takes, as they stand in its address."""
-    return [_control(name, value, asked) for name, value in standing(asked, page).items()]
+def controls(request: DashboardRequest, page: DashboardPage) -> list[Component]:
+    """Return the filters of the page, with the values in its address."""
+    return [_control(name, value, request) for name, value in values(request, page).items()]
 
 
-def standing(asked: DashboardRequest, page: DashboardPage) -> dict[str, Any]:
-    """Give what each filter that the page takes stands at; clusters are chosen where there are several."""
-    cluster = {"cluster": asked.cluster} if len(asked.clusters) > 1 else {}
-    return cluster | {name: getattr(asked.filters, name) for name in page.filters}
+def values(request: DashboardRequest, page: DashboardPage) -> dict[str, Any]:
+    """Return the value of each filter of the page; there is one of clusters if there are several."""
+    cluster = {"cluster": request.cluster} if len(request.clusters) > 1 else {}
+    return cluster | {name: getattr(request.filters, name) for name in page.filters}
 
 
-def _control(name: str, value: Any, asked: DashboardRequest) -> Component:  # noqa: ANN401 (of any filter)
-    options = _options(name, asked, value)
+def _control(name: str, value: Any, request: DashboardRequest) -> Component:  # noqa: ANN401 (of any filter)
+    options = _options(name, request, value)
     of = {"type": "filter", "name": name}
     shown = dcc.Dropdown(
         id=of,
@@ -129,21 +114,21 @@ def _control(name: str, value: Any, asked: DashboardRequest) -> Component:  # no
     return html.Div([html.Label(WORDS[name], htmlFor=_id_of(of)), shown], className="filter", id=f"of-{name}")
 
 
-def _options(name: str, asked: DashboardRequest, value: Any) -> list[dict[str, Any]]:  # noqa: ANN401 (of any filter)
+def _options(name: str, request: DashboardRequest, value: Any) -> list[dict[str, Any]]:  # noqa: ANN401 (of any filter)
     if name == "span":
         return [{"label": words, "value": span} for span, words in SPAN_WORDS.items()]
     if name == "cluster":
-        return [{"label": one, "value": one} for one in asked.clusters]
+        return [{"label": one, "value": one} for one in request.clusters]
     if name == "run":
-        there: list[Any] = [name_of(row) for row in asked.rows(ALL)]
+        there: list[Any] = [name_of(row) for row in run_comparisons.newest(request.gold, request.cluster)]
     else:
-        there = [row["choice"] for row in asked.rows(CHOICES[name]) if row["choice"] is not None]
+        there = contents.values(request.gold, name, request.cluster, request.begin)
     choices = sorted({*there, *([value] if value is not None else [])})
     return [{"label": str(one), "value": one} for one in choices]
 
 
 def _id_of(of: dict[str, str]) -> str:
-    """Give the id in the document of a component that a pattern names, as Dash writes it."""
+    """Return the id in the document of a component with a pattern id, as Dash writes it."""
     return "{" + ",".join(f'"{name}":"{of[name]}"' for name in sorted(of)) + "}"
 
 

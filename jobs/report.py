@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from answers.gold import GoldReader, NoGoldError
 from conf.exit_codes import ExitCode, WrongUseError
 from conf.instants import SINCE_HELP, time_range
 from conf.progress import Progress
@@ -21,19 +22,12 @@ from engine.process.shared_storage import NotSharedError, check_shared
 from engine.process.signals import interrupt_on_signals
 from engine.quality import results_table
 from reports.answers import Answers
-from reports.run.answering import found_in, interpreted, session, settings_of
-from reports.run.gold_of_files import gold_of_files
+from reports.run.answering import found_in, session, settings_of
+from reports.run.gold_of_files import rows_of_files
 from reports.run.inputs import inputs_of_files, span_of
 from reports.run.options import Wanted, nodes_of, truth_of, zone_of
 from reports.run.output import HTML, JSON, check_targets, write
-from reports.run.rows import (
-    GoldFrames,
-    NoRowsError,
-    ReportSpan,
-    SeveralClustersError,
-    answers_of,
-    gold_of_warehouse,
-)
+from reports.run.rows import NoRowsError, ReportSpan, SeveralClustersError, answers_of, selection_of
 from schemas.rows import Row
 
 WRONG_USE = 2
@@ -148,9 +142,9 @@ def from_files(folder: Path, wanted: Wanted, progress: Progress) -> Answers:
             check_shared(spark, Path(scratch))
             with progress.step("parsing and building gold"):
                 damages = {file.source: file.damage for file in read if file.damage}
-                gold = gold_of_files(spark, raw, Path(scratch), damages)
-            with progress.step("summarizing"), interpreted(spark):
-                return _answers(gold, wanted, inputs)
+                rows = rows_of_files(spark, raw, Path(scratch), damages)
+    with progress.step("summarizing"):
+        return _answers(GoldReader.of_rows(rows), wanted, cluster, inputs)
 
 
 def from_warehouse(wanted: Wanted, progress: Progress) -> Answers:
@@ -164,14 +158,13 @@ def from_warehouse(wanted: Wanted, progress: Progress) -> Answers:
         "passed_over": [],
     }
     try:
-        with session(settings, APP) as spark, interpreted(spark):
-            with progress.step("reading gold"):
-                gold = gold_of_warehouse(spark, root, wanted.cluster)
-            with progress.step("summarizing"):
-                answers = _answers(gold, wanted, inputs | span_of(wanted))
-            quality_results = results_table.newest(root, wanted.span.since, wanted.span.until)
-            return replace(answers, quality_results=quality_results)
-    except NoRowsError as error:
+        with progress.step("reading gold"):
+            answers = _answers(
+                GoldReader.of_warehouse(root), wanted, wanted.cluster, inputs | span_of(wanted)
+            )
+        quality_results = results_table.newest(root, wanted.span.since, wanted.span.until)
+        return replace(answers, quality_results=quality_results)
+    except (NoGoldError, NoRowsError) as error:
         options = " ".join(f"--conf {path}" for path in wanted.conf)
         commands = f"`plumbline ingest {options}`, then `plumbline build-gold {options}`"
         message = f"gold in {root} has no rows: run {commands}"
@@ -181,9 +174,10 @@ def from_warehouse(wanted: Wanted, progress: Progress) -> Answers:
         raise WrongUseError(message) from error
 
 
-def _answers(gold: GoldFrames, wanted: Wanted, inputs: Row) -> Answers:
+def _answers(gold: GoldReader, wanted: Wanted, cluster: str | None, inputs: Row) -> Answers:
     network = wanted.network_bytes_per_s
-    return answers_of(gold, wanted.span, truth=wanted.truth, inputs=inputs, network_bytes_per_s=network)
+    selection = selection_of(gold, cluster, wanted.span)
+    return answers_of(selection, truth=wanted.truth, inputs=inputs, network_bytes_per_s=network)
 
 
 def _file_line(file: FileRead) -> str:

@@ -7,23 +7,22 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 from urllib.request import urlopen
 
 import typer
 
+from answers.gold import GoldReader
 from conf.exit_codes import ExitCode
 from conf.settings import Settings
 from conf.signals import interrupt_on_signals
 from dashboards.app import make
-from dashboards.asked import DashboardRequest
 from dashboards.filters import Filters
 from dashboards.pages.all_pages import PAGES
 from dashboards.parts import sentence_of
+from dashboards.request import DashboardRequest
 from dashboards.serve import names_of, served
-from dashboards.warehouse import DashboardWarehouse
 from engine.ingest.checkpoints import unread
 from engine.ingest.positions import checkpoint_of, topics_of
 from engine.ingest.sources import QUERIES
@@ -178,9 +177,9 @@ def _check_alive(state: Path, started: dict[str, dict[str, float]]) -> None:
 
 def _opened(state: Path) -> str:
     """Serve the dashboard once to prove that its first page opens; return the command to start it."""
-    warehouse = DashboardWarehouse(state / "warehouse", timedelta(days=1))
-    with served(make(warehouse, names_of("127.0.0.1"))) as address, urlopen(address):  # noqa: S310 (a local address)
-        page = PAGES[0].make(DashboardRequest(warehouse, Filters()))
+    gold = GoldReader.of_warehouse(state / "warehouse")
+    with served(make(gold, names_of("127.0.0.1"))) as address, urlopen(address):  # noqa: S310 (a local address)
+        page = PAGES[0].make(DashboardRequest(gold, Filters()))
     program = sys.argv[0] if Path(sys.argv[0]).name == "plumbline" else "plumbline"
     return f"{program} dashboard --conf {state / 'lab' / 'lab.toml'}\n  it says: {sentence_of(page)}"
 

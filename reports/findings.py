@@ -72,6 +72,17 @@ def findings(culprits: Sequence[Row]) -> list[Finding]:
     ]
 
 
+def windows_of(found: Sequence[Finding]) -> list[datetime]:
+    """Return the windows of findings, with those in which a name lingers; all others are quiet."""
+    windows = []
+    for one in found:
+        at = one.since
+        while at < one.named_until:
+            windows.append(at)
+            at += WINDOW
+    return windows
+
+
 def _may_be_same(earlier: Row, later: Row) -> bool:
     """Return whether two accusations have the same shape; a tie may have any."""
     return "ambiguous" in (earlier["culprit"], later["culprit"]) or shape(earlier) == shape(later)

@@ -44,7 +44,7 @@ def column(name: str, kind: DataType, comment: str) -> StructField:
 
 
 HISTOGRAM = MapType(IntegerType(), LongType(), valueContainsNull=False)
-"""Log-bucket histogram, bucket -> count; `transforms.histogram` defines the buckets."""
+"""Log-bucket histogram, bucket -> count; `schemas.histogram` defines the buckets."""
 
 ORIGIN = [
     column("cluster", StringType(), "observed cluster"),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from conf.settings import PROJECT
 
-ROOMS = ("engine", "jobs", "transforms", "schemas", "collectors", "lab")
+ROOMS = ("engine", "jobs", "answers", "transforms", "schemas", "collectors", "lab")
 
 TEXT = {
     r"\btold\b(?!\":)": "reported, read, set, known",

@@ -38,12 +38,6 @@ def arrow_of(rows: Iterable[Mapping[str, Any] | Sequence[Any]], schema: StructTy
     return pa.Table.from_pylist(plain, schema=to_arrow_schema(schema, timezone="UTC"))
 
 
-def frame_of_arrow(spark: SparkSession, rows: pa.Table) -> DataFrame:
-    """Return a frame of Arrow rows; the plan contains the data."""
-    # Spark cannot read columns without a chunk, which results without rows have.
-    return spark.createDataFrame(rows if rows.num_rows else pa.Table.from_pylist([], schema=rows.schema))
-
-
 def _plain(value: Any, kind: DataType) -> Any:  # noqa: ANN401 (a cell of any type)
     """Return a cell in the form that Arrow accepts for the type."""
     if value is None:

@@ -1,4 +1,4 @@
-"""Quantiles of many log-bucket histograms at once, in NumPy; `transforms.histogram` defines the buckets."""
+"""Quantiles of many log-bucket histograms at once, in NumPy; `schemas.histogram` defines the buckets."""
 
 import math
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from transforms.histogram import GAMMA, LN_GAMMA, OFFSET, RANK_SLACK, SMALLEST_MS, Z_95
+from schemas.histogram import GAMMA, LN_GAMMA, OFFSET, RANK_SLACK, SMALLEST_MS, Z_95
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -39,7 +39,13 @@ class Histograms:
         return np.where(self.n > 0, limited, np.nan)
 
     def interval(self, q: float, blocks: Ints) -> tuple[Floats, Floats]:
-        """Return the ends in ms of the 95 % interval of a quantile (`histogram.quantile_interval`)."""
+        """
+        Return the ends in ms of the 95 % interval of a quantile, by order statistics without a distribution.
+
+        The ranks are `q` plus or minus `1.96 * sqrt(q * (1 - q) / blocks)`, clipped to the data. `blocks` is
+        the number of independent values. Each end is the outer edge of its bucket. With fewer than
+        `3.84 * (1 - q) / q` blocks the lower end is the minimum, and the interval covers less than 95 %.
+        """
         reach = Z_95 * math.sqrt(q * (1 - q)) / np.sqrt(blocks)
         low = self._at_rank(np.ceil((q - reach) * self.n - RANK_SLACK))
         high = self._at_rank(np.floor((q + reach) * self.n + RANK_SLACK) + 1)

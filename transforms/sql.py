@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from schemas.arrow import arrow_schema
 from schemas.fields import Table
-from transforms.histogram import LN_GAMMA, OFFSET, SMALLEST_MS
+from schemas.histogram import LN_GAMMA, OFFSET, SMALLEST_MS
 from transforms.windows import WINDOW_S
 
 SETTINGS = {
@@ -102,7 +102,7 @@ def rows_of(table: Table, found: pa.Table) -> pa.Table:
 
 def bucket(value_ms: str) -> str:
     """
-    Return the key of a finite value's bucket (see `transforms.histogram`), as SQL.
+    Return the key of a finite value's bucket (see `schemas.histogram`), as SQL.
 
     >>> values = "SELECT unnest([-2.0, 0.0, 1e-6, 2.0, 500.0, NULL]::DOUBLE[]) AS ms"
     >>> duckdb.sql(f"SELECT list({bucket('ms')}) FROM ({values})").fetchall()

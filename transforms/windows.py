@@ -8,13 +8,12 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column
-from pyspark.sql import functions as F
 
 WINDOW_S = 10
 HOUR_S = 3600
 SETTLE_S = 60
 """A window does not wait longer for a silent broker. A broker counts as expected this long after a line."""
+
 
 _WINDOW_US = WINDOW_S * 1_000_000
 
@@ -51,29 +50,6 @@ LINE = ("cluster", "broker_id", "logged_at")
 
 COVERAGE_REACH = Reach(lookback_s=SETTLE_S)
 """`is_settled` depends on later lines too. `jobs.build_gold` stores the unsettled windows for this."""
-
-
-def window_start(at: Column) -> Column:
-    """
-    Return the start of the 10 s window that contains an instant.
-
-    >>> times = spark.sql("SELECT * FROM VALUES (TIMESTAMP'2026-11-21 09:19:28.987'), (NULL) AS t(at)")
-    >>> times.select("at", window_start(F.col("at")).alias("window_start")).show(truncate=False)
-    +-----------------------+-------------------+
-    |at                     |window_start       |
-    +-----------------------+-------------------+
-    |2026-11-21 09:19:28.987|2026-11-21 09:19:20|
-    |NULL                   |NULL               |
-    +-----------------------+-------------------+
-    <BLANKLINE>
-    """
-    micros = F.unix_micros(at)
-    return F.timestamp_micros(micros - F.pmod(micros, F.lit(_WINDOW_US)))
-
-
-def seconds(n: float) -> Column:
-    """Return an interval of `n` seconds."""
-    return F.make_dt_interval(secs=F.lit(n))
 
 
 def coverage(newest_us: NewestLines) -> list[Coverage]:

@@ -1,22 +1,21 @@
 """
-How long the dashboard lets people wait: `python -m benchmarks.dashboard --warehouse DIR [--shots DIR]`.
+How long users of the dashboard wait: `python -m benchmarks.dashboard --warehouse DIR [--shots DIR]`.
 
-In a real browser: from the address to the sentence on top, each time in a browser of its own with nothing
-cached, and from a filter's choice to the page that goes by it. `--shots` takes the pictures of `docs/img`.
+In a real browser: from the address to the sentence at the top, each time in a new browser with nothing
+cached, and from the choice of a filter to the filtered page. `--shots` takes the pictures of `docs/img`.
 """
 
 import argparse
 import shutil
 import time
-from datetime import timedelta
 from pathlib import Path
 from statistics import median
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from answers.gold import GoldReader
 from dashboards.app import make
 from dashboards.serve import names_of, served
-from dashboards.warehouse import DashboardWarehouse
 
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
@@ -36,25 +35,25 @@ UNTIL_NARROWED = """option => new Promise(done => {
 
 
 def main() -> None:
-    """Measure, and print each median and worst."""
-    options = argparse.ArgumentParser(description="How long the dashboard lets people wait.")
+    """Measure, and print each median and maximum."""
+    options = argparse.ArgumentParser(description="How long users of the dashboard wait.")
     options.add_argument("--warehouse", type=Path, required=True)
     options.add_argument("--rounds", type=int, default=12)
     options.add_argument("--shots", type=Path, help="folder for dashboard.png and report.png")
-    options.add_argument("--report", type=Path, help="report.html to photograph beside it")
-    asked = options.parse_args()
+    options.add_argument("--report", type=Path, help="report.html to photograph too")
+    arguments = options.parse_args()
     chromium = shutil.which("chromium")
-    app = make(DashboardWarehouse(asked.warehouse.resolve(), timedelta(days=1)), names_of("127.0.0.1"))
+    app = make(GoldReader.of_warehouse(arguments.warehouse.resolve()), names_of("127.0.0.1"))
     with served(app) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS.split())
-        firsts = [first_page(browser, address) for _ in range(asked.rounds)]
+        firsts = [first_page(browser, address) for _ in range(arguments.rounds)]
         print(f"the very first page of a server: {firsts[0]:.0f} ms")
         say("first page, nothing cached in the browser", firsts[1:])
-        say("a filter", filters(browser, address, asked.rounds))
-        if asked.shots:
-            photograph(browser, address, asked.shots / "dashboard.png")
-            if asked.report:
-                photograph(browser, asked.report.resolve().as_uri(), asked.shots / "report.png")
+        say("a filter", filters(browser, address, arguments.rounds))
+        if arguments.shots:
+            photograph(browser, address, arguments.shots / "dashboard.png")
+            if arguments.report:
+                photograph(browser, arguments.report.resolve().as_uri(), arguments.shots / "report.png")
         browser.close()
 
 
@@ -69,7 +68,7 @@ def first_page(browser: Browser, address: str) -> float:
 
 
 def filters(browser: Browser, address: str, rounds: int) -> list[float]:
-    """Choose a broker; return the ms from the click to the table that goes by it."""
+    """Choose a broker; return the ms from the click to the filtered table."""
     page, waits = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}), []
     for _ in range(rounds):
         page.goto(address)
@@ -84,7 +83,7 @@ def filters(browser: Browser, address: str, rounds: int) -> list[float]:
 
 
 def photograph(browser: Browser, address: str, path: Path) -> None:
-    """Take a picture of what is first seen."""
+    """Take a picture of the first screen."""
     page: Page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
     page.goto(address)
     page.wait_for_selector(".main-svg")
@@ -96,7 +95,7 @@ def photograph(browser: Browser, address: str, path: Path) -> None:
 
 
 def say(what: str, waits: list[float]) -> None:
-    """Print how long was waited."""
+    """Print the waits."""
     print(f"{what}: median {median(waits):.0f} ms, worst {max(waits):.0f} ms, n = {len(waits)}")
 
 

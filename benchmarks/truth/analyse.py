@@ -1,33 +1,35 @@
-"""From a recording to gold, once, and from gold to what the judge holds against the truth."""
+"""From a recording to gold, once, and from gold to what the judge compares with the truth."""
 
 import json
 import shutil
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
+from answers import fetch_latency, round_trips
+from answers.gold import GoldReader
+from answers.selection import GoldSelection
 from benchmarks.truth.judge import Row
 from collectors.files import discover
 from conf.names import Kind
+from conf.settings import Settings
 from engine.gold.culprit import culprit_tables
 from engine.ingest.raw_files import Origin, write_raw
-from reports.run.gold_of_files import gold_of_files
-from reports.run.rows import ReportSpan, rows_of
+from engine.process.session import spark_session
+from reports.run.gold_of_files import rows_of_files
 from reports.truth import injected_against_measured, read_truth, whole_windows
-from schemas.fields import Table
+from schemas.arrow import arrow_schema
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from schemas.gold.fetch_latency import FETCH_LATENCY
 from transforms.gold.broker_rtt.grid import COLUMNS, Grid, grids
 from transforms.gold.broker_rtt.shapes import Thresholds
-from transforms.gold.broker_rtt.table import broker_rtt_summary
-from transforms.gold.fetch_latency.summary import fetch_latency_summary
 
 CLUSTER = "lab"
+KEPT = (BROKER_RTT, FETCH_LATENCY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,38 +37,36 @@ class Recorded:
     """One recorded part: its ground truths in order, and gold of the whole recording."""
 
     truths: list[Row]
-    broker_rtt: DataFrame
-    fetch_latency: DataFrame
+    broker_rtt: pa.Table
+    gold: GoldSelection
 
     def grid_of(self, nth: int) -> Grid:
         """Return the round trips in the span of one truth."""
         truth = self.truths[nth]
-        span = ReportSpan(truth["injected_at"], truth["ended_at"])
-        rows = self.broker_rtt.filter(span.holds("window_start")).select(*COLUMNS)
-        return grids(rows.toArrow())[CLUSTER]
+        at = pc.field("window_start")
+        rows = self.broker_rtt.filter((at >= truth["injected_at"]) & (at < truth["ended_at"]))
+        return grids(rows.select(list(COLUMNS)))[CLUSTER]
 
     def compared(self, truth: Row) -> list[Row]:
-        """Return what was injected beside what was measured, pair by pair."""
+        """Return the injected and the measured rise of each pair."""
         return injected_against_measured(
-            truth, lambda since, until: rows_of(self._summary(since, until), "method")
+            truth,
+            lambda since, until: round_trips.round_trips(replace(self.gold, since=since, until=until)),
         )
 
     def culprits(self, thresholds: Thresholds) -> list[Row]:
         """Return the verdict of every window, judged as a stream would: from what came before it."""
-        return verdicts_of(self.broker_rtt.select(*COLUMNS).toArrow(), thresholds)
+        return verdicts_of(self.broker_rtt.select(list(COLUMNS)), thresholds)
 
     def latency(self, truth: Row) -> list[Row]:
         """Return plain and true latency of the follower fetches of one injected span, leader by leader."""
-        span = ReportSpan(*whole_windows(truth["injected_at"], truth["ended_at"]))
-        rows = self.fetch_latency.filter(span.holds("window_start") & (F.col("kind") == "follower"))
+        since, until = whole_windows(truth["injected_at"], truth["ended_at"])
         slowed = {(pair["follower_id"], pair["leader_id"]) for pair in truth["delayed_pairs"]}
         return [
             {**row, "is_delayed": (row["follower_id"], row["leader_id"]) in slowed}
-            for row in rows_of(fetch_latency_summary(rows), "leader_id", "follower_id")
+            for row in fetch_latency.fetches(replace(self.gold, since=since, until=until))
+            if row["kind"] == "follower"
         ]
-
-    def _summary(self, since: datetime, until: datetime) -> DataFrame:
-        return broker_rtt_summary(self.broker_rtt.filter(ReportSpan(since, until).holds("window_start")))
 
 
 def verdicts_of(broker_rtt: pa.Table, thresholds: Thresholds) -> list[Row]:
@@ -76,29 +76,30 @@ def verdicts_of(broker_rtt: pa.Table, thresholds: Thresholds) -> list[Row]:
     return rows
 
 
-def recorded(spark: SparkSession, part: Path) -> Recorded:
-    """Read a part's truths and its gold; build that gold from the raw logs first when it is not there yet."""
+def recorded(part: Path) -> Recorded:
+    """Read a part's truths and its gold; build gold from the raw logs if it does not exist yet."""
     gold = part / "gold"
     if not (gold / "done").exists():
-        _build_gold(spark, part / "lab" / "logs", gold)
+        _build_gold(part / "lab" / "logs", gold)
     names = json.loads((part / "done.json").read_text())
+    rows = {
+        table: pq.read_table(gold / f"{table.name}.parquet", schema=arrow_schema(table)) for table in KEPT
+    }
     return Recorded(
         truths=[read_truth(part / "lab" / "truth" / name) for name in names],
-        broker_rtt=_kept(spark, gold, BROKER_RTT),
-        fetch_latency=_kept(spark, gold, FETCH_LATENCY),
+        broker_rtt=rows[BROKER_RTT],
+        gold=GoldSelection(gold=GoldReader.of_rows(rows), cluster=CLUSTER),
     )
 
 
-def _build_gold(spark: SparkSession, logs: Path, gold: Path) -> None:
-    """Take the way of `plumbline report --from`, and keep its frames instead of the page."""
+def _build_gold(logs: Path, gold: Path) -> None:
+    """Build gold as `plumbline report --from` does."""
     shutil.rmtree(gold, ignore_errors=True)
     files = [file for file in discover(logs).understood if file.kind in (Kind.REQUEST_LOG, Kind.CLIENT_LOG)]
     origin = Origin(folder=logs, cluster=CLUSTER, time_zone="UTC")
     write_raw(files, origin, gold / "raw", on_file=lambda read: print(f"{read.source}: {read.lines:,} lines"))
-    gold_of_files(spark, gold / "raw", gold, {})
+    rows = rows_of_files(spark_session(Settings.load(), "verify"), gold / "raw", gold, {})
+    for table in KEPT:
+        pq.write_table(rows[table], gold / f"{table.name}.parquet")
     shutil.rmtree(gold / "raw")
     (gold / "done").touch()
-
-
-def _kept(spark: SparkSession, gold: Path, table: Table) -> DataFrame:
-    return spark.read.parquet(str(gold / f"{table.layer}-{table.name}")).cache()

@@ -19,9 +19,9 @@ from benchmarks.truth.judge import (
 )
 
 
-def page(sections: Sequence[str], conditions: str) -> str:
-    """Put the sections below the head."""
-    return render("truth/page", cores=psutil.cpu_count(), conditions=conditions, sections=sections)
+def head() -> str:
+    """Return the text on how it is measured."""
+    return render("truth/head", cores=psutil.cpu_count())
 
 
 def links_section(results: Sequence[tuple[Row, list[Row]]]) -> str:

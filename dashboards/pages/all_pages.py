@@ -1,16 +1,16 @@
-"""The pages: their addresses, words, the filters that each takes, and what makes them."""
+"""The pages: their addresses, words and filters, and the functions that make them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from dash.development.base_component import Component
 
-from dashboards.asked import DashboardRequest
 from dashboards.pages import clients, links
 from dashboards.pages import comparison as page_comparison
 from dashboards.pages import fetches as page_fetches
 from dashboards.pages import pair as page_pair
 from dashboards.pages import throttles as page_throttles
+from dashboards.request import DashboardRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,5 +48,5 @@ BY_PATH = {page.path: page for page in PAGES}
 
 
 def page_of(path: str | None) -> DashboardPage | None:
-    """Give the page of an address; None where there is none."""
+    """Return the page of an address; None if there is none."""
     return BY_PATH.get("/" + (path or "").strip("/"))

@@ -1,10 +1,10 @@
-"""A3, A5 and A6: how producers spread over partitions, clients that lost a leader, metadata lookups."""
+"""A3, A5 and A6: partition skew of producers, clients that lost a leader, metadata lookups."""
 
 from dash.development.base_component import Component
 
-from dashboards.asked import DashboardRequest
-from dashboards.parts import Column, graph, nothing, number, said, section, table, text, verdict
-from dashboards.queries import clients, skew
+from answers import leader_redirects, metadata_lookups, partition_skew
+from dashboards.parts import Column, bullets, graph, nothing, number, section, table, text, verdict
+from dashboards.request import DashboardRequest
 from reports.answers import NONE, Answers
 from reports.clients.figures import lookups_over_time, redirect_times, shares
 from reports.clients.rows import measured, version_of, who
@@ -16,15 +16,16 @@ from schemas.rows import Row
 FILL = "plumbline ingest and plumbline build-gold --follow"
 
 
-def partitions(asked: DashboardRequest) -> list[Component]:
-    """Show how even producers are."""
-    spread, summaries = skew.partitions(asked), skew.producers(asked)
+def partitions(request: DashboardRequest) -> list[Component]:
+    """Return the page of partition skew."""
+    of = request.selection
+    spread, summaries = partition_skew.partitions(of), partition_skew.producers(of)
     answers = Answers(partition_skew=spread, partition_skew_summary=summaries)
     if not measured(summaries):
         lead = "Topics of one partition cannot be uneven and are left out."
         missing = nothing("no producer wrote to a topic of several partitions in this span.", fill=FILL)
-        told = verdict("No producer to judge in this span.", "unsure")
-        return [told, section("Producers and partitions", lead, missing, name="skew")]
+        empty = verdict("No producer to judge in this span.", "unsure")
+        return [empty, section("Producers and partitions", lead, missing, name="skew")]
     slow = of_clients(answers).get("skew")
     quiet = "No producer's spread over partitions has a leader that is slow for it."
     columns = [
@@ -56,14 +57,15 @@ def partitions(asked: DashboardRequest) -> list[Component]:
     ]
 
 
-def redirects(asked: DashboardRequest) -> list[Component]:
-    """Show clients that lost their leader."""
-    events, by_version = clients.redirects(asked), clients.redirects_by_version(asked)
+def redirects(request: DashboardRequest) -> list[Component]:
+    """Return the page of clients that lost their leader."""
+    events = leader_redirects.events(request.selection)
+    by_version = leader_redirects.by_version(request.selection)
     answers = Answers(leader_redirect=events, leader_redirect_summary=by_version)
     if not events:
-        told = verdict("No client lost its leader in this span.", "calm")
+        empty = verdict("No client lost its leader in this span.", "calm")
         missing = nothing("no leader moved or died under a client.", fill=FILL)
-        return [told, section("Clients that lost a leader", "", missing, name="redirect")]
+        return [empty, section("Clients that lost a leader", "", missing, name="redirect")]
     versions = [
         Column("version", version_of, is_text=True),
         text("request", "api"),
@@ -109,13 +111,13 @@ def redirects(asked: DashboardRequest) -> list[Component]:
     ]
 
 
-def lookups(asked: DashboardRequest) -> list[Component]:
-    """Show what metadata lookups cost."""
-    rows = clients.lookups(asked)
+def lookups(request: DashboardRequest) -> list[Component]:
+    """Return the page of metadata lookups."""
+    rows = metadata_lookups.lookups(request.selection)
     answers = Answers(metadata_lookup=rows)
     if not rows:
-        told = verdict("No client looked metadata up in this span.", "unsure")
-        return [told, section("Lookups", "", nothing("no METADATA request.", fill=FILL), name="lookups")]
+        empty = verdict("No client looked metadata up in this span.", "unsure")
+        return [empty, section("Lookups", "", nothing("no METADATA request.", fill=FILL), name="lookups")]
     columns = [
         Column("client", lambda row: row["client_id"] or NONE, is_text=True),
         text("version", "software_version"),
@@ -127,13 +129,15 @@ def lookups(asked: DashboardRequest) -> list[Component]:
         number("let go", "evicted_topics", count),
         number("bytes answered", "response_bytes", count),
         number(
-            "bytes a 1,000 new topics", "bytes_per_1000_new_topics", lambda told: count(told and round(told))
+            "bytes a 1,000 new topics",
+            "bytes_per_1000_new_topics",
+            lambda value: count(value and round(value)),
         ),
         number("grows like new topics ^", "growth_exponent", decimal),
     ]
     drawn = graph(
         "lookups-figure",
-        lookups_over_time(clients.lookups_over_time(asked)),
+        lookups_over_time(metadata_lookups.over_time(request.selection)),
         "Topics a lookup over time, by client.",
     )
     slow = of_clients(answers).get("metadata")
@@ -147,7 +151,7 @@ def lookups(asked: DashboardRequest) -> list[Component]:
 
 
 def _said(answers: Answers, name: str) -> Component:
-    return said(sentences(answers)[name])
+    return bullets(sentences(answers)[name])
 
 
 def _longest_first(row: Row) -> float:

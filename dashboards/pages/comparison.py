@@ -1,10 +1,11 @@
-"""Better, worse, the same, or can nobody tell: the verdicts that `plumbline compare --save` has kept."""
+"""Verdicts of comparisons that `plumbline compare --save` has kept."""
 
 import plotly.graph_objects as go
 from dash.development.base_component import Component
 
-from dashboards.asked import DashboardRequest
+from answers import run_comparisons
 from dashboards.parts import Column, graph, nothing, number, section, table, text, verdict
+from dashboards.request import DashboardRequest
 from reports.answers import NONE
 from reports.clients.figures import plain_name
 from reports.compare.figures import COLORS
@@ -16,28 +17,23 @@ from verdicts.verdict import WITHIN_RUN, Verdict
 AGAINST = " against "
 FILL = "plumbline compare BASELINE CONTENDER --conf my.toml --save"
 MOODS = {"improved": "calm", "equivalent": "calm", "regressed": "alarm"}
-ALL = """
-    SELECT * FROM gold.run_comparison WHERE cluster IS NOT DISTINCT FROM $cluster
-    QUALIFY compared_at IS NOT DISTINCT FROM
-        max(compared_at) OVER (PARTITION BY scenario, baseline, contender)
-    ORDER BY contender, baseline, is_deciding DESC, metric"""
 
 
-def page(asked: DashboardRequest) -> list[Component]:
-    """Show the chosen comparison, else the first."""
-    rows = asked.rows(ALL)
+def page(request: DashboardRequest) -> list[Component]:
+    """Return the page of the chosen comparison, else of the first."""
+    rows = run_comparisons.newest(request.gold, request.cluster)
     named = list(dict.fromkeys(name_of(row) for row in rows))
     if not named:
-        told = verdict("No two arms have been compared.", "unsure")
-        missing = nothing("gold holds no comparison of runs.", fill=FILL)
-        return [told, section("Comparisons", "", missing, name="comparison")]
-    chosen = asked.filters.run if asked.filters.run in named else named[0]
+        empty = verdict("No two arms have been compared.", "unsure")
+        missing = nothing("gold has no comparison of runs.", fill=FILL)
+        return [empty, section("Comparisons", "", missing, name="comparison")]
+    chosen = request.filters.run if request.filters.run in named else named[0]
     shown = [row for row in rows if name_of(row) == chosen]
     return [_verdict(shown), _changes(shown), _metrics(shown)]
 
 
 def name_of(row: Row) -> str:
-    """Name a comparison."""
+    """Return the name of a comparison."""
     within = f" in {row['scenario']}" if row["scenario"] else ""
     return f"{row['contender']}{AGAINST}{row['baseline']}{within}"
 
@@ -53,12 +49,12 @@ def _verdict(rows: list[Row]) -> Component:
 
 def _changes(rows: list[Row]) -> Component:
     lead = "Change of each metric with its 95 % interval; the band is what makes no difference."
-    told = "Change of each metric with its interval; the table below has the same figures."
-    return section("What changed", lead, graph("changes", changes(rows), told), name="comparison")
+    words = "Change of each metric with its interval; the table below has the same figures."
+    return section("What changed", lead, graph("changes", changes(rows), words), name="comparison")
 
 
 def changes(rows: list[Row]) -> go.Figure:
-    """Draw each metric's change; an end that is not known reaches out of the figure."""
+    """Draw each metric's change; an end that is not known is outside of the figure."""
     figure = go.Figure()
     shown = [row for row in rows if row["change"] is not None]
     for row in shown:

@@ -1,12 +1,12 @@
-"""A1: how slow fetches are once the wait in purgatory is taken out, beside what stock Kafka says."""
+"""A1: fetch latency without the wait in purgatory, compared with stock Kafka's metric."""
 
 from dash import html
 from dash.development.base_component import Component
 
-from dashboards.asked import DashboardRequest
-from dashboards.pages.links import FILL, of_all
+from answers import fetch_latency, round_trips
+from dashboards.pages.links import FILL
 from dashboards.parts import Column, details, graph, nothing, number, section, table, text, verdict
-from dashboards.queries import links
+from dashboards.request import DashboardRequest
 from reports.dashboard import beside_the_dashboard
 from reports.figures import latency_over_time
 from reports.findings import Finding, headline, is_accused
@@ -14,24 +14,20 @@ from reports.page_text import count, ms
 from schemas.rows import Row
 
 MOST_LEADERS = 12
-STOCK = """
-    SELECT * FROM gold.stock_fetch_total
-    WHERE cluster = $cluster AND scraped_at >= $since AND scraped_at < $until
-      AND ($broker::INTEGER IS NULL OR leader_id = $broker)"""
 
 
-def page(asked: DashboardRequest) -> list[Component]:
-    """Show true latency."""
-    summary = links.fetches(asked)
+def page(request: DashboardRequest) -> list[Component]:
+    """Return the page."""
+    summary = fetch_latency.fetches(request.selection)
     followers = [row for row in summary if row["kind"] == "follower"]
     if not summary:
-        told = verdict("No fetch lies in this span.", "unsure")
-        return [told, section("Fetches", "", nothing("no fetch.", fill=FILL), name="fetches")]
-    chief = headline(links.culprits(of_all(asked))).finding
+        empty = verdict("There is no fetch in this span.", "unsure")
+        return [empty, section("Fetches", "", nothing("no fetch.", fill=FILL), name="fetches")]
+    chief = headline(round_trips.culprits(request.of_all_brokers)).finding
     return [
         _verdict(followers, chief),
-        _beside(asked, followers),
-        _over_time(asked, chief),
+        _compared(request, followers),
+        _over_time(request, chief),
         _fetchers([row for row in summary if row["kind"] == "follower"], "Followers", "followers"),
         _fetchers([row for row in summary if row["kind"] == "consumer"], "Consumers", "consumers"),
     ]
@@ -41,7 +37,7 @@ def _verdict(followers: list[Row], chief: Finding | None) -> Component:
     measured = [row for row in followers if row["true_p50_ms"] is not None]
     if not measured:
         small = [
-            "True latency needs the followers' NetworkClient log; without it the leader's own work is told."
+            "True latency needs the followers' NetworkClient log; without it only leader_local is known."
         ]
         return verdict("True fetch latency is not known: no follower's log is there.", "unsure", small)
     worst = max(measured, key=lambda row: row["true_p50_ms"])
@@ -62,7 +58,7 @@ def _verdict(followers: list[Row], chief: Finding | None) -> Component:
     return verdict(sentence, "alarm" if is_slow else "calm", small)
 
 
-def _beside(asked: DashboardRequest, followers: list[Row]) -> Component:
+def _compared(request: DashboardRequest, followers: list[Row]) -> Component:
     columns = [
         Column("leader", lambda row: f"broker {row['leader_id']}", is_text=True),
         number("Kafka's metric: p99", "stock_p99_ms", ms),
@@ -74,7 +70,7 @@ def _beside(asked: DashboardRequest, followers: list[Row]) -> Component:
         number("true p99", "true_p99_ms", ms),
         number("fetches", "n", count),
     ]
-    rows = beside_the_dashboard(asked.rows(STOCK), followers)
+    rows = beside_the_dashboard(fetch_latency.stock(request.selection), followers)
     words = details(
         "What these numbers are",
         "Of the leader's worst follower; percentiles of several followers are never averaged. Leader's own "
@@ -90,17 +86,17 @@ def _beside(asked: DashboardRequest, followers: list[Row]) -> Component:
     return section(title, lead, table("dashboard-table", columns, rows), words, name="dashboard")
 
 
-def _over_time(asked: DashboardRequest, chief: Finding | None) -> Component:
-    rows = links.fetches_over_time(asked)
+def _over_time(request: DashboardRequest, chief: Finding | None) -> Component:
+    rows = fetch_latency.over_time(request.selection)
     leaders = sorted({row["leader_id"] for row in rows if row["kind"] == "follower"})[:MOST_LEADERS]
-    step = int(asked.step.total_seconds())
+    step = int(request.step.total_seconds())
     drawn = [
         html.Div(
             [
                 html.H3(f"Fetches served by broker {leader}"),
                 graph(
                     f"latency-{leader}",
-                    latency_over_time(rows, leader, chief, asked.step).update_xaxes(nticks=3),
+                    latency_over_time(rows, leader, chief, request.step).update_xaxes(nticks=3),
                     f"True and plain latency of fetches that broker {leader} served, over time.",
                 ),
             ]

@@ -5,12 +5,12 @@ from dataclasses import replace
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from dashboards.asked import DashboardRequest
+from answers import round_trips
 from dashboards.filters import Filters
 from dashboards.parts import Column, details, graph, nothing, number, section, table, text, verdict
-from dashboards.queries import links
+from dashboards.request import DashboardRequest
 from reports.figures import heat_map, rtt_over_time
-from reports.findings import Finding, Headline, clock, findings, headline, is_accused
+from reports.findings import Finding, Headline, clock, findings, headline, is_accused, windows_of
 from reports.matrix import METHODS, Matrix, brokers_of, matrices, pair_rows, scale_ms
 from reports.page_text import count, ms
 from schemas.rows import Row
@@ -22,34 +22,27 @@ NAMES = {
 FILL = "plumbline ingest and plumbline build-gold --follow"
 
 
-def page(asked: DashboardRequest) -> list[Component]:
-    """Show who is slow."""
-    everyone = of_all(asked)
-    culprits = links.culprits(everyone)
+def page(request: DashboardRequest) -> list[Component]:
+    """Return the page."""
+    of, of_all = request.selection, request.of_all_brokers
+    culprits = round_trips.culprits(of_all)
     found = findings(culprits)
     chief = headline(culprits).finding
-    accused = links.round_trips(everyone, only=chief.core) if chief else []
-    quiet = links.round_trips(everyone, but=links.outside(found)) if chief else []
-    told = headline(culprits, accused, quiet)
-    shown = links.round_trips(asked, only=chief.core) if chief else []
-    shown = shown or links.round_trips(asked)
+    accused = round_trips.round_trips(of_all, only=chief.core) if chief else []
+    quiet = round_trips.round_trips(of_all, but=windows_of(found)) if chief else []
+    summary = headline(culprits, accused, quiet)
+    shown = round_trips.round_trips(of, only=chief.core) if chief else []
+    shown = shown or round_trips.round_trips(of)
     return [
-        verdict(told.sentence, told.mood, told.small_print),
+        verdict(summary.sentence, summary.mood, summary.small_print),
         _matrix(shown, chief),
-        _pairs(asked, shown, quiet, chief),
-        _over_time(asked, found, told),
+        _pairs(request, shown, quiet, chief),
+        _over_time(request, found, summary),
     ]
 
 
-def of_all(asked: DashboardRequest) -> DashboardRequest:
-    """Look at all brokers: who is accused does not hang on who is looked at."""
-    if asked.filters.broker is None:
-        return asked
-    return DashboardRequest(asked.warehouse, replace(asked.filters, broker=None))
-
-
 def pair_address(filters: Filters, follower: int, leader: int) -> str:
-    """Give the address at which a pair is looked into."""
+    """Return the address of the page of a pair."""
     return f"/pair{replace(filters, follower=follower, leader=leader).query()}"
 
 
@@ -67,14 +60,14 @@ def _matrix(rows: list[Row], chief: Finding | None) -> Component:
 
 
 def _map(matrix: Matrix, shown: list[Matrix]) -> Component:
-    told = f"Heat map of {matrix.method} round trips; the table below has the same figures."
-    return graph(f"heat-{matrix.method}", heat_map(matrix, scale_ms(shown)), told)
+    words = f"Heat map of {matrix.method} round trips; the table below has the same figures."
+    return graph(f"heat-{matrix.method}", heat_map(matrix, scale_ms(shown)), words)
 
 
-def _pairs(asked: DashboardRequest, rows: list[Row], quiet: list[Row], chief: Finding | None) -> Component:
+def _pairs(request: DashboardRequest, rows: list[Row], quiet: list[Row], chief: Finding | None) -> Component:
     def link(row: Row) -> Component:
         words = f"{row['follower_id']} from {row['leader_id']}"
-        return dcc.Link(words, href=pair_address(asked.filters, row["follower_id"], row["leader_id"]))
+        return dcc.Link(words, href=pair_address(request.filters, row["follower_id"], row["leader_id"]))
 
     columns = [
         Column("pair", link, is_text=True),
@@ -108,15 +101,15 @@ def _pairs(asked: DashboardRequest, rows: list[Row], quiet: list[Row], chief: Fi
     )
 
 
-def _over_time(asked: DashboardRequest, found: list[Finding], told: Headline) -> Component:
-    rows = links.round_trips_over_time(asked)
+def _over_time(request: DashboardRequest, found: list[Finding], summary: Headline) -> Component:
+    rows = round_trips.over_time(request.selection)
     methods = [method for method in METHODS if any(row["method"] == method for row in rows)]
-    step = int(asked.step.total_seconds())
+    step = int(request.step.total_seconds())
     lead = f"Steps of {step} s; the accused pair is red, the time of a finding shaded."
     drawn = [
         graph(
             f"rtt-{method}",
-            rtt_over_time(rows, method, found, told.finding, asked.step),
+            rtt_over_time(rows, method, found, summary.finding, request.step),
             f"Round trips over time, {method}.",
         )
         for method in methods[:1]

@@ -14,7 +14,7 @@ from schemas.silver.requests import REQUESTS
 from transforms.frames import united
 from transforms.gold.build import Arrived, Build, Touch
 from transforms.gold.builds import BUILDS
-from transforms.windows import window_start
+from transforms.windows import WINDOW_S
 
 
 def inputs_of(builds: Iterable[Build]) -> tuple[Table, ...]:
@@ -69,6 +69,24 @@ def arrived(batch: DataFrame, builds: Iterable[Build]) -> list[Arrived]:
         )
         for row in rows.collect()
     ]
+
+
+def window_start(at: Column) -> Column:
+    """
+    Return the start of the 10 s window that contains an instant.
+
+    >>> times = spark.sql("SELECT * FROM VALUES (TIMESTAMP'2026-11-21 09:19:28.987'), (NULL) AS t(at)")
+    >>> times.select("at", window_start(F.col("at")).alias("window_start")).show(truncate=False)
+    +-----------------------+-------------------+
+    |at                     |window_start       |
+    +-----------------------+-------------------+
+    |2026-11-21 09:19:28.987|2026-11-21 09:19:20|
+    |NULL                   |NULL               |
+    +-----------------------+-------------------+
+    <BLANKLINE>
+    """
+    micros = F.unix_micros(at)
+    return F.timestamp_micros(micros - F.pmod(micros, F.lit(WINDOW_S * 1_000_000)))
 
 
 def touches_of(builds: Iterable[Build]) -> list[tuple[str, Touch]]:

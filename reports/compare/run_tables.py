@@ -1,4 +1,4 @@
-"""The input tables of a comparison of runs: from a warehouse, or built from raw files."""
+"""The inputs of a comparison of runs: from a warehouse, or built from raw files."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,12 +6,13 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from answers.gold import GoldReader
 from conf.names import Kind
 from conf.settings import Settings
 from engine.delta import tables
 from engine.gold.inputs import WholeInputs
 from engine.ingest.parsed_files import parse_into
-from reports.run.gold_of_files import Layers, raw_lines
+from reports.run.gold_of_files import gold_rows, raw_lines
 from reports.run.rows import SeveralClustersError
 from schemas.fields import Table
 from schemas.gold.fetch_latency import FETCH_LATENCY
@@ -20,36 +21,27 @@ from schemas.gold.metadata_lookup import METADATA_LOOKUP
 from schemas.gold.partition_skew import PARTITION_SKEW
 from schemas.silver.not_kept import QUARANTINE
 from schemas.silver.perf_test import PERF_SUMMARIES, PERF_WINDOWS, RUNS
-from transforms.frames import frame_of, united
+from transforms.frames import united
 from transforms.gold.builds import BUILDS
 
-OF_GOLD = {
-    "partition_skew": PARTITION_SKEW,
-    "leader_redirect": LEADER_REDIRECT,
-    "metadata_lookup": METADATA_LOOKUP,
-    "fetch_latency": FETCH_LATENCY,
-}
-IN_WAREHOUSE: dict[str, Table] = {
+GOLD = (PARTITION_SKEW, LEADER_REDIRECT, METADATA_LOOKUP, FETCH_LATENCY)
+SILVER: dict[str, Table] = {
     "runs": RUNS,
     "perf_summaries": PERF_SUMMARIES,
     "perf_windows": PERF_WINDOWS,
     "quarantine": QUARANTINE,
-    **OF_GOLD,
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTables:
-    """The input tables of a comparison, for one cluster."""
+    """The inputs of a comparison: frames of silver of one cluster, and gold."""
 
     runs: DataFrame
     perf_summaries: DataFrame
     perf_windows: DataFrame
     quarantine: DataFrame
-    partition_skew: DataFrame
-    leader_redirect: DataFrame
-    metadata_lookup: DataFrame
-    fetch_latency: DataFrame
+    gold: GoldReader
 
 
 def tables_of_warehouse(
@@ -62,23 +54,21 @@ def tables_of_warehouse(
         SeveralClustersError: no cluster is given and there are several, or the given one has no run.
 
     """
-    frames = {field: tables.read(spark, warehouse, table) for field, table in IN_WAREHOUSE.items()}
+    frames = {field: tables.read(spark, warehouse, table) for field, table in SILVER.items()}
     seen = united([frames[name].select("cluster") for name in ("runs", "perf_summaries")]).distinct()
     names = sorted(row["cluster"] for row in seen.collect() if row["cluster"] is not None)
     wanted = cluster or (names[0] if len(names) == 1 else None)
     if names and wanted not in names:
         raise SeveralClustersError(", ".join(names))
     is_its = F.col("cluster") == F.lit(wanted)
-    return RunTables(**{field: frame.filter(is_its) for field, frame in frames.items()}), wanted
+    of_cluster = {field: frame.filter(is_its) for field, frame in frames.items()}
+    return RunTables(**of_cluster, gold=GoldReader.in_folder(warehouse)), wanted
 
 
 def tables_of_files(spark: SparkSession, raw: Path, scratch: Path, *, has_requests: bool) -> RunTables:
     """Parse raw lines (`raw_files.write_raw`) into tables; without a request log, gold is empty."""
-    layers = Layers(spark, scratch)
     kinds = () if has_requests else (Kind.PERF_TEST,)
     silver, _ = parse_into(raw_lines(spark, raw, *kinds), scratch / "silver", Settings())
-    gold = {table: frame_of(spark, [], table.schema) for table in OF_GOLD.values()}
-    if has_requests:
-        wanted = [build for build in BUILDS if not gold.keys().isdisjoint(build.tables)]
-        gold |= layers.gold(wanted, WholeInputs.of_frames(silver))
-    return RunTables(**{field: (silver | gold)[table] for field, table in IN_WAREHOUSE.items()})
+    wanted = [build for build in BUILDS if has_requests and not set(GOLD).isdisjoint(build.tables)]
+    gold = GoldReader.of_rows(gold_rows(wanted, WholeInputs.of_frames(silver)))
+    return RunTables(**{field: silver[table] for field, table in SILVER.items()}, gold=gold)

@@ -1,18 +1,20 @@
-"""From frames of silver and gold to the runs that are compared: a row a run, at most 400 parts of each."""
+"""From tables of silver and gold to the runs that are compared: a row per run, at most 400 parts of each."""
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import TimestampType
 
+from answers import run_figures as figures_of_gold
+from answers.runs import KEPT_UP
+from answers.selection import GoldSelection
 from conf.names import Kind
 from reports.compare.run_tables import RunTables
-from reports.run.rows import rows_of
 from schemas.rows import Row
 from transforms.frames import united
 from transforms.gold.runs.figures import has_arm, run_facts, run_figures
-from transforms.gold.runs.gold import run_gold
-from transforms.gold.runs.perf_runs import KEPT_UP
 from transforms.gold.runs.windows import run_windows
 from verdicts.metrics import OF_PERF_TEST
 from verdicts.runs import BEHIND_WARM_UP, STEADY_STATE, WHOLE, RunFigures, RunWindow
@@ -21,6 +23,8 @@ MOST_WITH_WINDOWS = 64
 """Of so many runs the windows are collected too; of more a figure shows nothing."""
 
 MOST_ARMS = 100
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Key = tuple[str, str]
 
@@ -54,11 +58,8 @@ def runs_of(tables: RunTables, arms: Sequence[str], scenario: str | None) -> lis
     for row in figures:
         by_run.setdefault(_key(row), {})[row["method"] or WHOLE] = row
     parts = _windows_of(windows, facts, by_run)
-    told = run_gold(
-        facts, tables.partition_skew, tables.leader_redirect, tables.metadata_lookup, tables.fetch_latency
-    )
     of_gold: dict[Key, dict[str, float]] = {}
-    for row in rows_of(told.filter(has_arm(*arms)), "arm", "run", "metric"):
+    for row in _figures_of_gold(tables, facts):
         of_gold.setdefault(_key(row), {})[row["metric"]] = row["value"]
     return [run_of(of, parts.get(key, ()), of_gold.get(key, {})) for key, of in by_run.items()]
 
@@ -93,6 +94,36 @@ def run_of(
         values={metric.name: chosen.get(metric.name) for metric in OF_PERF_TEST} | dict(of_gold),
         windows=windows,
     )
+
+
+def _figures_of_gold(tables: RunTables, facts: DataFrame) -> list[Row]:
+    """Return the gold figures of runs; a run's latency is that from the end of its warm-up to its end."""
+    rows = rows_of(facts, "arm", "run")
+    timed = [
+        row | {"since": row["started_at"] + timedelta(seconds=row["warm_up_s"] or 0.0)}
+        for row in rows
+        if row["started_at"] is not None and row["ended_at"] is not None
+    ]
+    return [
+        figure
+        for cluster in {row["cluster"] for row in rows if row["cluster"] is not None}
+        for figure in figures_of_gold.run_figures(
+            GoldSelection(gold=tables.gold, cluster=cluster),
+            [row for row in timed if row["cluster"] == cluster],
+        )
+    ]
+
+
+def rows_of(frame: DataFrame, *order: str) -> list[Row]:
+    """Collect a frame; instants become aware datetimes, whatever the zone of the process is."""
+    instants = {field.name for field in frame.schema.fields if isinstance(field.dataType, TimestampType)}
+    columns = [F.unix_micros(name).alias(name) if name in instants else F.col(name) for name in frame.columns]
+    rows = [row.asDict(recursive=True) for row in frame.orderBy(*order).select(*columns).collect()]
+    return [{**row, **{name: _instant(row[name]) for name in instants}} for row in rows]
+
+
+def _instant(micros: int | None) -> datetime | None:
+    return None if micros is None else EPOCH + timedelta(microseconds=micros)
 
 
 def _windows_of(

@@ -5,6 +5,13 @@ from pyspark.sql.types import DoubleType, IntegerType, LongType, StringType, Str
 from schemas.fields import HISTOGRAM, Table, column
 from schemas.gold.columns import SETTLED, WINDOW
 
+MIN_N_P10 = 30
+MIN_N_P50 = 12
+"""The minimum number of round trips for p10, and for p50, as the estimate."""
+
+COARSE_MS = 1.0
+"""The resolution of a coarse clock. It distorts low quantiles, but not the median."""
+
 RTT_ESTIMATE = [
     column("n", LongType(), "measured round trips"),
     column(

@@ -131,6 +131,6 @@ def write_arms(spark, airflow):
     write_raw(discover(folder).understood, origin, raw, on_file=lambda _file: None)
     found = run_tables.tables_of_files(spark, raw, scratch, has_requests=False)
     for field in ("runs", "perf_summaries", "perf_windows"):
-        table = run_tables.IN_WAREHOUSE[field]
+        table = run_tables.SILVER[field]
         tables.ensure(spark, airflow.warehouse, table)
         tables.append(getattr(found, field), airflow.warehouse, table, txn_app_id="t", txn_version=1)

@@ -1,13 +1,11 @@
 """One made warehouse and one browser for all tests of the dashboard."""
 
-from datetime import timedelta
-
 import pytest
 
+from answers.gold import GoldReader
 from dashboards.app import make
 from dashboards.serve import names_of, served
-from dashboards.warehouse import DashboardWarehouse
-from tests.dashboards import made_gold
+from tests.answers import made_gold
 from tests.opened import Opened
 
 
@@ -24,11 +22,11 @@ class DashboardInBrowser(Opened):
 
     @property
     def verdict(self):
-        """Give the sentence on top."""
+        """Return the sentence at the top."""
         return self.page.locator("#verdict h1").inner_text()
 
     def says(self, words):
-        """Wait until the sentence on top has these words."""
+        """Wait until the sentence at the top has these words."""
         self.page.wait_for_selector(f"#verdict h1:has-text({words!r})")
         return True
 
@@ -39,13 +37,13 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def warehouse(made):
-    return DashboardWarehouse(made, timedelta(days=1))
+def gold(made):
+    return GoldReader.of_warehouse(made)
 
 
 @pytest.fixture(scope="session")
-def address(warehouse):
-    with served(make(warehouse, names_of("127.0.0.1"))) as at:
+def address(gold):
+    with served(make(gold, names_of("127.0.0.1"))) as at:
         yield at
 
 

@@ -1,26 +1,25 @@
 """The dashboard as a person has it: opened, clicked through and photographed in a real browser."""
 
 import re
-from datetime import timedelta
 
 import pytest
 from playwright.sync_api import expect
 
+from answers.gold import GoldReader
 from dashboards.app import make
 from dashboards.pages.all_pages import PAGES
 from dashboards.serve import names_of, served
-from dashboards.warehouse import DashboardWarehouse
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
-from tests.dashboards import made_gold
+from tests.answers import made_gold
+from tests.answers.made_gold import HOSTILE
 from tests.dashboards.conftest import opened_in
-from tests.dashboards.made_gold import HOSTILE
 
 EAST = "?cluster=east"
 SLOW = "Broker 3's link to broker 1 is slow by 20.1 ms since 11:02:00 UTC."
 SENTENCES = {
     "Fetches": "Broker 3's fetches from broker 1 are the slowest",
     "Partitions": "Broker 1 is slow for 1 of 1 producers' spreads",
-    "Throttles": "Broker 1 sent up to 1.90 MB/s over 11 s, 1.90 times its limit of 1.00 MB/s.",
+    "Throttles": "Broker 1, leader: over limit; ",
     "Redirects": "Clients lost a leader that moved 12 times",
     "Lookups": "1 client asks for known topics again with each new one (2.4.1)",
     "Comparison": "Improved: new against old, p99_ms, -20.0 %.",
@@ -143,7 +142,7 @@ def test_text_of_users_is_shown_and_never_run(opened):
 def test_new_gold_is_shown_without_a_click(browser, tmp_path):
     made_gold.warehouse(tmp_path)
     made_gold.write(tmp_path, BROKER_RTT_CULPRIT, [made_gold.culprit(0)])
-    with served(make(DashboardWarehouse(tmp_path, timedelta(days=1)), names_of("127.0.0.1"))) as at:
+    with served(make(GoldReader.of_warehouse(tmp_path), names_of("127.0.0.1"))) as at:
         live = opened_in(browser, at).go(f"/{EAST}")
         assert live.verdict == "No broker, side or link stands out."
 

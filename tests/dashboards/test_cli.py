@@ -1,4 +1,4 @@
-"""The command: what it says, how it ends, whom it answers."""
+"""The command: what it prints, how it ends, and the names it serves."""
 
 import os
 import re
@@ -50,7 +50,7 @@ def test_it_prints_its_address_answers_and_ends_with_130(made, ended_by):
     assert not re.search(r"""(src|href)=["'](https?:)?//""", page)
 
 
-def test_whoever_calls_it_by_another_name_gets_nothing(address):
+def test_a_request_for_another_name_gets_nothing(address):
     """A page elsewhere whose name resolves to loopback must not read what is shown here."""
     with pytest.raises(HTTPError) as refused:
         urlopen(Request(address, headers={"Host": "evil.example"}))  # noqa: S310 (our own)
@@ -60,7 +60,7 @@ def test_whoever_calls_it_by_another_name_gets_nothing(address):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ((), "give either --conf FILE or --warehouse DIR"),
         (("--conf", "a.toml", "--warehouse", "b"), "give either --conf FILE or --warehouse DIR"),
@@ -68,11 +68,11 @@ def test_whoever_calls_it_by_another_name_gets_nothing(address):
         (("--warehouse", "nowhere"), "plumbline build-gold"),
     ],
 )
-def test_wrong_use_is_named(words, told):
+def test_wrong_use_is_named(words, message):
     result = run(*words)
 
     assert result.exit_code == 2
-    assert told in result.output
+    assert message in result.output
 
 
 def test_a_port_that_is_taken_is_named(made, address):

@@ -1,4 +1,4 @@
-"""docs/sql.md: what stands there is run, out of the very page."""
+"""The statements of docs/sql.md, run as they are on the page."""
 
 import re
 
@@ -6,10 +6,9 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from answers.fetch_latency import fetches
+from answers.selection import GoldSelection
 from conf.settings import PROJECT
-from dashboards.asked import DashboardRequest
-from dashboards.filters import Filters
-from dashboards.queries.links import fetches
 
 PAGE = (PROJECT / "docs" / "sql.md").read_text(encoding="utf-8")
 PYTHON = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -29,24 +28,20 @@ def test_page_has_the_statements_that_are_tried():
     assert (len(PYTHON), len(SQL)) == (2, 3)
 
 
-def test_duckdb_tells_who_was_accused(named):
+def test_duckdb_finds_who_was_slow(named):
     rows = named["duck"].sql(SQL[0]).to_arrow_table().to_pylist()
 
     assert [(row["culprit"], row["follower_id"], row["leader_id"]) for row in rows] == [("link", 3, 1)]
 
 
-def test_duckdb_adds_histograms_up_as_the_dashboard_does(named, warehouse):
-    ours = [
-        row
-        for row in fetches(DashboardRequest(warehouse, Filters(cluster="east")))
-        if row["kind"] == "follower"
-    ]
+def test_duckdb_adds_histograms_up_as_the_dashboard_does(named, gold):
+    ours = [row for row in fetches(GoldSelection(gold=gold, cluster="east")) if row["kind"] == "follower"]
     rows = named["duck"].sql(SQL[1]).to_arrow_table().to_pylist()
 
-    told = {(row["follower_id"], row["leader_id"]): (row["n"], row["true_p99_ms"]) for row in rows}
+    found = {(row["follower_id"], row["leader_id"]): (row["n"], row["true_p99_ms"]) for row in rows}
     wanted = {(row["follower_id"], row["leader_id"]): (row["n"], row["true_p99_ms"]) for row in ours}
-    assert told.keys() == wanted.keys()
-    for pair, (n, p99_ms) in told.items():
+    assert found.keys() == wanted.keys()
+    for pair, (n, p99_ms) in found.items():
         assert n == wanted[pair][0]
         assert p99_ms == pytest.approx(wanted[pair][1], rel=0.011)  # not held within the exact extremes
 

@@ -33,8 +33,7 @@ from schemas.silver import SILVER
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
 from tests.engine.gold.gold_lab import GoldLab
-from tests.transforms.gold.silver_rows import START, as_rows, at, joined, stream_of, whole
-from transforms.frames import frame_of_arrow
+from tests.transforms.gold.silver_rows import START, as_rows, at, frame_of_arrow, joined, stream_of, whole
 from transforms.gold.fetch_latency.build import BUILD
 from transforms.spans import window_of
 

@@ -257,7 +257,7 @@ def test_a_warehouse_has_the_same_verdict_as_its_raw_files(spark, tmp_path):
     write_raw(discover(folder).understood, origin, tmp_path / "raw", on_file=lambda _file: None)
     found = run_tables.tables_of_files(spark, tmp_path / "raw", tmp_path / "scratch", has_requests=False)
     for field in ("runs", "perf_summaries", "perf_windows"):
-        table = run_tables.IN_WAREHOUSE[field]
+        table = run_tables.SILVER[field]
         tables.ensure(spark, tmp_path / "lake", table)
         tables.append(getattr(found, field), tmp_path / "lake", table, txn_app_id="t", txn_version=1)
     (tmp_path / "my.toml").write_text(f'[warehouse]\nroot = "{tmp_path / "lake"}"\n')

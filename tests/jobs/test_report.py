@@ -7,16 +7,15 @@ import shutil
 
 import pytest
 import typer
+from deltalake import write_deltalake
 from typer.testing import CliRunner
 
 from collectors.files import discover
 from conf.exit_codes import WrongUseError
-from engine.delta import tables
 from engine.ingest.raw_files import Origin, write_raw
 from jobs import report as job
-from reports.run.gold_of_files import gold_of_files
+from reports.run.gold_of_files import rows_of_files
 from reports.run.options import nodes_of, zone_of
-from reports.run.rows import IN_WAREHOUSE
 from tests.engine import made_logs
 from tests.reports import client_rows
 
@@ -277,10 +276,8 @@ def warehouse(spark, slow_link, tmp_path_factory):
     root = tmp_path_factory.mktemp("warehouse")
     origin = Origin(folder=slow_link, cluster="east", time_zone="UTC")
     write_raw(discover(slow_link).understood, origin, root / "raw", on_file=lambda _file: None)
-    gold = gold_of_files(spark, root / "raw", root / "scratch", {})
-    for field, table in IN_WAREHOUSE.items():
-        tables.ensure(spark, root / "lake", table)
-        tables.append(getattr(gold, field), root / "lake", table, txn_app_id="test", txn_version=1)
+    for table, rows in rows_of_files(spark, root / "raw", root / "scratch", {}).items():
+        write_deltalake(str(root / "lake" / table.layer / table.name), rows)
     (root / "my.toml").write_text(f'[warehouse]\nroot = "{root / "lake"}"\n')
     return root / "my.toml"
 

@@ -5,12 +5,15 @@ from collections import Counter
 
 import pytest
 
+from answers.gold import GoldReader
+from answers.metadata_lookups import lookups
+from answers.partition_skew import partitions
+from answers.selection import GoldSelection
 from collectors.files import discover
 from engine.ingest.raw_files import Origin, write_raw
 from lab import jvm, topics
 from lab.clients.producer import CURRENT_VERSION, Producer, ProducerGroup, Workload
-from reports.run.gold_of_files import gold_of_files
-from transforms.gold.partition_skew.span import partition_skew_span
+from reports.run.gold_of_files import rows_of_files
 
 pytestmark = [pytest.mark.live, pytest.mark.measures]
 
@@ -52,7 +55,8 @@ def gold(spark, watched, tmp_path_factory):
     scratch = tmp_path_factory.mktemp("gold")
     origin = Origin(folder=watched, cluster="lab", time_zone="UTC")
     write_raw(discover(watched).understood, origin, scratch / "raw", on_file=lambda _file: None)
-    return gold_of_files(spark, scratch / "raw", scratch, {})
+    rows = rows_of_files(spark, scratch / "raw", scratch, {})
+    return GoldSelection(gold=GoldReader.of_rows(rows), cluster="lab", topic="bytes")
 
 
 def test_bytes_and_records_agree_with_the_topics_log_to_the_byte(lab, gold):
@@ -64,12 +68,12 @@ def test_bytes_and_records_agree_with_the_topics_log_to_the_byte(lab, gold):
         )
         for partition, leader in leaders.items()
     }
-    rows = partition_skew_span(gold.partition_skew).filter("topic = 'bytes'").collect()
-    told, leads = Counter(), {row.partition: row.leader_id for row in rows}
+    rows = partitions(gold)
+    told, leads = Counter(), {row["partition"]: row["leader_id"] for row in rows}
     for row in rows:
-        told[row.partition] += row.bytes
+        told[row["partition"]] += row["bytes"]
 
-    assert {row.client_id for row in rows} == {"bytes-old", "bytes-today"}
+    assert {row["client_id"] for row in rows} == {"bytes-old", "bytes-today"}
     assert sum(on_disk.values()) > 2 * 500 * 6 * 512
     assert dict(told) == on_disk
     assert leads == leaders
@@ -77,11 +81,11 @@ def test_bytes_and_records_agree_with_the_topics_log_to_the_byte(lab, gold):
 
 def test_records_are_those_of_the_log_but_for_each_partitions_last_batch(lab, gold):
     ends = topics.end_offsets(lab, "bytes")
-    rows = partition_skew_span(gold.partition_skew).filter("topic = 'bytes'").collect()
+    rows = partitions(gold)
     told, unknown = Counter(), Counter()
     for row in rows:
-        told[row.partition] += row.records
-        unknown[row.partition] += row.batches - row.batches_counted
+        told[row["partition"]] += row["records"]
+        unknown[row["partition"]] += row["batches"] - row["batches_counted"]
 
     assert sum(ends.values()) == 2 * 500 * 6
     assert set(unknown.values()) == {1}
@@ -93,10 +97,14 @@ def test_sizes_of_metadata_answers_are_those_that_the_broker_sent(watched, gold)
     sent = Counter()
     for file in watched.glob("broker-*/kafka-request.log"):
         sent.update((client.decode(), int(size)) for client, size in SENT.findall(file.read_bytes()))
-    worked_out = gold.metadata_lookup.groupBy("client_id").sum("lookups", "response_bytes").collect()
-    told = {row["client_id"]: (row["sum(lookups)"], row["sum(response_bytes)"]) for row in worked_out}
-
     ours = {"bytes-old", "bytes-today"}
+    found = {
+        client: (
+            sum(row["lookups"] for row in lookups(gold) if row["client_id"] == client),
+            sum(row["response_bytes"] for row in lookups(gold) if row["client_id"] == client),
+        )
+        for client in ours
+    }
     wanted = {
         client: (
             sum(n for (name, _), n in sent.items() if name == client),
@@ -104,5 +112,5 @@ def test_sizes_of_metadata_answers_are_those_that_the_broker_sent(watched, gold)
         )
         for client in ours
     }
-    assert {client: told[client] for client in ours} == wanted
+    assert found == wanted
     assert all(n > 0 for n, _ in wanted.values())

@@ -5,10 +5,12 @@ import time
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+import pyarrow.compute as pc
 import pytest
 from confluent_kafka import Producer
 from pyspark.sql import functions as F
 
+from answers.leader_local_means import means as means_of
 from collectors.files import discover
 from collectors.scrape import ScrapeError, scrape
 from conf.settings import ScrapedEndpoint, Settings
@@ -17,11 +19,11 @@ from engine.ingest.parsed_files import parse_into
 from engine.ingest.raw_files import Origin, write_raw
 from lab import crash, processes, topics
 from lab.layout import LOAD_TOPIC, Lab
-from reports.run.gold_of_files import Layers, raw_lines
+from reports.run.gold_of_files import gold_rows, raw_lines
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN
 from schemas.silver.requests import REQUESTS
+from tests.answers.selected import selected
 from tests.live.slow_reader import SlowReader
-from transforms.gold.leader_local_mean.summary import leader_local_mean_summary
 from transforms.gold.leader_local_mean.table import BUILD
 from transforms.gold.metrics.counters import increases, with_process_start
 from transforms.gold.metrics.facts import load_samples
@@ -120,16 +122,15 @@ def silver(spark, recorded, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def means(silver, tmp_path_factory):
-    layers = Layers(silver[REQUESTS].sparkSession, tmp_path_factory.mktemp("gold"))
-    return layers.gold([BUILD], silver)[LEADER_LOCAL_MEAN]
+def means(silver):
+    return gold_rows([BUILD], WholeInputs.of_frames(silver))[LEADER_LOCAL_MEAN]
 
 
 def test_the_mean_from_metrics_alone_equals_that_of_the_request_log(means, recorded):
     _, times = recorded
     # A broker that had just started at the first scrape has a row from its start on, which the log lacks.
-    covered = means.filter(F.col("from_at") > F.lit(times["began"]))
-    summary = [row.asDict() for row in leader_local_mean_summary(covered).collect()]
+    covered = means.filter(pc.field("from_at") > times["began"])
+    summary = means_of(selected({LEADER_LOCAL_MEAN: covered}))
     measured = [row for row in summary if row["is_within"] is not None and row["n"] >= MANY]
     for row in measured:
         names = ("node", "request", "n", "leader_local_mean_ms", "log_n", "difference_ms")
@@ -143,7 +144,7 @@ def test_the_mean_from_metrics_alone_equals_that_of_the_request_log(means, recor
 
 def bounds(row, ended, took_s):
     """Return the least and the most requests that ended between two scrapes, which take time themselves."""
-    first, last = (row[end].replace(tzinfo=UTC) for end in ("from_at", "to_at"))
+    first, last = row["from_at"], row["to_at"]
     first_s, last_s = (
         took_s.get((RESTARTED, round(instant.timestamp() * 1e6)), 0.0) for instant in (first, last)
     )
@@ -155,8 +156,12 @@ def bounds(row, ended, took_s):
 
 def test_a_restart_loses_only_the_interval_of_its_down_time(means, silver, recorded):
     _, times = recorded
-    rows = means.filter(f"request = 'FetchConsumer' AND broker_id = {RESTARTED}").orderBy("from_at").collect()
-    rows = [row for row in rows if row["from_at"].timestamp() > times["began"].timestamp()]
+    rows = [
+        row
+        for row in means.sort_by("from_at").to_pylist()
+        if (row["request"], row["broker_id"]) == ("FetchConsumer", RESTARTED)
+        and row["from_at"] > times["began"]
+    ]
     (after,) = [row for row in rows if row["is_reset"]]
     before = max(row["to_at"] for row in rows if row["to_at"] < after["from_at"])
 

@@ -5,12 +5,12 @@ import time
 
 import pytest
 
+from answers.missing_metrics import missing_metrics
 from collectors.scrape import scrape
 from conf.settings import ScrapedEndpoint
 from schemas.silver.metrics import METRIC_SERIES
+from tests.answers.selected import selected
 from tests.transforms.gold.metric_rows import series_row
-from transforms.frames import frame_of
-from transforms.gold.metrics.missing import missing_metrics
 
 pytestmark = pytest.mark.live
 
@@ -55,13 +55,12 @@ def exporter(lab):
 
 
 @pytest.mark.parametrize("case", RULES)
-def test_rule_that_is_asked_for_brings_what_is_missing(spark, exporter, case):
+def test_rule_that_is_asked_for_brings_what_is_missing(exporter, case):
     kept, dropped = RULES[case]
 
     def missing(added):
         rows = [series_row(line) for line in exporter(f"lowercaseOutputName: true\nrules:\n{added}{kept}")]
-        frame = frame_of(spark, rows, METRIC_SERIES.schema)
-        return {row["answer"]: row["rule"] for row in missing_metrics(frame).collect()}
+        return {row["answer"]: row["rule"] for row in missing_metrics(selected({METRIC_SERIES: rows}))}
 
     told = missing("")
 

@@ -33,7 +33,8 @@ def part(lab, request):
     names = [scenarios.run(lab.state, plan).name for plan in PLANS.values()]
     folder = lab.state.parent
     (folder / "done.json").write_text(json.dumps(names))
-    return recorded(request.getfixturevalue("spark"), folder)
+    request.getfixturevalue("spark")
+    return recorded(folder)
 
 
 @pytest.fixture(scope="module")

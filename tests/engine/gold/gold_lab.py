@@ -13,8 +13,8 @@ from engine.gold.batches import Batches
 from engine.gold.builder import Builder, gold_of
 from engine.gold.inputs import WholeInputs, gold_of_all
 from engine.gold.stream import STREAM
-from tests.transforms.gold.silver_rows import as_rows
-from transforms.frames import frame_of, frame_of_arrow
+from tests.transforms.gold.silver_rows import as_rows, frame_of_arrow
+from transforms.frames import frame_of
 from transforms.gold.build import Arrived
 
 

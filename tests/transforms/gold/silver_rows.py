@@ -1,12 +1,10 @@
 """Silver as parsers would write it, from the few facts a test cares about."""
 
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.dataset as ds
-import pytest
 from pyspark.sql import Row
 
 from engine.gold.inputs import WholeInputs, gold_of_all
@@ -155,6 +153,11 @@ def replaced(table, row, **changes):
     return tuple(values[name] for name in table.schema.names)
 
 
+def frame_of_arrow(spark, rows):
+    """Return a frame of Arrow rows; Spark cannot read columns without a chunk, which no rows have."""
+    return spark.createDataFrame(rows if rows.num_rows else pa.Table.from_pylist([], schema=rows.schema))
+
+
 def as_rows(frame):
     """Put rows into an order of their own: equal frames give equal lists."""
     return sorted((row.asDict(recursive=True) for row in frame.collect()), key=repr)
@@ -163,42 +166,3 @@ def as_rows(frame):
 def fetch_gold(requests, client_events=()):
     """Build `fetch_latency` and `broker_rtt` from rows of silver."""
     return built(BUILD, {REQUESTS: requests, CLIENT_EVENTS: client_events})
-
-
-class Cases:
-    """
-    Tests that share one build and one summary: the silver rows of each are in a cluster of its own.
-
-    Such a test yields its rows, by name or table, and gets what the module's fixture `told` has for it.
-    """
-
-    def __init__(self):
-        """Begin without tests; `silver` are their rows by name."""
-        self.silver = {}
-
-    def test(self, case):
-        """Return the test that a generator function describes."""
-        name = case.__name__
-        self.silver[name] = next(case())
-
-        def test(told):
-            running = case()
-            next(running)
-            with suppress(StopIteration):
-                running.send(told[name])
-                pytest.fail("a test yields once")
-
-        test.__doc__ = case.__doc__
-        return test
-
-    def together(self):
-        """Return the rows of all tests, by name or table."""
-        found = {}
-        for cluster, silver in self.silver.items():
-            for name, rows in silver.items():
-                found.setdefault(name, []).extend(_in_cluster(cluster, name, row) for row in rows)
-        return found
-
-
-def _in_cluster(cluster, table, row):
-    return row | {"cluster": cluster} if isinstance(row, dict) else replaced(table, row, cluster=cluster)

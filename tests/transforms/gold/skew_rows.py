@@ -1,25 +1,21 @@
-"""PRODUCE lines whose every byte is known, and what partition skew makes of them."""
+"""PRODUCE lines whose every byte is known, and the windows of partition skew."""
 
 from datetime import UTC, datetime, timedelta
 from random import Random
 
 from schemas.gold.partition_skew import PARTITION_SKEW
-from schemas.silver.perf_test import PERF_SUMMARIES, RUNS
+from schemas.silver.perf_test import RUNS
 from schemas.silver.requests import REQUESTS
 from schemas.silver.topics import TOPICS
 from tests.transforms.gold.silver_rows import objects, whole
-from transforms.frames import frame_of, frame_of_arrow
-from transforms.gold.partition_skew.span import partition_skew_span
-from transforms.gold.partition_skew.summary import partition_skew_summary
 from transforms.gold.partition_skew.table import BUILD
-from transforms.gold.runs.perf_runs import payloads
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAg"
 
 
 def produce(second, partition, offset, sent_bytes, **fields):
-    """Make one PRODUCE of one partition, of the client `c` unless told otherwise."""
+    """Make one PRODUCE of one partition, of the client `c` unless `fields` names another."""
     part = {
         "topic_id": TOPIC_ID,
         "partition": partition,
@@ -47,23 +43,6 @@ def gold(silver):
 
 def skew(rows, runs=()):
     return objects(gold(silver(rows, runs)))
-
-
-def spans(spark, silver):
-    """Return the frames of the span and of the summary."""
-    windows = frame_of_arrow(spark, gold(silver))
-    span = partition_skew_span(windows).localCheckpoint()
-    sent = payloads(frame_of(spark, [], PERF_SUMMARIES.schema), frame_of(spark, silver[RUNS], RUNS.schema))
-    return span, partition_skew_summary(span, windows, sent)
-
-
-def spans_of(spark, cases):
-    """Return the rows of the span and of the summary of each test."""
-    found = {name: ([], []) for name in cases.silver}
-    for nth, frame in enumerate(spans(spark, cases.together())):
-        for row in frame.collect():
-            found[row.cluster][nth].append(row)
-    return found
 
 
 def batches_of(counts, sizes, *, n=720, stays=1, full=1):

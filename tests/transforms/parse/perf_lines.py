@@ -104,7 +104,7 @@ def _metric(line):
         return None
     is_number = MEASURED.fullmatch(text) and len(text) < LARGEST_DIGITS
     value = _number(text) if is_number else None
-    columns = {"metric_group": group, "metric": metric, "tags": tags or None, "value": value, "text": text}
+    columns = {"metric_group": group, "metric": metric, "tags": tags, "value": value, "text": text}
     return "client_metrics", columns
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from schemas.gold.broker_rtt import MIN_N_P50
 from transforms.gold.broker_rtt.grid import METHODS, QUANTILES, Floats, Grid, Ints, Mask, Pair, median
-from transforms.gold.broker_rtt.table import MIN_N_P50
 from transforms.windows import HOUR_S, WINDOW_S
 
 OPENING_WINDOWS = 6

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from schemas.gold.broker_rtt import MIN_N_P10, MIN_N_P50
 from transforms.gold.broker_rtt.baseline import MIN_WINDOWS, Levels, opening, used_from
 from transforms.gold.broker_rtt.grid import METHODS, Floats, Grid, Ints, Mask, Pair, median
 from transforms.gold.broker_rtt.shapes import (
@@ -18,7 +19,6 @@ from transforms.gold.broker_rtt.shapes import (
     shapes_of,
     weight,
 )
-from transforms.gold.broker_rtt.table import MIN_N_P10, MIN_N_P50
 from transforms.windows import HOUR_S
 
 MIN_N_JUDGED = 4

@@ -2,25 +2,16 @@
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
 
-from schemas.gold.broker_rtt import BROKER_RTT_SUMMARY
+from schemas.gold.broker_rtt import COARSE_MS, MIN_N_P10, MIN_N_P50
+from schemas.histogram import RELATIVE_ERROR
 from transforms.gold.fetch_latency.pairing import MONO_RESOLUTION_MS
-from transforms.histogram import RELATIVE_ERROR, merge, quantile, quantile_interval
 from transforms.quantiles import Histograms
 from transforms.sql import bucket, sum_ms, with_columns
 from transforms.windows import WINDOW_S
 
-PAIR = ("cluster", "follower_id", "leader_id", "method")
-
-MIN_N_P10 = 30
-MIN_N_P50 = 12
 BLOCK_MS = 200
 """The length of a block. Fetches of a block are not independent, so the interval counts blocks."""
-
-COARSE_MS = 1.0
-"""The resolution of a coarse clock. It distorts low quantiles, but not the median."""
 
 SHORTEST_MS, LONGEST_MS = -5.0, 10_000.0
 """
@@ -30,8 +21,6 @@ included, because removing one tail would shift all quantiles. Other values are 
 
 LOOKBACK_S = 40
 """The maximum distance of the previous fetch: `MAX_ELAPSED_S` of total and `LONGEST_MS` of gap."""
-
-NS_PER_MS = 1_000_000
 
 
 def trips(fetches: str = "fetches") -> str:
@@ -108,83 +97,3 @@ def with_estimates(rows: pa.Table) -> pa.Table:
     names = ["p10" if low else "p50" if middle else None for low, middle in zip(is_p10, is_p50, strict=True)]
     columns = {name: pa.array(column, from_pandas=True) for name, column in values.items()}
     return with_columns(rows, {"estimator": pa.array(names, pa.string()), **columns})
-
-
-def broker_rtt_summary(broker_rtt: DataFrame) -> DataFrame:
-    """Return one row per pair and method over all windows, with the same estimator."""
-    sums = broker_rtt.groupBy(*PAIR).agg(
-        F.min("window_start").alias("since"),
-        (F.max("window_start") + F.make_dt_interval(secs=F.lit(WINDOW_S))).alias("until"),
-        F.count(F.lit(1)).alias("windows"),
-        *_totals(F.col("n"), F.sum("blocks"), F.round(F.col("rtt_sum_ms") * NS_PER_MS).cast("bigint")),
-    )
-    return (
-        sums.join(merge(broker_rtt, PAIR, "rtt_hist"), on=list(PAIR), how="inner")
-        .transform(with_estimate)
-        .select(*BROKER_RTT_SUMMARY.schema.names)
-    )
-
-
-def estimator(n: Column, clock_resolution_ms: Column) -> Column:
-    """
-    Return the quantile that estimates the link; NULL for too few round trips.
-
-    CPU queues of a busy broker increase the median, so the estimator is p10 unless the clock is too coarse.
-
-    >>> rows = spark.createDataFrame(
-    ...     [(30, 1e-6), (29, 0.001), (500, 1.0), (11, 1e-6), (None, None)], "n int, ms double")
-    >>> rows.select("*", estimator(F.col("n"), F.col("ms")).alias("estimator")).show()
-    +----+------+---------+
-    |   n|    ms|estimator|
-    +----+------+---------+
-    |  30|1.0E-6|      p10|
-    |  29| 0.001|      p50|
-    | 500|   1.0|      p50|
-    |  11|1.0E-6|     NULL|
-    |NULL|  NULL|     NULL|
-    +----+------+---------+
-    <BLANKLINE>
-    """
-    is_fine = clock_resolution_ms < COARSE_MS
-    return F.when((n >= MIN_N_P10) & is_fine, F.lit("p10")).when(n >= MIN_N_P50, F.lit("p50"))
-
-
-def with_estimate(sums: DataFrame) -> DataFrame:
-    """Add the quantiles, the estimate and its interval to rows of summed round trips."""
-    ends = _ends()
-    return (
-        sums.withColumns({**_quantiles(), "estimator": estimator(F.col("n"), F.col("clock_resolution_ms"))})
-        .withColumns(
-            {
-                "rtt_ms": _chosen(F.col("rtt_p10_ms"), F.col("rtt_p50_ms")),
-                "rtt_low_ms": _chosen(ends[0.1][0], ends[0.5][0]),
-                "rtt_high_ms": _chosen(ends[0.1][1], ends[0.5][1]),
-            }
-        )
-        .withColumn("relative_error", F.lit(RELATIVE_ERROR))
-    )
-
-
-def _quantiles() -> dict[str, Column]:
-    hist, low, high = F.col("rtt_hist"), F.col("rtt_min_ms"), F.col("rtt_max_ms")
-    named = (("p10", 0.1), ("p50", 0.5), ("p99", 0.99))
-    return {f"rtt_{name}_ms": quantile(hist, q, low=low, high=high) for name, q in named}
-
-
-def _ends() -> dict[float, tuple[Column, Column]]:
-    return {q: quantile_interval(F.col("rtt_hist"), q, F.col("blocks")) for q in (0.1, 0.5)}
-
-
-def _totals(n: Column, blocks: Column, sum_ns: Column) -> list[Column]:
-    return [
-        F.sum(n).alias("n"),
-        blocks.alias("blocks"),
-        (F.sum(sum_ns) / NS_PER_MS).alias("rtt_sum_ms"),
-        F.min("rtt_min_ms").alias("rtt_min_ms"),
-        F.max("rtt_max_ms").alias("rtt_max_ms"),
-        F.max("clock_resolution_ms").alias("clock_resolution_ms"),
-    ]
-
-
-def _chosen(p10: Column, p50: Column) -> Column:
-    return F.when(F.col("estimator") == "p10", p10).when(F.col("estimator") == "p50", p50)

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from transforms.histogram import RELATIVE_ERROR
+from schemas.histogram import RELATIVE_ERROR
 from transforms.quantiles import Histograms
 from transforms.sql import bucket, finite, sum_ms, with_columns
 

@@ -104,7 +104,7 @@ MEANS = {
     "leader_local_mean_ms": "CASE WHEN reason IS NULL THEN total_mean_ms - remote_mean_ms END",
 }
 """
-The means of sums, or the reason if there is none, as SQL of DuckDB and of Spark.
+The means of sums, or the reason if there is none, as SQL.
 
 `is_another`: an increase is NULL. A later column may refer to those before it.
 """

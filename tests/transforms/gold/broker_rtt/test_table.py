@@ -1,9 +1,9 @@
 """A2: round trips of pairs of brokers."""
 
 import pytest
-from pyspark.testing import assertSchemaEqual
 
-from schemas.gold.broker_rtt import BROKER_RTT, BROKER_RTT_SUMMARY
+from schemas.arrow import arrow_schema
+from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
 from tests.transforms.gold.silver_rows import (
@@ -18,20 +18,13 @@ from tests.transforms.gold.silver_rows import (
     stream_of,
     whole,
 )
-from transforms.frames import frame_of_arrow
-from transforms.gold.broker_rtt.table import broker_rtt_summary, trips
+from transforms.gold.broker_rtt.table import trips
 from transforms.gold.fetch_latency.build import BUILD
 from transforms.gold.fetch_latency.pairing import fetches
 
 
 def rtt(requests, events=()):
     return fetch_gold(requests, events)[BROKER_RTT]
-
-
-def rtt_frame(spark, requests, events=()):
-    """Return the same rows for the summary."""
-    gold = BUILD.rows(whole({REQUESTS: requests, CLIENT_EVENTS: events}))
-    return frame_of_arrow(spark, gold[BROKER_RTT])
 
 
 def measured(requests, events=()):
@@ -45,12 +38,11 @@ def by_method(rows):
     return {row.method: row for row in reversed(rows)}
 
 
-def test_gold_has_exactly_the_promised_schema(spark):
-    empty = rtt_frame(spark, [])
+def test_gold_has_exactly_the_promised_schema():
+    empty = BUILD.rows(whole({REQUESTS: [], CLIENT_EVENTS: []}))[BROKER_RTT]
 
-    assertSchemaEqual(empty.schema, BROKER_RTT.schema, ignoreNullable=True)
-    assertSchemaEqual(broker_rtt_summary(empty).schema, BROKER_RTT_SUMMARY.schema, ignoreNullable=True)
-    assert empty.collect() == broker_rtt_summary(empty).collect() == []
+    assert empty.schema == arrow_schema(BROKER_RTT)
+    assert empty.num_rows == 0
 
 
 def test_both_methods_find_the_injected_round_trip_of_an_idle_pair():
@@ -199,23 +191,3 @@ def test_consumers_and_raft_have_no_round_trip_between_brokers():
     ]
 
     assert rtt(requests) == []
-
-
-def test_summary_of_a_span_equals_one_window_of_the_same_length(spark):
-    """Histograms add up: 60 s in six windows give the quantiles of all their round trips together."""
-    frame = rtt_frame(spark, *joined(stream_of(100, rtt_ms=2), stream_of(100, rtt_ms=9, leader=3)))
-
-    summary = broker_rtt_summary(frame)
-
-    assert {
-        (row.leader_id, row.method): (row.n, row.windows, row.estimator) for row in summary.collect()
-    } == {
-        (1, "paired"): (100, 6, "p10"),
-        (1, "passive"): (99, 6, "p10"),
-        (3, "paired"): (100, 6, "p10"),
-        (3, "passive"): (99, 6, "p10"),
-    }
-    slow = summary.filter("leader_id = 3 AND method = 'paired'").first()
-    assert slow.rtt_ms == pytest.approx(9, rel=0.01)
-    assert slow.rtt_sum_ms == pytest.approx(900)
-    assert (slow.until - slow.since).total_seconds() == 60

@@ -1,39 +1,27 @@
-"""The mean of leader_local from metrics: exact by sums, refused with a reason, beside the request log."""
+"""The mean of leader_local from metrics: exact by sums, refused with a reason, next to the request log."""
 
 import math
 from operator import itemgetter
 
-import pyarrow as pa
 import pytest
 
-from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN, LEADER_LOCAL_MEAN_SUMMARY
+from schemas.arrow import arrow_schema
+from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
 from schemas.silver.requests import REQUESTS
-from tests.transforms.gold.metric_rows import AT, TimedBroker, at
-from tests.transforms.gold.silver_rows import START as REQUESTS_AT
-from tests.transforms.gold.silver_rows import Cases, objects, request, whole
-from transforms.frames import frame_of_arrow
-from transforms.gold.leader_local_mean.summary import leader_local_mean_summary
-from transforms.gold.leader_local_mean.table import BUILD
-
-LONG_AGO = -100_000.0
-assert REQUESTS_AT == AT
-
-
-def produce(second, *, total_ms, remote_ms=0.0, broker=1, **more):
-    told = {"api": "PRODUCE", "kind": "other", "remote_ms": remote_ms, "correlation_id": round(second * 1000)}
-    return request(second, leader=broker, total_ms=total_ms, **told, **more)
-
-
-def silver(*brokers, requests=()):
-    samples = [row for broker in brokers for row in broker.rows]
-    series = [row for broker in brokers for row in broker.series()]
-    return {METRIC_SAMPLES: samples, METRIC_SERIES: series, REQUESTS: list(requests)}
-
-
-def gold_of(silver):
-    """Return gold as Arrow."""
-    return BUILD.rows(whole(silver))[LEADER_LOCAL_MEAN]
+from tests.transforms.gold.mean_rows import (
+    LONG_AGO,
+    aged,
+    apart_in_between,
+    few_requests,
+    gold_of,
+    logged_between_scrapes,
+    no_mean,
+    produce,
+    silver,
+)
+from tests.transforms.gold.metric_rows import TimedBroker, at
+from tests.transforms.gold.silver_rows import objects, request
 
 
 def built(*brokers, **more):
@@ -45,53 +33,16 @@ def cells(rows, *names):
     return [tuple(row[name] for name in names) for row in sorted(objects(rows), key=itemgetter(*order))]
 
 
-CASES = Cases()
-
-
-@pytest.fixture(scope="module")
-def told(spark):
-    """Return the summary rows of each test, in order."""
-    gold = gold_of(CASES.together())
-    found = {name: [] for name in CASES.silver}
-    for row in summed(frame_of_arrow(spark, gold)):
-        found[row["cluster"]].append(row)
-    return found
-
-
-def summed(frame):
-    return [row.asDict() for row in leader_local_mean_summary(frame).orderBy("node", "request").collect()]
-
-
-def aged(**changes):
-    """Give a broker with a life of requests that did not wait: its lifetime's Mean says nothing of now."""
-    made = TimedBroker(started=LONG_AGO)
-    made.serve(1_000_000, total_ms=1)
-    made.scrape(3, **changes)
-    return made
-
-
 @pytest.fixture
 def broker():
     return aged()
 
 
-def test_schema_is_the_declared_one(spark, broker):
-    frame = frame_of_arrow(spark, built(broker))
+def test_nothing_in_gives_nothing_out():
+    found = gold_of({table: [] for table in (METRIC_SAMPLES, METRIC_SERIES, REQUESTS)})
 
-    assert frame.columns == LEADER_LOCAL_MEAN.schema.names
-    assert [f.dataType for f in frame.schema] == [f.dataType for f in LEADER_LOCAL_MEAN.schema]
-    summary = leader_local_mean_summary(frame)
-    assert [(f.name, f.dataType) for f in summary.schema] == [
-        (f.name, f.dataType) for f in LEADER_LOCAL_MEAN_SUMMARY.schema
-    ]
-
-
-def test_nothing_in_gives_nothing_out(spark):
-    tables = (METRIC_SAMPLES, METRIC_SERIES, REQUESTS)
-    found = gold_of({table: [] for table in tables})
-
+    assert found.schema == arrow_schema(LEADER_LOCAL_MEAN)
     assert found.num_rows == 0
-    assert summed(frame_of_arrow(spark, found)) == []
 
 
 def test_mean_is_that_of_the_requests_between_two_scrapes(broker):
@@ -141,30 +92,12 @@ def test_two_milliseconds_are_told(broker):
     assert refused(broker) == [(2.0, None)]
 
 
-@CASES.test
-def test_few_requests_have_no_mean_of_their_own_but_count_in_the_span():
-    broker = aged()
-    for second in (13, 23):
-        broker.serve(9, total_ms=5)
-        broker.scrape(second)
-    given = silver(broker)
-    rows = yield given
-
-    assert cells(gold_of(given), "leader_local_mean_ms", "reason") == [(None, "too_few")] * 2
-    assert [(row["n"], row["leader_local_mean_ms"]) for row in rows] == [(18, 5.0)]
+def test_few_requests_have_no_mean():
+    assert cells(gold_of(few_requests()), "leader_local_mean_ms", "reason") == [(None, "too_few")] * 2
 
 
-@CASES.test
 def test_rules_that_drop_mean_leave_a_count_and_the_reason():
-    broker = TimedBroker(started=LONG_AGO)
-    for second in (3, 13):
-        broker.serve(40, total_ms=5)
-        broker.scrape(second, total_mean=None, remote_mean=None)
-    given = silver(broker)
-    rows = yield given
-
-    assert cells(gold_of(given), "n", "total_mean_ms", "reason") == [(40, None, "no_mean")]
-    assert [(row["n"], row["reason"]) for row in rows] == [(40, "no_mean")]
+    assert cells(gold_of(no_mean()), "n", "total_mean_ms", "reason") == [(40, None, "no_mean")]
 
 
 NO_STDDEV = {"remote_stddev": None}
@@ -209,19 +142,8 @@ def test_beans_that_were_apart_before_and_agree_again_are_refused_too():
     assert doubt > 20
 
 
-@CASES.test
-def test_doubt_of_a_span_is_that_of_its_two_ends():
-    broker = aged()
-    for second, behind in ((13, 2), (23, 0)):
-        broker.serve(50, total_ms=505, remote_ms=500)
-        broker.serve(50, total_ms=5)
-        broker.scrape(second, behind=behind, behind_ms=500)
-    given = silver(broker)
-    rows = yield given
-
-    assert cells(gold_of(given), "reason") == [("counts_differ",)] * 2
-    (row,) = rows
-    assert (row["doubt_ms"], row["reason"], row["leader_local_mean_ms"]) == (0.0, None, 5.0)
+def test_beans_that_were_apart_at_one_scrape_are_refused_on_both_sides_of_it():
+    assert cells(gold_of(apart_in_between()), "reason") == [("counts_differ",)] * 2
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, None])
@@ -273,20 +195,8 @@ def test_two_scrapes_in_one_window_are_one_row(broker):
     assert cells(built(broker), "n", "leader_local_mean_ms") == [(40, 5.0)]
 
 
-@CASES.test
 def test_request_log_is_counted_between_the_very_scrapes():
-    broker = aged()
-    broker.serve(10, total_ms=5)
-    broker.scrape(13)
-    log = [produce(3 + nth, total_ms=4.5 + nth / 10) for nth in range(12)]  # the first and last lie outside
-
-    given = silver(broker, requests=log)
-    rows = yield given
-
-    assert cells(gold_of(given), "log_n", "log_sum_ms") == [(10, 50.5)]
-    (row,) = rows
-    assert row["difference_ms"] == pytest.approx(-0.05)
-    assert row["is_within"] is True
+    assert cells(gold_of(logged_between_scrapes()), "log_n", "log_sum_ms") == [(10, 50.5)]
 
 
 def test_log_of_other_brokers_and_types_is_not_mixed_in(broker):
@@ -309,75 +219,6 @@ def test_raft_and_follower_fetches_are_one_type_of_the_beans():
     log.append(request(5.55, total_ms=90.0, remote_ms=0.0, kind="consumer", follower=None))
 
     assert cells(built(broker, requests=log), "log_n", "log_sum_ms") == [(20, 100.0)]
-
-
-def differing(total_ms):
-    broker = aged()
-    broker.serve(10, total_ms=50)
-    broker.scrape(13)
-    return silver(broker, requests=[produce(4 + nth / 2, total_ms=total_ms) for nth in range(10)])
-
-
-CASES.silver |= {"near": differing(50.9), "far": differing(51.1)}
-
-
-def test_difference_beyond_the_tolerance_is_told(told):
-    (near,), (far,) = told["near"], told["far"]
-
-    assert (near["is_within"], far["is_within"]) == (True, False)
-
-
-@CASES.test
-def test_log_that_is_not_whole_is_not_compared():
-    broker = aged()
-    broker.serve(20, total_ms=5)
-    broker.scrape(13)
-    log = [produce(4 + nth / 4, total_ms=5.0) for nth in range(18)]
-
-    (row,) = yield silver(broker, requests=log)
-
-    assert (row["log_n"], row["difference_ms"], row["is_within"]) == (18, None, None)
-
-
-@CASES.test
-def test_log_that_begins_later_is_compared_over_what_it_holds():
-    broker = aged()
-    broker.serve(20, total_ms=500)
-    broker.scrape(13)
-    broker.serve(20, total_ms=5)
-    broker.scrape(23)
-    log = [produce(12.9, total_ms=500.0), *(produce(13.2 + nth / 4, total_ms=5.1) for nth in range(20))]
-
-    (row,) = yield silver(broker, requests=log)
-
-    assert (row["n"], row["leader_local_mean_ms"], row["log_n"]) == (40, 252.5, 20)
-    assert (round(row["difference_ms"], 6), row["is_within"]) == (-0.1, True)
-
-
-@CASES.test
-def test_span_is_summed_not_averaged():
-    broker = aged()
-    broker.serve(10, total_ms=100)
-    broker.scrape(13)
-    broker.serve(90, total_ms=5)
-    broker.scrape(23)
-
-    (row,) = yield silver(broker)
-
-    assert (row["n"], row["leader_local_mean_ms"], row["intervals"]) == (100, 14.5, 2)
-
-
-def test_window_without_means_does_not_thin_the_spans_mean(spark, broker):
-    broker.serve(10, total_ms=5)
-    broker.scrape(13)
-    counts_alone = TimedBroker(started=LONG_AGO)
-    counts_alone.serve(7, total_ms=5)
-    counts_alone.scrape(400, total_mean=None, remote_mean=None)
-    counts_alone.serve(30, total_ms=5)
-    counts_alone.scrape(410, total_mean=None, remote_mean=None)
-    frame = frame_of_arrow(spark, pa.concat_tables([built(broker), built(counts_alone)]))
-
-    assert [(row["n"], row["leader_local_mean_ms"]) for row in summed(frame)] == [(10, 5.0)]
 
 
 def test_resent_scrapes_and_lines_change_nothing(broker):

@@ -5,27 +5,15 @@ from datetime import timedelta
 import pytest
 
 from schemas.arrow import arrow_schema
-from schemas.gold.partition_skew import PARTITION_SKEW, PARTITION_SKEW_SPAN, PARTITION_SKEW_SUMMARY
-from tests.transforms.gold.silver_rows import Cases
-from tests.transforms.gold.skew_rows import AT, batches_of, gold, produce, silver, skew, spans, spans_of
-
-CASES = Cases()
-
-
-@pytest.fixture(scope="module")
-def told(spark):
-    return spans_of(spark, CASES)
-
+from schemas.gold.partition_skew import PARTITION_SKEW
+from tests.transforms.gold.skew_rows import AT, gold, produce, silver, skew
 
 EVEN = [produce(n, n % 3, n // 3 * 10, 1_000) for n in range(9)]
 
 
-def test_rows_are_the_gold_table_and_nothing_gives_nothing(spark):
+def test_rows_are_the_gold_table_and_nothing_gives_nothing():
     assert gold(silver(EVEN)).schema == arrow_schema(PARTITION_SKEW)
     assert skew([]) == []
-    span, summary = spans(spark, silver(EVEN))
-    assert span.schema.simpleString() == PARTITION_SKEW_SPAN.schema.simpleString()
-    assert summary.schema.simpleString() == PARTITION_SKEW_SUMMARY.schema.simpleString()
 
 
 def test_batches_bytes_and_records_are_counted_by_partition():
@@ -72,18 +60,6 @@ def test_what_comes_much_later_is_no_neighbour_however_much_is_read_at_once():
     assert [sum(row[name] for row in rows) for name in ("followed", "repeats")] == [1, 1]
 
 
-@CASES.test
-def test_batches_to_the_same_partition_as_the_one_before_are_held_against_chance():
-    """Six of eight follow their like; by chance 25/81 + 16/81 of them would."""
-    order = [0, 0, 0, 1, 1, 1, 1, 0, 0]
-    rows = [produce(n, p, 10 * n, 5) for n, p in enumerate(order)]
-
-    _, summaries = yield silver([*rows, produce(4.5, 2, 0, 5, client_id="other")])
-
-    (told,) = (row for row in summaries if row.client_id == "c")
-    assert told.repeat_ratio == pytest.approx(6 / (8 * (25 + 16) / 81))
-
-
 def test_an_older_client_names_its_topic_itself():
     (row,) = skew([produce(0, 0, 0, 5, part={"topic_id": None, "topic_name": "orders"})])
 
@@ -106,43 +82,3 @@ def test_a_run_is_told_apart_from_what_its_client_did_before_and_after():
         sorted((r.run or "", r.arm or "", r.batches) for r in rows)
         == [("", "", 2)] * 3 + [("r1", "sticky", 1)] * 3
     )
-
-
-@CASES.test
-def test_a_partition_that_got_nothing_counts_as_one():
-    """Someone else produces to it, so it is there."""
-    rows = [produce(0, 0, 0, 300), produce(1, 1, 0, 100), produce(2, 2, 0, 50, client_id="other")]
-
-    span, summaries = yield silver(rows)
-
-    shares = {r.partition: r.share for r in span if r.client_id == "c"}
-    assert shares == {0: 0.75, 1: 0.25, 2: 0.0}
-    (told,) = (row for row in summaries if row.client_id == "c")
-    assert (told.partitions, told.max_over_mean, told.top_share) == (3, pytest.approx(2.25), 0.75)
-    assert told.effective_partitions == pytest.approx(1 / (0.75**2 + 0.25**2))
-    assert told.gini == pytest.approx(0.5)  # of 0, 100, 300: by hand
-    assert told.coefficient_of_variation == pytest.approx(0.9354, abs=1e-4)
-    assert (told.chi_square, told.degrees_of_freedom) == (pytest.approx(1.0), 2)
-
-
-def told_sizes(size, configuration):
-    """Return a run that says the size of its records; batches of ten records have 100 bytes."""
-    run = {"cluster": "lab", "run": "r1", "arm": "sticky", "client_id": "c", "position": "r"}
-    run |= {"started_at": AT, "record_size_bytes": size, "configuration": configuration}
-    return silver(batches_of((1, 1, 1), (100, 100, 100), n=30), [run])
-
-
-SIZES = {
-    "records of 10": (10, [], []),
-    "records of 11": (11, [], ["bytes_do_not_add_up"]),
-    "compressed": (11, ["compression.type=lz4"], []),
-}
-CASES.silver |= {name: told_sizes(*case[:2]) for name, case in SIZES.items()}
-
-
-@pytest.mark.parametrize("name", SIZES)
-def test_bytes_that_cannot_hold_what_was_sent_are_flagged(told, name):
-    """Batches of ten records have 100 bytes: enough for records of 10 and not for those of 11."""
-    _, (summary,) = told[name]
-
-    assert (summary.run, summary.quality_flags) == ("r1", SIZES[name][-1])

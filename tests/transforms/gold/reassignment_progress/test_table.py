@@ -1,215 +1,23 @@
-"""How far a move is and when it ends, on made moves whose end is known."""
-
-from datetime import timedelta
-
-import pytest
+"""How far a move is, on made moves whose end is known."""
 
 from schemas.arrow import arrow_schema
 from schemas.gold.reassignment_progress import REASSIGNMENT_PROGRESS
-from tests.transforms.gold.silver_rows import Cases, objects
-from tests.transforms.gold.throttle_rows import (
-    AT,
-    MB,
-    RECORD_BYTES,
-    at,
-    copied,
-    fetch,
-    gold,
-    idle,
-    in_sync,
-    listing,
-    move,
-    rate,
-    size,
-    throttle,
-)
-from transforms.frames import frame_of_arrow
-from transforms.gold.reassignment_progress.forecast import reassignment_forecast
-from transforms.gold.reassignment_progress.summary import reassignment_summary
-
-LIMIT = 5 * MB
-WHOLE = 600 * MB
-"""Two minutes at the limit: asked for at second 1, done at second 121."""
-CASES = Cases()
-
-
-@pytest.fixture(scope="module")
-def told(spark):
-    """Return the forecasts and the summary rows of the moves of each test, each in order."""
-    windows = frame_of_arrow(spark, gold(**CASES.together())[REASSIGNMENT_PROGRESS])
-    found = {name: ([], []) for name in CASES.silver}
-    for row in reassignment_forecast(windows).orderBy("moved_at", "window_start").collect():
-        found[row.cluster][0].append(row)
-    for row in reassignment_summary(windows).orderBy("moved_at").collect():
-        found[row.cluster][1].append(row)
-    return found
-
-
-def case(until=121, *, whole=WHOLE, rate=LIMIT, ended=True, **more):
-    lines = copied(until - 1, rate, whole=whole, **more.pop("copied", {}))
-    isr = [in_sync(until + 0.6, [1, 2])] if ended else []
-    told = {"requests": lines, "moves": move(0.9, {0: [2]}), "changes": throttle(0.5, LIMIT), "isr": isr}
-    return told | more
-
-
-@CASES.test
-def test_move_that_is_done_is_summed_up_and_its_forecast_is_held_against_its_end():
-    forecasts, (row,) = yield case()
-
-    assert (row.state, row.partitions, row.partitions_done, row.destinations) == ("done", 1, 1, 1)
-    assert (row.bytes_moved, row.bytes_to_go) == (WHOLE, 0)
-    assert row.bytes_at_start == pytest.approx(WHOLE, rel=0.02)
-    assert row.ended_at == at(121.6).replace(tzinfo=None)
-    assert row.forecast_made_at == (AT + timedelta(seconds=70)).replace(tzinfo=None)
-    assert row.forecast_error == pytest.approx(0, abs=0.01)
-    assert row.forecast_low_at <= row.forecast_end_at <= row.forecast_high_at
-    assert row.kip_error == pytest.approx(0, abs=0.02)
-    assert row.moved_by == "tool User:me"
-    ends = [forecast.forecast_end_at for forecast in forecasts if forecast.forecast_end_at]
-    assert len(ends) >= 10
-    assert all(abs((end - row.ended_at).total_seconds()) < 3 for end in ends)
-
-
-def in_bursts(whole, every_s, *, answers=40):
-    """Copy a period's worth of the limit at once, and again a period later."""
-    rows, offset, end, second = [], 0, whole // RECORD_BYTES, 1.1
-    while offset < end:
-        for nth in range(answers):
-            size = min(int(every_s * LIMIT) // answers, (end - offset) * RECORD_BYTES)
-            rows.append(fetch(second + nth / answers, {0: (size, offset, end)}))
-            offset += size // RECORD_BYTES
-        second += every_s
-    return [*rows, fetch(second - every_s + 1.2, {0: (0, offset, end)})], second - every_s + 1.3
-
-
-def case_in_bursts(whole, every_s):
-    lines, ended = in_bursts(whole, every_s)
-    return case() | {"requests": lines, "isr": [in_sync(ended, [1, 2])]}
-
-
-PERIODS_S, WHOLES = (11, 11.5, 12), (260 * MB, 300 * MB, 335 * MB)
-CASES.silver |= {
-    f"{whole} every {every_s} s": case_in_bursts(whole, every_s) for whole in WHOLES for every_s in PERIODS_S
-}
-
-
-@pytest.mark.parametrize("every_s", PERIODS_S)
-@pytest.mark.parametrize("whole", WHOLES)
-def test_forecast_of_a_move_in_bursts_goes_from_burst_to_burst(told, whole, every_s):
-    """What a broker lets through at once is waited for: dividing by a rate is off by up to a period."""
-    _, (row,) = told[f"{whole} every {every_s} s"]
-
-    assert abs(row.forecast_error) < 0.08
-    assert row.forecast_low_at <= row.ended_at <= row.forecast_high_at
-
-
-@CASES.test
-def test_forecast_counts_what_is_produced_meanwhile():
-    """5 MB/s come in at the destination and 2 MB/s at the source: what is to go shrinks by 3 MB/s."""
-    _, (row,) = yield case(until=61, ended=False, copied={"inbound": 2 * MB})
-
-    to_go = WHOLE - 60 * 3 * MB
-    assert row.state == "under_way"
-    assert row.bytes_to_go == pytest.approx(to_go, rel=0.03)
-    assert row.inbound_bytes_per_s == pytest.approx(2 * MB, rel=0.2)
-    assert (row.forecast_end_at - AT.replace(tzinfo=None)).total_seconds() == pytest.approx(201, rel=0.03)
-
-
-@CASES.test
-def test_move_that_does_not_get_nearer_has_no_end():
-    forecasts, (row,) = yield case(until=61, ended=False, copied={"inbound": 6 * MB})
-
-    assert {forecast.forecast_end_at for forecast in forecasts} == {None}
-    assert (row.forecast_end_at, row.kip_end_at, row.is_in_band) == (None, None, False)
-
-
-@CASES.test
-def test_slowest_destination_rules_where_no_broker_is_held():
-    """Broker 3 gets the second partition at a quarter of the rate: its end is the move's."""
-    slow = copied(60, MB, whole=240 * MB, partition=1, follower=3)
-    told = case(until=61, ended=False, whole=600 * MB)
-    told |= {"requests": told["requests"] + slow, "moves": move(0.9, {0: [2], 1: [3]}), "changes": []}
-    _, (row,) = yield told
-
-    assert (row.ruled_by, row.ruled_by_id) == ("follower", 3)
-    assert (row.destinations, row.partitions) == (2, 2)
-    assert (row.forecast_end_at - AT.replace(tzinfo=None)).total_seconds() == pytest.approx(241, rel=0.03)
-
-
-@CASES.test
-def test_broker_that_is_held_by_its_limit_rules_for_the_others_get_what_it_leaves():
-    """Broker 1 may send 5 MB/s: 4 go to broker 2 and 1 to broker 3, and all of it to 3 once 2 is done."""
-    fast, slow = copied(60, 4 * MB, whole=480 * MB), copied(60, MB, whole=480 * MB, partition=1, follower=3)
-    changes = [rate(0.5, LIMIT), listing(0.5, "0:1,1:1")]
-    told = {"requests": fast + slow, "moves": move(0.9, {0: [2], 1: [3]}), "changes": changes}
-    _, (row,) = yield told
-
-    assert (row.ruled_by, row.ruled_by_id) == ("leader", 1)
-    assert (row.forecast_end_at - AT.replace(tzinfo=None)).total_seconds() == pytest.approx(193, rel=0.03)
-
-
-@CASES.test
-def test_partition_that_has_nothing_to_copy_is_done_at_once():
-    """Partition 1 only changes the order of its replicas: no broker catches up with it."""
-    _, (row,) = yield case(until=61, ended=False, moves=move(0.9, {0: [2], 1: [2, 1]}))
-
-    assert (row.partitions, row.partitions_done, row.state) == (2, 1, "under_way")
-
-
-@CASES.test
-def test_move_that_was_cancelled_or_asked_anew_is_superseded():
-    told = case(until=61, ended=False)
-    told["moves"] = move(0.9, {0: [2]}) + move(50, {0: None}, correlation_id=5)
-    _, (row,) = yield told
-
-    assert (row.state, row.ended_at) == ("superseded", at(50).replace(tzinfo=None))
-
-
-@CASES.test
-def test_copy_that_ends_with_another_leader_is_in_sync():
-    """A controller answers 108 (NEW_LEADER_ELECTED) and took the set; with 41 (not the controller) not."""
-    ends = [in_sync(100, [1, 2], error_code=41), in_sync(121.6, [1, 2], error_code=108)]
-    _, (row,) = yield case(isr=ends)
-
-    assert row.ended_at == at(121.6).replace(tzinfo=None)
-
-
-@CASES.test
-def test_forwarded_call_and_a_refused_one_are_no_further_moves():
-    forwarded = move(0.95, {0: [2]}, broker_id=3, position="controller")
-    refused = move(20, {0: [3]}, error_code=41, correlation_id=9)
-    told = case()
-    _, rows = yield told | {"moves": told["moves"] + forwarded + refused}
-
-    assert [row.moved_at for row in rows] == [at(0.9).replace(tzinfo=None)]
-    assert [row.state for row in rows] == ["done"]
-
-
-def test_lowest_limit_on_the_way_counts_and_the_band_is_told_where_the_network_is_known(spark):
-    changes = [rate(0.5, LIMIT, 1), rate(0.5, 9 * MB, 2, "follower"), listing(0.5, "0:1")]
-    told = case(until=61, ended=False, changes=changes, copied={"inbound": 2 * MB})
-    windows = frame_of_arrow(spark, gold(**told)[REASSIGNMENT_PROGRESS])
-    (unknown,) = reassignment_summary(windows).collect()
-    (inside,) = reassignment_summary(windows, network_bytes_per_s=100.0 * MB).collect()
-    (outside,) = reassignment_summary(windows, network_bytes_per_s=6.0 * MB).collect()
-
-    assert unknown.limit_bytes_per_s == LIMIT
-    assert (unknown.is_in_band, inside.is_in_band, outside.is_in_band) == (None, True, False)
-    assert inside.band_low_bytes_per_s == pytest.approx(2 * MB, rel=0.2)
-    assert inside.band_high_bytes_per_s == pytest.approx(98 * MB, rel=0.01)
+from tests.transforms.gold.move_rows import LIMIT, WHOLE, case
+from tests.transforms.gold.silver_rows import objects
+from tests.transforms.gold.throttle_rows import MB, gold, idle, size
 
 
 def test_sizes_of_logs_stand_in_where_offsets_do_not_tell():
     """Answers without a high watermark tell nothing of a lag."""
-    told = case(until=61, ended=False)
+    silver = case(until=61, ended=False)
     blind = [
         line | {"partitions": [part | {"high_watermark": None} for part in line["partitions"]]}
-        for line in told["requests"][8:]
+        for line in silver["requests"][8:]
     ]
-    told["requests"] = told["requests"][:8] + blind
-    told["requests"] += [idle(second) for second in range(0, 140, 10)]
-    told["sizes"] = [size(135, WHOLE, 1), size(135, 400 * MB, 2)]
-    windows = objects(gold(**told)[REASSIGNMENT_PROGRESS])
+    silver["requests"] = silver["requests"][:8] + blind
+    silver["requests"] += [idle(second) for second in range(0, 140, 10)]
+    silver["sizes"] = [size(135, WHOLE, 1), size(135, 400 * MB, 2)]
+    windows = objects(gold(**silver)[REASSIGNMENT_PROGRESS])
     rows = {row.window_start.second + 60 * row.window_start.minute: row for row in windows}
 
     assert (rows[130].to_go_by, rows[130].bytes_to_go) == ("log_sizes", 200 * MB)
@@ -217,46 +25,28 @@ def test_sizes_of_logs_stand_in_where_offsets_do_not_tell():
 
 
 def test_lines_that_come_again_late_or_in_another_order_change_nothing():
-    told = case(until=41, ended=False)
-    once = objects(gold(**told)[REASSIGNMENT_PROGRESS])
-    again = {name: rows[::-1] + rows for name, rows in told.items()}
+    silver = case(until=41, ended=False)
+    once = objects(gold(**silver)[REASSIGNMENT_PROGRESS])
+    again = {name: rows[::-1] + rows for name, rows in silver.items()}
 
     assert objects(gold(**again)[REASSIGNMENT_PROGRESS]) == once
     assert len(once) == 5
 
 
 def test_rows_without_an_instant_or_a_topic_tell_nothing():
-    told = case(until=41, ended=False)
-    once = objects(gold(**told)[REASSIGNMENT_PROGRESS])
+    silver = case(until=41, ended=False)
+    once = objects(gold(**silver)[REASSIGNMENT_PROGRESS])
     nothing = {"cluster": "lab", "position": "null"}
-    told = {name: [*rows, nothing] for name, rows in told.items()}
+    silver = {name: [*rows, nothing] for name, rows in silver.items()}
 
-    assert objects(gold(**told)[REASSIGNMENT_PROGRESS]) == once
+    assert objects(gold(**silver)[REASSIGNMENT_PROGRESS]) == once
 
 
-def test_without_moves_there_is_nothing(spark):
+def test_without_moves_there_is_nothing():
     built = gold()[REASSIGNMENT_PROGRESS]
 
     assert built.schema == arrow_schema(REASSIGNMENT_PROGRESS)
     assert built.num_rows == 0
-    assert reassignment_summary(frame_of_arrow(spark, built)).count() == 0
-
-
-@CASES.test
-def test_limit_of_zero_gives_no_forecast_and_no_error():
-    _, (row,) = yield case(rate=100_000, ended=False, changes=throttle(0.5, 0))
-
-    assert (row.state, row.kip_end_at) == ("under_way", None)
-
-
-@CASES.test
-def test_throttle_raised_by_the_same_call_again_is_the_same_move():
-    again = move(50, {0: [2]}, correlation_id=4, position="again")
-    raised = throttle(0.5, LIMIT) + throttle(49.5, LIMIT + 1)
-    _, (row,) = yield case(moves=move(0.9, {0: [2]}) + again, changes=raised)
-
-    assert (row.state, row.bytes_moved) == ("done", WHOLE)
-    assert row.bytes_at_start == pytest.approx(WHOLE, rel=0.02)
 
 
 def test_destination_that_was_not_scraped_in_a_window_is_not_empty_there():

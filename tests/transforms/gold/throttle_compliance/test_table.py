@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from schemas.arrow import arrow_schema
-from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE, THROTTLE_COMPLIANCE_SUMMARY
+from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE
 from tests.transforms.gold.silver_rows import objects
 from tests.transforms.gold.throttle_rows import (
     AT,
@@ -22,8 +22,6 @@ from tests.transforms.gold.throttle_rows import (
     rate,
     throttle,
 )
-from transforms.frames import frame_of_arrow
-from transforms.gold.throttle_compliance.summary import throttle_compliance_summary
 
 LIMIT = 5 * MB
 TOLD = {
@@ -175,15 +173,12 @@ def test_rows_of_which_nothing_is_known_tell_nothing():
     assert built(**told) == once
 
 
-def test_without_a_throttle_or_a_move_there_is_nothing(spark):
+def test_without_a_throttle_or_a_move_there_is_nothing():
     nothing = gold(requests=TOLD["requests"], events=TOLD["events"])[THROTTLE_COMPLIANCE]
     empty = gold()[THROTTLE_COMPLIANCE]
 
     assert (nothing.num_rows, empty.num_rows) == (0, 0)
     assert empty.schema == arrow_schema(THROTTLE_COMPLIANCE)
-    summary = throttle_compliance_summary(frame_of_arrow(spark, empty))
-    assert summary.count() == 0
-    assert summary.schema.simpleString() == THROTTLE_COMPLIANCE_SUMMARY.schema.simpleString()
 
 
 def test_windows_without_a_request_log_have_no_bytes():

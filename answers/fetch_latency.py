@@ -1,0 +1,86 @@
+"""A1: fetch latency over a time range. Percentiles are those of all fetches, not averages of percentiles."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from answers.histogram import added_up, at_rank
+from answers.round_trips import OF_BROKER, OF_PAIR, STEP
+from answers.selection import IN_SPAN, OF_CLIENT, WINDOW, GoldSelection
+from schemas.histogram import RELATIVE_ERROR
+from schemas.rows import Row
+
+METRICS = ("total", "remote", "leader_local", "true")
+_KEY = ("leader_id", "kind", "follower_id", "client_id", "step_at")
+# A consumer has no follower id and may have no client id, so NULL must match NULL.
+_IS_SAME = " AND ".join(f"buckets.{name} IS NOT DISTINCT FROM sums.{name}" for name in _KEY)
+_PICKED = f"""
+    SELECT *, {STEP} FROM gold.fetch_latency
+    WHERE {IN_SPAN} AND {OF_BROKER} AND {OF_CLIENT} AND {OF_PAIR}
+      AND ($only::TIMESTAMPTZ[] IS NULL OR list_contains($only::TIMESTAMPTZ[], window_start))"""
+_LIMITS = ", ".join(
+    f"{function}({metric}_{name}_ms) AS {metric}_{name}_ms"
+    for metric in METRICS
+    for name, function in (("sum", "sum"), ("min", "min"), ("max", "max"))
+)
+_QUANTILES = [(metric, name, q) for metric in METRICS for name, q in (("p50", 0.5), ("p99", 0.99))]
+_BUCKETS = ", ".join(
+    f"{at_rank(f'rank_of({q}, total)', metric)} AS {metric}_{name}" for metric, name, q in _QUANTILES
+)
+_VALUES = ", ".join(
+    f"within_ms(bucket_ms({metric}_{name}), {metric}_min_ms, {metric}_max_ms) AS {metric}_{name}_ms"
+    for metric, name, _ in _QUANTILES
+)
+FETCHES = f"""
+    WITH picked AS ({_PICKED}),
+    sums AS (
+        SELECT cluster, {", ".join(_KEY)}, min(window_start) AS since, sum(n)::BIGINT AS n,
+               sum(n_delayed)::BIGINT AS n_delayed, sum(n_true)::BIGINT AS n_true, {_LIMITS}
+        FROM picked GROUP BY ALL
+    ),
+    buckets AS (
+        SELECT {", ".join(_KEY)}, {_BUCKETS}
+        FROM ({added_up("picked", ", ".join(_KEY), {metric: f"{metric}_hist" for metric in METRICS})})
+        GROUP BY ALL
+    )
+    SELECT sums.* EXCLUDE (step_at), coalesce(sums.step_at, since) AS window_start, {_VALUES},
+           {RELATIVE_ERROR}::DOUBLE AS relative_error
+    FROM sums LEFT JOIN buckets ON {_IS_SAME}
+    ORDER BY leader_id, kind, follower_id, client_id, window_start"""
+WINDOWS = f"""
+    SELECT COLUMNS(lambda name: name NOT LIKE '%_hist') FROM gold.fetch_latency
+    WHERE {IN_SPAN} AND {OF_BROKER} AND {OF_CLIENT} AND {OF_PAIR}
+    ORDER BY window_start, leader_id, kind, follower_id, client_id"""
+STOCK = """
+    SELECT * FROM gold.stock_fetch_total
+    WHERE cluster = $cluster AND scraped_at >= $since AND scraped_at < $until
+      AND ($broker::INTEGER IS NULL OR leader_id = $broker)
+    ORDER BY scraped_at, leader_id"""
+
+
+def fetches(
+    selection: GoldSelection, *, only: Sequence[datetime] | None = None, pair: tuple[int, int] | None = None
+) -> list[Row]:
+    """Return one row per leader and fetcher, over some windows or all; `window_start` is the first one."""
+    return selection.rows(FETCHES, is_by_step=False, only=None if only is None else list(only), **_ids(pair))
+
+
+def windows(selection: GoldSelection, pair: tuple[int, int] | None = None) -> list[Row]:
+    """Return the rows of `gold.fetch_latency` without histograms."""
+    return selection.rows(WINDOWS, **_ids(pair))
+
+
+def over_time(selection: GoldSelection, pair: tuple[int, int] | None = None) -> list[Row]:
+    """Return each fetcher's percentiles step by step."""
+    if selection.step == WINDOW:
+        return windows(selection, pair)
+    return selection.rows(FETCHES, is_by_step=True, only=None, **_ids(pair))
+
+
+def stock(selection: GoldSelection) -> list[Row]:
+    """Return Kafka's own TotalTimeMs of follower fetches."""
+    return selection.rows(STOCK)
+
+
+def _ids(pair: tuple[int, int] | None) -> dict[str, int | None]:
+    follower, leader = pair or (None, None)
+    return {"follower": follower, "leader": leader}

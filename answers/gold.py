@@ -1,0 +1,241 @@
+"""The tables that answers are made from, as relations of DuckDB: of a warehouse, or just built from files."""
+
+import re
+import threading
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol
+from urllib.parse import unquote
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+from deltalake.exceptions import TableNotFoundError
+
+from answers.columns import duck_types
+from answers.histogram import MACROS
+from schemas.fields import Table
+from schemas.gold import GOLD
+from schemas.rows import Row
+from schemas.silver import SILVER
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.requests import REQUESTS
+
+NAMED = re.compile(r"\b(?:gold|silver)\.\w+")
+SETTINGS: dict[str, str | int] = {"memory_limit": "1GB", "threads": 2, "default_null_order": "nulls_first"}
+MOST_KEPT = 256
+"""Answers that are kept while their tables have no new version."""
+
+CUT = timedelta(milliseconds=1)
+"""Delta Spark truncates the instants in its statistics to milliseconds."""
+
+BY_LOGGED_AT = (REQUESTS, CLIENT_EVENTS)
+"""Large tables of silver. A query with `$since` or `$until` restricts their `logged_at` to this span."""
+
+FIRST, LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
+
+
+class NoGoldError(Exception):
+    """There is no gold; the message says what to do."""
+
+
+class Relation(Protocol):
+    """One table that queries name."""
+
+    def version(self) -> str:
+        """Return a text that changes with the table; empty if the table does not exist."""
+
+    def sql(self, since: datetime, until: datetime) -> str:
+        """Return the table as a part of a FROM clause; rows outside the span may be left out."""
+
+
+class GoldReader:
+    """Tables by name (`gold.broker_rtt`); queries of any thread are answered."""
+
+    def __init__(
+        self, relations: Mapping[str, Relation], built: Mapping[str, pa.Table] | None = None
+    ) -> None:
+        """Use these tables; `built` are the rows of those that are in no warehouse."""
+        self.relations = relations
+        self._kept: dict[tuple[str, ...], list[Row]] = {}
+        scratch = TemporaryDirectory(prefix="plumbline-answers-")  # for results larger than the memory
+        weakref.finalize(self, scratch.cleanup)
+        self._db = duckdb.connect(config={**SETTINGS, "temp_directory": scratch.name})
+        self._db.execute("SET TimeZone = 'UTC'")
+        self._db.execute(MACROS)
+        for name, rows in (built or {}).items():
+            self._db.register("rows", rows)
+            self._db.execute(f"CREATE TABLE {name} AS FROM rows")
+            self._db.unregister("rows")
+
+    @classmethod
+    def of_warehouse(cls, root: Path) -> "GoldReader":
+        """
+        Open a warehouse.
+
+        Raises:
+            NoGoldError: the folder has no gold table.
+
+        """
+        gold = cls.in_folder(root)
+        if not gold.version():
+            message = (
+                f"no gold table in {root}: fill it with `plumbline ingest` and `plumbline build-gold`, "
+                "or see `plumbline demo`"
+            )
+            raise NoGoldError(message)
+        return gold
+
+    @classmethod
+    def in_folder(cls, root: Path) -> "GoldReader":
+        """Use the tables of a folder, which may have none yet."""
+        return cls({_name(table): StoredTable(root, table) for table in (*GOLD, *SILVER)})
+
+    @classmethod
+    def of_rows(cls, rows: Mapping[Table, pa.Table]) -> "GoldReader":
+        """Use rows that were just built; a table without rows may be left out."""
+        names = {table: f"built_{table.layer}_{table.name}" for table, of in rows.items() if of.num_rows}
+        relations = {_name(table): BuiltTable(table, names.get(table, "")) for table in (*GOLD, *SILVER)}
+        return cls(relations, {name: rows[table] for table, name in names.items()})
+
+    def version(self) -> str:
+        """Return a text that changes with any gold table; empty if there is none."""
+        versions = {name: of.version() for name, of in self.relations.items() if name.startswith("gold.")}
+        return " ".join(f"{name}:{version}" for name, version in versions.items() if version)
+
+    def has(self, table: Table) -> bool:
+        """Return whether a table exists."""
+        return bool(self.relations[_name(table)].version())
+
+    def rows(self, query: str, parameters: Mapping[str, Any] | None = None) -> list[Row]:
+        """Return the rows of a query; parameters are those that it names."""
+        used = {name: value for name, value in (parameters or {}).items() if f"${name}" in query}
+        names = list(dict.fromkeys(NAMED.findall(query)))
+        key = (query, repr(used), *(self.relations[name].version() for name in names))
+        kept = self._kept.get(key)
+        if kept is None:
+            kept = self.arrow(query, used).to_pylist()
+            if len(self._kept) >= MOST_KEPT:
+                self._kept.clear()
+            self._kept[key] = kept
+        return list(kept)
+
+    def arrow(self, query: str, parameters: Mapping[str, Any]) -> pa.Table:
+        """Return the result of a query as Arrow rows."""
+        since, until = parameters.get("since") or FIRST, parameters.get("until") or LAST
+        for is_last_try in (False, True):
+            text = NAMED.sub(lambda found: self.relations[found[0]].sql(since, until), query)
+            try:
+                with self._db.cursor() as db:
+                    return db.sql(text, params=dict(parameters)).to_arrow_table()
+            except duckdb.IOException:  # VACUUM deleted a file that an older version of the log names
+                if is_last_try:
+                    raise
+        raise AssertionError
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltTable:
+    """Rows that were just built, as a table of the database."""
+
+    table: Table
+    name: str  # empty without rows
+
+    def version(self) -> str:
+        """Return a constant: the rows do not change."""
+        return self.name
+
+    def sql(self, since: datetime, until: datetime) -> str:  # noqa: ARG002 (of every relation)
+        """Return the name of the table."""
+        return self.name or _no_rows(self.table)
+
+
+class StoredTable:
+    """
+    A Delta table on disk. DuckDB reads the files of its newest version that overlap a span.
+
+    The span is that of `window_start`, or of `logged_at` for the tables in `BY_LOGGED_AT`. A column that an
+    older table or file lacks is NULL; partition columns are left out.
+    """
+
+    def __init__(self, root: Path, table: Table) -> None:
+        """Open nothing yet."""
+        self._where, self._table = root / table.layer / table.name, table
+        self._lock = threading.Lock()
+        self._instant = "logged_at" if table in BY_LOGGED_AT else "window_start"
+        self._read, self._columns, self._no_rows = "", "", ""
+        self._files: pa.Table | None = None
+
+    def version(self) -> str:
+        """Return the newest commit and its time: a table that is created again counts from 0 again."""
+        try:
+            entries = (self._where / "_delta_log").glob("[0-9]*.json")
+            last = max(entries, key=lambda path: path.name, default=None)
+            return f"{last.stem.lstrip('0') or '0'}.{last.stat().st_mtime_ns}" if last else ""
+        except FileNotFoundError:  # maintenance deleted it in this moment
+            return ""
+
+    def sql(self, since: datetime, until: datetime) -> str:
+        """Return the rows of the files that overlap the span, as a subquery."""
+        with self._lock:
+            version = self.version()
+            if self._read != version or not version:
+                self._open()
+                self._read = version
+            paths = self._overlapping(since, until)
+            columns, no_rows = self._columns, self._no_rows
+        if not paths:
+            return _no_rows(self._table)
+        files = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
+        rows = f"SELECT * FROM read_parquet([{files}], union_by_name = true)"
+        return f"(SELECT {columns} FROM ({no_rows} UNION ALL BY NAME {rows}))"
+
+    def _open(self) -> None:
+        try:
+            log = DeltaTable(self._where)
+        except TableNotFoundError:
+            self._files = None
+            return
+        self._files = pa.table(log.get_add_actions(flatten=True))
+        # With column mapping, the files have other names than the table.
+        stored = {
+            field.name: field.metadata.get("delta.columnMapping.physicalName", field.name)
+            for field in log.schema().fields
+        }
+        types = duck_types(self._table)
+        self._columns = ", ".join(
+            f'"{stored[name]}"::{kind} AS "{name}"' if name in stored else f'NULL::{kind} AS "{name}"'
+            for name, kind in types.items()
+        )
+        # Files that are older than a column lack it; these are its name and type if no other file is read.
+        self._no_rows = _nothing({stored[name]: kind for name, kind in types.items() if name in stored})
+
+    def _overlapping(self, since: datetime, until: datetime) -> list[str]:
+        """Return the paths of the files that may have rows in the span; a file without statistics may."""
+        if self._files is None:
+            return []
+        files = self._files
+        if f"min.{self._instant}" in files.column_names:
+            is_early = pc.less(files[f"min.{self._instant}"], until)
+            is_late = pc.greater_equal(files[f"max.{self._instant}"], max(since, FIRST + CUT) - CUT)
+            files = files.filter(pc.fill_null(pc.and_(is_early, is_late), fill_value=True))
+        return [str(self._where / unquote(path)) for path in files["path"].to_pylist()]
+
+
+def _no_rows(table: Table) -> str:
+    return f"({_nothing(duck_types(table))})"
+
+
+def _nothing(types: Mapping[str, str]) -> str:
+    """Return the query of columns without rows."""
+    columns = ", ".join(f'NULL::{kind} AS "{name}"' for name, kind in types.items())
+    return f"SELECT {columns} WHERE false"
+
+
+def _name(table: Table) -> str:
+    return f"{table.layer}.{table.name}"

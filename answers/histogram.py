@@ -1,0 +1,53 @@
+"""Histograms in SQL: buckets are added up, and quantiles are read from the sums (`schemas.histogram`)."""
+
+from collections.abc import Mapping
+
+from schemas.histogram import GAMMA, LN_GAMMA, OFFSET, RANK_SLACK, SMALLEST_MS, Z_95
+
+MACROS = f"""
+CREATE MACRO power_ms(k, exponent) AS sign(k) * exp((abs(k) - {OFFSET} + exponent) * {LN_GAMMA!r});
+CREATE MACRO bucket_ms(k) AS CASE WHEN k = 0 THEN 0.0 ELSE power_ms(k, 0) * {2 / (GAMMA + 1)!r} END;
+CREATE MACRO edge_ms(k, outward) AS CASE
+    WHEN k = 0 THEN outward * {SMALLEST_MS}
+    WHEN sign(k) = outward THEN power_ms(k, 0)
+    ELSE power_ms(k, -1) END;
+CREATE MACRO rank_of(q, total) AS greatest(1, least(ceil(q * total - {RANK_SLACK}), total));
+CREATE MACRO reach(q, blocks) AS {Z_95} * sqrt(q * (1 - q)) / sqrt(blocks);
+CREATE MACRO low_rank(q, blocks, total) AS
+    greatest(1, least(ceil((q - reach(q, blocks)) * total - {RANK_SLACK}), total));
+CREATE MACRO high_rank(q, blocks, total) AS
+    greatest(1, least(floor((q + reach(q, blocks)) * total + {RANK_SLACK}) + 1, total));
+CREATE MACRO ratio(part, whole) AS CASE WHEN whole > 0 THEN part / whole END;
+CREATE MACRO within_ms(ms, low, high) AS
+    CASE WHEN ms IS NULL THEN NULL ELSE greatest(least(ms, high), low) END;
+"""
+"""`least` and `greatest` skip NULL, so a missing limit has no effect."""
+
+
+def added_up(source: str, by: str, hists: Mapping[str, str]) -> str:
+    """
+    Return the query of `by`, `metric`, bucket `k`, the count up to it (`seen`) and the `total`.
+
+    The histograms of `source` are added up by `by`; `hists` gives the column of each metric.
+    """
+    names = ", ".join(f"'{name}'" for name in hists)
+    return f"""
+        SELECT {by}, metric, k, sum(n) OVER (PARTITION BY {by}, metric ORDER BY k) AS seen,
+               sum(n) OVER (PARTITION BY {by}, metric) AS total
+        FROM (
+            SELECT {by}, metric, k, sum(n) AS n
+            FROM (
+                SELECT {by}, metric, unnest(map_keys(hist)) AS k, unnest(map_values(hist)) AS n
+                FROM (
+                    SELECT {by}, unnest([{names}]) AS metric, unnest([{", ".join(hists.values())}]) AS hist
+                    FROM {source}
+                )
+            )
+            GROUP BY ALL
+        )"""
+
+
+def at_rank(rank: str, metric: str | None = None) -> str:
+    """Return the aggregate of the bucket at a rank, over the result of `added_up`."""
+    of_metric = f"metric = '{metric}' AND " if metric else ""
+    return f"min(k) FILTER (WHERE {of_metric}seen >= {rank})"

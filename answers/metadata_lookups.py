@@ -1,0 +1,109 @@
+"""A6: what metadata lookups cost each client, and how the cost grows with its topics."""
+
+from collections.abc import Sequence
+
+from answers.selection import IN_SPAN, OF_CLIENT, GoldSelection
+from schemas.rows import Row
+
+MIN_POINTS, MIN_TOPICS = 5, 16
+"""The minimum number of windows with new topics, and of topics, for a growth exponent."""
+
+_CLIENT = "cluster, client_id, software_version, run"
+_PICKED = f"""
+    SELECT * REPLACE (coalesce(software_version, '') AS software_version, coalesce(run, '') AS run)
+    FROM gold.metadata_lookup WHERE {IN_SPAN} AND {OF_CLIENT}"""
+_SUMS = ", ".join(
+    f"sum({name})::BIGINT AS {name}"
+    for name in (
+        "lookups",
+        "all_topics_lookups",
+        "topics_asked",
+        "topics_answered",
+        "response_bytes",
+        "lookups_after_error",
+    )
+)
+# Only windows with new topics are points, because refreshes grow with time and not with topics.
+LOOKUPS = f"""
+    WITH picked AS ({_PICKED}),
+    topics_first AS (
+        SELECT {_CLIENT}, topic, min(window_start) AS window_start
+        FROM (SELECT {_CLIENT}, window_start, unnest(topics) AS topic FROM picked) GROUP BY ALL
+    ),
+    first AS (SELECT {_CLIENT}, window_start, count(*) AS new FROM topics_first GROUP BY ALL),
+    points AS (
+        SELECT {_CLIENT}, new, sum(new) OVER so_far AS x, sum(topics_asked) OVER so_far AS y
+        FROM picked LEFT JOIN first USING ({_CLIENT}, window_start)
+        WINDOW so_far AS (PARTITION BY {_CLIENT} ORDER BY window_start ROWS UNBOUNDED PRECEDING)
+    ),
+    growth AS (
+        SELECT {_CLIENT}, CASE WHEN count(*) >= {MIN_POINTS} AND max(x) >= {MIN_TOPICS}
+                               THEN regr_slope(ln(y), ln(x)) END AS growth_exponent
+        FROM points WHERE new > 0 AND x > 1 AND y > 0 GROUP BY ALL
+    ),
+    sums AS (
+        SELECT {_CLIENT}, max(arm) AS arm, min(window_start) AS since,
+               max(window_start) + INTERVAL 10 SECOND AS until,
+               max(topics_asked_most) AS topics_asked_most, {_SUMS}
+        FROM picked GROUP BY ALL
+    ),
+    new AS (SELECT {_CLIENT}, sum(new)::BIGINT AS new_topics FROM first GROUP BY ALL)
+    SELECT sums.* REPLACE (
+               nullif(sums.software_version, '') AS software_version, nullif(sums.run, '') AS run),
+           coalesce(new_topics, 0) AS new_topics, growth_exponent,
+           ratio(lookups, new_topics) AS lookups_per_new_topic,
+           ratio(topics_asked, lookups - all_topics_lookups) AS topics_per_lookup,
+           ratio(1000 * response_bytes, new_topics) AS bytes_per_1000_new_topics
+    FROM sums LEFT JOIN new USING ({_CLIENT}) LEFT JOIN growth USING ({_CLIENT})
+    ORDER BY client_id, software_version, run"""
+TOPICS = f"""
+    SELECT client_id, software_version, run, topics FROM gold.metadata_lookup
+    WHERE {IN_SPAN} AND {OF_CLIENT} AND len(topics) > 0 ORDER BY window_start"""
+WINDOWS = f"""
+    SELECT * EXCLUDE (topics) FROM gold.metadata_lookup WHERE {IN_SPAN} AND {OF_CLIENT}
+    ORDER BY window_start, client_id"""
+STEPS = f"""
+    SELECT client_id, software_version, run, max(arm) AS arm,
+           time_bucket(to_seconds($step_s), window_start) AS window_start,
+           sum(lookups)::BIGINT AS lookups, sum(all_topics_lookups)::BIGINT AS all_topics_lookups,
+           sum(topics_asked)::BIGINT AS topics_asked
+    FROM gold.metadata_lookup WHERE {IN_SPAN} AND {OF_CLIENT}
+    GROUP BY client_id, software_version, run, time_bucket(to_seconds($step_s), window_start)
+    ORDER BY window_start"""
+
+
+def lookups(selection: GoldSelection) -> list[Row]:
+    """Return `metadata_lookup_summary`: one row per client."""
+    evicted = evicted_topics(selection.rows(TOPICS))
+    return [{**row, "evicted_topics": evicted.get(_client(row), 0)} for row in selection.rows(LOOKUPS)]
+
+
+def windows(selection: GoldSelection) -> list[Row]:
+    """Return the rows of `gold.metadata_lookup` without the topics."""
+    return selection.rows(WINDOWS)
+
+
+def over_time(selection: GoldSelection) -> list[Row]:
+    """Return each client's lookups step by step."""
+    return selection.rows(STEPS)
+
+
+def evicted_topics(windows: Sequence[Row]) -> dict[tuple[str | None, ...], int]:
+    """
+    Return the number of evicted topics of each client, from a simulation of its metadata cache.
+
+    A window that requests a cached topic is a refresh, and the topics that it omits were evicted. A window
+    that requests only unknown topics adds them to the cache.
+    """
+    cached: dict[tuple[str | None, ...], set[int]] = {}
+    evicted: dict[tuple[str | None, ...], int] = {}
+    for row in windows:
+        before, topics = cached.get(_client(row), set()), set(row["topics"])
+        is_refresh = bool(before & topics)
+        evicted[_client(row)] = evicted.get(_client(row), 0) + (len(before - topics) if is_refresh else 0)
+        cached[_client(row)] = topics if is_refresh else before | topics
+    return evicted
+
+
+def _client(row: Row) -> tuple[str | None, ...]:
+    return row["client_id"], row["software_version"], row["run"]

@@ -1,0 +1,112 @@
+"""A2: round trips of broker pairs over a time range, with the estimator of `gold.broker_rtt`."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from answers.histogram import added_up, at_rank
+from answers.selection import IN_SPAN, WINDOW, GoldSelection
+from schemas.gold.broker_rtt import COARSE_MS, MIN_N_P10, MIN_N_P50
+from schemas.histogram import RELATIVE_ERROR
+from schemas.rows import Row
+
+OF_BROKER = "($broker::INTEGER IS NULL OR follower_id = $broker OR leader_id = $broker)"
+OF_PAIR = "($follower::INTEGER IS NULL OR (follower_id = $follower AND leader_id = $leader))"
+OF_WINDOWS = """($only::TIMESTAMPTZ[] IS NULL OR list_contains($only::TIMESTAMPTZ[], window_start))
+      AND ($but::TIMESTAMPTZ[] IS NULL OR NOT list_contains($but::TIMESTAMPTZ[], window_start))"""
+STEP = "CASE WHEN $is_by_step THEN time_bucket(to_seconds($step_s), window_start) END AS step_at"
+
+CULPRITS = f"SELECT * FROM gold.broker_rtt_culprit WHERE {IN_SPAN} ORDER BY window_start"
+
+ESTIMATOR = f"""CASE WHEN n >= {MIN_N_P10} AND clock_resolution_ms < {COARSE_MS} THEN 'p10'
+    WHEN n >= {MIN_N_P50} THEN 'p50' END"""
+
+_ENDS = ", ".join(
+    f"{at_rank(f'{which}_rank({q}, blocks, total)')} AS {which}_{name}"
+    for name, q in (("p10", 0.1), ("p50", 0.5))
+    for which in ("low", "high")
+)
+ROUND_TRIPS = f"""
+    WITH picked AS (
+        SELECT *, {STEP} FROM gold.broker_rtt WHERE {IN_SPAN} AND {OF_BROKER} AND {OF_PAIR} AND {OF_WINDOWS}
+    ),
+    sums AS (
+        SELECT cluster, follower_id, leader_id, method, step_at,
+               min(window_start) AS since, max(window_start) + INTERVAL 10 SECOND AS until,
+               count(*) AS windows, sum(n)::BIGINT AS n, sum(blocks)::BIGINT AS blocks,
+               sum(round(rtt_sum_ms * 1e6)::BIGINT) / 1e6 AS rtt_sum_ms,
+               min(rtt_min_ms) AS rtt_min_ms, max(rtt_max_ms) AS rtt_max_ms,
+               max(clock_resolution_ms) AS clock_resolution_ms
+        FROM picked GROUP BY ALL
+    ),
+    ranked AS ({added_up("picked", "follower_id, leader_id, method, step_at", {"rtt": "rtt_hist"})}),
+    buckets AS (
+        SELECT follower_id, leader_id, method, ranked.step_at AS step_at,
+               {at_rank("rank_of(0.1, total)")} AS p10,
+               {at_rank("rank_of(0.5, total)")} AS p50, {at_rank("rank_of(0.99, total)")} AS p99, {_ENDS}
+        FROM ranked JOIN sums USING (follower_id, leader_id, method)
+        WHERE ranked.step_at IS NOT DISTINCT FROM sums.step_at GROUP BY ALL
+    ),
+    estimated AS (
+        SELECT sums.*, {ESTIMATOR} AS estimator, low_p10, high_p10, low_p50, high_p50,
+               within_ms(bucket_ms(p10), rtt_min_ms, rtt_max_ms) AS rtt_p10_ms,
+               within_ms(bucket_ms(p50), rtt_min_ms, rtt_max_ms) AS rtt_p50_ms,
+               within_ms(bucket_ms(p99), rtt_min_ms, rtt_max_ms) AS rtt_p99_ms
+        FROM sums JOIN buckets USING (follower_id, leader_id, method)
+        WHERE sums.step_at IS NOT DISTINCT FROM buckets.step_at
+    )
+    SELECT * EXCLUDE (low_p10, high_p10, low_p50, high_p50, step_at),
+           coalesce(step_at, since) AS window_start,
+           CASE estimator WHEN 'p10' THEN rtt_p10_ms WHEN 'p50' THEN rtt_p50_ms END AS rtt_ms,
+           edge_ms(CASE estimator WHEN 'p10' THEN low_p10 WHEN 'p50' THEN low_p50 END, -1) AS rtt_low_ms,
+           edge_ms(CASE estimator WHEN 'p10' THEN high_p10 WHEN 'p50' THEN high_p50 END, 1) AS rtt_high_ms,
+           {RELATIVE_ERROR}::DOUBLE AS relative_error
+    FROM estimated ORDER BY method, follower_id, leader_id, window_start"""
+WINDOWS = f"""
+    SELECT * EXCLUDE (rtt_hist) FROM gold.broker_rtt WHERE {IN_SPAN} AND {OF_BROKER} AND {OF_PAIR}
+    ORDER BY window_start, follower_id, leader_id, method"""
+BASELINE = """
+    SELECT arg_max(COLUMNS(['p10_ms', 'p50_ms', 'windows']), hour) FROM gold.broker_rtt_baseline
+    WHERE cluster = $cluster AND follower_id = $follower AND leader_id = $leader AND method = $method
+      AND hour < $until"""
+
+
+def culprits(selection: GoldSelection) -> list[Row]:
+    """Return the verdict of each window."""
+    return selection.rows(CULPRITS)
+
+
+def round_trips(
+    selection: GoldSelection,
+    *,
+    only: Sequence[datetime] | None = None,
+    but: Sequence[datetime] | None = None,
+    pair: tuple[int, int] | None = None,
+) -> list[Row]:
+    """Return `broker_rtt_summary`: one row per pair and method, over some windows or all `but` some."""
+    return selection.rows(ROUND_TRIPS, is_by_step=False, only=_list(only), but=_list(but), **_ids(pair))
+
+
+def windows(selection: GoldSelection, pair: tuple[int, int] | None = None) -> list[Row]:
+    """Return the rows of `gold.broker_rtt` without histograms."""
+    return selection.rows(WINDOWS, **_ids(pair))
+
+
+def over_time(selection: GoldSelection, pair: tuple[int, int] | None = None) -> list[Row]:
+    """Return each pair's round trips step by step; the histograms of a longer step are added up."""
+    if selection.step == WINDOW:
+        return windows(selection, pair)
+    return selection.rows(ROUND_TRIPS, is_by_step=True, only=None, but=None, **_ids(pair))
+
+
+def baseline(selection: GoldSelection, pair: tuple[int, int], method: str) -> Row:
+    """Return the newest baseline of a pair; NULLs without one."""
+    return selection.rows(BASELINE, method=method, **_ids(pair))[0]
+
+
+def _ids(pair: tuple[int, int] | None) -> dict[str, int | None]:
+    follower, leader = pair or (None, None)
+    return {"follower": follower, "leader": leader}
+
+
+def _list(windows: Sequence[datetime] | None) -> list[datetime] | None:
+    return None if windows is None else list(windows)

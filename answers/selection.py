@@ -1,0 +1,53 @@
+"""The part of gold that is answered from: a cluster, a span and filters."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from answers.gold import FIRST, LAST, GoldReader
+from schemas.rows import Row
+
+WINDOW = timedelta(seconds=10)
+
+IN_SPAN = "cluster = $cluster AND window_start >= $since AND window_start < $until"
+OF_CLIENT = "($client::VARCHAR IS NULL OR client_id = $client)"
+OF_TOPIC = "($topic::VARCHAR IS NULL OR topic = $topic)"
+
+CLUSTERS = """
+    SELECT DISTINCT cluster FROM (
+        SELECT cluster FROM gold.broker_rtt UNION SELECT cluster FROM gold.fetch_latency
+        UNION SELECT cluster FROM gold.data_quality UNION SELECT cluster FROM gold.partition_skew
+        UNION SELECT cluster FROM gold.run_comparison
+    ) WHERE cluster IS NOT NULL ORDER BY cluster"""
+
+
+def clusters_of(gold: GoldReader) -> list[str]:
+    """Return the names of the clusters that have gold."""
+    return [row["cluster"] for row in gold.rows(CLUSTERS)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldSelection:
+    """Restricts the rows of gold; a filter that is None does not."""
+
+    gold: GoldReader = field(repr=False)
+    cluster: str
+    since: datetime = FIRST
+    until: datetime = LAST
+    broker: int | None = None
+    topic: str | None = None
+    client: str | None = None
+    step: timedelta = WINDOW
+
+    def rows(self, query: str, **more: Any) -> list[Row]:  # noqa: ANN401 (parameters of any type)
+        """Return the rows of a query. Texts of users are parameters, never a part of the query."""
+        parameters = {
+            "cluster": self.cluster,
+            "since": self.since,
+            "until": self.until,
+            "broker": self.broker,
+            "topic": self.topic,
+            "client": self.client,
+            "step_s": int(self.step.total_seconds()),
+        }
+        return self.gold.rows(query, parameters | more)

@@ -1,0 +1,1 @@
+"""A4: replication throttles and moves of replicas (KIP-73)."""

@@ -1,0 +1,83 @@
+"""What lookups cost a client, from made METADATA requests."""
+
+import pytest
+
+from answers.metadata_lookups import lookups
+from schemas.gold.metadata_lookup import METADATA_LOOKUP, METADATA_LOOKUP_SUMMARY
+from tests.answers.cases import Cases
+from tests.answers.declared import assert_declared
+from tests.answers.selected import selected
+from tests.transforms.gold.lookup_rows import AT, gold, lookup, names, silver
+
+
+def built(silver):
+    return {METADATA_LOOKUP: gold(silver)}
+
+
+def by_client(selection):
+    return {row["client_id"]: row for row in lookups(selection)}
+
+
+CASES = Cases(built, by_client)
+
+
+def test_rows_are_the_declared_ones_and_nothing_gives_nothing():
+    assert_declared(lookups(selected(built(silver([lookup(1, names(1))])))), METADATA_LOOKUP_SUMMARY)
+    assert lookups(selected(built(silver([])))) == []
+
+
+@CASES.test
+def test_lookups_are_of_the_run_that_the_client_ran():
+    run = {"cluster": "lab", "run": "r1", "arm": "old", "client_id": "c", "started_at": AT}
+
+    row = (yield silver([lookup(1, names(1))], [run]))["c"]
+
+    assert (row["run"], row["arm"]) == ("r1", "old")
+
+
+OLD = [lookup(10 * n, names(*range(n + 1)), client="old") for n in range(40)]
+NEW = [lookup(10 * n, names(n), client="new") for n in range(40)]
+
+
+@CASES.test
+def test_asking_for_all_at_each_new_topic_grows_like_the_square():
+    found = yield silver([*OLD, *NEW])
+
+    old, new = found["old"], found["new"]
+    assert (old["lookups"], old["new_topics"], old["topics_asked"]) == (40, 40, 40 * 41 // 2)
+    assert (new["lookups"], new["new_topics"], new["topics_asked"]) == (40, 40, 40)
+    # n (n + 1) / 2 is not yet n squared: numpy.polyfit gives a slope of 1.903 over 2..40.
+    assert old["growth_exponent"] == pytest.approx(1.903, abs=0.001)
+    assert new["growth_exponent"] == pytest.approx(1.0)
+    assert (new["lookups_per_new_topic"], new["topics_per_lookup"], new["bytes_per_1000_new_topics"]) == (
+        1,
+        1,
+        100_000,
+    )
+
+
+@CASES.test
+def test_no_exponent_is_fitted_to_a_few_topics():
+    found = yield silver(NEW[:10])
+
+    assert found["new"]["growth_exponent"] is None
+
+
+@CASES.test
+def test_refreshes_bring_no_topics_and_bend_no_exponent():
+    refreshes = [lookup(400 + 10 * n, names(*range(40)), client="new") for n in range(30)]
+
+    row = (yield silver([*NEW, *refreshes]))["new"]
+
+    assert (row["new_topics"], row["evicted_topics"], row["lookups"]) == (40, 0, 70)
+    assert row["growth_exponent"] == pytest.approx(1.0)
+
+
+@CASES.test
+def test_topics_that_a_refresh_leaves_out_were_evicted():
+    rows = [lookup(0, names(1)), lookup(10, names(2)), lookup(20, names(3)), lookup(30, names(1, 3))]
+    rows += [lookup(40, names(2)), lookup(50, names(1))]
+
+    row = (yield silver(rows))["c"]
+
+    assert (row["new_topics"], row["evicted_topics"]) == (3, 1 + 2)

@@ -1,0 +1,143 @@
+"""Answers from a warehouse with known values."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from answers import contents, run_comparisons
+from answers.fetch_latency import fetches
+from answers.leader_redirects import by_version, events
+from answers.metadata_lookups import lookups
+from answers.partition_skew import producers
+from answers.round_trips import culprits, over_time, round_trips
+from answers.selection import GoldSelection, clusters_of
+from answers.slowest_fetches import LONGEST, slowest
+from answers.throttles.limits import limits, traffic
+from answers.throttles.moves import moves
+from reports.findings import findings, windows_of
+from tests.answers.made_gold import HOSTILE, SLOW, SLOW_FROM, WINDOWS, at
+
+
+def test_quantile_of_a_span_is_that_of_its_fetches_and_not_of_its_windows(east):
+    """18 of 30 windows are slow by 20 ms: the p10 is that of the fast ones, an average would be between."""
+    slow = next(
+        row
+        for row in round_trips(east)
+        if (row["follower_id"], row["leader_id"], row["method"]) == (*SLOW, "paired")
+    )
+
+    assert slow["n"] == WINDOWS * 40
+    assert slow["rtt_p10_ms"] == pytest.approx(1.1, rel=0.02)
+    assert slow["rtt_p50_ms"] > 20
+
+
+def test_windows_of_a_longer_step_are_added_up(east):
+    minutes = replace(east, step=timedelta(minutes=1))
+
+    rows = [row for row in over_time(minutes) if row["method"] == "paired"]
+
+    assert len(rows) == 6 * WINDOWS / 6
+    assert {row["n"] for row in rows} == {6 * 40}
+    assert sum(row["rtt_ms"] > 20 for row in rows) == 3
+    assert {row["window_start"] for row in rows} == {at(6 * nth) for nth in range(5)}
+
+
+def test_a_broker_is_on_either_side_and_another_cluster_is_separate(east, west):
+    pairs = {(row["follower_id"], row["leader_id"]) for row in round_trips(replace(east, broker=2))}
+
+    assert pairs == {(1, 2), (2, 1), (2, 3), (3, 2)}
+    assert {(row["follower_id"], row["leader_id"]) for row in round_trips(west)} == {(2, 1)}
+
+
+def test_clients_and_topics_are_parameters_and_never_sql(east, west):
+    no_one = replace(east, client="' OR 1=1 --", topic="'; DROP TABLE gold.broker_rtt")
+
+    assert [row["client_id"] for row in fetches(replace(west, client=HOSTILE))] == [HOSTILE]
+    assert fetches(no_one) == events(no_one) == producers(no_one) == []
+
+
+def test_quiet_windows_are_those_outside_of_all_findings(east):
+    quiet = round_trips(east, but=windows_of(findings(culprits(east))), pair=SLOW)
+
+    assert {row["windows"] for row in quiet} == {SLOW_FROM}
+
+
+def test_slowest_fetches_have_the_time_of_the_follower_and_the_slowest_is_first(east):
+    """Elapsed is 520.5 ms; the wait is 499 ms less the number of the request."""
+    rows = slowest(replace(east, since=at(0), until=at(WINDOWS)), SLOW)
+
+    assert [row["correlation_id"] for row in rows] == list(reversed(range(20)))
+    assert [row["true_ms"] for row in rows] == [pytest.approx(21.5 + nth) for nth in reversed(range(20))]
+    assert {row["cluster"] for row in rows} == {"east"}
+
+
+def test_slowest_fetches_are_of_the_last_hour_of_a_longer_span(east):
+    until = at(SLOW_FROM) + timedelta(seconds=10)
+
+    rows = [
+        slowest(replace(east, since=at(0), until=until + later), SLOW) for later in (timedelta(), LONGEST)
+    ]
+
+    assert [{row["correlation_id"] for row in of} for of in rows] == [set(range(10)), set(range(10, 20))]
+
+
+def test_the_slow_leader_of_a_producer_is_known(east):
+    assert [row["slowest_leader_id"] for row in producers(east)] == [1]
+
+
+def test_redirects_and_lookups_have_a_row_per_version(east):
+    assert [(row["software_version"], row["n"], row["disconnects"]) for row in by_version(east)] == [
+        ("3.6.0", 6, 0),
+        ("4.3.1", 6, 1),
+    ]
+    assert [(row["lookups"], row["new_topics"]) for row in lookups(east)] == [(8, 64)]
+
+
+def test_highest_mean_of_any_eleven_seconds_is_compared_with_the_limit(east):
+    """Ten seconds of 2 MB and one of 0.9 are 20.9 MB: 1.9 MB/s over 11 s."""
+    limit = limits(east)[0]
+
+    assert limit["best_window_bytes_per_s"] == pytest.approx(20_900_000 / 11)
+    assert (limit["state"], limit["limit_bytes_per_s"]) == ("over_limit", 1_000_000)
+
+
+def test_traffic_is_the_mean_of_each_step(east):
+    rows = traffic(replace(east, step=timedelta(seconds=20)))
+
+    assert [(row["step_at"], row["throttled_bytes_per_s"]) for row in rows] == [
+        (at(0), 900_000),
+        (at(2), 1_450_000),
+    ]
+
+
+def test_a_move_has_its_progress(east):
+    move = moves(east)[0]
+
+    assert (move["state"], move["partitions_done"], move["bytes_to_go"]) == ("under_way", 6, 10_000_000.0)
+
+
+def test_only_the_newest_comparison_of_two_arms_is_listed(made):
+    rows = run_comparisons.newest(made, "east")
+
+    assert [(row["contender"], row["metric"], row["verdict"]) for row in rows] == [
+        ("new", "p99_ms", "improved"),
+        ("new", "avg_ms", "equivalent"),
+        ("newer", "p99_ms", "regressed"),
+    ]
+
+
+def test_contents_of_a_cluster(made):
+    assert clusters_of(made) == ["east", "west"]
+    assert contents.edges(made, "east") == {"oldest": at(0), "newest": at(WINDOWS - 1)}
+    assert contents.edges(made, None) == {"oldest": None, "newest": None}
+    assert contents.values(made, "broker", "east", at(0)) == [1, 2, 3]
+    assert contents.values(made, "topic", "east", at(0)) == ["audit", "orders"]
+    assert contents.values(made, "client", "west", at(0)) == [HOSTILE]
+    assert contents.values(made, "client", "west", at(3)) == []
+
+
+def test_without_a_span_everything_is_selected(made):
+    whole = GoldSelection(gold=made, cluster="east")
+
+    assert len(culprits(whole)) == WINDOWS

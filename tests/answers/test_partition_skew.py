@@ -1,0 +1,201 @@
+"""Producers added up over a span: evenness, a slow leader among three, and the partitioner."""
+
+import math
+from statistics import pvariance
+
+import pytest
+
+from answers.partition_skew import partitions, producers
+from schemas.gold.partition_skew import PARTITION_SKEW, PARTITION_SKEW_SPAN, PARTITION_SKEW_SUMMARY
+from schemas.silver.perf_test import RUNS
+from tests.answers.cases import Cases
+from tests.answers.declared import assert_declared
+from tests.answers.selected import selected
+from tests.transforms.gold.skew_rows import AT, batches_of, gold, produce, silver
+
+
+def built(silver):
+    return {PARTITION_SKEW: gold(silver), RUNS: silver[RUNS]}
+
+
+def answers(selection):
+    return partitions(selection), producers(selection)
+
+
+CASES = Cases(built, answers)
+
+
+def test_rows_are_the_declared_ones_and_nothing_gives_nothing():
+    rows = [produce(n, n % 3, n // 3 * 10, 1_000) for n in range(9)]
+    span, summary = answers(selected(built(silver(rows))))
+
+    assert_declared(span, PARTITION_SKEW_SPAN, without={"produce_hist"})
+    assert_declared(summary, PARTITION_SKEW_SUMMARY)
+    assert answers(selected(built(silver([])))) == ([], [])
+
+
+def slow_leader(windows):
+    """Return three times the bytes to the leader that takes 20 ms and more, in each window."""
+    return [
+        produce(10 * w + p, p, 10 * w, 300 if p == 0 else 100, total_ms=20.0 + w if p == 0 else 2.0)
+        for w in range(windows)
+        for p in range(3)
+    ]
+
+
+@CASES.test
+def test_the_slowest_leader_is_held_against_the_others():
+    _, (summary,) = yield silver(slow_leader(6))
+
+    assert (summary["slowest_leader_id"], summary["slowest_ratio"]) == (1, pytest.approx(3.0))
+    assert summary["slowest_latency_ratio"] == pytest.approx(11, rel=0.1)
+    assert (summary["slow_by"], summary["partitioner"]) == ("leader_latency", None)  # 18 batches are too few
+    assert summary["windows"] == 6
+    assert summary["share_per_ms_low"] < summary["share_per_ms"] < summary["share_per_ms_high"]
+    assert summary["share_per_ms"] == pytest.approx(0.4 / 20.5, rel=0.03)
+
+
+@CASES.test
+def test_interval_of_the_slope_is_the_jackknife_over_windows():
+    """In each window one leader has a share of 0.6, and two have 0.2 and are faster by a delay."""
+    _, (summary,) = yield silver(slow_leader(6))
+
+    delays = [18.0 + w for w in range(6)]  # ms above the others: 2 / 3 above the mean, twice 1 / 3 below
+    products = [0.4 * delay * 6 / 9 for delay in delays]
+    squares = [delay**2 * 6 / 9 for delay in delays]
+    slope = sum(products) / sum(squares)
+    slopes = [
+        (sum(products) - product) / (sum(squares) - square)
+        for product, square in zip(products, squares, strict=True)
+    ]
+    half = 1.959964 * math.sqrt(5 * pvariance(slopes))
+    assert summary["share_per_ms"] == pytest.approx(slope)
+    assert summary["share_per_ms_low"] == pytest.approx(slope - half)
+    assert summary["share_per_ms_high"] == pytest.approx(slope + half)
+
+
+@CASES.test
+def test_below_five_windows_the_slope_has_no_interval():
+    _, (summary,) = yield silver(slow_leader(4))
+
+    assert summary["share_per_ms"] == pytest.approx(0.4 / 19.5, rel=0.03)
+    assert (summary["share_per_ms_low"], summary["share_per_ms_high"]) == (None, None)
+
+
+SPOKEN = {  # of the slow leader over the others: batches, their size; in a row, a full one -> partitioner
+    "sticky: as many, larger": (1.0, 4.5, 1, 1, "sticky"),
+    "sticky with less load": (1.0, 2.4, 1, 1, "sticky"),
+    "keys that happen to fall there": (2.2, 2.0, 1, 1, None),
+    "keys that wait to be sent together": (1.0, 3.0, 1, 2, None),
+    "more than uniform, and stays": (1.3, 2.0, 3, 2, None),
+    "uniform": (0.6, 2.8, 3, 2.5, "uniform"),
+    "uniform, hardly busy": (0.475, 2.8, 3, 2.5, "uniform"),
+    "keys as uneven as that": (0.6, 2.8, 1, 1, None),
+    "neither long nor short stays": (0.46, 2.8, 3, 3, None),
+    "adaptive, hardly busy": (0.46, 2.8, 3, 4.5, "adaptive"),
+    "adaptive that spares it": (0.4, 2.0, 3, 4.5, "adaptive"),
+    "stays long and gets little": (0.4, 2.0, 3, 1, None),
+    "stays short and gets much": (0.6, 2.8, 3, 4.5, None),
+    "keys that are even": (0.5, 2.0, 1, 1, None),
+    "hardly anything": (0.25, 2.0, 3, 4.5, None),
+}
+
+
+CASES.silver |= {
+    name: silver(batches_of((batches, 1, 1), (round(100 * size), 100, 100), stays=stays, full=full))
+    for name, (batches, size, stays, full, _) in SPOKEN.items()
+}
+
+
+@pytest.mark.parametrize("name", SPOKEN)
+def test_what_a_slow_leader_gets_speaks_for_a_partitioner_or_for_none(name):
+    batches, size, *_, partitioner = SPOKEN[name]
+    _, (summary,) = CASES.answer(name)
+
+    assert (summary["slowest_leader_id"], summary["slow_by"]) == (1, "batch_size")
+    assert summary["slowest_ratio"] == pytest.approx(batches * size, rel=0.06)
+    assert summary["slowest_batches_ratio"] == pytest.approx(batches, rel=0.04)
+    assert summary["partitioner"] == partitioner
+
+
+@CASES.test
+def test_a_leader_is_as_slow_as_all_its_requests_together():
+    """Two of its requests, of a partition that hardly anybody uses, took 90 ms; two hundred took 2 ms."""
+    rows = [produce(n / 10, n % 3, n // 3 * 10, 100) for n in range(600)]
+    rows += [produce(n, 3, n * 10, 100, broker_id=1, total_ms=90.0) for n in range(2)]
+
+    _, (summary,) = yield silver(rows)
+
+    assert summary["slow_by"] is None
+    assert summary["slowest_latency_ratio"] == pytest.approx(1, rel=0.1)
+
+
+@CASES.test
+def test_a_stay_is_counted_in_full_batches_less_what_chance_gives():
+    """Stays of 2, 1 and 3 batches of 10 bytes, the largest 20: 70 bytes in three stays, of two partitions."""
+    order = [1, 0, 0, 1, 0, 1, 0, 0, 0, 1]
+    rows = [produce(n, p, 10 * n, 20 if n == 4 else 10) for n, p in enumerate(order)]
+
+    _, summaries = yield silver(rows)
+    (summary,) = (row for row in summaries if row["slowest_leader_id"] == 1)
+
+    assert summary["slowest_stay_ratio"] == pytest.approx(70 / 3 / 20 * (1 - 1 / 2))
+
+
+@CASES.test
+def test_even_batches_of_even_leaders_speak_for_nobody():
+    _, (summary,) = yield silver(batches_of((2, 1, 1), (100, 100, 100)))
+
+    assert (summary["slow_by"], summary["partitioner"], summary["top_share"]) == (None, None, 0.5)
+
+
+@CASES.test
+def test_batches_to_the_same_partition_as_the_one_before_are_held_against_chance():
+    """Six of eight follow their like; by chance 25/81 + 16/81 of them would."""
+    order = [0, 0, 0, 1, 1, 1, 1, 0, 0]
+    rows = [produce(n, p, 10 * n, 5) for n, p in enumerate(order)]
+
+    _, summaries = yield silver([*rows, produce(4.5, 2, 0, 5, client_id="other")])
+
+    (row,) = (row for row in summaries if row["client_id"] == "c")
+    assert row["repeat_ratio"] == pytest.approx(6 / (8 * (25 + 16) / 81))
+
+
+@CASES.test
+def test_a_partition_that_got_nothing_counts_as_one():
+    """Someone else produces to it, so it is there."""
+    rows = [produce(0, 0, 0, 300), produce(1, 1, 0, 100), produce(2, 2, 0, 50, client_id="other")]
+
+    span, summaries = yield silver(rows)
+
+    shares = {r["partition"]: r["share"] for r in span if r["client_id"] == "c"}
+    assert shares == {0: 0.75, 1: 0.25, 2: 0.0}
+    (row,) = (row for row in summaries if row["client_id"] == "c")
+    assert (row["partitions"], row["max_over_mean"], row["top_share"]) == (3, pytest.approx(2.25), 0.75)
+    assert row["effective_partitions"] == pytest.approx(1 / (0.75**2 + 0.25**2))
+    assert row["gini"] == pytest.approx(0.5)  # of 0, 100, 300: by hand
+    assert row["coefficient_of_variation"] == pytest.approx(0.9354, abs=1e-4)
+    assert (row["chi_square"], row["degrees_of_freedom"]) == (pytest.approx(1.0), 2)
+
+
+def sized(size, configuration):
+    """Return a run with the size of its records; batches of ten records have 100 bytes."""
+    run = {"cluster": "lab", "run": "r1", "arm": "sticky", "client_id": "c", "position": "r"}
+    run |= {"started_at": AT, "record_size_bytes": size, "configuration": configuration}
+    return silver(batches_of((1, 1, 1), (100, 100, 100), n=30), [run])
+
+
+SIZES = {
+    "records of 10": (10, [], []),
+    "records of 11": (11, [], ["bytes_do_not_add_up"]),
+    "compressed": (11, ["compression.type=lz4"], []),
+}
+CASES.silver |= {name: sized(*case[:2]) for name, case in SIZES.items()}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_bytes_that_cannot_hold_what_was_sent_are_flagged(name):
+    """Batches of ten records have 100 bytes: enough for records of 10 and not for those of 11."""
+    _, (summary,) = CASES.answer(name)
+
+    assert (summary["run"], summary["quality_flags"]) == ("r1", SIZES[name][-1])
