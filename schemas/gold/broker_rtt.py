@@ -67,7 +67,7 @@ BROKER_RTT_SUMMARY = Table(
             column("until", TimestampType(), "end of the time range"),
             *PAIR,
             column("windows", LongType(), "number of windows"),
-            *RTT_ESTIMATE,
+            *(field for field in RTT_ESTIMATE if field.dataType != HISTOGRAM),
         ]
     ),
 )

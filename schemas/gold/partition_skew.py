@@ -69,7 +69,7 @@ PARTITION_SKEW_SPAN = Table(
             ),
             *PARTITION,
             *RUN,
-            *SENT,
+            *(field for field in SENT if field.dataType != HISTOGRAM),
         ]
     ),
 )

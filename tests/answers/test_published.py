@@ -66,7 +66,7 @@ def test_rows_are_the_declared_ones():
     of = of_runs(lines_of("kip794_slow_broker.jsonl"))
 
     assert_declared(summaries(of), PERF_RUNS)
-    assert_declared(partitions(of), PARTITION_SKEW_SPAN, without={"produce_hist"})
+    assert_declared(partitions(of), PARTITION_SKEW_SPAN)
     assert_declared(producers(of), PARTITION_SKEW_SUMMARY)
 
 
