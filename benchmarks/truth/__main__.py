@@ -99,8 +99,8 @@ def _sections(there: dict[str, Recorded]) -> tuple[dict[str, str], bool]:
         since, until = tried["injected_at"], tried["ended_at"]
         found = judge.alarms(part.culprits(thresholds()), since, until)
         seconds = (until - since).total_seconds()
-        learnt_windows = int((learnt["ended_at"] - learnt["injected_at"]).total_seconds() // 10)
-        sections["healthy"] = page.healthy_section(found, int(seconds // 10), learnt_windows, seconds)
+        before = int((learnt["ended_at"] - learnt["injected_at"]).total_seconds() // 10)
+        sections["healthy"] = page.healthy_section(found, int(seconds // 10), before, seconds)
         is_met &= len(found) <= 1
     return sections, is_met
 

@@ -73,14 +73,14 @@ def shapes_section(results: Sequence[Named]) -> str:
     return render("truth/shapes", rows=lines, missed=missed)
 
 
-def healthy_section(found: Sequence[Row], windows: int, learnt_windows: int, seconds: float) -> str:
-    """Count the false alarms of healthy windows that were not learnt from."""
+def healthy_section(found: Sequence[Row], windows: int, before: int, seconds: float) -> str:
+    """Return the false alarms of healthy windows; `before` is the number of windows recorded before them."""
     rate, low, high = rate_per_hour(len(found), seconds / 3600)
     return render(
         "truth/healthy",
         found=found,
         windows=windows,
-        learnt_windows=learnt_windows,
+        before=before,
         minutes=seconds / 60,
         rate=rate,
         low=low,
