@@ -4,8 +4,17 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from answers.histogram import added_up, at_rank
-from answers.round_trips import OF_BROKER, OF_PAIR, STEP
-from answers.selection import IN_SPAN, OF_CLIENT, WINDOW, GoldSelection
+from answers.selection import (
+    IN_SPAN,
+    OF_CLIENT,
+    OF_EITHER_BROKER,
+    OF_PAIR,
+    ONLY,
+    STEP,
+    WINDOW,
+    GoldSelection,
+    ids_of,
+)
 from schemas.histogram import RELATIVE_ERROR
 from schemas.rows import Row
 
@@ -15,8 +24,8 @@ _KEY = ("leader_id", "kind", "follower_id", "client_id", "step_at")
 _IS_SAME = " AND ".join(f"buckets.{name} IS NOT DISTINCT FROM sums.{name}" for name in _KEY)
 _PICKED = f"""
     SELECT *, {STEP} FROM gold.fetch_latency
-    WHERE {IN_SPAN} AND {OF_BROKER} AND {OF_CLIENT} AND {OF_PAIR}
-      AND ($only::TIMESTAMPTZ[] IS NULL OR list_contains($only::TIMESTAMPTZ[], window_start))"""
+    WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_CLIENT} AND {OF_PAIR}
+      AND {ONLY}"""
 _LIMITS = ", ".join(
     f"{function}({metric}_{name}_ms) AS {metric}_{name}_ms"
     for metric in METRICS
@@ -48,7 +57,7 @@ FETCHES = f"""
     ORDER BY leader_id, kind, follower_id, client_id, window_start"""
 WINDOWS = f"""
     SELECT COLUMNS(lambda name: name NOT LIKE '%_hist') FROM gold.fetch_latency
-    WHERE {IN_SPAN} AND {OF_BROKER} AND {OF_CLIENT} AND {OF_PAIR}
+    WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_CLIENT} AND {OF_PAIR}
     ORDER BY window_start, leader_id, kind, follower_id, client_id"""
 STOCK = """
     SELECT * FROM gold.stock_fetch_total
@@ -61,26 +70,23 @@ def fetches(
     selection: GoldSelection, *, only: Sequence[datetime] | None = None, pair: tuple[int, int] | None = None
 ) -> list[Row]:
     """Return one row per leader and fetcher, over some windows or all; `window_start` is the first one."""
-    return selection.rows(FETCHES, is_by_step=False, only=None if only is None else list(only), **_ids(pair))
+    return selection.rows(
+        FETCHES, is_by_step=False, only=None if only is None else list(only), **ids_of(pair)
+    )
 
 
 def windows(selection: GoldSelection, pair: tuple[int, int] | None = None) -> list[Row]:
     """Return the rows of `gold.fetch_latency` without histograms."""
-    return selection.rows(WINDOWS, **_ids(pair))
+    return selection.rows(WINDOWS, **ids_of(pair))
 
 
 def over_time(selection: GoldSelection, pair: tuple[int, int] | None = None) -> list[Row]:
     """Return each fetcher's percentiles step by step."""
     if selection.step == WINDOW:
         return windows(selection, pair)
-    return selection.rows(FETCHES, is_by_step=True, only=None, **_ids(pair))
+    return selection.rows(FETCHES, is_by_step=True, only=None, **ids_of(pair))
 
 
 def stock(selection: GoldSelection) -> list[Row]:
     """Return Kafka's own TotalTimeMs of follower fetches."""
     return selection.rows(STOCK)
-
-
-def _ids(pair: tuple[int, int] | None) -> dict[str, int | None]:
-    follower, leader = pair or (None, None)
-    return {"follower": follower, "leader": leader}

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from answers.selection import IN_SPAN, OF_CLIENT, GoldSelection
+from answers.selection import IN_SPAN, OF_CLIENT, WINDOW_END, GoldSelection
 from schemas.rows import Row
 
 MIN_POINTS, MIN_TOPICS = 5, 16
@@ -43,7 +43,7 @@ LOOKUPS = f"""
     ),
     sums AS (
         SELECT {_CLIENT}, max(arm) AS arm, min(window_start) AS since,
-               max(window_start) + INTERVAL 10 SECOND AS until,
+               max({WINDOW_END}) AS until,
                max(topics_asked_most) AS topics_asked_most, {_SUMS}
         FROM picked GROUP BY ALL
     ),

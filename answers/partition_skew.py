@@ -2,7 +2,8 @@
 
 from answers.histogram import added_up, at_rank
 from answers.runs import PAYLOADS, RUN_SETTINGS
-from answers.selection import IN_SPAN, OF_TOPIC, GoldSelection
+from answers.selection import IN_SPAN, OF_TOPIC, WINDOW_END, GoldSelection
+from schemas.histogram import Z_95
 from schemas.rows import Row
 from transforms.gold.partition_skew.table import SENT
 
@@ -30,7 +31,6 @@ EVEN_BATCHES = (0.67, 1.5)
 FULL = 0.9
 """The minimum fill of these batches. Larger batches that are not full can result from frequent keys."""
 
-Z_95 = 1.959964
 MIN_WINDOWS = 5
 """The minimum number of windows for an interval of the slope."""
 
@@ -62,7 +62,7 @@ def of_log(ours: str = OURS) -> str:
     return f"""
     ours AS ({ours}),
     clients AS (
-        SELECT {_CLIENT}, min(window_start) AS since, max(window_start) + INTERVAL 10 SECOND AS until,
+        SELECT {_CLIENT}, min(window_start) AS since, max({WINDOW_END}) AS until,
                max(software_version) AS software_version, max(arm) AS arm
         FROM ours WHERE $client::VARCHAR IS NULL OR client_id = $client GROUP BY ALL
     ),

@@ -4,16 +4,23 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from answers.histogram import added_up, at_rank
-from answers.selection import IN_SPAN, WINDOW, GoldSelection
+from answers.selection import (
+    IN_SPAN,
+    OF_EITHER_BROKER,
+    OF_PAIR,
+    ONLY,
+    STEP,
+    WINDOW,
+    WINDOW_END,
+    GoldSelection,
+    ids_of,
+)
 from schemas.gold.broker_rtt import COARSE_MS, MIN_N_P10, MIN_N_P50
 from schemas.histogram import RELATIVE_ERROR
 from schemas.rows import Row
 
-OF_BROKER = "($broker::INTEGER IS NULL OR follower_id = $broker OR leader_id = $broker)"
-OF_PAIR = "($follower::INTEGER IS NULL OR (follower_id = $follower AND leader_id = $leader))"
-OF_WINDOWS = """($only::TIMESTAMPTZ[] IS NULL OR list_contains($only::TIMESTAMPTZ[], window_start))
+OF_WINDOWS = f"""{ONLY}
       AND ($but::TIMESTAMPTZ[] IS NULL OR NOT list_contains($but::TIMESTAMPTZ[], window_start))"""
-STEP = "CASE WHEN $is_by_step THEN time_bucket(to_seconds($step_s), window_start) END AS step_at"
 
 CULPRITS = f"SELECT * FROM gold.broker_rtt_culprit WHERE {IN_SPAN} ORDER BY window_start"
 
@@ -27,11 +34,12 @@ _ENDS = ", ".join(
 )
 ROUND_TRIPS = f"""
     WITH picked AS (
-        SELECT *, {STEP} FROM gold.broker_rtt WHERE {IN_SPAN} AND {OF_BROKER} AND {OF_PAIR} AND {OF_WINDOWS}
+        SELECT *, {STEP} FROM gold.broker_rtt
+        WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_PAIR} AND {OF_WINDOWS}
     ),
     sums AS (
         SELECT cluster, follower_id, leader_id, method, step_at,
-               min(window_start) AS since, max(window_start) + INTERVAL 10 SECOND AS until,
+               min(window_start) AS since, max({WINDOW_END}) AS until,
                count(*) AS windows, sum(n)::BIGINT AS n, sum(blocks)::BIGINT AS blocks,
                sum(round(rtt_sum_ms * 1e6)::BIGINT) / 1e6 AS rtt_sum_ms,
                min(rtt_min_ms) AS rtt_min_ms, max(rtt_max_ms) AS rtt_max_ms,
@@ -62,7 +70,7 @@ ROUND_TRIPS = f"""
            {RELATIVE_ERROR}::DOUBLE AS relative_error
     FROM estimated ORDER BY method, follower_id, leader_id, window_start"""
 WINDOWS = f"""
-    SELECT * EXCLUDE (rtt_hist) FROM gold.broker_rtt WHERE {IN_SPAN} AND {OF_BROKER} AND {OF_PAIR}
+    SELECT * EXCLUDE (rtt_hist) FROM gold.broker_rtt WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_PAIR}
     ORDER BY window_start, follower_id, leader_id, method"""
 BASELINE = """
     SELECT arg_max(COLUMNS(['p10_ms', 'p50_ms', 'windows']), hour) FROM gold.broker_rtt_baseline
@@ -83,29 +91,24 @@ def round_trips(
     pair: tuple[int, int] | None = None,
 ) -> list[Row]:
     """Return `broker_rtt_summary`: one row per pair and method, over some windows or all `but` some."""
-    return selection.rows(ROUND_TRIPS, is_by_step=False, only=_list(only), but=_list(but), **_ids(pair))
+    return selection.rows(ROUND_TRIPS, is_by_step=False, only=_list(only), but=_list(but), **ids_of(pair))
 
 
 def windows(selection: GoldSelection, pair: tuple[int, int] | None = None) -> list[Row]:
     """Return the rows of `gold.broker_rtt` without histograms."""
-    return selection.rows(WINDOWS, **_ids(pair))
+    return selection.rows(WINDOWS, **ids_of(pair))
 
 
 def over_time(selection: GoldSelection, pair: tuple[int, int] | None = None) -> list[Row]:
     """Return each pair's round trips step by step; the histograms of a longer step are added up."""
     if selection.step == WINDOW:
         return windows(selection, pair)
-    return selection.rows(ROUND_TRIPS, is_by_step=True, only=None, but=None, **_ids(pair))
+    return selection.rows(ROUND_TRIPS, is_by_step=True, only=None, but=None, **ids_of(pair))
 
 
 def baseline(selection: GoldSelection, pair: tuple[int, int], method: str) -> Row:
     """Return the newest baseline of a pair; NULLs without one."""
-    return selection.rows(BASELINE, method=method, **_ids(pair))[0]
-
-
-def _ids(pair: tuple[int, int] | None) -> dict[str, int | None]:
-    follower, leader = pair or (None, None)
-    return {"follower": follower, "leader": leader}
+    return selection.rows(BASELINE, method=method, **ids_of(pair))[0]
 
 
 def _list(windows: Sequence[datetime] | None) -> list[datetime] | None:

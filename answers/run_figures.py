@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from answers.histogram import added_up, at_rank
 from answers.partition_skew import EVENNESS, REQUEST_LOG, of_log
-from answers.selection import GoldSelection
+from answers.selection import WINDOW_END, GoldSelection
 from schemas.gold.leader_redirect import REDIRECT
 from schemas.rows import Row
 
@@ -54,7 +54,7 @@ _FETCHES = f"""
     meanwhile AS (
         SELECT run, arm, {", ".join(f"{latency}_hist" for latency in LATENCIES)}
         FROM gold.fetch_latency JOIN spans
-            ON window_start >= since AND window_start + INTERVAL 10 SECOND <= ended_at
+            ON window_start >= since AND {WINDOW_END} <= ended_at
         WHERE cluster = $cluster AND kind = 'follower'
     )
     SELECT run, arm, {_BUCKETS}

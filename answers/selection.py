@@ -10,11 +10,16 @@ from schemas.rows import Row
 WINDOW = timedelta(seconds=10)
 
 IN_SPAN = "cluster = $cluster AND window_start >= $since AND window_start < $until"
+WINDOW_END = "window_start + INTERVAL 10 SECOND"
+OF_PAIR = "($follower::INTEGER IS NULL OR (follower_id = $follower AND leader_id = $leader))"
+OF_EITHER_BROKER = "($broker::INTEGER IS NULL OR follower_id = $broker OR leader_id = $broker)"
+ONLY = "($only::TIMESTAMPTZ[] IS NULL OR list_contains($only::TIMESTAMPTZ[], window_start))"
+STEP = "CASE WHEN $is_by_step THEN time_bucket(to_seconds($step_s), window_start) END AS step_at"
 OF_CLIENT = "($client::VARCHAR IS NULL OR client_id = $client)"
 OF_TOPIC = "($topic::VARCHAR IS NULL OR topic = $topic)"
 
 CLUSTERS = """
-    SELECT DISTINCT cluster FROM (
+    SELECT cluster FROM (
         SELECT cluster FROM gold.broker_rtt UNION SELECT cluster FROM gold.fetch_latency
         UNION SELECT cluster FROM gold.data_quality UNION SELECT cluster FROM gold.partition_skew
         UNION SELECT cluster FROM gold.run_comparison
@@ -24,6 +29,12 @@ CLUSTERS = """
 def clusters_of(gold: GoldReader) -> list[str]:
     """Return the names of the clusters that have gold."""
     return [row["cluster"] for row in gold.rows(CLUSTERS)]
+
+
+def ids_of(pair: tuple[int, int] | None) -> dict[str, int | None]:
+    """Return the parameters of `OF_PAIR`; None selects all pairs."""
+    follower, leader = pair or (None, None)
+    return {"follower": follower, "leader": leader}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from answers.selection import IN_SPAN, GoldSelection
+from answers.selection import IN_SPAN, WINDOW_END, GoldSelection
 from answers.throttles.periods import Period, periods, rate_of
 from answers.throttles.verdict import NONE, QUOTA_MOST_S, QUOTA_WINDOW_S, cause, measured, state, why
 from schemas.rows import Row
@@ -17,7 +17,6 @@ _IS_ACTIVE = " OR ".join(
     f"coalesce({name}::DOUBLE, 0) > 0"
     for name in ("catching_up_bytes", "unlisted_bytes", "moving_partitions", "reassignment_bytes")
 )
-_END = "window_start + INTERVAL 10 SECOND"
 
 
 def _on_episode(one: str, other: str) -> str:
@@ -43,7 +42,7 @@ MARKED = f"""
             max(busy_until) OVER of_window AS cluster_busy_until,
             lag(is_active) OVER in_order AS was_active,
             lag(on_until) OVER in_order AS until_before,
-            lag({_END}) OVER in_order AS end_before
+            lag({WINDOW_END}) OVER in_order AS end_before
         FROM once
         WINDOW of_window AS (PARTITION BY cluster, window_start),
             in_order AS (PARTITION BY {_EPISODE} ORDER BY window_start)
@@ -54,7 +53,7 @@ MARKED = f"""
                 CASE WHEN on_from = window_start AND until_before = end_before THEN until_before
                      ELSE on_from END,
                 cluster_busy_until,
-                CASE WHEN is_cluster_active AND cluster_busy_until IS NULL THEN {_END} END
+                CASE WHEN is_cluster_active AND cluster_busy_until IS NULL THEN {WINDOW_END} END
             ))) / 1e6 AS idle_s,
             max(window_start) FILTER (is_cluster_active) OVER (PARTITION BY {_EPISODE}) AS last_active,
             bool_or(is_active) OVER (PARTITION BY {_EPISODE}) AS has_copies,
@@ -70,7 +69,7 @@ MARKED = f"""
 
 _SUMS = f"""
     sums AS (
-        SELECT {_EPISODE}, min(window_start) AS since, max({_END}) AS until,
+        SELECT {_EPISODE}, min(window_start) AS since, max({WINDOW_END}) AS until,
             max(limit_bytes_per_s) AS limit_bytes_per_s, bool_or(is_listed) AS is_listed,
             bool_or(is_cluster_moved) AS has_moved, bool_or(is_cluster_used) AS is_used,
             sum(catching_up_bytes)::BIGINT AS catching_up_bytes, sum(in_sync_bytes)::BIGINT AS in_sync_bytes,
@@ -83,7 +82,7 @@ _SUMS = f"""
             count(*) FILTER (is_active) * {WINDOW_S} AS active_s,
             CASE WHEN max(limit_bytes_per_s) IS NOT NULL OR bool_or(is_listed)
                  THEN coalesce(sum(idle_s) FILTER (is_after), 0.0) END AS idle_after_s
-        FROM marked GROUP BY {_EPISODE}
+        FROM marked WHERE {OF_BROKER} GROUP BY {_EPISODE}
     )"""
 
 # The first and last windows of the last stretch are excluded, because they are partial. Rates use bytes,
@@ -146,7 +145,6 @@ LIMITS = f"""
     SELECT sums.*, lag_rates.* EXCLUDE ({_EPISODE}), counters.* EXCLUDE ({_EPISODE})
     FROM sums LEFT JOIN lag_rates ON {_on_episode("sums", "lag_rates")}
     LEFT JOIN counters ON {_on_episode("sums", "counters")}
-    WHERE {OF_BROKER.replace("broker_id", "sums.broker_id")}
     ORDER BY sums.limited_from, sums.broker_id, sums.direction"""
 
 # The seconds of a stretch from the first to the last catching-up byte. If no replica catches up under a

@@ -1,6 +1,6 @@
 """Moves of replicas over a time range: progress, a forecast at each window, and the end by KIP-73."""
 
-from answers.selection import IN_SPAN, GoldSelection
+from answers.selection import IN_SPAN, WINDOW_END, GoldSelection
 from answers.throttles.periods import T_95, Z_95
 from answers.throttles.verdict import QUOTA_MOST_S
 from schemas.rows import Row
@@ -38,7 +38,6 @@ LONGEST_S = 1e10
 
 _MOVE = "cluster, moved_at"
 _SIDE = f"{_MOVE}, side, broker_id"
-_END = "window_start + INTERVAL 10 SECOND"
 
 _T = " ".join(f"WHEN n >= {n} THEN {T_95[n]}" for n in sorted(T_95, reverse=True))
 T_FACTOR = f"CASE WHEN n > {max(T_95) * 2} THEN {Z_95} {_T} WHEN n = 2 THEN {T_OF_TWO} END"
@@ -70,7 +69,7 @@ SIDES = f"""
             sum(bytes_moved) AS bytes_moved, sum(inbound_bytes) AS inbound_bytes,
             CASE WHEN count(bytes_to_go) = count(*) THEN sum(bytes_to_go) END AS bytes_to_go,
             CASE WHEN count(ended_at) = count(*) THEN max(ended_at) END AS ended_at,
-            coalesce(CASE WHEN count(ended_at) = count(*) THEN max(ended_at) END, max(told_at), {_END})
+            coalesce(CASE WHEN count(ended_at) = count(*) THEN max(ended_at) END, max(told_at), {WINDOW_END})
                 AS as_of,
             epoch(window_start)::BIGINT AS start_s
         FROM ends GROUP BY {_SIDE}, window_start
@@ -221,14 +220,14 @@ _WHOLE = f"""
             arg_max_null(bytes_moved, window_start) AS bytes_moved,
             arg_max_null(bytes_to_go, window_start) AS bytes_to_go,
             arg_min(bytes_moved + bytes_to_go, window_start) AS bytes_at_start,
-            max({_END}) AS seen_until
+            max({WINDOW_END}) AS seen_until
         FROM forecast GROUP BY ALL
     )"""
 
 # A finished move shows the forecast at its half; another one shows the newest.
 _SHOWN = f"""
     candidates AS (
-        SELECT *, {_END} AS forecast_made_at,
+        SELECT *, {WINDOW_END} AS forecast_made_at,
             bytes_moved >= bytes_to_go AND forecast_end_at IS NOT NULL AS is_half
         FROM forecast WHERE net_bytes_per_s IS NOT NULL AND bytes_to_go IS NOT NULL
     ),

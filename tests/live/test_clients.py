@@ -69,27 +69,27 @@ def test_bytes_and_records_agree_with_the_topics_log_to_the_byte(lab, gold):
         for partition, leader in leaders.items()
     }
     rows = partitions(gold)
-    told, leads = Counter(), {row["partition"]: row["leader_id"] for row in rows}
+    counted, leads = Counter(), {row["partition"]: row["leader_id"] for row in rows}
     for row in rows:
-        told[row["partition"]] += row["bytes"]
+        counted[row["partition"]] += row["bytes"]
 
     assert {row["client_id"] for row in rows} == {"bytes-old", "bytes-today"}
     assert sum(on_disk.values()) > 2 * 500 * 6 * 512
-    assert dict(told) == on_disk
+    assert dict(counted) == on_disk
     assert leads == leaders
 
 
 def test_records_are_those_of_the_log_but_for_each_partitions_last_batch(lab, gold):
     ends = topics.end_offsets(lab, "bytes")
     rows = partitions(gold)
-    told, unknown = Counter(), Counter()
+    counted, unknown = Counter(), Counter()
     for row in rows:
-        told[row["partition"]] += row["records"]
+        counted[row["partition"]] += row["records"]
         unknown[row["partition"]] += row["batches"] - row["batches_counted"]
 
     assert sum(ends.values()) == 2 * 500 * 6
     assert set(unknown.values()) == {1}
-    assert all(0 < end - told[partition] < 200 for partition, end in ends.items())
+    assert all(0 < end - counted[partition] < 200 for partition, end in ends.items())
 
 
 def test_sizes_of_metadata_answers_are_those_that_the_broker_sent(watched, gold):
