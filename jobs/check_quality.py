@@ -32,11 +32,11 @@ from engine.process.session import JvmGoneError, jvm_watched
 from engine.process.signals import interrupt_on_signals
 from engine.quality import results_table
 from engine.quality.rules import RuleOutcome, Suite, SuiteError, evaluate, suites_of
-from reports.run.answering import interpreted, session, settings_of
 from schemas.fields import Table
 from schemas.gold import GOLD
 from schemas.rows import Row
 from schemas.silver import SILVER
+from serving.report.run.answering import interpreted, session, settings_of
 from transforms.spans import Span
 from transforms.windows import HOUR_S
 

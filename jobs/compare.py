@@ -21,19 +21,27 @@ from conf.progress import Progress
 from conf.settings import Settings
 from engine.ingest.raw_files import Origin, readable, write_raw
 from engine.process.signals import interrupt_on_signals
-from reports.compare.document import document, markdown, reasons, said, table
-from reports.compare.options import WRONG_USE, Compare, RunSource, Targets, asked_of, check_targets, layout_of
-from reports.compare.page import page
-from reports.compare.run_tables import RunTables, tables_of_files, tables_of_warehouse
-from reports.compare.runs import arms_of, misread, runs_of
-from reports.compare.saved import save_comparison
-from reports.document import as_text
-from reports.page import Stamp
-from reports.run.answering import found_in, interpreted, session, settings_of, version_of
-from reports.run.change_points import NoChangePointsError, change_points
-from reports.run.options import nodes_of, zone_of
-from reports.run.rows import SeveralClustersError
 from schemas.rows import Row
+from serving.report.compare.document import document, markdown, reasons, said, table
+from serving.report.compare.options import (
+    WRONG_USE,
+    Compare,
+    RunSource,
+    Targets,
+    asked_of,
+    check_targets,
+    layout_of,
+)
+from serving.report.compare.page import page
+from serving.report.compare.run_tables import RunTables, tables_of_files, tables_of_warehouse
+from serving.report.compare.runs import arms_of, misread, runs_of
+from serving.report.compare.saved import save_comparison
+from serving.report.document import as_text
+from serving.report.page import Stamp
+from serving.report.run.answering import found_in, interpreted, session, settings_of, version_of
+from serving.report.run.change_points import NoChangePointsError, change_points
+from serving.report.run.options import nodes_of, zone_of
+from serving.report.run.rows import SeveralClustersError
 from verdicts.comparison import Asked, Comparison, NothingToCompareError, compared
 from verdicts.metrics import METRICS
 from verdicts.overall import exit_code

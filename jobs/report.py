@@ -21,14 +21,14 @@ from engine.ingest.raw_files import FileRead, Origin, readable, write_raw
 from engine.process.shared_storage import NotSharedError, check_shared
 from engine.process.signals import interrupt_on_signals
 from engine.quality import results_table
-from reports.answers import Answers
-from reports.run.answering import found_in, session, settings_of
-from reports.run.gold_of_files import rows_of_files
-from reports.run.inputs import inputs_of_files, span_of
-from reports.run.options import Wanted, nodes_of, truth_of, zone_of
-from reports.run.output import HTML, JSON, check_targets, write
-from reports.run.rows import NoRowsError, ReportSpan, SeveralClustersError, answers_of, selection_of
 from schemas.rows import Row
+from serving.report.answers import Answers
+from serving.report.run.answering import found_in, session, settings_of
+from serving.report.run.gold_of_files import rows_of_files
+from serving.report.run.inputs import inputs_of_files, span_of
+from serving.report.run.options import Wanted, nodes_of, truth_of, zone_of
+from serving.report.run.output import HTML, JSON, check_targets, write
+from serving.report.run.rows import NoRowsError, ReportSpan, SeveralClustersError, answers_of, selection_of
 
 WRONG_USE = 2
 APP = "plumbline-report"

@@ -6,9 +6,6 @@ from collectors.backfill.cli import backfill
 from collectors.cli import collect
 from collectors.perf_test.cli import perf_test
 from collectors.sampling.cli import sample
-from dashboards.cli import dashboard
-from exporter.backtest_cli import app as alerts
-from exporter.cli import export
 from jobs.build_gold import build_gold
 from jobs.check_quality import check_quality
 from jobs.compare import compare
@@ -19,7 +16,10 @@ from jobs.report import report
 from lab.cli import app as lab
 from lab.experiments.cli import experiment
 from plumbline.demo import demo
-from reports.compare.options import Compare
+from serving.dashboard.cli import dashboard
+from serving.exporter.backtest_cli import app as alerts
+from serving.exporter.cli import export
+from serving.report.compare.options import Compare
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -17,12 +17,6 @@ from answers.gold import GoldReader
 from conf.exit_codes import ExitCode
 from conf.settings import Settings
 from conf.signals import interrupt_on_signals
-from dashboards.app import make
-from dashboards.filters import Filters
-from dashboards.pages.all_pages import PAGES
-from dashboards.parts import sentence_of
-from dashboards.request import DashboardRequest
-from dashboards.serve import names_of, served
 from engine.ingest.checkpoints import unread
 from engine.ingest.positions import checkpoint_of, topics_of
 from engine.ingest.sources import QUERIES
@@ -34,6 +28,12 @@ from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.rows import Row
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
+from serving.dashboard.app import make
+from serving.dashboard.filters import Filters
+from serving.dashboard.pages.all_pages import PAGES
+from serving.dashboard.parts import sentence_of
+from serving.dashboard.request import DashboardRequest
+from serving.dashboard.serve import names_of, served
 
 STREAMS_TIMEOUT_S = 120.0
 WINDOW_S = 10.0

@@ -7,7 +7,7 @@ from statistics import median
 from benchmarks.clients.judge import Deaths, PhaseRedirects, Row, Witnessed
 from benchmarks.pages import render
 from benchmarks.truth.judge import share
-from reports.clients.kip_951 import median_interval
+from serving.report.clients.kip_951 import median_interval
 
 TOLD_SHARE, HALF, WITNESS_MS = 0.9, 0.5, 2.0
 WITHOUT_HINT = ("3.6.0", "3.6.2")

@@ -14,8 +14,8 @@ from statistics import median
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from answers.gold import GoldReader
-from dashboards.app import make
-from dashboards.serve import names_of, served
+from serving.dashboard.app import make
+from serving.dashboard.serve import names_of, served
 
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "

@@ -17,7 +17,7 @@ import psutil
 from conf.settings import PROJECT
 
 CODE = (
-    "engine", "jobs", "transforms", "schemas", "conf", "collectors", "reports", "plumbline", "lab",
+    "engine", "jobs", "transforms", "schemas", "conf", "collectors", "serving", "plumbline", "lab",
 )  # fmt: skip
 """The product, and the lab that the brokers are started by."""
 

@@ -4,7 +4,7 @@ import sys
 
 from benchmarks.pages import put
 from conf.settings import PROJECT
-from exporter.catalog import METRICS
+from serving.exporter.catalog import METRICS
 
 PAGE = PROJECT / "docs" / "prometheus-export.md"
 SECTION = "exported"

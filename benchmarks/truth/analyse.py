@@ -19,12 +19,12 @@ from conf.settings import Settings
 from engine.gold.culprit import culprit_tables
 from engine.ingest.raw_files import Origin, write_raw
 from engine.process.session import spark_session
-from reports.run.gold_of_files import rows_of_files
-from reports.truth import injected_against_measured, read_truth, whole_windows
 from schemas.arrow import arrow_schema
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from schemas.gold.fetch_latency import FETCH_LATENCY
+from serving.report.run.gold_of_files import rows_of_files
+from serving.report.truth import injected_against_measured, read_truth, whole_windows
 from transforms.gold.broker_rtt.grid import COLUMNS, Grid, grids
 from transforms.gold.broker_rtt.shapes import Thresholds
 

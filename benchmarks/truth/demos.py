@@ -9,9 +9,9 @@ from pathlib import Path
 
 from conf.settings import PROJECT
 from lab.errors import LabError
-from reports.truth import read_truth
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.rows import Row
+from serving.report.truth import read_truth
 
 DEMOS = 20
 TRUTH, WINDOWS = "truth.json", "windows.json"

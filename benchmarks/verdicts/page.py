@@ -6,7 +6,7 @@ from benchmarks.clients.page import verdict
 from benchmarks.pages import render
 from benchmarks.verdicts.recorded import METRIC, Live
 from benchmarks.verdicts.simulate import RULE, Rate
-from reports.answers import NONE
+from serving.report.answers import NONE
 from verdicts.verdict import Verdict
 
 HEAD = render("verdicts/head")

@@ -13,9 +13,9 @@ from benchmarks.verdicts.simulate import measured
 from conf.settings import Settings
 from engine.ingest.raw_files import Origin, write_raw
 from lab.experiments.run_folder import PLAN
-from reports.compare.run_tables import tables_of_files
-from reports.compare.runs import arms_of, runs_of
-from reports.run.answering import found_in, interpreted, session
+from serving.report.compare.run_tables import tables_of_files
+from serving.report.compare.runs import arms_of, runs_of
+from serving.report.run.answering import found_in, interpreted, session
 from verdicts.comparison import Asked, compared
 from verdicts.metrics import OF_PERF_TEST
 from verdicts.runs import RunFigures

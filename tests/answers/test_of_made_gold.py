@@ -15,7 +15,7 @@ from answers.selection import GoldSelection, clusters_of
 from answers.slowest_fetches import LONGEST, slowest
 from answers.throttles.limits import limits, traffic
 from answers.throttles.moves import moves
-from reports.findings import findings, windows_of
+from serving.report.findings import findings, windows_of
 from tests.answers.made_gold import HOSTILE, SLOW, SLOW_FROM, WINDOWS, at
 
 

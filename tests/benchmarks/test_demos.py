@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from benchmarks.truth.judge import demo_result
-from tests.reports.gold_rows import NAMELESS, NOBODY, at
+from tests.serving.report.gold_rows import NAMELESS, NOBODY, at
 
 LINK = {**NAMELESS, "culprit": "link", "follower_id": 3, "leader_id": 1}
 OTHER = {**LINK, "leader_id": 2}

@@ -12,10 +12,10 @@ from engine.delta import tables
 from engine.ingest.raw_files import Origin, write_raw
 from engine.quality import results_table
 from jobs.build_gold import app as gold_app
-from reports.compare import run_tables
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.data_quality import DATA_QUALITY
 from schemas.silver.requests import REQUESTS
+from serving.report.compare import run_tables
 from tests.dags.site import RUN_S, Airflow
 from tests.engine.made_runs import write_run
 from tests.live.test_ingest import IngestSite

@@ -12,11 +12,11 @@ from conf.settings import PROJECT
 from engine.delta import tables
 from engine.ingest.raw_files import Origin, write_raw
 from plumbline.cli import app
-from reports.compare import run_tables
-from reports.compare.options import share_of
-from reports.compare.runs import runs_of
-from reports.compare.saved import _fingerprint
 from schemas.gold.run_comparison import RUN_COMPARISON
+from serving.report.compare import run_tables
+from serving.report.compare.options import share_of
+from serving.report.compare.runs import runs_of
+from serving.report.compare.saved import _fingerprint
 from tests.engine import made_logs
 from tests.engine.made_runs import write_run
 from tests.transforms.parse.records import DATA

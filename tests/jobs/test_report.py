@@ -14,10 +14,10 @@ from collectors.files import discover
 from conf.exit_codes import WrongUseError
 from engine.ingest.raw_files import Origin, write_raw
 from jobs import report as job
-from reports.run.gold_of_files import rows_of_files
-from reports.run.options import nodes_of, zone_of
+from serving.report.run.gold_of_files import rows_of_files
+from serving.report.run.options import nodes_of, zone_of
 from tests.engine import made_logs
-from tests.reports import client_rows
+from tests.serving.report import client_rows
 
 app = typer.Typer()
 app.command()(job.report)

@@ -13,7 +13,7 @@ from collectors.files import discover
 from engine.ingest.raw_files import Origin, write_raw
 from lab import jvm, topics
 from lab.clients.producer import CURRENT_VERSION, Producer, ProducerGroup, Workload
-from reports.run.gold_of_files import rows_of_files
+from serving.report.run.gold_of_files import rows_of_files
 
 pytestmark = [pytest.mark.live, pytest.mark.measures]
 

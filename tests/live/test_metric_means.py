@@ -19,9 +19,9 @@ from engine.ingest.parsed_files import parse_into
 from engine.ingest.raw_files import Origin, write_raw
 from lab import crash, processes, topics
 from lab.layout import LOAD_TOPIC, Lab
-from reports.run.gold_of_files import gold_rows, raw_lines
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN
 from schemas.silver.requests import REQUESTS
+from serving.report.run.gold_of_files import gold_rows, raw_lines
 from tests.answers.selected import selected
 from tests.live.slow_reader import SlowReader
 from transforms.gold.leader_local_mean.table import BUILD

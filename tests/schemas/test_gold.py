@@ -6,9 +6,9 @@ import pytest
 
 from conf.settings import PROJECT
 from engine.gold.builder import gold_of
-from exporter.catalog import METRICS
-from exporter.tables import TABLES
 from schemas.gold import GOLD
+from serving.exporter.catalog import METRICS
+from serving.exporter.tables import TABLES
 from transforms.gold.builds import BUILDS
 
 QUESTIONS = (PROJECT / "docs" / "questions" / "README.md").read_text()

@@ -159,7 +159,7 @@ def test_a_run_depends_on_the_modules_that_its_module_imports():
     assert {"log_writer", "three_brokers"} <= {file.stem for file in plan.files_of("edge.faults")}
 
 
-@pytest.mark.parametrize("part", ["lab", "lab/templates", "reports", "conf/jars", "schemas"])
+@pytest.mark.parametrize("part", ["lab", "lab/templates", "serving", "conf/jars", "schemas"])
 def test_a_run_depends_on_the_product_and_the_lab(tmp_path, monkeypatch, part):
     monkeypatch.setattr(results, "PROJECT", tmp_path)
     file = tmp_path / part / "x.any"

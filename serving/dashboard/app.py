@@ -1,0 +1,118 @@
+"""The Dash application, which returns the page of an address."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from dash import ALL, ClientsideFunction, Dash, Input, Output, State, no_update
+from flask import Response
+
+from answers.gold import GoldReader
+from serving.dashboard.filters import Filters, filters_of
+from serving.dashboard.pages.all_pages import PAGES, page_of
+from serving.dashboard.parts import verdict
+from serving.dashboard.request import REACH, DashboardRequest
+from serving.dashboard.shell import controls, fresh, layout, nav, values
+from serving.report.page import TEMPLATES
+
+ASSETS = Path(__file__).parent / "assets"
+
+INDEX = """<!DOCTYPE html>
+<html lang="en">
+<head>{%metas%}<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">
+<title>{%title%}</title><style>/*style*/</style>{%css%}</head>
+<body>{%app_entry%}<footer>{%config%}{%scripts%}{%renderer%}</footer></body>
+</html>"""
+
+
+def make(gold: GoldReader, hosts: list[str], reach: timedelta = REACH) -> Dash:
+    """
+    Return the application. It serves only the names in `hosts`, so that no other site can read it.
+
+    The first page is made once here, so that the first user does not wait for imports and open tables.
+    """
+    app = Dash(
+        "plumbline",
+        assets_folder=str(ASSETS),
+        serve_locally=True,
+        title="Plumbline",
+        update_title="",
+        suppress_callback_exceptions=True,
+        index_string=INDEX.replace("/*style*/", (TEMPLATES / "style.css").read_text(encoding="utf-8")),
+    )
+    app.layout = layout()
+    _with_pages(app, gold, reach)
+    _with_browser_side(app)
+    _guarded(app, hosts)
+    PAGES[0].make(DashboardRequest(gold, Filters(), reach))
+    return app
+
+
+def _with_pages(app: Dash, gold: GoldReader, reach: timedelta) -> None:
+    @app.callback(
+        Output("content", "children"),
+        Output("nav", "children"),
+        Output("fresh", "children"),
+        Input("url", "pathname"),
+        Input("url", "search"),
+        Input("version", "data"),
+    )
+    def shown(path: str, query: str, _version: str | None) -> tuple[Any, Any, Any]:
+        page, request = page_of(path), DashboardRequest(gold, filters_of(query), reach)
+        content = page.make(request) if page else [verdict("There is no such page.", "unsure")]
+        return content, nav(page, request.filters), fresh(request, datetime.now(UTC))
+
+    @app.callback(
+        Output("filters", "children"),
+        Input("url", "pathname"),
+        Input("url", "search"),
+        State({"type": "filter", "name": ALL}, "value"),
+        State({"type": "filter", "name": ALL}, "id"),
+    )
+    def chosen(path: str, query: str, shown: list[Any], ids: list[dict[str, str]]) -> Any:  # noqa: ANN401
+        page, request = page_of(path), DashboardRequest(gold, filters_of(query), reach)
+        if page is None:
+            return []
+        there = {of["name"]: value for of, value in zip(ids, shown, strict=True)}
+        # A filter that has just been used keeps its focus, because unchanged filters are not replaced.
+        return no_update if there == values(request, page) else controls(request, page)
+
+    @app.callback(Output("version", "data"), Input("tick", "n_intervals"), State("version", "data"))
+    def newest(_ticks: int | None, known: str | None) -> Any:  # noqa: ANN401 (a version, or nothing new)
+        version = gold.version()
+        return no_update if version == known else version
+
+
+def _with_browser_side(app: Dash) -> None:
+    app.clientside_callback(  # type: ignore[no-untyped-call]
+        ClientsideFunction("plumbline", "filtered"),
+        Output("url", "search"),
+        Input({"type": "filter", "name": ALL}, "value"),
+        State({"type": "filter", "name": ALL}, "id"),
+        prevent_initial_call=True,
+    )
+    for heat in ("heat-paired", "heat-passive"):
+        app.clientside_callback(  # type: ignore[no-untyped-call]
+            ClientsideFunction("plumbline", "looked_into"),
+            Output("url", "pathname", allow_duplicate=True),
+            Output("url", "search", allow_duplicate=True),
+            Input(heat, "clickData"),
+            prevent_initial_call=True,
+        )
+
+
+def _guarded(app: Dash, hosts: list[str]) -> None:
+    """Restrict pages to requests to this server, and the server to its own names."""
+    app.server.config["TRUSTED_HOSTS"] = hosts
+    scripts = " ".join(f"'{one}'" if not one.startswith("'") else one for one in app.csp_hashes())
+    policy = (
+        f"default-src 'self'; script-src 'self' {scripts}; style-src 'self' 'unsafe-inline'; "
+        "img-src 'self' data: blob:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    )
+
+    @app.server.after_request  # type: ignore[untyped-decorator]
+    def with_headers(response: Response) -> Response:
+        response.headers["Content-Security-Policy"] = policy
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["Referrer-Policy"] = "no-referrer"
+        return response

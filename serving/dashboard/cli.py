@@ -1,0 +1,87 @@
+"""`plumbline dashboard`: gold in a browser."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from conf.exit_codes import ExitCode
+from conf.settings import Settings
+from conf.signals import interrupt_on_signals
+
+WRONG_USE = 2
+
+
+def dashboard(
+    *,
+    conf: Annotated[
+        list[Path] | None, typer.Option(help="Settings that name the warehouse; the last file wins.")
+    ] = None,
+    warehouse: Annotated[Path | None, typer.Option(help="The warehouse's folder, instead of --conf.")] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8050,
+    days: Annotated[
+        float,
+        typer.Option(min=0.01, help="Number of days to show, counted back from the newest window."),
+    ] = 1.0,
+) -> None:
+    """
+    Show gold in a browser: who is slow and since when, the six questions, comparisons of runs; live.
+
+    It makes no network requests and has no login. On an address other than loopback, anyone who reaches the
+    port can read everything. Ctrl-C ends it (exit code 130).
+    Exit code 2: there is no gold, or the port is taken.
+
+    Example: `plumbline dashboard --conf my.toml`
+
+    Example: `plumbline dashboard --warehouse .state/demo/warehouse --port 0`
+    """
+    interrupt_on_signals()
+    try:
+        _serve(_root(conf or [], warehouse), host, port, timedelta(days=days))
+    except KeyboardInterrupt as error:
+        typer.echo("stopped", err=True)
+        raise typer.Exit(ExitCode.INTERRUPTED) from error
+
+
+def _serve(root: Path, host: str, port: int, reach: timedelta) -> None:
+    # Imported here, so that other commands do not wait for these modules.
+    from answers.gold import GoldReader, NoGoldError  # noqa: PLC0415
+    from serving.dashboard.app import make  # noqa: PLC0415
+    from serving.dashboard.serve import LOOPBACK, address_of, names_of, server  # noqa: PLC0415
+
+    try:
+        app = make(GoldReader.of_warehouse(root), names_of(host), reach)
+        serving = server(app, host, port)
+    except NoGoldError as error:
+        _wrong_use(str(error))
+    except OSError as error:
+        _wrong_use(
+            f"{host} port {port} is not available: {error.strerror or error}; --port 0 takes a free one"
+        )
+    if host not in LOOPBACK:
+        typer.secho(
+            f"warning: anyone who reaches {host} can read everything: there is no login",
+            fg="yellow",
+            err=True,
+        )
+    typer.echo(f"dashboard of {root}: {address_of(serving)}")
+    serving.serve_forever()
+    raise KeyboardInterrupt  # werkzeug caught it
+
+
+def _root(conf: list[Path], warehouse: Path | None) -> Path:
+    if bool(conf) == (warehouse is not None):
+        _wrong_use("give either --conf FILE or --warehouse DIR")
+    if warehouse is not None:
+        return warehouse.resolve()
+    try:
+        return Settings.load(*conf).warehouse_root
+    except (ValueError, OSError) as error:
+        _wrong_use(str(error))
+
+
+def _wrong_use(message: str) -> NoReturn:
+    typer.echo(f"error: {message}", err=True)
+    raise typer.Exit(WRONG_USE)

@@ -1,0 +1,130 @@
+"""A1: fetch latency without the wait in purgatory, compared with stock Kafka's metric."""
+
+from dash import html
+from dash.development.base_component import Component
+
+from answers import fetch_latency, round_trips
+from schemas.rows import Row
+from serving.dashboard.pages.links import FILL
+from serving.dashboard.parts import Column, details, graph, nothing, number, section, table, text, verdict
+from serving.dashboard.request import DashboardRequest
+from serving.report.dashboard import beside_the_dashboard
+from serving.report.figures import latency_over_time
+from serving.report.findings import Finding, headline, is_accused
+from serving.report.page_text import count, ms
+
+MOST_LEADERS = 12
+
+
+def page(request: DashboardRequest) -> list[Component]:
+    """Return the page."""
+    summary = fetch_latency.fetches(request.selection)
+    followers = [row for row in summary if row["kind"] == "follower"]
+    if not summary:
+        empty = verdict("There is no fetch in this span.", "unsure")
+        return [empty, section("Fetches", "", nothing("no fetch.", fill=FILL), name="fetches")]
+    chief = headline(round_trips.culprits(request.of_all_brokers)).finding
+    return [
+        _verdict(followers, chief),
+        _compared(request, followers),
+        _over_time(request, chief),
+        _fetchers([row for row in summary if row["kind"] == "follower"], "Followers", "followers"),
+        _fetchers([row for row in summary if row["kind"] == "consumer"], "Consumers", "consumers"),
+    ]
+
+
+def _verdict(followers: list[Row], chief: Finding | None) -> Component:
+    measured = [row for row in followers if row["true_p50_ms"] is not None]
+    if not measured:
+        small = [
+            "True latency needs the followers' NetworkClient log; without it only leader_local is known."
+        ]
+        return verdict("True fetch latency is not known: no follower's log is there.", "unsure", small)
+    worst = max(measured, key=lambda row: row["true_p50_ms"])
+    sentence = (
+        f"Broker {worst['follower_id']}'s fetches from broker {worst['leader_id']} are the slowest: "
+        f"{ms(worst['true_p50_ms'])} ms at the median, where the plain total reads "
+        f"{ms(worst['total_p50_ms'])} ms."
+    )
+    best = min(row["true_p50_ms"] for row in measured)
+    small = [
+        (
+            f"p99 {ms(worst['true_p99_ms'])} ms, n = {count(worst['n_true'])}; the quickest pair's median is "
+            f"{ms(best)} ms."
+        ),
+        f"Of its total {ms(worst['remote_p50_ms'])} ms (median) are the wait in purgatory for new records.",
+    ]
+    is_slow = chief is not None and is_accused(chief.row, worst["follower_id"], worst["leader_id"])
+    return verdict(sentence, "alarm" if is_slow else "calm", small)
+
+
+def _compared(request: DashboardRequest, followers: list[Row]) -> Component:
+    columns = [
+        Column("leader", lambda row: f"broker {row['leader_id']}", is_text=True),
+        number("Kafka's metric: p99", "stock_p99_ms", ms),
+        number("request log: total p99", "total_p99_ms", ms),
+        number("of it, purgatory p50", "remote_p50_ms", ms),
+        number("leader's own work p99", "leader_local_p99_ms", ms),
+        number("true p50, best", "true_p50_best_ms", ms),
+        number("true p50, worst", "true_p50_ms", ms),
+        number("true p99", "true_p99_ms", ms),
+        number("fetches", "n", count),
+    ]
+    rows = beside_the_dashboard(fetch_latency.stock(request.selection), followers)
+    words = details(
+        "What these numbers are",
+        "Of the leader's worst follower; percentiles of several followers are never averaged. Leader's own "
+        "work = total less remote of each request, blind to the network. True latency (KIP-736) = elapsed at "
+        "the follower less "
+        "remote, of each request. Kafka's metric is FetchFollower TotalTimeMs as scraped last.",
+    )
+    lead = (
+        "Kafka's FetchFollower TotalTimeMs contains the wait in purgatory for new records, up to "
+        "replica.fetch.wait.max.ms: on a quiet cluster it reads about 500 ms on every broker, slow or not."
+    )
+    title = "Why this differs from stock Kafka's metric"
+    return section(title, lead, table("dashboard-table", columns, rows), words, name="dashboard")
+
+
+def _over_time(request: DashboardRequest, chief: Finding | None) -> Component:
+    rows = fetch_latency.over_time(request.selection)
+    leaders = sorted({row["leader_id"] for row in rows if row["kind"] == "follower"})[:MOST_LEADERS]
+    step = int(request.step.total_seconds())
+    drawn = [
+        html.Div(
+            [
+                html.H3(f"Fetches served by broker {leader}"),
+                graph(
+                    f"latency-{leader}",
+                    latency_over_time(rows, leader, chief, request.step).update_xaxes(nticks=3),
+                    f"True and plain latency of fetches that broker {leader} served, over time.",
+                ),
+            ]
+        )
+        for leader in leaders
+    ]
+    lead = (
+        f"Median of each {step} s, one panel a leader; the axis is logarithmic. Wide grey is what stock "
+        "metrics show, solid the true latency, dotted the leader's own work."
+    )
+    title = "True against plain latency over time"
+    return section(title, lead, html.Div(drawn, className="side three"), name="latency")
+
+
+def _fetchers(rows: list[Row], title: str, name: str) -> Component:
+    columns = [
+        Column("leader", lambda row: f"broker {row['leader_id']}", is_text=True),
+        text("client id", "client_id"),
+        number("fetches", "n", count),
+        number("total p50", "total_p50_ms", ms),
+        number("total p99", "total_p99_ms", ms),
+        number("leader's own p50", "leader_local_p50_ms", ms),
+        number("leader's own p99", "leader_local_p99_ms", ms),
+        number("true p50", "true_p50_ms", ms),
+        number("true p99", "true_p99_ms", ms),
+    ]
+    lead = "Percentiles of all fetches of the span, from histograms added up."
+    if not rows:
+        return section(title, lead, nothing("none fetched in this span.", fill=FILL), name=name)
+    ordered = sorted(rows, key=lambda row: -row["n"])
+    return section(title, lead, table(f"{name}-table", columns, ordered), name=name)

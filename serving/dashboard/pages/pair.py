@@ -1,0 +1,141 @@
+"""A pair of the matrix: its latency over time, and its slowest requests."""
+
+from dataclasses import replace
+
+from dash import html
+from dash.development.base_component import Component
+
+from answers import fetch_latency, round_trips
+from answers.selection import GoldSelection
+from answers.slowest_fetches import LONGEST, MOST, slowest
+from schemas.rows import Row
+from serving.dashboard.pages.links import FILL
+from serving.dashboard.parts import Column, graph, nothing, number, section, table, verdict
+from serving.dashboard.request import DashboardRequest
+from serving.report.figures import latency_over_time, rtt_over_time
+from serving.report.findings import Finding, clock, findings, headline, is_accused
+from serving.report.matrix import METHODS
+from serving.report.page_text import count, ms
+
+
+def page(request: DashboardRequest) -> list[Component]:
+    """Return the page."""
+    follower, leader = request.filters.follower, request.filters.leader
+    if follower is None or leader is None:
+        return [verdict("Which pair? Choose a cell of the matrix.", "unsure")]
+    pair, of = (follower, leader), request.of_all_brokers
+    culprits = round_trips.culprits(of)
+    found = [one for one in findings(culprits) if is_accused(one.row, follower, leader)]
+    chief = headline(culprits).finding
+    chief = chief if chief and is_accused(chief.row, follower, leader) else None
+    return [
+        _verdict(of, pair, chief),
+        _round_trips(of, pair, found, chief),
+        _latency(of, pair, chief),
+        _requests(of, pair, chief),
+    ]
+
+
+def _verdict(of: GoldSelection, pair: tuple[int, int], chief: Finding | None) -> Component:
+    follower, leader = pair
+    rows = round_trips.round_trips(of, only=chief.core, pair=pair) if chief else []
+    rows = rows or round_trips.round_trips(of, pair=pair)
+    rows.sort(key=lambda row: METHODS.index(row["method"]))
+    if not rows or rows[0]["rtt_ms"] is None:
+        n = rows[0]["n"] if rows else 0
+        words = f"Broker {follower} from broker {leader}: not enough data, {n} round trips."
+        return verdict(words, "unsure", ["12 are needed for a median."])
+    best = rows[0]
+    baseline = round_trips.baseline(of, pair, best["method"])
+    usual_ms = baseline[f"{best['estimator']}_ms"]
+    words = f"Broker {follower} fetches from broker {leader} at a round trip of {ms(best['rtt_ms'])} ms"
+    than = f"; its baseline is {ms(usual_ms)} ms." if usual_ms is not None else "."
+    when = "the time of the finding" if chief else "the whole span"
+    small = [
+        (
+            f"{best['estimator']} of {count(best['n'])} {best['method']} round trips over {when}, "
+            f"95 % interval {ms(best['rtt_low_ms'])} to {ms(best['rtt_high_ms'])} ms."
+        ),
+        *_of_baseline(baseline),
+    ]
+    return verdict(f"{words}{than}", "alarm" if chief else "calm", small)
+
+
+def _of_baseline(baseline: Row) -> list[str]:
+    windows = baseline["windows"]
+    return [f"The baseline is the median of {windows} quiet windows."] if windows else []
+
+
+def _round_trips(
+    of: GoldSelection, pair: tuple[int, int], found: list[Finding], chief: Finding | None
+) -> Component:
+    rows = round_trips.over_time(of, pair)
+    title, step = "Its round trips over time", int(of.step.total_seconds())
+    methods = [method for method in METHODS if any(row["method"] == method for row in rows)]
+    if not methods:
+        missing = nothing("there is no round trip of this pair in this span.", fill=FILL)
+        return section(title, "", missing, name="pair-rtt")
+    drawn = [
+        html.Div(
+            [
+                html.H3(method.capitalize()),
+                graph(
+                    f"pair-rtt-{method}",
+                    rtt_over_time(rows, method, found, chief, of.step),
+                    f"{method.capitalize()} round trips of the pair over time.",
+                ),
+            ]
+        )
+        for method in methods
+    ]
+    lead = f"Steps of {step} s; the time of a finding is shaded."
+    return section(title, lead, html.Div(drawn, className="side"), name="pair-rtt")
+
+
+def _latency(of: GoldSelection, pair: tuple[int, int], chief: Finding | None) -> Component:
+    rows = fetch_latency.over_time(of, pair)
+    title = "True against plain latency of its fetches"
+    lead = (
+        "Medians. Wide grey is what stock metrics show, solid the true latency, dotted the leader's own work."
+    )
+    if not rows:
+        return section(title, lead, nothing("no fetch of this pair.", fill=FILL), name="pair-latency")
+    figure = latency_over_time(rows, pair[1], chief, of.step)
+    return section(title, lead, graph("pair-latency-figure", figure, lead), name="pair-latency")
+
+
+def _requests(of: GoldSelection, pair: tuple[int, int], chief: Finding | None) -> Component:
+    if chief:
+        of = replace(of, since=chief.since, until=chief.until)
+    rows = slowest(of, pair)
+    times = f"{clock(max(of.since, of.until - LONGEST))} to {clock(of.until)} UTC"
+    lead = (
+        f"Up to {MOST} of {times}, from silver: the leader's line of each fetch, joined with the follower's "
+        "log by client id and correlation id. True is elapsed less the purgatory."
+    )
+    if not rows:
+        missing = nothing("silver has no fetch of this pair then.", fill="plumbline ingest")
+        return section("Its slowest requests", lead, missing, name="requests")
+    columns = [
+        Column("at the leader, UTC", _instant, is_text=True),
+        number("correlation id", "correlation_id", str),
+        *[
+            number(head, name, ms)
+            for head, name in (
+                ("true ms", "true_ms"),
+                ("elapsed at the follower", "elapsed_ms"),
+                ("total", "total_ms"),
+                ("purgatory", "remote_ms"),
+                ("leader's own", "leader_local_ms"),
+                ("request queue", "request_queue_ms"),
+                ("local", "local_ms"),
+                ("response queue", "response_queue_ms"),
+                ("send", "send_ms"),
+            )
+        ],
+    ]
+    return section("Its slowest requests", lead, table("request-table", columns, rows), name="requests")
+
+
+def _instant(row: Row) -> str:
+    return f"{row['logged_at']:%H:%M:%S.%f}"[:-3]

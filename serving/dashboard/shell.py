@@ -1,0 +1,140 @@
+"""The frame of every page: navigation, how fresh the data is, and the filters."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from dash import dcc, html
+from dash.development.base_component import Component
+
+from answers import contents, data_quality, run_comparisons
+from serving.dashboard.filters import SPAN_WORDS, Filters
+from serving.dashboard.pages.all_pages import PAGES, DashboardPage
+from serving.dashboard.pages.comparison import name_of
+from serving.dashboard.parts import labelled
+from serving.dashboard.request import DashboardRequest
+from serving.report.page import freshness
+from serving.report.page_text import count
+
+REFRESH_S = 5.0
+STALE_S = 60.0
+STEADY = ("request-log", "metrics")
+"""Kinds that a running node always writes. Silence of others means nothing."""
+
+WORDS = {
+    "cluster": "Cluster",
+    "span": "Span",
+    "broker": "Broker",
+    "topic": "Topic",
+    "client": "Client",
+    "run": "Comparison",
+}
+
+
+def layout() -> Component:
+    """Return the frame that all pages are filled into."""
+    return html.Div(
+        [
+            dcc.Location(id="url", refresh="callback-nav"),
+            dcc.Interval(id="tick", interval=REFRESH_S * 1000),
+            dcc.Store(id="version"),
+            html.A("Skip to the answer", href="#content", className="skip"),
+            html.Header([html.Strong("Plumbline"), html.Nav(id="nav", **labelled("Pages"))]),
+            html.Div(id="fresh", role="status"),
+            html.Div(id="filters", role="search", **labelled("Filters")),
+            html.Main(id="content", tabIndex=-1),
+        ],
+        className="dashboard",
+    )
+
+
+def nav(shown: DashboardPage | None, filters: Filters) -> list[Component]:
+    """Return the links to all pages, which keep the filters."""
+    kept = replace(filters, follower=None, leader=None).query()
+    return [
+        dcc.Link(
+            page.word,
+            href=f"{page.path}{kept}",
+            className="here" if page is shown else "",
+            title="this page" if page is shown else None,
+        )
+        for page in PAGES
+        if page.word
+    ]
+
+
+def fresh(request: DashboardRequest, now: datetime) -> list[Component]:
+    """Return how fresh the data is, and whether every line is accounted for."""
+    quality = data_quality.by_source(request.selection)
+    rows, newest = freshness(quality), request.edges["newest"]
+    parts = [html.B(request.cluster or "no cluster"), html.Span(_newest(newest, now)), *_fixed(request)]
+    if rows:
+        silent = [row for row in rows if row["kind"] in STEADY and (row["behind_s"] or 0) > STALE_S]
+        read, kept_out = (sum(row[name] or 0 for row in rows) for name in ("lines_read", "quarantined"))
+        parts.append(html.Span(f"{count(read)} lines read, {count(kept_out)} quarantined"))
+        if silent:
+            names = ", ".join(f"{row['node']} ({row['kind']}) {row['behind_s']:,.0f} s" for row in silent)
+            parts.append(html.Span(f"behind the freshest: {names}", className="bad"))
+        balanced = all(row["is_balanced"] is not False for row in quality)
+        words, mood = ("every line accounted for", "good") if balanced else ("counts do not add up", "bad")
+        parts.append(html.Span(words, className=mood))
+    return parts
+
+
+def _fixed(request: DashboardRequest) -> list[Component]:
+    """Return the end of a fixed span, and the link that follows the newest window again."""
+    if request.filters.until is None:
+        return []
+    newest = dcc.Link("follow the newest", href=replace(request.filters, until=None).query() or "?")
+    return [html.Span([f"looking back from {request.span[1]:%Y-%m-%d %H:%M:%S} UTC, ", newest])]
+
+
+def controls(request: DashboardRequest, page: DashboardPage) -> list[Component]:
+    """Return the filters of the page, with the values in its address."""
+    return [_control(name, value, request) for name, value in values(request, page).items()]
+
+
+def values(request: DashboardRequest, page: DashboardPage) -> dict[str, Any]:
+    """Return the value of each filter of the page; there is one of clusters if there are several."""
+    cluster = {"cluster": request.cluster} if len(request.clusters) > 1 else {}
+    return cluster | {name: getattr(request.filters, name) for name in page.filters}
+
+
+def _control(name: str, value: Any, request: DashboardRequest) -> Component:  # noqa: ANN401 (of any filter)
+    options = _options(name, request, value)
+    of = {"type": "filter", "name": name}
+    shown = dcc.Dropdown(
+        id=of,
+        options=options,
+        value=value,
+        clearable=name not in ("span", "cluster"),
+        placeholder="all" if name != "run" else "the first",
+        searchable=len(options) > 10,  # noqa: PLR2004 (from there on eyes alone are slow)
+    )
+    return html.Div([html.Label(WORDS[name], htmlFor=_id_of(of)), shown], className="filter", id=f"of-{name}")
+
+
+def _options(name: str, request: DashboardRequest, value: Any) -> list[dict[str, Any]]:  # noqa: ANN401 (of any filter)
+    if name == "span":
+        return [{"label": words, "value": span} for span, words in SPAN_WORDS.items()]
+    if name == "cluster":
+        return [{"label": one, "value": one} for one in request.clusters]
+    if name == "run":
+        there: list[Any] = [name_of(row) for row in run_comparisons.newest(request.gold, request.cluster)]
+    else:
+        there = contents.values(request.gold, name, request.cluster, request.begin)
+    choices = sorted({*there, *([value] if value is not None else [])})
+    return [{"label": str(one), "value": one} for one in choices]
+
+
+def _id_of(of: dict[str, str]) -> str:
+    """Return the id in the document of a component with a pattern id, as Dash writes it."""
+    return "{" + ",".join(f'"{name}":"{of[name]}"' for name in sorted(of)) + "}"
+
+
+def _newest(newest: datetime | None, now: datetime) -> str:
+    if newest is None:
+        return "no window yet"
+    age_s = (now - newest.astimezone(UTC)).total_seconds()
+    ago = f"{age_s:,.0f} s" if age_s < 120 else f"{age_s / 60:,.0f} min"  # noqa: PLR2004 (two minutes)
+    return f"newest window {newest.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC, {ago} ago"

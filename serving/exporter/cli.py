@@ -1,0 +1,61 @@
+"""`plumbline export`: exit codes 0 stopped, 1 the port is taken, 2 wrong settings or no gold."""
+
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from prometheus_client.exposition import generate_latest
+
+from conf.exit_codes import ExitCode
+from conf.metrics_endpoint import LOOPBACK, metrics_endpoint
+from conf.settings import Settings
+from conf.signals import stop_on_signals
+from serving.exporter.serve import registry_of
+from serving.exporter.tables import GoldError, GoldTables
+
+
+def export(
+    conf: Annotated[
+        list[Path] | None, typer.Option(help="Settings; the last file wins.", exists=True, dir_okay=False)
+    ] = None,
+    *,
+    port: Annotated[int | None, typer.Option(help="Instead of [export] port; 0 is a free one.")] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on; there is no authentication.")] = LOOPBACK,
+    once: Annotated[bool, typer.Option("--once", help="Print one page and end.")] = False,
+) -> None:
+    """
+    Serve gold as Prometheus metrics; their meaning: docs/prometheus-export.md.
+
+    Ctrl-C ends it. For example:
+
+        plumbline export --conf my.toml
+
+        plumbline export --conf my.toml --port 9465
+
+        plumbline export --conf my.toml --once
+
+    """
+    try:
+        settings = Settings.load(*(conf or ()))
+        registry = registry_of(GoldTables(settings.warehouse_root), settings.export)
+    except (GoldError, ValueError) as error:
+        typer.echo(f"export: {error}", err=True)
+        raise typer.Exit(ExitCode.WRONG) from error
+    if once:
+        typer.echo(generate_latest(registry).decode(), nl=False)
+        return
+    stop = threading.Event()
+    stop_on_signals(stop)
+    setting, port = ("[export] port", settings.export.port) if port is None else ("--port", port)
+    try:
+        with metrics_endpoint(registry, port, setting, host) as url:
+            if host not in (LOOPBACK, "localhost", "::1"):
+                typer.echo(
+                    "export: open to whoever reaches this address: there is no authentication", err=True
+                )
+            typer.echo(f"export: {url}", err=True)
+            stop.wait()
+    except OSError as error:
+        typer.echo(f"export: {error}", err=True)
+        raise typer.Exit(ExitCode.FAILED) from error

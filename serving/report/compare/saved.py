@@ -1,0 +1,60 @@
+"""Saved comparisons: `gold.run_comparison`, for dashboards and later comparisons."""
+
+import hashlib
+import json
+from datetime import UTC, datetime
+
+from pyspark.sql import SparkSession
+
+from conf.settings import Settings
+from engine.delta import tables
+from schemas.gold.run_comparison import RUN_COMPARISON
+from schemas.rows import plain
+from serving.report.compare.document import rows
+from transforms.frames import frame_of
+from verdicts.comparison import Comparison
+
+
+def save_comparison(
+    spark: SparkSession,
+    settings: Settings,
+    comparison: Comparison,
+    *,
+    cluster: str | None,
+    scenario: str | None,
+) -> str:
+    """Append the rows of a comparison, once per result and runs; return a message with the outcome."""
+    known = {"scenario": scenario, "compared_at": datetime.now(UTC)}
+    names = RUN_COMPARISON.schema.names
+    values = [[(row | known)[name] for name in names] for row in rows(comparison, cluster)]
+    warehouse = settings.warehouse_root
+    tables.ensure(spark, warehouse, RUN_COMPARISON)
+    is_new = tables.append(
+        frame_of(spark, values, RUN_COMPARISON.schema).coalesce(1),
+        warehouse,
+        RUN_COMPARISON,
+        txn_app_id=f"compare-{_fingerprint(comparison, cluster, scenario)}",
+        txn_version=0,
+    )
+    return "saved in gold.run_comparison" if is_new else "already in gold.run_comparison"
+
+
+def _fingerprint(comparison: Comparison, cluster: str | None, scenario: str | None) -> str:
+    """Return a hash of question, runs and result; a retried task gets the same hash."""
+    runs = [
+        [run.arm, run.run, str(run.started_at), str(run.ended_at), run.starts, run.summaries]
+        for run in (*comparison.baseline, *comparison.contender)
+    ]
+    asked = comparison.asked
+    question = [
+        cluster,
+        scenario,
+        asked.baseline,
+        asked.contender,
+        list(asked.metrics),
+        asked.rule.tolerance,
+        asked.is_unpaired,
+    ]
+    # The result is part of the hash: gold may be built after the runs and add metrics.
+    result = [plain(row) for row in rows(comparison, cluster)]
+    return hashlib.sha256(json.dumps([question, runs, result]).encode()).hexdigest()[:32]

@@ -1,0 +1,260 @@
+"""From the culprit of each window to what a person is told: findings over time, and one sentence."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from statistics import median
+
+from schemas.rows import Row
+from serving.report.matrix import pair_rows
+
+WINDOW = timedelta(seconds=10)
+ACCUSED = frozenset({"broker", "follower_side", "leader_side", "link", "ambiguous"})
+FULL = 0.6
+"""A window with less than this part of the median effect holds quiet time as well."""
+
+SHAPE = ("culprit", "broker_id", "follower_id", "leader_id")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One stretch of windows in which somebody was accused, told by the shape with the most evidence."""
+
+    since: datetime
+    until: datetime  # end of the last window of `core`
+    named_until: datetime  # end of the last accused window: a name lingers for up to two windows
+    core: tuple[datetime, ...]  # starts of the accused windows that show the effect in full
+    row: Row  # the window of the shape whose effect is the median: what is told is one window's own estimate
+    last: Row  # the shape's last window: its evidence has added up
+    windows: int
+    is_open: bool  # it lasts to the end of what was judged
+
+
+@dataclass(frozen=True, slots=True)
+class _Pooled:
+    """The effect of all windows of a finding together, and how it was made."""
+
+    effect_ms: float
+    told: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Headline:
+    """The sentence on top of the page."""
+
+    sentence: str
+    mood: str  # alarm, unsure or calm
+    small_print: list[str] = field(default_factory=list)
+    finding: Finding | None = None
+
+
+def findings(culprits: Sequence[Row]) -> list[Finding]:
+    """
+    Join neighbouring accused windows of a cluster to findings.
+
+    A window without enough data does not end a finding. A window with `none` does, except a single one before
+    a window with the same shape.
+    """
+    stretches: list[list[Row]] = []
+    quiet = 0  # windows with `none` after the last accused one
+    for row in sorted(culprits, key=lambda row: row["window_start"]):
+        if row["culprit"] in ACCUSED:
+            is_next = quiet == 0 or (quiet == 1 and _may_be_same(stretches[-1][-1], row))
+            if not stretches or not is_next:
+                stretches.append([])
+            stretches[-1].append(row)
+            quiet = 0
+        elif row["culprit"] == "none" and stretches:
+            quiet += 1
+    return [
+        _finding(rows, is_running=quiet == 0 and nth == len(stretches))
+        for nth, rows in enumerate(stretches, start=1)
+    ]
+
+
+def windows_of(found: Sequence[Finding]) -> list[datetime]:
+    """Return the windows of findings, with those in which a name lingers; all others are quiet."""
+    windows = []
+    for one in found:
+        at = one.since
+        while at < one.named_until:
+            windows.append(at)
+            at += WINDOW
+    return windows
+
+
+def _may_be_same(earlier: Row, later: Row) -> bool:
+    """Return whether two accusations have the same shape; a tie may have any."""
+    return "ambiguous" in (earlier["culprit"], later["culprit"]) or shape(earlier) == shape(later)
+
+
+def _finding(rows: list[Row], *, is_running: bool) -> Finding:
+    # A named shape outweighs the tie it was part of in its first windows.
+    strongest = max(rows, key=lambda row: (row["culprit"] != "ambiguous", row.get("evidence") or 0.0))
+    same = [row for row in rows if shape(row) == shape(strongest)]
+    middle = sorted(same, key=_effect_ms)[len(same) // 2]
+    typical_ms = _effect_ms(middle)
+    full_ms = min(typical_ms, FULL * typical_ms)  # a level that went on rising leaves effects below 0
+    core = [row for row in rows if _effect_ms(row) >= full_ms]
+    return Finding(
+        since=min(row.get("since") or row["window_start"] for row in same),
+        until=core[-1]["window_start"] + WINDOW,
+        named_until=rows[-1]["window_start"] + WINDOW,
+        core=tuple(row["window_start"] for row in core),
+        row=middle,
+        last=same[-1],
+        windows=len(rows),
+        is_open=is_running and core[-1] is rows[-1],
+    )
+
+
+def _effect_ms(row: Row) -> float:
+    return row.get("effect_ms") or 0.0
+
+
+def shape(row: Row) -> tuple[str | int | None, ...]:
+    """Tell two accusations apart."""
+    tied = row.get("tied") or []
+    return (*(row.get(name) for name in SHAPE), *sorted(who(part) for part in tied))
+
+
+def headline(culprits: Sequence[Row], accused: Sequence[Row] = (), quiet: Sequence[Row] = ()) -> Headline:
+    """
+    Say in one sentence who is slow: the open finding, else the strongest past one, else nobody.
+
+    `accused` and `quiet` are the pairs' round trips over the finding and outside it: with them the amount is
+    that of all of its windows together, and not of one.
+    """
+    found = findings(culprits)
+    if found:
+        strongest = max(found, key=lambda one: (one.is_open, one.last.get("evidence") or 0.0))
+        mood = "unsure" if strongest.row["culprit"] == "ambiguous" else "alarm"
+        others = [_other(one) for one in found if one is not strongest]
+        pooled = _pooled(strongest, pair_rows(accused, quiet))
+        small = [*([pooled.told] if pooled else []), *_small_print(strongest), *others]
+        words = sentence(strongest, pooled.effect_ms if pooled else None)
+        return Headline(sentence=words, mood=mood, small_print=small, finding=strongest)
+    judged = [row for row in culprits if row["culprit"] == "none"]
+    if judged:
+        coverage = f"{_count(len(judged), 'window')} of 10 s judged, {len(culprits) - len(judged)} left open."
+        return Headline(sentence="No broker, side or link stands out.", mood="calm", small_print=[coverage])
+    why = _why_not(culprits)
+    return Headline(sentence="Not enough data to say who is slow.", mood="unsure", small_print=[why])
+
+
+def _pooled(finding: Finding, pairs: Sequence[Row]) -> _Pooled | None:
+    """Add a finding's windows up: how much more its pairs rose than the others, at one quantile."""
+    rows = [row for row in pairs if row["method"] == finding.row.get("method") and row["rise_ms"] is not None]
+    inside = [row for row in rows if is_accused(finding.row, row["follower_id"], row["leader_id"])]
+    if not inside:
+        return None
+    outside = [row["rise_ms"] for row in rows if row not in inside]
+    effect_ms = median(row["rise_ms"] for row in inside) - (median(outside) if outside else 0.0)
+    told = (
+        f"{effect_ms:.1f} ms: {inside[0]['estimator']} of {min(row['n'] for row in inside)} round trips "
+        "a pair over these windows, less its quiet level and less what the other pairs rose."
+    )
+    return _Pooled(effect_ms, told)
+
+
+def sentence(finding: Finding, effect_ms: float | None = None) -> str:
+    """Tell one finding in plain words: who, by how much (else its median window's effect), since when."""
+    row = finding.row
+    effect = row.get("effect_ms") if effect_ms is None else effect_ms
+    amount = "" if effect is None else f" by {effect:.1f} ms"
+    be = "is" if finding.is_open else "was"
+    when = (
+        f"since {clock(finding.since)} UTC"
+        if finding.is_open
+        else f"from {clock(finding.since)} to {clock(finding.until)} UTC"
+    )
+    if row["culprit"] == "ambiguous":
+        who_may_be = " or ".join(who(part) for part in row.get("tied") or []) or "more than one shape"
+        return f"Something {be} slow{amount} {when}, but the data cannot tell which: {who_may_be}."
+    return f"{_capital(who(row))} {be} slow{amount} {when}."
+
+
+def who(part: Row) -> str:
+    """Name a shape: a broker, one of its sides, or one link."""
+    broker = part.get("broker_id")
+    return {
+        "broker": f"broker {broker}",
+        "follower_side": f"broker {_or(part, 'follower_id')}'s fetching side",
+        "leader_side": f"broker {_or(part, 'leader_id')}'s serving side",
+        "link": f"broker {part.get('follower_id')}'s link to broker {part.get('leader_id')}",
+        "none": "nobody",
+    }.get(str(part.get("culprit")), "something else")
+
+
+def is_accused(row: Row, follower_id: int, leader_id: int) -> bool:
+    """Tell whether a pair belongs to the accused shape, or to one of the tied ones."""
+    if row["culprit"] == "ambiguous":
+        return any(is_accused(part, follower_id, leader_id) for part in row.get("tied") or [])
+    return {
+        "broker": row.get("broker_id") in (follower_id, leader_id),
+        "follower_side": follower_id == _or(row, "follower_id"),
+        "leader_side": leader_id == _or(row, "leader_id"),
+        "link": (follower_id, leader_id) == (row.get("follower_id"), row.get("leader_id")),
+    }.get(row["culprit"], False)
+
+
+def clock(instant: datetime) -> str:
+    """Write the time of day, UTC."""
+    return instant.astimezone(UTC).strftime("%H:%M:%S")
+
+
+def _small_print(finding: Finding) -> list[str]:
+    row, last = finding.row, finding.last
+    low, high = row.get("effect_low_ms"), row.get("effect_high_ms")
+    lines = [
+        f"On {finding.since.astimezone(UTC):%Y-%m-%d}, over {_count(finding.windows, 'window')} of 10 s."
+    ]
+    if row["culprit"] == "link":
+        lines.append(f"That is: follower {row['follower_id']} fetching from leader {row['leader_id']}.")
+    if low is not None and high is not None:
+        lines.append(f"In its median window alone: {low:.1f} to {high:.1f} ms (95 % interval).")
+    if last.get("evidence") is not None:
+        lines.append(f"Evidence: {last['evidence']:.1f} (log likelihood ratio against nobody, added up).")
+    runner_up = last.get("runner_up")
+    if runner_up and runner_up.get("culprit"):
+        margin = last.get("runner_up_margin")
+        behind = "" if margin is None else f", {margin:.1f} behind"
+        lines.append(f"Runner-up: {who(runner_up)}{behind}.")
+    return [*lines, *_basis(last)]
+
+
+def _basis(row: Row) -> list[str]:
+    measured = {"baseline": row.get("baseline"), "method": row.get("method")}
+    against = {"own": "each pair's own quiet history", "peers": "the other pairs of the same window"}
+    if not all(measured.values()):
+        return []
+    pairs = f"{row.get('pairs_seen')} of {row.get('pairs_expected')} pairs"
+    return [
+        f"Judged on {pairs} ({measured['method']} round trips) against {against.get(str(row['baseline']))}."
+    ]
+
+
+def _other(finding: Finding) -> str:
+    return f"Also found: {sentence(finding)}"
+
+
+def _why_not(culprits: Sequence[Row]) -> str:
+    if not culprits:
+        return "No window has round trips of broker pairs: is there a request log with fetches of followers?"
+    seen = max(row.get("pairs_seen") or 0 for row in culprits)
+    wanted = max(row.get("pairs_expected") or 0 for row in culprits)
+    windows = _count(len(culprits), "window")
+    return f"{windows} of 10 s, at best {seen} of {wanted} pairs with enough round trips."
+
+
+def _or(part: Row, name: str) -> int | None:
+    value = part.get(name)
+    return part.get("broker_id") if value is None else value
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -1,0 +1,43 @@
+"""What a report is made of: the files that were found in a folder and what was read of them."""
+
+from collections import Counter
+from pathlib import Path
+
+from collectors.files import FoundFiles
+from engine.ingest.raw_files import FileRead, readable
+from schemas.rows import Row
+from serving.report.run.options import Wanted
+
+
+def inputs_of_files(folder: Path, wanted: Wanted, found: FoundFiles, read: list[FileRead]) -> Row:
+    """Tell what was read of what kind, what was not understood and why, and what was assumed."""
+    return {
+        "from": readable(folder),
+        "time_zone": wanted.time_zone,
+        "nodes": wanted.nodes,
+        "files": [
+            {
+                "path": file.source,
+                "node": file.node,
+                "kind": file.kind,
+                "lines": file.lines,
+                "bytes": file.value_bytes,
+                "damage": file.damage,
+            }
+            for file in read
+        ],
+        "not_understood": [
+            {"path": readable(path.relative_to(folder)), "reason": reason}
+            for path, reason in found.not_understood
+        ],
+        "passed_over": [
+            {"what": what, "files": files}
+            for what, files in sorted(Counter(what for _, what in found.passed_over).items())
+        ],
+        **span_of(wanted),
+    }
+
+
+def span_of(wanted: Wanted) -> Row:
+    """Tell the span that was asked for."""
+    return {"since": wanted.span.since, "until": wanted.span.until}

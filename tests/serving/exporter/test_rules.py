@@ -1,0 +1,51 @@
+"""The rules as Prometheus reads them, their unit tests, and which series an expression asks for."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conf.settings import PROJECT
+from serving.exporter.backtest_cli import RULES
+from serving.exporter.rules import RuleError, rules_of, selectors
+
+HERE = Path(__file__).parent
+
+
+@pytest.mark.parametrize("command", [["check", "rules", RULES], ["test", "rules", HERE / "alerts_test.yml"]])
+def test_promtool_passes_the_rules(command):
+    if not shutil.which("promtool"):
+        pytest.skip("promtool is not on the path: see .ci/run")
+
+    done = subprocess.run([shutil.which("promtool"), *command], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("expr", "asked"),
+    [
+        ('a{x="}"} / on (b) group_left () c offset 5m', ['a{x="}"}', "c"]),
+        ("sum by (k) (rate(a[5m])) > bool 1e3 or absent(d)", ["a", "d"]),
+        ("label_replace(a, 'to', '$1', 'from', '(.*)')", ["a"]),
+        ("time() - a > Inf", ["a"]),
+    ],
+)
+def test_an_expression_tells_which_series_it_asks_for(expr, asked):
+    assert selectors(expr) == asked
+
+
+def test_every_rule_says_what_to_do_and_has_a_section_of_the_page():
+    page = (PROJECT / "docs" / "alerts.md").read_text()
+
+    assert [rule.name for rule in rules_of([RULES]) if f"\n## {rule.name}\n" not in page] == []
+
+
+@pytest.mark.parametrize("text", ["groups: 5", "{", "groups: [{rules: [{record: a, expr: b}]}]"])
+def test_what_is_no_alert_is_refused_by_name(tmp_path, text):
+    path = tmp_path / "mine.yml"
+    path.write_text(text)
+
+    with pytest.raises(RuleError, match=r"mine\.yml"):
+        rules_of([path])

@@ -1,0 +1,136 @@
+"""The report as JSON."""
+
+import json
+import math
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from conf.atomic_file import write_atomically
+from schemas.rows import iso
+from serving.report.answers import Answers
+from serving.report.document import QUARANTINE, as_text, document, table_names
+from tests.serving.report import gold_rows
+
+RTT = (
+    "window_start leader_id follower_id method n rtt_ms rtt_low_ms rtt_high_ms rtt_p10_ms rtt_p50_ms "
+    "rtt_p99_ms"
+)
+CONTRACT = {
+    "fetch_latency": (
+        "window_start leader_id follower_id client_id kind n total_p50_ms total_p99_ms leader_local_p50_ms "
+        "true_p50_ms true_p99_ms"
+    ),
+    "broker_rtt": RTT,
+    "broker_rtt_summary": RTT,
+    "broker_rtt_culprit": "window_start culprit broker_id follower_id leader_id effect_ms since",
+}
+BALANCE = ["lines_read", "kept", "quarantined", "skipped", "duplicates"]
+
+
+def test_every_key_is_there_when_nothing_was_read():
+    content = json.loads(as_text(document(Answers())))
+
+    assert set(content) == {"tables", "data_quality", "inputs"}
+    assert set(content["tables"]) == {*table_names(), "quarantine"}
+    assert all(rows == [] for rows in content["tables"].values())
+    assert {name: content["data_quality"][name] for name in BALANCE} == dict.fromkeys(BALANCE, 0)
+    assert content["data_quality"]["by_source"] == []
+
+
+@pytest.mark.parametrize("table", CONTRACT)
+def test_rows_hold_the_columns_of_the_contract_and_no_histogram(table):
+    row = document(gold_rows.slow_link())["tables"][table][0]
+
+    assert set(CONTRACT[table].split()) <= set(row)
+    assert not [name for name in row if name.endswith("_hist")]
+
+
+def test_answers_of_the_rules_are_told_with_their_examples():
+    told = document(Answers(quality_results=[gold_rows.BROKEN_RULE]))["tables"]["quality_results"]
+
+    assert told[0]["span_start"] == "2026-11-21T11:00:00Z"
+    assert (told[0]["is_passed"], told[0]["examples"]) == (False, ['{"n": 1}'])
+
+
+def test_counts_are_added_up_over_sources():
+    quality = document(gold_rows.healthy())["data_quality"]
+
+    assert {name: quality[name] for name in BALANCE} == {
+        "lines_read": 3000,
+        "kept": 2970,
+        "quarantined": 3,
+        "skipped": 24,
+        "duplicates": 3,
+    }
+    assert quality["is_balanced"]
+
+
+def test_instants_are_utc_with_z():
+    cet = datetime(2026, 11, 21, 12, 4, 20, 5000, tzinfo=timezone(timedelta(hours=1)))
+
+    assert iso(cet) == "2026-11-21T11:04:20.005000Z"
+
+
+def test_instant_without_a_zone_is_refused():
+    with pytest.raises(ValueError, match="no time zone"):
+        iso(datetime(2026, 11, 21, tzinfo=UTC).replace(tzinfo=None))
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, None])
+def test_what_is_no_number_is_null(value):
+    answers = gold_rows.healthy()
+    rows = [{**answers.broker_rtt[0], "rtt_ms": value}]
+
+    content = json.loads(as_text(document(Answers(broker_rtt=rows))))
+
+    assert content["tables"]["broker_rtt"][0]["rtt_ms"] is None
+
+
+def test_text_with_lone_surrogates_can_be_written(tmp_path):
+    """A file name need not be UTF-8; Python reads it with surrogates."""
+    write_atomically(tmp_path / "a.json", as_text({"path": "caf\udce9.log"}))
+
+    assert "caf\\udce9.log" in (tmp_path / "a.json").read_text()
+
+
+def test_failed_write_leaves_the_old_file_and_no_litter(tmp_path):
+    (tmp_path / "report.json").write_text("old")
+
+    with pytest.raises(TypeError):
+        write_atomically(tmp_path / "report.json", None)
+
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("report.json", "old")]
+
+
+def test_every_key_is_explained_to_the_reader():
+    page = (Path(__file__).parents[3] / "docs" / "report.md").read_text()
+    content = document(Answers())
+
+    named = {*content, *content["tables"], *content["data_quality"], *QUARANTINE}
+
+    assert [name for name in sorted(named) if f"`{name}`" not in page] == []
+
+
+def test_device_is_written_to_and_a_link_stays_one(tmp_path):
+    (tmp_path / "latest.json").symlink_to(tmp_path / "of-today.json")
+
+    write_atomically(tmp_path / "latest.json", "new")
+    write_atomically(Path("/dev/null"), "gone")
+
+    assert (tmp_path / "latest.json").is_symlink()
+    assert (tmp_path / "of-today.json").read_text() == "new"
+    assert Path("/dev/null").is_char_device()
+
+
+def test_log_in_the_folder_of_another_broker_is_doubted():
+    """Follower 2 in the log of "broker 2": nobody fetches from itself."""
+    rows = [{"reason": "node_is_another_replica", "source": "broker-2/kafka-request.log"}] * 2
+
+    content = document(Answers(quarantine=rows))
+
+    assert [doubt[:53] for doubt in content["data_quality"]["doubts"]] == [
+        "broker-2/kafka-request.log holds lines of another bro"
+    ]
+    assert document(gold_rows.healthy())["data_quality"]["doubts"] == []
