@@ -1,6 +1,7 @@
 """The exit codes of all commands; docs/recovery.md describes them."""
 
 from enum import IntEnum
+from typing import ClassVar
 
 
 class ExitCode(IntEnum):
@@ -15,5 +16,13 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
-class WrongUseError(ValueError):
+class CommandError(Exception):
+    """A failure that ends a command with one line: the message says what is wrong and what to do."""
+
+    exit_code: ClassVar[ExitCode] = ExitCode.FAILED
+
+
+class WrongUseError(CommandError, ValueError):
     """Options or settings are wrong; the message says how to fix them."""
+
+    exit_code = ExitCode.WRONG

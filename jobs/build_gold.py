@@ -14,15 +14,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from deltalake.exceptions import DeltaError
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from conf.exit_codes import ExitCode, WrongUseError
 from conf.instants import SINCE_HELP, time_range
-from conf.progress import Progress, first_line
+from conf.progress import Progress
 from conf.settings import Settings
 from engine.delta import tables
 from engine.gold import held_back
@@ -32,13 +29,11 @@ from engine.gold.builder import Builder
 from engine.gold.data_quality import rebuild_data_quality
 from engine.gold.former import former_repairs, starting_versions
 from engine.gold.stream import STREAM
-from engine.process.disk import full_disk_message
 from engine.process.gate import FINISH_BATCH_S, Gate
-from engine.process.lease import LeaseHeldError, lease
-from engine.process.session import JvmGoneError, jvm_watched, spark_session
-from engine.process.shared_storage import check_shared
+from engine.process.job import job, started_session, wrong_use
+from engine.process.lease import lease
 from engine.process.signals import end_quietly, interrupt_on_signals, silence_spark, stop_on_signals
-from engine.streams.audit.findings import StateError, apply_repairs
+from engine.streams.audit.findings import apply_repairs
 from schemas.bronze import BRONZE
 from schemas.gold.data_quality import DATA_QUALITY
 from schemas.silver import SILVER
@@ -46,8 +41,6 @@ from transforms.spans import Span, window_of
 from transforms.windows import WINDOW_S
 
 STOPPED = "stopped; the next run continues from here"
-
-STOPPED_BY = (PySparkException, Py4JError, DeltaError, JvmGoneError, OSError)
 
 app = typer.Typer(add_completion=False)
 
@@ -73,38 +66,24 @@ def build_gold(
     Example: `plumbline build-gold --conf my.toml --since 2026-11-21T09:00Z --until 2026-11-21T10:00Z`
     """
     progress = Progress()
-    try:
+    with wrong_use(progress):
         settings = Settings.load(*conf)
         span = _span(since, until, follow=follow)
-    except ValueError as error:
-        progress.say(str(error))
-        raise typer.Exit(ExitCode.WRONG) from error
     _use_utc()
     end_quietly()
     interrupt_on_signals()
-    try:
-        with (
-            lease(settings.warehouse_root, "gold", timeout_s=settings.build_gold.lease_timeout_s),
-            jvm_watched(),
-        ):
-            apply_repairs([*STREAM.repairs(settings), *former_repairs(settings)], progress.say)
-            spark = spark_session(settings, STREAM.name)
-            interrupt_on_signals()
-            check_shared(spark, settings.warehouse_root)
-            refused = _run(spark, settings, progress, span, follow=follow)
-    except LeaseHeldError as error:
-        progress.say(str(error))
-        raise typer.Exit(ExitCode.HELD) from error
-    except StateError as error:
-        progress.say(str(error))
-        raise typer.Exit(ExitCode.STATE) from error
-    except STOPPED_BY as error:
-        full = full_disk_message(settings, error)
-        progress.say(f"build_gold stopped: {full or first_line(str(error))}")
-        raise typer.Exit(ExitCode.FULL if full else ExitCode.FAILED) from error
-    except KeyboardInterrupt:  # with --follow, a stop before the first batch is a success too
-        progress.say(STOPPED)
-        raise typer.Exit(0 if follow else ExitCode.INTERRUPTED) from None
+    with (
+        job(
+            "build_gold",
+            settings,
+            progress,
+            stopped=STOPPED,
+            stopped_code=0 if follow else ExitCode.INTERRUPTED,
+        ),
+        lease(settings.warehouse_root, "gold", timeout_s=settings.build_gold.lease_timeout_s),
+    ):
+        apply_repairs([*STREAM.repairs(settings), *former_repairs(settings)], progress.say)
+        refused = _run(started_session(settings, STREAM.name), settings, progress, span, follow=follow)
     if refused and span:
         raise typer.Exit(ExitCode.GONE)
 

@@ -24,14 +24,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from conf.exit_codes import ExitCode
 from conf.metrics_endpoint import metrics_endpoint
 from conf.progress import Progress
 from conf.settings import Settings, Telemetry
 from engine.delta import tables
 from engine.ingest.batches import Offsets, parser_options, shared_out, write_batch
 from engine.ingest.checkpoints import NoTopicError, TopicRecreatedError, check_still_same, offsets_held
-from engine.ingest.failures import FAILURES, failure
 from engine.ingest.handover import hand_over
 from engine.ingest.kafka_options import java_options
 from engine.ingest.meters import IngestMeters
@@ -46,9 +44,8 @@ from engine.ingest.positions import (
 from engine.ingest.sources import QUERIES, SCRAPES, Query
 from engine.ingest.task.kafka import UnreadError
 from engine.process.gate import FINISH_BATCH_S, Gate
+from engine.process.job import job, started_session, wrong_use
 from engine.process.lease import lease
-from engine.process.session import jvm_watched, spark_session
-from engine.process.shared_storage import check_shared
 from engine.process.signals import silence_spark, stop_on_signals
 from engine.streams.audit.findings import apply_repairs
 from engine.streams.audit.ingest import repairs_of
@@ -91,40 +88,31 @@ def ingest(
     Example: `plumbline ingest --conf my.toml --once`
     """
     progress = Progress()
-    try:
+    with wrong_use(progress):
         settings = Settings.load(*conf)
         java_options(settings.telemetry)
         _ = settings.pseudonym_key
-    except ValueError as error:
-        progress.say(str(error))
-        raise typer.Exit(ExitCode.WRONG) from error
     meters, stop = IngestMeters(progress), threading.Event()
     stop_on_signals(stop)
-    try:
-        with (
-            lease(settings.warehouse_root, SILVER_LAYER, timeout_s=settings.ingest.lease_timeout_s),
-            metrics_endpoint(meters.registry, settings.ingest.metrics_port, PORT_SETTING) as url,
-            progress,
-            jvm_watched(),
-        ):
-            progress.say(f"metrics: {url}")
-            hand_over(settings, progress)
-            apply_repairs(repairs_of(writers(settings)), progress.say)
-            for query in QUERIES:
-                check_options(checkpoint_of(settings, query), str(parser_options(settings)))
-            if not accept_gap:
-                check_nothing_lost(settings)
-            spark = spark_session(settings, "ingest")
-            stop_on_signals(stop)
-            check_shared(spark, settings.warehouse_root)
-            if accept_gap:
-                accept_gaps(spark, settings, progress)
-            run(spark, settings, meters, stop, once=once)
-            progress.show(f"ingest: {meters.summary()}")
-    except FAILURES as error:
-        message, code = failure(error, settings)
-        progress.say(message)
-        raise typer.Exit(code) from error
+    with (
+        job("ingest", settings, progress),
+        lease(settings.warehouse_root, SILVER_LAYER, timeout_s=settings.ingest.lease_timeout_s),
+        metrics_endpoint(meters.registry, settings.ingest.metrics_port, PORT_SETTING) as url,
+        progress,
+    ):
+        progress.say(f"metrics: {url}")
+        hand_over(settings, progress)
+        apply_repairs(repairs_of(writers(settings)), progress.say)
+        for query in QUERIES:
+            check_options(checkpoint_of(settings, query), str(parser_options(settings)))
+        if not accept_gap:
+            check_nothing_lost(settings)
+        spark = started_session(settings, "ingest")
+        stop_on_signals(stop)
+        if accept_gap:
+            accept_gaps(spark, settings, progress)
+        run(spark, settings, meters, stop, once=once)
+        progress.show(f"ingest: {meters.summary()}")
 
 
 def run(

@@ -20,8 +20,8 @@ from conf.exit_codes import ExitCode
 from conf.progress import Progress, first_line
 from conf.settings import Maintain, Settings
 from engine.maintain.table import TableMaintenance
-from engine.process.disk import full_disk_message
-from engine.process.lease import MAINTENANCE, LeaseHeldError, lease
+from engine.process.job import job, wrong_use
+from engine.process.lease import MAINTENANCE, lease
 from engine.process.signals import interrupt_on_signals
 from engine.streams.audit.findings import StateError
 from schemas.bronze import BRONZE
@@ -55,27 +55,16 @@ def maintain(
     Example: `plumbline maintain --conf my.toml --only silver`
     """
     progress = Progress()
-    try:
+    with wrong_use(progress):
         settings = Settings.load(*(conf or ()))
         check(settings.maintain)
         chosen = present(settings, choose(only or []))
-    except ValueError as error:
-        progress.say(str(error))
-        raise typer.Exit(ExitCode.WRONG) from error
     interrupt_on_signals()
-    try:
-        with lease(settings.warehouse_root, MAINTENANCE, timeout_s=settings.maintain.lease_timeout_s):
-            code = _in_thread(lambda: run(settings, chosen, progress, dry_run=dry_run))
-    except LeaseHeldError as error:
-        progress.say(str(error))
-        raise typer.Exit(ExitCode.HELD) from error
-    except OSError as error:
-        full = full_disk_message(settings, error)
-        progress.say(f"maintain stopped: {full or first_line(str(error))}")
-        raise typer.Exit(ExitCode.FULL if full else ExitCode.FAILED) from error
-    except KeyboardInterrupt as error:
-        progress.say("stopped; nothing is half done, run it again")
-        raise typer.Exit(ExitCode.INTERRUPTED) from error
+    with (
+        job("maintain", settings, progress, stopped="stopped; nothing is half done, run it again"),
+        lease(settings.warehouse_root, MAINTENANCE, timeout_s=settings.maintain.lease_timeout_s),
+    ):
+        code = _in_thread(lambda: run(settings, chosen, progress, dry_run=dry_run))
     if code:
         raise typer.Exit(code)
 

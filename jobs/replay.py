@@ -20,20 +20,17 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from conf.exit_codes import ExitCode
 from conf.names import Kind
 from conf.progress import Progress
 from conf.settings import Settings
 from engine.delta import tables
-from engine.ingest.failures import FAILURES, failure
 from engine.ingest.parsed_files import parse_into
 from engine.ingest.positions import writers
 from engine.ingest.replay_metrics import restore_scrapes
 from engine.ingest.sources import SOURCES, Source
 from engine.ingest.task.task_plan import KEPT, QUARANTINED, SKIPPED
+from engine.process.job import job, started_session, wrong_use
 from engine.process.lease import MAINTENANCE, lease
-from engine.process.session import jvm_watched, spark_session
-from engine.process.shared_storage import check_shared
 from engine.process.signals import interrupt_on_signals
 from engine.streams.audit.findings import StateError
 from engine.streams.audit.ingest import repairs_of
@@ -70,34 +67,20 @@ def replay(
     """
     interrupt_on_signals()
     progress = Progress()
-    try:
+    with wrong_use(progress):
         settings = Settings.load(*(conf or ()))
         _ = settings.pseudonym_key
-    except ValueError as error:
-        progress.say(str(error))
-        raise typer.Exit(ExitCode.WRONG) from error
-    try:
-        with (
-            lease(settings.warehouse_root, SILVER_LAYER, timeout_s=settings.ingest.lease_timeout_s),
-            lease(settings.warehouse_root, MAINTENANCE, timeout_s=settings.ingest.lease_timeout_s),
-            jvm_watched(),
-        ):
-            check_at_rest(settings)
-            spark = spark_session(settings, "replay")
-            interrupt_on_signals()
-            check_shared(spark, settings.warehouse_root)
-            for source in SOURCES:
-                with progress.step(f"reading the quarantined lines of {source.kind.value}"):
-                    counts = restore(spark, settings, source, dry_run=dry_run)
-                progress.say(outcome_line(source, counts, dry_run=dry_run))
-    except FAILURES as error:
-        message, code = failure(error, settings, "replay")
-        again = f"; {AGAIN}" if code in (ExitCode.FAILED, ExitCode.FULL) else ""
-        progress.say(message + again)
-        raise typer.Exit(code) from error
-    except KeyboardInterrupt as error:
-        progress.say(f"stopped; {AGAIN}")
-        raise typer.Exit(ExitCode.INTERRUPTED) from error
+    with (
+        job("replay", settings, progress, stopped=f"stopped; {AGAIN}", again=AGAIN),
+        lease(settings.warehouse_root, SILVER_LAYER, timeout_s=settings.ingest.lease_timeout_s),
+        lease(settings.warehouse_root, MAINTENANCE, timeout_s=settings.ingest.lease_timeout_s),
+    ):
+        check_at_rest(settings)
+        spark = started_session(settings, "replay")
+        for source in SOURCES:
+            with progress.step(f"reading the quarantined lines of {source.kind.value}"):
+                counts = restore(spark, settings, source, dry_run=dry_run)
+            progress.say(outcome_line(source, counts, dry_run=dry_run))
 
 
 def check_at_rest(settings: Settings) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from confluent_kafka import Consumer, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from conf.exit_codes import CommandError, ExitCode
 from conf.settings import Telemetry
 from engine.ingest.task.kafka import PATIENCE_S
 from engine.process.hadoop_files import write_whole
@@ -23,12 +24,14 @@ NO_ID = "A" * 22
 ANSWER_TIMEOUT_S = 15.0
 
 
-class NoTopicError(Exception):
+class NoTopicError(CommandError):
     """A telemetry topic cannot be read; the message names it and what to do."""
 
 
-class TopicRecreatedError(Exception):
+class TopicRecreatedError(CommandError):
     """A topic was deleted and created again: its offsets count other records, so ingest cannot continue."""
+
+    exit_code = ExitCode.GONE
 
     def __init__(self, topic: str, evidence: str) -> None:
         """Build the message, which says what to do."""
@@ -50,6 +53,20 @@ class DeletedRange:
     def __str__(self) -> str:
         """Return the range as one line."""
         return f"{self.topic} partition {self.partition}: offsets {self.first:,} to {self.end - 1:,}"
+
+
+class LostError(CommandError):
+    """The topic deleted lines before they were read."""
+
+    exit_code = ExitCode.GONE
+
+    def __init__(self, gone: list[DeletedRange]) -> None:
+        """Build the message, with every lost range."""
+        super().__init__(
+            "lines are lost, the topic's retention passed the checkpoint: "
+            + "; ".join(str(one) for one in gone)
+            + "; nothing was written. --accept-gap records them in silver.gaps and continues"
+        )
 
 
 def read_until(checkpoint: Path) -> Ends:

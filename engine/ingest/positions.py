@@ -9,8 +9,7 @@ from conf.progress import Progress
 from conf.settings import Settings
 from engine.delta import tables
 from engine.ingest import checkpoints
-from engine.ingest.checkpoints import DeletedRange, check_same_topic, lost, read_until
-from engine.ingest.failures import LostError
+from engine.ingest.checkpoints import DeletedRange, LostError, check_same_topic, lost, read_until
 from engine.ingest.gaps import accept, ends_in_bronze, finish_from_bronze
 from engine.ingest.sources import FORMER_QUERIES, QUERIES, Query, Source
 from engine.streams.audit.findings import Writer

@@ -9,12 +9,16 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from conf.exit_codes import CommandError, ExitCode
+
 MAINTENANCE = "maintenance"
 """The lease to rewrite tables that other processes append to; `maintain` and `replay` hold it."""
 
 
-class LeaseHeldError(RuntimeError):
+class LeaseHeldError(CommandError):
     """Another process writes this layer of the warehouse."""
+
+    exit_code = ExitCode.HELD
 
 
 @contextmanager

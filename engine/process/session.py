@@ -11,6 +11,7 @@ from pyspark import SparkConf
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
+from conf.exit_codes import CommandError
 from conf.settings import PROJECT, Settings
 
 WORKER_ENV = "spark.executorEnv."
@@ -89,7 +90,7 @@ JVM_OPTIONS_BY_APP = {
 """Options that replace the default ones, by application."""
 
 
-class JvmGoneError(RuntimeError):
+class JvmGoneError(CommandError):
     """The JVM of a session has died."""
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from conf.exit_codes import CommandError, ExitCode
 from conf.names import TelemetryPartition
 from engine.delta.log_state import LogState, rows_of_batch
 from engine.streams.log import Ends, StreamLog
@@ -12,8 +13,10 @@ RESTORE = "restore it"
 START_OVER = "or begin with a new [warehouse] root and checkpoints"
 
 
-class StateError(Exception):
+class StateError(CommandError):
     """The state of a stream is damaged and cannot be derived again; nothing was written."""
+
+    exit_code = ExitCode.STATE
 
     def __init__(self, file: Path, step: str, wrong: str, way_out: str) -> None:
         """Build one line with the step, the file, the damage, and what to do."""

@@ -10,7 +10,7 @@ from deltalake.transaction import Transaction
 from conf.settings import Settings, WarehouseSettings
 from engine.delta import commits, log_entries, tables
 from engine.ingest import checkpoints
-from engine.ingest.failures import LostError
+from engine.ingest.checkpoints import LostError
 from engine.ingest.gaps import ends_in_bronze
 from engine.ingest.positions import (
     accept_gaps,

@@ -6,7 +6,7 @@ import pytest
 
 from conf.exit_codes import ExitCode
 from conf.settings import Settings, WarehouseSettings
-from engine.ingest.failures import cause, failure
+from engine.process.job import cause, failure
 
 OF_A_BATCH = """[FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: An exception was raised by the Python Proxy. \
 Return Message: Traceback (most recent call last):
@@ -36,7 +36,7 @@ def test_of_a_failed_batch_the_python_error_is_told_and_not_spark_s_wrapping():
     ],
 )
 def test_a_full_disk_is_told_with_its_folder_by_whomever_it_was_met(settings, tmp_path, error):
-    told, code = failure(error, settings)
+    told, code = failure(error, settings, "ingest")
 
     assert code == ExitCode.FULL
     assert "the disk is full" in told
@@ -47,5 +47,5 @@ def test_a_full_disk_behind_another_error_is_told_too(settings):
     error = ValueError("the batch failed")
     error.__cause__ = OSError(errno.ENOSPC, "")
 
-    assert failure(error, settings)[1] == ExitCode.FULL
-    assert failure(ValueError("other"), settings) == ("ingest stopped: other", ExitCode.FAILED)
+    assert failure(error, settings, "ingest")[1] == ExitCode.FULL
+    assert failure(ValueError("other"), settings, "ingest") == ("ingest stopped: other", ExitCode.FAILED)
