@@ -11,7 +11,7 @@ from benchmarks.pipeline.arms import aged, costs, lateness, scrapes
 from benchmarks.pipeline.arms.freshness import SLOW_PER_S
 from benchmarks.pipeline.arms.quiet_lines import INTERVAL_S
 from benchmarks.pipeline.intervals import Estimate, Rounds, mean, ratio, rounds_by_arm
-from benchmarks.pipeline.targets import Document, aged_walls, shown
+from benchmarks.pipeline.targets import Document, aged_walls, batches_of, shown
 from conf.names import Kind
 
 LESS_START = "consumer perf test, less one record's"
@@ -98,6 +98,10 @@ def of_quiet(document: Document) -> str:
         settle_s=document["settle_s"],
         used="\n".join(used),
         memory_is=_memory_is(runs),
+        batches="\n".join(
+            _batches(name, batches_of(document, with_metrics=with_metrics))
+            for name, with_metrics in (("without metrics", False), ("with metrics", True))
+        ),
         sent=", ".join(f"{n} {name}" for name, n in sorted(sent.items())),
         quarantined=", ".join(f"{run['quarantined']:,}" for run in runs),
         scrape_s=INTERVAL_S[Kind.METRICS],
@@ -106,6 +110,14 @@ def of_quiet(document: Document) -> str:
         client_log=1 / INTERVAL_S[Kind.CLIENT_LOG],
         state_change=1 / INTERVAL_S[Kind.STATE_CHANGE],
     )
+
+
+def _batches(name: str, batches: list[dict[str, Any]]) -> str:
+    if not batches:
+        return row(name, "0", "", "", "")
+    cpu, wall = (shown(mean(dict(enumerate(b[key] for b in batches))), 2) for key in ("cpu_s", "wall_s"))
+    builds = sorted({build for batch in batches for build in batch["builds"]})
+    return row(name, f"{len(batches)}", cpu, wall, ", ".join(builds))
 
 
 def of_aged(document: Document) -> str:

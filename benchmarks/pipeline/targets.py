@@ -149,6 +149,28 @@ def _quiet(name: str, *, with_gold: bool) -> Callable[[Document], Estimate]:
     return found
 
 
+FETCHES, METRICS = "fetches", "leader_local_mean"
+"""Builds: of fetches, round trips and the verdict; of the means of metrics."""
+
+
+def batches_of(document: Document, *, with_metrics: bool) -> list[dict[str, Any]]:
+    """Return the batches of a quiet cluster that built fetches and round trips, with metrics or without."""
+    run = next(run for run in document["runs"] if run["with_gold"])
+    return [
+        batch
+        for batch in run["batches"]
+        if FETCHES in batch["builds"] and (METRICS in batch["builds"]) is with_metrics
+    ]
+
+
+def _batch(name: str, *, with_metrics: bool) -> Callable[[Document], Estimate | None]:
+    def found(document: Document) -> Estimate | None:
+        figures = [batch[name] for batch in batches_of(document, with_metrics=with_metrics)]
+        return mean(dict(enumerate(figures))) if figures else None
+
+    return found
+
+
 def _aged(document: Document) -> Estimate:
     walls = aged_walls(document["measured"])
     return ratio(walls[max(walls)], walls[min(walls)])
@@ -326,6 +348,28 @@ QUIET = (
         limit=3.0,
         unit=" GB",
         yardstick="version 1: 4.8 GB",
+    ),
+    Target(
+        question="CPU seconds of a batch of gold: fetches, round trips and the verdict",
+        part="quiet",
+        figure=_batch("cpu_s", with_metrics=False),
+        limit=1.0,
+        yardstick="version 1: 3.4",
+    ),
+    Target(
+        question="Duration of such a batch",
+        part="quiet",
+        figure=_batch("wall_s", with_metrics=False),
+        limit=0.8,
+        unit=" s",
+        yardstick="version 1: 2.2 s",
+    ),
+    Target(
+        question="CPU seconds of a batch of gold that also builds the tables of metrics",
+        part="quiet",
+        figure=_batch("cpu_s", with_metrics=True),
+        limit=2.5,
+        yardstick="version 1: 3.4 and more",
     ),
 )
 OTHERS = (

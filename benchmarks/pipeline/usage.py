@@ -50,7 +50,7 @@ class Usage:
             within[-1:] = True
         figures = {}
         for name in self._programs:
-            used_s = float(np.diff(np.interp([begin, end], self._cpu_at, self._cpu_s[name]))[0])
+            used_s = self.cpu_s(name, begin, end)
             resident = np.array(self._bytes[name])[within] / GB
             figures[name] = {
                 "cores": used_s / (end - begin),
@@ -58,6 +58,10 @@ class Usage:
                 "peak_gb": float(resident.max()),
             }
         return figures
+
+    def cpu_s(self, name: str, begin: float, end: float) -> float:
+        """Return the CPU seconds of a program between two instants."""
+        return float(np.diff(np.interp([begin, end], self._cpu_at, self._cpu_s[name]))[0])
 
     @property
     def memory_is(self) -> str:

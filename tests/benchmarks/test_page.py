@@ -197,6 +197,10 @@ def test_the_quiet_cluster_adds_up_ingest_and_gold(state):
             "quarantined": 0,
             "usage": {"ingest": USED, "publisher": USED} | ({"build-gold": USED} if with_gold else {}),
             "memory_is": "PSS",
+            "batches": [
+                {"builds": builds, "cpu_s": cpu_s, "wall_s": 0.5}
+                for cpu_s, builds in ((0.8, ["fetches"]), (2.6, ["fetches", "leader_local_mean"]), (9.0, []))
+            ],
         }
         for with_gold in (False, True)
     ]
@@ -211,6 +215,11 @@ def test_the_quiet_cluster_adds_up_ingest_and_gold(state):
     ]
     assert _row(text, "Quiet cluster: cores of ingest and build-gold")[1] == "0.50"
     assert "| ingest and build-gold | **ingest + build-gold** | 0.500 | 2.00 | 2.50 |" in text
+    of_lines = "CPU seconds of a batch of gold: fetches, round trips and the verdict"
+    of_all = "CPU seconds of a batch of gold that also builds the tables of metrics"
+    assert _row(text, of_lines)[1:4] == ["0.80", "≤ 1.00", "met"]
+    assert _row(text, of_all)[1:4] == ["2.60", "≤ 2.50", "**missed**"]
+    assert "| with metrics | 1 | 2.60 | 0.50 | fetches, leader_local_mean |" in text
 
 
 def test_a_checkpoint_is_spread_over_a_hundred_appends(state):

@@ -14,7 +14,7 @@ from pathlib import Path
 from confluent_kafka import KafkaError
 
 from benchmarks.pipeline import programs
-from benchmarks.pipeline.arms import quiet_lines
+from benchmarks.pipeline.arms import batch_costs, quiet_lines
 from benchmarks.pipeline.arms.lines import stamp
 from benchmarks.pipeline.arms.quiet_lines import Recording
 from benchmarks.pipeline.arms.scale import Scale
@@ -41,13 +41,18 @@ def watch(lab: Lab, conf: Path, scale: Scale, folder: Path, *, with_gold: bool) 
         programs.running(conf, with_gold=with_gold) as started,
     ):
         usage = Usage(programs.watched(started, lab, pid))
+        log = batch_costs.BatchLog(conf.parent / f"{programs.GOLD}.log") if with_gold else None
         publishing, began = pool.submit(publish, conf, folder, seconds), time.time()
         while not publishing.done():
             programs.check_running(started, conf)
             usage.look()
+            if log:
+                log.look(time.time())
             time.sleep(TURN_S)
         sent = publishing.result()
-        used = usage.between(began + scale.quiet_settle_s, began + seconds)
+        begin, end = began + scale.quiet_settle_s, began + seconds
+        used = usage.between(begin, end)
+        batches = batch_costs.costs(log.batches, usage, begin, end) if log else []
         settings = Settings.load(conf)
         check(f"quiet, with_gold={with_gold}", _counts(settings, sent))
     return {
@@ -56,6 +61,7 @@ def watch(lab: Lab, conf: Path, scale: Scale, folder: Path, *, with_gold: bool) 
         "sent": sent,
         "quarantined": rows_of(Path(tables.path(settings.warehouse_root, QUARANTINE))),
         "usage": used,
+        "batches": batches,
         "memory_is": usage.memory_is,
     }
 
