@@ -125,8 +125,7 @@ class Ingested:
         writer_id(self.log.folder)
         (self.log.folder / "metadata").write_text('{"id":"d4110d41-a810-4184-8eb7-6ddf0261c033"}')
         self.log.write_ends(0, {("telemetry.request-log", 0): 10})
-        monkeypatch.setattr(job, "spark_session", lambda *_: None)
-        monkeypatch.setattr(job, "check_shared", lambda *_: None)
+        monkeypatch.setattr(job, "started_session", lambda *_: None)
         monkeypatch.setattr(job, "interrupt_on_signals", lambda: None)
         monkeypatch.setattr(job, "restore", self.restore)
 

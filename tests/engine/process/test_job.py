@@ -1,12 +1,16 @@
 """What a person reads, and a program gets, when the ingest ends in a failure."""
 
 import errno
+from pathlib import Path
 
 import pytest
+import typer
 
 from conf.exit_codes import ExitCode
+from conf.progress import Progress
 from conf.settings import Settings, WarehouseSettings
-from engine.process.job import cause, failure
+from engine.process.job import cause, failure, job
+from engine.streams.audit.findings import StateError
 
 OF_A_BATCH = """[FOREACH_BATCH_USER_FUNCTION_ERROR] Reason: An exception was raised by the Python Proxy. \
 Return Message: Traceback (most recent call last):
@@ -49,3 +53,25 @@ def test_a_full_disk_behind_another_error_is_told_too(settings):
 
     assert failure(error, settings, "ingest")[1] == ExitCode.FULL
     assert failure(ValueError("other"), settings, "ingest") == ("ingest stopped: other", ExitCode.FAILED)
+
+
+def test_a_failure_ends_the_job_with_one_line_and_its_code(settings, capsys):
+    with pytest.raises(typer.Exit) as ended, job("replay", settings, Progress(), again="run it again"):
+        raise StateError(Path("f"), "reading", "is torn", "restore it")
+    assert ended.value.exit_code == ExitCode.STATE
+    with pytest.raises(typer.Exit) as ended, job("replay", settings, Progress(), again="run it again"):
+        raise ValueError(*["other"])
+    assert ended.value.exit_code == ExitCode.FAILED
+
+    assert capsys.readouterr().err.splitlines() == [
+        "reading: f is torn; nothing was written: restore it",
+        "replay stopped: other; run it again",
+    ]
+
+
+def test_a_stop_has_the_line_and_code_of_the_job(settings, capsys):
+    with pytest.raises(typer.Exit) as ended, job("x", settings, Progress(), stopped="done", stopped_code=0):
+        raise KeyboardInterrupt
+
+    assert ended.value.exit_code == 0
+    assert capsys.readouterr().err == "done\n"
