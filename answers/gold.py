@@ -66,7 +66,7 @@ class GoldReader:
         scratch = TemporaryDirectory(prefix="plumbline-answers-")  # for results larger than the memory
         weakref.finalize(self, scratch.cleanup)
         self._db = duckdb.connect(config={**SETTINGS, "temp_directory": scratch.name})
-        self._db.execute("SET TimeZone = 'UTC'")
+        self._db.execute("SET GLOBAL TimeZone = 'UTC'")  # also for its cursors
         self._db.execute(MACROS)
         for name, rows in (built or {}).items():
             self._db.register("rows", rows)

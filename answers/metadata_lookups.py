@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from answers.selection import IN_SPAN, OF_CLIENT, WINDOW_END, GoldSelection
+from answers.selection import IN_SPAN, NO_CLIENT, OF_CLIENT, WINDOW_END, GoldSelection
 from schemas.rows import Row
 
 MIN_POINTS, MIN_TOPICS = 5, 16
@@ -10,7 +10,8 @@ MIN_POINTS, MIN_TOPICS = 5, 16
 
 _CLIENT = "cluster, client_id, software_version, run"
 _PICKED = f"""
-    SELECT * REPLACE (coalesce(software_version, '') AS software_version, coalesce(run, '') AS run)
+    SELECT * REPLACE (coalesce(client_id, {NO_CLIENT}) AS client_id,
+                      coalesce(software_version, '') AS software_version, coalesce(run, '') AS run)
     FROM gold.metadata_lookup WHERE {IN_SPAN} AND {OF_CLIENT}"""
 _SUMS = ", ".join(
     f"sum({name})::BIGINT AS {name}"
@@ -49,6 +50,7 @@ LOOKUPS = f"""
     ),
     new AS (SELECT {_CLIENT}, sum(new)::BIGINT AS new_topics FROM first GROUP BY ALL)
     SELECT sums.* REPLACE (
+               nullif(sums.client_id, {NO_CLIENT}) AS client_id,
                nullif(sums.software_version, '') AS software_version, nullif(sums.run, '') AS run),
            coalesce(new_topics, 0) AS new_topics, growth_exponent,
            ratio(lookups, new_topics) AS lookups_per_new_topic,

@@ -2,7 +2,7 @@
 
 from answers.histogram import added_up, at_rank
 from answers.runs import PAYLOADS, RUN_SETTINGS
-from answers.selection import IN_SPAN, OF_TOPIC, WINDOW_END, GoldSelection
+from answers.selection import IN_SPAN, NO_CLIENT, OF_TOPIC, WINDOW_END, GoldSelection
 from schemas.histogram import Z_95
 from schemas.rows import Row
 from transforms.gold.partition_skew.table import SENT
@@ -60,14 +60,15 @@ def of_log(ours: str = OURS) -> str:
     batches of a client has a row with zeros.
     """
     return f"""
-    ours AS ({ours}),
+    ours AS (SELECT * REPLACE (coalesce(client_id, {NO_CLIENT}) AS client_id) FROM ({ours})),
     clients AS (
         SELECT {_CLIENT}, min(window_start) AS since, max({WINDOW_END}) AS until,
                max(software_version) AS software_version, max(arm) AS arm
         FROM ours WHERE $client::VARCHAR IS NULL OR client_id = $client GROUP BY ALL
     ),
     leaders AS (
-        SELECT cluster, topic, partition, arg_max(leader_id, window_start) AS leader_id FROM ours GROUP BY ALL
+        SELECT cluster, topic, partition, arg_max(leader_id, (window_start, batches, leader_id)) AS leader_id
+        FROM ours GROUP BY ALL
     ),
     sums AS (
         SELECT {_CLIENT}, partition, {_SUMS}, max(largest_batch_bytes) AS largest_batch_bytes
@@ -94,7 +95,8 @@ def of_log(ours: str = OURS) -> str:
 NODES = f"""
     settings AS ({RUN_SETTINGS}),
     sent AS (
-        SELECT cluster, run, arm, client_version, tags['client-id'] AS client_id,
+        SELECT cluster, run, arm, client_version,
+               coalesce(tags['client-id'], {NO_CLIENT}) AS client_id,
                try_cast(regexp_extract(tags['node-id'], '{NODE}', 1) AS INTEGER) AS leader_id,
                max(value)::BIGINT AS bytes, max(logged_at) AS until
         FROM silver.client_metrics
@@ -124,7 +126,7 @@ SPAN = f"""{of_log()}, {NODES},
 
 BY_PARTITION = f"""
     WITH {SPAN}
-    SELECT * REPLACE (nullif(run, '') AS run) FROM span
+    SELECT * REPLACE (nullif(run, '') AS run, nullif(client_id, {NO_CLIENT}) AS client_id) FROM span
     ORDER BY topic, client_id, run, partition, leader_id"""
 
 # The evenness figures use bytes. The chi-square uses batches, because a producer chooses the partition of a
@@ -243,7 +245,8 @@ _IS_SHORT = f"""bytes * CASE method WHEN '{REQUEST_LOG}' THEN ratio(batches_coun
     < CASE method WHEN '{REQUEST_LOG}' THEN records ELSE payload_records END * record_size_bytes"""
 BY_PRODUCER = f"""
     WITH {SPAN}, {EVENNESS}, {_SLOWEST}, {_SLOPE}, payloads AS ({PAYLOADS})
-    SELECT evenness.* REPLACE (nullif(evenness.run, '') AS run),
+    SELECT evenness.* REPLACE (nullif(evenness.run, '') AS run,
+                               nullif(evenness.client_id, {NO_CLIENT}) AS client_id),
            slowest.* EXCLUDE ({_GROUP}, by_latency, by_batch),
            windows, share_per_ms, share_per_ms - half AS share_per_ms_low,
            share_per_ms + half AS share_per_ms_high, {PARTITIONER} AS partitioner,

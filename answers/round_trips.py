@@ -73,7 +73,7 @@ WINDOWS = f"""
     SELECT * EXCLUDE (rtt_hist) FROM gold.broker_rtt WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_PAIR}
     ORDER BY window_start, follower_id, leader_id, method"""
 BASELINE = """
-    SELECT arg_max(COLUMNS(['p10_ms', 'p50_ms', 'windows']), hour) FROM gold.broker_rtt_baseline
+    SELECT arg_max_null(COLUMNS(['p10_ms', 'p50_ms', 'windows']), hour) FROM gold.broker_rtt_baseline
     WHERE cluster = $cluster AND follower_id = $follower AND leader_id = $leader AND method = $method
       AND hour < $until"""
 

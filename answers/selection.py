@@ -16,6 +16,9 @@ OF_EITHER_BROKER = "($broker::INTEGER IS NULL OR follower_id = $broker OR leader
 ONLY = "($only::TIMESTAMPTZ[] IS NULL OR list_contains($only::TIMESTAMPTZ[], window_start))"
 STEP = "CASE WHEN $is_by_step THEN time_bucket(to_seconds($step_s), window_start) END AS step_at"
 OF_CLIENT = "($client::VARCHAR IS NULL OR client_id = $client)"
+NO_CLIENT = "chr(0)"
+"""Stands for a client id that is NULL while rows are joined by client; NULL equals nothing."""
+
 OF_TOPIC = "($topic::VARCHAR IS NULL OR topic = $topic)"
 
 CLUSTERS = """

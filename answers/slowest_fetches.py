@@ -12,20 +12,24 @@ NEAR_S = 5
 """Correlation ids repeat when a fetcher restarts, so a response this far from the leader's line is of another
 request."""
 
+REACH = timedelta(seconds=2 * NEAR_S)
+"""How much earlier and later than the leader's lines the follower's lines are read."""
+
 MOST = 50
 """The maximum number of fetches."""
 
-_IN_SPAN = "cluster = $cluster AND logged_at >= $since AND logged_at < $until"
 SLOWEST = f"""
     WITH served AS (
         SELECT cluster, position, logged_at, correlation_id, client_id, total_ms, remote_ms,
                total_ms - remote_ms AS leader_local_ms, request_queue_ms, local_ms, response_queue_ms, send_ms
         FROM silver.requests
-        WHERE {_IN_SPAN} AND kind = 'follower' AND broker_id = $leader AND follower_id = $follower
+        WHERE cluster = $cluster AND logged_at >= $begin AND logged_at < $end AND kind = 'follower'
+          AND broker_id = $leader AND follower_id = $follower
     ),
     lines AS (
         SELECT client_id, correlation_id, direction, logged_at, logged_mono_ns FROM silver.client_events
-        WHERE {_IN_SPAN} AND api = 'FETCH' AND node_id = $follower AND destination_id = $leader
+        WHERE cluster = $cluster AND logged_at >= $since AND logged_at < $until AND api = 'FETCH'
+          AND node_id = $follower AND destination_id = $leader
     ),
     timed AS (
         SELECT response.client_id, response.correlation_id, response.logged_at AS received_at,
@@ -42,11 +46,12 @@ SLOWEST = f"""
          AND abs(epoch(received_at) - epoch(served.logged_at)) <= {NEAR_S}
     QUALIFY row_number() OVER (
         PARTITION BY position ORDER BY abs(epoch(received_at) - epoch(served.logged_at)) NULLS LAST) = 1
-    ORDER BY coalesce(true_ms, leader_local_ms) DESC NULLS LAST, logged_at LIMIT {MOST}"""
+    ORDER BY true_ms DESC NULLS LAST, leader_local_ms DESC NULLS LAST, logged_at LIMIT {MOST}"""
 
 
 def slowest(selection: GoldSelection, pair: tuple[int, int]) -> list[Row]:
     """Return the slowest fetches by true latency, or by leader_local without the follower's log."""
     follower, leader = pair
-    since = max(selection.since, selection.until - LONGEST)
-    return selection.rows(SLOWEST, follower=follower, leader=leader, since=since)
+    begin, end = max(selection.since, selection.until - LONGEST), selection.until
+    read = {"since": begin - REACH, "until": end + REACH}
+    return selection.rows(SLOWEST, follower=follower, leader=leader, begin=begin, end=end, **read)

@@ -1,8 +1,9 @@
 """Moves of replicas over a time range: progress, a forecast at each window, and the end by KIP-73."""
 
-from answers.selection import IN_SPAN, WINDOW_END, GoldSelection
-from answers.throttles.periods import T_95, Z_95
+from answers.selection import IN_SPAN, WINDOW, WINDOW_END, GoldSelection
+from answers.throttles.periods import T_95
 from answers.throttles.verdict import QUOTA_MOST_S
+from schemas.histogram import Z_95
 from schemas.rows import Row
 from transforms.windows import WINDOW_S
 
@@ -43,18 +44,19 @@ _T = " ".join(f"WHEN n >= {n} THEN {T_95[n]}" for n in sorted(T_95, reverse=True
 T_FACTOR = f"CASE WHEN n > {max(T_95) * 2} THEN {Z_95} {_T} WHEN n = 2 THEN {T_OF_TWO} END"
 
 
-def _after(seconds: str) -> str:
-    """Return the instant this many seconds after the newest data."""
-    return (
-        f"CASE WHEN {seconds} < {LONGEST_S} THEN as_of + to_microseconds(trunc({seconds} * 1e6)::BIGINT) END"
-    )
+def _after(seconds: str, begin: str = "as_of") -> str:
+    """Return the instant this many seconds after another one; default: after the newest data."""
+    after = f"to_microseconds(trunc({seconds} * 1e6)::BIGINT)"
+    return f"CASE WHEN {seconds} < {LONGEST_S} THEN {begin} + {after} END"
 
+
+MOVED_AT = f"SELECT DISTINCT moved_at FROM gold.reassignment_progress WHERE {IN_SPAN} ORDER BY moved_at"
 
 # Each broker as a source (leader) and as a destination (follower) of a move.
 SIDES = f"""
     once AS (
         SELECT DISTINCT ON ({_MOVE}, window_start, source_id, destination_id) *
-        FROM gold.reassignment_progress WHERE {IN_SPAN}
+        FROM gold.reassignment_progress WHERE {IN_SPAN} AND list_contains($moves::TIMESTAMPTZ[], moved_at)
           AND ($broker::INTEGER IS NULL OR source_id = $broker OR destination_id = $broker)
     ),
     ends AS (
@@ -182,7 +184,8 @@ BY_WINDOW = f"""
         FROM by_window
     )"""
 _FORECAST = f"WITH {SIDES}, {_RATES}, {_LIMITED}, {BY_WINDOW}"
-FORECAST = f"{_FORECAST} SELECT * FROM forecast ORDER BY moved_at, window_start"
+FORECAST = f"""
+    {_FORECAST} SELECT * FROM forecast WHERE window_start >= $begin ORDER BY moved_at, window_start"""
 
 # The highest produce rate to the partitions of one destination, in whole windows.
 _INBOUND = f"""
@@ -256,8 +259,8 @@ MOVES = f"""
     with_kip AS (
         SELECT states.*, shown.n AS forecast_n,
             shown.* EXCLUDE ({_MOVE}, n, net_bytes_per_s, rate_bytes_per_s, window_start),
-            CASE WHEN limit_bytes_per_s > {_INBOUND_OR_0} THEN moved_at + to_microseconds(
-                trunc(bytes_at_start / (limit_bytes_per_s - {_INBOUND_OR_0}) * 1e6)::BIGINT) END
+            CASE WHEN limit_bytes_per_s > {_INBOUND_OR_0}
+                THEN {_after(f"bytes_at_start / (limit_bytes_per_s - {_INBOUND_OR_0})", "moved_at")} END
                 AS kip_end_at,
             {_INBOUND_OR_0} AS band_low_bytes_per_s,
             $network::DOUBLE - {_INBOUND_OR_0} / replication_factor AS band_high_bytes_per_s
@@ -275,7 +278,7 @@ MOVES = f"""
 
 def forecast(selection: GoldSelection) -> list[Row]:
     """Return `reassignment_forecast`: the forecast of each move at each window, from the data up to it."""
-    return selection.rows(FORECAST)
+    return _of_whole_moves(selection, FORECAST)
 
 
 def moves(selection: GoldSelection, network_bytes_per_s: float | None = None) -> list[Row]:
@@ -284,4 +287,11 @@ def moves(selection: GoldSelection, network_bytes_per_s: float | None = None) ->
 
     `network_bytes_per_s` is N of KIP-73's band: the network bandwidth of a broker.
     """
-    return selection.rows(MOVES, network=network_bytes_per_s)
+    return _of_whole_moves(selection, MOVES, network=network_bytes_per_s)
+
+
+def _of_whole_moves(selection: GoldSelection, query: str, **more: float | None) -> list[Row]:
+    """Return the rows of a query that reads each move of the span from its first window on."""
+    moves = [row["moved_at"] for row in selection.rows(MOVED_AT)]
+    since = min([selection.since, *(at - WINDOW for at in moves)])
+    return selection.rows(query, since=since, begin=selection.since, moves=moves, **more)

@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from answers.throttles.verdict import QUOTA_WINDOW_S
+from schemas.histogram import Z_95
 
 MIN_N = 3
 """The minimum number of periods for an interval."""
 
 T_95 = {3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262, 15: 2.145, 20: 2.093}
-Z_95 = 1.96
 
 
 class Period(NamedTuple):
@@ -81,6 +81,6 @@ def t_95(n: int) -> float:
     Return Student's factor of the 95 % interval of a mean, for the next smaller `n` in the table.
 
     >>> [t_95(n) for n in (3, 12, 500)]
-    [4.303, 2.262, 1.96]
+    [4.303, 2.262, 1.959964]
     """
     return Z_95 if n > max(T_95) * 2 else T_95[max(known for known in T_95 if known <= n)]

@@ -1,11 +1,14 @@
 """Tables as they are on disk: missing, of an older version, recreated, with mapped columns, vacuumed."""
 
 import shutil
+import time
+from dataclasses import replace
 from datetime import timedelta
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from pyspark.sql import functions as F
 
 from answers.gold import FIRST, LAST, GoldReader, NoGoldError, StoredTable
 from answers.selection import GoldSelection
@@ -104,13 +107,30 @@ def test_a_table_with_mapped_columns_is_read(spark, tmp_path):
         f"ALTER TABLE delta.`{where}` SET TBLPROPERTIES ('delta.minReaderVersion' = '2', "
         "'delta.minWriterVersion' = '5', 'delta.columnMapping.mode' = 'name')"
     )
-    spark.sql(f"ALTER TABLE delta.`{where}` RENAME COLUMN rtt_ms TO was_ms")
-    spark.sql(f"ALTER TABLE delta.`{where}` RENAME COLUMN was_ms TO rtt_ms")
-    spark.read.format("delta").load(str(where)).write.format("delta").mode("append").save(str(where))
+    spark.sql(f"ALTER TABLE delta.`{where}` DROP COLUMN rtt_ms")
+    spark.sql(f"ALTER TABLE delta.`{where}` ADD COLUMNS (rtt_ms DOUBLE)")  # its physical name is another
+    rows = spark.read.format("delta").load(str(where)).withColumn("rtt_ms", F.lit(7.0))
+    rows.write.format("delta").mode("append").save(str(where))
 
-    rows = GoldReader.of_warehouse(tmp_path).rows("SELECT rtt_ms, leader_id FROM gold.broker_rtt")
+    found = GoldReader.of_warehouse(tmp_path).rows("SELECT rtt_ms, leader_id FROM gold.broker_rtt ORDER BY 1")
 
-    assert rows == [{"rtt_ms": made_gold.rtt(0, 1, 2)["rtt_ms"], "leader_id": 2}] * 2
+    assert found == [{"rtt_ms": None, "leader_id": 2}, {"rtt_ms": 7.0, "leader_id": 2}]
+
+
+def test_instants_are_utc_in_every_zone(tmp_path, monkeypatch):
+    made_gold.write(tmp_path, BROKER_RTT, [made_gold.rtt(0, 1, 2)])
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        row = GoldReader.of_warehouse(tmp_path).rows(
+            "SELECT window_start, hour(window_start) h FROM gold.broker_rtt"
+        )
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+    assert [str(one["window_start"]) for one in row] == ["2026-11-21 11:00:00+00:00"]
+    assert row[0]["h"] == 11
 
 
 class VacuumedTable(StoredTable):
@@ -177,4 +197,26 @@ def test_without_the_log_of_the_follower_fetches_are_listed_by_leader_local(tmp_
         (2, 3.0, None),
         (1, 2.0, None),
         (0, 1.0, None),
+    ]
+
+
+def test_a_fetch_at_the_edge_of_the_span_has_the_lines_of_its_follower(tmp_path):
+    served, events = made_gold.fetch_of(0)
+    made_gold.write(tmp_path, BROKER_RTT, [made_gold.rtt(0, 1, 2)])
+    made_gold.write(tmp_path, REQUESTS, [served, made_gold.fetch_of(5)[0]])
+    made_gold.write(tmp_path, CLIENT_EVENTS, events)
+    at_once = timedelta(milliseconds=1)
+    of = GoldSelection(
+        gold=GoldReader.of_warehouse(tmp_path),
+        cluster="east",
+        since=served["logged_at"],
+        until=served["logged_at"] + at_once,
+    )
+
+    assert [row["true_ms"] for row in slowest(of, SLOW)] == [21.5]
+    # Leader-local times are not compared with true times.
+    later = replace(of, until=at(60))
+    assert [(row["true_ms"], row["leader_local_ms"]) for row in slowest(later, SLOW)] == [
+        (21.5, 1.0),
+        (None, 6.0),
     ]

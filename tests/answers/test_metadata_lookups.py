@@ -57,6 +57,13 @@ def test_asking_for_all_at_each_new_topic_grows_like_the_square():
 
 
 @CASES.test
+def test_a_client_without_an_id_has_its_topics_too():
+    row = (yield silver([lookup(10 * n, names(n), client=None) for n in range(40)]))[None]
+
+    assert (row["lookups"], row["new_topics"], row["growth_exponent"]) == (40, 40, pytest.approx(1.0))
+
+
+@CASES.test
 def test_no_exponent_is_fitted_to_a_few_topics():
     found = yield silver(NEW[:10])
 

@@ -75,6 +75,27 @@ def test_interval_of_the_slope_is_the_jackknife_over_windows():
 
 
 @CASES.test
+def test_a_producer_without_a_client_id_is_counted():
+    rows = [produce(n, n % 3, n // 3 * 10, 1_000, client_id=None) for n in range(9)]
+
+    span, (summary,) = yield silver(rows)
+
+    assert [(row["client_id"], row["batches"], row["bytes"], row["share"]) for row in span] == [
+        (None, 3, 3_000, pytest.approx(1 / 3))
+    ] * 3
+    assert (summary["client_id"], summary["bytes"], summary["partitions"]) == (None, 9_000, 3)
+
+
+@CASES.test
+def test_a_leader_that_moves_within_a_window_is_the_one_with_most_batches():
+    moved = [produce(n, 0, 10 * n, 1_000, broker_id=5 if n > 6 else 4) for n in range(9)]
+
+    span, _ = yield silver([*moved, produce(9, 1, 0, 10)])
+
+    assert {row["partition"]: row["leader_id"] for row in span} == {0: 4, 1: 2}
+
+
+@CASES.test
 def test_below_five_windows_the_slope_has_no_interval():
     _, (summary,) = yield silver(slow_leader(4))
 

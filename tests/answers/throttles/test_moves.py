@@ -1,5 +1,6 @@
 """Moves and their forecasts, on made moves whose end is known."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -68,6 +69,26 @@ def test_move_that_is_done_is_summed_up_and_its_forecast_is_held_against_its_end
     ends = [one["forecast_end_at"] for one in forecasts if one["forecast_end_at"]]
     assert len(ends) >= 10
     assert all(abs((end - row["ended_at"]).total_seconds()) < 3 for end in ends)
+
+
+def test_a_span_that_begins_inside_a_move_shows_the_whole_move():
+    whole = selected(built(case()))
+    part = replace(whole, since=AT + timedelta(seconds=60))
+    (forecasts, summary), (later, of_part) = answers(whole), answers(part)
+
+    assert of_part == summary
+    assert later == [row for row in forecasts if row["window_start"] >= part.since]
+    assert 0 < len(later) < len(forecasts)
+    assert answers(replace(whole, since=AT + timedelta(hours=1))) == ([], [])
+
+
+def test_an_end_by_kip_73_that_is_too_far_away_is_none():
+    rows = gold(**case())[REASSIGNMENT_PROGRESS].to_pylist()
+    far = [row | {"inbound_bytes": LIMIT * 10 - 1, "bytes_to_go": 1e15} for row in rows]
+
+    (row,) = moves(selected({REASSIGNMENT_PROGRESS: far}))
+
+    assert (row["kip_end_at"], row["kip_error"]) == (None, None)
 
 
 def in_bursts(whole, every_s, *, answers=40):

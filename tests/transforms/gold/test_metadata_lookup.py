@@ -1,8 +1,10 @@
 """Lookups by window, from made METADATA requests; the lab has real ones of old and new clients."""
 
+from datetime import timedelta
+
 from schemas.arrow import arrow_schema
 from schemas.gold.metadata_lookup import METADATA_LOOKUP
-from tests.transforms.gold.lookup_rows import gold, lookup, names, refused, silver, windows
+from tests.transforms.gold.lookup_rows import AT, gold, lookup, names, refused, silver, windows
 
 
 def test_rows_are_the_gold_table_and_nothing_gives_nothing():
@@ -29,6 +31,19 @@ def test_lookups_are_counted_by_window_each_once():
     ]
     assert told == [(3, 1, 3, 2, 2), (1, 0, 0, 0, 0)]
     assert [(row.topics_answered, row.response_bytes) for row in found] == [(3, 300), (0, 100)]
+
+
+def test_a_lookup_that_took_longer_than_is_read_back_is_never_a_consequence():
+    """Built alone, its window does not read the error."""
+    slow = [lookup(at, names(1), client=name) for at, name in ((10.9, "c"), (11.1, "d"))]
+    slow = [row | {"started_at": AT + timedelta(seconds=1.5)} for row in slow]
+
+    found = {
+        row.client_id: row.lookups_after_error
+        for row in windows([refused(1.0), refused(1.0, client="d"), *slow])
+    }
+
+    assert found == {"c": 1, "d": 0}
 
 
 def test_a_lookup_within_a_second_of_an_error_is_counted_as_its_consequence():

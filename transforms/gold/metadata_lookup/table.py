@@ -51,7 +51,12 @@ def metadata_lookup(wanted: str = "true") -> str:
 
 
 def _lookups() -> str:
-    """Return the query of each lookup once. `is_after_error` marks lookups after an error 6 or 74."""
+    """
+    Return the query of each lookup once. `is_after_error` marks lookups after an error 6 or 74.
+
+    A lookup that takes longer than the reach of `requests` is never marked, so that a window has the same
+    rows whether it is built alone or with others.
+    """
     return f"""
         WITH refused AS (
             SELECT cluster, client_id, epoch_us(logged_at) AS failed_us
@@ -65,6 +70,7 @@ def _lookups() -> str:
                 FROM refused WHERE refused.cluster = each.cluster
                     AND refused.client_id IS NOT DISTINCT FROM each.client_id
                     AND epoch_us(each.started_at) - failed_us BETWEEN 0 AND {AFTER_ERROR_S} * 1000000
+                    AND epoch_us(each.logged_at) - failed_us <= {REQUESTS_REACH.lookback_s} * 1000000
             ) AS is_after_error
         FROM (SELECT DISTINCT ON (cluster, position) * FROM lookups) AS each
     """

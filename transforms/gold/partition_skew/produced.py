@@ -37,21 +37,29 @@ def batches() -> str:
     (acks=0) a batch has no offset, so its records are unknown and retries cannot be detected. `is_repeat`
     marks a batch to the same partition as the client's previous batch on the topic; NULL without one.
 
-    No column depends on lines more than `NEXT_BATCH_S` away, so the rows of a window are reproducible.
+    No column depends on lines more than `NEXT_BATCH_S` away, so the rows of a window are reproducible. A
+    pause of that length ends a `stretch`, because offsets start again at 0 if the topic is created again.
     It reads what `produced` reads, and `runs`.
     """
     before, after = (_near(of, "base_offset", "in_partition") for of in ("lag", "lead"))
+    is_begin = f"coalesce(logged_us - lag(logged_us) OVER in_time > {NEXT_BATCH_S * 1_000_000}, true)"
+    begins = f"""
+        SELECT *, CASE WHEN "offset" >= 0 THEN "offset" END AS base_offset, {is_begin} AS is_begin
+        FROM ({produced()}) WHERE coalesce(error_code, {NO_ERROR}) = {NO_ERROR}
+        WINDOW in_time AS (PARTITION BY cluster, topic, partition ORDER BY logged_us)
+    """
     return with_run(f"""
         SELECT
             *, coalesce(base_offset = {before}, false) AS is_again,
             CASE WHEN {after} > base_offset THEN {after} - base_offset END AS records,
             partition = {_near("lag", "partition", "of_client")} AS is_repeat
         FROM (
-            SELECT *, CASE WHEN "offset" >= 0 THEN "offset" END AS base_offset FROM ({produced()})
-            WHERE coalesce(error_code, {NO_ERROR}) = {NO_ERROR}
+            SELECT *, count_if(is_begin) OVER (
+                PARTITION BY cluster, topic, partition ORDER BY logged_us) AS stretch
+            FROM ({begins})
         ) WINDOW
             in_partition AS (
-                PARTITION BY cluster, topic, partition ORDER BY base_offset, logged_us, position
+                PARTITION BY cluster, topic, partition, stretch ORDER BY base_offset, logged_us, position
             ),
             of_client AS (PARTITION BY cluster, topic, client_id ORDER BY logged_us, position, partition)
     """)

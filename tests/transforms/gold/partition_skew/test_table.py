@@ -82,3 +82,14 @@ def test_a_run_is_told_apart_from_what_its_client_did_before_and_after():
         sorted((r.run or "", r.arm or "", r.batches) for r in rows)
         == [("", "", 2)] * 3 + [("r1", "sticky", 1)] * 3
     )
+
+
+def test_a_topic_that_is_created_again_has_the_records_of_both_lives():
+    """Its offsets begin at 0 again, an hour later; a back-fill reads both."""
+    lives = [produce(begin + n, 0, 10 * n, 5) for begin in (0, 3_600) for n in range(4)]
+
+    rows = skew(lives)
+
+    assert [(row.batches, row.batches_counted, row.records, row.retried) for row in rows] == [
+        (4, 3, 30, 0)
+    ] * 2
