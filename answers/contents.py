@@ -4,17 +4,15 @@ from datetime import datetime
 from typing import Any
 
 from answers.gold import GoldReader
+from answers.selection import of_all
 from schemas.rows import Row
 
-EDGES = """
-    SELECT min(window_start) AS oldest, max(window_start) AS newest FROM (
-        SELECT cluster, window_start FROM gold.fetch_latency
-        UNION ALL SELECT cluster, window_start FROM gold.broker_rtt
-        UNION ALL SELECT cluster, window_start FROM gold.partition_skew
-        UNION ALL SELECT cluster, window_start FROM gold.leader_redirect
-        UNION ALL SELECT cluster, window_start FROM gold.metadata_lookup
-        UNION ALL SELECT cluster, window_start FROM gold.throttle_compliance
-    ) WHERE cluster = $cluster"""
+_EDGES = of_all(
+    "SELECT min(window_start) AS oldest, max(window_start) AS newest FROM {table} WHERE cluster = $cluster",
+    "cluster",
+    "window_start",
+)
+EDGES = f"SELECT min(oldest) AS oldest, max(newest) AS newest FROM ({_EDGES})"
 
 _SINCE = "cluster = $cluster AND window_start >= $since"
 VALUES = {

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from answers.gold import FIRST, LAST, GoldReader
+from schemas.gold import GOLD
 from schemas.rows import Row
 
 WINDOW = timedelta(seconds=10)
@@ -21,12 +22,15 @@ NO_CLIENT = "chr(0)"
 
 OF_TOPIC = "($topic::VARCHAR IS NULL OR topic = $topic)"
 
-CLUSTERS = """
-    SELECT cluster FROM (
-        SELECT cluster FROM gold.broker_rtt UNION SELECT cluster FROM gold.fetch_latency
-        UNION SELECT cluster FROM gold.data_quality UNION SELECT cluster FROM gold.partition_skew
-        UNION SELECT cluster FROM gold.run_comparison
-    ) WHERE cluster IS NOT NULL ORDER BY cluster"""
+
+def of_all(query: str, *columns: str) -> str:
+    """Return the union of a query over each gold table that has the columns; `{table}` is its name."""
+    tables = (f"gold.{table.name}" for table in GOLD if set(columns) <= set(table.schema.names))
+    return " UNION ".join(query.format(table=table) for table in tables)
+
+
+_CLUSTERS = of_all("SELECT cluster FROM {table}", "cluster")
+CLUSTERS = f"SELECT cluster FROM ({_CLUSTERS}) WHERE cluster IS NOT NULL ORDER BY cluster"
 
 
 def clusters_of(gold: GoldReader) -> list[str]:

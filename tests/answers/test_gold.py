@@ -10,8 +10,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import functions as F
 
+from answers.contents import edges
 from answers.gold import FIRST, LAST, GoldReader, NoGoldError, StoredTable
-from answers.selection import GoldSelection
+from answers.selection import GoldSelection, clusters_of
 from answers.slowest_fetches import slowest
 from schemas.gold import GOLD
 from schemas.gold.broker_rtt import BROKER_RTT
@@ -20,6 +21,7 @@ from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
 from tests.answers import made_gold
 from tests.answers.made_gold import SLOW, SLOW_FROM, at
+from tests.answers.selected import selected
 
 COUNT = "SELECT count(*) AS n FROM gold.broker_rtt"
 
@@ -220,3 +222,12 @@ def test_a_fetch_at_the_edge_of_the_span_has_the_lines_of_its_follower(tmp_path)
         (21.5, 1.0),
         (None, 6.0),
     ]
+
+
+@pytest.mark.parametrize("table", [t for t in GOLD if "cluster" in t.schema.names], ids=lambda t: t.name)
+def test_each_table_alone_gives_its_clusters_and_its_windows(table):
+    gold = selected({table: [{"cluster": "c", "window_start": at(3)}]}).gold
+
+    assert clusters_of(gold) == ["c"]
+    if "window_start" in table.schema.names:
+        assert edges(gold, "c") == {"oldest": at(3), "newest": at(3)}

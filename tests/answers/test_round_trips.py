@@ -1,9 +1,12 @@
 """A2 added up over a span."""
 
+from datetime import UTC, datetime
+
 import pytest
 
-from answers.round_trips import round_trips
+from answers.round_trips import baseline, round_trips
 from schemas.gold.broker_rtt import BROKER_RTT, BROKER_RTT_SUMMARY
+from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
 from tests.answers.declared import assert_declared
@@ -39,3 +42,24 @@ def test_summary_of_a_span_equals_one_window_of_the_same_length():
     assert slow["rtt_ms"] == pytest.approx(9, rel=0.01)
     assert slow["rtt_sum_ms"] == pytest.approx(900)
     assert (slow["until"] - slow["since"]).total_seconds() == 60
+
+
+def test_a_baseline_is_of_one_hour():
+    """The newest one has no p10, and then there is none: that of an older hour is of other windows."""
+    hours = [
+        {
+            "cluster": "lab",
+            "hour": datetime(2026, 11, 21, hour, tzinfo=UTC),
+            "follower_id": 2,
+            "leader_id": 1,
+            "method": "paired",
+            "p10_ms": p10_ms,
+            "p50_ms": 6.0,
+            "windows": windows,
+        }
+        for hour, p10_ms, windows in ((9, 5.0, 300), (10, None, 3))
+    ]
+
+    row = baseline(selected({BROKER_RTT_BASELINE: hours}), (2, 1), "paired")
+
+    assert row == {"p10_ms": None, "p50_ms": 6.0, "windows": 3}
