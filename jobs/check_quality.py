@@ -40,7 +40,9 @@ from serving.report.run.answering import interpreted, session, settings_of
 from transforms.spans import Span
 from transforms.windows import HOUR_S
 
-FAILED, WRONG_USE, NOT_CHECKED = 1, 2, 3
+NOT_CHECKED = 3
+"""The exit code of a check that could not be made; 1 means that a rule failed."""
+
 NOT_CHECKED_BY = (LeaseHeldError, PySparkException, Py4JError, DeltaError, JvmGoneError, OSError)
 TABLES = {(table.layer, table.name): table for table in (*SILVER, *GOLD)}
 
@@ -93,7 +95,7 @@ def check_quality(
         is_passed = run(Scope(layer=layer, conf=conf or [], span=span, is_new=new or span is None), progress)
     except (WrongUseError, SuiteError) as error:
         progress.say(f"error: {error}")
-        raise typer.Exit(WRONG_USE) from error
+        raise typer.Exit(ExitCode.WRONG) from error
     except NOT_CHECKED_BY as error:
         progress.say(f"not checked: {first_line(str(error))}")
         raise typer.Exit(NOT_CHECKED) from error
@@ -101,7 +103,7 @@ def check_quality(
         progress.say("stopped; no result was saved")
         raise typer.Exit(ExitCode.INTERRUPTED) from error
     if not is_passed:
-        raise typer.Exit(FAILED)
+        raise typer.Exit(ExitCode.FAILED)
 
 
 def run(scope: Scope, progress: Progress) -> bool:

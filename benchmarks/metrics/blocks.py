@@ -15,7 +15,6 @@ from benchmarks.metrics.samples import Head, Samples, is_same, ordered
 
 NS_A_MS = 1_000_000
 LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"')
-OF_SERVER = ("instance", "job")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Run real producers of any release on the observed cluster. Each one is recorded as a performance test."""
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -82,11 +82,6 @@ def produce(lab: Lab, producer: Producer, work: Workload) -> Path:
         message = f"the producer {producer.arm} ended with exit code {code}:\n{output}"
         raise LabError(message)
     return file
-
-
-def all_at_once(lab: Lab, producers: Iterable[Producer], work: Workload) -> "ProducerGroup":
-    """Start several producers side by side. The caller waits for them."""
-    return ProducerGroup(lab, list(producers), work)
 
 
 class ProducerGroup:

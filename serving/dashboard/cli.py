@@ -10,8 +10,6 @@ from conf.exit_codes import ExitCode
 from conf.settings import Settings
 from conf.signals import interrupt_on_signals
 
-WRONG_USE = 2
-
 
 def dashboard(
     *,
@@ -84,4 +82,4 @@ def _root(conf: list[Path], warehouse: Path | None) -> Path:
 
 def _wrong_use(message: str) -> NoReturn:
     typer.echo(f"error: {message}", err=True)
-    raise typer.Exit(WRONG_USE)
+    raise typer.Exit(ExitCode.WRONG)

@@ -137,10 +137,3 @@ class ThreeBrokers:
 def three_brokers() -> ThreeBrokers:
     """Give the cluster of this process, started when first asked for and ended with the process."""
     return ThreeBrokers(Path(tempfile.mkdtemp(prefix="plumbline-brokers-")))
-
-
-def end_three_brokers() -> None:
-    """End the cluster of this process, if there is one."""
-    if three_brokers.cache_info().currsize:
-        three_brokers().stop()
-        three_brokers.cache_clear()

@@ -21,10 +21,6 @@ GRAIN = "cluster, window_s, topic, partition, leader_id, client_id, run"
 BY_CLIENT = "cluster, window_s, topic, client_id, run"
 SENT = ("batches", "bytes", "records", "batches_counted", "retried", "followed", "repeats")
 
-ON_TOPIC = ("cluster", "topic", "client_id", "run")
-CLIENT = (*ON_TOPIC, "method")
-"""The key of a summary; `method` is the source of the counts."""
-
 REQUESTS_REACH = Reach(lookahead_s=NEXT_BATCH_S, lookback_s=NEXT_BATCH_S)
 
 
