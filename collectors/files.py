@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -12,7 +13,9 @@ from collectors.log_files.lines import is_gzip, is_unreadable, read_blocks
 from collectors.own_files import LAB, LAB_STATE, LOGS, family_of, is_data
 from conf.names import Kind
 
-HEAD_BYTES = 64 * 1024
+HEAD_BYTES, SEARCHED_BYTES = 64 * 1024, 16 * 1024 * 1024
+"""A performance test shows at its head; a `server.log` may have other loggers for a long time."""
+
 
 NO_NODE = "no parent folder has a name that ends in a number; use --node PATTERN=ID"
 NOT_TELEMETRY = (
@@ -40,6 +43,7 @@ _BY_CONTENT = (
     (b"(state.change.logger)", Kind.STATE_CHANGE),
     (b" starts at leader epoch ", Kind.STATE_CHANGE),
 )
+LONGEST_WORDS = max(len(words) for words, _ in _BY_CONTENT)
 _PERF_TEST = re.compile(rb"^ *\{\"plumbline_run\"|\d records sent, [\d.,]+ records/sec \(", re.MULTILINE)
 """Output of a producer performance test. Its files can have any name, even `client-3.9.log`."""
 
@@ -73,7 +77,7 @@ def discover(folder: Path, nodes: Mapping[str, str] | None = None) -> FoundFiles
     Return the files in `folder` and its subfolders, sorted into telemetry and other files.
 
     Hidden files are skipped; symbolic links are followed. The file name decides the kind, or else the first
-    64 KiB do. A performance test is recognized by its content, whatever its name, unless it is named as a
+    16 MiB do. A performance test is recognized by its content, whatever its name, unless it is named as a
     request log. Known files (`own_files`) are passed over if no kind is found; Kafka's data files always.
 
     `nodes` maps glob patterns to nodes. A pattern is matched against the relative path, the file name and
@@ -140,25 +144,23 @@ def _kind_of(path: Path) -> tuple[Kind | None, str]:
         return None, NOT_GZIP
     by_name = next((kind for kind, name in _BY_NAME.items() if name.fullmatch(path.name)), None)
     try:
-        head = _head(path)
+        head, by_content = _searched(path, is_named=by_name is not None)
     except OSError as error:
         return by_name, "" if by_name else f"cannot be read: {error.strerror or error}"
     if _PERF_TEST.search(head) and by_name is not Kind.REQUEST_LOG:
         return Kind.PERF_TEST, ""
-    by_content = next((kind for words, kind in _BY_CONTENT if words in head), None)
     kind = by_name or by_content
     return kind, "" if kind else ("empty" if not head else NOT_TELEMETRY)
 
 
-def _head(path: Path) -> bytes:
-    """Return the first 64 KiB, or what can be read of a torn gzip file."""
-    head = b""
-    with path.open("rb") as stream:
-        try:
-            for block in read_blocks(stream, is_compressed=is_gzip(path)):
-                head += block
-                if len(head) >= HEAD_BYTES:
-                    break
-        except TornGzipError:
-            return head
-    return head[:HEAD_BYTES]
+def _searched(path: Path, *, is_named: bool) -> tuple[bytes, Kind | None]:
+    """Return the first 64 KiB and the kind by the content; of a torn gzip file, what can be read of it."""
+    head, before, read, kind = b"", b"", 0, None
+    with path.open("rb") as stream, suppress(TornGzipError):
+        for block in read_blocks(stream, is_compressed=is_gzip(path)):
+            head, read = head + block[: HEAD_BYTES - len(head)], read + len(block)
+            around, before = before + block, block[-LONGEST_WORDS:]
+            kind = kind or next((kind for words, kind in _BY_CONTENT if words in around), None)
+            if read >= HEAD_BYTES and (is_named or kind or read >= SEARCHED_BYTES):
+                break
+    return head, kind

@@ -42,7 +42,7 @@ from transforms.windows import WINDOW_S
 
 STOPPED = "stopped; the next run continues from here"
 
-app = typer.Typer(add_completion=False)
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 
 @app.command()

@@ -61,7 +61,7 @@ POLL_S = 0.5
 SILVER_LAYER = "silver"
 """The lease for bronze and silver, which are written from the same batch."""
 
-app = typer.Typer(add_completion=False)
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 
 @app.command()

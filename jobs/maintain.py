@@ -31,7 +31,7 @@ from schemas.silver import SILVER
 
 ALL = (*BRONZE, *SILVER, *GOLD)
 
-app = typer.Typer(add_completion=False)
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 
 @app.command()
@@ -126,15 +126,18 @@ def present(settings: Settings, chosen: Sequence[Table]) -> list[Table]:
 
 def run(settings: Settings, chosen: Sequence[Table], progress: Progress, *, dry_run: bool) -> int:
     """Maintain these tables one after the other; return the exit code."""
-    failed = [table for table in chosen if not _maintained(settings, table, progress, dry_run=dry_run)]
-    return ExitCode.FAILED if failed else 0
+    had_work = [_maintained(settings, table, progress, dry_run=dry_run) for table in chosen]
+    if not any(had_work) and None not in had_work:
+        progress.say(f"nothing to do in {len(chosen)} tables")
+    return ExitCode.FAILED if None in had_work else 0
 
 
 def _is_there(settings: Settings, table: Table) -> bool:
     return DeltaTable.is_deltatable(str(settings.warehouse_root / table.layer / table.name))
 
 
-def _maintained(settings: Settings, table: Table, progress: Progress, *, dry_run: bool) -> bool:
+def _maintained(settings: Settings, table: Table, progress: Progress, *, dry_run: bool) -> bool | None:
+    """Return whether a table had work; None if its maintenance failed."""
     name = f"{table.layer}.{table.name}"
     try:
         one = TableMaintenance(settings, table, progress, datetime.now(UTC), dry_run=dry_run)
@@ -143,11 +146,11 @@ def _maintained(settings: Settings, table: Table, progress: Progress, *, dry_run
         one.clean()
     except StateError as error:
         progress.say(f"{name} failed: {error}")
-        return False
+        return None
     except (DeltaError, OSError, ValueError) as error:
         progress.say(f"{name} failed: {first_line(str(error))}; run it again, nothing is half done")
-        return False
-    return True
+        return None
+    return one.has_work
 
 
 def _in_thread(do: Callable[[], int]) -> int:

@@ -43,7 +43,7 @@ from transforms.frames import united
 RECORD = ["topic", "partition", "offset"]
 AGAIN = "run it again, it restores no line twice"
 
-app = typer.Typer(add_completion=False)
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 
 @app.command()

@@ -133,8 +133,9 @@ def run(  # noqa: PLR0913 (one option for each parameter of a scenario)
 
     `slow_broker`, `slow_link` and `slow_side` delay the traffic between brokers; `healthy` does not.
     `skew`, `redirect` and `metadata` run real clients of several releases side by side and write a report.
-    `throttle` moves replicas under throttles, some of them faulty on purpose: 11 parts in 12 minutes, and a
-    report. An option that the scenario does not use is an error.
+    `throttle` moves replicas under throttles, some of them faulty on purpose: 11 parts in 12 minutes,
+    and a report; the part `restart` runs only if you name it. An option that the scenario does not use is
+    an error.
 
     Example: `plumbline lab run slow_link --follower 2 --leader 1 --delay-ms 10 --quiet-s 60 --for-s 60`
 

@@ -38,7 +38,7 @@ RAW = StructType(
         column("timestamp_type", IntegerType(), "0 = CreateTime, 1 = LogAppendTime"),
         column("cluster", StringType(), "observed cluster, from the record's headers"),
         column("node", StringType(), "node name set by the collector: broker-1"),
-        column("kind", StringType(), "request-log, client-log, metrics, perf-test or cluster"),
+        column("kind", StringType(), "request-log, client-log, state-change, metrics, perf-test or cluster"),
         column("time_zone", StringType(), "IANA zone of the node, for log layouts with local time"),
         column("source", StringType(), "file path or URL on the node, for display"),
         column(

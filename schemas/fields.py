@@ -28,7 +28,7 @@ class Table:
     is_stored: bool = True  # False: the rows are computed on read
     sort_by: tuple[str, ...] = ()  # sort order of the merged files of a past day; the first column is a hash
     at: str = ""  # the instant of a row; default: its first instant
-    # Why a gold table has no `suite`, `question` or `metric`; a test demands them.
+    # Why a gold table has no `build`, `suite`, `question` or `metric`; a test demands them.
     lacks: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property

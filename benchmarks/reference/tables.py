@@ -1,9 +1,8 @@
 """Write docs/tables.md, the data dictionary: `python -m benchmarks.reference.tables [--check]`."""
 
-import re
 import sys
 
-from pyspark.sql.types import DataType
+from pyspark.sql.types import ArrayType, DataType, StructType
 
 from conf.settings import PROJECT
 from schemas.bronze import BRONZE
@@ -30,7 +29,7 @@ def page() -> str:
 
 def _section(table: Table) -> str:
     rows = "".join(
-        f"| `{field.name}` | {_type(field.dataType)} | {field.metadata.get('comment', '')} |\n"
+        f"| `{field.name}` | `{_type(field.dataType)}` | {field.metadata.get('comment', '')} |\n"
         for field in table.schema.fields
     )
     return (
@@ -41,8 +40,12 @@ def _section(table: Table) -> str:
 
 
 def _type(kind: DataType) -> str:
-    """Name a type; what is inside a struct is told by the schema's own comments."""
-    return f"`{re.sub('struct<.*>', 'struct', kind.simpleString())}`"
+    """Return the name of a type; the comments of the schema describe the fields of a struct."""
+    if isinstance(kind, StructType):
+        return "struct"
+    if isinstance(kind, ArrayType):
+        return f"array<{_type(kind.elementType)}>"
+    return kind.simpleString()
 
 
 if __name__ == "__main__":

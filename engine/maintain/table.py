@@ -44,6 +44,7 @@ class TableMaintenance:
         check_log(self._where)
         self._log = DeltaTable(str(self._where))
         self._target_bytes = self._options.target_file_mib * actions.MIB
+        self.has_work = False
         self._deleted = set[actions.LoggedFile]()  # files that a dry run would have deleted
 
     def retain(self) -> None:
@@ -122,6 +123,7 @@ class TableMaintenance:
         return f"{self._table.layer}.{self._table.name}"
 
     def _say(self, verb: str, what: str) -> None:
+        self.has_work = True
         done = f"would {verb}" if self._dry_run else DONE.get(verb, f"{verb}d")
         self._progress.say(f"{self._name}: {done} {what}")
 

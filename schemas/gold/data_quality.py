@@ -9,7 +9,10 @@ DATA_QUALITY = Table(
     name="data_quality",
     about="Counts of lines per kind, node and source file: lines_read = kept + quarantined + skipped + "
     "duplicates. Each count is independent.",
-    lacks={"question": "it is about the pipeline; docs/quality.md explains it"},
+    lacks={
+        "build": "it counts the lines of all time, not of windows",
+        "question": "it is about the pipeline; docs/quality.md explains it",
+    },
     key=("cluster", "kind", "node", "source"),
     schema=StructType(
         [

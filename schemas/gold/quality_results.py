@@ -9,7 +9,9 @@ QUALITY_RESULTS = Table(
     name="quality_results",
     about="Results of `plumbline check-quality`, one row per rule. If the newest check of silver fails for a "
     "time range, gold is not built for it until a check passes.",
-    lacks=dict.fromkeys(("suite", "question", "metric"), "it holds the results of the checks themselves"),
+    lacks=dict.fromkeys(
+        ("build", "suite", "question", "metric"), "it holds the results of the checks themselves"
+    ),
     key=("checked_at", "layer", "table_name", "rule", "span_start"),
     schema=StructType(
         [

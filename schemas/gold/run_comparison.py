@@ -99,7 +99,7 @@ RUN_COMPARISON = Table(
     name="run_comparison",
     about="Whether the contender is better than the baseline: one verdict per metric. The statistical unit "
     "is the run (docs/comparison.md). `plumbline compare` computes it; --save stores it.",
-    lacks=dict.fromkeys(("suite", "metric"), "a comparison has its own checks and exit code"),
+    lacks=dict.fromkeys(("build", "suite", "metric"), "a comparison has its own checks and exit code"),
     key=("cluster", "scenario", "baseline", "contender", "compared_at", "metric"),
     schema=StructType(
         [

@@ -109,7 +109,7 @@ def passed_over(answers: Answers) -> str:
     """Return one line that names the files that were not read, because they contain no telemetry."""
     others = answers.inputs.get("passed_over") or []
     named = ", ".join(f"{of['what']} ({of['files']})" for of in others)
-    return f"skipped: no telemetry in the first 64 KiB: {named}" if others else ""
+    return f"skipped: no telemetry in the first 16 MiB: {named}" if others else ""
 
 
 def totals_of(by_source: Sequence[Row]) -> dict[str, int]:

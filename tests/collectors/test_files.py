@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.files import NO_NODE, NOT_TELEMETRY, NoSuchFolderError, discover
+from collectors.files import NO_NODE, NOT_TELEMETRY, SEARCHED_BYTES, NoSuchFolderError, discover
 from collectors.own_files import DATA, LAB_STATE
 
 EXAMPLES = {
@@ -48,13 +48,15 @@ def test_a_file_with_another_name_is_known_by_its_content(logs):
     logs("node2/a.txt", b"a line of another logger\n" + EXAMPLES["request"])
     logs("node2/b.txt.gz", gzip.compress(EXAMPLES["client"]))
     logs("node2/c.txt", b"nothing of interest\n")
-    logs("node2/d.txt", b"x" * 70_000 + EXAMPLES["request"])  # behind the first 64 KiB
+    logs("node2/d.txt", b"x" * SEARCHED_BYTES + b"x" * 300_000 + EXAMPLES["request"])
+    logs("node2/server.log", b"INFO started (kafka.server.KafkaServer)\n" * 7_000 + EXAMPLES["client"])
 
     found = discover(logs.folder)
 
     assert [(file.path.name, file.kind) for file in found.understood] == [
         ("a.txt", "request-log"),
         ("b.txt.gz", "client-log"),
+        ("server.log", "client-log"),
     ]
     assert [(path.name, reason) for path, reason in found.not_understood] == [
         ("c.txt", NOT_TELEMETRY),

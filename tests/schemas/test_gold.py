@@ -13,6 +13,7 @@ from transforms.gold.builds import BUILDS
 
 QUESTIONS = (PROJECT / "docs" / "questions" / "README.md").read_text()
 HAVE = {
+    "build": {table.name for table in gold_of(BUILDS)},
     "suite": {
         file.stem.removeprefix("gold_") for file in (PROJECT / "conf/expectations").glob("gold_*.json")
     },
@@ -23,15 +24,14 @@ HAVE = {
 
 @pytest.mark.parametrize("what", HAVE)
 @pytest.mark.parametrize("table", GOLD, ids=lambda table: table.name)
-def test_a_table_has_a_suite_a_question_and_a_metric_or_the_reason_why_not(table, what):
+def test_a_table_has_a_build_a_suite_a_question_and_a_metric_or_the_reason_why_not(table, what):
     assert (table.name in HAVE[what]) != bool(table.lacks.get(what))
 
 
 def test_what_is_declared_is_a_table():
     names = {table.name for table in GOLD}
 
-    assert HAVE["suite"] | HAVE["question"] <= names
-    assert {table.name for table in gold_of(BUILDS)} <= names
+    assert HAVE["build"] | HAVE["suite"] | HAVE["question"] <= names
 
 
 def test_the_exporter_reads_the_instants_that_the_tables_declare():

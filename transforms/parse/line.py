@@ -2,7 +2,8 @@
 Split one line of a log4j log into timestamp, message and logger, and recognise continuation lines.
 
 Layouts: Kafka's default `[%d] %p %m (%c)`, and ISO timestamps with up to nanoseconds, with or without zone,
-brackets and a column of monotonic nanoseconds (`%N`) after the time.
+brackets and a column of monotonic nanoseconds (`%N`) after the time. The thread may follow the logger, as in
+Strimzi's `(%c) [%t]`.
 """
 
 import re
@@ -24,8 +25,11 @@ from transforms.parse.record import (
     sample,
 )
 
-HEAD_BYTES, TAIL_BYTES = 96, 160
-"""A timestamp and a logger are shorter, so regular expressions read only this much of a line of megabytes."""
+HEAD_BYTES, TAIL_BYTES = 96, 256
+"""
+A timestamp, and a logger with a thread, are shorter. Regular expressions read only this much of a line of
+megabytes.
+"""
 
 LONGEST_CONTINUATION_BYTES = 16 * 1024
 """No line of a config dump or stack trace is longer; a longer one is quarantined."""
@@ -35,7 +39,7 @@ PREFIX = re.compile(
     rb"\[?([0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2})(?:[.,]([0-9]{0,6})([0-9]{0,3}))?"
     rb"(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?\]? +(?:([0-9]+) +)?(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) +"
 )
-SUFFIX = re.compile(rb" \(([!-'*-~]+)\)\s*", re.ASCII)  # no parentheses, no blanks
+SUFFIX = re.compile(rb" \(([!-'*-~]+)\)(?: \[[ -Z\\^-~]+\])?\s*", re.ASCII)  # no parentheses, no blanks
 ZONE = re.compile(r"(?!posix/|right/|localtime)[A-Za-z][A-Za-z0-9_+/-]*|[+-][0-9]{2}:[0-9]{2}")
 OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2}):?([0-9]{2})?")
 FARTHEST_MINUTES = 18 * 60  # `java.time.ZoneOffset`

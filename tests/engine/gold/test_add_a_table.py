@@ -31,7 +31,6 @@ def example(tmp_path, monkeypatch):
         path = tmp_path / file["path"]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(file["text"])
-    (tmp_path / "transforms/gold/request_load/__init__.py").touch()
     for package, folder in ((schemas.gold, "schemas/gold"), (transforms.gold, "transforms/gold")):
         monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path / folder)])
     yield tmp_path

@@ -83,6 +83,22 @@ ZONES = {  # line and time zone of the node -> instant, or the reason why it is 
 }
 
 
+THREADS = ("[data-plane-kafka-network-thread-0-ListenerName(REPLICATION-9091)-SSL-2]", "[main] ")
+
+
+@pytest.mark.parametrize("thread", THREADS)
+def test_the_thread_may_follow_the_logger(thread):
+    """Strimzi's default pattern is `%d{ISO8601} %p %m (%c) [%t]%n`."""
+    found = read_line(record(f"2026-11-21 07:15:38,310 DEBUG said (x) [y] (a.b) {thread}"))
+
+    assert (found.message, found.logger) == ("said (x) [y]", "a.b")
+
+
+@pytest.mark.parametrize("end", ["(a.b) [torn-thr", "(a.b) [x] more", "(a.b) []", "(a.b)[x]"])
+def test_anything_else_behind_the_logger_is_no_end_of_a_line(end):
+    assert read_line(record(f"2026-11-21 07:15:38,310 DEBUG said {end}")).logger is None
+
+
 def micros(instant):
     return (instant - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
