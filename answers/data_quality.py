@@ -1,7 +1,18 @@
 """What became of every line: counts by source, quarantined lines, and skipped lines by logger."""
 
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from answers import formats, listing
+from answers.listing import Column, Listing
 from answers.selection import GoldSelection
 from schemas.rows import Row
+
+BALANCE = ("lines_read", "kept", "quarantined", "skipped", "duplicates")
+"""The counts of lines; the first is the sum of the others."""
+
+LATE_S = 30
+"""A node whose newest line is this much older than that of another node is late."""
 
 PREVIEW_BYTES = 160
 MOST_LISTED_A_REASON = 50
@@ -49,3 +60,149 @@ def preview(value: bytes | None) -> str:
     """
     text = (value or b"").decode("utf-8", errors="backslashreplace")
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
+
+
+def totals_of(sources: Sequence[Row]) -> dict[str, int]:
+    """Return the counts of all sources together."""
+    return {name: sum(row.get(name) or 0 for row in sources) for name in BALANCE}
+
+
+def freshness(sources: Sequence[Row]) -> list[Row]:
+    """Return one row per node and kind: counts, and `behind_s`, its delay after the newest line of all."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in sources:
+        groups.setdefault((row["node"] or "?", row["kind"] or "?"), []).append(row)
+    newest = _newest(sources)
+    return [
+        {
+            "node": node,
+            "kind": kind,
+            "first_logged_at": min(_instants(rows, "first_logged_at"), default=None),
+            "last_logged_at": _newest(rows),
+            "behind_s": _seconds(_newest(rows), newest),
+            **totals_of(rows),
+        }
+        for (node, kind), rows in sorted(groups.items())
+    ]
+
+
+def doubts(quarantine: Sequence[Row], files: Sequence[Mapping[str, object]]) -> list[str]:
+    """Return a sentence for each file with lines of another broker, and for each empty file."""
+    misplaced = {row["source"] for row in quarantine if row["reason"] == "node_is_another_replica"}
+    return [
+        *(
+            f"{source} holds lines of another broker (node_is_another_replica), and what else stands in it "
+            "is counted as this one's; see which folder it lies in, or use --node PATTERN=ID"
+            for source in sorted(misplaced)
+        ),
+        *(f"{file['path']} is empty" for file in files if not file["lines"]),
+    ]
+
+
+def _instants(rows: Sequence[Row], name: str) -> list[datetime]:
+    return [row[name] for row in rows if row.get(name) is not None]
+
+
+def _newest(rows: Sequence[Row]) -> datetime | None:
+    return max(_instants(rows, "last_logged_at"), default=None)
+
+
+def _seconds(last: datetime | None, newest: datetime | None) -> float | None:
+    return None if last is None or newest is None else (newest - last).total_seconds()
+
+
+def _failed(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if not row["is_passed"]]
+
+
+_QUARANTINED = listing.count("quarantined", "quarantined", is_alarm=lambda row: bool(row["quarantined"]))
+NODES = Listing(
+    name="nodes",
+    title="Freshness of each node",
+    rows=freshness,
+    columns=(
+        listing.text("node", "node"),
+        listing.text("kind", "kind"),
+        listing.instant("first line, UTC", "first_logged_at", in_terminal=False),
+        listing.instant("last line, UTC", "last_logged_at"),
+        listing.count("after the newest s", "behind_s", is_alarm=lambda row: (row["behind_s"] or 0) > LATE_S),
+        listing.count("lines read", "lines_read"),
+        listing.count("kept", "kept"),
+        _QUARANTINED,
+    ),
+)
+SOURCES = Listing(
+    name="sources",
+    title="Sources",
+    columns=(
+        listing.text("source", "source", style="path mono"),
+        listing.text("node", "node", in_terminal=False),
+        listing.text("kind", "kind", in_terminal=False),
+        listing.count("lines read", "lines_read"),
+        listing.count("kept", "kept", about="Lines that became a row."),
+        _QUARANTINED,
+        listing.count(
+            "skipped",
+            "skipped",
+            about="Lines of other loggers in the same file; never a line with `Completed request:`.",
+        ),
+        listing.count("duplicates", "duplicates", about="Lines that were delivered twice."),
+    ),
+    notes=("Quarantined lines could not be parsed; they are kept with their bytes and a reason.",),
+)
+FAILED_RULES = Listing(
+    name="broken-rules",
+    title="Failed rules between the layers",
+    rows=_failed,
+    columns=(
+        Column(
+            head="table",
+            cell=lambda row: f"{formats.text(row['layer'])}.{formats.text(row['table_name'])}",
+            is_text=True,
+        ),
+        listing.text("rule", "rule"),
+        listing.instant("from, UTC", "span_start"),
+        listing.instant("until, UTC", "span_end", in_terminal=False),
+        listing.count("rows", "rows_seen"),
+        listing.count("failed", "rows_failed", style="hot"),
+        listing.text("expected", "about", style="path", in_terminal=False),
+        Column(
+            head="example",
+            cell=lambda row: row["examples"][0] if row["examples"] else "",
+            name="examples",
+            is_text=True,
+            style="path mono",
+            in_terminal=False,
+        ),
+    ),
+)
+REASONS = Listing(
+    name="reasons",
+    title="Quarantined lines by reason",
+    columns=(listing.text("reason", "reason"), listing.count("lines", "lines")),
+)
+QUARANTINE = Listing(
+    name="quarantined",
+    title="Quarantined lines",
+    columns=(
+        listing.text("reason", "reason"),
+        listing.text("detail", "detail", style="path"),
+        listing.text("source", "source", style="path mono"),
+        listing.text("position", "position", style="path mono"),
+        listing.text("begins with", "preview", style="path mono", in_terminal=False),
+    ),
+)
+SKIPPED = Listing(
+    name="skipped",
+    title="Skipped lines by logger",
+    columns=(
+        listing.text("logger", "logger", style="path mono"),
+        listing.text("reason", "reason"),
+        listing.count("lines", "lines"),
+    ),
+)
+NOT_UNDERSTOOD = Listing(
+    name="not-understood",
+    title="Files of unknown format",
+    columns=(listing.text("file", "path", style="path mono"), listing.text("reason", "reason")),
+)

@@ -1,5 +1,10 @@
 """A1 without a request log: sums of `gold.leader_local_mean` over a time range, compared with the log."""
 
+from collections.abc import Sequence
+
+from answers import listing
+from answers.formats import count, ms
+from answers.listing import Column, Listing
 from answers.selection import IN_SPAN, GoldSelection
 from schemas.rows import Row
 from transforms.gold.leader_local_mean.intervals import BY
@@ -10,6 +15,15 @@ SAME_REQUESTS = 0.05
 
 COVERED = 0.8
 """If the log has a smaller share of a window's requests, the log does not cover the window."""
+
+WHY = {
+    "no_mean": "the exporter's rules drop Mean",
+    "reset": "another process under the same name",
+    "too_few": "fewer than 10 requests",
+    "counts_differ": "the two beans counted different requests",
+    "below_resolution": "below 2 ms, where the rounding to whole ms dominates",
+}
+"""Why a row has no mean."""
 
 _IS_SUMMED = "total_sum_ms IS NOT NULL"
 _IS_COVERED = f"{_IS_SUMMED} AND log_n >= n * {COVERED}"
@@ -56,3 +70,55 @@ def means(selection: GoldSelection) -> list[Row]:
 def windows(selection: GoldSelection) -> list[Row]:
     """Return the rows of `gold.leader_local_mean`."""
     return selection.rows(WINDOWS)
+
+
+def sentences(rows: Sequence[Row]) -> list[str]:
+    """Return a sentence for each mean, compared with the request log if there is one."""
+    return [_of_mean(row) for row in rows if row["reason"] is None]
+
+
+def _of_mean(row: Row) -> str:
+    start = (
+        f"{row['node']}, {row['request']}: leader_local {ms(row['leader_local_mean_ms'])} ms on average over "
+        f"{count(row['n'])} requests"
+    )
+    if row["difference_ms"] is None:
+        return start
+    agrees = "the request log agrees" if row["is_within"] else "the request log differs"
+    log_ms = ms(row["log_leader_local_mean_ms"])
+    return f"{start}; {agrees}: {log_ms} ms, difference {row['difference_ms']:+.2f} ms"
+
+
+def _busiest_first(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows with a mean first, the busiest first."""
+    return sorted(rows, key=lambda row: (row["reason"] is not None, -(row["n"] or 0)))
+
+
+LISTING = Listing(
+    name="leader-local-table",
+    title="The leader's own work, from metrics alone",
+    lead="Mean of total - remote by broker and request type, exact: the change of Count x Mean of two beans "
+    "between scrapes. Metrics give no percentile of it: the percentiles of total and of remote are of "
+    "different requests, so their difference is no percentile. The request log has each request.",
+    rows=_busiest_first,
+    columns=(
+        listing.text("node", "node"),
+        listing.text("request", "request"),
+        listing.count("n", "n"),
+        listing.milliseconds("total mean ms", "total_mean_ms"),
+        listing.milliseconds("remote mean ms", "remote_mean_ms"),
+        listing.milliseconds("leader's own mean ms", "leader_local_mean_ms", style="strong"),
+        listing.milliseconds("mean of the request log ms", "log_leader_local_mean_ms"),
+        listing.count("n of the request log", "log_n", in_terminal=False),
+        listing.milliseconds(
+            "difference ms", "difference_ms", is_alarm=lambda row: row["is_within"] is False
+        ),
+        listing.count("restarts", "resets", in_terminal=False),
+        Column(
+            head="why there is none",
+            cell=lambda row: str(WHY.get(row["reason"], row["reason"] or "")),
+            name="reason",
+            is_text=True,
+        ),
+    ),
+)

@@ -1,5 +1,13 @@
 """A5: clients that lost their leader, one by one and by client version (KIP-951)."""
 
+from collections.abc import Sequence
+from math import inf
+
+from answers import listing
+from answers.clients import FEW, version_of
+from answers.formats import count, ms, percent, text
+from answers.kip_951 import claims
+from answers.listing import Column, Listing
 from answers.selection import IN_SPAN, OF_CLIENT, OF_TOPIC, GoldSelection
 from schemas.gold.leader_redirect import DISCONNECT
 from schemas.rows import Row
@@ -38,3 +46,127 @@ def events(selection: GoldSelection) -> list[Row]:
 def by_version(selection: GoldSelection) -> list[Row]:
     """Return `leader_redirect_summary`: one row per API and client version, disconnects separate."""
     return selection.rows(BY_VERSION)
+
+
+def moved(versions: Sequence[Row]) -> list[Row]:
+    """Return the versions whose leaders moved."""
+    return [row for row in versions if row["n"] or row["unfinished"]]
+
+
+def died(versions: Sequence[Row]) -> list[Row]:
+    """Return the versions whose leaders died."""
+    return [row for row in versions if row["disconnects"]]
+
+
+def headline(versions: Sequence[Row]) -> str:
+    """Return the sentence about clients that lost a leader; empty if there are none."""
+    parts = []
+    if moves := moved(versions):
+        n = sum(row["n"] + row["unfinished"] for row in moves)
+        parts.append(f"Clients lost a leader that moved {_times(n)}{_range(moves)}")
+    if deaths := died(versions):
+        begin = "; and" if parts else "Clients lost"
+        longest = ms(max(row["disconnect_max_ms"] for row in deaths))
+        lost = sum(row["disconnects"] for row in deaths)
+        parts.append(f"{begin} a leader that died {_times(lost)}, for up to {longest} ms")
+    return f"{''.join(parts)}." if parts else ""
+
+
+def sentences(versions: Sequence[Row], redirects: Sequence[Row]) -> list[str]:
+    """Return a sentence for each version and API, and those about KIP-951's claims."""
+    return [*map(_of_version, moved(versions)), *claims(redirects)]
+
+
+def _range(moves: Sequence[Row]) -> str:
+    """Return the medians of the fastest and the slowest version: of producers, else of consumers."""
+    typical = [row for row in moves if row["n"] >= FEW and row["redirect_p50_ms"] is not None]
+    producers = [row for row in typical if row["api"] == "PRODUCE"]
+    name, rows = ("producers", producers) if producers else ("consumers", typical)
+    if not rows:
+        return ""
+    ends = [pick(rows, key=lambda row: row["redirect_p50_ms"]) for pick in (min, max)]
+    medians = " to ".join(dict.fromkeys(map(_median, ends)))
+    return f", {name} for {medians} at the median"
+
+
+def _median(row: Row) -> str:
+    return f"{ms(row['redirect_p50_ms'])} ms ({version_of(row)}, n = {count(row['n'])})"
+
+
+def _of_version(row: Row) -> str:
+    start = f"{version_of(row)} ({row['api']}): {count(row['n'])} redirects"
+    if row["n"] < FEW or row["redirect_p50_ms"] is None:
+        return f"{start}, not enough data"
+    tail = f", p99 {ms(row['redirect_p99_ms'])} ms" if row["redirect_p99_ms"] is not None else ""
+    return (
+        f"{start}, p50 {ms(row['redirect_p50_ms'])} ms{tail}; the client's part "
+        f"{ms(row['client_part_p50_ms'])} ms, the broker's {ms(row['broker_part_p50_ms'])} ms; "
+        f"{percent(row['hinted_share'])} hinted, {count(row['wasted_requests'])} requests wasted"
+    )
+
+
+def _times(n: int) -> str:
+    return "once" if n == 1 else f"{count(n)} times"
+
+
+def _longest_first(redirects: Sequence[Row]) -> list[Row]:
+    """Return the events, those without an end first."""
+    return sorted(
+        redirects, key=lambda row: inf if row["redirect_ms"] is None else row["redirect_ms"], reverse=True
+    )
+
+
+_VERSION = (Column(head="version", cell=version_of, is_text=True), listing.text("API", "api"))
+REDIRECTS = Listing(
+    name="redirect-table",
+    title="Clients whose leader moved",
+    lead="From the old leader's first error to the first success at the new leader (KIP-951).",
+    rows=moved,
+    columns=(
+        *_VERSION,
+        listing.count("redirects", "n"),
+        listing.count("without end", "unfinished", in_terminal=False),
+        listing.milliseconds("p50 ms", "redirect_p50_ms", style="strong"),
+        listing.milliseconds("p99 ms", "redirect_p99_ms", about=f"From {MIN_FOR_P99} redirects on."),
+        listing.milliseconds("longest ms", "redirect_max_ms", in_terminal=False),
+        listing.milliseconds("client's part p50 ms", "client_part_p50_ms"),
+        listing.milliseconds("broker's part p50 ms", "broker_part_p50_ms"),
+        listing.percent("hinted", "hinted_share", about="The error response contained the new leader."),
+        listing.count("wasted requests", "wasted_requests"),
+    ),
+)
+DISCONNECTS = Listing(
+    name="disconnect-table",
+    title="Clients whose leader died",
+    lead="From the dead leader's last response to the first success at its successor. Most of this time "
+    "passes until the controller notices.",
+    rows=died,
+    columns=(
+        *_VERSION,
+        listing.count("lost leaders", "disconnects"),
+        listing.milliseconds("p50 ms", "disconnect_p50_ms", style="strong"),
+        listing.milliseconds("longest ms", "disconnect_max_ms"),
+    ),
+)
+LOST_LEADERS = Listing(
+    name="event-table",
+    title="Lost leaders",
+    lead="The longest first.",
+    rows=_longest_first,
+    columns=(
+        listing.instant("lost at, UTC", "errored_at"),
+        listing.text("kind", "kind"),
+        listing.text("topic", "topic"),
+        listing.identifier("partition", "partition"),
+        listing.text("client id", "client_id", style="path", in_terminal=False),
+        Column(
+            head="leaders",
+            cell=lambda row: (
+                f"{text(row['old_leader_id'])} \N{RIGHTWARDS ARROW} {text(row['new_leader_id'])}"
+            ),
+        ),
+        listing.milliseconds("lost for ms", "redirect_ms", style="strong"),
+        listing.milliseconds("client's part ms", "client_part_ms"),
+        listing.milliseconds("broker's part ms", "broker_part_ms", in_terminal=False),
+    ),
+)

@@ -2,11 +2,18 @@
 
 from collections.abc import Sequence
 
+from answers import listing
+from answers.clients import UNNAMED, version_of, with_short_runs
+from answers.formats import count
+from answers.listing import Listing
 from answers.selection import IN_SPAN, NO_CLIENT, OF_CLIENT, WINDOW_END, GoldSelection
 from schemas.rows import Row
 
 MIN_POINTS, MIN_TOPICS = 5, 16
 """The minimum number of windows with new topics, and of topics, for a growth exponent."""
+
+SQUARE = 1.5
+"""Above this growth exponent, each new topic costs the known topics again."""
 
 _CLIENT = "cluster, client_id, software_version, run"
 _PICKED = f"""
@@ -107,5 +114,69 @@ def evicted_topics(windows: Sequence[Row]) -> dict[tuple[str | None, ...], int]:
     return evicted
 
 
+def headline(rows: Sequence[Row]) -> str:
+    """Return the sentence about clients that ask for known topics again; empty if there are none."""
+    growing = [row for row in rows if (row["growth_exponent"] or 0.0) >= SQUARE]
+    if not growing:
+        return ""
+    versions = sorted({version_of(row) for row in growing})
+    most = max(row["growth_exponent"] for row in growing)
+    clients = "1 client asks" if len(growing) == 1 else f"{count(len(growing))} clients ask"
+    return (
+        f"{clients} for known topics again with each new one ({', '.join(versions)}): topics asked grow like "
+        f"new topics to the power of {most:.2f}."
+    )
+
+
+def sentences(rows: Sequence[Row]) -> list[str]:
+    """Return a sentence for each client, in the order of the listing."""
+    return [_of_client(row) for row in with_short_runs(rows)]
+
+
+def _of_client(row: Row) -> str:
+    client = ", ".join([version_of(row), *([row["run_name"]] if row["run"] else [])])
+    start = f"{row['client_id'] or UNNAMED} ({client}): {count(row['lookups'])} lookups"
+    grows = ""
+    if row["growth_exponent"] is not None:
+        grows = f"; topics asked grow like new topics to the power of {row['growth_exponent']:.2f}"
+    each = f", {row['topics_per_lookup']:.1f} topics each" if row["topics_per_lookup"] is not None else ""
+    evicted = f"; {count(row['evicted_topics'])} topics were evicted" if row["evicted_topics"] else ""
+    return f"{start}{each}, {count(row['new_topics'])} new topics{grows}{evicted}"
+
+
 def _client(row: Row) -> tuple[str | None, ...]:
     return row["client_id"], row["software_version"], row["run"]
+
+
+LISTING = Listing(
+    name="lookup-table",
+    title="What metadata lookups cost",
+    lead="METADATA requests by client (KIP-526): a client that asks for all its topics at each new one "
+    "pays for the square of their number.",
+    rows=with_short_runs,
+    columns=(
+        listing.text("client", "client_id"),
+        listing.text("run", "run_name", whole="run"),
+        listing.text("version", "software_version"),
+        listing.count("lookups", "lookups"),
+        listing.count("for all topics", "all_topics_lookups", in_terminal=False),
+        listing.count("after an error", "lookups_after_error", in_terminal=False),
+        listing.count("topics asked", "topics_asked", in_terminal=False),
+        listing.count("topics answered", "topics_answered", in_terminal=False),
+        listing.decimal("topics per lookup", "topics_per_lookup"),
+        listing.megabytes("MB answered", "response_bytes"),
+        listing.count("new topics", "new_topics"),
+        listing.count(
+            "evicted topics",
+            "evicted_topics",
+            in_terminal=False,
+            about="Topics that the client's metadata cache forgot, and that it asked for again.",
+        ),
+        listing.megabytes("MB per 1,000 new topics", "bytes_per_1000_new_topics", in_terminal=False),
+        listing.decimal(
+            "growth exponent",
+            "growth_exponent",
+            about="Topics asked grow like new topics to this power: 1 is linear, 2 is the square.",
+        ),
+    ),
+)

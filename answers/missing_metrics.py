@@ -1,8 +1,11 @@
 """Figures that are missing because the exporter's rules drop a metric, and the rule to add."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from answers import listing
+from answers.listing import Column, Listing
 from answers.selection import GoldSelection
 from schemas.rows import Row
 from transforms.gold.metrics.facts import SERIES_COLUMNS, facts
@@ -149,3 +152,28 @@ def _advice(dialect: str, figure: NeededFacts) -> str:
     if dialect == "confluent" and figure.name == "throttle_bean":
         return UNBLOCK
     return of_dialect.get(dialect, FIRST)
+
+
+def doubts(rows: Sequence[Row]) -> list[str]:
+    """Return a sentence for each figure that a node's metrics do not support."""
+    return [
+        f"{row['node']} ({row['dialect']}): {row['answer']} cannot be had from its metrics, which lack "
+        f"{', '.join(row['missing'])}. {row['advice']}"
+        for row in rows
+    ]
+
+
+LISTING = Listing(
+    name="missing-metrics",
+    title="Figures that the metrics do not support",
+    columns=(
+        listing.text("node", "node"),
+        listing.text("dialect", "dialect"),
+        listing.text("figure", "answer"),
+        Column(
+            head="missing", cell=lambda row: ", ".join(row["missing"] or ()), name="missing", is_text=True
+        ),
+        listing.text("what to do", "advice", style="path"),
+        listing.text("rule to add", "rule", style="pre", in_terminal=False),
+    ),
+)

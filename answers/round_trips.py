@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from answers.formats import text
 from answers.histogram import added_up, at_rank
+from answers.listing import Column, Listing, count, interval, milliseconds
 from answers.selection import (
     IN_SPAN,
     OF_EITHER_BROKER,
@@ -18,6 +20,9 @@ from answers.selection import (
 from schemas.gold.broker_rtt import COARSE_MS, MIN_N_P10, MIN_N_P50
 from schemas.histogram import RELATIVE_ERROR
 from schemas.rows import Row
+
+METHODS = ("paired", "passive")
+"""The method that is closest to the truth comes first."""
 
 OF_WINDOWS = f"""{ONLY}
       AND ($but::TIMESTAMPTZ[] IS NULL OR NOT list_contains($but::TIMESTAMPTZ[], window_start))"""
@@ -113,3 +118,78 @@ def baseline(selection: GoldSelection, pair: tuple[int, int], method: str) -> Ro
 
 def _list(windows: Sequence[datetime] | None) -> list[datetime] | None:
     return None if windows is None else list(windows)
+
+
+def pair_rows(summary: Sequence[Row], quiet: Sequence[Row]) -> list[Row]:
+    """Return the pairs, the largest rise first, with their level outside of findings as `quiet_ms`."""
+    levels = {(row["method"], row["follower_id"], row["leader_id"]): row for row in quiet}
+    rows = []
+    for row in summary:
+        before = levels.get((row["method"], row["follower_id"], row["leader_id"]), {})
+        column = f"rtt_{row['estimator']}_ms" if row.get("estimator") else ""
+        # The same quantile on both sides, also where the two spans would choose different ones.
+        quiet_ms = before.get(column)
+        rise_ms = None if quiet_ms is None or row["rtt_ms"] is None else row["rtt_ms"] - quiet_ms
+        rows.append({**row, "quiet_ms": quiet_ms, "rise_ms": rise_ms})
+    return sorted(rows, key=_slowest_first)
+
+
+def _slowest_first(row: Row) -> tuple[int, float, int, int]:
+    size = row["rise_ms"] if row["rise_ms"] is not None else (row["rtt_ms"] or 0.0)
+    return (METHODS.index(row["method"]), -size, row["follower_id"], row["leader_id"])
+
+
+PAIRS = Listing(
+    name="pair-table",
+    title="Broker pairs",
+    lead="The largest rise first.",
+    columns=(
+        Column(
+            head="follower from leader",
+            cell=lambda row: f"{text(row['follower_id'])} from {text(row['leader_id'])}",
+            is_text=True,
+        ),
+        Column(
+            head="method",
+            cell=lambda row: text(row["method"]),
+            name="method",
+            is_text=True,
+            about="Paired: elapsed at the follower (NetworkClient: sent to received) less the leader's total "
+            "without its send time, joined request by request; two durations, so no clocks are compared. "
+            "Passive: the gap between two fetches of a connection by the leader's clock alone; it needs no "
+            "second log and includes the follower's own work (about 0.2 ms when idle).",
+        ),
+        milliseconds(
+            "RTT ms",
+            "rtt_ms",
+            style="strong",
+            about="The 10th percentile if there are 30 round trips and a clock finer than 1 ms, else the "
+            "median from 12 round trips on, else nothing. Over a span, histograms are added up; percentiles "
+            "are never averaged.",
+        ),
+        Column(
+            head="quantile",
+            cell=lambda row: row["estimator"] or "not enough data",
+            name="estimator",
+            is_text=True,
+            in_terminal=False,
+        ),
+        interval(
+            "95 % interval ms",
+            "rtt_low_ms",
+            "rtt_high_ms",
+            about="From blocks of time; includes the width of a bucket.",
+        ),
+        count("n", "n"),
+        milliseconds("p10 ms", "rtt_p10_ms", in_terminal=False),
+        milliseconds("p50 ms", "rtt_p50_ms"),
+        milliseconds("p99 ms", "rtt_p99_ms"),
+        milliseconds(
+            "quiet ms",
+            "quiet_ms",
+            style="dim",
+            about="The same quantile over the windows outside of all findings.",
+        ),
+        milliseconds("rise ms", "rise_ms"),
+    ),
+)

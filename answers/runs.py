@@ -1,5 +1,7 @@
 """Performance-test runs: their summary lines with their settings, and the payload of each run."""
 
+from answers import formats, listing
+from answers.listing import Column, Listing
 from answers.selection import GoldSelection
 from schemas.rows import Row
 
@@ -39,3 +41,56 @@ SUMMARIES = f"""
 def summaries(selection: GoldSelection) -> list[Row]:
     """Return `perf_runs`: the summary lines with the target rate; `invalid_rate` flags a missed one."""
     return selection.rows(SUMMARIES)
+
+
+def _arm(row: Row) -> str:
+    return f"{formats.text(row['arm'])}{' (steady state)' if row['is_steady_state'] else ''}"
+
+
+LATENCIES = (
+    listing.milliseconds("mean ms", "avg_ms"),
+    listing.milliseconds("p50 ms", "p50_ms"),
+    listing.milliseconds("p95 ms", "p95_ms", in_terminal=False),
+    listing.milliseconds("p99 ms", "p99_ms"),
+    listing.milliseconds("p99.9 ms", "p999_ms"),
+    listing.milliseconds("longest ms", "max_ms"),
+)
+SUMMARY = Listing(
+    name="perf-table",
+    title="Performance tests",
+    columns=(
+        listing.text("run", "run"),
+        Column(head="arm", cell=_arm, is_text=True),
+        listing.count("records", "records"),
+        listing.decimal("records/s", "records_per_s"),
+        *LATENCIES,
+    ),
+)
+CHANGES = Listing(
+    name="run-changes",
+    title="Changes of an arm",
+    lead="From this run on the arm has another level, by Apache Otava.",
+    columns=(
+        listing.text("scenario", "scenario"),
+        listing.text("arm", "arm"),
+        listing.text("metric", "metric"),
+        listing.text("since run", "run"),
+        listing.instant("at, UTC", "changed_at", in_terminal=False),
+        listing.change("change", "change"),
+        Column(head="p", cell=lambda row: formats.NONE if row["p"] is None else f"{row['p']:.2g}", name="p"),
+        listing.count("runs", "runs"),
+    ),
+)
+COMPARED = Listing(
+    name="run-table",
+    title="Runs",
+    columns=(
+        listing.text("arm", "arm"),
+        listing.text("run", "run"),
+        listing.text("client", "client_version"),
+        listing.instant("started, UTC", "started_at", in_terminal=False),
+        listing.words("figures of", "method", in_terminal=False),
+        listing.decimal("records/s", "records_per_s"),
+        *LATENCIES,
+    ),
+)

@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+from answers.formats import NONE
+from answers.listing import Column, Listing, identifier, milliseconds
 from answers.selection import GoldSelection
 from schemas.rows import Row
 
@@ -55,3 +57,27 @@ def slowest(selection: GoldSelection, pair: tuple[int, int]) -> list[Row]:
     begin, end = max(selection.since, selection.until - LONGEST), selection.until
     read = {"since": begin - REACH, "until": end + REACH}
     return selection.rows(SLOWEST, follower=follower, leader=leader, begin=begin, end=end, **read)
+
+
+REQUESTS = Listing(
+    name="request-table",
+    title="Slowest requests",
+    columns=(
+        Column(
+            head="at the leader, UTC",
+            cell=lambda row: NONE if row["logged_at"] is None else f"{row['logged_at']:%H:%M:%S.%f}"[:-3],
+            name="logged_at",
+            is_text=True,
+        ),
+        identifier("correlation id", "correlation_id"),
+        milliseconds("true ms", "true_ms", style="strong"),
+        milliseconds("elapsed at the follower ms", "elapsed_ms"),
+        milliseconds("total ms", "total_ms"),
+        milliseconds("purgatory ms", "remote_ms"),
+        milliseconds("leader's own ms", "leader_local_ms"),
+        milliseconds("request queue ms", "request_queue_ms", in_terminal=False),
+        milliseconds("local ms", "local_ms", in_terminal=False),
+        milliseconds("response queue ms", "response_queue_ms", in_terminal=False),
+        milliseconds("send ms", "send_ms", in_terminal=False),
+    ),
+)

@@ -61,6 +61,7 @@ def report(  # noqa: PLR0913 (one option of the command each)
     truth: Annotated[
         Path | None, typer.Option(help="Ground truth of a lab scenario, to check the verdicts.")
     ] = None,
+    tables: Annotated[bool, typer.Option("--tables", help="Also print all tables.")] = False,
 ) -> None:
     """
     Show who is slow: from raw log files, or from the gold tables of a warehouse.
@@ -90,6 +91,7 @@ def report(  # noqa: PLR0913 (one option of the command each)
             span=ReportSpan(*time_range(since, until)),
             truth=truth_of(truth),
             network_bytes_per_s=network,
+            has_tables=tables,
         )
         run(wanted, progress)
     except (WrongUseError, NotSharedError) as error:

@@ -4,10 +4,10 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import median
 
+from answers.kip_951 import median_interval
 from benchmarks.clients.judge import Deaths, PhaseRedirects, Row, Witnessed
 from benchmarks.pages import render
 from benchmarks.truth.judge import share
-from serving.report.clients.kip_951 import median_interval
 
 TOLD_SHARE, HALF, WITNESS_MS = 0.9, 0.5, 2.0
 WITHOUT_HINT = ("3.6.0", "3.6.2")

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from answers import fetch_latency, round_trips
 from answers.gold import GoldReader
+from answers.injected_delay import injected_against_measured, whole_windows
 from answers.selection import GoldSelection
 from benchmarks.truth.judge import Row
 from collectors.files import discover
@@ -24,7 +25,7 @@ from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from schemas.gold.fetch_latency import FETCH_LATENCY
 from serving.report.run.gold_of_files import rows_of_files
-from serving.report.truth import injected_against_measured, read_truth, whole_windows
+from serving.report.truth import read_truth
 from transforms.gold.broker_rtt.grid import COLUMNS, Grid, grids
 from transforms.gold.broker_rtt.shapes import Thresholds
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from answers.formats import NONE
 from benchmarks.clients.page import verdict
 from benchmarks.pages import render
 from benchmarks.verdicts.recorded import METRIC, Live
 from benchmarks.verdicts.simulate import RULE, Rate
-from serving.report.answers import NONE
 from verdicts.verdict import Verdict
 
 HEAD = render("verdicts/head")

@@ -1,15 +1,14 @@
 """The parts of pages: the sentence at the top, tables and figures, with the report's words and classes."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import plotly.graph_objects as go
 from dash import dcc, html
 from dash.development.base_component import Component
 
+from answers.listing import Column, Listed
 from schemas.rows import Row
-from serving.report.answers import NONE
 
 MOST_LISTED = 200
 SPOKEN: dict[str, Any] = {"aria-live": "polite"}
@@ -20,27 +19,6 @@ CONFIG: Any = {
     "plotlyServerURL": "",
     "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
 }
-
-Cell = str | int | Component | None
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column of a table: its head, and the cell of a row."""
-
-    head: str
-    cell: Callable[[Row], Cell]
-    is_text: bool = False
-
-
-def text(head: str, name: str) -> Column:
-    """Show a text as it is, a dash for NULL; React escapes what a user wrote."""
-    return Column(head, lambda row: NONE if row.get(name) is None else str(row[name]), is_text=True)
-
-
-def number(head: str, name: str, text_of: Callable[[Any], str]) -> Column:
-    """Show a number as a text."""
-    return Column(head, lambda row: text_of(row.get(name)))
 
 
 def verdict(sentence: str, mood: str, small: Sequence[str] = ()) -> Component:
@@ -61,24 +39,45 @@ def section(title: str, lead: str, *children: Component, name: str) -> Component
     return html.Section([html.H2(title), html.P(lead, className="lead"), *children], id=name)
 
 
-def table(
-    name: str, columns: Sequence[Column], rows: Sequence[Row], *, mark: Callable[[Row], bool] | None = None
-) -> Component:
-    """List the first `MOST_LISTED` rows; marked ones are highlighted."""
-    head = [html.Th(one.head, className="t" if one.is_text else "", scope="col") for one in columns]
+def table(listed: Listed, href: Callable[[Row], str] | None = None) -> Component:
+    """Return the first `MOST_LISTED` rows of a table; `href` is the address that a row's first cell opens."""
+    listing = listed.listing
+    head = [
+        html.Th(one.head, className=one.classes(), title=one.about or None, scope="col")
+        for one in listing.columns
+    ]
     body = [
         html.Tr(
-            [html.Td(one.cell(row), className="t" if one.is_text else "") for one in columns],
-            className="accused" if mark and mark(row) else "",
+            [_cell(one, row, href if not nth else None) for nth, one in enumerate(listing.columns)],
+            className="accused" if listed.is_marked(row) else "",
         )
-        for row in rows[:MOST_LISTED]
+        for row in listed.rows[:MOST_LISTED]
     ]
-    shown = html.Table([html.Thead(html.Tr(head)), html.Tbody(body)], id=name)
-    rest = len(rows) - MOST_LISTED
-    more = [html.P(f"{rest:,} more rows are not listed; narrow the filters.", className="dim")]
+    shown = html.Table([html.Thead(html.Tr(head)), html.Tbody(body)], id=listing.name)
     # A table that is wider than its page can be scrolled with keys.
-    frame = html.Div(shown, className="scroll", tabIndex=0, role="region", **labelled(name))
-    return html.Div([frame, *(more if rest > 0 else [])])
+    frame = html.Div(shown, className="scroll", tabIndex=0, role="region", **labelled(listing.title))
+    cut = listed.cut(MOST_LISTED, "narrow the filters to see the others")
+    return html.Div([frame, *([html.P(cut, className="dim")] if cut else []), *_explained(listed)])
+
+
+def listed_section(listed: Listed, name: str, *others: Component) -> Component:
+    """Return the section of a table."""
+    return section(listed.listing.title, listed.listing.lead, table(listed), *others, name=name)
+
+
+def _cell(column: Column, row: Row, href: Callable[[Row], str] | None) -> Component:
+    text = column.cell(row)
+    whole = row[column.whole] if column.whole else None
+    return html.Td(
+        dcc.Link(text, href=href(row)) if href else text, className=column.classes(row), title=whole
+    )
+
+
+def _explained(listed: Listed) -> list[Component]:
+    """Return the explanations of a table, which a click opens."""
+    columns = [html.P([html.B(one.head), f": {one.about}"]) for one in listed.explained]
+    paragraphs = [*columns, *map(html.P, listed.listing.notes)]
+    return [html.Details([html.Summary("What these numbers are"), *paragraphs])] if paragraphs else []
 
 
 def graph(name: str, figure: go.Figure, words: str) -> Component:
@@ -97,11 +96,6 @@ def nothing(what: str, *, fill: str) -> Component:
 def labelled(words: str) -> dict[str, Any]:
     """Return the name of a part of a page, for screen readers."""
     return {"aria-label": words}
-
-
-def details(summary: str, *paragraphs: str) -> Component:
-    """Return an explanation that a click opens."""
-    return html.Details([html.Summary(summary), *map(html.P, paragraphs)])
 
 
 def bullets(sentences: Sequence[str]) -> Component:

@@ -8,13 +8,13 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from answers import contents, data_quality, run_comparisons
+from answers.data_quality import freshness
+from answers.formats import count
 from serving.dashboard.filters import SPAN_WORDS, Filters
 from serving.dashboard.pages.all_pages import PAGES, DashboardPage
 from serving.dashboard.pages.comparison import name_of
 from serving.dashboard.parts import labelled
 from serving.dashboard.request import DashboardRequest
-from serving.report.page import freshness
-from serving.report.page_text import count
 
 REFRESH_S = 5.0
 STALE_S = 60.0

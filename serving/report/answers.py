@@ -1,19 +1,15 @@
-"""What a report is made from: rows of the gold tables as plain Python, and how a row is read."""
+"""The rows of a report, as plain Python."""
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from schemas.fields import HISTOGRAM, Table
 from schemas.rows import Row
 
-NONE = "\N{EN DASH}"
-"""How NULL is shown to people."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """The rows a report shows, for one cluster and one span of time."""
+    """The rows that a report shows, of one cluster and one span."""
 
     fetch_latency: Sequence[Row] = ()
     fetch_latency_summary: Sequence[Row] = ()  # one row a leader and fetcher over the whole span
@@ -38,7 +34,7 @@ class Answers:
     reassignment_progress_windows: Sequence[Row] = ()
     perf_summaries: Sequence[Row] = ()
     run_changes: Sequence[Row] = ()  # one row a change of an arm's level, in long series of runs
-    run_changes_untold: Sequence[str] = ()  # why they were not looked for
+    run_changes_missing: Sequence[str] = ()  # why they were not looked for
     stock_fetch_total: Sequence[Row] = ()
     data_quality: Sequence[Row] = ()
     quality_results: Sequence[Row] = ()  # newest answer of each rule between the layers and span
@@ -46,14 +42,9 @@ class Answers:
     quarantine_by_reason: Sequence[Row] = ()  # reason, lines
     skipped: Sequence[Row] = ()  # logger, reason, lines
     inputs: Row = field(default_factory=dict)
-    truth: Sequence[Row] = ()  # of `serving.report.truth.injected_against_measured`
+    truth: Sequence[Row] = ()  # of `answers.injected_delay.injected_against_measured`
 
 
 def columns_of(table: Table) -> list[str]:
-    """Name the columns of a table that a person can read: all but its histograms."""
+    """Return the columns of a table without its histograms."""
     return [field.name for field in table.schema.fields if field.dataType != HISTOGRAM]
-
-
-def present(values: Iterable[float | None]) -> list[float]:
-    """Keep the finite numbers."""
-    return [value for value in values if value is not None and math.isfinite(value)]

@@ -1,8 +1,11 @@
-"""The report as JSON: every key always there, NULL as null, no NaN; `docs/report.md` tells the keys."""
+"""The report as JSON: every key is always there, NULL is null, no NaN; `docs/report.md` lists the keys."""
 
 import json
 from collections.abc import Sequence
 
+from answers import data_quality as quality
+from answers import missing_metrics
+from answers.data_quality import BALANCE, totals_of
 from schemas.fields import Table
 from schemas.gold.broker_rtt import BROKER_RTT, BROKER_RTT_SUMMARY
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
@@ -20,15 +23,13 @@ from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
 from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE, THROTTLE_COMPLIANCE_SUMMARY
 from schemas.rows import Row, plain
 from serving.report.answers import Answers, columns_of
-from serving.report.metrics import missing_doubts
 
-BALANCE = ("lines_read", "kept", "quarantined", "skipped", "duplicates")
 QUARANTINE = ("reason", "kind", "node", "source", "position", "detail", "preview")
 SUMMARY = ["window_start", *columns_of(BROKER_RTT_SUMMARY)]
 
 
 def document(answers: Answers) -> Row:
-    """Lay the answers out as the JSON document of the report."""
+    """Return the JSON document of the report."""
     return {
         "tables": {
             "fetch_latency": _rows(answers.fetch_latency, columns_of(FETCH_LATENCY)),
@@ -75,7 +76,7 @@ def document(answers: Answers) -> Row:
 
 
 def data_quality(answers: Answers) -> Row:
-    """Add up what became of every line, and list it by source, by reason and by logger."""
+    """Return the counts of lines: in all, by source, by reason and by logger."""
     totals = totals_of(answers.data_quality)
     return {
         **totals,
@@ -88,20 +89,11 @@ def data_quality(answers: Answers) -> Row:
 
 
 def doubts(answers: Answers) -> list[str]:
-    """Say what makes the figures doubtful: files under another broker's name, empty ones, rules that drop."""
-    misplaced = sorted(
-        {row["source"] for row in answers.quarantine if row["reason"] == "node_is_another_replica"}
-    )
-    empty = [file["path"] for file in answers.inputs.get("files", []) if not file["lines"]]
+    """Return the reasons to doubt the figures: files of other brokers, empty files, missing metrics."""
     return [
-        *(
-            f"{source} holds lines of another broker (node_is_another_replica), and what else stands in it "
-            "is counted as this one's; see which folder it lies in, or use --node PATTERN=ID"
-            for source in misplaced
-        ),
-        *(f"{path} is empty" for path in empty),
-        *missing_doubts(answers),
-        *answers.run_changes_untold,
+        *quality.doubts(answers.quarantine, answers.inputs.get("files", [])),
+        *missing_metrics.doubts(answers.missing_metrics),
+        *answers.run_changes_missing,
     ]
 
 
@@ -112,33 +104,28 @@ def passed_over(answers: Answers) -> str:
     return f"skipped: no telemetry in the first 16 MiB: {named}" if others else ""
 
 
-def totals_of(by_source: Sequence[Row]) -> dict[str, int]:
-    """Add up the counts of all sources."""
-    return {count: sum(row.get(count) or 0 for row in by_source) for count in BALANCE}
-
-
 def _rows(rows: Sequence[Row], columns: list[str]) -> list[Row]:
     return [{column: plain(row.get(column)) for column in columns} for row in rows]
 
 
 def _summary(rows: Sequence[Row]) -> list[Row]:
-    # `window_start` is the start of the span, so that rows of a window and of a span read alike.
+    # `window_start` is the start of the span, so that rows of windows and of spans have the same columns.
     return _rows([{**row, "window_start": row.get("since")} for row in rows], SUMMARY)
 
 
 def as_text(content: Row) -> str:
     """
-    Write the document as JSON text.
+    Return the document as JSON text.
 
     Raises:
-        ValueError: a number is NaN or infinite: `plain` was passed by.
+        ValueError: a number is NaN or infinite: `plain` was not applied.
 
     """
     return json.dumps(content, allow_nan=False, ensure_ascii=False, indent=1) + "\n"
 
 
 def table_names() -> dict[str, Table]:
-    """Tell which declared table each key of `tables` follows; `docs/report.md` is checked against it."""
+    """Return the declared table of each key of `tables`; `docs/report.md` is checked against it."""
     return {
         "fetch_latency": FETCH_LATENCY,
         "fetch_latency_summary": FETCH_LATENCY,

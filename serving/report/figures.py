@@ -6,9 +6,9 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from answers.culprits import Finding, is_accused
+from answers.formats import NONE
 from schemas.rows import Row
-from serving.report.answers import NONE
-from serving.report.findings import Finding, is_accused
 from serving.report.matrix import Matrix
 
 WINDOW = timedelta(seconds=10)

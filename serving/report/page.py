@@ -1,4 +1,4 @@
-"""The report as one HTML file that asks for nothing: templates, style, plotly and figures in it."""
+"""The report as one HTML file without requests: templates, style, plotly and figures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,21 +10,20 @@ from markupsafe import Markup
 from plotly.io import to_json
 from plotly.offline import get_plotlyjs
 
-from schemas.rows import Row
+from answers import leader_local_means, leader_redirects, metadata_lookups
+from answers.culprits import WINDOW, Headline, findings
+from answers.data_quality import BALANCE, totals_of
+from answers.formats import count, instant
+from answers.partition_skew import sentences as skew
+from answers.throttles.sentences import of_moves, of_throttles
 from serving.report.answers import Answers
-from serving.report.clients.figures import lookups_over_time, redirect_times, shares
-from serving.report.clients.rows import in_order, measured, short_runs, with_disconnects, with_redirects
-from serving.report.clients.sentences import sentences
-from serving.report.dashboard import beside_the_dashboard
-from serving.report.document import BALANCE, doubts, passed_over, totals_of
+from serving.report.client_figures import lookups_over_time, redirect_times, shares
+from serving.report.document import doubts, passed_over
 from serving.report.figures import heat_map, latency_over_time, rtt_over_time
-from serving.report.findings import WINDOW, Headline, findings, is_accused, sentence
-from serving.report.matrix import Matrix, brokers_of, matrices, pair_rows, scale_ms
-from serving.report.metrics import NO_PERCENTILE, busiest_first, said_of_means, why
-from serving.report.opening import opening
-from serving.report.page_text import count, decimal, instant, ms, percent
+from serving.report.headline import headline_of
+from serving.report.matrix import Matrix, brokers_of, matrices, scale_ms
 from serving.report.run.run_series import runs_over_time
-from serving.report.throttles import mb, said_of_moves, said_of_throttles, worst_first
+from serving.report.tables import pairs_of, tables_of
 
 TEMPLATES = Path(__file__).parent / "templates"
 MOST_LISTED = 200
@@ -33,135 +32,76 @@ MOST_LEADERS_DRAWN = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stamp:
-    """When and by what a page was made."""
+    """The time and the version that made a page."""
 
     generated_at: datetime
     version: str
 
 
 def page(answers: Answers, stamp: Stamp) -> str:
-    """Render the report; everything a user wrote is escaped, and no address of any host stands in it."""
-    told = opening(answers)
-    skews, lookups = in_order(measured(answers.partition_skew_summary)), in_order(answers.metadata_lookup)
-    shown = matrices(_matrix_rows(answers, told), _brokers(answers))
+    """Return the report; user input is escaped, and the page names no host."""
+    headline = headline_of(answers)
+    shown = matrices(pairs_of(answers, headline), _brokers(answers))
     return (
         environment()
         .get_template("report.html.j2")
         .render(
             answers=answers,
-            headline=told,
-            findings=[(finding, sentence(finding)) for finding in findings(answers.broker_rtt_culprit)],
+            headline=headline,
             span=_span(answers),
-            map_span=_map_span(answers, told),
+            map_span=_map_span(answers, headline),
             matrices=shown,
-            pairs=pair_rows(_matrix_rows(answers, told), answers.broker_rtt_quiet if told.finding else []),
-            is_accused=lambda row: _is_accused(row, told),
-            dashboard=beside_the_dashboard(
-                answers.stock_fetch_total, answers.fetch_latency_accused or answers.fetch_latency_summary
-            ),
-            consumers=_of_kind(answers, "consumer"),
-            rafts=_of_kind(answers, "raft"),
             leaders=_leaders(answers),
-            said=sentences(answers),
-            skews=skews,
-            lookups=lookups,
-            runs={"skews": short_runs(skews), "lookups": short_runs(lookups)},
-            redirects=with_redirects(answers),
-            means=busiest_first(answers.leader_local_mean_summary),
-            said_of_means=said_of_means(answers),
-            no_percentile=NO_PERCENTILE,
-            why=why,
-            throttles=worst_first(answers.throttle_compliance),
-            said_of_throttles=said_of_throttles(answers),
-            said_of_moves=said_of_moves(answers),
-            disconnects=with_disconnects(answers),
+            tables=tables_of(answers, headline),
+            lines=_sentences(answers),
             totals=totals_of(answers.data_quality),
             doubts=doubts(answers),
             passed_over=passed_over(answers),
             parts=BALANCE[1:],
-            nodes=freshness(answers.data_quality),
-            figures=figures(answers, told, shown),
+            figures=figures(answers, headline, shown),
             stamp=stamp,
-            most_listed=MOST_LISTED,
-            style=inline("style.css"),
-            script=inline("page.js"),
-            plotly=Markup(get_plotlyjs()),  # noqa: S704 (plotly's own script, no user's text)
         )
     )
 
 
-def figures(answers: Answers, told: Headline, shown: Sequence[Matrix]) -> dict[str, Markup]:
-    """Make every figure of the page as JSON that is safe inside a script element."""
+def _sentences(answers: Answers) -> dict[str, list[str]]:
+    """Return the sentences of each section."""
+    return {
+        "means": leader_local_means.sentences(answers.leader_local_mean_summary),
+        "throttles": of_throttles(answers.throttle_compliance),
+        "moves": of_moves(answers.reassignment_progress),
+        "skew": skew.sentences(answers.partition_skew_summary),
+        "redirects": leader_redirects.sentences(answers.leader_redirect_summary, answers.leader_redirect),
+        "lookups": metadata_lookups.sentences(answers.metadata_lookup),
+    }
+
+
+def figures(answers: Answers, headline: Headline, shown: Sequence[Matrix]) -> dict[str, Markup]:
+    """Return the figures of the page as JSON that is safe inside a script element."""
     found = findings(answers.broker_rtt_culprit)
     ends = scale_ms(shown)
     drawn = {f"heat-{matrix.method}": heat_map(matrix, ends) for matrix in shown}
     for matrix in shown:
         if any(row["method"] == matrix.method for row in answers.broker_rtt):
             drawn[f"rtt-{matrix.method}"] = rtt_over_time(
-                answers.broker_rtt, matrix.method, found, told.finding
+                answers.broker_rtt, matrix.method, found, headline.finding
             )
     for leader in _leaders(answers):
-        drawn[f"latency-{leader}"] = latency_over_time(answers.fetch_latency, leader, told.finding)
+        drawn[f"latency-{leader}"] = latency_over_time(answers.fetch_latency, leader, headline.finding)
     if answers.partition_skew_summary:
         drawn["shares"] = shares(answers.partition_skew, answers.partition_skew_summary)
-    if with_redirects(answers):
-        drawn["redirects"] = redirect_times(answers.leader_redirect)
+    if leader_redirects.moved(answers.leader_redirect_summary):
+        drawn["redirect-times"] = redirect_times(answers.leader_redirect)
     if answers.metadata_lookup_windows:
-        drawn["lookups"] = lookups_over_time(answers.metadata_lookup_windows)
+        drawn["lookups-over-time"] = lookups_over_time(answers.metadata_lookup_windows)
     if (nights := runs_over_time(answers.perf_summaries, answers.run_changes)) is not None:
-        drawn["runs"] = nights
+        drawn["runs-over-time"] = nights
     # plotly's JSON engine writes <, > and / as \u escapes, so no text can end the script element.
     return {name: Markup(to_json(figure, engine="json")) for name, figure in drawn.items()}  # noqa: S704
 
 
-def freshness(by_source: Sequence[Row]) -> list[Row]:
-    """Tell for each node and kind how fresh it is, and how far behind the freshest one."""
-    groups: dict[tuple[str, str], list[Row]] = {}
-    for row in by_source:
-        groups.setdefault((row["node"] or "?", row["kind"] or "?"), []).append(row)
-    newest = _newest(by_source)
-    return [
-        {
-            "node": node,
-            "kind": kind,
-            "first_logged_at": min(present_instants(rows, "first_logged_at"), default=None),
-            "last_logged_at": _newest(rows),
-            "behind_s": _behind_s(_newest(rows), newest),
-            **totals_of(rows),
-        }
-        for (node, kind), rows in sorted(groups.items())
-    ]
-
-
-def present_instants(rows: Sequence[Row], column: str) -> list[datetime]:
-    """Keep the instants that are known."""
-    return [row[column] for row in rows if row.get(column) is not None]
-
-
-def _newest(rows: Sequence[Row]) -> datetime | None:
-    return max(present_instants(rows, "last_logged_at"), default=None)
-
-
-def _behind_s(last: datetime | None, newest: datetime | None) -> float | None:
-    return None if last is None or newest is None else (newest - last).total_seconds()
-
-
-def _is_accused(row: Row, told: Headline) -> bool:
-    finding = told.finding
-    return finding is not None and is_accused(finding.row, row["follower_id"], row["leader_id"])
-
-
-def _matrix_rows(answers: Answers, told: Headline) -> Sequence[Row]:
-    """Show the time of the finding where there is one: over the whole span a short fault would drown."""
-    return (
-        answers.broker_rtt_accused
-        if told.finding and answers.broker_rtt_accused
-        else answers.broker_rtt_summary
-    )
-
-
-def _map_span(answers: Answers, told: Headline) -> str:
-    rows = _matrix_rows(answers, told)
+def _map_span(answers: Answers, headline: Headline) -> str:
+    rows = pairs_of(answers, headline)
     if not rows:
         return ""
     since, until = min(row["since"] for row in rows), max(row["until"] for row in rows)
@@ -190,18 +130,13 @@ def _leaders(answers: Answers) -> list[int]:
     return sorted(leaders)[:MOST_LEADERS_DRAWN]
 
 
-def _of_kind(answers: Answers, kind: str) -> list[Row]:
-    rows = [row for row in answers.fetch_latency_summary if row["kind"] == kind]
-    return sorted(rows, key=lambda row: -row["n"])
-
-
 def inline(name: str) -> Markup:
-    """Give a file of our own as it is."""
+    """Return one of our files."""
     return Markup((TEMPLATES / name).read_text(encoding="utf-8"))  # noqa: S704 (our own file)
 
 
 def environment() -> Environment:
-    """Give the templates, with what writes numbers; all text is escaped."""
+    """Return the environment of all templates; text is escaped."""
     templates = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -209,5 +144,11 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters.update(ms=ms, instant=instant, count=count, percent=percent, decimal=decimal, mb=mb)
+    templates.filters.update(instant=instant, count=count)
+    templates.globals.update(
+        most_listed=MOST_LISTED,
+        style=inline("style.css"),
+        script=inline("page.js"),
+        plotly=Markup(get_plotlyjs()),  # noqa: S704 (plotly's own script, no user's text)
+    )
     return templates

@@ -1,16 +1,12 @@
-"""Injected against measured: the delay the lab's proxies really applied, beside what was measured of it."""
+"""The ground truth that a lab scenario wrote."""
 
 import json
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 from schemas.rows import Row
 
-WINDOW = timedelta(seconds=10)
 INSTANTS = ("quiet_since", "injected_at", "ended_at")
-Summarise = Callable[[datetime, datetime], Sequence[Row]]
-"""Rows like `broker_rtt_summary` of the windows between two instants."""
 
 
 def read_truth(path: Path) -> Row:
@@ -28,72 +24,3 @@ def read_truth(path: Path) -> Row:
         message = f"{path}: not the ground truth of a lab scenario ({error!r}); see the lab's truth folder"
         raise ValueError(message) from error
     return {**truth, **instants}
-
-
-def injected_against_measured(truth: Row, summarise: Summarise) -> list[Row]:
-    """
-    Set the rise of every pair's round trip beside the rise of the delay its proxy applied.
-
-    Both are differences of the same quantile over the same two spans, quiet and injected, so what a proxy
-    adds when idle is on neither side. Only windows that lie whole in a span count.
-    """
-    before = summarise(*whole_windows(truth["quiet_since"], truth["injected_at"]))
-    during = summarise(*whole_windows(truth["injected_at"], truth["ended_at"]))
-    quiet, injected = _by_pair(truth["applied_quiet"]), _by_pair(truth["applied_injected"])
-    level = {_key(row): row for row in before}
-    rows = [
-        _compared(row, level.get(_key(row), {}), quiet.get(_pair(row), {}), injected.get(_pair(row), {}))
-        for row in during
-    ]
-    slowed = {_pair(pair) for pair in truth["delayed_pairs"]}
-    rows = [{**row, "is_delayed": _pair(row) in slowed} for row in rows]
-    return sorted(rows, key=lambda row: (row["method"], not row["is_delayed"], *_pair(row)))
-
-
-def whole_windows(since: datetime, until: datetime) -> tuple[datetime, datetime]:
-    """Cut a span to the windows that lie whole in it; empty where there are none."""
-    seconds = int(WINDOW.total_seconds())
-    first = datetime.fromtimestamp(-(-since.timestamp() // seconds) * seconds, UTC)
-    last = datetime.fromtimestamp(until.timestamp() // seconds * seconds, UTC)
-    return first, max(first, last)
-
-
-def _compared(during: Row, before: Row, quiet: Row, injected: Row) -> Row:
-    estimators = {during.get("estimator"), before.get("estimator")}
-    # One quantile for all four figures; the median where one span is too thin for p10.
-    quantile = "p10" if estimators == {"p10"} else "p50" if None not in estimators else None
-    before_ms, during_ms = (row.get(f"rtt_{quantile}_ms") for row in (before, during))
-    applied_before_ms, applied_ms = (row.get(f"applied_{quantile}_ms") for row in (quiet, injected))
-    rise_ms = _rise(before_ms, during_ms)
-    injected_ms = _rise(applied_before_ms, applied_ms)
-    return {
-        "follower_id": during["follower_id"],
-        "leader_id": during["leader_id"],
-        "method": during["method"],
-        "quantile": quantile,
-        "applied_before_ms": applied_before_ms,
-        "applied_ms": applied_ms,
-        "injected_ms": injected_ms,
-        "before_ms": before_ms,
-        "during_ms": during_ms,
-        "rise_ms": rise_ms,
-        "error_ms": _rise(injected_ms, rise_ms),
-        "n_before": before.get("n", 0),
-        "n": during["n"],
-    }
-
-
-def _rise(from_ms: float | None, to_ms: float | None) -> float | None:
-    return None if from_ms is None or to_ms is None else to_ms - from_ms
-
-
-def _by_pair(rows: Sequence[Row]) -> dict[tuple[int, int], Row]:
-    return {_pair(row): row for row in rows}
-
-
-def _pair(row: Row) -> tuple[int, int]:
-    return row["follower_id"], row["leader_id"]
-
-
-def _key(row: Row) -> tuple[int, int, str]:
-    return (*_pair(row), row["method"])

@@ -5,7 +5,7 @@ from statistics import pvariance
 
 import pytest
 
-from answers.partition_skew import partitions, producers
+from answers.partition_skew.spread import partitions, producers
 from schemas.gold.partition_skew import PARTITION_SKEW, PARTITION_SKEW_SPAN, PARTITION_SKEW_SUMMARY
 from schemas.silver.perf_test import RUNS
 from tests.answers.cases import Cases

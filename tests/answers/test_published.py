@@ -9,7 +9,7 @@ import duckdb
 import pyarrow as pa
 
 from answers.histogram import MACROS
-from answers.partition_skew import partitions, producers
+from answers.partition_skew.spread import partitions, producers
 from answers.runs import summaries
 from collectors.perf_test.run import document, parse_arguments
 from conf.settings import PROJECT

@@ -7,7 +7,7 @@ import pytest
 
 from answers.gold import GoldReader
 from answers.metadata_lookups import lookups
-from answers.partition_skew import partitions
+from answers.partition_skew.spread import partitions
 from answers.selection import GoldSelection
 from collectors.files import discover
 from engine.ingest.raw_files import Origin, write_raw

@@ -3,15 +3,13 @@
 import plotly.graph_objects as go
 from dash.development.base_component import Component
 
-from answers import run_comparisons
+from answers import formats, run_comparisons
 from schemas.rows import Row
-from serving.dashboard.parts import Column, graph, nothing, number, section, table, text, verdict
+from serving.dashboard.parts import graph, listed_section, nothing, section, verdict
 from serving.dashboard.request import DashboardRequest
-from serving.report.answers import NONE
-from serving.report.clients.figures import plain_name
+from serving.report.client_figures import plain_name
 from serving.report.compare.figures import COLORS
 from serving.report.figures import CALM, MUTED, styled
-from serving.report.page_text import count, decimal, ms
 from verdicts.verdict import WITHIN_RUN, Verdict
 
 AGAINST = " against "
@@ -29,7 +27,7 @@ def page(request: DashboardRequest) -> list[Component]:
         return [empty, section("Comparisons", "", missing, name="comparison")]
     chosen = request.filters.run if request.filters.run in named else named[0]
     shown = [row for row in rows if name_of(row) == chosen]
-    return [_verdict(shown), _changes(shown), _metrics(shown)]
+    return [_verdict(shown), _changes(shown), listed_section(run_comparisons.LISTING.listed(shown), "list")]
 
 
 def name_of(row: Row) -> str:
@@ -41,7 +39,7 @@ def name_of(row: Row) -> str:
 def _verdict(rows: list[Row]) -> Component:
     of = next((row for row in rows if row["is_deciding"]), rows[0])
     label = f" ({WITHIN_RUN})" if of["is_within_run_only"] else ""
-    change = f", {_percent(of['change'])}" if of["change"] is not None else ""
+    change = f", {formats.change(of['change'])}" if of["change"] is not None else ""
     sentence = f"{of['verdict'].capitalize()}{label}: {name_of(of)}, {of['metric']}{change}."
     small = [of["reason"], *[f"Caution: {one}" for one in of["cautions"] or []]]
     return verdict(sentence, MOODS.get(of["verdict"], "unsure"), small)
@@ -83,28 +81,3 @@ def changes(rows: list[Row]) -> go.Figure:
     figure.update_xaxes(title="contender against baseline", tickformat="+.0%")
     figure.update_yaxes(autorange="reversed", type="category", automargin=True)
     return styled(figure).update_layout(height=140 + 34 * max(len(shown), 1))
-
-
-def _metrics(rows: list[Row]) -> Component:
-    columns = [
-        text("metric", "metric"),
-        text("verdict", "verdict"),
-        number("change", "change", _percent),
-        Column(
-            "95 % interval", lambda row: f"{_percent(row['change_low'])} to {_percent(row['change_high'])}"
-        ),
-        number("baseline", "baseline_median", ms),
-        number("contender", "contender_median", ms),
-        text("unit", "unit"),
-        Column("runs", lambda row: f"{count(row['n_baseline'])} / {count(row['n_contender'])}"),
-        number("p", "p", decimal),
-        number("runs that would decide", "more_runs", count),
-        text("why", "reason"),
-    ]
-    lead = "The unit is the run; the deciding metric comes first. Written by plumbline compare."
-    listed = table("comparison-table", columns, rows, mark=lambda row: row["verdict"] == "regressed")
-    return section("Metric by metric", lead, listed, name="list")
-
-
-def _percent(value: float | None) -> str:
-    return NONE if value is None else f"{100 * value:+.1f} %"

@@ -3,15 +3,15 @@
 from dash import html
 from dash.development.base_component import Component
 
-from answers import fetch_latency, round_trips
+from answers import fetch_latency, round_trips, stock_latency
+from answers.culprits import Finding, headline, is_accused
+from answers.formats import count, ms
+from answers.listing import Listing
 from schemas.rows import Row
 from serving.dashboard.pages.links import FILL
-from serving.dashboard.parts import Column, details, graph, nothing, number, section, table, text, verdict
+from serving.dashboard.parts import graph, listed_section, nothing, section, verdict
 from serving.dashboard.request import DashboardRequest
-from serving.report.dashboard import beside_the_dashboard
 from serving.report.figures import latency_over_time
-from serving.report.findings import Finding, headline, is_accused
-from serving.report.page_text import count, ms
 
 MOST_LEADERS = 12
 
@@ -28,8 +28,8 @@ def page(request: DashboardRequest) -> list[Component]:
         _verdict(followers, chief),
         _compared(request, followers),
         _over_time(request, chief),
-        _fetchers([row for row in summary if row["kind"] == "follower"], "Followers", "followers"),
-        _fetchers([row for row in summary if row["kind"] == "consumer"], "Consumers", "consumers"),
+        _fetchers(fetch_latency.FOLLOWERS, summary, "followers"),
+        _fetchers(fetch_latency.CONSUMERS, summary, "consumers"),
     ]
 
 
@@ -59,31 +59,8 @@ def _verdict(followers: list[Row], chief: Finding | None) -> Component:
 
 
 def _compared(request: DashboardRequest, followers: list[Row]) -> Component:
-    columns = [
-        Column("leader", lambda row: f"broker {row['leader_id']}", is_text=True),
-        number("Kafka's metric: p99", "stock_p99_ms", ms),
-        number("request log: total p99", "total_p99_ms", ms),
-        number("of it, purgatory p50", "remote_p50_ms", ms),
-        number("leader's own work p99", "leader_local_p99_ms", ms),
-        number("true p50, best", "true_p50_best_ms", ms),
-        number("true p50, worst", "true_p50_ms", ms),
-        number("true p99", "true_p99_ms", ms),
-        number("fetches", "n", count),
-    ]
-    rows = beside_the_dashboard(fetch_latency.stock(request.selection), followers)
-    words = details(
-        "What these numbers are",
-        "Of the leader's worst follower; percentiles of several followers are never averaged. Leader's own "
-        "work = total less remote of each request, blind to the network. True latency (KIP-736) = elapsed at "
-        "the follower less "
-        "remote, of each request. Kafka's metric is FetchFollower TotalTimeMs as scraped last.",
-    )
-    lead = (
-        "Kafka's FetchFollower TotalTimeMs contains the wait in purgatory for new records, up to "
-        "replica.fetch.wait.max.ms: on a quiet cluster it reads about 500 ms on every broker, slow or not."
-    )
-    title = "Why this differs from stock Kafka's metric"
-    return section(title, lead, table("dashboard-table", columns, rows), words, name="dashboard")
+    rows = stock_latency.compared(fetch_latency.stock(request.selection), followers)
+    return listed_section(stock_latency.COMPARISON.listed(rows), "dashboard")
 
 
 def _over_time(request: DashboardRequest, chief: Finding | None) -> Component:
@@ -111,20 +88,8 @@ def _over_time(request: DashboardRequest, chief: Finding | None) -> Component:
     return section(title, lead, html.Div(drawn, className="side three"), name="latency")
 
 
-def _fetchers(rows: list[Row], title: str, name: str) -> Component:
-    columns = [
-        Column("leader", lambda row: f"broker {row['leader_id']}", is_text=True),
-        text("client id", "client_id"),
-        number("fetches", "n", count),
-        number("total p50", "total_p50_ms", ms),
-        number("total p99", "total_p99_ms", ms),
-        number("leader's own p50", "leader_local_p50_ms", ms),
-        number("leader's own p99", "leader_local_p99_ms", ms),
-        number("true p50", "true_p50_ms", ms),
-        number("true p99", "true_p99_ms", ms),
-    ]
-    lead = "Percentiles of all fetches of the span, from histograms added up."
-    if not rows:
-        return section(title, lead, nothing("none fetched in this span.", fill=FILL), name=name)
-    ordered = sorted(rows, key=lambda row: -row["n"])
-    return section(title, lead, table(f"{name}-table", columns, ordered), name=name)
+def _fetchers(listing: Listing, rows: list[Row], name: str) -> Component:
+    listed = listing.listed(rows)
+    if not listed.rows:
+        return section(listing.title, listing.lead, nothing("no fetch in this span.", fill=FILL), name=name)
+    return listed_section(listed, name)

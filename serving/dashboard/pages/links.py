@@ -2,18 +2,18 @@
 
 from dataclasses import replace
 
-from dash import dcc, html
+from dash import html
 from dash.development.base_component import Component
 
 from answers import round_trips
+from answers.culprits import Finding, Headline, clock, findings, headline, is_accused, windows_of
+from answers.round_trips import METHODS
 from schemas.rows import Row
 from serving.dashboard.filters import Filters
-from serving.dashboard.parts import Column, details, graph, nothing, number, section, table, text, verdict
+from serving.dashboard.parts import graph, nothing, section, table, verdict
 from serving.dashboard.request import DashboardRequest
 from serving.report.figures import heat_map, rtt_over_time
-from serving.report.findings import Finding, Headline, clock, findings, headline, is_accused, windows_of
-from serving.report.matrix import METHODS, Matrix, brokers_of, matrices, pair_rows, scale_ms
-from serving.report.page_text import count, ms
+from serving.report.matrix import Matrix, brokers_of, matrices, scale_ms
 
 NAMES = {
     "paired": "Paired: follower's log joined with leader's log",
@@ -65,40 +65,15 @@ def _map(matrix: Matrix, shown: list[Matrix]) -> Component:
 
 
 def _pairs(request: DashboardRequest, rows: list[Row], quiet: list[Row], chief: Finding | None) -> Component:
-    def link(row: Row) -> Component:
-        words = f"{row['follower_id']} from {row['leader_id']}"
-        return dcc.Link(words, href=pair_address(request.filters, row["follower_id"], row["leader_id"]))
+    def href(row: Row) -> str:
+        return pair_address(request.filters, row["follower_id"], row["leader_id"])
 
-    columns = [
-        Column("pair", link, is_text=True),
-        text("method", "method"),
-        number("RTT ms", "rtt_ms", ms),
-        text("quantile", "estimator"),
-        Column("95 % interval", lambda row: f"{ms(row['rtt_low_ms'])} to {ms(row['rtt_high_ms'])}"),
-        number("n", "n", count),
-        number("p50", "rtt_p50_ms", ms),
-        number("p99", "rtt_p99_ms", ms),
-        number("when quiet", "quiet_ms", ms),
-        number("rise", "rise_ms", ms),
-    ]
-    listed = table(
-        "pair-table",
-        columns,
-        pair_rows(rows, quiet),
-        mark=lambda row: chief is not None and is_accused(chief.row, row["follower_id"], row["leader_id"]),
-    )
-    words = details(
-        "What these numbers are",
-        "RTT is the 10th percentile where there are 30 round trips and a clock finer than 1 ms, else "
-        "the median from 12 on, else nothing. The interval is 95 %, from blocks of time, bucket width "
-        "included. Over a span histograms are added up; percentiles are never averaged.",
-        "Paired: elapsed at the follower less the leader's total without its send time; two durations, no "
-        "clocks compared. Passive: the gap between two fetches of a connection by the leader's clock alone.",
-        "When quiet is the same quantile over the windows outside every finding, rise the difference.",
-    )
-    return section(
-        "The pairs, largest rise first", "A pair's name looks into it.", listed, words, name="list"
-    )
+    def is_marked(row: Row) -> bool:
+        return chief is not None and is_accused(chief.row, row["follower_id"], row["leader_id"])
+
+    listed = round_trips.PAIRS.listed(round_trips.pair_rows(rows, quiet), is_marked)
+    lead = f"{listed.listing.lead} The name of a pair opens its page."
+    return section(listed.listing.title, lead, table(listed, href), name="list")
 
 
 def _over_time(request: DashboardRequest, found: list[Finding], summary: Headline) -> Component:

@@ -6,16 +6,16 @@ from dash import html
 from dash.development.base_component import Component
 
 from answers import fetch_latency, round_trips
+from answers.culprits import Finding, clock, findings, headline, is_accused
+from answers.formats import count, ms
+from answers.round_trips import METHODS
 from answers.selection import GoldSelection
-from answers.slowest_fetches import LONGEST, MOST, slowest
+from answers.slowest_fetches import LONGEST, MOST, REQUESTS, slowest
 from schemas.rows import Row
 from serving.dashboard.pages.links import FILL
-from serving.dashboard.parts import Column, graph, nothing, number, section, table, verdict
+from serving.dashboard.parts import graph, nothing, section, table, verdict
 from serving.dashboard.request import DashboardRequest
 from serving.report.figures import latency_over_time, rtt_over_time
-from serving.report.findings import Finding, clock, findings, headline, is_accused
-from serving.report.matrix import METHODS
-from serving.report.page_text import count, ms
 
 
 def page(request: DashboardRequest) -> list[Component]:
@@ -111,31 +111,10 @@ def _requests(of: GoldSelection, pair: tuple[int, int], chief: Finding | None) -
     times = f"{clock(max(of.since, of.until - LONGEST))} to {clock(of.until)} UTC"
     lead = (
         f"Up to {MOST} of {times}, from silver: the leader's line of each fetch, joined with the follower's "
-        "log by client id and correlation id. True is elapsed less the purgatory."
+        "log by client id and correlation id. True = elapsed - purgatory."
     )
+    title = REQUESTS.title
     if not rows:
         missing = nothing("silver has no fetch of this pair then.", fill="plumbline ingest")
-        return section("Its slowest requests", lead, missing, name="requests")
-    columns = [
-        Column("at the leader, UTC", _instant, is_text=True),
-        number("correlation id", "correlation_id", str),
-        *[
-            number(head, name, ms)
-            for head, name in (
-                ("true ms", "true_ms"),
-                ("elapsed at the follower", "elapsed_ms"),
-                ("total", "total_ms"),
-                ("purgatory", "remote_ms"),
-                ("leader's own", "leader_local_ms"),
-                ("request queue", "request_queue_ms"),
-                ("local", "local_ms"),
-                ("response queue", "response_queue_ms"),
-                ("send", "send_ms"),
-            )
-        ],
-    ]
-    return section("Its slowest requests", lead, table("request-table", columns, rows), name="requests")
-
-
-def _instant(row: Row) -> str:
-    return f"{row['logged_at']:%H:%M:%S.%f}"[:-3]
+        return section(title, lead, missing, name="requests")
+    return section(title, lead, table(REQUESTS.listed(rows)), name="requests")

@@ -1,33 +1,24 @@
-"""A comparison as rows and sentences: what is written as JSON, as Markdown, and at the terminal."""
+"""A comparison as rows and sentences, for JSON, Markdown and the terminal."""
 
 from statistics import median
 
-from rich.box import SIMPLE
 from rich.table import Table
-from rich.text import Text
 
+from answers import formats
+from answers.listing import Listed
+from answers.run_comparisons import LISTING
 from schemas.gold.run_comparison import RUN_COMPARISON
 from schemas.rows import Row, plain
-from serving.report.answers import NONE
-from serving.report.page_text import ms
+from serving.report import terminal
 from verdicts.comparison import Comparison
 from verdicts.metrics import METRICS
 from verdicts.overall import counted, exit_code
 from verdicts.runs import ChangePoint, RunFigures
-from verdicts.verdict import WITHIN_RUN, JudgedMetric, Verdict
-
-STYLES = {
-    Verdict.IMPROVED: "bold green",
-    Verdict.REGRESSED: "bold red",
-    Verdict.EQUIVALENT: "green",
-    Verdict.INCONCLUSIVE: "yellow",
-    Verdict.INVALID: "magenta",
-}
-HEAD = ("metric", "verdict", "change", "95 % interval", "of averages", "baseline", "contender", "p", "why")
+from verdicts.verdict import WITHIN_RUN, JudgedMetric
 
 
 def said(comparison: Comparison) -> str:
-    """Say in one sentence what came out, the deciding metric first."""
+    """Return the result in one sentence, the deciding metric first."""
     of, asked = comparison.deciding, comparison.asked
     label = f" ({WITHIN_RUN})" if of.is_within_run_only else ""
     change = f", {_change(of)}" if of.change is not None else ""
@@ -38,12 +29,12 @@ def said(comparison: Comparison) -> str:
 
 
 def rows(comparison: Comparison, cluster: str | None) -> list[Row]:
-    """Give the rows of `gold.run_comparison`."""
+    """Return the rows of `gold.run_comparison`."""
     return [_row(of, comparison, cluster) for of in comparison.judged]
 
 
 def document(comparison: Comparison, cluster: str | None, inputs: Row) -> Row:
-    """Lay the comparison out as JSON; every key is always there."""
+    """Return the JSON document; every key is always there."""
     of, asked = comparison.deciding, comparison.asked
     return {
         "verdict": counted(of).value,
@@ -68,23 +59,18 @@ def document(comparison: Comparison, cluster: str | None, inputs: Row) -> Row:
     }
 
 
+def metrics(comparison: Comparison) -> Listed:
+    """Return the table of the metrics."""
+    return LISTING.listed(rows(comparison, None))
+
+
 def table(comparison: Comparison) -> Table:
-    """Lay the metrics out for a terminal, the deciding one in bold; `reasons` go below it."""
-    shown = Table(title=title(comparison), box=SIMPLE, title_justify="left", pad_edge=False)
-    for name in HEAD[:-1]:
-        is_text = name in {"metric", "verdict"}
-        shown.add_column(name, justify="left" if is_text else "right", no_wrap=name == "verdict")
-    for of, told in zip(comparison.judged, cells(comparison), strict=True):
-        metric, verdict, *others = (Text(cell) for cell in told[:-1])
-        verdict.stylize(STYLES[of.verdict])
-        if of is comparison.deciding:
-            metric.stylize("bold")
-        shown.add_row(metric, verdict, *others)
-    return shown
+    """Return the metrics for a terminal; `reasons` have the rest."""
+    return terminal.table(metrics(comparison))
 
 
 def reasons(comparison: Comparison) -> list[str]:
-    """Say why each verdict is what it is, those with one reason together; the deciding one has been told."""
+    """Return the reason of each verdict except the deciding one; equal reasons are one line."""
     by_reason: dict[str, list[str]] = {}
     for of in comparison.judged:
         if of is not comparison.deciding:
@@ -93,47 +79,28 @@ def reasons(comparison: Comparison) -> list[str]:
 
 
 def markdown(comparison: Comparison) -> str:
-    """Write the comparison for a pull request."""
+    """Return the comparison for a pull request."""
+    listed = metrics(comparison)
+    columns = listed.listing.columns
+    cautions = [f"- Caution: {_escaped(caution)}" for caution in comparison.cautions]
     lines = [
         f"**{_escaped(said(comparison))}**",
         "",
         f"{_escaped(title(comparison))}.",
         "",
-        f"| {' | '.join(HEAD)} |",
-        f"| {' | '.join('---' for _ in HEAD)} |",
-        *(f"| {' | '.join(map(_escaped, told))} |" for told in cells(comparison)),
-        *(
-            ["", *(f"- Caution: {_escaped(told)}" for told in comparison.cautions)]
-            if comparison.cautions
-            else []
-        ),
+        f"| {' | '.join(column.head for column in columns)} |",
+        f"| {' | '.join('---' for _ in columns)} |",
+        *(f"| {' | '.join(_escaped(column.cell(row)) for column in columns)} |" for row in listed.rows),
+        *(["", *cautions] if cautions else []),
     ]
     return "\n".join(lines) + "\n"
 
 
 def title(comparison: Comparison) -> str:
-    """Say what is compared."""
+    """Return the title: arms, runs and tolerance."""
     asked, n = comparison.asked, (len(comparison.baseline), len(comparison.contender))
     how = f"{n[0]} blocks" if comparison.is_blocked else f"{n[1]} runs against {n[0]}"
     return f"{asked.contender} against {asked.baseline}, {how}, tolerance {asked.rule.tolerance:.3g}"
-
-
-def cells(comparison: Comparison) -> list[tuple[str, ...]]:
-    """Write each metric as a row of texts, under `HEAD`."""
-    return [
-        (
-            of.metric,
-            f"{of.verdict.value} ({WITHIN_RUN})" if of.is_within_run_only else of.verdict.value,
-            _share(of.change),
-            f"{_share(of.low)} to {_share(of.high)}" if of.low is not None and of.high is not None else NONE,
-            _share(of.change_of_means),
-            ms(_median(of, is_contender=False)),
-            ms(_median(of, is_contender=True)),
-            NONE if of.p_adjusted is None else f"{of.p_adjusted:.2g}",
-            of.reason,
-        )
-        for of in comparison.judged
-    ]
 
 
 def _row(of: JudgedMetric, comparison: Comparison, cluster: str | None) -> Row:
@@ -168,9 +135,9 @@ def _row(of: JudgedMetric, comparison: Comparison, cluster: str | None) -> Row:
 
 
 def _run(run: RunFigures) -> Row:
-    """Give what a run came to; its windows are on the page."""
-    told = {name: getattr(run, name) for name in RunFigures.__dataclass_fields__ if name != "windows"}
-    return {name: plain(value) for name, value in told.items()} | {"values": plain(dict(run.values))}
+    """Return the result of a run without its windows, which are on the page."""
+    facts = {name: getattr(run, name) for name in RunFigures.__dataclass_fields__ if name != "windows"}
+    return {name: plain(value) for name, value in facts.items()} | {"values": plain(dict(run.values))}
 
 
 def _median(of: JudgedMetric, *, is_contender: bool) -> float | None:
@@ -182,15 +149,13 @@ def _median(of: JudgedMetric, *, is_contender: bool) -> float | None:
 
 def _change(of: JudgedMetric) -> str:
     interval = (
-        f" ({_share(of.low)} to {_share(of.high)})" if of.low is not None and of.high is not None else ""
+        f" ({formats.change(of.low)} to {formats.change(of.high)})"
+        if of.low is not None and of.high is not None
+        else ""
     )
-    return f"{_share(of.change)}{interval}"
-
-
-def _share(value: float | None) -> str:
-    return NONE if value is None else f"{100 * value:+.1f} %"
+    return f"{formats.change(of.change)}{interval}"
 
 
 def _escaped(text: str) -> str:
-    """Make a user's text one that a Markdown table shows as it is."""
+    """Escape a text so that a Markdown table shows it unchanged."""
     return "".join(f"\\{sign}" if sign in r"\`*_{}[]<>|#!~" else sign for sign in text).replace("\n", " ")

@@ -5,7 +5,7 @@ from math import log10
 
 import plotly.graph_objects as go
 
-from serving.report.clients.figures import plain_name
+from serving.report.client_figures import plain_name
 from serving.report.figures import ALARM, CALM, MUTED, _instant, styled
 from verdicts.comparison import Comparison
 from verdicts.metrics import METRICS

@@ -1,10 +1,12 @@
-"""A comparison as one HTML file that asks for nothing: verdict, differences, distributions."""
+"""A comparison as one HTML file without requests: verdict, differences, distributions."""
 
 from markupsafe import Markup
 from plotly.io import to_json
-from plotly.offline import get_plotlyjs
 
-from serving.report.compare.document import HEAD, cells, said, title
+from answers.runs import COMPARED
+from schemas.gold.perf_runs import PERF_RUNS
+from schemas.rows import Row
+from serving.report.compare.document import metrics, said, title
 from serving.report.compare.figures import (
     has_percentiles,
     has_series,
@@ -14,10 +16,11 @@ from serving.report.compare.figures import (
     series,
     strip,
 )
-from serving.report.page import Stamp, environment, inline
+from serving.report.page import Stamp, environment
 from verdicts.comparison import Comparison
 from verdicts.doubts import settings_of
 from verdicts.overall import counted
+from verdicts.runs import RunFigures
 from verdicts.verdict import Verdict
 
 MOODS = {
@@ -28,11 +31,10 @@ MOODS = {
     Verdict.INVALID: "unsure",
 }
 MOST_STRIPS = 12
-MOST_RUNS_LISTED = 200
 
 
 def page(comparison: Comparison, stamp: Stamp) -> str:
-    """Render the comparison; everything a user wrote is escaped."""
+    """Return the page; user input is escaped."""
     return (
         environment()
         .get_template("comparison.html.j2")
@@ -41,23 +43,23 @@ def page(comparison: Comparison, stamp: Stamp) -> str:
             title=title(comparison),
             mood=MOODS[counted(comparison.deciding)],
             cautions=comparison.cautions,
-            head=HEAD,
-            metrics=list(zip(comparison.judged, cells(comparison), strict=True)),
-            deciding=comparison.deciding,
-            runs=[*comparison.baseline, *comparison.contender],
-            most_listed=MOST_RUNS_LISTED,
+            metrics=metrics(comparison),
+            runs=COMPARED.listed([_row(run) for run in (*comparison.baseline, *comparison.contender)]),
             settings=differing(comparison),
             figures=figures(comparison),
             stamp=stamp,
-            style=inline("style.css"),
-            script=inline("page.js"),
-            plotly=Markup(get_plotlyjs()),  # noqa: S704 (plotly's own script, no user's text)
         )
     )
 
 
+def _row(run: RunFigures) -> Row:
+    """Return a run with its figures as a row; figures that it lacks are NULL."""
+    facts = {name: getattr(run, name) for name in ("arm", "run", "client_version", "started_at", "method")}
+    return dict.fromkeys(PERF_RUNS.schema.names) | dict(run.values) | facts
+
+
 def figures(comparison: Comparison) -> dict[str, Markup]:
-    """Make every figure as JSON that is safe inside a script element."""
+    """Return the figures as JSON that is safe inside a script element."""
     drawn = {"intervals": intervals(comparison)}
     shown = [of for of in comparison.judged if of.values and of.n_baseline and of.n_contender]
     first = sorted(shown, key=lambda of: of is not comparison.deciding)[:MOST_STRIPS]
@@ -74,7 +76,7 @@ def figures(comparison: Comparison) -> dict[str, Markup]:
 
 
 def differing(comparison: Comparison) -> list[tuple[str, str]]:
-    """Tell in which settings the arms differ: what each has and the other has not."""
+    """Return the settings that only one arm has, with its name."""
     ours, theirs = (
         {word for run in arm for word in settings_of(run.configuration)}
         for arm in (comparison.contender, comparison.baseline)

@@ -1,4 +1,4 @@
-"""What a report is asked for: its options, read and checked before any work."""
+"""The options of a report, read and checked before any work."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from serving.report.truth import read_truth
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What to read and what to write."""
+    """The input and the outputs of a report."""
 
     folder: Path | None
     conf: list[Path]
@@ -24,6 +24,7 @@ class Wanted:
     span: ReportSpan
     truth: Row | None
     network_bytes_per_s: float | None = None
+    has_tables: bool = False
 
 
 def nodes_of(options: list[str]) -> dict[str, str]:
@@ -55,7 +56,7 @@ def zone_of(name: str) -> str:
 
 
 def truth_of(path: Path | None) -> Row | None:
-    """Read the ground truth to hold against, if one was given."""
+    """Read the ground truth of a scenario, if there is one."""
     try:
         return read_truth(path) if path else None
     except ValueError as error:

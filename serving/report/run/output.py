@@ -1,4 +1,4 @@
-"""Where a report goes: the page, the JSON, and what the terminal is told."""
+"""The outputs of a report: the page, the JSON, and the lines at the terminal."""
 
 import os
 from datetime import UTC, datetime
@@ -7,18 +7,21 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+from answers.data_quality import totals_of
 from conf.atomic_file import write_atomically
 from conf.exit_codes import WrongUseError
 from conf.progress import Progress
 from serving.report.answers import Answers
-from serving.report.document import as_text, document, doubts, passed_over, totals_of
-from serving.report.opening import opening
+from serving.report.document import as_text, document, doubts, passed_over
+from serving.report.headline import headline_of
 from serving.report.page import Stamp, page
 from serving.report.run.answering import version_of
 from serving.report.run.options import Wanted
-from serving.report.terminal import client_tables, metric_tables, throttle_tables, truth_table
+from serving.report.tables import tables_of
+from serving.report.terminal import summary, tables
 
 HTML, JSON = Path("report.html"), Path("report.json")
+MOST_WARNINGS = 5
 
 
 def check_targets(wanted: Wanted) -> None:
@@ -36,7 +39,7 @@ def check_targets(wanted: Wanted) -> None:
 
 
 def write(answers: Answers, wanted: Wanted, progress: Progress) -> None:
-    """Write the page and the JSON, and tell the terminal what matters."""
+    """Write the page and the JSON; print the sentence, its evidence and the paths."""
     stamp = Stamp(generated_at=datetime.now(UTC), version=version_of())
     try:
         if wanted.html is not None:
@@ -46,25 +49,30 @@ def write(answers: Answers, wanted: Wanted, progress: Progress) -> None:
     except OSError as error:
         message = f"{error.filename or 'the report'} cannot be written: {error.strerror or error}"
         raise WrongUseError(message) from error
-    _tell(answers, progress)
-    typer.echo(opening(answers).sentence)
+    _warn(answers, progress)
+    headline, console = headline_of(answers), Console(highlight=False)
+    for line in summary(headline):
+        typer.echo(line)
+    if wanted.has_tables:
+        for table in tables(tables_of(answers, headline).values()):
+            console.print(table)
     for target in (wanted.html, wanted.json):
         if target is not None:
             typer.echo(str(target))
 
 
-def _tell(answers: Answers, progress: Progress) -> None:
-    """Say what was left out or is doubtful, then what the tables hold."""
-    for file in answers.inputs.get("not_understood", []):
-        progress.say(f"not understood: {file['path']}: {file['reason']}")
+def _warn(answers: Answers, progress: Progress) -> None:
+    """Print what was left out or is doubtful, and the counts of lines."""
+    unknown = answers.inputs.get("not_understood", [])
+    for kind, facts in (
+        ("not understood", [f"{file['path']}: {file['reason']}" for file in unknown]),
+        ("doubtful", doubts(answers)),
+    ):
+        for fact in facts[:MOST_WARNINGS]:
+            progress.say(f"{kind}: {fact}")
+        if len(facts) > MOST_WARNINGS:
+            progress.say(f"{kind}: {len(facts) - MOST_WARNINGS} more, see the data quality of the page")
     if others := passed_over(answers):
         progress.say(others)
-    for doubt in doubts(answers):
-        progress.say(f"doubtful: {doubt}")
     counts = totals_of(answers.data_quality)
     progress.say(", ".join(f"{name} {n}" for name, n in counts.items()))
-    console = Console(highlight=False)
-    if answers.truth:
-        console.print(truth_table(answers.truth))
-    for table in (*throttle_tables(answers), *metric_tables(answers), *client_tables(answers)):
-        console.print(table)

@@ -10,18 +10,18 @@ from answers import (
     leader_redirects,
     metadata_lookups,
     missing_metrics,
-    partition_skew,
     round_trips,
     runs,
 )
+from answers.culprits import findings, headline, windows_of
 from answers.gold import FIRST, LAST, GoldReader
+from answers.injected_delay import injected_against_measured
+from answers.partition_skew import spread
 from answers.selection import GoldSelection, clusters_of
 from answers.throttles import limits, moves
 from schemas.rows import Row
 from serving.report.answers import Answers
-from serving.report.findings import findings, headline, windows_of
 from serving.report.run.run_changes import run_changes
-from serving.report.truth import injected_against_measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,8 @@ def answers_of(
         broker_rtt_accused=round_trips.round_trips(selection, only=core),
         broker_rtt_quiet=round_trips.round_trips(selection, but=windows_of(found)) if found else (),
         broker_rtt_culprit=culprits,
-        partition_skew=partition_skew.partitions(selection),
-        partition_skew_summary=partition_skew.producers(selection),
+        partition_skew=spread.partitions(selection),
+        partition_skew_summary=spread.producers(selection),
         leader_redirect=leader_redirects.events(selection),
         leader_redirect_summary=leader_redirects.by_version(selection),
         metadata_lookup=metadata_lookups.lookups(selection),
@@ -91,7 +91,7 @@ def answers_of(
         reassignment_progress_windows=moves.forecast(selection),
         perf_summaries=summaries,
         run_changes=changes,
-        run_changes_untold=reasons,
+        run_changes_missing=reasons,
         stock_fetch_total=fetch_latency.stock(selection),
         data_quality=data_quality.by_source(selection),
         quarantine=data_quality.quarantined(selection),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from schemas.rows import Row
-from serving.report.clients.figures import plain_name
+from serving.report.client_figures import plain_name
 from serving.report.figures import ALARM, CALM, MUTED, _instant, styled
 
 FEW = 4

@@ -103,7 +103,7 @@ def test_a_filter_narrows_the_page_and_stands_in_its_address(opened, browser, ad
 @pytest.mark.parametrize(
     ("path", "name", "words", "table", "rows"),
     [
-        ("/fetches", "client", "app", "#consumers-table", 1),
+        ("/fetches", "client", "app", "#consumer-table", 1),
         ("/redirects", "topic", "audit", "#event-table", 1),
         ("/", "span", "10 minutes", "#pair-table", 12),
         ("/comparison", "run", "newer", "#comparison-table", 1),
@@ -132,7 +132,7 @@ def test_another_cluster_is_chosen(opened):
 
 def test_text_of_users_is_shown_and_never_run(opened):
     opened.go("/fetches?cluster=west")
-    drawn_text = opened.page.locator("#consumers-table td.t").nth(1)
+    drawn_text = opened.page.locator("#consumer-table td.t").nth(1)
 
     assert drawn_text.inner_text() == HOSTILE
     assert opened.page.locator("main img").count() == 0

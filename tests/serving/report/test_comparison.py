@@ -66,7 +66,7 @@ def test_markdown_shows_names_as_they_are(comparison):
     assert "\\<img src=x" in text
     assert "<img" not in text.replace("\\<", "")
     rows = [line for line in text.splitlines() if line.startswith("| ")]
-    assert {line.replace("\\|", "").count("|") for line in rows} == {10}
+    assert {line.replace("\\|", "").count("|") for line in rows} == {13}
 
 
 def test_a_line_joins_the_runs_of_a_block_and_the_axis_is_of_rarity(comparison):

@@ -2,13 +2,11 @@
 
 import json
 
-from rich.console import Console
-
-from serving.report.answers import Answers
+from answers import leader_local_means
+from answers.leader_local_means import sentences
 from serving.report.document import as_text, document, doubts
-from serving.report.metrics import NO_PERCENTILE, said_of_means
 from serving.report.page import page
-from serving.report.terminal import metric_tables
+from serving.report.terminal import table
 from tests.serving.report import gold_rows, metric_rows
 from tests.serving.report.test_page import HOSTILE, STAMP, written
 
@@ -20,34 +18,30 @@ def test_section_is_there_only_where_there_is_something_to_tell(chromium, tmp_pa
     assert opened.complaints == []
     assert opened.page.locator("#leader-local-table tbody tr").count() == 5
     assert opened.page.locator("#missing-metrics tbody tr").count() == 1
-    assert opened.page.locator("#leader-local").inner_text().count(NO_PERCENTILE) == 1
+    assert "no percentile" in opened.page.locator("#leader-local .lead").inner_text()
     bare = page(gold_rows.slow_link(), STAMP)
     assert [f'id="{name}"' in bare for name in ("leader-local", "missing-metrics")] == [False] * 2
 
 
 def test_means_are_told_with_what_the_log_says():
-    far, near, alone = said_of_means(metric_rows.metrics())
+    far, alone, near = sentences(
+        sorted(metric_rows.metrics().leader_local_mean_summary, key=lambda row: row["request"], reverse=True)
+    )
 
     start = "leader_local 12.0 ms on average over 4,000 requests; "
-    otherwise = "the request log says otherwise: 9.00 ms, difference +3.00 ms"
+    otherwise = "the request log differs: 9.00 ms, difference +3.00 ms"
     assert far == f"broker-1, Produce: {start}{otherwise}"
-    assert near == f"broker-1, FetchFollower: {start}as the request log has it: 12.1 ms, difference -0.10 ms"
+    assert near == f"broker-1, FetchFollower: {start}the request log agrees: 12.1 ms, difference -0.10 ms"
     assert alone == "broker-1, Heartbeat: leader_local 4.00 ms on average over 4,000 requests"
 
 
 def test_what_is_refused_says_why_and_stands_last():
-    (table,) = metric_tables(metric_rows.metrics())
-    console = Console(width=200, record=True, file=None, force_terminal=False)
-    with console.capture() as captured:
-        console.print(table)
+    listed = leader_local_means.LISTING.listed(metric_rows.metrics().leader_local_mean_summary)
+    reason = next(column for column in listed.listing.columns if column.name == "reason")
 
-    lines = captured.get().splitlines()
-    places = [
-        next(n for n, line in enumerate(lines) if request in line) for request in ("Produce", "Metadata")
-    ]
-    assert places == sorted(places)
-    assert "fewer than 10 requests" in lines[places[1]]
-    assert metric_tables(Answers()) == []
+    assert [row["request"] for row in listed.rows][-2:] == ["FetchConsumer", "Metadata"]
+    assert [reason.cell(row) for row in listed.rows][::4] == ["", "fewer than 10 requests"]
+    assert table(listed).row_count == 5
 
 
 def test_rules_that_drop_what_is_needed_are_a_doubt():

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from serving.report.answers import Answers
-from serving.report.opening import opening
+from serving.report.headline import headline_of
 from serving.report.page import page
 from tests.serving.report import client_rows, gold_rows
 from tests.serving.report.test_page import STAMP
@@ -43,7 +43,7 @@ BEGINS = {
 
 @pytest.mark.parametrize(("scenario", "begins"), BEGINS.items())
 def test_what_was_asked_of_clients_is_said_first_and_the_links_verdict_second(scenario, begins):
-    told = opening(with_clients(gold_rows.healthy(), **asked(scenario)))
+    told = headline_of(with_clients(gold_rows.healthy(), **asked(scenario)))
 
     assert told.sentence == f"{begins} {CALM}"
     assert told.mood == "unsure"
@@ -58,19 +58,19 @@ def test_page_and_title_open_with_it():
 
 
 def test_slow_link_is_said_first_where_nobody_asked_about_clients():
-    links = opening(gold_rows.slow_link())
+    links = headline_of(gold_rows.slow_link())
 
-    told = opening(with_clients(gold_rows.slow_link()))
+    told = headline_of(with_clients(gold_rows.slow_link()))
 
     assert (told.sentence, told.mood, told.finding) == (links.sentence, "alarm", links.finding)
     assert sum(line.startswith("Also found: ") for line in told.small_print) == 3
 
 
 def test_slow_link_alarms_beside_what_was_asked_of_clients():
-    told = opening(with_clients(gold_rows.slow_link(), **asked("skew")))
+    told = headline_of(with_clients(gold_rows.slow_link(), **asked("skew")))
 
     assert told.sentence.startswith("Broker 1 is slow for 2 of 2 producers' spreads")
-    assert told.sentence.endswith(opening(gold_rows.slow_link()).sentence)
+    assert told.sentence.endswith(headline_of(gold_rows.slow_link()).sentence)
     assert told.mood == "alarm"
 
 
@@ -78,7 +78,7 @@ def test_leaders_that_died_are_told():
     died = [client_rows.disconnects("3.9.1")]
     rows = {"partition_skew_summary": [], "metadata_lookup": [], "leader_redirect_summary": died}
 
-    told = opening(with_clients(gold_rows.healthy(), **rows))
+    told = headline_of(with_clients(gold_rows.healthy(), **rows))
 
     assert told.sentence == f"Clients lost a leader that died 2 times, for up to 12,300 ms. {CALM}"
 
@@ -94,10 +94,10 @@ def test_clients_that_do_well_leave_the_word_to_the_links():
             "leader_redirect_summary": [],
             "metadata_lookup": [client_rows.lookups("3.9.1", 1.0), client_rows.lookups("3.9.1", None)],
         }
-        told = opening(with_clients(gold_rows.healthy(), **well, **asked("skew")))
+        told = headline_of(with_clients(gold_rows.healthy(), **well, **asked("skew")))
 
         assert (told.sentence, told.mood) == (CALM, "calm")
 
 
 def test_nothing_is_nothing():
-    assert opening(Answers()).sentence == "Not enough data to say who is slow."
+    assert headline_of(Answers()).sentence == "Not enough data to say who is slow."

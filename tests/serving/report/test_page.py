@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from serving.report.answers import NONE, Answers
+from answers.formats import NONE
+from serving.report.answers import Answers
 from serving.report.page import Stamp, page
 from tests.serving.report import gold_rows
 

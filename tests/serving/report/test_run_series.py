@@ -56,11 +56,11 @@ def test_a_change_is_a_dotted_line_with_its_run_and_size_and_no_markup():
 
 def test_page_and_json_tell_it():
     answers = Answers(
-        perf_summaries=nights(), run_changes=[CHANGE], run_changes_untold=["`make otava` installs it"]
+        perf_summaries=nights(), run_changes=[CHANGE], run_changes_missing=["`make otava` installs it"]
     )
     text, told = page(answers, STAMP), document(answers)
 
-    assert 'id="figure-runs"' in text
+    assert 'id="figure-runs-over-time"' in text
     assert "night-&lt;b&gt;025" in text
     assert "+30.0 %" in text
     (row,) = told["tables"]["run_changes"]

@@ -2,11 +2,9 @@
 
 import json
 
-from serving.report.answers import Answers
+from answers.throttles.sentences import of_moves, of_throttles
 from serving.report.document import as_text, document
 from serving.report.page import page
-from serving.report.terminal import throttle_tables
-from serving.report.throttles import said_of_moves, said_of_throttles
 from tests.serving.report import gold_rows, throttle_rows
 from tests.serving.report.test_page import HOSTILE, STAMP, written
 
@@ -23,7 +21,7 @@ def test_sections_are_there_only_where_there_is_something_to_tell(chromium, tmp_
 
 
 def test_what_somebody_has_to_act_on_stands_first_and_the_bean_is_told_where_it_misleads():
-    over, left, kept = said_of_throttles(throttle_rows.throttles())
+    over, left, kept = of_throttles(throttle_rows.throttles().throttle_compliance)
 
     start = "broker 2, leader (sent): over limit; because. "
     assert over == f"{start}The broker's own byte-rate read up to 25.00 MB/s: a burst over too few seconds"
@@ -33,22 +31,15 @@ def test_what_somebody_has_to_act_on_stands_first_and_the_bean_is_told_where_it_
 
 
 def test_moves_are_told_with_their_forecast_and_how_good_it_was():
-    done, going, endless, given_up = said_of_moves(throttle_rows.throttles())
+    done, going, endless, given_up = of_moves(throttle_rows.throttles().reassignment_progress)
 
     assert done == (
         "move of 2026-11-21 11:03:00 (8 partitions): done at 2026-11-21 11:05:00, 600 MB at 5.00 MB/s; "
         "half-way its end was forecast 3.0 % too early; KIP-73's formula 5.0 % too late"
     )
     assert going.endswith("300 MB to go, done about 2026-11-21 11:05:00 (2026-11-21 11:04:50 to no sure end)")
-    assert endless.endswith("and no end can be told; the throttle lies outside IN < T < N - IN/R")
+    assert endless.endswith("without a forecast of its end; the throttle lies outside IN < T < N - IN/R")
     assert "given up" in given_up
-
-
-def test_terminal_shows_both_and_nothing_where_there_is_none():
-    tables = throttle_tables(throttle_rows.throttles())
-
-    assert [table.row_count for table in tables] == [4, 4]
-    assert throttle_tables(Answers()) == []
 
 
 def test_json_holds_the_tables():

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from serving.report.truth import injected_against_measured, read_truth, whole_windows
+from answers.injected_delay import injected_against_measured, whole_windows
+from serving.report.truth import read_truth
 
 TRUTH = {
     "scenario": "slow_link",

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
+from answers.clients import by_client, version_of, who
+from answers.partition_skew.sentences import measured
 from schemas.gold.leader_redirect import DISCONNECT
 from schemas.rows import Row
-from serving.report.clients.rows import by_client, measured, version_of, who
 from serving.report.figures import ALARM, CALM, WINDOW, _instant, styled
 
 LONGEST_NAME, MOST_CLIENTS, MOST_PARTITIONS = 40, 24, 60

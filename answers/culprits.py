@@ -1,46 +1,47 @@
-"""From the culprit of each window to what a person is told: findings over time, and one sentence."""
+"""A2: findings over time from the culprit of each window, and the sentence that names who is slow."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from statistics import median
 
+from answers.listing import Listing, count, decimal, interval, milliseconds, text
+from answers.round_trips import pair_rows
 from schemas.rows import Row
-from serving.report.matrix import pair_rows
 
 WINDOW = timedelta(seconds=10)
 ACCUSED = frozenset({"broker", "follower_side", "leader_side", "link", "ambiguous"})
 FULL = 0.6
-"""A window with less than this part of the median effect holds quiet time as well."""
+"""A window with a smaller share of the median effect also contains quiet time."""
 
 SHAPE = ("culprit", "broker_id", "follower_id", "leader_id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One stretch of windows in which somebody was accused, told by the shape with the most evidence."""
+    """Consecutive windows with a culprit; the shape with the most evidence names it."""
 
     since: datetime
     until: datetime  # end of the last window of `core`
     named_until: datetime  # end of the last accused window: a name lingers for up to two windows
-    core: tuple[datetime, ...]  # starts of the accused windows that show the effect in full
-    row: Row  # the window of the shape whose effect is the median: what is told is one window's own estimate
+    core: tuple[datetime, ...]  # starts of the windows that show the effect in full
+    row: Row  # the window of the shape with the median effect
     last: Row  # the shape's last window: its evidence has added up
     windows: int
-    is_open: bool  # it lasts to the end of what was judged
+    is_open: bool  # it lasts to the end of the judged windows
 
 
 @dataclass(frozen=True, slots=True)
 class _Pooled:
-    """The effect of all windows of a finding together, and how it was made."""
+    """The effect of all windows of a finding together, and how it was computed."""
 
     effect_ms: float
-    told: str
+    basis: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Headline:
-    """The sentence on top of the page."""
+    """The sentence at the top of a page, with its evidence."""
 
     sentence: str
     mood: str  # alarm, unsure or calm
@@ -50,7 +51,7 @@ class Headline:
 
 def findings(culprits: Sequence[Row]) -> list[Finding]:
     """
-    Join neighbouring accused windows of a cluster to findings.
+    Return the findings of a cluster: its neighbouring windows with a culprit, joined.
 
     A window without enough data does not end a finding. A window with `none` does, except a single one before
     a window with the same shape.
@@ -113,17 +114,17 @@ def _effect_ms(row: Row) -> float:
 
 
 def shape(row: Row) -> tuple[str | int | None, ...]:
-    """Tell two accusations apart."""
+    """Return what distinguishes two accusations."""
     tied = row.get("tied") or []
     return (*(row.get(name) for name in SHAPE), *sorted(who(part) for part in tied))
 
 
 def headline(culprits: Sequence[Row], accused: Sequence[Row] = (), quiet: Sequence[Row] = ()) -> Headline:
     """
-    Say in one sentence who is slow: the open finding, else the strongest past one, else nobody.
+    Return the sentence that names who is slow: the open finding, else the strongest past one.
 
-    `accused` and `quiet` are the pairs' round trips over the finding and outside it: with them the amount is
-    that of all of its windows together, and not of one.
+    `accused` and `quiet` are the pairs' round trips in the finding and outside of all findings. With them,
+    the effect is that of all windows of the finding.
     """
     found = findings(culprits)
     if found:
@@ -131,7 +132,7 @@ def headline(culprits: Sequence[Row], accused: Sequence[Row] = (), quiet: Sequen
         mood = "unsure" if strongest.row["culprit"] == "ambiguous" else "alarm"
         others = [_other(one) for one in found if one is not strongest]
         pooled = _pooled(strongest, pair_rows(accused, quiet))
-        small = [*([pooled.told] if pooled else []), *_small_print(strongest), *others]
+        small = [*([pooled.basis] if pooled else []), *_small_print(strongest), *others]
         words = sentence(strongest, pooled.effect_ms if pooled else None)
         return Headline(sentence=words, mood=mood, small_print=small, finding=strongest)
     judged = [row for row in culprits if row["culprit"] == "none"]
@@ -143,22 +144,22 @@ def headline(culprits: Sequence[Row], accused: Sequence[Row] = (), quiet: Sequen
 
 
 def _pooled(finding: Finding, pairs: Sequence[Row]) -> _Pooled | None:
-    """Add a finding's windows up: how much more its pairs rose than the others, at one quantile."""
+    """Return how much more the pairs of a finding rose than the others, at one quantile."""
     rows = [row for row in pairs if row["method"] == finding.row.get("method") and row["rise_ms"] is not None]
     inside = [row for row in rows if is_accused(finding.row, row["follower_id"], row["leader_id"])]
     if not inside:
         return None
     outside = [row["rise_ms"] for row in rows if row not in inside]
     effect_ms = median(row["rise_ms"] for row in inside) - (median(outside) if outside else 0.0)
-    told = (
+    basis = (
         f"{effect_ms:.1f} ms: {inside[0]['estimator']} of {min(row['n'] for row in inside)} round trips "
-        "a pair over these windows, less its quiet level and less what the other pairs rose."
+        "per pair in these windows, less its quiet level and less the rise of the other pairs."
     )
-    return _Pooled(effect_ms, told)
+    return _Pooled(effect_ms, basis)
 
 
 def sentence(finding: Finding, effect_ms: float | None = None) -> str:
-    """Tell one finding in plain words: who, by how much (else its median window's effect), since when."""
+    """Return a finding in words: who, by how much (else the effect of its median window), since when."""
     row = finding.row
     effect = row.get("effect_ms") if effect_ms is None else effect_ms
     amount = "" if effect is None else f" by {effect:.1f} ms"
@@ -175,19 +176,19 @@ def sentence(finding: Finding, effect_ms: float | None = None) -> str:
 
 
 def who(part: Row) -> str:
-    """Name a shape: a broker, one of its sides, or one link."""
+    """Return the name of a shape: a broker, one of its sides, or one link."""
     broker = part.get("broker_id")
     return {
         "broker": f"broker {broker}",
         "follower_side": f"broker {_or(part, 'follower_id')}'s fetching side",
         "leader_side": f"broker {_or(part, 'leader_id')}'s serving side",
         "link": f"broker {part.get('follower_id')}'s link to broker {part.get('leader_id')}",
-        "none": "nobody",
+        "none": "no culprit",
     }.get(str(part.get("culprit")), "something else")
 
 
 def is_accused(row: Row, follower_id: int, leader_id: int) -> bool:
-    """Tell whether a pair belongs to the accused shape, or to one of the tied ones."""
+    """Return whether a pair belongs to the accused shape, or to one of the tied ones."""
     if row["culprit"] == "ambiguous":
         return any(is_accused(part, follower_id, leader_id) for part in row.get("tied") or [])
     return {
@@ -199,7 +200,7 @@ def is_accused(row: Row, follower_id: int, leader_id: int) -> bool:
 
 
 def clock(instant: datetime) -> str:
-    """Write the time of day, UTC."""
+    """Return the time of day in UTC."""
     return instant.astimezone(UTC).strftime("%H:%M:%S")
 
 
@@ -210,16 +211,16 @@ def _small_print(finding: Finding) -> list[str]:
         f"On {finding.since.astimezone(UTC):%Y-%m-%d}, over {_count(finding.windows, 'window')} of 10 s."
     ]
     if row["culprit"] == "link":
-        lines.append(f"That is: follower {row['follower_id']} fetching from leader {row['leader_id']}.")
+        lines.append(f"Follower {row['follower_id']} fetches from leader {row['leader_id']}.")
     if low is not None and high is not None:
         lines.append(f"In its median window alone: {low:.1f} to {high:.1f} ms (95 % interval).")
     if last.get("evidence") is not None:
-        lines.append(f"Evidence: {last['evidence']:.1f} (log likelihood ratio against nobody, added up).")
+        lines.append(f'Log-likelihood ratio against "no culprit": {last["evidence"]:.1f}.')
     runner_up = last.get("runner_up")
     if runner_up and runner_up.get("culprit"):
         margin = last.get("runner_up_margin")
-        behind = "" if margin is None else f", {margin:.1f} behind"
-        lines.append(f"Runner-up: {who(runner_up)}{behind}.")
+        lower = "" if margin is None else f" (log-likelihood {margin:.1f} lower)"
+        lines.append(f"Second-best explanation: {who(runner_up)}{lower}.")
     return [*lines, *_basis(last)]
 
 
@@ -258,3 +259,29 @@ def _capital(text: str) -> str:
 
 def _count(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def listed(found: Sequence[Finding]) -> list[Row]:
+    """Return findings as rows of `FINDINGS`."""
+    return [
+        {
+            "finding": sentence(one),
+            "windows": one.windows,
+            **{name: one.row.get(name) for name in ("effect_ms", "effect_low_ms", "effect_high_ms")},
+            "evidence": one.last.get("evidence"),
+        }
+        for one in found
+    ]
+
+
+FINDINGS = Listing(
+    name="findings",
+    title="All findings of the span",
+    columns=(
+        text("finding", "finding", style="path"),
+        count("10 s windows", "windows"),
+        milliseconds("effect ms", "effect_ms", about="The effect of the window with the median effect."),
+        interval("95 % interval ms", "effect_low_ms", "effect_high_ms"),
+        decimal("log-likelihood ratio", "evidence", about='Against "no culprit".'),
+    ),
+)

@@ -1,0 +1,68 @@
+"""Values as people read them; NULL is a dash."""
+
+from datetime import datetime
+
+from schemas.rows import iso
+
+NONE = "\N{EN DASH}"
+"""How NULL is shown to people."""
+
+
+def text(value: object) -> str:
+    """Return a text or an id."""
+    return NONE if value is None else str(value)
+
+
+def words(value: str | None) -> str:
+    """Return the words of a code such as `over_limit`."""
+    return NONE if value is None else value.replace("_", " ")
+
+
+def ms(value: float | None) -> str:
+    """Return milliseconds with three significant figures."""
+    if value is None:
+        return NONE
+    decimals = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0  # noqa: PLR2004 (three figures)
+    return f"{value:,.{decimals}f}"
+
+
+def instant(value: datetime | None) -> str:
+    """Return an instant in UTC, to the second."""
+    return NONE if value is None else iso(value).replace("T", " ").split(".")[0].removesuffix("Z")
+
+
+def count(value: float | None) -> str:
+    """Return a count with separated thousands."""
+    return NONE if value is None else f"{value:,.0f}"
+
+
+def percent(value: float | None) -> str:
+    """
+    Return a share.
+
+    >>> percent(0.7104), percent(1.0)
+    ('71.0 %', '100 %')
+    """
+    return NONE if value is None else "100 %" if value == 1 else f"{100 * value:.1f} %"
+
+
+def change(value: float | None) -> str:
+    """Return a relative change with its sign."""
+    return NONE if value is None else f"{100 * value:+.1f} %"
+
+
+def decimal(value: float | None) -> str:
+    """Return a number with two decimals."""
+    return NONE if value is None else f"{value:,.2f}"
+
+
+def mb(value: float | None) -> str:
+    """
+    Return bytes as megabytes (10^6).
+
+    >>> mb(5242880), mb(400_000), mb(1_250_000_000)
+    ('5.24', '0.40', '1,250')
+    """
+    if value is None:
+        return NONE
+    return f"{value / 1e6:,.2f}" if abs(value) < 1e8 else f"{value / 1e6:,.0f}"  # noqa: PLR2004 (100 MB)

@@ -1,0 +1,114 @@
+"""A table that people see, declared once: the page, the dashboard and the terminal render it."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from answers import formats
+from schemas.rows import Row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column: its head with the unit, and the cell of a row as plain text."""
+
+    head: str
+    cell: Callable[[Row], str]
+    name: str = ""  # the column of the row, if the cell shows only one
+    is_text: bool = False
+    about: str = ""
+    style: str = ""  # CSS classes: big, dim, strong, path (may wrap), mono, pre
+    whole: str = ""  # the column with the whole text of a shortened cell
+    in_terminal: bool = True
+    is_alarm: Callable[[Row], bool] | None = None
+
+    def classes(self, row: Row | None = None) -> str:
+        """Return the CSS classes of the head, or of the cell of a row."""
+        if row is None:
+            return "t" if self.is_text else ""
+        is_hot = self.is_alarm is not None and self.is_alarm(row)
+        return " ".join(filter(None, ("t" if self.is_text else "", self.style, "hot" if is_hot else "")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """One table; `name` is its id in documents, `rows` selects and orders the rows of an answer."""
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    lead: str = ""
+    notes: tuple[str, ...] = ()
+    rows: Callable[[Sequence[Row]], Iterable[Row]] = list
+    is_marked: Callable[[Row], bool] | None = None
+
+    def listed(self, rows: Sequence[Row], is_marked: Callable[[Row], bool] | None = None) -> "Listed":
+        """Return the table of an answer; `is_marked` replaces that of the listing."""
+        return Listed(self, list(self.rows(rows)), is_marked or self.is_marked)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A listing with the rows of an answer."""
+
+    listing: Listing
+    rows: list[Row]
+    marks: Callable[[Row], bool] | None = None
+
+    def is_marked(self, row: Row) -> bool:
+        """Return whether a row is emphasized."""
+        return self.marks is not None and self.marks(row)
+
+    def cut(self, limit: int, others: str) -> str:
+        """Return the sentence that only the first rows are listed; empty if all are."""
+        n = len(self.rows)
+        return f"The first {limit} of {formats.count(n)} are listed; {others}." if n > limit else ""
+
+    @property
+    def explained(self) -> list[Column]:
+        """The columns that need an explanation."""
+        return [column for column in self.listing.columns if column.about]
+
+
+def _column(
+    write: Callable[[Any], str],
+    head: str,
+    name: str,
+    **more: Any,  # noqa: ANN401 (fields of Column)
+) -> Column:
+    return Column(head=head, cell=lambda row: write(row[name]), name=name, **more)
+
+
+text = partial(_column, formats.text, is_text=True)
+words = partial(_column, formats.words, is_text=True)
+instant = partial(_column, formats.instant, is_text=True)
+identifier = partial(_column, formats.text)
+count = partial(_column, formats.count)
+milliseconds = partial(_column, formats.ms)
+decimal = partial(_column, formats.decimal)
+percent = partial(_column, formats.percent)
+change = partial(_column, formats.change)
+megabytes = partial(_column, formats.mb)
+
+
+def interval(
+    head: str,
+    low: str,
+    high: str,
+    write: Callable[[Any], str] = formats.ms,
+    **more: Any,  # noqa: ANN401 (fields of Column)
+) -> Column:
+    """Return the column of two ends."""
+    return Column(head=head, cell=lambda row: _between(write(row[low]), write(row[high])), **more)
+
+
+def broker(head: str, name: str, **more: Any) -> Column:  # noqa: ANN401 (fields of Column)
+    """Return the column of a broker's name."""
+    return _column(
+        lambda value: formats.NONE if value is None else f"broker {value}", head, name, is_text=True, **more
+    )
+
+
+def _between(low: str, high: str) -> str:
+    return formats.NONE if low == high == formats.NONE else f"{low} to {high}"
