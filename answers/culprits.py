@@ -280,8 +280,12 @@ FINDINGS = Listing(
     columns=(
         text("finding", "finding", style="path"),
         count("10 s windows", "windows"),
-        milliseconds("effect ms", "effect_ms", about="The effect of the window with the median effect."),
+        milliseconds("effect ms", "effect_ms"),
         interval("95 % interval ms", "effect_low_ms", "effect_high_ms"),
-        decimal("log-likelihood ratio", "evidence", about='Against "no culprit".'),
+        decimal("log-likelihood ratio", "evidence"),
     ),
+    about={
+        "effect ms": "The effect of the window with the median effect.",
+        "log-likelihood ratio": 'Against "no culprit".',
+    },
 )

@@ -139,15 +139,16 @@ SOURCES = Listing(
         listing.text("node", "node", in_terminal=False),
         listing.text("kind", "kind", in_terminal=False),
         listing.count("lines read", "lines_read"),
-        listing.count("kept", "kept", about="Lines that became a row."),
+        listing.count("kept", "kept"),
         _QUARANTINED,
-        listing.count(
-            "skipped",
-            "skipped",
-            about="Lines of other loggers in the same file; never a line with `Completed request:`.",
-        ),
-        listing.count("duplicates", "duplicates", about="Lines that were delivered twice."),
+        listing.count("skipped", "skipped"),
+        listing.count("duplicates", "duplicates"),
     ),
+    about={
+        "kept": "Lines that became a row.",
+        "skipped": ("Lines of other loggers in the same file; never a line with `Completed request:`."),
+        "duplicates": "Lines that were delivered twice.",
+    },
     notes=("Quarantined lines could not be parsed; they are kept with their bytes and a reason.",),
 )
 FAILED_RULES = Listing(
@@ -156,8 +157,8 @@ FAILED_RULES = Listing(
     rows=_failed,
     columns=(
         Column(
-            head="table",
-            cell=lambda row: f"{formats.text(row['layer'])}.{formats.text(row['table_name'])}",
+            "table",
+            lambda row: f"{formats.text(row['layer'])}.{formats.text(row['table_name'])}",
             is_text=True,
         ),
         listing.text("rule", "rule"),
@@ -167,9 +168,9 @@ FAILED_RULES = Listing(
         listing.count("failed", "rows_failed", style="hot"),
         listing.text("expected", "about", style="path", in_terminal=False),
         Column(
-            head="example",
-            cell=lambda row: row["examples"][0] if row["examples"] else "",
-            name="examples",
+            "example",
+            lambda row: row["examples"][0] if row["examples"] else "",
+            "examples",
             is_text=True,
             style="path mono",
             in_terminal=False,

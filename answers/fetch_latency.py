@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from answers.histogram import added_up, at_rank
-from answers.listing import Column, Listing, broker, count, identifier, milliseconds
+from answers.listing import Listing, broker, count, identifier, milliseconds, text
 from answers.selection import (
     IN_SPAN,
     OF_CLIENT,
@@ -99,55 +99,44 @@ def _fetchers(kind: str) -> Callable[[Sequence[Row]], list[Row]]:
     return lambda rows: sorted((row for row in rows if row["kind"] == kind), key=lambda row: -row["n"])
 
 
+_LEADER, _CLIENT = broker("leader", "leader_id"), text("client id", "client_id", style="path")
 _FETCHES = (
-    Column(
-        head="client id",
-        cell=lambda row: "(none)" if row["client_id"] is None else row["client_id"],
-        name="client_id",
-        is_text=True,
-        style="path",
-    ),
     count("fetches", "n"),
     milliseconds("total p50 ms", "total_p50_ms", style="dim"),
     milliseconds("total p99 ms", "total_p99_ms", style="dim", in_terminal=False),
     milliseconds("wait p50 ms", "remote_p50_ms", style="dim"),
     milliseconds("leader's own p50 ms", "leader_local_p50_ms", style="strong"),
-    milliseconds(
-        "leader's own p99 ms",
-        "leader_local_p99_ms",
-        about="total - remote of each request, by the leader's log alone; it does not include the network.",
-    ),
+    milliseconds("leader's own p99 ms", "leader_local_p99_ms"),
 )
+_ABOUT = {"leader's own p99 ms": "total - remote of each request, by the leader's log: without the network."}
 FOLLOWERS = Listing(
     name="follower-table",
     title="Followers",
     lead="Percentiles of all fetches of the span, from histograms that are added up.",
     rows=_fetchers("follower"),
     columns=(
-        broker("leader", "leader_id"),
+        _LEADER,
         identifier("follower", "follower_id"),
-        replace(_FETCHES[0], in_terminal=False),
-        *_FETCHES[1:-1],
-        replace(_FETCHES[-1], in_terminal=False),
+        replace(_CLIENT, in_terminal=False),
+        *_FETCHES,
         milliseconds("true p50 ms", "true_p50_ms", style="strong"),
-        milliseconds(
-            "true p99 ms",
-            "true_p99_ms",
-            about="KIP-736: elapsed at the follower - remote of each request; needs the follower's log.",
-        ),
+        milliseconds("true p99 ms", "true_p99_ms"),
     ),
+    about=_ABOUT
+    | {"true p99 ms": "KIP-736: elapsed at the follower - remote of each request; needs the follower's log."},
 )
 CONSUMERS = Listing(
     name="consumer-table",
     title="Consumers",
-    lead="Fetches of consumers over the whole span, with and without the wait for new records "
-    "(fetch.max.wait.ms).",
+    lead="Fetches of consumers, with and without the wait for new records (fetch.max.wait.ms).",
     rows=_fetchers("consumer"),
-    columns=(broker("leader", "leader_id"), *_FETCHES),
+    columns=(_LEADER, _CLIENT, *_FETCHES),
+    about=_ABOUT,
 )
-RAFTS = Listing(
+RAFTS = replace(
+    CONSUMERS,
     name="raft-table",
     title="Fetches of the metadata log (raft)",
+    lead="",
     rows=_fetchers("raft"),
-    columns=(broker("leader", "leader_id"), *_FETCHES),
 )

@@ -13,6 +13,11 @@ def text(value: object) -> str:
     return NONE if value is None else str(value)
 
 
+def broker(value: int | None) -> str:
+    """Return the name of a broker."""
+    return NONE if value is None else f"broker {value}"
+
+
 def words(value: str | None) -> str:
     """Return the words of a code such as `over_limit`."""
     return NONE if value is None else value.replace("_", " ")
@@ -54,6 +59,11 @@ def change(value: float | None) -> str:
 def decimal(value: float | None) -> str:
     """Return a number with two decimals."""
     return NONE if value is None else f"{value:,.2f}"
+
+
+def small(value: float | None) -> str:
+    """Return a number with two significant figures."""
+    return NONE if value is None else f"{value:.2g}"
 
 
 def mb(value: float | None) -> str:

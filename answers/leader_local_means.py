@@ -108,17 +108,18 @@ LISTING = Listing(
         listing.milliseconds("total mean ms", "total_mean_ms"),
         listing.milliseconds("remote mean ms", "remote_mean_ms"),
         listing.milliseconds("leader's own mean ms", "leader_local_mean_ms", style="strong"),
-        listing.milliseconds("mean of the request log ms", "log_leader_local_mean_ms"),
+        listing.milliseconds("mean of the request log ms", "log_leader_local_mean_ms", in_terminal=False),
         listing.count("n of the request log", "log_n", in_terminal=False),
         listing.milliseconds(
             "difference ms", "difference_ms", is_alarm=lambda row: row["is_within"] is False
         ),
         listing.count("restarts", "resets", in_terminal=False),
         Column(
-            head="why there is none",
-            cell=lambda row: str(WHY.get(row["reason"], row["reason"] or "")),
-            name="reason",
+            "why there is none",
+            lambda row: str(WHY.get(row["reason"], row["reason"] or "")),
+            "reason",
             is_text=True,
+            style="path",
         ),
     ),
 )

@@ -116,7 +116,7 @@ def _longest_first(redirects: Sequence[Row]) -> list[Row]:
     )
 
 
-_VERSION = (Column(head="version", cell=version_of, is_text=True), listing.text("API", "api"))
+_VERSION = (Column("version", version_of, is_text=True), listing.text("API", "api"))
 REDIRECTS = Listing(
     name="redirect-table",
     title="Clients whose leader moved",
@@ -127,13 +127,17 @@ REDIRECTS = Listing(
         listing.count("redirects", "n"),
         listing.count("without end", "unfinished", in_terminal=False),
         listing.milliseconds("p50 ms", "redirect_p50_ms", style="strong"),
-        listing.milliseconds("p99 ms", "redirect_p99_ms", about=f"From {MIN_FOR_P99} redirects on."),
+        listing.milliseconds("p99 ms", "redirect_p99_ms"),
         listing.milliseconds("longest ms", "redirect_max_ms", in_terminal=False),
         listing.milliseconds("client's part p50 ms", "client_part_p50_ms"),
         listing.milliseconds("broker's part p50 ms", "broker_part_p50_ms"),
-        listing.percent("hinted", "hinted_share", about="The error response contained the new leader."),
+        listing.percent("hinted", "hinted_share"),
         listing.count("wasted requests", "wasted_requests"),
     ),
+    about={
+        "p99 ms": f"From {MIN_FOR_P99} redirects on.",
+        "hinted": "The error response contained the new leader.",
+    },
 )
 DISCONNECTS = Listing(
     name="disconnect-table",
@@ -160,10 +164,8 @@ LOST_LEADERS = Listing(
         listing.identifier("partition", "partition"),
         listing.text("client id", "client_id", style="path", in_terminal=False),
         Column(
-            head="leaders",
-            cell=lambda row: (
-                f"{text(row['old_leader_id'])} \N{RIGHTWARDS ARROW} {text(row['new_leader_id'])}"
-            ),
+            "leaders",
+            lambda row: f"{text(row['old_leader_id'])} \N{RIGHTWARDS ARROW} {text(row['new_leader_id'])}",
         ),
         listing.milliseconds("lost for ms", "redirect_ms", style="strong"),
         listing.milliseconds("client's part ms", "client_part_ms"),

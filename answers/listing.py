@@ -1,7 +1,7 @@
 """A table that people see, declared once: the page, the dashboard and the terminal render it."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -9,7 +9,7 @@ from answers import formats
 from schemas.rows import Row
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Column:
     """One column: its head with the unit, and the cell of a row as plain text."""
 
@@ -17,7 +17,6 @@ class Column:
     cell: Callable[[Row], str]
     name: str = ""  # the column of the row, if the cell shows only one
     is_text: bool = False
-    about: str = ""
     style: str = ""  # CSS classes: big, dim, strong, path (may wrap), mono, pre
     whole: str = ""  # the column with the whole text of a shortened cell
     in_terminal: bool = True
@@ -39,6 +38,7 @@ class Listing:
     title: str
     columns: tuple[Column, ...]
     lead: str = ""
+    about: Mapping[str, str] = field(default_factory=dict)  # explanations of columns, by their heads
     notes: tuple[str, ...] = ()
     rows: Callable[[Sequence[Row]], Iterable[Row]] = list
     is_marked: Callable[[Row], bool] | None = None
@@ -65,31 +65,24 @@ class Listed:
         n = len(self.rows)
         return f"The first {limit} of {formats.count(n)} are listed; {others}." if n > limit else ""
 
-    @property
-    def explained(self) -> list[Column]:
-        """The columns that need an explanation."""
-        return [column for column in self.listing.columns if column.about]
+
+def column(write: Callable[[Any], str], head: str, name: str, **more: Any) -> Column:  # noqa: ANN401 (fields)
+    """Return the column that writes one value of a row."""
+    return Column(head, lambda row: write(row[name]), name, **more)
 
 
-def _column(
-    write: Callable[[Any], str],
-    head: str,
-    name: str,
-    **more: Any,  # noqa: ANN401 (fields of Column)
-) -> Column:
-    return Column(head=head, cell=lambda row: write(row[name]), name=name, **more)
-
-
-text = partial(_column, formats.text, is_text=True)
-words = partial(_column, formats.words, is_text=True)
-instant = partial(_column, formats.instant, is_text=True)
-identifier = partial(_column, formats.text)
-count = partial(_column, formats.count)
-milliseconds = partial(_column, formats.ms)
-decimal = partial(_column, formats.decimal)
-percent = partial(_column, formats.percent)
-change = partial(_column, formats.change)
-megabytes = partial(_column, formats.mb)
+text = partial(column, formats.text, is_text=True)
+words = partial(column, formats.words, is_text=True)
+instant = partial(column, formats.instant, is_text=True)
+identifier = partial(column, formats.text)
+count = partial(column, formats.count)
+milliseconds = partial(column, formats.ms)
+decimal = partial(column, formats.decimal)
+percent = partial(column, formats.percent)
+small = partial(column, formats.small)
+change = partial(column, formats.change)
+megabytes = partial(column, formats.mb)
+broker = partial(column, formats.broker, is_text=True)
 
 
 def interval(
@@ -97,17 +90,10 @@ def interval(
     low: str,
     high: str,
     write: Callable[[Any], str] = formats.ms,
-    **more: Any,  # noqa: ANN401 (fields of Column)
+    **more: Any,  # noqa: ANN401 (fields)
 ) -> Column:
     """Return the column of two ends."""
-    return Column(head=head, cell=lambda row: _between(write(row[low]), write(row[high])), **more)
-
-
-def broker(head: str, name: str, **more: Any) -> Column:  # noqa: ANN401 (fields of Column)
-    """Return the column of a broker's name."""
-    return _column(
-        lambda value: formats.NONE if value is None else f"broker {value}", head, name, is_text=True, **more
-    )
+    return Column(head, lambda row: _between(write(row[low]), write(row[high])), **more)
 
 
 def _between(low: str, high: str) -> str:

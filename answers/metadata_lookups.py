@@ -166,17 +166,12 @@ LISTING = Listing(
         listing.decimal("topics per lookup", "topics_per_lookup"),
         listing.megabytes("MB answered", "response_bytes"),
         listing.count("new topics", "new_topics"),
-        listing.count(
-            "evicted topics",
-            "evicted_topics",
-            in_terminal=False,
-            about="Topics that the client's metadata cache forgot, and that it asked for again.",
-        ),
+        listing.count("evicted topics", "evicted_topics", in_terminal=False),
         listing.megabytes("MB per 1,000 new topics", "bytes_per_1000_new_topics", in_terminal=False),
-        listing.decimal(
-            "growth exponent",
-            "growth_exponent",
-            about="Topics asked grow like new topics to this power: 1 is linear, 2 is the square.",
-        ),
+        listing.decimal("growth exponent", "growth_exponent"),
     ),
+    about={
+        "evicted topics": ("Topics that the client's metadata cache forgot, and that it asked for again."),
+        "growth exponent": ("Topics asked grow like new topics to this power: 1 is linear, 2 is the square."),
+    },
 )

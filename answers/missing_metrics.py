@@ -170,9 +170,7 @@ LISTING = Listing(
         listing.text("node", "node"),
         listing.text("dialect", "dialect"),
         listing.text("figure", "answer"),
-        Column(
-            head="missing", cell=lambda row: ", ".join(row["missing"] or ()), name="missing", is_text=True
-        ),
+        Column("missing", lambda row: ", ".join(row["missing"] or ()), "missing", is_text=True),
         listing.text("what to do", "advice", style="path"),
         listing.text("rule to add", "rule", style="pre", in_terminal=False),
     ),

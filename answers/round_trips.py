@@ -6,6 +6,7 @@ from datetime import datetime
 from answers.formats import text
 from answers.histogram import added_up, at_rank
 from answers.listing import Column, Listing, count, interval, milliseconds
+from answers.listing import text as shown
 from answers.selection import (
     IN_SPAN,
     OF_EITHER_BROKER,
@@ -145,51 +146,40 @@ PAIRS = Listing(
     lead="The largest rise first.",
     columns=(
         Column(
-            head="follower from leader",
-            cell=lambda row: f"{text(row['follower_id'])} from {text(row['leader_id'])}",
+            "follower from leader",
+            lambda row: f"{text(row['follower_id'])} from {text(row['leader_id'])}",
             is_text=True,
         ),
+        shown("method", "method"),
+        milliseconds("RTT ms", "rtt_ms", style="strong"),
         Column(
-            head="method",
-            cell=lambda row: text(row["method"]),
-            name="method",
-            is_text=True,
-            about="Paired: elapsed at the follower (NetworkClient: sent to received) less the leader's total "
-            "without its send time, joined request by request; two durations, so no clocks are compared. "
-            "Passive: the gap between two fetches of a connection by the leader's clock alone; it needs no "
-            "second log and includes the follower's own work (about 0.2 ms when idle).",
-        ),
-        milliseconds(
-            "RTT ms",
-            "rtt_ms",
-            style="strong",
-            about="The 10th percentile if there are 30 round trips and a clock finer than 1 ms, else the "
-            "median from 12 round trips on, else nothing. Over a span, histograms are added up; percentiles "
-            "are never averaged.",
-        ),
-        Column(
-            head="quantile",
-            cell=lambda row: row["estimator"] or "not enough data",
-            name="estimator",
+            "quantile",
+            lambda row: row["estimator"] or "not enough data",
+            "estimator",
             is_text=True,
             in_terminal=False,
         ),
-        interval(
-            "95 % interval ms",
-            "rtt_low_ms",
-            "rtt_high_ms",
-            about="From blocks of time; includes the width of a bucket.",
-        ),
+        interval("95 % interval ms", "rtt_low_ms", "rtt_high_ms"),
         count("n", "n"),
         milliseconds("p10 ms", "rtt_p10_ms", in_terminal=False),
         milliseconds("p50 ms", "rtt_p50_ms"),
         milliseconds("p99 ms", "rtt_p99_ms"),
-        milliseconds(
-            "quiet ms",
-            "quiet_ms",
-            style="dim",
-            about="The same quantile over the windows outside of all findings.",
-        ),
+        milliseconds("quiet ms", "quiet_ms", style="dim"),
         milliseconds("rise ms", "rise_ms"),
     ),
+    about={
+        "method": (
+            "Paired: elapsed at the follower (NetworkClient: sent to received) less the leader's total "
+            "without its send time, joined request by request; two durations, so no clocks are compared. "
+            "Passive: the gap between two fetches of a connection by the leader's clock alone; it needs "
+            "no second log and includes the follower's own work (about 0.2 ms when idle)."
+        ),
+        "RTT ms": (
+            "The 10th percentile if there are 30 round trips and a clock finer than 1 ms, else the median"
+            " from 12 round trips on, else nothing. Over a span, histograms are added up; percentiles are"
+            " never averaged."
+        ),
+        "95 % interval ms": "From blocks of time; includes the width of a bucket.",
+        "quiet ms": "The same quantile over the windows outside of all findings.",
+    },
 )

@@ -1,7 +1,6 @@
 """Comparisons of runs that `plumbline compare --save` has kept."""
 
 from answers import formats, listing
-from answers.formats import NONE
 from answers.gold import GoldReader
 from answers.listing import Column, Listing
 from schemas.rows import Row
@@ -27,18 +26,14 @@ def _verdict(row: Row) -> str:
     return f"{formats.text(row['verdict'])}{f' ({WITHIN_RUN})' if row['is_within_run_only'] else ''}"
 
 
-def _p(row: Row) -> str:
-    return NONE if row["p_adjusted"] is None else f"{row['p_adjusted']:.2g}"
-
-
 LISTING = Listing(
     name="comparison-table",
     title="Metric by metric",
     lead="The unit is the run. Intervals cover 95 %; p is adjusted for all metrics together.",
     is_marked=lambda row: row["verdict"] == "regressed",
     columns=(
-        Column(head="metric", cell=_metric, name="metric", is_text=True),
-        Column(head="verdict", cell=_verdict, name="verdict", is_text=True),
+        Column("metric", _metric, "metric", is_text=True),
+        Column("verdict", _verdict, "verdict", is_text=True),
         listing.change("change", "change"),
         listing.interval("95 % interval", "change_low", "change_high", formats.change),
         listing.change("change of means", "change_of_means", in_terminal=False),
@@ -46,11 +41,11 @@ LISTING = Listing(
         listing.milliseconds("contender", "contender_median"),
         listing.text("unit", "unit"),
         Column(
-            head="runs",
-            cell=lambda row: f"{formats.count(row['n_baseline'])} / {formats.count(row['n_contender'])}",
+            "runs",
+            lambda row: f"{formats.count(row['n_baseline'])} / {formats.count(row['n_contender'])}",
             in_terminal=False,
         ),
-        Column(head="p", cell=_p, name="p_adjusted"),
+        listing.small("p", "p_adjusted"),
         listing.count("runs to decide", "more_runs", in_terminal=False),
         listing.text("why", "reason", style="path", in_terminal=False),
     ),

@@ -60,7 +60,7 @@ SUMMARY = Listing(
     title="Performance tests",
     columns=(
         listing.text("run", "run"),
-        Column(head="arm", cell=_arm, is_text=True),
+        Column("arm", _arm, is_text=True),
         listing.count("records", "records"),
         listing.decimal("records/s", "records_per_s"),
         *LATENCIES,
@@ -77,7 +77,7 @@ CHANGES = Listing(
         listing.text("since run", "run"),
         listing.instant("at, UTC", "changed_at", in_terminal=False),
         listing.change("change", "change"),
-        Column(head="p", cell=lambda row: formats.NONE if row["p"] is None else f"{row['p']:.2g}", name="p"),
+        listing.small("p", "p"),
         listing.count("runs", "runs"),
     ),
 )

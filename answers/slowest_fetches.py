@@ -64,9 +64,9 @@ REQUESTS = Listing(
     title="Slowest requests",
     columns=(
         Column(
-            head="at the leader, UTC",
-            cell=lambda row: NONE if row["logged_at"] is None else f"{row['logged_at']:%H:%M:%S.%f}"[:-3],
-            name="logged_at",
+            "at the leader, UTC",
+            lambda row: NONE if row["logged_at"] is None else f"{row['logged_at']:%H:%M:%S.%f}"[:-3],
+            "logged_at",
             is_text=True,
         ),
         identifier("correlation id", "correlation_id"),

@@ -60,29 +60,26 @@ COMPARISON = Listing(
     "broker, slow or not. Plumbline subtracts this wait from each request.",
     columns=(
         broker("leader", "leader_id"),
-        milliseconds(
-            "Kafka's metric p99 ms",
-            "stock_p99_ms",
-            style="big dim",
-            about="kafka.network:type=RequestMetrics,name=TotalTimeMs,request=FetchFollower, last scrape.",
-        ),
+        milliseconds("Kafka's metric p99 ms", "stock_p99_ms", style="big dim"),
         milliseconds("request log total p99 ms", "total_p99_ms", style="dim", in_terminal=False),
         milliseconds("purgatory p50 ms", "remote_p50_ms", style="dim", in_terminal=False),
-        milliseconds(
-            "leader's own work p99 ms",
-            "leader_local_p99_ms",
-            about="total - remote of each request: queues, work and send. It does not include the network.",
-        ),
+        milliseconds("leader's own work p99 ms", "leader_local_p99_ms"),
         milliseconds("true p50 ms, best follower", "true_p50_best_ms"),
-        milliseconds(
-            "true p50 ms, worst follower",
-            "true_p50_ms",
-            style="big",
-            about="KIP-736: elapsed at the follower - remote of each request; needs the follower's log.",
-        ),
+        milliseconds("true p50 ms, worst follower", "true_p50_ms", style="big"),
         milliseconds("true p99 ms", "true_p99_ms"),
         count("fetches", "n"),
     ),
+    about={
+        "Kafka's metric p99 ms": (
+            "kafka.network:type=RequestMetrics,name=TotalTimeMs,request=FetchFollower, last scrape."
+        ),
+        "leader's own work p99 ms": (
+            "total - remote of each request: queues, work and send. It does not include the network."
+        ),
+        "true p50 ms, worst follower": (
+            "KIP-736: elapsed at the follower - remote of each request; needs the follower's log."
+        ),
+    },
     notes=(
         "Percentiles are those of the worst follower of the leader; they are never averaged.",
         "total - remote lacks the work after the wait: a delayed fetch reads the log within remote.",

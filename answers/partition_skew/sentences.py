@@ -101,46 +101,32 @@ PRODUCERS = Listing(
     "batch; the batches for a slow leader fill up while they wait.",
     rows=listed,
     columns=(
-        Column(head="client", cell=who, is_text=True),
+        Column("client", who, is_text=True),
         listing.text("run", "run_name", whole="run"),
         listing.text("topic", "topic"),
-        Column(head="version", cell=version_of, is_text=True, in_terminal=False),
+        Column("version", version_of, is_text=True, in_terminal=False),
         listing.count("batches", "batches"),
         listing.decimal("fullest / mean", "max_over_mean"),
+        Column("slow leader", lambda row: NONE if row["slow_by"] is None else str(row["slowest_leader_id"])),
         Column(
-            head="slow leader",
-            cell=lambda row: NONE if row["slow_by"] is None else str(row["slowest_leader_id"]),
-        ),
-        Column(
-            head="its share / others'",
-            cell=lambda row: NONE if row["slow_by"] is None else f"{row['slowest_ratio']:,.2f}",
+            "its share / others'",
+            lambda row: NONE if row["slow_by"] is None else f"{row['slowest_ratio']:,.2f}",
         ),
         listing.decimal("its latency / others'", "slowest_latency_ratio", in_terminal=False),
-        Column(
-            head="partitioner",
-            cell=lambda row: row["partitioner"] or "undecided",
-            name="partitioner",
-            is_text=True,
-            about="The partitioner that the share of the slow leader indicates.",
-        ),
+        Column("partitioner", lambda row: row["partitioner"] or "undecided", "partitioner", is_text=True),
         listing.count("partitions", "partitions", in_terminal=False),
         listing.megabytes("MB", "bytes", in_terminal=False),
-        listing.decimal(
-            "CV",
-            "coefficient_of_variation",
-            in_terminal=False,
-            about="Standard deviation / mean of the bytes.",
-        ),
+        listing.decimal("CV", "coefficient_of_variation", in_terminal=False),
         listing.decimal("Gini", "gini", in_terminal=False),
-        listing.decimal(
-            "effective partitions",
-            "effective_partitions",
-            in_terminal=False,
-            about="The number of equally full partitions with the same concentration of bytes.",
-        ),
-        Column(
-            head="\N{GREEK SMALL LETTER CHI}\N{SUPERSCRIPT TWO} (df)", cell=_chi_square, in_terminal=False
-        ),
+        listing.decimal("effective partitions", "effective_partitions", in_terminal=False),
+        Column("\N{GREEK SMALL LETTER CHI}\N{SUPERSCRIPT TWO} (df)", _chi_square, in_terminal=False),
         listing.decimal("bytes per batch, max / min", "bytes_per_batch_ratio", in_terminal=False),
     ),
+    about={
+        "partitioner": "The partitioner that the share of the slow leader indicates.",
+        "CV": "Standard deviation / mean of the bytes.",
+        "effective partitions": (
+            "The number of equally full partitions with the same concentration of bytes."
+        ),
+    },
 )

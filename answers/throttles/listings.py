@@ -30,47 +30,34 @@ THROTTLES = Listing(
     columns=(
         broker("broker", "broker_id"),
         Column(
-            head="direction",
-            cell=lambda row: DIRECTIONS.get(row["direction"], formats.NONE),
-            name="direction",
-            is_text=True,
+            "direction", lambda row: DIRECTIONS.get(row["direction"], formats.NONE), "direction", is_text=True
         ),
         words("state", "state", is_alarm=is_bad),
         instant("limited since, UTC", "limited_from", in_terminal=False),
         megabytes("limit MB/s", "limit_bytes_per_s"),
-        megabytes(
-            "rate MB/s",
-            "rate_bytes_per_s",
-            style="strong",
-            about="Throttled partitions in the request log, over whole quota periods after the first one.",
-        ),
+        megabytes("rate MB/s", "rate_bytes_per_s", style="strong"),
         percent("of the limit", "utilisation"),
         count("quota periods", "n", in_terminal=False),
-        megabytes("highest 11 s MB/s", "best_window_bytes_per_s"),
+        megabytes("highest 11 s MB/s", "best_window_bytes_per_s", in_terminal=False),
         megabytes("first 11 s MB/s", "first_window_bytes_per_s", in_terminal=False),
         megabytes("counters MB/s", "counter_bytes_per_s"),
-        megabytes(
-            "byte-rate MBean MB/s",
-            "bean_bytes_per_s",
-            in_terminal=False,
-            about="The broker's own mean; it ramps up and down over 11 s.",
-        ),
+        megabytes("byte-rate MBean MB/s", "bean_bytes_per_s", in_terminal=False),
         megabytes("highest byte-rate MB/s", "bean_max_bytes_per_s", in_terminal=False),
         megabytes("catching up MB", "catching_up_bytes", in_terminal=False),
-        megabytes(
-            "in sync MB",
-            "in_sync_bytes",
-            in_terminal=False,
-            about="Bytes of listed replicas that are in sync: the quota counts them and never delays them.",
-        ),
-        megabytes(
-            "unlisted MB",
-            "unlisted_bytes",
-            in_terminal=False,
-            about="Bytes of moving replicas that no list names: they are not throttled.",
-        ),
+        megabytes("in sync MB", "in_sync_bytes", in_terminal=False),
+        megabytes("unlisted MB", "unlisted_bytes", in_terminal=False),
         text("explanation", "why", style="path", in_terminal=False),
     ),
+    about={
+        "rate MB/s": (
+            "Throttled partitions in the request log, over whole quota periods after the first one."
+        ),
+        "byte-rate MBean MB/s": "The broker's own mean; it ramps up and down over 11 s.",
+        "in sync MB": (
+            "Bytes of listed replicas that are in sync: the quota counts them and never delays them."
+        ),
+        "unlisted MB": "Bytes of moving replicas that no list names: they are not throttled.",
+    },
 )
 MOVES = Listing(
     name="move-table",
@@ -80,7 +67,7 @@ MOVES = Listing(
     columns=(
         instant("move of, UTC", "moved_at"),
         words("state", "state"),
-        Column(head="done", cell=_partitions, about="Partitions of the move."),
+        Column("done", _partitions),
         megabytes("to go MB", "bytes_to_go"),
         megabytes("rate MB/s", "rate_bytes_per_s"),
         instant("forecast end, UTC", "forecast_end_at"),
@@ -102,4 +89,5 @@ MOVES = Listing(
         instant("forecast made, UTC", "forecast_made_at", in_terminal=False),
         instant("end by KIP-73, UTC", "kip_end_at", in_terminal=False),
     ),
+    about={"done": "Partitions of the move."},
 )

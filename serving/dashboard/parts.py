@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from answers.listing import Column, Listed
+from answers.listing import Column, Listed, Listing
 from schemas.rows import Row
 
 MOST_LISTED = 200
@@ -43,7 +43,7 @@ def table(listed: Listed, href: Callable[[Row], str] | None = None) -> Component
     """Return the first `MOST_LISTED` rows of a table; `href` is the address that a row's first cell opens."""
     listing = listed.listing
     head = [
-        html.Th(one.head, className=one.classes(), title=one.about or None, scope="col")
+        html.Th(one.head, className=one.classes(), title=listing.about.get(one.head), scope="col")
         for one in listing.columns
     ]
     body = [
@@ -57,7 +57,7 @@ def table(listed: Listed, href: Callable[[Row], str] | None = None) -> Component
     # A table that is wider than its page can be scrolled with keys.
     frame = html.Div(shown, className="scroll", tabIndex=0, role="region", **labelled(listing.title))
     cut = listed.cut(MOST_LISTED, "narrow the filters to see the others")
-    return html.Div([frame, *([html.P(cut, className="dim")] if cut else []), *_explained(listed)])
+    return html.Div([frame, *([html.P(cut, className="dim")] if cut else []), *_explained(listing)])
 
 
 def listed_section(listed: Listed, name: str, *others: Component) -> Component:
@@ -73,10 +73,10 @@ def _cell(column: Column, row: Row, href: Callable[[Row], str] | None) -> Compon
     )
 
 
-def _explained(listed: Listed) -> list[Component]:
+def _explained(listing: Listing) -> list[Component]:
     """Return the explanations of a table, which a click opens."""
-    columns = [html.P([html.B(one.head), f": {one.about}"]) for one in listed.explained]
-    paragraphs = [*columns, *map(html.P, listed.listing.notes)]
+    columns = [html.P([html.B(head), f": {text}"]) for head, text in listing.about.items()]
+    paragraphs = [*columns, *map(html.P, listing.notes)]
     return [html.Details([html.Summary("What these numbers are"), *paragraphs])] if paragraphs else []
 
 

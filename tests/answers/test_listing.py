@@ -53,6 +53,7 @@ def test_every_head_is_unique_and_has_the_unit_of_its_column(listing):
     heads = Counter(column.head for column in listing.columns)
 
     assert [head for head, n in heads.items() if n > 1] == []
+    assert listing.about.keys() <= heads.keys()
     wrong = [
         (column.name, column.head)
         for column in listing.columns
