@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from answers.formats import ms
 from answers.histogram import added_up, at_rank
 from answers.listing import Listing, broker, count, identifier, milliseconds, text
 from answers.selection import (
@@ -92,6 +93,31 @@ def over_time(selection: GoldSelection, pair: tuple[int, int] | None = None) -> 
 def stock(selection: GoldSelection) -> list[Row]:
     """Return Kafka's own TotalTimeMs of follower fetches."""
     return selection.rows(STOCK)
+
+
+def slowest(followers: Sequence[Row]) -> Row | None:
+    """Return the follower and leader with the highest true median; None without a follower's log."""
+    known = [row for row in followers if row["true_p50_ms"] is not None]
+    return max(known, key=lambda row: row["true_p50_ms"], default=None)
+
+
+def headline(followers: Sequence[Row]) -> tuple[str, list[str]]:
+    """Return the sentence about the slowest follower and leader, and its evidence."""
+    worst = slowest(followers)
+    if worst is None:
+        needed = "True latency needs the followers' NetworkClient log; without it only leader_local is known."
+        return "True fetch latency is not known: no follower's log is there.", [needed]
+    fastest = min(row["true_p50_ms"] for row in followers if row["true_p50_ms"] is not None)
+    sentence = (
+        f"Broker {worst['follower_id']}'s fetches from broker {worst['leader_id']} are the slowest: "
+        f"{ms(worst['true_p50_ms'])} ms at the median, where the plain total reads "
+        f"{ms(worst['total_p50_ms'])} ms."
+    )
+    tail = f"p99 {ms(worst['true_p99_ms'])} ms, n = {worst['n_true']:,}"
+    return sentence, [
+        f"{tail}; the fastest pair's median is {ms(fastest)} ms.",
+        f"Of its total {ms(worst['remote_p50_ms'])} ms (median) are the wait in purgatory for new records.",
+    ]
 
 
 def _fetchers(kind: str) -> Callable[[Sequence[Row]], list[Row]]:

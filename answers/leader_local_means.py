@@ -111,7 +111,7 @@ LISTING = Listing(
         listing.milliseconds("mean of the request log ms", "log_leader_local_mean_ms", in_terminal=False),
         listing.count("n of the request log", "log_n", in_terminal=False),
         listing.milliseconds(
-            "difference ms", "difference_ms", is_alarm=lambda row: row["is_within"] is False
+            "differs by ms", "difference_ms", is_alarm=lambda row: row["is_within"] is False
         ),
         listing.count("restarts", "resets", in_terminal=False),
         Column(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from answers.formats import text
+from answers.formats import ms, text
 from answers.histogram import added_up, at_rank
 from answers.listing import Column, Listing, count, interval, milliseconds
 from answers.listing import text as shown
@@ -119,6 +119,27 @@ def baseline(selection: GoldSelection, pair: tuple[int, int], method: str) -> Ro
 
 def _list(windows: Sequence[datetime] | None) -> list[datetime] | None:
     return None if windows is None else list(windows)
+
+
+def headline(
+    pair: tuple[int, int], row: Row | None, baseline: Row, *, is_finding: bool
+) -> tuple[str, list[str]]:
+    """Return the sentence about a pair's round trip and its baseline, and its evidence."""
+    follower, leader = pair
+    if row is None or row["rtt_ms"] is None:
+        n = row["n"] if row else 0
+        sentence = f"Broker {follower} from broker {leader}: not enough data, {n} round trips."
+        return sentence, [f"{MIN_N_P50} are needed for a median."]
+    usual_ms, windows = baseline[f"{row['estimator']}_ms"], baseline["windows"]
+    than = f"; its baseline is {ms(usual_ms)} ms." if usual_ms is not None else "."
+    span = "the time of the finding" if is_finding else "the whole span"
+    evidence = (
+        f"{row['estimator']} of {row['n']:,} {row['method']} round trips over {span}, "
+        f"95 % interval {ms(row['rtt_low_ms'])} to {ms(row['rtt_high_ms'])} ms."
+    )
+    quiet = [f"The baseline is the median of {windows} quiet windows."] if windows else []
+    rtt = f"Broker {follower} fetches from broker {leader} at a round trip of {ms(row['rtt_ms'])} ms"
+    return f"{rtt}{than}", [evidence, *quiet]
 
 
 def pair_rows(summary: Sequence[Row], quiet: Sequence[Row]) -> list[Row]:

@@ -1,5 +1,7 @@
 """Comparisons of runs that `plumbline compare --save` has kept."""
 
+from collections.abc import Sequence
+
 from answers import formats, listing
 from answers.gold import GoldReader
 from answers.listing import Column, Listing
@@ -16,6 +18,25 @@ NEWEST = """
 def newest(gold: GoldReader, cluster: str | None) -> list[Row]:
     """Return the newest comparison of each two arms: one row per metric, the deciding metric first."""
     return gold.rows(NEWEST, {"cluster": cluster})
+
+
+def name_of(row: Row) -> str:
+    """Return the name of a comparison."""
+    within = f" in {row['scenario']}" if row["scenario"] else ""
+    return f"{row['contender']} against {row['baseline']}{within}"
+
+
+def deciding(rows: Sequence[Row]) -> Row:
+    """Return the row of the deciding metric of a comparison."""
+    return next((row for row in rows if row["is_deciding"]), rows[0])
+
+
+def headline(rows: Sequence[Row]) -> tuple[str, list[str]]:
+    """Return the verdict of a comparison as a sentence, and its reasons."""
+    row = deciding(rows)
+    change = f", {formats.change(row['change'])}" if row["change"] is not None else ""
+    sentence = f"{_verdict(row).capitalize()}: {name_of(row)}, {row['metric']}{change}."
+    return sentence, [row["reason"], *(f"Caution: {caution}" for caution in row["cautions"] or ())]
 
 
 def _metric(row: Row) -> str:

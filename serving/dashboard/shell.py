@@ -10,9 +10,9 @@ from dash.development.base_component import Component
 from answers import contents, data_quality, run_comparisons
 from answers.data_quality import freshness
 from answers.formats import count
+from answers.run_comparisons import name_of
 from serving.dashboard.filters import SPAN_WORDS, Filters
 from serving.dashboard.pages.all_pages import PAGES, DashboardPage
-from serving.dashboard.pages.comparison import name_of
 from serving.dashboard.parts import labelled
 from serving.dashboard.request import DashboardRequest
 

@@ -3,16 +3,16 @@
 import plotly.graph_objects as go
 from dash.development.base_component import Component
 
-from answers import formats, run_comparisons
+from answers import run_comparisons
+from answers.run_comparisons import deciding, headline, name_of
 from schemas.rows import Row
 from serving.dashboard.parts import graph, listed_section, nothing, section, verdict
 from serving.dashboard.request import DashboardRequest
 from serving.report.client_figures import plain_name
 from serving.report.compare.figures import COLORS
 from serving.report.figures import CALM, MUTED, styled
-from verdicts.verdict import WITHIN_RUN, Verdict
+from verdicts.verdict import Verdict
 
-AGAINST = " against "
 FILL = "plumbline compare BASELINE CONTENDER --conf my.toml --save"
 MOODS = {"improved": "calm", "equivalent": "calm", "regressed": "alarm"}
 
@@ -30,19 +30,9 @@ def page(request: DashboardRequest) -> list[Component]:
     return [_verdict(shown), _changes(shown), listed_section(run_comparisons.LISTING.listed(shown), "list")]
 
 
-def name_of(row: Row) -> str:
-    """Return the name of a comparison."""
-    within = f" in {row['scenario']}" if row["scenario"] else ""
-    return f"{row['contender']}{AGAINST}{row['baseline']}{within}"
-
-
 def _verdict(rows: list[Row]) -> Component:
-    of = next((row for row in rows if row["is_deciding"]), rows[0])
-    label = f" ({WITHIN_RUN})" if of["is_within_run_only"] else ""
-    change = f", {formats.change(of['change'])}" if of["change"] is not None else ""
-    sentence = f"{of['verdict'].capitalize()}{label}: {name_of(of)}, {of['metric']}{change}."
-    small = [of["reason"], *[f"Caution: {one}" for one in of["cautions"] or []]]
-    return verdict(sentence, MOODS.get(of["verdict"], "unsure"), small)
+    sentence, small = headline(rows)
+    return verdict(sentence, MOODS.get(deciding(rows)["verdict"], "unsure"), small)
 
 
 def _changes(rows: list[Row]) -> Component:

@@ -5,7 +5,6 @@ from dash.development.base_component import Component
 
 from answers import fetch_latency, round_trips, stock_latency
 from answers.culprits import Finding, headline, is_accused
-from answers.formats import count, ms
 from answers.listing import Listing
 from schemas.rows import Row
 from serving.dashboard.pages.links import FILL
@@ -34,26 +33,10 @@ def page(request: DashboardRequest) -> list[Component]:
 
 
 def _verdict(followers: list[Row], chief: Finding | None) -> Component:
-    measured = [row for row in followers if row["true_p50_ms"] is not None]
-    if not measured:
-        small = [
-            "True latency needs the followers' NetworkClient log; without it only leader_local is known."
-        ]
-        return verdict("True fetch latency is not known: no follower's log is there.", "unsure", small)
-    worst = max(measured, key=lambda row: row["true_p50_ms"])
-    sentence = (
-        f"Broker {worst['follower_id']}'s fetches from broker {worst['leader_id']} are the slowest: "
-        f"{ms(worst['true_p50_ms'])} ms at the median, where the plain total reads "
-        f"{ms(worst['total_p50_ms'])} ms."
-    )
-    best = min(row["true_p50_ms"] for row in measured)
-    small = [
-        (
-            f"p99 {ms(worst['true_p99_ms'])} ms, n = {count(worst['n_true'])}; the quickest pair's median is "
-            f"{ms(best)} ms."
-        ),
-        f"Of its total {ms(worst['remote_p50_ms'])} ms (median) are the wait in purgatory for new records.",
-    ]
+    sentence, small = fetch_latency.headline(followers)
+    worst = fetch_latency.slowest(followers)
+    if worst is None:
+        return verdict(sentence, "unsure", small)
     is_slow = chief is not None and is_accused(chief.row, worst["follower_id"], worst["leader_id"])
     return verdict(sentence, "alarm" if is_slow else "calm", small)
 

@@ -7,11 +7,9 @@ from dash.development.base_component import Component
 
 from answers import fetch_latency, round_trips
 from answers.culprits import Finding, clock, findings, headline, is_accused
-from answers.formats import count, ms
 from answers.round_trips import METHODS
 from answers.selection import GoldSelection
 from answers.slowest_fetches import LONGEST, MOST, REQUESTS, slowest
-from schemas.rows import Row
 from serving.dashboard.pages.links import FILL
 from serving.dashboard.parts import graph, nothing, section, table, verdict
 from serving.dashboard.request import DashboardRequest
@@ -37,33 +35,13 @@ def page(request: DashboardRequest) -> list[Component]:
 
 
 def _verdict(of: GoldSelection, pair: tuple[int, int], chief: Finding | None) -> Component:
-    follower, leader = pair
     rows = round_trips.round_trips(of, only=chief.core, pair=pair) if chief else []
     rows = rows or round_trips.round_trips(of, pair=pair)
-    rows.sort(key=lambda row: METHODS.index(row["method"]))
-    if not rows or rows[0]["rtt_ms"] is None:
-        n = rows[0]["n"] if rows else 0
-        words = f"Broker {follower} from broker {leader}: not enough data, {n} round trips."
-        return verdict(words, "unsure", ["12 are needed for a median."])
-    best = rows[0]
-    baseline = round_trips.baseline(of, pair, best["method"])
-    usual_ms = baseline[f"{best['estimator']}_ms"]
-    words = f"Broker {follower} fetches from broker {leader} at a round trip of {ms(best['rtt_ms'])} ms"
-    than = f"; its baseline is {ms(usual_ms)} ms." if usual_ms is not None else "."
-    when = "the time of the finding" if chief else "the whole span"
-    small = [
-        (
-            f"{best['estimator']} of {count(best['n'])} {best['method']} round trips over {when}, "
-            f"95 % interval {ms(best['rtt_low_ms'])} to {ms(best['rtt_high_ms'])} ms."
-        ),
-        *_of_baseline(baseline),
-    ]
-    return verdict(f"{words}{than}", "alarm" if chief else "calm", small)
-
-
-def _of_baseline(baseline: Row) -> list[str]:
-    windows = baseline["windows"]
-    return [f"The baseline is the median of {windows} quiet windows."] if windows else []
+    best = min(rows, key=lambda row: METHODS.index(row["method"]), default=None)
+    baseline = round_trips.baseline(of, pair, best["method"]) if best else {}
+    sentence, small = round_trips.headline(pair, best, baseline, is_finding=chief is not None)
+    is_known = best is not None and best["rtt_ms"] is not None
+    return verdict(sentence, "unsure" if not is_known else "alarm" if chief else "calm", small)
 
 
 def _round_trips(
