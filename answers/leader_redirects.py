@@ -72,6 +72,12 @@ def headline(versions: Sequence[Row]) -> str:
     return f"{''.join(parts)}." if parts else ""
 
 
+def quiet(versions: Sequence[Row]) -> str:
+    """Return the sentence of a page without a headline."""
+    unserved = "Leaders were lost, and no client has been served again yet."
+    return unserved if versions else "No client lost its leader in this span."
+
+
 def sentences(versions: Sequence[Row], redirects: Sequence[Row]) -> list[str]:
     """Return a sentence for each version and API, and those about KIP-951's claims."""
     return [*map(_of_version, moved(versions)), *claims(redirects)]

@@ -128,6 +128,14 @@ def headline(rows: Sequence[Row]) -> str:
     )
 
 
+def quiet(rows: Sequence[Row]) -> str:
+    """Return the sentence of a page without a headline."""
+    if not rows:
+        return "No client looked metadata up in this span."
+    n = sum(row["lookups"] for row in rows)
+    return f"No client asks for known topics again and again: {count(n)} lookups in all."
+
+
 def sentences(rows: Sequence[Row]) -> list[str]:
     """Return a sentence for each client, in the order of the listing."""
     return [_of_client(row) for row in with_short_runs(rows)]

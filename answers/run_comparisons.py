@@ -40,7 +40,7 @@ def headline(rows: Sequence[Row]) -> tuple[str, list[str]]:
 
 
 def _metric(row: Row) -> str:
-    return f"{formats.text(row['metric'])}{' (deciding)' if row['is_deciding'] else ''}"
+    return f"{formats.text(row['metric'])}{' *' if row['is_deciding'] else ''}"
 
 
 def _verdict(row: Row) -> str:
@@ -60,7 +60,7 @@ LISTING = Listing(
         listing.change("change of means", "change_of_means", in_terminal=False),
         listing.milliseconds("baseline", "baseline_median"),
         listing.milliseconds("contender", "contender_median"),
-        listing.text("unit", "unit"),
+        listing.text("unit", "unit", in_terminal=False),
         Column(
             "runs",
             lambda row: f"{formats.count(row['n_baseline'])} / {formats.count(row['n_contender'])}",
@@ -70,4 +70,5 @@ LISTING = Listing(
         listing.count("runs to decide", "more_runs", in_terminal=False),
         listing.text("why", "reason", style="path", in_terminal=False),
     ),
+    about={"metric": "The metric with * decides."},
 )

@@ -58,6 +58,13 @@ def headline(rows: Sequence[Row]) -> str:
     return f"{named} slow for {spreads} over partitions, and got {got} times the others' share."
 
 
+def quiet(rows: Sequence[Row]) -> str:
+    """Return the sentence of a page without a headline."""
+    if not measured(rows):
+        return "No producer to judge in this span."
+    return "No producer's spread over partitions has a leader that is slow for it."
+
+
 def sentences(rows: Sequence[Row]) -> list[str]:
     """Return a sentence for each producer and topic, in the order of the listing."""
     return [_of_producer(row) for row in listed(rows)]
