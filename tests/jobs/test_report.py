@@ -98,6 +98,18 @@ def test_last_sentence_is_about_clients_where_they_were_asked_about(monkeypatch)
     assert said[-2:] == ["report.html", "report.json"]
 
 
+@pytest.mark.usefixtures("here")
+def test_tables_are_printed_only_with_their_option_and_no_line_is_longer_than_80(monkeypatch):
+    answers = client_rows.clients(inputs={"from": "logs"})
+    monkeypatch.setattr(job, "from_files", lambda *_: answers)
+
+    without, with_tables = (run("--from", "logs", *option).stdout for option in ([], ["--tables"]))
+
+    assert ["Clients whose leader moved" in text for text in (without, with_tables)] == [False, True]
+    assert len(without.splitlines()) <= 25
+    assert max(map(len, with_tables.splitlines())) <= 80
+
+
 def test_folder_that_names_no_broker_is_told_about_node(here):
     folder = here / "x" / "logs"
     folder.mkdir(parents=True)

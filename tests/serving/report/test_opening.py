@@ -7,7 +7,7 @@ import pytest
 from serving.report.answers import Answers
 from serving.report.headline import headline_of
 from serving.report.page import page
-from tests.serving.report import client_rows, gold_rows
+from tests.serving.report import client_rows, gold_rows, throttle_rows
 from tests.serving.report.test_page import STAMP
 
 CALM = "No broker, side or link stands out."
@@ -101,3 +101,16 @@ def test_clients_that_do_well_leave_the_word_to_the_links():
 
 def test_nothing_is_nothing():
     assert headline_of(Answers()).sentence == "Not enough data to say who is slow."
+
+
+def test_throttle_that_needs_action_is_in_the_evidence():
+    bad = throttle_rows.throttles().throttle_compliance
+    told = headline_of(replace(gold_rows.healthy(), throttle_compliance=bad))
+    quiet = headline_of(replace(gold_rows.healthy(), throttle_compliance=bad[:2]))
+
+    assert (told.sentence, told.mood) == (CALM, "unsure")
+    assert [line[:47] for line in told.small_print[-2:]] == [
+        "Also found: broker 2, leader (sent): over limit",
+        "Also found: broker 1, follower (fetched): left ",
+    ]
+    assert quiet.mood == "calm"
