@@ -52,11 +52,13 @@ lint: $(VENV)/.dev ## ruff, mypy --strict, import-linter, generated docs up to d
 	$(BIN)/lint-imports
 	$(BIN)/python -m benchmarks.reference.tables --check
 	$(BIN)/python -m benchmarks.reference.exported --check
+	$(BIN)/python -m benchmarks.reference.alerts --check
 	$(BIN)/python -m tests.words
 
-docs: $(VENV)/.dev ## generate docs/tables.md from the schemas
+docs: $(VENV)/.dev ## generate docs/tables.md, the exported metrics and the alert expressions
 	$(BIN)/python -m benchmarks.reference.tables
 	$(BIN)/python -m benchmarks.reference.exported
+	$(BIN)/python -m benchmarks.reference.alerts
 
 verify: $(VENV)/.dev setup ## compare verdicts with injected faults, write docs/truth.md (about 2 hours, resumes)
 	$(BIN)/python -m benchmarks.truth

@@ -53,6 +53,9 @@ class Relation(Protocol):
     def sql(self, since: datetime, until: datetime) -> str:
         """Return the table as a part of a FROM clause; rows outside the span may be left out."""
 
+    def extent(self) -> tuple[datetime, datetime] | None:
+        """Return the oldest and the newest instant, from statistics; None without any."""
+
 
 class GoldReader:
     """Tables by name (`gold.broker_rtt`); queries of any thread are answered."""
@@ -112,6 +115,10 @@ class GoldReader:
         """Return whether a table exists."""
         return bool(self.relations[_name(table)].version())
 
+    def extent(self, table: Table) -> tuple[datetime, datetime] | None:
+        """Return the oldest and the newest instant of a stored table; None without rows."""
+        return self.relations[_name(table)].extent()
+
     def rows(self, query: str, parameters: Mapping[str, Any] | None = None) -> list[Row]:
         """Return the rows of a query; parameters are those that it names."""
         used = {name: value for name, value in (parameters or {}).items() if f"${name}" in query}
@@ -154,20 +161,23 @@ class BuiltTable:
         """Return the name of the table."""
         return self.name or _no_rows(self.table)
 
+    def extent(self) -> None:
+        """Return None: the rows have no statistics."""
+
 
 class StoredTable:
     """
     A Delta table on disk. DuckDB reads the files of its newest version that overlap a span.
 
-    The span is that of `window_start`, or of `logged_at` for the tables in `BY_LOGGED_AT`. A column that an
-    older table or file lacks is NULL; partition columns are left out.
+    The span is that of a gold table's instant, or of `logged_at` for the tables in `BY_LOGGED_AT`. A column
+    that an older table or file lacks is NULL; partition columns are left out.
     """
 
     def __init__(self, root: Path, table: Table) -> None:
         """Open nothing yet."""
         self._where, self._table = root / table.layer / table.name, table
         self._lock = threading.Lock()
-        self._instant = "logged_at" if table in BY_LOGGED_AT else "window_start"
+        self._instant = table.instant if table.layer == "gold" else "logged_at" * (table in BY_LOGGED_AT)
         self._read, self._columns, self._no_rows = "", "", ""
         self._files: pa.Table | None = None
 
@@ -183,10 +193,7 @@ class StoredTable:
     def sql(self, since: datetime, until: datetime) -> str:
         """Return the rows of the files that overlap the span, as a subquery."""
         with self._lock:
-            version = self.version()
-            if self._read != version or not version:
-                self._open()
-                self._read = version
+            self._refresh()
             paths = self._overlapping(since, until)
             columns, no_rows = self._columns, self._no_rows
         if not paths:
@@ -194,6 +201,22 @@ class StoredTable:
         files = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
         rows = f"SELECT * FROM read_parquet([{files}], union_by_name = true)"
         return f"(SELECT {columns} FROM ({no_rows} UNION ALL BY NAME {rows}))"
+
+    def extent(self) -> tuple[datetime, datetime] | None:
+        """Return the oldest and the newest instant, without reading a data file."""
+        with self._lock:
+            self._refresh()
+            files = self._files
+        if files is None or f"min.{self._instant}" not in files.column_names:
+            return None
+        ends = pc.min(files[f"min.{self._instant}"]).as_py(), pc.max(files[f"max.{self._instant}"]).as_py()
+        return None if None in ends else ends
+
+    def _refresh(self) -> None:
+        version = self.version()
+        if self._read != version or not version:
+            self._open()
+            self._read = version
 
     def _open(self) -> None:
         try:

@@ -27,11 +27,12 @@ def _on_episode(one: str, other: str) -> str:
 # `stretch` is the number of each sequence of active windows. A replica can also catch up after a restart:
 # only `is_cluster_moved` is a reassignment. A window without data has no row; a setting that is on before and
 # after such a window was on in it. Metrics only show the window in which a counter increased.
-MARKED = f"""
+ROWS = f"SELECT * FROM gold.throttle_compliance WHERE {IN_SPAN}"
+_MARKED = f"""
     once AS (
         SELECT DISTINCT ON ({_EPISODE}, window_start) *, ({_IS_ACTIVE}) AS is_active,
                epoch(window_start)::BIGINT AS start_s
-        FROM gold.throttle_compliance WHERE {IN_SPAN}
+        FROM rows_of_span
     ),
     of_windows AS (
         SELECT *,
@@ -141,16 +142,22 @@ _COUNTERS = f"""
     )"""
 
 LIMITS = f"""
-    WITH {MARKED}, {_SUMS}, {_LAG}, {_COUNTERS}
+    WITH rows_of_span AS ({ROWS}), {_MARKED}, {_SUMS}, {_LAG}, {_COUNTERS}
     SELECT sums.*, lag_rates.* EXCLUDE ({_EPISODE}), counters.* EXCLUDE ({_EPISODE})
     FROM sums LEFT JOIN lag_rates ON {_on_episode("sums", "lag_rates")}
     LEFT JOIN counters ON {_on_episode("sums", "counters")}
     ORDER BY sums.limited_from, sums.broker_id, sums.direction"""
 
-# The seconds of a stretch from the first to the last catching-up byte. If no replica catches up under a
-# limit, the bytes of in-sync replicas determine the range.
-STRETCHES = f"""
-    WITH {MARKED},
+
+def stretches(rows: str = ROWS) -> str:
+    """
+    Return the query of each stretch's seconds from the first to the last catching-up byte.
+
+    If no replica catches up under a limit, the bytes of in-sync replicas determine the range. `rows` selects
+    rows of `gold.throttle_compliance`.
+    """
+    return f"""
+    WITH rows_of_span AS ({rows}), {_MARKED},
     each AS (
         SELECT {_EPISODE}, stretch, start_s + nth - 1 AS second, sum(throttled_by_s[nth]) AS throttled,
             sum(catching_up_by_s[nth]) AS catching_up
@@ -182,6 +189,7 @@ STRETCHES = f"""
         max(last_s) - max(first_s) + 1 AS took_s
     FROM sliding GROUP BY {_EPISODE}, stretch"""
 
+
 WINDOWS = f"""
     SELECT * FROM gold.throttle_compliance WHERE {IN_SPAN} AND {OF_BROKER}
     ORDER BY window_start, broker_id, direction, limited_from"""
@@ -200,7 +208,7 @@ def limits(selection: GoldSelection) -> list[Row]:
     The first 11 s of a stretch have separate columns: the quota allows a burst, and the byte-rate MBean
     divides by too few seconds. The whole quota periods after them have no edge effects.
     """
-    rates = _rates(selection.rows(STRETCHES))
+    rates = _rates(selection.rows(stretches()))
     rows = [_judged(row, rates.get(_episode(row), {})) for row in selection.rows(LIMITS)]
     # A tool removes the rates before the lists: in between there is nothing to say.
     return [

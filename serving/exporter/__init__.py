@@ -1,1 +1,1 @@
-"""Gold as Prometheus metrics, and what alerts would have made of its history."""
+"""Gold as Prometheus metrics, and the back-test of alert rules."""

@@ -1,16 +1,14 @@
-"""Would it have fired? Alert rules over gold's own history, asked of a real Prometheus."""
+"""When alert rules would have fired: a real Prometheus evaluates them over the history of gold."""
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from conf.export import Export
+from answers.exported.gold import ExportedGold, ExportedSample, SecondsSpan
 from serving.exporter.engine import STEP_S, Engine, QueriedSeries, engine
 from serving.exporter.rules import AlertRule, selectors
-from serving.exporter.samples import ExportedSample, samples
-from serving.exporter.tables import GoldTables, SecondsSpan
 
-_AT_ONCE = 360  # instants whose values are worked out together: an hour
+_AT_ONCE = 360  # instants per query: an hour
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +24,7 @@ class Firing:
 
 @dataclass(frozen=True, slots=True)
 class BacktestOutcome:
-    """What became of a rule: firings; else series it asks for that are not there, or hold nothing but NaN."""
+    """The firings of a rule; without any, the series of its expression that are missing or only NaN."""
 
     rule: AlertRule
     firings: list[Firing]
@@ -34,38 +32,35 @@ class BacktestOutcome:
     is_without_data: bool
 
 
-def history(gold: GoldTables, span: SecondsSpan, limits: Export) -> Iterable[ExportedSample]:
-    """Give what the exporter would have served at the end of every window, had gold been kept up."""
+def history(gold: ExportedGold, span: SecondsSpan) -> Iterable[ExportedSample]:
+    """Yield what the exporter would have served at the end of each window, without any delay of gold."""
     first = math.ceil(span.since / STEP_S) * STEP_S
     instants = [float(at) for at in range(first, math.floor(span.until) + 1, STEP_S)]
-    early = SecondsSpan(span.since - limits.remember_s - limits.events_span_s, span.until)
-    gold.load(early)
+    gold.load(span)
     for start in range(0, len(instants), _AT_ONCE):
-        yield from samples(gold, instants[start : start + _AT_ONCE], limits)
+        yield from gold.samples(instants[start : start + _AT_ONCE])
 
 
-def backtest(
-    gold: GoldTables, rules: Sequence[AlertRule], span: SecondsSpan, limits: Export
-) -> list[BacktestOutcome]:
-    """Replay the rules over a span."""
+def backtest(gold: ExportedGold, rules: Sequence[AlertRule], span: SecondsSpan) -> list[BacktestOutcome]:
+    """Return the outcome of each rule over a span."""
     grid = SecondsSpan(math.ceil(span.since / STEP_S) * STEP_S, math.floor(span.until / STEP_S) * STEP_S)
-    with engine(history(gold, span, limits)) as served:
+    with engine(history(gold, span)) as served:
         return [_outcome(served, rule, grid) for rule in rules]
 
 
 def _outcome(served: Engine, rule: AlertRule, span: SecondsSpan) -> BacktestOutcome:
     firings = [one for series in served.over(rule.expr, span) for one in fired(rule, series)]
-    asked = {selector: served.over(selector, span) for selector in selectors(rule.expr)}
-    # Of an alert that fired all was there; `absent` fires because something is not.
-    missing = [] if firings else [selector for selector, series in asked.items() if not series]
-    numbers = (value for told in asked.values() for series in told for _, value in series.points)
-    is_without_data = not missing and bool(asked) and all(math.isnan(value) for value in numbers)
+    selected = {selector: served.over(selector, span) for selector in selectors(rule.expr)}
+    # An alert that fired had its series, and `absent` fires because there are none.
+    missing = [] if firings else [selector for selector, series in selected.items() if not series]
+    numbers = (value for found in selected.values() for series in found for _, value in series.points)
+    is_without_data = not missing and bool(selected) and all(math.isnan(value) for value in numbers)
     return BacktestOutcome(rule, sorted(firings, key=lambda one: one.since), missing, is_without_data)
 
 
 def fired(rule: AlertRule, series: QueriedSeries) -> list[Firing]:
     """
-    Apply `for`: an alert fires once its expression has held so long at every evaluation.
+    Return the firings of a series: the expression held for `for` at every evaluation.
 
     >>> [(f.since, f.until, f.peak) for f in fired(
     ...     AlertRule("r", "x", for_s=20), QueriedSeries({}, [(0, 1.0), (10, 3.0), (20, 2.0), (40, 9.0)]))]

@@ -9,13 +9,14 @@ from typing import Annotated
 
 import typer
 
+from answers.exported.gold import ExportedGold, SecondsSpan
+from answers.gold import GoldReader, NoGoldError
 from conf.exit_codes import ExitCode
 from conf.instants import SINCE_HELP, time_range
 from conf.settings import PROJECT, Settings
 from serving.exporter.backtest import BacktestOutcome, backtest
 from serving.exporter.engine import EngineError
 from serving.exporter.rules import RuleError, rules_of
-from serving.exporter.tables import GoldError, GoldTables, SecondsSpan
 
 RULES = PROJECT / "conf" / "alerts" / "plumbline.yml"
 
@@ -34,14 +35,17 @@ def run(
     ] = None,
     *,
     rules: Annotated[
-        list[Path] | None, typer.Option(help="Rule files of Prometheus; else our own.", exists=True)
+        list[Path] | None,
+        typer.Option(help="Rule files of Prometheus; default: those of Plumbline.", exists=True),
     ] = None,
     since: Annotated[str | None, typer.Option(help=f"{SINCE_HELP} Default: where gold begins.")] = None,
     until: Annotated[str | None, typer.Option(help="The same. Default: where gold ends.")] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the answer here as well.")] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Also write the result to this file.")
+    ] = None,
 ) -> None:
     """
-    List when each alert would have fired; a rule whose series are not there is an error.
+    List when each alert would have fired; a rule without its series is an error.
 
     Prometheus and promtool are needed on PATH. For example:
 
@@ -52,33 +56,33 @@ def run(
     """
     try:
         settings = Settings.load(*(conf or ()))
-        gold = GoldTables(settings.warehouse_root)
+        gold = ExportedGold(GoldReader.of_warehouse(settings.warehouse_root), asdict(settings.export))
         span = _span(gold, since, until)
-        told = backtest(gold, rules_of(rules or [RULES]), span, settings.export)
-    except (GoldError, RuleError, EngineError, ValueError, OSError) as error:
+        outcomes = backtest(gold, rules_of(rules or [RULES]), span)
+    except (NoGoldError, RuleError, EngineError, ValueError, OSError) as error:
         typer.echo(f"alerts backtest: {error}", err=True)
         raise typer.Exit(ExitCode.WRONG) from error
     typer.echo(f"{_utc(span.since)} to {_utc(span.until)} UTC, every 10 s")
-    for outcome in told:
+    for outcome in outcomes:
         for line in _lines(outcome):
             typer.echo(line)
     if json_file:
-        json_file.write_text(json.dumps(_document(told, span), indent=1) + "\n")
-    if any(outcome.missing for outcome in told):
+        json_file.write_text(json.dumps(_document(outcomes, span), indent=1) + "\n")
+    if any(outcome.missing for outcome in outcomes):
         raise typer.Exit(ExitCode.FAILED)
 
 
-def _span(gold: GoldTables, since: str | None, until: str | None) -> SecondsSpan:
+def _span(gold: ExportedGold, since: str | None, until: str | None) -> SecondsSpan:
     first, last = time_range(since, until)
     extent = gold.extent()
     if extent is None:
-        message = f"gold at {gold.where} has no windows yet: run `plumbline build-gold`"
-        raise GoldError(message)
+        message = "gold has no windows yet: run `plumbline build-gold`"
+        raise NoGoldError(message)
     # The first window has ended 10 s after gold begins.
     start = first.timestamp() if first else extent.since + 10
     end = last.timestamp() if last else extent.until
     if end <= start or end <= extent.since or start > extent.until:
-        message = f"the span holds nothing: gold goes from {_utc(extent.since)} to {_utc(extent.until)} UTC"
+        message = f"the span is empty: gold is from {_utc(extent.since)} to {_utc(extent.until)} UTC"
         raise ValueError(message)
     return SecondsSpan(start, end)
 
@@ -96,7 +100,7 @@ def _lines(outcome: BacktestOutcome) -> list[str]:
     ]
 
 
-def _document(told: Sequence[BacktestOutcome], span: SecondsSpan) -> dict[str, object]:
+def _document(outcomes: Sequence[BacktestOutcome], span: SecondsSpan) -> dict[str, object]:
     return {
         "since": span.since,
         "until": span.until,
@@ -108,7 +112,7 @@ def _document(told: Sequence[BacktestOutcome], span: SecondsSpan) -> dict[str, o
                 "no_series": one.missing,
                 "is_without_data": one.is_without_data,
             }
-            for one in told
+            for one in outcomes
         ],
     }
 

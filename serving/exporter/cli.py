@@ -1,18 +1,20 @@
 """`plumbline export`: exit codes 0 stopped, 1 the port is taken, 2 wrong settings or no gold."""
 
 import threading
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from prometheus_client.exposition import generate_latest
 
+from answers.exported.gold import ExportedGold
+from answers.gold import GoldReader, NoGoldError
 from conf.exit_codes import ExitCode
 from conf.metrics_endpoint import LOOPBACK, metrics_endpoint
 from conf.settings import Settings
 from conf.signals import stop_on_signals
 from serving.exporter.serve import registry_of
-from serving.exporter.tables import GoldError, GoldTables
 
 
 def export(
@@ -38,8 +40,9 @@ def export(
     """
     try:
         settings = Settings.load(*(conf or ()))
-        registry = registry_of(GoldTables(settings.warehouse_root), settings.export)
-    except (GoldError, ValueError) as error:
+        reader = GoldReader.of_warehouse(settings.warehouse_root)
+        registry = registry_of(ExportedGold(reader, asdict(settings.export)))
+    except (NoGoldError, ValueError) as error:
         typer.echo(f"export: {error}", err=True)
         raise typer.Exit(ExitCode.WRONG) from error
     if once:
@@ -51,9 +54,7 @@ def export(
     try:
         with metrics_endpoint(registry, port, setting, host) as url:
             if host not in (LOOPBACK, "localhost", "::1"):
-                typer.echo(
-                    "export: open to whoever reaches this address: there is no authentication", err=True
-                )
+                typer.echo("export: any host can read this port: there is no authentication", err=True)
             typer.echo(f"export: {url}", err=True)
             stop.wait()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""A real Prometheus over blocks of history: on a free loopback port, ended by its own process id."""
+"""A real Prometheus over blocks of history, on a free loopback port."""
 
 import json
 import shutil
@@ -15,23 +15,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from serving.exporter.samples import ExportedSample
-from serving.exporter.tables import SecondsSpan
+from answers.exported.gold import ExportedSample, SecondsSpan
 
 STEP_S = 10
-"""Windows of gold are 10 s; a sample counts for no longer, as it would when a scrape no longer holds it."""
+"""The length of gold's windows; Prometheus uses a sample for no longer."""
 
 _POINTS = 10_000  # of a series in one answer: Prometheus refuses more than 11,000
 _STARTS_S = 30
 
 
 class EngineError(Exception):
-    """Prometheus is not there or refuses; the message says what to do."""
+    """Prometheus is missing or refuses a query; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueriedSeries:
-    """What a query gave of one set of labels: instants and values."""
+    """The instants and values of one set of labels."""
 
     labels: dict[str, str]
     points: list[tuple[float, float]]
@@ -44,36 +43,35 @@ class Engine:
     url: str
 
     def over(self, expr: str, span: SecondsSpan) -> list[QueriedSeries]:
-        """Evaluate an expression every 10 s of a span."""
-        told: dict[tuple[tuple[str, str], ...], list[tuple[float, float]]] = {}
+        """Return the series of an expression, evaluated every 10 s of a span."""
+        points: dict[tuple[tuple[str, str], ...], list[tuple[float, float]]] = {}
         at = span.since
         while at <= span.until:
             end = min(at + (_POINTS - 1) * STEP_S, span.until)
-            asked = {"query": expr, "start": at, "end": end, "step": STEP_S}
-            for each in self._get("query_range", asked)["result"]:
+            for each in self._query_range({"query": expr, "start": at, "end": end, "step": STEP_S}):
                 key = tuple(sorted(each["metric"].items()))
-                told.setdefault(key, []).extend((float(t), float(v)) for t, v in each["values"])
+                points.setdefault(key, []).extend((float(t), float(v)) for t, v in each["values"])
             at = end + STEP_S
-        return [QueriedSeries(dict(key), points) for key, points in told.items()]
+        return [QueriedSeries(dict(key), found) for key, found in points.items()]
 
-    def _get(self, what: str, asked: dict[str, object]) -> Any:  # noqa: ANN401 (JSON)
-        body = urllib.parse.urlencode(asked).encode()
+    def _query_range(self, query: dict[str, object]) -> Any:  # noqa: ANN401 (JSON)
+        body = urllib.parse.urlencode(query).encode()
         try:
-            url = f"{self.url}/api/v1/{what}"
+            url = f"{self.url}/api/v1/query_range"
             with urllib.request.urlopen(url, body, timeout=120) as answer:  # noqa: S310 (loopback)
-                return json.load(answer)["data"]
+                return json.load(answer)["data"]["result"]
         except urllib.error.HTTPError as error:
-            message = f"Prometheus refuses {asked['query']!r}: {json.load(error).get('error')}"
+            message = f"Prometheus refuses {query['query']!r}: {json.load(error).get('error')}"
             raise EngineError(message) from error
 
 
 @contextmanager
 def engine(history: Iterable[ExportedSample]) -> Iterator[Engine]:
     """
-    Give a Prometheus that holds these samples, in a folder that goes with it.
+    Start a Prometheus with these samples in a temporary folder.
 
     Raises:
-        EngineError: there is no Prometheus on PATH, or it does not start.
+        EngineError: Prometheus is not on PATH, or it does not start.
 
     """
     missing = [name for name in ("prometheus", "promtool") if not shutil.which(name)]

@@ -1,4 +1,4 @@
-"""Alert rules as they stand in Prometheus's own files, and the series that each asks for."""
+"""Alert rules of Prometheus's rule files, and the series that their expressions select."""
 
 import re
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800, "
 
 
 class RuleError(Exception):
-    """A file holds no rules that can be replayed; the message names it."""
+    """A file has no rules that can be evaluated; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +32,17 @@ class AlertRule:
 
 def rules_of(paths: Iterable[Path]) -> list[AlertRule]:
     """
-    Read the alerts of rule files.
+    Return the alerts of rule files.
 
     Raises:
-        RuleError: a file is none of rules, or holds a recording rule, whose series gold cannot give.
+        RuleError: a file is no rule file, or has a recording rule, whose series gold does not have.
 
     """
     found = []
     for path in paths:
         try:
-            told = yaml.safe_load(path.read_text())
-            rules = [rule for group in told["groups"] for rule in group["rules"]]
+            content = yaml.safe_load(path.read_text())
+            rules = [rule for group in content["groups"] for rule in group["rules"]]
             found += [_rule(rule, path) for rule in rules]
         except (yaml.YAMLError, KeyError, TypeError) as error:
             message = f"{path}: no file of alert rules: {error}"
@@ -50,17 +50,17 @@ def rules_of(paths: Iterable[Path]) -> list[AlertRule]:
     return found
 
 
-def _rule(told: dict[str, Any], path: Path) -> AlertRule:
-    if "record" in told:
-        message = f"{path}: {told['record']} is a recording rule; only alerts are replayed"
+def _rule(rule: dict[str, Any], path: Path) -> AlertRule:
+    if "record" in rule:
+        message = f"{path}: {rule['record']} is a recording rule; only alerts are evaluated"
         raise RuleError(message)
-    labels = {name: str(value) for name, value in told.get("labels", {}).items()}
-    return AlertRule(told["alert"], str(told["expr"]), seconds_of(str(told.get("for", "0s"))), labels)
+    labels = {name: str(value) for name, value in rule.get("labels", {}).items()}
+    return AlertRule(rule["alert"], str(rule["expr"]), seconds_of(str(rule.get("for", "0s"))), labels)
 
 
 def seconds_of(duration: str) -> float:
     """
-    Give a duration of Prometheus in seconds.
+    Return a duration of Prometheus in seconds.
 
     >>> seconds_of("1m30s"), seconds_of("0")
     (90.0, 0.0)
@@ -70,7 +70,7 @@ def seconds_of(duration: str) -> float:
 
 def selectors(expr: str) -> list[str]:
     """
-    Name the series that an expression asks for, each once.
+    Return the selectors of an expression's series, each once.
 
     >>> selectors('max by (cluster) (rate(a_b{c="x by (d)"}[5m])) > 1e6 and on (cluster) time() - d')
     ['a_b{c="x by (d)"}', 'd']
@@ -92,6 +92,6 @@ def selectors(expr: str) -> list[str]:
 
 
 def _bare(expr: str) -> str:
-    """Take away groupings, ranges and numbers, but for the marks of what is held."""
+    """Remove groupings, ranges and numbers; the marks of matchers stay."""
     pieces = re.split(r"(\{#\d+\})", _GROUPING.sub(" ", re.sub(_STRING, " ", expr)))
     return "".join(piece if piece.startswith("{#") else _RANGE.sub(" ", piece) for piece in pieces)

@@ -103,10 +103,11 @@ def _fill_rest(root, last, quarantined):
                 "busy_until": at(last - 55), "limit_bytes_per_s": 1_000_000, "on_until": at(last - 50)},
         here | {"broker_id": 1, "direction": "leader", "limit_bytes_per_s": 1_000_000, "is_listed": True,
                 "on_until": at(last + 10), "throttled_bytes": 600, "catching_up_bytes": 0,
-                 "unlisted_bytes": 0},
+                "unlisted_bytes": 0, "throttled_by_s": [60] * 10, "catching_up_by_s": [0] * 10},
         here | {"broker_id": 2, "direction": "follower", "limit_bytes_per_s": 1_000, "is_listed": True,
                 "busy_until": None, "on_until": at(last + 10), "throttled_bytes": 90_000,
-                "catching_up_bytes": 90_000, "unlisted_bytes": 0}])  # fmt: skip
+                "catching_up_bytes": 90_000, "unlisted_bytes": 0, "throttled_by_s": [9_000] * 10,
+                "catching_up_by_s": [9_000] * 10}])  # fmt: skip
     write(root, "reassignment_progress", [
         here | {"moved_at": at(last - 90), "source_id": 1, "destination_id": 2, "bytes_moved": 6_000,
                 "bytes_to_go": 5_000.0}])  # fmt: skip

@@ -121,7 +121,7 @@ def test_a_history_longer_than_one_answer_is_asked_in_parts(monkeypatch, made, t
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--until", utc(END - 10 * (QUIET_WINDOWS + SLOW_WINDOWS) - 60)), "the span holds nothing"),
+        (("--until", utc(END - 10 * (QUIET_WINDOWS + SLOW_WINDOWS) - 60)), "the span is empty"),
         (("--rules", __file__), "no file of alert rules"),
     ],
 )

@@ -3,17 +3,19 @@
 import json
 import math
 import time
+from dataclasses import asdict
 from urllib.parse import urlsplit
 
 import pytest
 
+from answers.exported.gold import ExportedGold
+from answers.gold import GoldReader
 from conf.export import Export
 from conf.metrics_endpoint import metrics_endpoint
 from conf.settings import PROJECT
 from serving.exporter.backtest_cli import RULES
 from serving.exporter.rules import rules_of, selectors
 from serving.exporter.serve import registry_of
-from serving.exporter.tables import GoldTables
 from tests.collectors.real_prometheus import RealPrometheus
 from tests.serving.exporter import gold_tables
 
@@ -32,7 +34,8 @@ def prometheus(tmp_path_factory):
     """Give a server that has scraped gold of this minute, with rows in all tables, and has the rules."""
     root = tmp_path_factory.mktemp("gold")
     gold_tables.fill(root, int(time.time()) // 10 * 10)
-    with metrics_endpoint(registry_of(GoldTables(root), Export()), 0, "port") as url:
+    gold = ExportedGold(GoldReader.of_warehouse(root), asdict(Export()))
+    with metrics_endpoint(registry_of(gold), 0, "port") as url:
         scrape = f"""
 rule_files: [{RULES}]
 scrape_configs:

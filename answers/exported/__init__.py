@@ -1,0 +1,1 @@
+"""The metrics that `plumbline export` serves: one module per question."""

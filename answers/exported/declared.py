@@ -1,0 +1,67 @@
+"""
+What a question exports: queries, their metrics, and the expressions of its alerts.
+
+A query returns `moment`, labels, and a column for each metric, which has its name. NULL is not served.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from answers.histogram import added_up, at_rank
+
+
+class ExportedMetric(NamedTuple):
+    """A gauge: gold restates windows, and a counter cannot be restated."""
+
+    name: str
+    source: str  # table.column of gold
+    help: str
+    labels: tuple[str, ...]
+
+
+class Exported(NamedTuple):
+    """A query and its metrics, which share their labels."""
+
+    metrics: tuple[ExportedMetric, ...]
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedQuestion:
+    """
+    The metrics of one question.
+
+    Queries read `gold.TABLE` (the newest minutes) or the distinct rows of `remembered.TABLE` (`remember_s`).
+    In both, instants are seconds since the epoch. `prepared` are the tables that queries share.
+    """
+
+    exported: tuple[Exported, ...]
+    prepared: Mapping[str, str] = field(default_factory=dict)
+    alerts: Mapping[str, str] = field(default_factory=dict)  # the expression of each alert
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """All queries."""
+        return (*self.prepared.values(), *(each.query for each in self.exported))
+
+
+def exported(labels: str, metrics: str, query: str) -> Exported:
+    """Return a declaration: the labels after `cluster`, and a line `name | source | help` per metric."""
+    rows = ([cell.strip() for cell in line.split("|")] for line in metrics.strip().splitlines())
+    names = ("cluster", *labels.split())
+    return Exported(
+        tuple(ExportedMetric(f"plumbline_{row[0]}", row[1], row[2], names) for row in rows), query
+    )
+
+
+def quantiles(labels: str, metrics: str, hists: str, ranks: str = "0.5, 0.99") -> Exported:
+    """Return true quantiles in seconds: the histograms of a query are added up by label, then read."""
+    by = ", ".join(("moment", "cluster", *labels.split()))
+    found = exported(f"{labels} quantile", metrics, "").metrics
+    columns = {metric.name: metric.source.partition(".")[2] for metric in found}
+    values = (f"bucket_ms({at_rank('rank_of(q, total)', name)}) / 1000 AS {name}" for name in columns)
+    query = f"""
+SELECT {by}, q::VARCHAR AS quantile, {", ".join(values)}
+FROM ({added_up(f"({hists})", by, columns)}), (SELECT unnest([{ranks}]::DOUBLE[]) AS q) GROUP BY ALL"""
+    return Exported(found, query)
