@@ -153,6 +153,7 @@ def test_only_the_newest_rows_are_in_memory(tmp_path):
     windows = [gold._db.execute(count.format(reach)).fetchone()[0] for reach in ("gold", "remembered")]
 
     assert windows == [(60 + 30) / 10 + 1, (600 + 30) / 10 + 1]
+    assert len(gold._db.sql("SELECT * FROM remembered.broker_rtt").fetchall()) == windows[1]
     assert "rtt_hist" not in gold._db.sql("SELECT * FROM remembered.broker_rtt").columns
 
 

@@ -108,7 +108,7 @@ def alerting(gold):
     ],
 )
 def test_a_throttle_has_one_verdict_everywhere(tmp_path, share, state, every_s):
-    """The quota looks back 12 s: a burst of 12 s' worth is the limit, unless one window of 11 s is too full."""
+    """The quota looks back 12 s: a burst of 12 s' worth keeps the limit, but may fill a window too far."""
     if every_s > 1 and share * 12 / 11 > 1 + WINDOW_TOLERANCE:
         state = OVER_LIMIT
     by_s = [round(every_s * share * LIMIT) if second % every_s == 0 else 0 for second in range(SPAN_S)]
