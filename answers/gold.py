@@ -3,12 +3,12 @@
 import re
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from urllib.parse import unquote
 
 import duckdb
@@ -38,6 +38,9 @@ BY_LOGGED_AT = (REQUESTS, CLIENT_EVENTS)
 """Large tables of silver. A query with `$since` or `$until` restricts their `logged_at` to this span."""
 
 FIRST, LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
+
+
+Result = TypeVar("Result")
 
 
 class NoGoldError(Exception):
@@ -134,12 +137,29 @@ class GoldReader:
 
     def arrow(self, query: str, parameters: Mapping[str, Any]) -> pa.Table:
         """Return the result of a query as Arrow rows."""
+        with self._db.cursor() as db:
+            return self._run(
+                query, parameters, lambda text: db.sql(text, params=dict(parameters)).to_arrow_table()
+            )
+
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """Return a connection to the database of the reader, for tables that are kept in memory."""
+        return self._db.cursor()
+
+    def keep(
+        self, db: duckdb.DuckDBPyConnection, name: str, query: str, parameters: Mapping[str, Any]
+    ) -> None:
+        """Replace a table of the database by the result of a query; after an error the old rows stay."""
+        command = f"CREATE OR REPLACE TABLE {name} AS"
+        self._run(query, parameters, lambda text: db.execute(f"{command} {text}", dict(parameters)))
+
+    def _run(self, query: str, parameters: Mapping[str, Any], run: Callable[[str], Result]) -> Result:
+        """Run a query whose tables are replaced by the files that overlap its span."""
         since, until = parameters.get("since") or FIRST, parameters.get("until") or LAST
         for is_last_try in (False, True):
             text = NAMED.sub(lambda found: self.relations[found[0]].sql(since, until), query)
             try:
-                with self._db.cursor() as db:
-                    return db.sql(text, params=dict(parameters)).to_arrow_table()
+                return run(text)
             except duckdb.IOException:  # VACUUM deleted a file that an older version of the log names
                 if is_last_try:
                     raise

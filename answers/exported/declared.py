@@ -32,8 +32,9 @@ class ExportedQuestion:
     """
     The metrics of one question.
 
-    Queries read `gold.TABLE` (the newest minutes) or the distinct rows of `remembered.TABLE` (`remember_s`).
-    In both, instants are seconds since the epoch. `prepared` are the tables that queries share.
+    Queries read `latest.TABLE` (back by `span_s`), `rare.TABLE` (`events_span_s`), or the distinct rows
+    of `remembered.TABLE` (`remember_s`). Instants are seconds since the epoch. `prepared` are tables that
+    queries share.
     """
 
     exported: tuple[Exported, ...]

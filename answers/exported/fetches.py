@@ -7,7 +7,7 @@ QUESTION = ExportedQuestion(
         "consumers": """
 SELECT moment, cluster, client_id AS client, count(*) OVER all_of AS of_all,
        row_number() OVER (all_of ORDER BY max(leader_local_p99_ms) DESC, client_id) AS nth
-FROM spans JOIN gold.fetch_latency USING (cluster, window_start)
+FROM spans JOIN latest.fetch_latency USING (cluster, window_start)
 WHERE is_settled AND kind = 'consumer' AND client_id IS NOT NULL GROUP BY moment, cluster, client_id
 WINDOW all_of AS (PARTITION BY moment, cluster)"""
     },
@@ -17,7 +17,7 @@ WINDOW all_of AS (PARTITION BY moment, cluster)"""
             "fetches | fetch_latency.n | Fetches in the span.",
             """
 SELECT moment, cluster, leader_id AS broker, kind, sum(n) AS plumbline_fetches
-FROM spans JOIN gold.fetch_latency USING (cluster, window_start) WHERE is_settled GROUP BY ALL""",
+FROM spans JOIN latest.fetch_latency USING (cluster, window_start) WHERE is_settled GROUP BY ALL""",
         ),
         quantiles(
             "broker kind",
@@ -27,7 +27,7 @@ FROM spans JOIN gold.fetch_latency USING (cluster, window_start) WHERE is_settle
             fetch_true_seconds | fetch_latency.true_hist | Elapsed at the follower less remote (KIP-736).""",
             """
 SELECT moment, cluster, leader_id AS broker, kind, total_hist, leader_local_hist, true_hist
-FROM spans JOIN gold.fetch_latency USING (cluster, window_start) WHERE is_settled""",
+FROM spans JOIN latest.fetch_latency USING (cluster, window_start) WHERE is_settled""",
         ),
         quantiles(
             "client",
@@ -35,7 +35,7 @@ FROM spans JOIN gold.fetch_latency USING (cluster, window_start) WHERE is_settle
             "| Total less remote of a consumer's fetches; the slowest clients.",
             """
 SELECT moment, cluster, client, leader_local_hist
-FROM spans JOIN gold.fetch_latency f USING (cluster, window_start) JOIN consumers c USING (moment, cluster)
+FROM spans JOIN latest.fetch_latency f USING (cluster, window_start) JOIN consumers c USING (moment, cluster)
 WHERE f.client_id = c.client AND kind = 'consumer' AND is_settled AND nth <= getvariable('clients')""",
         ),
         exported(
@@ -45,7 +45,7 @@ WHERE f.client_id = c.client AND kind = 'consumer' AND is_settled AND nth <= get
 SELECT moment, cluster, leader_id AS broker, quantile,
        arg_max(CASE quantile WHEN '0.5' THEN p50_ms ELSE p99_ms END, scraped_at) / 1000
        AS plumbline_stock_fetch_total_seconds
-FROM spans JOIN gold.stock_fetch_total USING (cluster), (SELECT unnest(['0.5', '0.99']) AS quantile)
+FROM spans JOIN latest.stock_fetch_total USING (cluster), (SELECT unnest(['0.5', '0.99']) AS quantile)
 WHERE floor(scraped_at / 10) * 10 = window_start GROUP BY ALL""",
         ),
         exported(
@@ -55,7 +55,7 @@ WHERE floor(scraped_at / 10) * 10 = window_start GROUP BY ALL""",
             """
 SELECT moment, cluster, broker_id AS broker, request,
        arg_max(leader_local_mean_ms, to_at) / 1000 AS plumbline_leader_local_mean_seconds
-FROM spans JOIN gold.leader_local_mean USING (cluster, window_start)
+FROM spans JOIN latest.leader_local_mean USING (cluster, window_start)
 WHERE leader_local_mean_ms IS NOT NULL
 AND request IN ('Produce', 'FetchFollower', 'FetchConsumer', 'Metadata') GROUP BY ALL""",
         ),

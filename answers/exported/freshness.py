@@ -80,7 +80,7 @@ FROM newest""",
 SELECT moment, d.cluster, node, kind, sum(lines_read) AS plumbline_lines_read,
        sum(quarantined) AS plumbline_lines_quarantined,
        sum(quarantined) / nullif(sum(lines_read), 0) AS plumbline_quarantined_ratio
-FROM instants JOIN gold.data_quality d ON first_logged_at <= moment GROUP BY ALL""",
+FROM instants JOIN latest.data_quality d ON first_logged_at <= moment GROUP BY ALL""",
         ),
         exported(
             "of",

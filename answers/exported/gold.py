@@ -1,18 +1,16 @@
-"""The rows of gold that metrics are made from, in a database in memory, and the values of all metrics."""
+"""The rows of gold that metrics are made from, in the reader's database, and the values of all metrics."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import duckdb
-import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
 from answers.columns import duck_types
 from answers.exported.declared import Exported
 from answers.exported.metrics import QUESTIONS, WINDOWED, read_columns
 from answers.gold import FIRST, LAST, GoldReader
-from answers.histogram import MACROS
 from schemas.fields import Table
 
 
@@ -35,24 +33,30 @@ class ExportedSample:
 
 
 class ExportedGold:
-    """Gold for metrics; `limits` are those of `[export]` in the settings."""
+    """Gold for metrics, one per reader; `limits` are those of `[export]` in the settings."""
 
     def __init__(self, reader: GoldReader, limits: Mapping[str, int]) -> None:
         """Read nothing yet."""
         self.versions: dict[str, str] = {}
         self.failures = 0
-        self._reader, self._columns = reader, read_columns()
+        self._reader, self._db, self._columns = reader, reader.connection(), read_columns()
+        fresh_s, events_s = limits["fresh_s"], limits["events_span_s"]
         self._reach_s = {
-            "gold": limits["fresh_s"] + max(limits["span_s"], limits["events_span_s"]),
-            "remembered": limits["remember_s"] + limits["events_span_s"],
+            "latest": fresh_s + limits["span_s"],
+            "rare": fresh_s + events_s,
+            "remembered": limits["remember_s"] + events_s,
         }
-        self._db = duckdb.connect(config={"threads": 1})  # small tables: threads cost more than they give
-        self._db.execute(f"{MACROS}; CREATE SCHEMA gold; CREATE SCHEMA remembered")
         for name, value in limits.items():
             self._db.execute(f"SET VARIABLE {name} = {value:d}")
-        nothing = GoldReader.of_rows({})
-        for table in self._columns:
-            self._load(nothing, table, None, LAST)
+        for schema in self._reach_s:
+            self._db.execute(f"CREATE SCHEMA {schema}")
+        for table, read in self._columns.items():
+            types = duck_types(table)
+            for schema, names in read.items():
+                columns = ", ".join(
+                    f"{name} {types[name].replace('TIMESTAMPTZ', 'DOUBLE')}" for name in names
+                )
+                self._db.execute(f"CREATE TABLE {schema}.{table.name} ({columns})")
 
     def refresh(self) -> list[str]:
         """Read the tables that have a new version, and name them; after a failure the old rows stay."""
@@ -63,7 +67,7 @@ class ExportedGold:
                 continue
             try:
                 extent = self._reader.extent(table)
-                self._load(self._reader, table, extent[1].timestamp() if extent else None, LAST)
+                self._load(table, extent[1].timestamp() if extent else None, LAST)
             except (DeltaError, OSError, duckdb.Error):
                 self.failures += 1
                 continue
@@ -74,7 +78,7 @@ class ExportedGold:
     def load(self, span: SecondsSpan) -> None:
         """Read the rows for the history of a span."""
         for table in self._columns:
-            self._load(self._reader, table, span.since, datetime.fromtimestamp(span.until, UTC))
+            self._load(table, span.since, datetime.fromtimestamp(span.until, UTC))
 
     def extent(self) -> SecondsSpan | None:
         """Return the range of the windows; None without any."""
@@ -106,27 +110,17 @@ class ExportedGold:
                 if (value := row[metric.name]) is not None:
                     yield ExportedSample(metric.name, labels, row["moment"], float(value))
 
-    def _load(self, reader: GoldReader, table: Table, newest: float | None, until: datetime) -> None:
-        """Replace the rows of a table, if all can be read."""
-        read = {reach: self._read(reader, table, reach, newest, until) for reach in self._columns[table]}
-        for reach, rows in read.items():
-            self._db.register("read_rows", rows)
-            self._db.execute(f"CREATE OR REPLACE TABLE {reach}.{table.name} AS FROM read_rows")
-            self._db.unregister("read_rows")
-
-    def _read(
-        self, reader: GoldReader, table: Table, reach: str, newest: float | None, until: datetime
-    ) -> pa.Table:
+    def _load(self, table: Table, newest: float | None, until: datetime) -> None:
+        """Replace the rows of a table by those from its reach before `newest` on."""
         types = duck_types(table)
-        columns = ", ".join(
-            f"epoch({name}) AS {name}" if types[name] == "TIMESTAMPTZ" else name
-            for name in self._columns[table][reach]
-        )
-        query = f"SELECT {'DISTINCT' * (reach == 'remembered')} {columns} FROM gold.{table.name}"
-        if "TIMESTAMPTZ" not in {types.get(name) for name in table.key}:  # rows without a time
-            return reader.arrow(query, {})
-        # A baseline is that of an hour, which may have begun an hour before.
-        reach_s = self._reach_s[reach] + 3_600 * (table.instant == "hour")
-        since = FIRST if newest is None else datetime.fromtimestamp(newest - reach_s, UTC)
-        bounds = f"{table.instant} >= $since AND {table.instant} < $until"
-        return reader.arrow(f"{query} WHERE {bounds}", {"since": since, "until": until})
+        is_timed = "TIMESTAMPTZ" in {types.get(name) for name in table.key}
+        for schema, names in self._columns[table].items():
+            columns = (f"epoch({name}) AS {name}" if types[name] == "TIMESTAMPTZ" else name for name in names)
+            query = f"""
+                SELECT {"DISTINCT" * (schema == "remembered")} {", ".join(columns)} FROM gold.{table.name}"""
+            # A baseline is that of an hour, which may have begun an hour before.
+            reach_s = self._reach_s[schema] + 3_600 * (table.instant == "hour")
+            since = FIRST if newest is None else datetime.fromtimestamp(newest - reach_s, UTC)
+            span = {"since": since, "until": until} if is_timed else {}
+            bounds = f"WHERE {table.instant} >= $since AND {table.instant} < $until" if is_timed else ""
+            self._reader.keep(self._db, f"{schema}.{table.name}", f"{query} {bounds}", span)

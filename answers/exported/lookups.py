@@ -11,7 +11,7 @@ QUESTION = ExportedQuestion(
 SELECT moment, cluster, client_id AS client, sum(lookups) AS lookups, sum(topics_asked) AS topics,
        sum(response_bytes) AS bytes, count(*) OVER all_of AS of_all,
        row_number() OVER (all_of ORDER BY sum(response_bytes) DESC, client_id) AS nth
-FROM events JOIN gold.metadata_lookup USING (cluster, window_start)
+FROM events JOIN rare.metadata_lookup USING (cluster, window_start)
 WHERE client_id IS NOT NULL GROUP BY moment, cluster, client_id
 WINDOW all_of AS (PARTITION BY moment, cluster)"""
     },

@@ -13,14 +13,14 @@ QUESTIONS = tuple(
 METRICS = tuple(metric for question in QUESTIONS for each in question.exported for metric in each.metrics)
 ALERTS = {name: expression for question in QUESTIONS for name, expression in question.alerts.items()}
 
-_NAMED = re.compile(r"\b(gold|remembered)\.(\w+)")
+_NAMED = re.compile(r"\b(latest|rare|remembered)\.(\w+)")
 _TABLES = {table.name: table for table in GOLD}
 WINDOWED = {_TABLES[name] for _, name in _NAMED.findall(freshness.QUESTION.prepared["settled"])}
 """The tables whose windows say how far gold has come."""
 
 
 def read_columns() -> dict[Table, dict[str, list[str]]]:
-    """Return the columns that queries name of each table, by `gold` and `remembered`."""
+    """Return the columns that queries name of each table, by the schema that the name begins with."""
     words: dict[tuple[str, str], set[str]] = defaultdict(set)
     for query in (query for question in QUESTIONS for query in question.queries):
         for found in set(_NAMED.findall(query)):

@@ -11,7 +11,7 @@ QUESTION = ExportedQuestion(
 SELECT moment, cluster, kind, window_start IS NOT NULL AS is_event, redirect_ms
 FROM fresh JOIN (SELECT unnest(['redirect', 'disconnect']) AS kind) ON true LEFT JOIN (
     SELECT moment, cluster, kind, window_start, redirect_ms
-    FROM events JOIN gold.leader_redirect USING (cluster, window_start)) USING (moment, cluster, kind)"""
+    FROM events JOIN rare.leader_redirect USING (cluster, window_start)) USING (moment, cluster, kind)"""
     },
     exported=(
         exported(

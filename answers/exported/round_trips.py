@@ -10,7 +10,7 @@ QUESTION = ExportedQuestion(
 SELECT f.moment, f.until, v.* FROM fresh f
 ASOF JOIN (SELECT cluster, culprit, broker_id, follower_id, leader_id, effect_ms, effect_low_ms,
                   effect_high_ms, since, window_start + 10 AS judged
-           FROM gold.broker_rtt_culprit WHERE is_settled) v
+           FROM latest.broker_rtt_culprit WHERE is_settled) v
 ON f.cluster = v.cluster AND f.until >= v.judged WHERE v.judged > f.moment - getvariable('fresh_s')""",
         "pairs": """
 SELECT moment, cluster, p.follower_id AS follower, p.leader_id AS leader, count(*) OVER all_of AS of_all,
@@ -18,7 +18,7 @@ SELECT moment, cluster, p.follower_id AS follower, p.leader_id AS leader, count(
 FROM (SELECT moment, cluster, r.follower_id, r.leader_id, max(r.rtt_p50_ms) AS worst_ms,
              coalesce(bool_or(v.culprit = 'link' AND v.follower_id = r.follower_id
                               AND v.leader_id = r.leader_id), false) AS is_accused
-      FROM spans JOIN gold.broker_rtt r USING (cluster, window_start)
+      FROM spans JOIN latest.broker_rtt r USING (cluster, window_start)
       LEFT JOIN verdict v USING (moment, cluster) WHERE r.is_settled GROUP BY ALL) p
 WINDOW all_of AS (PARTITION BY moment, cluster)""",
     },
@@ -28,7 +28,7 @@ WINDOW all_of AS (PARTITION BY moment, cluster)""",
             "pair_round_trip_seconds | broker_rtt.rtt_hist | Round trip of a pair of brokers.",
             """
 SELECT moment, cluster, follower, leader, method, rtt_hist
-FROM spans JOIN gold.broker_rtt r USING (cluster, window_start) JOIN pairs p USING (moment, cluster)
+FROM spans JOIN latest.broker_rtt r USING (cluster, window_start) JOIN pairs p USING (moment, cluster)
 WHERE r.follower_id = p.follower AND r.leader_id = p.leader AND nth <= getvariable('pairs') AND is_settled""",
             "0.1, 0.5, 0.99",
         ),
@@ -38,7 +38,7 @@ WHERE r.follower_id = p.follower AND r.leader_id = p.leader AND nth <= getvariab
             """
 SELECT f.moment, f.cluster, follower, leader, method, quantile,
        CASE quantile WHEN '0.1' THEN p10_ms ELSE p50_ms END / 1000 AS plumbline_pair_baseline_seconds
-FROM fresh f JOIN pairs USING (moment, cluster) JOIN gold.broker_rtt_baseline b
+FROM fresh f JOIN pairs USING (moment, cluster) JOIN latest.broker_rtt_baseline b
      ON b.cluster = f.cluster AND b.hour = floor((f.until - 10) / 3600) * 3600
      AND b.follower_id = follower AND b.leader_id = leader, (SELECT unnest(['0.1', '0.5']) AS quantile)
 WHERE nth <= getvariable('pairs')""",

@@ -17,7 +17,7 @@ counted AS (SELECT f.moment, f.cluster, k.topic, count(*) AS partitions FROM fre
             ON f.cluster = k.cluster AND k.since < f.until AND k.last >= f.until - getvariable('remember_s')
             GROUP BY ALL),
 sent AS (SELECT moment, cluster, topic, partition, sum(bytes) AS bytes, sum(batches) AS batches
-         FROM events JOIN gold.partition_skew USING (cluster, window_start)
+         FROM events JOIN rare.partition_skew USING (cluster, window_start)
          WHERE partition IS NOT NULL GROUP BY ALL)
 SELECT moment, cluster, topic, sum(bytes) AS bytes,
        max(bytes) / nullif(sum(bytes) / any_value(partitions), 0) AS ratio,

@@ -28,7 +28,7 @@ SELECT t.* REPLACE (
     {'moment': moment, 'cluster': cluster} AS cluster, to_timestamp(window_start) AS window_start,
     to_timestamp(on_from) AS on_from, to_timestamp(on_until) AS on_until,
     to_timestamp(busy_until) AS busy_until)
-FROM spans JOIN gold.throttle_compliance t USING (cluster, window_start)"""
+FROM spans JOIN latest.throttle_compliance t USING (cluster, window_start)"""
 
 QUESTION = ExportedQuestion(
     prepared={
@@ -42,7 +42,7 @@ FROM (SELECT moment, cluster, broker_id AS broker, direction,
              sum(throttled_bytes) AS throttled, sum(catching_up_bytes) AS catching_up,
              sum(unlisted_bytes) AS unlisted, sum(inbound_bytes) AS inbound,
              count(DISTINCT window_start) FILTER (moving_partitions > 0) AS moving_windows
-      FROM spans JOIN gold.throttle_compliance USING (cluster, window_start) GROUP BY ALL)""",
+      FROM spans JOIN latest.throttle_compliance USING (cluster, window_start) GROUP BY ALL)""",
         # Quota periods are consecutive (`answers.throttles.periods`): their mean is that of all seconds from
         # the end of the first period to the end of the last one.
         "throttle_rates": f"""
@@ -107,7 +107,7 @@ WITH moves AS (
            arg_max({'n': bytes_to_go}, window_start).n AS to_go,
            arg_max({'n': ended_at}, window_start).n IS NULL
            AND NOT coalesce(bool_or(is_superseded), false) AS is_open
-    FROM spans JOIN gold.reassignment_progress USING (cluster, window_start) GROUP BY ALL)
+    FROM spans JOIN latest.reassignment_progress USING (cluster, window_start) GROUP BY ALL)
 SELECT moment, cluster, count(DISTINCT moved_at) FILTER (is_open) AS plumbline_reassignments,
        coalesce(sum(moved), 0) / getvariable('span_s') AS plumbline_reassignment_bytes_per_second,
        coalesce(sum(to_go) FILTER (is_open), 0) AS plumbline_reassignment_remaining_bytes

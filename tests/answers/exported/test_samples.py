@@ -150,9 +150,9 @@ def test_only_the_newest_rows_are_in_memory(tmp_path):
     gold.refresh()
 
     count = "SELECT count(DISTINCT window_start) FROM {}.broker_rtt"
-    windows = [gold._db.execute(count.format(reach)).fetchone()[0] for reach in ("gold", "remembered")]
+    windows = [gold._db.execute(count.format(reach)).fetchall()[0][0] for reach in ("latest", "remembered")]
 
-    assert windows == [(60 + 30) / 10 + 1, (600 + 30) / 10 + 1]
+    assert windows == [(60 + 20) / 10 + 1, (600 + 30) / 10 + 1]
     assert len(gold._db.sql("SELECT * FROM remembered.broker_rtt").fetchall()) == windows[1]
     assert "rtt_hist" not in gold._db.sql("SELECT * FROM remembered.broker_rtt").columns
 

@@ -64,10 +64,14 @@ def warehouse(root, rows):
     return GoldReader.of_warehouse(root)
 
 
-def served_states(gold):
-    """Return the state of each broker's leader side; None without one."""
-    exported = ExportedGold(gold, asdict(Export()))
+def exported_from(root):
+    exported = ExportedGold(GoldReader.of_warehouse(root), asdict(Export()))
     exported.refresh()
+    return exported
+
+
+def served_states(exported):
+    """Return the state of each broker's leader side; None without one."""
     states = {}
     for sample in exported.samples([END]):
         labels = dict(sample.labels)
@@ -84,12 +88,10 @@ def reported(gold):
     return {row["broker_id"]: row for row in limits(span)}
 
 
-def alerting(gold):
+def alerting(exported):
     """Return the labels of the series of which the rule of the file holds at END."""
     if not shutil.which("prometheus"):
         pytest.skip("prometheus is not on the path: see .ci/run")
-    exported = ExportedGold(gold, asdict(Export()))
-    exported.load(SecondsSpan(END, END))
     (rule,) = (rule for rule in rules_of([RULES]) if rule.name == "PlumblineThrottle")
     with engine(exported.samples([END])) as served:
         return [series.labels for series in served.over(rule.expr, SecondsSpan(END, END))]
@@ -116,17 +118,18 @@ def test_a_throttle_has_one_verdict_everywhere(tmp_path, share, state, every_s):
 
     shown = text_of(page.page(DashboardRequest(gold, Filters())))
 
+    exported = exported_from(tmp_path)
     assert reported(gold)[1]["state"] == state
     assert ("over limit" in shown) == (state == OVER_LIMIT)
-    assert served_states(gold)[1] == (state if state == OVER_LIMIT else None)
-    assert [series["state"] for series in alerting(gold)] == [OVER_LIMIT] * (state == OVER_LIMIT)
+    assert served_states(exported)[1] == (state if state == OVER_LIMIT else None)
+    assert [series["state"] for series in alerting(exported)] == [OVER_LIMIT] * (state == OVER_LIMIT)
 
 
 def test_one_window_over_its_tolerance_is_over_the_limit_everywhere(tmp_path):
     burst = round((1 + WINDOW_TOLERANCE + 0.01) * 11 * LIMIT)
     gold = warehouse(tmp_path, throttled(1, [burst, *[0] * 29, *[LIMIT // 2] * 30]))
 
-    assert (reported(gold)[1]["state"], served_states(gold)[1]) == (OVER_LIMIT, OVER_LIMIT)
+    assert (reported(gold)[1]["state"], served_states(exported_from(tmp_path))[1]) == (OVER_LIMIT, OVER_LIMIT)
 
 
 def some_bytes(seed):
@@ -151,12 +154,11 @@ def test_the_served_rate_is_that_of_the_report(tmp_path):
     leaders = [brokers | {"leader_id": broker, "follower_id": 0} for broker in range(1, 151)]
     gold_tables.write(tmp_path, "fetch_latency", leaders)
 
-    exported = ExportedGold(gold, asdict(Export()))
-    exported.refresh()
+    exported = exported_from(tmp_path)
     exported.samples([END])
     served = exported._db.execute("SELECT broker, rate, best FROM throttle_rates").fetchall()
     report = reported(gold)
-    states = served_states(gold)
+    states = served_states(exported)
 
     assert len(served) > 100
     for broker, rate, best in served:
@@ -175,7 +177,7 @@ def test_bytes_under_a_former_limit_are_not_judged_by_the_present_one(tmp_path):
     gold = warehouse(tmp_path, [*before, *after])
 
     assert {row["state"] for row in limits(GoldSelection(gold=gold, cluster="lab"))} == {COMPLIANT}
-    assert served_states(gold)[1] is None
+    assert served_states(exported_from(tmp_path))[1] is None
 
 
 LAST_SEEN = "plumbline_broker_last_seen_timestamp_seconds"
