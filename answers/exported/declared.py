@@ -47,22 +47,23 @@ class ExportedQuestion:
         return (*self.prepared.values(), *(each.query for each in self.exported))
 
 
-def exported(labels: str, metrics: str, query: str) -> Exported:
-    """Return a declaration: the labels after `cluster`, and a line `name | source | help` per metric."""
-    rows = ([cell.strip() for cell in line.split("|")] for line in metrics.strip().splitlines())
-    names = ("cluster", *labels.split())
-    return Exported(
-        tuple(ExportedMetric(f"plumbline_{row[0]}", row[1], row[2], names) for row in rows), query
+def exported(text: str) -> Exported:
+    """Return the declaration before a query, in comments: labels, then `name | source | help` each."""
+    comments = [line for line in text.splitlines() if line.startswith("-- ")]
+    labels, *rows = ([cell.strip() for cell in line[3:].split("|")] for line in comments)
+    metrics = (
+        ExportedMetric(f"plumbline_{row[0]}", row[1], row[2], tuple(labels[0].split())) for row in rows
     )
+    return Exported(tuple(metrics), text.partition(comments[-1])[2])
 
 
-def quantiles(labels: str, metrics: str, hists: str, ranks: str = "0.5, 0.99") -> Exported:
+def quantiles(text: str, ranks: str = "0.5, 0.99") -> Exported:
     """Return true quantiles in seconds: the histograms of a query are added up by label, then read."""
-    by = ", ".join(("moment", "cluster", *labels.split()))
-    found = exported(f"{labels} quantile", metrics, "").metrics
-    columns = {metric.name: metric.source.partition(".")[2] for metric in found}
+    metrics, hists = exported(text)
+    by = ", ".join(("moment", *metrics[0].labels))
+    columns = {metric.name: metric.source.partition(".")[2] for metric in metrics}
     values = (f"bucket_ms({at_rank('rank_of(q, total)', name)}) / 1000 AS {name}" for name in columns)
     query = f"""
 SELECT {by}, q::VARCHAR AS quantile, {", ".join(values)}
 FROM ({added_up(f"({hists})", by, columns)}), (SELECT unnest([{ranks}]::DOUBLE[]) AS q) GROUP BY ALL"""
-    return Exported(found, query)
+    return Exported(tuple(each._replace(labels=(*each.labels, "quantile")) for each in metrics), query)

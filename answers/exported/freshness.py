@@ -53,46 +53,37 @@ ON a.cluster = l.cluster AND a.broker = l.broker AND a.source = l.source AND a.m
 WHERE seen_at > moment - getvariable('remember_s')""",
     },
     exported=(
-        exported(
-            "",
-            """
-            gold_settled_timestamp_seconds | fetch_latency.is_settled | End of the newest settled window.
-            brokers_expected | fetch_latency.nodes_expected | Brokers seen around that window.
-            brokers_reporting | fetch_latency.nodes_reporting | Brokers with a line in that window.""",
-            """
+        exported("""
+-- cluster
+-- gold_settled_timestamp_seconds | fetch_latency.is_settled | End of the newest settled window.
+-- brokers_expected | fetch_latency.nodes_expected | Brokers seen around that window.
+-- brokers_reporting | fetch_latency.nodes_reporting | Brokers with a line in that window.
 SELECT moment, cluster, until AS plumbline_gold_settled_timestamp_seconds,
        nodes_expected AS plumbline_brokers_expected, nodes_reporting AS plumbline_brokers_reporting
-FROM newest""",
-        ),
-        exported(
-            "broker source",
-            "broker_last_seen_timestamp_seconds | fetch_latency.window_start "
-            "| End of the newest window with a fetch in the broker's request log, or with its metrics.",
-            f"SELECT moment, cluster, broker, source, seen_at AS {_SEEN_AT} FROM seen",
-        ),
-        exported(
-            "node kind",
-            """
-            lines_read | data_quality.lines_read | Lines that bronze holds.
-            lines_quarantined | data_quality.quarantined | Of these, quarantined.
-            quarantined_ratio | data_quality.quarantined | Share of these lines, 0 to 1.""",
-            """
+FROM newest"""),
+        exported(f"""
+-- cluster broker source
+-- broker_last_seen_timestamp_seconds | fetch_latency.window_start \
+| End of the newest window with a fetch in the broker's request log, or with its metrics.
+SELECT moment, cluster, broker, source, seen_at AS {_SEEN_AT} FROM seen"""),
+        exported("""
+-- cluster node kind
+-- lines_read | data_quality.lines_read | Lines that bronze holds.
+-- lines_quarantined | data_quality.quarantined | Of these, quarantined.
+-- quarantined_ratio | data_quality.quarantined | Share of these lines, 0 to 1.
 SELECT moment, d.cluster, node, kind, sum(lines_read) AS plumbline_lines_read,
        sum(quarantined) AS plumbline_lines_quarantined,
        sum(quarantined) / nullif(sum(lines_read), 0) AS plumbline_quarantined_ratio
-FROM instants JOIN latest.data_quality d ON first_logged_at <= moment GROUP BY ALL""",
-        ),
-        exported(
-            "of",
-            "left_out | fetch_latency.client_id | Pairs, topics or clients beyond the limits of [export].",
-            """
+FROM instants JOIN latest.data_quality d ON first_logged_at <= moment GROUP BY ALL"""),
+        exported("""
+-- cluster of
+-- left_out | fetch_latency.client_id | Pairs, topics or clients beyond the limits of [export].
 SELECT moment, cluster, of, greatest(max(of_all) - max(most), 0) AS plumbline_left_out
 FROM (SELECT moment, cluster, 'pairs' AS of, of_all, getvariable('pairs') AS most FROM pairs
       UNION ALL SELECT moment, cluster, 'topics', of_all, getvariable('topics') FROM topics
       UNION ALL SELECT moment, cluster, 'consumers', of_all, getvariable('clients') FROM consumers
       UNION ALL SELECT moment, cluster, 'lookups', of_all, getvariable('clients') FROM askers)
-GROUP BY ALL""",
-        ),
+GROUP BY ALL"""),
     ),
     alerts={
         "PlumblineNodeSilent": f"{_AGE} > {SILENT_S} and on (cluster) {_NEWEST_AGE} < {SILENT_S}",

@@ -14,26 +14,21 @@ FROM fresh JOIN (SELECT unnest(['redirect', 'disconnect']) AS kind) ON true LEFT
     FROM events JOIN rare.leader_redirect USING (cluster, window_start)) USING (moment, cluster, kind)"""
     },
     exported=(
-        exported(
-            "kind",
-            """
-            leader_redirects | leader_redirect.redirect_ms | Clients that found a new leader.
-            leader_redirects_unfinished | leader_redirect.redirect_ms | Clients not seen to find one.""",
-            """
+        exported("""
+-- cluster kind
+-- leader_redirects | leader_redirect.redirect_ms | Clients that found a new leader.
+-- leader_redirects_unfinished | leader_redirect.redirect_ms | Clients not seen to find one.
 SELECT moment, cluster, kind, count(redirect_ms) AS plumbline_leader_redirects,
        count(*) FILTER (is_event AND redirect_ms IS NULL) AS plumbline_leader_redirects_unfinished
-FROM redirects GROUP BY ALL""",
-        ),
-        exported(
-            "kind quantile",
-            "leader_redirect_seconds | leader_redirect.redirect_ms "
-            "| First error to first success; quantile 1.0 is the longest; NaN: none.",
-            """
+FROM redirects GROUP BY ALL"""),
+        exported("""
+-- cluster kind quantile
+-- leader_redirect_seconds | leader_redirect.redirect_ms \
+| First error to first success; quantile 1.0 is the longest; NaN: none.
 SELECT moment, cluster, kind, quantile, coalesce(
        CASE quantile WHEN '1.0' THEN max(redirect_ms) ELSE quantile_disc(redirect_ms, 0.5) END / 1000, 'NaN')
        AS plumbline_leader_redirect_seconds
-FROM redirects, (SELECT unnest(['0.5', '1.0']) AS quantile) GROUP BY moment, cluster, kind, quantile""",
-        ),
+FROM redirects, (SELECT unnest(['0.5', '1.0']) AS quantile) GROUP BY moment, cluster, kind, quantile"""),
     ),
     alerts={
         "PlumblineRedirectSlow": "plumbline_leader_redirect_seconds"

@@ -27,24 +27,19 @@ FROM sent JOIN counted USING (moment, cluster, topic) GROUP BY moment, cluster, 
 WINDOW all_of AS (PARTITION BY moment, cluster)"""
     },
     exported=(
-        exported(
-            "topic",
-            f"""
-            topic_bytes_per_second | partition_skew.bytes | Produced; the busiest topics.
-            topic_skew_ratio | partition_skew.bytes | Bytes of the fullest partition over the mean; 1 is """
-            f"even; from {MIN_BATCHES} batches a partition on.",
-            """
+        exported(f"""
+-- cluster topic
+-- topic_bytes_per_second | partition_skew.bytes | Produced; the busiest topics.
+-- topic_skew_ratio | partition_skew.bytes \
+| Bytes of the fullest partition over the mean; 1 is even; from {MIN_BATCHES} batches a partition on.
 SELECT moment, cluster, topic, bytes / getvariable('events_span_s') AS plumbline_topic_bytes_per_second,
        CASE WHEN is_enough THEN ratio END AS plumbline_topic_skew_ratio
-FROM topics WHERE nth <= getvariable('topics')""",
-        ),
-        exported(
-            "",
-            "worst_topic_skew_ratio | partition_skew.bytes | The highest; NaN: no topic has enough batches.",
-            """
+FROM topics WHERE nth <= getvariable('topics')"""),
+        exported("""
+-- cluster
+-- worst_topic_skew_ratio | partition_skew.bytes | The highest; NaN: no topic has enough batches.
 SELECT moment, cluster, coalesce(max(ratio) FILTER (is_enough), 'NaN') AS plumbline_worst_topic_skew_ratio
-FROM fresh LEFT JOIN topics USING (moment, cluster) GROUP BY ALL""",
-        ),
+FROM fresh LEFT JOIN topics USING (moment, cluster) GROUP BY ALL"""),
     ),
     alerts={"PlumblineSkew": f"plumbline_worst_topic_skew_ratio > {MOST_SKEW}"},
 )

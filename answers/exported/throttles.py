@@ -64,24 +64,20 @@ FROM fresh JOIN remembered.throttle_compliance t USING (cluster)
 WHERE t.window_start < until AND t.window_start >= until - getvariable('remember_s') GROUP BY ALL""",
     },
     exported=(
-        exported(
-            "broker direction",
-            """
-            throttle_limit_bytes_per_second | throttle_compliance.limit_bytes_per_s | Limit in force.
-            throttle_bytes_per_second | throttle_compliance.throttled_bytes | What the quota counts.
-            throttle_catching_up_bytes_per_second | throttle_compliance.catching_up_bytes | What it delays.
-            throttle_unlisted_bytes_per_second | throttle_compliance.unlisted_bytes | Unlisted bytes.""",
-            """
+        exported("""
+-- cluster broker direction
+-- throttle_limit_bytes_per_second | throttle_compliance.limit_bytes_per_s | Limit in force.
+-- throttle_bytes_per_second | throttle_compliance.throttled_bytes | What the quota counts.
+-- throttle_catching_up_bytes_per_second | throttle_compliance.catching_up_bytes | What it delays.
+-- throttle_unlisted_bytes_per_second | throttle_compliance.unlisted_bytes | Unlisted bytes.
 SELECT moment, cluster, broker, direction, bound AS plumbline_throttle_limit_bytes_per_second,
        throttled / getvariable('span_s') AS plumbline_throttle_bytes_per_second,
        catching_up / getvariable('span_s') AS plumbline_throttle_catching_up_bytes_per_second,
        unlisted / getvariable('span_s') AS plumbline_throttle_unlisted_bytes_per_second
-FROM throttles""",
-        ),
-        exported(
-            "broker direction state",
-            f"throttle_state | throttle_compliance.throttled_bytes | 1: the state, of {', '.join(STATES)}.",
-            f"""
+FROM throttles"""),
+        exported(f"""
+-- cluster broker direction state
+-- throttle_state | throttle_compliance.throttled_bytes | 1: the state, of {", ".join(STATES)}.
 WITH known AS (
     SELECT DISTINCT moment, cluster, broker, direction
     FROM seen JOIN fresh USING (moment, cluster), (SELECT unnest(['leader', 'follower']) AS direction)),
@@ -93,15 +89,12 @@ judged AS (
     LEFT JOIN busy ON busy.moment = k.moment AND busy.cluster = k.cluster)
 SELECT moment, cluster, broker, direction, state,
        coalesce(first_state = state, false)::INT AS plumbline_throttle_state
-FROM judged, (SELECT unnest({list(STATES)}) AS state)""",
-        ),
-        exported(
-            "",
-            """
-            reassignments | reassignment_progress.ended_at | Unfinished moves of replicas.
-            reassignment_bytes_per_second | reassignment_progress.bytes_moved | Moved.
-            reassignment_remaining_bytes | reassignment_progress.bytes_to_go | Bytes to go.""",
-            """
+FROM judged, (SELECT unnest({list(STATES)}) AS state)"""),
+        exported("""
+-- cluster
+-- reassignments | reassignment_progress.ended_at | Unfinished moves of replicas.
+-- reassignment_bytes_per_second | reassignment_progress.bytes_moved | Moved.
+-- reassignment_remaining_bytes | reassignment_progress.bytes_to_go | Bytes to go.
 WITH moves AS (
     SELECT moment, cluster, moved_at, source_id, destination_id, sum(bytes_moved) AS moved,
            arg_max({'n': bytes_to_go}, window_start).n AS to_go,
@@ -111,8 +104,7 @@ WITH moves AS (
 SELECT moment, cluster, count(DISTINCT moved_at) FILTER (is_open) AS plumbline_reassignments,
        coalesce(sum(moved), 0) / getvariable('span_s') AS plumbline_reassignment_bytes_per_second,
        coalesce(sum(to_go) FILTER (is_open), 0) AS plumbline_reassignment_remaining_bytes
-FROM fresh LEFT JOIN moves USING (moment, cluster) GROUP BY ALL""",
-        ),
+FROM fresh LEFT JOIN moves USING (moment, cluster) GROUP BY ALL"""),
     ),
     alerts={"PlumblineThrottle": "plumbline_throttle_state == 1"},
 )
