@@ -128,6 +128,7 @@ def test_own_traffic_and_other_requests_are_left_out():
         request(2, correlation_id=2, api="METADATA", kind="other"),
         request(3, correlation_id=3, is_own_traffic=None),  # nobody said it is ours
         request(4, correlation_id=4, kind="consumer", follower_id=None, client_id=None),
+        request(5, correlation_id=5, kind="raft", leader=2, follower=2),  # a node that fetches from itself
     ]
 
     assert [row.correlation_id for row in paired(rows)] == [3, 4]
