@@ -14,7 +14,7 @@ from schemas.arrow import arrow_schema
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from transforms.gold.broker_rtt.baseline import baseline
-from transforms.gold.broker_rtt.culprit import culprits
+from transforms.gold.broker_rtt.culprit import culprits, sampling_error_ms
 from transforms.gold.broker_rtt.grid import grids
 from transforms.gold.broker_rtt.shapes import Thresholds, accumulated
 
@@ -255,6 +255,13 @@ def test_rows_without_broker_ids_are_windows_without_pairs():
 
     [verdict] = judged(grids_of([{**row, "leader_id": None}])["lab"]).values()
     assert (verdict.culprit, verdict.pairs_seen, verdict.pairs_expected) == ("not_enough_data", 0, 2)
+
+
+def test_spread_of_one_pair_counts_at_most_three_times_the_typical_spread():
+    """A fault that begins within a window widens only its own pairs; their error must not hide it."""
+    errors_ms = sampling_error_ms(np.array([[1.0, 1.0, 100.0]]), np.array([[4, 4, 4]]))
+
+    assert errors_ms.tolist() == [[1.0, 1.0, 3.0]]
 
 
 def test_evidence_does_not_hang_on_how_far_back_was_read():
