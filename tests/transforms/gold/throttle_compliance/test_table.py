@@ -127,10 +127,12 @@ def test_polls_say_what_is_on_and_by_their_silence_what_is_off():
 
 
 def test_star_names_every_partition_and_broker():
-    rows = windows(**TOLD | {"changes": [rate(0.5, LIMIT), listing(0.5, "*")]})
+    requests = [*TOLD["requests"], idle(5, 2)]
+    rows = windows(**TOLD | {"requests": requests, "changes": [rate(0.5, LIMIT), listing(0.5, "*")]})
 
     assert rows[20, 1, "leader"].throttled_bytes == 10 * LIMIT
-    assert (20, 2, "follower") not in rows or rows[20, 2, "follower"].is_listed is False
+    assert rows[20, 2, "follower"].is_listed is False
+    assert (20, 2, "leader") not in rows  # broker 2 has no limit
 
 
 def test_replica_that_asks_from_the_high_watermark_on_is_in_sync():
