@@ -9,6 +9,7 @@ CONSUMED = [
 ]  # fmt: skip
 FOLLOWER = {"kind": "follower", "client_id": "broker-3-fetcher-0"}
 MOVED = {"topic_name": "t", "partition": 0, "error_code": 0}
+OF_TWO = {"partitions": [MOVED | {"partition": partition} for partition in (1, 2)]}
 ASK = {"api": "ELECT_LEADERS", "principal": "User:ann", "partitions": [MOVED]}
 OTHERS = ({"client_id": "d"}, {"part": {"partition": 1}}, {"cluster": "x"})
 OFF_MS = (250.0, -250.0)
@@ -37,14 +38,14 @@ CASES = {  # name -> lines of both leaders, of the state-change log, fetches bet
     ),
     "later by the client's count alone": (
         [*MOVE[:1], request(110, 1, 6, took_ms=98, correlation_id=7), request(990, 2, correlation_id=10),
-         request(-20_000, 2, correlation_id=99), request(40, 2, took_ms=29, correlation_id=9)],
+         request(-20_000, 3, correlation_id=99), request(40, 2, took_ms=29, correlation_id=9)],
     ),
     "old leader is still at work": (
         [request(0, 1), request(10, 1, 6, part=HINT), request(11, 1, took_ms=9), request(15, 2)],
     ),
     "behind others": (
         [*MOVE[:2], request(12, 2, part={"partition": 1}, connection="c-2"),
-         request(112, 2, took_ms=98, connection="c-2", part={"partition": 1}),
+         request(112, 2, took_ms=98, connection="c-2", **OF_TWO),
          request(116, 2, took_ms=3, connection="c-2"),
          request(114, 2, took_ms=90, connection="other", part={"partition": 1})],
     ),
