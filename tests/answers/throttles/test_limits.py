@@ -25,7 +25,7 @@ def rated(by_s):
             "limited_from": NOON,
             "limit_bytes_per_s": LIMIT,
             "is_listed": True,
-            "moving_partitions": 1,
+            "moving_partitions": int(any(of_window)),
             "throttled_by_s": of_window,
             "throttled_bytes": sum(of_window),
             "catching_up_by_s": of_window,
@@ -65,6 +65,13 @@ def test_bursts_of_a_period_each_are_the_limit(period_s):
 
     assert row["rate_bytes_per_s"] == pytest.approx(LIMIT)
     assert row["best_window_bytes_per_s"] == pytest.approx(LIMIT * period_s / 11)
+
+
+def test_pause_between_two_moves_is_in_no_period():
+    row = rated(dict.fromkeys([*range(100, 150), *range(200, 250)], LIMIT))
+
+    assert (row["n"], row["rate_bytes_per_s"], row["moving_s"]) == (6, LIMIT, 100)
+    assert row["whole_windows"] == 3
 
 
 def test_what_is_above_the_limit_in_every_period_is_in_the_rate():

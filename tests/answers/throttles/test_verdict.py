@@ -272,9 +272,10 @@ def test_move_that_is_over_too_soon_has_no_rate():
 
 @CASES.test
 def test_without_a_request_log_counters_and_beans_show_what_they_can():
+    """The rate is without the first burst, in which a scrape may fall, and without the open end."""
     counters = [
-        counter(second + 3, LIMIT * 10, whom, way)
-        for second in range(10, 70, 10)
+        counter(second + 3, LIMIT * seconds, whom, way)
+        for second, seconds in zip(range(10, 70, 10), (30, 30, 10, 10, 10, 3), strict=True)
         for whom, way in (SENT, GOT)
     ]
     changes = [row | {"told_by": "poll"} for row in throttle(0.5, LIMIT)]
