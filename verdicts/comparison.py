@@ -8,7 +8,7 @@ from verdicts.metrics import METRICS, OF_GOLD, OF_PERF_TEST, RunMetric
 from verdicts.overall import deciding
 from verdicts.runs import ChangePoint, RunFigures
 from verdicts.verdict import JudgedMetric, MeasuredMetric, VerdictRule, judged
-from verdicts.within_run import Window
+from verdicts.within_run import WeightedWindow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +121,7 @@ def _measured(
     )
 
 
-def windows_of(run: RunFigures, metric: RunMetric) -> list[Window]:
+def windows_of(run: RunFigures, metric: RunMetric) -> list[WeightedWindow]:
     """Give a run's windows behind the warm-up, each with what it counts by."""
     told = [
         (getattr(window, metric.weight or "records"), getattr(window, metric.name))

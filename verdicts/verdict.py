@@ -11,7 +11,7 @@ from scipy import stats
 
 from verdicts.more_runs import Plan, more_runs
 from verdicts.shift import Shift, between, least_p, within_blocks
-from verdicts.within_run import LEAST_WINDOWS, Window, of_windows
+from verdicts.within_run import LEAST_WINDOWS, WeightedWindow, of_windows
 
 WITHIN_RUN = "within-run only"
 """What stands before whatever is said of one run of each: how runs scatter is not known."""
@@ -47,7 +47,7 @@ class MeasuredMetric:
     is_blocked: bool
     doubts: Sequence[str] = ()
     step: float = 0.0
-    windows: tuple[Sequence[Window], Sequence[Window]] | None = None
+    windows: tuple[Sequence[WeightedWindow], Sequence[WeightedWindow]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,11 +18,13 @@ SEED = 1
 LEAST_WINDOWS = 12
 """Of fewer there are too few stretches to draw from."""
 
-Window = tuple[float, float]
+WeightedWindow = tuple[float, float]
 """How much a window weighs (its records, or its seconds), and what it came to."""
 
 
-def of_windows(baseline: Sequence[Window], contender: Sequence[Window], *, level: float) -> Shift | None:
+def of_windows(
+    baseline: Sequence[WeightedWindow], contender: Sequence[WeightedWindow], *, level: float
+) -> Shift | None:
     """
     Compare weighted means of two runs in logarithms; None where windows are too few, or none above 0.
 

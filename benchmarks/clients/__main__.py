@@ -17,7 +17,7 @@ from lab.report import report
 
 PAGE = PROJECT / "docs" / "truth.md"
 
-Recorded = tuple[dict[str, Any], dict[str, Any]]
+RecordedScenario = tuple[dict[str, Any], dict[str, Any]]
 """What was done, and the tables of the report about it."""
 
 
@@ -55,7 +55,7 @@ def main(
     raise typer.Exit(1 if missed else 0)
 
 
-def _recorded(state: Path, name: ClientScenario, repeats: int) -> Recorded:
+def _recorded(state: Path, name: ClientScenario, repeats: int) -> RecordedScenario:
     """Run a scenario in a lab of its own and report it, unless that was done before."""
     kept = state / "done.json"
     if not kept.exists():
@@ -69,7 +69,7 @@ def _recorded(state: Path, name: ClientScenario, repeats: int) -> Recorded:
     return _read(state)
 
 
-def _read(state: Path) -> Recorded:
+def _read(state: Path) -> RecordedScenario:
     told = json.loads((state / "done.json").read_text())
     return json.loads(Path(told["truth"]).read_text()), json.loads(Path(told["report"]).read_text())["tables"]
 

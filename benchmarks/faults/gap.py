@@ -11,10 +11,9 @@ from benchmarks.faults import harm
 from benchmarks.faults.oracles import RECORD, rows_of, where
 from benchmarks.faults.site import JobsWarehouse, Site
 from conf.exit_codes import ExitCode
+from conf.names import TelemetryPartition
 from schemas.bronze import REQUEST_LOG
 from schemas.silver.not_kept import GAPS
-
-Place = tuple[str, int]
 
 
 def retention_passes(bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
@@ -34,7 +33,7 @@ def retention_passes(bootstrap_servers: str, folder: Path, dice: random.Random) 
     return wrong or [*wrong, *gap_is_exact(site, written, twin, place, first)]
 
 
-def pass_by(bootstrap_servers: str, site: Site, dice: random.Random) -> tuple[Place, int]:
+def pass_by(bootstrap_servers: str, site: Site, dice: random.Random) -> tuple[TelemetryPartition, int]:
     """Delete the records of one partition up to somewhere behind what was read; give the first one left."""
     topic = next(acked.topic for acked in site.ledger if acked.topic.endswith("request-log"))
     held = [acked.offset for acked in site.ledger if acked.topic == topic and acked.partition == 1]
@@ -46,7 +45,7 @@ def pass_by(bootstrap_servers: str, site: Site, dice: random.Random) -> tuple[Pl
 
 
 def gap_is_exact(
-    site: Site, written: JobsWarehouse, twin: JobsWarehouse, place: Place, first: int
+    site: Site, written: JobsWarehouse, twin: JobsWarehouse, place: TelemetryPartition, first: int
 ) -> list[str]:
     """Hold `silver.gaps` against what bronze lacks: the same offsets, noted once; all else is the twin's."""
     if not where(written.root, GAPS).exists():

@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.faults import oracles
-from benchmarks.faults.oracles import INGESTED, OF_OTHERS, Place
+from benchmarks.faults.oracles import INGESTED, OF_OTHERS, RecordId
 from benchmarks.faults.site import JobsWarehouse, PublishedLine, Site
 from engine.process.hadoop_files import crc_of
 from schemas.bronze import METRICS
@@ -86,7 +86,7 @@ def twin_of(site: Site) -> JobsWarehouse:
 
 
 def found(
-    site: Site, written: JobsWarehouse, *, twin: JobsWarehouse | None = None, gone: Collection[Place] = ()
+    site: Site, written: JobsWarehouse, *, twin: JobsWarehouse | None = None, gone: Collection[RecordId] = ()
 ) -> list[str]:
     """
     Ask every oracle of bronze and silver; records that are `gone` were read by the twin alone.

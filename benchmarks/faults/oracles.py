@@ -34,7 +34,7 @@ from schemas.silver.perf_test import PERF_TEST as OF_PERF_TEST
 from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import CLUSTER_POLLS, MOVES
 
-Place = tuple[str, int, int]
+RecordId = tuple[str, int, int]
 """A record: topic, partition and offset."""
 
 RECORD = ("topic", "partition", "offset")
@@ -149,7 +149,7 @@ def other_than_twin(
     tables: Sequence[Table],
     *,
     may_be_empty: Collection[Table] = (),
-    gone: Collection[Place] = (),
+    gone: Collection[RecordId] = (),
 ) -> list[str]:
     """
     Compare every row of every table with the twin, an undisturbed run over the same input.
@@ -172,7 +172,7 @@ def rows_that_differ(  # noqa: PLR0913 (two warehouses, the columns, and the exc
     columns: list[str],
     *,
     may_be_empty: bool = False,
-    gone: Collection[Place] = (),
+    gone: Collection[RecordId] = (),
 ) -> str:
     """Return a failure with the number of missing and extra rows of one table, or ''."""
     ours, theirs = (_rows(base, table, columns, gone) for base in (root, twin))
@@ -221,7 +221,7 @@ def _bad_files(root: Path, table: Table) -> list[str]:
     return wrong
 
 
-def _rows(root: Path, table: Table, columns: list[str], gone: Collection[Place]) -> Counter[str]:
+def _rows(root: Path, table: Table, columns: list[str], gone: Collection[RecordId]) -> Counter[str]:
     rows = rows_of(root, table, *columns).to_pylist()
     if gone:
         rows = [row for row in rows if tuple(row.get(name) for name in RECORD) not in gone]
@@ -237,7 +237,7 @@ def _digest(value: bytes) -> str:
     return hashlib.sha256(value).hexdigest()
 
 
-def _places(rows: pa.Table) -> list[Place]:
+def _places(rows: pa.Table) -> list[RecordId]:
     return list(zip(*(rows[name].to_pylist() for name in RECORD), strict=True))
 
 

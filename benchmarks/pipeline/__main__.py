@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PARTS = ("costs", "freshness", "quiet", "aged", "scrapes")
 STATE, SHORT_STATE = PROJECT / ".state" / "bench", PROJECT / ".state" / "bench-short"
 
-Figures = dict[str, Any]
+Measurements = dict[str, Any]
 
 
 def main(  # noqa: PLR0913 (the switches of a benchmark, each by name)
@@ -76,7 +76,7 @@ def main(  # noqa: PLR0913 (the switches of a benchmark, each by name)
         appends=appends,
         pages=pages,
     )
-    runs: dict[str, Callable[[], Figures]] = {
+    runs: dict[str, Callable[[], Measurements]] = {
         "costs": lambda: measure_costs(folder, scale),
         "freshness": lambda: measure_freshness(folder, scale, with_gold=with_gold),
         "quiet": lambda: measure_quiet(folder, scale),
@@ -99,7 +99,7 @@ def _scale(*, short: bool, seconds: float | None, **others: float | None) -> Sca
     return dataclasses.replace(scale, **changes)
 
 
-def measure_costs(state: Path, scale: Scale) -> Figures:
+def measure_costs(state: Path, scale: Scale) -> Measurements:
     """Measure every arm, round by round, over one topic."""
     n, rounds, logs = scale.lines, scale.rounds, lines.record(state)
     lab = cluster.start(state / "lab", brokers=1, request_log=False, client_log=False, fresh=True)
@@ -130,7 +130,7 @@ def measure_costs(state: Path, scale: Scale) -> Figures:
     return figures | {"costs": [asdict(cost) for cost in measured]}
 
 
-def measure_freshness(state: Path, scale: Scale, *, with_gold: bool) -> Figures:
+def measure_freshness(state: Path, scale: Scale, *, with_gold: bool) -> Measurements:
     """Measure each rate on separate tables."""
     logs, runs = lines.record(state), []
     for per_s in scale.rate_seconds:
@@ -146,7 +146,7 @@ def measure_freshness(state: Path, scale: Scale, *, with_gold: bool) -> Figures:
     return {"slow_s": scale.slow_s, "settle_s": scale.settle_s, "runs": runs}
 
 
-def measure_quiet(state: Path, scale: Scale) -> Figures:
+def measure_quiet(state: Path, scale: Scale) -> Measurements:
     """Measure the ingest alone, then with build-gold, each on separate tables."""
     folder, runs = quiet_lines.record(state, scale.recorded_s), []
     for with_gold in (False, True):
@@ -161,7 +161,7 @@ def measure_quiet(state: Path, scale: Scale) -> Figures:
     return {"settle_s": scale.quiet_settle_s, "runs": runs}
 
 
-def measure_aged(state: Path, scale: Scale, seed: int) -> Figures:
+def measure_aged(state: Path, scale: Scale, seed: int) -> Measurements:
     """Age a table to each age, then time the ingest's append on all of them, interleaved."""
     root, rows = state / "aged" / uuid.uuid4().hex[:8], aged.sample_rows(lines.in_order(lines.record(state)))
     spark = spark_session(Settings.load(), "bench")
@@ -181,7 +181,7 @@ def measure_aged(state: Path, scale: Scale, seed: int) -> Figures:
     }
 
 
-def measure_scrapes(state: Path, scale: Scale) -> Figures:
+def measure_scrapes(state: Path, scale: Scale) -> Measurements:
     """Measure every arm, round by round, over the same pages."""
     recorded = quiet_lines.pages_in(quiet_lines.record(state, scale.recorded_s))
     lab = cluster.start(state / "lab", brokers=1, request_log=False, client_log=False, fresh=True)

@@ -22,7 +22,7 @@ from transforms.gold.broker_rtt.baseline import (
     baseline_rows,
     levels_of,
 )
-from transforms.gold.broker_rtt.culprit import Verdict, culprits, is_accused, with_onset
+from transforms.gold.broker_rtt.culprit import CulpritRow, culprits, is_accused, with_onset
 from transforms.gold.broker_rtt.grid import Grid, grids, of_clusters, seconds
 from transforms.gold.broker_rtt.shapes import Thresholds
 from transforms.spans import Span
@@ -144,11 +144,11 @@ def culprit_tables(broker_rtt: pa.Table, limits: Thresholds | None = None) -> di
     return {table: store.rows(table, everything) for table in (BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT)}
 
 
-def _by_cluster(verdicts: pa.Table) -> dict[str, list[Verdict]]:
+def _by_cluster(verdicts: pa.Table) -> dict[str, list[CulpritRow]]:
     return {cluster: rows.sort_by("window_start").to_pylist() for cluster, rows in of_clusters(verdicts)}
 
 
-def _accused(verdicts: Sequence[Verdict]) -> set[int]:
+def _accused(verdicts: Sequence[CulpritRow]) -> set[int]:
     return {int(row["window_start"].timestamp()) for row in verdicts if is_accused(row)}
 
 

@@ -15,7 +15,7 @@ from lab.throttle import limits
 from lab.throttle.facts import PartRecord
 from lab.throttle.parts import PartKind
 from lab.throttle.sizes import SizeWatcher
-from lab.throttle.tool import IS_BEGUN, LIMIT_IS_SET, Reassignment, first_at
+from lab.throttle.tool import IS_BEGUN, LIMIT_IS_SET, ReassignmentCommand, first_at
 
 POLL_INTERVAL_S, REPORT_INTERVAL_S = 0.25, 10.0
 SPARE_S = 60.0
@@ -31,7 +31,7 @@ class ActionContext:
 
     lab: Lab
     record: PartRecord
-    move: Reassignment
+    move: ReassignmentCommand
     watcher: SizeWatcher
     say: Say
 

@@ -22,7 +22,7 @@ from lab.throttle.actions import ACTIONS, ActionContext
 from lab.throttle.facts import PartRecord
 from lab.throttle.parts import PARTS, ThrottlePart
 from lab.throttle.sizes import SizeWatcher, bytes_on_disk, folder_of
-from lab.throttle.tool import Reassignment
+from lab.throttle.tool import ReassignmentCommand
 
 SCENARIO = "throttle"
 TRICKLE = load.Load(
@@ -130,7 +130,7 @@ def _check(lab: Lab, plan: ThrottlePlan) -> None:
 def _part(lab: Lab, part: ThrottlePart, nth: int, files: RunFiles, say: Say) -> dict[str, Any]:
     placements = part.placements(lab.broker_ids)
     record = PartRecord(part, f"{SCENARIO}-{files.began_ns // 1_000_000}-{nth}-{part.name}", placements)
-    move = Reassignment.create(lab, record.topic, [after for _, after in placements])
+    move = ReassignmentCommand.create(lab, record.topic, [after for _, after in placements])
     data.create(lab, record.topic, part)
     with _clean_up(lab, record, move, say):
         before = [replicas for replicas, _ in placements]
@@ -185,7 +185,7 @@ def _producing(lab: Lab, produced: load.Load | None) -> Iterator[None]:
 
 
 @contextmanager
-def _clean_up(lab: Lab, record: PartRecord, move: Reassignment, say: Say) -> Iterator[None]:
+def _clean_up(lab: Lab, record: PartRecord, move: ReassignmentCommand, say: Say) -> Iterator[None]:
     """Delete the topic at the end. If the part fails, first cancel the move and remove the throttles."""
     try:
         yield
@@ -199,7 +199,7 @@ def _clean_up(lab: Lab, record: PartRecord, move: Reassignment, say: Say) -> Ite
         topics.delete_many(lab, [record.topic])
 
 
-def _cancel(say: Say, move: Reassignment) -> None:
+def _cancel(say: Say, move: ReassignmentCommand) -> None:
     """Cancel a move that may not have begun. If the tool fails, deleting the topic ends the move."""
     try:
         move.cancel()

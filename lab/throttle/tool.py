@@ -41,14 +41,14 @@ def reassignment_document(topic: str, replicas: Sequence[Sequence[int]]) -> dict
 
 
 @dataclass(frozen=True, slots=True)
-class Reassignment:
+class ReassignmentCommand:
     """One move, as a file for the tool."""
 
     lab: Lab
     file: Path
 
     @classmethod
-    def create(cls, lab: Lab, topic: str, replicas: Sequence[Sequence[int]]) -> "Reassignment":
+    def create(cls, lab: Lab, topic: str, replicas: Sequence[Sequence[int]]) -> "ReassignmentCommand":
         """Write the file of a move."""
         file = lab.state / "throttle" / f"{topic}.json"
         file.parent.mkdir(parents=True, exist_ok=True)

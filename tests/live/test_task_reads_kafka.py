@@ -16,7 +16,7 @@ pytestmark = pytest.mark.live
 RECORDS = 1_000
 
 
-class Topic:
+class FilledTopic:
     """A topic with two partitions."""
 
     def __init__(self, lab):
@@ -52,7 +52,7 @@ class Topic:
 
 @pytest.fixture(scope="module")
 def topic(lab):
-    return Topic(lab)
+    return FilledTopic(lab)
 
 
 def test_each_record_of_the_ranges_is_read_once_and_in_order(topic):

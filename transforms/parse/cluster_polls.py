@@ -15,7 +15,7 @@ from transforms.parse.documents import Misread, decode, whole_text
 from transforms.parse.record import DAY_US, NO_CLUSTER, Kept, Outcome, Quarantined, Record, sample
 from transforms.parse.throttles import LISTS, RATES, ThrottleChange, rate, replicas, wildcard
 
-Settings = Mapping[str, Mapping[str, str | None] | None]
+PolledConfigs = Mapping[str, Mapping[str, str | None] | None]
 """The values of the dynamic configs, by broker or topic and by config name."""
 
 Setting = tuple[str, str | None, str, str, str | None, int | None, list[tuple[int, int]] | None, bool | None]
@@ -71,7 +71,7 @@ def _settings(document: PollDocument) -> Iterator[Setting]:
             yield "topic", name, config, "set", value, None, replicas(value), wildcard(value)
 
 
-def _values(settings: Settings, configs: Iterable[str]) -> Iterator[tuple[str, str, str | None]]:
+def _values(settings: PolledConfigs, configs: Iterable[str]) -> Iterator[tuple[str, str, str | None]]:
     for name, values in settings.items():
         for config in configs:
             yield name, config, values.get(config) if values else None

@@ -12,7 +12,7 @@ STAMP = "logged_at logged_mono_ns clock_resolution_ms logged_date"
 ORIGIN = "node source position topic partition offset parser_version"
 """The last columns of a row: the origin of the record, and the parser version."""
 
-Origin = tuple[str | None, str | None, str | None, str | None, int | None, int | None, int]
+OriginColumns = tuple[str | None, str | None, str | None, str | None, int | None, int | None, int]
 
 
 def row_type(name: str, *columns: str) -> Any:  # noqa: ANN401 (mypy cannot name a type made at run time)
@@ -25,7 +25,7 @@ def row_type(name: str, *columns: str) -> Any:  # noqa: ANN401 (mypy cannot name
     return namedtuple(name, " ".join(columns))  # noqa: PYI024
 
 
-def origin(record: Record) -> Origin:
+def origin(record: Record) -> OriginColumns:
     """Return the last columns of a row: the origin of the record, and the parser version."""
     return (
         record.node,

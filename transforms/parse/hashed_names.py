@@ -10,14 +10,14 @@ DIGITS = 16
 OF_BROKERS = re.compile(r"broker-[0-9]+-fetcher-[0-9]+")
 """Client ids that Kafka assigns to follower fetchers; they contain no user-defined text."""
 
-Row = TypeVar("Row", bound=tuple[object, ...])
+ParsedRow = TypeVar("ParsedRow", bound=tuple[object, ...])
 
 
 NAMING = re.compile(r"((?:--[\w-]+=)?\s*(client\.id|sasl\.[\w.]+)\s*=\s*)")
 """The start of a `name=value` argument that names a client or a user."""
 
 
-def hash_names(rows: Sequence[Row], key: str) -> Sequence[Row]:
+def hash_names(rows: Sequence[ParsedRow], key: str) -> Sequence[ParsedRow]:
     """
     Return the rows of one table with hashed client ids and principals, in each column of `HIDDEN`.
 

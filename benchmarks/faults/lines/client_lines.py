@@ -37,10 +37,10 @@ def of_clients(seconds: int) -> Iterator[tuple[float, PublishedLine]]:
         yield START_NS / 1e9 + at_s, PublishedLine(kind, node, position, text.encode(), headers)
 
 
-Entry = tuple[float, str, str, str, tuple[tuple[str, str], ...]]
+ClientLine = tuple[float, str, str, str, tuple[tuple[str, str], ...]]
 
 
-def _entries(seconds: int) -> Iterator[Entry]:
+def _entries(seconds: int) -> Iterator[ClientLine]:
     for second in range(seconds):
         for number, version in enumerate(CLIENTS):
             yield from _client(second + 0.1 * (number + 1), second, number, version)
@@ -54,7 +54,7 @@ def leader_of(partition: int, second: int) -> int:
     return BROKERS[(partition + second // MOVES_EVERY_S) % len(BROKERS)]
 
 
-def _client(at_s: float, second: int, number: int, version: str) -> Iterator[Entry]:
+def _client(at_s: float, second: int, number: int, version: str) -> Iterator[ClientLine]:
     """Produce to one partition after another; after a move first to the old leader, which refuses."""
     partition = PARTITIONS[(second + number) % len(PARTITIONS)]
     if second % MOVES_EVERY_S == 0 and second:
@@ -67,7 +67,7 @@ def _client(at_s: float, second: int, number: int, version: str) -> Iterator[Ent
     yield _request(at_s, leader_of(partition, second), _produce(version, second, partition))
 
 
-def _run(second: int, version: str) -> Iterator[Entry]:
+def _run(second: int, version: str) -> Iterator[ClientLine]:
     """Yield this second's lines of the minute's run: its document, window figures, and its end."""
     name, within = f"r{second // RUN_S}", second % RUN_S
     run = RunDescription(run=name, arm=version, scenario="faults", client_version=version, warm_up_s=5.0)
@@ -88,7 +88,7 @@ def _run(second: int, version: str) -> Iterator[Entry]:
     yield from ((second + 0.5, "client-1", "perf-test", text, headers) for text in texts)
 
 
-def _leads(second: int, partition: int) -> Entry:
+def _leads(second: int, partition: int) -> ClientLine:
     leader, epoch = leader_of(partition, second), second // MOVES_EVERY_S
     text = LEADS.format(
         leader=leader,
@@ -103,7 +103,7 @@ def _leads(second: int, partition: int) -> Entry:
     return second + 0.005, f"broker-{leader}", "state-change", line, ()
 
 
-def _request(at_s: float, broker: int, body: dict[str, Any]) -> Entry:
+def _request(at_s: float, broker: int, body: dict[str, Any]) -> ClientLine:
     digit = body["requestHeader"]["clientId"][-1]
     connection = f"127.0.0.1:1909{broker}-127.0.0.1:4196{digit}-1-{digit}"
     text = "Completed request:" + json.dumps(body | {"connection": connection}, separators=(",", ":"))

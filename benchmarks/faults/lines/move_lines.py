@@ -34,10 +34,10 @@ def of_moves(seconds: int) -> Iterator[tuple[float, PublishedLine]]:
         yield START_NS / 1e9 + at_s, PublishedLine(kind, node, f"{node}/{kind}/of-moves-{number}", value)
 
 
-Entry = tuple[float, str, str, bytes]
+MoveLine = tuple[float, str, str, bytes]
 
 
-def _entries(seconds: int) -> Iterator[Entry]:
+def _entries(seconds: int) -> Iterator[MoveLine]:
     for second in range(seconds):
         begun, since = second - second % EVERY_S, second % EVERY_S
         if since == BEGINS_S - 1:
@@ -86,12 +86,12 @@ def _fetched(second: int) -> bytes:
     return line(**changes)
 
 
-def _logged(at_s: float, broker: int, value: bytes) -> Entry:
+def _logged(at_s: float, broker: int, value: bytes) -> MoveLine:
     text = "Completed request:" + value.removeprefix(HEAD).removesuffix(TAIL).decode()
     return at_s, f"broker-{broker}", "request-log", logged(at_s, text, "kafka.request.logger").encode()
 
 
-def _poll(at_s: float, *, is_on: bool) -> Entry:
+def _poll(at_s: float, *, is_on: bool) -> MoveLine:
     rates = {LEADER_RATE: str(LIMIT)} if is_on else {}
     topics = {TOPIC: {LEADER_LIST: f"{PARTITION}:{LEADER}"}} if is_on else None
     at_ns = START_NS + round(at_s * 1e9)

@@ -35,7 +35,7 @@ MARK = "Completed request:"
 TOPICS = (Kind.REQUEST_LOG, Kind.CLIENT_LOG, Kind.METRICS)
 PARTITIONS = 2
 
-Line = tuple[str, bytes]
+NodeLine = tuple[str, bytes]
 """Node and line."""
 
 
@@ -53,14 +53,14 @@ def record(state: Path) -> Path:
     return logs
 
 
-def in_order(logs: Path) -> list[Line]:
+def in_order(logs: Path) -> list[NodeLine]:
     """Return all lines of all brokers in the order of their timestamps."""
     nodes = [(path.parent.name, path) for path in sorted(logs.glob("broker-*/kafka-request.log"))]
     read = [zip(path.read_bytes().splitlines(), repeat(node)) for node, path in nodes]
     return [(node, line) for line, node in heapq.merge(*read)]
 
 
-def repeated(lines: list[Line], n: int) -> Iterator[Line]:
+def repeated(lines: list[NodeLine], n: int) -> Iterator[NodeLine]:
     """Yield `n` lines: the recording repeatedly, each time later by its own length."""
     first, last = _second(lines[0][1]), _second(lines[-1][1])
     span = last - first + timedelta(seconds=1)
@@ -76,7 +76,7 @@ def repeated(lines: list[Line], n: int) -> Iterator[Line]:
         shift += span
 
 
-def requests_in(lines: list[Line], n: int) -> int:
+def requests_in(lines: list[NodeLine], n: int) -> int:
     """Return how many lines of `repeated(lines, n)` have a whole request."""
     are_whole = [_is_whole(line) for _, line in lines]
     times, rest = divmod(n, len(lines))
@@ -90,7 +90,7 @@ def _is_whole(line: bytes) -> bool:
         return False
 
 
-def at_rate(lines: list[Line], per_s: float, duration_s: float) -> Iterator[Line]:
+def at_rate(lines: list[NodeLine], per_s: float, duration_s: float) -> Iterator[NodeLine]:
     """Yield lines at a steady pace with the current time; a late line is yielded at once."""
     began, n, sent = time.monotonic(), int(per_s * duration_s), 0
     for tick in count(1):
@@ -136,7 +136,7 @@ class Topics:
         """Return the topic of scrapes."""
         return self.prefix + Kind.METRICS
 
-    def publish(self, lines: Iterator[Line], *, linger_ms: int = 50, is_timed: bool = False) -> int:
+    def publish(self, lines: Iterator[NodeLine], *, linger_ms: int = 50, is_timed: bool = False) -> int:
         """Publish as a collector does; with `is_timed`, note when the broker appended each line."""
         options = {"bootstrap.servers": self._bootstrap, "compression.type": "zstd", "linger.ms": linger_ms}
         producer, nth = Producer(options | {"queue.buffering.max.messages": 200_000}), 0

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from benchmarks.metrics.record import record as record_pages
 from benchmarks.metrics.record import recorded as recorded_pages
+from benchmarks.pipeline.arms.lines import NodeLine
 from conf.names import Kind
 from conf.settings import ScrapedEndpoint
 from lab import cluster, load
@@ -36,9 +37,6 @@ INTERVAL_S = {
 }
 """Seconds between two records of a kind, for all brokers together; a scrape is one page per broker."""
 
-Line = tuple[str, bytes]
-"""Node and value."""
-
 
 class QuietPage(NamedTuple):
     """One scrape."""
@@ -51,7 +49,7 @@ class QuietPage(NamedTuple):
 class Recording(NamedTuple):
     """A recording: lines by kind, alternating between brokers, and pages in scrape order."""
 
-    lines: dict[Kind, list[Line]]
+    lines: dict[Kind, list[NodeLine]]
     pages: list[QuietPage]
 
 
@@ -109,7 +107,7 @@ def _due(kind: Kind, every_s: float, seconds: float) -> Iterator[tuple[float, Ki
         yield nth * every_s, kind, nth
 
 
-def _lines(logs: Path, name: str) -> list[Line]:
+def _lines(logs: Path, name: str) -> list[NodeLine]:
     found = [
         (path.parent.name, line)
         for path in sorted(logs.glob(f"broker-*/{name}"))

@@ -12,8 +12,8 @@ from transforms.parse.perf.figures import PerfSummary, PerfWindow
 from transforms.parse.perf.metrics import ClientMetric
 from transforms.parse.perf.run import RunRow
 from transforms.parse.requests.admin import IsrChange, Reassignment
-from transforms.parse.requests.parser import TopicName
-from transforms.parse.requests.partitions import Partition
+from transforms.parse.requests.parser import TopicRow
+from transforms.parse.requests.partitions import RequestPartition
 from transforms.parse.requests.row import Request
 from transforms.parse.scrapes.rows import MetricScrape, MetricSeries
 from transforms.parse.throttles import ThrottleChange
@@ -33,7 +33,7 @@ ROWS = {
     "requests": Request,
     "runs": RunRow,
     "throttle_changes": ThrottleChange,
-    "topics": TopicName,
+    "topics": TopicRow,
 }
 
 
@@ -43,4 +43,4 @@ def test_a_row_has_the_columns_of_its_table(table):
 
 
 def test_a_partition_has_the_fields_of_its_struct():
-    assert list(Partition._fields) == REQUEST_PARTITION.names
+    assert list(RequestPartition._fields) == REQUEST_PARTITION.names

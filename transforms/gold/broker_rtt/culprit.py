@@ -43,7 +43,7 @@ NAMED = ("broker", "follower_side", "leader_side", "link")
 NONE, NOT_ENOUGH, AMBIGUOUS = "none", "not_enough_data", "ambiguous"
 OWN, PEERS = "own", "peers"
 
-Verdict = dict[str, Any]
+CulpritRow = dict[str, Any]
 """A row of `gold.broker_rtt_culprit`."""
 
 
@@ -94,7 +94,7 @@ def culprits(
     *,
     since: int = 0,
     opened: Grid | None = None,
-) -> list[Verdict]:
+) -> list[CulpritRow]:
     """
     Return the culprit of each window of a cluster, from the window and the `memory_windows` before it.
 
@@ -258,14 +258,14 @@ def _candidates(
 
 def _verdict(
     grid: Grid, judged: JudgedPairs, nth: int, candidates: list[Candidate], thresholds: Thresholds
-) -> Verdict:
+) -> CulpritRow:
     """Return the verdict of a window from its candidates."""
     window = grid.windows[nth]
     is_shown: list[bool] = np.any(grid.n[:, nth] > 0, axis=0).tolist()
     brokers = {broker for pair, shown in zip(grid.pairs, is_shown, strict=True) if shown for broker in pair}
     expected = max(window.nodes_expected or 0, len(brokers))
     seen = int(judged.is_seen()[nth].sum())
-    row: Verdict = {
+    row: CulpritRow = {
         "window_start": datetime.fromtimestamp(int(grid.starts[nth]), UTC),
         "pairs_seen": seen,
         "pairs_expected": expected * (expected - 1),
@@ -302,7 +302,7 @@ def _verdict(
     return row | {name: value for name, value in best.shape._asdict().items() if name != "culprit"}
 
 
-def is_accused(verdict: Verdict) -> bool:
+def is_accused(verdict: CulpritRow) -> bool:
     """
     Return whether a window is excluded from history: it is slower than the pairs' own history.
 
@@ -311,15 +311,15 @@ def is_accused(verdict: Verdict) -> bool:
     return verdict["culprit"] not in {NONE, NOT_ENOUGH} and verdict.get("baseline") == OWN
 
 
-def with_onset(verdicts: Sequence[Verdict], before: Sequence[Verdict]) -> list[Verdict]:
+def with_onset(verdicts: Sequence[CulpritRow], before: Sequence[CulpritRow]) -> list[CulpritRow]:
     """
     Extend `since` for faults longer than `memory_windows`. `before` has the earlier verdicts, both ascending.
 
     A row continues the fault of the previous row with the same shape if its evidence reaches back to the
     window of that row.
     """
-    latest: dict[tuple[Any, ...], Verdict] = {}
-    found: list[Verdict] = []
+    latest: dict[tuple[Any, ...], CulpritRow] = {}
+    found: list[CulpritRow] = []
     for row in (*before, *verdicts):
         shape = tuple(row.get(name) for name in Shape._fields)
         earlier, since = latest.get(shape), row.get("since")

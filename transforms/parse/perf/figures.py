@@ -8,7 +8,7 @@ decides between decimal point and decimal comma.
 import re
 from typing import NamedTuple
 
-from transforms.parse.columns import ORIGIN, Origin, row_type
+from transforms.parse.columns import ORIGIN, OriginColumns, row_type
 from transforms.parse.perf.run import BEGIN_COLUMNS, Begin
 from transforms.parse.record import Kept, Quarantined, sample
 
@@ -55,7 +55,7 @@ class Figures(NamedTuple):
             bad.append("decimal point and comma")
         return Quarantined("bad_number", ", ".join(bad)) if bad else None
 
-    def parsed(self, begin: Begin, flags: list[str], end: Origin) -> Kept:
+    def parsed(self, begin: Begin, flags: list[str], end: OriginColumns) -> Kept:
         """Return the row of a line that has no fault."""
         per_s, mib_per_s, avg_ms, max_ms = map(_number, self.numbers)
         figures = (int(self.records), per_s, mib_per_s, avg_ms, max_ms, self.steady_state is not None)

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from transforms.parse.columns import ORIGIN, Origin, row_type
+from transforms.parse.columns import ORIGIN, OriginColumns, row_type
 from transforms.parse.perf.run import BEGIN_COLUMNS, Begin
 from transforms.parse.record import Kept, Quarantined, sample
 
@@ -40,7 +40,7 @@ class PerfMetric(NamedTuple):
             return Quarantined("duplicate_key", ", ".join(f"{key}={value}" for key, value in self.tags))
         return None
 
-    def parsed(self, begin: Begin, flags: list[str], end: Origin) -> Kept:
+    def parsed(self, begin: Begin, flags: list[str], end: OriginColumns) -> Kept:
         """Return the row of a line that has no fault. A text, such as a version, has no value."""
         value = float(self.text.replace(",", ".")) if NUMBER.fullmatch(self.text) else None
         if value is not None and abs(value) == float("inf"):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from transforms.parse.columns import INT, LONG, ORIGIN, Origin, row_type
+from transforms.parse.columns import INT, LONG, ORIGIN, OriginColumns, row_type
 from transforms.parse.documents import Misread, decode
 from transforms.parse.record import Kept, Quarantined, Record
 
@@ -66,7 +66,7 @@ class PerfRun(msgspec.Struct, gc=False):
         negative = [name for name in AMOUNTS if (getattr(self, name) or 0) < 0]
         return Quarantined("bad_number", ", ".join(negative)) if negative else None
 
-    def parsed(self, begin: Begin, _flags: list[str], end: Origin) -> Kept:
+    def parsed(self, begin: Begin, _flags: list[str], end: OriginColumns) -> Kept:
         """Return the row of a run that has no fault; `logged_at` may be NULL without a flag."""
         others = msgspec.structs.astuple(self)[6:]
         instants = (instant(text) if text is not None else None for text in (self.started_at, self.ended_at))

@@ -9,7 +9,7 @@ error is None.
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from transforms.parse.columns import ORIGIN, Origin, row_type
+from transforms.parse.columns import ORIGIN, OriginColumns, row_type
 from transforms.parse.requests.documents import RequestHeader
 from transforms.parse.throttles import (
     LISTS,
@@ -30,7 +30,7 @@ OPERATIONS = {0: "set", 1: "delete", 2: "append", 3: "subtract"}
 """`AlterConfigOp.OpType`. ALTER_CONFIGS has no types: it replaces all configs of a resource."""
 
 
-Place = tuple[str | None, int | None, int | None, int | None]
+LineColumns = tuple[str | None, int | None, int | None, int | None]
 """The columns of `schemas.silver.throttles.LINE`: the broker that logged a request, and the instant."""
 
 _new = tuple.__new__
@@ -59,8 +59,8 @@ class Call(NamedTuple):
     principal: str | None
     request: Any
     response: Any
-    place: Place
-    origin: Origin
+    place: LineColumns
+    origin: OriginColumns
 
 
 def throttle_changes(call: Call) -> Iterator[Any]:

@@ -20,7 +20,7 @@ NAMES_TOPICS = frozenset({"METADATA", "CREATE_TOPICS"})
 
 _new = tuple.__new__
 
-TopicName = row_type("TopicName", "cluster topic_id topic_name is_internal seen_at position parser_version")
+TopicRow = row_type("TopicRow", "cluster topic_id topic_name is_internal seen_at position parser_version")
 
 
 def parse(record: Record, own_client_prefix: str = "plumbline-") -> Outcome:
@@ -82,7 +82,7 @@ def _more_rows(
     if row.api in NAMES_TOPICS and response is not None:
         seen = (row.logged_at, row.position, PARSER_VERSION)
         found = [
-            TopicName(row.cluster, topic_id, topic.name, topic.is_internal, *seen)
+            TopicRow(row.cluster, topic_id, topic.name, topic.is_internal, *seen)
             for topic in response.topics
             if (topic_id := id_or_none(topic.topic_id)) and topic.name is not None and topic.error_code == 0
         ]

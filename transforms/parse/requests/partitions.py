@@ -15,8 +15,8 @@ METADATA_TOPIC = "__cluster_metadata"
 _new = tuple.__new__  # Calling a NamedTuple's class takes twice as long.
 
 
-Partition = row_type(
-    "Partition",
+RequestPartition = row_type(
+    "RequestPartition",
     "topic_id topic_name partition bytes error_code offset hinted_leader_id hinted_leader_epoch",
     "high_watermark",
 )
@@ -61,9 +61,9 @@ def joined(requested: Sequence[Any], answered: Sequence[Any]) -> list[Any]:
             if watermark is not None and watermark < 0:  # The partition has an error.
                 watermark = None
             row = (topic_id, name, index, size, error_code, offset, leader_id, epoch, watermark)
-            rows.append(_new(Partition, row))
+            rows.append(_new(RequestPartition, row))
     for (topic_id, name, index), cells in wanted.items():
-        rows.append(Partition(topic_id, name, index, cells[1], None, cells[2], None, None, None))
+        rows.append(RequestPartition(topic_id, name, index, cells[1], None, cells[2], None, None, None))
     return rows
 
 
@@ -79,7 +79,7 @@ def _pair(requested: Any, answered: Any) -> Any:
         return None
     size = cells[1] if size is None else size
     offset = cells[2] if offset is None else offset
-    return _new(Partition, (topic_id, name, index, size, error_code, offset, None, None, watermark))
+    return _new(RequestPartition, (topic_id, name, index, size, error_code, offset, None, None, watermark))
 
 
 def has_metadata(partitions: Iterable[Any]) -> bool:
