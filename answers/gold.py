@@ -40,7 +40,7 @@ BY_LOGGED_AT = (REQUESTS, CLIENT_EVENTS)
 FIRST, LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
 
 
-Result = TypeVar("Result")
+QueryResult = TypeVar("QueryResult")
 
 
 class NoGoldError(Exception):
@@ -153,7 +153,9 @@ class GoldReader:
         command = f"CREATE OR REPLACE TABLE {name} AS"
         self._run(query, parameters, lambda text: db.execute(f"{command} {text}", dict(parameters)))
 
-    def _run(self, query: str, parameters: Mapping[str, Any], run: Callable[[str], Result]) -> Result:
+    def _run(
+        self, query: str, parameters: Mapping[str, Any], run: Callable[[str], QueryResult]
+    ) -> QueryResult:
         """Run a query whose tables are replaced by the files that overlap its span."""
         since, until = parameters.get("since") or FIRST, parameters.get("until") or LAST
         for is_last_try in (False, True):
