@@ -25,7 +25,7 @@ def dashboard(
     ] = 1.0,
 ) -> None:
     """
-    Show gold in a browser: who is slow and since when, the six questions, comparisons of runs; live.
+    Show gold in a browser: who is slow and since when, the seven questions, comparisons of runs; live.
 
     It makes no network requests and has no login. On an address other than loopback, anyone who reaches the
     port can read everything. Ctrl-C ends it (exit code 130).
