@@ -35,7 +35,7 @@ SUMMARIES = f"""
         WHERE cluster = $cluster AND (logged_at IS NULL OR (logged_at >= $since AND logged_at < $until))
     ) AS each LEFT JOIN ({RUN_SETTINGS}) AS settings ON settings.cluster = each.cluster
         AND settings.run IS NOT DISTINCT FROM each.run AND settings.arm IS NOT DISTINCT FROM each.arm
-    ORDER BY each.run, each.arm"""
+    ORDER BY each.run, each.arm, logged_at, is_steady_state, position"""
 
 
 def summaries(selection: GoldSelection) -> list[Row]:

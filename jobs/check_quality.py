@@ -28,7 +28,7 @@ from conf.settings import PROJECT
 from engine.delta import tables
 from engine.delta.snapshot import Snapshot
 from engine.process.lease import LeaseHeldError, lease
-from engine.process.session import JvmGoneError, jvm_watched
+from engine.process.session import JvmGoneError, interpreted, jvm_watched, session
 from engine.process.signals import interrupt_on_signals
 from engine.quality import results_table
 from engine.quality.rules import RuleOutcome, Suite, SuiteError, evaluate, suites_of
@@ -36,7 +36,7 @@ from schemas.fields import Table
 from schemas.gold import GOLD
 from schemas.rows import Row
 from schemas.silver import SILVER
-from serving.report.run.answering import interpreted, session, settings_of
+from serving.report.run.answering import settings_of
 from transforms.spans import Span
 from transforms.windows import HOUR_S
 

@@ -14,13 +14,16 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from answers.measured_runs import arms
+from answers.selection import GoldSelection
 from conf.atomic_file import write_atomically
 from conf.exit_codes import ExitCode, WrongUseError
 from conf.names import Kind
 from conf.progress import Progress
-from conf.settings import Settings
-from engine.ingest.raw_files import Origin, readable, write_raw
-from engine.process.signals import interrupt_on_signals
+from conf.signals import interrupt_on_signals
+from engine.ingest.parsed_files import PARSERS
+from engine.ingest.raw_files import Origin, readable, size_of, write_raw
+from engine.process.cores import mapper
 from schemas.rows import Row
 from serving.report.compare.document import document, markdown, reasons, said, table
 from serving.report.compare.options import (
@@ -33,12 +36,12 @@ from serving.report.compare.options import (
     layout_of,
 )
 from serving.report.compare.page import page
-from serving.report.compare.run_tables import RunTables, tables_of_files, tables_of_warehouse
-from serving.report.compare.runs import arms_of, misread, runs_of
+from serving.report.compare.run_tables import tables_of_files, tables_of_warehouse
+from serving.report.compare.runs import misread, runs_of
 from serving.report.compare.saved import save_comparison
 from serving.report.document import as_text
 from serving.report.page import Stamp
-from serving.report.run.answering import found_in, interpreted, session, settings_of, version_of
+from serving.report.run.answering import found_in, settings_of, version_of
 from serving.report.run.change_points import NoChangePointsError, change_points
 from serving.report.run.options import nodes_of, zone_of
 from serving.report.run.rows import SeveralClustersError
@@ -163,35 +166,34 @@ def _of_files(
     with tempfile.TemporaryDirectory(prefix="plumbline-compare-", ignore_cleanup_errors=True) as scratch:
         raw = Path(scratch) / "raw"
         origin = Origin(folder=folder, cluster=cluster, time_zone=source.time_zone)
-        with progress.step(f"reading {len(files)} files"):
-            write_raw(files, origin, raw, on_file=lambda _file: None)
-        with session(Settings(), "plumbline-compare") as spark, interpreted(spark):
+        with mapper(size_of(files), *PARSERS) as run_all:
+            with progress.step(f"reading {len(files)} files"):
+                write_raw(files, origin, raw, on_file=lambda _file: None, run_all=run_all)
             with progress.step("parsing"):
                 has_requests = Kind.REQUEST_LOG.value in kinds
-                tables = tables_of_files(spark, raw, Path(scratch), has_requests=has_requests)
-            return _judged(tables, request, source, progress), cluster
+                tables = tables_of_files(
+                    raw, Path(scratch), cluster, has_requests=has_requests, run_all=run_all
+                )
+    return _judged(tables, request, source, progress), cluster
 
 
 def _of_warehouse(request: Asked, source: RunSource, progress: Progress) -> tuple[Comparison, str | None]:
     settings = settings_of(source.conf)
     root = settings.warehouse_root
     try:
-        with session(settings, "plumbline-compare") as spark, interpreted(spark):
-            tables, cluster = tables_of_warehouse(spark, root, source.cluster)
-            comparison = _judged(tables, request, source, progress)
-            if source.is_saved:
-                progress.say(
-                    save_comparison(spark, settings, comparison, cluster=cluster, scenario=source.scenario)
-                )
-            return comparison, cluster
+        tables = tables_of_warehouse(root, source.cluster)
     except SeveralClustersError as error:
         message = f"choose one of the clusters in {root} with --cluster: {error}"
         raise WrongUseError(message) from error
+    comparison = _judged(tables, request, source, progress)
+    if source.is_saved:
+        progress.say(save_comparison(root, comparison, cluster=tables.cluster, scenario=source.scenario))
+    return comparison, tables.cluster
 
 
-def _judged(tables: RunTables, request: Asked, source: RunSource, progress: Progress) -> Comparison:
+def _judged(tables: GoldSelection, request: Asked, source: RunSource, progress: Progress) -> Comparison:
     with progress.step("summarizing the runs"):
-        runs_by_arm = arms_of(tables, source.scenario)
+        runs_by_arm = arms(tables, source.scenario)
         missing = [arm for arm in (request.baseline, request.contender) if arm not in runs_by_arm]
         if missing:
             raise WrongUseError(_no_run(missing[0], runs_by_arm, request, source.folder))

@@ -24,7 +24,7 @@ from conf.names import Kind
 from conf.progress import Progress
 from conf.settings import Settings
 from engine.delta import tables
-from engine.ingest.parsed_files import parse_into
+from engine.ingest.parsed_frames import parse_into
 from engine.ingest.positions import writers
 from engine.ingest.replay_metrics import restore_scrapes
 from engine.ingest.sources import SOURCES, Source

@@ -16,14 +16,14 @@ from answers.gold import GoldReader, NoGoldError
 from conf.exit_codes import ExitCode, WrongUseError
 from conf.instants import SINCE_HELP, time_range
 from conf.progress import Progress
-from conf.settings import Settings
-from engine.ingest.raw_files import FileRead, Origin, readable, write_raw
-from engine.process.shared_storage import NotSharedError, check_shared
-from engine.process.signals import interrupt_on_signals
+from conf.signals import interrupt_on_signals
+from engine.ingest.parsed_files import PARSERS
+from engine.ingest.raw_files import FileRead, Origin, readable, size_of, write_raw
+from engine.process.cores import mapper
 from engine.quality import results_table
 from schemas.rows import Row
 from serving.report.answers import Answers
-from serving.report.run.answering import found_in, session, settings_of
+from serving.report.run.answering import found_in, settings_of
 from serving.report.run.gold_of_files import rows_of_files
 from serving.report.run.inputs import inputs_of_files, span_of
 from serving.report.run.options import Wanted, nodes_of, truth_of, zone_of
@@ -31,7 +31,6 @@ from serving.report.run.output import HTML, JSON, check_targets, write
 from serving.report.run.rows import NoRowsError, ReportSpan, SeveralClustersError, answers_of, selection_of
 
 WRONG_USE = 2
-APP = "plumbline-report"
 
 
 def report(  # noqa: PLR0913 (one option of the command each)
@@ -94,7 +93,7 @@ def report(  # noqa: PLR0913 (one option of the command each)
             has_tables=tables,
         )
         run(wanted, progress)
-    except (WrongUseError, NotSharedError) as error:
+    except WrongUseError as error:
         progress.say(f"error: {error}")
         raise typer.Exit(WRONG_USE) from error
     except KeyboardInterrupt as error:
@@ -130,21 +129,22 @@ def from_files(folder: Path, wanted: Wanted, progress: Progress) -> Answers:
     origin = Origin(folder=folder, cluster=cluster, time_zone=wanted.time_zone)
     with tempfile.TemporaryDirectory(prefix="plumbline-report-", ignore_cleanup_errors=True) as scratch:
         raw = Path(scratch) / "raw"
-        with progress.step(f"reading {len(found.understood)} files"):
-            read = write_raw(
-                found.understood, origin, raw, on_file=lambda file: progress.say(_file_line(file))
-            )
-        if not any(file.lines for file in read):
-            message = (
-                f"no line in the {len(read)} files of {folder}: all are empty; check that the logger is on"
-            )
-            raise WrongUseError(message)
-        inputs = inputs_of_files(folder, wanted, found, read)
-        with session(Settings(), APP) as spark:
-            check_shared(spark, Path(scratch))
+        with mapper(size_of(found.understood), *PARSERS) as run_all:
+            with progress.step(f"reading {len(found.understood)} files"):
+                read = write_raw(
+                    found.understood,
+                    origin,
+                    raw,
+                    on_file=lambda file: progress.say(_file_line(file)),
+                    run_all=run_all,
+                )
+            if not any(file.lines for file in read):
+                message = f"no line in the {len(read)} files of {folder}: all are empty; is the logger on?"
+                raise WrongUseError(message)
+            inputs = inputs_of_files(folder, wanted, found, read)
             with progress.step("parsing and building gold"):
                 damages = {file.source: file.damage for file in read if file.damage}
-                rows = rows_of_files(spark, raw, Path(scratch), damages)
+                rows = rows_of_files(raw, Path(scratch), damages, run_all)
     with progress.step("summarizing"):
         return _answers(GoldReader.of_rows(rows), wanted, cluster, inputs)
 

@@ -16,10 +16,8 @@ from answers.selection import GoldSelection
 from benchmarks.truth.judge import Row
 from collectors.files import discover
 from conf.names import Kind
-from conf.settings import Settings
 from engine.gold.culprit import culprit_tables
 from engine.ingest.raw_files import Origin, write_raw
-from engine.process.session import spark_session
 from schemas.arrow import arrow_schema
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
@@ -99,7 +97,7 @@ def _build_gold(logs: Path, gold: Path) -> None:
     files = [file for file in discover(logs).understood if file.kind in (Kind.REQUEST_LOG, Kind.CLIENT_LOG)]
     origin = Origin(folder=logs, cluster=CLUSTER, time_zone="UTC")
     write_raw(files, origin, gold / "raw", on_file=lambda read: print(f"{read.source}: {read.lines:,} lines"))
-    rows = rows_of_files(spark_session(Settings.load(), "verify"), gold / "raw", gold, {})
+    rows = rows_of_files(gold / "raw", gold, {})
     for table in KEPT:
         pq.write_table(rows[table], gold / f"{table.name}.parquet")
     shutil.rmtree(gold / "raw")

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
+from answers.measured_runs import arms
 from benchmarks.verdicts.noise import Dice, Values
 from benchmarks.verdicts.simulate import measured
-from conf.settings import Settings
 from engine.ingest.raw_files import Origin, write_raw
 from lab.experiments.run_folder import PLAN
 from serving.report.compare.run_tables import tables_of_files
-from serving.report.compare.runs import arms_of, runs_of
-from serving.report.run.answering import found_in, interpreted, session
+from serving.report.compare.runs import runs_of
+from serving.report.run.answering import found_in
 from verdicts.comparison import Asked, compared
 from verdicts.metrics import OF_PERF_TEST
 from verdicts.runs import RunFigures
@@ -66,15 +66,11 @@ def _experiment(plan: dict[str, object]) -> RecordedExperiment:
 def runs_in(folder: Path) -> list[RunFigures]:
     """Read what all runs in a folder came to."""
     found = found_in(folder, {})
-    with (
-        tempfile.TemporaryDirectory() as scratch,
-        session(Settings(), "verdicts") as spark,
-        interpreted(spark),
-    ):
+    with tempfile.TemporaryDirectory() as scratch:
         origin = Origin(folder=folder, cluster="recorded", time_zone="UTC")
         write_raw(found.understood, origin, Path(scratch) / "raw", on_file=lambda _file: None)
-        tables = tables_of_files(spark, Path(scratch) / "raw", Path(scratch), has_requests=False)
-        return runs_of(tables, list(arms_of(tables, None)), None)
+        tables = tables_of_files(Path(scratch) / "raw", Path(scratch), "recorded", has_requests=False)
+    return runs_of(tables, list(arms(tables, None)), None)
 
 
 def judged_live(experiments: Sequence[RecordedExperiment], runs: Sequence[RunFigures]) -> list[Live]:

@@ -1,20 +1,25 @@
 """Delta tables by path: create, read, append exactly once, replace."""
 
 import shutil
+import uuid
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
-from deltalake import DeltaTable
+from deltalake import DeltaTable, Schema
+from deltalake.transaction import Transaction
 from filelock import FileLock
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import TimestampType
 
 from conf.settings import Maintain
-from engine.delta import commits, log_entries
+from engine.delta import appends, commits, log_entries
+from engine.delta.data_files import add_action
+from engine.delta.file_writer import FileWriter
 from engine.delta.snapshot import Snapshot
 from engine.process.lease import MAINTENANCE, lease
+from schemas.arrow import arrow_schema
 from schemas.fields import Table
 from transforms.frames import frame_of
 from transforms.spans import Span, within
@@ -122,6 +127,27 @@ def append(
     """
     where = Path(path(warehouse, table))
     return commits.append(frame, where, table, txn_app_id=txn_app_id, txn_version=txn_version)
+
+
+def append_rows(rows: pa.Table, warehouse: Path, table: Table, *, txn_app_id: str) -> bool:
+    """
+    Append rows without Spark, once per application id; create the table or its missing columns before.
+
+    Return whether the rows were written.
+    """
+    make(warehouse, table)
+    where, transaction = Path(path(warehouse, table)), Transaction(txn_app_id, 0)
+    log = log_entries.opened(where)
+    held = {field.name for field in log.schema().fields}
+    wanted = Schema.from_arrow(arrow_schema(table)).fields
+    if missing := [field for field in wanted if field.name not in held]:
+        log.alter.add_columns(missing)
+    if appends.has_batch(where, transaction):
+        return False
+    writer = FileWriter(warehouse, f"{txn_app_id}-{uuid.uuid4().hex[:8]}")
+    for batch in rows.combine_chunks().to_batches():
+        writer.write(table, batch)
+    return appends.append(where, [add_action(table, file) for file in writer.closed()], transaction)
 
 
 def snapshot(warehouse: Path, table: Table) -> Snapshot:

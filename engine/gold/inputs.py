@@ -1,14 +1,11 @@
-"""What the builds of gold read: the rows around some windows of a warehouse, or all rows of some frames."""
+"""What the builds of gold read: the rows around some windows of a warehouse, or all rows."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from engine.delta import tables
 from engine.delta.snapshot import Snapshot
@@ -111,11 +108,6 @@ class WholeInputs:
         """Read these rows."""
         self._silver = silver
 
-    @classmethod
-    def of_frames(cls, silver: Mapping[Table, DataFrame]) -> "WholeInputs":
-        """Read the rows of these frames (`dataset_of`)."""
-        return cls({table: dataset_of(frame) for table, frame in silver.items()})
-
     def rows(
         self,
         table: Table,
@@ -152,13 +144,6 @@ class WholeInputs:
     def has(self, table: Table) -> bool:
         """Return whether a table has rows."""
         return bool(self._silver[table].head(1).num_rows)
-
-
-def dataset_of(frame: DataFrame) -> ds.Dataset:
-    """Return the rows of a frame. A frame of files must be unfiltered: the files are read."""
-    files = [unquote(urlparse(file).path) for file in frame.inputFiles()]
-    schema = to_arrow_schema(frame.schema, timezone="UTC")
-    return ds.dataset(files, schema=schema, format="parquet") if files else ds.dataset(frame.toArrow())
 
 
 def gold_of_all(build: Build, inputs: WholeInputs) -> Mapping[Table, pa.Table]:

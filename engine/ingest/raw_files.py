@@ -1,10 +1,11 @@
 """Write the files of brokers as bronze rows, into Parquet files of a separate folder, with bounded memory."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from collectors.log_files.lines import CHUNK_BYTES, DamagedFileError, RawLine, r
 from collectors.perf_test.run import RunDescription, lines_of
 from collectors.scrape_files import read_scrapes
 from conf.names import Kind
+from engine.process.cores import Mapper
 
 GROUP_BYTES = 32 * 1024 * 1024
 GROUP_ROWS = 50_000
@@ -23,6 +25,9 @@ GROUP_ROWS = 50_000
 
 LINE_BYTES = CHUNK_BYTES
 """Maximum length of a line; the rest is cut off. The collector's records have the same maximum."""
+
+GZIP_FACTOR = 10
+"""About how much smaller gzip makes a log."""
 
 DAMAGE_MARK = "/damage"
 """Suffix of the position of a place that cannot be read; no line has it."""
@@ -43,7 +48,7 @@ WRITTEN = pa.schema(
         ("ingest_date", pa.date32()),
     ]
 )
-"""The columns of `schemas.bronze.RAW` that a file has; Spark reads the others as NULL."""
+"""The columns of `schemas.bronze.RAW` that a file has; a reader sees the others as NULL."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +78,12 @@ class FileRead:
 
 
 def write_raw(
-    files: Iterable[TelemetryFile], origin: Origin, target: Path, *, on_file: Callable[[FileRead], None]
+    files: Sequence[TelemetryFile],
+    origin: Origin,
+    target: Path,
+    *,
+    on_file: Callable[[FileRead], None],
+    run_all: Mapper = map,
 ) -> list[FileRead]:
     """
     Write every line of the files to `target/KIND`, one Parquet file per source; call `on_file` after each.
@@ -84,13 +94,20 @@ def write_raw(
     for kind in Kind:
         (target / kind.value).mkdir(parents=True, exist_ok=True)
     read = []
-    for index, file in enumerate(files):
-        read.append(_write_one(file, origin, target / file.kind / f"source-{index:05d}.parquet"))
-        on_file(read[-1])
+    write = partial(_write_one, origin=origin, target=target)
+    for file in run_all(write, range(len(files)), files):
+        read.append(file)
+        on_file(file)
     return read
 
 
-def _write_one(file: TelemetryFile, origin: Origin, target: Path) -> FileRead:
+def size_of(files: Iterable[TelemetryFile]) -> int:
+    """Return the approximate number of bytes that these files have uncompressed."""
+    return sum(file.path.stat().st_size * (GZIP_FACTOR if file.path.suffix == ".gz" else 1) for file in files)
+
+
+def _write_one(index: int, file: TelemetryFile, origin: Origin, target: Path) -> FileRead:
+    target = target / file.kind / f"source-{index:05d}.parquet"
     source = readable(file.path.relative_to(origin.folder))
     lines = value_bytes = 0
     damage: str | None = None

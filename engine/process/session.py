@@ -11,8 +11,9 @@ from pyspark import SparkConf
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
-from conf.exit_codes import CommandError
+from conf.exit_codes import CommandError, WrongUseError
 from conf.settings import PROJECT, Settings
+from engine.process.signals import interrupt_on_signals
 
 WORKER_ENV = "spark.executorEnv."
 """Prefix of the options that set an environment variable of the Python workers."""
@@ -167,3 +168,39 @@ def jar_folder(settings: Settings) -> Path:
         message = f"no jars in {folder}: run `make setup`, or set [spark] jars to their folder"
         raise FileNotFoundError(message)
     return folder
+
+
+@contextmanager
+def session(settings: Settings, app_name: str) -> Iterator[SparkSession]:
+    """
+    Yield the running session, or a new one that is stopped afterwards.
+
+    Raises:
+        WrongUseError: there are no jars for a new one.
+
+    """
+    is_new = SparkSession.getActiveSession() is None
+    try:
+        spark = spark_session(settings, app_name)
+    except FileNotFoundError as error:
+        raise WrongUseError(str(error)) from error
+    interrupt_on_signals()
+    try:
+        yield spark
+    finally:
+        if is_new:
+            spark.stop()
+
+
+@contextmanager
+def interpreted(spark: SparkSession) -> Iterator[None]:
+    """Run plans without compiling them: compiling takes longer than a few rows."""
+    settings = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    before = {key: str(spark.conf.get(key)) for key in settings}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            spark.conf.set(key, value)

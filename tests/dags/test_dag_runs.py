@@ -8,14 +8,16 @@ from delta.tables import DeltaTable as SilverTable
 from typer.testing import CliRunner
 
 from collectors.files import discover
+from conf.settings import Settings
 from engine.delta import tables
+from engine.ingest.parsed_files import parse_files, raw_lines
 from engine.ingest.raw_files import Origin, write_raw
 from engine.quality import results_table
 from jobs.build_gold import app as gold_app
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.data_quality import DATA_QUALITY
+from schemas.silver.perf_test import PERF_SUMMARIES, PERF_WINDOWS, RUNS
 from schemas.silver.requests import REQUESTS
-from serving.report.compare import run_tables
 from tests.dags.site import RUN_S, Airflow
 from tests.engine.made_runs import write_run
 from tests.live.test_ingest import IngestSite
@@ -103,8 +105,8 @@ def test_maintenance_goes_through_every_layer(airflow):
         assert f"--only {layer}" in output
 
 
-def test_a_regression_fails_the_run_and_an_inconclusive_result_skips_it(airflow, spark):
-    write_arms(spark, airflow)
+def test_a_regression_fails_the_run_and_an_inconclusive_result_skips_it(airflow):
+    write_arms(airflow)
     results = {}
     for contender in ("worse", "few"):
         options = json.dumps({"baseline": "old", "contender": contender, "metric": "avg_ms"})
@@ -117,7 +119,7 @@ def test_a_regression_fails_the_run_and_an_inconclusive_result_skips_it(airflow,
     assert len(list(airflow.reports.glob("comparison-*.md"))) == 2
 
 
-def write_arms(spark, airflow):
+def write_arms(airflow):
     """Append runs of three arms: eight of `old`, eight of `worse` with twice the latency, two of `few`."""
     folder = airflow.folder / "runs"
     for nth in range(8):
@@ -127,10 +129,7 @@ def write_arms(spark, airflow):
         if nth < 2:
             write_run(folder, f"b-{nth}", "few", [latency] * 4, minute=6 * nth + 4)
     origin = Origin(folder=folder, cluster="lab", time_zone="UTC")
-    raw, scratch = airflow.folder / "raw", airflow.folder / "scratch"
-    write_raw(discover(folder).understood, origin, raw, on_file=lambda _file: None)
-    found = run_tables.tables_of_files(spark, raw, scratch, has_requests=False)
-    for field in ("runs", "perf_summaries", "perf_windows"):
-        table = run_tables.SILVER[field]
-        tables.ensure(spark, airflow.warehouse, table)
-        tables.append(getattr(found, field), airflow.warehouse, table, txn_app_id="t", txn_version=1)
+    write_raw(discover(folder).understood, origin, airflow.folder / "raw", on_file=lambda _file: None)
+    silver, _ = parse_files(raw_lines(airflow.folder / "raw"), airflow.folder / "silver", Settings())
+    for table in (RUNS, PERF_SUMMARIES, PERF_WINDOWS):
+        tables.append_rows(silver[table].to_table(), airflow.warehouse, table, txn_app_id="t")

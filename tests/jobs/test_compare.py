@@ -8,11 +8,13 @@ from typer.testing import CliRunner
 
 from collectors.files import discover
 from conf.exit_codes import WrongUseError
-from conf.settings import PROJECT
+from conf.settings import PROJECT, Settings
 from engine.delta import tables
+from engine.ingest.parsed_files import parse_files, raw_lines
 from engine.ingest.raw_files import Origin, write_raw
 from plumbline.cli import app
 from schemas.gold.run_comparison import RUN_COMPARISON
+from schemas.silver.perf_test import PERF_SUMMARIES, PERF_WINDOWS, RUNS
 from serving.report.compare import run_tables
 from serving.report.compare.options import share_of
 from serving.report.compare.runs import runs_of
@@ -92,7 +94,6 @@ def test_a_tolerance_that_is_no_share_is_refused(text):
         share_of(text)
 
 
-@pytest.mark.usefixtures("spark")
 def test_published_kip_951_is_inconclusive_at_three_against_three(tmp_path):
     result = run(
         "baseline",
@@ -126,7 +127,6 @@ def test_published_files_contain_the_published_lines():
         assert (PUBLISHED / "kip951" / row["arm"] / f"{row['run']}.txt").read_text() == row["line"] + "\n"
 
 
-@pytest.mark.usefixtures("spark")
 def test_blocks_that_improved_are_reported_in_all_formats(tmp_path):
     folder = written(tmp_path / "runs", 0.8)
     targets = {kind: tmp_path / f"c.{kind}" for kind in ("json", "html", "markdown")}
@@ -155,7 +155,6 @@ def test_blocks_that_improved_are_reported_in_all_formats(tmp_path):
     assert run("new", "old", "--from", folder, "--metric", "p99_ms").exit_code == 1
 
 
-@pytest.mark.usefixtures("spark")
 def test_a_declared_warm_up_is_left_out_and_percentiles_refused(tmp_path):
     for arm, factor in (("old", 1.0), ("new", 0.5)):
         for nth, size in enumerate(SIZES[:5]):
@@ -179,7 +178,6 @@ def test_a_declared_warm_up_is_left_out_and_percentiles_refused(tmp_path):
     assert run("old", "new", "--from", tmp_path, "--metric", "p99_ms").exit_code == 3
 
 
-@pytest.mark.usefixtures("spark")
 def test_an_interrupted_run_that_was_set_aside_is_not_read(tmp_path):
     folder = written(tmp_path / "runs", 1.0, n=4)
     cut = write_run(tmp_path / "runs", "skew-000", "old", [9000], minute=99, has_end=False)
@@ -193,7 +191,6 @@ def test_an_interrupted_run_that_was_set_aside_is_not_read(tmp_path):
     assert "set aside, not read: 1 files that end in .cut" in result.output
 
 
-@pytest.mark.usefixtures("spark")
 def test_gold_of_a_runs_time_is_compared_where_there_is_a_request_log(tmp_path):
     made_logs.write_logs(tmp_path / "logs", seconds=110, added_ms={(3, 1): 20.0}, onset_s=58)
     for minute, arm in ((123, "old"), (124, "new")):  # 11:03 and 11:04, the latter with a slow link
@@ -209,7 +206,7 @@ def test_gold_of_a_runs_time_is_compared_where_there_is_a_request_log(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def sick(spark, tmp_path_factory):
+def sick(tmp_path_factory):
     """Return runs with one fault each that their files show."""
     root = tmp_path_factory.mktemp("sick")
     write_run(root / "raw", "well", "a", [10] * 3, scenario="s")
@@ -224,7 +221,7 @@ def sick(spark, tmp_path_factory):
     write_run(root / "raw", "well", "a", [10] * 3, scenario="another", minute=9)
     origin = Origin(folder=root / "raw", cluster="lab", time_zone="UTC")
     write_raw(discover(root / "raw").understood, origin, root / "read", on_file=lambda _file: None)
-    found = run_tables.tables_of_files(spark, root / "read", root / "scratch", has_requests=False)
+    found = run_tables.tables_of_files(root / "read", root / "scratch", "lab", has_requests=False)
     return {each.run: each for each in runs_of(found, ("a",), "s")}
 
 
@@ -250,16 +247,13 @@ def test_the_steady_state_of_the_tool_is_used_if_the_file_has_it(sick):
     assert [window.avg_ms for window in sick["steady"].windows] == [90.0, 10.0, 10.0]
 
 
-@pytest.mark.usefixtures("spark")
-def test_a_warehouse_has_the_same_verdict_as_its_raw_files(spark, tmp_path):
+def test_a_warehouse_has_the_same_verdict_as_its_raw_files(tmp_path):
     folder = written(tmp_path / "runs", 0.8, n=6)
     origin = Origin(folder=folder, cluster="east", time_zone="UTC")
     write_raw(discover(folder).understood, origin, tmp_path / "raw", on_file=lambda _file: None)
-    found = run_tables.tables_of_files(spark, tmp_path / "raw", tmp_path / "scratch", has_requests=False)
-    for field in ("runs", "perf_summaries", "perf_windows"):
-        table = run_tables.SILVER[field]
-        tables.ensure(spark, tmp_path / "lake", table)
-        tables.append(getattr(found, field), tmp_path / "lake", table, txn_app_id="t", txn_version=1)
+    silver, _ = parse_files(raw_lines(tmp_path / "raw"), tmp_path / "silver", Settings())
+    for table in (RUNS, PERF_SUMMARIES, PERF_WINDOWS):
+        tables.append_rows(silver[table].to_table(), tmp_path / "lake", table, txn_app_id="t")
     (tmp_path / "my.toml").write_text(f'[warehouse]\nroot = "{tmp_path / "lake"}"\n')
     asked = ("old", "new", "--metric", "avg_ms")
 
@@ -273,7 +267,12 @@ def test_a_warehouse_has_the_same_verdict_as_its_raw_files(spark, tmp_path):
     assert [result.exit_code for result in kept] == [0, 0]
     assert "saved in gold.run_comparison" in kept[0].output
     assert "already" in kept[1].output
-    saved = tables.read(spark, tmp_path / "lake", RUN_COMPARISON).collect()
+    saved = (
+        tables.snapshot(tmp_path / "lake", RUN_COMPARISON)
+        .all_rows(RUN_COMPARISON.schema.names)
+        .read_all()
+        .to_pylist()
+    )
     assert {row["metric"]: row["verdict"] for row in saved} == {
         row["metric"]: row["verdict"]
         for row in json.loads((tmp_path / "w.json").read_text())["run_comparison"]

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from conf.settings import Settings, WarehouseSettings
 from engine.delta import tables
-from engine.ingest.parsed_files import parse_into
+from engine.ingest.parsed_frames import parse_into
 from engine.ingest.positions import checkpoint_of
 from engine.ingest.sources import LINES, SOURCES
 from engine.ingest.task.task_plan import KEPT, QUARANTINED

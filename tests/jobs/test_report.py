@@ -189,7 +189,6 @@ def report_of(folder, target, *words):
     return json.loads((target / "r.json").read_text()), told.output
 
 
-@pytest.mark.usefixtures("spark")
 def test_slow_link_is_found_in_raw_files(slow_link, tmp_path):
     content, told = report_of(slow_link, tmp_path)
 
@@ -202,7 +201,6 @@ def test_slow_link_is_found_in_raw_files(slow_link, tmp_path):
     assert {row["total_p50_ms"] // 10 for row in content["tables"]["fetch_latency"]} == {50}
 
 
-@pytest.mark.usefixtures("spark")
 def test_every_line_is_accounted_for(slow_link, tmp_path):
     """A truncated line, garbage, another logger's line, a file given twice, a torn gzip, an empty file."""
     folder = tmp_path / "logs"
@@ -240,7 +238,6 @@ def test_every_line_is_accounted_for(slow_link, tmp_path):
     assert "doubtful: broker-3/kafka-request.log.2 is empty" in told
 
 
-@pytest.mark.usefixtures("spark")
 def test_names_that_are_no_utf8_are_read_and_told(tmp_path):
     folder = tmp_path / os.fsdecode(b"caf\xe9")
     made_logs.write_logs(folder, seconds=2, added_ms={}, onset_s=1)
@@ -283,18 +280,17 @@ def test_empty_logs_are_wrong_use_and_leave_no_litter(tmp_path, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def warehouse(spark, slow_link, tmp_path_factory):
+def warehouse(slow_link, tmp_path_factory):
     """Give settings of a warehouse that holds the gold of the slow link, as cluster east."""
     root = tmp_path_factory.mktemp("warehouse")
     origin = Origin(folder=slow_link, cluster="east", time_zone="UTC")
     write_raw(discover(slow_link).understood, origin, root / "raw", on_file=lambda _file: None)
-    for table, rows in rows_of_files(spark, root / "raw", root / "scratch", {}).items():
+    for table, rows in rows_of_files(root / "raw", root / "scratch", {}).items():
         write_deltalake(str(root / "lake" / table.layer / table.name), rows)
     (root / "my.toml").write_text(f'[warehouse]\nroot = "{root / "lake"}"\n')
     return root / "my.toml"
 
 
-@pytest.mark.usefixtures("spark")
 def test_warehouse_gives_the_report_that_its_raw_files_gave(warehouse, tmp_path):
     told = run("--conf", warehouse, "--json", tmp_path / "r.json", "--until", "2026-11-21T11:05")
 
@@ -307,7 +303,6 @@ def test_warehouse_gives_the_report_that_its_raw_files_gave(warehouse, tmp_path)
     assert not (tmp_path / "report.html").exists()
 
 
-@pytest.mark.usefixtures("spark")
 def test_a_warehouse_without_rows_is_refused_with_the_commands_to_run_first(here):
     (here / "lake").mkdir()
     (here / "my.toml").write_text('[warehouse]\nroot = "lake"\n')
@@ -320,11 +315,9 @@ def test_a_warehouse_without_rows_is_refused_with_the_commands_to_run_first(here
     assert not (here / "report.html").exists()
 
 
-@pytest.mark.usefixtures("spark")
 def test_a_span_without_windows_is_no_error(warehouse, tmp_path):
     assert run("--conf", warehouse, "--json", tmp_path / "r.json", "--until", "2020-01-01").exit_code == 0
 
 
-@pytest.mark.usefixtures("spark")
 def test_cluster_that_is_not_in_the_warehouse_is_refused_with_those_that_are(warehouse):
     assert refused("--conf", warehouse, "--cluster", "west").endswith("with --cluster: east")

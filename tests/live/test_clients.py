@@ -51,11 +51,11 @@ def watched(lab, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def gold(spark, watched, tmp_path_factory):
+def gold(watched, tmp_path_factory):
     scratch = tmp_path_factory.mktemp("gold")
     origin = Origin(folder=watched, cluster="lab", time_zone="UTC")
     write_raw(discover(watched).understood, origin, scratch / "raw", on_file=lambda _file: None)
-    rows = rows_of_files(spark, scratch / "raw", scratch, {})
+    rows = rows_of_files(scratch / "raw", scratch, {})
     return GoldSelection(gold=GoldReader.of_rows(rows), cluster="lab", topic="bytes")
 
 

@@ -8,20 +8,19 @@ from itertools import pairwise
 import pyarrow.compute as pc
 import pytest
 from confluent_kafka import Producer
-from pyspark.sql import functions as F
 
 from answers.leader_local_means import means as means_of
 from collectors.files import discover
 from collectors.scrape import ScrapeError, scrape
 from conf.settings import ScrapedEndpoint, Settings
 from engine.gold.inputs import WholeInputs
-from engine.ingest.parsed_files import parse_into
+from engine.ingest.parsed_files import parse_files, raw_lines
 from engine.ingest.raw_files import Origin, write_raw
 from lab import crash, processes, topics
 from lab.layout import LOAD_TOPIC, Lab
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN
 from schemas.silver.requests import REQUESTS
-from serving.report.run.gold_of_files import gold_rows, raw_lines
+from serving.report.run.gold_of_files import gold_rows
 from tests.answers.selected import selected
 from tests.live.slow_reader import SlowReader
 from transforms.gold.leader_local_mean.table import BUILD
@@ -108,7 +107,7 @@ def recorded(lab, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def silver(spark, recorded, tmp_path_factory):
+def silver(recorded, tmp_path_factory):
     folder, _ = recorded
     scratch = tmp_path_factory.mktemp("silver")
     write_raw(
@@ -117,13 +116,13 @@ def silver(spark, recorded, tmp_path_factory):
         scratch / "raw",
         on_file=lambda _file: None,
     )
-    frames, _ = parse_into(raw_lines(spark, scratch / "raw"), scratch / "silver", Settings())
-    return frames
+    rows, _ = parse_files(raw_lines(scratch / "raw"), scratch / "silver", Settings())
+    return rows
 
 
 @pytest.fixture(scope="module")
 def means(silver):
-    return gold_rows([BUILD], WholeInputs.of_frames(silver))[LEADER_LOCAL_MEAN]
+    return gold_rows([BUILD], WholeInputs(silver))[LEADER_LOCAL_MEAN]
 
 
 def test_the_mean_from_metrics_alone_equals_that_of_the_request_log(means, recorded):
@@ -172,16 +171,16 @@ def test_a_restart_loses_only_the_interval_of_its_down_time(means, silver, recor
     assert times["down"].timestamp() - 1 <= after["from_at"].timestamp() <= times["back"].timestamp()
     apart = [other for one, other in pairwise(rows) if other["from_at"] > one["to_at"]]
     assert apart == [after]
-    is_counted = (F.col("broker_id") == RESTARTED) & F.expr("api = 'FETCH' AND kind = 'consumer'")
-    of_log = silver[REQUESTS].filter(is_counted).select("logged_at").collect()
-    ended = [row["logged_at"].replace(tzinfo=UTC) for row in of_log]
+    is_of_consumer = (pc.field("api") == "FETCH") & (pc.field("kind") == "consumer")
+    is_counted = is_of_consumer & (pc.field("broker_id") == RESTARTED)
+    ended = silver[REQUESTS].to_table(["logged_at"], filter=is_counted)["logged_at"].to_pylist()
     counted = [(row["n"], *bounds(row, ended, times["took_s"])) for row in rows]
     assert all(many > 0 for _, _, many in counted)
     assert [row for row in counted if not row[1] - SLACK <= row[0] <= row[2] + SLACK] == [], counted
 
 
 def test_no_rate_is_negative(silver):
-    inputs = WholeInputs.of_frames(silver)
+    inputs = WholeInputs(silver)
     counters = with_process_start(
         "SELECT * FROM samples WHERE statistic = 'count'",
         "SELECT * FROM samples WHERE meaning = 'process_start_s'",

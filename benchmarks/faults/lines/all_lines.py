@@ -8,14 +8,14 @@ from functools import cache
 from itertools import cycle
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+import pyarrow as pa
 
 from benchmarks.faults.lines.client_lines import of_clients
 from benchmarks.faults.lines.move_lines import of_moves
 from benchmarks.faults.site import PublishedLine
 from schemas.bronze import RAW
 from tests.engine import made_logs
-from transforms.frames import frame_of
+from transforms.frames import arrow_of
 
 OF_ANOTHER_LOGGER = b"2026-11-21T11:04:10Z INFO Rolled new log segment (kafka.log.UnifiedLog)"
 DAMAGED = (b"\x00\xff\xfe", OF_ANOTHER_LOGGER)
@@ -74,7 +74,7 @@ def instant(line: bytes) -> float:
     return _second(whole) + float(f"0.{fraction}")
 
 
-def rows_of_bronze(spark: SparkSession, lines: Iterable[PublishedLine]) -> DataFrame:
+def rows_of_bronze(lines: Iterable[PublishedLine]) -> pa.Table:
     """Return lines as bronze rows, as if a collector had published them."""
     rows = [
         {
@@ -89,7 +89,7 @@ def rows_of_bronze(spark: SparkSession, lines: Iterable[PublishedLine]) -> DataF
         }
         for line in lines
     ]
-    return frame_of(spark, rows, RAW)
+    return arrow_of(rows, RAW)
 
 
 @cache

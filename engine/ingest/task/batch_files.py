@@ -1,4 +1,4 @@
-"""Write the files of one batch: most in the tasks of a Spark job, a few on the driver."""
+"""Write the files of one batch: most in tasks, a few on the driver."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -40,15 +40,29 @@ def write_batch_files(
     """
     Parse records of the Kafka source, or bronze rows, and write the files of all tables.
 
+    Raises:
+        LostFileError: a file that a task wrote is missing or has a different size.
+
+    """
+    rows = records.mapInArrow(partial(run, plan=plan, batch_id=batch_id), SCHEMA).collect()
+    return written_batch(rows, plan, batch_id=batch_id, known=known)
+
+
+def written_batch(
+    rows: Iterable[Sequence[Any]], plan: TaskPlan, *, batch_id: int, known: KnownRows = NO_ROWS
+) -> WrittenBatch:
+    """
+    Write the driver's files; `rows` are the reports of all tasks.
+
     Nothing is committed. Rows whose key is already in `known` are not written again.
 
     Raises:
         LostFileError: a file that a task wrote is missing or has a different size.
 
     """
-    rows = records.mapInArrow(partial(run, plan=plan, batch_id=batch_id), SCHEMA).collect()
-    tally = tally_of(row.tally for row in rows if row.tally is not None)
-    files = [DataFile(*row[:6]) for row in rows if row.table is not None]
+    reports = list(rows)
+    files = [DataFile(*file) for *file, tally_bytes in reports if tally_bytes is None]
+    tally = tally_of(tally_bytes for *_, tally_bytes in reports if tally_bytes is not None)
     new_rows = {name: known.unknown(name, candidates) for name, candidates in tally.new_rows.items()}
     files += _driver_files(plan, {**new_rows, SKIPPED.name: list(_skipped_rows(tally, batch_id))})
     unnamed = check_written(Path(plan.warehouse), plan.attempt, files)

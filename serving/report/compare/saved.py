@@ -3,38 +3,29 @@
 import hashlib
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 
-from pyspark.sql import SparkSession
+import pyarrow as pa
 
-from conf.settings import Settings
 from engine.delta import tables
+from schemas.arrow import arrow_schema
 from schemas.gold.run_comparison import RUN_COMPARISON
 from schemas.rows import plain
 from serving.report.compare.document import rows
-from transforms.frames import frame_of
 from verdicts.comparison import Comparison
 
 
 def save_comparison(
-    spark: SparkSession,
-    settings: Settings,
-    comparison: Comparison,
-    *,
-    cluster: str | None,
-    scenario: str | None,
+    warehouse: Path, comparison: Comparison, *, cluster: str | None, scenario: str | None
 ) -> str:
     """Append the rows of a comparison, once per result and runs; return a message with the outcome."""
     known = {"scenario": scenario, "compared_at": datetime.now(UTC)}
-    names = RUN_COMPARISON.schema.names
-    values = [[(row | known)[name] for name in names] for row in rows(comparison, cluster)]
-    warehouse = settings.warehouse_root
-    tables.ensure(spark, warehouse, RUN_COMPARISON)
-    is_new = tables.append(
-        frame_of(spark, values, RUN_COMPARISON.schema).coalesce(1),
+    values = [row | known for row in rows(comparison, cluster)]
+    is_new = tables.append_rows(
+        pa.Table.from_pylist(values, arrow_schema(RUN_COMPARISON)),
         warehouse,
         RUN_COMPARISON,
         txn_app_id=f"compare-{_fingerprint(comparison, cluster, scenario)}",
-        txn_version=0,
     )
     return "saved in gold.run_comparison" if is_new else "already in gold.run_comparison"
 

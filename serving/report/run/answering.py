@@ -1,18 +1,12 @@
-"""What every job that answers people shares: its files found, its settings, its session."""
+"""What every job that answers people shares: its files found, and its settings."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-
-from pyspark.sql import SparkSession
 
 from collectors.files import FoundFiles, NoSuchFolderError, discover
 from conf.exit_codes import WrongUseError
 from conf.settings import Settings
 from engine.ingest.raw_files import readable
-from engine.process.session import spark_session
-from engine.process.signals import interrupt_on_signals
 
 BROKER_LOGS = (
     "wanted are *request*.log*, *client*.log*, *state-change*.log* and *.prom (scrapes) in folders that end "
@@ -62,42 +56,6 @@ def settings_of(conf: list[Path]) -> Settings:
         )
         raise WrongUseError(message)
     return settings
-
-
-@contextmanager
-def session(settings: Settings, app_name: str) -> Iterator[SparkSession]:
-    """
-    Give the running session, or one of our own that is stopped afterwards.
-
-    Raises:
-        WrongUseError: there are no jars for one of our own.
-
-    """
-    is_ours = SparkSession.getActiveSession() is None
-    try:
-        spark = spark_session(settings, app_name)
-    except FileNotFoundError as error:
-        raise WrongUseError(str(error)) from error
-    interrupt_on_signals()
-    try:
-        yield spark
-    finally:
-        if is_ours:
-            spark.stop()
-
-
-@contextmanager
-def interpreted(spark: SparkSession) -> Iterator[None]:
-    """Run plans without compiling them: gold is small, and compiling takes longer than its rows."""
-    settings = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-    before = {key: str(spark.conf.get(key)) for key in settings}
-    for key, value in settings.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, value in before.items():
-            spark.conf.set(key, value)
 
 
 def version_of() -> str:

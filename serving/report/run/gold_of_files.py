@@ -5,16 +5,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
 
-from conf.names import Kind
 from conf.settings import Settings
 from engine.gold.culprit import culprit_tables
-from engine.gold.inputs import WholeInputs, dataset_of, gold_of_all
-from engine.ingest.parsed_files import parse_into
+from engine.gold.inputs import WholeInputs, gold_of_all
+from engine.ingest.parsed_files import parse_files, raw_lines
 from engine.ingest.raw_files import DAMAGE_MARK
 from engine.ingest.sources import SOURCES
-from schemas.bronze import RAW
+from engine.process.cores import Mapper
 from schemas.fields import Table
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
@@ -38,19 +36,19 @@ SILVER = (METRIC_SERIES, PERF_SUMMARIES, CLIENT_METRICS, RUNS, QUARANTINE, SKIPP
 
 
 def rows_of_files(
-    spark: SparkSession, raw: Path, scratch: Path, damages: Mapping[str, str]
+    raw: Path, scratch: Path, damages: Mapping[str, str], run_all: Mapper = map
 ) -> dict[Table, pa.Table]:
     """
     Parse raw lines (`raw_files.write_raw`) and build every table of a report (`Gold.of_rows`).
 
     `damages` are the causes why a file could not be read further, by source.
     """
-    lines = raw_lines(spark, raw)
-    silver, _ = parse_into(lines, scratch / "silver", Settings())
-    inputs = WholeInputs.of_frames(silver)
+    lines = raw_lines(raw)
+    silver, _ = parse_files(lines, scratch / "silver", Settings(), run_all)
+    inputs = WholeInputs(silver)
     gold = gold_rows(BUILDS, inputs)
     quality = data_quality(
-        [dataset_of(lines).scanner(columns=list(BRONZE_COLUMNS)).to_reader()],
+        [lines.scanner(columns=list(BRONZE_COLUMNS)).to_reader()],
         {source.kind.value: [inputs.rows(table, LINE) for table in source.of_lines] for source in SOURCES},
         inputs.rows(QUARANTINE, QUARANTINE_COLUMNS),
         inputs.rows(SKIPPED, SKIPPED_COLUMNS),
@@ -64,12 +62,6 @@ def rows_of_files(
 def gold_rows(builds: Iterable[Build], inputs: WholeInputs) -> dict[Table, pa.Table]:
     """Return the gold of builds from all rows of silver."""
     return {table: rows for build in builds for table, rows in gold_of_all(build, inputs).items()}
-
-
-def raw_lines(spark: SparkSession, raw: Path, *kinds: Kind) -> DataFrame:
-    """Return raw lines of these kinds (default: all) as rows of bronze; their folders may be empty."""
-    folders = [str(raw / kind.value) for kind in kinds or Kind]
-    return spark.read.schema(RAW).parquet(*folders)
 
 
 def with_damage(quarantine: pa.Table, damages: Mapping[str, str]) -> pa.Table:

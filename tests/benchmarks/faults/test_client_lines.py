@@ -3,21 +3,20 @@
 from benchmarks.faults.lines.all_lines import rows_of_bronze
 from benchmarks.faults.lines.client_lines import CLIENTS, MOVES_EVERY_S, PARTITIONS, of_clients
 from benchmarks.faults.oracles import GOLD_OF_CLIENTS
-from conf.settings import Settings
 from engine.gold.inputs import WholeInputs, gold_of_all
-from engine.ingest.parsed_files import parse_into
 from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.perf_test import PERF_TEST
 from schemas.silver.topics import TOPICS
+from tests.engine.ingest.parsed import parsed
 from transforms.gold.builds import BUILDS
 
 SECONDS = 130
 
 
-def test_every_table_about_clients_has_rows(spark, tmp_path):
+def test_every_table_about_clients_has_rows(tmp_path):
     lines = [line for _, line in of_clients(SECONDS)]
-    silver, tally = parse_into(rows_of_bronze(spark, lines), tmp_path, Settings())
-    inputs = WholeInputs.of_frames(silver)
+    silver, tally = parsed(rows_of_bronze(lines), tmp_path)
+    inputs = WholeInputs(silver)
     builds = [build for build in BUILDS if build.tables[0] in GOLD_OF_CLIENTS]
     gold = {table: rows for build in builds for table, rows in gold_of_all(build, inputs).items()}
 

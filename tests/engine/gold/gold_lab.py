@@ -5,6 +5,8 @@ import uuid
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pyarrow.dataset as ds
+
 from conf.progress import Progress
 from conf.settings import Settings, WarehouseSettings
 from engine.delta import tables
@@ -82,6 +84,6 @@ class GoldLab:
     def at_once(self):
         """Return the gold tables built from all of silver at once."""
         frames = {table: tables.read(self.spark, self.warehouse, table) for table in self.silver}
-        inputs = WholeInputs.of_frames(frames)
+        inputs = WholeInputs({table: ds.dataset(frame.toArrow()) for table, frame in frames.items()})
         gold = {of: rows for build in self.builds for of, rows in gold_of_all(build, inputs).items()}
         return {table.name: as_rows(frame_of_arrow(self.spark, rows)) for table, rows in gold.items()}

@@ -8,11 +8,11 @@ import pytest
 
 from collectors.backfill.pages import Pages
 from collectors.backfill.prometheus import PrometheusClient
-from conf.settings import Prometheus, Settings
-from engine.ingest.parsed_files import parse_into
+from conf.settings import Prometheus
 from schemas.silver.metrics import METRIC_SAMPLES
 from tests.collectors.real_prometheus import BASE_S, RealPrometheus
-from tests.transforms.parse.raw_rows import raw
+from tests.engine.ingest.parsed import parsed
+from tests.transforms.parse.raw_rows import arrow_raw
 
 SPECIAL = ("NaN", "+Inf", "-Inf", "-0.0", "5e-324", "1.7976931348623157e+308", "1e+22", "1.5e-05")
 LABELS = r'topic="a\\b\"c\nd-ü"'
@@ -38,11 +38,11 @@ def bits(values):
 
 
 def samples(pages, folder):
-    silver, _ = parse_into(pages, folder, Settings())
-    return silver[METRIC_SAMPLES]
+    silver, _ = parsed(arrow_raw(pages), folder)
+    return silver[METRIC_SAMPLES].to_table().sort_by("at").to_pylist()
 
 
-def test_samples_of_a_server_are_in_silver_with_the_series_id_of_a_scrape(spark, server, tmp_path):
+def test_samples_of_a_server_are_in_silver_with_the_series_id_of_a_scrape(server, tmp_path):
     prometheus = Prometheus(nodes={"b1:1": "broker-1"})
     pages = Pages(prometheus, server.url)
     pages.begin(BASE_S * 1_000, (BASE_S + 3_600) * 1_000)
@@ -60,9 +60,9 @@ def test_samples_of_a_server_are_in_silver_with_the_series_id_of_a_scrape(spark,
         "position": "broker-1/scrape/1795252768987716710",
         "kind": "metrics",
     }
-    filled = samples(raw(spark, rows), tmp_path / "filled").orderBy("at").collect()
-    [ours] = samples(raw(spark, [scraped]), tmp_path / "scraped").collect()
+    filled = samples(rows, tmp_path / "filled")
+    [ours] = samples([scraped], tmp_path / "scraped")
 
-    assert bits(row.value for row in filled) == bits(float(value) for value in server.values)
-    assert {row.series_id for row in filled} == {ours.series_id}
-    assert [row.at.timestamp() for row in filled] == [BASE_S + nth for nth in range(len(server.values))]
+    assert bits(row["value"] for row in filled) == bits(float(value) for value in server.values)
+    assert {row["series_id"] for row in filled} == {ours["series_id"]}
+    assert [row["at"].timestamp() for row in filled] == [BASE_S + nth for nth in range(len(server.values))]

@@ -5,15 +5,13 @@ import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
-from pyspark.sql import functions as F
-
 from collectors.files import discover
 from collectors.log_files.lines import RawLine, fingerprint
+from conf.names import Kind
 from conf.settings import Settings
 from engine.ingest import raw_files
-from engine.ingest.parsed_files import parse_into
+from engine.ingest.parsed_files import parse_files, raw_lines
 from engine.ingest.raw_files import Origin, cut_off, write_raw
-from schemas.bronze import RAW
 from schemas.silver.not_kept import QUARANTINE, SKIPPED
 from schemas.silver.requests import REQUESTS
 from tests.transforms.parse.records import COMPLETED, HEAD
@@ -26,9 +24,9 @@ def written(folder: Path, scratch: Path):
     return write_raw(discover(folder).understood, origin, scratch / "raw", on_file=lambda _file: None)
 
 
-def rows_of(spark, scratch: Path):
-    frame = spark.read.schema(RAW).parquet(str(scratch / "raw" / "request-log"))
-    return frame.orderBy("source", F.length("position"), "position").collect()
+def rows_of(scratch: Path):
+    rows = raw_lines(scratch / "raw", [Kind.REQUEST_LOG]).to_table().to_pylist()
+    return sorted(rows, key=lambda row: (row["source"], len(row["position"]), row["position"]))
 
 
 def log(folder: Path, content: bytes, name: str = "broker-1/kafka-request.log") -> Path:
@@ -38,12 +36,12 @@ def log(folder: Path, content: bytes, name: str = "broker-1/kafka-request.log") 
     return path
 
 
-def test_every_byte_of_every_line_arrives_with_its_position(spark, tmp_path):
+def test_every_byte_of_every_line_arrives_with_its_position(tmp_path):
     """Bytes that are not UTF-8, carriage returns and blank lines are kept too."""
     log(tmp_path / "logs", b"first\r\n\x00\xff\xfe\n\nlast without newline")
 
     (read,) = written(tmp_path / "logs", tmp_path)
-    rows = rows_of(spark, tmp_path)
+    rows = rows_of(tmp_path)
 
     mark = fingerprint(b"first\r")
     assert [(bytes(row["value"]), row["position"]) for row in rows] == [
@@ -58,13 +56,13 @@ def test_every_byte_of_every_line_arrives_with_its_position(spark, tmp_path):
     assert (read.lines, read.damage) == (4, None)
 
 
-def test_a_torn_gzip_keeps_its_lines_and_records_where_it_ends(spark, tmp_path):
+def test_a_torn_gzip_keeps_its_lines_and_records_where_it_ends(tmp_path):
     lines = b"".join(b"%06d %s\n" % (nth, b"x" * (nth % 90)) for nth in range(2000))
     packed = gzip.compress(lines, mtime=0)
     log(tmp_path / "logs", packed[: len(packed) // 2], "broker-1/kafka-request.log.gz")
 
     (read,) = written(tmp_path / "logs", tmp_path)
-    rows = rows_of(spark, tmp_path)
+    rows = rows_of(tmp_path)
 
     values = [bytes(row["value"]) for row in rows if row["value"] is not None]
     damage = [row["position"] for row in rows if row["value"] is None]
@@ -76,7 +74,7 @@ def test_a_torn_gzip_keeps_its_lines_and_records_where_it_ends(spark, tmp_path):
     assert read.damage
 
 
-def test_a_line_longer_than_the_limit_is_cut_and_its_length_recorded(spark, tmp_path, monkeypatch):
+def test_a_line_longer_than_the_limit_is_cut_and_its_length_recorded(tmp_path, monkeypatch):
     """A gzip of 64 KB has one line of 64 MB: memory stays small, and the other lines stay."""
     monkeypatch.setattr(raw_files, "LINE_BYTES", MIB)
     path = log(tmp_path / "logs", b"", "broker-1/kafka-request.log.gz")
@@ -91,17 +89,17 @@ def test_a_line_longer_than_the_limit_is_cut_and_its_length_recorded(spark, tmp_
     peak_bytes = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 
-    frame = spark.read.schema(RAW).parquet(str(tmp_path / "raw" / "request-log"))
-    silver, _ = parse_into(frame, tmp_path / "silver", Settings())
-    (line,) = silver[QUARANTINE].collect()
-    around = silver[REQUESTS].select("position").join(frame, on="position", how="inner").collect()
+    silver, _ = parse_files(raw_lines(tmp_path / "raw"), tmp_path / "silver", Settings())
+    (line,) = silver[QUARANTINE].to_table().to_pylist()
+    kept = silver[REQUESTS].to_table()["position"].to_pylist()
+    around = [row["value"] for row in rows_of(tmp_path) if row["position"] in kept]
     length_bytes = 64 * MIB + len(HEAD)
-    assert line.reason == "oversized"
-    assert line.detail == f"part 1/65 of {length_bytes} bytes"
-    assert bytes(line.value) == (HEAD + b"x" * MIB)[:MIB]
-    assert line.position.endswith(f"/{len(COMPLETED) + 1}")
-    assert [bytes(row.value) for row in around] == [COMPLETED] * 2
-    assert silver[SKIPPED].count() == 0
+    assert line["reason"] == "oversized"
+    assert line["detail"] == f"part 1/65 of {length_bytes} bytes"
+    assert line["value"] == (HEAD + b"x" * MIB)[:MIB]
+    assert line["position"].endswith(f"/{len(COMPLETED) + 1}")
+    assert around == [COMPLETED] * 2
+    assert silver[SKIPPED].count_rows() == 0
     assert (read.lines, read.value_bytes, read.damage) == (3, MIB + 2 * len(COMPLETED), None)
     assert peak_bytes < 8 * MIB
 
@@ -113,12 +111,12 @@ def test_the_first_part_of_a_long_line_stays_and_has_its_length():
     assert list(cut_off(iter([line, rest]))) == [replace(line, chunk="1/2 of 6 bytes", end_offset=6)]
 
 
-def test_an_empty_file_has_no_rows_and_no_error(spark, tmp_path):
+def test_an_empty_file_has_no_rows_and_no_error(tmp_path):
     log(tmp_path / "logs", b"")
 
     (read,) = written(tmp_path / "logs", tmp_path)
 
-    assert (read.lines, rows_of(spark, tmp_path)) == (0, [])
+    assert (read.lines, rows_of(tmp_path)) == (0, [])
 
 
 def test_row_groups_are_cut_by_bytes_so_memory_stays_bounded(tmp_path, monkeypatch):
@@ -134,13 +132,13 @@ def test_row_groups_are_cut_by_bytes_so_memory_stays_bounded(tmp_path, monkeypat
     assert max(groups) <= 11
 
 
-def test_two_files_of_one_name_stay_two_sources(spark, tmp_path):
+def test_two_files_of_one_name_stay_two_sources(tmp_path):
     log(tmp_path / "logs", b"one\n", "broker-1/kafka-request.log")
     log(tmp_path / "logs", b"two\n", "broker-2/kafka-request.log")
 
     written(tmp_path / "logs", tmp_path)
 
-    assert [row["source"] for row in rows_of(spark, tmp_path)] == [
+    assert [row["source"] for row in rows_of(tmp_path)] == [
         "broker-1/kafka-request.log",
         "broker-2/kafka-request.log",
     ]
