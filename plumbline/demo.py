@@ -9,31 +9,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
-from urllib.request import urlopen
 
 import typer
 
-from answers.gold import GoldReader
 from conf.exit_codes import ExitCode
 from conf.settings import Settings
 from conf.signals import interrupt_on_signals
-from engine.ingest.checkpoints import unread
-from engine.ingest.positions import checkpoint_of, topics_of
-from engine.ingest.sources import QUERIES
 from lab import cluster, processes, scenarios
 from lab.errors import LabError
 from lab.pipeline import PATIENCE_S, log_of, streams
-from schemas.fields import Table
-from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.rows import Row
-from schemas.silver.client_events import CLIENT_EVENTS
-from schemas.silver.requests import REQUESTS
-from serving.dashboard.app import make
-from serving.dashboard.filters import Filters
-from serving.dashboard.pages.all_pages import PAGES
-from serving.dashboard.parts import sentence_of
-from serving.dashboard.request import DashboardRequest
-from serving.dashboard.serve import names_of, served
 
 STREAMS_TIMEOUT_S = 120.0
 WINDOW_S = 10.0
@@ -69,6 +54,9 @@ def demo(
     plan = scenarios.ScenarioPlan(
         scenario=scenario, delay_ms=delay_ms, quiet_s=75, for_s=60, records_per_s=rate, seed=seed
     )
+    # Imported here, so that `--help` does not wait for its modules.
+    from plumbline.demo_tables import opened  # noqa: PLC0415
+
     try:
         truth, html = _recorded_and_reported(state, plan)
     except (LabError, subprocess.CalledProcessError) as error:
@@ -76,7 +64,7 @@ def demo(
         raise typer.Exit(ExitCode.FAILED) from None
     reasons = wrong_verdicts(json.loads(truth.read_text()), verdicts_of(html.with_suffix(".json")))
     typer.echo(f"\nthe report: {html}\nits tables: {html.with_suffix('.json')}\nthe truth:  {truth}")
-    typer.echo(f"the dashboard: {_opened(state)}")
+    typer.echo(f"the dashboard: {opened(state)}")
     typer.echo(f"{time.monotonic() - began:.0f} s in all")
     if reasons:
         typer.secho("the report does NOT name what was injected:", fg="red")
@@ -124,11 +112,15 @@ def _wait_until_read(settings: Settings, state: Path, started: dict[str, dict[st
         LabError: a process ended, or one was not done in time; the message names its log.
 
     """
+    from plumbline.demo_tables import is_built, is_read  # noqa: PLC0415
+
     deadline = time.monotonic() + STREAMS_TIMEOUT_S
-    while not ((is_read := _is_read(settings)) and _is_built(settings.warehouse_root)):
+    while not ((is_all_read := is_read(settings)) and is_built(settings.warehouse_root)):
         _check_alive(state, {word: started[word] for word in ("ingest", "build-gold")})
         if time.monotonic() > deadline:
-            raise LabError(not_done(log_of(state, "build-gold" if is_read else "ingest"), is_read=is_read))
+            raise LabError(
+                not_done(log_of(state, "build-gold" if is_all_read else "ingest"), is_read=is_all_read)
+            )
         time.sleep(0.5)
 
 
@@ -142,46 +134,12 @@ def not_done(log: Path, *, is_read: bool) -> str:
     return f"ingest has not read every line after {STREAMS_TIMEOUT_S:g} s; log: {log}"
 
 
-def _is_read(settings: Settings) -> bool:
-    """Return whether ingest has read every record in the topics."""
-    return not any(
-        unread(settings.telemetry, topic, checkpoint_of(settings, query))
-        for query in QUERIES
-        for topic in topics_of(settings, query)
-    )
-
-
-def _is_built(warehouse: Path) -> bool:
-    """Return whether gold was built from the newest silver, by the versions in its newest commit."""
-    commits = {table: _commits(warehouse, table) for table in (REQUESTS, CLIENT_EVENTS, BROKER_RTT)}
-    actions = [json.loads(line) for line in commits[BROKER_RTT][-1].read_text().splitlines()]
-    metadata = next(action["commitInfo"].get("userMetadata") for action in actions if "commitInfo" in action)
-    built_from = json.loads(metadata)["built_from"] if metadata else {}
-    return all(
-        built_from.get(f"silver.{table.name}", -1) >= int(commits[table][-1].stem)
-        for table in (REQUESTS, CLIENT_EVENTS)
-    )
-
-
-def _commits(warehouse: Path, table: Table) -> list[Path]:
-    return sorted((warehouse / table.layer / table.name / "_delta_log").glob("[0-9]*.json"))
-
-
 def _check_alive(state: Path, started: dict[str, dict[str, float]]) -> None:
     for word, process in started.items():
         if processes.find(process) is None:
             output = log_of(state, word)
             message = f"plumbline {word} ended; log: {output}\n{processes.tail(output)}"
             raise LabError(message)
-
-
-def _opened(state: Path) -> str:
-    """Serve the dashboard once to prove that its first page opens; return the command to start it."""
-    gold = GoldReader.of_warehouse(state / "warehouse")
-    with served(make(gold, names_of("127.0.0.1"))) as address, urlopen(address):  # noqa: S310 (a local address)
-        page = PAGES[0].make(DashboardRequest(gold, Filters()))
-    program = sys.argv[0] if Path(sys.argv[0]).name == "plumbline" else "plumbline"
-    return f"{program} dashboard --conf {state / 'lab' / 'lab.toml'}\n  it says: {sentence_of(page)}"
 
 
 def _run(*arguments: object) -> None:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from math import isfinite, pi, sqrt
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from verdicts.shift import cut_of_rank_sums, cut_of_signed_ranks
 
@@ -56,7 +56,7 @@ def more_runs(plan: Plan) -> int | None:
     """
     if not isfinite(plan.spread):
         return None
-    reach = float(stats.norm.ppf(1 - plan.alpha / 2) + stats.norm.ppf(POWER))
+    reach = float(scipy.stats.norm.ppf(1 - plan.alpha / 2) + scipy.stats.norm.ppf(POWER))
     room = max(abs(plan.shift), plan.tolerance - abs(plan.shift))
     wanted = OF_RANKS * (reach * plan.spread / room) ** 2 if room > 0 else float("inf")
     if wanted > plan.most:

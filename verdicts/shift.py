@@ -12,8 +12,8 @@ from functools import cache
 from math import comb, floor, inf, sqrt
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 RESAMPLES = 20_000
 """Orders that are drawn where ties forbid the exact table and there are more orders than that."""
@@ -147,7 +147,7 @@ def _cut(counts: list[int], level: float) -> int:
 
 
 def _cut_by_normal_law(mean: float, variance: float, level: float) -> int:
-    return floor(mean - float(stats.norm.ppf((1 + level) / 2)) * sqrt(variance))
+    return floor(mean - float(scipy.stats.norm.ppf((1 + level) / 2)) * sqrt(variance))
 
 
 def _rank_sums(m: int, n: int) -> list[int]:
@@ -176,12 +176,12 @@ def _mann_whitney(ours: Floats, theirs: Floats) -> float:
     is_tied = len(np.unique(np.concatenate([ours, theirs]))) < len(ours) + len(theirs)
     is_many = max(len(ours), len(theirs)) > MOST_EXACT
     method = "asymptotic" if is_many else _orders() if is_tied else "exact"
-    return float(stats.mannwhitneyu(ours, theirs, method=method).pvalue)
+    return float(scipy.stats.mannwhitneyu(ours, theirs, method=method).pvalue)
 
 
 def _of_a_single(one: Floats, others: Floats) -> float:
     """Give the share of places as far from the middle as that of a single run: SciPy orders no single one."""
-    ranks = stats.rankdata(np.concatenate([one, others]))
+    ranks = scipy.stats.rankdata(np.concatenate([one, others]))
     far = np.abs(ranks - ranks.mean())
     return float(np.mean(far >= far[0]))
 
@@ -191,20 +191,20 @@ def _signed_rank(differences: Floats) -> float:
         return 1.0
     sizes = np.abs(differences)
     if len(sizes) > MOST_EXACT:
-        return float(stats.wilcoxon(differences, zero_method="zsplit", method="approx").pvalue)
+        return float(scipy.stats.wilcoxon(differences, zero_method="zsplit", method="approx").pvalue)
     if len(np.unique(sizes)) == len(sizes) and sizes.all():
-        return float(stats.wilcoxon(differences, method="exact").pvalue)
+        return float(scipy.stats.wilcoxon(differences, method="exact").pvalue)
     # As `wilcoxon` with zero_method zsplit, which ranks one order after the other and takes seconds.
     orders = {"n_resamples": RESAMPLES, "rng": np.random.default_rng(SEED)}
-    tested = stats.permutation_test((differences,), _signed_sum, permutation_type="samples", **orders)
+    tested = scipy.stats.permutation_test((differences,), _signed_sum, permutation_type="samples", **orders)
     return float(tested.pvalue)
 
 
 def _signed_sum(differences: Floats, axis: int = -1) -> Floats:
     """Add up the ranks of the sizes, each with its difference's sign."""
-    signed = np.sign(differences) * stats.rankdata(np.abs(differences), axis=axis)
+    signed = np.sign(differences) * scipy.stats.rankdata(np.abs(differences), axis=axis)
     return np.asarray(signed.sum(axis=axis))
 
 
-def _orders() -> stats.PermutationMethod:
-    return stats.PermutationMethod(n_resamples=RESAMPLES, rng=np.random.default_rng(SEED))
+def _orders() -> "scipy.stats.PermutationMethod":
+    return scipy.stats.PermutationMethod(n_resamples=RESAMPLES, rng=np.random.default_rng(SEED))

@@ -6,8 +6,8 @@ from enum import StrEnum
 from math import exp, inf, isfinite, log
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from verdicts.more_runs import Plan, more_runs
 from verdicts.shift import Shift, between, least_p, within_blocks
@@ -91,7 +91,7 @@ def judged(every: Sequence[MeasuredMetric], rule: VerdictRule) -> list[JudgedMet
     whole = [replace(of, doubts=[*of.doubts, *_without_a_share(of)]) for of in every]
     compared = [None if of.doubts else _compared(of, rule) for of in whole]
     raw = [of.shift.p for of in compared if of]
-    adjusted = iter(stats.false_discovery_control(raw) if raw else ())
+    adjusted = iter(scipy.stats.false_discovery_control(raw) if raw else ())
     return [
         _judged(of, one, float(next(adjusted)), len(raw), rule) if one else _invalid(of)
         for of, one in zip(whole, compared, strict=True)

@@ -15,7 +15,7 @@ from engine.ingest.raw_files import Origin, write_raw
 from lab.experiments.run_folder import PLAN
 from serving.report.compare.run_tables import tables_of_files
 from serving.report.compare.runs import runs_of
-from serving.report.run.answering import found_in
+from serving.report.run.found import found_in
 from verdicts.comparison import Asked, compared
 from verdicts.metrics import OF_PERF_TEST
 from verdicts.runs import RunFigures

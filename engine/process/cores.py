@@ -4,9 +4,10 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 SMALL_BYTES = 24 * 1024 * 1024
@@ -34,11 +35,19 @@ def mapper(size_bytes: int, *preload: str) -> Iterator[Mapper]:
     context.set_forkserver_preload(list(preload))
     with ProcessPoolExecutor(min(cores, WORKERS), context, initializer=_begin) as pool:
         try:
-            yield pool.map
+            yield partial(_results, pool)
         except BaseException:
             for worker in multiprocessing.active_children():
                 worker.terminate()
             raise
+
+
+def _results(
+    pool: ProcessPoolExecutor, function: Callable[..., Any], *inputs: Iterable[Any]
+) -> Iterator[Any]:
+    """Return the results in order. `pool.map` cancels calls, which breaks a pool that loses its processes."""
+    calls = [pool.submit(function, *each) for each in zip(*inputs, strict=True)]
+    return (call.result() for call in calls)
 
 
 def _begin() -> None:

@@ -14,6 +14,7 @@ from collectors.files import discover
 from conf.exit_codes import WrongUseError
 from engine.ingest.raw_files import Origin, write_raw
 from jobs import report as job
+from serving.report.run import making
 from serving.report.run.gold_of_files import rows_of_files
 from serving.report.run.options import nodes_of, zone_of
 from tests.engine import made_logs
@@ -90,7 +91,7 @@ def test_last_sentence_is_about_clients_where_they_were_asked_about(monkeypatch)
     rows = client_rows.clients()
     asked = [row | {"scenario": "redirect"} for row in rows.perf_summaries]
     answers = client_rows.clients(perf_summaries=asked, inputs={"from": "logs"})
-    monkeypatch.setattr(job, "from_files", lambda *_: answers)
+    monkeypatch.setattr(making, "from_files", lambda *_: answers)
 
     said = run("--from", "logs").output.splitlines()
 

@@ -3,30 +3,13 @@
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from typer.core import TyperCommand
-from typer.exceptions import TyperException
 
 from conf.exit_codes import WrongUseError
 from verdicts.comparison import Asked
 from verdicts.metrics import METRICS
 from verdicts.verdict import VerdictRule
 
-WRONG_USE = 4
 SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*(%?)")
-
-
-class Compare(TyperCommand):
-    """A command whose misspelt option is told from "inconclusive": both would end with code 2."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 (typer hides its context)
-        """Read the options; what is wrong with them ends with `WRONG_USE`."""
-        try:
-            return super().parse_args(ctx, args)
-        except TyperException as error:
-            error.exit_code = WRONG_USE
-            raise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

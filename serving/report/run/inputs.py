@@ -34,10 +34,4 @@ def inputs_of_files(folder: Path, wanted: Wanted, found: FoundFiles, read: list[
             {"what": what, "files": files}
             for what, files in sorted(Counter(what for _, what in found.passed_over).items())
         ],
-        **span_of(wanted),
     }
-
-
-def span_of(wanted: Wanted) -> Row:
-    """Tell the span that was asked for."""
-    return {"since": wanted.span.since, "until": wanted.span.until}
