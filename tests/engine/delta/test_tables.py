@@ -3,10 +3,11 @@
 import dataclasses
 import json
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from threading import Barrier
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
@@ -16,6 +17,7 @@ from pyspark.sql.types import LongType, StringType, StructType, TimestampType
 from engine.delta import commits, log_entries, tables
 from engine.delta.log_state import entry_file
 from engine.process.lease import MAINTENANCE, LeaseHeldError, lease
+from schemas.arrow import arrow_schema
 from schemas.bronze import BRONZE
 from schemas.fields import Table, column
 from schemas.gold import GOLD
@@ -202,3 +204,22 @@ def test_a_partition_column_is_a_column_of_arrow_rows_too(spark, tmp_path):
 
     assert sorted(read(["logged_date"]).read_all()["logged_date"].to_pylist()) == days
     assert late["position"].to_pylist() == [f"p{days[1]}"]
+
+
+def test_rows_are_appended_without_spark_once_per_application_and_missing_columns_are_added(tmp_path):
+    older = dataclasses.replace(LAG, schema=StructType(LAG.schema.fields[:2]))
+    first = pa.table({"group": ["a"], "lag": [1]}, schema=arrow_schema(older))
+    second = pa.table({"group": ["b"], "lag": [2], "at": [datetime.now(UTC)]}, schema=arrow_schema(LAG))
+
+    written = [
+        tables.append_rows(first, tmp_path, older, txn_app_id="one"),
+        tables.append_rows(second, tmp_path, LAG, txn_app_id="two"),
+        tables.append_rows(second, tmp_path, LAG, txn_app_id="two"),
+    ]
+
+    rows = tables.snapshot(tmp_path, LAG).all_rows(LAG.schema.names).read_all().sort_by("group").to_pylist()
+    assert written == [True, True, False]
+    assert [(row["group"], row["lag"], row["at"] is None) for row in rows] == [
+        ("a", 1, True),
+        ("b", 2, False),
+    ]
