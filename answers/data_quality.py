@@ -14,8 +14,11 @@ BALANCE = ("lines_read", "kept", "quarantined", "skipped", "duplicates")
 LATE_S = 30
 """A node whose newest line is this much older than that of another node is late."""
 
+MOST_QUARANTINED = 0.01
+"""The maximum share of lines in quarantine without a warning."""
+
 PREVIEW_BYTES = 160
-MOST_LISTED_A_REASON = 50
+MOST_LISTED_A_REASON, MOST_REASONS = 50, 3
 
 BY_SOURCE = "SELECT * FROM gold.data_quality WHERE cluster = $cluster ORDER BY kind, node, source"
 QUARANTINED = f"""
@@ -86,10 +89,16 @@ def freshness(sources: Sequence[Row]) -> list[Row]:
     ]
 
 
-def doubts(quarantine: Sequence[Row], files: Sequence[Mapping[str, object]]) -> list[str]:
-    """Return a sentence for each file with lines of another broker, and for each empty file."""
+def doubts(
+    sources: Sequence[Row],
+    reasons: Sequence[Row],
+    quarantine: Sequence[Row],
+    files: Sequence[Mapping[str, object]],
+) -> list[str]:
+    """Return a sentence about many quarantined lines, and for each misplaced and each empty file."""
     misplaced = {row["source"] for row in quarantine if row["reason"] == "node_is_another_replica"}
     return [
+        *_many_quarantined(totals_of(sources), reasons),
         *(
             f"{source} holds lines of another broker (node_is_another_replica), and what else stands in it "
             "is counted as this one's; see which folder it lies in, or use --node PATTERN=ID"
@@ -97,6 +106,16 @@ def doubts(quarantine: Sequence[Row], files: Sequence[Mapping[str, object]]) -> 
         ),
         *(f"{file['path']} is empty" for file in files if not file["lines"]),
     ]
+
+
+def _many_quarantined(totals: Mapping[str, int], reasons: Sequence[Row]) -> list[str]:
+    lines, bad = totals["lines_read"], totals["quarantined"]
+    if bad <= MOST_QUARANTINED * lines:
+        return []
+    most = sorted(reasons, key=lambda row: -row["lines"])[:MOST_REASONS]
+    named = ", ".join(f"{row['reason']} {formats.count(row['lines'])}" for row in most)
+    share = formats.percent(bad / max(lines, bad))
+    return [f"{formats.count(bad)} of {formats.count(lines)} lines ({share}) are in quarantine: {named}"]
 
 
 def _instants(rows: Sequence[Row], name: str) -> list[datetime]:

@@ -1,18 +1,13 @@
 """How new and how complete gold is: settled windows, silent brokers, quarantined lines, bounded series."""
 
+from answers.data_quality import LATE_S, MOST_QUARANTINED
 from answers.exported.declared import ExportedQuestion, exported
 
 SILENT_S = 120
 """A broker without data for longer is silent, if another broker has newer data."""
 
-LAGS_S = 30
-"""A broker lags if its newest data are older by more than those of another broker."""
-
 NOT_FRESH_S = 180
 """Gold is not fresh if its newest settled window ended earlier."""
-
-MOST_QUARANTINED = 0.01
-"""The maximum share of a node's lines in quarantine."""
 
 _SEEN_AT = "plumbline_broker_last_seen_timestamp_seconds"
 _AGE, _NEWEST_AGE = f"time() - {_SEEN_AT}", f"time() - max by (cluster) ({_SEEN_AT})"
@@ -87,7 +82,7 @@ GROUP BY ALL"""),
     ),
     alerts={
         "PlumblineNodeSilent": f"{_AGE} > {SILENT_S} and on (cluster) {_NEWEST_AGE} < {SILENT_S}",
-        "PlumblineNodeLags": f"{_LAG} > {LAGS_S}",
+        "PlumblineNodeLags": f"{_LAG} > {LATE_S}",
         "PlumblineQuarantine": f"plumbline_quarantined_ratio > {MOST_QUARANTINED}",
         "PlumblineGoldNotFresh": f"time() - plumbline_gold_settled_timestamp_seconds > {NOT_FRESH_S}",
     },

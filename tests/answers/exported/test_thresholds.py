@@ -203,7 +203,7 @@ AROUND = {
         freshness.MOST_QUARANTINED + 0.001,
     ),
     "PlumblineNodeSilent": (LAST_SEEN, END - freshness.SILENT_S, END - freshness.SILENT_S - 1),
-    "PlumblineNodeLags": (LAST_SEEN, END - freshness.LAGS_S, END - freshness.LAGS_S - 1),
+    "PlumblineNodeLags": (LAST_SEEN, END - freshness.LATE_S, END - freshness.LATE_S - 1),
     "PlumblineGoldNotFresh": (
         "plumbline_gold_settled_timestamp_seconds",
         END - freshness.NOT_FRESH_S,

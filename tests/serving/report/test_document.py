@@ -10,7 +10,7 @@ import pytest
 from conf.atomic_file import write_atomically
 from schemas.rows import iso
 from serving.report.answers import Answers
-from serving.report.document import QUARANTINE, as_text, document, table_names
+from serving.report.document import QUARANTINE, TABLES, as_text, document
 from tests.serving.report import gold_rows
 
 RTT = (
@@ -32,8 +32,8 @@ BALANCE = ["lines_read", "kept", "quarantined", "skipped", "duplicates"]
 def test_every_key_is_there_when_nothing_was_read():
     content = json.loads(as_text(document(Answers())))
 
-    assert set(content) == {"tables", "data_quality", "inputs"}
-    assert set(content["tables"]) == {*table_names(), "quarantine"}
+    assert set(content) == {"verdict", "tables", "data_quality", "inputs"}
+    assert set(content["tables"]) == {*TABLES, "quarantine"}
     assert all(rows == [] for rows in content["tables"].values())
     assert {name: content["data_quality"][name] for name in BALANCE} == dict.fromkeys(BALANCE, 0)
     assert content["data_quality"]["by_source"] == []
@@ -134,3 +134,11 @@ def test_log_in_the_folder_of_another_broker_is_doubted():
         "broker-2/kafka-request.log holds lines of another bro"
     ]
     assert document(gold_rows.healthy())["data_quality"]["doubts"] == []
+
+
+def test_the_verdict_is_that_of_the_page():
+    verdict = document(gold_rows.slow_link())["verdict"]
+
+    assert verdict["sentence"].startswith("Broker 3's link to broker 1 is slow by ")
+    assert verdict["mood"] == "alarm"
+    assert any("95 % interval" in line for line in verdict["evidence"])
