@@ -26,7 +26,7 @@ class Header(StrEnum):
     # what is sent again.
     POSITION = "position"
     CONTENT_ENCODING = "content-encoding"  # "gzip" or absent
-    CONTENT_TYPE = "content-type"  # of a scrape that is not in the text format, as its exporter told it
+    CONTENT_TYPE = "content-type"  # of a scrape that is not in the text format, as its exporter sent it
     # "1/?", "2/?", "3/3": parts of one oversized line, all with the position of its start; absent when whole.
     # Only the last part knows how many there are. A record is known by its position and chunk together.
     CHUNK = "chunk"

@@ -2,7 +2,7 @@
 ## Retention, OPTIMIZE and VACUUM, once a night
 
 `plumbline maintain`, layer by layer: old days are deleted, small files of days that are over are merged, files
-that no reader needs are removed. `[maintain]` of the settings says what is kept, and for how long.
+that no reader needs are removed. `[maintain]` of the settings has the retention.
 
 It runs while streams run: what a stream has not read yet is not deleted, and no file is removed that is younger
 than `vacuum_retention_hours`. Run again, it finds nothing to do.

@@ -1,14 +1,14 @@
 """
-## Better, worse, the same, or can nobody tell yet? Every night
+## Better, worse, equal, or too early to say? Every night
 
 `plumbline compare` of two arms of performance tests in the warehouse. A regression fails the run, and so do runs
 that cannot be compared. Inconclusive is no failure: the task is skipped, and its log says how many more runs would
-decide. The comparison as page, JSON and Markdown lies in `PLUMBLINE_REPORTS`, named by the
-day, and by the instant too where a person started it.
+decide. The comparison is written to
+`PLUMBLINE_REPORTS` as page, JSON and Markdown, named by the day, or by the instant if a person started it.
 
 Arms, metric and tolerance are parameters of the run; `PLUMBLINE_BASELINE` and `PLUMBLINE_CONTENDER` of Airflow's
-environment name the arms of scheduled ones. Settings: `conf`, by default `PLUMBLINE_CONF`. The comparison is kept
-in `gold.run_comparison`, once: run again it gives the same verdict on the same runs and keeps no second one.
+environment name the arms of scheduled ones. Settings: `conf`, by default `PLUMBLINE_CONF`. The comparison is saved
+in `gold.run_comparison` once: a repeated run gives the same verdict on the same runs and saves no second row.
 """
 
 import os

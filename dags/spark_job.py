@@ -1,4 +1,4 @@
-"""How a DAG starts a job of ours: by spark-submit, with the settings and the span of its run."""
+"""How a DAG starts one of our jobs: by spark-submit, with the settings and the span of its run."""
 
 import os
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ ON_PATH = {"PYTHONPATH": str(PROJECT)}
 
 
 def settings() -> Param:
-    """Make the parameter that names the settings file."""
+    """Return the parameter that names the settings file."""
     return Param(
         os.environ.get("PLUMBLINE_CONF", ""),
         type="string",
@@ -30,7 +30,7 @@ def settings() -> Param:
 
 
 def spark_job(task_id: str, job: str, arguments: str | list[str], **more: Any) -> SparkSubmitOperator:  # noqa: ANN401 (what Airflow's operators take)
-    """Make the task that runs `jobs/JOB.py`; its arguments may be templates."""
+    """Return the task that runs `jobs/JOB.py`; its arguments may be templates."""
     return SparkSubmitOperator(
         task_id=task_id,
         name=f"plumbline-{task_id}",
@@ -46,13 +46,13 @@ def spark_job(task_id: str, job: str, arguments: str | list[str], **more: Any) -
 def span_of(
     params: Mapping[str, Any], since: datetime | None = None, until: datetime | None = None
 ) -> list[str]:
-    """Give the span of a run as options: what its parameters say, else its data interval."""
-    told = [params.get("since") or _instant(since), params.get("until") or _instant(until)]
-    return [word for name, at in zip(("--since", "--until"), told, strict=True) if at for word in (name, at)]
+    """Return the span of a run as options: that of its parameters, else its data interval."""
+    ends = [params.get("since") or _instant(since), params.get("until") or _instant(until)]
+    return [word for name, at in zip(("--since", "--until"), ends, strict=True) if at for word in (name, at)]
 
 
 def is_rebuild(params: Mapping[str, Any], run_type: str) -> bool:
-    """Tell whether a run is to build its span again: a back-fill, or one that was told a span."""
+    """Return whether a run builds its span again: a back-fill, or a run with a span."""
     return run_type == "backfill" or bool(params.get("since"))
 
 

@@ -12,7 +12,10 @@ from pathlib import Path
 
 from conf.settings import PROJECT
 
-ROOMS = ("engine", "jobs", "answers", "transforms", "schemas", "collectors", "lab")
+ROOMS = (
+    *("engine", "jobs", "answers", "transforms", "schemas", "collectors", "lab"),
+    *("serving", "plumbline", "conf", "dags"),
+)
 
 TEXT = {
     r"\btold\b(?!\":)": "reported, read, set, known",

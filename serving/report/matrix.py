@@ -26,9 +26,9 @@ class Matrix:
 
 def scale_ms(shown: Sequence[Matrix]) -> tuple[float, float]:
     """
-    Give the ends of the colour scale, the same for all maps: from the fastest pair to the slowest one.
+    Return the ends of the colour scale of all maps: the fastest and the slowest pair.
 
-    The scale is at least as long as two quick round trips and `PALE_MS`, so that equal pairs are all pale.
+    The scale is at least as long as two fast round trips and `PALE_MS`, so equal pairs are all pale.
     """
     values = [ms for matrix in shown for row in matrix.rtt_ms for ms in row if ms is not None]
     if not values:

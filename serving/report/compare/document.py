@@ -17,7 +17,7 @@ from verdicts.runs import ChangePoint, RunFigures
 from verdicts.verdict import WITHIN_RUN, JudgedMetric
 
 
-def said(comparison: Comparison) -> str:
+def sentence_of(comparison: Comparison) -> str:
     """Return the result in one sentence, the deciding metric first."""
     of, asked = comparison.deciding, comparison.asked
     label = f" ({WITHIN_RUN})" if of.is_within_run_only else ""
@@ -39,7 +39,7 @@ def document(comparison: Comparison, cluster: str | None, inputs: Row) -> Row:
     return {
         "verdict": counted(of).value,
         "exit_code": exit_code(of),
-        "sentence": said(comparison),
+        "sentence": sentence_of(comparison),
         "deciding_metric": of.metric,
         "is_primary_named": bool(asked.metrics),
         "is_blocked": comparison.is_blocked,
@@ -84,7 +84,7 @@ def markdown(comparison: Comparison) -> str:
     columns = listed.listing.columns
     cautions = [f"- Caution: {_escaped(caution)}" for caution in comparison.cautions]
     lines = [
-        f"**{_escaped(said(comparison))}**",
+        f"**{_escaped(sentence_of(comparison))}**",
         "",
         f"{_escaped(title(comparison))}.",
         "",

@@ -1,4 +1,4 @@
-"""The figures of a comparison. Arms and runs are users' text: what a name may hold is cut down first."""
+"""The figures of a comparison. The names of arms and runs are users' text, so they are shortened first."""
 
 from collections.abc import Sequence
 from math import log10
@@ -15,7 +15,7 @@ from verdicts.verdict import JudgedMetric, Verdict
 PERCENTILES = (("p50_ms", 0.5), ("p95_ms", 0.95), ("p99_ms", 0.99), ("p999_ms", 0.999))
 FEW = 4
 MOST_DRAWN = 40
-"""So many runs are told apart in a figure over time; of more the first ones are drawn."""
+"""The maximum number of runs in a figure over time; of more runs the first ones are drawn."""
 
 COLORS = {
     Verdict.IMPROVED: "#1f6b45",
@@ -26,7 +26,7 @@ COLORS = {
 
 
 def intervals(comparison: Comparison) -> go.Figure:
-    """Draw each metric's change with its interval; the band is what makes no difference."""
+    """Draw each metric's change with its interval; the band is the tolerance."""
     figure, tolerance = go.Figure(), comparison.asked.rule.tolerance
     shown = [of for of in comparison.judged if of.change is not None]
     for of in shown:
@@ -56,23 +56,23 @@ def intervals(comparison: Comparison) -> go.Figure:
     return styled(figure).update_layout(height=120 + 34 * max(len(shown), 1))
 
 
-def strip(comparison: Comparison, of: JudgedMetric) -> go.Figure:
-    """Draw one metric run against run: a point a run, a line a block."""
-    figure, metric = go.Figure(), METRICS[of.metric]
+def strip(comparison: Comparison, judged: JudgedMetric) -> go.Figure:
+    """Draw one metric of all runs: one point per run, one line per block."""
+    figure, metric = go.Figure(), METRICS[judged.metric]
     names = _names(comparison)
-    if comparison.is_blocked and of.values:
-        for pair in zip(of.values.baseline, of.values.contender, strict=False):
+    if comparison.is_blocked and judged.values:
+        for pair in zip(judged.values.baseline, judged.values.contender, strict=False):
             line = {"color": MUTED, "width": 1}
             figure.add_trace(
                 go.Scatter(x=names, y=pair, mode="lines", line=line, showlegend=False, hoverinfo="skip")
             )
     for nth, (name, runs) in enumerate(zip(names, (comparison.baseline, comparison.contender), strict=True)):
-        told = [(run, value) for run in runs if (value := run.values.get(of.metric)) is not None]
+        points = [(run, value) for run in runs if (value := run.values.get(judged.metric)) is not None]
         figure.add_trace(
             go.Box(
-                x=[name] * len(told),
-                y=[value for _, value in told],
-                text=[plain_name(run.run) for run, _ in told],
+                x=[name] * len(points),
+                y=[value for _, value in points],
+                text=[plain_name(run.run) for run, _ in points],
                 boxpoints="all",
                 pointpos=0,
                 jitter=0.3 if not comparison.is_blocked else 0,
@@ -82,26 +82,28 @@ def strip(comparison: Comparison, of: JudgedMetric) -> go.Figure:
                 hovertemplate="%{text}: %{y}<extra></extra>",
             )
         )
-    figure.update_yaxes(title=f"{of.metric}{', ' + metric.unit if metric.unit else ''}", rangemode="tozero")
+    figure.update_yaxes(
+        title=f"{judged.metric}{', ' + metric.unit if metric.unit else ''}", rangemode="tozero"
+    )
     figure.update_xaxes(type="category")
     return styled(figure).update_layout(height=340)
 
 
 def series(comparison: Comparison) -> go.Figure:
-    """Draw the deciding metric of every run at its instant; a line where an arm itself changed."""
+    """Draw the deciding metric of every run over time; a line marks a change within an arm."""
     figure, metric = go.Figure(), METRICS[comparison.deciding.metric]
     for nth, (name, runs) in enumerate(_arms(comparison)):
-        told = sorted(
+        points = sorted(
             (run.started_at, run.run, run.values.get(metric.name)) for run in runs if run.started_at
         )
         figure.add_trace(
             go.Scatter(
-                x=[_instant(at) for at, _, _ in told],
-                y=[value for _, _, value in told],
+                x=[_instant(at) for at, _, _ in points],
+                y=[value for _, _, value in points],
                 mode="lines+markers",
                 line={"color": _color(nth), "width": 1},
                 name=name,
-                text=[plain_name(run) for _, run, _ in told],
+                text=[plain_name(run) for _, run, _ in points],
                 hovertemplate="%{text}: %{y}<extra>%{fullData.name}</extra>",
             )
         )
@@ -117,12 +119,12 @@ def series(comparison: Comparison) -> go.Figure:
 
 
 def has_series(comparison: Comparison) -> bool:
-    """Tell whether there are runs enough, and their instants, to look at them as a series."""
+    """Return whether an arm has enough runs with an instant for a series."""
     return any(sum(run.started_at is not None for run in runs) > FEW for _, runs in _arms(comparison))
 
 
 def over_time(comparison: Comparison, column: str, title: str) -> go.Figure:
-    """Draw what the windows of each run came to; the tool prints no percentiles of them."""
+    """Draw a figure of each window of each run; the tool prints no percentiles of windows."""
     figure = go.Figure()
     for nth, (name, runs) in enumerate(_arms(comparison)):
         drawn = [run for run in runs if run.windows][: MOST_DRAWN // 2]
@@ -151,22 +153,22 @@ def over_time(comparison: Comparison, column: str, title: str) -> go.Figure:
 
 
 def quantiles(comparison: Comparison) -> go.Figure:
-    """Draw the percentiles of each run where 1 - q is what the eye follows: each tick is ten times rarer."""
+    """Draw the percentiles of each run on an axis of 1 - q, on which each tick is ten times rarer."""
     figure = go.Figure()
     for nth, (name, runs) in enumerate(_arms(comparison)):
         for place, run in enumerate(runs[: MOST_DRAWN // 2]):
-            told = [(q, ms) for metric, q in PERCENTILES if (ms := run.values.get(metric)) is not None]
+            points = [(q, ms) for metric, q in PERCENTILES if (ms := run.values.get(metric)) is not None]
             figure.add_trace(
                 go.Scatter(
-                    x=[_rarity(q) for q, _ in told],
-                    y=[max(ms, 0.5) for _, ms in told],
+                    x=[_rarity(q) for q, _ in points],
+                    y=[max(ms, 0.5) for _, ms in points],
                     mode="lines+markers",
                     opacity=0.75,
                     line={"color": _color(nth), "width": 1.3},
                     name=name,
                     legendgroup=name,
                     showlegend=place == 0,
-                    text=[plain_name(run.run)] * len(told),
+                    text=[plain_name(run.run)] * len(points),
                     hovertemplate="%{text}: %{y:.0f} ms<extra>%{fullData.name}</extra>",
                 )
             )
@@ -181,7 +183,7 @@ def quantiles(comparison: Comparison) -> go.Figure:
 
 
 def has_percentiles(comparison: Comparison) -> bool:
-    """Tell whether both arms have a run with two percentiles."""
+    """Return whether both arms have a run with two percentiles."""
     enough = [
         any(sum(run.values.get(metric) is not None for metric, _ in PERCENTILES) > 1 for run in runs)
         for _, runs in _arms(comparison)
@@ -194,7 +196,7 @@ def _rarity(q: float) -> float:
 
 
 def _reach(end: float | None, start: float | None) -> float:
-    """Give how far an interval reaches; where runs give no end, as far as a figure shows."""
+    """Return the length of one side of an interval; without an end, the length that a figure shows."""
     return 1.0 if end is None or start is None else end - start
 
 

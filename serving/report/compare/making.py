@@ -18,7 +18,7 @@ from engine.ingest.parsed_files import PARSERS
 from engine.ingest.raw_files import Origin, readable, size_of, write_raw
 from engine.process.cores import mapper
 from schemas.rows import Row
-from serving.report.compare.document import document, markdown, reasons, said, table
+from serving.report.compare.document import document, markdown, reasons, sentence_of, table
 from serving.report.compare.options import (
     RunSource,
     Targets,
@@ -159,7 +159,7 @@ def _write(comparison: Comparison, cluster: str | None, inputs: Row, targets: Ta
     except OSError as error:
         message = f"{error.filename or 'the comparison'} cannot be written: {error.strerror or error}"
         raise WrongUseError(message) from error
-    typer.echo(said(comparison))
+    typer.echo(sentence_of(comparison))
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = WIDTH

@@ -1,4 +1,4 @@
-"""What a comparison is asked for: its options, read and checked before any work."""
+"""The options of a comparison, read and checked before any work."""
 
 import re
 from dataclasses import dataclass
@@ -57,9 +57,9 @@ def asked_of(
     )
 
 
-def layout_of(folder: Path, asked: Asked) -> str:
+def layout_of(folder: Path, wanted: Asked) -> str:
     """Return which files a comparison needs in its folder."""
-    first, second = (folder / arm / "1.txt" for arm in (asked.baseline, asked.contender))
+    first, second = (folder / arm / "1.txt" for arm in (wanted.baseline, wanted.contender))
     what = "the output of kafka-producer-perf-test, one file per run in a folder per arm"
     return f"needed is {what}: {first}, {second}"
 
@@ -81,7 +81,7 @@ def share_of(text: str) -> float:
 
 def check_targets(*targets: Path | None) -> None:
     """
-    See that there is somewhere to write.
+    Check that the targets can be written.
 
     Raises:
         WrongUseError: a target is a folder.

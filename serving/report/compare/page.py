@@ -6,7 +6,7 @@ from plotly.io import to_json
 from answers.runs import COMPARED
 from schemas.gold.perf_runs import PERF_RUNS
 from schemas.rows import Row
-from serving.report.compare.document import metrics, said, title
+from serving.report.compare.document import metrics, sentence_of, title
 from serving.report.compare.figures import (
     has_percentiles,
     has_series,
@@ -39,7 +39,7 @@ def page(comparison: Comparison, stamp: Stamp) -> str:
         environment()
         .get_template("comparison.html.j2")
         .render(
-            sentence=said(comparison),
+            sentence=sentence_of(comparison),
             title=title(comparison),
             mood=MOODS[counted(comparison.deciding)],
             cautions=comparison.cautions,

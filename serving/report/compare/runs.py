@@ -13,7 +13,7 @@ from verdicts.metrics import OF_PERF_TEST
 from verdicts.runs import BEHIND_WARM_UP, STEADY_STATE, WHOLE, RunFigures, RunWindow
 
 MOST_WITH_WINDOWS = 64
-"""Of so many runs the windows are read too; of more a figure shows nothing."""
+"""The maximum number of runs whose windows are read; a figure of more runs shows nothing."""
 
 Key = tuple[str, str]
 

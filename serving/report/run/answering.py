@@ -23,14 +23,14 @@ def settings_of(conf: list[Path]) -> Settings:
     root = settings.warehouse_root
     if not root.is_dir():
         message = (
-            f"no warehouse at {root}, which [warehouse] root names; run the ingest first, or mend the setting"
+            f"no warehouse at {root}, which [warehouse] root names: run the ingest, or correct the setting"
         )
         raise WrongUseError(message)
     return settings
 
 
 def version_of() -> str:
-    """Name the version of Plumbline that is running."""
+    """Return the version of Plumbline that is running."""
     try:
         return version("plumbline")
     except PackageNotFoundError:  # shipped by --py-files, without its metadata

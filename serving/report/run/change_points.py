@@ -37,9 +37,9 @@ class NoChangePointsError(Exception):
 
 
 def series_of(runs: Sequence[RunFigures], metric: RunMetric) -> list[tuple[datetime, str, float]]:
-    """Give the runs that have an instant and the metric, in the order they were made."""
-    told = [(run.started_at, run.run, run.values.get(metric.name)) for run in runs]
-    known = [(at, name, value) for at, name, value in told if at is not None and value is not None]
+    """Return the runs that have an instant and the metric, in the order of time."""
+    points = [(run.started_at, run.run, run.values.get(metric.name)) for run in runs]
+    known = [(at, name, value) for at, name, value in points if at is not None and value is not None]
     return sorted(known)
 
 
@@ -93,7 +93,7 @@ def _looked_for(
         writer = csv.writer(file)
         writer.writerow(["time", "nth", "value"])  # names are users' text and stay here
         writer.writerows([_iso(at), nth, value] for nth, (at, _, value) in enumerate(series))
-    told = {
+    settings = {
         "type": "csv",
         "file": str(folder / "runs.csv"),
         "time_column": "time",
@@ -101,7 +101,7 @@ def _looked_for(
         "metrics": {"value": {"column": "value", "direction": -1 if metric.is_lower_better else 1}},
         "csv_options": {"delimiter": ",", "quotechar": '"'},
     }
-    (folder / "otava.yaml").write_text(json.dumps({"tests": {SERIES: told}}))  # JSON is YAML too
+    (folder / "otava.yaml").write_text(json.dumps({"tests": {SERIES: settings}}))  # JSON is YAML too
     options = ["--config-file", str(folder / "otava.yaml"), "--output", "json", *EVER]
     environment = {"PATH": os.defpath, "HOME": str(folder), "TZ": "UTC"}
     try:

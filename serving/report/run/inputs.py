@@ -1,4 +1,4 @@
-"""What a report is made of: the files that were found in a folder and what was read of them."""
+"""The inputs of a report: the files in a folder, and what was read from each."""
 
 from collections import Counter
 from pathlib import Path
@@ -10,7 +10,7 @@ from serving.report.run.options import Wanted
 
 
 def inputs_of_files(folder: Path, wanted: Wanted, found: FoundFiles, read: list[FileRead]) -> Row:
-    """Tell what was read of what kind, what was not understood and why, and what was assumed."""
+    """Return the files with their kinds and counts, the files that were not read and why, and the options."""
     return {
         "from": readable(folder),
         "time_zone": wanted.time_zone,

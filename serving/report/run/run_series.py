@@ -10,7 +10,7 @@ from serving.report.client_figures import plain_name
 from serving.report.figures import ALARM, CALM, MUTED, _instant, styled
 
 FEW = 4
-"""So many runs are a table; more are a series."""
+"""The maximum number of runs without a figure; more runs are a series."""
 
 DRAWN = "p99_ms"
 COLORS = (*CALM, MUTED)
@@ -26,22 +26,22 @@ class RunSeries:
 
     @property
     def name(self) -> str:
-        """Name it for a figure, whatever a user called it."""
-        return plain_name(" ".join(part for part in (self.scenario, self.arm) if part) or "untold")
+        """Its name in a figure, without what a user's name must not contain."""
+        return plain_name(" ".join(part for part in (self.scenario, self.arm) if part) or "unnamed")
 
 
 def series_of(summaries: Sequence[Row]) -> list[RunSeries]:
     """
-    Part the summary lines by scenario and arm, the longest series first.
+    Group the summary lines by scenario and arm, the longest series first.
 
-    A run counts by its whole summary line: not all tools print that of a steady state, and a series is of
-    one kind. Lines whose instant nobody noted have no place in time.
+    The summary line of the whole run counts, because not all tools print one of the steady state. Lines
+    without an instant are left out.
     """
     runs: dict[tuple[str | None, str | None], dict[str | None, Row]] = {}
     for row in summaries:
         if row["logged_at"] is not None and not row["is_steady_state"]:
             runs.setdefault((row.get("scenario"), row["arm"]), {})[row["run"]] = row
-    told = [
+    found = [
         RunSeries(
             scenario=scenario,
             arm=arm,
@@ -49,11 +49,11 @@ def series_of(summaries: Sequence[Row]) -> list[RunSeries]:
         )
         for (scenario, arm), by_run in runs.items()
     ]
-    return sorted(told, key=lambda one: (-len(one.rows), one.name))
+    return sorted(found, key=lambda one: (-len(one.rows), one.name))
 
 
 def runs_over_time(summaries: Sequence[Row], changes: Sequence[Row]) -> go.Figure | None:
-    """Draw each run's p99 at its instant, dotted where an arm changed; None where runs are few."""
+    """Draw each run's p99 over time, with a dotted line where an arm changed; None if there are few runs."""
     shown = [one for one in series_of(summaries) if len(one.rows) > FEW][: len(COLORS)]
     if not shown:
         return None

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from schemas.gold.run_comparison import RUN_COMPARISON
-from serving.report.compare.document import document, markdown, said
+from serving.report.compare.document import document, markdown, sentence_of
 from serving.report.compare.figures import over_time, quantiles, series, strip
 from serving.report.compare.page import differing, page
 from serving.report.document import as_text
@@ -104,4 +104,4 @@ def test_what_only_one_arm_was_set_to_is_listed():
     told = compared(runs, Asked(baseline="old", contender="new"))
 
     assert differing(told) == [("old", "acks=1"), ("new", "acks=all")]
-    assert said(told).startswith("INCONCLUSIVE: new against old")
+    assert sentence_of(told).startswith("INCONCLUSIVE: new against old")
