@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from benchmarks.pipeline import machine, page
+from benchmarks.pipeline import machine, page, targets
 from benchmarks.pipeline.arms import aged, costs, freshness, lateness, lines, quiet, quiet_lines, scrapes
 from benchmarks.pipeline.arms.scale import FULL, SHORT, Scale
 from conf.names import Kind
@@ -85,7 +85,7 @@ def main(  # noqa: PLR0913 (the switches of a benchmark, each by name)
     }
     for part in wanted:
         meta = machine.described(is_short=scale.is_short)
-        name = page.WITH_GOLD if part == "freshness" and with_gold else part
+        name = targets.FRESH_GOLD if part == "freshness" and with_gold else part
         figures = {"meta": meta, **runs[part]()}
         (folder / f"{name}.json").write_text(json.dumps(figures, indent=1))
     page.write(folder, write_to or (folder / "page.md" if short else page.PAGE))

@@ -14,16 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PAGE = PROJECT / "docs" / "performance.md"
-WITH_GOLD = targets.FRESH_GOLD
-RUN = "Run it: `python -m benchmarks.pipeline --only {part}`."
 TITLES = {
     "costs": "CPU seconds per million request-log lines",
-    "freshness": "Freshness",
+    targets.FRESH: "Freshness of the ingest alone",
+    targets.FRESH_GOLD: "Freshness with gold",
     "quiet": "A quiet cluster",
     "aged": "One append to an aged table",
     "scrapes": "Scrapes",
 }
-FILES = ("costs", targets.FRESH, WITH_GOLD, "quiet", "aged", "scrapes")
 
 
 def write(state: Path, page: Path = PAGE) -> None:
@@ -34,7 +32,7 @@ def write(state: Path, page: Path = PAGE) -> None:
 
 def documents_in(state: Path) -> dict[str, Document]:
     """Return the state files, by part."""
-    files = {part: state / f"{part}.json" for part in FILES}
+    files = {part: state / f"{part}.json" for part in TITLES}
     return {part: json.loads(file.read_text()) for part, file in files.items() if file.exists()}
 
 
@@ -42,51 +40,47 @@ def written(documents: dict[str, Document], before: str = "") -> dict[str, str]:
     """Return the text of every section, by name, in page order; `before` is the page as it was."""
     makers: dict[str, Callable[[Document], str]] = {
         "costs": sections.of_costs,
+        targets.FRESH: sections.of_freshness,
+        targets.FRESH_GOLD: sections.of_freshness,
         "quiet": sections.of_quiet,
         "aged": sections.of_aged,
         "scrapes": sections.of_scrapes,
     }
     made = {
-        part: f"{maker(documents[part])}\n\n{made_on([documents[part]], part)}"
+        part: f"{maker(documents[part])}\n\n{made_on(documents[part], part)}"
         if part in documents
         else find(before, part) or _missing(part)
         for part, maker in makers.items()
     }
-    fresh = [documents.get(part) for part in (targets.FRESH, WITH_GOLD)]
-    found = [document for document in fresh if document]
-    of_freshness = (
-        f"{sections.of_freshness(*fresh)}\n\n{made_on(found, 'freshness')}"
-        if found
-        else find(before, "freshness") or _missing("freshness")
-    )
-    return {
-        "head": _head(documents, before),
-        "costs": made["costs"],
-        "freshness": of_freshness,
-        **{part: made[part] for part in ("quiet", "aged", "scrapes")},
-        "history": render("performance/history"),
-    }
+    return {"head": _head(documents, before), **made, "history": render("performance/history")}
 
 
-def made_on(documents: list[Document], part: str) -> str:
+def made_on(document: Document, part: str) -> str:
     """Return the date, tree and machine of the figures, and whether they are of a smoke run."""
-    lines = [RUN.format(part=part)]
-    for meta in (document["meta"] for document in documents):
-        changed = " with uncommitted changes" if meta["is_changed"] else ""
-        lines.append(
-            f"Measured on {meta['measured_on']}, tree `{meta['tree']}`{changed}: {meta['cores']} cores "
-            f"({meta['cpu']}), {meta['memory_gib']} GiB, load before {meta['load_before']}."
-        )
-        if meta["is_short"]:
-            lines.append("**A smoke run: these figures mean nothing.**")
-    return "\n".join(lines)
+    meta = document["meta"]
+    changed = " with uncommitted changes" if meta["is_changed"] else ""
+    smoke = "\n**A smoke run: these figures mean nothing.**" if meta["is_short"] else ""
+    return (
+        f"{run_of(part)}\nMeasured on {meta['measured_on']}, tree `{meta['tree']}`{changed}: {meta['cores']} cores "
+        f"({meta['cpu']}), {meta['memory_gib']} GiB, load before {meta['load_before']}.{smoke}"
+    )
+
+
+def run_of(part: str) -> str:
+    """Return the sentence with the command that measures a part."""
+    option = " --with-gold" if part == targets.FRESH_GOLD else ""
+    return f"Run it: `python -m benchmarks.pipeline --only {part.removesuffix('-with-gold')}{option}`."
 
 
 def _head(documents: dict[str, Document], before: str) -> str:
     rows = {
         target.question: sections.row(*target.row(documents.get(target.part))) for target in targets.TARGETS
     }
-    measured = {target.question for target in targets.TARGETS if target.part in documents}
+    measured = {
+        target.question
+        for target in targets.TARGETS
+        if target.part in documents and target.figure(documents[target.part]) is not None
+    }
     for line in find(before, "head").splitlines():
         question = line.removeprefix("| ").partition(" | ")[0]
         if question in rows.keys() - measured:
@@ -97,4 +91,4 @@ def _head(documents: dict[str, Document], before: str) -> str:
 
 
 def _missing(part: str) -> str:
-    return f"## {TITLES[part]}\n\nNot measured yet on this tree. {RUN.format(part=part)}"
+    return f"## {TITLES[part]}\n\nNot measured yet on this tree. {run_of(part)}"

@@ -48,13 +48,12 @@ def of_costs(document: Document) -> str:
     )
 
 
-def of_freshness(alone: Document | None, with_gold: Document | None) -> str:
-    """Return the section about freshness, for one variant or both."""
-    documents = [document for document in (alone, with_gold) if document]
-    runs = [run for document in documents for run in document["runs"]]
+def of_freshness(document: Document) -> str:
+    """Return the section about freshness, of the ingest alone or with gold."""
+    runs = document["runs"]
     late, backlog, used, never = list[str](), list[str](), list[str](), list[str]()
     for run in runs:
-        name = f"{run['per_s']:,.0f}, {'with gold' if run['with_gold'] else 'ingest alone'}"
+        name = f"{run['per_s']:,.0f}"
         for layer in (layer for layer in (lateness.SILVER, lateness.GOLD) if layer in run):
             of_layer, blocks = run[layer], run[layer]["blocks"]
             each = f"{blocks} of {run['measured_s'] / blocks:.0f} s"
@@ -68,15 +67,15 @@ def of_freshness(alone: Document | None, with_gold: Document | None) -> str:
         ]
     return render(
         "performance/freshness",
-        slow_s=documents[0]["slow_s"],
+        variant="with gold" if runs[0]["with_gold"] else "of the ingest alone",
+        slow_s=document["slow_s"],
         slow_per_s=SLOW_PER_S,
-        settle_s=documents[0]["settle_s"],
+        settle_s=document["settle_s"],
         late="\n".join(late),
         backlog="\n".join(backlog),
         used="\n".join(used),
         memory_is=_memory_is(runs),
         never="; ".join(never),
-        missing="" if alone and with_gold else _missing_variant(is_gold_missing=with_gold is None),
     )
 
 
@@ -213,9 +212,3 @@ def _mean_cpu(measured: list[dict[str, Any]]) -> Rounds:
         age: float(np.mean([one["cpu_ms"] for one in measured if one["age"] == age and one["round"]]))
         for age in ages
     }
-
-
-def _missing_variant(*, is_gold_missing: bool) -> str:
-    variant, option = ("With gold", " --with-gold") if is_gold_missing else ("The ingest alone", "")
-    command = f"python -m benchmarks.pipeline --only freshness{option}"
-    return f"\n\n{variant}: not measured yet on this tree. Run it: `{command}`."

@@ -156,8 +156,9 @@ def test_freshness_has_a_row_for_a_layer_that_never_saw_a_line(state):
 
     assert "2.00 (2.00 to 2.00)" in text
     assert "inf (no interval)" in text
-    assert "2,000, with gold, gold: 360" in text
-    assert "The ingest alone: not measured yet" in text
+    assert "2,000, gold: 360" in text
+    assert "## Freshness of the ingest alone\n\nNot measured yet on this tree." in text
+    assert "`python -m benchmarks.pipeline --only freshness --with-gold`" in text
 
 
 def test_the_targets_of_freshness_use_the_run_of_the_ingest_alone(state):
@@ -170,7 +171,19 @@ def test_the_targets_of_freshness_use_the_run_of_the_ingest_alone(state):
     assert _row(text, question)[1:4] == ["0.50 s (0.50 to 0.50)", "≤ 1.00 s", "met"]
     # This run has no rate of 10,000 lines/s.
     assert _row(text, "10,000 lines/s: half of the lines are in silver within")[1] == targets.NOT_MEASURED
-    assert "| 2,000, ingest alone | publisher | 0.250 |" in text
+    assert "| 2,000 | publisher | 0.250 |" in text
+
+
+def test_a_rate_that_a_run_left_out_keeps_its_figure(state):
+    for per_s in (2_000.0, 10_000.0):
+        run = _run(per_s=per_s, layers={"silver": per_s / 4_000})
+        _save(state, "freshness", {"slow_s": 60.0, "settle_s": 180.0, "runs": [run]})
+        text = _text(state)
+
+    rows = [
+        _row(text, f"{rate} lines/s: half of the lines are in silver within") for rate in ("2,000", "10,000")
+    ]
+    assert [row[1] for row in rows] == ["0.50 s (0.50 to 0.50)", "2.50 s (2.50 to 2.50)"]
 
 
 def test_the_targets_of_gold_use_the_run_with_gold(state):
