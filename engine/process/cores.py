@@ -37,7 +37,7 @@ def mapper(size_bytes: int, *preload: str) -> Iterator[Mapper]:
         try:
             yield partial(_results, pool)
         except BaseException:
-            for worker in ():
+            for worker in multiprocessing.active_children():
                 worker.terminate()
             raise
 
