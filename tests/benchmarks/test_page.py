@@ -102,7 +102,7 @@ def test_writing_a_section_does_not_change_the_sections_of_other_programs(state)
 
     text = _text(state)
 
-    assert "old\n" not in text
+    assert "\nold\n" not in text
     assert text.count("<!-- costs -->") == 1
     assert "<!-- sizes -->\nsizes\n" in text
 

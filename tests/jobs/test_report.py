@@ -102,7 +102,7 @@ def test_last_sentence_is_about_clients_where_they_were_asked_about(monkeypatch)
 @pytest.mark.usefixtures("here")
 def test_tables_are_printed_only_with_their_option_and_no_line_is_longer_than_80(monkeypatch):
     answers = client_rows.clients(inputs={"from": "logs"})
-    monkeypatch.setattr(job, "from_files", lambda *_: answers)
+    monkeypatch.setattr(making, "from_files", lambda *_: answers)
 
     without, with_tables = (run("--from", "logs", *option).stdout for option in ([], ["--tables"]))
 
