@@ -100,8 +100,8 @@ def doubts(
     return [
         *_many_quarantined(totals_of(sources), reasons),
         *(
-            f"{source} holds lines of another broker (node_is_another_replica), and what else stands in it "
-            "is counted as this one's; see which folder it lies in, or use --node PATTERN=ID"
+            f"{source} holds lines of another broker (node_is_another_replica), and its other lines are "
+            "counted as this broker's; check the folder, or use --node PATTERN=ID"
             for source in sorted(misplaced)
         ),
         *(f"{file['path']} is empty" for file in files if not file["lines"]),

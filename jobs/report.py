@@ -15,8 +15,6 @@ from conf.instants import SINCE_HELP, time_range
 from conf.progress import Progress
 from conf.signals import interrupt_on_signals
 
-WRONG_USE = 2
-
 
 def report(  # noqa: PLR0913 (one option of the command each)
     *,
@@ -86,7 +84,7 @@ def report(  # noqa: PLR0913 (one option of the command each)
         run(wanted, progress)
     except WrongUseError as error:
         progress.say(f"error: {error}")
-        raise typer.Exit(WRONG_USE) from error
+        raise typer.Exit(ExitCode.WRONG) from error
     except KeyboardInterrupt as error:
         progress.say("stopped; nothing was written")
         raise typer.Exit(ExitCode.INTERRUPTED) from error

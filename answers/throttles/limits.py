@@ -24,10 +24,11 @@ def _on_episode(one: str, other: str) -> str:
     return " AND ".join(f"{one}.{name} IS NOT DISTINCT FROM {other}.{name}" for name in _EPISODE.split(", "))
 
 
+ROWS = f"SELECT * FROM gold.throttle_compliance WHERE {IN_SPAN}"
+
 # `stretch` is the number of each sequence of active windows. A replica can also catch up after a restart:
 # only `is_cluster_moved` is a reassignment. A window without data has no row; a setting that is on before and
 # after such a window was on in it. Metrics only show the window in which a counter increased.
-ROWS = f"SELECT * FROM gold.throttle_compliance WHERE {IN_SPAN}"
 _MARKED = f"""
     once AS (
         SELECT DISTINCT ON ({_EPISODE}, window_start) *, ({_IS_ACTIVE}) AS is_active,

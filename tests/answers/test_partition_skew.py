@@ -88,11 +88,12 @@ def test_a_producer_without_a_client_id_is_counted():
 
 @CASES.test
 def test_a_leader_that_moves_within_a_window_is_the_one_with_most_batches():
-    moved = [produce(n, 0, 10 * n, 1_000, broker_id=5 if n > 6 else 4) for n in range(9)]
+    early = [produce(n, 0, 10 * n, 1_000, broker_id=5 if n > 6 else 4) for n in range(9)]
+    late = [produce(n, 1, 10 * n, 1_000, broker_id=7 if n > 1 else 6) for n in range(9)]
 
-    span, _ = yield silver([*moved, produce(9, 1, 0, 10)])
+    span, _ = yield silver([*early, *late])
 
-    assert {row["partition"]: row["leader_id"] for row in span} == {0: 4, 1: 2}
+    assert {row["partition"]: row["leader_id"] for row in span} == {0: 4, 1: 7}
 
 
 @CASES.test

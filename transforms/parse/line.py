@@ -39,7 +39,7 @@ PREFIX = re.compile(
     rb"\[?([0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2})(?:[.,]([0-9]{0,6})([0-9]{0,3}))?"
     rb"(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?\]? +(?:([0-9]+) +)?(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) +"
 )
-SUFFIX = re.compile(rb" \(([!-'*-~]+)\)(?: \[[ -Z\\^-~]+\])?\s*", re.ASCII)  # no parentheses, no blanks
+SUFFIX = re.compile(rb" \(([!-'*-~]+)\)(?: \[[ -Z\\^-~]+\])?\s*", re.ASCII)  # logger and thread
 ZONE = re.compile(r"(?!posix/|right/|localtime)[A-Za-z][A-Za-z0-9_+/-]*|[+-][0-9]{2}:[0-9]{2}")
 OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2}):?([0-9]{2})?")
 FARTHEST_MINUTES = 18 * 60  # `java.time.ZoneOffset`

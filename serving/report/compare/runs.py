@@ -45,10 +45,10 @@ def runs_of(tables: GoldSelection, arms: Sequence[str], scenario: str | None) ->
 def run_of(
     by_method: Mapping[str, Row], windows: Sequence[RunWindow], of_gold: Mapping[str, float]
 ) -> RunFigures:
-    """Choose how a run's figures are made: its steady state, else behind its warm-up, else all of it."""
+    """Return a run's figures: those of its steady state, else after its warm-up, else of the whole run."""
     row = next(iter(by_method.values()))
-    behind = BEHIND_WARM_UP if row["warm_up_s"] else WHOLE
-    method = STEADY_STATE if STEADY_STATE in by_method else behind
+    after_warm_up = BEHIND_WARM_UP if row["warm_up_s"] else WHOLE
+    method = STEADY_STATE if STEADY_STATE in by_method else after_warm_up
     chosen, whole = by_method.get(method, {}), by_method.get(WHOLE, {})
     asked, achieved = row["asked_records_per_s"], (chosen or whole).get("records_per_s")
     return RunFigures(

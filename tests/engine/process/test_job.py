@@ -26,7 +26,7 @@ def settings(tmp_path):
     return Settings(warehouse=WarehouseSettings(root=str(tmp_path / "w"), checkpoints=str(tmp_path / "c")))
 
 
-def test_of_a_failed_batch_the_python_error_is_told_and_not_spark_s_wrapping():
+def test_of_a_failed_batch_the_python_error_is_reported_and_not_spark_s_wrapping():
     assert cause(OF_A_BATCH) == "another driver has written batch 3"
     assert cause("no such topic\n\tat org.apache") == "no such topic"
 
@@ -39,15 +39,15 @@ def test_of_a_failed_batch_the_python_error_is_told_and_not_spark_s_wrapping():
         ValueError("Generic LocalFileSystem error: Unable to copy: No space left (os error 28)"),
     ],
 )
-def test_a_full_disk_is_told_with_its_folder_by_whomever_it_was_met(settings, tmp_path, error):
-    told, code = failure(error, settings, "ingest")
+def test_a_full_disk_is_reported_with_its_folder_by_whomever_it_was_met(settings, tmp_path, error):
+    message, code = failure(error, settings, "ingest")
 
     assert code == ExitCode.FULL
-    assert "the disk is full" in told
-    assert str(tmp_path) in told
+    assert "the disk is full" in message
+    assert str(tmp_path) in message
 
 
-def test_a_full_disk_behind_another_error_is_told_too(settings):
+def test_a_full_disk_behind_another_error_is_reported_too(settings):
     error = ValueError("the batch failed")
     error.__cause__ = OSError(errno.ENOSPC, "")
 

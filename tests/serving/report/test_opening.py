@@ -43,11 +43,11 @@ BEGINS = {
 
 @pytest.mark.parametrize(("scenario", "begins"), BEGINS.items())
 def test_what_was_asked_of_clients_is_said_first_and_the_links_verdict_second(scenario, begins):
-    told = headline_of(with_clients(gold_rows.healthy(), **asked(scenario)))
+    shown = headline_of(with_clients(gold_rows.healthy(), **asked(scenario)))
 
-    assert told.sentence == f"{begins} {CALM}"
-    assert told.mood == "unsure"
-    assert [line.split(":")[0] for line in told.small_print[:2]] == ["Also found"] * 2
+    assert shown.sentence == f"{begins} {CALM}"
+    assert shown.mood == "unsure"
+    assert [line.split(":")[0] for line in shown.small_print[:2]] == ["Also found"] * 2
 
 
 def test_page_and_title_open_with_it():
@@ -60,27 +60,27 @@ def test_page_and_title_open_with_it():
 def test_slow_link_is_said_first_where_nobody_asked_about_clients():
     links = headline_of(gold_rows.slow_link())
 
-    told = headline_of(with_clients(gold_rows.slow_link()))
+    shown = headline_of(with_clients(gold_rows.slow_link()))
 
-    assert (told.sentence, told.mood, told.finding) == (links.sentence, "alarm", links.finding)
-    assert sum(line.startswith("Also found: ") for line in told.small_print) == 3
+    assert (shown.sentence, shown.mood, shown.finding) == (links.sentence, "alarm", links.finding)
+    assert sum(line.startswith("Also found: ") for line in shown.small_print) == 3
 
 
 def test_slow_link_alarms_beside_what_was_asked_of_clients():
-    told = headline_of(with_clients(gold_rows.slow_link(), **asked("skew")))
+    shown = headline_of(with_clients(gold_rows.slow_link(), **asked("skew")))
 
-    assert told.sentence.startswith("Broker 1 is slow for 2 of 2 producers' spreads")
-    assert told.sentence.endswith(headline_of(gold_rows.slow_link()).sentence)
-    assert told.mood == "alarm"
+    assert shown.sentence.startswith("Broker 1 is slow for 2 of 2 producers' spreads")
+    assert shown.sentence.endswith(headline_of(gold_rows.slow_link()).sentence)
+    assert shown.mood == "alarm"
 
 
 def test_leaders_that_died_are_told():
     died = [client_rows.disconnects("3.9.1")]
     rows = {"partition_skew_summary": [], "metadata_lookup": [], "leader_redirect_summary": died}
 
-    told = headline_of(with_clients(gold_rows.healthy(), **rows))
+    shown = headline_of(with_clients(gold_rows.healthy(), **rows))
 
-    assert told.sentence == f"Clients lost a leader that died 2 times, for up to 12,300 ms. {CALM}"
+    assert shown.sentence == f"Clients lost a leader that died 2 times, for up to 12,300 ms. {CALM}"
 
 
 def test_clients_that_do_well_leave_the_word_to_the_links():
@@ -94,9 +94,9 @@ def test_clients_that_do_well_leave_the_word_to_the_links():
             "leader_redirect_summary": [],
             "metadata_lookup": [client_rows.lookups("3.9.1", 1.0), client_rows.lookups("3.9.1", None)],
         }
-        told = headline_of(with_clients(gold_rows.healthy(), **well, **asked("skew")))
+        shown = headline_of(with_clients(gold_rows.healthy(), **well, **asked("skew")))
 
-        assert (told.sentence, told.mood) == (CALM, "calm")
+        assert (shown.sentence, shown.mood) == (CALM, "calm")
 
 
 def test_nothing_is_nothing():
@@ -105,11 +105,11 @@ def test_nothing_is_nothing():
 
 def test_throttle_that_needs_action_is_in_the_evidence():
     bad = throttle_rows.throttles().throttle_compliance
-    told = headline_of(replace(gold_rows.healthy(), throttle_compliance=bad))
+    shown = headline_of(replace(gold_rows.healthy(), throttle_compliance=bad))
     quiet = headline_of(replace(gold_rows.healthy(), throttle_compliance=bad[:2]))
 
-    assert (told.sentence, told.mood) == (CALM, "unsure")
-    assert [line[:47] for line in told.small_print[-2:]] == [
+    assert (shown.sentence, shown.mood) == (CALM, "unsure")
+    assert [line[:47] for line in shown.small_print[-2:]] == [
         "Also found: broker 2, leader (sent): over limit",
         "Also found: broker 1, follower (fetched): left ",
     ]
