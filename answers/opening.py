@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from answers.culprits import Headline
+from answers.slow_links.culprits import Headline
 
 
 def opening(

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from urllib.request import urlopen
 
-from answers.gold import GoldReader
+from answers.gold.reader import GoldReader
 from conf.settings import Settings
 from engine.ingest.checkpoints import unread
 from engine.ingest.positions import checkpoint_of, topics_of

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from answers.histogram import added_up, at_rank
+from answers.gold.histogram import added_up, at_rank
 
 
 class ExportedMetric(NamedTuple):

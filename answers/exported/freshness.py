@@ -1,6 +1,6 @@
 """How new and how complete gold is: settled windows, silent brokers, quarantined lines, bounded series."""
 
-from answers.data_quality import LATE_S, MOST_QUARANTINED
+from answers.data_quality.counts import LATE_S, MOST_QUARANTINED
 from answers.exported.declared import ExportedQuestion, exported
 
 SILENT_S = 120

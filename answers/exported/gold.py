@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 import duckdb
 from deltalake.exceptions import DeltaError
 
-from answers.columns import duck_types
 from answers.exported.declared import Exported
 from answers.exported.metrics import QUESTIONS, WINDOWED, read_columns
-from answers.gold import FIRST, LAST, GoldReader
+from answers.gold.columns import duck_types
+from answers.gold.reader import FIRST, LAST, GoldReader
 from schemas.fields import Table
 
 

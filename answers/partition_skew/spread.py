@@ -1,8 +1,8 @@
 """A3: the distribution of a producer's batches over partitions, by partition and by producer (KIP-794)."""
 
-from answers.histogram import added_up, at_rank
-from answers.runs import PAYLOADS, RUN_SETTINGS
-from answers.selection import IN_SPAN, NO_CLIENT, OF_TOPIC, WINDOW_END, GoldSelection
+from answers.gold.histogram import added_up, at_rank
+from answers.gold.selection import IN_SPAN, NO_CLIENT, OF_TOPIC, WINDOW_END, GoldSelection
+from answers.runs.summaries import PAYLOADS, RUN_SETTINGS
 from schemas.histogram import Z_95
 from schemas.rows import Row
 from transforms.gold.partition_skew.table import SENT

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from answers.selection import IN_SPAN, WINDOW_END, GoldSelection
+from answers.gold.selection import IN_SPAN, WINDOW_END, GoldSelection
 from answers.throttles.periods import Period, periods, rate_of
 from answers.throttles.verdict import NONE, QUOTA_MOST_S, QUOTA_WINDOW_S, cause, measured, state, why
 from schemas.rows import Row

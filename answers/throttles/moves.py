@@ -1,6 +1,6 @@
 """Moves of replicas over a time range: progress, a forecast at each window, and the end by KIP-73."""
 
-from answers.selection import IN_SPAN, WINDOW, WINDOW_END, GoldSelection
+from answers.gold.selection import IN_SPAN, WINDOW, WINDOW_END, GoldSelection
 from answers.throttles.periods import T_95
 from answers.throttles.verdict import QUOTA_MOST_S
 from schemas.histogram import Z_95

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from answers.kip_951 import median_interval
+from answers.leader_redirects.kip_951 import median_interval
 from benchmarks.clients.judge import Deaths, PhaseRedirects, Row, Witnessed
 from benchmarks.pages import render
 from benchmarks.truth.judge import share

@@ -13,7 +13,7 @@ from statistics import median
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from answers.gold import GoldReader
+from answers.gold.reader import GoldReader
 from serving.dashboard.app import make
 from serving.dashboard.serve import names_of, served
 

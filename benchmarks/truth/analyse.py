@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from answers import fetch_latency, round_trips
-from answers.gold import GoldReader
-from answers.injected_delay import injected_against_measured, whole_windows
-from answers.selection import GoldSelection
+from answers.fetches import latency as fetch_latency
+from answers.gold.reader import GoldReader
+from answers.gold.selection import GoldSelection
+from answers.slow_links import round_trips
+from answers.slow_links.injected_delay import injected_against_measured, whole_windows
 from benchmarks.truth.judge import Row
 from collectors.files import discover
 from conf.names import Kind

@@ -7,7 +7,7 @@ from typing import Any
 
 from scipy import stats
 
-from answers.culprits import findings
+from answers.slow_links.culprits import findings
 
 Row = dict[str, Any]
 TOLERANCE = {"paired": (0.4, 0.04), "passive": (0.6, 0.06)}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from answers.measured_runs import arms
+from answers.runs.measured import arms
 from benchmarks.verdicts.noise import Dice, Values
 from benchmarks.verdicts.simulate import measured
 from engine.ingest.raw_files import Origin, write_raw

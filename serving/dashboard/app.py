@@ -7,7 +7,7 @@ from typing import Any
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, no_update
 from flask import Response
 
-from answers.gold import GoldReader
+from answers.gold.reader import GoldReader
 from serving.dashboard.filters import Filters, filters_of
 from serving.dashboard.pages.all_pages import PAGES, page_of
 from serving.dashboard.parts import verdict

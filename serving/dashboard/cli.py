@@ -45,7 +45,7 @@ def dashboard(
 
 def _serve(root: Path, host: str, port: int, reach: timedelta) -> None:
     # Imported here, so that other commands do not wait for these modules.
-    from answers.gold import GoldReader, NoGoldError  # noqa: PLC0415
+    from answers.gold.reader import GoldReader, NoGoldError  # noqa: PLC0415
     from serving.dashboard.app import make  # noqa: PLC0415
     from serving.dashboard.serve import LOOPBACK, address_of, names_of, server  # noqa: PLC0415
 

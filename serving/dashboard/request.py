@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
-from answers import contents
-from answers.gold import FIRST, GoldReader
-from answers.selection import GoldSelection, clusters_of
+from answers.gold import contents
+from answers.gold.reader import FIRST, GoldReader
+from answers.gold.selection import GoldSelection, clusters_of
 from schemas.rows import Row
 from serving.dashboard.filters import Filters, step_s
 

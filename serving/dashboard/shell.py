@@ -7,10 +7,12 @@ from typing import Any
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from answers import contents, data_quality, run_comparisons
-from answers.data_quality import freshness
+from answers.data_quality import counts as data_quality
+from answers.data_quality.counts import freshness
 from answers.formats import count
-from answers.run_comparisons import name_of
+from answers.gold import contents
+from answers.runs import comparisons as run_comparisons
+from answers.runs.comparisons import name_of
 from serving.dashboard.filters import SPAN_WORDS, Filters
 from serving.dashboard.pages.all_pages import PAGES, DashboardPage
 from serving.dashboard.parts import labelled

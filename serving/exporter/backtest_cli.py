@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from answers.exported.gold import ExportedGold, SecondsSpan
-from answers.gold import GoldReader, NoGoldError
+from answers.gold.reader import GoldReader, NoGoldError
 from conf.exit_codes import ExitCode
 from conf.instants import SINCE_HELP, time_range
 from conf.settings import PROJECT, Settings

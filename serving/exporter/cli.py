@@ -9,7 +9,7 @@ import typer
 from prometheus_client.exposition import generate_latest
 
 from answers.exported.gold import ExportedGold
-from answers.gold import GoldReader, NoGoldError
+from answers.gold.reader import GoldReader, NoGoldError
 from conf.exit_codes import ExitCode
 from conf.metrics_endpoint import LOOPBACK, metrics_endpoint
 from conf.settings import Settings

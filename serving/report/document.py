@@ -3,9 +3,9 @@
 import json
 from collections.abc import Mapping, Sequence
 
-from answers import data_quality as quality
-from answers import missing_metrics
-from answers.data_quality import BALANCE, totals_of
+from answers.data_quality import counts as quality
+from answers.data_quality import missing_metrics
+from answers.data_quality.counts import BALANCE, totals_of
 from schemas.fields import Table
 from schemas.gold.broker_rtt import BROKER_RTT, BROKER_RTT_SUMMARY
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT

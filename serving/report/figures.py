@@ -6,8 +6,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from answers.culprits import Finding, is_accused
 from answers.formats import NONE
+from answers.slow_links.culprits import Finding, is_accused
 from schemas.rows import Row
 from serving.report.matrix import Matrix
 

@@ -1,9 +1,11 @@
 """The headline of a report."""
 
-from answers import culprits, leader_redirects, metadata_lookups
-from answers.culprits import Headline
+from answers.leader_redirects import redirects as leader_redirects
+from answers.metadata_lookups import lookups as metadata_lookups
 from answers.opening import opening
 from answers.partition_skew import sentences as skew
+from answers.slow_links import culprits
+from answers.slow_links.culprits import Headline
 from answers.throttles.sentences import bad_throttles
 from serving.report.answers import Answers
 

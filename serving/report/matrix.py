@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from answers.round_trips import METHODS
+from answers.slow_links.round_trips import METHODS
 from schemas.rows import Row
 
 PALE_MS = 2.0

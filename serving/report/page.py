@@ -10,11 +10,13 @@ from markupsafe import Markup
 from plotly.io import to_json
 from plotly.offline import get_plotlyjs
 
-from answers import leader_local_means, leader_redirects, metadata_lookups
-from answers.culprits import WINDOW, Headline, findings
-from answers.data_quality import BALANCE, totals_of
+from answers.data_quality.counts import BALANCE, totals_of
+from answers.fetches import leader_local_means
 from answers.formats import count, instant
+from answers.leader_redirects import redirects as leader_redirects
+from answers.metadata_lookups import lookups as metadata_lookups
 from answers.partition_skew import sentences as skew
+from answers.slow_links.culprits import WINDOW, Headline, findings
 from answers.throttles.sentences import of_moves, of_throttles
 from serving.report.answers import Answers
 from serving.report.client_figures import lookups_over_time, redirect_times, shares

@@ -2,22 +2,18 @@
 
 from collections.abc import Callable, Sequence
 
-from answers import (
-    culprits,
-    data_quality,
-    fetch_latency,
-    injected_delay,
-    leader_local_means,
-    leader_redirects,
-    metadata_lookups,
-    missing_metrics,
-    round_trips,
-    runs,
-    stock_latency,
-)
-from answers.culprits import Headline
+from answers.data_quality import counts as data_quality
+from answers.data_quality import missing_metrics
+from answers.fetches import latency as fetch_latency
+from answers.fetches import leader_local_means
+from answers.fetches import stock as stock_latency
+from answers.leader_redirects import redirects as leader_redirects
 from answers.listing import Listed, Listing
+from answers.metadata_lookups import lookups as metadata_lookups
 from answers.partition_skew.sentences import PRODUCERS
+from answers.runs import summaries as runs
+from answers.slow_links import culprits, injected_delay, round_trips
+from answers.slow_links.culprits import Headline
 from answers.throttles.listings import MOVES, THROTTLES
 from schemas.rows import Row
 from serving.report.answers import Answers

@@ -8,8 +8,8 @@ from rich.box import SIMPLE
 from rich.table import Table
 from rich.text import Text
 
-from answers.culprits import Headline
 from answers.listing import Column, Listed
+from answers.slow_links.culprits import Headline
 
 MOST_LISTED = 60
 MOST_LINES = 20

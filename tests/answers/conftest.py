@@ -2,8 +2,8 @@
 
 import pytest
 
-from answers.gold import GoldReader
-from answers.selection import GoldSelection
+from answers.gold.reader import GoldReader
+from answers.gold.selection import GoldSelection
 from tests.answers import made_gold
 
 

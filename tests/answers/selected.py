@@ -1,7 +1,7 @@
 """Gold of rows that a test states, as answers read it."""
 
-from answers.gold import GoldReader
-from answers.selection import GoldSelection
+from answers.gold.reader import GoldReader
+from answers.gold.selection import GoldSelection
 from schemas.arrow import arrow_schema
 from transforms.frames import arrow_of
 

@@ -1,6 +1,6 @@
 """Sentences about lines that were not read as they should be."""
 
-from answers.data_quality import doubts
+from answers.data_quality.counts import doubts
 
 REASONS = [{"reason": name, "lines": n} for name, n in (("a", 2), ("b", 900), ("c", 5), ("d", 1_100))]
 

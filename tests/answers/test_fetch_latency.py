@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from answers.fetch_latency import fetches
+from answers.fetches.latency import fetches
 from schemas.gold.fetch_latency import FETCH_LATENCY
 from tests.answers.selected import selected
 

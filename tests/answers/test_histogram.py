@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answers.histogram import MACROS, added_up, at_rank
+from answers.gold.histogram import MACROS, added_up, at_rank
 from schemas.histogram import GAMMA, LN_GAMMA, OFFSET, RANK_SLACK, RELATIVE_ERROR, SMALLEST_MS, Z_95
 from transforms import sql
 from transforms.quantiles import Histograms

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from answers.leader_local_means import means
+from answers.fetches.leader_local_means import means
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN, LEADER_LOCAL_MEAN_SUMMARY
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
 from schemas.silver.requests import REQUESTS

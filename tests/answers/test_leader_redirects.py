@@ -1,6 +1,6 @@
 """Redirects added up by client version."""
 
-from answers.leader_redirects import by_version
+from answers.leader_redirects.redirects import by_version
 from schemas.gold.leader_redirect import LEADER_REDIRECT, LEADER_REDIRECT_SUMMARY
 from tests.answers.declared import assert_declared
 from tests.answers.selected import selected

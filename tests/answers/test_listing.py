@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 import answers
-from answers.culprits import Headline
 from answers.listing import Listing
+from answers.slow_links.culprits import Headline
 from serving.report.terminal import WIDTH, summary, table
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from answers.missing_metrics import (
+from answers.data_quality.missing_metrics import (
     ANSWERS,
     EXPORT,
     FIRST,

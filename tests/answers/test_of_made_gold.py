@@ -5,15 +5,16 @@ from datetime import timedelta
 
 import pytest
 
-from answers import contents, run_comparisons
-from answers.culprits import findings, windows_of
-from answers.fetch_latency import fetches
-from answers.leader_redirects import by_version, events
-from answers.metadata_lookups import lookups
+from answers.fetches.latency import fetches
+from answers.fetches.slowest import LONGEST, slowest
+from answers.gold import contents
+from answers.gold.selection import GoldSelection, clusters_of
+from answers.leader_redirects.redirects import by_version, events
+from answers.metadata_lookups.lookups import lookups
 from answers.partition_skew.spread import producers
-from answers.round_trips import culprits, over_time, round_trips
-from answers.selection import GoldSelection, clusters_of
-from answers.slowest_fetches import LONGEST, slowest
+from answers.runs import comparisons as run_comparisons
+from answers.slow_links.culprits import findings, windows_of
+from answers.slow_links.round_trips import culprits, over_time, round_trips
 from answers.throttles.limits import limits, traffic
 from answers.throttles.moves import moves
 from tests.answers.made_gold import HOSTILE, SLOW, SLOW_FROM, WINDOWS, at

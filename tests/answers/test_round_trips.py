@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from answers.round_trips import baseline, round_trips
+from answers.slow_links.round_trips import baseline, round_trips
 from schemas.gold.broker_rtt import BROKER_RTT, BROKER_RTT_SUMMARY
 from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
 from schemas.silver.client_events import CLIENT_EVENTS

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from answers.run_figures import run_figures
+from answers.runs.figures import run_figures
 from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.gold.leader_redirect import LEADER_REDIRECT
 from schemas.gold.metadata_lookup import METADATA_LOOKUP

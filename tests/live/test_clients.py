@@ -5,10 +5,10 @@ from collections import Counter
 
 import pytest
 
-from answers.gold import GoldReader
-from answers.metadata_lookups import lookups
+from answers.gold.reader import GoldReader
+from answers.gold.selection import GoldSelection
+from answers.metadata_lookups.lookups import lookups
 from answers.partition_skew.spread import partitions
-from answers.selection import GoldSelection
 from collectors.files import discover
 from engine.ingest.raw_files import Origin, write_raw
 from lab import jvm, topics

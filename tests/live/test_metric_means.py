@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pytest
 from confluent_kafka import Producer
 
-from answers.leader_local_means import means as means_of
+from answers.fetches.leader_local_means import means as means_of
 from collectors.files import discover
 from collectors.scrape import ScrapeError, scrape
 from conf.settings import ScrapedEndpoint, Settings

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from answers.missing_metrics import missing_metrics
+from answers.data_quality.missing_metrics import missing_metrics
 from collectors.scrape import scrape
 from conf.settings import ScrapedEndpoint
 from schemas.silver.metrics import METRIC_SERIES

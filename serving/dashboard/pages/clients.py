@@ -2,7 +2,8 @@
 
 from dash.development.base_component import Component
 
-from answers import leader_redirects, metadata_lookups
+from answers.leader_redirects import redirects as leader_redirects
+from answers.metadata_lookups import lookups as metadata_lookups
 from answers.partition_skew import sentences as skew
 from answers.partition_skew.spread import MIN_BATCHES, producers
 from answers.partition_skew.spread import partitions as partitions_of

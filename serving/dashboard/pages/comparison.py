@@ -3,8 +3,8 @@
 import plotly.graph_objects as go
 from dash.development.base_component import Component
 
-from answers import run_comparisons
-from answers.run_comparisons import deciding, headline, name_of
+from answers.runs import comparisons as run_comparisons
+from answers.runs.comparisons import deciding, headline, name_of
 from schemas.rows import Row
 from serving.dashboard.parts import graph, listed_section, nothing, section, verdict
 from serving.dashboard.request import DashboardRequest

@@ -3,9 +3,11 @@
 from dash import html
 from dash.development.base_component import Component
 
-from answers import fetch_latency, round_trips, stock_latency
-from answers.culprits import Finding, headline, is_accused
+from answers.fetches import latency as fetch_latency
+from answers.fetches import stock as stock_latency
 from answers.listing import Listing
+from answers.slow_links import round_trips
+from answers.slow_links.culprits import Finding, headline, is_accused
 from schemas.rows import Row
 from serving.dashboard.pages.links import FILL
 from serving.dashboard.parts import graph, listed_section, nothing, section, verdict

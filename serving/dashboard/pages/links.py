@@ -5,9 +5,9 @@ from dataclasses import replace
 from dash import html
 from dash.development.base_component import Component
 
-from answers import round_trips
-from answers.culprits import Finding, Headline, clock, findings, headline, is_accused, windows_of
-from answers.round_trips import METHODS
+from answers.slow_links import round_trips
+from answers.slow_links.culprits import Finding, Headline, clock, findings, headline, is_accused, windows_of
+from answers.slow_links.round_trips import METHODS
 from schemas.rows import Row
 from serving.dashboard.filters import Filters
 from serving.dashboard.parts import graph, nothing, section, table, verdict

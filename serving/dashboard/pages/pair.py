@@ -5,11 +5,12 @@ from dataclasses import replace
 from dash import html
 from dash.development.base_component import Component
 
-from answers import fetch_latency, round_trips
-from answers.culprits import Finding, clock, findings, headline, is_accused
-from answers.round_trips import METHODS
-from answers.selection import GoldSelection
-from answers.slowest_fetches import LONGEST, MOST, REQUESTS, slowest
+from answers.fetches import latency as fetch_latency
+from answers.fetches.slowest import LONGEST, MOST, REQUESTS, slowest
+from answers.gold.selection import GoldSelection
+from answers.slow_links import round_trips
+from answers.slow_links.culprits import Finding, clock, findings, headline, is_accused
+from answers.slow_links.round_trips import METHODS
 from serving.dashboard.pages.links import FILL
 from serving.dashboard.parts import graph, nothing, section, table, verdict
 from serving.dashboard.request import DashboardRequest

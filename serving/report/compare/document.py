@@ -6,7 +6,7 @@ from rich.table import Table
 
 from answers import formats
 from answers.listing import Listed
-from answers.run_comparisons import LISTING
+from answers.runs.comparisons import LISTING
 from schemas.gold.run_comparison import RUN_COMPARISON
 from schemas.rows import Row, plain
 from serving.report import terminal

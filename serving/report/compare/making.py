@@ -8,8 +8,8 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from answers.measured_runs import arms
-from answers.selection import GoldSelection
+from answers.gold.selection import GoldSelection
+from answers.runs.measured import arms
 from conf.atomic_file import write_atomically
 from conf.exit_codes import WrongUseError
 from conf.names import Kind

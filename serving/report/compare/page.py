@@ -3,7 +3,7 @@
 from markupsafe import Markup
 from plotly.io import to_json
 
-from answers.runs import COMPARED
+from answers.runs.summaries import COMPARED
 from schemas.gold.perf_runs import PERF_RUNS
 from schemas.rows import Row
 from serving.report.compare.document import metrics, sentence_of, title

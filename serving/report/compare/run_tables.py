@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from answers.gold import GoldReader
-from answers.measured_runs import CLUSTERS
-from answers.selection import GoldSelection
+from answers.gold.reader import GoldReader
+from answers.gold.selection import GoldSelection
+from answers.runs.measured import CLUSTERS
 from conf.names import Kind
 from conf.settings import Settings
 from engine.gold.inputs import WholeInputs

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from answers import measured_runs
-from answers import run_figures as figures_of_gold
-from answers.runs import KEPT_UP
-from answers.selection import GoldSelection
+from answers.gold.selection import GoldSelection
+from answers.runs import figures as figures_of_gold
+from answers.runs import measured as measured_runs
+from answers.runs.summaries import KEPT_UP
 from conf.names import Kind
 from schemas.rows import Row
 from verdicts.metrics import OF_PERF_TEST

@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from answers.gold import GoldReader
+from answers.gold.reader import GoldReader
 from conf.exit_codes import WrongUseError
 from conf.progress import Progress
 from engine.ingest.parsed_files import PARSERS

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from answers.gold import GoldReader, NoGoldError
+from answers.gold.reader import GoldReader, NoGoldError
 from conf.exit_codes import WrongUseError
 from conf.progress import Progress
 from schemas.gold.quality_results import QUALITY_RESULTS

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from answers.data_quality import totals_of
+from answers.data_quality.counts import totals_of
 from conf.atomic_file import write_atomically
 from conf.exit_codes import WrongUseError
 from conf.progress import Progress

@@ -3,21 +3,19 @@
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from answers import (
-    data_quality,
-    fetch_latency,
-    leader_local_means,
-    leader_redirects,
-    metadata_lookups,
-    missing_metrics,
-    round_trips,
-    runs,
-)
-from answers.culprits import findings, headline, windows_of
-from answers.gold import FIRST, LAST, GoldReader
-from answers.injected_delay import injected_against_measured
+from answers.data_quality import counts as data_quality
+from answers.data_quality import missing_metrics
+from answers.fetches import latency as fetch_latency
+from answers.fetches import leader_local_means
+from answers.gold.reader import FIRST, LAST, GoldReader
+from answers.gold.selection import GoldSelection, clusters_of
+from answers.leader_redirects import redirects as leader_redirects
+from answers.metadata_lookups import lookups as metadata_lookups
 from answers.partition_skew import spread
-from answers.selection import GoldSelection, clusters_of
+from answers.runs import summaries as runs
+from answers.slow_links import round_trips
+from answers.slow_links.culprits import findings, headline, windows_of
+from answers.slow_links.injected_delay import injected_against_measured
 from answers.throttles import limits, moves
 from schemas.rows import Row
 from serving.report.answers import Answers

@@ -8,7 +8,7 @@ import pytest
 
 from answers.exported.gold import ExportedGold
 from answers.exported.metrics import METRICS
-from answers.gold import GoldReader
+from answers.gold.reader import GoldReader
 from conf.export import Export
 from schemas.gold import GOLD
 from tests.serving.exporter import gold_tables

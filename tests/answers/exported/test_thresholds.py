@@ -10,8 +10,8 @@ import pytest
 from answers.exported import freshness, lookups, redirects, skew
 from answers.exported.gold import ExportedGold, ExportedSample, SecondsSpan
 from answers.exported.metrics import ALERTS, METRICS
-from answers.gold import GoldReader
-from answers.selection import GoldSelection
+from answers.gold.reader import GoldReader
+from answers.gold.selection import GoldSelection
 from answers.throttles.limits import limits
 from answers.throttles.verdict import COMPLIANT, MEAN_TOLERANCE, OVER_LIMIT, WINDOW_TOLERANCE
 from benchmarks.reference.alerts import rules

@@ -2,7 +2,7 @@
 
 import pytest
 
-from answers.gold import GoldReader
+from answers.gold.reader import GoldReader
 from serving.dashboard.app import make
 from serving.dashboard.serve import names_of, served
 from tests.answers import made_gold

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from answers.gold import GoldReader
+from answers.gold.reader import GoldReader
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from serving.dashboard.app import make
 from serving.dashboard.pages.all_pages import PAGES

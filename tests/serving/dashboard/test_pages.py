@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from answers.gold import GoldReader
+from answers.gold.reader import GoldReader
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE
 from serving.dashboard.filters import Filters

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from answers.fetch_latency import fetches
-from answers.selection import GoldSelection
+from answers.fetches.latency import fetches
+from answers.gold.selection import GoldSelection
 from conf.settings import PROJECT
 
 PAGE = (PROJECT / "docs" / "sql.md").read_text(encoding="utf-8")

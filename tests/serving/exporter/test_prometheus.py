@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from answers.exported.gold import ExportedGold
-from answers.gold import GoldReader
+from answers.gold.reader import GoldReader
 from conf.export import Export
 from conf.metrics_endpoint import metrics_endpoint
 from conf.settings import PROJECT

@@ -2,7 +2,7 @@
 
 import pytest
 
-from answers.culprits import findings, headline, is_accused
+from answers.slow_links.culprits import findings, headline, is_accused
 from tests.serving.report import gold_rows
 from tests.serving.report.gold_rows import NAMELESS, NOBODY, at
 

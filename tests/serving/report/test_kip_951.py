@@ -4,7 +4,7 @@ from math import comb
 
 import pytest
 
-from answers.kip_951 import claims, median_interval
+from answers.leader_redirects.kip_951 import claims, median_interval
 from tests.serving.report import client_rows
 
 VERSIONS = ("3.6.0", "3.9.1")

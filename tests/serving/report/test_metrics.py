@@ -2,8 +2,8 @@
 
 import json
 
-from answers import leader_local_means
-from answers.leader_local_means import sentences
+from answers.fetches import leader_local_means
+from answers.fetches.leader_local_means import sentences
 from serving.report.document import as_text, document, doubts
 from serving.report.page import page
 from serving.report.terminal import table

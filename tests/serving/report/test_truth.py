@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from answers.injected_delay import injected_against_measured, whole_windows
+from answers.slow_links.injected_delay import injected_against_measured, whole_windows
 from serving.report.truth import read_truth
 
 TRUTH = {

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from answers import formats, listing
-from answers.gold import GoldReader
+from answers.gold.reader import GoldReader
 from answers.listing import Column, Listing
 from schemas.rows import Row
 from verdicts.verdict import WITHIN_RUN

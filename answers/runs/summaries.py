@@ -1,8 +1,8 @@
 """Performance-test runs: their summary lines with their settings, and the payload of each run."""
 
 from answers import formats, listing
+from answers.gold.selection import GoldSelection
 from answers.listing import Column, Listing
-from answers.selection import GoldSelection
 from schemas.rows import Row
 
 KEPT_UP = 0.98

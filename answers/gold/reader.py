@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
-from answers.columns import duck_types
-from answers.histogram import MACROS
+from answers.gold.columns import duck_types
+from answers.gold.histogram import MACROS
 from schemas.fields import Table
 from schemas.gold import GOLD
 from schemas.rows import Row

@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import Any
 
-from answers.gold import GoldReader
-from answers.selection import of_all
+from answers.gold.reader import GoldReader
+from answers.gold.selection import of_all
 from schemas.rows import Row
 
 _EDGES = of_all(

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from answers import listing
 from answers.formats import count, ms
+from answers.gold.selection import IN_SPAN, GoldSelection
 from answers.listing import Column, Listing
-from answers.selection import IN_SPAN, GoldSelection
 from schemas.rows import Row
 from transforms.gold.leader_local_mean.intervals import BY
 from transforms.gold.leader_local_mean.table import MEANS, OF_LOG, OF_METRICS, counts_apart, tolerance_ms

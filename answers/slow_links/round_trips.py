@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from answers.formats import ms, text
-from answers.histogram import added_up, at_rank
-from answers.listing import Column, Listing, count, interval, milliseconds
-from answers.listing import text as shown
-from answers.selection import (
+from answers.gold.histogram import added_up, at_rank
+from answers.gold.selection import (
     IN_SPAN,
     OF_EITHER_BROKER,
     OF_PAIR,
@@ -18,6 +16,8 @@ from answers.selection import (
     GoldSelection,
     ids_of,
 )
+from answers.listing import Column, Listing, count, interval, milliseconds
+from answers.listing import text as shown
 from schemas.gold.broker_rtt import COARSE_MS, MIN_N_P10, MIN_N_P50
 from schemas.histogram import RELATIVE_ERROR
 from schemas.rows import Row

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from answers.gold import FIRST, LAST, GoldReader
+from answers.gold.reader import FIRST, LAST, GoldReader
 from schemas.gold import GOLD
 from schemas.rows import Row
 

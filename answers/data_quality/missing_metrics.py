@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from answers import listing
+from answers.gold.selection import GoldSelection
 from answers.listing import Column, Listing
-from answers.selection import GoldSelection
 from schemas.rows import Row
 from transforms.gold.metrics.facts import SERIES_COLUMNS, facts
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from statistics import median
 
 from answers.listing import Listing, count, decimal, interval, milliseconds, text
-from answers.round_trips import pair_rows
+from answers.slow_links.round_trips import pair_rows
 from schemas.rows import Row
 
 WINDOW = timedelta(seconds=10)

@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 from answers.formats import NONE
+from answers.gold.selection import GoldSelection
 from answers.listing import Column, Listing, identifier, milliseconds
-from answers.selection import GoldSelection
 from schemas.rows import Row
 
 LONGEST = timedelta(hours=1)

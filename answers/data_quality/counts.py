@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from answers import formats, listing
+from answers.gold.selection import GoldSelection
 from answers.listing import Column, Listing
-from answers.selection import GoldSelection
 from schemas.rows import Row
 
 BALANCE = ("lines_read", "kept", "quarantined", "skipped", "duplicates")

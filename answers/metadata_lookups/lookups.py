@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from answers import listing
 from answers.clients import UNNAMED, version_of, with_short_runs
 from answers.formats import count
+from answers.gold.selection import IN_SPAN, NO_CLIENT, OF_CLIENT, WINDOW_END, GoldSelection
 from answers.listing import Listing
-from answers.selection import IN_SPAN, NO_CLIENT, OF_CLIENT, WINDOW_END, GoldSelection
 from schemas.rows import Row
 
 MIN_POINTS, MIN_TOPICS = 5, 16

@@ -6,9 +6,9 @@ from math import inf
 from answers import listing
 from answers.clients import FEW, version_of
 from answers.formats import count, ms, percent, text
-from answers.kip_951 import claims
+from answers.gold.selection import IN_SPAN, OF_CLIENT, OF_TOPIC, GoldSelection
+from answers.leader_redirects.kip_951 import claims
 from answers.listing import Column, Listing
-from answers.selection import IN_SPAN, OF_CLIENT, OF_TOPIC, GoldSelection
 from schemas.gold.leader_redirect import DISCONNECT
 from schemas.rows import Row
 

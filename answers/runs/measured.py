@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from answers.selection import GoldSelection
+from answers.gold.selection import GoldSelection
 from schemas.gold.run_comparison import RUN_FIGURES
 from schemas.rows import Row
 

@@ -5,9 +5,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from answers.formats import ms
-from answers.histogram import added_up, at_rank
-from answers.listing import Listing, broker, count, identifier, milliseconds, text
-from answers.selection import (
+from answers.gold.histogram import added_up, at_rank
+from answers.gold.selection import (
     IN_SPAN,
     OF_CLIENT,
     OF_EITHER_BROKER,
@@ -18,6 +17,7 @@ from answers.selection import (
     GoldSelection,
     ids_of,
 )
+from answers.listing import Listing, broker, count, identifier, milliseconds, text
 from schemas.histogram import RELATIVE_ERROR
 from schemas.rows import Row
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from answers.histogram import added_up, at_rank
+from answers.gold.histogram import added_up, at_rank
+from answers.gold.selection import WINDOW_END, GoldSelection
 from answers.partition_skew.spread import EVENNESS, REQUEST_LOG, of_log
-from answers.selection import WINDOW_END, GoldSelection
 from schemas.gold.leader_redirect import REDIRECT
 from schemas.rows import Row
 
