@@ -42,10 +42,19 @@ class Listing:
     notes: tuple[str, ...] = ()
     rows: Callable[[Sequence[Row]], Iterable[Row]] = list
     is_marked: Callable[[Row], bool] | None = None
+    is_folded: bool = False
+    opens: Callable[[Row], tuple[str, Row]] | None = None  # path and filters of the page about a row
 
-    def listed(self, rows: Sequence[Row], is_marked: Callable[[Row], bool] | None = None) -> "Listed":
+    def listed(
+        self,
+        rows: Sequence[Row],
+        is_marked: Callable[[Row], bool] | None = None,
+        *,
+        query: str | None = None,
+    ) -> "Listed":
         """Return the table of an answer; `is_marked` replaces that of the listing."""
-        return Listed(self, list(self.rows(rows)), is_marked or self.is_marked)
+        made_by = getattr(rows, "query", "") if query is None else query
+        return Listed(self, list(self.rows(rows)), is_marked or self.is_marked, made_by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +64,7 @@ class Listed:
     listing: Listing
     rows: list[Row]
     marks: Callable[[Row], bool] | None = None
+    query: str = ""  # the statement that returns the rows, before they are ordered and summarized
 
     def is_marked(self, row: Row) -> bool:
         """Return whether a row is emphasized."""

@@ -3,36 +3,40 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from answers.slow_links.culprits import Headline
+from answers.answer import Headline
 
 
 def opening(
-    links: Headline, clients: Mapping[str, str], scenarios: set[str | None], throttles: Sequence[str] = ()
+    links: Headline,
+    clients: Mapping[str, Sequence[str]],
+    scenarios: set[str | None],
+    throttles: Sequence[str] = (),
+    *,
+    is_accused: bool,
 ) -> Headline:
     """
-    Return the headline of a report.
+    Return the verdict of a report.
 
-    `clients` are the sentences about clients by the scenario that asks for them (empty: nothing found). They
-    come first if such a scenario was run, or if no link is slow; then the sentence about links is the second.
-    The sentences about throttles are part of the small print.
+    `clients` are the sentences about clients by the scenario that asks for them. They come first if such a
+    scenario was run, or if no link `is_accused`; then the sentence about links is the second. The sentences
+    about throttles are part of the evidence.
     """
     if throttles:
         mood = "unsure" if links.mood == "calm" else links.mood
-        links = replace(links, mood=mood, small_print=[*links.small_print, *also_found(throttles)])
+        links = replace(links, mood=mood, evidence=[*links.evidence, *also_found(throttles)])
     names = sorted((name for name in clients if clients[name]), key=lambda name: name not in scenarios)
-    sentences = [clients[name] for name in names]
+    sentences = [sentence for name in names for sentence in clients[name]]
     if not sentences:
         return links
-    if links.finding and scenarios.isdisjoint(names):
-        return replace(links, small_print=[*links.small_print, *also_found(sentences)])
+    if is_accused and scenarios.isdisjoint(names):
+        return replace(links, evidence=[*links.evidence, *also_found(sentences)])
     return Headline(
         sentence=f"{sentences[0]} {links.sentence}",
-        mood="alarm" if links.finding else "unsure",
-        small_print=[*also_found(sentences[1:]), *links.small_print],
-        finding=links.finding,
+        mood="alarm" if is_accused else "unsure",
+        evidence=[*also_found(sentences[1:]), *links.evidence],
     )
 
 
 def also_found(sentences: Sequence[str]) -> list[str]:
-    """Return the sentences of other findings as lines of the small print."""
+    """Return the sentences of other findings as lines of evidence."""
     return [f"Also found: {sentence}" for sentence in sentences]

@@ -64,7 +64,6 @@ def report(  # noqa: PLR0913 (one option of the command each)
     from serving.report.run.making import run  # noqa: PLC0415
     from serving.report.run.options import Wanted, nodes_of, truth_of, zone_of  # noqa: PLC0415
     from serving.report.run.output import HTML, JSON  # noqa: PLC0415
-    from serving.report.run.rows import ReportSpan  # noqa: PLC0415
 
     progress = Progress()
     try:
@@ -76,7 +75,7 @@ def report(  # noqa: PLR0913 (one option of the command each)
             nodes=nodes_of(node or []),
             time_zone=zone_of(time_zone),
             cluster=cluster,
-            span=ReportSpan(*time_range(since, until)),
+            span=time_range(since, until),
             truth=truth_of(truth),
             network_bytes_per_s=network,
             has_tables=tables,

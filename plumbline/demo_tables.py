@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from answers.gold.reader import GoldReader
+from answers.questions import QUESTIONS
 from conf.settings import Settings
 from engine.ingest.checkpoints import unread
 from engine.ingest.positions import checkpoint_of, topics_of
@@ -16,8 +17,6 @@ from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
 from serving.dashboard.app import make
 from serving.dashboard.filters import Filters
-from serving.dashboard.pages.all_pages import PAGES
-from serving.dashboard.parts import sentence_of
 from serving.dashboard.request import DashboardRequest
 from serving.dashboard.serve import names_of, served
 
@@ -51,6 +50,6 @@ def opened(state: Path) -> str:
     """Serve the dashboard once to prove that its first page opens; return the command to start it."""
     gold = GoldReader.of_warehouse(state / "warehouse")
     with served(make(gold, names_of("127.0.0.1"))) as address, urlopen(address):  # noqa: S310 (a local address)
-        page = PAGES[0].make(DashboardRequest(gold, Filters()))
+        answer = QUESTIONS[0].answer(DashboardRequest(gold, Filters()).selection)
     program = sys.argv[0] if Path(sys.argv[0]).name == "plumbline" else "plumbline"
-    return f"{program} dashboard --conf {state / 'lab' / 'lab.toml'}\n  it says: {sentence_of(page)}"
+    return f"{program} dashboard --conf {state / 'lab' / 'lab.toml'}\n  it says: {answer.headline.sentence}"

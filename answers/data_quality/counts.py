@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from answers import formats, listing
+from answers.gold.reader import QueryRows
 from answers.gold.selection import GoldSelection
 from answers.listing import Column, Listing
 from schemas.rows import Row
@@ -32,9 +33,16 @@ BY_REASON = """
 BY_LOGGER = """
     SELECT logger, reason, sum(lines)::BIGINT AS lines FROM silver.skipped WHERE cluster = $cluster
     GROUP BY logger, reason ORDER BY logger, reason"""
+# Results of one check run have equal instants; the newest result of each rule and span counts.
+RULE_RESULTS = """
+    SELECT * FROM gold.quality_results
+    WHERE span_start IS NULL OR (span_start < $until AND span_end > $since)
+    QUALIFY row_number() OVER (
+        PARTITION BY layer, table_name, rule, span_start, span_end ORDER BY checked_at DESC) = 1
+    ORDER BY layer, table_name, rule, span_start"""
 
 
-def by_source(selection: GoldSelection) -> list[Row]:
+def by_source(selection: GoldSelection) -> QueryRows:
     """Return the rows of `gold.data_quality`."""
     return selection.rows(BY_SOURCE)
 
@@ -44,14 +52,19 @@ def quarantined(selection: GoldSelection) -> list[Row]:
     return [{**row, "preview": preview(row["preview"])} for row in selection.rows(QUARANTINED)]
 
 
-def quarantined_by_reason(selection: GoldSelection) -> list[Row]:
+def quarantined_by_reason(selection: GoldSelection) -> QueryRows:
     """Return the number of quarantined lines of each reason; a re-sent line counts once."""
     return selection.rows(BY_REASON)
 
 
-def skipped_by_logger(selection: GoldSelection) -> list[Row]:
+def skipped_by_logger(selection: GoldSelection) -> QueryRows:
     """Return the number of skipped lines of each logger and reason."""
     return selection.rows(BY_LOGGER)
+
+
+def rule_results(selection: GoldSelection) -> QueryRows:
+    """Return the newest result of each rule between the layers, of spans that overlap."""
+    return selection.rows(RULE_RESULTS)
 
 
 def preview(value: bytes | None) -> str:
@@ -68,6 +81,11 @@ def preview(value: bytes | None) -> str:
 def totals_of(sources: Sequence[Row]) -> dict[str, int]:
     """Return the counts of all sources together."""
     return {name: sum(row.get(name) or 0 for row in sources) for name in BALANCE}
+
+
+def is_balanced(totals: Mapping[str, int]) -> bool:
+    """Return whether the counts add up."""
+    return totals["lines_read"] == sum(totals[name] for name in BALANCE[1:])
 
 
 def freshness(sources: Sequence[Row]) -> list[Row]:
@@ -152,6 +170,7 @@ NODES = Listing(
 )
 SOURCES = Listing(
     name="sources",
+    is_folded=True,
     title="Sources",
     columns=(
         listing.text("source", "source", style="path mono"),
@@ -214,6 +233,7 @@ QUARANTINE = Listing(
 )
 SKIPPED = Listing(
     name="skipped",
+    is_folded=True,
     title="Skipped lines by logger",
     columns=(
         listing.text("logger", "logger", style="path mono"),

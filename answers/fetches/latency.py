@@ -1,21 +1,23 @@
 """A1: fetch latency over a time range. Percentiles are those of all fetches, not averages of percentiles."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from answers.formats import ms
 from answers.gold.histogram import added_up, at_rank
+from answers.gold.reader import QueryRows
 from answers.gold.selection import (
     IN_SPAN,
     OF_CLIENT,
     OF_EITHER_BROKER,
-    OF_PAIR,
+    OF_PAIRS,
     ONLY,
     STEP,
     WINDOW,
+    BrokerPair,
     GoldSelection,
-    ids_of,
+    keys_of,
 )
 from answers.listing import Listing, broker, count, identifier, milliseconds, text
 from schemas.histogram import RELATIVE_ERROR
@@ -27,7 +29,7 @@ _KEY = ("leader_id", "kind", "follower_id", "client_id", "step_at")
 _IS_SAME = " AND ".join(f"buckets.{name} IS NOT DISTINCT FROM sums.{name}" for name in _KEY)
 _PICKED = f"""
     SELECT *, {STEP} FROM gold.fetch_latency
-    WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_CLIENT} AND {OF_PAIR}
+    WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_CLIENT} AND {OF_PAIRS}
       AND {ONLY}"""
 _LIMITS = ", ".join(
     f"{function}({metric}_{name}_ms) AS {metric}_{name}_ms"
@@ -60,7 +62,7 @@ FETCHES = f"""
     ORDER BY leader_id, kind, follower_id, client_id, window_start"""
 WINDOWS = f"""
     SELECT COLUMNS(lambda name: name NOT LIKE '%_hist') FROM gold.fetch_latency
-    WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_CLIENT} AND {OF_PAIR}
+    WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_CLIENT} AND {OF_PAIRS}
     ORDER BY window_start, leader_id, kind, follower_id, client_id"""
 STOCK = """
     SELECT * FROM gold.stock_fetch_total
@@ -69,28 +71,24 @@ STOCK = """
     ORDER BY scraped_at, leader_id"""
 
 
-def fetches(
-    selection: GoldSelection, *, only: Sequence[datetime] | None = None, pair: tuple[int, int] | None = None
-) -> list[Row]:
+def fetches(selection: GoldSelection, *, only: Sequence[datetime] | None = None) -> QueryRows:
     """Return one row per leader and fetcher, over some windows or all; `window_start` is the first one."""
-    return selection.rows(
-        FETCHES, is_by_step=False, only=None if only is None else list(only), **ids_of(pair)
-    )
+    return selection.rows(FETCHES, is_by_step=False, only=None if only is None else list(only), pairs=None)
 
 
-def windows(selection: GoldSelection, pair: tuple[int, int] | None = None) -> list[Row]:
+def windows(selection: GoldSelection, pairs: Collection[BrokerPair] | None = None) -> QueryRows:
     """Return the rows of `gold.fetch_latency` without histograms."""
-    return selection.rows(WINDOWS, **ids_of(pair))
+    return selection.rows(WINDOWS, pairs=keys_of(pairs))
 
 
-def over_time(selection: GoldSelection, pair: tuple[int, int] | None = None) -> list[Row]:
+def over_time(selection: GoldSelection, pairs: Collection[BrokerPair] | None = None) -> QueryRows:
     """Return each fetcher's percentiles step by step."""
     if selection.step == WINDOW:
-        return windows(selection, pair)
-    return selection.rows(FETCHES, is_by_step=True, only=None, **ids_of(pair))
+        return windows(selection, pairs)
+    return selection.rows(FETCHES, is_by_step=True, only=None, pairs=keys_of(pairs))
 
 
-def stock(selection: GoldSelection) -> list[Row]:
+def stock(selection: GoldSelection) -> QueryRows:
     """Return Kafka's own TotalTimeMs of follower fetches."""
     return selection.rows(STOCK)
 
@@ -162,6 +160,7 @@ CONSUMERS = Listing(
 RAFTS = replace(
     CONSUMERS,
     name="raft-table",
+    is_folded=True,
     title="Fetches of the metadata log (raft)",
     lead="",
     rows=_fetchers("raft"),

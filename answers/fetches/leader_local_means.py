@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from answers import listing
 from answers.formats import count, ms
+from answers.gold.reader import QueryRows
 from answers.gold.selection import IN_SPAN, GoldSelection
 from answers.listing import Column, Listing
 from schemas.rows import Row
@@ -58,7 +59,7 @@ MEANS_OF_SPAN = f"""
 WINDOWS = f"SELECT * FROM gold.leader_local_mean WHERE {IN_SPAN} ORDER BY window_start, node, request"
 
 
-def means(selection: GoldSelection) -> list[Row]:
+def means(selection: GoldSelection) -> QueryRows:
     """
     Return `leader_local_mean_summary`: one row per broker and request type, computed from sums.
 
@@ -67,7 +68,7 @@ def means(selection: GoldSelection) -> list[Row]:
     return selection.rows(MEANS_OF_SPAN)
 
 
-def windows(selection: GoldSelection) -> list[Row]:
+def windows(selection: GoldSelection) -> QueryRows:
     """Return the rows of `gold.leader_local_mean`."""
     return selection.rows(WINDOWS)
 

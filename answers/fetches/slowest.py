@@ -3,9 +3,9 @@
 from datetime import timedelta
 
 from answers.formats import NONE
+from answers.gold.reader import QueryRows
 from answers.gold.selection import GoldSelection
 from answers.listing import Column, Listing, identifier, milliseconds
-from schemas.rows import Row
 
 LONGEST = timedelta(hours=1)
 """The maximum span, because silver has a row per request. A longer span is cut to its end."""
@@ -51,7 +51,7 @@ SLOWEST = f"""
     ORDER BY true_ms DESC NULLS LAST, leader_local_ms DESC NULLS LAST, logged_at LIMIT {MOST}"""
 
 
-def slowest(selection: GoldSelection, pair: tuple[int, int]) -> list[Row]:
+def slowest(selection: GoldSelection, pair: tuple[int, int]) -> QueryRows:
     """Return the slowest fetches by true latency, or by leader_local without the follower's log."""
     follower, leader = pair
     begin, end = max(selection.since, selection.until - LONGEST), selection.until

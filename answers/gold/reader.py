@@ -1,6 +1,7 @@
 """The tables that answers are made from, as relations of DuckDB: of a warehouse, or just built from files."""
 
 import re
+import textwrap
 import threading
 import weakref
 from collections.abc import Callable, Mapping
@@ -58,6 +59,12 @@ class Relation(Protocol):
 
     def extent(self) -> tuple[datetime, datetime] | None:
         """Return the oldest and the newest instant, from statistics; None without any."""
+
+
+class QueryRows(list[Row]):
+    """The rows of a query, with the statement that returned them."""
+
+    query = ""
 
 
 class GoldReader:
@@ -122,7 +129,7 @@ class GoldReader:
         """Return the oldest and the newest instant of a stored table; None without rows."""
         return self.relations[_name(table)].extent()
 
-    def rows(self, query: str, parameters: Mapping[str, Any] | None = None) -> list[Row]:
+    def rows(self, query: str, parameters: Mapping[str, Any] | None = None) -> QueryRows:
         """Return the rows of a query; parameters are those that it names."""
         used = {name: value for name, value in (parameters or {}).items() if f"${name}" in query}
         names = list(dict.fromkeys(NAMED.findall(query)))
@@ -133,7 +140,9 @@ class GoldReader:
             if len(self._kept) >= MOST_KEPT:
                 self._kept.clear()
             self._kept[key] = kept
-        return list(kept)
+        rows = QueryRows(kept)
+        rows.query = statement(query, used)
+        return rows
 
     def arrow(self, query: str, parameters: Mapping[str, Any]) -> pa.Table:
         """Return the result of a query as Arrow rows."""
@@ -166,6 +175,36 @@ class GoldReader:
                 if is_last_try:
                     raise
         raise AssertionError
+
+
+def statement(query: str, parameters: Mapping[str, Any]) -> str:
+    """Return a query with its parameters written out, as DuckDB accepts it (`docs/sql.md`)."""
+    names = sorted(parameters, key=len, reverse=True)
+    pattern = re.compile(rf"\$({'|'.join(map(re.escape, names))})\b") if names else None
+    text = textwrap.dedent(query).strip()
+    return pattern.sub(lambda found: literal(parameters[found[1]]), text) if pattern else text
+
+
+def literal(value: object) -> str:
+    """
+    Return a value as SQL.
+
+    >>> print(literal("it's"), literal(None), literal([1, 2]), literal(True))
+    'it''s' NULL [1, 2] true
+    >>> literal(datetime(2026, 11, 21, 11, tzinfo=UTC))
+    "TIMESTAMPTZ '2026-11-21 11:00:00+00:00'"
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, datetime):
+        return f"TIMESTAMPTZ '{value.astimezone(UTC)}'"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(literal, value))}]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"'{name}': {literal(part)}" for name, part in value.items()) + "}"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @dataclass(frozen=True, slots=True)

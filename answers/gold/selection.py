@@ -1,18 +1,24 @@
 """The part of gold that is answered from: a cluster, a span and filters."""
 
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from answers.gold.reader import FIRST, LAST, GoldReader
+from answers.gold.reader import FIRST, LAST, GoldReader, QueryRows
 from schemas.gold import GOLD
 from schemas.rows import Row
 
 WINDOW = timedelta(seconds=10)
 
+BrokerPair = tuple[int, int]
+"""A follower and a leader."""
+
 IN_SPAN = "cluster = $cluster AND window_start >= $since AND window_start < $until"
 WINDOW_END = "window_start + INTERVAL 10 SECOND"
-OF_PAIR = "($follower::INTEGER IS NULL OR (follower_id = $follower AND leader_id = $leader))"
+OF_PAIRS = (
+    "($pairs::BIGINT[] IS NULL OR list_contains($pairs::BIGINT[], (follower_id::BIGINT << 32) + leader_id))"
+)
 OF_EITHER_BROKER = "($broker::INTEGER IS NULL OR follower_id = $broker OR leader_id = $broker)"
 ONLY = "($only::TIMESTAMPTZ[] IS NULL OR list_contains($only::TIMESTAMPTZ[], window_start))"
 STEP = "CASE WHEN $is_by_step THEN time_bucket(to_seconds($step_s), window_start) END AS step_at"
@@ -38,10 +44,24 @@ def clusters_of(gold: GoldReader) -> list[str]:
     return [row["cluster"] for row in gold.rows(CLUSTERS)]
 
 
-def ids_of(pair: tuple[int, int] | None) -> dict[str, int | None]:
-    """Return the parameters of `OF_PAIR`; None selects all pairs."""
-    follower, leader = pair or (None, None)
-    return {"follower": follower, "leader": leader}
+def keys_of(pairs: Collection[BrokerPair] | None) -> list[int] | None:
+    """Return the parameter of `OF_PAIRS`; None selects all pairs."""
+    return None if pairs is None else [(follower << 32) + leader for follower, leader in sorted(pairs)]
+
+
+STEPS_S = (10, 60, 300, 1800, 7200, 43200)
+MOST_POINTS = 400
+
+
+def step_of(length: timedelta) -> timedelta:
+    """
+    Return the length of a step of a figure: a line has at most `MOST_POINTS` steps.
+
+    >>> [str(step_of(timedelta(hours=hours))) for hours in (1, 6, 24, 24 * 30)]
+    ['0:00:10', '0:01:00', '0:05:00', '2:00:00']
+    """
+    enough = (step for step in STEPS_S if length.total_seconds() / step <= MOST_POINTS)
+    return timedelta(seconds=next(enough, STEPS_S[-1]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +76,17 @@ class GoldSelection:
     topic: str | None = None
     client: str | None = None
     step: timedelta = WINDOW
+    pair: BrokerPair | None = None
+    run: str | None = None  # name of a comparison
+    network_bytes_per_s: float | None = None  # network bandwidth of a broker
+    outside: Mapping[str, Sequence[Row]] = field(default_factory=dict, repr=False)  # rows that gold lacks
 
-    def rows(self, query: str, **more: Any) -> list[Row]:  # noqa: ANN401 (parameters of any type)
+    @property
+    def of_all_brokers(self) -> "GoldSelection":
+        """The rows without the filter of brokers: who is slow does not depend on it."""
+        return replace(self, broker=None)
+
+    def rows(self, query: str, **more: Any) -> QueryRows:  # noqa: ANN401 (parameters of any type)
         """Return the rows of a query. Texts of users are parameters, never a part of the query."""
         parameters = {
             "cluster": self.cluster,

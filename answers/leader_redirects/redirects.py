@@ -6,6 +6,7 @@ from math import inf
 from answers import listing
 from answers.clients import FEW, version_of
 from answers.formats import count, ms, percent, text
+from answers.gold.reader import QueryRows
 from answers.gold.selection import IN_SPAN, OF_CLIENT, OF_TOPIC, GoldSelection
 from answers.leader_redirects.kip_951 import claims
 from answers.listing import Column, Listing
@@ -38,12 +39,12 @@ BY_VERSION = f"""
     FROM ({EVENTS}) GROUP BY ALL ORDER BY api, software_version"""
 
 
-def events(selection: GoldSelection) -> list[Row]:
+def events(selection: GoldSelection) -> QueryRows:
     """Return one row per client, partition and lost leader."""
     return selection.rows(EVENTS)
 
 
-def by_version(selection: GoldSelection) -> list[Row]:
+def by_version(selection: GoldSelection) -> QueryRows:
     """Return `leader_redirect_summary`: one row per API and client version, disconnects separate."""
     return selection.rows(BY_VERSION)
 

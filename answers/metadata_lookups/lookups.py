@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from answers import listing
 from answers.clients import UNNAMED, version_of, with_short_runs
 from answers.formats import count
+from answers.gold.reader import QueryRows
 from answers.gold.selection import IN_SPAN, NO_CLIENT, OF_CLIENT, WINDOW_END, GoldSelection
 from answers.listing import Listing
 from schemas.rows import Row
@@ -87,12 +88,12 @@ def lookups(selection: GoldSelection) -> list[Row]:
     return [{**row, "evicted_topics": evicted.get(_client(row), 0)} for row in selection.rows(LOOKUPS)]
 
 
-def windows(selection: GoldSelection) -> list[Row]:
+def windows(selection: GoldSelection) -> QueryRows:
     """Return the rows of `gold.metadata_lookup` without the topics."""
     return selection.rows(WINDOWS)
 
 
-def over_time(selection: GoldSelection) -> list[Row]:
+def over_time(selection: GoldSelection) -> QueryRows:
     """Return each client's lookups step by step."""
     return selection.rows(STEPS)
 

@@ -1,10 +1,10 @@
 """A3: the distribution of a producer's batches over partitions, by partition and by producer (KIP-794)."""
 
 from answers.gold.histogram import added_up, at_rank
+from answers.gold.reader import QueryRows
 from answers.gold.selection import IN_SPAN, NO_CLIENT, OF_TOPIC, WINDOW_END, GoldSelection
 from answers.runs.summaries import PAYLOADS, RUN_SETTINGS
 from schemas.histogram import Z_95
-from schemas.rows import Row
 from transforms.gold.partition_skew.table import SENT
 
 SLOW_LATENCY, SLOW_BATCH, MIN_BATCHES = 3.0, 1.5, 300
@@ -259,11 +259,11 @@ BY_PRODUCER = f"""
     ORDER BY topic, client_id, run"""
 
 
-def partitions(selection: GoldSelection) -> list[Row]:
+def partitions(selection: GoldSelection) -> QueryRows:
     """Return `partition_skew_span`: one row per partition and client, or per node and client."""
     return selection.rows(BY_PARTITION)
 
 
-def producers(selection: GoldSelection) -> list[Row]:
+def producers(selection: GoldSelection) -> QueryRows:
     """Return `partition_skew_summary`: one row per client and topic."""
     return selection.rows(BY_PRODUCER)

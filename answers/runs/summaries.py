@@ -1,6 +1,7 @@
 """Performance-test runs: their summary lines with their settings, and the payload of each run."""
 
 from answers import formats, listing
+from answers.gold.reader import QueryRows
 from answers.gold.selection import GoldSelection
 from answers.listing import Column, Listing
 from schemas.rows import Row
@@ -38,7 +39,7 @@ SUMMARIES = f"""
     ORDER BY each.run, each.arm, logged_at, is_steady_state, position"""
 
 
-def summaries(selection: GoldSelection) -> list[Row]:
+def summaries(selection: GoldSelection) -> QueryRows:
     """Return `perf_runs`: the summary lines with the target rate; `invalid_rate` flags a missed one."""
     return selection.rows(SUMMARIES)
 

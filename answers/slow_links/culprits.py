@@ -1,10 +1,11 @@
 """A2: findings over time from the culprit of each window, and the sentence that names who is slow."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from statistics import median
 
+from answers.answer import Headline
 from answers.listing import Listing, count, decimal, interval, milliseconds, text
 from answers.slow_links.round_trips import pair_rows
 from schemas.rows import Row
@@ -37,16 +38,6 @@ class _Pooled:
 
     effect_ms: float
     basis: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Headline:
-    """The sentence at the top of a page, with its evidence."""
-
-    sentence: str
-    mood: str  # alarm, unsure or calm
-    small_print: list[str] = field(default_factory=list)
-    finding: Finding | None = None
 
 
 def findings(culprits: Sequence[Row]) -> list[Finding]:
@@ -119,28 +110,32 @@ def shape(row: Row) -> tuple[str | int | None, ...]:
     return (*(row.get(name) for name in SHAPE), *sorted(who(part) for part in tied))
 
 
+def chief_of(found: Sequence[Finding]) -> Finding | None:
+    """Return the finding to report first: the open one, else the strongest past one."""
+    return max(found, key=lambda one: (one.is_open, one.last.get("evidence") or 0.0), default=None)
+
+
 def headline(culprits: Sequence[Row], accused: Sequence[Row] = (), quiet: Sequence[Row] = ()) -> Headline:
     """
-    Return the sentence that names who is slow: the open finding, else the strongest past one.
+    Return the sentence that names who is slow, with its evidence.
 
     `accused` and `quiet` are the pairs' round trips in the finding and outside of all findings. With them,
     the effect is that of all windows of the finding.
     """
     found = findings(culprits)
-    if found:
-        strongest = max(found, key=lambda one: (one.is_open, one.last.get("evidence") or 0.0))
-        mood = "unsure" if strongest.row["culprit"] == "ambiguous" else "alarm"
-        others = [_other(one) for one in found if one is not strongest]
-        pooled = _pooled(strongest, pair_rows(accused, quiet))
-        small = [*([pooled.basis] if pooled else []), *_small_print(strongest), *others]
-        words = sentence(strongest, pooled.effect_ms if pooled else None)
-        return Headline(sentence=words, mood=mood, small_print=small, finding=strongest)
+    if chief := chief_of(found):
+        mood = "unsure" if chief.row["culprit"] == "ambiguous" else "alarm"
+        others = [_other(one) for one in found if one is not chief]
+        pooled = _pooled(chief, pair_rows(accused, quiet))
+        evidence = [*([pooled.basis] if pooled else []), *_evidence(chief), *others]
+        words = sentence(chief, pooled.effect_ms if pooled else None)
+        return Headline(sentence=words, mood=mood, evidence=evidence)
     judged = [row for row in culprits if row["culprit"] == "none"]
     if judged:
         coverage = f"{_count(len(judged), 'window')} of 10 s judged, {len(culprits) - len(judged)} left open."
-        return Headline(sentence="No broker, side or link stands out.", mood="calm", small_print=[coverage])
+        return Headline(sentence="No broker, side or link stands out.", mood="calm", evidence=[coverage])
     why = _why_not(culprits)
-    return Headline(sentence="Not enough data to say who is slow.", mood="unsure", small_print=[why])
+    return Headline(sentence="Not enough data to say who is slow.", mood="unsure", evidence=[why])
 
 
 def _pooled(finding: Finding, pairs: Sequence[Row]) -> _Pooled | None:
@@ -204,7 +199,7 @@ def clock(instant: datetime) -> str:
     return instant.astimezone(UTC).strftime("%H:%M:%S")
 
 
-def _small_print(finding: Finding) -> list[str]:
+def _evidence(finding: Finding) -> list[str]:
     row, last = finding.row, finding.last
     low, high = row.get("effect_low_ms"), row.get("effect_high_ms")
     lines = [

@@ -1,20 +1,22 @@
 """A2: round trips of broker pairs over a time range, with the estimator of `gold.broker_rtt`."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from answers.formats import ms, text
 from answers.gold.histogram import added_up, at_rank
+from answers.gold.reader import QueryRows
 from answers.gold.selection import (
     IN_SPAN,
     OF_EITHER_BROKER,
-    OF_PAIR,
+    OF_PAIRS,
     ONLY,
     STEP,
     WINDOW,
     WINDOW_END,
+    BrokerPair,
     GoldSelection,
-    ids_of,
+    keys_of,
 )
 from answers.listing import Column, Listing, count, interval, milliseconds
 from answers.listing import text as shown
@@ -41,7 +43,7 @@ _ENDS = ", ".join(
 ROUND_TRIPS = f"""
     WITH picked AS (
         SELECT *, {STEP} FROM gold.broker_rtt
-        WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_PAIR} AND {OF_WINDOWS}
+        WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_PAIRS} AND {OF_WINDOWS}
     ),
     sums AS (
         SELECT cluster, follower_id, leader_id, method, step_at,
@@ -76,7 +78,7 @@ ROUND_TRIPS = f"""
            {RELATIVE_ERROR}::DOUBLE AS relative_error
     FROM estimated ORDER BY method, follower_id, leader_id, window_start"""
 WINDOWS = f"""
-    SELECT * EXCLUDE (rtt_hist) FROM gold.broker_rtt WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_PAIR}
+    SELECT * EXCLUDE (rtt_hist) FROM gold.broker_rtt WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_PAIRS}
     ORDER BY window_start, follower_id, leader_id, method"""
 BASELINE = """
     SELECT arg_max_null(COLUMNS(['p10_ms', 'p50_ms', 'windows']), hour) FROM gold.broker_rtt_baseline
@@ -84,7 +86,7 @@ BASELINE = """
       AND hour < $until"""
 
 
-def culprits(selection: GoldSelection) -> list[Row]:
+def culprits(selection: GoldSelection) -> QueryRows:
     """Return the verdict of each window."""
     return selection.rows(CULPRITS)
 
@@ -94,27 +96,30 @@ def round_trips(
     *,
     only: Sequence[datetime] | None = None,
     but: Sequence[datetime] | None = None,
-    pair: tuple[int, int] | None = None,
-) -> list[Row]:
+    pairs: Collection[BrokerPair] | None = None,
+) -> QueryRows:
     """Return `broker_rtt_summary`: one row per pair and method, over some windows or all `but` some."""
-    return selection.rows(ROUND_TRIPS, is_by_step=False, only=_list(only), but=_list(but), **ids_of(pair))
+    return selection.rows(
+        ROUND_TRIPS, is_by_step=False, only=_list(only), but=_list(but), pairs=keys_of(pairs)
+    )
 
 
-def windows(selection: GoldSelection, pair: tuple[int, int] | None = None) -> list[Row]:
+def windows(selection: GoldSelection, pairs: Collection[BrokerPair] | None = None) -> QueryRows:
     """Return the rows of `gold.broker_rtt` without histograms."""
-    return selection.rows(WINDOWS, **ids_of(pair))
+    return selection.rows(WINDOWS, pairs=keys_of(pairs))
 
 
-def over_time(selection: GoldSelection, pair: tuple[int, int] | None = None) -> list[Row]:
+def over_time(selection: GoldSelection, pairs: Collection[BrokerPair] | None = None) -> QueryRows:
     """Return each pair's round trips step by step; the histograms of a longer step are added up."""
     if selection.step == WINDOW:
-        return windows(selection, pair)
-    return selection.rows(ROUND_TRIPS, is_by_step=True, only=None, but=None, **ids_of(pair))
+        return windows(selection, pairs)
+    return selection.rows(ROUND_TRIPS, is_by_step=True, only=None, but=None, pairs=keys_of(pairs))
 
 
-def baseline(selection: GoldSelection, pair: tuple[int, int], method: str) -> Row:
+def baseline(selection: GoldSelection, pair: BrokerPair, method: str) -> Row:
     """Return the newest baseline of a pair; NULLs without one."""
-    return selection.rows(BASELINE, method=method, **ids_of(pair))[0]
+    follower, leader = pair
+    return selection.rows(BASELINE, method=method, follower=follower, leader=leader)[0]
 
 
 def _list(windows: Sequence[datetime] | None) -> list[datetime] | None:
@@ -165,6 +170,7 @@ PAIRS = Listing(
     name="pair-table",
     title="Broker pairs",
     lead="The largest rise first.",
+    opens=lambda row: ("/pair", {"follower": row["follower_id"], "leader": row["leader_id"]}),
     columns=(
         Column(
             "follower from leader",

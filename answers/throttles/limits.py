@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 
+from answers.gold.reader import QueryRows
 from answers.gold.selection import IN_SPAN, WINDOW_END, GoldSelection
 from answers.throttles.periods import Period, periods, rate_of
 from answers.throttles.verdict import NONE, QUOTA_MOST_S, QUOTA_WINDOW_S, cause, measured, state, why
@@ -217,12 +218,12 @@ def limits(selection: GoldSelection) -> list[Row]:
     ]
 
 
-def windows(selection: GoldSelection) -> list[Row]:
+def windows(selection: GoldSelection) -> QueryRows:
     """Return the rows of `gold.throttle_compliance`."""
     return selection.rows(WINDOWS)
 
 
-def traffic(selection: GoldSelection) -> list[Row]:
+def traffic(selection: GoldSelection) -> QueryRows:
     """Return the throttled bytes per second of each broker and direction, step by step."""
     return selection.rows(TRAFFIC)
 

@@ -1,5 +1,6 @@
 """Moves of replicas over a time range: progress, a forecast at each window, and the end by KIP-73."""
 
+from answers.gold.reader import QueryRows
 from answers.gold.selection import IN_SPAN, WINDOW, WINDOW_END, GoldSelection
 from answers.throttles.periods import T_95
 from answers.throttles.verdict import QUOTA_MOST_S
@@ -281,16 +282,12 @@ def forecast(selection: GoldSelection) -> list[Row]:
     return _of_whole_moves(selection, FORECAST)
 
 
-def moves(selection: GoldSelection, network_bytes_per_s: float | None = None) -> list[Row]:
-    """
-    Return `reassignment_summary`: one row per move.
-
-    `network_bytes_per_s` is N of KIP-73's band: the network bandwidth of a broker.
-    """
-    return _of_whole_moves(selection, MOVES, network=network_bytes_per_s)
+def moves(selection: GoldSelection) -> list[Row]:
+    """Return `reassignment_summary`: one row per move; the network bandwidth of a broker is N of KIP-73."""
+    return _of_whole_moves(selection, MOVES, network=selection.network_bytes_per_s)
 
 
-def _of_whole_moves(selection: GoldSelection, query: str, **more: float | None) -> list[Row]:
+def _of_whole_moves(selection: GoldSelection, query: str, **more: float | None) -> QueryRows:
     """Return the rows of a query that reads each move of the span from its first window on."""
     moves = [row["moved_at"] for row in selection.rows(MOVED_AT)]
     since = min([selection.since, *(at - WINDOW for at in moves)])

@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, no_update
+from dash.development.base_component import Component
 from flask import Response
 
+from answers.answer import Headline, Question
 from answers.gold.reader import GoldReader
+from answers.questions import QUESTIONS
+from serving.dashboard import render
 from serving.dashboard.filters import Filters, filters_of
-from serving.dashboard.pages.all_pages import PAGES, page_of
-from serving.dashboard.parts import verdict
 from serving.dashboard.request import REACH, DashboardRequest
 from serving.dashboard.shell import controls, fresh, layout, nav, values
 from serving.report.page import TEMPLATES
@@ -23,6 +25,20 @@ INDEX = """<!DOCTYPE html>
 <title>{%title%}</title><style>/*style*/</style>{%css%}</head>
 <body>{%app_entry%}<footer>{%config%}{%scripts%}{%renderer%}</footer></body>
 </html>"""
+
+
+NO_PAGE = Headline(sentence="There is no such page.", mood="unsure")
+BY_PATH = {question.path: question for question in QUESTIONS}
+
+
+def page_of(path: str | None) -> Question | None:
+    """Return the question of an address; None if there is none."""
+    return BY_PATH.get("/" + (path or "").strip("/"))
+
+
+def made(question: Question, request: DashboardRequest) -> list[Component]:
+    """Return the page of a question."""
+    return render.page(question.answer(request.selection), request.address)
 
 
 def make(gold: GoldReader, hosts: list[str], reach: timedelta = REACH) -> Dash:
@@ -44,7 +60,7 @@ def make(gold: GoldReader, hosts: list[str], reach: timedelta = REACH) -> Dash:
     _with_pages(app, gold, reach)
     _with_browser_side(app)
     _guarded(app, hosts)
-    PAGES[0].make(DashboardRequest(gold, Filters(), reach))
+    made(QUESTIONS[0], DashboardRequest(gold, Filters(), reach))
     return app
 
 
@@ -59,7 +75,7 @@ def _with_pages(app: Dash, gold: GoldReader, reach: timedelta) -> None:
     )
     def shown(path: str, query: str, _version: str | None) -> tuple[Any, Any, Any]:
         page, request = page_of(path), DashboardRequest(gold, filters_of(query), reach)
-        content = page.make(request) if page else [verdict("There is no such page.", "unsure")]
+        content = made(page, request) if page else [render.verdict(NO_PAGE)]
         return content, nav(page, request.filters), fresh(request, datetime.now(UTC))
 
     @app.callback(

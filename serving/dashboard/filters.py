@@ -20,8 +20,6 @@ SPAN = "1h"
 LONGEST = 512
 """The maximum length of a text in an address. No name is longer."""
 
-STEPS_S = (10, 60, 300, 1800, 7200, 43200)
-MOST_POINTS = 400
 WINDOW = timedelta(seconds=10)
 
 
@@ -75,17 +73,6 @@ leader=None, run=None)
         follower=_number(named, "follower"),
         leader=_number(named, "leader"),
     )
-
-
-def step_s(length: timedelta) -> int:
-    """
-    Return the length of a step of a figure: a line has at most `MOST_POINTS` steps.
-
-    >>> [step_s(timedelta(hours=hours)) for hours in (1, 6, 24, 24 * 30)]
-    [10, 60, 300, 7200]
-    """
-    enough = (step for step in STEPS_S if length.total_seconds() / step <= MOST_POINTS)
-    return next(enough, STEPS_S[-1])
 
 
 def _instant(text: str | None) -> datetime | None:

@@ -6,9 +6,9 @@ from functools import cached_property
 
 from answers.gold import contents
 from answers.gold.reader import FIRST, GoldReader
-from answers.gold.selection import GoldSelection, clusters_of
+from answers.gold.selection import GoldSelection, clusters_of, step_of
 from schemas.rows import Row
-from serving.dashboard.filters import Filters, step_s
+from serving.dashboard.filters import Filters
 
 REACH = timedelta(days=1)
 """The longest span, if no other is set."""
@@ -51,15 +51,10 @@ class DashboardRequest:
         return min(max(since, self.begin), until).astimezone(UTC), until.astimezone(UTC)
 
     @cached_property
-    def step(self) -> timedelta:
-        """The length of a step of a line."""
-        since, until = self.span
-        return timedelta(seconds=step_s(until - since))
-
-    @cached_property
     def selection(self) -> GoldSelection:
         """The rows that the page shows."""
         since, until = self.span
+        follower, leader = self.filters.follower, self.filters.leader
         return GoldSelection(
             gold=self.gold,
             cluster=self.cluster or "",
@@ -68,10 +63,11 @@ class DashboardRequest:
             broker=self.filters.broker,
             topic=self.filters.topic,
             client=self.filters.client,
-            step=self.step,
+            step=step_of(until - since),
+            pair=None if follower is None or leader is None else (follower, leader),
+            run=self.filters.run,
         )
 
-    @property
-    def of_all_brokers(self) -> GoldSelection:
-        """The rows without the filter of brokers: who is slow does not depend on it."""
-        return replace(self.selection, broker=None)
+    def address(self, path: str, changes: Row) -> str:
+        """Return the address of a page, with the filters of this page and some changes."""
+        return f"{path}{replace(self.filters, **changes).query()}"

@@ -7,15 +7,16 @@ from typing import Any
 from dash import dcc, html
 from dash.development.base_component import Component
 
+from answers.answer import Question
 from answers.data_quality import counts as data_quality
 from answers.data_quality.counts import freshness
 from answers.formats import count
 from answers.gold import contents
+from answers.questions import QUESTIONS
 from answers.runs import comparisons as run_comparisons
 from answers.runs.comparisons import name_of
 from serving.dashboard.filters import SPAN_WORDS, Filters
-from serving.dashboard.pages.all_pages import PAGES, DashboardPage
-from serving.dashboard.parts import labelled
+from serving.dashboard.render import labelled
 from serving.dashboard.request import DashboardRequest
 
 REFRESH_S = 5.0
@@ -50,7 +51,7 @@ def layout() -> Component:
     )
 
 
-def nav(shown: DashboardPage | None, filters: Filters) -> list[Component]:
+def nav(shown: Question | None, filters: Filters) -> list[Component]:
     """Return the links to all pages, which keep the filters."""
     kept = replace(filters, follower=None, leader=None).query()
     return [
@@ -60,7 +61,7 @@ def nav(shown: DashboardPage | None, filters: Filters) -> list[Component]:
             className="here" if page is shown else "",
             title="this page" if page is shown else None,
         )
-        for page in PAGES
+        for page in QUESTIONS
         if page.word
     ]
 
@@ -91,12 +92,12 @@ def _fixed(request: DashboardRequest) -> list[Component]:
     return [html.Span([f"looking back from {request.span[1]:%Y-%m-%d %H:%M:%S} UTC, ", newest])]
 
 
-def controls(request: DashboardRequest, page: DashboardPage) -> list[Component]:
+def controls(request: DashboardRequest, page: Question) -> list[Component]:
     """Return the filters of the page, with the values in its address."""
     return [_control(name, value, request) for name, value in values(request, page).items()]
 
 
-def values(request: DashboardRequest, page: DashboardPage) -> dict[str, Any]:
+def values(request: DashboardRequest, page: Question) -> dict[str, Any]:
     """Return the value of each filter of the page; there is one of clusters if there are several."""
     cluster = {"cluster": request.cluster} if len(request.clusters) > 1 else {}
     return cluster | {name: getattr(request.filters, name) for name in page.filters}

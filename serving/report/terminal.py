@@ -8,8 +8,8 @@ from rich.box import SIMPLE
 from rich.table import Table
 from rich.text import Text
 
+from answers.answer import Headline
 from answers.listing import Column, Listed
-from answers.slow_links.culprits import Headline
 
 MOST_LISTED = 60
 MOST_LINES = 20
@@ -22,7 +22,7 @@ def summary(headline: Headline, width: int = WIDTH) -> list[str]:
     """Return the sentence and its evidence, in lines up to `width`; the evidence has at most `MOST_LINES`."""
     evidence = [
         line
-        for fact in headline.small_print
+        for fact in headline.evidence
         for line in textwrap.wrap(fact, width - 2, initial_indent="- ", subsequent_indent="  ")
     ]
     if len(evidence) > MOST_LINES:

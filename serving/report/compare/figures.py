@@ -5,55 +5,16 @@ from math import log10
 
 import plotly.graph_objects as go
 
-from serving.report.client_figures import plain_name
-from serving.report.figures import ALARM, CALM, MUTED, _instant, styled
+from answers.drawing import ALARM, CALM, MUTED, instant_text, plain_name, styled
 from verdicts.comparison import Comparison
 from verdicts.metrics import METRICS
 from verdicts.runs import RunFigures
-from verdicts.verdict import JudgedMetric, Verdict
+from verdicts.verdict import JudgedMetric
 
 PERCENTILES = (("p50_ms", 0.5), ("p95_ms", 0.95), ("p99_ms", 0.99), ("p999_ms", 0.999))
 FEW = 4
 MOST_DRAWN = 40
 """The maximum number of runs in a figure over time; of more runs the first ones are drawn."""
-
-COLORS = {
-    Verdict.IMPROVED: "#1f6b45",
-    Verdict.REGRESSED: ALARM,
-    Verdict.EQUIVALENT: CALM[1],
-    Verdict.INCONCLUSIVE: MUTED,
-}
-
-
-def intervals(comparison: Comparison) -> go.Figure:
-    """Draw each metric's change with its interval; the band is the tolerance."""
-    figure, tolerance = go.Figure(), comparison.asked.rule.tolerance
-    shown = [of for of in comparison.judged if of.change is not None]
-    for of in shown:
-        ends = {
-            "type": "data",
-            "symmetric": False,
-            "array": [_reach(of.high, of.change)],
-            "arrayminus": [_reach(of.change, of.low)],
-        }
-        figure.add_trace(
-            go.Scatter(
-                x=[of.change],
-                y=[of.metric],
-                mode="markers",
-                marker={"color": COLORS[of.verdict], "size": 11},
-                error_x=ends,
-                showlegend=False,
-                hovertemplate=f"{of.metric}: {of.verdict.value}<br>%{{x:+.1%}}<extra></extra>",
-            )
-        )
-    figure.add_vrect(
-        x0=-tolerance, x1=tolerance, fillcolor=CALM[1], opacity=0.15, line_width=0, layer="below"
-    )
-    figure.add_vline(x=0, line={"width": 1, "color": MUTED})
-    figure.update_xaxes(title="contender against baseline", tickformat="+.0%")
-    figure.update_yaxes(autorange="reversed", type="category", automargin=True)
-    return styled(figure).update_layout(height=120 + 34 * max(len(shown), 1))
 
 
 def strip(comparison: Comparison, judged: JudgedMetric) -> go.Figure:
@@ -98,7 +59,7 @@ def series(comparison: Comparison) -> go.Figure:
         )
         figure.add_trace(
             go.Scatter(
-                x=[_instant(at) for at, _, _ in points],
+                x=[instant_text(at) for at, _, _ in points],
                 y=[value for _, _, value in points],
                 mode="lines+markers",
                 line={"color": _color(nth), "width": 1},
@@ -108,7 +69,7 @@ def series(comparison: Comparison) -> go.Figure:
             )
         )
     for point in comparison.change_points:
-        at = _instant(point.at)
+        at = instant_text(point.at)
         figure.add_shape(
             type="line", x0=at, x1=at, y0=0, y1=1, yref="paper", line={"color": ALARM, "dash": "dot"}
         )
@@ -193,11 +154,6 @@ def has_percentiles(comparison: Comparison) -> bool:
 
 def _rarity(q: float) -> float:
     return log10(1 / (1 - q))
-
-
-def _reach(end: float | None, start: float | None) -> float:
-    """Return the length of one side of an interval; without an end, the length that a figure shows."""
-    return 1.0 if end is None or start is None else end - start
 
 
 def _arms(comparison: Comparison) -> list[tuple[str, Sequence[RunFigures]]]:

@@ -1,8 +1,10 @@
 """A comparison as one HTML file without requests: verdict, differences, distributions."""
 
-from markupsafe import Markup
-from plotly.io import to_json
+from dataclasses import replace
 
+from answers.answer import Answer, DrawnFigure, Figures, Headline, Section, Sentences, section_of
+from answers.questions import WholeAnswer
+from answers.runs.comparison_question import changes
 from answers.runs.summaries import COMPARED
 from schemas.gold.perf_runs import PERF_RUNS
 from schemas.rows import Row
@@ -10,13 +12,13 @@ from serving.report.compare.document import metrics, sentence_of, title
 from serving.report.compare.figures import (
     has_percentiles,
     has_series,
-    intervals,
     over_time,
     quantiles,
     series,
     strip,
 )
-from serving.report.page import Stamp, environment
+from serving.report.page import Stamp
+from serving.report.page import page as page_of
 from verdicts.comparison import Comparison
 from verdicts.doubts import settings_of
 from verdicts.overall import counted
@@ -35,21 +37,100 @@ MOST_STRIPS = 12
 
 def page(comparison: Comparison, stamp: Stamp) -> str:
     """Return the page; user input is escaped."""
-    return (
-        environment()
-        .get_template("comparison.html.j2")
-        .render(
-            sentence=sentence_of(comparison),
-            title=title(comparison),
-            mood=MOODS[counted(comparison.deciding)],
-            cautions=comparison.cautions,
-            metrics=metrics(comparison),
-            runs=COMPARED.listed([_row(run) for run in (*comparison.baseline, *comparison.contender)]),
-            settings=differing(comparison),
-            figures=figures(comparison),
-            stamp=stamp,
-        )
+    answer = answer_of(comparison)
+    return page_of(WholeAnswer(headline=answer.headline, answers=[answer]), title(comparison), stamp)
+
+
+def answer_of(comparison: Comparison) -> Answer:
+    """Return the verdict of a comparison, its metrics and its runs."""
+    headline = Headline(
+        sentence=sentence_of(comparison),
+        mood=MOODS[counted(comparison.deciding)],
+        evidence=[f"Caution: {caution}" for caution in comparison.cautions],
     )
+    sections = [_metrics(comparison), _strips(comparison), *_of_many_runs(comparison), _runs(comparison)]
+    return Answer(headline=headline, sections=sections)
+
+
+def _metrics(comparison: Comparison) -> Section:
+    listed = metrics(comparison)
+    figure = DrawnFigure(
+        name="intervals",
+        figure=changes(listed.rows),
+        words="Change of each metric with its interval; the table has the same figures.",
+    )
+    section = section_of(listed, "metrics", Figures([figure]))
+    return replace(section, lead=f"{section.lead} The band is the tolerance.")
+
+
+def _strips(comparison: Comparison) -> Section:
+    shown = [of for of in comparison.judged if of.values and of.n_baseline and of.n_contender]
+    first = sorted(shown, key=lambda of: of is not comparison.deciding)[:MOST_STRIPS]
+    drawn = [
+        DrawnFigure(name=f"strip-{nth}", figure=strip(comparison, of), words=f"{of.metric} of each run.")
+        for nth, of in enumerate(first)
+    ]
+    return Section(
+        name="runs-against-runs",
+        title="Run against run",
+        lead="A point is a run; a line joins the runs of a block.",
+        blocks=[Figures(drawn)],
+    )
+
+
+def _of_many_runs(comparison: Comparison) -> list[Section]:
+    has_windows = any(run.windows for run in (*comparison.baseline, *comparison.contender))
+    windows = [
+        ("avg", lambda of: over_time(of, "avg_ms", "mean of a window, ms")),
+        ("max", lambda of: over_time(of, "max_ms", "highest of a window, ms")),
+    ]
+    sections = (
+        (
+            has_series(comparison),
+            "series",
+            "Run after run",
+            "The deciding metric in the order of time; a dotted line where an arm itself changed.",
+            [("series-figure", series)],
+        ),
+        (
+            has_percentiles(comparison),
+            "quantiles",
+            "Percentiles",
+            "Each run's percentiles as the tool printed them; those to the right are rarer.",
+            [("quantiles-figure", quantiles)],
+        ),
+        (
+            has_windows,
+            "over-time",
+            "Over time",
+            "The tool's windows: mean and highest latency. It prints no percentiles of a window.",
+            windows,
+        ),
+    )
+    return [
+        Section(
+            name=name,
+            title=head,
+            lead=lead,
+            blocks=[
+                Figures(
+                    [
+                        DrawnFigure(name=figure, figure=draw(comparison), words=f"{head}: {lead}")
+                        for figure, draw in drawn
+                    ]
+                )
+            ],
+        )
+        for is_there, name, head, lead, drawn in sections
+        if is_there
+    ]
+
+
+def _runs(comparison: Comparison) -> Section:
+    rows = [_row(run) for run in (*comparison.baseline, *comparison.contender)]
+    settings = [f"{arm}: {word}" for arm, word in differing(comparison)]
+    before = [Sentences(["Settings of only one arm:", *settings])] if settings else []
+    return section_of(COMPARED.listed(rows), "runs", *before)
 
 
 def _row(run: RunFigures) -> Row:
@@ -58,30 +139,13 @@ def _row(run: RunFigures) -> Row:
     return dict.fromkeys(PERF_RUNS.schema.names) | dict(run.values) | facts
 
 
-def figures(comparison: Comparison) -> dict[str, Markup]:
-    """Return the figures as JSON that is safe inside a script element."""
-    drawn = {"intervals": intervals(comparison)}
-    shown = [of for of in comparison.judged if of.values and of.n_baseline and of.n_contender]
-    first = sorted(shown, key=lambda of: of is not comparison.deciding)[:MOST_STRIPS]
-    drawn |= {f"strip-{nth}": strip(comparison, of) for nth, of in enumerate(first)}
-    if has_series(comparison):
-        drawn["series"] = series(comparison)
-    if any(run.windows for run in (*comparison.baseline, *comparison.contender)):
-        drawn["avg"] = over_time(comparison, "avg_ms", "mean of a window, ms")
-        drawn["max"] = over_time(comparison, "max_ms", "highest of a window, ms")
-    if has_percentiles(comparison):
-        drawn["quantiles"] = quantiles(comparison)
-    # plotly's JSON engine writes <, > and / as \u escapes, so no text can end the script element.
-    return {name: Markup(to_json(figure, engine="json")) for name, figure in drawn.items()}  # noqa: S704
-
-
 def differing(comparison: Comparison) -> list[tuple[str, str]]:
     """Return the settings that only one arm has, with its name."""
-    ours, theirs = (
+    contender, baseline = (
         {word for run in arm for word in settings_of(run.configuration)}
         for arm in (comparison.contender, comparison.baseline)
     )
     return [
-        *((comparison.asked.baseline, word) for word in sorted(theirs - ours)),
-        *((comparison.asked.contender, word) for word in sorted(ours - theirs)),
+        *((comparison.asked.baseline, word) for word in sorted(baseline - contender)),
+        *((comparison.asked.contender, word) for word in sorted(contender - baseline)),
     ]

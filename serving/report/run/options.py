@@ -5,8 +5,8 @@ from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from conf.exit_codes import WrongUseError
+from conf.instants import TimeRange
 from schemas.rows import Row
-from serving.report.run.rows import ReportSpan
 from serving.report.truth import read_truth
 
 
@@ -21,7 +21,7 @@ class Wanted:
     nodes: dict[str, str]
     time_zone: str
     cluster: str | None
-    span: ReportSpan
+    span: TimeRange
     truth: Row | None
     network_bytes_per_s: float | None = None
     has_tables: bool = False

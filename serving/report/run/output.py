@@ -3,22 +3,24 @@
 import os
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
 
-from answers.data_quality.counts import totals_of
+from answers.data_quality import counts
+from answers.data_quality.question import doubts, passed_over
 from conf.atomic_file import write_atomically
 from conf.exit_codes import WrongUseError
 from conf.progress import Progress
-from serving.report.answers import Answers
-from serving.report.document import as_text, document, doubts, passed_over
-from serving.report.headline import headline_of
+from serving.report.document import as_text, document
 from serving.report.page import Stamp, page
 from serving.report.run.answering import version_of
 from serving.report.run.options import Wanted
-from serving.report.tables import tables_of
 from serving.report.terminal import summary, tables
+
+if TYPE_CHECKING:
+    from serving.report.run.making import ReportContent
 
 HTML, JSON = Path("report.html"), Path("report.json")
 MOST_WARNINGS = 5
@@ -38,41 +40,42 @@ def check_targets(wanted: Wanted) -> None:
             raise WrongUseError(message)
 
 
-def write(answers: Answers, wanted: Wanted, progress: Progress) -> None:
+def write(content: "ReportContent", wanted: Wanted, progress: Progress) -> None:
     """Write the page and the JSON; print the sentence, its evidence and the paths."""
     stamp = Stamp(generated_at=datetime.now(UTC), version=version_of())
+    headline = content.whole.headline
     try:
         if wanted.html is not None:
-            write_atomically(wanted.html, page(answers, stamp))
+            write_atomically(wanted.html, page(content.whole, content.span, stamp))
         if wanted.json is not None:
-            write_atomically(wanted.json, as_text(document(answers)))
+            write_atomically(wanted.json, as_text(document(content.selection, headline, content.inputs)))
     except OSError as error:
         message = f"{error.filename or 'the report'} cannot be written: {error.strerror or error}"
         raise WrongUseError(message) from error
-    _warn(answers, progress)
-    headline, console = headline_of(answers), Console(highlight=False)
+    _warn(content, progress)
     for line in summary(headline):
         typer.echo(line)
     if wanted.has_tables:
-        for table in tables(tables_of(answers, headline).values()):
+        console = Console(highlight=False)
+        for table in tables(one for answer in content.whole.answers for one in answer.tables):
             console.print(table)
     for target in (wanted.html, wanted.json):
         if target is not None:
             typer.echo(str(target))
 
 
-def _warn(answers: Answers, progress: Progress) -> None:
+def _warn(content: "ReportContent", progress: Progress) -> None:
     """Print what was left out or is doubtful, and the counts of lines."""
-    unknown = answers.inputs.get("not_understood", [])
+    unknown = content.selection.outside["not_understood"]
     for kind, facts in (
         ("not understood", [f"{file['path']}: {file['reason']}" for file in unknown]),
-        ("doubtful", doubts(answers)),
+        ("doubtful", doubts(content.selection)),
     ):
         for fact in facts[:MOST_WARNINGS]:
             progress.say(f"{kind}: {fact}")
         if len(facts) > MOST_WARNINGS:
             progress.say(f"{kind}: {len(facts) - MOST_WARNINGS} more, see the data quality of the page")
-    if others := passed_over(answers):
-        progress.say(others)
-    counts = totals_of(answers.data_quality)
-    progress.say(", ".join(f"{name} {n}" for name, n in counts.items()))
+    for line in passed_over(content.selection):
+        progress.say(line)
+    totals = counts.totals_of(counts.by_source(content.selection))
+    progress.say(", ".join(f"{name} {n}" for name, n in totals.items()))

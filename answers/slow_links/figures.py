@@ -1,28 +1,32 @@
-"""The figures: plotly documents built from numbers and our own words only, never from a user's text."""
+"""The figures of round trips: the matrix of pairs, and lines over time."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import timedelta
 
 import plotly.graph_objects as go
 
+from answers.drawing import (
+    ALARM,
+    CALM,
+    MOST_LEGEND_ENTRIES,
+    MUTED,
+    SLOWNESS,
+    WINDOW,
+    instant_text,
+    line,
+    styled,
+)
 from answers.formats import NONE
 from answers.slow_links.culprits import Finding, is_accused
+from answers.slow_links.matrix import Matrix
 from schemas.rows import Row
-from serving.report.matrix import Matrix
 
-WINDOW = timedelta(seconds=10)
-SLOWNESS = [[0.0, "#e8eff6"], [0.25, "#f7dfb4"], [0.6, "#ee8a4f"], [1.0, "#b0122b"]]
-ALARM = "#c8102e"
-CALM = ["#4c78a8", "#72a5a0", "#8a7fb5", "#b58f5f", "#7d9a5b", "#9c7c8c"]
-MUTED = "#8a94a3"
 CELL_PX, MARGIN_PX, MOST_PX = 84, 76, 780
 MOST_LABELLED_BROKERS = 12
-MOST_LEGEND_ENTRIES = 24
 
 
 def heat_map(matrix: Matrix, scale_ms: tuple[float, float]) -> go.Figure:
-    """Draw one cell an ordered pair; the diagonal and pairs without a figure are visibly empty."""
+    """Return the heat map of one cell per ordered pair; cells without a figure are visibly empty."""
     names = [_name(broker) for broker in matrix.brokers]
     figure = go.Figure(
         go.Heatmap(
@@ -92,7 +96,7 @@ def _empty_cells(matrix: Matrix) -> list[Row]:
 
 
 def _empty_shapes(matrix: Matrix) -> list[Row]:
-    """Shade the cells that hold no figure, so that empty is not taken for quick."""
+    """Shade the cells without a figure, so that empty does not look fast."""
     return [
         {
             "type": "rect",
@@ -117,14 +121,14 @@ def rtt_over_time(
     chief: Finding | None,
     step: timedelta = WINDOW,
 ) -> go.Figure:
-    """Draw the round trip of every pair over time, the accused pairs in red, their time shaded."""
+    """Return the round trips of pairs over time; accused pairs are red, the time of a finding is shaded."""
     figure = go.Figure()
     pairs = sorted({(row["follower_id"], row["leader_id"]) for row in rows if row["method"] == method})
     for nth, (follower, leader) in enumerate(pairs):
         series = [row for row in rows if row["method"] == method and _pair(row) == (follower, leader)]
         accused = chief is not None and is_accused(chief.row, follower, leader)
         figure.add_trace(
-            _line(
+            line(
                 series,
                 "rtt_ms",
                 f"{follower} from {leader}",
@@ -135,90 +139,22 @@ def rtt_over_time(
             )
         )
     for finding in found:
-        _shade(figure, finding)
+        shade(figure, finding)
     figure.update_yaxes(title="RTT, ms", rangemode="tozero")
     figure.update_layout(height=340, showlegend=len(pairs) <= MOST_LEGEND_ENTRIES)
     return styled(figure)
 
 
-def latency_over_time(
-    rows: Sequence[Row], leader: int, chief: Finding | None, step: timedelta = WINDOW
-) -> go.Figure:
-    """Draw what a dashboard shows of one leader's followers (grey) above what their fetches really took."""
-    figure = go.Figure()
-    served = [row for row in rows if row["kind"] == "follower" and row["leader_id"] == leader]
-    for nth, follower in enumerate(sorted({row["follower_id"] for row in served})):
-        series = [row for row in served if row["follower_id"] == follower]
-        accused = chief is not None and is_accused(chief.row, follower, leader)
-        color = ALARM if accused else CALM[nth % len(CALM)]
-        plain = _line(series, "total_p50_ms", "plain total", step=step, color=MUTED, width=3)
-        work: dict[str, Any] = {"color": color, "width": 1.2, "dash": "dot"}
-        local = _line(series, "leader_local_p50_ms", "leader's own work", step=step, **work)
-        true = _line(series, "true_p50_ms", f"true, follower {follower}", step=step, color=color, width=2.4)
-        # One entry in the legend stands for the lines of all followers.
-        figure.add_traces([plain.update(showlegend=nth == 0), true, local.update(showlegend=nth == 0)])
-    figure.update_yaxes(title="p50, ms", type="log", dtick=1)
-    figure.update_xaxes(nticks=5)
-    figure.update_layout(height=310)
-    return styled(figure)
-
-
-def _line(
-    series: Sequence[Row],
-    column: str,
-    name: str,
-    *,
-    step: timedelta,
-    opacity: float = 1.0,
-    **line: Any,  # noqa: ANN401 (plotly's own words)
-) -> go.Scatter:
-    instants, values = _with_gaps(series, column, step)
-    return go.Scatter(
-        x=instants,
-        y=values,
-        name=name,
-        mode="lines",
-        opacity=opacity,
-        line={"shape": "hv", **line},
-        hovertemplate="%{y:.2f} ms<extra>%{fullData.name}</extra>",
-    )
-
-
-def _with_gaps(series: Sequence[Row], column: str, step: timedelta) -> tuple[list[str], list[float | None]]:
-    """Make steps as long as their windows, and no line over missing ones: it would invent figures."""
-    points: list[tuple[datetime, float | None]] = []
-    ordered = sorted(series, key=lambda row: row["window_start"])
-    for row, following in zip(ordered, [*ordered[1:], None], strict=True):
-        start, end = row["window_start"], row["window_start"] + step
-        points.append((start, row.get(column)))
-        if following is None or following["window_start"] > end:
-            points += [(end, row.get(column)), (end, None)]
-    return [_instant(instant) for instant, _ in points], [value for _, value in points]
-
-
-def _shade(figure: go.Figure, finding: Finding) -> None:
+def shade(figure: go.Figure, finding: Finding) -> None:
+    """Shade the time of a finding."""
     unsure = finding.row["culprit"] == "ambiguous"
     figure.add_vrect(
-        x0=_instant(finding.since),
-        x1=_instant(finding.until),
+        x0=instant_text(finding.since),
+        x1=instant_text(finding.until),
         fillcolor="#d9a441" if unsure else ALARM,
         opacity=0.10,
         line_width=0,
         layer="below",
-    )
-
-
-def styled(figure: go.Figure) -> go.Figure:
-    """Leave colours of paper and ink to the page, which knows light from dark."""
-    return figure.update_layout(
-        template={},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        margin={"l": 60, "r": 20, "t": 30, "b": 80},
-        legend={"orientation": "h", "y": -0.2, "yanchor": "top"},
-        xaxis={"tickangle": 0},
-        hovermode="closest",
-        font={"family": "system-ui, sans-serif", "size": 13},
     )
 
 
@@ -228,10 +164,6 @@ def _name(broker: int) -> str:
 
 def _pair(row: Row) -> tuple[int, int]:
     return row["follower_id"], row["leader_id"]
-
-
-def _instant(instant: datetime) -> str:
-    return instant.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _ms(value: float | None) -> str:

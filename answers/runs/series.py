@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
+from answers.drawing import ALARM, CALM, MUTED, instant_text, plain_name, styled
 from schemas.rows import Row
-from serving.report.client_figures import plain_name
-from serving.report.figures import ALARM, CALM, MUTED, _instant, styled
 
 FEW = 4
 """The maximum number of runs without a figure; more runs are a series."""
@@ -61,7 +60,7 @@ def runs_over_time(summaries: Sequence[Row], changes: Sequence[Row]) -> go.Figur
     for one, color in zip(shown, COLORS, strict=False):
         figure.add_trace(
             go.Scatter(
-                x=[_instant(row["logged_at"]) for row in one.rows],
+                x=[instant_text(row["logged_at"]) for row in one.rows],
                 y=[row[DRAWN] for row in one.rows],
                 mode="lines+markers",
                 line={"color": color, "width": 1},
@@ -73,7 +72,10 @@ def runs_over_time(summaries: Sequence[Row], changes: Sequence[Row]) -> go.Figur
     drawn = {(one.scenario, one.arm) for one in shown}
     for row in changes:
         if row["metric"] == DRAWN and (row["scenario"], row["arm"]) in drawn:
-            at, text = _instant(row["changed_at"]), f"{plain_name(row['run'])}: {100 * row['change']:+.1f} %"
+            at, text = (
+                instant_text(row["changed_at"]),
+                f"{plain_name(row['run'])}: {100 * row['change']:+.1f} %",
+            )
             line = {"color": ALARM, "dash": "dot"}
             figure.add_shape(type="line", x0=at, x1=at, y0=0, y1=1, yref="paper", line=line)
             figure.add_annotation(x=at, y=1, yref="paper", text=text, showarrow=False, xanchor="left")

@@ -1,0 +1,140 @@
+"""A question and its answer: a verdict and sections, which page, dashboard, terminal and JSON lay out."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from answers.gold.selection import GoldSelection
+from answers.listing import Listed
+from schemas.fields import Table
+from schemas.rows import Row
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+FILLED_BY_GOLD = "plumbline ingest and plumbline build-gold --follow"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Headline:
+    """The sentence at the top of an answer, with its evidence."""
+
+    sentence: str
+    mood: str  # alarm, unsure or calm
+    evidence: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrawnFigure:
+    """A figure; `words` describe it to people who cannot see it."""
+
+    name: str
+    figure: "go.Figure"
+    words: str
+    head: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Figures next to each other; `is_dense` if they may be small."""
+
+    drawn: Sequence[DrawnFigure]
+    is_dense: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sentences:
+    """A list of sentences."""
+
+    lines: Sequence[str]
+    is_bad: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What is missing, and the command that fills it."""
+
+    what: str
+    fill: str
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """A text that a click opens."""
+
+    summary: str
+    text: str
+
+
+Block = Figures | Sentences | Missing | Details | Listed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A titled part of an answer; `name` is its id in documents."""
+
+    name: str
+    title: str
+    lead: str = ""
+    blocks: Sequence[Block] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing but what is missing is in it."""
+        return all(isinstance(block, Missing) for block in self.blocks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """
+    The answer to a question.
+
+    `news` are sentences for the top of a report about everything; empty if nothing was found.
+    """
+
+    headline: Headline
+    sections: Sequence[Section]
+    news: Sequence[str] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no data for it."""
+        return all(section.is_empty for section in self.sections)
+
+    @property
+    def tables(self) -> list[Listed]:
+        """All tables of the sections."""
+        return [block for section in self.sections for block in section.blocks if isinstance(block, Listed)]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRows:
+    """Rows of an answer under a key of the JSON, with the table that declares their columns."""
+
+    table: Table
+    rows: Callable[[GoldSelection], Sequence[Row]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Question:
+    """
+    A question that gold answers, declared once.
+
+    `word` is its name in the navigation; empty if it is reached from another page. `scenario` is the lab
+    scenario that asks it.
+    """
+
+    path: str
+    word: str
+    title: str
+    filters: tuple[str, ...]
+    answer: Callable[[GoldSelection], Answer]
+    rows: Mapping[str, AnswerRows] = field(default_factory=dict)
+    scenario: str | None = None
+    is_in_report: bool = True
+
+
+def section_of(listed: Listed, name: str, *before: Block, after: Sequence[Block] = ()) -> Section:
+    """Return the section of a table, with its title and lead."""
+    listing = listed.listing
+    return Section(name=name, title=listing.title, lead=listing.lead, blocks=(*before, listed, *after))

@@ -1,0 +1,51 @@
+"""A6: what metadata lookups cost each client."""
+
+from answers.answer import (
+    FILLED_BY_GOLD,
+    Answer,
+    AnswerRows,
+    DrawnFigure,
+    Figures,
+    Headline,
+    Missing,
+    Question,
+    Section,
+    Sentences,
+    section_of,
+)
+from answers.gold.selection import GoldSelection
+from answers.metadata_lookups import lookups
+from answers.metadata_lookups.figures import lookups_over_time
+from schemas.gold.metadata_lookup import METADATA_LOOKUP_SUMMARY
+
+
+def answer(selection: GoldSelection) -> Answer:
+    """Return the clients that ask for known topics again, topics per lookup over time, and all clients."""
+    rows = lookups.lookups(selection)
+    found = lookups.headline(rows)
+    mood = "unsure" if found or not rows else "calm"
+    headline = Headline(sentence=found or lookups.quiet(rows), mood=mood)
+    name, title = "topics-per-lookup", "Topics per lookup"
+    if not rows:
+        missing = Missing("no METADATA request.", FILLED_BY_GOLD)
+        return Answer(headline=headline, sections=[Section(name=name, title=title, blocks=[missing])])
+    figure = DrawnFigure(
+        name="lookups-over-time",
+        figure=lookups_over_time(lookups.over_time(selection)),
+        words="Topics per lookup over time, by client.",
+    )
+    lead = "Lookups of all topics are left out."
+    drawn = Section(name=name, title=title, lead=lead, blocks=[Figures([figure])])
+    listed = section_of(lookups.LISTING.listed(rows), "lookups", Sentences(lookups.sentences(rows)))
+    return Answer(headline=headline, sections=[drawn, listed], news=[found] if found else [])
+
+
+QUESTION = Question(
+    path="/lookups",
+    word="Lookups",
+    title="Metadata lookups",
+    filters=("span", "client"),
+    answer=answer,
+    rows={"metadata_lookup": AnswerRows(METADATA_LOOKUP_SUMMARY, lookups.lookups)},
+    scenario="metadata",
+)

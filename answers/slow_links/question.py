@@ -1,0 +1,153 @@
+"""A2: which broker, side or link is slow, and since when."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from answers.answer import (
+    FILLED_BY_GOLD,
+    Answer,
+    AnswerRows,
+    Details,
+    DrawnFigure,
+    Figures,
+    Missing,
+    Question,
+    Section,
+    section_of,
+)
+from answers.drawing import MOST_LEGEND_ENTRIES
+from answers.gold.selection import BrokerPair, GoldSelection
+from answers.slow_links import culprits, injected_delay, round_trips
+from answers.slow_links.accusation import Accusation, accusation, accused_rows, quiet_rows
+from answers.slow_links.culprits import clock
+from answers.slow_links.figures import heat_map, rtt_over_time
+from answers.slow_links.injected_delay import injected_against_measured
+from answers.slow_links.matrix import brokers_of, matrices, scale_ms
+from answers.slow_links.round_trips import METHODS
+from schemas.gold.broker_rtt import BROKER_RTT, BROKER_RTT_SUMMARY
+from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
+from schemas.rows import Row
+
+NAMES = {
+    "paired": "Paired: follower's log joined with leader's log",
+    "passive": "Passive: leader's clock alone",
+}
+METHOD = Details(
+    "How the culprit is found",
+    "The round trips of all broker pairs in a 10 s window are explained by five shapes: no culprit, one "
+    "broker, one broker's fetching side, one broker's serving side, one link. Each pair is compared with its "
+    "own quiet history, or with the other pairs while it has none. A shape pays for its complexity, and its "
+    "evidence is added up over windows; it is named once the evidence passes a threshold learnt from healthy "
+    "windows. Shapes that explain the figures equally well are reported as a tie. "
+    "The onset is the start of the first window of the evidence.",
+)
+
+
+def answer(selection: GoldSelection) -> Answer:
+    """Return the verdict, the matrix of pairs, and their round trips over time."""
+    of = accusation(selection)
+    shown = round_trips.round_trips(selection, only=of.chief.core) if of.chief else []
+    shown = shown or round_trips.round_trips(selection)
+    sections = [_matrix(shown, of)]
+    if shown:
+        listed = round_trips.PAIRS.listed(round_trips.pair_rows(shown, of.quiet), of.is_of)
+        sections.append(section_of(replace(listed, query=shown.query), "pair-list"))
+    sections += [*_truth(selection), *_over_time(selection, shown, of)]
+    return Answer(headline=of.headline, sections=sections)
+
+
+def _matrix(rows: Sequence[Row], of: Accusation) -> Section:
+    title = "Round trip of each pair of brokers"
+    if not rows:
+        missing = Missing("no round trip of a pair of brokers is in this span.", FILLED_BY_GOLD)
+        return Section(name="pairs", title=title, blocks=[missing])
+    shown = matrices(rows, brokers_of(rows))
+    since, until = min(row["since"] for row in rows), max(row["until"] for row in rows)
+    span = "the time of the finding" if of.chief else "the whole span"
+    return Section(
+        name="pairs",
+        title=title,
+        lead=f"Rows fetch, columns serve. Figures of {span}, {clock(since)} to {clock(until)} UTC.",
+        blocks=[
+            Figures(
+                [
+                    DrawnFigure(
+                        name=f"heat-{matrix.method}",
+                        figure=heat_map(matrix, scale_ms(shown)),
+                        words=f"Heat map of {matrix.method} round trips; the table has the same figures.",
+                        head=NAMES[matrix.method],
+                    )
+                    for matrix in shown
+                ]
+            ),
+            METHOD,
+        ],
+    )
+
+
+def _truth(selection: GoldSelection) -> list[Section]:
+    def of_span(**span: object) -> list[Row]:
+        return round_trips.round_trips(replace(selection, **span))
+
+    compared = [
+        row
+        for truth in selection.outside.get("truth", ())
+        for row in injected_against_measured(truth, lambda since, until: of_span(since=since, until=until))
+    ]
+    return [section_of(injected_delay.LISTING.listed(compared), "truth")] if compared else []
+
+
+def _over_time(selection: GoldSelection, shown: Sequence[Row], of: Accusation) -> list[Section]:
+    pairs = drawn_pairs(shown, of)
+    rows = round_trips.over_time(selection, pairs) if pairs else []
+    if not rows:
+        return []
+    methods = [method for method in METHODS if any(row["method"] == method for row in rows)]
+    drawn = [
+        DrawnFigure(
+            name=f"rtt-{method}",
+            figure=rtt_over_time(rows, method, of.found, of.chief, selection.step),
+            words=f"{method.capitalize()} round trips over time.",
+            head=method.capitalize(),
+        )
+        for method in methods
+    ]
+    everything = {(row["follower_id"], row["leader_id"]) for row in shown}
+    cut = f" The slowest {len(pairs)} of {len(everything)} pairs are drawn." * (len(pairs) < len(everything))
+    step = int(selection.step.total_seconds())
+    listed = culprits.FINDINGS.listed(culprits.listed(of.found))
+    return [
+        Section(
+            name="over-time",
+            title="Round trips over time",
+            lead=f"Each pair (follower from leader) in steps of {step} s. Accused pairs are red "
+            f"and thick; the time of a finding is shaded.
+            f"{cut}",
+            blocks=[Figures(drawn), *([listed] if listed.rows else [])],
+        )
+    ]
+
+
+def drawn_pairs(rows: Sequence[Row], of: Accusation) -> set[BrokerPair]:
+    """Return the pairs whose lines are drawn: all if there are few, else the accused and the slowest."""
+    ordered = sorted(rows, key=lambda row: (not of.is_of(row), -(row["rtt_ms"] or 0.0)))
+    pairs = dict.fromkeys((row["follower_id"], row["leader_id"]) for row in ordered)
+    return set(list(pairs)[:MOST_LEGEND_ENTRIES])
+
+
+QUESTION = Question(
+    path="/",
+    word="Who is slow",
+    title="Who is slow",
+    filters=("span", "broker"),
+    answer=answer,
+    rows={
+        "broker_rtt": AnswerRows(BROKER_RTT, round_trips.windows),
+        "broker_rtt_summary": AnswerRows(BROKER_RTT_SUMMARY, round_trips.round_trips),
+        "broker_rtt_accused": AnswerRows(
+            BROKER_RTT_SUMMARY, lambda selection: accused_rows(selection, round_trips.round_trips)
+        ),
+        "broker_rtt_quiet": AnswerRows(BROKER_RTT_SUMMARY, quiet_rows),
+        "broker_rtt_culprit": AnswerRows(BROKER_RTT_CULPRIT, round_trips.culprits),
+    },
+)

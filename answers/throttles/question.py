@@ -1,0 +1,59 @@
+"""A4: whether replication is kept to its throttle, and when moves of replicas end."""
+
+from answers.answer import (
+    FILLED_BY_GOLD,
+    Answer,
+    AnswerRows,
+    DrawnFigure,
+    Figures,
+    Headline,
+    Missing,
+    Question,
+    Section,
+    Sentences,
+    section_of,
+)
+from answers.gold.selection import GoldSelection
+from answers.throttles.figures import rates_over_time
+from answers.throttles.limits import limits, traffic, windows
+from answers.throttles.listings import MOVES, THROTTLES
+from answers.throttles.moves import forecast, moves
+from answers.throttles.sentences import bad_throttles, headline, is_bad, of_moves, of_throttles
+from schemas.gold.reassignment_progress import REASSIGNMENT_FORECAST, REASSIGNMENT_SUMMARY
+from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE, THROTTLE_COMPLIANCE_SUMMARY
+
+
+def answer(selection: GoldSelection) -> Answer:
+    """Return the throttle that needs action, the rates over time, all throttles and all moves."""
+    throttles, moved = limits(selection), moves(selection)
+    mood = "unsure" if any(map(is_bad, throttles)) else "calm"
+    shown = Headline(sentence=headline(throttles, moved), mood=mood)
+    if not throttles and not moved:
+        missing = Missing("neither a throttle nor a move was seen.", FILLED_BY_GOLD)
+        section = Section(name="throttles", title=THROTTLES.title, blocks=[missing])
+        return Answer(headline=shown, sections=[section])
+    figure = DrawnFigure(
+        name="throttle-rates",
+        figure=rates_over_time(traffic(selection)),
+        words="Throttled bytes per second by broker and direction over time; a dotted line is the limit.",
+    )
+    listed = THROTTLES.listed(throttles)
+    kept = section_of(listed, "throttles", Figures([figure]), Sentences(of_throttles(throttles)))
+    moving = section_of(MOVES.listed(moved), "moves", Sentences(of_moves(moved)))
+    sections = [*([kept] if throttles else []), *([moving] if moved else [])]
+    return Answer(headline=shown, sections=sections, news=bad_throttles(throttles))
+
+
+QUESTION = Question(
+    path="/throttles",
+    word="Throttles",
+    title="Throttles and moves",
+    filters=("span", "broker"),
+    answer=answer,
+    rows={
+        "throttle_compliance": AnswerRows(THROTTLE_COMPLIANCE_SUMMARY, limits),
+        "throttle_compliance_windows": AnswerRows(THROTTLE_COMPLIANCE, windows),
+        "reassignment_progress": AnswerRows(REASSIGNMENT_SUMMARY, moves),
+        "reassignment_progress_windows": AnswerRows(REASSIGNMENT_FORECAST, forecast),
+    },
+)

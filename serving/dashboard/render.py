@@ -1,0 +1,116 @@
+"""Answers as components of a page, with the report's words and classes."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dash import dcc, html
+from dash.development.base_component import Component
+
+from answers.answer import Answer, Block, Details, DrawnFigure, Figures, Headline, Missing, Section, Sentences
+from answers.listing import Column, Listed, Listing
+from schemas.rows import Row
+
+MOST_LISTED = 200
+SPOKEN: dict[str, Any] = {"aria-live": "polite"}
+CONFIG: Any = {
+    "displaylogo": False,
+    "responsive": True,
+    "showEditInChartStudio": False,
+    "plotlyServerURL": "",
+    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+}
+
+Address = Callable[[str, Row], str]
+"""Returns the address of a page (its path) with some filters changed."""
+
+
+def page(answer: Answer, address: Address) -> list[Component]:
+    """Return the components of an answer."""
+    return [verdict(answer.headline), *(_section(one, address) for one in answer.sections)]
+
+
+def verdict(headline: Headline) -> Component:
+    """Return the sentence at the top of a page, with its evidence."""
+    lines = [html.Li(line) for line in headline.evidence]
+    children = [html.H1(headline.sentence), html.Ul(lines, className="small")]
+    return html.Section(children, id="verdict", className=f"verdict {headline.mood}", **SPOKEN)
+
+
+def labelled(words: str) -> dict[str, Any]:
+    """Return the name of a part of a page, for screen readers."""
+    return {"aria-label": words}
+
+
+def _section(section: Section, address: Address) -> Component:
+    blocks = [part for block in section.blocks for part in _block(block, section.title, address)]
+    lead = [html.P(section.lead, className="lead")] if section.lead else []
+    return html.Section([html.H2(section.title), *lead, *blocks], id=section.name)
+
+
+def _block(block: Block, title: str, address: Address) -> list[Component]:
+    if isinstance(block, Figures):
+        classes = "side three" if block.is_dense else "side"
+        return [html.Div([_figure(one) for one in block.drawn], className=classes)]
+    if isinstance(block, Sentences):
+        lines = [html.Li(line) for line in block.lines[:MOST_LISTED]]
+        return [html.Ul(lines, className="bad" if block.is_bad else "")]
+    if isinstance(block, Missing):
+        filled = html.Span(["Filled by ", html.Code(block.fill), "."])
+        return [html.P([f"no data: {block.what} ", filled], className="dim empty")]
+    if isinstance(block, Details):
+        return [html.Details([html.Summary(block.summary), html.P(block.text)])]
+    return _listed(block, title, address)
+
+
+def _figure(one: DrawnFigure) -> Component:
+    drawn = dcc.Graph(id=one.name, figure=one.figure, config=CONFIG, responsive=True)
+    style = {"height": f"{one.figure.layout.height}px"}
+    frame = html.Div(drawn, role="img", **labelled(one.words), style=style)
+    return html.Div([html.H3(one.head), frame] if one.head else [frame])
+
+
+def _listed(listed: Listed, title: str, address: Address) -> list[Component]:
+    listing = listed.listing
+    if listing.is_folded:
+        summary = html.Summary(f"{listing.title} ({len(listed.rows)})")
+        return [html.Details([summary, *_table(listed, address)])]
+    head = [html.H3(listing.title)] if listing.title != title else []
+    return [*head, *_table(listed, address)]
+
+
+def _table(listed: Listed, address: Address) -> list[Component]:
+    listing = listed.listing
+    head = [
+        html.Th(one.head, className=one.classes(), title=listing.about.get(one.head), scope="col")
+        for one in listing.columns
+    ]
+    body = [
+        html.Tr(
+            [
+                _cell(one, row, listing if not nth else None, address)
+                for nth, one in enumerate(listing.columns)
+            ],
+            className="accused" if listed.is_marked(row) else "",
+        )
+        for row in listed.rows[:MOST_LISTED]
+    ]
+    shown = html.Table([html.Thead(html.Tr(head)), html.Tbody(body)], id=listing.name)
+    # A table that is wider than its page can be scrolled with keys.
+    frame = html.Div(shown, className="scroll", tabIndex=0, role="region", **labelled(listing.title))
+    cut = listed.cut(MOST_LISTED, "narrow the filters to see the others")
+    return [frame, *([html.P(cut, className="dim")] if cut else []), *_explained(listing)]
+
+
+def _cell(column: Column, row: Row, listing: Listing | None, address: Address) -> Component:
+    text = column.cell(row)
+    whole = row[column.whole] if column.whole else None
+    opens = listing.opens if listing else None
+    child = dcc.Link(text, href=address(*opens(row))) if opens else text
+    return html.Td(child, className=column.classes(row), title=whole)
+
+
+def _explained(listing: Listing) -> list[Component]:
+    """Return the explanations of a table, which a click opens."""
+    columns = [html.P([html.B(head), f": {text}"]) for head, text in listing.about.items()]
+    paragraphs: Sequence[Component] = [*columns, *map(html.P, listing.notes)]
+    return [html.Details([html.Summary("What these numbers are"), *paragraphs])] if paragraphs else []
