@@ -121,8 +121,7 @@ def _over_time(selection: GoldSelection, shown: Sequence[Row], of: Accusation) -
             name="over-time",
             title="Round trips over time",
             lead=f"Each pair (follower from leader) in steps of {step} s. Accused pairs are red "
-            f"and thick; the time of a finding is shaded.
-            f"{cut}",
+            f"and thick; the time of a finding is shaded.{cut}",
             blocks=[Figures(drawn), *([listed] if listed.rows else [])],
         )
     ]
