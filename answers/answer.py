@@ -79,9 +79,14 @@ class Section:
     blocks: Sequence[Block] = ()
 
     @property
+    def missing(self) -> list[Missing]:
+        """What is missing."""
+        return [block for block in self.blocks if isinstance(block, Missing)]
+
+    @property
     def is_empty(self) -> bool:
         """Whether nothing but what is missing is in it."""
-        return all(isinstance(block, Missing) for block in self.blocks)
+        return len(self.missing) == len(self.blocks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,11 +125,11 @@ class Question:
     """
     A question that gold answers, declared once.
 
-    `word` is its name in the navigation; empty if it is reached from another page. `scenario` is the lab
-    scenario that asks it.
+    `name` is that of `plumbline ask` and of its page. `word` is its name in the navigation; empty if it is
+    reached from another page. `scenario` is the lab scenario that asks it.
     """
 
-    path: str
+    name: str
     word: str
     title: str
     filters: tuple[str, ...]
@@ -132,6 +137,12 @@ class Question:
     rows: Mapping[str, AnswerRows] = field(default_factory=dict)
     scenario: str | None = None
     is_in_report: bool = True
+    is_first: bool = False
+
+    @property
+    def path(self) -> str:
+        """The path of its page; the first question is the first page."""
+        return "/" if self.is_first else f"/{self.name}"
 
 
 def section_of(listed: Listed, name: str, *before: Block, after: Sequence[Block] = ()) -> Section:

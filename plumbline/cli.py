@@ -50,6 +50,7 @@ class LazyCommand:
 COMMANDS = {
     "demo": LazyCommand("plumbline.demo", "demo"),
     "report": LazyCommand("jobs.report", "report"),
+    "ask": LazyCommand("serving.ask.cli", "ask"),
     "dashboard": LazyCommand("serving.dashboard.cli", "dashboard"),
     "compare": LazyCommand("jobs.compare", "compare", cls="Compare"),
     "collect": LazyCommand("collectors.cli", "collect"),

@@ -108,7 +108,7 @@ def _headline(sources: Sequence[Row], doubted: Sequence[str]) -> Headline:
 
 
 QUESTION = Question(
-    path="/quality",
+    name="quality",
     word="Data quality",
     title="Data quality",
     filters=(),

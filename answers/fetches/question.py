@@ -121,7 +121,7 @@ def _means(selection: GoldSelection) -> list[Section]:
 
 
 QUESTION = Question(
-    path="/fetches",
+    name="fetches",
     word="Fetches",
     title="True fetch latency",
     filters=("span", "broker", "client"),

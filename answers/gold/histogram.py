@@ -1,5 +1,6 @@
 """Histograms in SQL: buckets are added up, and quantiles are read from the sums (`schemas.histogram`)."""
 
+import re
 from collections.abc import Mapping
 
 from schemas.histogram import GAMMA, LN_GAMMA, OFFSET, RANK_SLACK, SMALLEST_MS, Z_95
@@ -22,6 +23,25 @@ CREATE MACRO within_ms(ms, low, high) AS
     CASE WHEN ms IS NULL THEN NULL ELSE greatest(least(ms, high), low) END;
 """
 """`least` and `greatest` skip NULL, so a missing limit has no effect."""
+
+_MACRO = re.compile(r"^CREATE MACRO (\w+)\(.*?;$", re.MULTILINE | re.DOTALL)
+_BY_NAME = {found[1]: found[0] for found in _MACRO.finditer(MACROS)}
+
+
+def with_macros(statement: str) -> str:
+    """
+    Return a statement with the macros that it needs before it, ready for DuckDB.
+
+    >>> print(with_macros("SELECT ratio(1, 2)"))
+    CREATE OR REPLACE MACRO ratio(part, whole) AS CASE WHEN whole > 0 THEN part / whole END;
+    <BLANKLINE>
+    SELECT ratio(1, 2)
+    """
+    texts = [statement]
+    for name, macro in reversed(_BY_NAME.items()):  # a macro uses only macros before it
+        if any(re.search(rf"\b{name}\(", text) for text in texts):
+            texts.insert(0, macro.replace("CREATE MACRO", "CREATE OR REPLACE MACRO"))
+    return "\n".join([*texts[:-1], "", statement]) if len(texts) > 1 else statement
 
 
 def added_up(source: str, by: str, hists: Mapping[str, str]) -> str:

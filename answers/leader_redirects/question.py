@@ -47,7 +47,7 @@ def answer(selection: GoldSelection) -> Answer:
 
 
 QUESTION = Question(
-    path="/redirects",
+    name="redirects",
     word="Redirects",
     title="Leader redirects",
     filters=("span", "broker", "topic", "client"),

@@ -41,7 +41,7 @@ def answer(selection: GoldSelection) -> Answer:
 
 
 QUESTION = Question(
-    path="/lookups",
+    name="lookups",
     word="Lookups",
     title="Metadata lookups",
     filters=("span", "client"),

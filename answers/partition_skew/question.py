@@ -50,7 +50,7 @@ def answer(selection: GoldSelection) -> Answer:
 
 
 QUESTION = Question(
-    path="/partitions",
+    name="partitions",
     word="Partitions",
     title="Partition skew",
     filters=("span", "topic", "client"),

@@ -97,7 +97,7 @@ def _reach(high: float | None, low: float | None) -> float:
 
 
 QUESTION = Question(
-    path="/comparison",
+    name="comparison",
     word="Comparison",
     title="Run comparison",
     filters=("run",),

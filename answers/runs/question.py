@@ -54,7 +54,7 @@ def _drawn(figure: "object") -> Figures:
 
 
 QUESTION = Question(
-    path="/runs",
+    name="runs",
     word="Runs",
     title="Performance tests",
     filters=("span",),

@@ -103,5 +103,5 @@ def _requests(selection: GoldSelection, pair: BrokerPair, chief: Finding | None)
 
 
 QUESTION = Question(
-    path="/pair", word="", title="A pair of brokers", filters=("span",), answer=answer, is_in_report=False
+    name="pair", word="", title="A pair of brokers", filters=("span",), answer=answer, is_in_report=False
 )

@@ -135,7 +135,8 @@ def drawn_pairs(rows: Sequence[Row], of: Accusation) -> set[BrokerPair]:
 
 
 QUESTION = Question(
-    path="/",
+    name="slow-links",
+    is_first=True,
     word="Who is slow",
     title="Who is slow",
     filters=("span", "broker"),

@@ -45,7 +45,7 @@ def answer(selection: GoldSelection) -> Answer:
 
 
 QUESTION = Question(
-    path="/throttles",
+    name="throttles",
     word="Throttles",
     title="Throttles and moves",
     filters=("span", "broker"),

@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from itertools import accumulate
 
 from rich.box import SIMPLE
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from answers.answer import Headline
+from answers.answer import Answer, Headline
 from answers.listing import Column, Listed
 
 MOST_LISTED = 60
@@ -28,6 +29,18 @@ def summary(headline: Headline, width: int = WIDTH) -> list[str]:
     if len(evidence) > MOST_LINES:
         evidence = [*evidence[: MOST_LINES - 1], "- More is in the page."]
     return [*textwrap.wrap(headline.sentence, width), *evidence]
+
+
+def answer_lines(answer: Answer) -> list[str]:
+    """Return the answer to one question: the sentence, its evidence, the tables, and what is missing."""
+    console = Console(highlight=False, width=WIDTH)
+    with console.capture() as captured:
+        for one in tables(answer.tables):
+            console.print(one)
+    missing = [
+        f"no data: {one.what} Filled by {one.fill}." for section in answer.sections for one in section.missing
+    ]
+    return [*summary(answer.headline), *captured.get().splitlines(), *missing]
 
 
 def tables(listed: Iterable[Listed]) -> list[Table]:

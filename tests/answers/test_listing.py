@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 import answers
+from answers.answer import Headline
 from answers.listing import Listing
-from answers.slow_links.culprits import Headline
 from serving.report.terminal import WIDTH, summary, table
 
 
@@ -103,7 +103,7 @@ def test_a_long_table_says_that_it_was_cut():
 
 
 def test_evidence_has_at_most_20_lines_of_80_characters():
-    headline = Headline(sentence="word " * 40, mood="calm", small_print=["fact " * 30] * 30)
+    headline = Headline(sentence="word " * 40, mood="calm", evidence=["fact " * 30] * 30)
 
     lines = summary(headline)
 

@@ -4,12 +4,14 @@ import gzip
 import json
 import os
 import shutil
+from dataclasses import replace
 
 import pytest
 import typer
 from deltalake import write_deltalake
 from typer.testing import CliRunner
 
+from answers.questions import whole_answer
 from collectors.files import discover
 from conf.exit_codes import WrongUseError
 from engine.ingest.raw_files import Origin, write_raw
@@ -18,7 +20,7 @@ from serving.report.run import making
 from serving.report.run.gold_of_files import rows_of_files
 from serving.report.run.options import nodes_of, zone_of
 from tests.engine import made_logs
-from tests.serving.report import client_rows
+from tests.serving.report import test_opening
 
 app = typer.Typer()
 app.command()(job.report)
@@ -86,24 +88,32 @@ def test_folder_with_nothing_but_kafkas_other_logs_is_told_so(here):
     assert "(it holds other files of Kafka's); wanted are" in refused("--from", "logs")
 
 
-@pytest.mark.usefixtures("here")
-def test_last_sentence_is_about_clients_where_they_were_asked_about(monkeypatch):
-    rows = client_rows.clients()
-    asked = [row | {"scenario": "redirect"} for row in rows.perf_summaries]
-    answers = client_rows.clients(perf_summaries=asked, inputs={"from": "logs"})
-    monkeypatch.setattr(making, "from_files", lambda *_: answers)
+@pytest.fixture
+def redirected(monkeypatch, here):
+    """Let each report show a slow link and redirects of a scenario that asked for them."""
+    selection = test_opening.redirected("redirect")
 
+    def content(*_):
+        return making.ReportContent(
+            selection=replace(selection, outside={"not_understood": []}),
+            whole=whole_answer(selection),
+            inputs={},
+        )
+
+    monkeypatch.setattr(making, "from_files", content)
+    return here
+
+
+@pytest.mark.usefixtures("redirected")
+def test_first_sentence_is_about_clients_if_a_scenario_asked_about_them():
     said = run("--from", "logs").output.splitlines()
 
     assert any(line.startswith("Clients lost a leader that moved 16 times, ") for line in said)
     assert said[-2:] == ["report.html", "report.json"]
 
 
-@pytest.mark.usefixtures("here")
-def test_tables_are_printed_only_with_their_option_and_no_line_is_longer_than_80(monkeypatch):
-    answers = client_rows.clients(inputs={"from": "logs"})
-    monkeypatch.setattr(making, "from_files", lambda *_: answers)
-
+@pytest.mark.usefixtures("redirected")
+def test_tables_are_printed_only_with_their_option_and_no_line_is_longer_than_80():
     without, with_tables = (run("--from", "logs", *option).stdout for option in ([], ["--tables"]))
 
     assert ["Clients whose leader moved" in text for text in (without, with_tables)] == [False, True]

@@ -34,7 +34,7 @@ from serving.report.page import Stamp
 from serving.report.run.answering import settings_of, version_of
 from serving.report.run.change_points import NoChangePointsError, change_points
 from serving.report.run.found import found_in
-from serving.report.run.making import SeveralClustersError
+from serving.report.run.selecting import SeveralClustersError
 from verdicts.comparison import Asked, Comparison, NothingToCompareError, compared
 from verdicts.metrics import METRICS
 

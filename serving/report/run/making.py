@@ -4,26 +4,17 @@ from dataclasses import dataclass, replace
 from datetime import UTC
 
 from answers.gold.contents import edges
-from answers.gold.reader import FIRST, LAST, GoldReader, NoGoldError
-from answers.gold.selection import WINDOW, GoldSelection, clusters_of, step_of
+from answers.gold.selection import WINDOW, GoldSelection
 from answers.questions import WholeAnswer, whole_answer
 from answers.runs.summaries import summaries
 from conf.exit_codes import WrongUseError
-from conf.instants import TimeRange
 from conf.progress import Progress
 from schemas.rows import Row
 from serving.report.run.answering import settings_of
 from serving.report.run.options import Wanted
 from serving.report.run.output import check_targets, write
 from serving.report.run.run_changes import run_changes
-
-
-class SeveralClustersError(Exception):
-    """A report is of one cluster; the message lists the clusters."""
-
-
-class NoRowsError(Exception):
-    """Gold has no rows."""
+from serving.report.run.selecting import selection_of, selection_of_warehouse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,42 +60,24 @@ def from_files(wanted: Wanted, progress: Progress) -> ReportContent:
 
     gold, cluster, inputs = gold_of_files(wanted, progress)
     with progress.step("summarizing"):
-        return content_of(gold, wanted, cluster, inputs)
+        return content_of(selection_of(gold, cluster, wanted.span), wanted, inputs)
 
 
 def from_warehouse(wanted: Wanted, progress: Progress) -> ReportContent:
     """Read the gold tables of the warehouse that the settings name."""
-    settings = settings_of(wanted.conf)
-    root = settings.warehouse_root
     inputs = {
         "conf": [str(path) for path in wanted.conf],
-        "warehouse": settings.warehouse.root,
+        "warehouse": settings_of(wanted.conf).warehouse.root,
         "not_understood": [],
         "passed_over": [],
     }
-    try:
-        with progress.step("reading gold"):
-            return content_of(GoldReader.of_warehouse(root), wanted, wanted.cluster, inputs)
-    except (NoGoldError, NoRowsError) as error:
-        options = " ".join(f"--conf {path}" for path in wanted.conf)
-        commands = f"`plumbline ingest {options}`, then `plumbline build-gold {options}`"
-        message = f"gold in {root} has no rows: run {commands}"
-        raise WrongUseError(message) from error
-    except SeveralClustersError as error:
-        message = f"choose one of the clusters in {root} with --cluster: {error}"
-        raise WrongUseError(message) from error
+    with progress.step("reading gold"):
+        selection = selection_of_warehouse(wanted.conf, wanted.cluster, wanted.span)
+        return content_of(selection, wanted, inputs)
 
 
-def content_of(gold: GoldReader, wanted: Wanted, cluster: str | None, inputs: Row) -> ReportContent:
-    """
-    Return the content of a report of gold.
-
-    Raises:
-        SeveralClustersError: no cluster is given and there are several, or there is none of that name.
-        NoRowsError: no line was ever counted and no round trip was measured.
-
-    """
-    selection = selection_of(gold, cluster, wanted.span)
+def content_of(selection: GoldSelection, wanted: Wanted, inputs: Row) -> ReportContent:
+    """Return the content of a report of gold, with the rows that gold lacks."""
     changes, missing = run_changes(summaries(selection))
     outside = {
         "truth": [wanted.truth] if wanted.truth else [],
@@ -115,17 +88,3 @@ def content_of(gold: GoldReader, wanted: Wanted, cluster: str | None, inputs: Ro
     selection = replace(selection, network_bytes_per_s=wanted.network_bytes_per_s, outside=outside)
     inputs = inputs | {"since": wanted.span.since, "until": wanted.span.until}
     return ReportContent(selection=selection, whole=whole_answer(selection), inputs=inputs)
-
-
-def selection_of(gold: GoldReader, cluster: str | None, span: TimeRange) -> GoldSelection:
-    """Return the selection of a cluster and a span; its steps fit the span."""
-    names = clusters_of(gold)
-    if not names:
-        raise NoRowsError
-    chosen = cluster or (names[0] if len(names) == 1 else None)
-    if chosen not in names:
-        raise SeveralClustersError(", ".join(names))
-    since, until, ends = span.since or FIRST, span.until or LAST, edges(gold, chosen)
-    oldest, newest = ends["oldest"] or FIRST, ends["newest"] or FIRST
-    step = step_of(min(newest + WINDOW, until) - max(oldest, since))
-    return GoldSelection(gold=gold, cluster=chosen, since=since, until=until, step=step)

@@ -17,8 +17,8 @@ from answers.throttles.verdict import COMPLIANT, MEAN_TOLERANCE, OVER_LIMIT, WIN
 from benchmarks.reference.alerts import rules
 from conf.export import Export
 from conf.settings import PROJECT
+from serving.dashboard.app import BY_PATH, made
 from serving.dashboard.filters import Filters
-from serving.dashboard.pages import throttles as page
 from serving.dashboard.request import DashboardRequest
 from serving.exporter.engine import engine
 from serving.exporter.rules import rules_of
@@ -116,7 +116,7 @@ def test_a_throttle_has_one_verdict_everywhere(tmp_path, share, state, every_s):
     by_s = [round(every_s * share * LIMIT) if second % every_s == 0 else 0 for second in range(SPAN_S)]
     gold = warehouse(tmp_path, throttled(1, by_s))
 
-    shown = text_of(page.page(DashboardRequest(gold, Filters())))
+    shown = text_of(made(BY_PATH["/throttles"], DashboardRequest(gold, Filters())))
 
     exported = exported_from(tmp_path)
     assert reported(gold)[1]["state"] == state

@@ -6,9 +6,9 @@ import pytest
 from playwright.sync_api import expect
 
 from answers.gold.reader import GoldReader
+from answers.questions import QUESTIONS
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from serving.dashboard.app import make
-from serving.dashboard.pages.all_pages import PAGES
 from serving.dashboard.serve import names_of, served
 from tests.answers import made_gold
 from tests.answers.made_gold import HOSTILE
@@ -182,4 +182,4 @@ def test_every_control_has_a_name(opened):
 
 
 def test_every_page_says_what_it_is():
-    assert len({page.path for page in PAGES}) == len({page.title for page in PAGES}) == len(PAGES)
+    assert len({page.path for page in QUESTIONS}) == len({page.title for page in QUESTIONS}) == len(QUESTIONS)

@@ -6,13 +6,11 @@ from datetime import timedelta
 import pytest
 
 from answers.gold.reader import GoldReader
+from answers.questions import QUESTIONS
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE
+from serving.dashboard.app import BY_PATH, made
 from serving.dashboard.filters import Filters
-from serving.dashboard.pages import comparison, throttles
-from serving.dashboard.pages.all_pages import PAGES
-from serving.dashboard.pages.links import page
-from serving.dashboard.parts import sentence_of
 from serving.dashboard.request import DashboardRequest
 from serving.dashboard.shell import controls
 from tests.answers import made_gold
@@ -26,23 +24,23 @@ def request_for_east(gold):
     return DashboardRequest(gold, Filters(cluster="east"))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
-def test_every_page_of_an_empty_warehouse_names_what_is_missing(page, tmp_path):
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.path)
+def test_every_page_of_an_empty_warehouse_names_what_is_missing(question, tmp_path):
     made_gold.write(tmp_path, BROKER_RTT, [])
     request = DashboardRequest(GoldReader.of_warehouse(tmp_path), Filters(follower=1, leader=2))
 
-    text = text_of(page.make(request))
+    text = text_of(made(question, request))
 
     assert "verdict" in text
-    assert "no data: " in text or page.path == "/pair"
+    assert "no data: " in text
 
 
 def test_who_is_slow_does_not_depend_on_the_filter_of_brokers(request_for_east):
     of_two = replace(request_for_east, filters=Filters(cluster="east", broker=2))
 
     sentence = "Broker 3's link to broker 1 is slow by 20.1 ms since 11:02:00 UTC."
-    assert sentence in text_of(page(request_for_east))
-    assert sentence in text_of(page(of_two))
+    assert sentence in text_of(made(QUESTIONS[0], request_for_east))
+    assert sentence in text_of(made(QUESTIONS[0], of_two))
 
 
 def test_span_begins_with_the_oldest_window_and_ends_with_the_newest(request_for_east):
@@ -57,7 +55,7 @@ def test_no_span_is_longer_than_the_reach(gold):
 
 def test_choices_of_a_filter_are_those_within_the_reach(gold):
     """The topics had no events in the last minute."""
-    of_redirects = next(page for page in PAGES if page.path == "/redirects")
+    of_redirects = BY_PATH["/redirects"]
     requests = [
         DashboardRequest(gold, Filters(cluster="east"), reach) for reach in (timedelta(days=1), 6 * WINDOW)
     ]
@@ -75,12 +73,12 @@ def test_without_clusters_pages_are_empty(tmp_path):
 
 
 def test_throttles_have_the_verdict_of_the_report(request_for_east):
-    shown = throttles.page(request_for_east)
+    sentence = BY_PATH["/throttles"].answer(request_for_east.selection).headline.sentence
 
-    assert sentence_of(shown).startswith("Broker 1, leader: over limit; ")
-    assert "highest 11 s: 1.90" in sentence_of(shown)
-    assert "A move is under way: 6 of 10 partitions done, 10.00 MB to go." in sentence_of(shown)
-    assert "under way, 40.00 MB at" in text_of(shown)
+    assert sentence.startswith("Broker 1, leader: over limit; ")
+    assert "highest 11 s: 1.90" in sentence
+    assert "A move is under way: 6 of 10 partitions done, 10.00 MB to go." in sentence
+    assert "under way, 40.00 MB at" in text_of(made(BY_PATH["/throttles"], request_for_east))
 
 
 @pytest.mark.parametrize(
@@ -98,15 +96,15 @@ def test_throttles_that_are_kept(tmp_path, windows, sentence):
     made_gold.write(tmp_path, BROKER_RTT, [made_gold.rtt(n, 1, 2) for n in range(4)])
     made_gold.write(tmp_path, THROTTLE_COMPLIANCE, windows)
 
-    shown = throttles.page(DashboardRequest(GoldReader.of_warehouse(tmp_path), Filters()))
+    request = DashboardRequest(GoldReader.of_warehouse(tmp_path), Filters())
 
-    assert sentence_of(shown) == sentence
+    assert BY_PATH["/throttles"].answer(request.selection).headline.sentence == sentence
 
 
 def test_only_the_newest_comparison_of_two_arms_is_shown(request_for_east):
     of = replace(request_for_east, filters=Filters(cluster="east", run="new against old"))
 
-    shown = text_of(comparison.page(of))
+    shown = text_of(made(BY_PATH["/comparison"], of))
 
     assert "all of its interval lies below" in shown
     assert "of the night before" not in shown

@@ -1,6 +1,7 @@
 """Gold rows about clients, by hand: two partitioners, two client versions, two ways to look topics up."""
 
 from datetime import timedelta
+from types import SimpleNamespace
 
 from schemas.fields import Table
 from schemas.gold.leader_redirect import LEADER_REDIRECT, LEADER_REDIRECT_SUMMARY
@@ -8,29 +9,18 @@ from schemas.gold.metadata_lookup import METADATA_LOOKUP, METADATA_LOOKUP_SUMMAR
 from schemas.gold.partition_skew import PARTITION_SKEW_SPAN, PARTITION_SKEW_SUMMARY
 from schemas.gold.perf_runs import PERF_RUNS
 from schemas.rows import Row
-from serving.report.answers import Answers
 from tests.serving.report.gold_rows import at
 
 SHARES = {"sticky": (0.7, 0.15, 0.15), "adaptive": (0.38, 0.31, 0.31)}
 TOPIC = "orders"
-TABLES = (
-    "partition_skew",
-    "partition_skew_summary",
-    "leader_redirect",
-    "leader_redirect_summary",
-    "metadata_lookup",
-    "metadata_lookup_windows",
-    "perf_summaries",
-)
-"""What `clients` gives rows of."""
 
 
 def row(table: Table, **known: object) -> Row:
     return dict.fromkeys(table.schema.names) | {"cluster": "lab"} | known
 
 
-def clients(**changes: object) -> Answers:
-    return Answers(
+def clients(**changes: object) -> SimpleNamespace:
+    return SimpleNamespace(
         **{
             "partition_skew": [partition(arm, n) for arm in SHARES for n in range(3)],
             "partition_skew_summary": [skewed(arm) for arm in SHARES],

@@ -1,8 +1,9 @@
 """Gold rows made from metrics, by hand: means beside the log's, refusals, rules that drop what is needed."""
 
+from types import SimpleNamespace
+
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN, LEADER_LOCAL_MEAN_SUMMARY, MISSING_METRICS
 from schemas.rows import Row
-from serving.report.answers import Answers
 from tests.serving.report.client_rows import row
 from tests.serving.report.gold_rows import at
 
@@ -16,10 +17,10 @@ def mean(request: str, local: float | None, reason: str | None = None, **more: o
     return row(LEADER_LOCAL_MEAN_SUMMARY, **known | more)
 
 
-def metrics(**changes: object) -> Answers:
+def metrics(**changes: object) -> SimpleNamespace:
     near = {"log_n": 3_998, "log_leader_local_mean_ms": 12.1, "difference_ms": -0.1, "is_within": True}
     far = {"log_n": 4_000, "log_leader_local_mean_ms": 9.0, "difference_ms": 3.0, "is_within": False}
-    return Answers(
+    return SimpleNamespace(
         **{
             "leader_local_mean": [row(LEADER_LOCAL_MEAN, window_start=at(0), node="broker-1", n=10)],
             "leader_local_mean_summary": [

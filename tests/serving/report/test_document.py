@@ -2,15 +2,20 @@
 
 import json
 import math
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
+from answers.questions import whole_answer
 from conf.atomic_file import write_atomically
+from schemas.gold.broker_rtt import BROKER_RTT
+from schemas.gold.quality_results import QUALITY_RESULTS
 from schemas.rows import iso
-from serving.report.answers import Answers
+from schemas.silver.not_kept import QUARANTINE as QUARANTINE_TABLE
 from serving.report.document import QUARANTINE, TABLES, as_text, document
+from tests.answers.selected import selected
 from tests.serving.report import gold_rows
 
 RTT = (
@@ -29,8 +34,13 @@ CONTRACT = {
 BALANCE = ["lines_read", "kept", "quarantined", "skipped", "duplicates"]
 
 
+def content_of(selection):
+    """Return the document of all questions, as JSON holds it."""
+    return json.loads(as_text(document(selection, whole_answer(selection).headline, selection.outside)))
+
+
 def test_every_key_is_there_when_nothing_was_read():
-    content = json.loads(as_text(document(Answers())))
+    content = content_of(gold_rows.empty())
 
     assert set(content) == {"verdict", "tables", "data_quality", "inputs"}
     assert set(content["tables"]) == {*TABLES, "quarantine"}
@@ -39,23 +49,28 @@ def test_every_key_is_there_when_nothing_was_read():
     assert content["data_quality"]["by_source"] == []
 
 
+@pytest.fixture(scope="module")
+def slow_link():
+    return content_of(gold_rows.slow_link({QUALITY_RESULTS: [gold_rows.FAILED_RULE]}))
+
+
 @pytest.mark.parametrize("table", CONTRACT)
-def test_rows_hold_the_columns_of_the_contract_and_no_histogram(table):
-    row = document(gold_rows.slow_link())["tables"][table][0]
+def test_rows_have_the_columns_of_the_contract_and_no_histogram(table, slow_link):
+    row = slow_link["tables"][table][0]
 
     assert set(CONTRACT[table].split()) <= set(row)
     assert not [name for name in row if name.endswith("_hist")]
 
 
-def test_answers_of_the_rules_are_told_with_their_examples():
-    told = document(Answers(quality_results=[gold_rows.BROKEN_RULE]))["tables"]["quality_results"]
+def test_results_of_rules_have_their_examples(slow_link):
+    (result,) = slow_link["tables"]["quality_results"]
 
-    assert told[0]["span_start"] == "2026-11-21T11:00:00Z"
-    assert (told[0]["is_passed"], told[0]["examples"]) == (False, ['{"n": 1}'])
+    assert result["span_start"] == "2026-11-21T11:00:00Z"
+    assert (result["is_passed"], result["examples"]) == (False, ['{"n": 1}'])
 
 
-def test_counts_are_added_up_over_sources():
-    quality = document(gold_rows.healthy())["data_quality"]
+def test_counts_are_added_up_over_sources(slow_link):
+    quality = slow_link["data_quality"]
 
     assert {name: quality[name] for name in BALANCE} == {
         "lines_read": 3000,
@@ -80,12 +95,12 @@ def test_instant_without_a_zone_is_refused():
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, None])
 def test_what_is_no_number_is_null(value):
-    answers = gold_rows.healthy()
-    rows = [{**answers.broker_rtt[0], "rtt_ms": value}]
+    tables = gold_rows.tables(set(), gold_rows.NO_CULPRIT)
+    tables[BROKER_RTT] = [tables[BROKER_RTT][0] | {"rtt_ms": value}]
 
-    content = json.loads(as_text(document(Answers(broker_rtt=rows))))
+    (row,) = content_of(selected(tables))["tables"]["broker_rtt"]
 
-    assert content["tables"]["broker_rtt"][0]["rtt_ms"] is None
+    assert row["rtt_ms"] is None
 
 
 def test_text_with_lone_surrogates_can_be_written(tmp_path):
@@ -106,7 +121,7 @@ def test_failed_write_leaves_the_old_file_and_no_litter(tmp_path):
 
 def test_every_key_is_explained_to_the_reader():
     page = (Path(__file__).parents[3] / "docs" / "report.md").read_text()
-    content = document(Answers())
+    content = content_of(gold_rows.empty())
 
     named = {*content, *content["tables"], *content["data_quality"], *QUARANTINE}
 
@@ -124,21 +139,34 @@ def test_device_is_written_to_and_a_link_stays_one(tmp_path):
     assert Path("/dev/null").is_char_device()
 
 
-def test_log_in_the_folder_of_another_broker_is_doubted():
-    """Follower 2 in the log of "broker 2": nobody fetches from itself."""
-    rows = [{"reason": "node_is_another_replica", "source": "broker-2/kafka-request.log"}] * 2
+def test_log_in_the_folder_of_another_broker_is_doubted(slow_link):
+    """Follower 2 in the log of "broker 2": a broker does not fetch from itself."""
+    row = {"cluster": "lab", "reason": "node_is_another_replica", "source": "broker-2/kafka-request.log"}
+    rows = [row | {"position": str(nth)} for nth in range(2)]
 
-    content = document(Answers(quarantine=rows))
+    doubts = content_of(gold_rows.slow_link({QUARANTINE_TABLE: rows}))["data_quality"]["doubts"]
 
-    assert [doubt[:53] for doubt in content["data_quality"]["doubts"]] == [
-        "broker-2/kafka-request.log holds lines of another bro"
-    ]
-    assert document(gold_rows.healthy())["data_quality"]["doubts"] == []
+    assert doubts[0].startswith("broker-2/kafka-request.log holds lines of another bro")
+    assert slow_link["data_quality"]["doubts"] == []
 
 
-def test_the_verdict_is_that_of_the_page():
-    verdict = document(gold_rows.slow_link())["verdict"]
+def test_the_verdict_is_that_of_the_page(slow_link):
+    verdict = slow_link["verdict"]
 
     assert verdict["sentence"].startswith("Broker 3's link to broker 1 is slow by ")
     assert verdict["mood"] == "alarm"
     assert any("95 % interval" in line for line in verdict["evidence"])
+
+
+def test_names_of_files_and_changes_of_runs_are_in_it(slow_link):
+    """They are in no table of gold."""
+    outside = {
+        "run_changes": [{"run": "night-25", "changed_at": datetime(2026, 11, 21, tzinfo=UTC)}],
+        "run_changes_missing": [{"reason": "`make otava` installs it"}],
+        "files": [{"path": "a.log", "lines": 0}],
+    }
+    content = content_of(replace(gold_rows.healthy(), outside=outside))
+
+    assert content["tables"]["run_changes"][0]["changed_at"] == "2026-11-21T00:00:00Z"
+    assert content["data_quality"]["doubts"] == ["a.log is empty", "`make otava` installs it"]
+    assert slow_link["tables"]["run_changes"] == []

@@ -4,7 +4,7 @@ import pytest
 
 from answers.slow_links.culprits import findings, headline, is_accused
 from tests.serving.report import gold_rows
-from tests.serving.report.gold_rows import NAMELESS, NOBODY, at
+from tests.serving.report.gold_rows import NAMELESS, NO_CULPRIT, at
 
 LINK = {**NAMELESS, "culprit": "link", "follower_id": 3, "leader_id": 1}
 SIDE = {**NAMELESS, "culprit": "follower_side", "broker_id": 2, "follower_id": 2}
@@ -23,7 +23,7 @@ def window(nth, verdict, *, since=None, evidence=20.0, effect_ms=9.8, **more):
 
 
 def test_open_finding_is_told_in_the_present_since_its_onset():
-    told = headline(gold_rows.slow_link().broker_rtt_culprit)
+    told = headline(gold_rows.culprits(gold_rows.LINK))
 
     assert told.sentence == "Broker 3's link to broker 1 is slow by 20.0 ms since 11:04:20 UTC."
     assert told.mood == "alarm"
@@ -31,25 +31,29 @@ def test_open_finding_is_told_in_the_present_since_its_onset():
 
 def test_past_finding_is_told_with_its_end():
     told = headline(
-        [window(0, NOBODY), window(1, LINK, since=1), window(2, LINK, since=1), window(3, NOBODY)]
+        [window(0, NO_CULPRIT), window(1, LINK, since=1), window(2, LINK, since=1), window(3, NO_CULPRIT)]
     )
 
     assert told.sentence == "Broker 3's link to broker 1 was slow by 9.8 ms from 11:03:10 to 11:03:30 UTC."
 
 
 def test_finding_whose_typical_effect_is_below_nothing_is_told_all_the_same():
-    (finding,) = findings([window(0, LINK, since=0, effect_ms=-0.54), window(1, NOBODY)])
+    (finding,) = findings([window(0, LINK, since=0, effect_ms=-0.54), window(1, NO_CULPRIT)])
 
     assert (finding.core, finding.until) == ((at(0),), at(1))
 
 
 def test_open_finding_is_told_before_a_stronger_past_one():
     told = headline(
-        [window(0, SIDE, since=0, evidence=99.0), window(1, NOBODY), window(2, LINK, since=2, evidence=12.0)]
+        [
+            window(0, SIDE, since=0, evidence=99.0),
+            window(1, NO_CULPRIT),
+            window(2, LINK, since=2, evidence=12.0),
+        ]
     )
 
     assert told.sentence.startswith("Broker 3's link to broker 1 is slow")
-    assert any(line.startswith("Also found: Broker 2's fetching side was slow") for line in told.small_print)
+    assert any(line.startswith("Also found: Broker 2's fetching side was slow") for line in told.evidence)
 
 
 def test_window_without_enough_data_does_not_end_a_finding():
@@ -62,7 +66,7 @@ def test_window_without_enough_data_does_not_end_a_finding():
 
 @pytest.mark.parametrize(
     ("between", "after", "n"),
-    [([NOBODY], LINK, 1), ([NOBODY], SIDE, 2), ([NOBODY, NOBODY], LINK, 2)],
+    [([NO_CULPRIT], LINK, 1), ([NO_CULPRIT], SIDE, 2), ([NO_CULPRIT, NO_CULPRIT], LINK, 2)],
     ids=["one quiet window", "another shape after it", "two quiet windows"],
 )
 def test_only_a_single_quiet_window_within_one_shape_is_bridged(between, after, n):
@@ -82,7 +86,7 @@ def test_first_tied_windows_belong_to_the_shape_that_was_named_after_them():
 
 
 def test_tie_is_told_as_a_tie():
-    told = headline(gold_rows.tie().broker_rtt_culprit)
+    told = headline(gold_rows.culprits(gold_rows.TIE, 6.0))
 
     assert told.sentence == (
         "Something is slow by 6.0 ms since 11:04:20 UTC, but the data cannot tell which: "
@@ -92,7 +96,7 @@ def test_tie_is_told_as_a_tie():
 
 
 def test_quiet_span_accuses_nobody():
-    assert headline(gold_rows.healthy().broker_rtt_culprit).sentence == "No broker, side or link stands out."
+    assert headline(gold_rows.culprits(NO_CULPRIT)).sentence == "No broker, side or link stands out."
 
 
 def test_too_little_data_is_not_called_healthy():
@@ -100,7 +104,7 @@ def test_too_little_data_is_not_called_healthy():
     told = headline([window(0, missing, pairs_seen=1, pairs_expected=6)])
 
     assert (told.mood, told.sentence) == ("unsure", "Not enough data to say who is slow.")
-    assert "at best 1 of 6 pairs" in told.small_print[0]
+    assert "at best 1 of 6 pairs" in told.evidence[0]
 
 
 def test_no_window_at_all_is_not_enough_data():

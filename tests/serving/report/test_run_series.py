@@ -1,14 +1,12 @@
 """Long series of performance tests in the report: told apart by arm, in the order of time, changes marked."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
-from serving.report.answers import Answers
-from serving.report.document import document
-from serving.report.page import Stamp, page
-from serving.report.run.run_series import FEW, runs_over_time, series_of
+from answers.runs.series import FEW, runs_over_time, series_of
+from answers.runs.summaries import CHANGES
 from tests.serving.report.run_rows import BEGIN, nights
+from tests.serving.report.test_page import listed, text_of
 
-STAMP = Stamp(generated_at=datetime(2026, 11, 21, tzinfo=UTC), version="test")
 CHANGE = {
     "cluster": "lab",
     "scenario": "nightly",
@@ -54,15 +52,8 @@ def test_a_change_is_a_dotted_line_with_its_run_and_size_and_no_markup():
     assert note.text == "night-·b·025: +30.0 %"
 
 
-def test_page_and_json_tell_it():
-    answers = Answers(
-        perf_summaries=nights(), run_changes=[CHANGE], run_changes_missing=["`make otava` installs it"]
-    )
-    text, told = page(answers, STAMP), document(answers)
+def test_changes_are_listed_as_text():
+    text = text_of(listed(CHANGES, [CHANGE]))
 
-    assert 'id="figure-runs-over-time"' in text
     assert "night-&lt;b&gt;025" in text
     assert "+30.0 %" in text
-    (row,) = told["tables"]["run_changes"]
-    assert (row["run"], row["changed_at"]) == ("night-<b>025", "2026-10-26T02:00:00Z")
-    assert "`make otava` installs it" in told["data_quality"]["doubts"]

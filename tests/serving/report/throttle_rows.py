@@ -1,11 +1,11 @@
 """Rows of throttles and moves as gold would hold them, by hand."""
 
 from datetime import timedelta
+from types import SimpleNamespace
 
 from schemas.gold.reassignment_progress import REASSIGNMENT_FORECAST, REASSIGNMENT_SUMMARY
 from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE, THROTTLE_COMPLIANCE_SUMMARY
 from schemas.rows import Row
-from serving.report.answers import Answers
 from tests.serving.report.client_rows import row
 from tests.serving.report.gold_rows import at
 
@@ -32,10 +32,10 @@ def under_way(**more: object) -> Row:
     return move(**known | ends | {"forecast_error": None, "kip_error": None} | more)
 
 
-def throttles(**changes: object) -> Answers:
+def throttles(**changes: object) -> SimpleNamespace:
     ramped = throttle("compliant", bean_bytes_per_s=3.0 * MB)
     burst = throttle("over_limit", "tiny_quota", broker_id=2, bean_max_bytes_per_s=25.0 * MB)
-    return Answers(
+    return SimpleNamespace(
         **{
             "throttle_compliance": [
                 ramped,

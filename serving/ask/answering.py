@@ -1,0 +1,66 @@
+"""An answer as JSON, for programs; `docs/ask.md` describes it."""
+
+from collections.abc import Sequence
+
+from answers.answer import Answer, Question
+from answers.gold.selection import GoldSelection
+from answers.listing import Listed
+from answers.questions import QUESTIONS
+from conf.exit_codes import WrongUseError
+from schemas.rows import Row, plain
+
+SCHEMA_VERSION = 1
+"""Changes when a key changes its meaning or is removed; new keys may come at any time."""
+
+MOST_ROWS = 1000
+
+
+def answered(name: str) -> Question:
+    """
+    Return the question of a name.
+
+    Raises:
+        WrongUseError: there is none; the message lists the names.
+
+    """
+    by_name = {question.name: question for question in QUESTIONS}
+    if name not in by_name:
+        message = f"no question {name!r}; there are: {', '.join(by_name)}"
+        raise WrongUseError(message)
+    return by_name[name]
+
+
+def asked(question: Question, selection: GoldSelection) -> Row:
+    """Return the answer to a question: the verdict, and the rows of each table that a person sees."""
+    answer = question.answer(selection)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "question": question.name,
+        "cluster": selection.cluster,
+        "since": plain(selection.since),
+        "until": plain(selection.until),
+        "verdict": {
+            "sentence": answer.headline.sentence,
+            "mood": answer.headline.mood,
+            "evidence": list(answer.headline.evidence),
+        },
+        "tables": {listed.listing.name.replace("-", "_"): _table(listed) for listed in answer.tables},
+        "missing": _missing(answer),
+    }
+
+
+def _table(listed: Listed) -> Row:
+    rows: Sequence[Row] = listed.rows[:MOST_ROWS]
+    return {
+        "title": listed.listing.title,
+        "rows": [{name: plain(value) for name, value in row.items()} for row in rows],
+        "rows_in_all": len(listed.rows),
+    }
+
+
+def _missing(answer: Answer) -> list[Row]:
+    return [
+        {"what": block.what, "filled_by": block.fill}
+        for section in answer.sections
+        for block in section.missing
+    ]

@@ -1,0 +1,80 @@
+"""`plumbline ask`: one question, answered at the terminal or as JSON."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from conf.exit_codes import ExitCode, WrongUseError
+from conf.instants import SINCE_HELP, time_range
+from conf.signals import interrupt_on_signals
+
+
+def ask(  # noqa: PLR0913 (the options of a command, each by name)
+    question: Annotated[
+        str,
+        typer.Argument(
+            help="slow-links, fetches, partitions, throttles, redirects, lookups, runs, comparison, quality "
+            "or pair."
+        ),
+    ],
+    *,
+    conf: Annotated[list[Path], typer.Option(help="Settings that name the warehouse; the last file wins.")],
+    cluster: Annotated[
+        str | None, typer.Option(help="Name of the cluster; needed if there are several.")
+    ] = None,
+    since: Annotated[str | None, typer.Option(help=f"First instant. {SINCE_HELP}")] = None,
+    until: Annotated[str | None, typer.Option(help="End, exclusive. The same form.")] = None,
+    broker: Annotated[int | None, typer.Option(help="Only this broker.")] = None,
+    topic: Annotated[str | None, typer.Option(help="Only this topic.")] = None,
+    client: Annotated[str | None, typer.Option(help="Only this client id.")] = None,
+    pair: Annotated[str | None, typer.Option(help="FOLLOWER:LEADER, for the question `pair`.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON (docs/ask.md).")] = False,
+) -> None:
+    """
+    Answer one question from the gold tables of a warehouse, for people or, with --json, for programs.
+
+    Exit code 0: answered, also if there is no data for it. Exit code 2: no such question, or no gold.
+
+    Example: `plumbline ask slow-links --conf my.toml --since 1h`
+
+    Example: `plumbline ask throttles --conf my.toml --since 2026-11-21T11:00Z --json`
+    """
+    interrupt_on_signals()
+    # Imported here, so that `--help` does not wait for these modules.
+    from serving.ask.answering import answered, asked  # noqa: PLC0415
+    from serving.report.run.selecting import selection_of_warehouse  # noqa: PLC0415
+    from serving.report.terminal import answer_lines  # noqa: PLC0415
+
+    try:
+        chosen = answered(question)
+        selection = selection_of_warehouse(conf, cluster, time_range(since, until))
+        selection = replace(selection, broker=broker, topic=topic, client=client, pair=pair_of(pair))
+        if as_json:
+            typer.echo(json.dumps(asked(chosen, selection), allow_nan=False, ensure_ascii=False, indent=1))
+            return
+        for line in answer_lines(chosen.answer(selection)):
+            typer.echo(line)
+    except WrongUseError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(ExitCode.WRONG) from error
+    except KeyboardInterrupt as error:
+        raise typer.Exit(ExitCode.INTERRUPTED) from error
+
+
+def pair_of(text: str | None) -> tuple[int, int] | None:
+    """
+    Read a pair of brokers.
+
+    >>> pair_of("3:1")
+    (3, 1)
+    """
+    if text is None:
+        return None
+    follower, _, leader = text.partition(":")
+    if not (follower.isdecimal() and leader.isdecimal()):
+        message = f"--pair {text!r} is not FOLLOWER:LEADER, as in 3:1"
+        raise WrongUseError(message)
+    return int(follower), int(leader)

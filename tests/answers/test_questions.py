@@ -1,0 +1,84 @@
+"""All questions: declared once, answered from made gold, empty without gold."""
+
+import json
+
+import pytest
+
+from answers.answer import Figures, Missing, Section
+from answers.listing import Listed
+from answers.questions import QUESTIONS, whole_answer
+from conf.settings import PROJECT
+from schemas.gold import GOLD
+from tests.answers.selected import selected
+
+ANSWERED = [question for question in QUESTIONS if question.path not in ("/runs", "/pair")]
+"""The questions that the made warehouse has rows for, without a choice of a pair."""
+
+
+@pytest.mark.parametrize("question", ANSWERED, ids=lambda question: question.path)
+def test_every_question_is_answered_with_tables_from_gold(question, east):
+    answer = question.answer(east)
+
+    assert answer.headline.sentence.endswith(".")
+    assert not answer.is_empty
+    assert all(listed.rows for listed in answer.tables)
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.path)
+def test_without_gold_an_answer_says_what_is_missing(question):
+    answer = question.answer(selected({}, pair=(1, 2)))
+
+    assert answer.is_empty
+    assert answer.headline.mood in ("calm", "unsure")
+    blocks = [block for section in answer.sections for block in section.blocks]
+    assert blocks
+    assert all(isinstance(block, Missing) and block.fill.startswith("plumbline ") for block in blocks)
+
+
+def test_names_of_sections_figures_and_tables_are_unique_in_a_report(east):
+    sections: list[Section] = [one for answer in whole_answer(east).answers for one in answer.sections]
+    names = [one.name for one in sections]
+    for section in sections:
+        for block in section.blocks:
+            names += [one.name for one in block.drawn] if isinstance(block, Figures) else []
+            names += [block.listing.name] if isinstance(block, Listed) else []
+
+    assert [name for name in sorted(set(names)) if names.count(name) > 1] == []
+
+
+def test_every_figure_has_words_and_can_be_written(east):
+    figures = [
+        drawn
+        for question in QUESTIONS
+        for section in question.answer(east).sections
+        for block in section.blocks
+        if isinstance(block, Figures)
+        for drawn in block.drawn
+    ]
+
+    assert len(figures) >= 8
+    assert all(one.words.endswith(".") and json.loads(one.figure.to_json())["data"] for one in figures)
+
+
+def test_every_table_of_a_page_has_the_statement_that_made_it(east):
+    """A table without one is computed from rows of several statements, and is in this list."""
+    answers = [question.answer(east) for question in QUESTIONS]
+    without = {one.listing.name for answer in answers for one in answer.tables if not one.query}
+
+    assert without == {"findings"}
+
+
+def test_statement_of_a_table_returns_its_rows(east):
+    for answer in (question.answer(east) for question in QUESTIONS):
+        for listed in answer.tables:
+            if listed.query:
+                assert "$" not in listed.query
+                assert east.gold.rows(listed.query)
+
+
+def test_every_question_has_a_path_a_title_and_a_page_of_documentation():
+    readme = (PROJECT / "docs" / "questions" / "README.md").read_text(encoding="utf-8")
+
+    assert len({question.path for question in QUESTIONS}) == len(QUESTIONS)
+    assert len({question.title for question in QUESTIONS}) == len(QUESTIONS)
+    assert [table.name for table in GOLD if f"`{table.name}`" not in readme] == []
