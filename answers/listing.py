@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from answers import formats
+from answers.gold.histogram import with_macros
 from schemas.rows import Row
 
 
@@ -65,6 +66,11 @@ class Listed:
     rows: list[Row]
     marks: Callable[[Row], bool] | None = None
     query: str = ""  # the statement that returns the rows, before they are ordered and summarized
+
+    @property
+    def sql(self) -> str:
+        """The statement with the macros that it needs, ready for DuckDB (docs/sql.md)."""
+        return with_macros(self.query)
 
     def is_marked(self, row: Row) -> bool:
         """Return whether a row is emphasized."""

@@ -151,6 +151,12 @@ class GoldReader:
                 query, parameters, lambda text: db.sql(text, params=dict(parameters)).to_arrow_table()
             )
 
+    def export(self, statement: str, path: Path) -> None:
+        """Write the result of a statement to a file, as its suffix says: .csv or .parquet."""
+        target = f"TO '{path}' (FORMAT {path.suffix.removeprefix('.')})"
+        with self._db.cursor() as db:
+            self._run(statement, {}, lambda text: db.execute(f"COPY ({text}) {target}"))
+
     def connection(self) -> duckdb.DuckDBPyConnection:
         """Return a connection to the database of the reader, for tables that are kept in memory."""
         return self._db.cursor()

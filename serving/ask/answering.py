@@ -1,7 +1,5 @@
 """An answer as JSON, for programs; `docs/ask.md` describes it."""
 
-from collections.abc import Sequence
-
 from answers.answer import Answer, Question
 from answers.gold.selection import GoldSelection
 from answers.listing import Listed
@@ -50,7 +48,7 @@ def asked(question: Question, selection: GoldSelection) -> Row:
 
 
 def _table(listed: Listed) -> Row:
-    rows: Sequence[Row] = listed.rows[:MOST_ROWS]
+    rows = listed.rows[:MOST_ROWS]
     return {
         "title": listed.listing.title,
         "rows": [{name: plain(value) for name, value in row.items()} for row in rows],

@@ -1,9 +1,11 @@
 """The Dash application, which returns the page of an address."""
 
+import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import flask
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, no_update
 from dash.development.base_component import Component
 from flask import Response
@@ -27,6 +29,7 @@ INDEX = """<!DOCTYPE html>
 </html>"""
 
 
+MIME = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 NO_PAGE = Headline(sentence="There is no such page.", mood="unsure")
 BY_PATH = {question.path: question for question in QUESTIONS}
 
@@ -38,7 +41,7 @@ def page_of(path: str | None) -> Question | None:
 
 def made(question: Question, request: DashboardRequest) -> list[Component]:
     """Return the page of a question."""
-    return render.page(question.answer(request.selection), request.address)
+    return render.page(question.answer(request.selection), render.Links(question.name, request.address))
 
 
 def make(gold: GoldReader, hosts: list[str], reach: timedelta = REACH) -> Dash:
@@ -58,6 +61,7 @@ def make(gold: GoldReader, hosts: list[str], reach: timedelta = REACH) -> Dash:
     )
     app.layout = layout()
     _with_pages(app, gold, reach)
+    _with_exports(app, gold, reach)
     _with_browser_side(app)
     _guarded(app, hosts)
     made(QUESTIONS[0], DashboardRequest(gold, Filters(), reach))
@@ -97,6 +101,25 @@ def _with_pages(app: Dash, gold: GoldReader, reach: timedelta) -> None:
     def newest(_ticks: int | None, known: str | None) -> Any:  # noqa: ANN401 (a version, or nothing new)
         version = gold.version()
         return no_update if version == known else version
+
+
+def _with_exports(app: Dash, gold: GoldReader, reach: timedelta) -> None:
+    """Serve each table of the pages as a file, with the filters of the address."""
+
+    @app.server.route(f"{render.EXPORT}/<question>/<table>.<kind>")  # type: ignore[untyped-decorator]
+    def exported(question: str, table: str, kind: str) -> Response:
+        page = next((one for one in QUESTIONS if one.name == question), None)
+        asked = DashboardRequest(gold, filters_of(flask.request.query_string.decode()), reach)
+        tables = page.answer(asked.selection).tables if page else []
+        listed = next((one for one in tables if one.listing.name == table and one.query), None)
+        if listed is None or kind not in ("csv", "parquet"):
+            return Response("There is no such table.", status=404, mimetype="text/plain")
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"{table}.{kind}"
+            gold.export(listed.query, path)
+            content = path.read_bytes()
+        disposition = {"Content-Disposition": f'attachment; filename="{path.name}"'}
+        return Response(content, mimetype=MIME[kind], headers=disposition)
 
 
 def _with_browser_side(app: Dash) -> None:

@@ -1,6 +1,7 @@
 """Answers as components of a page, with the report's words and classes."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dash import dcc, html
@@ -11,6 +12,9 @@ from answers.listing import Column, Listed, Listing
 from schemas.rows import Row
 
 MOST_LISTED = 200
+EXPORT = "/export"
+"""The path of tables as files."""
+
 SPOKEN: dict[str, Any] = {"aria-live": "polite"}
 CONFIG: Any = {
     "displaylogo": False,
@@ -20,13 +24,22 @@ CONFIG: Any = {
     "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
 }
 
-Address = Callable[[str, Row], str]
-"""Returns the address of a page (its path) with some filters changed."""
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The links of a page: `address` returns the address of a path with some filters changed."""
+
+    question: str
+    address: Callable[[str, Row], str]
+
+    def export(self, table: str, kind: str) -> str:
+        """Return the address of a table of the page as a file."""
+        return self.address(f"{EXPORT}/{self.question}/{table}.{kind}", {})
 
 
-def page(answer: Answer, address: Address) -> list[Component]:
+def page(answer: Answer, links: Links) -> list[Component]:
     """Return the components of an answer."""
-    return [verdict(answer.headline), *(_section(one, address) for one in answer.sections)]
+    return [verdict(answer.headline), *(_section(one, links) for one in answer.sections)]
 
 
 def verdict(headline: Headline) -> Component:
@@ -41,13 +54,13 @@ def labelled(words: str) -> dict[str, Any]:
     return {"aria-label": words}
 
 
-def _section(section: Section, address: Address) -> Component:
-    blocks = [part for block in section.blocks for part in _block(block, section.title, address)]
+def _section(section: Section, links: Links) -> Component:
+    blocks = [part for block in section.blocks for part in _block(block, section.title, links)]
     lead = [html.P(section.lead, className="lead")] if section.lead else []
     return html.Section([html.H2(section.title), *lead, *blocks], id=section.name)
 
 
-def _block(block: Block, title: str, address: Address) -> list[Component]:
+def _block(block: Block, title: str, links: Links) -> list[Component]:
     if isinstance(block, Figures):
         classes = "side three" if block.is_dense else "side"
         return [html.Div([_figure(one) for one in block.drawn], className=classes)]
@@ -59,7 +72,7 @@ def _block(block: Block, title: str, address: Address) -> list[Component]:
         return [html.P([f"no data: {block.what} ", filled], className="dim empty")]
     if isinstance(block, Details):
         return [html.Details([html.Summary(block.summary), html.P(block.text)])]
-    return _listed(block, title, address)
+    return _listed(block, title, links)
 
 
 def _figure(one: DrawnFigure) -> Component:
@@ -69,16 +82,16 @@ def _figure(one: DrawnFigure) -> Component:
     return html.Div([html.H3(one.head), frame] if one.head else [frame])
 
 
-def _listed(listed: Listed, title: str, address: Address) -> list[Component]:
+def _listed(listed: Listed, title: str, links: Links) -> list[Component]:
     listing = listed.listing
     if listing.is_folded:
         summary = html.Summary(f"{listing.title} ({len(listed.rows)})")
-        return [html.Details([summary, *_table(listed, address)])]
+        return [html.Details([summary, *_table(listed, links)])]
     head = [html.H3(listing.title)] if listing.title != title else []
-    return [*head, *_table(listed, address)]
+    return [*head, *_table(listed, links)]
 
 
-def _table(listed: Listed, address: Address) -> list[Component]:
+def _table(listed: Listed, links: Links) -> list[Component]:
     listing = listed.listing
     head = [
         html.Th(one.head, className=one.classes(), title=listing.about.get(one.head), scope="col")
@@ -86,10 +99,7 @@ def _table(listed: Listed, address: Address) -> list[Component]:
     ]
     body = [
         html.Tr(
-            [
-                _cell(one, row, listing if not nth else None, address)
-                for nth, one in enumerate(listing.columns)
-            ],
+            [_cell(one, row, listing if not nth else None, links) for nth, one in enumerate(listing.columns)],
             className="accused" if listed.is_marked(row) else "",
         )
         for row in listed.rows[:MOST_LISTED]
@@ -98,14 +108,29 @@ def _table(listed: Listed, address: Address) -> list[Component]:
     # A table that is wider than its page can be scrolled with keys.
     frame = html.Div(shown, className="scroll", tabIndex=0, role="region", **labelled(listing.title))
     cut = listed.cut(MOST_LISTED, "narrow the filters to see the others")
-    return [frame, *([html.P(cut, className="dim")] if cut else []), *_explained(listing)]
+    return [
+        frame,
+        *([html.P(cut, className="dim")] if cut else []),
+        *(_tools(listed, links) if listed.query else []),
+        *_explained(listing),
+    ]
 
 
-def _cell(column: Column, row: Row, listing: Listing | None, address: Address) -> Component:
+def _tools(listed: Listed, links: Links) -> list[Component]:
+    """Return the links to a table as a file, and the statement that made it."""
+    files = [
+        html.A(f"Download {kind}", href=links.export(listed.listing.name, kind.lower()))
+        for kind in ("CSV", "Parquet")
+    ]
+    statement = [html.Summary("Show the query"), html.Pre(listed.sql)]
+    return [html.P(files, className="tools"), html.Details(statement, className="query")]
+
+
+def _cell(column: Column, row: Row, listing: Listing | None, links: Links) -> Component:
     text = column.cell(row)
     whole = row[column.whole] if column.whole else None
     opens = listing.opens if listing else None
-    child = dcc.Link(text, href=address(*opens(row))) if opens else text
+    child = dcc.Link(text, href=links.address(*opens(row))) if opens else text
     return html.Td(child, className=column.classes(row), title=whole)
 
 

@@ -20,6 +20,17 @@
     Plotly.newPlot(place, figure.data, figure.layout, config)
       .then(() => Plotly.relayout(place, colours(figure.layout)));
   }
+  const cell = (one) => `"${one.textContent.replaceAll('"', '""')}"`;
+  const csv = (table) => [...table.rows].map((row) => [...row.cells].map(cell).join(",")).join("\r\n");
+  for (const button of document.querySelectorAll("[data-csv]")) {
+    button.addEventListener("click", () => {
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(new Blob([csv(document.getElementById(button.dataset.csv))], {type: "text/csv"}));
+      link.download = `${button.dataset.csv}.csv`;
+      link.click();
+      URL.revokeObjectURL(link.href);
+    });
+  }
   const repaint = () => drawings.forEach((place) => Plotly.relayout(place, colours(place.layout)));
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
   window.matchMedia("print").addEventListener("change", repaint);
