@@ -1,7 +1,6 @@
 """What gold has of a cluster: the oldest and the newest window, and the values of filters."""
 
 from datetime import datetime
-from typing import Any
 
 from answers.gold.reader import GoldReader
 from answers.gold.selection import of_all
@@ -14,22 +13,24 @@ _EDGES = of_all(
 )
 EDGES = f"SELECT min(oldest) AS oldest, max(newest) AS newest FROM ({_EDGES})"
 
-_SINCE = "cluster = $cluster AND window_start >= $since"
+NAMED = {"broker": ("broker_id", "leader_id", "follower_id"), "topic": ("topic",), "client": ("client_id",)}
+"""The columns that hold the values of each filter."""
+
+MOST_VALUES = 100
+
+_IN_SPAN = "cluster = $cluster AND window_start >= $since AND value IS NOT NULL"
+_IS_LIKE = "($like::VARCHAR IS NULL OR contains(lower(value::VARCHAR), lower($like)))"
 VALUES = {
-    "broker": f"""
-        SELECT leader_id AS value FROM gold.broker_rtt WHERE {_SINCE}
-        UNION SELECT follower_id FROM gold.broker_rtt WHERE {_SINCE}
-        UNION SELECT leader_id FROM gold.fetch_latency WHERE {_SINCE}
-        UNION SELECT broker_id FROM gold.throttle_compliance WHERE {_SINCE}""",
-    "topic": f"""
-        SELECT topic AS value FROM gold.partition_skew WHERE {_SINCE}
-        UNION SELECT topic FROM gold.leader_redirect WHERE {_SINCE}""",
-    "client": f"""
-        SELECT client_id AS value FROM gold.fetch_latency WHERE {_SINCE}
-        UNION SELECT client_id FROM gold.partition_skew WHERE {_SINCE}
-        UNION SELECT client_id FROM gold.leader_redirect WHERE {_SINCE}
-        UNION SELECT client_id FROM gold.metadata_lookup WHERE {_SINCE}""",
+    name: " UNION ".join(
+        of_all(
+            f"SELECT '{{table}}' AS source, {column} AS value FROM {{table}} WHERE {_IN_SPAN} AND {_IS_LIKE}",
+            *("cluster", "window_start", column),
+        )
+        for column in columns
+    )
+    for name, columns in NAMED.items()
 }
+"""The values of each filter, with the tables that they are in."""
 
 
 def edges(gold: GoldReader, cluster: str | None) -> Row:
@@ -37,7 +38,15 @@ def edges(gold: GoldReader, cluster: str | None) -> Row:
     return gold.rows(EDGES, {"cluster": cluster})[0]
 
 
-def values(gold: GoldReader, name: str, cluster: str | None, since: datetime) -> list[Any]:
-    """Return the values of the filter `broker`, `topic` or `client` since an instant."""
-    rows = gold.rows(VALUES[name], {"cluster": cluster, "since": since})
-    return sorted(row["value"] for row in rows if row["value"] is not None)
+def values(
+    gold: GoldReader, name: str, cluster: str | None, since: datetime, like: str | None = None
+) -> list[Row]:
+    """
+    Return the first `MOST_VALUES` values of a filter since an instant, each with the tables it is in.
+
+    `name` is broker, topic or client; `like` is a text that the value contains, in any case of letters.
+    """
+    query = f"""
+        SELECT value, list(DISTINCT source ORDER BY source) AS sources FROM ({VALUES[name]})
+        GROUP BY value ORDER BY value LIMIT {MOST_VALUES}"""
+    return gold.rows(query, {"cluster": cluster, "since": since, "like": like or None})

@@ -78,6 +78,7 @@ class GoldSelection:
     step: timedelta = WINDOW
     pair: BrokerPair | None = None
     run: str | None = None  # name of a comparison
+    against: timedelta | None = None  # how much earlier the span to compare with is
     network_bytes_per_s: float | None = None  # network bandwidth of a broker
     outside: Mapping[str, Sequence[Row]] = field(default_factory=dict, repr=False)  # rows that gold lacks
 
@@ -85,6 +86,13 @@ class GoldSelection:
     def of_all_brokers(self) -> "GoldSelection":
         """The rows without the filter of brokers: who is slow does not depend on it."""
         return replace(self, broker=None)
+
+    @property
+    def earlier(self) -> "GoldSelection | None":
+        """The rows of the span to compare with; None without one."""
+        if self.against is None:
+            return None
+        return replace(self, since=self.since - self.against, until=self.until - self.against, against=None)
 
     def rows(self, query: str, **more: Any) -> QueryRows:  # noqa: ANN401 (parameters of any type)
         """Return the rows of a query. Texts of users are parameters, never a part of the query."""

@@ -25,22 +25,25 @@ CELL_PX, MARGIN_PX, MOST_PX = 84, 76, 780
 MOST_LABELLED_BROKERS = 12
 
 
-def heat_map(matrix: Matrix, scale_ms: tuple[float, float]) -> go.Figure:
+def heat_map(
+    matrix: Matrix, scale_ms: tuple[float, float], colors: Sequence[Sequence[float | str]] = SLOWNESS
+) -> go.Figure:
     """Return the heat map of one cell per ordered pair; cells without a figure are visibly empty."""
     names = [_name(broker) for broker in matrix.brokers]
+    number = ".2f" if matrix.column == "rtt_ms" else "+.2f"
     figure = go.Figure(
         go.Heatmap(
             x=names,
             y=names,
-            z=matrix.rtt_ms,
+            z=matrix.values,
             zmin=scale_ms[0],
             zmax=scale_ms[1],
-            colorscale=SLOWNESS,
+            colorscale=colors,
             xgap=3,
             ygap=3,
             hovertext=_hovers(matrix),
             hoverinfo="text",
-            texttemplate="%{z:.2f}" if len(names) <= MOST_LABELLED_BROKERS else None,
+            texttemplate=f"%{{z:{number}}}" if len(names) <= MOST_LABELLED_BROKERS else None,
             textfont={"size": 17 if len(names) <= 6 else 11},  # noqa: PLR2004 (from here on cells are small)
             colorbar={"title": {"text": "ms"}, "thickness": 10, "outlinewidth": 0},
         )
@@ -71,6 +74,8 @@ def _hover(follower: int, leader: int, cell: Row | None, method: str) -> str:
         return f"{title}<br>no data: no {method} round trip"
     if cell["rtt_ms"] is None:
         return f"{title}<br>not enough data: {cell['n']} {method} round trips, 12 are needed"
+    if cell.get("rise_ms") is not None:
+        title += f"<br>{cell['rise_ms']:+.2f} ms against {_ms(cell['quiet_ms'])} ms"
     return (
         f"{title}<br>RTT {cell['rtt_ms']:.2f} ms ({cell['estimator']})"
         f"<br>95 % interval {_ms(cell['rtt_low_ms'])} to {_ms(cell['rtt_high_ms'])} ms"
@@ -89,7 +94,7 @@ def _empty_cells(matrix: Matrix) -> list[Row]:
             "showarrow": False,
             "font": {"color": MUTED, "size": size},
         }
-        for follower, row in zip(matrix.brokers, matrix.rtt_ms, strict=True)
+        for follower, row in zip(matrix.brokers, matrix.values, strict=True)
         for leader, value in zip(matrix.brokers, row, strict=True)
         if value is None
     ]
@@ -108,36 +113,37 @@ def _empty_shapes(matrix: Matrix) -> list[Row]:
             "line": {"width": 0 if row == column else 1, "color": MUTED, "dash": "dot"},
             "layer": "below",
         }
-        for row, values in enumerate(matrix.rtt_ms)
+        for row, values in enumerate(matrix.values)
         for column, value in enumerate(values)
         if value is None
     ]
 
 
-def rtt_over_time(
+def rtt_over_time(  # noqa: PLR0913, PLR0917 (what one figure shows)
     rows: Sequence[Row],
     method: str,
     found: Sequence[Finding],
     chief: Finding | None,
     step: timedelta = WINDOW,
+    earlier: Sequence[Row] = (),
 ) -> go.Figure:
-    """Return the round trips of pairs over time; accused pairs are red, the time of a finding is shaded."""
+    """
+    Return the round trips of pairs over time; accused pairs are red, the time of a finding is shaded.
+
+    The rows of an `earlier` span are dotted.
+    """
     figure = go.Figure()
     pairs = sorted({(row["follower_id"], row["leader_id"]) for row in rows if row["method"] == method})
     for nth, (follower, leader) in enumerate(pairs):
         series = [row for row in rows if row["method"] == method and _pair(row) == (follower, leader)]
         accused = chief is not None and is_accused(chief.row, follower, leader)
-        figure.add_trace(
-            line(
-                series,
-                "rtt_ms",
-                f"{follower} from {leader}",
-                step=step,
-                color=ALARM if accused else CALM[nth % len(CALM)],
-                width=2.6 if accused else 1.3,
-                opacity=1.0 if accused else 0.85,
-            )
-        )
+        name, color = f"{follower} from {leader}", ALARM if accused else CALM[nth % len(CALM)]
+        width, opacity = (2.6, 1.0) if accused else (1.3, 0.85)
+        figure.add_trace(line(series, "rtt_ms", name, step=step, opacity=opacity, color=color, width=width))
+        before = [row for row in earlier if row["method"] == method and _pair(row) == (follower, leader)]
+        if before:
+            dotted = line(before, "rtt_ms", f"{name}, earlier", step=step, color=color, width=1, dash="dot")
+            figure.add_trace(dotted)
     for finding in found:
         shade(figure, finding)
     figure.update_yaxes(title="RTT, ms", rangemode="tozero")

@@ -15,14 +15,15 @@ from answers.answer import (
     Section,
     section_of,
 )
-from answers.drawing import MOST_LEGEND_ENTRIES
+from answers.drawing import CHANGE, MOST_LEGEND_ENTRIES
+from answers.formats import instant
 from answers.gold.selection import BrokerPair, GoldSelection
 from answers.slow_links import culprits, injected_delay, round_trips
 from answers.slow_links.accusation import Accusation, accusation, accused_rows, quiet_rows
 from answers.slow_links.culprits import clock
 from answers.slow_links.figures import heat_map, rtt_over_time
 from answers.slow_links.injected_delay import injected_against_measured
-from answers.slow_links.matrix import brokers_of, matrices, scale_ms
+from answers.slow_links.matrix import brokers_of, change_scale_ms, matrices, scale_ms
 from answers.slow_links.round_trips import METHODS
 from schemas.gold.broker_rtt import BROKER_RTT, BROKER_RTT_SUMMARY
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
@@ -52,7 +53,7 @@ def answer(selection: GoldSelection) -> Answer:
     if shown:
         listed = round_trips.PAIRS.listed(round_trips.pair_rows(shown, of.quiet), of.is_of)
         sections.append(section_of(replace(listed, query=shown.query), "pair-list"))
-    sections += [*_truth(selection), *_over_time(selection, shown, of)]
+    sections += [*_truth(selection), *_compared(selection), *_over_time(selection, shown, of)]
     return Answer(headline=of.headline, sections=sections)
 
 
@@ -97,16 +98,50 @@ def _truth(selection: GoldSelection) -> list[Section]:
     return [section_of(injected_delay.LISTING.listed(compared), "truth")] if compared else []
 
 
+def _compared(selection: GoldSelection) -> list[Section]:
+    """Return the difference of each pair from an earlier span, at the same quantile on both sides."""
+    if selection.earlier is None:
+        return []
+    rows = round_trips.pair_rows(
+        round_trips.round_trips(selection), round_trips.round_trips(selection.earlier)
+    )
+    known = [row for row in rows if row["rise_ms"] is not None]
+    title, span = "Compared with an earlier span", f"{instant(selection.earlier.since)} UTC"
+    if not known:
+        missing = Missing(f"no round trip of these pairs in the span from {span} on.", FILLED_BY_GOLD)
+        return [Section(name="compared", title=title, blocks=[missing])]
+    shown = matrices(known, brokers_of(known), "rise_ms")
+    drawn = [
+        DrawnFigure(
+            name=f"change-{matrix.method}",
+            figure=heat_map(matrix, change_scale_ms(shown), CHANGE),
+            words=f"Change of each pair's {matrix.method} round trip; the table has the same figures.",
+            head=NAMES[matrix.method],
+        )
+        for matrix in shown
+    ]
+    listed = round_trips.CHANGES.listed(known)
+    return [
+        Section(
+            name="compared",
+            title=title,
+            lead=f"This span less the one from {span} on; + is slower now.",
+            blocks=[Figures(drawn), listed],
+        )
+    ]
+
+
 def _over_time(selection: GoldSelection, shown: Sequence[Row], of: Accusation) -> list[Section]:
     pairs = drawn_pairs(shown, of)
     rows = round_trips.over_time(selection, pairs) if pairs else []
+    earlier = _earlier(selection, pairs) if pairs else []
     if not rows:
         return []
     methods = [method for method in METHODS if any(row["method"] == method for row in rows)]
     drawn = [
         DrawnFigure(
             name=f"rtt-{method}",
-            figure=rtt_over_time(rows, method, of.found, of.chief, selection.step),
+            figure=rtt_over_time(rows, method, of.found, of.chief, selection.step, earlier),
             words=f"{method.capitalize()} round trips over time.",
             head=method.capitalize(),
         )
@@ -127,6 +162,14 @@ def _over_time(selection: GoldSelection, shown: Sequence[Row], of: Accusation) -
     ]
 
 
+def _earlier(selection: GoldSelection, pairs: set[BrokerPair]) -> list[Row]:
+    """Return the round trips of the span to compare with, at the instants of this span."""
+    if selection.earlier is None or selection.against is None:
+        return []
+    rows = round_trips.over_time(selection.earlier, pairs)
+    return [row | {"window_start": row["window_start"] + selection.against} for row in rows]
+
+
 def drawn_pairs(rows: Sequence[Row], of: Accusation) -> set[BrokerPair]:
     """Return the pairs whose lines are drawn: all if there are few, else the accused and the slowest."""
     ordered = sorted(rows, key=lambda row: (not of.is_of(row), -(row["rtt_ms"] or 0.0)))
@@ -139,7 +182,7 @@ QUESTION = Question(
     is_first=True,
     word="Who is slow",
     title="Who is slow",
-    filters=("span", "broker"),
+    filters=("span", "against", "broker"),
     answer=answer,
     rows={
         "broker_rtt": AnswerRows(BROKER_RTT, round_trips.windows),

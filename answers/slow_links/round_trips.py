@@ -166,17 +166,32 @@ def _slowest_first(row: Row) -> tuple[int, float, int, int]:
     return (METHODS.index(row["method"]), -size, row["follower_id"], row["leader_id"])
 
 
+_PAIR = Column(
+    "follower from leader",
+    lambda row: f"{text(row['follower_id'])} from {text(row['leader_id'])}",
+    is_text=True,
+)
+CHANGES = Listing(
+    name="change-table",
+    title="Change of each pair",
+    lead="The largest rise first.",
+    columns=(
+        _PAIR,
+        shown("method", "method"),
+        milliseconds("change ms", "rise_ms", style="strong"),
+        milliseconds("now ms", "rtt_ms"),
+        milliseconds("earlier ms", "quiet_ms"),
+        shown("quantile", "estimator"),
+        count("n", "n"),
+    ),
+)
 PAIRS = Listing(
     name="pair-table",
     title="Broker pairs",
     lead="The largest rise first.",
     opens=lambda row: ("/pair", {"follower": row["follower_id"], "leader": row["leader_id"]}),
     columns=(
-        Column(
-            "follower from leader",
-            lambda row: f"{text(row['follower_id'])} from {text(row['leader_id'])}",
-            is_text=True,
-        ),
+        _PAIR,
         shown("method", "method"),
         milliseconds("RTT ms", "rtt_ms", style="strong"),
         Column(

@@ -6,17 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import flask
-from dash import ALL, ClientsideFunction, Dash, Input, Output, State, no_update
+from dash import ALL, MATCH, ClientsideFunction, Dash, Input, Output, State, no_update
 from dash.development.base_component import Component
 from flask import Response
 
 from answers.answer import Headline, Question
+from answers.gold import contents
 from answers.gold.reader import GoldReader
 from answers.questions import QUESTIONS
 from serving.dashboard import render
 from serving.dashboard.filters import Filters, filters_of
 from serving.dashboard.request import REACH, DashboardRequest
-from serving.dashboard.shell import controls, fresh, layout, nav, values
+from serving.dashboard.shell import controls, fresh, layout, matches, nav, options_like, values
 from serving.report.page import TEMPLATES
 
 ASSETS = Path(__file__).parent / "assets"
@@ -97,6 +98,27 @@ def _with_pages(app: Dash, gold: GoldReader, reach: timedelta) -> None:
         # A filter that has just been used keeps its focus, because unchanged filters are not replaced.
         return no_update if there == values(request, page) else controls(request, page)
 
+    @app.callback(
+        Output("find", "options"),
+        Input("find", "search_value"),
+        State("url", "search"),
+        prevent_initial_call=True,
+    )
+    def found(text: str | None, query: str) -> Any:  # noqa: ANN401
+        return matches(DashboardRequest(gold, filters_of(query), reach), text)
+
+    @app.callback(
+        Output({"type": "filter", "name": MATCH}, "options"),
+        Input({"type": "filter", "name": MATCH}, "search_value"),
+        State({"type": "filter", "name": MATCH}, "id"),
+        State("url", "search"),
+        prevent_initial_call=True,
+    )
+    def narrowed(text: str | None, of: dict[str, str], query: str) -> Any:  # noqa: ANN401
+        if of["name"] not in contents.NAMED:
+            return no_update
+        return options_like(of["name"], DashboardRequest(gold, filters_of(query), reach), text)
+
     @app.callback(Output("version", "data"), Input("tick", "n_intervals"), State("version", "data"))
     def newest(_ticks: int | None, known: str | None) -> Any:  # noqa: ANN401 (a version, or nothing new)
         version = gold.version()
@@ -128,6 +150,14 @@ def _with_browser_side(app: Dash) -> None:
         Output("url", "search"),
         Input({"type": "filter", "name": ALL}, "value"),
         State({"type": "filter", "name": ALL}, "id"),
+        prevent_initial_call=True,
+    )
+    app.clientside_callback(  # type: ignore[no-untyped-call]
+        ClientsideFunction("plumbline", "opened"),
+        Output("url", "pathname", allow_duplicate=True),
+        Output("url", "search", allow_duplicate=True),
+        Output("find", "value"),
+        Input("find", "value"),
         prevent_initial_call=True,
     )
     for heat in ("heat-paired", "heat-passive"):

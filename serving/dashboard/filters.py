@@ -17,6 +17,8 @@ SPANS = {
 }
 SPAN_WORDS = {"10m": "10 minutes", "1h": "1 hour", "6h": "6 hours", "1d": "1 day", "all": "all there is"}
 SPAN = "1h"
+AGAINST = {"span": None, "1d": timedelta(days=1), "7d": timedelta(days=7)}
+AGAINST_WORDS = {"span": "the span before", "1d": "a day earlier", "7d": "a week earlier"}
 LONGEST = 512
 """The maximum length of a text in an address. No name is longer."""
 
@@ -36,6 +38,7 @@ class Filters:
     follower: int | None = None  # of the pair that the page is about
     leader: int | None = None
     run: str | None = None  # of a comparison: "baseline against contender"
+    against: str | None = None  # the earlier span to compare with
 
     def query(self) -> str:
         """Return the filters as the query of an address, without defaults."""
@@ -59,7 +62,7 @@ def filters_of(query: str | None) -> Filters:
 
     >>> filters_of("?cluster=east&broker=2&span=6h")
     Filters(cluster='east', span='6h', until=None, broker=2, topic=None, client=None, follower=None, \
-leader=None, run=None)
+leader=None, run=None, against=None)
     >>> filters_of("?broker=two&span=forever&until=now") == Filters()
     True
     """
@@ -68,6 +71,7 @@ leader=None, run=None)
     return Filters(
         **text,
         span=named["span"] if named.get("span") in SPANS else SPAN,
+        against=named["against"] if named.get("against") in AGAINST else None,
         until=_instant(named.get("until")),
         broker=_number(named, "broker"),
         follower=_number(named, "follower"),

@@ -8,7 +8,7 @@ from answers.gold import contents
 from answers.gold.reader import FIRST, GoldReader
 from answers.gold.selection import GoldSelection, clusters_of, step_of
 from schemas.rows import Row
-from serving.dashboard.filters import Filters
+from serving.dashboard.filters import AGAINST, Filters
 
 REACH = timedelta(days=1)
 """The longest span, if no other is set."""
@@ -66,6 +66,7 @@ class DashboardRequest:
             step=step_of(until - since),
             pair=None if follower is None or leader is None else (follower, leader),
             run=self.filters.run,
+            against=AGAINST[self.filters.against] or until - since if self.filters.against else None,
         )
 
     def address(self, path: str, changes: Row) -> str:

@@ -15,12 +15,14 @@ from answers.gold import contents
 from answers.questions import QUESTIONS
 from answers.runs import comparisons as run_comparisons
 from answers.runs.comparisons import name_of
-from serving.dashboard.filters import SPAN_WORDS, Filters
+from schemas.rows import Row
+from serving.dashboard.filters import AGAINST_WORDS, SPAN_WORDS, Filters
 from serving.dashboard.render import labelled
 from serving.dashboard.request import DashboardRequest
 
 REFRESH_S = 5.0
 STALE_S = 60.0
+MOST_MATCHES = 50
 STEADY = ("request-log", "metrics")
 """Kinds that a running node always writes. Silence of others means nothing."""
 
@@ -31,6 +33,7 @@ WORDS = {
     "topic": "Topic",
     "client": "Client",
     "run": "Comparison",
+    "against": "Compare with",
 }
 
 
@@ -42,13 +45,25 @@ def layout() -> Component:
             dcc.Interval(id="tick", interval=REFRESH_S * 1000),
             dcc.Store(id="version"),
             html.A("Skip to the answer", href="#content", className="skip"),
-            html.Header([html.Strong("Plumbline"), html.Nav(id="nav", **labelled("Pages"))]),
+            html.Header(
+                [
+                    html.Strong("Plumbline"),
+                    html.Nav(id="nav", **labelled("Pages")),
+                    html.Div(_find(), id="search"),
+                ]
+            ),
             html.Div(id="fresh", role="status"),
             html.Div(id="filters", role="search", **labelled("Filters")),
             html.Main(id="content", tabIndex=-1),
         ],
         className="dashboard",
     )
+
+
+def _find() -> list[Component]:
+    """Return the search box."""
+    box = dcc.Dropdown(id="find", options=[], placeholder="Find a broker, topic or client", searchable=True)
+    return [html.Label("Find", htmlFor="find", className="hidden"), box]
 
 
 def nav(shown: Question | None, filters: Filters) -> list[Component]:
@@ -111,7 +126,7 @@ def _control(name: str, value: Any, request: DashboardRequest) -> Component:  # 
         options=options,
         value=value,
         clearable=name not in ("span", "cluster"),
-        placeholder="all" if name != "run" else "the first",
+        placeholder={"run": "the first", "against": "nothing"}.get(name, "all"),
         searchable=len(options) > 10,  # noqa: PLR2004 (from there on eyes alone are slow)
     )
     return html.Div([html.Label(WORDS[name], htmlFor=_id_of(of)), shown], className="filter", id=f"of-{name}")
@@ -120,14 +135,52 @@ def _control(name: str, value: Any, request: DashboardRequest) -> Component:  # 
 def _options(name: str, request: DashboardRequest, value: Any) -> list[dict[str, Any]]:  # noqa: ANN401 (of any filter)
     if name == "span":
         return [{"label": words, "value": span} for span, words in SPAN_WORDS.items()]
+    if name == "against":
+        return [{"label": words, "value": span} for span, words in AGAINST_WORDS.items()]
     if name == "cluster":
         return [{"label": one, "value": one} for one in request.clusters]
     if name == "run":
         there: list[Any] = [name_of(row) for row in run_comparisons.newest(request.gold, request.cluster)]
     else:
-        there = contents.values(request.gold, name, request.cluster, request.begin)
+        there = [row["value"] for row in choices_of(name, request)]
     choices = sorted({*there, *([value] if value is not None else [])})
     return [{"label": str(one), "value": one} for one in choices]
+
+
+def choices_of(name: str, request: DashboardRequest, like: str | None = None) -> list[Row]:
+    """Return the values of a filter that contain a text."""
+    return contents.values(request.gold, name, request.cluster, request.begin, like)
+
+
+def options_like(name: str, request: DashboardRequest, like: str | None) -> list[dict[str, Any]]:
+    """Return the options of a filter that contain a text, and the chosen one."""
+    chosen = getattr(request.filters, name)
+    there = {row["value"] for row in choices_of(name, request, like)}
+    return [
+        {"label": str(one), "value": one} for one in sorted({*there, *([] if chosen is None else [chosen])})
+    ]
+
+
+def matches(request: DashboardRequest, like: str | None) -> list[dict[str, Any]]:
+    """Return the pages about brokers, topics and clients whose name contains a text."""
+    if not like:
+        return []
+    kept = replace(request.filters, broker=None, topic=None, client=None, follower=None, leader=None)
+    return [
+        {
+            "label": f"{name} {row['value']}: {question.word}",
+            "value": f"{question.path}{replace(kept, **{name: row['value']}).query()}",
+        }
+        for name in contents.NAMED
+        for row in choices_of(name, request, like)
+        for question in QUESTIONS
+        if name in question.filters and any(_is_of(question, source) for source in row["sources"])
+    ][:MOST_MATCHES]
+
+
+def _is_of(question: Question, source: str) -> bool:
+    """Return whether an answer is made from a gold table."""
+    return any(rows.table.name.startswith(source.removeprefix("gold.")) for rows in question.rows.values())
 
 
 def _id_of(of: dict[str, str]) -> str:

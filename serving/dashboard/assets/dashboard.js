@@ -12,6 +12,13 @@ window.dash_clientside.plumbline = {
     const asked = query.toString() ? `?${query}` : "";
     return asked === window.location.search ? window.dash_clientside.no_update : asked;
   },
+  // A match of the search box is an address.
+  opened: (address) => {
+    const stay = window.dash_clientside.no_update;
+    if (!address) return [stay, stay, stay];
+    const [path, query] = address.split("?");
+    return [path, query ? `?${query}` : "", null];
+  },
   // A cell names its pair: "broker 3" fetches (down) from "broker 1" (across).
   looked_into: (clicked) => {
     const stay = [window.dash_clientside.no_update, window.dash_clientside.no_update];
