@@ -23,7 +23,7 @@ _IS_LIKE = "($like::VARCHAR IS NULL OR contains(lower(value::VARCHAR), lower($li
 VALUES = {
     name: " UNION ".join(
         of_all(
-            f"SELECT '{{table}}' AS source, {column} AS value FROM {{table}} WHERE {_IN_SPAN} AND {_IS_LIKE}",
+            f"SELECT '{{name}}' AS source, {column} AS value FROM {{table}} WHERE {_IN_SPAN} AND {_IS_LIKE}",
             *("cluster", "window_start", column),
         )
         for column in columns

@@ -4,7 +4,7 @@ import re
 import textwrap
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -65,6 +65,12 @@ class QueryRows(list[Row]):
     """The rows of a query, with the statement that returned them."""
 
     query = ""
+
+    def replaced(self, rows: Iterable[Row]) -> "QueryRows":
+        """Return rows that were computed from these, with the same statement."""
+        computed = QueryRows(rows)
+        computed.query = self.query
+        return computed
 
 
 class GoldReader:

@@ -30,9 +30,9 @@ OF_TOPIC = "($topic::VARCHAR IS NULL OR topic = $topic)"
 
 
 def of_all(query: str, *columns: str) -> str:
-    """Return the union of a query over each gold table that has the columns; `{table}` is its name."""
-    tables = (f"gold.{table.name}" for table in GOLD if set(columns) <= set(table.schema.names))
-    return " UNION ".join(query.format(table=table) for table in tables)
+    """Return the union of a query over each gold table that has the columns; `{table}` is the table."""
+    names = (table.name for table in GOLD if set(columns) <= set(table.schema.names))
+    return " UNION ".join(query.format(table=f"gold.{name}", name=name) for name in names)
 
 
 _CLUSTERS = of_all("SELECT cluster FROM {table}", "cluster")

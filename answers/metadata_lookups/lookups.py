@@ -82,10 +82,10 @@ STEPS = f"""
     ORDER BY window_start"""
 
 
-def lookups(selection: GoldSelection) -> list[Row]:
+def lookups(selection: GoldSelection) -> QueryRows:
     """Return `metadata_lookup_summary`: one row per client."""
-    evicted = evicted_topics(selection.rows(TOPICS))
-    return [{**row, "evicted_topics": evicted.get(_client(row), 0)} for row in selection.rows(LOOKUPS)]
+    evicted, rows = evicted_topics(selection.rows(TOPICS)), selection.rows(LOOKUPS)
+    return rows.replaced({**row, "evicted_topics": evicted.get(_client(row), 0)} for row in rows)
 
 
 def windows(selection: GoldSelection) -> QueryRows:

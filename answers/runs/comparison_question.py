@@ -41,7 +41,7 @@ def answer(selection: GoldSelection) -> Answer:
         section = Section(name="comparison", title="Comparisons", blocks=[missing])
         return Answer(headline=headline, sections=[section])
     chosen = selection.run if selection.run in named else named[0]
-    shown = [row for row in rows if name_of(row) == chosen]
+    shown = rows.replaced(row for row in rows if name_of(row) == chosen)
     sentence, evidence = comparisons.headline(shown)
     mood = MOODS.get(deciding(shown)["verdict"], "unsure")
     figure = DrawnFigure(
@@ -55,7 +55,7 @@ def answer(selection: GoldSelection) -> Answer:
         lead="Change of each metric with its 95 % interval; the band is the tolerance.",
         blocks=[Figures([figure])],
     )
-    listed = section_of(comparisons.LISTING.listed(shown, query=comparisons.NEWEST), "comparison-list")
+    listed = section_of(comparisons.LISTING.listed(shown), "comparison-list")
     return Answer(
         headline=Headline(sentence=sentence, mood=mood, evidence=evidence), sections=[drawn, listed]
     )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from answers import formats, listing
-from answers.gold.reader import GoldReader
+from answers.gold.reader import GoldReader, QueryRows
 from answers.listing import Column, Listing
 from schemas.rows import Row
 from verdicts.verdict import WITHIN_RUN
@@ -15,7 +15,7 @@ NEWEST = """
     ORDER BY contender, baseline, is_deciding DESC NULLS LAST, metric"""
 
 
-def newest(gold: GoldReader, cluster: str | None) -> list[Row]:
+def newest(gold: GoldReader, cluster: str | None) -> QueryRows:
     """Return the newest comparison of each two arms: one row per metric, the deciding metric first."""
     return gold.rows(NEWEST, {"cluster": cluster})
 

@@ -203,7 +203,7 @@ TRAFFIC = f"""
     GROUP BY ALL ORDER BY broker_id, direction, step_at"""
 
 
-def limits(selection: GoldSelection) -> list[Row]:
+def limits(selection: GoldSelection) -> QueryRows:
     """
     Return `throttle_compliance_summary`: one row per broker, direction and limit, with its verdict.
 
@@ -211,11 +211,12 @@ def limits(selection: GoldSelection) -> list[Row]:
     divides by too few seconds. The whole quota periods after them have no edge effects.
     """
     rates = _rates(selection.rows(stretches()))
-    rows = [_judged(row, rates.get(_episode(row), {})) for row in selection.rows(LIMITS)]
+    found = selection.rows(LIMITS)
+    rows = [_judged(row, rates.get(_episode(row), {})) for row in found]
     # A tool removes the rates before the lists: in between there is nothing to say.
-    return [
+    return found.replaced(
         row for row in rows if row["limit_bytes_per_s"] is not None or row["state"] != NONE or row["moving_s"]
-    ]
+    )
 
 
 def windows(selection: GoldSelection) -> QueryRows:

@@ -180,7 +180,7 @@ def matches(request: DashboardRequest, like: str | None) -> list[dict[str, Any]]
 
 def _is_of(question: Question, source: str) -> bool:
     """Return whether an answer is made from a gold table."""
-    return any(rows.table.name.startswith(source.removeprefix("gold.")) for rows in question.rows.values())
+    return any(rows.table.name.startswith(source) for rows in question.rows.values())
 
 
 def _id_of(of: dict[str, str]) -> str:

@@ -59,7 +59,7 @@ def test_clients_and_topics_are_parameters_and_never_sql(east, west):
 
 
 def test_quiet_windows_are_those_outside_of_all_findings(east):
-    quiet = round_trips(east, but=windows_of(findings(culprits(east))), pair=SLOW)
+    quiet = round_trips(east, but=windows_of(findings(culprits(east))), pairs=[SLOW])
 
     assert {row["windows"] for row in quiet} == {SLOW_FROM}
 
@@ -132,10 +132,27 @@ def test_contents_of_a_cluster(made):
     assert clusters_of(made) == ["east", "west"]
     assert contents.edges(made, "east") == {"oldest": at(0), "newest": at(WINDOWS - 1)}
     assert contents.edges(made, None) == {"oldest": None, "newest": None}
-    assert contents.values(made, "broker", "east", at(0)) == [1, 2, 3]
-    assert contents.values(made, "topic", "east", at(0)) == ["audit", "orders"]
-    assert contents.values(made, "client", "west", at(0)) == [HOSTILE]
-    assert contents.values(made, "client", "west", at(3)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "cluster", "nth", "like", "found"),
+    [
+        ("broker", "east", 0, None, [1, 2, 3]),
+        ("topic", "east", 0, None, ["audit", "orders"]),
+        ("topic", "east", 0, "ORD", ["orders"]),
+        ("client", "west", 0, None, [HOSTILE]),
+        ("client", "west", 0, "' OR 1=1", [HOSTILE]),
+        ("client", "west", 0, "%", []),
+        ("client", "west", 3, None, []),
+    ],
+)
+def test_values_of_a_filter_are_those_since_an_instant_that_contain_a_text(  # noqa: PLR0913, PLR0917 (a case)
+    made, name, cluster, nth, like, found
+):
+    rows = contents.values(made, name, cluster, at(nth), like)
+
+    assert [row["value"] for row in rows] == found
+    assert all(row["sources"] for row in rows)
 
 
 def test_without_a_span_everything_is_selected(made):

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from answers.runs.series import RunSeries, series_of
 from schemas.rows import Row
 from serving.report.run.change_points import LEAST_RUNS, PROGRAM, NoChangePointsError, change_points
-from serving.report.run.run_series import RunSeries, series_of
 from verdicts.metrics import METRICS
 from verdicts.runs import ChangePoint, RunFigures
 

@@ -211,8 +211,8 @@ def test_lowest_limit_on_the_way_counts_and_the_band_is_shown_where_the_network_
     silver = case(until=61, ended=False, changes=changes, copied={"inbound": 2 * MB})
     of = selected(built(silver))
     (unknown,) = moves(of)
-    (inside,) = moves(of, network_bytes_per_s=100.0 * MB)
-    (outside,) = moves(of, network_bytes_per_s=6.0 * MB)
+    (inside,) = moves(replace(of, network_bytes_per_s=100.0 * MB))
+    (outside,) = moves(replace(of, network_bytes_per_s=6.0 * MB))
 
     assert unknown["limit_bytes_per_s"] == LIMIT
     assert (unknown["is_in_band"], inside["is_in_band"], outside["is_in_band"]) == (None, True, False)

@@ -42,8 +42,8 @@ def test_page_draws_everything_asks_for_nothing_and_runs_no_users_text(compariso
         "figure-intervals",
         "figure-strip-0",
         "figure-strip-1",
-        "figure-series",
-        "figure-quantiles",
+        "figure-series-figure",
+        "figure-quantiles-figure",
         "figure-avg",
         "figure-max",
     }
