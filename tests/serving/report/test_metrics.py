@@ -1,5 +1,7 @@
 """What the report says and shows of metrics."""
 
+from html import escape
+
 from answers.data_quality import missing_metrics
 from answers.fetches import leader_local_means
 from answers.fetches.leader_local_means import sentences
@@ -47,7 +49,7 @@ def test_dropped_metrics_are_a_doubt():
 def test_rule_to_add_is_shown(tmp_path):
     shown = listed(missing_metrics.LISTING, metric_rows.metrics().missing_metrics)
 
-    assert metric_rows.RULE.strip() in written(shown, tmp_path).read_text()
+    assert escape(metric_rows.RULE.strip()) in written(shown, tmp_path).read_text()
 
 
 def test_text_of_users_is_shown_and_never_run(chromium, tmp_path):
