@@ -178,7 +178,7 @@ def test_every_control_has_a_name(opened):
     )
 
     assert all(names)
-    assert labels == [True, True, True]  # cluster, span, broker
+    assert labels == [True] * 4  # cluster, span, compare with, broker
 
 
 def test_every_page_says_what_it_is():
