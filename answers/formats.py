@@ -13,6 +13,21 @@ def text(value: object) -> str:
     return NONE if value is None else str(value)
 
 
+def capital(value: str) -> str:
+    """Return a text with a capital first letter."""
+    return value[:1].upper() + value[1:]
+
+
+def printable(value: str) -> str:
+    r"""
+    Return a text that no terminal executes: on one line, without control or invisible characters.
+
+    >>> printable("caf\xe9\n\x1b[2J\u202e")
+    'caf\xe9\\n\\x1b[2J\\u202e'
+    """
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in value)
+
+
 def broker(value: int | None) -> str:
     """Return the name of a broker."""
     return NONE if value is None else f"broker {value}"

@@ -8,7 +8,7 @@ from math import ceil, log10
 import plotly.graph_objects as go
 
 from answers.formats import count, ms
-from answers.selection import (
+from answers.gold.selection import (
     IN_SPAN,
     OF_CLIENT,
     OF_EITHER_BROKER,

@@ -30,6 +30,18 @@ QUARANTINED = f"""
 BY_REASON = """
     SELECT reason, count(DISTINCT position) AS lines FROM silver.quarantine WHERE cluster = $cluster
     GROUP BY reason ORDER BY reason"""
+# The newest result of each rule and time range; a result has no cluster. `checked_at` may be after the span.
+FAILED = """
+    SELECT layer, table_name, rule, max(about) AS about, min(span_start) AS since, max(span_end) AS until,
+           sum(rows_seen)::BIGINT AS rows_seen, sum(rows_failed)::BIGINT AS rows_failed,
+           max(checked_at) AS checked_at, flatten(list(examples)) AS examples
+    FROM (
+        SELECT * FROM gold.quality_results
+        WHERE (span_start IS NULL OR span_start < $end) AND (span_end IS NULL OR span_end > $begin)
+        QUALIFY row_number() OVER (
+            PARTITION BY layer, table_name, rule, span_start, span_end ORDER BY checked_at DESC) = 1
+    )
+    WHERE NOT is_passed GROUP BY layer, table_name, rule ORDER BY layer, table_name, rule"""
 BY_LOGGER = """
     SELECT logger, reason, sum(lines)::BIGINT AS lines FROM silver.skipped WHERE cluster = $cluster
     GROUP BY logger, reason ORDER BY logger, reason"""
@@ -57,6 +69,11 @@ def quarantined_by_reason(selection: GoldSelection) -> QueryRows:
     return selection.rows(BY_REASON)
 
 
+def failed_rules(selection: GoldSelection) -> QueryRows:
+    """Return the rules whose newest check failed for a part of the span, of all clusters."""
+    return selection.rows(FAILED, begin=selection.since, end=selection.until)
+
+
 def skipped_by_logger(selection: GoldSelection) -> QueryRows:
     """Return the number of skipped lines of each logger and reason."""
     return selection.rows(BY_LOGGER)
@@ -74,8 +91,7 @@ def preview(value: bytes | None) -> str:
     >>> preview(b"caf\xc3\xa9\tx\x00\xff")
     'café\\tx\\x00\\xff'
     """
-    text = (value or b"").decode("utf-8", errors="backslashreplace")
-    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
+    return formats.printable((value or b"").decode("utf-8", errors="backslashreplace"))
 
 
 def totals_of(sources: Sequence[Row]) -> dict[str, int]:
@@ -114,19 +130,25 @@ def doubts(
     files: Sequence[Mapping[str, object]],
 ) -> list[str]:
     """Return a sentence about many quarantined lines, and for each misplaced and each empty file."""
-    misplaced = {row["source"] for row in quarantine if row["reason"] == "node_is_another_replica"}
     return [
-        *_many_quarantined(totals_of(sources), reasons),
-        *(
-            f"{source} holds lines of another broker (node_is_another_replica), and its other lines are "
-            "counted as this broker's; check the folder, or use --node PATTERN=ID"
-            for source in sorted(misplaced)
-        ),
+        *many_quarantined(totals_of(sources), reasons),
+        *misplaced(quarantine).values(),
         *(f"{file['path']} is empty" for file in files if not file["lines"]),
     ]
 
 
-def _many_quarantined(totals: Mapping[str, int], reasons: Sequence[Row]) -> list[str]:
+def misplaced(quarantine: Sequence[Row]) -> dict[str, str]:
+    """Return the sentence about each source with lines of another broker, by source."""
+    sources = {row["source"] for row in quarantine if row["reason"] == "node_is_another_replica"}
+    return {
+        source: f"{source} holds lines of another broker (node_is_another_replica), and its other lines are "
+        "counted as this broker's; check the folder, or use --node PATTERN=ID"
+        for source in sorted(sources)
+    }
+
+
+def many_quarantined(totals: Mapping[str, int], reasons: Sequence[Row]) -> list[str]:
+    """Return the sentence about the share of lines in quarantine, if it is above `MOST_QUARANTINED`."""
     lines, bad = totals["lines_read"], totals["quarantined"]
     if bad <= MOST_QUARANTINED * lines:
         return []

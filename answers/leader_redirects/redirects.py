@@ -1,17 +1,19 @@
 """A5: clients that lost their leader, one by one and by client version (KIP-951)."""
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from math import inf
 
 from answers import listing
 from answers.clients import FEW, version_of
 from answers.formats import count, ms, percent, text
 from answers.gold.reader import QueryRows
-from answers.gold.selection import IN_SPAN, OF_CLIENT, OF_TOPIC, GoldSelection
+from answers.gold.selection import IN_SPAN, NO_CLIENT, OF_CLIENT, OF_TOPIC, GoldSelection
 from answers.leader_redirects.kip_951 import claims
 from answers.listing import Column, Listing
 from schemas.gold.leader_redirect import DISCONNECT
 from schemas.rows import Row
+from transforms.gold.leader_redirect.cause import FOUND_WITHIN_S
 
 MIN_FOR_P99 = 100
 """The minimum number of events for a p99. With fewer events the p99 is the maximum."""
@@ -38,6 +40,32 @@ BY_VERSION = f"""
            median(redirect_ms) {_DIED} AS disconnect_p50_ms, max(redirect_ms) {_DIED} AS disconnect_max_ms
     FROM ({EVENTS}) GROUP BY ALL ORDER BY api, software_version"""
 
+# A client was served after all if batches of its producer follow, or the end of a later redirect.
+UNENDED = f"""
+    WITH lost AS (
+        SELECT api, topic, coalesce(client_id, {NO_CLIENT}) AS client, partition, min(errored_at) AS since,
+               max(errored_at) AS last_at, max(software_version) AS version,
+               sum(errors_at_old_leader) AS errors, bool_or(hinted) AS is_hinted
+        FROM ({EVENTS})
+        WHERE redirect_ms IS NULL AND errored_at <= $lost_before GROUP BY ALL
+    ),
+    served AS (
+        SELECT api, topic, coalesce(client_id, {NO_CLIENT}) AS client, partition, succeeded_at AS served_at
+        FROM gold.leader_redirect WHERE {IN_SPAN}
+        UNION ALL
+        SELECT 'PRODUCE', topic, coalesce(client_id, {NO_CLIENT}), partition, window_start
+        FROM gold.partition_skew WHERE {IN_SPAN} AND batches > 0
+    ),
+    ended AS (
+        SELECT lost.*, min(served_at) FILTER (served_at > last_at) AS ended_at
+        FROM lost LEFT JOIN served USING (api, topic, client, partition) GROUP BY ALL
+    )
+    SELECT api, topic, nullif(client, {NO_CLIENT}) AS client_id, max(version) AS software_version,
+           list(partition ORDER BY partition) AS partitions, min(since) AS since,
+           CASE WHEN count(ended_at) = count(*) THEN max(ended_at) END AS until,
+           sum(errors)::BIGINT AS wasted_requests, bool_or(is_hinted) AS is_hinted
+    FROM ended GROUP BY api, topic, client ORDER BY min(since), topic, client, api"""
+
 
 def events(selection: GoldSelection) -> QueryRows:
     """Return one row per client, partition and lost leader."""
@@ -47,6 +75,16 @@ def events(selection: GoldSelection) -> QueryRows:
 def by_version(selection: GoldSelection) -> QueryRows:
     """Return `leader_redirect_summary`: one row per API and client version, disconnects separate."""
     return selection.rows(BY_VERSION)
+
+
+def unended(selection: GoldSelection, newest: datetime) -> list[Row]:
+    """
+    Return the clients that got no leader back within 60 s, with the partitions: one row per client and topic.
+
+    `newest` is the end of the data: a redirect within 60 s of it may still end. `until` is None while a
+    partition does not serve the client.
+    """
+    return selection.rows(UNENDED, lost_before=newest - timedelta(seconds=FOUND_WITHIN_S))
 
 
 def moved(versions: Sequence[Row]) -> list[Row]:

@@ -115,14 +115,19 @@ def evicted_topics(windows: Sequence[Row]) -> dict[tuple[str | None, ...], int]:
     return evicted
 
 
+def growing(rows: Sequence[Row]) -> list[Row]:
+    """Return the clients that ask for known topics again with each new one."""
+    return [row for row in rows if (row["growth_exponent"] or 0.0) >= SQUARE]
+
+
 def headline(rows: Sequence[Row]) -> str:
     """Return the sentence about clients that ask for known topics again; empty if there are none."""
-    growing = [row for row in rows if (row["growth_exponent"] or 0.0) >= SQUARE]
-    if not growing:
+    found = growing(rows)
+    if not found:
         return ""
-    versions = sorted({version_of(row) for row in growing})
-    most = max(row["growth_exponent"] for row in growing)
-    clients = "1 client asks" if len(growing) == 1 else f"{count(len(growing))} clients ask"
+    versions = sorted({version_of(row) for row in found})
+    most = max(row["growth_exponent"] for row in found)
+    clients = "1 client asks" if len(found) == 1 else f"{count(len(found))} clients ask"
     return (
         f"{clients} for known topics again with each new one ({', '.join(versions)}): topics asked grow like "
         f"new topics to the power of {most:.2f}."

@@ -14,7 +14,7 @@ from answers.answer import (
     section_of,
 )
 from answers.gold.selection import GoldSelection
-from answers.metadata_lookups import lookups
+from answers.metadata_lookups.lookups import lookups
 from answers.metadata_lookups.figures import lookups_over_time
 from schemas.gold.metadata_lookup import METADATA_LOOKUP_SUMMARY
 

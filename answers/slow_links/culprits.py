@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from statistics import median
 
 from answers.answer import Headline
+from answers.formats import capital
 from answers.listing import Listing, count, decimal, interval, milliseconds, text
 from answers.slow_links.round_trips import pair_rows
 from schemas.rows import Row
@@ -127,7 +128,7 @@ def headline(culprits: Sequence[Row], accused: Sequence[Row] = (), quiet: Sequen
         mood = "unsure" if chief.row["culprit"] == "ambiguous" else "alarm"
         others = [_other(one) for one in found if one is not chief]
         pooled = _pooled(chief, pair_rows(accused, quiet))
-        evidence = [*([pooled.basis] if pooled else []), *_evidence(chief), *others]
+        evidence = [*([pooled.basis] if pooled else []), *evidence_of(chief), *others]
         words = sentence(chief, pooled.effect_ms if pooled else None)
         return Headline(sentence=words, mood=mood, evidence=evidence)
     judged = [row for row in culprits if row["culprit"] == "none"]
@@ -167,7 +168,7 @@ def sentence(finding: Finding, effect_ms: float | None = None) -> str:
     if row["culprit"] == "ambiguous":
         who_may_be = " or ".join(who(part) for part in row.get("tied") or []) or "more than one shape"
         return f"Something {be} slow{amount} {when}, but the data cannot tell which: {who_may_be}."
-    return f"{_capital(who(row))} {be} slow{amount} {when}."
+    return f"{capital(who(row))} {be} slow{amount} {when}."
 
 
 def who(part: Row) -> str:
@@ -199,7 +200,8 @@ def clock(instant: datetime) -> str:
     return instant.astimezone(UTC).strftime("%H:%M:%S")
 
 
-def _evidence(finding: Finding) -> list[str]:
+def evidence_of(finding: Finding) -> list[str]:
+    """Return the evidence of a finding as sentences."""
     row, last = finding.row, finding.last
     low, high = row.get("effect_low_ms"), row.get("effect_high_ms")
     lines = [
@@ -246,10 +248,6 @@ def _why_not(culprits: Sequence[Row]) -> str:
 def _or(part: Row, name: str) -> int | None:
     value = part.get(name)
     return part.get("broker_id") if value is None else value
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _count(n: int, noun: str) -> str:

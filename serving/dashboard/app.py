@@ -11,7 +11,7 @@ from dash.development.base_component import Component
 from flask import Response
 
 from answers.answer import Headline, Question
-from answers.gold import contents
+from answers.gold.reader import contents
 from answers.gold.reader import GoldReader
 from answers.questions import QUESTIONS
 from serving.dashboard import render

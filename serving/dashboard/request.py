@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
-from answers.gold import contents
+from answers.gold.reader import contents
 from answers.gold.reader import FIRST, GoldReader
 from answers.gold.selection import GoldSelection, clusters_of, step_of
 from schemas.rows import Row

@@ -8,12 +8,12 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from answers.answer import Question
-from answers.data_quality import counts as data_quality
+from answers.data_quality.counts import counts as data_quality
 from answers.data_quality.counts import freshness
 from answers.formats import count
-from answers.gold import contents
+from answers.gold.reader import contents
 from answers.questions import QUESTIONS
-from answers.runs import comparisons as run_comparisons
+from answers.runs.summaries import comparisons as run_comparisons
 from answers.runs.comparisons import name_of
 from schemas.rows import Row
 from serving.dashboard.filters import AGAINST_WORDS, SPAN_WORDS, Filters

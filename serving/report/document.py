@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 from answers.answer import AnswerRows, Headline
-from answers.data_quality import counts
+from answers.data_quality.counts import counts
 from answers.data_quality.question import doubts
 from answers.gold.selection import GoldSelection
 from answers.questions import QUESTIONS
