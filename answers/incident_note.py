@@ -45,10 +45,8 @@ def _step(number: int, step: NextStep) -> list[str]:
 
 
 def _block(command: str, indent: str) -> list[str]:
-    """Return a command as a block of code; its fence is longer than any row of backticks in it."""
-    longest = max(map(len, re.findall("`+", command)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return [f"{indent}{line}" for line in (f"{fence}sh", formats.printable(command), fence)]
+    """Return a command as a block of code; it is on one line, so no text of a user can end the block."""
+    return [f"{indent}{line}" for line in ("```sh", formats.printable(command), "```")]
 
 
 def escaped(text: str) -> str:

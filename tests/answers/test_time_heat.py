@@ -102,8 +102,8 @@ def test_a_long_span_has_at_most_400_steps_and_loses_nothing():
 
 
 def test_nothing_gives_nothing(east):
-    """Neither without rows nor with windows whose histogram is NULL or empty is there a heat map."""
-    empty = selected({BROKER_RTT: [rtt(0, None), rtt(1, {})]})
+    """There is no heat map without rows, or if each histogram is NULL, empty or has counts of 0."""
+    empty = selected({BROKER_RTT: [rtt(0, None), rtt(1, {}), rtt(2, dict.fromkeys(hist([1.0]), 0))]})
 
     assert round_trips(empty, "paired") == fetches(empty, "follower") == []
     assert round_trips(replace(east, cluster="none"), "paired") == []

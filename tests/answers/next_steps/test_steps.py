@@ -58,7 +58,7 @@ NAMES = [
     "\x1b[201~; reboot",
     "",
     "caf\xe9\u202e",
-    "back\\slash\n",
+    "back\\n\n'quote",
 ]
 
 
