@@ -6,19 +6,23 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
-from answers import contents, data_quality, formats, leader_redirects, listing, metadata_lookups
+from answers import formats, listing
+from answers.gold.reader import contents
+from answers.data_quality.counts import counts as data_quality
+from answers.leader_redirects.redirects import redirects as leader_redirects
+from answers.metadata_lookups.lookups import lookups as metadata_lookups
 from answers.clients import UNNAMED, version_of
-from answers.culprits import SHAPE, clock, evidence_of, findings, sentence
+from answers.slow_links.culprits import SHAPE, clock, evidence_of, findings, sentence
 from answers.formats import capital, count, mb, ms, percent, printable
-from answers.gold import FIRST
+from answers.gold.reader import FIRST
 from answers.listing import Listing
 from answers.next_steps.clients import of_lookups, of_redirect, partitions_of
 from answers.next_steps.culprits import of_culprit
 from answers.next_steps.lines import of_failed_rule, of_misplaced, of_quarantine
 from answers.next_steps.steps import NextStep, look_closer
 from answers.next_steps.throttles import of_throttle
-from answers.round_trips import culprits
-from answers.selection import WINDOW, GoldSelection
+from answers.slow_links.round_trips import culprits
+from answers.gold.selection import WINDOW, GoldSelection
 from answers.throttles.limits import limits
 from answers.throttles.sentences import bad_throttles, is_bad
 from answers.throttles.verdict import INEFFECTIVE, LEFT_OVER, STUCK, measured
