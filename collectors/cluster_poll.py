@@ -1,5 +1,5 @@
 """
-Poll the replication throttles of the observed cluster at a fixed interval; each poll is one JSON document.
+Poll the throttles and racks of the observed cluster at a fixed interval; each poll is one JSON document.
 
 This serves clusters whose brokers do not log requests: no other input shows which throttles are in force.
 Kafka requires one DescribeConfigs call per broker, so each broker's rates take one call. A response for
@@ -45,7 +45,7 @@ class PollError(Exception):
 
 def poll(bootstrap_servers: str, options: Mapping[str, str], *, may_be_listed: bool) -> bytes:
     """
-    Return one poll as a JSON document with `polled_at_ns`, `brokers` and `topics`.
+    Return one poll as a JSON document with `polled_at_ns`, `brokers`, `topics` and `racks`.
 
     `topics` is null unless a rate is set or `may_be_listed`: topics may still have throttled replicas.
 
@@ -62,6 +62,7 @@ def poll(bootstrap_servers: str, options: Mapping[str, str], *, may_be_listed: b
         client = AdminClient(client_options, logger=log)
         cluster = client.list_topics(timeout=TIMEOUT_S)
         polled_at_ns = time.time_ns()
+        nodes = client.describe_cluster(request_timeout=TIMEOUT_S).result(timeout=TIMEOUT_S).nodes
         brokers = _described(client, ResourceType.BROKER, map(str, cluster.brokers), RATES, per_call=1)
         topics = None
         if may_be_listed or any(brokers.values()):
@@ -70,7 +71,8 @@ def poll(bootstrap_servers: str, options: Mapping[str, str], *, may_be_listed: b
     except (KafkaException, TimeoutError, ValueError) as error:
         message = f"{bootstrap_servers}: {error}"
         raise PollError(message) from error
-    document = {"polled_at_ns": polled_at_ns, "brokers": brokers, "topics": topics}
+    racks = {str(node.id): node.rack for node in nodes}
+    document = {"polled_at_ns": polled_at_ns, "brokers": brokers, "topics": topics, "racks": racks}
     return json.dumps(document, separators=(",", ":"), sort_keys=True).encode()
 
 

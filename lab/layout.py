@@ -13,6 +13,7 @@ LOAD_PREFIX = "load-"
 CLIENTS = 0
 """The `follower` of the links for clients. No broker has this id."""
 DEFAULT_STATE = Path(".state/lab")
+RACKS = ("east-1a", "east-1b", "east-1c")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +31,11 @@ class Broker:
     exporter_port: int
     peer_ports: dict[int, int]
     logs: str
+
+    @property
+    def rack(self) -> str:
+        """The rack; neighbouring ids are in different racks."""
+        return RACKS[(self.id - 1) % len(RACKS)]
 
     @property
     def exporter_url(self) -> str:

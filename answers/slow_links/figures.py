@@ -22,7 +22,7 @@ from answers.slow_links.matrix import Matrix
 from schemas.rows import Row
 
 CELL_PX, MARGIN_PX, MOST_PX = 84, 76, 780
-MOST_LABELLED_BROKERS = 12
+MOST_NAMED_BROKERS, MOST_LABELLED_BROKERS = 6, 12
 
 
 def heat_map(
@@ -44,7 +44,7 @@ def heat_map(
             hovertext=_hovers(matrix),
             hoverinfo="text",
             texttemplate=f"%{{z:{number}}}" if len(names) <= MOST_LABELLED_BROKERS else None,
-            textfont={"size": 17 if len(names) <= 6 else 11},  # noqa: PLR2004 (from here on cells are small)
+            textfont={"size": 17 if len(names) <= MOST_NAMED_BROKERS else 11},
             colorbar={"title": {"text": "ms"}, "thickness": 10, "outlinewidth": 0},
         )
     )
@@ -52,6 +52,9 @@ def heat_map(
     height = min(MARGIN_PX + CELL_PX * len(names), MOST_PX)
     figure.update_xaxes(title="leader (serves)", side="top", type="category", showgrid=False)
     figure.update_yaxes(title="follower (fetches)", autorange="reversed", type="category", showgrid=False)
+    if len(names) > MOST_NAMED_BROKERS:  # There is only space for the numbers.
+        numbers = {"tickvals": names, "ticktext": list(map(str, matrix.brokers)), "tickfont": {"size": 10}}
+        figure.update_layout(xaxis=numbers, yaxis=numbers)
     return styled(figure).update_layout(height=height, margin={"b": 16, "t": 60})
 
 

@@ -10,13 +10,14 @@ from benchmarks.faults.oracles import INGESTED, OF_OTHERS, RecordId
 from benchmarks.faults.site import JobsWarehouse, PublishedLine, Site
 from engine.process.hadoop_files import crc_of
 from schemas.bronze import METRICS
+from schemas.silver.brokers import BROKERS
 from schemas.silver.metrics import METRICS as OF_METRICS
 from schemas.silver.not_kept import SKIPPED
 from schemas.silver.topics import TOPICS
 from tests.engine import made_logs
 
-MAY_BE_EMPTY = (METRICS, *OF_METRICS, TOPICS, *OF_OTHERS)
-"""The lines that are published here hold no scrape and tell of no topic."""
+MAY_BE_EMPTY = (METRICS, *OF_METRICS, TOPICS, BROKERS, *OF_OTHERS)
+"""The lines that are published here have no scrape, and no METADATA response with topics and brokers."""
 
 OF_ANOTHER_LOGGER = b"2026-11-21T11:04:10Z INFO Rolled new log segment (kafka.log.UnifiedLog)"
 SECONDS = 30

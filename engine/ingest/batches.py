@@ -186,7 +186,7 @@ def check_offsets(tally: Tally, offsets: Offsets) -> None:
 
 @cache
 def known_rows(warehouse: Path) -> KnownRows:
-    """Return the known topics and series; one object per process, because it is their only writer."""
+    """Return the known keys of `WRITTEN_ONCE`; one object per process, because it is their only writer."""
     return KnownRows(lambda name: warehouse / TOPICS.layer / name)
 
 

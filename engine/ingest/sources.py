@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from conf.names import Kind
 from schemas.bronze import CLIENT_LOG, CLUSTER, METRICS, PERF_TEST, REQUEST_LOG, STATE_CHANGE
 from schemas.fields import Table
+from schemas.silver.brokers import BROKERS
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SCRAPES, METRIC_SERIES
@@ -50,7 +51,12 @@ class Source:
 
 
 SOURCES = (
-    Source(kind=Kind.REQUEST_LOG, bronze=REQUEST_LOG, of_lines=(REQUESTS,), of_details=(TOPICS, *MOVES)),
+    Source(
+        kind=Kind.REQUEST_LOG,
+        bronze=REQUEST_LOG,
+        of_lines=(REQUESTS,),
+        of_details=(TOPICS, BROKERS, *MOVES),
+    ),
     Source(kind=Kind.CLIENT_LOG, bronze=CLIENT_LOG, of_lines=(CLIENT_EVENTS,)),
     Source(kind=Kind.STATE_CHANGE, bronze=STATE_CHANGE, of_lines=(LEADERSHIP_CHANGES,), is_optional=True),
     Source(
@@ -63,7 +69,7 @@ SOURCES = (
         kind=Kind.CLUSTER,
         bronze=CLUSTER,
         of_lines=(CLUSTER_POLLS,),
-        of_details=(THROTTLE_CHANGES,),
+        of_details=(BROKERS, THROTTLE_CHANGES),
         is_optional=True,
     ),
     Source(kind=Kind.PERF_TEST, bronze=PERF_TEST, of_lines=PERF_TEST_TABLES, is_optional=True),

@@ -31,6 +31,7 @@ class Admin:
     """A cluster of two brokers and two topics; `made` are the settings that somebody made."""
 
     made: ClassVar[dict] = {}
+    racks: ClassVar[dict] = {1: "east-1a", 2: None}
     calls: ClassVar[list] = []
 
     def __init__(self, options, **_):
@@ -43,6 +44,12 @@ class Admin:
             message = f"no answer in {timeout}"
             raise KafkaException(message)
         return SimpleNamespace(brokers={1: None, 2: None}, topics={"t": None, "u": None})
+
+    def describe_cluster(self, request_timeout):
+        """Return every node with its rack."""
+        assert request_timeout
+        nodes = [SimpleNamespace(id=broker, rack=rack) for broker, rack in self.racks.items()]
+        return Answer(SimpleNamespace(nodes=nodes))
 
     def describe_configs(self, resources, request_timeout):
         """Give every setting there is, defaults among them."""
@@ -71,6 +78,11 @@ def test_one_broker_is_asked_a_call_and_no_topics_while_no_rate_is_set(cluster):
     assert (told["brokers"], told["topics"]) == ({"1": {}, "2": {}}, None)
     assert cluster.calls == [["1"], ["2"]]
     assert told["polled_at_ns"] > 0
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_poll_has_the_rack_of_each_broker():
+    assert json.loads(poll("here:1", {}, may_be_listed=False))["racks"] == {"1": "east-1a", "2": None}
 
 
 def test_lists_are_told_once_a_rate_is_set(cluster):

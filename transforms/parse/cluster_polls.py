@@ -1,8 +1,9 @@
 """
-Parse one poll of a cluster's throttle settings: a JSON document of `collectors.cluster_poll`.
+Parse one poll of a cluster's throttle settings and racks: a JSON document of `collectors.cluster_poll`.
 
 A document names every broker, but only the topics that have lists. For each list, one row without a topic
-name means that all other topics have none. `topics` is null if the poll did not request topics.
+name means that all other topics have none. `topics` is null if the poll did not request topics. Polls of
+earlier collectors have no `racks`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,7 +11,8 @@ from typing import Annotated
 
 import msgspec
 
-from transforms.parse.columns import LONG, ORIGIN, origin, row_type
+from transforms.parse.brokers import broker_rows
+from transforms.parse.columns import LONG, ORIGIN, integer, origin, row_type
 from transforms.parse.documents import Misread, decode, whole_text
 from transforms.parse.record import DAY_US, NO_CLUSTER, Kept, Outcome, Quarantined, Record, sample
 from transforms.parse.throttles import LISTS, RATES, ThrottleChange, rate, replicas, wildcard
@@ -28,6 +30,7 @@ class PollDocument(msgspec.Struct, gc=False):
     polled_at_ns: Annotated[int, msgspec.Meta(ge=-LONG - 1, le=LONG)]
     brokers: dict[str, dict[str, str | None] | None]
     topics: dict[str, dict[str, str | None] | None] | None = None
+    racks: dict[str, str | None] | None = None
 
 
 ClusterPoll = row_type("ClusterPoll", "cluster logged_at logged_date brokers topics", ORIGIN)
@@ -37,7 +40,7 @@ DECODER = msgspec.json.Decoder(PollDocument)
 
 
 def parse(record: Record) -> Outcome:
-    """Parse one poll into a row of `cluster_polls` and its rows of `throttle_changes`."""
+    """Parse one poll into a row of `cluster_polls` and its rows of `throttle_changes` and `brokers`."""
     text = whole_text(record)
     if isinstance(text, Quarantined):
         return text
@@ -55,7 +58,9 @@ def parse(record: Record) -> Outcome:
     poll = (record.cluster, logged_at, logged_at // DAY_US, len(document.brokers), topics, *end)
     begin, result = (record.cluster, None, logged_at, logged_at // DAY_US), (None, True, "poll")
     changes = [ThrottleChange._make((*begin, *setting, *result, *end)) for setting in _settings(document)]
-    return Kept({"cluster_polls": [ClusterPoll(*poll)], "throttle_changes": changes})
+    racks = [(_broker_id(name), rack) for name, rack in (document.racks or {}).items()]
+    brokers = broker_rows(record.cluster, logged_at, record.position, "poll", racks)
+    return Kept({"cluster_polls": [ClusterPoll(*poll)], "throttle_changes": changes, "brokers": brokers})
 
 
 def _settings(document: PollDocument) -> Iterator[Setting]:
@@ -69,6 +74,10 @@ def _settings(document: PollDocument) -> Iterator[Setting]:
     for name, config, value in _values(document.topics, LISTS):
         if value is not None:
             yield "topic", name, config, "set", value, None, replicas(value), wildcard(value)
+
+
+def _broker_id(name: str) -> int | None:
+    return integer(name) if name.isascii() and name.isdigit() else None
 
 
 def _values(settings: PolledConfigs, configs: Iterable[str]) -> Iterator[tuple[str, str, str | None]]:

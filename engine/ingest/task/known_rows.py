@@ -1,4 +1,4 @@
-"""Keys that the tables of topics and series already contain, so that each row is written once."""
+"""Keys that the tables of topics, brokers and series already contain, so that each row is written once."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -7,15 +7,20 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable
 
+from schemas.silver.brokers import BROKERS
 from schemas.silver.metrics import METRIC_SERIES
 from schemas.silver.topics import TOPICS
 
-WRITTEN_ONCE = {TOPICS.name: ("cluster", "topic_id", "topic_name"), METRIC_SERIES.name: ("series_id",)}
+WRITTEN_ONCE = {
+    TOPICS.name: ("cluster", "topic_id", "topic_name"),
+    BROKERS.name: ("cluster", "broker_id", "rack", "logged_date"),
+    METRIC_SERIES.name: ("series_id",),
+}
 """Key columns of the tables that the driver writes, because it knows which keys exist."""
 
 PLACES = {
     table.name: tuple(table.schema.names.index(name) for name in WRITTEN_ONCE[table.name])
-    for table in (TOPICS, METRIC_SERIES)
+    for table in (TOPICS, BROKERS, METRIC_SERIES)
 }
 
 
@@ -48,4 +53,11 @@ class KnownRows:
 
 def _read(where: Path, key: Sequence[str]) -> set[tuple[Any, ...]]:
     rows = pa.table(DeltaTable(str(where)).to_pyarrow_dataset().to_table(columns=list(key)))
-    return set(zip(*(rows[name].to_pylist() for name in key), strict=True))
+    return set(zip(*(_cells(rows[name]) for name in key), strict=True))
+
+
+def _cells(column: pa.ChunkedArray) -> list[Any]:
+    """Return the values as parsers write them: a date is days since 1970."""
+    is_date = pa.types.is_date32(column.type)
+    cells: list[Any] = (column.cast(pa.int32()) if is_date else column).to_pylist()
+    return cells

@@ -17,7 +17,7 @@ from pyspark import TaskContext
 from engine.delta.file_writer import FileWriter
 from engine.ingest.task.arrow_rows import TABLES, record_batch
 from engine.ingest.task.kafka import Options, Range, messages_of
-from engine.ingest.task.known_rows import WRITTEN_ONCE
+from engine.ingest.task.known_rows import WRITTEN_ONCE, KnownRows
 from engine.ingest.task.parsers import Parse, ParserOptions, parsers_of
 from engine.ingest.task.records import Batch, from_bronze, from_messages
 from engine.ingest.task.written import ARROW, SkippedKey, Tally
@@ -110,7 +110,7 @@ def _write(
         _count_offsets(rows_of_bronze, tally)
         for name, rows in _parsed(records, parsers[kind], tally, plan.ingested_at // DAY_US).items():
             if name in WRITTEN_ONCE:
-                tally.new_rows.setdefault(name, []).extend(map(tuple, rows))
+                tally.new_rows.setdefault(name, []).extend(map(tuple, KnownRows().unknown(name, rows)))
             elif rows:
                 files.write(TABLES[name], record_batch(TABLES[name], rows))
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from schemas.silver.brokers import BROKERS
 from schemas.silver.throttles import CLUSTER_POLLS, POLL, THROTTLE_CHANGES
 from tests.transforms.parse.any_bytes import arrow, check, took_s, with_any_bytes
 from tests.transforms.parse.records import record
@@ -17,7 +18,7 @@ from transforms.parse.throttles import LISTS, RATES, ThrottleChange
 AT_NS = 1_795_421_225_052_997_657
 LEADER_RATE, FOLLOWER_RATE = RATES
 LEADER_LIST, FOLLOWER_LIST = LISTS
-TABLES = {"cluster_polls": CLUSTER_POLLS, "throttle_changes": THROTTLE_CHANGES}
+TABLES = {"brokers": BROKERS, "cluster_polls": CLUSTER_POLLS, "throttle_changes": THROTTLE_CHANGES}
 
 
 def document(brokers, topics, **changes):
@@ -80,6 +81,23 @@ def test_a_poll_without_topics_has_no_rows_of_lists():
     assert changes(document({}, ...)) == []
 
 
+def test_a_poll_has_the_rack_of_each_broker():
+    (first, second) = parsed(document({}, None, racks={"1": "east-1a", "2": None}), position="p/7").rows[
+        "brokers"
+    ]
+
+    at_us = AT_NS // 1_000
+    assert first == ("lab", 1, "east-1a", POLL, at_us, at_us // DAY_US, "p/7", PARSER_VERSION)
+    assert (second.broker_id, second.rack) == (2, None)
+
+
+@pytest.mark.parametrize(
+    "racks", [..., None, {}, {"": "x", "one": "x", "-1": "x", "1_0": "x", str(2**31): "x"}]
+)
+def test_a_poll_of_an_earlier_collector_or_with_other_ids_has_no_rack(racks):
+    assert parsed(document({}, None, racks=racks)).rows["brokers"] == []
+
+
 def test_a_null_config_is_not_set_and_a_list_may_be_a_wildcard():
     value = document({"1": None, "2": {LEADER_RATE: None}}, {"t": {LEADER_LIST: "*"}, "u": None})
 
@@ -130,6 +148,7 @@ WRONG = {
     "a broker as a number": (document({"1": 5}, None), "missing_field", "brokers[...]"),
     "a rate as a number": (document({"1": {LEADER_RATE: 5}}, None), "missing_field", "brokers[...][...]"),
     "topics as a number": (document({}, 7), "missing_field", "topics"),
+    "a rack as a number": (document({}, None, racks={"1": 5}), "missing_field", "racks[...]"),
     "NaN": (document({}, None, x=float("nan")), "bad_json"),
     "5,000 deep": (document({}, None, x="y").replace('"y"', "[" * 5_000 + "]" * 5_000), "bad_json"),
     "a raw NUL": (document({"1\x02": {}}, None).replace("\\u0002", "\x00"), "bad_json"),
@@ -170,7 +189,7 @@ def test_an_instant_is_cut_to_microseconds_as_spark_divides(at_ns):
 
 POLLS = [
     document({"1": {LEADER_RATE: "500"}, "2": {}}, {"t": {LEADER_LIST: "0:1,1:2"}}).encode(),
-    document({"1": {FOLLOWER_RATE: " 7 "}}, None).encode(),
+    document({"1": {FOLLOWER_RATE: " 7 "}}, None, racks={"1": "east-1a", "2": None}).encode(),
 ]
 
 
@@ -205,8 +224,8 @@ JSON = st.recursive(
 
 
 @settings(deadline=None, database=None)
-@given(st.integers() | JSON, JSON, JSON)
-def test_no_json_makes_the_parser_raise(at_ns, brokers, topics):
-    value = json.dumps({"polled_at_ns": at_ns, "brokers": brokers, "topics": topics}).encode()
+@given(st.integers() | JSON, JSON, JSON, JSON)
+def test_no_json_makes_the_parser_raise(at_ns, brokers, topics, racks):
+    value = json.dumps({"polled_at_ns": at_ns, "brokers": brokers, "topics": topics, "racks": racks}).encode()
 
     check(parse, value, re.compile(b""), TABLES)

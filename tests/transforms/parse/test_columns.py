@@ -5,6 +5,7 @@ import pytest
 from schemas.silver import SILVER
 from schemas.silver.metrics import METRICS
 from schemas.silver.requests import REQUEST_PARTITION
+from transforms.parse.brokers import BrokerRow
 from transforms.parse.client_events import ClientEvent
 from transforms.parse.cluster_polls import ClusterPoll
 from transforms.parse.leadership_changes import LeadershipChange
@@ -20,6 +21,7 @@ from transforms.parse.throttles import ThrottleChange
 
 SCHEMAS = {table.name: table.schema for table in (*SILVER, *METRICS)}
 ROWS = {
+    "brokers": BrokerRow,
     "client_events": ClientEvent,
     "client_metrics": ClientMetric,
     "cluster_polls": ClusterPoll,

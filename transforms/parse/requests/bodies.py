@@ -104,7 +104,7 @@ _replicas = _struct(replica_nodes=[int, None], isr_nodes=[int, None], offline_re
 MetadataResponse = _response(
     "topics",
     _topic(_replicas, error_code=INT, is_internal=FLAG),
-    brokers=[_struct(host=TEXT, rack=TEXT), None],
+    brokers=[_struct(node_id=INT, host=TEXT, rack=TEXT), None],
     cluster_id=TEXT,
 )
 CreateTopicsResponse = _response(

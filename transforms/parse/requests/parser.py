@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from transforms.parse.brokers import broker_rows
 from transforms.parse.columns import origin, row_type
 from transforms.parse.line import Line, skipped, split
 from transforms.parse.record import NO_CLUSTER, PARSER_VERSION, Kept, Outcome, Quarantined, Record, sample
@@ -17,6 +18,7 @@ JSON_START = MARK_BYTES + b"{"
 API = Request._fields.index("api")
 ONE_ROW = frozenset({"FETCH", "PRODUCE"})
 NAMES_TOPICS = frozenset({"METADATA", "CREATE_TOPICS"})
+METADATA_WITH_RACKS = 1
 
 _new = tuple.__new__
 
@@ -25,7 +27,7 @@ TopicRow = row_type("TopicRow", "cluster topic_id topic_name is_internal seen_at
 
 def parse(record: Record, own_client_prefix: str = "plumbline-") -> Outcome:
     """
-    Parse one line into a row of `requests`, and rows of `topics` or of the tables of `admin`.
+    Parse one line into a row of `requests`, and rows of `topics`, `brokers` or the tables of `admin`.
 
     Clients with `own_client_prefix` are this program's own traffic. A line with `Completed request:` is never
     skipped.
@@ -76,19 +78,22 @@ def _more_rows(
     document: AnyDocument,
     record: Record,
 ) -> dict[str, list[Any]]:
-    """Return the rows of `topics` or of a table of `admin`, by table; no entry without rows."""
+    """Return the rows of `topics`, `brokers` or a table of `admin`, by table; no entry without rows."""
     request, response = document.request or None, document.response or None
-    table, found = "topics", []
+    rows: dict[str, list[Any]] = {}
     if row.api in NAMES_TOPICS and response is not None:
         seen = (row.logged_at, row.position, PARSER_VERSION)
-        found = [
+        rows["topics"] = [
             TopicRow(row.cluster, topic_id, topic.name, topic.is_internal, *seen)
             for topic in response.topics
             if (topic_id := id_or_none(topic.topic_id)) and topic.name is not None and topic.error_code == 0
         ]
+        if row.api == "METADATA" and row.api_version >= METADATA_WITH_RACKS:
+            racks = [(broker.node_id, broker.rack) for broker in response.brokers or ()]
+            rows["brokers"] = broker_rows(row.cluster, row.logged_at, row.position, "request_log", racks)
     elif row.api in TABLES:
         table, rows_of = TABLES[row.api]
         place = (row.cluster, row.broker_id, row.logged_at, row.logged_date)
         call = Call(document.request_header, row.principal, request, response, place, origin(record))
-        found = list(rows_of(call))
-    return {table: found} if found else {}
+        rows[table] = list(rows_of(call))
+    return {table: found for table, found in rows.items() if found}

@@ -118,6 +118,17 @@ def test_series_are_reported_to_the_driver_again_after_a_task_failed(tmp_path, m
     assert again.new_rows.get("metric_series", []) == []
 
 
+def test_a_task_reports_each_broker_once_a_day(tmp_path):
+    metadata = REQUEST_LINES["METADATA"]
+    moved = metadata.replace(b'"port":19191,"rack":null', b'"port":19191,"rack":"a"')
+    next_day = metadata.replace(b"2026-11-21T", b"2026-11-22T", 1)
+
+    _, tally = run([kafka_batch([metadata, metadata, moved, next_day])], task_plan(tmp_path))
+
+    days = [(row[1], row[2], row[5] - 20_778) for row in tally.new_rows["brokers"]]
+    assert days == [*((n, None, 0) for n in (1, 2, 3)), (1, "a", 0), *((n, None, 1) for n in (1, 2, 3))]
+
+
 def test_names_are_hashed_with_the_key_in_the_key_file(tmp_path):
     key = tmp_path / "key"
     key.write_text("k" * 32)

@@ -288,7 +288,7 @@ def test_a_mutated_line_has_one_outcome_and_its_rows_fit_their_tables():
         assert type(found) is not Quarantined or spoiled not in LINES
         for table, given in found.rows.items() if type(found) is Kept else ():
             rows.setdefault(table, []).extend(given)
-    assert set(rows) == {"requests", "topics", "throttle_changes", "reassignments", "isr_changes"}
+    assert set(rows) == {"requests", "topics", "brokers", "throttle_changes", "reassignments", "isr_changes"}
     assert all(parts_add_up(row._asdict(), row.quality_flags) for row in rows["requests"])
     for table, given in rows.items():
         assert given[0]._fields == tuple(tables[table].names)
