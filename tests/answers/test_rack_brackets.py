@@ -70,6 +70,7 @@ BOXES = """() => [...document.querySelectorAll(".annotation-text")]
 RANGES = (
     "() => ['xaxis', 'yaxis'].map((axis) => document.querySelector('.js-plotly-plot').layout[axis].range)"
 )
+SCALE = "() => document.querySelector('.cbfills').getBoundingClientRect().left"
 CELLS = "() => { const box = document.querySelector('.hm image').getBoundingClientRect();\
     return [box.right, box.bottom]; }"
 
@@ -88,7 +89,7 @@ def test_labels_are_next_to_the_cells_and_apart_from_each_other(browser, tmp_pat
     assert ranges == [[-0.5, brokers - 0.5], [brokers - 0.5, -0.5]]
     assert len(boxes) == 2 * racks
     assert all(box[0] > right or box[1] > bottom for box in boxes)
-    assert max(box[2] for box in boxes) < 640
+    assert max(box[2] for box in boxes) < page.evaluate(SCALE) < 640
     assert max(box[3] for box in boxes) < figure.layout.height + 10
     overlaps = [
         (one, other)

@@ -3,9 +3,15 @@
 from datetime import UTC, datetime, timedelta
 
 from answers.formats import NONE
+from answers.gold import GoldReader
 from answers.racks import RACK_PAIRS, by_rack, rack_pairs, racks
+from answers.selection import GoldSelection
+from collectors.files import discover
+from engine.ingest.raw_files import Origin, write_raw
 from schemas.silver.brokers import BROKERS
+from serving.report.run.gold_of_files import rows_of_files
 from tests.answers.selected import selected
+from tests.transforms.parse.records import REQUEST_LINES
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -31,6 +37,19 @@ def test_a_broker_that_lost_its_rack_has_none():
 def test_a_warehouse_without_the_table_knows_no_rack(east):
     assert racks(east) == {}
     assert rack_pairs([pair(1, 2, 3.0)], {}) == []
+
+
+def test_a_report_of_raw_files_knows_the_racks_in_their_metadata(tmp_path):
+    folder = tmp_path / "logs"
+    (folder / "broker-1").mkdir(parents=True)
+    line = REQUEST_LINES["METADATA"].replace(b'"port":19192,"rack":null', b'"port":19192,"rack":"east-1a"')
+    (folder / "broker-1" / "kafka-request.log").write_bytes(line + b"\n")
+    origin = Origin(folder=folder, cluster="lab", time_zone="UTC")
+    write_raw(discover(folder).understood, origin, tmp_path / "raw", on_file=lambda _file: None)
+
+    gold = GoldReader.of_rows(rows_of_files(tmp_path / "raw", tmp_path / "scratch", {}))
+
+    assert racks(GoldSelection(gold=gold, cluster="lab")) == {2: "east-1a"}
 
 
 def test_brokers_are_ordered_by_rack_and_number():

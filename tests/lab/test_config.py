@@ -25,6 +25,12 @@ def test_every_follower_is_told_the_proxy_and_the_broker_binds_what_is_behind_it
                 assert advertised[f"PEER{link.follower}"] == f"127.0.0.1:{link.listen_port}"
 
 
+def test_each_broker_is_in_a_rack_of_its_own(laid_out):
+    racks = [properties(config.server_properties(laid_out, b))["broker.rack"] for b in laid_out.brokers]
+
+    assert racks == ["east-1a", "east-1b", "east-1c"]
+
+
 def test_everything_listens_on_loopback(laid_out):
     written = [config.server_properties(laid_out, broker) for broker in laid_out.brokers]
     for told in map(properties, [*written, config.telemetry_properties(laid_out)]):
