@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from answers.gold.selection import GoldSelection
 from answers.listing import Listed
+from answers.next_steps.steps import NextStep
 from schemas.fields import Table
 from schemas.rows import Row
 
@@ -22,6 +23,7 @@ class Headline:
     sentence: str
     mood: str  # alarm, unsure or calm
     evidence: Sequence[str] = ()
+    steps: Sequence[NextStep] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +68,15 @@ class Details:
     text: str
 
 
-Block = Figures | Sentences | Missing | Details | Listed
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A text that can be saved as a file."""
+
+    name: str
+    text: str
+
+
+Block = Figures | Sentences | Missing | Details | Download | Listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +117,14 @@ class Answer:
         return all(section.is_empty for section in self.sections)
 
     @property
+    def blocks(self) -> list[Block]:
+        """All blocks of the sections."""
+        return [block for section in self.sections for block in section.blocks]
+
+    @property
     def tables(self) -> list[Listed]:
-        """All tables of the sections."""
-        return [block for section in self.sections for block in section.blocks if isinstance(block, Listed)]
+        """All tables."""
+        return [block for block in self.blocks if isinstance(block, Listed)]
 
 
 @dataclass(frozen=True, slots=True)

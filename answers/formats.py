@@ -8,7 +8,6 @@ NONE = "\N{EN DASH}"
 """How NULL is shown to people."""
 
 
-
 def text(value: object) -> str:
     """Return a text or an id."""
     return NONE if value is None else str(value)

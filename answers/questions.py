@@ -4,15 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from answers.answer import Answer, Headline, Question
-from answers.data_quality.counts import question as data_quality
+from answers.data_quality import question as data_quality
 from answers.fetches import question as fetches
 from answers.gold.selection import GoldSelection
-from answers.leader_redirects.redirects import question as leader_redirects
-from answers.metadata_lookups.lookups import question as metadata_lookups
+from answers.incidents import question as incidents
+from answers.leader_redirects import question as leader_redirects
+from answers.metadata_lookups import question as metadata_lookups
 from answers.opening import opening
 from answers.partition_skew import question as partition_skew
-from answers.runs.summaries import comparison_question, summaries
-from answers.runs.summaries import question as runs
+from answers.runs import comparison_question, summaries
+from answers.runs import question as runs
 from answers.slow_links import accusation, pair
 from answers.slow_links import question as slow_links
 from answers.throttles import question as throttles
@@ -27,7 +28,9 @@ QUESTIONS: tuple[Question, ...] = (
     runs.QUESTION,
     comparison_question.QUESTION,
     data_quality.QUESTION,
+    incidents.QUESTION,
     pair.QUESTION,
+    incidents.INCIDENT,
 )
 
 

@@ -1,21 +1,22 @@
 """Latency over time as a heat map: how many round trips or fetches fell into each range of latency."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from math import ceil, log10
 
 import plotly.graph_objects as go
 
+from answers.drawing import instant_text, styled
 from answers.formats import count, ms
 from answers.gold.selection import (
     IN_SPAN,
     OF_CLIENT,
     OF_EITHER_BROKER,
-    OF_PAIR,
+    OF_PAIRS,
     WINDOW,
+    BrokerPair,
     GoldSelection,
-    ids_of,
+    keys_of,
 )
 from schemas.rows import Row
 
@@ -31,13 +32,13 @@ BLUE_TO_YELLOW = [[0.0, "#3b5488"], [0.25, "#5f6f80"], [0.5, "#8b8a77"], [0.75, 
 
 _ROUND_TRIPS = f"""
     SELECT window_start, rtt_hist AS hist FROM gold.broker_rtt
-    WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_PAIR} AND method = $method"""
+    WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_PAIRS} AND method = $method"""
 
 
 def _fetches(metric: str) -> str:
     return f"""
     SELECT window_start, {metric}_hist AS hist FROM gold.fetch_latency
-    WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_CLIENT} AND {OF_PAIR} AND kind = $kind"""
+    WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_CLIENT} AND {OF_PAIRS} AND kind = $kind"""
 
 
 def _counts(source: str) -> str:
@@ -65,29 +66,31 @@ def _counts(source: str) -> str:
     GROUP BY step_at, nth HAVING sum(n) > 0 ORDER BY step_at, nth"""
 
 
-def round_trips(selection: GoldSelection, method: str, pair: tuple[int, int] | None = None) -> list[Row]:
+def round_trips(
+    selection: GoldSelection, method: str, pairs: Collection[BrokerPair] | None = None
+) -> list[Row]:
     """
     Return the number `n` of round trips by step and range of latency, `low_ms` to `high_ms`.
 
     A range contains whole buckets of the histograms, so its ends are exact to 1 %. The lowest range begins
     at 0, the highest has no end. A step is that of the selection, or longer: there are at most `MOST_STEPS`.
     """
-    return _counted(selection, _ROUND_TRIPS, method=method, **ids_of(pair))
+    return _counted(selection, _ROUND_TRIPS, method=method, pairs=keys_of(pairs))
 
 
-def fetches(selection: GoldSelection, kind: str, pair: tuple[int, int] | None = None) -> list[Row]:
+def fetches(selection: GoldSelection, kind: str, pairs: Collection[BrokerPair] | None = None) -> list[Row]:
     """
     Return the number of fetches like `round_trips`; `kind` is follower or consumer.
 
     `metric` is `true`, the latency at the follower, or `leader_local` if no follower's log is there.
     """
     for metric in ("true", "leader_local"):
-        if rows := _counted(selection, _fetches(metric), kind=kind, **ids_of(pair)):
+        if rows := _counted(selection, _fetches(metric), kind=kind, pairs=keys_of(pairs)):
             return [{**row, "metric": metric} for row in rows]
     return []
 
 
-def _counted(selection: GoldSelection, source: str, **more: str | int | None) -> list[Row]:
+def _counted(selection: GoldSelection, source: str, **more: str | list[int] | None) -> list[Row]:
     [ends] = selection.rows(
         f"SELECT min(window_start) AS first, max(window_start) AS last FROM ({source})", **more
     )
@@ -99,13 +102,13 @@ def _counted(selection: GoldSelection, source: str, **more: str | int | None) ->
 
 
 def figure(rows: Sequence[Row], words: str) -> go.Figure:
-    """Draw the counts by time and latency, in ms on a log axis; `words` say what was measured."""
+    """Return the counts by time and latency, in ms on a log axis; `words` say what was measured."""
     drawn = go.Figure()
     if rows:
         drawn.add_trace(_heat_map(rows))
     drawn.update_xaxes(type="date", showgrid=False)
     drawn.update_yaxes(title=f"{words}, ms", type="log", dtick=1, tickformat="~g", showgrid=False)
-    return drawn.update_layout(height=380)
+    return styled(drawn).update_layout(height=380)
 
 
 def _heat_map(rows: Sequence[Row]) -> go.Heatmap:
@@ -121,7 +124,7 @@ def _heat_map(rows: Sequence[Row]) -> go.Heatmap:
         hovers[_nth(row) - lowest][at] = _hover(row)
     most = max(row["n"] for row in rows)
     return go.Heatmap(
-        x=[_instant(first + nth * step) for nth in range(columns + 1)],  # edges
+        x=[instant_text(first + nth * step) for nth in range(columns + 1)],  # edges
         y=[10 ** (nth / PER_DECADE) for nth in range(lowest, highest + 2)],
         z=z,
         zmin=0.0,
@@ -152,14 +155,10 @@ def _color_bar(most: int) -> Row:
 
 
 def _hover(row: Row) -> str:
-    since, until = (_instant(row[name]) for name in ("step_at", "step_until"))
+    since, until = (instant_text(row[name]) for name in ("step_at", "step_until"))
     to = " and more" if row["high_ms"] is None else f" to {_edge(row['high_ms'])} ms"
     return f"{since} to {until.split()[1]} UTC<br>{_edge(row['low_ms'])} ms{to}<br>n {count(row['n'])}"
 
 
 def _edge(value: float) -> str:
     return f"{value:.3g}" if value < 1 else ms(value)
-
-
-def _instant(instant: datetime) -> str:
-    return instant.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")

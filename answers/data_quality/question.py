@@ -13,7 +13,7 @@ from answers.answer import (
     Section,
     Sentences,
 )
-from answers.data_quality.counts import counts, missing_metrics
+from answers.data_quality import counts, missing_metrics
 from answers.data_quality.counts import BALANCE, is_balanced, totals_of
 from answers.formats import count
 from answers.gold.selection import GoldSelection

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from answers import time_heat
 from answers.answer import (
     FILLED_BY_GOLD,
     Answer,
@@ -94,8 +95,18 @@ def _over_time(selection: GoldSelection, followers: Sequence[Row], of: Accusatio
     ]
     step = int(selection.step.total_seconds())
     title, lead = "True and plain latency over time", f"Each {step} s, one figure per leader. {LEAD}"
-    section = Section(name="latency", title=title, lead=lead, blocks=[Figures(drawn, is_dense=True)])
-    return [section] if drawn else []
+    if not drawn:
+        return []
+    counted = time_heat.fetches(selection, "follower", pairs)
+    metric = "true latency" if counted and counted[0]["metric"] == "true" else "the leader's own work"
+    heat = DrawnFigure(
+        name="fetch-heat",
+        figure=time_heat.figure(counted, metric),
+        words="Number of fetches by time and latency.",
+        head=f"How many fetches took how long ({metric})",
+    )
+    blocks = [Figures(drawn, is_dense=True), Figures([heat])]
+    return [Section(name="latency", title=title, lead=lead, blocks=blocks)]
 
 
 def drawn_pairs(followers: Sequence[Row], of: Accusation) -> set[BrokerPair]:

@@ -78,6 +78,7 @@ class GoldSelection:
     step: timedelta = WINDOW
     pair: BrokerPair | None = None
     run: str | None = None  # name of a comparison
+    incident: str | None = None  # id of an incident
     against: timedelta | None = None  # how much earlier the span to compare with is
     network_bytes_per_s: float | None = None  # network bandwidth of a broker
     outside: Mapping[str, Sequence[Row]] = field(default_factory=dict, repr=False)  # rows that gold lacks

@@ -14,7 +14,7 @@ from answers.answer import (
     section_of,
 )
 from answers.gold.selection import GoldSelection
-from answers.leader_redirects.redirects import redirects
+from answers.leader_redirects import redirects
 from answers.leader_redirects.figures import redirect_times
 from schemas.gold.leader_redirect import LEADER_REDIRECT, LEADER_REDIRECT_SUMMARY
 

@@ -14,8 +14,9 @@ from answers.answer import (
     section_of,
 )
 from answers.gold.selection import GoldSelection
-from answers.metadata_lookups.lookups import lookups
+from answers.metadata_lookups import lookups
 from answers.metadata_lookups.figures import lookups_over_time
+from answers.next_steps.clients import of_lookups
 from schemas.gold.metadata_lookup import METADATA_LOOKUP_SUMMARY
 
 
@@ -24,7 +25,11 @@ def answer(selection: GoldSelection) -> Answer:
     rows = lookups.lookups(selection)
     found = lookups.headline(rows)
     mood = "unsure" if found or not rows else "calm"
-    headline = Headline(sentence=found or lookups.quiet(rows), mood=mood)
+    headline = Headline(
+        sentence=found or lookups.quiet(rows),
+        mood=mood,
+        steps=[step for row in lookups.growing(rows)[:1] for step in of_lookups(row)],
+    )
     name, title = "topics-per-lookup", "Topics per lookup"
     if not rows:
         missing = Missing("no METADATA request.", FILLED_BY_GOLD)

@@ -16,7 +16,7 @@ from answers.answer import (
 )
 from answers.drawing import ALARM, CALM, MUTED, plain_name, styled
 from answers.gold.selection import GoldSelection
-from answers.runs.summaries import comparisons
+from answers.runs import comparisons
 from answers.runs.comparisons import deciding, name_of
 from schemas.rows import Row
 from verdicts.verdict import Verdict

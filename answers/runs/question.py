@@ -12,7 +12,7 @@ from answers.answer import (
     section_of,
 )
 from answers.gold.selection import GoldSelection
-from answers.runs.summaries import summaries
+from answers.runs import summaries
 from answers.runs.series import runs_over_time
 from schemas.gold.perf_runs import PERF_RUNS
 from schemas.gold.run_comparison import RUN_CHANGES

@@ -8,6 +8,7 @@ from statistics import median
 from answers.answer import Headline
 from answers.formats import capital
 from answers.listing import Listing, count, decimal, interval, milliseconds, text
+from answers.next_steps.culprits import of_culprit
 from answers.slow_links.round_trips import pair_rows
 from schemas.rows import Row
 
@@ -130,7 +131,7 @@ def headline(culprits: Sequence[Row], accused: Sequence[Row] = (), quiet: Sequen
         pooled = _pooled(chief, pair_rows(accused, quiet))
         evidence = [*([pooled.basis] if pooled else []), *evidence_of(chief), *others]
         words = sentence(chief, pooled.effect_ms if pooled else None)
-        return Headline(sentence=words, mood=mood, evidence=evidence)
+        return Headline(sentence=words, mood=mood, evidence=evidence, steps=of_culprit(chief.row))
     judged = [row for row in culprits if row["culprit"] == "none"]
     if judged:
         coverage = f"{_count(len(judged), 'window')} of 10 s judged, {len(culprits) - len(judged)} left open."

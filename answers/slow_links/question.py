@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from answers import time_heat
 from answers.answer import (
     FILLED_BY_GOLD,
     Answer,
@@ -24,6 +25,8 @@ from answers.slow_links.culprits import clock
 from answers.slow_links.figures import heat_map, rtt_over_time
 from answers.slow_links.injected_delay import injected_against_measured
 from answers.slow_links.matrix import brokers_of, change_scale_ms, matrices, scale_ms
+from answers.slow_links.rack_brackets import with_racks
+from answers.slow_links.racks import RACK_PAIRS, by_rack, rack_pairs, racks
 from answers.slow_links.round_trips import METHODS
 from schemas.gold.broker_rtt import BROKER_RTT, BROKER_RTT_SUMMARY
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
@@ -49,7 +52,7 @@ def answer(selection: GoldSelection) -> Answer:
     of = accusation(selection)
     shown = round_trips.round_trips(selection, only=of.chief.core) if of.chief else []
     shown = shown or round_trips.round_trips(selection)
-    sections = [_matrix(shown, of)]
+    sections = [_matrix(selection, shown, of)]
     if shown:
         listed = round_trips.PAIRS.listed(round_trips.pair_rows(shown, of.quiet), of.is_of)
         sections.append(section_of(replace(listed, query=shown.query), "pair-list"))
@@ -57,14 +60,16 @@ def answer(selection: GoldSelection) -> Answer:
     return Answer(headline=of.headline, sections=sections)
 
 
-def _matrix(rows: Sequence[Row], of: Accusation) -> Section:
+def _matrix(selection: GoldSelection, rows: Sequence[Row], of: Accusation) -> Section:
     title = "Round trip of each pair of brokers"
     if not rows:
         missing = Missing("no round trip of a pair of brokers is in this span.", FILLED_BY_GOLD)
         return Section(name="pairs", title=title, blocks=[missing])
-    shown = matrices(rows, brokers_of(rows))
     since, until = min(row["since"] for row in rows), max(row["until"] for row in rows)
     span = "the time of the finding" if of.chief else "the whole span"
+    known = racks(selection)
+    shown = matrices(rows, by_rack(brokers_of(rows), known))
+    of_racks = RACK_PAIRS.listed(rack_pairs(rows, known))
     return Section(
         name="pairs",
         title=title,
@@ -74,13 +79,14 @@ def _matrix(rows: Sequence[Row], of: Accusation) -> Section:
                 [
                     DrawnFigure(
                         name=f"heat-{matrix.method}",
-                        figure=heat_map(matrix, scale_ms(shown)),
+                        figure=with_racks(heat_map(matrix, scale_ms(shown)), matrix.brokers, known),
                         words=f"Heat map of {matrix.method} round trips; the table has the same figures.",
                         head=NAMES[matrix.method],
                     )
                     for matrix in shown
                 ]
             ),
+            *([of_racks] if of_racks.rows else []),
             METHOD,
         ],
     )
@@ -147,6 +153,12 @@ def _over_time(selection: GoldSelection, shown: Sequence[Row], of: Accusation) -
         )
         for method in methods
     ]
+    heat = DrawnFigure(
+        name="rtt-heat",
+        figure=time_heat.figure(time_heat.round_trips(selection, methods[0], pairs), "round trip"),
+        words=f"Number of {methods[0]} round trips by time and latency.",
+        head=f"How many round trips took how long ({methods[0]})",
+    )
     everything = {(row["follower_id"], row["leader_id"]) for row in shown}
     cut = f" The slowest {len(pairs)} of {len(everything)} pairs are drawn." * (len(pairs) < len(everything))
     step = int(selection.step.total_seconds())
@@ -157,7 +169,7 @@ def _over_time(selection: GoldSelection, shown: Sequence[Row], of: Accusation) -
             title="Round trips over time",
             lead=f"Each pair (follower from leader) in steps of {step} s. Accused pairs are red "
             f"and thick; the time of a finding is shaded.{cut}",
-            blocks=[Figures(drawn), *([listed] if listed.rows else [])],
+            blocks=[Figures(drawn), Figures([heat]), *([listed] if listed.rows else [])],
         )
     ]
 

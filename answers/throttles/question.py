@@ -14,20 +14,31 @@ from answers.answer import (
     section_of,
 )
 from answers.gold.selection import GoldSelection
+from answers.next_steps.throttles import of_throttle
 from answers.throttles.figures import rates_over_time
 from answers.throttles.limits import limits, traffic, windows
 from answers.throttles.listings import MOVES, THROTTLES
 from answers.throttles.moves import forecast, moves
-from answers.throttles.sentences import bad_throttles, headline, is_bad, of_moves, of_throttles
+from answers.throttles.sentences import (
+    bad_throttles,
+    headline,
+    is_bad,
+    of_moves,
+    of_throttles,
+    worst_first,
+)
 from schemas.gold.reassignment_progress import REASSIGNMENT_FORECAST, REASSIGNMENT_SUMMARY
 from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE, THROTTLE_COMPLIANCE_SUMMARY
+
+MOST_STEPS = 6
 
 
 def answer(selection: GoldSelection) -> Answer:
     """Return the throttle that needs action, the rates over time, all throttles and all moves."""
     throttles, moved = limits(selection), moves(selection)
     mood = "unsure" if any(map(is_bad, throttles)) else "calm"
-    shown = Headline(sentence=headline(throttles, moved), mood=mood)
+    steps = [step for row in worst_first(throttles) if is_bad(row) for step in of_throttle(row)]
+    shown = Headline(sentence=headline(throttles, moved), mood=mood, steps=steps[:MOST_STEPS])
     if not throttles and not moved:
         missing = Missing("neither a throttle nor a move was seen.", FILLED_BY_GOLD)
         section = Section(name="throttles", title=THROTTLES.title, blocks=[missing])

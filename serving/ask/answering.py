@@ -41,6 +41,7 @@ def asked(question: Question, selection: GoldSelection) -> Row:
             "sentence": answer.headline.sentence,
             "mood": answer.headline.mood,
             "evidence": list(answer.headline.evidence),
+            "next_steps": [step._asdict() for step in answer.headline.steps],
         },
         "tables": {listed.listing.name.replace("-", "_"): _table(listed) for listed in answer.tables},
         "missing": _missing(answer),

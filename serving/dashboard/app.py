@@ -10,15 +10,17 @@ from dash import ALL, MATCH, ClientsideFunction, Dash, Input, Output, State, no_
 from dash.development.base_component import Component
 from flask import Response
 
-from answers.answer import Headline, Question
-from answers.gold.reader import contents
+from answers.answer import Answer, Download, Headline, Question
+from answers.gold import contents
 from answers.gold.reader import GoldReader
-from answers.questions import QUESTIONS
+from answers.questions import QUESTIONS, WholeAnswer
 from serving.dashboard import render
 from serving.dashboard.filters import Filters, filters_of
 from serving.dashboard.request import REACH, DashboardRequest
 from serving.dashboard.shell import controls, fresh, layout, matches, nav, options_like, values
-from serving.report.page import TEMPLATES
+from serving.report.page import TEMPLATES, Stamp
+from serving.report.page import page as report_page
+from serving.report.run.answering import version_of
 
 ASSETS = Path(__file__).parent / "assets"
 
@@ -30,7 +32,12 @@ INDEX = """<!DOCTYPE html>
 </html>"""
 
 
-MIME = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
+MIME = {
+    "csv": "text/csv",
+    "parquet": "application/vnd.apache.parquet",
+    "md": "text/markdown",
+    "html": "text/html",
+}
 NO_PAGE = Headline(sentence="There is no such page.", mood="unsure")
 BY_PATH = {question.path: question for question in QUESTIONS}
 
@@ -132,16 +139,27 @@ def _with_exports(app: Dash, gold: GoldReader, reach: timedelta) -> None:
     def exported(question: str, table: str, kind: str) -> Response:
         page = next((one for one in QUESTIONS if one.name == question), None)
         asked = DashboardRequest(gold, filters_of(flask.request.query_string.decode()), reach)
-        tables = page.answer(asked.selection).tables if page else []
-        listed = next((one for one in tables if one.listing.name == table and one.query), None)
-        if listed is None or kind not in ("csv", "parquet"):
+        content = file_of(page.answer(asked.selection), gold, table, kind) if page else None
+        if content is None:
             return Response("There is no such table.", status=404, mimetype="text/plain")
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / f"{table}.{kind}"
-            gold.export(listed.query, path)
-            content = path.read_bytes()
-        disposition = {"Content-Disposition": f'attachment; filename="{path.name}"'}
+        disposition = {"Content-Disposition": f'attachment; filename="{table}.{kind}"'}
         return Response(content, mimetype=MIME[kind], headers=disposition)
+
+
+def file_of(answer: Answer, gold: GoldReader, name: str, kind: str) -> bytes | str | None:
+    """Return a table of an answer as CSV or Parquet, its note, or its page; None if there is none."""
+    if kind == "html":
+        stamp = Stamp(generated_at=datetime.now(UTC), version=version_of())
+        return report_page(WholeAnswer(headline=answer.headline, answers=[answer]), "", stamp)
+    if kind == "md":
+        return next((block.text for block in answer.blocks if isinstance(block, Download)), None)
+    listed = next((one for one in answer.tables if one.listing.name == name and one.query), None)
+    if listed is None or kind not in MIME:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{name}.{kind}"
+        gold.export(listed.query, path)
+        return path.read_bytes()
 
 
 def _with_browser_side(app: Dash) -> None:

@@ -39,6 +39,7 @@ class Filters:
     leader: int | None = None
     run: str | None = None  # of a comparison: "baseline against contender"
     against: str | None = None  # the earlier span to compare with
+    incident: str | None = None  # id of the incident that the page is about
 
     def query(self) -> str:
         """Return the filters as the query of an address, without defaults."""
@@ -62,12 +63,16 @@ def filters_of(query: str | None) -> Filters:
 
     >>> filters_of("?cluster=east&broker=2&span=6h")
     Filters(cluster='east', span='6h', until=None, broker=2, topic=None, client=None, follower=None, \
-leader=None, run=None, against=None)
+leader=None, run=None, against=None, incident=None)
     >>> filters_of("?broker=two&span=forever&until=now") == Filters()
     True
     """
     named = {name: values[-1] for name, values in parse_qs((query or "").removeprefix("?")).items()}
-    text = {name: named[name][:LONGEST] for name in ("cluster", "topic", "client", "run") if name in named}
+    text = {
+        name: named[name][:LONGEST]
+        for name in ("cluster", "topic", "client", "run", "incident")
+        if name in named
+    }
     return Filters(
         **text,
         span=named["span"] if named.get("span") in SPANS else SPAN,

@@ -7,7 +7,18 @@ from typing import Any
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from answers.answer import Answer, Block, Details, DrawnFigure, Figures, Headline, Missing, Section, Sentences
+from answers.answer import (
+    Answer,
+    Block,
+    Details,
+    Download,
+    DrawnFigure,
+    Figures,
+    Headline,
+    Missing,
+    Section,
+    Sentences,
+)
 from answers.listing import Column, Listed, Listing
 from schemas.rows import Row
 
@@ -45,8 +56,16 @@ def page(answer: Answer, links: Links) -> list[Component]:
 def verdict(headline: Headline) -> Component:
     """Return the sentence at the top of a page, with its evidence."""
     lines = [html.Li(line) for line in headline.evidence]
-    children = [html.H1(headline.sentence), html.Ul(lines, className="small")]
+    children = [html.H1(headline.sentence), html.Ul(lines, className="small"), *_steps(headline)]
     return html.Section(children, id="verdict", className=f"verdict {headline.mood}", **SPOKEN)
+
+
+def _steps(headline: Headline) -> list[Component]:
+    """Return what to check next, with the commands."""
+    items = [
+        html.Li([step.text, *([html.Pre(step.command)] if step.command else [])]) for step in headline.steps
+    ]
+    return [html.H2("What to check"), html.Ol(items, className="steps")] if items else []
 
 
 def labelled(words: str) -> dict[str, Any]:
@@ -70,6 +89,10 @@ def _block(block: Block, title: str, links: Links) -> list[Component]:
     if isinstance(block, Missing):
         filled = html.Span(["Filled by ", html.Code(block.fill), "."])
         return [html.P([f"no data: {block.what} ", filled], className="dim empty")]
+    if isinstance(block, Download):
+        note = html.A("Save the note", href=links.export("note", "md"))
+        page_ = html.A("Save the page as one HTML file", href=links.export("page", "html"))
+        return [html.P([note, page_], className="tools"), html.Pre(block.text, className="note")]
     if isinstance(block, Details):
         return [html.Details([html.Summary(block.summary), html.P(block.text)])]
     return _listed(block, title, links)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
-from answers.gold.reader import contents
+from answers.gold import contents
 from answers.gold.reader import FIRST, GoldReader
 from answers.gold.selection import GoldSelection, clusters_of, step_of
 from schemas.rows import Row
@@ -66,6 +66,7 @@ class DashboardRequest:
             step=step_of(until - since),
             pair=None if follower is None or leader is None else (follower, leader),
             run=self.filters.run,
+            incident=self.filters.incident,
             against=AGAINST[self.filters.against] or until - since if self.filters.against else None,
         )
 

@@ -8,13 +8,13 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from answers.answer import Question
-from answers.data_quality.counts import counts as data_quality
+from answers.data_quality import counts as data_quality
 from answers.data_quality.counts import freshness
 from answers.formats import count
-from answers.gold.reader import contents
+from answers.gold import contents
 from answers.questions import QUESTIONS
-from answers.runs.summaries import comparisons as run_comparisons
 from answers.runs.comparisons import name_of
+from answers.runs.summaries import comparisons as run_comparisons
 from schemas.rows import Row
 from serving.dashboard.filters import AGAINST_WORDS, SPAN_WORDS, Filters
 from serving.dashboard.render import labelled
@@ -68,7 +68,7 @@ def _find() -> list[Component]:
 
 def nav(shown: Question | None, filters: Filters) -> list[Component]:
     """Return the links to all pages, which keep the filters."""
-    kept = replace(filters, follower=None, leader=None).query()
+    kept = replace(filters, follower=None, leader=None, incident=None).query()
     return [
         dcc.Link(
             page.word,

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 from answers.answer import AnswerRows, Headline
-from answers.data_quality.counts import counts
+from answers.data_quality import counts
 from answers.data_quality.question import doubts
 from answers.gold.selection import GoldSelection
 from answers.questions import QUESTIONS
@@ -26,6 +26,7 @@ def document(selection: GoldSelection, headline: Headline, inputs: Row) -> Row:
             "sentence": headline.sentence,
             "mood": headline.mood,
             "evidence": list(headline.evidence),
+            "next_steps": [step._asdict() for step in headline.steps],
         },
         "tables": tables | {"quarantine": _rows(counts.quarantined(selection), QUARANTINE)},
         "data_quality": data_quality(selection),

@@ -3,7 +3,7 @@
 import pytest
 from markdown_it import MarkdownIt
 
-from answers.incident_note import escaped, markdown
+from answers.incidents.note import escaped, markdown
 from answers.next_steps.clients import of_redirect
 from answers.next_steps.steps import NextStep, look_closer, quoted
 from tests.answers.made_gold import HOSTILE, at

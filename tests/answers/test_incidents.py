@@ -6,12 +6,12 @@ from datetime import timedelta
 
 import pytest
 
-from answers.slow_links.culprits import findings, sentence
-from answers.incidents import INCIDENTS, incident_of, incidents
+from answers.gold.selection import GoldSelection
+from answers.incidents.found import INCIDENTS, incident_of, incidents
 from answers.next_steps.culprits import of_culprit
 from answers.next_steps.steps import look_closer
+from answers.slow_links.culprits import findings, sentence
 from answers.slow_links.round_trips import culprits
-from answers.gold.selection import GoldSelection
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from schemas.gold.data_quality import DATA_QUALITY

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from answers.runs.summaries import measured as measured_runs
+from answers.runs import measured as measured_runs
 from collectors.perf_test.run import RunDescription, document, parse_arguments
 from engine.ingest.task.arrow_rows import record_batch
 from schemas.gold.run_comparison import RUN_FIGURES, RUN_WINDOWS

@@ -7,12 +7,12 @@ import pytest
 
 from answers.fetches.latency import fetches
 from answers.fetches.slowest import LONGEST, slowest
-from answers.gold.reader import contents
+from answers.gold import contents
 from answers.gold.selection import GoldSelection, clusters_of
 from answers.leader_redirects.redirects import by_version, events
-from answers.metadata_lookups.lookups import lookups
+from answers.metadata_lookups import lookups
 from answers.partition_skew.spread import producers
-from answers.runs.summaries import comparisons as run_comparisons
+from answers.runs import comparisons as run_comparisons
 from answers.slow_links.culprits import findings, windows_of
 from answers.slow_links.round_trips import culprits, over_time, round_trips
 from answers.throttles.limits import limits, traffic

@@ -4,10 +4,10 @@ from itertools import combinations, pairwise
 
 import pytest
 
-from answers.rack_brackets import with_racks
-from answers.racks import by_rack
 from answers.slow_links.figures import heat_map
 from answers.slow_links.matrix import Matrix
+from answers.slow_links.rack_brackets import with_racks
+from answers.slow_links.racks import by_rack
 
 HOSTILE = '<a href="javascript:alert(1)">r</a>'
 

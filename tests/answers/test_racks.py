@@ -2,10 +2,11 @@
 
 from datetime import UTC, datetime, timedelta
 
+from answers.selection import GoldSelection
+
 from answers.formats import NONE
 from answers.gold import GoldReader
-from answers.racks import RACK_PAIRS, by_rack, rack_pairs, racks
-from answers.selection import GoldSelection
+from answers.slow_links.racks import RACK_PAIRS, by_rack, rack_pairs, racks
 from collectors.files import discover
 from engine.ingest.raw_files import Origin, write_raw
 from schemas.silver.brokers import BROKERS

@@ -42,7 +42,7 @@ def approx(edge_ms):
 
 
 def test_counts_add_up_to_the_round_trips_of_the_windows(east):
-    of_all, of_pair = round_trips(east, "paired"), round_trips(east, "passive", SLOW)
+    of_all, of_pair = round_trips(east, "paired"), round_trips(east, "passive", [SLOW])
 
     assert sum(row["n"] for row in of_all) == 6 * WINDOWS * 40
     assert sum(row["n"] for row in of_pair) == WINDOWS * 40
@@ -51,7 +51,7 @@ def test_counts_add_up_to_the_round_trips_of_the_windows(east):
 
 
 def test_a_longer_step_has_the_round_trips_of_its_windows(east):
-    rows = round_trips(replace(east, step=timedelta(minutes=1)), "paired", SLOW)
+    rows = round_trips(replace(east, step=timedelta(minutes=1)), "paired", [SLOW])
 
     counts = Counter()
     for row in rows:
@@ -66,7 +66,7 @@ def test_each_range_has_the_values_between_its_ends(east):
 
     1.0 is the end of a range. 1.26 and 1.27 share a bucket with 1.25, whose value is below 1.259.
     """
-    counts = by_range(round_trips(east, "paired", SLOW))
+    counts = by_range(round_trips(east, "paired", [SLOW]))
 
     slow = {ends: n for ends, n in counts.items() if ends[0] > 2}
     assert list(slow.values()) == [(WINDOWS - SLOW_FROM) * 40]
@@ -135,7 +135,7 @@ def test_clients_are_filtered_by_parameter(west):
 
 
 def test_figure_has_the_counts_and_a_gap_where_no_window_is(east):
-    rows = [row for row in round_trips(east, "paired", SLOW) if row["step_at"] != at(4)]
+    rows = [row for row in round_trips(east, "paired", [SLOW]) if row["step_at"] != at(4)]
 
     [drawn] = figure(rows, "round trip").data
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from answers.gold.selection import GoldSelection
-from answers.runs.summaries import figures as figures_of_gold
-from answers.runs.summaries import measured as measured_runs
+from answers.runs import figures as figures_of_gold
+from answers.runs import measured as measured_runs
 from answers.runs.summaries import KEPT_UP
 from conf.names import Kind
 from schemas.rows import Row

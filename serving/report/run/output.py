@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 from rich.console import Console
 
-from answers.data_quality.counts import counts
+from answers.data_quality import counts
 from answers.data_quality.question import doubts, passed_over
 from conf.atomic_file import write_atomically
 from conf.exit_codes import WrongUseError

@@ -4,9 +4,9 @@ import pytest
 
 from answers.answer import Answer, DrawnFigure, Figures, Section
 from answers.formats import NONE
-from answers.leader_redirects.redirects import redirects
+from answers.leader_redirects import redirects
 from answers.leader_redirects.figures import redirect_times
-from answers.metadata_lookups.lookups import lookups
+from answers.metadata_lookups import lookups
 from answers.metadata_lookups.figures import lookups_over_time
 from answers.partition_skew import sentences as skew
 from answers.partition_skew.figures import shares

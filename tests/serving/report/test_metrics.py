@@ -2,7 +2,7 @@
 
 from html import escape
 
-from answers.data_quality.counts import missing_metrics
+from answers.data_quality import missing_metrics
 from answers.fetches import leader_local_means
 from answers.fetches.leader_local_means import sentences
 from serving.report.terminal import table

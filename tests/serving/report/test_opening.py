@@ -3,8 +3,8 @@
 import pytest
 
 from answers.answer import Headline
-from answers.leader_redirects.redirects import redirects
-from answers.metadata_lookups.lookups import lookups
+from answers.leader_redirects import redirects
+from answers.metadata_lookups import lookups
 from answers.opening import opening
 from answers.partition_skew import sentences as skew
 from answers.questions import whole_answer

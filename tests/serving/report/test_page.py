@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from answers.answer import Answer, Headline, Sentences, section_of
-from answers.data_quality.counts import counts
+from answers.data_quality import counts
 from answers.fetches import latency
 from answers.formats import NONE
 from answers.gold.selection import GoldSelection

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 
+from answers.gold.selection import GoldSelection
 from answers.listing import Listing, count, milliseconds, text
 from answers.slow_links.round_trips import METHODS
-from answers.gold.selection import GoldSelection
 from schemas.rows import Row
 
 RackPair = tuple[str, str | None, str | None]

@@ -7,22 +7,22 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
 from answers import formats, listing
-from answers.gold.reader import contents
-from answers.data_quality.counts import counts as data_quality
-from answers.leader_redirects.redirects import redirects as leader_redirects
-from answers.metadata_lookups.lookups import lookups as metadata_lookups
 from answers.clients import UNNAMED, version_of
-from answers.slow_links.culprits import SHAPE, clock, evidence_of, findings, sentence
+from answers.data_quality import counts as data_quality
 from answers.formats import capital, count, mb, ms, percent, printable
+from answers.gold import contents
 from answers.gold.reader import FIRST
+from answers.gold.selection import WINDOW, GoldSelection
+from answers.leader_redirects import redirects as leader_redirects
 from answers.listing import Listing
+from answers.metadata_lookups import lookups as metadata_lookups
 from answers.next_steps.clients import of_lookups, of_redirect, partitions_of
 from answers.next_steps.culprits import of_culprit
 from answers.next_steps.lines import of_failed_rule, of_misplaced, of_quarantine
 from answers.next_steps.steps import NextStep, look_closer
 from answers.next_steps.throttles import of_throttle
+from answers.slow_links.culprits import SHAPE, clock, evidence_of, findings, sentence
 from answers.slow_links.round_trips import culprits
-from answers.gold.selection import WINDOW, GoldSelection
 from answers.throttles.limits import limits
 from answers.throttles.sentences import bad_throttles, is_bad
 from answers.throttles.verdict import INEFFECTIVE, LEFT_OVER, STUCK, measured
@@ -263,6 +263,7 @@ INCIDENTS = Listing(
     name="incidents",
     title="Incidents",
     lead="Open incidents first, then the newest.",
+    opens=lambda row: ("/incident", {"incident": row["incident"]}),
     columns=(
         listing.text("found", "found", style="path"),
         listing.words("kind", "kind", in_terminal=False),
