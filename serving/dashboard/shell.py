@@ -13,8 +13,8 @@ from answers.data_quality.counts import freshness
 from answers.formats import count
 from answers.gold import contents
 from answers.questions import QUESTIONS
-from answers.runs.comparisons import name_of
 from answers.runs import comparisons as run_comparisons
+from answers.runs.comparisons import name_of
 from schemas.rows import Row
 from serving.dashboard.filters import AGAINST_WORDS, SPAN_WORDS, Filters
 from serving.dashboard.render import labelled
