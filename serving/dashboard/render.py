@@ -63,7 +63,8 @@ def verdict(headline: Headline) -> Component:
 def _steps(headline: Headline) -> list[Component]:
     """Return what to check next, with the commands."""
     items = [
-        html.Li([step.text, *([html.Pre(step.command)] if step.command else [])]) for step in headline.steps
+        html.Li([step.text, *([html.Pre(step.command, tabIndex=0)] if step.command else [])])
+        for step in headline.steps
     ]
     return [html.H2("What to check"), html.Ol(items, className="steps")] if items else []
 
@@ -92,7 +93,7 @@ def _block(block: Block, title: str, links: Links) -> list[Component]:
     if isinstance(block, Download):
         note = html.A("Save the note", href=links.export("note", "md"))
         page_ = html.A("Save the page as one HTML file", href=links.export("page", "html"))
-        return [html.P([note, page_], className="tools"), html.Pre(block.text, className="note")]
+        return [html.P([note, page_], className="tools"), html.Pre(block.text, className="note", tabIndex=0)]
     if isinstance(block, Details):
         return [html.Details([html.Summary(block.summary), html.P(block.text)])]
     return _listed(block, title, links)
@@ -101,7 +102,7 @@ def _block(block: Block, title: str, links: Links) -> list[Component]:
 def _figure(one: DrawnFigure) -> Component:
     drawn = dcc.Graph(id=one.name, figure=one.figure, config=CONFIG, responsive=True)
     style = {"height": f"{one.figure.layout.height}px"}
-    frame = html.Div(drawn, role="img", **labelled(one.words), style=style)
+    frame = html.Div(drawn, role="figure", **labelled(one.words), style=style)
     return html.Div([html.H3(one.head), frame] if one.head else [frame])
 
 
@@ -145,7 +146,7 @@ def _tools(listed: Listed, links: Links) -> list[Component]:
         html.A(f"Download {kind}", href=links.export(listed.listing.name, kind.lower()))
         for kind in ("CSV", "Parquet")
     ]
-    statement = [html.Summary("Show the query"), html.Pre(listed.sql)]
+    statement = [html.Summary("Show the query"), html.Pre(listed.sql, tabIndex=0)]
     return [html.P(files, className="tools"), html.Details(statement, className="query")]
 
 

@@ -2,18 +2,21 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
-from answers.answer import Figures, Missing, Section
+from answers.answer import Download, Figures, Missing, Section
+from answers.incidents import question as incident_question
+from answers.incidents.found import incidents
 from answers.listing import Listed
 from answers.questions import QUESTIONS, whole_answer
 from conf.settings import PROJECT
 from schemas.gold import GOLD
 from tests.answers.selected import selected
 
-ANSWERED = [question for question in QUESTIONS if question.path not in ("/runs", "/pair")]
-"""The questions that the made warehouse has rows for, without a choice of a pair."""
+ANSWERED = [question for question in QUESTIONS if question.name not in ("runs", "pair", "incident")]
+"""The questions that the made warehouse has rows for, without a choice of a pair or an incident."""
 
 
 @pytest.mark.parametrize("question", ANSWERED, ids=lambda question: question.path)
@@ -66,7 +69,7 @@ def test_every_table_of_a_page_has_the_statement_that_made_it(east):
     answers = [question.answer(east) for question in QUESTIONS]
     without = {one.listing.name for answer in answers for one in answer.tables if not one.query}
 
-    assert without == {"findings"}
+    assert without == {"findings", "incidents"}
 
 
 def test_statement_of_a_table_returns_its_rows(east):
@@ -83,3 +86,17 @@ def test_every_question_has_a_path_a_title_and_a_page_of_documentation():
     assert len({question.path for question in QUESTIONS}) == len(QUESTIONS)
     assert len({question.title for question in QUESTIONS}) == len(QUESTIONS)
     assert [table.name for table in GOLD if f"`{table.name}`" not in readme] == []
+
+
+def test_each_incident_has_a_page_with_its_steps_its_note_and_the_figures_of_its_time(east):
+    rows = incidents(east)
+
+    assert {row["kind"] for row in rows} >= {"culprit", "throttle"}
+    for row in rows:
+        answer = incident_question.INCIDENT.answer(replace(east, incident=row["incident"]))
+        (note,) = (block for block in answer.blocks if isinstance(block, Download))
+
+        assert answer.headline.sentence == row["found"]
+        assert answer.headline.steps
+        assert note.name == f"{row['incident']}.md"
+        assert len(answer.sections) > 1

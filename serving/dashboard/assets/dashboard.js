@@ -1,4 +1,8 @@
 "use strict";
+// Dash's dropdowns hide an input from screen readers but not from the Tab key.
+new MutationObserver(() => {
+  for (const input of document.querySelectorAll(".dash-dropdown-wrapper > input")) input.tabIndex = -1;
+}).observe(document.documentElement, {childList: true, subtree: true});
 window.dash_clientside = window.dash_clientside || {};
 window.dash_clientside.plumbline = {
   // What the filters say goes into the address, and from there to the page: an address can be shared.

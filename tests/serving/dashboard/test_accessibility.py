@@ -2,6 +2,7 @@
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 
 from answers.questions import QUESTIONS
 from tests.serving.dashboard.conftest import DashboardInBrowser
@@ -39,9 +40,7 @@ def test_pages_of_the_dashboard(question, view, browser, address, tmp_path):
     opened = DashboardInBrowser.in_browser(browser, **VIEWS[view])
     opened.address = address
     opened.go(f"{question.path}?cluster=east&follower=3&leader=1")
-    opened.page.wait_for_function(
-        "[...document.querySelectorAll('.dash-graph')].every(one => one.querySelector('.main-svg'))"
-    )
+    expect(opened.page.locator(".dash-graph:not(:has(.main-svg))")).to_have_count(0, timeout=30_000)
     opened.page.screenshot(path=tmp_path / f"{question.name}-{view}.png", full_page=True)
 
     found, wide = violations(opened.page), is_too_wide(opened.page)

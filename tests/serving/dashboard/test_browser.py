@@ -170,7 +170,7 @@ def test_every_control_has_a_name(opened):
     opened.go(f"/{EAST}")
     drawn(opened)
 
-    names = opened.page.locator("[role=img], [role=region], nav, #filters").evaluate_all(
+    names = opened.page.locator("[role=figure], [role=region], nav, #filters").evaluate_all(
         "found => found.map(one => one.getAttribute('aria-label'))"
     )
     labels = opened.page.locator(".filter label").evaluate_all(
