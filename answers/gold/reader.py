@@ -25,6 +25,7 @@ from schemas.gold import GOLD
 from schemas.rows import Row
 from schemas.silver import SILVER
 from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.requests import REQUESTS
 
 NAMED = re.compile(r"\b(?:gold|silver)\.\w+")
@@ -35,7 +36,7 @@ MOST_KEPT = 256
 CUT = timedelta(milliseconds=1)
 """Delta Spark truncates the instants in its statistics to milliseconds."""
 
-BY_LOGGED_AT = (REQUESTS, CLIENT_EVENTS)
+BY_LOGGED_AT = (REQUESTS, CLIENT_EVENTS, LEADERSHIP_CHANGES)
 """Large tables of silver. A query with `$since` or `$until` restricts their `logged_at` to this span."""
 
 FIRST, LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)

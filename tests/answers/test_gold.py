@@ -14,10 +14,15 @@ from answers.fetches.slowest import slowest
 from answers.gold.contents import edges
 from answers.gold.reader import FIRST, LAST, GoldReader, NoGoldError, StoredTable
 from answers.gold.selection import GoldSelection, clusters_of
+from answers.contents import edges
+from answers.gold import BY_LOGGED_AT, FIRST, LAST, GoldReader, NoGoldError, StoredTable
+from answers.selection import GoldSelection, clusters_of
+from answers.slowest_fetches import slowest
 from schemas.gold import GOLD
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.requests import REQUESTS
 from tests.answers import made_gold
 from tests.answers.made_gold import SLOW, SLOW_FROM, at
@@ -173,11 +178,12 @@ def test_only_files_that_overlap_the_span_are_read(tmp_path):
     assert files == [3, 1, 0]
 
 
-@pytest.mark.parametrize("table", [REQUESTS, CLIENT_EVENTS], ids=lambda table: table.name)
-def test_files_of_requests_and_their_events_are_read_by_the_time_of_their_lines(tmp_path, table):
+@pytest.mark.parametrize("table", BY_LOGGED_AT, ids=lambda table: table.name)
+def test_files_of_large_silver_tables_are_read_by_the_time_of_their_lines(tmp_path, table):
     rows = {
         REQUESTS: lambda nth: [made_gold.fetch_of(nth)[0]],
         CLIENT_EVENTS: lambda nth: made_gold.fetch_of(nth)[1],
+        LEADERSHIP_CHANGES: lambda nth: [{"cluster": "east", "logged_at": at(SLOW_FROM + nth / 10)}],
     }
     for nth in (0, 600):
         made_gold.write(tmp_path, table, rows[table](nth), mode="append")
