@@ -72,6 +72,15 @@ def test_rows_of_nulls_are_no_event():
         assert events(selected(rows)) == []
 
 
+def test_rows_without_a_broker_are_no_event_next_to_others():
+    limit = {"cluster": "lab", "window_start": at(0), "limited_from": at(1), "limit_bytes_per_s": MB}
+    rates = [limit | {"broker_id": broker, "direction": "leader"} for broker in (None, 1)]
+    nameless = [row | {"leader_id": row["leader_id"] or None} for row in fetches(*6 * [(1,)], (0, 1))]
+
+    assert [row["broker_id"] for row in events(selected({THROTTLE_COMPLIANCE: rates}))] == [1]
+    assert logs(nameless) == []
+
+
 def test_many_moves_at_once_are_one_event_of_a_pair_of_brokers():
     moves = [change(3 + p / 10, 1, 2, partition=p) for p in range(12)]
     seen = [change(4 + p / 10, 1, 2, partition=p, broker=3) for p in range(12)]
@@ -253,7 +262,7 @@ def test_a_reassignment_lasts_until_its_last_copy_is_in_sync():
 
     later = replace(built, since=begin + timedelta(seconds=60), until=begin + timedelta(seconds=90))
     assert [row["what"] for row in events(later)] == ["Reassignment of 1 partition: under way"]
-    before = replace(built, since=begin - timedelta(seconds=60), until=begin)
+    before = replace(built, since=begin - timedelta(seconds=60), until=begin + timedelta(seconds=0.9))
     after = replace(built, since=begin + timedelta(seconds=130), until=begin + timedelta(seconds=190))
     assert events(before) == events(after) == []
 
@@ -285,7 +294,9 @@ def test_a_request_log_that_begins_after_those_of_other_brokers_is_switched_on()
 
 
 def test_a_request_log_that_ends_before_those_of_other_brokers_is_switched_off():
-    assert logs(fetches(*3 * [(1, 2)], *6 * [(1,)])) == [(30, None, "log_off", 2)]
+    rows = fetches(*3 * [(1, 2)], *6 * [(1,)])
+
+    assert logs(rows) == logs(rows, since=at(30), until=at(31)) == [(30, None, "log_off", 2)]
     assert logs(fetches(*3 * [(1, 2)], *5 * [(1,)])) == []
 
 
