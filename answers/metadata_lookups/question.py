@@ -13,6 +13,8 @@ from answers.answer import (
     Sentences,
     section_of,
 )
+from answers.events.found import events
+from answers.events.lane import with_lane
 from answers.gold.selection import GoldSelection
 from answers.metadata_lookups import lookups
 from answers.metadata_lookups.figures import lookups_over_time
@@ -36,7 +38,7 @@ def answer(selection: GoldSelection) -> Answer:
         return Answer(headline=headline, sections=[Section(name=name, title=title, blocks=[missing])])
     figure = DrawnFigure(
         name="lookups-over-time",
-        figure=lookups_over_time(lookups.over_time(selection)),
+        figure=with_lane(lookups_over_time(lookups.over_time(selection)), events(selection)),
         words="Topics per lookup over time, by client.",
     )
     lead = "Lookups of all topics are left out."

@@ -12,6 +12,8 @@ from answers.answer import (
     Question,
     Section,
 )
+from answers.events.found import events
+from answers.events.lane import with_lane
 from answers.fetches import latency
 from answers.fetches.figures import LEAD, latency_over_time
 from answers.fetches.slowest import LONGEST, MOST, REQUESTS, slowest
@@ -60,7 +62,7 @@ def _round_trips(
     drawn = [
         DrawnFigure(
             name=f"pair-rtt-{method}",
-            figure=rtt_over_time(rows, method, found, chief, selection.step),
+            figure=with_lane(rtt_over_time(rows, method, found, chief, selection.step), events(selection)),
             words=f"{method.capitalize()} round trips of the pair over time.",
             head=method.capitalize(),
         )
@@ -82,7 +84,7 @@ def _latency(selection: GoldSelection, pair: BrokerPair, chief: Finding | None) 
     name, title = "pair-latency", "True and plain latency of its fetches"
     if not rows:
         return Section(name=name, title=title, blocks=[Missing("no fetch of this pair.", FILLED_BY_GOLD)])
-    figure = latency_over_time(rows, pair[1], chief, selection.step)
+    figure = with_lane(latency_over_time(rows, pair[1], chief, selection.step), events(selection))
     drawn = DrawnFigure(name="pair-latency-figure", figure=figure, words=LEAD)
     return Section(name=name, title=title, lead=LEAD, blocks=[Figures([drawn])])
 

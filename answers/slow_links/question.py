@@ -17,6 +17,8 @@ from answers.answer import (
     section_of,
 )
 from answers.drawing import CHANGE, MOST_LEGEND_ENTRIES
+from answers.events.found import EVENTS, events
+from answers.events.lane import with_lane
 from answers.formats import instant
 from answers.gold.selection import BrokerPair, GoldSelection
 from answers.slow_links import culprits, injected_delay, round_trips
@@ -144,10 +146,13 @@ def _over_time(selection: GoldSelection, shown: Sequence[Row], of: Accusation) -
     if not rows:
         return []
     methods = [method for method in METHODS if any(row["method"] == method for row in rows)]
+    happened = events(selection)
     drawn = [
         DrawnFigure(
             name=f"rtt-{method}",
-            figure=rtt_over_time(rows, method, of.found, of.chief, selection.step, earlier),
+            figure=with_lane(
+                rtt_over_time(rows, method, of.found, of.chief, selection.step, earlier), happened
+            ),
             words=f"{method.capitalize()} round trips over time.",
             head=method.capitalize(),
         )
@@ -162,14 +167,14 @@ def _over_time(selection: GoldSelection, shown: Sequence[Row], of: Accusation) -
     everything = {(row["follower_id"], row["leader_id"]) for row in shown}
     cut = f" The slowest {len(pairs)} of {len(everything)} pairs are drawn." * (len(pairs) < len(everything))
     step = int(selection.step.total_seconds())
-    listed = culprits.FINDINGS.listed(culprits.listed(of.found))
+    tables = [culprits.FINDINGS.listed(culprits.listed(of.found)), EVENTS.listed(happened)]
     return [
         Section(
             name="over-time",
             title="Round trips over time",
             lead=f"Each pair (follower from leader) in steps of {step} s. Accused pairs are red "
             f"and thick; the time of a finding is shaded.{cut}",
-            blocks=[Figures(drawn), Figures([heat]), *([listed] if listed.rows else [])],
+            blocks=[Figures(drawn), Figures([heat]), *(one for one in tables if one.rows)],
         )
     ]
 

@@ -13,6 +13,8 @@ from answers.answer import (
     Sentences,
     section_of,
 )
+from answers.events.found import events
+from answers.events.lane import with_lane
 from answers.gold.selection import GoldSelection
 from answers.next_steps.throttles import of_throttle
 from answers.throttles.figures import rates_over_time
@@ -45,7 +47,7 @@ def answer(selection: GoldSelection) -> Answer:
         return Answer(headline=shown, sections=[section])
     figure = DrawnFigure(
         name="throttle-rates",
-        figure=rates_over_time(traffic(selection)),
+        figure=with_lane(rates_over_time(traffic(selection)), events(selection)),
         words="Throttled bytes per second by broker and direction over time; a dotted line is the limit.",
     )
     listed = THROTTLES.listed(throttles)

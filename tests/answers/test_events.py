@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import plotly.graph_objects as go
 import pytest
 
-from answers import events as answer
-from answers.event_lane import GAP_PX, KINDS, ROW_PX, with_lane
-from answers.events import EVENTS, MOST, events
+from answers.events import found as answer
+from answers.events.found import EVENTS, MOST, events
+from answers.events.lane import GAP_PX, KINDS, ROW_PX, with_lane
 from answers.formats import NONE
 from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN

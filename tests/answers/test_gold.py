@@ -14,10 +14,6 @@ from answers.fetches.slowest import slowest
 from answers.gold.contents import edges
 from answers.gold.reader import FIRST, LAST, GoldReader, NoGoldError, StoredTable
 from answers.gold.selection import GoldSelection, clusters_of
-from answers.contents import edges
-from answers.gold import FIRST, LAST, GoldReader, NoGoldError, StoredTable
-from answers.selection import GoldSelection, clusters_of
-from answers.slowest_fetches import slowest
 from schemas.gold import GOLD
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.fetch_latency import FETCH_LATENCY

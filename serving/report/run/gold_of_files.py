@@ -18,6 +18,7 @@ from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from schemas.gold.data_quality import DATA_QUALITY
 from schemas.silver.brokers import BROKERS
+from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.metrics import METRIC_SERIES
 from schemas.silver.not_kept import QUARANTINE, SKIPPED
 from schemas.silver.perf_test import CLIENT_METRICS, PERF_SUMMARIES, RUNS
@@ -32,7 +33,16 @@ from transforms.gold.data_quality import (
     data_quality,
 )
 
-SILVER = (BROKERS, METRIC_SERIES, PERF_SUMMARIES, CLIENT_METRICS, RUNS, QUARANTINE, SKIPPED)
+SILVER = (
+    BROKERS,
+    LEADERSHIP_CHANGES,
+    METRIC_SERIES,
+    PERF_SUMMARIES,
+    CLIENT_METRICS,
+    RUNS,
+    QUARANTINE,
+    SKIPPED,
+)
 """The tables of silver that answers read."""
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import plotly.graph_objects as go
 
-from answers.events import (
+from answers.events.found import (
     BROKER_RESTART,
     LEADER_MOVE,
     LOG_OFF,

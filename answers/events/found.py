@@ -9,8 +9,8 @@ from typing import Any
 
 from answers import formats, listing
 from answers.gold.reader import FIRST, LAST
-from answers.listing import Listing
 from answers.gold.selection import IN_SPAN, WINDOW, WINDOW_END, GoldSelection
+from answers.listing import Listing
 from answers.throttles.limits import OF_BROKER
 from answers.throttles.moves import moves
 from schemas.rows import Row
@@ -280,7 +280,8 @@ def _brokers(brokers: Sequence[int]) -> str:
 
 
 EVENTS = Listing(
-    name="events",
+    name="cluster-events",
+    is_folded=True,
     title="Events",
     lead="What changed in the cluster in this span; equal events within 10 s are one.",
     columns=(
