@@ -18,7 +18,6 @@ from conf.settings import PROJECT, BuildGold
 from engine.delta import log_entries, tables
 from engine.gold.builder import gold_of
 from engine.gold.data_quality import rebuild_data_quality
-from engine.gold.inputs import gold_of_all
 from engine.process.lease import lease
 from engine.streams.note import versions
 from jobs.build_gold import app
@@ -26,19 +25,15 @@ from schemas.bronze import BRONZE
 from schemas.gold import GOLD
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
-from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from schemas.gold.data_quality import DATA_QUALITY
 from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.silver import SILVER
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
-from tests.engine.gold.gold_lab import GoldLab
-from tests.transforms.gold.silver_rows import START, as_rows, at, frame_of_arrow, joined, stream_of, whole
+from tests.engine.gold.gold_lab import GoldLab, gold_at_once
+from tests.transforms.gold.silver_rows import START, at, joined, stream_of, whole
 from transforms.gold.fetch_latency.build import BUILD
 from transforms.spans import window_of
-
-BUILT = (FETCH_LATENCY, BROKER_RTT)
-JUDGED = (*BUILT, BROKER_RTT_CULPRIT)
 
 
 class FetchLab(GoldLab):
@@ -87,9 +82,8 @@ def built(built_lab, tmp_path):
     return built_lab.copied(tmp_path)
 
 
-def at_once(spark, requests, events, table):
-    gold = gold_of_all(BUILD, whole({REQUESTS: requests, CLIENT_EVENTS: events}))
-    return as_rows(frame_of_arrow(spark, gold[table]))
+def at_once(spark, requests, events):
+    return gold_at_once(spark, [BUILD], whole({REQUESTS: requests, CLIENT_EVENTS: events}))
 
 
 def idle(*, first=0.6, n=60, **more):
@@ -121,8 +115,7 @@ def test_late_and_repeated_lines_restate_gold_as_if_built_at_once(lab):
     lab.arrive(late + on_time[5:20], late_events + seen[:9])
     lab.run()
 
-    for table in BUILT:
-        assert lab.rows(table) == at_once(lab.spark, requests, events, table)
+    assert lab.gold() == at_once(lab.spark, requests, events)
     assert between != lab.rows(FETCH_LATENCY)
 
 
@@ -137,8 +130,7 @@ def test_a_backlog_is_cut_by_its_bytes_and_gives_the_same_gold(lab, capsys):
     lab.run()
 
     assert "batch 1: " in capsys.readouterr().err
-    for table in BUILT:
-        assert lab.rows(table) == at_once(lab.spark, requests, events, table)
+    assert lab.gold() == at_once(lab.spark, requests, events)
 
 
 def test_a_window_settles_with_later_lines_however_late_they_arrive(lab):
@@ -152,8 +144,7 @@ def test_a_window_settles_with_later_lines_however_late_they_arrive(lab):
     lab.run()
 
     assert before == {False}
-    for table in BUILT:
-        assert lab.rows(table) == at_once(lab.spark, requests + later, events + later_events, table)
+    assert lab.gold() == at_once(lab.spark, requests + later, events + later_events)
 
 
 def test_the_fetch_before_is_found_however_long_a_fetch_has_waited(lab):
@@ -164,15 +155,15 @@ def test_the_fetch_before_is_found_however_long_a_fetch_has_waited(lab):
         lab.run()
 
     found = lab.rows(BROKER_RTT)
-    assert found == at_once(lab.spark, requests, [], BROKER_RTT)
+    assert lab.gold() == at_once(lab.spark, requests, [])
     assert [row["n"] for row in found if row["method"] == "passive" and row["n"]] == [1, 1]
 
 
 def test_rebuilding_a_span_gives_the_same_rows(built):
-    first = {table.name: built.rows(table) for table in JUDGED}
+    first = built.gold()
     built.rebuild(windows(0, 10, 20, 30))
 
-    assert {table.name: built.rows(table) for table in JUDGED} == first
+    assert built.gold() == first
     assert len(first[BROKER_RTT.name]) > 8
 
 

@@ -13,10 +13,13 @@ from engine.delta import tables
 from engine.gold.arrivals import arrivals, inputs_of
 from engine.gold.batches import Batches
 from engine.gold.builder import Builder, gold_of
+from engine.gold.culprit import culprit_tables
 from engine.gold.inputs import WholeInputs, gold_of_all
 from engine.gold.stream import STREAM
+from schemas.gold.broker_rtt import BROKER_RTT
 from tests.transforms.gold.silver_rows import as_rows, frame_of_arrow
 from transforms.frames import frame_of
+from transforms.gold.broker_rtt.grid import COLUMNS
 from transforms.gold.build import Arrived
 
 
@@ -29,6 +32,14 @@ def arrived_at(of, slot, *touches):
     """Return new rows of an input in a window, with these touches."""
     newest = datetime.fromtimestamp(slot, UTC)
     return Arrived(of.name, "lab", None, slot, lines=1, newest=newest, touches=frozenset(touches))
+
+
+def gold_at_once(spark, builds, inputs):
+    """Return the gold of builds from all of silver as comparable rows, by name of the table."""
+    gold = {table: rows for build in builds for table, rows in gold_of_all(build, inputs).items()}
+    if any(build.followed_by for build in builds):
+        gold |= culprit_tables(gold[BROKER_RTT].select(list(COLUMNS)))
+    return {table.name: as_rows(frame_of_arrow(spark, rows)) for table, rows in gold.items()}
 
 
 class GoldLab:
@@ -79,11 +90,10 @@ class GoldLab:
 
     def gold(self):
         """Return the gold tables as comparable rows."""
-        return {table.name: self.rows(table) for build in self.builds for table in build.tables}
+        return {table.name: self.rows(table) for table in gold_of(self.builds)}
 
     def at_once(self):
         """Return the gold tables built from all of silver at once."""
         frames = {table: tables.read(self.spark, self.warehouse, table) for table in self.silver}
         inputs = WholeInputs({table: ds.dataset(frame.toArrow()) for table, frame in frames.items()})
-        gold = {of: rows for build in self.builds for of, rows in gold_of_all(build, inputs).items()}
-        return {table.name: as_rows(frame_of_arrow(self.spark, rows)) for table, rows in gold.items()}
+        return gold_at_once(self.spark, self.builds, inputs)

@@ -1,6 +1,7 @@
 """Culprits in a warehouse: in any order of windows, the verdicts equal those of one build."""
 
 from datetime import datetime, timedelta
+from itertools import permutations
 
 import pytest
 
@@ -9,8 +10,12 @@ from engine.gold.culprit import culprit_tables, culprits_of
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
-from tests.transforms.gold.silver_rows import as_rows
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.requests import REQUESTS
+from tests.engine.gold.gold_lab import GoldLab
+from tests.transforms.gold.silver_rows import as_rows, at, joined, stream_of
 from transforms.frames import frame_of
+from transforms.gold.fetch_latency.build import BUILD
 from transforms.spans import spans_of
 
 BEFORE_NOON = datetime(2026, 11, 21, 11, 50)
@@ -118,3 +123,43 @@ def test_hour_is_judged_against_the_quiet_windows_before_it(filled):
         (2, 3): quiet - 40 + 3  # which was seen late
     }
     assert levels[2, 1]["p50_ms"] == pytest.approx(1.2)
+
+
+MINUTES_TO_NOON = 40  # from `START`
+
+
+def seven_minutes(follower, leader):
+    """Return silver of the fetches of a pair, from 11:57 to 12:04; 2 -> 1 is slow by 10 ms from 12:01 on."""
+    slow_by = 10.0 * ((follower, leader) == (2, 1))
+    begin, change = ((MINUTES_TO_NOON + minute) * 60 + 0.6 for minute in (-3, 1))
+    names = {"follower": follower, "leader": leader}
+    return joined(
+        stream_of(478, first=begin, **names),
+        stream_of(350, first=change, rtt_ms=1.0 + slow_by, start_id=478, **names),
+    )
+
+
+def test_lines_that_arrive_in_parts_and_late_accuse_the_link_that_all_lines_at_once_accuse(spark, tmp_path):
+    """Baselines and culprits follow the builder: they change with late round trips of the hour before."""
+    lab = GoldLab.empty(spark, tmp_path, BUILD)
+    silver = joined(*(seven_minutes(*pair) for pair in permutations((1, 2, 3), 2)))
+    is_part = {
+        "begin": lambda second: second < 138 or 151 <= second < 230,
+        "slow": lambda second: second >= 230,
+        "late": lambda second: 138 <= second < 151,
+    }
+    culprits = {}
+    for part, is_in in is_part.items():
+        for table, rows in zip((REQUESTS, CLIENT_EVENTS), silver, strict=True):
+            since = at((MINUTES_TO_NOON - 3) * 60)
+            lab.arrive(table, [row for row in rows if is_in((row[2] - since).total_seconds())])
+        lab.run()
+        culprits[part] = lab.rows(BROKER_RTT_CULPRIT)
+
+    assert lab.gold() == lab.at_once()
+    assert all(lab.gold().values())
+    assert culprits["slow"] != culprits["late"]
+    assert {(row["culprit"], row["follower_id"], row["leader_id"]) for row in culprits["late"]} == {
+        ("none", None, None),
+        ("link", 2, 1),
+    }

@@ -95,7 +95,7 @@ def test_it_continues_from_the_checkpoints_of_former_streams(lab, streams):
 
     assert sum(lines) == len(second[0]) + len(third[0])  # the newest version before is read once more
     everything = [first[n] + second[n] + third[n] for n in (0, 1)]
-    assert lab.rows(BROKER_RTT) == at_once(lab.spark, *everything, BROKER_RTT)
+    assert lab.rows(BROKER_RTT) == at_once(lab.spark, *everything)[BROKER_RTT.name]
 
 
 def test_damaged_gold_of_a_former_stream_is_built_from_all_of_silver(lab):
