@@ -49,7 +49,7 @@ LINE = ("cluster", "broker_id", "logged_at")
 """The columns of a request line that `newest_lines` reads."""
 
 COVERAGE_REACH = Reach(lookback_s=SETTLE_S)
-"""`is_settled` depends on later lines too. `jobs.build_gold` stores the unsettled windows for this."""
+"""`is_settled` depends on later lines too: `engine.gold.coverage.Settling` builds unsettled windows again."""
 
 
 def coverage(newest_us: NewestLines) -> list[Coverage]:

@@ -154,7 +154,7 @@ def gold_of_all(build: Build, inputs: WholeInputs) -> Mapping[Table, pa.Table]:
 
 
 class WarehouseTables:
-    """The tables of a warehouse, from which the memory of a build begins (see `build.Warehouse`)."""
+    """The tables of a warehouse, from which the memory of a build begins (see `build.RememberedTables`)."""
 
     def __init__(self, warehouse: Path) -> None:
         """Read existing tables."""
