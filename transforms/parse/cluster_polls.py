@@ -15,7 +15,8 @@ from transforms.parse.brokers import broker_rows
 from transforms.parse.columns import LONG, ORIGIN, integer, origin, row_type
 from transforms.parse.documents import Misread, decode, whole_text
 from transforms.parse.record import DAY_US, NO_CLUSTER, Kept, Outcome, Quarantined, Record, sample
-from transforms.parse.throttles import LISTS, RATES, ThrottleChange, rate, replicas, wildcard
+from transforms.parse.throttles import ThrottleChange, rate, replicas, wildcard
+from transforms.throttle_configs import LISTS, RATES
 
 PolledConfigs = Mapping[str, Mapping[str, str | None] | None]
 """The values of the dynamic configs, by broker or topic and by config name."""

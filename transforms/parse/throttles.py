@@ -1,21 +1,9 @@
-"""The configs of replication throttles (KIP-73): their names, and parsers for their values."""
+"""Parsers for the values of throttle configs (KIP-73)."""
 
 import re
 
 from transforms.parse.columns import ORIGIN, integer, row_type
-
-DIRECTIONS = ("leader", "follower")
-RATES = tuple(f"{direction}.replication.throttled.rate" for direction in DIRECTIONS)
-LISTS = tuple(f"{direction}.replication.throttled.replicas" for direction in DIRECTIONS)
-
-RESOURCES = {2: "topic", 4: "broker"}
-"""`ConfigResource.Type` of the two resources with throttle configs."""
-
-SETTINGS = {"topic": LISTS, "broker": RATES}
-"""The throttle configs of each resource."""
-
-UNLIMITED = 2**63 - 1
-"""The rate of an unthrottled broker (`QuotaConfig.QUOTA_BYTES_PER_SECOND_DEFAULT`)."""
+from transforms.throttle_configs import UNLIMITED
 
 WHOLE_NUMBER = re.compile(r"[\x00-\x20\x7f]*+([+-]?[0-9]++)[\x00-\x20\x7f]*+")
 

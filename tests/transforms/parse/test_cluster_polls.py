@@ -13,7 +13,8 @@ from tests.transforms.parse.any_bytes import arrow, check, took_s, with_any_byte
 from tests.transforms.parse.records import record
 from transforms.parse.cluster_polls import ClusterPoll, parse
 from transforms.parse.record import DAY_US, PARSER_VERSION, Kept, Quarantined
-from transforms.parse.throttles import LISTS, RATES, ThrottleChange
+from transforms.parse.throttles import ThrottleChange
+from transforms.throttle_configs import LISTS, RATES
 
 AT_NS = 1_795_421_225_052_997_657
 LEADER_RATE, FOLLOWER_RATE = RATES

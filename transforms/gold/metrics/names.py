@@ -1,13 +1,14 @@
 """The exporter names of Kafka metrics from `conf/metric_names.toml`, one row per name."""
 
 import re
-import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+
+from conf.documents import read_toml
 
 FILE = Path(__file__).resolve().parents[3] / "conf" / "metric_names.toml"
 """Facts about exporters, not settings: the file is the same for every deployment."""
@@ -40,7 +41,7 @@ Known = dict[str, Any]
 @cache
 def metric_names() -> dict[str, Any]:
     """Return the contents of the file, read once per process."""
-    return tomllib.loads(FILE.read_text())
+    return read_toml(FILE)
 
 
 @cache

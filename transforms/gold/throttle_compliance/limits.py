@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
-from transforms.parse.throttles import LISTS, RATES, UNLIMITED
 from transforms.sql import integer
+from transforms.throttle_configs import LISTS, RATES, UNLIMITED
 
 CHANGES_COLUMNS = (
     *("cluster", "resource", "resource_name", "config", "operation", "rate_bytes_per_s", "replicas"),

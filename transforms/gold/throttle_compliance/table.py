@@ -2,8 +2,8 @@
 
 from transforms.gold.throttle_compliance.limits import during
 from transforms.gold.throttle_compliance.settings import settings_on
-from transforms.parse.throttles import DIRECTIONS
 from transforms.sql import window_s
+from transforms.throttle_configs import DIRECTIONS
 from transforms.windows import WINDOW_S
 
 FROM_LOG = (

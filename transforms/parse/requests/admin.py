@@ -11,16 +11,8 @@ from typing import Any, NamedTuple
 
 from transforms.parse.columns import ORIGIN, OriginColumns, row_type
 from transforms.parse.requests.documents import RequestHeader
-from transforms.parse.throttles import (
-    LISTS,
-    RATES,
-    RESOURCES,
-    SETTINGS,
-    ThrottleChange,
-    rate,
-    replicas,
-    wildcard,
-)
+from transforms.parse.throttles import ThrottleChange, rate, replicas, wildcard
+from transforms.throttle_configs import LISTS, RATES, RESOURCES, SETTINGS
 
 REQUEST_LOG = "request_log"
 """The value of `throttle_changes.told_by`."""
