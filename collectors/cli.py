@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from collectors.errors import CollectorError
 from collectors.main import run
-from conf.exit_codes import ExitCode
+from conf.exit_codes import CommandError, exit_code_of
+from conf.progress import Progress
 from conf.settings import Settings
 from conf.signals import stop_on_signals
 
@@ -44,12 +44,12 @@ def collect(
 
     """
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO, stream=sys.stderr)
-    stop = threading.Event()
+    stop, progress = threading.Event(), Progress()
     stop_on_signals(stop)
     try:
         settings = Settings.load(*conf)
         summary = run(settings, stop, once=once)
-    except (CollectorError, ValueError, OSError) as error:
-        typer.echo(f"collect: {error}", err=True)
-        raise typer.Exit(ExitCode.FAILED) from error
-    typer.echo(f"collected {summary.lines:,} lines, {summary.read_bytes:,} bytes", err=True)
+    except (CommandError, ValueError, OSError) as error:
+        progress.say(f"collect: {error}")
+        raise typer.Exit(exit_code_of(error)) from error
+    progress.say(f"collected {summary.lines:,} lines, {summary.read_bytes:,} bytes")

@@ -19,6 +19,7 @@ from collectors.log_files.tail import Tailer
 from collectors.meters import CollectorMeters
 from collectors.publish import Delivered, Publisher, StoppedError
 from collectors.scrapers import start_scrapers
+from conf.exit_codes import HeldError, WrongUseError
 from conf.metrics_endpoint import metrics_endpoint
 from conf.progress import Progress
 from conf.settings import Collector, Settings, TailedFile
@@ -51,14 +52,16 @@ def run(settings: Settings, stop: threading.Event, *, once: bool = False) -> Sum
     Only positions of acknowledged lines are saved, so the next run loses no line however this one ends.
 
     Raises:
-        CollectorError: the settings list no input, another collector uses the state folder, the positions
-            cannot be read or written, or the telemetry cluster does not accept records.
+        WrongUseError: the settings list no input.
+        HeldError: another collector uses the state folder.
+        CollectorError: the positions cannot be read or written, or the telemetry cluster does not accept
+            records.
 
     """
     collector = settings.collector
     if not (collector.files or collector.endpoints or collector.cluster_bootstrap_servers):
         message = "nothing to collect: list [[collector.files]] or [[collector.endpoints]] in a --conf file"
-        raise CollectorError(message)
+        raise WrongUseError(message)
     state = Path(collector.state)
     state.mkdir(parents=True, exist_ok=True)
     is_first_run = not (state / "lock").exists()
@@ -66,7 +69,7 @@ def run(settings: Settings, stop: threading.Event, *, once: bool = False) -> Sum
         lock = FileLock(state / "lock").acquire(timeout=0)
     except Timeout as error:
         message = f"another collector works in {state}; stop it, or give this one its own state folder"
-        raise CollectorError(message) from error
+        raise HeldError(message) from error
     meters, port = CollectorMeters(), collector.metrics_port
     with lock, metrics_endpoint(meters.registry, port, PORT_SETTING) as url, Progress() as progress:
         progress.say(f"metrics: {url}")

@@ -41,6 +41,29 @@ def duration(text: str) -> timedelta:
         raise ValueError(message) from error
 
 
+def seconds_of(option: str, text: str, former_s: float | None = None, *, is_positive: bool = False) -> float:
+    """
+    Return the seconds of an option that takes a duration; `former_s` is the value of its former name.
+
+    Raises:
+        WrongUseError: the text is no duration, or is 0 and must not be.
+
+    >>> seconds_of("--for", "2m"), seconds_of("--for", "60s", 0.5)
+    (120.0, 0.5)
+    """
+    if former_s is not None:
+        return former_s
+    try:
+        seconds = duration(text).total_seconds()
+    except ValueError as error:
+        message = f"{option} {error}"
+        raise WrongUseError(message) from error
+    if is_positive and not seconds:
+        message = f"{option} {text}: must be longer than 0"
+        raise WrongUseError(message)
+    return seconds
+
+
 def instant(text: str, now: datetime | None = None) -> datetime:
     """
     Return an instant in UTC from ISO 8601 (without a zone: UTC) or from an age, counted back from `now`.

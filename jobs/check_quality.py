@@ -1,8 +1,8 @@
 """
 Check the rows of silver or gold against the rules of conf/expectations, hour by hour.
 
-Exit codes: 0 every rule holds, 1 a rule failed, 2 wrong settings, options or rules, 3 the check failed
-(Spark, the disk, or another running check), 130 stopped.
+Exit codes: 0 every rule holds, 1 a rule failed, 2 wrong settings, options or rules, 4 another check runs,
+7 the check failed (Spark or the disk), 130 stopped.
 Under plain Spark, from the project's folder with its venv activated:
 `PYTHONPATH=. spark-submit --driver-class-path '.jars/spark/*' jobs/check_quality.py --layer silver ...`.
 """
@@ -21,13 +21,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from conf.exit_codes import ExitCode, WrongUseError
+from conf.exit_codes import ExitCode, HeldError, WrongUseError
 from conf.instants import SINCE_HELP, time_range
 from conf.progress import Progress, first_line
 from conf.settings import PROJECT
 from engine.delta import tables
 from engine.delta.snapshot import Snapshot
-from engine.process.lease import LeaseHeldError, lease
+from engine.process.lease import lease
 from engine.process.session import JvmGoneError, interpreted, jvm_watched, session
 from engine.process.signals import interrupt_on_signals
 from engine.quality import results_table
@@ -40,10 +40,7 @@ from serving.report.run.answering import settings_of
 from transforms.spans import Span
 from transforms.windows import HOUR_S
 
-NOT_CHECKED = 3
-"""The exit code of a check that could not be made; 1 means that a rule failed."""
-
-NOT_CHECKED_BY = (LeaseHeldError, PySparkException, Py4JError, DeltaError, JvmGoneError, OSError)
+NOT_CHECKED_BY = (HeldError, PySparkException, Py4JError, DeltaError, JvmGoneError, OSError)
 TABLES = {(table.layer, table.name): table for table in (*SILVER, *GOLD)}
 
 
@@ -82,7 +79,8 @@ def check_quality(
     Each hour is checked separately, and the results go into gold.quality_results. If a rule of silver fails in
     an hour or in the span, gold of that time is not built until a check of it passes.
 
-    Exit codes: 0 every rule holds; 1 a rule failed; 2 wrong use; 3 the check failed; 130 stopped.
+    Exit codes: 0 every rule holds; 1 a rule failed; 2 wrong use; 4 another check runs; 7 the check failed; 130
+    stopped.
 
     Example: `plumbline check-quality --layer silver --conf my.toml`
 
@@ -98,7 +96,8 @@ def check_quality(
         raise typer.Exit(ExitCode.WRONG) from error
     except NOT_CHECKED_BY as error:
         progress.say(f"not checked: {first_line(str(error))}")
-        raise typer.Exit(NOT_CHECKED) from error
+        code = ExitCode.HELD if isinstance(error, HeldError) else ExitCode.NO_VERDICT
+        raise typer.Exit(code) from error
     except KeyboardInterrupt as error:
         progress.say("stopped; no result was saved")
         raise typer.Exit(ExitCode.INTERRUPTED) from error
@@ -113,7 +112,7 @@ def run(scope: Scope, progress: Progress) -> bool:
     Raises:
         WrongUseError: there is no such warehouse.
         SuiteError: a rule cannot be read or evaluated.
-        LeaseHeldError: another check runs.
+        HeldError: another check runs.
 
     """
     settings = settings_of(scope.conf)

@@ -5,6 +5,7 @@ Compare two arms of a performance test: a verdict and its reason for each metric
 `PYTHONPATH=. python jobs/compare.py A B --from DIR`; `spark-submit` takes the same, but Spark is not used.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,21 +14,20 @@ from typer.core import TyperCommand
 from typer.exceptions import TyperException
 
 from conf.exit_codes import ExitCode, WrongUseError
+from conf.instants import SINCE_HELP, time_range
 from conf.progress import Progress
 from conf.signals import interrupt_on_signals
 
-WRONG_USE = 4
-
 
 class Compare(TyperCommand):
-    """A command whose wrong options end with another code than "inconclusive", which is 2."""
+    """A command whose wrong options do not end with 2, which is the verdict "inconclusive"."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 (typer hides its context)
-        """Read the options; wrong ones end with `WRONG_USE`."""
+        """Read the options; wrong ones end with `NO_VERDICT`."""
         try:
             return super().parse_args(ctx, args)
         except TyperException as error:
-            error.exit_code = WRONG_USE
+            error.exit_code = ExitCode.NO_VERDICT
             raise
 
 
@@ -45,6 +45,10 @@ def compare(  # noqa: PLR0913 (one option of the command each)
     ] = None,
     tolerance: Annotated[str, typer.Option(help="Largest change that counts as no difference.")] = "5%",
     scenario: Annotated[str | None, typer.Option(help="Only runs of this experiment.")] = None,
+    since: Annotated[
+        str | None, typer.Option(help=f"Only runs that began at this instant or later. {SINCE_HELP}")
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="Only runs that began before. The same form.")] = None,
     unpaired: Annotated[
         bool, typer.Option("--unpaired", help="Do not pair the runs of the same name in both arms.")
     ] = False,
@@ -73,11 +77,11 @@ def compare(  # noqa: PLR0913 (one option of the command each)
     and its limits.
 
     Exit codes: 0 improved or equivalent; 1 regressed; 2 inconclusive, also with one run per arm; 3 invalid:
-    the runs cannot be compared; 4 wrong use, nothing was compared; 130 stopped.
+    the runs cannot be compared; 7 wrong use, nothing was compared; 130 stopped.
 
     Example: `plumbline compare sticky adaptive --from .state/experiments/adaptive --metric p99_ms`
 
-    Example: `plumbline compare main pr-17 --conf my.toml --tolerance 3% --markdown verdict.md`
+    Example: `plumbline compare main pr-17 --conf my.toml --since 7d --tolerance 3% --markdown verdict.md`
     """
     interrupt_on_signals()
     # Imported here, so that `--help` does not wait for these modules.
@@ -89,6 +93,7 @@ def compare(  # noqa: PLR0913 (one option of the command each)
     progress = Progress()
     try:
         request = asked_of(baseline, contender, metric or [], tolerance, is_unpaired=unpaired)
+        request = replace(request, **time_range(since, until)._asdict())
         source = RunSource(
             folder=folder,
             conf=conf or [],
@@ -101,7 +106,7 @@ def compare(  # noqa: PLR0913 (one option of the command each)
         comparison = run(request, source, Targets(html=html, json=json, markdown=markdown), progress)
     except WrongUseError as error:
         progress.say(f"error: {error}")
-        raise typer.Exit(WRONG_USE) from error
+        raise typer.Exit(ExitCode.NO_VERDICT) from error
     except KeyboardInterrupt as error:
         progress.say("stopped; nothing was written")
         raise typer.Exit(ExitCode.INTERRUPTED) from error

@@ -23,7 +23,10 @@ class ScenarioName(StrEnum):
     THROTTLE = THROTTLE
 
 
-_INJECTED = {"quiet_s", "for_s", "rate", "seed"}
+FORMER = {"former_quiet_s": "quiet", "former_for_s": "for_"}
+"""Former options, which are still read, and the options that replace them."""
+
+_INJECTED = {"quiet", "for_", "rate", "seed"}
 OPTIONS = {
     ScenarioName.HEALTHY: _INJECTED,
     ScenarioName.SLOW_BROKER: _INJECTED | {"broker", "delay_ms"},
@@ -54,7 +57,7 @@ def check_options(context: typer.Context, scenario: ScenarioName) -> None:
         and source.name == "COMMANDLINE"
     ]
     takes = sorted(OPTIONS[scenario])
-    if wrong := [options[name].opts[0] for name in on_command_line if name not in takes]:
+    if wrong := [options[name].opts[0] for name in on_command_line if FORMER.get(name, name) not in takes]:
         usable = ", ".join(options[name].opts[0] for name in takes)
         message = f"{scenario} takes no {', '.join(wrong)}; it takes {usable}"
         raise typer.BadParameter(message)

@@ -1,7 +1,6 @@
 """`plumbline lab`: run a real Kafka cluster on this machine and inject known slowness into it."""
 
 import json
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,12 +8,14 @@ from typing import Annotated
 
 import typer
 
-from conf.exit_codes import ExitCode
+from conf.exit_codes import CommandError, ExitCode
+from conf.instants import seconds_of
+from conf.progress import Progress
+from conf.signals import interrupt_on_signals
 from lab import cluster, load, scenarios
 from lab.choices import ScenarioName, check_options
 from lab.clients import scenario as with_clients
 from lab.clients.scenario import ClientScenario
-from lab.errors import LabError
 from lab.layout import DEFAULT_STATE, Lab
 from lab.proxy import probe as probing
 from lab.proxy.control import set_delay
@@ -33,14 +34,16 @@ State = Annotated[Path, typer.Option(help="State folder of the lab.")]
 def _clear_errors() -> Iterator[None]:
     try:
         yield
-    except LabError as error:
-        typer.secho(str(error), fg="red", err=True)
-        raise typer.Exit(ExitCode.FAILED) from None
+    except CommandError as error:
+        _say(str(error))
+        raise typer.Exit(error.exit_code) from None
     except KeyboardInterrupt:
-        typer.secho(
-            "interrupted: injected delays are removed, and a lab that was starting is stopped", err=True
-        )
+        _say("stopped; injected delays are removed, and a lab that was starting is stopped")
         raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+
+def _say(text: str) -> None:
+    Progress().say(text)
 
 
 @app.command()
@@ -68,14 +71,14 @@ def start(  # noqa: PLR0913 (one option for each setting of a lab)
             client_log=client_log,
             telemetry_partitions=telemetry_partitions,
             fresh=fresh,
-            say=typer.echo,
+            say=_say,
         )
 
 
 @app.command()
 def status(state: State = DEFAULT_STATE) -> None:
     """
-    Print the processes and the delay of each link as JSON. Exit code 3: the lab is not fully up.
+    Print the processes and the delay of each link as JSON. Exit code 1: the lab is not fully up.
 
     Example: `plumbline lab status`
 
@@ -85,7 +88,7 @@ def status(state: State = DEFAULT_STATE) -> None:
         found = cluster.status(state)
     typer.echo(json.dumps(found, indent=2))
     if not found["is_running"]:
-        raise typer.Exit(3)
+        raise typer.Exit(ExitCode.FAILED)
 
 
 @app.command()
@@ -98,7 +101,7 @@ def stop(state: State = DEFAULT_STATE) -> None:
     Example: `plumbline lab stop --state .state/lab`
     """
     with _clear_errors():
-        cluster.stop(state, say=typer.echo)
+        cluster.stop(state, say=_say)
 
 
 @app.command()
@@ -114,10 +117,14 @@ def run(  # noqa: PLR0913 (one option for each parameter of a scenario)
         scenarios.Side | None, typer.Option(help="Side of the broker to slow down (slow_side).")
     ] = None,
     delay_ms: Annotated[float, typer.Option(min=0, help="Delay added to the round trip, ms.")] = 10.0,
-    quiet_s: Annotated[
-        float, typer.Option(min=0, help="Seconds without delay before the injection, as a baseline.")
-    ] = 60.0,
-    for_s: Annotated[float, typer.Option(min=0, help="Seconds that the delay lasts.")] = 60.0,
+    quiet: Annotated[
+        str, typer.Option(help="Time without delay before the injection, as a baseline, for example 60s.")
+    ] = "60s",
+    for_: Annotated[
+        str, typer.Option("--for", help="How long the delay lasts, for example 60s or 5m.")
+    ] = "60s",
+    former_quiet_s: Annotated[float | None, typer.Option("--quiet-s", min=0, hidden=True)] = None,
+    former_for_s: Annotated[float | None, typer.Option("--for-s", min=0, hidden=True)] = None,
     rate: Annotated[float, typer.Option(min=0, help="Produce load, records/s; 0: no load.")] = 0.0,
     seed: Annotated[
         int, typer.Option(help="Seed that picks the brokers and the side that you do not name.")
@@ -137,7 +144,7 @@ def run(  # noqa: PLR0913 (one option for each parameter of a scenario)
     and a report; the part `restart` runs only if you name it. An option that the scenario does not use is
     an error.
 
-    Example: `plumbline lab run slow_link --follower 2 --leader 1 --delay-ms 10 --quiet-s 60 --for-s 60`
+    Example: `plumbline lab run slow_link --follower 2 --leader 1 --delay-ms 10 --quiet 60s --for 60s`
 
     Example: `plumbline lab run slow_side --broker 3 --side leader --rate 500`
 
@@ -146,34 +153,32 @@ def run(  # noqa: PLR0913 (one option for each parameter of a scenario)
     Example: `plumbline lab run throttle --part a --part stuck`
     """
     check_options(context, scenario)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM undoes the injection, as Ctrl-C does
+    interrupt_on_signals()  # SIGTERM undoes the injection, as Ctrl-C does
     if scenario is ScenarioName.THROTTLE:
         _throttle(state, repeats=repeats, names=part or [])
         return
     if scenario.value in list(ClientScenario):
         _with_clients(state, ClientScenario(scenario.value), repeats=repeats, seed=seed)
         return
-    plan = scenarios.ScenarioPlan(
-        scenario=Scenario(scenario.value),
-        broker=broker,
-        follower=follower,
-        leader=leader,
-        side=side,
-        delay_ms=delay_ms,
-        quiet_s=quiet_s,
-        for_s=for_s,
-        records_per_s=rate,
-        seed=seed,
-    )
     with _clear_errors():
-        typer.echo(str(scenarios.run(state, plan, say=lambda text: typer.echo(text, err=True))))
+        plan = scenarios.ScenarioPlan(
+            scenario=Scenario(scenario.value),
+            broker=broker,
+            follower=follower,
+            leader=leader,
+            side=side,
+            delay_ms=delay_ms,
+            quiet_s=seconds_of("--quiet", quiet, former_quiet_s),
+            for_s=seconds_of("--for", for_, former_for_s),
+            records_per_s=rate,
+            seed=seed,
+        )
+        typer.echo(str(scenarios.run(state, plan, say=_say)))
 
 
 def _with_clients(state: Path, scenario: ClientScenario, *, repeats: int, seed: int) -> None:
     with _clear_errors():
-        truth = with_clients.run(
-            state, scenario, repeats=repeats, seed=seed, say=lambda text: typer.echo(text, err=True)
-        )
+        truth = with_clients.run(state, scenario, repeats=repeats, seed=seed, say=_say)
         page = report(state, truth)
     _say_both(page, truth)
 
@@ -181,7 +186,7 @@ def _with_clients(state: Path, scenario: ClientScenario, *, repeats: int, seed: 
 def _throttle(state: Path, *, repeats: int, names: list[str]) -> None:
     with _clear_errors():
         plan = throttle.ThrottlePlan(repeats=repeats, parts=parts.parts_by_name(names))
-        truth = throttle.run(state, plan, say=lambda text: typer.echo(text, err=True))
+        truth = throttle.run(state, plan, say=_say)
         page = report(state, truth)
     _say_both(page, truth)
 
@@ -248,7 +253,8 @@ def produce(
     rate: Annotated[float, typer.Argument(min=0.1, help="Rate, records/s.")] = load.TRICKLE_RECORDS_PER_S,
     state: State = DEFAULT_STATE,
     *,
-    for_s: Annotated[float, typer.Option(min=1, help="Seconds to produce.")] = 60.0,
+    for_: Annotated[str, typer.Option("--for", help="How long to produce, for example 60s or 5m.")] = "60s",
+    former_for_s: Annotated[float | None, typer.Option("--for-s", min=1, hidden=True)] = None,
     record_size_bytes: Annotated[int, typer.Option(min=1, help="Size of each record.")] = 500,
 ) -> None:
     """
@@ -256,10 +262,11 @@ def produce(
 
     Example: `plumbline lab load`
 
-    Example: `plumbline lab load 2000 --for-s 120`
+    Example: `plumbline lab load 2000 --for 2m`
     """
     with _clear_errors():
-        requested = load.Load(records_per_s=rate, duration_s=for_s, record_size_bytes=record_size_bytes)
+        duration_s = seconds_of("--for", for_, former_for_s, is_positive=True)
+        requested = load.Load(records_per_s=rate, duration_s=duration_s, record_size_bytes=record_size_bytes)
         running = load.begin(Lab.load(state), requested)
         try:
             running.wait()

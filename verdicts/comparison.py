@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from verdicts import doubts
 from verdicts.metrics import METRICS, OF_GOLD, OF_PERF_TEST, RunMetric
@@ -20,6 +21,21 @@ class Asked:
     metrics: Sequence[str] = ()
     rule: VerdictRule = field(default_factory=VerdictRule)
     is_unpaired: bool = False
+    since: datetime | None = None  # only runs that began in this range; None: no limit
+    until: datetime | None = None
+
+    def runs_of(self, arm: str, runs: Sequence[RunFigures]) -> list[RunFigures]:
+        """Return the runs of an arm, by name; with a limit, a run without a known start is left out."""
+        found = [run for run in runs if run.arm == arm and self._includes(run)]
+        return sorted(found, key=lambda run: run.run)
+
+    def _includes(self, run: RunFigures) -> bool:
+        if self.since is None and self.until is None:
+            return True
+        return run.started_at is not None and (
+            (self.since is None or run.started_at >= self.since)
+            and (self.until is None or run.started_at < self.until)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,15 +64,10 @@ def compared(runs: Sequence[RunFigures], asked: Asked) -> Comparison:
         NothingToCompareError: an arm has no run, or there is no such metric.
 
     """
-    arms = {
-        name: sorted(_of(runs, name), key=lambda run: run.run) for name in (asked.baseline, asked.contender)
-    }
-    baseline, contender = arms[asked.baseline], arms[asked.contender]
-    for name, of in arms.items():
-        if not of:
-            there = ", ".join(sorted({run.arm for run in runs})) or "none"
-            message = f"no run of arm {name!r}; there are: {there}"
-            raise NothingToCompareError(message)
+    baseline, contender = (asked.runs_of(arm, runs) for arm in (asked.baseline, asked.contender))
+    for arm, found in ((asked.baseline, baseline), (asked.contender, contender)):
+        if not found:
+            raise NothingToCompareError(_no_run(arm, runs))
     names = [run.run for run in baseline]
     is_blocked = not asked.is_unpaired and names == [run.run for run in contender] and len(names) > 1
     general = doubts.of_runs(baseline, contender)
@@ -79,8 +90,16 @@ def compared(runs: Sequence[RunFigures], asked: Asked) -> Comparison:
     )
 
 
-def _of(runs: Sequence[RunFigures], arm: str) -> list[RunFigures]:
-    return [run for run in runs if run.arm == arm]
+def _no_run(arm: str, runs: Sequence[RunFigures]) -> str:
+    """Return the message for an arm without runs: its runs outside the limits, or the arms that have some."""
+    starts = [f"{run.started_at:%Y-%m-%dT%H:%MZ}" for run in runs if run.arm == arm and run.started_at]
+    if starts:
+        return (
+            f"no run of arm {arm!r} began in this time range; its runs began {min(starts)} to {max(starts)}"
+        )
+    if any(run.arm == arm for run in runs):
+        return f"no run of arm {arm!r} has a known start, so --since and --until leave all of them out"
+    return f"no run of arm {arm!r}; there are: {', '.join(sorted({run.arm for run in runs})) or 'none'}"
 
 
 def _metrics(named: Sequence[str], runs: Sequence[RunFigures]) -> list[RunMetric]:

@@ -11,9 +11,8 @@ import typer
 from collectors.backfill.export import Backfill, PublishedRange, SampleReader, Selection, seconds_of
 from collectors.backfill.pages import Pages
 from collectors.backfill.prometheus import PrometheusClient
-from collectors.errors import CollectorError
 from collectors.publish import Publisher
-from conf.exit_codes import ExitCode
+from conf.exit_codes import CommandError, ExitCode, exit_code_of
 from conf.instants import SINCE_HELP, time_range
 from conf.progress import Progress
 from conf.settings import Settings
@@ -60,7 +59,8 @@ def backfill(  # noqa: PLR0913 (the options of a command)
     run the command every few minutes, it keeps up with the server. The settings in [prometheus] name the
     files that contain passwords and tokens.
 
-    Exit codes: 0 done; 1 the server or the brokers failed; 2 wrong options or settings; 130 stopped.
+    Exit codes: 0 done; 1 the server or the brokers failed; 2 wrong options or settings; 4 another backfill of
+    the same samples runs; 130 stopped.
 
     Example: `plumbline backfill http://prometheus:9090 --since 7d --conf my.toml`
 
@@ -85,9 +85,9 @@ def backfill(  # noqa: PLR0913 (the options of a command)
         raise typer.Exit(ExitCode.WRONG) from error
     try:
         _run(settings, SampleReader(client, selection), pages, progress, again=again)
-    except (CollectorError, OSError) as error:
+    except (CommandError, OSError) as error:
         progress.say(f"backfill: {error}")
-        raise typer.Exit(ExitCode.FAILED) from error
+        raise typer.Exit(exit_code_of(error)) from error
     except KeyboardInterrupt as error:
         progress.say("backfill: stopped; the next run continues after the last published window")
         raise typer.Exit(ExitCode.INTERRUPTED) from error

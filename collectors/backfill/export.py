@@ -21,6 +21,7 @@ from collectors.backfill.prometheus_query import with_names
 from collectors.errors import CollectorError
 from collectors.log_files.lines import RawLine
 from collectors.publish import Publisher
+from conf.exit_codes import HeldError
 
 WINDOW_MS, DAY_MS = 600_000, 86_400_000
 NAMES_PER_QUERY, MAX_NAMES_PER_QUERY = 32, 256
@@ -98,7 +99,7 @@ class PublishedRange:
         Lock out a second run of the same backfill.
 
         Raises:
-            CollectorError: another run has the lock.
+            HeldError: another run has the lock.
 
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -109,7 +110,7 @@ class PublishedRange:
             message = (
                 f"another backfill with the same server and selection is running ({lock}): wait until it ends"
             )
-            raise CollectorError(message) from error
+            raise HeldError(message) from error
 
     def around(self, since_ms: int) -> tuple[int, int]:
         """

@@ -10,16 +10,20 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from collectors.errors import CollectorError
 from collectors.log_files.lines import DamagedFileError
 from collectors.perf_test.run import RunDescription, RunRecording, command, file_of, lines_of, record_run
 from collectors.perf_test.sender import Sender
 from conf import java
+from conf.exit_codes import CommandError, ExitCode, WrongUseError, exit_code_of
+from conf.instants import seconds_of
+from conf.progress import Progress
 from conf.settings import Settings
+from conf.signals import SIGNALS
 
 FOLDER = Path(".state/perf-test")
 STANDARD_INPUT = "-"
-EXIT_TOOL, EXIT_WRONG, EXIT_FAILED = 1, 2, 3
+STOPPED = {signed for number in SIGNALS for signed in (-number, 128 + number)}
+"""The tool's exit codes after Ctrl-C or SIGTERM: negative without a handler, and those of a JVM."""
 
 
 def perf_test(  # noqa: PLR0913 (the options of a command)
@@ -37,9 +41,10 @@ def perf_test(  # noqa: PLR0913 (the options of a command)
         str | None,
         typer.Option(help="Release of the client; default: the newest. With --file: the release it had."),
     ] = None,
-    warm_up_s: Annotated[
-        float, typer.Option(min=0, help="Seconds from the start to exclude from the figures.")
-    ] = 0.0,
+    warm_up: Annotated[
+        str, typer.Option(help="Time from the start to exclude from the figures, for example 30s.")
+    ] = "0s",
+    former_warm_up_s: Annotated[float | None, typer.Option("--warm-up-s", min=0, hidden=True)] = None,
     conf: Annotated[
         list[Path] | None, typer.Option(help="Settings with the telemetry brokers.", exists=True)
     ] = None,
@@ -55,25 +60,23 @@ def perf_test(  # noqa: PLR0913 (the options of a command)
     All arguments after `--` go to the tool. Its topic must exist: otherwise the tool waits a minute for each
     record.
 
-    Exit codes: 0 done; 1 the tool failed (its own code is printed, and recorded as `exit_code` of the run);
-    2 wrong options or a missing file; 3 Plumbline itself failed: nothing was run, or some lines were not
-    published, and the message names the file with the lines; 128 + N signal N ended the tool.
+    Exit codes: 0 done; 1 the tool failed (its own code is printed, and recorded as `exit_code` of the run) or
+    could not be started, or some lines were not published: the message names the file with the lines; 2 wrong
+    options or a missing file; 130 stopped.
 
     Example: `plumbline perf-test --run r1 --arm sticky --conf my.toml -- --topic t --num-records 100000
     --record-size 512 --throughput 2048 --bootstrap-server localhost:9092`
 
     Example: `plumbline perf-test --run may --arm old --conf my.toml --file perf-may.txt`
     """
-    settings = _settings(conf or [])
-    _check(file or [])
     try:
+        settings = Settings.load(*(conf or ()))
+        _check(file or [])
         if client_version and not file and client_version not in java.client_versions():
             _wrong(java.missing_client(client_version))
-        described = None
-        if run:
-            described = RunDescription(
-                run=run, arm=arm, scenario=scenario, client_version=client_version, warm_up_s=warm_up_s
-            )
+        facts = {"arm": arm, "scenario": scenario, "client_version": client_version}
+        warm_up_s = seconds_of("--warm-up", warm_up, former_warm_up_s)
+        described = RunDescription(run=run, warm_up_s=warm_up_s, **facts) if run else None
         host = node or socket.gethostname()
         if file and context.args:
             _wrong("use either --file, or the tool's arguments after --")
@@ -85,9 +88,9 @@ def perf_test(  # noqa: PLR0913 (the options of a command)
             _wrong("--run is required: a name for this run")
         else:
             _run(described, host, keep, context.args, settings if conf else None)
-    except (CollectorError, DamagedFileError, ValueError, OSError) as error:
-        typer.echo(f"perf-test: {error}", err=True)
-        raise typer.Exit(EXIT_FAILED) from error
+    except (CommandError, DamagedFileError, ValueError, OSError) as error:
+        _say(str(error))
+        raise typer.Exit(exit_code_of(error)) from error
 
 
 def _run(run: RunDescription, node: str, keep: Path, arguments: list[str], settings: Settings | None) -> None:
@@ -99,28 +102,28 @@ def _run(run: RunDescription, node: str, keep: Path, arguments: list[str], setti
     if sender:
         recording = replace(recording, send=sender.send)
     code = record_run(tool, arguments, recording)
-    typer.echo(f"kept in {kept}", err=True)
+    _say(f"kept in {kept}")
     is_published = True
     if sender is None:
-        typer.echo(f"not published: `plumbline perf-test --file {kept} --conf ...` does that", err=True)
+        _say(f"not published: `plumbline perf-test --file {kept} --conf ...` does that")
     else:
         remedy = f"`plumbline perf-test --file {kept} --conf ...` publishes it again without duplicates"
         is_published = _is_all_sent(sender, remedy)
-    if code > 0:
-        typer.echo(f"perf-test: the tool failed with exit code {code}", err=True)
+    if code:
+        _say("stopped" if code in STOPPED else f"the tool failed with exit code {code}")
     raise typer.Exit(_exit_code(code, is_published=is_published))
 
 
 def _exit_code(code: int, *, is_published: bool) -> int:
     """
-    Return the exit code of the command; `code` is the tool's, negative after a signal, and takes precedence.
+    Return the exit code of the command; `code` is the tool's, negative after a signal.
 
-    >>> [_exit_code(code, is_published=True) for code in (0, 1, 3, -15)], _exit_code(0, is_published=False)
-    ([0, 1, 1, 143], 3)
+    >>> [int(_exit_code(code, is_published=True)) for code in (0, 3, -15, 130, -9)]
+    [0, 1, 130, 130, 1]
     """
-    if code:
-        return EXIT_TOOL if code > 0 else 128 - code
-    return 0 if is_published else EXIT_FAILED
+    if code in STOPPED:
+        return ExitCode.INTERRUPTED
+    return ExitCode.FAILED if code or not is_published else 0
 
 
 def _publish(files: list[Path], run: RunDescription | None, node: str, settings: Settings | None) -> None:
@@ -137,7 +140,7 @@ def _publish(files: list[Path], run: RunDescription | None, node: str, settings:
         else:
             _send_all(sender, path, node, run, source=str(path))
     if not _is_all_sent(sender, "run it again, no line is counted twice"):
-        raise typer.Exit(EXIT_FAILED)
+        raise typer.Exit(ExitCode.FAILED)
 
 
 def _send_all(sender: Sender, path: Path, node: str, run: RunDescription | None, *, source: str) -> None:
@@ -148,17 +151,10 @@ def _send_all(sender: Sender, path: Path, node: str, run: RunDescription | None,
 def _is_all_sent(sender: Sender, remedy: str) -> bool:
     sent = sender.finish()
     if sent.failures:
-        typer.echo(f"perf-test: {sent.failures[0]}; {remedy}", err=True)
+        _say(f"{sent.failures[0]}; {remedy}")
         return False
-    typer.echo(f"published {sent.lines:,} lines", err=True)
+    _say(f"published {sent.lines:,} lines")
     return True
-
-
-def _settings(conf: list[Path]) -> Settings:
-    try:
-        return Settings.load(*conf)
-    except (OSError, ValueError) as error:
-        _wrong(str(error))
 
 
 def _check(files: list[Path]) -> None:
@@ -173,6 +169,9 @@ def _show(line: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
+def _say(text: str) -> None:
+    Progress().say(f"perf-test: {text}")
+
+
 def _wrong(message: str) -> NoReturn:
-    typer.echo(f"perf-test: {message}", err=True)
-    raise typer.Exit(EXIT_WRONG)
+    raise WrongUseError(message)

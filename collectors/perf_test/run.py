@@ -10,9 +10,8 @@ import json
 import re
 import signal
 import subprocess
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain, pairwise
@@ -23,6 +22,7 @@ from collectors.errors import CollectorError
 from collectors.log_files.lines import CHUNK_BYTES, RawLine, fingerprint, read_lines
 from conf import java
 from conf.names import RUN_DOCUMENT, Header, Kind
+from conf.signals import handled_by
 
 MAIN_CLASS = "org.apache.kafka.tools.ProducerPerformance"
 # The tool formats its figures in the JVM's locale; the parser expects English.
@@ -125,7 +125,7 @@ def record_run(tool: Sequence[str], arguments: Sequence[str], recording: RunReco
         with subprocess.Popen(tool, stdout=subprocess.PIPE, stderr=errors) as process:
             assert process.stdout is not None  # noqa: S101 (stdout is a pipe)
             recording.began(process)
-            with _forwarded_signals(process):
+            with handled_by(lambda number: _forward(number, process)):
                 for line in process.stdout:
                     out.write(_iso(datetime.now(UTC)).encode() + b" " + line.rstrip(b"\n"))
                     recording.show(line)
@@ -142,19 +142,10 @@ def _errors(path: Path | None) -> AbstractContextManager[BinaryIO | None]:
     return path.open("wb")
 
 
-@contextmanager
-def _forwarded_signals(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Handle signals without an exception, which would cut a line in two; only the main thread may do so."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    handlers = {signal.SIGINT: lambda *_: None, signal.SIGTERM: lambda *_: process.terminate()}
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def _forward(number: int, process: subprocess.Popen[bytes]) -> None:
+    """Handle a signal without an exception, which would cut a line in two; Ctrl-C reaches the tool itself."""
+    if number == signal.SIGTERM:
+        process.terminate()
 
 
 class _RunFile:

@@ -19,13 +19,13 @@ from collectors.sampling.errors import SampleError
 from collectors.sampling.record import LevelRecord
 from collectors.sampling.restore import restore
 from collectors.sampling.rounds import SamplingPlan, SamplingRun
-from conf.instants import duration
+from conf.exit_codes import ExitCode, HeldError, WrongUseError
+from conf.instants import seconds_of
 from conf.progress import Progress
 from conf.signals import SIGNALS, stop_on_signals
 
 REQUEST_LOGGER = "kafka.request.logger"
 STATE = Path(".state/sample")
-EXIT_FAILED, EXIT_WRONG, EXIT_LEFT = 1, 2, 3
 END_S = 5.0
 LEFT = (
     "not all levels are restored: the watchdog keeps trying, or use --restore; "
@@ -66,7 +66,7 @@ def sample(  # noqa: PLR0913 (the options of a command)
     The command saves the original levels to disk before it changes them. Ctrl-C and SIGTERM restore them. If
     the command is killed, a watchdog process restores them, and retries while a broker is unavailable.
 
-    Exit codes: 0 done; 1 failed; 2 wrong options, or another sample is running; 3 the levels of a broker are
+    Exit codes: 0 done; 1 failed; 2 wrong options; 4 another sample is running; 5 the levels of a broker are
     not restored yet.
 
     Example: `plumbline sample --bootstrap-server b1:9092 --for 60s --every 10m`
@@ -85,15 +85,14 @@ def sample(  # noqa: PLR0913 (the options of a command)
                 left = _restore(state, progress.say)
             else:
                 left = _sample(plan, state, _target(bootstrap_server, properties), progress)
-    except (typer.BadParameter, Timeout) as error:
-        text = "another sample is running" if isinstance(error, Timeout) else str(error)
-        _end(progress, f"{text} ({state})" if isinstance(error, Timeout) else text, EXIT_WRONG)
+    except (WrongUseError, HeldError) as error:
+        _end(progress, str(error), error.exit_code)
     except (SampleError, OSError) as error:
         is_left = (state / record.NAME).exists()
         text = f"{error}; {LEFT} {state}" if is_left else str(error)
-        _end(progress, text, EXIT_LEFT if is_left else EXIT_FAILED)
+        _end(progress, text, ExitCode.STATE if is_left else ExitCode.FAILED)
     if left:
-        _end(progress, f"{left} not available; {LEFT} {state}", EXIT_LEFT)
+        _end(progress, f"{left} not available; {LEFT} {state}", ExitCode.STATE)
 
 
 def _plan(
@@ -101,14 +100,15 @@ def _plan(
 ) -> SamplingPlan:
     if not re.fullmatch(r"all|\d+(,\d+)*", brokers):
         message = f"--brokers {brokers}: give ids, as 1,3, or all"
-        raise typer.BadParameter(message)
-    for_s, every_s = _seconds_of("--for", for_), _seconds_of("--every", every) if every else None
+        raise WrongUseError(message)
+    for_s = seconds_of("--for", for_, is_positive=True)
+    every_s = seconds_of("--every", every, is_positive=True) if every else None
     if every_s is not None and every_s <= for_s:
         message = f"--every {every}: must be longer than a round ({for_}); omit the option for a single round"
-        raise typer.BadParameter(message)
+        raise WrongUseError(message)
     if times is not None and every_s is None:
         message = "--times requires --every"
-        raise typer.BadParameter(message)
+        raise WrongUseError(message)
     return SamplingPlan(
         brokers=brokers,
         loggers=tuple(loggers or (REQUEST_LOGGER,)),
@@ -118,29 +118,21 @@ def _plan(
     )
 
 
-def _seconds_of(option: str, text: str) -> float:
-    try:
-        seconds = duration(text).total_seconds()
-    except ValueError as error:
-        message = f"{option} {error}"
-        raise typer.BadParameter(message) from error
-    if seconds == 0:
-        message = f"{option} {text}: must be longer than 0"
-        raise typer.BadParameter(message)
-    return seconds
-
-
 def _target(servers: str | None, properties: Path | None) -> LevelRecord:
     if not servers:
         message = "--bootstrap-server is required: brokers of the cluster to sample"
-        raise typer.BadParameter(message)
+        raise WrongUseError(message)
     return LevelRecord(servers, str(properties.resolve()) if properties else "", ())
 
 
 @contextmanager
 def _locked(state: Path) -> Iterator[None]:
-    with FileLock(state / watchdog.LOCK, timeout=END_S):
-        yield
+    try:
+        with FileLock(state / watchdog.LOCK, timeout=END_S):
+            yield
+    except Timeout:
+        message = f"another sample is running ({state})"
+        raise HeldError(message) from None
 
 
 def _restore(state: Path, say: Callable[[str], None]) -> str:

@@ -97,7 +97,7 @@ def ensure(spark: SparkSession, warehouse: Path, table: Table) -> None:
     Raises:
         FileExistsError: the folder has files but no table; the files are not changed.
         pyspark.errors.AnalysisException: a column changed its type.
-        LeaseHeldError: the table lacks columns and `maintain` holds its lease for over a minute.
+        HeldError: the table lacks columns and `maintain` holds its lease for over a minute.
 
     """
     make(warehouse, table)

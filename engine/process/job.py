@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from conf.exit_codes import CommandError, ExitCode
+from conf.exit_codes import CommandError, ExitCode, exit_code_of
 from conf.progress import Progress, first_line
 from conf.settings import Settings
 from engine.process.disk import full_disk_message
@@ -76,7 +76,7 @@ def started_session(settings: Settings, name: str) -> SparkSession:
 
 def failure(error: Exception, settings: Settings, name: str) -> tuple[str, int]:
     """Return a message of one line for an error, and the exit code of the job."""
-    code = error.exit_code if isinstance(error, CommandError) else ExitCode.FAILED
+    code = exit_code_of(error)
     if code != ExitCode.FAILED:
         return str(error), code
     full = full_disk_message(settings, error)

@@ -9,16 +9,10 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from conf.exit_codes import CommandError, ExitCode
+from conf.exit_codes import HeldError
 
 MAINTENANCE = "maintenance"
 """The lease to rewrite tables that other processes append to; `maintain` and `replay` hold it."""
-
-
-class LeaseHeldError(CommandError):
-    """Another process writes this layer of the warehouse."""
-
-    exit_code = ExitCode.HELD
 
 
 @contextmanager
@@ -27,7 +21,7 @@ def lease(warehouse: Path, layer: str, *, timeout_s: float) -> Iterator[None]:
     Hold the lease of a layer, `_LAYER.lock` in the warehouse, while the block runs.
 
     Raises:
-        LeaseHeldError: another process holds it for longer than `timeout_s`; the message names its pid.
+        HeldError: another process holds it for longer than `timeout_s`; the message names its pid.
 
     """
     warehouse.mkdir(parents=True, exist_ok=True)
@@ -42,7 +36,7 @@ def lease(warehouse: Path, layer: str, *, timeout_s: float) -> Iterator[None]:
                 holder.unlink(missing_ok=True)
     except Timeout:
         message = f"{_process(holder)} holds the {layer} lease of {warehouse}; stop it, or wait until it ends"
-        raise LeaseHeldError(message) from None
+        raise HeldError(message) from None
 
 
 def _process(holder: Path) -> str:

@@ -1,7 +1,6 @@
 """`plumbline experiment`: repeat producer performance tests with several configurations, in random order."""
 
 import shlex
-import signal
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -12,23 +11,20 @@ from typing import Annotated
 
 import typer
 
-from conf.exit_codes import ExitCode, WrongUseError
+from conf.exit_codes import CommandError, ExitCode, WrongUseError, exit_code_of
 from conf.progress import Progress
+from conf.signals import interrupted_once
 from lab import cluster
 from lab.clients.producer import NODE
 from lab.errors import LabError
-from lab.experiments.errors import ExperimentError, Stopped
+from lab.experiments.errors import ExperimentError
 from lab.experiments.place import ClusterPlace, LabPlace, Place, check_topic
 from lab.experiments.plan import ExperimentPlan, check_frozen, freeze_plan, with_versions
 from lab.experiments.producer_settings import check_settings
 from lab.experiments.run_folder import RunFolder, exclusive_lock
 from lab.experiments.runner import Runner
 from lab.experiments.spec import Experiment, read
-from lab.experiments.tool_run import stoppable
 from lab.layout import DEFAULT_STATE
-
-SIGNALLED = 128
-"""Added to the number of the signal, as shells do."""
 
 DEFAULT_FOLDER = Path(".state/experiments")
 
@@ -62,7 +58,8 @@ def experiment(  # noqa: PLR0913 (the options of a command)
     The first run freezes the configuration. A changed file is refused, except for a larger `repeats`.
 
     Exit codes: 0 all runs are finished; 1 a run failed twice, or the lab or cluster does not answer; 2 the
-    file or an option is wrong, or differs from the frozen configuration; 130 Ctrl-C; 143 SIGTERM.
+    file or an option is wrong, or differs from the frozen configuration; 4 another experiment uses the folder
+    or the lab; 130 stopped.
 
     Example: `plumbline experiment conf/experiments/null.toml --start`
 
@@ -70,16 +67,16 @@ def experiment(  # noqa: PLR0913 (the options of a command)
 
     Example: `plumbline experiment mine.toml --bootstrap-server kafka1:9092 --properties client.properties`
     """
-    again = "run the same command again to continue"
+    progress = Progress()
     try:
-        with stoppable():
-            _experiment(file, keep, _Where(state, bootstrap_server, properties, is_started=start))
-    except WrongUseError as error:
-        _end(f"experiment: {error}", ExitCode.WRONG)
-    except (ExperimentError, LabError, OSError, subprocess.TimeoutExpired) as error:
-        _end(f"experiment: {error}", ExitCode.FAILED)
-    except Stopped as error:
-        _end(f"stopped by {signal.Signals(error.number).name}; {again}", SIGNALLED + error.number)
+        with interrupted_once():
+            _experiment(file, keep, _Where(state, bootstrap_server, properties, is_started=start), progress)
+    except (CommandError, OSError, subprocess.TimeoutExpired) as error:
+        progress.say(f"experiment: {error}")
+        raise typer.Exit(exit_code_of(error)) from error
+    except KeyboardInterrupt as error:
+        progress.say("stopped; run the same command again to continue")
+        raise typer.Exit(ExitCode.INTERRUPTED) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +99,7 @@ class _Where:
             raise WrongUseError(message)
 
 
-def _experiment(file: Path, keep: Path | None, where: _Where) -> None:
+def _experiment(file: Path, keep: Path | None, where: _Where, progress: Progress) -> None:
     spec = read(file)
     where.check(spec, file)
     spec = with_versions(spec, file)
@@ -112,17 +109,20 @@ def _experiment(file: Path, keep: Path | None, where: _Where) -> None:
             check_frozen(folder, spec, None, file)
         else:
             check_settings(spec.arms, file)
-        with _place(spec, file, where) as place:
+        with _place(spec, file, where, progress) as place:
             check_topic(place, spec.load.topic, file)
             plan = freeze_plan(folder, spec, place.description, file)
-            _say_plan(plan, folder)
-            with Progress() as progress:
+            progress.say(_summary(plan, folder))
+            with progress:
                 Runner(plan, place, folder, progress, socket.gethostname() if where.servers else NODE).run()
-    _say_end(plan, folder)
+    progress.say(f"runs: {folder.runs}")
+    baseline, *contenders = [arm.name for arm in spec.arms]
+    for contender in contenders:
+        typer.echo(f"plumbline compare {baseline} {contender} --from {shlex.quote(str(folder.root))}")
 
 
 @contextmanager
-def _place(spec: Experiment, file: Path, where: _Where) -> Iterator[Place]:
+def _place(spec: Experiment, file: Path, where: _Where, progress: Progress) -> Iterator[Place]:
     if where.servers:
         yield ClusterPlace(where.servers, where.properties)
         return
@@ -132,7 +132,7 @@ def _place(spec: Experiment, file: Path, where: _Where) -> Iterator[Place]:
         message = f"no lab runs in {state}: run `plumbline lab start --state {state}`, or use --start"
         raise ExperimentError(message)
     if not is_running:  # without request and client logs, which cost the brokers CPU time
-        cluster.start(state, request_log=False, client_log=False, say=_say)
+        cluster.start(state, request_log=False, client_log=False, say=progress.say)
     try:
         with exclusive_lock(
             state / ".experiment.lock", f"another `plumbline experiment` uses the lab in {state}"
@@ -140,7 +140,7 @@ def _place(spec: Experiment, file: Path, where: _Where) -> Iterator[Place]:
             yield LabPlace(state, spec, file)
     finally:
         if not is_running:
-            cluster.stop(state, say=_say)
+            cluster.stop(state, say=progress.say)
 
 
 def _is_running(state: Path) -> bool:
@@ -150,24 +150,8 @@ def _is_running(state: Path) -> bool:
         return False
 
 
-def _say_plan(plan: ExperimentPlan, folder: RunFolder) -> None:
+def _summary(plan: ExperimentPlan, folder: RunFolder) -> str:
     spec = plan.experiment
     runs = f"{len(plan.order)} blocks of {len(spec.arms)} arms"
     seconds = f"{spec.warm_up_s:g} s of warm-up and {spec.for_s:g} s per run"
-    _say(f"{spec.name}: {runs}, {seconds}; folder {folder.root}")
-
-
-def _say_end(plan: ExperimentPlan, folder: RunFolder) -> None:
-    baseline, *contenders = [arm.name for arm in plan.experiment.arms]
-    _say(f"runs: {folder.runs}")
-    for contender in contenders:
-        typer.echo(f"plumbline compare {baseline} {contender} --from {shlex.quote(str(folder.root))}")
-
-
-def _say(text: str) -> None:
-    typer.echo(text, err=True)
-
-
-def _end(text: str, code: int) -> None:
-    typer.secho(text, fg="red", err=True)
-    raise typer.Exit(code) from None
+    return f"{spec.name}: {runs}, {seconds}; folder {folder.root}"

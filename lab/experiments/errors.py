@@ -1,14 +1,7 @@
-"""Errors that end an experiment. Their messages say what to do."""
+"""The error that ends an experiment. Its message says what to do."""
+
+from conf.exit_codes import CommandError
 
 
-class ExperimentError(Exception):
+class ExperimentError(CommandError):
     """The experiment cannot continue. Finished runs stay."""
-
-
-class Stopped(KeyboardInterrupt):
-    """The experiment received a signal."""
-
-    def __init__(self, number: int) -> None:
-        """Store the signal's number."""
-        super().__init__()
-        self.number = number

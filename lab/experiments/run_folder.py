@@ -12,9 +12,9 @@ import psutil
 from filelock import FileLock, Timeout
 
 from collectors.perf_test.run import RunDescription, file_of, run_of
+from conf.exit_codes import HeldError
 from conf.names import RUN_DOCUMENT
 from lab import processes
-from lab.experiments.errors import ExperimentError
 
 SUMMARY = re.compile(rb" (\d+) records sent, .*99\.9th", re.MULTILINE)
 FAILED_RECORD = re.compile(rb"^[\w.]+Exception.*$", re.MULTILINE)
@@ -32,14 +32,14 @@ def exclusive_lock(lock: Path, message: str) -> Iterator[None]:
     Hold a lock file.
 
     Raises:
-        ExperimentError: another process holds it.
+        HeldError: another process holds it.
 
     """
     try:
         with FileLock(lock, timeout=0):
             yield
     except Timeout:
-        raise ExperimentError(f"{message}: wait for it") from None  # noqa: EM102, TRY003 (the caller writes the sentence)
+        raise HeldError(f"{message}: wait for it") from None  # noqa: EM102, TRY003 (the caller writes the sentence)
 
 
 PLAN = "experiment.json"
@@ -63,7 +63,7 @@ class RunFolder:
         Create the folder if needed, and lock it against other experiments.
 
         Raises:
-            ExperimentError: another experiment uses the folder.
+            HeldError: another experiment uses the folder.
 
         """
         self.root.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from collectors.perf_test.run import RunDescription, RunRecording, command
 from conf.progress import Progress
 from lab.clients.producer import Producer, Workload, arguments_of
 from lab.errors import LabError
-from lab.experiments.errors import ExperimentError, Stopped
+from lab.experiments.errors import ExperimentError
 from lab.experiments.place import Place
 from lab.experiments.plan import ExperimentPlan
 from lab.experiments.remaining_time import RemainingTime
@@ -37,7 +37,7 @@ class Runner:
 
         Raises:
             ExperimentError: a run failed twice, or the lab or cluster reports an error.
-            Stopped: a signal came; the interrupted run is set aside.
+            KeyboardInterrupt: a signal came; the interrupted run is set aside.
 
         """
         clean_up(self.folder, self.progress.say)
@@ -95,7 +95,7 @@ class Runner:
             run_tool(tool, arguments, recording, self.folder, show)
         except CollectorError as error:
             raise ExperimentError(str(error)) from error
-        except Stopped:
+        except KeyboardInterrupt:
             clean_up(self.folder, self.progress.say)
             raise
         if (reason := self.folder.shortcoming(file)) is None:

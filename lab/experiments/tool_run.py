@@ -1,40 +1,17 @@
 """Run the tool once. A signal stops the tool, so that no run continues without its experiment."""
 
-import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from types import FrameType
 
 from collectors.perf_test.run import RunRecording, record_run
-from lab.experiments.errors import Stopped
 from lab.experiments.run_folder import RunFolder
 
 POLL_INTERVAL_S = 0.2
 PATIENCE_S = 10.0
 """Seconds between SIGTERM and SIGKILL."""
-
-
-@contextmanager
-def stoppable() -> Iterator[None]:
-    """Raise `Stopped` on the first SIGINT or SIGTERM. Ignore later signals, so that the clean-up finishes."""
-    is_stopping = False
-
-    def stop(number: int, _frame: FrameType | None) -> None:
-        nonlocal is_stopping
-        if not is_stopping:
-            is_stopping = True
-            raise Stopped(number)
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def run_tool(

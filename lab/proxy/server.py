@@ -12,7 +12,6 @@ import asyncio
 import contextlib
 import gc
 import selectors
-import signal
 import sys
 import time
 from collections import deque
@@ -20,6 +19,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
+from conf.signals import SIGNALS
 from lab.layout import Lab, Link
 from lab.proxy import applied_log
 from lab.proxy import control as proxy_control
@@ -237,8 +237,8 @@ async def serve(lab: Lab) -> None:
     """Serve every link and the control port until SIGTERM or SIGINT."""
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(name, stop.set)
+    for number in SIGNALS:
+        loop.add_signal_handler(number, stop.set)
     with applied_log.AppliedLog.open(lab.state / "proxy") as log:
         proxied_links = {
             (link.follower, link.leader): ProxiedLink(link, log) for link in (*lab.links, *lab.client_links)

@@ -6,12 +6,13 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from conf.exit_codes import ExitCode
+from conf.exit_codes import ExitCode, WrongUseError
+from conf.instants import UNITS_S, seconds_of
 from conf.settings import Settings
 from conf.signals import interrupt_on_signals
 
 
-def dashboard(
+def dashboard(  # noqa: PLR0913 (the options of a command)
     *,
     conf: Annotated[
         list[Path] | None, typer.Option(help="Settings that name the warehouse; the last file wins.")
@@ -19,10 +20,10 @@ def dashboard(
     warehouse: Annotated[Path | None, typer.Option(help="The warehouse's folder, instead of --conf.")] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8050,
-    days: Annotated[
-        float,
-        typer.Option(min=0.01, help="Number of days to show, counted back from the newest window."),
-    ] = 1.0,
+    since: Annotated[
+        str, typer.Option(help="How far back to show, counted from the newest window: 36h, 7d.")
+    ] = "1d",
+    former_days: Annotated[float | None, typer.Option("--days", min=0.01, hidden=True)] = None,
 ) -> None:
     """
     Show gold in a browser: who is slow and since when, the seven questions, comparisons of runs; live.
@@ -31,13 +32,17 @@ def dashboard(
     port can read everything. Ctrl-C ends it (exit code 130).
     Exit code 2: there is no gold, or the port is taken.
 
-    Example: `plumbline dashboard --conf my.toml`
+    Example: `plumbline dashboard --conf my.toml --since 7d`
 
     Example: `plumbline dashboard --warehouse .state/demo/warehouse --port 0`
     """
     interrupt_on_signals()
     try:
-        _serve(_root(conf or [], warehouse), host, port, timedelta(days=days))
+        former_s = None if former_days is None else former_days * UNITS_S["d"]
+        reach_s = seconds_of("--since", since, former_s, is_positive=True)
+        _serve(_root(conf or [], warehouse), host, port, timedelta(seconds=reach_s))
+    except WrongUseError as error:
+        _wrong_use(str(error))
     except KeyboardInterrupt as error:
         typer.echo("stopped", err=True)
         raise typer.Exit(ExitCode.INTERRUPTED) from error

@@ -23,6 +23,7 @@ from collectors.perf_test.run import (
 )
 from collectors.perf_test.sender import SendResult
 from conf import names
+from conf.exit_codes import ExitCode
 from plumbline.cli import app
 from schemas.silver import perf_test as schemas
 
@@ -111,7 +112,7 @@ def test_sigterm_ends_the_tool_and_the_file_says_how(tmp_path):
     process.terminate()
     _, said = process.communicate(timeout=20)
 
-    assert process.returncode == 128 + signal.SIGTERM
+    assert process.returncode == ExitCode.INTERRUPTED
     assert b"not published: `plumbline perf-test --file" in said
     (kept,) = (tmp_path / "kept").iterdir()
     ended = json.loads(kept.read_bytes().splitlines()[-1])["plumbline_run"]
@@ -172,7 +173,7 @@ def test_missing_jars_are_an_error_that_names_the_present_ones(monkeypatch, tmp_
         command("9.9.9", [])
 
 
-def test_exit_codes_of_the_tool_and_of_plumbline_differ(monkeypatch, tmp_path):
+def test_a_failure_of_the_tool_or_of_plumbline_ends_with_1_and_names_the_cause(monkeypatch, tmp_path):
     """First the tool ends with 3, a code that Plumbline uses itself; then there is no Java."""
     monkeypatch.chdir(tmp_path)
     words = ["perf-test", "--run", "r", "--", "--topic", "t"]
@@ -184,9 +185,10 @@ def test_exit_codes_of_the_tool_and_of_plumbline_differ(monkeypatch, tmp_path):
     monkeypatch.setattr("conf.java.JARS", tmp_path)
     of_plumbline = CliRunner().invoke(app, words)
 
-    assert (of_tool.exit_code, of_plumbline.exit_code) == (1, 3)
+    assert (of_tool.exit_code, of_plumbline.exit_code) == (ExitCode.FAILED, ExitCode.FAILED)
     assert "the tool failed with exit code 3" in of_tool.stderr
     assert "the tool failed" not in of_plumbline.stderr
+    assert "no jars of Kafka" in of_plumbline.stderr
 
 
 def test_wrong_settings_end_with_2(tmp_path):
@@ -197,7 +199,7 @@ def test_wrong_settings_end_with_2(tmp_path):
     assert (result.exit_code, "broker: unknown key" in result.stderr) == (2, True)
 
 
-def test_undelivered_lines_end_with_3_and_a_failed_tool_with_1(monkeypatch, tmp_path):
+def test_undelivered_lines_end_with_1_and_are_named_next_to_a_failure_of_the_tool(monkeypatch, tmp_path):
     class Deaf:
         def __init__(self, _settings):
             self.send = lambda _line: None
@@ -209,14 +211,16 @@ def test_undelivered_lines_end_with_3_and_a_failed_tool_with_1(monkeypatch, tmp_
     (tmp_path / "my.toml").touch()
     monkeypatch.setattr("collectors.perf_test.cli.Sender", Deaf)
     monkeypatch.setattr("conf.java.brokers_version", lambda: "4.3.1")
-    codes = []
+    results = []
     for code in (0, 1):
         tool = [sys.executable, "-c", PRINTS.format(code=code)]
         monkeypatch.setattr("collectors.perf_test.cli.command", lambda *_, tool=tool: tool)
         words = ["perf-test", "--run", "r", "--conf", "my.toml", "--", "--topic", "t"]
-        codes.append(CliRunner().invoke(app, words).exit_code)
+        results.append(CliRunner().invoke(app, words))
 
-    assert codes == [3, 1]
+    assert [result.exit_code for result in results] == [ExitCode.FAILED, ExitCode.FAILED]
+    assert ["the tool failed" in result.stderr for result in results] == [False, True]
+    assert all("a line was not delivered" in result.stderr for result in results)
 
 
 WRONG = {

@@ -8,6 +8,7 @@ import typer
 from delta.tables import DeltaTable
 from typer.testing import CliRunner
 
+from conf.exit_codes import ExitCode
 from engine.delta import tables
 from engine.gold import held_back
 from engine.process.lease import lease
@@ -160,7 +161,7 @@ def test_a_second_check_is_refused_and_saves_no_result(lab):
     with lease(lab.warehouse, "quality", timeout_s=1):
         result = check(lab, "silver")
 
-    assert result.exit_code == 3
+    assert result.exit_code == ExitCode.HELD
     assert "holds the quality lease of" in result.stderr
     assert results_table.newest(lab.warehouse) == []
 

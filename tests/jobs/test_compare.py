@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from collectors.files import discover
-from conf.exit_codes import WrongUseError
+from conf.exit_codes import ExitCode, WrongUseError
 from conf.settings import PROJECT, Settings
 from engine.delta import tables
 from engine.ingest.parsed_files import parse_files, raw_lines
@@ -38,7 +38,7 @@ def run(*words):
 def refused(*words):
     """Return the error line of a wrong use, without the progress before it."""
     result = run(*words)
-    assert result.exit_code == 4, result.output
+    assert result.exit_code == ExitCode.NO_VERDICT, result.output
     return result.output.strip().splitlines()[-1]
 
 
@@ -62,6 +62,7 @@ def written(folder, factor, *, n=8, **more):
         (("a", "b", "--from", "x", "--metric", "p98"), "--metric 'p98' is none; there are: records_per_s"),
         (("a", "b", "--from", "x", "--tolerance", "0"), "is no share between 0 and 1"),
         (("a", "b", "--conf", "missing.toml"), "missing.toml"),
+        (("a", "b", "--from", "x", "--since", "yesterday"), "--since 'yesterday' is neither an instant"),
         (("a", "b", "--from", "x", "--save"), "give --conf FILE instead of --from DIR"),
         (("a", "b", "--from", "x", "--json", "."), ". is a folder; name the file to write"),
     ],
@@ -83,8 +84,8 @@ def test_an_empty_folder_is_refused_with_the_layout_of_perf_test_output(tmp_path
 
 
 def test_a_misspelt_option_is_not_reported_as_inconclusive():
-    assert run("a", "b", "--form", "x").exit_code == 4
-    assert run("a").exit_code == 4
+    assert run("a", "b", "--form", "x").exit_code == ExitCode.NO_VERDICT
+    assert run("a").exit_code == ExitCode.NO_VERDICT
     assert run("--help").exit_code == 0
 
 
@@ -153,6 +154,25 @@ def test_blocks_that_improved_are_reported_in_all_formats(tmp_path):
         assert f'id="figure-{place}"' in page
     assert "http://" not in page.split("<script>")[0]
     assert run("new", "old", "--from", folder, "--metric", "p99_ms").exit_code == 1
+
+
+def test_only_runs_since_an_instant_are_compared(tmp_path):
+    """The eight blocks begin four minutes apart; the last two began since."""
+    folder = written(tmp_path / "runs", 0.8)
+    starts = sorted(run["started_at"] for run in compared_runs(folder))
+
+    runs = compared_runs(folder, "--since", starts[-4], "--until", "2100-01-01T00:00Z")
+
+    assert sorted(run["started_at"] for run in runs) == starts[-4:]
+    assert "no run of arm 'old' began in this time range" in refused(
+        "old", "new", "--from", folder, "--since", "1s"
+    )
+
+
+def compared_runs(folder, *options):
+    target = folder.parent / "c.json"
+    run("old", "new", "--from", folder, "--json", target, *options)
+    return json.loads(target.read_text())["runs"]
 
 
 def test_a_declared_warm_up_is_left_out_and_percentiles_refused(tmp_path):

@@ -46,9 +46,10 @@ def test_on_or_off_is_all_a_switch_knows():
     [
         (("skew", "--delay-ms", "3"), "--delay-ms", "--repeats, --seed"),
         (("redirect", "--rate", "500"), "--rate", "--repeats"),
+        (("metadata", "--for", "9s", "--quiet", "9s"), "--quiet, --for", "--repeats"),
         (("metadata", "--for-s", "9", "--quiet-s", "9"), "--quiet-s, --for-s", "--repeats"),
         (("throttle", "--broker", "2"), "--broker", "--part, --repeats"),
-        (("healthy", "--delay-ms", "10"), "--delay-ms", "--for-s"),
+        (("healthy", "--delay-ms", "10"), "--delay-ms", "--for"),
         (("slow_link", "--broker", "1"), "--broker", "--follower"),
         (("slow_broker", "--side", "leader"), "--side", "--broker"),
         (("slow_side", "--part", "a"), "--part", "--side"),
@@ -68,12 +69,42 @@ def test_an_option_that_a_scenario_would_pass_over_is_a_usage_error(arguments, w
 @pytest.mark.parametrize("scenario", list(ScenarioName))
 def test_every_option_that_a_scenario_takes_is_taken(tmp_path, scenario):
     """What goes wrong then is that there is no lab."""
-    given = {"side": "leader", "part": "a"}
-    options = [(f"--{name.replace('_', '-')}", given.get(name, "1")) for name in sorted(OPTIONS[scenario])]
+    given = {"side": "leader", "part": "a", "quiet": "1s", "for_": "1s"}
+    names = {name: f"--{name.rstrip('_').replace('_', '-')}" for name in sorted(OPTIONS[scenario])}
+    options = [(option, given.get(name, "1")) for name, option in names.items()]
     told = call("run", scenario, "--state", str(tmp_path), *(word for option in options for word in option))
 
     assert told.exit_code == 1
     assert "plumbline lab start" in told.output
+
+
+@pytest.mark.parametrize(
+    ("options", "lasts"),
+    [
+        (("--quiet", "90s", "--for", "2m"), (90, 120)),
+        (("--quiet-s", "1.5", "--for-s", "2"), (1.5, 2)),  # former names
+        ((), (60, 60)),
+    ],
+)
+def test_durations_have_a_unit_and_former_options_are_still_read(tmp_path, monkeypatch, options, lasts):
+    plans = []
+    monkeypatch.setattr("lab.cli.scenarios.run", lambda _state, plan, **_: plans.append(plan))
+
+    call("run", "healthy", "--state", str(tmp_path), *options)
+
+    assert [(plan.quiet_s, plan.for_s) for plan in plans] == [lasts]
+
+
+def test_help_shows_no_former_option():
+    assert "--for-s" not in call("run", "--help").output
+    assert "--for " in call("run", "--help").output
+
+
+def test_a_duration_without_a_unit_is_refused_with_an_example(tmp_path):
+    refused = call("run", "healthy", "--for", "60", "--state", str(tmp_path))
+
+    assert refused.exit_code == 2
+    assert "--for '60' is not a duration: write 90s" in " ".join(refused.output.split())
 
 
 def test_a_part_of_throttle_that_is_not_there_is_named(tmp_path):

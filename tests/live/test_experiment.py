@@ -1,7 +1,6 @@
 """An experiment on real brokers that is killed and stopped on its way, and is finished all the same."""
 
 import json
-import signal
 import subprocess
 import sys
 import time
@@ -11,6 +10,7 @@ from itertools import pairwise
 import psutil
 import pytest
 
+from conf.exit_codes import ExitCode
 from lab import topics
 from lab.experiments.run_folder import RunFolder
 from lab.proxy import control
@@ -78,7 +78,7 @@ def test_an_experiment_that_is_killed_goes_on_and_repeats_no_finished_run(lab, e
     assert not orphan.is_running()
     stopped.terminate()
     _, said = stopped.communicate(timeout=30)
-    assert stopped.returncode == 128 + signal.SIGTERM
+    assert stopped.returncode == ExitCode.INTERRUPTED
     assert "run the same command again to continue" in said
     assert not tool.is_running()
     assert held_ms(lab) == 0

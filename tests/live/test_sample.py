@@ -13,6 +13,7 @@ import pytest
 
 from collectors.sampling import record, watchdog
 from collectors.sampling.brokers import Brokers
+from conf.exit_codes import ExitCode
 from lab import cluster, jvm
 
 pytestmark = pytest.mark.live
@@ -131,7 +132,7 @@ def test_a_broker_that_is_away_gets_its_levels_when_it_is_back(one_broker, level
             until(lambda: "retrying" in (tmp_path / watchdog.LOG).read_text())
         finally:
             broker.resume()
-    assert job.returncode == 3
+    assert job.returncode == ExitCode.STATE
     until(lambda: record.read(tmp_path) is None)
 
     assert levels() == {REQUEST: "WARN", INHERITED: "INFO"}

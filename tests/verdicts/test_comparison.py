@@ -1,10 +1,11 @@
 """Two arms compared: which runs are a block, which metric decides, and with which exit code."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
-from tests.verdicts.made_runs import blocks, run_of, window
+from tests.verdicts.made_runs import BEGIN, blocks, run_of, window
 from verdicts.comparison import Asked, NothingToCompareError, compared
 from verdicts.overall import counted, deciding, exit_code
 from verdicts.verdict import JudgedMetric, Verdict
@@ -98,6 +99,31 @@ def test_metric_of_gold_that_no_run_has_is_left_out_unless_it_is_named():
     (told,) = compared(runs, replace(ASKED, metrics=(name,))).judged
     assert told.verdict is Verdict.INVALID
     assert told.reason.startswith(f"there is no {name}: run x-000 of old, ")
+
+
+def test_only_runs_that_began_in_the_time_range_are_compared():
+    """The blocks begin at 9:00, 9:04, 9:08 and so on; the second run of a block two minutes later."""
+    from_third = replace(ASKED, since=BEGIN + timedelta(minutes=8))
+    third = replace(from_third, until=BEGIN + timedelta(minutes=12))
+
+    assert [run.run for run in compared(faster(0.8), from_third).baseline] == [
+        f"x-{n:03}" for n in range(2, 8)
+    ]
+    assert [run.run for run in compared(faster(0.8), third).contender] == ["x-002"]
+
+
+@pytest.mark.parametrize(
+    ("started_at", "message"),
+    [
+        (BEGIN, "no run of arm 'old' began in this time range; its runs began 2026-11-21T09:00Z to "),
+        (None, "no run of arm 'old' has a known start"),
+    ],
+)
+def test_an_arm_without_runs_in_the_time_range_is_named_with_the_reason(started_at, message):
+    runs = [replace(run, started_at=started_at) for run in faster(0.8)]
+
+    with pytest.raises(NothingToCompareError, match=message):
+        compared(runs, replace(ASKED, since=BEGIN + timedelta(days=1)))
 
 
 def one_each(share, n=40):

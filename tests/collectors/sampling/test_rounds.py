@@ -14,6 +14,7 @@ from collectors.sampling.errors import SampleError
 from collectors.sampling.record import LevelRecord, LoggerLevel
 from collectors.sampling.restore import restore
 from collectors.sampling.rounds import SamplingPlan, SamplingRun
+from conf.exit_codes import ExitCode
 from plumbline.cli import app
 
 REQUEST, CLIENT = "kafka.request.logger", "org.apache.kafka.clients.NetworkClient"
@@ -213,11 +214,11 @@ def test_a_second_sample_of_the_same_folder_is_refused(tmp_path, monkeypatch):
     with FileLock(tmp_path / watchdog.LOCK):
         result = CliRunner().invoke(app, ["sample", "--bootstrap-server", "b:1", "--state", str(tmp_path)])
 
-    assert (result.exit_code, "another sample is running" in result.output) == (2, True)
+    assert (result.exit_code, "another sample is running" in result.output) == (ExitCode.HELD, True)
 
 
 def test_what_an_earlier_sample_left_is_put_back_before_a_new_one_begins(tmp_path):
     record.write(tmp_path, TARGET.with_levels([LoggerLevel(1, REQUEST, "WARN", is_inherited=False)]))
     result = CliRunner().invoke(app, ["sample", "--bootstrap-server", "b:1", "--state", str(tmp_path)])
 
-    assert (result.exit_code, "--restore" in result.output) == (3, True)
+    assert (result.exit_code, "--restore" in result.output) == (ExitCode.STATE, True)

@@ -14,9 +14,10 @@ from deltalake import DeltaTable
 from pyspark.errors import AnalysisException
 from pyspark.sql.types import LongType, StringType, StructType, TimestampType
 
+from conf.exit_codes import HeldError
 from engine.delta import commits, log_entries, tables
 from engine.delta.log_state import entry_file
-from engine.process.lease import MAINTENANCE, LeaseHeldError, lease
+from engine.process.lease import MAINTENANCE, lease
 from schemas.arrow import arrow_schema
 from schemas.bronze import BRONZE
 from schemas.fields import Table, column
@@ -186,7 +187,7 @@ def test_columns_are_added_only_by_the_writer_and_not_during_maintenance(spark, 
     tables.make(tmp_path, grown)
     monkeypatch.setattr(tables, "MAINTENANCE_S", 0.1)
 
-    with lease(tmp_path, MAINTENANCE, timeout_s=1), pytest.raises(LeaseHeldError, match=MAINTENANCE):
+    with lease(tmp_path, MAINTENANCE, timeout_s=1), pytest.raises(HeldError, match=MAINTENANCE):
         tables.ensure(spark, tmp_path, grown)
 
     assert log_entries.opened(Path(tables.path(tmp_path, LAG))).version() == 0

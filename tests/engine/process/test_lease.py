@@ -5,7 +5,8 @@ import os
 
 import pytest
 
-from engine.process.lease import LeaseHeldError, lease
+from conf.exit_codes import HeldError
+from engine.process.lease import lease
 
 
 def hold(warehouse, is_held, may_end):
@@ -22,7 +23,7 @@ def test_second_writer_is_told_which_process_holds_the_lease(tmp_path):
     try:
         assert is_held.wait(30)
         with (
-            pytest.raises(LeaseHeldError, match=f"process {other.pid} "),
+            pytest.raises(HeldError, match=f"process {other.pid} "),
             lease(tmp_path, "gold", timeout_s=0.2),
         ):
             pass

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from contextlib import contextmanager
+from datetime import timedelta
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -66,6 +67,7 @@ def test_a_request_for_another_name_gets_nothing(address):
         (("--conf", "a.toml", "--warehouse", "b"), "give either --conf FILE or --warehouse DIR"),
         (("--conf", "missing.toml"), "missing.toml"),
         (("--warehouse", "nowhere"), "plumbline build-gold"),
+        (("--warehouse", "nowhere", "--since", "week"), "--since 'week' is not a duration"),
     ],
 )
 def test_wrong_use_is_named(words, message):
@@ -73,6 +75,21 @@ def test_wrong_use_is_named(words, message):
 
     assert result.exit_code == 2
     assert message in result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "days"), [((), 1), (("--since", "36h"), 1.5), (("--days", "0.5"), 0.5)], ids=str
+)
+def test_pages_look_back_as_far_as_since_says(monkeypatch, options, days):
+    """`--days` is the former option."""
+    reaches = []
+    monkeypatch.setattr(
+        "serving.dashboard.cli._serve", lambda _root, _host, _port, reach: reaches.append(reach)
+    )
+
+    run("--warehouse", "w", *options)
+
+    assert reaches == [timedelta(days=days)]
 
 
 def test_a_port_that_is_taken_is_named(made, address):
