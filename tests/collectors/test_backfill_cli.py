@@ -6,6 +6,7 @@ import pytest
 from filelock import FileLock
 
 from collectors.backfill.cli import KAFKA_METRICS
+from conf.exit_codes import ExitCode
 from conf.settings import Settings
 
 
@@ -78,7 +79,7 @@ def test_a_second_run_of_the_same_waits_for_the_first_to_end(backfill, conf, mon
     with FileLock(held):
         result = backfill("http://x")
 
-    assert result.exit_code == 1
+    assert result.exit_code == ExitCode.HELD
     assert "another backfill with the same server and selection is running" in result.output
 
 

@@ -14,6 +14,7 @@ from collectors.errors import CollectorError
 from collectors.log_files.lines import RawLine
 from collectors.main import run
 from collectors.publish import MAX_RECORD_BYTES, Publisher, encoded, producer_options
+from conf.exit_codes import HeldError, WrongUseError
 from conf.settings import Collector, Settings, TailedFile, Telemetry
 
 NOBODY = Telemetry(bootstrap_servers="127.0.0.1:1")
@@ -59,7 +60,7 @@ def test_settings_can_add_tls_but_not_take_the_promise_of_delivery_away():
 
 def test_nothing_to_collect_is_an_error(tmp_path):
     empty = Settings(collector=Collector(state=str(tmp_path)))
-    with pytest.raises(CollectorError, match=r"nothing to collect: list \[\[collector.files\]\]"):
+    with pytest.raises(WrongUseError, match=r"nothing to collect: list \[\[collector.files\]\]"):
         run(empty, threading.Event(), once=True)
 
 
@@ -67,7 +68,7 @@ def test_a_second_collector_on_a_state_folder_is_refused(settings, tmp_path):
     (tmp_path / "state").mkdir()
     with (
         FileLock(tmp_path / "state" / "lock"),
-        pytest.raises(CollectorError, match="another collector works in"),
+        pytest.raises(HeldError, match="another collector works in"),
     ):
         run(settings, threading.Event(), once=True)
 

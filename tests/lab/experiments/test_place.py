@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from conf.exit_codes import WrongUseError
-from lab.experiments.errors import ExperimentError
+from conf.exit_codes import HeldError, WrongUseError
 from lab.experiments.place import LabPlace, public_settings
 from lab.experiments.run_folder import exclusive_lock
 from lab.experiments.spec import ResponseHold, read
@@ -49,7 +48,7 @@ def test_more_replicas_than_brokers_are_told(state):
 
 def test_a_lock_is_held_by_one(tmp_path):
     lock = tmp_path / "lock"
-    refused = pytest.raises(ExperimentError, match="second: wait")
+    refused = pytest.raises(HeldError, match="second: wait")
 
     with exclusive_lock(lock, "first"), refused, exclusive_lock(lock, "second"):
         pass
