@@ -1,4 +1,4 @@
-"""Two arms compared by all their metrics: which runs go together, what is measured, what decides."""
+"""Compare two arms by all their metrics: which runs form a block, what is measured, what decides."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from verdicts.within_run import WeightedWindow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What is asked: which metrics (the first one decides; none named: all, and the worst), by which rule."""
+    """What to compare: arms, metrics (the first decides; default: all, and the worst decides) and rule."""
 
     baseline: str
     contender: str
@@ -40,7 +40,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """All that is said of two arms; `deciding` is one of `judged`."""
+    """The verdicts on two arms; `deciding` is one of `judged`."""
 
     asked: Asked
     is_blocked: bool
@@ -53,7 +53,7 @@ class Comparison:
 
 
 class NothingToCompareError(Exception):
-    """An arm has no run, or a metric has no meaning; the message names what there is."""
+    """An arm has no run, or there is no such metric; the message lists those that exist."""
 
 
 def compared(runs: Sequence[RunFigures], asked: Asked) -> Comparison:
@@ -77,15 +77,15 @@ def compared(runs: Sequence[RunFigures], asked: Asked) -> Comparison:
     ]
     every = judged(measured, asked.rule)
     lacking = {name for name in METRICS if doubts.of_metric(METRICS[name], [*baseline, *contender])}
-    # What runs do not have is shown with its reason; it decides where it was asked for.
-    had = [of for of in every if of.metric not in lacking]
+    # A metric that runs lack is shown with the reason, but decides only if it was named.
+    present = [of for of in every if of.metric not in lacking]
     return Comparison(
         asked=asked,
         is_blocked=is_blocked,
         baseline=baseline,
         contender=contender,
         judged=every,
-        deciding=deciding(every, asked.metrics[0]) if asked.metrics else deciding(had or every, None),
+        deciding=deciding(every, asked.metrics[0]) if asked.metrics else deciding(present or every, None),
         cautions=doubts.cautions(baseline, contender),
     )
 
@@ -109,8 +109,8 @@ def _metrics(named: Sequence[str], runs: Sequence[RunFigures]) -> list[RunMetric
         raise NothingToCompareError(message)
     if named:
         return [METRICS[name] for name in dict.fromkeys(named)]
-    told = [metric for metric in OF_GOLD if all(run.values.get(metric.name) is not None for run in runs)]
-    return [*OF_PERF_TEST, *told]
+    complete = [metric for metric in OF_GOLD if all(run.values.get(metric.name) is not None for run in runs)]
+    return [*OF_PERF_TEST, *complete]
 
 
 def _measured(
@@ -141,10 +141,10 @@ def _measured(
 
 
 def windows_of(run: RunFigures, metric: RunMetric) -> list[WeightedWindow]:
-    """Give a run's windows behind the warm-up, each with what it counts by."""
-    told = [
+    """Return the windows of a run after the warm-up, each with its weight."""
+    weighted = [
         (getattr(window, metric.weight or "records"), getattr(window, metric.name))
         for window in run.windows
         if window.is_measured
     ]
-    return [(float(weight), float(value)) for weight, value in told if weight and value is not None]
+    return [(float(weight), float(value)) for weight, value in weighted if weight and value is not None]

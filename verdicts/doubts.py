@@ -1,4 +1,4 @@
-"""Why runs cannot be compared, in sentences that name the run; and what to keep in mind where they can."""
+"""The reasons why runs cannot be compared, as sentences that name the run; and cautions if they can."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -9,13 +9,13 @@ from verdicts.runs import BEHIND_WARM_UP, STEADY_STATE, RunFigures
 OF_ONE_RUN = re.compile(
     r"^(--topic|--bootstrap-server|client\.id|bootstrap\.servers|transactional\.id|--transactional-id)(=|$)"
 )
-"""Words of a run's configuration that may differ from run to run of one arm: names, not settings."""
+"""Words of a configuration that may differ between the runs of an arm: names, not settings."""
 
 MOST_NAMED = 3
 
 
 def of_runs(baseline: Sequence[RunFigures], contender: Sequence[RunFigures]) -> list[str]:
-    """Say what is wrong with the runs as such, for every metric."""
+    """Return what is wrong with the runs, whatever the metric."""
     every = [*baseline, *contender]
     return [
         *_named(every, "the rate asked for was not reached", lambda run: run.is_rate_missed),
@@ -26,7 +26,7 @@ def of_runs(baseline: Sequence[RunFigures], contender: Sequence[RunFigures]) -> 
 
 
 def of_run(run: RunFigures) -> list[str]:
-    """Say what is wrong with one run: it failed, did not end, or did not do what it was asked for."""
+    """Return what is wrong with one run: it failed, did not end, or did not send the requested records."""
     name, found = _name(run), []
     if run.exit_code:
         found.append(f"{name} ended with exit code {run.exit_code}")
@@ -49,7 +49,7 @@ def of_run(run: RunFigures) -> list[str]:
 
 
 def of_arm(runs: Sequence[RunFigures]) -> list[str]:
-    """Say in what the runs of one arm were asked for different things."""
+    """Return the settings in which the runs of one arm differ."""
     asked: dict[str, Sequence[object]] = {
         "client_version": [run.client_version for run in runs],
         "records": [run.asked_records for run in runs],
@@ -68,7 +68,7 @@ def of_arm(runs: Sequence[RunFigures]) -> list[str]:
 
 
 def of_metric(metric: RunMetric, runs: Sequence[RunFigures]) -> list[str]:
-    """Say why runs have no value of a metric."""
+    """Return why runs have no value of a metric."""
     without = [run for run in runs if run.values.get(metric.name) is None]
     if not without:
         return []
@@ -81,7 +81,7 @@ def of_metric(metric: RunMetric, runs: Sequence[RunFigures]) -> list[str]:
 
 
 def cautions(baseline: Sequence[RunFigures], contender: Sequence[RunFigures]) -> list[str]:
-    """Say what does not forbid a comparison and may mislead."""
+    """Return what may mislead, but does not forbid a comparison."""
     every = [*baseline, *contender]
     found = []
     if every and all(run.is_with_warm_up for run in every):
@@ -104,14 +104,14 @@ def cautions(baseline: Sequence[RunFigures], contender: Sequence[RunFigures]) ->
             found.append(f"the arms were asked for different {what}")
     if {STEADY_STATE, BEHIND_WARM_UP} <= {run.method for run in every}:
         found.append(
-            "some figures are the tool's own of its steady state, others of windows behind the warm-up"
+            "some figures are the tool's own of its steady state, others of windows after the warm-up"
         )
     return found
 
 
 def settings_of(configuration: Sequence[str]) -> list[str]:
     """
-    Give the settings of a run's arguments, names left out; an option and its value are one.
+    Return the settings in a run's arguments, without names; an option and its value are one text.
 
     >>> settings_of(["--topic", "t-17", "--throughput", "5", "--producer-props", "acks=1", "client.id=c-3"])
     ['--throughput 5', '--producer-props', 'acks=1']
@@ -137,8 +137,8 @@ def _mixed(runs: Sequence[RunFigures]) -> list[str]:
 
 
 def _is_one_before_the_other(baseline: Sequence[RunFigures], contender: Sequence[RunFigures]) -> bool:
-    theirs, ours = ([run.started_at for run in arm if run.started_at] for arm in (baseline, contender))
-    return bool(theirs and ours) and (max(theirs) < min(ours) or max(ours) < min(theirs))
+    first, second = ([run.started_at for run in arm if run.started_at] for arm in (baseline, contender))
+    return bool(first and second) and (max(first) < min(second) or max(second) < min(first))
 
 
 def _is_first(first: RunFigures, second: RunFigures) -> bool | None:

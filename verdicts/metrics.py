@@ -1,18 +1,18 @@
-"""What runs are compared by: each metric with its unit, its direction and its step of rounding."""
+"""The metrics of a comparison, each with its unit, its direction and its step of rounding."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunMetric:
-    """One number of a run. `step` is what it was rounded to in its unit; `weight` what a window counts by."""
+    """One number of a run. `step` is its rounding, in its unit; `weight` is the weight of a window."""
 
     name: str
     unit: str
     about: str
     is_lower_better: bool = True
     step: float = 0.0
-    weight: str | None = None  # "records" or "seconds"; NULL where windows do not add up to it
+    weight: str | None = None  # "records" or "seconds"; NULL if windows do not add up to it
     is_percentile: bool = False
 
 

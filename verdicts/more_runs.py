@@ -1,4 +1,4 @@
-"""How many more runs would decide, told from what was seen: an estimate, and as uncertain as that."""
+"""Estimate how many more runs would decide; the estimate is as uncertain as the observed effect."""
 
 from dataclasses import dataclass
 from math import isfinite, pi, sqrt
@@ -10,27 +10,27 @@ from numpy.typing import NDArray
 from verdicts.shift import cut_of_rank_sums, cut_of_signed_ranks
 
 POWER = 0.8
-"""So often the number of runs that is named is to be enough."""
+"""The probability that the returned number of runs is enough."""
 
 OF_RANKS = pi / 3
-"""Where runs scatter normally, ranks need so many times the runs that means would; elsewhere fewer."""
+"""The runs that ranks need over those that means need, if runs scatter normally; otherwise fewer."""
 
 MOST_TRIED = 30
-"""Up to here the number is tried in draws: ranks of few runs come in steps that no formula follows."""
+"""Up to this number of runs, draws decide: ranks of few runs come in steps that no formula describes."""
 
 DRAWS = 400
 SEED = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class ObservedEffect:
     """
-    What was seen: runs of each arm, their shift, the spread of a difference of two, and what is asked.
+    What was observed (runs of each arm, shift, spread of a difference of two) and what is needed to decide.
 
-    `alpha` is the least that one of several metrics may be asked for, `level` that of the interval.
+    `alpha` is the smallest level for one of several metrics, `level` that of the interval.
     """
 
-    seen: int
+    runs: int
     shift: float
     spread: float
     tolerance: float
@@ -40,51 +40,53 @@ class Plan:
     most: int = 200
 
 
-def more_runs(plan: Plan) -> int | None:
+def more_runs(effect: ObservedEffect) -> int | None:
     """
-    Give how many more runs of each arm would decide four times out of five; None for more than `most`.
+    Return how many more runs of each arm would decide four times out of five; None for more than `most`.
 
-    Either the change is as it was seen, and its interval leaves out zero; or it is smaller than the
-    tolerance, and the interval lies within that.
+    They decide if the change is as observed and its interval excludes zero, or if the change is smaller
+    than the tolerance and the interval is within it.
 
-    >>> more_runs(Plan(seen=3, shift=-2.0, spread=0.8, tolerance=0.05, alpha=0.05, is_blocked=False))
-    1
-    >>> more_runs(Plan(seen=3, shift=-2.0, spread=0.8, tolerance=0.05, alpha=0.05, is_blocked=True))
-    3
-    >>> more_runs(Plan(seen=8, shift=0.05, spread=0.2, tolerance=0.05, alpha=0.05, is_blocked=True))
+    >>> from dataclasses import replace
+    >>> apart = ObservedEffect(runs=3, shift=-2.0, spread=0.8, tolerance=0.05, alpha=0.05, is_blocked=False)
+    >>> more_runs(apart), more_runs(replace(apart, is_blocked=True))
+    (1, 3)
+    >>> more_runs(replace(apart, runs=8, shift=0.05, spread=0.2, is_blocked=True))
     124
     """
-    if not isfinite(plan.spread):
+    if not isfinite(effect.spread):
         return None
-    reach = float(scipy.stats.norm.ppf(1 - plan.alpha / 2) + scipy.stats.norm.ppf(POWER))
-    room = max(abs(plan.shift), plan.tolerance - abs(plan.shift))
-    wanted = OF_RANKS * (reach * plan.spread / room) ** 2 if room > 0 else float("inf")
-    if wanted > plan.most:
+    reach = float(scipy.stats.norm.ppf(1 - effect.alpha / 2) + scipy.stats.norm.ppf(POWER))
+    room = max(abs(effect.shift), effect.tolerance - abs(effect.shift))
+    wanted = OF_RANKS * (reach * effect.spread / room) ** 2 if room > 0 else float("inf")
+    if wanted > effect.most:
         return None
     if wanted <= MOST_TRIED:
-        for n in range(plan.seen + 1, MOST_TRIED + 1):
-            if decided(plan, n) >= POWER:
-                return n - plan.seen
-    return max(int(np.ceil(wanted)), MOST_TRIED + 1, plan.seen + 1) - plan.seen
+        for n in range(effect.runs + 1, MOST_TRIED + 1):
+            if decided(effect, n) >= POWER:
+                return n - effect.runs
+    return max(int(np.ceil(wanted)), MOST_TRIED + 1, effect.runs + 1) - effect.runs
 
 
-def decided(plan: Plan, n: int) -> float:
-    """Give how often `n` runs of each arm decide, where runs scatter normally and the shift is as seen."""
+def decided(effect: ObservedEffect, n: int) -> float:
+    """Return how often `n` runs of each arm decide, if runs scatter normally and the shift is as observed."""
     dice = np.random.default_rng(SEED)
-    if plan.is_blocked:
-        seen = dice.normal(plan.shift, plan.spread, (DRAWS, n))
+    if effect.is_blocked:
+        seen = dice.normal(effect.shift, effect.spread, (DRAWS, n))
         first, second = np.triu_indices(n)
         pairs = (seen[:, first] + seen[:, second]) / 2
     else:
-        arms = dice.normal(0, plan.spread / sqrt(2), (DRAWS, 2, n))
-        pairs = (arms[:, 1, :, None] - arms[:, 0, None, :] + plan.shift).reshape(DRAWS, -1)
-    cut = cut_of_signed_ranks if plan.is_blocked else cut_of_rank_sums
-    of_test, of_interval = cut(n, 1 - plan.alpha), cut(n, plan.level)
+        arms = dice.normal(0, effect.spread / sqrt(2), (DRAWS, 2, n))
+        pairs = (arms[:, 1, :, None] - arms[:, 0, None, :] + effect.shift).reshape(DRAWS, -1)
+    cut = cut_of_signed_ranks if effect.is_blocked else cut_of_rank_sums
+    of_test, of_interval = cut(n, 1 - effect.alpha), cut(n, effect.level)
     differs = _are_few(pairs <= 0, of_test) | _are_few(pairs >= 0, of_test)
-    is_same = _are_few(pairs <= -plan.tolerance, of_interval) & _are_few(pairs >= plan.tolerance, of_interval)
+    is_same = _are_few(pairs <= -effect.tolerance, of_interval) & _are_few(
+        pairs >= effect.tolerance, of_interval
+    )
     return float(np.mean(differs | is_same))
 
 
 def _are_few(beyond: NDArray[np.bool_], cut: int) -> NDArray[np.bool_]:
-    """Tell of each draw whether an interval that loses `cut` values at an end leaves out what lies beyond."""
+    """Return for each draw whether an interval without `cut` values at an end excludes the values beyond."""
     return np.asarray(beyond.sum(axis=1) < cut)

@@ -1,4 +1,4 @@
-"""One word for all metrics, and the exit code that goes with it."""
+"""The verdict that decides over all metrics, and its exit code."""
 
 from collections.abc import Sequence
 
@@ -11,6 +11,7 @@ EXIT_CODES = {
     Verdict.INCONCLUSIVE: 2,
     Verdict.INVALID: 3,
 }
+"""A contract with CI; `conf.exit_codes` has the codes of everything else."""
 
 WORST_FIRST = (
     Verdict.REGRESSED,
@@ -23,24 +24,24 @@ WORST_FIRST = (
 
 def deciding(every: Sequence[JudgedMetric], primary: str | None) -> JudgedMetric:
     """
-    Give the metric that decides: the primary one if one was named, else the first of the worst.
+    Return the metric that decides: the primary one if it was named, else the first of the worst.
 
     Raises:
         ValueError: the primary metric is not among them, or there are none.
 
     """
-    named = [of for of in every if primary in (None, of.metric)]
+    named = [each for each in every if primary in (None, each.metric)]
     if not named:
-        message = f"no metric {primary!r} among {', '.join(of.metric for of in every) or 'none'}"
+        message = f"no metric {primary!r} among {', '.join(each.metric for each in every) or 'none'}"
         raise ValueError(message)
-    return min(named, key=lambda of: WORST_FIRST.index(counted(of)))
+    return min(named, key=lambda metric: WORST_FIRST.index(counted(metric)))
 
 
-def counted(of: JudgedMetric) -> Verdict:
-    """Give what a verdict counts for: one run of each decides nothing, whatever its windows say."""
-    return Verdict.INCONCLUSIVE if of.is_within_run_only else of.verdict
+def counted(metric: JudgedMetric) -> Verdict:
+    """Return the verdict that counts: one run of each arm is inconclusive, whatever its windows show."""
+    return Verdict.INCONCLUSIVE if metric.is_within_run_only else metric.verdict
 
 
-def exit_code(of: JudgedMetric) -> int:
-    """Give the exit code of a deciding metric."""
-    return EXIT_CODES[counted(of)]
+def exit_code(metric: JudgedMetric) -> int:
+    """Return the exit code of a deciding metric."""
+    return EXIT_CODES[counted(metric)]

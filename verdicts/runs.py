@@ -1,4 +1,4 @@
-"""A run as the comparison sees it: what it was asked for, what it came to, how it ended."""
+"""A run for the comparison: its settings, its figures, how it ended."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,14 +6,14 @@ from datetime import datetime
 
 WHOLE, STEADY_STATE, BEHIND_WARM_UP = "whole", "steady_state", "behind_warm_up"
 """
-What a run's figures are of: its summary line, the tool's own line of the steady state (Kafka 4.2 and newer),
-or its windows behind the warm-up.
+The source of a run's figures: its summary line, the tool's line of the steady state (Kafka 4.2 and newer), or
+its windows after the warm-up.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunWindow:
-    """Some seconds of a run, 5 s as the tool prints them or several of these."""
+    """Some seconds of a run: a window of 5 s as the tool prints it, or several of these."""
 
     at_s: float  # its end, counted from the start of the run
     seconds: float | None
@@ -22,24 +22,24 @@ class RunWindow:
     mib_per_s: float | None
     avg_ms: float | None
     max_ms: float | None
-    is_measured: bool  # behind the warm-up
+    is_measured: bool  # after the warm-up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangePoint:
-    """The first run of an arm that is of another level than those before it."""
+    """The first run of an arm on another level than the runs before it."""
 
     arm: str
     run: str
     at: datetime
     metric: str
-    change: float  # mean behind it over mean before it, less 1
+    change: float  # mean from it on over the mean before it, less 1
     p: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFigures:
-    """One run of one arm. What nobody told is None."""
+    """One run of one arm. What is not known is None."""
 
     run: str
     arm: str
@@ -47,7 +47,7 @@ class RunFigures:
     client_version: str | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
-    starts: int = 0  # how many were told under this name
+    starts: int = 0  # starts with this name
     exit_code: int | None = None
     warm_up_s: float | None = None
     asked_records: int | None = None
@@ -63,5 +63,5 @@ class RunFigures:
 
     @property
     def is_with_warm_up(self) -> bool:
-        """Tell whether the figures are of all records, the first as well."""
+        """Whether the figures include the first records."""
         return self.method == WHOLE

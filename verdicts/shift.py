@@ -1,9 +1,9 @@
 """
 The shift between two arms by ranks: Hodges-Lehmann, its exact interval, and the exact test that it inverts.
 
-The unit is the run. What a run came to is one number; latencies within a run depend on each other and are no
-sample. Nothing is assumed of how runs scatter but that without an effect each order of the arms (within its
-block, where runs were made in blocks) is as likely as any other: the runner draws that order.
+The unit is the run: one number each, because latencies within a run depend on each other and are no sample.
+The only assumption about the scatter of runs: without an effect each order of the arms (within its block, if
+runs were made in blocks) is as likely as any other. The runner draws that order.
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ import scipy
 from numpy.typing import NDArray
 
 RESAMPLES = 20_000
-"""Orders that are drawn where ties forbid the exact table and there are more orders than that."""
+"""Orders to draw if ties forbid the exact table and there are more orders than that."""
 
 MOST_EXACT = 60
-"""Of more runs an arm the normal law stands in for the exact table, which would take seconds to count."""
+"""With more runs of an arm, the normal law replaces the exact table, which would take seconds to count."""
 
 SEED = 1
 
@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shift:
     """
-    Contender less baseline, in the unit of the values given; an end that so few runs cannot give is infinite.
+    Contender less baseline, in the unit of the values; an end is infinite if the runs are too few for it.
 
     `p` is two-sided. `cliffs_delta` is -1 to 1: how much more often the contender is the greater one.
     """
@@ -46,7 +46,7 @@ class Shift:
 
 def between(baseline: Sequence[float], contender: Sequence[float], *, level: float) -> Shift:
     """
-    Compare runs that were made in no blocks: Mann-Whitney.
+    Compare runs that were not made in blocks: Mann-Whitney.
 
     Raises:
         ValueError: an arm has no run.
@@ -54,20 +54,20 @@ def between(baseline: Sequence[float], contender: Sequence[float], *, level: flo
     >>> between([100, 101, 99, 102], [80, 81, 79, 82], level=0.95)  # doctest: +ELLIPSIS
     Shift(n_baseline=4, n_contender=4, is_blocked=False, estimate=-20.0, low=-23.0, high=-17.0, p=0.02...
     """
-    ours, theirs = np.asarray(contender, float), np.asarray(baseline, float)
-    if not len(ours) or not len(theirs):
+    values, base = np.asarray(contender, float), np.asarray(baseline, float)
+    if not len(values) or not len(base):
         message = "each arm needs a run"
         raise ValueError(message)
-    differences = np.sort(np.subtract.outer(ours, theirs), axis=None)
-    low, high = _interval(differences, cut_of_rank_sums(len(theirs), level, len(ours)))
+    differences = np.sort(np.subtract.outer(values, base), axis=None)
+    low, high = _interval(differences, cut_of_rank_sums(len(base), level, len(values)))
     return Shift(
-        n_baseline=len(theirs),
-        n_contender=len(ours),
+        n_baseline=len(base),
+        n_contender=len(values),
         is_blocked=False,
         estimate=float(np.median(differences)),
         low=low,
         high=high,
-        p=_mann_whitney(ours, theirs),
+        p=_mann_whitney(values, base),
         cliffs_delta=float(np.sign(differences).mean()),
     )
 
@@ -76,38 +76,38 @@ def within_blocks(baseline: Sequence[float], contender: Sequence[float], *, leve
     """
     Compare runs made in blocks, one run of each arm in each: Wilcoxon's signed ranks.
 
-    The nth values of both are of one block. What drifts from block to block is in neither.
+    The values at the same index are of one block. A drift from block to block has no effect.
 
     Raises:
         ValueError: the arms have not as many runs, or none.
 
-    >>> told = within_blocks([100, 110, 120, 130, 140, 150], [90, 101, 108, 117, 126, 134], level=0.95)
-    >>> told.estimate, told.low, told.high, told.p
+    >>> shift = within_blocks([100, 110, 120, 130, 140, 150], [90, 101, 108, 117, 126, 134], level=0.95)
+    >>> shift.estimate, shift.low, shift.high, shift.p
     (-12.5, -16.0, -9.0, 0.03125)
     """
-    ours, theirs = np.asarray(contender, float), np.asarray(baseline, float)
-    if not len(ours) or len(ours) != len(theirs):
-        message = f"blocks have a run of each arm: {len(theirs)} and {len(ours)} do not go together"
+    values, base = np.asarray(contender, float), np.asarray(baseline, float)
+    if not len(values) or len(values) != len(base):
+        message = f"blocks have a run of each arm: {len(base)} and {len(values)} do not go together"
         raise ValueError(message)
-    differences = ours - theirs
-    first, second = np.triu_indices(len(ours))
+    differences = values - base
+    first, second = np.triu_indices(len(values))
     averages = np.sort((differences[first] + differences[second]) / 2)
-    low, high = _interval(averages, cut_of_signed_ranks(len(ours), level))
+    low, high = _interval(averages, cut_of_signed_ranks(len(values), level))
     return Shift(
-        n_baseline=len(theirs),
-        n_contender=len(ours),
+        n_baseline=len(base),
+        n_contender=len(values),
         is_blocked=True,
         estimate=float(np.median(averages)),
         low=low,
         high=high,
         p=_signed_rank(differences),
-        cliffs_delta=float(np.sign(np.subtract.outer(ours, theirs)).mean()),
+        cliffs_delta=float(np.sign(np.subtract.outer(values, base)).mean()),
     )
 
 
 def least_p(n: int, *, is_blocked: bool) -> float:
     """
-    Give the least p that `n` runs of each arm can ever come to.
+    Return the smallest p that `n` runs of each arm can have.
 
     >>> least_p(3, is_blocked=False), round(least_p(4, is_blocked=False), 4), least_p(6, is_blocked=True)
     (0.1, 0.0286, 0.03125)
@@ -116,13 +116,13 @@ def least_p(n: int, *, is_blocked: bool) -> float:
 
 
 def _interval(ordered: Floats, k: int) -> tuple[float, float]:
-    """Take off each end so many values; none can be taken off where no order is as rare as asked."""
+    """Return the ends without `k - 1` values each; infinite for k = 0, if no order is rare enough."""
     return (float(ordered[k - 1]), float(ordered[-k])) if k > 0 else (-inf, inf)
 
 
 @cache
 def cut_of_rank_sums(m: int, level: float, n: int | None = None) -> int:
-    """Tell how many of the differences of m and n runs the interval loses at each end."""
+    """Return how many of the differences of m and n runs the interval loses at each end."""
     n = m if n is None else n
     if max(m, n) > MOST_EXACT:
         return _cut_by_normal_law(m * n / 2, m * n * (m + n + 1) / 12, level)
@@ -131,14 +131,14 @@ def cut_of_rank_sums(m: int, level: float, n: int | None = None) -> int:
 
 @cache
 def cut_of_signed_ranks(n: int, level: float) -> int:
-    """Tell how many of the averages of two differences the interval loses at each end."""
+    """Return how many of the averages of two differences the interval loses at each end."""
     if n > MOST_EXACT:
         return _cut_by_normal_law(n * (n + 1) / 4, n * (n + 1) * (2 * n + 1) / 24, level)
     return _cut(_signed_ranks(n), level)
 
 
 def _cut(counts: list[int], level: float) -> int:
-    """Tell how many values each end loses so that the rest covers the shift at least as often as asked."""
+    """Return how many values each end loses so that the rest covers the shift at least at that level."""
     most, total, passed, k = (1 - level) / 2, sum(counts), 0, 0
     while k < len(counts) and (passed + counts[k]) / total <= most:
         passed += counts[k]
@@ -170,17 +170,17 @@ def _signed_ranks(n: int) -> list[int]:
     return counts
 
 
-def _mann_whitney(ours: Floats, theirs: Floats) -> float:
-    if min(len(ours), len(theirs)) == 1:
-        return _of_a_single(*(ours, theirs) if len(ours) == 1 else (theirs, ours))
-    is_tied = len(np.unique(np.concatenate([ours, theirs]))) < len(ours) + len(theirs)
-    is_many = max(len(ours), len(theirs)) > MOST_EXACT
+def _mann_whitney(values: Floats, base: Floats) -> float:
+    if min(len(values), len(base)) == 1:
+        return _of_a_single(*(values, base) if len(values) == 1 else (base, values))
+    is_tied = len(np.unique(np.concatenate([values, base]))) < len(values) + len(base)
+    is_many = max(len(values), len(base)) > MOST_EXACT
     method = "asymptotic" if is_many else _orders() if is_tied else "exact"
-    return float(scipy.stats.mannwhitneyu(ours, theirs, method=method).pvalue)
+    return float(scipy.stats.mannwhitneyu(values, base, method=method).pvalue)
 
 
 def _of_a_single(one: Floats, others: Floats) -> float:
-    """Give the share of places as far from the middle as that of a single run: SciPy orders no single one."""
+    """Return the share of ranks as far from the middle as that of a single run, which SciPy cannot test."""
     ranks = scipy.stats.rankdata(np.concatenate([one, others]))
     far = np.abs(ranks - ranks.mean())
     return float(np.mean(far >= far[0]))

@@ -1,4 +1,4 @@
-"""Five words that may be said of a contender, metric by metric, each with its reason."""
+"""The five verdicts on a contender, by metric, each with its reason."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -9,19 +9,19 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from verdicts.more_runs import Plan, more_runs
+from verdicts.more_runs import ObservedEffect, more_runs
 from verdicts.shift import Shift, between, least_p, within_blocks
 from verdicts.within_run import LEAST_WINDOWS, WeightedWindow, of_windows
 
 WITHIN_RUN = "within-run only"
-"""What stands before whatever is said of one run of each: how runs scatter is not known."""
+"""The label of a verdict on one run of each arm: how runs scatter is not known."""
 
 LEAST_RUNS = 4
-"""Of each arm, for any verdict by ranks: fewer say little of how an arm scatters, whatever the other has."""
+"""The minimum number of runs of each arm for a verdict by ranks; fewer do not show how an arm scatters."""
 
 
 class Verdict(StrEnum):
-    """What is said; `verdicts.overall` tells what of it ends a build."""
+    """A verdict; `verdicts.overall` has its exit code."""
 
     IMPROVED = "improved"
     REGRESSED = "regressed"
@@ -33,11 +33,11 @@ class Verdict(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredMetric:
     """
-    One metric of both arms, a value a run; in blocks, the nth values of both are of one block.
+    One metric of both arms, a value per run; in blocks, the values at the same index are of one block.
 
-    `doubts` are sentences why runs cannot be compared; with one of them nothing else is looked at.
-    `step` is what the values were rounded to, in their own unit: 1 for whole milliseconds.
-    `windows` of both arms are what there is to go by where each has one run.
+    `doubts` are the reasons why runs cannot be compared; with one of them the metric is invalid.
+    `step` is the rounding of the values, in their own unit: 1 for whole milliseconds.
+    `windows` of both arms are used if each has one run.
     """
 
     metric: str
@@ -61,11 +61,11 @@ class VerdictRule:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedMetric:
     """
-    A metric's verdict. Changes are shares of the baseline; an end that the runs cannot give is NULL.
+    A metric's verdict. Changes are shares of the baseline; an end is NULL if the runs are too few for it.
 
-    They are ratios less 1 where all values are above zero, as latencies and rates are; elsewhere shares of
-    the baseline's median. `low` and `high` are a step of rounding wider than ranks give them.
-    `change_of_means` is what a table of averages would say; nothing here goes by it.
+    They are ratios less 1 if all values are above zero, as latencies and rates are; otherwise shares of the
+    baseline's median. `low` and `high` are wider than those of the ranks by a step of rounding.
+    `change_of_means` is that of a table of averages; no verdict uses it.
     """
 
     metric: str
@@ -107,14 +107,14 @@ class _Compared:
     step: float  # of rounding, as a share of the baseline
 
     def change(self, shift: float, steps: int = 0) -> float | None:
-        """Turn a shift into a share of the baseline, moved by so many steps."""
+        """Return a shift as a share of the baseline, moved by some steps of rounding."""
         if not isfinite(shift):
             return None
         return (exp(shift) - 1 if self.is_log else shift) + steps * self.step
 
 
 def _without_a_share(of: MeasuredMetric) -> list[str]:
-    """Say that a change has no share of 0."""
+    """Return the doubt that a change is no share of a baseline of 0."""
     is_of_zero = len(of.baseline) > 0 and not np.median(np.abs(np.asarray(of.baseline, float)))
     has_more = any(of.contender) or any(of.baseline)
     return ["the baseline's median is 0: a change is no share of it"] if is_of_zero and has_more else []
@@ -146,7 +146,7 @@ def _judged(of: MeasuredMetric, one: _Compared, p: float, n_metrics: int, rule: 
     shift = one.shift
     low, high = one.change(shift.low, -1), one.change(shift.high, 1)
     is_within = one.method == "block-bootstrap"
-    told = JudgedMetric(
+    metric = JudgedMetric(
         metric=of.metric,
         verdict=Verdict.INCONCLUSIVE,
         reason="",
@@ -173,16 +173,16 @@ def _judged(of: MeasuredMetric, one: _Compared, p: float, n_metrics: int, rule: 
         and high < rule.tolerance
     ):
         reason = f"{label}the interval lies within {_percent(rule.tolerance)} to either side"
-        return replace(told, verdict=Verdict.EQUIVALENT, reason=reason)
+        return replace(metric, verdict=Verdict.EQUIVALENT, reason=reason)
     if not is_few and p <= rule.alpha and not shift.low <= 0 <= shift.high:
         is_better = (shift.estimate < 0) is of.is_lower_better
         word = Verdict.IMPROVED if is_better else Verdict.REGRESSED
-        return replace(told, verdict=word, reason=f"{label}{_found(told, one, rule)}")
+        return replace(metric, verdict=word, reason=f"{label}{_found(metric, one, rule)}")
     if 1 in (shift.n_baseline, shift.n_contender) and not isfinite(one.spread):
-        return replace(told, reason=f"{label}{_of_one_run(of, is_within=is_within)}")
-    plan = _plan(of, one, n_metrics, rule)
-    more = more_runs(plan)
-    return replace(told, reason=_why(plan, more, one.step, rule), more_runs=more)
+        return replace(metric, reason=f"{label}{_of_one_run(of, is_within=is_within)}")
+    effect = _effect(of, one, n_metrics, rule)
+    more = more_runs(effect)
+    return replace(metric, reason=_why(effect, more, one.step, rule), more_runs=more)
 
 
 def _change_of_means(of: MeasuredMetric) -> float | None:
@@ -190,9 +190,9 @@ def _change_of_means(of: MeasuredMetric) -> float | None:
     return float(np.mean(of.contender)) / mean - 1 if mean else None
 
 
-def _found(told: JudgedMetric, one: _Compared, rule: VerdictRule) -> str:
-    reason = f"p {told.p_adjusted:.2g} among all metrics; ranks leave out no change"
-    nearer = max(told.low or 0.0, -(told.high or 0.0))  # below 0 where rounding alone may be the change
+def _found(metric: JudgedMetric, one: _Compared, rule: VerdictRule) -> str:
+    reason = f"p {metric.p_adjusted:.2g} among all metrics; ranks leave out no change"
+    nearer = max(metric.low or 0.0, -(metric.high or 0.0))  # below 0 where rounding alone may be the change
     if nearer < rule.tolerance:
         reason += f", but not one of {_percent(rule.tolerance)}"
     return f"{reason}; a step of rounding is {_percent(one.step)}" if one.step > rule.tolerance else reason
@@ -208,9 +208,9 @@ def _of_one_run(of: MeasuredMetric, *, is_within: bool) -> str:
     return f"{how}; one run of each tells nothing of how runs scatter: make at least 4, or 6 blocks"
 
 
-def _plan(of: MeasuredMetric, one: _Compared, n_metrics: int, rule: VerdictRule) -> Plan:
-    return Plan(
-        seen=min(one.shift.n_baseline, one.shift.n_contender),
+def _effect(of: MeasuredMetric, one: _Compared, n_metrics: int, rule: VerdictRule) -> ObservedEffect:
+    return ObservedEffect(
+        runs=min(one.shift.n_baseline, one.shift.n_contender),
         shift=one.shift.estimate,
         spread=one.spread,
         tolerance=max(0.0, (log(1 + rule.tolerance) if one.is_log else rule.tolerance) - one.step),
@@ -220,16 +220,16 @@ def _plan(of: MeasuredMetric, one: _Compared, n_metrics: int, rule: VerdictRule)
     )
 
 
-def _why(plan: Plan, more: int | None, step: float, rule: VerdictRule) -> str:
-    runs = f"{plan.seen} {'pairs of runs' if plan.is_blocked else 'runs of each arm'}"
-    if least_p(plan.seen, is_blocked=plan.is_blocked) > rule.alpha:
+def _why(effect: ObservedEffect, more: int | None, step: float, rule: VerdictRule) -> str:
+    runs = f"{effect.runs} {'pairs of runs' if effect.is_blocked else 'runs of each arm'}"
+    if least_p(effect.runs, is_blocked=effect.is_blocked) > rule.alpha:
         begin = f"{runs} are too few for any verdict"
     elif step >= rule.tolerance:
         begin = f"a step of rounding is {_percent(step)}, so nothing within {_percent(rule.tolerance)} shows"
     else:
         begin = f"{runs} scatter too much for the change that is seen"
     if more is None:
-        return f"{begin}; more than {plan.most} would be needed: find what makes them scatter"
+        return f"{begin}; more than {effect.most} would be needed: find what makes them scatter"
     return f"{begin}; about {more} more of each would decide"
 
 

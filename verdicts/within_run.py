@@ -1,5 +1,5 @@
 """
-One run of each arm: how far its own windows carry, by moving blocks. It says nothing of the next run.
+Compare one run of each arm by its windows, in moving blocks. The result says nothing about another run.
 
 Windows that follow each other are alike, so stretches of them are drawn, never single ones.
 """
@@ -16,17 +16,17 @@ from verdicts.shift import Shift
 DRAWS = 4_000
 SEED = 1
 LEAST_WINDOWS = 12
-"""Of fewer there are too few stretches to draw from."""
+"""With fewer windows there are too few stretches to draw from."""
 
 WeightedWindow = tuple[float, float]
-"""How much a window weighs (its records, or its seconds), and what it came to."""
+"""The weight of a window (its records, or its seconds), and its value."""
 
 
 def of_windows(
     baseline: Sequence[WeightedWindow], contender: Sequence[WeightedWindow], *, level: float
 ) -> Shift | None:
     """
-    Compare weighted means of two runs in logarithms; None where windows are too few, or none above 0.
+    Compare weighted means of two runs in logarithms; None if windows are too few, or a mean is not above 0.
 
     >>> of_windows([(1.0, 10.0)] * 11, [(1.0, 12.0)] * 40, level=0.95) is None
     True
@@ -38,9 +38,9 @@ def of_windows(
     if min(map(len, arms)) < LEAST_WINDOWS or any(_mean(arm[None])[0] <= 0 for arm in arms):
         return None
     dice = np.random.default_rng(SEED)
-    theirs, ours = (np.log(np.maximum(_mean(_drawn(arm, dice)), np.finfo(float).tiny)) for arm in arms)
+    base, values = (np.log(np.maximum(_mean(_drawn(arm, dice)), np.finfo(float).tiny)) for arm in arms)
     estimate = float(np.log(_mean(arms[1][None])[0]) - np.log(_mean(arms[0][None])[0]))
-    shifts = ours - theirs
+    shifts = values - base
     low, high = np.quantile(shifts, [(1 - level) / 2, (1 + level) / 2])
     beyond = min(int((shifts <= 0).sum()), int((shifts >= 0).sum()))
     return Shift(
@@ -57,7 +57,7 @@ def of_windows(
 
 def block_length(n: int) -> int:
     """
-    Give how many windows are drawn at once: the cube root of all, the usual order for a mean.
+    Return how many windows are drawn at once: the cube root of all, the usual order for a mean.
 
     >>> block_length(12), block_length(60), block_length(400)
     (3, 4, 8)

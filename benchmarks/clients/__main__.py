@@ -29,7 +29,7 @@ def main(
     repeats: Annotated[int, typer.Option(min=1, help="Rounds of each scenario.")] = 5,
 ) -> None:
     """
-    Try real clients of several releases and hold what Plumbline says of them against what was done: an hour.
+    Compare what Plumbline reports of real clients of several releases with what was done: an hour.
 
     Exit code 0 when every aim is met, 1 otherwise; the page is written in both cases. Earlier recordings of
     skew and redirect (`skew-*`, `redirect-*`) are shown too, with the `note` of their done.json, and do not
@@ -43,14 +43,14 @@ def main(
         for name in (ClientScenario.SKEW, ClientScenario.REDIRECT)
     )
     truth, tables = done[ClientScenario.METADATA]
-    told = [
+    sections = [
         *((*_skew(of), of in skews[1:]) for of in skews),
         *((*_redirect(*_read(of)), of in redirects[1:]) for of in redirects),
         (*page.metadata_section(truth, tables["metadata_lookup"]), False),
     ]
-    text = "\n".join(f"{text}\n{page.verdict(missed)}" for text, missed, _ in told)
+    text = "\n".join(f"{text}\n{page.verdict(missed)}" for text, missed, _ in sections)
     pages.write(PAGE, {"clients": text})
-    missed = [aim for _, missed, is_earlier in told if not is_earlier for aim in missed]
+    missed = [aim for _, missed, is_earlier in sections if not is_earlier for aim in missed]
     print(f"written: {PAGE}; {'; '.join(['missed', *missed]) if missed else 'every aim is met'}")
     raise typer.Exit(1 if missed else 0)
 
@@ -70,8 +70,8 @@ def _recorded(state: Path, name: ClientScenario, repeats: int) -> RecordedScenar
 
 
 def _read(state: Path) -> RecordedScenario:
-    told = json.loads((state / "done.json").read_text())
-    return json.loads(Path(told["truth"]).read_text()), json.loads(Path(told["report"]).read_text())["tables"]
+    done = json.loads((state / "done.json").read_text())
+    return json.loads(Path(done["truth"]).read_text()), json.loads(Path(done["report"]).read_text())["tables"]
 
 
 def _skew(state: Path) -> tuple[str, list[str]]:
@@ -83,34 +83,34 @@ def _skew(state: Path) -> tuple[str, list[str]]:
 
 def _redirect(truth: dict[str, Any], tables: dict[str, Any]) -> tuple[str, list[str]]:
     seen: dict[tuple[str, str], list[judge.Witnessed]] = {}
-    own: list[judge.ToldRedirect] = []
+    own: list[judge.ObservedRedirect] = []
     for run in truth["runs"]:
         if run["phase"] != "dead" and run["log"] is not None:
             its = (run["run"], run["arm"])
             rows = [row for row in tables["leader_redirect"] if (row["run"], row["arm"]) == its]
-            told = list(witness.redirects(Path(run["log"])))
-            seen.setdefault((run["phase"], run["arm"]), []).append(judge.witnessed(rows, told))
+            answers = list(witness.redirects(Path(run["log"])))
+            seen.setdefault((run["phase"], run["arm"]), []).append(judge.witnessed(rows, answers))
             own += [
-                judge.ToldRedirect(
+                judge.ObservedRedirect(
                     version=run["arm"],
                     topic=run["run"],
                     partition=one.partition,
                     errored_at=one.errored_at,
                     redirect_ms=one.redirect_ms,
                 )
-                for one in told
+                for one in answers
             ]
     ones = {run["run"] for run in truth["runs"] if run["phase"] == "one"}
     rates = [row["records_per_s"] for row in tables["perf_summaries"] if row["run"] in ones]
     moved, missed = page.redirect_section(
         truth, median(rates), judge.by_version(truth, tables), _pairs(truth, tables, own), seen
     )
-    died, untold = page.deaths_section(*judge.deaths(truth, tables))
-    return f"{moved}\n{died}", [*missed, *untold]
+    died, missed_deaths = page.deaths_section(*judge.deaths(truth, tables))
+    return f"{moved}\n{died}", [*missed, *missed_deaths]
 
 
 def _pairs(
-    truth: dict[str, Any], tables: dict[str, Any], own: list[judge.ToldRedirect]
+    truth: dict[str, Any], tables: dict[str, Any], own: list[judge.ObservedRedirect]
 ) -> dict[tuple[str, str, str], list[list[float]]]:
     """Compare the releases move by move: by the brokers' logs, and producers by their own logs too."""
     producers, consumers = (judge.lost(truth, tables, api) for api in ("PRODUCE", "FETCH"))

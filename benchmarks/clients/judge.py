@@ -1,4 +1,4 @@
-"""Whether what the report says of leaders that move and die is what the lab did."""
+"""Compare the reported leaders that move and die with what the lab did."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ class PhaseRedirects:
 
 
 def by_version(truth: Row, tables: Mapping[str, Sequence[Row]]) -> list[PhaseRedirects]:
-    """Summarise the redirects of each phase and version; disconnects are told by `deaths`."""
+    """Summarise the redirects of each phase and version; `deaths` has the disconnects."""
     phase_of = {run["run"]: run["phase"] for run in truth["runs"]}
     version_of = {run["client_id"]: run["client_version"] for run in truth["runs"]}
     groups: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
@@ -71,24 +71,24 @@ def _summed(rows: Sequence[Row]) -> Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deaths:
-    """What one client lost to leaders that died: partitions led by one, and what was told of them."""
+    """What one client lost to leaders that died: their partitions, and how many of these were reported."""
 
     version: str
     api: str
     lost: int
-    told: int
+    reported: int
     p50_ms: float
     max_ms: float
 
 
 def deaths(truth: Row, tables: Mapping[str, Sequence[Row]]) -> tuple[list[Deaths], int]:
-    """Count what each client lost to a killed broker and how much of it is told; and what is told wrongly."""
+    """Count what each client lost to a killed broker, and what is reported of it, rightly and wrongly."""
     died = {
         (move["topic"], move["partition"]): (move["old_leader_id"], move["new_leader_id"])
         for move in truth["moves"]
         if move["phase"] == "dead"
     }
-    told = [row for row in tables["leader_redirect"] if row["kind"] == DISCONNECT]
+    reported = [row for row in tables["leader_redirect"] if row["kind"] == DISCONNECT]
     found = []
     clients = {
         (run["client_version"], run["api"], run["client_id"])
@@ -96,8 +96,8 @@ def deaths(truth: Row, tables: Mapping[str, Sequence[Row]]) -> tuple[list[Deaths
         if run["phase"] == "dead"
     }
     right = 0
-    for version, api, client_id in sorted(clients, key=lambda of: (of[1] != "PRODUCE", of)):
-        of_client = [row for row in told if row["client_id"] == client_id]
+    for version, api, client_id in sorted(clients, key=lambda client: (client[1] != "PRODUCE", client)):
+        of_client = [row for row in reported if row["client_id"] == client_id]
         its = [row for row in of_client if _leaders(row) == died.get(_where(row))]
         times = [row["redirect_ms"] for row in its] or [float("nan")]
         right += len(its)
@@ -106,12 +106,12 @@ def deaths(truth: Row, tables: Mapping[str, Sequence[Row]]) -> tuple[list[Deaths
                 version=version,
                 api=api,
                 lost=len(died),
-                told=len({_where(row) for row in its}),
+                reported=len({_where(row) for row in its}),
                 p50_ms=median(times),
                 max_ms=max(times),
             )
         )
-    return found, len(told) - right
+    return found, len(reported) - right
 
 
 def _where(row: Row) -> tuple[str, int]:
@@ -123,8 +123,8 @@ def _leaders(row: Row) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToldRedirect:
-    """One redirect, whoever tells of it: the brokers' logs or a client's own."""
+class ObservedRedirect:
+    """One redirect, from the brokers' logs or from a client's own."""
 
     version: str
     topic: str
@@ -133,11 +133,11 @@ class ToldRedirect:
     redirect_ms: float
 
 
-def lost(truth: Row, tables: Mapping[str, Sequence[Row]], api: str) -> list[ToldRedirect]:
-    """Give the redirects that Plumbline tells of producers, or of consumers."""
+def lost(truth: Row, tables: Mapping[str, Sequence[Row]], api: str) -> list[ObservedRedirect]:
+    """Return the redirects that Plumbline reports of producers, or of consumers."""
     version_of = {run["client_id"]: run["client_version"] for run in truth["runs"] if run["api"] == api}
     return [
-        ToldRedirect(
+        ObservedRedirect(
             version=version_of[row["client_id"]],
             topic=row["topic"],
             partition=row["partition"],
@@ -151,11 +151,11 @@ def lost(truth: Row, tables: Mapping[str, Sequence[Row]], api: str) -> list[Told
     ]
 
 
-def paired(truth: Row, seen: Sequence[ToldRedirect], one: str, other: str, *, phase: str) -> list[float]:
+def paired(truth: Row, seen: Sequence[ObservedRedirect], one: str, other: str, *, phase: str) -> list[float]:
     """
-    Give `redirect_ms` of one version minus the other's, move by move: both met the same moves.
+    Return `redirect_ms` of one version minus the other's, move by move: both met the same moves.
 
-    A move is a partition and the election asked for before; a client whose error came later than the next
+    A move is a partition and the election requested before; a client whose error came later than the next
     move is not paired.
     """
     moves = sorted(
@@ -169,19 +169,19 @@ def paired(truth: Row, seen: Sequence[ToldRedirect], one: str, other: str, *, ph
         before = [move for move in moves if move[1:] == where and move[0] <= event.errored_at]
         if before and event.version in (one, other):
             found[before[-1]].setdefault(event.version, event.redirect_ms)
-    return [told[one] - told[other] for told in found.values() if len(told) == 2]  # noqa: PLR2004 (both)
+    return [times[one] - times[other] for times in found.values() if len(times) == 2]  # noqa: PLR2004 (both)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Witnessed:
-    """`redirect_ms` minus what a client's own log says of the same event; and how many that log knows of."""
+    """`redirect_ms` minus that of the client's own log, by event; and the number of events in that log."""
 
     differences: list[float]
     seen: int
 
 
 def witnessed(rows: Sequence[Row], seen: Sequence[Redirect]) -> Witnessed:
-    """Hold the events of one run against its client's own log, nearest in time of the same partition."""
+    """Compare the events of one run with its client's own log: the nearest in time of the same partition."""
     differences = []
     for row in rows:
         if row["kind"] != REDIRECT:

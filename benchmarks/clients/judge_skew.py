@@ -1,4 +1,4 @@
-"""Whether what the report says of partitioners is what the lab did."""
+"""Compare the reported partitioners with what the lab did."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skew:
-    """One run of one arm: what the slow broker got beside the others, and what was made of it."""
+    """One run of one arm: the share of the slow broker, and the partitioner that was named."""
 
     arm: str
     repeat: int
@@ -19,24 +19,24 @@ class Skew:
     slow_ratio: float
     repeat_ratio: float | None
     stay_ratio: float | None
-    said: str | None
+    named_partitioner: str | None
     batches: int
     achieved_per_s: float | None
 
 
 def skews(truth: Row, tables: Mapping[str, Sequence[Row]]) -> list[Skew]:
-    """Give each run with the share of the broker that was really slow, over the mean of the others."""
+    """Return each run with the share of the broker that was really slow, over the mean of the others."""
     of_run: dict[tuple[str | None, str], list[Row]] = defaultdict(list)
     for row in tables["partition_skew"]:
         of_run[row["run"], row["client_id"]].append(row)
-    said = {(row["run"], row["client_id"]): row for row in tables["partition_skew_summary"]}
+    summaries = {(row["run"], row["client_id"]): row for row in tables["partition_skew_summary"]}
     achieved = {(row["run"], row["arm"]): row["records_per_s"] for row in tables["perf_summaries"]}
     found = []
     for run in truth["runs"]:
         rows = of_run[run["run"], run["client_id"]]
         slow = [row["share"] for row in rows if row["leader_id"] == truth["slow_broker_id"]]
         others = [row["share"] for row in rows if row["leader_id"] != truth["slow_broker_id"]]
-        summary = said[run["run"], run["client_id"]]
+        summary = summaries[run["run"], run["client_id"]]
         found.append(
             Skew(
                 arm=run["arm"],
@@ -46,7 +46,7 @@ def skews(truth: Row, tables: Mapping[str, Sequence[Row]]) -> list[Skew]:
                 slow_ratio=(sum(slow) / len(slow)) / (sum(others) / len(others)),
                 repeat_ratio=summary["repeat_ratio"],
                 stay_ratio=summary["slowest_stay_ratio"],
-                said=summary["partitioner"],
+                named_partitioner=summary["partitioner"],
                 batches=summary["batches"],
                 achieved_per_s=achieved.get((run["run"], run["arm"])),
             )
@@ -55,16 +55,16 @@ def skews(truth: Row, tables: Mapping[str, Sequence[Row]]) -> list[Skew]:
 
 
 def in_order(runs: Sequence[Skew]) -> dict[tuple[int, float], tuple[bool, bool]]:
-    """Tell of each repeat and rate whether sticky got 3 times as much, and sticky > uniform > adaptive."""
-    told: dict[tuple[int, float], dict[str, float]] = defaultdict(dict)
+    """Return for each repeat and rate whether sticky got 3 times as much, and sticky > uniform > adaptive."""
+    ratios: dict[tuple[int, float], dict[str, float]] = defaultdict(dict)
     for run in runs:
-        told[run.repeat, run.records_per_s][run.arm] = run.slow_ratio
+        ratios[run.repeat, run.records_per_s][run.arm] = run.slow_ratio
     return {
         key: (
             min(of["default-partitioner"], of["uniform-sticky"]) >= 3,  # noqa: PLR2004 (the aim)
             min(of["default-partitioner"], of["uniform-sticky"]) > of["uniform"] > of["adaptive"],
         )
-        for key, of in told.items()
+        for key, of in ratios.items()
     }
 
 
@@ -79,7 +79,7 @@ def above_all(runs: Sequence[Skew], records_per_s: float) -> int:
 
 def named(runs: Sequence[Skew]) -> tuple[int, int, int]:
     """Count partitioners named right, all runs (with keys too) named wrong, and runs of partitioners."""
-    theirs = [run for run in runs if run.partitioner is not None]
-    right = sum(run.said == run.partitioner for run in theirs)
-    wrong = sum(run.said is not None and run.said != run.partitioner for run in runs)
-    return right, wrong, len(theirs)
+    with_partitioner = [run for run in runs if run.partitioner is not None]
+    right = sum(run.named_partitioner == run.partitioner for run in with_partitioner)
+    wrong = sum(run.named_partitioner not in (None, run.partitioner) for run in runs)
+    return right, wrong, len(with_partitioner)

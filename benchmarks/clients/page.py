@@ -1,4 +1,4 @@
-"""The part of docs/truth.md about clients: what the lab did, what was said of it, and whether they agree."""
+"""The part of docs/truth.md about clients: what the lab did, what was reported, and whether they agree."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from benchmarks.clients.judge import Deaths, PhaseRedirects, Row, Witnessed
 from benchmarks.pages import render
 from benchmarks.truth.judge import share
 
-TOLD_SHARE, HALF, WITNESS_MS = 0.9, 0.5, 2.0
+REPORTED_SHARE, HALF, WITNESS_MS = 0.9, 0.5, 2.0
 WITHOUT_HINT = ("3.6.0", "3.6.2")
 GROWTH = {"2.4.1": (1.8, 2.05)}
 LINEAR = (0.95, 1.05)
@@ -17,7 +17,7 @@ LINEAR = (0.95, 1.05)
 
 def verdict(missed: Sequence[str]) -> str:
     r"""
-    Tell whether all aims of a section are met, else which are not.
+    Return whether all aims of a section are met, else which are not.
 
     >>> verdict([]), verdict(["a: 2 of 5", "b"])
     ('All aims of this part are met.\n', '**Missed: a: 2 of 5; b.**\n')
@@ -32,13 +32,13 @@ def redirect_section(
     pairs: Mapping[tuple[str, str, str], Sequence[Sequence[float]]],
     witness: Mapping[tuple[str, str], Sequence[Witnessed]],
 ) -> tuple[str, list[str]]:
-    """Tell each version's redirects by phase, pair by pair, and beside the clients' own logs; and missed aims."""
+    """Return each version's redirects by phase, by pair, and next to the clients' own logs; and missed aims."""
     lines = [
         f"| {row.phase} | {row.version} | {row.api} | {_codes(row.errors)} | {row.n} | {row.unfinished} | {row.p50_ms:.1f} | {row.p90_ms:.1f} | "
         f"{row.client_p50_ms:.1f} | {row.broker_p50_ms:.1f} | {row.hinted} | {row.wasted} |"
         for row in rows
     ]
-    told = [
+    differences = [
         f"| {phase} | {api} | {name} | {_difference(of[0])} | {_difference(of[1]) if len(of) > 1 else '| |'} |"
         for (phase, api, name), of in pairs.items()
     ]
@@ -50,7 +50,7 @@ def redirect_section(
         moves=_moves(truth),
         rows=lines,
         swamps=_swamps(rows),
-        pairs=told,
+        pairs=differences,
         consumers=_of_consumers(pairs),
         seen=seen,
     )
@@ -60,8 +60,8 @@ def redirect_section(
 
 
 def _missed_by_hints(one: Mapping[str, PhaseRedirects]) -> list[str]:
-    """Name the aims missed: the new leader stands in the answers where it should, and these are quicker."""
-    told = {version: row for version, row in one.items() if version not in WITHOUT_HINT}
+    """Return the missed aims: responses have the new leader where they should, and these are faster."""
+    hinted = {version: row for version, row in one.items() if version not in WITHOUT_HINT}
     missed = [
         f"no answer to {version} carries the new leader: {one[version].hinted} do"
         for version in WITHOUT_HINT
@@ -69,11 +69,11 @@ def _missed_by_hints(one: Mapping[str, PhaseRedirects]) -> list[str]:
     ]
     missed += [
         f"each first answer to {version} carries the new leader: {row.hinted} of {row.n + row.unfinished}"
-        for version, row in told.items()
+        for version, row in hinted.items()
         if row.hinted != row.n + row.unfinished
     ]
-    slowest, oldest = max(row.p50_ms for row in told.values()), one[WITHOUT_HINT[0]].p50_ms
-    quicker = f"medians of those who are told are below that of {WITHOUT_HINT[0]}"
+    slowest, oldest = max(row.p50_ms for row in hinted.values()), one[WITHOUT_HINT[0]].p50_ms
+    quicker = f"medians of clients that get the hint are below that of {WITHOUT_HINT[0]}"
     return [*missed, *([] if slowest < oldest else [f"{quicker}: {slowest:.1f} against {oldest:.1f} ms"])]
 
 
@@ -90,8 +90,8 @@ def _difference(values: Sequence[float]) -> str:
     if not values:
         return "0 | | "
     interval = median_interval(values)
-    told = f"{interval[0]:+.1f} to {interval[1]:+.1f}" if interval else "too few"
-    return f"{len(values)} | {median(values):+.1f} | {told}"
+    ends = f"{interval[0]:+.1f} to {interval[1]:+.1f}" if interval else "too few"
+    return f"{len(values)} | {median(values):+.1f} | {ends}"
 
 
 def _moves(truth: Row) -> str:
@@ -100,10 +100,10 @@ def _moves(truth: Row) -> str:
 
 
 def _of_consumers(pairs: Mapping[tuple[str, str, str], Sequence[Sequence[float]]]) -> str:
-    """Hold consumers against the proposal: the answer to a FETCH carries the new leader as well."""
-    ours = {phase: median_interval(of[0]) for (phase, api, _), of in pairs.items() if api == "FETCH"}
-    quicker = [phase for phase, interval in ours.items() if interval and interval[1] < 0]
-    slower = [phase for phase, interval in ours.items() if interval and interval[0] > 0]
+    """Compare consumers with the proposal: the response to a FETCH has the new leader too."""
+    intervals = {phase: median_interval(of[0]) for (phase, api, _), of in pairs.items() if api == "FETCH"}
+    quicker = [phase for phase, interval in intervals.items() if interval and interval[1] < 0]
+    slower = [phase for phase, interval in intervals.items() if interval and interval[0] > 0]
     return (
         f"Consumers: the newer one is quicker with {_listed(quicker)} at once, slower with {_listed(slower)} at once. A consumer's "
         "fetch waits until the one before has come back from the new leader, as a rule from its purgatory "
@@ -116,7 +116,7 @@ def _listed(phases: Sequence[str]) -> str:
 
 
 def _swamps(rows: Sequence[PhaseRedirects]) -> str:
-    """Hold the case of 100 partitions against what is expected of it: that the brokers are waited for."""
+    """Compare the case of 100 partitions with the expectation that the brokers are the bottleneck."""
     one, hundred = (
         [row for row in rows if (row.phase, row.api) == (phase, "PRODUCE")] for phase in ("one", "hundred")
     )
@@ -138,25 +138,25 @@ def _swamps(rows: Sequence[PhaseRedirects]) -> str:
 
 
 def deaths_section(rows: Sequence[Deaths], wrong: int) -> tuple[str, list[str]]:
-    """Tell how many of the partitions that a client lost with a killed broker are told as disconnects."""
+    """Return how many of the partitions that a client lost with a killed broker are reported as disconnects."""
     lines = [
-        f"| {row.version} | {row.api} | {row.lost} | {row.told} | {row.p50_ms:,.0f} | {row.max_ms:,.0f} |"
+        f"| {row.version} | {row.api} | {row.lost} | {row.reported} | {row.p50_ms:,.0f} | {row.max_ms:,.0f} |"
         for row in rows
     ]
-    lost, told = sum(row.lost for row in rows), sum(row.told for row in rows)
-    low, high = share(told, lost)
-    figures = {"rows": lines, "told": told, "lost": lost, "low": low, "high": high, "wrong": wrong}
+    lost, reported = sum(row.lost for row in rows), sum(row.reported for row in rows)
+    low, high = share(reported, lost)
+    figures = {"rows": lines, "reported": reported, "lost": lost, "low": low, "high": high, "wrong": wrong}
     text = render("clients/deaths", **figures)
     aims = {
-        f"no leader's death is told that was none: {wrong}": not wrong,
-        f"{TOLD_SHARE:.0%} of what clients lost to dead leaders is told: {told} of {lost}": told
-        >= TOLD_SHARE * lost,
+        f"no death of a leader is reported that did not happen: {wrong}": not wrong,
+        f"{REPORTED_SHARE:.0%} of what clients lost to dead leaders is reported: {reported} of {lost}": reported
+        >= REPORTED_SHARE * lost,
     }
     return text, [aim for aim, is_met in aims.items() if not is_met]
 
 
 def metadata_section(truth: Row, found: Sequence[Row]) -> tuple[str, list[str]]:
-    """Tell what each release asked for while it met new topics one after another."""
+    """Return what each release requested while it met new topics one after another."""
     of_client = {row["client_id"]: row for row in found}
     by_client: dict[str, list[Row]] = defaultdict(list)
     for run in truth["runs"]:
@@ -192,7 +192,7 @@ def _of_witness(phase: str, version: str, runs: Sequence[Witnessed]) -> str:
 
 
 def _apart(runs: Sequence[Witnessed]) -> float:
-    """Give the median size of the differences: signs must not cancel."""
+    """Return the median size of the differences: signs must not cancel."""
     return median([abs(value) for run in runs for value in run.differences] or [float("inf")])
 
 

@@ -1,4 +1,4 @@
-"""The part of docs/truth.md about partitioners: what the lab did, what was said of it, whether they agree."""
+"""The part of docs/truth.md about partitioners: what the lab did, what was reported, whether they agree."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ CALIBRATION = "2026-11-23T00:40"
 
 
 def skew_section(runs: Sequence[Skew], since: str) -> tuple[str, list[str]]:
-    """Tell what each arm sent to the slow broker and which partitioner was named; and which aims are missed."""
+    """Return what each arm sent to the slow broker, which partitioner was named, and which aims are missed."""
     is_calibration = since.startswith(CALIBRATION)
     arms: dict[tuple[str, float], list[Skew]] = defaultdict(list)
     for run in runs:
@@ -23,8 +23,8 @@ def skew_section(runs: Sequence[Skew], since: str) -> tuple[str, list[str]]:
     lines = []
     for (arm, rate), of in arms.items():
         ratios = sorted(run.slow_ratio for run in of)
-        right = sum(run.said == run.partitioner for run in of)
-        wrong = sum(run.said not in (None, run.partitioner) for run in of)
+        right = sum(run.named_partitioner == run.partitioner for run in of)
+        wrong = sum(run.named_partitioner not in (None, run.partitioner) for run in of)
         lines.append(
             f"| {arm} | {rate:,.0f} | {_achieved(of)} | {len(of)} | {median(ratios):.2f} | {ratios[0]:.2f} to {ratios[-1]:.2f} | "
             f"{median(run.repeat_ratio or 0 for run in of):.2f} | {median(run.stay_ratio or 0 for run in of):.2f} | "
@@ -57,7 +57,7 @@ def skew_section(runs: Sequence[Skew], since: str) -> tuple[str, list[str]]:
 
 
 def _missed_in_order(held: Mapping[float, Sequence[tuple[bool, bool]]]) -> list[str]:
-    """Name the aims missed of the order of shares, by rate."""
+    """Return the missed aims about the order of shares, by rate."""
     aims = ("sticky sends the slow broker 3 times the others' share", "sticky > uniform > adaptive")
     return [
         f"{aim} in {OF_FIVE:.0%} of the rounds at {rate:,.0f} records/s: {sum(pair[at] for pair in of)} of {len(of)}"
@@ -76,16 +76,16 @@ def _missed_names(right: int, wrong: int, n: int) -> list[str]:
 
 
 def _achieved(runs: Sequence[Skew]) -> str:
-    told = [run.achieved_per_s for run in runs if run.achieved_per_s is not None]
-    return f"{median(told):,.0f}" if told else ""
+    known = [run.achieved_per_s for run in runs if run.achieved_per_s is not None]
+    return f"{median(known):,.0f}" if known else ""
 
 
 def _fewest(runs: Sequence[Skew]) -> str:
-    """Tell of which partitioner, at which rate, the smallest share was named right."""
+    """Return the partitioner and the rate of which the smallest share was named right."""
     cells: dict[tuple[str, float], list[bool]] = defaultdict(list)
     for run in runs:
         if run.partitioner is not None:
-            cells[run.partitioner, run.records_per_s].append(run.said == run.partitioner)
+            cells[run.partitioner, run.records_per_s].append(run.named_partitioner == run.partitioner)
     (partitioner, rate), right = min(cells.items(), key=lambda cell: sum(cell[1]) / len(cell[1]))
     low, high = share(sum(right), len(right))
     return f"{partitioner} at {rate:,.0f} records/s, {sum(right)} of {len(right)} ({low:.0%} to {high:.0%})"

@@ -33,7 +33,7 @@ class Redirect:
 
 
 def redirects(log: Path) -> list[Redirect]:
-    """Give each redirect of a client's log: error received to success received, from another node."""
+    """Return each redirect of a client's log: error received to success received, from another node."""
     found, lost = [], dict[int, PartitionAnswer]()
     with log.open(errors="replace") as lines:
         for answer in answers(lines):
@@ -48,11 +48,11 @@ def redirects(log: Path) -> list[Redirect]:
 
 
 def answers(lines: Iterable[str]) -> Iterator[PartitionAnswer]:
-    """Read what was received."""
+    """Yield each partition of each response in the lines."""
     for line in lines:
-        told = RECEIVED.match(line)
-        if told is None:
+        received = RECEIVED.match(line)
+        if received is None:
             continue
-        at = datetime.fromisoformat(told[1][:26]).replace(tzinfo=UTC)
-        for partition, error in ANSWERED.findall(told[3]):
-            yield PartitionAnswer(at, int(told[2]), int(partition), int(error))
+        at = datetime.fromisoformat(received[1][:26]).replace(tzinfo=UTC)
+        for partition, error in ANSWERED.findall(received[3]):
+            yield PartitionAnswer(at, int(received[2]), int(partition), int(error))

@@ -1,7 +1,7 @@
 """
 Measure the ingest on one executor and on two, of one core each, and write docs/sizing.md.
 
-`python -m benchmarks.cluster [--rounds N]`: real lines, recorded once, are taken in anew each time.
+`python -m benchmarks.cluster [--rounds N]`: real lines, recorded once, are ingested again each time.
 """
 
 import argparse
@@ -21,7 +21,7 @@ STATE = PROJECT / ".state" / "bench-cluster"
 PAGE = PROJECT / "docs" / "sizing.md"
 BATCH, BATCHES = 40_000, 6
 WARM_UP = 2
-"""So many batches at the start of each run are left out: code is compiled in them."""
+"""Batches at the start of each run that do not count: code is compiled in them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def ingested(running: Standalone, bootstrap_servers: str, executors: int) -> IngestRun:
-    """Take the whole topic in, into a new warehouse."""
+    """Ingest the whole topic into a new warehouse."""
     folder = STATE / "site"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -79,15 +79,15 @@ def ingested(running: Standalone, bootstrap_servers: str, executors: int) -> Ing
 
 
 def _between_commits(table: Path) -> tuple[int, float]:
-    told = []
+    commits = []
     for entry in sorted((table / "_delta_log").glob("*.json")):
         actions = [json.loads(line) for line in entry.read_text().splitlines()]
         added = sum(json.loads(a["add"]["stats"])["numRecords"] for a in actions if "add" in a)
         if added:
             at_ms = next(a["commitInfo"]["timestamp"] for a in actions if "commitInfo" in a)
-            told.append((at_ms, added))
-    began_ms, _ = told[WARM_UP - 1]
-    return sum(n for _, n in told[WARM_UP:]), (told[-1][0] - began_ms) / 1_000
+            commits.append((at_ms, added))
+    began_ms, _ = commits[WARM_UP - 1]
+    return sum(n for _, n in commits[WARM_UP:]), (commits[-1][0] - began_ms) / 1_000
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def page(one: Sequence[float], two: Sequence[float], *, lines_a_run: float) -> s
 
 def speed_up(one: Sequence[float], two: Sequence[float]) -> tuple[float, float, float]:
     """
-    Give the geometric mean of the rounds' ratios and its interval.
+    Return the geometric mean of the rounds' ratios and its interval.
 
     >>> [round(value, 2) for value in speed_up([10, 20, 10], [15, 30, 15])]
     [1.5, 1.5, 1.5]

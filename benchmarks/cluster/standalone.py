@@ -27,7 +27,7 @@ class Standalone:
         self, job: str, *options: str, executors: int = 2, fails: bool = False
     ) -> "subprocess.CompletedProcess[str]":
         """
-        Run a job of ours to its end, its driver here and its tasks on the cluster.
+        Run a job to its end, with the driver here and the tasks on the cluster.
 
         Raises:
             RuntimeError: it ended with another code than 0, and `fails` did not say that it would.
@@ -81,7 +81,7 @@ def standalone(folder: Path, *, workers: int = 2) -> Iterator[Standalone]:
 
 def _defaults() -> str:
     jars = PROJECT / ".jars" / "spark" / "*"
-    told = {
+    options = {
         "spark.driver.extraClassPath": jars,
         "spark.executor.extraClassPath": jars,
         # Pages of metrics are unpacked in Python there; a zip by --py-files would hide conf/ from the driver.
@@ -93,7 +93,7 @@ def _defaults() -> str:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.adaptive.enabled": "false",
     }
-    return "".join(f"{key} {value}\n" for key, value in told.items())
+    return "".join(f"{key} {value}\n" for key, value in options.items())
 
 
 def _environment(folder: Path) -> dict[str, str]:

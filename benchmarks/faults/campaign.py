@@ -39,25 +39,25 @@ class Planned:
     """One run to do, or one that was done."""
 
     entry: Entry
-    nth: int
+    number: int
     seed: int
     code: str
 
     @property
     def key(self) -> tuple[str, int, int, str]:
         """What its result is found by."""
-        return self.entry.name, self.nth, self.seed, self.code
+        return self.entry.name, self.number, self.seed, self.code
 
     @property
     def dice(self) -> random.Random:
         """The same throws for the same fault, number and seed."""
-        return random.Random(f"{self.seed}/{self.entry.name}/{self.nth}")
+        return random.Random(f"{self.seed}/{self.entry.name}/{self.number}")
 
 
 def main(  # noqa: PLR0913 (the options of a program)
     *,
     only: Annotated[list[str] | None, typer.Option(help="Run these faults alone.")] = None,
-    times: Annotated[int, typer.Option(help="Run each so many times, instead of as planned.")] = 0,
+    times: Annotated[int, typer.Option(help="Runs of each fault, instead of the planned number.")] = 0,
     seed: Annotated[int, typer.Option(help="Another seed is another campaign.")] = 4,
     short: Annotated[bool, typer.Option("--short", help="A few kills; writes no page.")] = False,
     list_only: Annotated[bool, typer.Option("--list", help="List the faults, and run none.")] = False,
@@ -107,7 +107,7 @@ def main(  # noqa: PLR0913 (the options of a program)
 
 def _runs(entry: Entry, times: int, seed: int) -> list[Planned]:
     code = results.code_version(*entry.files)
-    return [Planned(entry, nth, seed, code) for nth in range(times)]
+    return [Planned(entry, number, seed, code) for number in range(times)]
 
 
 def _all(runs: list[Planned], state: Path, file: Path, progress: Progress) -> list[Result]:
@@ -134,7 +134,7 @@ def _all(runs: list[Planned], state: Path, file: Path, progress: Progress) -> li
 
 def _one(planned: Planned, state: Path, bootstrap_servers: str) -> Result:
     entry = planned.entry
-    folder = state / "runs" / f"{entry.name}-{planned.seed}-{planned.nth}"
+    folder = state / "runs" / f"{entry.name}-{planned.seed}-{planned.number}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     began_at, began = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
@@ -147,7 +147,7 @@ def _one(planned: Planned, state: Path, bootstrap_servers: str) -> Result:
     return Result(
         fault=entry.name,
         group=entry.group,
-        nth=planned.nth,
+        number=planned.number,
         seed=planned.seed,
         code=planned.code,
         commit=results.commit(),
@@ -190,10 +190,10 @@ def _left(to_do: list[Planned], done: dict[tuple[str, int, int, str], Result]) -
 def _tell(result: Result, left: str, progress: Progress) -> None:
     state = "all well" if not result.wrong else f"{len(result.wrong)} wrong"
     progress.say(
-        f"{result.fault} {result.nth}: {result.n} done, {state}, {result.seconds:.0f} s; {left} left"
+        f"{result.fault} {result.number}: {result.n} done, {state}, {result.seconds:.0f} s; {left} left"
     )
-    for told in result.wrong:
-        progress.say(f"  {told}")
+    for finding in result.wrong:
+        progress.say(f"  {finding}")
 
 
 if __name__ == "__main__":

@@ -68,11 +68,11 @@ def disk_fills(room: str, bootstrap_servers: str, folder: Path, dice: random.Ran
     site.publish(first)
     written = site.warehouse("harmed", batch=harm.BATCH // 2)
     with small_disk(written.conf.parent / room) as disk:
-        code, told = written.ingest()
-        assert code == 0, told
+        code, output = written.ingest()
+        assert code == 0, output
         wrong = meets_it_full(site, written, disk, list(zip(moments, portions, strict=True)))
-        code, told = written.ingest()
-        wrong += [f"exit code {code} once there was room: {told[-500:]}"] if code else []
+        code, output = written.ingest()
+        wrong += [f"exit code {code} once there was room: {output[-500:]}"] if code else []
         return [*wrong, *harm.found(site, written)]
 
 
@@ -92,20 +92,20 @@ def meets_it_full(
     """Fill the disk while lines are taken, free it; go on until a run met it full, and judge that one."""
     for moment, lines in tries:
         site.publish(lines)
-        code, told = _while_it_fills(written, disk, moment)
+        code, output = _while_it_fills(written, disk, moment)
         _ballast(disk).unlink(missing_ok=True)
         if code:
-            return _told_well(code, told, disk)
+            return _wrong_end(code, output, disk)
     return [NEVER_FULL]
 
 
 def _while_it_fills(written: JobsWarehouse, disk: Path, moment: Moment) -> tuple[int, str]:
     """Run the ingest, and fill the disk at a moment."""
-    told = list[str]()
+    printed = list[str]()
     if moment == LAST_RESORT:
         fill(disk, moment.left_pages)
     with written.start("ingest", "--once") as job:
-        reader = threading.Thread(target=lambda: told.extend(job.stderr or ()))
+        reader = threading.Thread(target=lambda: printed.extend(job.stderr or ()))
         reader.start()
         try:
             if moment.is_in_work:
@@ -117,7 +117,7 @@ def _while_it_fills(written: JobsWarehouse, disk: Path, moment: Moment) -> tuple
         finally:
             job.kill()
             reader.join()
-    return code, "".join(told)
+    return code, "".join(printed)
 
 
 def _wait_for_a_batch(written: JobsWarehouse, job: subprocess.Popen[str]) -> None:
@@ -127,11 +127,11 @@ def _wait_for_a_batch(written: JobsWarehouse, job: subprocess.Popen[str]) -> Non
         time.sleep(0.02)
 
 
-def _told_well(code: int, told: str, disk: Path) -> list[str]:
-    """Want the exit code of a full disk, and a line that names the folder."""
-    line = next((line for line in reversed(told.splitlines()) if "disk is full" in line), "")
-    wrong = [] if code == ExitCode.FULL else [f"exit code {code} and not {ExitCode.FULL}: {told[-800:]}"]
-    return wrong if str(disk) in line else [*wrong, f"{disk} is not named: {told[-800:]}"]
+def _wrong_end(code: int, output: str, disk: Path) -> list[str]:
+    """Return what is wrong: an end needs the code of a full disk, and a line that names the folder."""
+    line = next((line for line in reversed(output.splitlines()) if "disk is full" in line), "")
+    wrong = [] if code == ExitCode.FULL else [f"exit code {code} and not {ExitCode.FULL}: {output[-800:]}"]
+    return wrong if str(disk) in line else [*wrong, f"{disk} is not named: {output[-800:]}"]
 
 
 def _ballast(disk: Path) -> Path:

@@ -17,24 +17,24 @@ from schemas.silver.not_kept import GAPS
 
 
 def retention_passes(bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
-    """Delete records behind the checkpoint, between two batches or in the middle of one."""
+    """Delete records after the checkpoint, between two batches or in the middle of one."""
     site, written, more = harm.begun(bootstrap_servers, folder, dice, dice.choice(harm.KILLED_AT))
     site.publish(more)
     twin = harm.twin_of(site)  # what is deleted next no twin could read
     place, first = pass_by(bootstrap_servers, site, dice)
     before = harm.state_of(folder)
-    code, told = written.ingest()
-    wrong = [] if code == ExitCode.GONE else [f"exit code {code} and not {ExitCode.GONE}: {told[-500:]}"]
-    wrong += [] if f"{place[0]} partition {place[1]}: offsets " in told else [f"not named: {told[-500:]}"]
+    code, output = written.ingest()
+    wrong = [] if code == ExitCode.GONE else [f"exit code {code} and not {ExitCode.GONE}: {output[-500:]}"]
+    wrong += [] if f"{place[0]} partition {place[1]}: offsets " in output else [f"not named: {output[-500:]}"]
     wrong += [] if harm.state_of(folder) == before else ["files changed by a job that stopped"]
     for _ in range(2):  # the second finds nothing to accept
-        code, told = written.ingest("", "--accept-gap")
-        wrong += [f"exit code {code}: {told[-500:]}"] if code else []
+        code, output = written.ingest("", "--accept-gap")
+        wrong += [f"exit code {code}: {output[-500:]}"] if code else []
     return wrong or [*wrong, *gap_is_exact(site, written, twin, place, first)]
 
 
 def pass_by(bootstrap_servers: str, site: Site, dice: random.Random) -> tuple[TelemetryPartition, int]:
-    """Delete the records of one partition up to somewhere behind what was read; give the first one left."""
+    """Delete the records of one partition up to somewhere after what was read; return the first one left."""
     topic = next(acked.topic for acked in site.ledger if acked.topic.endswith("request-log"))
     held = [acked.offset for acked in site.ledger if acked.topic == topic and acked.partition == 1]
     first = max(held) + 1 - dice.randrange(1, 20)

@@ -27,7 +27,7 @@ KILLED_AT = ("", "offsets-logged:2", "files-written:2", "bronze-committed:2", "b
 
 
 def some_lines(folder: Path, dice: random.Random) -> list[PublishedLine]:
-    """Give about a thousand lines of three brokers, a few of them bad or of another logger."""
+    """Return about a thousand lines of three brokers, a few of them bad or of another logger."""
     made_logs.write_logs(folder, seconds=SECONDS, added_ms={}, onset_s=0)
     lines = list[PublishedLine]()
     for path in sorted(folder.rglob("*.log")):
@@ -50,7 +50,7 @@ def begun(  # noqa: PLR0913 (where, what by chance, and what of it a fault wants
     between: Callable[[JobsWarehouse], None] = lambda _: None,
 ) -> tuple[Site, JobsWarehouse, list[PublishedLine]]:
     """
-    Publish two thirds of the lines and ingest each in a run, the second maybe killed; give the lines to come.
+    Publish two thirds of the lines and ingest each in a run, the second maybe killed; return the other lines.
 
     The first run ended well, so there is something to tear of everything, whenever the second was killed.
     """
@@ -58,18 +58,18 @@ def begun(  # noqa: PLR0913 (where, what by chance, and what of it a fault wants
     first, second, third = parted(some_lines(folder / "logs", dice), 3)
     site.publish(first)
     written = site.warehouse("harmed", batch=BATCH, more=more)
-    code, told = written.ingest()
-    assert code == 0, told
+    code, output = written.ingest()
+    assert code == 0, output
     between(written)
     site.publish(second)
-    code, told = written.ingest(fail_at=fail_at)
-    assert code == (-9 if fail_at else 0), told
+    code, output = written.ingest(fail_at=fail_at)
+    assert code == (-9 if fail_at else 0), output
     return site, written, third
 
 
 def parted(lines: list[PublishedLine], n: int) -> list[list[PublishedLine]]:
     """
-    Part lines into so many portions of about one length.
+    Split lines into `n` portions of about the same length.
 
     >>> parted([1, 2, 3, 4, 5], 2)
     [[1, 2], [3, 4, 5]]
@@ -81,8 +81,8 @@ def parted(lines: list[PublishedLine], n: int) -> list[list[PublishedLine]]:
 def twin_of(site: Site) -> JobsWarehouse:
     """Let another warehouse read the same topics, undisturbed and in one go."""
     twin = site.warehouse("twin", batch=1_000_000)
-    code, told = twin.ingest()
-    assert code == 0, told
+    code, output = twin.ingest()
+    assert code == 0, output
     return twin
 
 
@@ -90,7 +90,7 @@ def found(
     site: Site, written: JobsWarehouse, *, twin: JobsWarehouse | None = None, gone: Collection[RecordId] = ()
 ) -> list[str]:
     """
-    Ask every oracle of bronze and silver; records that are `gone` were read by the twin alone.
+    Return what the oracles of bronze and silver find; only the twin read records that are `gone`.
 
     Of lines that were skipped only the number is known, so where some are gone these are not compared.
     """
@@ -116,8 +116,8 @@ def tear(file: Path, how: str) -> None:
 
 
 def state_of(folder: Path) -> dict[str, int]:
-    """Give the files of the warehouse and the checkpoints with their sizes: did a stopped job write any?"""
+    """Return the files of warehouse and checkpoints with their sizes, to see whether a job wrote any."""
     rooms = (folder / "harmed" / "warehouse", folder / "harmed" / "checkpoints")
     files = (file for room in rooms for file in room.rglob("*") if file.is_file())
-    told = (".lock", ".holder.json")  # of the lease: who holds it now
-    return {str(file): file.stat().st_size for file in files if not file.name.endswith(told)}
+    of_lease = (".lock", ".holder.json")  # they change with its holder
+    return {str(file): file.stat().st_size for file in files if not file.name.endswith(of_lease)}

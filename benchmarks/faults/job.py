@@ -58,7 +58,7 @@ class Job:
         return code
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         """Return the output of this start, of both streams."""
         with self._said.open("rb") as printed:
             printed.seek(self._said_from)

@@ -82,7 +82,7 @@ def page(results: Sequence[Result], seed: int, before: Iterable[Result] = ()) ->
     seconds = sum(result.seconds for result in results)
     records, looks = (sum(getattr(result, name) for result in results) for name in ("records", "looks"))
     wrong = Counter(
-        f"{result.fault} {result.nth}: {failure}" for result in results for failure in result.wrong
+        f"{result.fault} {result.number}: {failure}" for result in results for failure in result.wrong
     )
     last = max((result.began_at for result in results), default=datetime.now(UTC).isoformat())[:10]
     commits = ", ".join(sorted({result.commit for result in results}))
@@ -107,7 +107,7 @@ def page(results: Sequence[Result], seed: int, before: Iterable[Result] = ()) ->
 def failures_before(results: Iterable[Result]) -> list[str]:
     """Return a line for each failed run that does not count: its fault, its commit and its first failure."""
     return [
-        f"- {result.fault} {result.nth}, commit {result.commit}: `{' '.join(result.wrong[0].split())[-200:]}`"
+        f"- {result.fault} {result.number}, commit {result.commit}: `{' '.join(result.wrong[0].split())[-200:]}`"
         for result in results
         if result.wrong
     ]

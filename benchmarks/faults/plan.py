@@ -1,4 +1,4 @@
-"""What the campaign does and how often: its kills, and the faults that the modules beside it export."""
+"""What the campaign does and how often: its kills, and the faults that its modules export."""
 
 import importlib
 import random
@@ -52,7 +52,7 @@ class Entry:
 
 
 def whole() -> list[Entry]:
-    """Give the long campaign."""
+    """Return the long campaign."""
     n = INGEST_KILLS + GOLD_KILLS
     own = [
         Entry(
@@ -78,7 +78,7 @@ def whole() -> list[Entry]:
 
 
 def short() -> list[Entry]:
-    """Give a few kills: at named points and at random, in one stretch; another seed draws others."""
+    """Return a few kills: at named points and at random, in one stretch; another seed draws others."""
     n = len(kills.few_kills(random.Random(), of_each=SHORT_POINTS))
     return [
         Entry(
@@ -94,7 +94,7 @@ def short() -> list[Entry]:
 
 
 def of_list(fault: Fault) -> Run:
-    """Let a fault that gives what is wrong be run as the kills are."""
+    """Return a run, as the kills have it, of a fault that returns what is wrong."""
 
     def run(bootstrap_servers: str, folder: Path, dice: random.Random) -> KillOutcome:
         return KillOutcome(wrong=fault(bootstrap_servers, folder, dice))
@@ -118,7 +118,7 @@ def times_of(names: list[str]) -> dict[str, int]:
 
 
 def files_of(name: str) -> tuple[Path, ...]:
-    """Give a module of this folder and all modules of tests that it names, directly or not."""
+    """Return a module of this folder and all modules of tests that it names, directly or not."""
     found, to_read = set[Path](), {_file(f"benchmarks.faults.{name}")}
     while to_read:
         found |= to_read

@@ -43,7 +43,7 @@ BEGINS = {
         r"\w+ version \d+ showed {[^}]*}: doubled",
     ),
 }
-"""How what an oracle says begins: behind that may stand a row, with any word in it."""
+"""How the findings of an oracle begin; a row with any word may follow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class Result:
 
     fault: str
     group: str
-    nth: int
+    number: int
     seed: int
     code: str
     commit: str
@@ -67,7 +67,7 @@ class Result:
     @property
     def key(self) -> tuple[str, int, int, str]:
         """What makes a run the same run."""
-        return self.fault, self.nth, self.seed, self.code
+        return self.fault, self.number, self.seed, self.code
 
 
 def read(file: Path) -> list[Result]:
@@ -101,31 +101,31 @@ def code_version(*more: Path) -> str:
 
 
 def commit() -> str:
-    """Give the commit, `-dirty` when more was changed than results; `unknown` outside a checkout."""
+    """Return the commit, `-dirty` when more was changed than results; `unknown` outside a checkout."""
     name = _git("describe", "--always")
     is_dirty = name and _git("status", "--porcelain", "--untracked-files=no", "--", f":(exclude){WRITTEN}")
     return f"{name}-dirty" if is_dirty else name or "unknown"
 
 
 def _git(*command: str) -> str:
-    told = subprocess.run(
+    done = subprocess.run(
         ["git", *command],  # noqa: S607 (whichever git there is)
         cwd=PROJECT,
         capture_output=True,
         text=True,
         check=False,
     )
-    return told.stdout.strip()
+    return done.stdout.strip()
 
 
 def machine() -> str:
-    """Tell what the runs were made on."""
+    """Describe the machine of the runs."""
     gib = psutil.virtual_memory().total / 2**30
     return f"{psutil.cpu_count()} cores, {gib:.0f} GiB, {platform.system()} {platform.machine()}"
 
 
 def kind_of(wrong: str) -> str:
-    """Sort what an oracle said into the columns of the table."""
+    """Return the column of the table that a finding of an oracle belongs to."""
     begins = ((kind, begin) for kind, of in BEGINS.items() for begin in of)
     return next((kind for kind, begin in begins if re.match(begin, wrong)), OTHER)
 
@@ -143,7 +143,7 @@ def table(results: Sequence[Result]) -> str:
 
 def bound(n: int, failed: int) -> str:
     """
-    Give the upper bound that n faults without a failure support, by the rule of three.
+    Return the upper bound that n faults without a failure support, by the rule of three.
 
     >>> bound(100, 0), bound(5, 0), bound(2, 0), bound(100, 1)
     ('3.0 %', '60 %', '100 %', '-')
@@ -156,6 +156,6 @@ def bound(n: int, failed: int) -> str:
 
 def _row(group: str, results: Sequence[Result]) -> tuple[str, ...]:
     n = sum(result.n for result in results)
-    kinds = Counter(kind_of(told) for result in results for told in result.wrong)
+    kinds = Counter(kind_of(finding) for result in results for finding in result.wrong)
     failed = sum(bool(result.wrong) for result in results)
     return group, str(n), *(str(kinds[kind]) for kind in (LOST, DOUBLED, TOTALS, OTHER)), bound(n, failed)

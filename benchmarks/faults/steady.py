@@ -187,7 +187,7 @@ class _Work:
             return hit
         if not self._wait(lambda: job.code is not None, ENDS_BY_ITSELF_S):
             self._wrong.append(f"{kill.word} lived on for {ENDS_BY_ITSELF_S:g} s without its JVM")
-        elif job.code != 1 or "JVM has died" not in _last_line(job.said):
+        elif job.code != 1 or "JVM has died" not in _last_line(job.output):
             self._note_end(job, "without its JVM")
         return hit
 
@@ -210,7 +210,7 @@ class _Work:
                 self._note_end(job, "instead of stopping")
 
     def _note_end(self, job: Job, when: str) -> None:
-        self._wrong.append(f"{job.word} ended {when} with exit code {job.code}: {_last_line(job.said)}")
+        self._wrong.append(f"{job.word} ended {when} with exit code {job.code}: {_last_line(job.output)}")
 
     def _wait(self, is_done: Callable[[], bool], for_s: float, every_s: float = LOOK_EVERY_S) -> bool:
         deadline = time.monotonic() + for_s

@@ -58,14 +58,14 @@ def _lines(held: Samples) -> Iterator[str]:
     for page in held.pages:
         at_ms = page.at_ns // NS_A_MS
         at = f"{at_ms // 1_000}.{at_ms % 1_000:03}"
-        told = zip(page.series.tolist(), page.values.tolist(), strict=True)
-        yield "".join(f"{heads[series]} {_number(value)} {at}\n" for series, value in told)
+        samples = zip(page.series.tolist(), page.values.tolist(), strict=True)
+        yield "".join(f"{heads[series]} {_number(value)} {at}\n" for series, value in samples)
     yield "# EOF\n"
 
 
 def _with_labels(head: Head) -> str:
-    node, told = head
-    name, _, labels = told.removesuffix("}").partition("{")
+    node, series = head
+    name, _, labels = series.removesuffix("}").partition("{")
     return f'{name}{{{labels.rstrip(",")}{"," if labels else ""}instance="{node}",job="kafka"}}'
 
 
@@ -76,7 +76,7 @@ def _number(value: float) -> str:
 
 
 def _is_lossless(held: Samples, data: Path) -> bool:
-    """Compare every sample with what `promtool tsdb dump` tells of the blocks."""
+    """Compare every sample with what `promtool tsdb dump` reads from the blocks."""
     numbers = {_key(_with_labels(head)): nth for nth, head in enumerate(held.heads)}
     known: dict[str, int] = {}
     series, at, values = array("q"), array("q"), array("d")
@@ -95,7 +95,7 @@ def _is_lossless(held: Samples, data: Path) -> bool:
 
 
 def _key(head: str) -> frozenset[tuple[str, str]]:
-    """Give a series as its labels, however it is written."""
+    """Return the labels of a series, whatever their order."""
     name, _, _ = head.partition("{")
     labels = dict(LABEL.findall(head))
     return frozenset((labels | ({"__name__": name} if name else {})).items())

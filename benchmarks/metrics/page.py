@@ -39,18 +39,18 @@ class Weighed:
 
     @property
     def is_lossless(self) -> bool:
-        """Tell whether every store gave every sample back, bit for bit."""
+        """Whether every store returned every sample, bit for bit."""
         arms = (self.scraped, self.on_time)
         return all(each.is_lossless for arm in arms for each in (arm.delta, arm.blocks, arm.merged))
 
     @property
     def ratio(self) -> float:
-        """Give Delta over the lighter blocks, with the scrapes' own instants."""
+        """Delta over the smaller blocks, with the scrapes' own instants."""
         return ratio(self.scraped)
 
 
 def ratio(arm: StorePair) -> float:
-    """Give what Delta's samples and series take of the lighter blocks."""
+    """Return the size of Delta's samples and series over that of the smaller blocks."""
     return (arm.delta.samples + arm.delta.series) / min(arm.blocks.total, arm.merged.total)
 
 

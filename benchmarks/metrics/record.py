@@ -21,9 +21,9 @@ FAILED = "failed"
 
 
 def record(endpoints: Sequence[ScrapedEndpoint], into: Path, *, seconds: float, every_s: float) -> int:
-    """Scrape for so long and keep every page; give how many. A recording broken off is gone on with."""
+    """Scrape for some seconds, keep every page, return how many; an interrupted recording is continued."""
     stop, pages = threading.Event(), Queue[Scrape](maxsize=len(endpoints))
-    scrapers = [Scraper(told, pages, stop, interval_s=every_s, once=False) for told in endpoints]
+    scrapers = [Scraper(endpoint, pages, stop, interval_s=every_s, once=False) for endpoint in endpoints]
     for scraper in scrapers:
         scraper.start()
     kept, until, say_at = Counter[str](), time.monotonic() + seconds, 0.0

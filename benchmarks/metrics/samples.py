@@ -39,17 +39,17 @@ class Samples:
     pages: Sequence[RecordedPage]
 
     def __len__(self) -> int:
-        """Give the number of samples."""
+        """Return the number of samples."""
         return sum(len(page.series) for page in self.pages)
 
     def in_order(self, unit_ns: int) -> tuple[Longs, Longs, Bits]:
-        """Give series, instants in that unit, and bits, by series and instant."""
+        """Return series, instants in that unit, and bits, by series and instant."""
         at = [np.full(len(page.series), page.at_ns // unit_ns) for page in self.pages]
         series, values = (np.concatenate(list(of)) for of in zip(*self._columns(), strict=True))
         return ordered(series, np.concatenate(at), values)
 
     def on_time(self, every_s: float) -> "Samples":
-        """Give the same samples as if every scrape had begun when it was due, to the nanosecond."""
+        """Return the same samples as if every scrape had begun when it was due, to the nanosecond."""
         every_ns, first = round(every_s * 1e9), dict[str, int]()
         pages = []
         for page in self.pages:
@@ -59,7 +59,7 @@ class Samples:
         return Samples(self.heads, pages)
 
     def node_of(self, page: RecordedPage) -> str:
-        """Give the node of a page."""
+        """Return the node of a page."""
         return self.heads[int(page.series[0])][0]
 
     def _columns(self) -> Iterator[tuple[Longs, Doubles]]:
@@ -88,5 +88,5 @@ def ordered(series: Longs, at: Longs, values: Doubles) -> tuple[Longs, Longs, Bi
 
 
 def is_same(one: tuple[Longs, Longs, Bits], other: tuple[Longs, Longs, Bits]) -> bool:
-    """Tell whether two stores hold the same samples, each and every one."""
+    """Return whether two stores have the same samples."""
     return all(np.array_equal(mine, theirs) for mine, theirs in zip(one, other, strict=True))

@@ -46,7 +46,7 @@ def main(  # noqa: PLR0913, PLR0917 (the switches of a benchmark, each by name)
     logs: Annotated[
         Path | None, typer.Option(help="A lab's logs recorded before, instead of new ones.")
     ] = None,
-    first: Annotated[int, typer.Option(min=1_000, help="So many lines of each file.")] = 50_000,
+    first: Annotated[int, typer.Option(min=1_000, help="Lines of each file to use.")] = 50_000,
     state: Annotated[Path, typer.Option(help="Folder for all of it.")] = PROJECT / ".state" / "sizes",
     page: Annotated[Path, typer.Option(help="The page to write.")] = PAGE,
 ) -> None:
@@ -88,7 +88,7 @@ def main(  # noqa: PLR0913, PLR0917 (the switches of a benchmark, each by name)
 
 
 def _young_at(lab: Lab, logs: Path, folder: Path, rate: int) -> tuple[float, float]:
-    """Give the bytes on the disk that a request-log line takes when it comes at that rate: bronze, silver."""
+    """Return the bytes on disk of a request-log line that arrives at that rate: in bronze, in silver."""
     pattern, _, bronze, silver = LOGS["request log"]
     brokers = len(list(logs.glob(f"broker-*/{pattern.removesuffix('*')}")))
     first = -(-COMMITS * rate * TRIGGER_S // brokers)

@@ -54,13 +54,13 @@ class LogWeight:
 
 
 def disk_bytes(*paths: Path) -> int:
-    """Give what files and folders take of the disk, whole blocks."""
+    """Return the disk space of files and folders, in whole blocks."""
     return sum(path.lstat().st_blocks * BLOCK_BYTES for path in paths)
 
 
 def removed_files(retention_hours: int) -> int:
     """
-    Give how many removed files a checkpoint names.
+    Return how many removed files a checkpoint names.
 
     >>> removed_files(48)
     172800
@@ -73,24 +73,26 @@ def log_weight(where: Path, scratch: Path, *, removed: int, young: int = YOUNG) 
     Weigh the log of a table that a stream has written.
 
     Raises:
-        ValueError: nobody has appended to it.
+        ValueError: nothing was appended to it.
 
     """
     entries = sorted((where / "_delta_log").glob("*.json"))
-    told = {file: [json.loads(line) for line in file.read_text().splitlines()] for file in entries}
-    appends = [file for file, actions in told.items() if _of(actions, "add") and not _of(actions, "remove")]
+    by_file = {file: [json.loads(line) for line in file.read_text().splitlines()] for file in entries}
+    appends = [
+        file for file, actions in by_file.items() if _of(actions, "add") and not _of(actions, "remove")
+    ]
     if not appends:
-        message = f"{where}: nothing was appended that its log could be weighed by"
+        message = f"{where}: nothing was appended, so the size of its log is unknown"
         raise ValueError(message)
-    actions = [action for of_file in told.values() for action in of_file]
+    actions = [action for of_file in by_file.values() for action in of_file]
     begin = [action for kind in ("protocol", "metaData") for action in _of(actions, kind)[-1:]]
-    add = _of(told[appends[-1]], "add")[0]["add"]
+    add = _of(by_file[appends[-1]], "add")[0]["add"]
     size, cpu_s = checkpoint_of([*begin, *_removes(add, removed), *_adds(add, young)], scratch)
     return LogWeight(entry=disk_bytes(*appends) / len(appends), checkpoint=size, checkpoint_cpu_s=cpu_s)
 
 
 def checkpoint_of(actions: list[Action], scratch: Path) -> tuple[int, float]:
-    """Write a log of these actions, and give the size of its checkpoint and the CPU-seconds it took."""
+    """Write a log of these actions, and return the size of its checkpoint and the CPU-seconds it took."""
     shutil.rmtree(scratch, ignore_errors=True)
     log = scratch / "_delta_log"
     log.mkdir(parents=True)
@@ -106,7 +108,7 @@ def _of(actions: list[Action], kind: str) -> list[Action]:
 
 
 def _adds(add: Action, n: int) -> Iterator[Action]:
-    """Give so many files like this one, each commit's with a folder and instants of its own."""
+    """Yield `n` files like this one; those of a commit have their own folder and instants."""
     dice = random.Random(n)  # noqa: S311 (a repeatable size, no secret)
     for nth in range(n):
         commit, of_commit = divmod(nth, FILES_A_COMMIT)
@@ -124,7 +126,13 @@ def _adds(add: Action, n: int) -> Iterator[Action]:
 
 
 def _removes(add: Action, n: int) -> Iterator[Action]:
-    """Tell so many of them removed just now by a merge, as delta-rs tells it."""
-    told = {"dataChange": False, "deletionTimestamp": int(time.time() * 1_000), "extendedFileMetadata": True}
+    """Yield `n` such files as removed just now by a merge, in the form of delta-rs."""
+    removed = {
+        "dataChange": False,
+        "deletionTimestamp": int(time.time() * 1_000),
+        "extendedFileMetadata": True,
+    }
     for action in _adds(add, n):
-        yield {"remove": told | {name: action["add"][name] for name in ("path", "partitionValues", "size")}}
+        yield {
+            "remove": removed | {name: action["add"][name] for name in ("path", "partitionValues", "size")}
+        }

@@ -24,7 +24,7 @@ def main(
     repeats: Annotated[int, typer.Option(min=1, help="Rounds of eleven parts each.")] = 3,
 ) -> None:
     """
-    Move replicas under throttles and hold what Plumbline says against what was done: 12 minutes a round.
+    Move replicas under throttles, and compare what Plumbline reports with what was done: 12 minutes a round.
 
     Exit code 0 when every aim is met, 1 otherwise; the page is written in both cases.
 
@@ -33,11 +33,11 @@ def main(
     kept = state / "done.json"
     if not kept.exists():
         _record(state, repeats, kept)
-    told = json.loads(kept.read_text())
-    truth = json.loads(Path(told["truth"]).read_text())
-    tables = json.loads(Path(told["report"]).read_text())["tables"]
+    done = json.loads(kept.read_text())
+    truth = json.loads(Path(done["truth"]).read_text())
+    tables = json.loads(Path(done["report"]).read_text())["tables"]
     found = judge.sides(truth, tables)
-    text, is_met = page.section(truth, found, judge.meant(judge.moves(truth, tables), truth))
+    text, is_met = page.section(truth, found, judge.forecast_moves(judge.moves(truth, tables), truth))
     pages.write(PAGE, {}, head=page.HEAD + text)
     print("every aim is met" if is_met else "an aim is missed, see the page")
     raise typer.Exit(0 if is_met else 1)

@@ -1,4 +1,4 @@
-"""Hold what is said of throttles and moves against what the lab did and the disks saw: pure functions."""
+"""Compare reported throttles and moves with what the lab did and the disks saw: pure functions."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ RATE_SHARE, FORECAST_SHARE, DISK_SHARE = 0.05, 0.15, 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThrottledSide:
-    """One broker and direction of one part: what was expected and seen on disk, and what was said."""
+    """One broker and direction of one part: what was expected, seen on disk, and reported."""
 
     part: str
     repeat: int
@@ -24,8 +24,8 @@ class ThrottledSide:
     limit_bytes_per_s: int
     expected: str
     expected_cause: str | None
-    said: str | None
-    said_cause: str | None
+    reported: str | None
+    reported_cause: str | None
     rate_bytes_per_s: float | None
     low_bytes_per_s: float | None
     high_bytes_per_s: float | None
@@ -39,16 +39,16 @@ class ThrottledSide:
 
     @property
     def is_named(self) -> bool:
-        """The state is as expected, and the cause where one was told beforehand."""
-        is_cause = self.expected_cause is None or self.said_cause == self.expected_cause
-        return self.said == self.expected and is_cause
+        """The state is as expected, and so is the cause if one is expected."""
+        is_cause = self.expected_cause is None or self.reported_cause == self.expected_cause
+        return self.reported == self.expected and is_cause
 
     @property
     def is_held(self) -> bool | None:
         """
-        The rate is as near to the limit as wanted; None where a part is not meant to keep to it.
+        The rate is close enough to the limit; None for a part that need not keep to it.
 
-        Nor is a side that has more brokers than the other: these are held before it.
+        Nor need a side with more brokers than the other: the other side limits it.
         """
         if self.kind != "move" or self.expected != "compliant" or not self.is_narrow:
             return None
@@ -58,10 +58,10 @@ class ThrottledSide:
     @property
     def is_as_on_disk(self) -> bool | None:
         """
-        The rate is what the disk saw; None where it saw no whole period behind the first one.
+        The rate is that of the disk; None if the disk has no whole period after the first one.
 
-        Nor is a side that is not held asked: its bursts are of any size, and a second more or less of its few
-        periods is another rate; nor what was cancelled in mid-period.
+        None too for a move that was cancelled in mid-period, and for a side that is not held: its bursts have
+        any size, and a second more or less of its few periods changes the rate.
         """
         if self.disk_bytes_per_s is None or not self.is_narrow or self.kind not in ("move", "in_sync"):
             return None
@@ -85,7 +85,7 @@ class Move:
 
     @property
     def is_met(self) -> bool:
-        """The forecast of half-way is near enough to the end."""
+        """The forecast of half-way is close enough to the end."""
         return self.forecast_error is not None and abs(self.forecast_error) <= FORECAST_SHARE
 
 
@@ -101,12 +101,12 @@ def moves(truth: Row, tables: Row) -> list[Move]:
 
 
 def _sides(part: Row, rows: Sequence[Row]) -> Iterator[ThrottledSide]:
-    # Of a broker that is expected twice, one after the other, the report says what it came to.
+    # If a broker is expected twice, one after the other, the report has the last state.
     expected = {(one["broker_id"], one["direction"]): one for one in part["states"] if one["state"]}
     brokers = {"leader": len(set(part["leaders"])), "follower": len(set(part["followers"]))}
     disk = {(one["broker_id"], one["direction"]): one["measured"] for one in part["on_disk"]}
     for (broker_id, direction), one in expected.items():
-        said = _of_span(rows, broker_id, direction, part) or {}
+        row = _of_span(rows, broker_id, direction, part) or {}
         seen = disk.get((broker_id, direction)) or {}
         first, limit = seen.get("first_window_bytes_per_s"), one["limit_bytes_per_s"]
         yield ThrottledSide(
@@ -119,23 +119,23 @@ def _sides(part: Row, rows: Sequence[Row]) -> Iterator[ThrottledSide]:
             limit_bytes_per_s=limit,
             expected=one["state"],
             expected_cause=one["cause"],
-            said=said.get("state"),
-            said_cause=said.get("cause"),
-            rate_bytes_per_s=said.get("rate_bytes_per_s"),
-            low_bytes_per_s=said.get("rate_low_bytes_per_s"),
-            high_bytes_per_s=said.get("rate_high_bytes_per_s"),
-            n=said.get("n"),
+            reported=row.get("state"),
+            reported_cause=row.get("cause"),
+            rate_bytes_per_s=row.get("rate_bytes_per_s"),
+            low_bytes_per_s=row.get("rate_low_bytes_per_s"),
+            high_bytes_per_s=row.get("rate_high_bytes_per_s"),
+            n=row.get("n"),
             disk_bytes_per_s=seen.get("after_first_window_bytes_per_s"),
-            overshoot=said.get("first_window_overshoot"),
+            overshoot=row.get("first_window_overshoot"),
             disk_overshoot=None if first is None else max(0.0, first / limit - 1),
-            best_bytes_per_s=said.get("best_window_bytes_per_s"),
-            bean_bytes_per_s=said.get("bean_bytes_per_s"),
-            bean_max_bytes_per_s=said.get("bean_max_bytes_per_s"),
+            best_bytes_per_s=row.get("best_window_bytes_per_s"),
+            bean_bytes_per_s=row.get("bean_bytes_per_s"),
+            bean_max_bytes_per_s=row.get("bean_max_bytes_per_s"),
         )
 
 
 def _of_span(rows: Sequence[Row], broker_id: int, direction: str, part: Row) -> Row | None:
-    """Give the row whose limit was in force longest while the part lasted."""
+    """Return the row whose limit was in force longest while the part lasted."""
     since, until = at(part["limit_set_at"]), at(part["cleared_at"])
     found = [
         (overlap, row)
@@ -175,12 +175,12 @@ def at(instant: str) -> datetime:
 
 
 def held(found: Sequence[ThrottledSide]) -> list[ThrottledSide]:
-    """Keep the sides that are to keep to their limit."""
+    """Return the sides that must keep to their limit."""
     return [side for side in found if side.is_held is not None]
 
 
-def meant(found: Sequence[Move], truth: Row) -> list[Move]:
-    """Keep the moves that are to be forecast: those of the test plan, under a throttle that holds."""
+def forecast_moves(found: Sequence[Move], truth: Row) -> list[Move]:
+    """Return the moves to forecast: those of the test plan under a throttle that holds."""
     kinds = {part["name"]: (part["kind"], part["states"]) for part in truth["parts"]}
     return [
         move

@@ -1,4 +1,4 @@
-"""docs/truth-throttles.md: what the lab did with throttles and moves, what was said, whether they agree."""
+"""docs/truth-throttles.md: what the lab did with throttles and moves, what was reported, whether they agree."""
 
 from collections.abc import Callable, Sequence
 from statistics import median
@@ -20,7 +20,7 @@ sets and whose disks it looks at. How the figures are made: [throttles.md](throt
 
 
 def section(truth: Row, found: Sequence[ThrottledSide], moved: Sequence[Move]) -> tuple[str, bool]:
-    """Tell every side and every move of a recording; the second value: every aim is met."""
+    """Return every side and every move of a recording; the second value: every aim is met."""
     aims = {
         "each move's rate within 5 % of its limit": bool(held(found)) and all(s.is_held for s in held(found)),
         "each rate within 5 % of what the disk saw": all(side.is_as_on_disk is not False for side in found),
@@ -66,8 +66,8 @@ def _part(name: str, of: Sequence[ThrottledSide]) -> str:
 
 
 def _over_limit(of: Sequence[ThrottledSide], value: Callable[[ThrottledSide], float | None]) -> str:
-    told = [got / side.limit_bytes_per_s for side in of if (got := value(side)) is not None]
-    return f"{median(told):.2f}" if told else NONE
+    ratios = [got / side.limit_bytes_per_s for side in of if (got := value(side)) is not None]
+    return f"{median(ratios):.2f}" if ratios else NONE
 
 
 def _ratio(values: Sequence[float]) -> str:
@@ -84,10 +84,10 @@ def _moved(name: str, of: Sequence[Move]) -> str:
         [error for move in of if (error := getattr(move, field)) is not None]
         for field in ("forecast_error", "kip_error")
     )
-    told = [move.is_in_interval for move in of if move.is_in_interval is not None]
+    forecast = [move.is_in_interval for move in of if move.is_in_interval is not None]
     return (
         f"| {name} | {len(of)} | {median(move.took_s for move in of):.0f} | {_worst(ends, '{:+.1f}')} | "
-        f"{_worst(forecasts, '{:+.1%}')} | {sum(told)} of {len(told)} | {_worst(kip, '{:+.0%}')} |"
+        f"{_worst(forecasts, '{:+.1%}')} | {sum(forecast)} of {len(forecast)} | {_worst(kip, '{:+.0%}')} |"
     )
 
 
@@ -100,7 +100,7 @@ def _worst(values: Sequence[float], form: str) -> str:
 def _named(found: Sequence[ThrottledSide]) -> str:
     wrong = [
         f"round {side.repeat + 1}, {side.part}, broker {side.broker_id} as {side.direction}: "
-        f"{_word(side.said, side.said_cause)} instead of {_word(side.expected, side.expected_cause)}"
+        f"{_word(side.reported, side.reported_cause)} instead of {_word(side.expected, side.expected_cause)}"
         for side in found
         if not side.is_named
     ]
@@ -113,16 +113,16 @@ def _word(state: str | None, cause: str | None) -> str:
 
 
 def _of_beans(found: Sequence[ThrottledSide]) -> str:
-    """Say how many throttles that held a verdict from the brokers' own byte-rate would have called wrong."""
-    told = [side for side in held(found) if side.bean_bytes_per_s is not None and side.is_held]
+    """Return how many throttles that held would be wrong by the brokers' own byte-rate."""
+    with_bean = [side for side in held(found) if side.bean_bytes_per_s is not None and side.is_held]
     wrong = [
         side
-        for side in told
+        for side in with_bean
         if abs(float(side.bean_bytes_per_s or 0) / side.limit_bytes_per_s - 1) > RATE_SHARE
     ]
     return (
         f"The mean of the brokers' own byte-rate bean over the same time is off its limit by more than {RATE_SHARE:.0%} on "
-        f"{len(wrong)} of the {len(told)} sides that held: it rises and falls over 11 s."
+        f"{len(wrong)} of the {len(with_bean)} sides that held: it rises and falls over 11 s."
     )
 
 

@@ -30,7 +30,7 @@ def main(
     only: Annotated[
         list[str] | None, typer.Option(help="Record only these: links, shapes, healthy, demos.")
     ] = None,
-    relearn: Annotated[bool, typer.Option(help="Learn the thresholds anew from this recording.")] = False,
+    relearn: Annotated[bool, typer.Option(help="Learn the thresholds again from this recording.")] = False,
     conditions: Annotated[
         str | None, typer.Option(help="What else runs on the machine during this recording, for the page.")
     ] = None,

@@ -40,9 +40,9 @@ class Recorded:
     broker_rtt: pa.Table
     gold: GoldSelection
 
-    def grid_of(self, nth: int) -> Grid:
+    def grid_of(self, number: int) -> Grid:
         """Return the round trips in the span of one truth."""
-        truth = self.truths[nth]
+        truth = self.truths[number]
         at = pc.field("window_start")
         rows = self.broker_rtt.filter((at >= truth["injected_at"]) & (at < truth["ended_at"]))
         return grids(rows.select(list(COLUMNS)))[CLUSTER]

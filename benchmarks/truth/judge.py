@@ -1,4 +1,4 @@
-"""Hold measurements against the injected truth: pure functions of rows."""
+"""Compare measurements with the injected truth: pure functions of rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,25 +11,25 @@ from answers.slow_links.culprits import findings
 
 Row = dict[str, Any]
 TOLERANCE = {"paired": (0.4, 0.04), "passive": (0.6, 0.06)}
-"""A rise may differ from the delay applied by so many ms, or by this share of it, whichever is more."""
+"""The largest error of a rise against the applied delay: these ms or this share of it, if that is more."""
 
 OTHERS_MS = 0.6
-"""How far a pair that was left alone may move."""
+"""The largest change of a pair that was not delayed."""
 
 NAMED_WITHIN = timedelta(seconds=30)
 WINDOW = timedelta(seconds=10)
-NOBODY = ("none", "not_enough_data")
+NO_CULPRIT = ("none", "not_enough_data")
 OVERLAP = 0.8
 """The part of the injected span that the finding of a demo must cover."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """What was said of one injected shape."""
+    """What was reported of one injected shape."""
 
     shape: str
     records_per_s: float
-    said: str
+    reported: str
     is_right: bool
     after_s: float | None  # from the injection to the end of the first window that named it rightly
     since_error_s: float | None  # the onset that was named less the injection
@@ -40,7 +40,7 @@ class DemoResult:
     """The findings of one demo against what was injected."""
 
     injected: str
-    said: str
+    reported: str
     findings: int
     is_named: bool  # there is one finding, of the injected shape
     overlap: float  # the share of the injected span that it covers
@@ -66,7 +66,7 @@ def allowed_ms(method: str, injected_ms: float) -> float:
 
 
 def is_met(row: Row) -> bool:
-    """Tell whether one pair's rise, a row of `injected_against_measured`, agrees with what was injected."""
+    """Return whether one pair's rise, a row of `injected_against_measured`, agrees with what was injected."""
     if row["rise_ms"] is None or row["injected_ms"] is None:
         return False
     if row["is_delayed"]:
@@ -84,13 +84,13 @@ def named(truth: Row, culprits: Sequence[Row]) -> Named:
         if row["window_start"] >= injected_at - WINDOW
         and row["window_start"] + WINDOW <= injected_at + NAMED_WITHIN
     ]
-    accusing = [row for row in judged if row["culprit"] not in NOBODY]
+    accusing = [row for row in judged if row["culprit"] not in NO_CULPRIT]
     right = [row for row in accusing if _shape(row) == wanted]
     first = min(right, key=lambda row: row["window_start"], default=None)
     return Named(
         shape=_named(wanted),
         records_per_s=truth["records_per_s"],
-        said=", ".join(_named(_shape(row)) for row in accusing) or "nothing",
+        reported=", ".join(_named(_shape(row)) for row in accusing) or "nothing",
         is_right=bool(right) and len(right) == len(accusing),
         after_s=(first["window_start"] + WINDOW - injected_at).total_seconds() if first else None,
         since_error_s=(first["since"] - injected_at).total_seconds() if first else None,
@@ -105,7 +105,7 @@ def demo_result(truth: Row, culprits: Sequence[Row]) -> DemoResult:
     shared_s = sum((min(one.until, until) - max(one.since, since)).total_seconds() for one in right)
     return DemoResult(
         injected=_named(_wanted(truth)),
-        said=", ".join(_named(_shape(one.row)) for one in found) or "nothing",
+        reported=", ".join(_named(_shape(one.row)) for one in found) or "nothing",
         findings=len(found),
         is_named=len(found) == len(right) == 1,
         overlap=max(0.0, shared_s) / (until - since).total_seconds(),
@@ -115,13 +115,13 @@ def demo_result(truth: Row, culprits: Sequence[Row]) -> DemoResult:
 
 
 def alarms(culprits: Sequence[Row], since: datetime, until: datetime) -> list[Row]:
-    """Return the first window of every accusation in a span in which nobody was slow."""
+    """Return the first window of every accusation in a span in which no broker was slow."""
     rows = [row for row in culprits if since <= row["window_start"] < until]
     rows.sort(key=lambda row: row["window_start"])
     return [
         row
         for before, row in zip([None, *rows], rows, strict=False)
-        if row["culprit"] not in NOBODY and (before is None or before["culprit"] in NOBODY)
+        if row["culprit"] not in NO_CULPRIT and (before is None or before["culprit"] in NO_CULPRIT)
     ]
 
 

@@ -68,7 +68,9 @@ def shapes_section(results: Sequence[Named]) -> str:
             f"{onset[len(onset) // 2] if onset else float('nan'):.0f} |"
         )
     missed = Counter(
-        f"{r.shape} at {r.records_per_s:g} records/s: said {r.said}" for r in results if not r.is_right
+        f"{r.shape} at {r.records_per_s:g} records/s: reported {r.reported}"
+        for r in results
+        if not r.is_right
     )
     return render("truth/shapes", rows=lines, missed=missed)
 

@@ -17,7 +17,7 @@ LEARN_S, HEALTHY_S = 15 * 60.0, 60 * 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RecordedPart:
     """Scenarios that run one after another on one cluster."""
 
     name: str
@@ -62,14 +62,14 @@ def healthy() -> Iterator[ScenarioPlan]:
 
 
 PARTS = (
-    Part("links", tuple(links())),
-    Part("shapes", tuple(shapes())),
-    Part("healthy", tuple(healthy()), with_pipeline=True),
+    RecordedPart("links", tuple(links())),
+    RecordedPart("shapes", tuple(shapes())),
+    RecordedPart("healthy", tuple(healthy()), with_pipeline=True),
 )
 
 
-def record(part: Part, root: Path) -> None:
-    """Record a part in `root/NAME` and end with `done.json`; a part broken off begins anew."""
+def record(part: RecordedPart, root: Path) -> None:
+    """Record a part in `root/NAME` and end with `done.json`; an interrupted part begins again."""
     done = root / part.name / "done.json"
     if done.exists():
         print(f"{part.name}: recorded before, in {done.parent}")

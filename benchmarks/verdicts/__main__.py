@@ -100,7 +100,7 @@ def _missed(n: int, cell: tuple[str, bool, float]) -> Rate:
     noise, is_blocked, spread = cell
     draw = drawn(noise, RUNS, is_blocked=is_blocked, spread=spread, factor=FACTOR)
     seen = rate(counted(draw, n, _seed("missed", cell)), Verdict.IMPROVED)
-    return Rate(said=seen.of - seen.said, of=seen.of)
+    return Rate(hits=seen.n - seen.hits, n=seen.n)
 
 
 def _same(n: int, cell: page.Cell) -> Rate:
@@ -116,12 +116,12 @@ def _recorded(runs: Sequence[RunFigures], n: int) -> list[tuple[str, int, Rate, 
             continue
         false = changes(counted(resampled(values, RUNS, factor=1.0), n, SEED))
         seen = rate(counted(resampled(values, RUNS, factor=FACTOR), n, SEED), Verdict.IMPROVED)
-        found.append((name, len(values), false, Rate(said=seen.of - seen.said, of=seen.of)))
+        found.append((name, len(values), false, Rate(hits=seen.n - seen.hits, n=seen.n)))
     return found
 
 
 def _seed(*of: object) -> int:
-    """Give every cell draws of its own, the same each time."""
+    """Return the seed of a cell, the same each time."""
     return SEED + crc32(repr(of).encode())
 
 

@@ -9,7 +9,7 @@ Values = NDArray[np.float64]
 Dice = np.random.Generator
 
 DRIFT = 5.0
-"""From the first run to the last a drift rises by so many times the spread."""
+"""The rise of a drift from the first run to the last, in spreads."""
 
 
 def normal(dice: Dice, n: int) -> Values:
@@ -24,7 +24,7 @@ def heavy_tailed(dice: Dice, n: int) -> Values:
 
 def bimodal(dice: Dice, n: int) -> Values:
     """Scatter between two states, one run in four in the slow one, four spreads away."""
-    return dice.normal(0, 0.4, size=n) + 4 * (dice.random(n) < 0.25)  # noqa: PLR2004 (as told)
+    return dice.normal(0, 0.4, size=n) + 4 * (dice.random(n) < 0.25)  # noqa: PLR2004 (as documented)
 
 
 def drifting(dice: Dice, n: int) -> Values:

@@ -13,7 +13,7 @@ HEAD = render("verdicts/head")
 
 CHANGES = (Verdict.IMPROVED, Verdict.REGRESSED)
 JOINT = 0.05
-"""So often one of all cells may lie above its aim by chance, where all are right."""
+"""The chance that one of all cells is above its aim although all are right."""
 
 Cell = tuple[str, bool, int]  # noise, in blocks, runs of each arm
 
@@ -28,7 +28,7 @@ def false_changes(cells: Mapping[Cell, Rate]) -> tuple[str, bool]:
         low, high = of[worst].interval()
         shares = " | ".join(f"{100 * of[runs].share:.1f}" for runs in sizes)
         pooled = _rate(
-            Rate(said=sum(cell.said for cell in of.values()), of=sum(cell.of for cell in of.values()))
+            Rate(hits=sum(cell.hits for cell in of.values()), n=sum(cell.n for cell in of.values()))
         )
         worst_of = f"{100 * low:.1f} to {100 * high:.1f} ({worst})"
         rows.append(
@@ -36,7 +36,7 @@ def false_changes(cells: Mapping[Cell, Rate]) -> tuple[str, bool]:
         )
     above = [cell for cell, of in cells.items() if of.interval(1 - JOINT / len(cells))[0] > RULE.alpha]
     figures = {"sizes": sizes, "rows": rows, "cells": len(cells), "alpha": RULE.alpha}
-    text = render("verdicts/false_changes", each=next(iter(cells.values())).of, **figures)
+    text = render("verdicts/false_changes", each=next(iter(cells.values())).n, **figures)
     missed = [f"{noise}, {runs} runs, {'blocks' if b else 'no blocks'}" for noise, b, runs in above]
     return text + verdict(missed), not missed
 
@@ -70,7 +70,7 @@ def false_equivalents(cells: Mapping[tuple[str, bool, int], Rate], spread: float
 
 
 def others(families: Mapping[int, Rate], averages: Mapping[str, Rate], one_run: Rate) -> str:
-    """Tell of many metrics together, of averages of three runs, and of one run of each."""
+    """Return the rates of many metrics together, of averages of three runs, and of one run of each."""
     return render(
         "verdicts/others",
         families=[f"{runs} runs of each: {_rate(of)} %" for runs, of in families.items()],
@@ -80,19 +80,19 @@ def others(families: Mapping[int, Rate], averages: Mapping[str, Rate], one_run: 
     )
 
 
-def live(told: Sequence[Live]) -> str:
-    """Lay out what was said of real experiments, and how many of same arms were called different."""
-    if not told:
+def live(experiments: Sequence[Live]) -> str:
+    """Return the verdicts on real experiments, and how many of same arms were called different."""
+    if not experiments:
         return ""
     rows = [
         f"| {of.experiment.name} | {of.experiment.contender} against {of.experiment.baseline} | {of.blocks} "
-        f"| {_percent(of.of.change)} | {_percent(of.of.low)} to {_percent(of.of.high)} | {of.of.verdict.value} |"
-        for of in told
+        f"| {_percent(of.judged.change)} | {_percent(of.judged.low)} to {_percent(of.judged.high)} | {of.judged.verdict.value} |"
+        for of in experiments
     ]
-    null = [of for of in told if of.experiment.is_null]
-    different = Rate(said=sum(of.of.verdict in CHANGES for of in null), of=len(null))
+    null = [of for of in experiments if of.experiment.is_null]
+    different = Rate(hits=sum(of.judged.verdict in CHANGES for of in null), n=len(null))
     said = (
-        f"Of {len(null)} experiments whose arms are the same but for their names {different.said} were called different: "
+        f"Of {len(null)} experiments whose arms are the same but for their names {different.hits} were called different: "
         f"{_rate(different)} % at a level of {RULE.alpha:.0%}.\n"
         if null
         else ""

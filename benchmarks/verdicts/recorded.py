@@ -22,7 +22,7 @@ from verdicts.runs import RunFigures
 from verdicts.verdict import JudgedMetric, MeasuredMetric
 
 METRIC = "avg_ms"
-"""What decides: the mean behind the warm-up, which every release's windows give."""
+"""What decides: the mean after the warm-up, which every release's windows give."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,10 +37,10 @@ class RecordedExperiment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
-    """An experiment and what was said of it."""
+    """An experiment and its verdict."""
 
     experiment: RecordedExperiment
-    of: JudgedMetric
+    judged: JudgedMetric
     blocks: int
 
 
@@ -54,17 +54,17 @@ def _experiment(plan: dict[str, object]) -> RecordedExperiment:
     arms = plan["arms"]
     assert isinstance(arms, list)  # noqa: S101 (what `plumbline experiment` has written)
     first, second = arms
-    told = ("client_version", "properties")
+    settings = ("client_version", "properties")
     return RecordedExperiment(
         name=str(plan["name"]),
         baseline=first["name"],
         contender=second["name"],
-        is_null=all(first[name] == second[name] for name in told),
+        is_null=all(first[name] == second[name] for name in settings),
     )
 
 
 def runs_in(folder: Path) -> list[RunFigures]:
-    """Read what all runs in a folder came to."""
+    """Return the figures of all runs in a folder."""
     found = found_in(folder, {})
     with tempfile.TemporaryDirectory() as scratch:
         origin = Origin(folder=folder, cluster="recorded", time_zone="UTC")
@@ -75,19 +75,19 @@ def runs_in(folder: Path) -> list[RunFigures]:
 
 def judged_live(experiments: Sequence[RecordedExperiment], runs: Sequence[RunFigures]) -> list[Live]:
     """Judge each experiment by the code of `plumbline compare`, as if it stood alone."""
-    told = []
+    found = []
     for experiment in experiments:
         of_it = [run for run in runs if run.scenario == experiment.name]
         asked = Asked(baseline=experiment.baseline, contender=experiment.contender, metrics=(METRIC,))
         comparison = compared(of_it, asked)
-        told.append(Live(experiment=experiment, of=comparison.deciding, blocks=len(comparison.baseline)))
-    return told
+        found.append(Live(experiment=experiment, judged=comparison.deciding, blocks=len(comparison.baseline)))
+    return found
 
 
 def values_of(runs: Sequence[RunFigures]) -> dict[str, Values]:
-    """Give each metric of the runs in the order they were started, where every run has it above zero."""
-    told = sorted((run for run in runs if run.started_at), key=lambda run: str(run.started_at))
-    every = {metric.name: [run.values.get(metric.name) for run in told] for metric in OF_PERF_TEST}
+    """Return each metric of the runs in order of their start, if every run has it above zero."""
+    started = sorted((run for run in runs if run.started_at), key=lambda run: str(run.started_at))
+    every = {metric.name: [run.values.get(metric.name) for run in started] for metric in OF_PERF_TEST}
     return {
         name: np.asarray(values, float)
         for name, values in every.items()
@@ -96,7 +96,7 @@ def values_of(runs: Sequence[RunFigures]) -> dict[str, Values]:
 
 
 def resampled(values: Values, runs: int, *, factor: float) -> Callable[[Dice], MeasuredMetric]:
-    """Give a way to part real runs into two arms by chance, the contender's times `factor`."""
+    """Return a function that splits real runs into two arms by chance, the contender's times `factor`."""
 
     def draw(dice: Dice) -> MeasuredMetric:
         drawn = dice.choice(values, 2 * runs, replace=False)

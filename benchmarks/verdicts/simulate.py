@@ -1,4 +1,4 @@
-"""Comparisons of drawn runs, counted by what was said of them."""
+"""Comparisons of drawn runs, counted by their verdicts."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -18,24 +18,24 @@ ALIKE = 0.9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
-    """How often something was said of how many comparisons."""
+    """The number of comparisons with some verdict, of all."""
 
-    said: int
-    of: int
+    hits: int
+    n: int
 
     @property
     def share(self) -> float:
-        """Give the share."""
-        return self.said / self.of
+        """The share."""
+        return self.hits / self.n
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Give the exact interval of the share (Clopper and Pearson)."""
-        ends = stats.binomtest(self.said, self.of).proportion_ci(level)
+        """Return the exact interval of the share (Clopper and Pearson)."""
+        ends = stats.binomtest(self.hits, self.n).proportion_ci(level)
         return float(ends.low), float(ends.high)
 
 
 def measured(baseline: Values, contender: Values, *, is_blocked: bool, name: str = "drawn") -> MeasuredMetric:
-    """Give runs as what the comparison takes; less is better."""
+    """Return runs in the form that the comparison takes; less is better."""
     return MeasuredMetric(
         metric=name,
         baseline=list(baseline),
@@ -46,7 +46,7 @@ def measured(baseline: Values, contender: Values, *, is_blocked: bool, name: str
 
 
 def counted(draw: Callable[[Dice], MeasuredMetric], n: int, seed: int) -> Counter[Verdict]:
-    """Judge `n` comparisons, each drawn anew."""
+    """Judge `n` comparisons, each drawn separately."""
     dice = np.random.default_rng(seed)
     return Counter(judged([draw(dice)], RULE)[0].verdict for _ in range(n))
 
@@ -54,7 +54,7 @@ def counted(draw: Callable[[Dice], MeasuredMetric], n: int, seed: int) -> Counte
 def drawn(
     noise: str, runs: int, *, is_blocked: bool, spread: float, factor: float
 ) -> Callable[[Dice], MeasuredMetric]:
-    """Give a way to draw runs of two arms, the contender's `factor` times the baseline's."""
+    """Return a function that draws runs of two arms, the contender's `factor` times the baseline's."""
 
     def draw(dice: Dice) -> MeasuredMetric:
         baseline, contender = arms(dice, NOISES[noise], runs, is_blocked=is_blocked, spread=spread)
@@ -65,39 +65,39 @@ def drawn(
 
 def changes(found: Counter[Verdict]) -> Rate:
     """Count the verdicts that name a change."""
-    return Rate(said=sum(found[word] for word in CHANGES), of=found.total())
+    return Rate(hits=sum(found[word] for word in CHANGES), n=found.total())
 
 
 def rate(found: Counter[Verdict], word: Verdict) -> Rate:
     """Count one verdict."""
-    return Rate(said=found[word], of=found.total())
+    return Rate(hits=found[word], n=found.total())
 
 
 def of_families(n: int, runs: int, metrics: int, seed: int) -> Rate:
     """Count same arms of which any of several metrics, alike as those of a run are, has a change."""
-    dice, said = np.random.default_rng(seed), 0
+    dice, hits = np.random.default_rng(seed), 0
     for _ in range(n):
         shared, own = dice.normal(size=2 * runs), dice.normal(size=(metrics, 2 * runs))
         values = 100 * np.exp(0.1 * (ALIKE**0.5 * shared + (1 - ALIKE) ** 0.5 * own))
         family = [
             measured(of[:runs], of[runs:], is_blocked=False, name=f"m{nth}") for nth, of in enumerate(values)
         ]
-        said += any(one.verdict in CHANGES for one in judged(family, RULE))
-    return Rate(said=said, of=n)
+        hits += any(one.verdict in CHANGES for one in judged(family, RULE))
+    return Rate(hits=hits, n=n)
 
 
 def of_averages(n: int, noise: str, spread: float, seed: int) -> Rate:
     """Count same arms that averages of three runs call different: by more than the tolerance."""
-    dice, said = np.random.default_rng(seed), 0
+    dice, hits = np.random.default_rng(seed), 0
     for _ in range(n):
         baseline, contender = arms(dice, NOISES[noise], 3, is_blocked=False, spread=spread)
-        said += abs(float(np.mean(contender) / np.mean(baseline)) - 1) > RULE.tolerance
-    return Rate(said=said, of=n)
+        hits += abs(float(np.mean(contender) / np.mean(baseline)) - 1) > RULE.tolerance
+    return Rate(hits=hits, n=n)
 
 
 def of_one_run(n: int, windows: int, spread: float, seed: int) -> Rate:
     """Count same arms, one run each, whose windows alone call them different: what its label is for."""
-    dice, said = np.random.default_rng(seed), 0
+    dice, hits = np.random.default_rng(seed), 0
     for _ in range(n):
         runs = []
         for level in dice.normal(0, spread, size=2):
@@ -114,5 +114,5 @@ def of_one_run(n: int, windows: int, spread: float, seed: int) -> Rate:
             is_blocked=False,
             windows=(runs[0], runs[1]),
         )
-        said += judged([one], RULE)[0].verdict in CHANGES
-    return Rate(said=said, of=n)
+        hits += judged([one], RULE)[0].verdict in CHANGES
+    return Rate(hits=hits, n=n)

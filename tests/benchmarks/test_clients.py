@@ -70,11 +70,11 @@ def test_an_aim_that_is_missed_is_named(aim, changes):
     assert skew_section(judge_skew.skews(*skewed(ARMS | arms, said)), since=LATER)[1] == [aim.strip()]
 
 
-def test_a_recording_that_bands_were_set_on_tells_nothing_of_names():
+def test_a_recording_that_bands_were_set_on_has_no_aims_about_names():
     text, missed = skew_section(judge_skew.skews(*skewed(ARMS, {"uniform": "adaptive"})), since=CALIBRATION)
 
     assert missed == []
-    assert text.endswith("so what is named here tells nothing of others.\n")
+    assert text.endswith("so this result says nothing about other recordings.\n")
 
 
 VERSIONS = {"3.6.0": (110.0, False), "3.6.2": (60.0, False), "3.9.1": (5.0, True), "4.3.1": (4.0, True)}
@@ -130,7 +130,7 @@ def told_by(differences):
 UNMET = {
     "no answer to 3.6.2 carries the new leader: 6 do": ({"3.6.2": (60.0, True)}, 0.0),
     "each first answer to 4.3.1 carries the new leader: 0 of 6": ({"4.3.1": (4.0, False)}, 0.0),
-    "medians of those who are told are below that of 3.6.0: 122.5 against 112.5 ms": (
+    "medians of clients that get the hint are below that of 3.6.0: 122.5 against 112.5 ms": (
         {"3.9.1": (120.0, True)},
         0.0,
     ),
@@ -204,7 +204,7 @@ ALL_LOST = [(f"c-{version}", nth) for version in ("3.6.0", "4.3.1") for nth in (
 def test_partitions_lost_to_a_dead_leader_are_counted_by_client():
     rows, wrong = judge.deaths(*died(ALL_LOST))
 
-    assert [(row.version, row.lost, row.told, row.p50_ms) for row in rows] == [
+    assert [(row.version, row.lost, row.reported, row.p50_ms) for row in rows] == [
         ("3.6.0", 2, 2, 9_003.5),
         ("4.3.1", 2, 2, 9_003.5),
     ]
@@ -214,8 +214,8 @@ def test_partitions_lost_to_a_dead_leader_are_counted_by_client():
 @pytest.mark.parametrize(
     ("told", "aim"),
     [
-        (ALL_LOST[:3], "90% of what clients lost to dead leaders is told: 3 of 4"),
-        ([*ALL_LOST, ("c-4.3.1", 1)], "no leader's death is told that was none: 1"),
+        (ALL_LOST[:3], "90% of what clients lost to dead leaders is reported: 3 of 4"),
+        ([*ALL_LOST, ("c-4.3.1", 1)], "no death of a leader is reported that did not happen: 1"),
     ],
 )
 def test_a_dead_leader_that_is_missed_or_made_up_is_named(told, aim):

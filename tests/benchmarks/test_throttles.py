@@ -68,7 +68,7 @@ def judged(
         "reassignment_progress": [move or moved()],
     }
     found = judge.sides(truth, tables)
-    return page.section(truth, found, judge.meant(judge.moves(truth, tables), truth))
+    return page.section(truth, found, judge.forecast_moves(judge.moves(truth, tables), truth))
 
 
 def test_what_was_said_as_it_was_made_meets_every_aim():

@@ -38,14 +38,14 @@ def test_a_large_change_is_seen_and_no_change_seldom():
     null = counted(drawn("normal", 8, is_blocked=False, spread=0.05, factor=1.0), 40, 1)
 
     assert seen[Verdict.IMPROVED] == 40
-    assert changes(null).said <= 6
+    assert changes(null).hits <= 6
 
 
 def test_a_rate_above_five_per_cent_is_told():
-    cells = {("normal", False, n): Rate(said=30, of=800) for n in range(3, 8)}
+    cells = {("normal", False, n): Rate(hits=30, n=800) for n in range(3, 8)}
 
     assert page.false_changes(cells)[1]
-    text, is_met = page.false_changes(cells | {("normal", False, 8): Rate(said=80, of=800)})
+    text, is_met = page.false_changes(cells | {("normal", False, 8): Rate(hits=80, n=800)})
     assert not is_met
     assert "**Missed: normal, 8 runs, no blocks.**" in text
 
@@ -90,8 +90,8 @@ def test_real_experiments_are_judged_one_by_one_and_same_arms_are_known_by_their
         ("null", True, 8),
         ("shift", False, 8),
     ]
-    assert told[1].of.verdict is Verdict.REGRESSED
-    assert told[1].of.change == pytest.approx(0.2, abs=0.01)
+    assert told[1].judged.verdict is Verdict.REGRESSED
+    assert told[1].judged.change == pytest.approx(0.2, abs=0.01)
     text = page.live(told)
     assert "Of 1 experiments whose arms are the same but for their names 0 were called different" in text
     assert len(values_of(runs)["avg_ms"]) == 32

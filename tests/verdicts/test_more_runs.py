@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from verdicts.more_runs import Plan, decided, more_runs
+from verdicts.more_runs import ObservedEffect, decided, more_runs
 from verdicts.verdict import MeasuredMetric, Verdict, VerdictRule, judged
 
 
 def plan(**more):
-    known = {"seen": 3, "spread": 1.0, "tolerance": 0.05, "alpha": 0.05, "is_blocked": False}
-    return Plan(**known | more)
+    known = {"runs": 3, "spread": 1.0, "tolerance": 0.05, "alpha": 0.05, "is_blocked": False}
+    return ObservedEffect(**known | more)
 
 
 @pytest.mark.parametrize("is_blocked", [False, True])
@@ -46,7 +46,7 @@ def test_more_metrics_and_blocks_take_more_runs():
 
 
 def test_a_number_above_what_is_tried_follows_the_formula():
-    asked = plan(shift=-0.3, seen=5)
+    asked = plan(shift=-0.3, runs=5)
 
     n = 5 + more_runs(asked)
     assert n > 30

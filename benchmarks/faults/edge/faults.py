@@ -14,6 +14,7 @@ from pathlib import Path
 from benchmarks.faults.edge.brokers import BROKER_FAULTS
 from benchmarks.faults.edge.site import Edge, edge, frozen, waited_for
 from benchmarks.faults.site import Site
+from conf.exit_codes import ExitCode
 
 Fault = Callable[[str, Path, random.Random], list[str]]
 Harm = Callable[[Edge, random.Random], list[str]]
@@ -84,7 +85,7 @@ def killed_between_ack_and_state(there: Edge, dice: random.Random) -> list[str]:
         n = dice.randint(50, 500)
         there.write("write", n)
         if not waited_for(lambda: there.records() >= before + n):  # noqa: B023 (waited for at once)
-            return [f"{n} lines did not arrive: {there.said[-300:]}"]
+            return [f"{n} lines did not arrive: {there.output[-300:]}"]
         there.kill()
         hits += bool(there.behind())
         if dice.random() < 0.5:
@@ -103,11 +104,16 @@ def torn_state(there: Edge, dice: random.Random) -> list[str]:
     there.write("write", 100)
     whole = there.positions.read_bytes()
     there.positions.write_bytes(dice.choice([whole[: len(whole) // 2], b"", bytes(len(whole)), b"[]"]))
-    said = there.said
+    before = there.output
     code = there.start().wait(30)
-    told = there.said.removeprefix(said)
-    if code != 1 or str(there.positions) not in told or "delete it" not in told or "Traceback" in told:
-        return [f"torn state: exit code {code}, {told[-500:]}"]
+    printed = there.output.removeprefix(before)
+    if (
+        code != 1
+        or str(there.positions) not in printed
+        or "delete it" not in printed
+        or "Traceback" in printed
+    ):
+        return [f"torn state: exit code {code}, {printed[-500:]}"]
     there.positions.unlink()
     there.start_again()
     return []
@@ -134,14 +140,14 @@ def stale_state(there: Edge, dice: random.Random) -> list[str]:
 def two_collectors(there: Edge, dice: random.Random) -> list[str]:
     """Start a second collector on one state folder: it is refused, also while the first one is stopped."""
     there.write("go", ANY_STYLE)
-    said, codes = there.said, list[int]()
+    before, codes = there.output, list[int]()
     codes.append(there.start().wait(30))
     with frozen(there.collector.pid):
         codes.append(there.start().wait(30))
-    told = there.said.removeprefix(said)
+    printed = there.output.removeprefix(before)
     time.sleep(dice.uniform(0.5, 1.5))
-    if codes != [1, 1] or told.count(f"another collector works in {there.state}") != 2:
-        return [f"a second collector ended with {codes}: {told[-500:]}"]
+    if codes != [ExitCode.HELD] * 2 or printed.count(f"another collector works in {there.state}") != 2:
+        return [f"a second collector ended with {codes}: {printed[-500:]}"]
     return []
 
 
@@ -199,7 +205,7 @@ def partial_last_line(there: Edge, dice: random.Random) -> list[str]:
 
 
 def deleted_unread(there: Edge, dice: random.Random) -> list[str]:
-    """Delete a file before all of it was read: one line tells which bytes, everything else arrives."""
+    """Delete a file before all of it was read: one line names the missing bytes, everything else arrives."""
     there.write("write", dice.randint(1, 300))
     if not waited_for(lambda: not there.behind()):
         return ["the collector stays behind"]
@@ -209,9 +215,12 @@ def deleted_unread(there: Edge, dice: random.Random) -> list[str]:
     there.write("delete", saved)
     there.write("write", 20)
     there.start_again()
-    told = f"its bytes {saved} to the end, if any, are lost ({mark})"
-    if not waited_for(lambda: told in there.said, timeout_s=20) or there.said.count("is gone before") != 1:
-        return [f"not told once: {told!r}; but {there.said[-500:]}"]
+    loss = f"its bytes {saved} to the end, if any, are lost ({mark})"
+    if (
+        not waited_for(lambda: loss in there.output, timeout_s=20)
+        or there.output.count("is gone before") != 1
+    ):
+        return [f"not reported once: {loss!r}; but {there.output[-500:]}"]
     return []
 
 

@@ -42,7 +42,7 @@ class LogWriter:
         self._mark, self._offset, self._held = "", 0, list[str]()
 
     def write(self, lines: str) -> None:
-        """Write so many whole lines, one system call each."""
+        """Write a number of whole lines, one system call each."""
         for _ in range(int(lines)):
             self.part()
             self.finish()
@@ -157,10 +157,10 @@ def main() -> None:
         if not ready:
             writer.step(style)
             continue
-        told = sys.stdin.readline().split()
-        if not told:
+        words = sys.stdin.readline().split()
+        if not words:
             return
-        word, *rest = told
+        word, *rest = words
         style = rest[0] if word == "go" else ""
         step_s = float(rest[1]) if len(rest) > 1 else STEP_S
         if word not in ("go", "pause"):

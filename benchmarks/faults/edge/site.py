@@ -38,7 +38,7 @@ Row = dict[str, Any]
 
 @dataclass(slots=True)
 class LedgerLines:
-    """What the writer's ledger tells: lines by position, and those that no file holds any more."""
+    """The writer's ledger: lines by position, and those that are in no file any more."""
 
     sha256: dict[str, str] = field(default_factory=dict)
     end: dict[str, int] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class LedgerLines:
 
 
 class Edge:
-    """A log with its writer, a collector on it, and a warehouse behind the topics of a site."""
+    """A log with its writer, a collector on it, and a warehouse that reads the topics of a site."""
 
     def __init__(self, site: Site, folder: Path, dice: Random) -> None:
         """Start the writer; the collector waits for `start`."""
@@ -77,9 +77,9 @@ class Edge:
             f'[collector]\nstate = "{self.state}"\ncluster = "made"\ntime_zone = "UTC"\n'
             f'files = [{{ path = "{self.live}", kind = "request-log", node = "{NODE}" }}]\n'
         )
-        told = [str(self.live), str(self.ledger), NODE, str(dice.random())]
+        arguments = [str(self.live), str(self.ledger), NODE, str(dice.random())]
         self._writer = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.faults.edge.log_writer", *told],
+            [sys.executable, "-m", "benchmarks.faults.edge.log_writer", *arguments],
             cwd=PROJECT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -90,26 +90,26 @@ class Edge:
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def write(self, *command: str | int, meanwhile: Callable[[], object] = lambda: None) -> None:
-        """Give the writer one command, do something at the same time, and wait until it is done."""
+        """Send the writer one command, do something at the same time, and wait until it is done."""
         self._writer.stdin.write(" ".join(map(str, command)) + "\n")
         self._writer.stdin.flush()
         meanwhile()
         assert self._writer.stdout.readline() == "done\n", "the writer of the log has ended"
 
     @property
-    def said(self) -> str:
-        """Everything the collectors have said."""
+    def output(self) -> str:
+        """Everything that the collectors have printed."""
         return self._said.read_text(errors="replace")
 
     def start(self, *options: str) -> subprocess.Popen[bytes]:
         """Start a collector."""
-        told = ["-m", "collectors", "--conf", str(self.warehouse.conf), "--conf", str(self._overlay)]
-        return self._process(self._said, *told, *options)
+        command = ["-m", "collectors", "--conf", str(self.warehouse.conf), "--conf", str(self._overlay)]
+        return self._process(self._said, *command, *options)
 
     def begin(self) -> None:
         """Start the first collector and wait until it has decided where the log begins for it."""
         self.collector = self.start()
-        assert waited_for(self.positions.exists), self.said
+        assert waited_for(self.positions.exists), self.output
 
     def start_again(self) -> None:
         """Start the collector after its end."""
@@ -120,9 +120,9 @@ class Edge:
         conf = str(self.warehouse.conf)
         return self._process(self.ingest_said, "-m", "plumbline", "ingest", "--conf", conf)
 
-    def _process(self, said: Path, *told: str) -> subprocess.Popen[bytes]:
-        with said.open("ab") as out:
-            process = subprocess.Popen([sys.executable, *told], cwd=PROJECT, stderr=out, stdout=out)
+    def _process(self, output: Path, *arguments: str) -> subprocess.Popen[bytes]:
+        with output.open("ab") as out:
+            process = subprocess.Popen([sys.executable, *arguments], cwd=PROJECT, stderr=out, stdout=out)
         self._processes.append(process)
         return process
 
@@ -145,7 +145,7 @@ class Edge:
         self._writer.stdout.close()
 
     def saved(self) -> dict[str, int]:
-        """Give the saved offset of each file by its fingerprint."""
+        """Return the saved offset of each file by its fingerprint."""
         if not self.positions.exists():
             return {}
         logs = json.loads(self.positions.read_text())["logs"]
@@ -154,13 +154,13 @@ class Edge:
     def caught_up(self) -> list[str]:
         """Wait for the collector that runs to have delivered all that is on the disk; then stop it."""
         if not waited_for(lambda: self.collector.poll() is not None or not self.behind()):
-            return [f"the collector stays behind: {self.behind()}", self.said[-500:]]
+            return [f"the collector stays behind: {self.behind()}", self.output[-500:]]
         if self.collector.returncode is not None:
-            return [f"the collector ended with {self.collector.returncode}: {self.said[-500:]}"]
+            return [f"the collector ended with {self.collector.returncode}: {self.output[-500:]}"]
         return self.stop()
 
     def behind(self) -> dict[str, tuple[int, int]]:
-        """Give saved offset and end of each file that is not wholly safe, bytes that are gone left out."""
+        """Return saved offset and end of each file that is not wholly saved; deleted bytes do not count."""
         saved, written = self.saved(), LedgerLines.read(self.ledger)
         return {
             mark: (saved.get(mark, 0), end) for mark, end in written.end.items() if saved.get(mark, 0) < end
@@ -182,17 +182,17 @@ class Edge:
         if wrong:
             return wrong
         for job in (self.warehouse.ingest, self.warehouse.build_gold):
-            code, told = job()
-            wrong += [f"{job.__name__} ended with {code}: {told[-500:]}"] if code else []
+            code, output = job()
+            wrong += [f"{job.__name__} ended with {code}: {output[-500:]}"] if code else []
         return wrong or self.wrong_in_tables()
 
     def wrong_in_topic(self) -> list[str]:
-        """Hold the topic against the log's ledger."""
+        """Compare the topic with the log's ledger."""
         rows = in_topic(self.warehouse.settings.telemetry, self.topic)
-        return [f"topic: {told}" for told in wrong_lines(rows, LedgerLines.read(self.ledger))]
+        return [f"topic: {finding}" for finding in wrong_lines(rows, LedgerLines.read(self.ledger))]
 
     def wrong_in_tables(self) -> list[str]:
-        """Hold bronze, silver and gold against both ledgers, and against what the topic of the log holds."""
+        """Compare bronze, silver and gold with both ledgers and with the topic of the log."""
         root = self.warehouse.root
         rows = in_topic(self.warehouse.settings.telemetry, self.topic)
         return [
@@ -206,20 +206,20 @@ class Edge:
 
 
 def in_bronze(root: Path) -> list[Row]:
-    """Give what bronze holds of the log, in the topic's order."""
+    """Return the log's rows in bronze, in the topic's order."""
     rows = oracles.rows_of(root, REQUEST_LOG, "position", "value", "partition", "offset").to_pylist()
     return sorted(rows, key=lambda row: (row["partition"], row["offset"]))
 
 
 def in_topic(telemetry: Telemetry, topic: str) -> list[Row]:
-    """Give what the topic of the log holds, in its order."""
+    """Return the rows in the topic of the log, in its order."""
     held = offsets_held(telemetry, topic)
-    told = {
+    options = {
         "bootstrap.servers": telemetry.bootstrap_servers,
         "group.id": "plumbline-faults",
         "log_level": "2",
     }
-    consumer = Consumer(told)
+    consumer = Consumer(options)
     consumer.assign([TopicPartition(topic, partition, low) for partition, (low, _) in held.items()])
     missing, rows = sum(high - low for low, high in held.values()), list[Row]()
     while missing and (messages := consumer.consume(min(missing, 5_000), timeout=30)):
@@ -234,13 +234,13 @@ def in_topic(telemetry: Telemetry, topic: str) -> list[Row]:
 
 
 def acked(topic: str, row: Row) -> Acked:
-    """Give a record that a collector, whose acks are its own affair, got into the topic."""
+    """Return a record of the topic as acknowledged; the collector handles the acks itself."""
     digest = sha256(row["value"]).hexdigest()
     return Acked(topic, row["partition"], row["offset"], row["position"], digest)
 
 
 def wrong_lines(rows: list[Row], written: LedgerLines) -> list[str]:
-    """Hold rows against the log's ledger: no line lost, torn, merged or made up, each file in its order."""
+    """Compare rows with the log's ledger: no line lost, torn, merged or made up, each file in its order."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for row in rows:
         found[row["position"]].add(sha256(row["value"]).hexdigest())
@@ -261,16 +261,16 @@ def wrong_lines(rows: list[Row], written: LedgerLines) -> list[str]:
 
 
 def wrong_totals(root: Path) -> list[str]:
-    """Hold gold's own books against bronze: each position counts once, every other row is a duplicate."""
+    """Compare `gold.data_quality` with bronze: each position counts once, every other row is a duplicate."""
     positions = oracles.rows_of(root, REQUEST_LOG, "position")["position"].to_pylist()
     books = [row for row in oracles.rows_of(root, DATA_QUALITY).to_pylist() if row["kind"] == "request-log"]
-    told = Counter[str]()
+    counts = Counter[str]()
     for row in books:
-        told.update({name: row[name] for name in ("lines_read", "kept", "duplicates")})
+        counts.update({name: row[name] for name in ("lines_read", "kept", "duplicates")})
     once = len(set(positions))
     truth = {"lines_read": len(positions), "kept": once, "duplicates": len(positions) - once}
     wrong = [
-        f"gold tells of {told[name]} {name}, there are {n}" for name, n in truth.items() if told[name] != n
+        f"gold has {counts[name]} {name}, there are {n}" for name, n in truth.items() if counts[name] != n
     ]
     return wrong + [f"{row['source']} is not balanced" for row in books if not row["is_balanced"]]
 
@@ -290,7 +290,7 @@ def ended_by(
 
 
 def waited_for(condition: Callable[[], object], *, timeout_s: float = CAUGHT_UP_WITHIN_S) -> bool:
-    """Wait for a condition; tell whether it came true."""
+    """Wait for a condition; return whether it came true."""
     give_up_at = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > give_up_at:
@@ -311,7 +311,7 @@ def frozen(pid: int) -> Iterator[None]:
 
 @contextmanager
 def edge(site: Site, folder: Path, dice: Random) -> Iterator[Edge]:
-    """Give an edge; whatever of it still runs at the end is ended."""
+    """Yield an edge; its processes that still run at the end are ended."""
     there = Edge(site, folder, dice)
     try:
         yield there

@@ -90,19 +90,19 @@ class ThreeBrokers:
                 os.kill(pid, signal.SIGCONT)
 
     def leader(self, topic: str, partition: int = 0) -> int:
-        """Name the leader of a partition."""
-        told = topics.admin(self.bootstrap_servers).list_topics(topic, timeout=15).topics[topic]
-        return told.partitions[partition].leader
+        """Return the leader of a partition."""
+        metadata = topics.admin(self.bootstrap_servers).list_topics(topic, timeout=15).topics[topic]
+        return metadata.partitions[partition].leader
 
     def controller(self) -> int:
-        """Name the active controller, which clients are not told of: Kafka's own tool is."""
-        told = jvm.run_tool(
+        """Return the active controller from Kafka's own tool; metadata for clients does not name it."""
+        status = jvm.run_tool(
             jvm.tool(
                 "org.apache.kafka.tools.MetadataQuorumCommand",
                 *("--bootstrap-server", self.bootstrap_servers, "describe", "--status"),
             )
         )
-        return next(int(line.split()[1]) for line in told.splitlines() if line.startswith("LeaderId:"))
+        return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("LeaderId:"))
 
     def wait_until_healthy(self) -> None:
         """Start what was killed; wait until every replica of every topic is in sync."""
@@ -113,11 +113,11 @@ class ThreeBrokers:
 
     def _is_in_sync(self) -> bool:
         try:
-            told = topics.admin(self.bootstrap_servers).list_topics(timeout=2)
+            metadata = topics.admin(self.bootstrap_servers).list_topics(timeout=2)
         except KafkaException:
             return False
-        partitions = [p for topic in told.topics.values() for p in topic.partitions.values()]
-        return len(told.brokers) == BROKERS and all(len(p.isrs) == len(p.replicas) for p in partitions)
+        partitions = [p for topic in metadata.topics.values() for p in topic.partitions.values()]
+        return len(metadata.brokers) == BROKERS and all(len(p.isrs) == len(p.replicas) for p in partitions)
 
     def _wait(self, what: str, is_done: Callable[[], bool]) -> None:
         give_up_at = time.monotonic() + READY_WITHIN_S
@@ -135,5 +135,5 @@ class ThreeBrokers:
 
 @cache
 def three_brokers() -> ThreeBrokers:
-    """Give the cluster of this process, started when first asked for and ended with the process."""
+    """Return the cluster of this process; it starts with the first call and ends with the process."""
     return ThreeBrokers(Path(tempfile.mkdtemp(prefix="plumbline-brokers-")))

@@ -10,7 +10,7 @@ from conf.settings import PROJECT
 from tests.transforms.parse import test_conservation
 
 FILES = (PROJECT / "conftest.py",)
-"""What the tests below depend on and no import tells of."""
+"""Files that the tests below depend on without an import."""
 
 LAST_WORDS = 600
 
@@ -21,13 +21,13 @@ def drawn_batches(_bootstrap_servers: str, _folder: Path, dice: random.Random) -
 
 
 def ended_well(tests: Path, *, seed: int) -> list[str]:
-    """Run the marked tests of a file; tell how they ended unless all have passed."""
+    """Run the marked tests of a file; return how they ended unless all have passed."""
     command = [sys.executable, "-m", "pytest", "-q", "-m", "faults", "-p", "no:cacheprovider"]
-    done = subprocess.run(  # noqa: PLW1510 (the exit code is what is asked for)
+    done = subprocess.run(  # noqa: PLW1510 (the exit code is the result)
         [*command, f"--hypothesis-seed={seed}", str(tests)], cwd=PROJECT, capture_output=True, text=True
     )
-    told = f"{tests.name} ended with {done.returncode}: {done.stdout[-LAST_WORDS:]}"
-    return [told] if done.returncode else []
+    failure = f"{tests.name} ended with {done.returncode}: {done.stdout[-LAST_WORDS:]}"
+    return [failure] if done.returncode else []
 
 
 FAULTS: dict[str, Callable[[str, Path, random.Random], list[str]]] = {"drawn batches": drawn_batches}

@@ -26,12 +26,14 @@ OF_WINDOWS = tuple(table for table in STREAM.gold if table != DATA_QUALITY)
 def topic_replayed(bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
     """Publish every line twice: bronze and silver hold it as sent again, and gold stays as it was."""
     site, written = _site(bootstrap_servers, folder)
-    told = all_lines.damaged([line for _, line in all_lines.in_order(folder / "logs", seconds=SECONDS)], dice)
-    site.publish(told)
+    damaged = all_lines.damaged(
+        [line for _, line in all_lines.in_order(folder / "logs", seconds=SECONDS)], dice
+    )
+    site.publish(damaged)
     wrong = _take(written)
     before = folder / "before"
     shutil.copytree(written.root, before)
-    site.publish(told)
+    site.publish(damaged)
     wrong += _take(written) + _audit(site, written)
     for table in (REQUESTS, CLIENT_EVENTS):
         once, twice = (oracles.rows_of(root, table, "position").num_rows for root in (before, written.root))
@@ -44,17 +46,17 @@ def topic_replayed(bootstrap_servers: str, folder: Path, dice: random.Random) ->
 
 def late_by_hours(bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
     """Hold back the oldest hours and a part of the others, and publish in no order: gold is the same."""
-    told = _over_hours(folder / "logs")
+    hourly = _over_hours(folder / "logs")
     site, written = _site(bootstrap_servers, folder / "late")
-    is_late = [hour in HOURS[:2] or dice.random() < LATE_SHARE for hour, _ in told]
+    is_late = [hour in HOURS[:2] or dice.random() < LATE_SHARE for hour, _ in hourly]
     wrong = list[str]()
     for late in (False, True):
-        part = [line for (_, line), held in zip(told, is_late, strict=True) if held == late]
+        part = [line for (_, line), held in zip(hourly, is_late, strict=True) if held == late]
         dice.shuffle(part)
         site.publish(part)
         wrong += _take(written)
     ordered, twin = _site(bootstrap_servers, folder / "ordered")
-    ordered.publish(line for _, line in told)
+    ordered.publish(line for _, line in hourly)
     return [
         *wrong,
         *_take(twin),
@@ -72,7 +74,7 @@ FAULTS = {"topic-replayed": topic_replayed, "late-by-hours": late_by_hours}
 
 
 def _over_hours(folder: Path) -> list[tuple[int, PublishedLine]]:
-    """Give a minute of lines in each of some hours."""
+    """Return a minute of lines in each of some hours."""
     minute = [line for _, line in all_lines.in_order(folder, seconds=SECONDS) if line.kind != "metrics"]
     return [(hour, _moved(line, hour)) for hour in HOURS for line in minute]
 
@@ -91,7 +93,9 @@ def _site(bootstrap_servers: str, folder: Path) -> tuple[Site, JobsWarehouse]:
 def _take(written: JobsWarehouse) -> list[str]:
     ended = {"ingest": written.ingest(), "build-gold": written.build_gold()}
     return [
-        f"{word} ended with exit code {code}: {told[-300:]}" for word, (code, told) in ended.items() if code
+        f"{word} ended with exit code {code}: {output[-300:]}"
+        for word, (code, output) in ended.items()
+        if code
     ]
 
 

@@ -1,7 +1,7 @@
 """
-Torn and missing files of a stream's state: mended with nothing lost or doubled, or named at a stop.
+Torn and missing files of a stream's state: repaired without loss or doubles, or the job names them and stops.
 
-Which of the two it is: `docs/recovery.md`.
+`docs/recovery.md` says which of the two.
 """
 
 import json
@@ -41,7 +41,7 @@ def with_checkpoints(written: JobsWarehouse) -> None:
     checkpoint_often(where(written.root, REQUESTS), every=2)
 
 
-def mended(
+def repaired(
     damage: Damage,
     bootstrap_servers: str,
     folder: Path,
@@ -49,7 +49,7 @@ def mended(
     *,
     has_checkpoints: bool = False,
 ) -> list[str]:
-    """Do a damage that is mended by itself; a run that was killed may have left no checkpoint of a table."""
+    """Do a damage that a job repairs; a run that was killed may have left no checkpoint of a table."""
     if has_checkpoints:
         begun = harm.begun(bootstrap_servers, folder, dice, "", between=with_checkpoints)
     else:
@@ -58,13 +58,13 @@ def mended(
 
 
 def stopped(damage: Damage, bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
-    """Do a damage that nothing mends."""
+    """Do a damage that no job repairs."""
     begun = harm.begun(bootstrap_servers, folder, dice, "", between=with_checkpoints)
     return stops(damage, *begun, dice)
 
 
 def by_its_batch(table: Table, bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
-    """Tear the newest entry of a table: that of the newest batch is mended, and an older one is not."""
+    """Tear the newest entry of a table: that of the newest batch is repaired, and an older one is not."""
     begun = harm.begun(bootstrap_servers, folder, dice, dice.choice(harm.KILLED_AT))
     if is_of_newest_batch(begun[1], table):
         return goes_on(partial(tears.last_entry, table), *begun, dice)
@@ -72,7 +72,7 @@ def by_its_batch(table: Table, bootstrap_servers: str, folder: Path, dice: rando
 
 
 def is_of_newest_batch(written: JobsWarehouse, table: Table) -> bool:
-    """Tell whether the newest entry of a table is of the newest batch that its query has begun."""
+    """Return whether the newest entry of a table is of the newest batch that its query has begun."""
     batch = next(
         action["txn"]
         for line in tears.entries_of(written, table)[-1].read_text().splitlines()
@@ -88,8 +88,8 @@ def goes_on(
     """Do a damage and ingest what comes: the job goes on."""
     damage(written, dice.choice(HOW))
     site.publish(more)
-    code, told = written.ingest()
-    return [f"exit code {code}: {told[-500:]}"] if code else harm.found(site, written)
+    code, output = written.ingest()
+    return [f"exit code {code}: {output[-500:]}"] if code else harm.found(site, written)
 
 
 def stops(
@@ -101,33 +101,33 @@ def stops(
     shutil.copytree(written.conf.parent, saved)
     file = damage(written, dice.choice(HOW))
     before = harm.state_of(site.folder)
-    code, told = written.ingest()
-    if code != ExitCode.STATE or str(file) not in told:
-        wrong.append(f"exit code {code} and not {ExitCode.STATE} with {file}: {told[-500:]}")
+    code, output = written.ingest()
+    if code != ExitCode.STATE or str(file) not in output:
+        wrong.append(f"exit code {code} and not {ExitCode.STATE} with {file}: {output[-500:]}")
     if harm.state_of(site.folder) != before:
         wrong.append(f"files changed: {harm.state_of(site.folder).items() ^ before.items()}")
     shutil.rmtree(written.conf.parent)
     shutil.move(saved, written.conf.parent)
-    code, told = written.ingest()
-    return [*wrong, f"exit code {code}: {told[-500:]}"] if code else [*wrong, *harm.found(site, written)]
+    code, output = written.ingest()
+    return [*wrong, f"exit code {code}: {output[-500:]}"] if code else [*wrong, *harm.found(site, written)]
 
 
-def gold_mended(damage: Damage, bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
+def gold_repaired(damage: Damage, bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
     """Do a damage to what gold knows of itself: built on, it is that of an undisturbed run."""
     site, written, more = harm.begun(bootstrap_servers, folder, dice, "", more=SMALL_BATCHES)
     fail_at = dice.choice(GOLD_KILLED_AT)
-    code, told = written.build_gold(fail_at)
-    assert code == (-9 if fail_at else 0), told
+    code, output = written.build_gold(fail_at)
+    assert code == (-9 if fail_at else 0), output
     damage(written, dice.choice(HOW))
     site.publish(more)
     twin = harm.twin_of(site)
-    for whose, (code, told) in (
+    for whose, (code, output) in (
         ("the ingest", written.ingest()),
         ("gold", written.build_gold()),
         ("the twin's gold", twin.build_gold()),
     ):
         if code:
-            return [f"{whose} ended with exit code {code}: {told[-500:]}"]
+            return [f"{whose} ended with exit code {code}: {output[-500:]}"]
     return [
         *harm.found(site, written, twin=twin),
         *oracles.bad_log(written.root, STREAM.gold),
@@ -139,19 +139,19 @@ def gold_mended(damage: Damage, bootstrap_servers: str, folder: Path, dice: rand
 Fault = Callable[[str, Path, random.Random], list[str]]
 
 FAULTS: dict[str, Fault] = {
-    "torn last offsets": partial(mended, tears.last_offsets),
-    "torn last commit": partial(mended, tears.last_commit),
-    "offset and commit log set back": partial(mended, tears.both_logs),
-    "torn metadata": partial(mended, tears.metadata),
-    "stale checksum": partial(mended, tears.stale_checksum),
+    "torn last offsets": partial(repaired, tears.last_offsets),
+    "torn last commit": partial(repaired, tears.last_commit),
+    "offset and commit log set back": partial(repaired, tears.both_logs),
+    "torn metadata": partial(repaired, tears.metadata),
+    "stale checksum": partial(repaired, tears.stale_checksum),
     "torn last entry of bronze": partial(by_its_batch, REQUEST_LOG),
     "torn last entry of silver": partial(by_its_batch, REQUESTS),
     "torn last entry of a shared table": partial(by_its_batch, SKIPPED),
-    "torn last checkpoint": partial(mended, tears.hint, has_checkpoints=True),
-    "torn checkpoint of silver": partial(mended, tears.table_checkpoint, has_checkpoints=True),
+    "torn last checkpoint": partial(repaired, tears.hint, has_checkpoints=True),
+    "torn checkpoint of silver": partial(repaired, tears.table_checkpoint, has_checkpoints=True),
     "torn checkpoint of silver alone": partial(stopped, tears.table_checkpoint_alone),
-    "torn last offsets of gold": partial(gold_mended, tears.last_gold_offsets),
-    "torn last entry of gold": partial(gold_mended, partial(tears.last_entry, FETCH_LATENCY)),
+    "torn last offsets of gold": partial(gold_repaired, tears.last_gold_offsets),
+    "torn last entry of gold": partial(gold_repaired, partial(tears.last_entry, FETCH_LATENCY)),
     "torn middle entry": partial(stopped, tears.middle_entry),
     "torn writer id": partial(stopped, tears.writer_id),
     "lost checkpoint": partial(stopped, tears.whole_checkpoint),

@@ -21,21 +21,23 @@ COLLIDE_WITHIN_S = 180.0
 LINES_PER_S = 20
 LOOK_EVERY_S = 0.1
 FOUND_OUT = ("another driver has written batch", "Multiple streaming queries are concurrently using")
-"""What a driver says that has found another one at work: our words and Spark's."""
+"""Messages of a driver that has found another one at work: Plumbline's and Spark's."""
 
 RENAMED_AWAY = re.compile(r"/(offsets|commits)/\.\S+\.tmp(\.crc)? does not exist")
-"""What its file system says when the other one has put the same batch there first."""
+"""The message of the file system if the other one has written the same batch first."""
 
 
 def second_is_refused(bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
     """Start a second ingest while the first one holds the lease."""
     site, written, first = _first_at_work(bootstrap_servers, folder, dice)
     try:
-        code, told = written.ingest()
+        code, output = written.ingest()
         wrong = (
-            [] if code == ExitCode.HELD and f"process {first.pid} " in told else [f"exit code {code}: {told}"]
+            []
+            if code == ExitCode.HELD and f"process {first.pid} " in output
+            else [f"exit code {code}: {output}"]
         )
-        wrong += ended_as_asked(first)
+        wrong += wrong_end(first)
     finally:
         first.bury()
     return [*wrong, *_what_is_left(written), *harm.found(site, written)]
@@ -43,7 +45,7 @@ def second_is_refused(bootstrap_servers: str, folder: Path, dice: random.Random)
 
 def lease_is_no_help(bootstrap_servers: str, folder: Path, dice: random.Random) -> list[str]:
     """
-    Let two ingests write beside each other: the lock file is removed, as if two hosts did not share locks.
+    Let two ingests write at the same time: the lock file is removed, as if two hosts did not share locks.
 
     The system locks the file and not its name, so the second driver makes and holds another one. At least one
     of the two must find out and end; what both wrote is there once.
@@ -62,19 +64,19 @@ def lease_is_no_help(bootstrap_servers: str, folder: Path, dice: random.Random) 
 
 
 def _what_is_left(written: JobsWarehouse) -> list[str]:
-    """Ingest what the drivers had not come to when they were stopped."""
-    code, told = written.ingest()
-    return [f"exit code {code}: {told[-500:]}"] if code else []
+    """Ingest what the drivers had not read when they were stopped."""
+    code, output = written.ingest()
+    return [f"exit code {code}: {output[-500:]}"] if code else []
 
 
 def collided(
     site: Site, written: JobsWarehouse, jobs: Sequence[Job], lines: list[harm.PublishedLine]
 ) -> list[str]:
-    """Let two drivers work side by side until one of them finds out; tell what is wrong with how they end."""
+    """Let two drivers work side by side until one of them finds out; return what is wrong with their ends."""
     if not _waited(lambda: _holder(written) == jobs[-1].pid or _is_over(jobs), COMES_TO_WORK_S):
         return [f"the second driver did not come past its lease within {COMES_TO_WORK_S:g} s"]
     if _is_over(jobs):
-        return [f"{_told(job)} before both were past their lease" for job in jobs if job.code is not None]
+        return [f"{_ended(job)} before both were past their lease" for job in jobs if job.code is not None]
     is_over = threading.Event()
     publisher = threading.Thread(
         target=site.publish, args=(cycle(lines),), kwargs={"per_s": LINES_PER_S, "until": is_over}
@@ -87,19 +89,19 @@ def collided(
         is_over.set()
         publisher.join()
     found_out = [job for job in jobs if job.code is not None]
-    wrong = [f"{_told(job)}, not for another driver" for job in found_out if not has_found_out(job)]
-    return wrong + [told for job in jobs if job not in found_out for told in ended_as_asked(job)]
+    wrong = [f"{_ended(job)}, not for another driver" for job in found_out if not has_found_out(job)]
+    return wrong + [finding for job in jobs if job not in found_out for finding in wrong_end(job)]
 
 
 def has_found_out(job: Job) -> bool:
-    """Tell whether a driver has failed, and says that it met another one."""
-    is_told = any(told in job.said for told in FOUND_OUT) or RENAMED_AWAY.search(job.said)
-    return job.code == ExitCode.FAILED and bool(is_told)
+    """Return whether a driver has failed with the message that it met another one."""
+    is_named = any(message in job.output for message in FOUND_OUT) or RENAMED_AWAY.search(job.output)
+    return job.code == ExitCode.FAILED and bool(is_named)
 
 
-def ended_as_asked(job: Job) -> list[str]:
+def wrong_end(job: Job) -> list[str]:
     """Stop a driver; in that moment it may find out too."""
-    return [] if job.stop() == 0 or has_found_out(job) else [_told(job)]
+    return [] if job.stop() == 0 or has_found_out(job) else [_ended(job)]
 
 
 def _first_at_work(
@@ -112,20 +114,20 @@ def _first_at_work(
     first = Job(written.conf, INGEST)
     if not _waited(lambda: first.batches > 0 or _is_over([first]), COMES_TO_WORK_S) or _is_over([first]):
         first.bury()
-        message = f"{_told(first)} before it had finished a batch"
+        message = f"{_ended(first)} before it had finished a batch"
         raise RuntimeError(message)
     return site, written, first
 
 
 def _copied(conf: Path) -> Path:
-    """Give the same settings in another folder: there a second job keeps its own words."""
+    """Return the same settings in another folder, for the output of a second job."""
     folder = conf.parent / "second"
     folder.mkdir()
     return Path(shutil.copy(conf, folder))
 
 
 def _holder(written: JobsWarehouse) -> int:
-    """Give the process that told last that it holds the lease, 0 while that is being written."""
+    """Return the process that last recorded that it holds the lease; 0 while that is being written."""
     try:
         return int(json.loads((written.root / f"_{SILVER_LAYER}.holder.json").read_text())["pid"])
     except (OSError, ValueError):
@@ -143,8 +145,8 @@ def _waited(is_so: Callable[[], bool], for_s: float) -> bool:
     return so
 
 
-def _told(job: Job) -> str:
-    return f"process {job.pid} ended with exit code {job.code}: {job.said[-500:]}"
+def _ended(job: Job) -> str:
+    return f"process {job.pid} ended with exit code {job.code}: {job.output[-500:]}"
 
 
 FAULTS: dict[str, Callable[[str, Path, random.Random], list[str]]] = {

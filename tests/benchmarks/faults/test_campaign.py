@@ -12,17 +12,25 @@ from benchmarks.faults.steady import KillOutcome
 
 def result(**changes):
     """Return a result with defaults for all other fields."""
-    plain = {"fault": "f", "group": "g", "nth": 0, "seed": 4, "code": "c", "commit": "abc", "seconds": 60.0}
+    plain = {
+        "fault": "f",
+        "group": "g",
+        "number": 0,
+        "seed": 4,
+        "code": "c",
+        "commit": "abc",
+        "seconds": 60.0,
+    }
     return Result(**(plain | {"began_at": "2026-11-21T12:00:00+00:00", "n": 1, "wrong": []} | changes))
 
 
 def test_a_cut_result_is_ignored_and_the_next_one_is_read(tmp_path):
     file = tmp_path / "results.jsonl"
-    results.add(file, result(nth=0))
-    file.write_text(file.read_text() + '{"fault": "f", "nth"')
-    results.add(file, result(nth=1))
+    results.add(file, result(number=0))
+    file.write_text(file.read_text() + '{"fault": "f", "number"')
+    results.add(file, result(number=1))
 
-    assert [found.nth for found in results.read(file)] == [0, 1]
+    assert [found.number for found in results.read(file)] == [0, 1]
 
 
 def test_a_finished_run_is_not_repeated(tmp_path, monkeypatch):
@@ -43,7 +51,7 @@ def test_a_finished_run_is_not_repeated(tmp_path, monkeypatch):
     assert stopped.value.exit_code == campaign.EXIT_STOPPED
 
     found = campaign._all(runs, tmp_path, tmp_path / "found.jsonl", campaign.Progress())
-    assert [one.nth for one in found] == [0, 1]
+    assert [one.number for one in found] == [0, 1]
     assert len(ran) == 3
     assert ran[1] == ran[2] != ran[0]
 
@@ -86,7 +94,7 @@ def test_a_fault_that_raises_is_a_failure_and_keeps_its_folder(tmp_path):
         ("gold.broker_rtt: 0 rows missing, 1 too many, as it doubled", results.TOTALS),
         ("requests: x.parquet cannot be read: 3 lost, 1 doubled", results.OTHER),
         ("ingest ended with exit code 1: 3 rows missing, it shrank, it tried 2 times", results.OTHER),
-        ("not told once: 'bytes to the end, if any, are lost'", results.OTHER),
+        ("not reported once: 'bytes to the end, if any, are lost'", results.OTHER),
     ],
 )
 def test_the_start_of_a_failure_decides_its_column(failure, kind):
@@ -94,7 +102,7 @@ def test_the_start_of_a_failure_decides_its_column(failure, kind):
 
 
 def test_the_table_counts_faults_and_has_bounds_only_for_groups_without_failures():
-    passed = [result(nth=number, n=20) for number in range(5)]
+    passed = [result(number=number, n=20) for number in range(5)]
     failed = result(fault="h", group="other", n=5, wrong=["request_log: 3 lost, first x"])
 
     assert results.table([*passed, failed]).splitlines()[2:] == [
@@ -136,7 +144,10 @@ def test_the_page_shows_the_places_of_the_kills_and_the_failures():
 
 
 def test_the_page_lists_failed_runs_that_do_not_count():
-    before = [result(nth=1, commit="abc"), result(nth=2, commit="abd", wrong=["x: 1 lost\nwhere it was"])]
+    before = [
+        result(number=1, commit="abc"),
+        result(number=2, commit="abd", wrong=["x: 1 lost\nwhere it was"]),
+    ]
 
     text = page.page([result()], seed=4, before=before)
 

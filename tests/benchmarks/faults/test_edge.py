@@ -68,7 +68,7 @@ def test_a_line_that_no_file_holds_may_be_missing():
     ("booked", "told"),
     [
         ({}, []),
-        ({"kept": 3, "duplicates": 0}, ["gold tells of 3 kept, there are 2", "gold tells of 0 duplicates"]),
+        ({"kept": 3, "duplicates": 0}, ["gold has 3 kept, there are 2", "gold has 0 duplicates"]),
         ({"is_balanced": False}, ["x.log is not balanced"]),
     ],
     ids=["well", "counted twice", "not balanced"],
