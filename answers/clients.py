@@ -71,9 +71,9 @@ def short_runs(rows: Sequence[Row]) -> dict[str | None, str]:
     """
     named = sorted({row["run"] for row in rows if row["run"] is not None})
     words = [re.findall(WORD, run)[:-1] for run in named]  # the last word distinguishes them
-    shared = takewhile(lambda nth: len(set(nth)) == 1, zip(*words, strict=False))
+    shared = takewhile(lambda word: len(set(word)) == 1, zip(*words, strict=False))
     is_long = len(named) > 1 and max(map(len, named)) > LONG_RUN
-    cut = sum(len(nth[0]) for nth in shared) if is_long else 0
+    cut = sum(len(word[0]) for word in shared) if is_long else 0
     return {None: NONE} | {run: f"{ELLIPSIS}{run[cut:]}" if cut else run for run in named}
 
 

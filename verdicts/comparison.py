@@ -13,7 +13,7 @@ from verdicts.within_run import WeightedWindow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ComparisonRequest:
     """What to compare: arms, metrics (the first decides; default: all, and the worst decides) and rule."""
 
     baseline: str
@@ -42,7 +42,7 @@ class Asked:
 class Comparison:
     """The verdicts on two arms; `deciding` is one of `judged`."""
 
-    asked: Asked
+    request: ComparisonRequest
     is_blocked: bool
     baseline: Sequence[RunFigures]
     contender: Sequence[RunFigures]
@@ -56,7 +56,7 @@ class NothingToCompareError(Exception):
     """An arm has no run, or there is no such metric; the message lists those that exist."""
 
 
-def compared(runs: Sequence[RunFigures], asked: Asked) -> Comparison:
+def compared(runs: Sequence[RunFigures], request: ComparisonRequest) -> Comparison:
     """
     Compare two arms.
 
@@ -64,28 +64,28 @@ def compared(runs: Sequence[RunFigures], asked: Asked) -> Comparison:
         NothingToCompareError: an arm has no run, or there is no such metric.
 
     """
-    baseline, contender = (asked.runs_of(arm, runs) for arm in (asked.baseline, asked.contender))
-    for arm, found in ((asked.baseline, baseline), (asked.contender, contender)):
+    baseline, contender = (request.runs_of(arm, runs) for arm in (request.baseline, request.contender))
+    for arm, found in ((request.baseline, baseline), (request.contender, contender)):
         if not found:
             raise NothingToCompareError(_no_run(arm, runs))
     names = [run.run for run in baseline]
-    is_blocked = not asked.is_unpaired and names == [run.run for run in contender] and len(names) > 1
+    is_blocked = not request.is_unpaired and names == [run.run for run in contender] and len(names) > 1
     general = doubts.of_runs(baseline, contender)
     measured = [
         _measured(metric, baseline, contender, is_blocked=is_blocked, general=general)
-        for metric in _metrics(asked.metrics, [*baseline, *contender])
+        for metric in _metrics(request.metrics, [*baseline, *contender])
     ]
-    every = judged(measured, asked.rule)
+    every = judged(measured, request.rule)
     lacking = {name for name in METRICS if doubts.of_metric(METRICS[name], [*baseline, *contender])}
     # A metric that runs lack is shown with the reason, but decides only if it was named.
     present = [of for of in every if of.metric not in lacking]
     return Comparison(
-        asked=asked,
+        request=request,
         is_blocked=is_blocked,
         baseline=baseline,
         contender=contender,
         judged=every,
-        deciding=deciding(every, asked.metrics[0]) if asked.metrics else deciding(present or every, None),
+        deciding=deciding(every, request.metrics[0]) if request.metrics else deciding(present or every, None),
         cautions=doubts.cautions(baseline, contender),
     )
 

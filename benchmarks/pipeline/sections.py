@@ -40,7 +40,7 @@ def of_costs(document: Document) -> str:
         line_bytes=document["bytes"] / document["n"],
         table="\n".join(table),
         shared=len(costs.SHARED),
-        ours=compared["ours"],
+        product=compared["ours"],
         textbook=compared["textbook"],
         apart=compared["apart"],
         every=_every_round(document),

@@ -16,7 +16,7 @@ from lab.experiments.run_folder import PLAN
 from serving.report.compare.run_tables import tables_of_files
 from serving.report.compare.runs import runs_of
 from serving.report.run.found import found_in
-from verdicts.comparison import Asked, compared
+from verdicts.comparison import ComparisonRequest, compared
 from verdicts.metrics import OF_PERF_TEST
 from verdicts.runs import RunFigures
 from verdicts.verdict import JudgedMetric, MeasuredMetric
@@ -78,7 +78,9 @@ def judged_live(experiments: Sequence[RecordedExperiment], runs: Sequence[RunFig
     found = []
     for experiment in experiments:
         of_it = [run for run in runs if run.scenario == experiment.name]
-        asked = Asked(baseline=experiment.baseline, contender=experiment.contender, metrics=(METRIC,))
+        asked = ComparisonRequest(
+            baseline=experiment.baseline, contender=experiment.contender, metrics=(METRIC,)
+        )
         comparison = compared(of_it, asked)
         found.append(Live(experiment=experiment, judged=comparison.deciding, blocks=len(comparison.baseline)))
     return found

@@ -19,7 +19,7 @@ from transforms.windows import WINDOW_S
 
 def inputs_of(builds: Iterable[Build]) -> tuple[Table, ...]:
     """Return the tables whose new rows touch windows, by name, which is the order of the query's sources."""
-    found = {touch.of.name: touch.of for build in builds for touch in build.touched_by}
+    found = {touch.table.name: touch.table for build in builds for touch in build.touched_by}
     return tuple(found[name] for name in sorted(found))
 
 
@@ -107,7 +107,7 @@ def _touching(rows: DataFrame, table: Table, builds: Iterable[Build]) -> DataFra
 
 def _touches(table: Table, builds: Iterable[Build]) -> Column:
     """Return a bit per touch of an input, because a column for each would make the plan of a batch costly."""
-    bits = [(1 << n, touch) for n, (_, touch) in enumerate(touches_of(builds)) if touch.of is table]
+    bits = [(1 << n, touch) for n, (_, touch) in enumerate(touches_of(builds)) if touch.table is table]
     always = sum(bit for bit, touch in bits if touch.is_always)
     sometimes = [
         F.when(touch.condition(), F.lit(bit).cast("long")).otherwise(F.lit(0).cast("long"))

@@ -70,7 +70,7 @@ class Builder:
 
     def touched(self, build: Build, arrived: Sequence[Arrived]) -> set[int]:
         """Return the windows of a build that new rows touch, and those that it remembers."""
-        inputs = {touch.of.name for touch in build.touched_by}
+        inputs = {touch.table.name for touch in build.touched_by}
         slots = (row.slot for row in arrived if row.input in inputs)
         newest = self._newest[build.name] = max(self._newest[build.name], max(slots, default=0))
         touched = build.touched(arrived, newest)
@@ -130,7 +130,7 @@ class Builder:
 
     def _newest_window(self, build: Build) -> int:
         """Return the newest window (epoch seconds) of the rows that touch the build."""
-        inputs = {touch.of.name: touch.of for touch in build.touched_by}.values()
+        inputs = {touch.table.name: touch.table for touch in build.touched_by}.values()
         newest = (tables.snapshot(self._warehouse, table).newest(table.instant) for table in inputs)
         return max((window_of(at.timestamp()) for at in newest if at), default=0)
 

@@ -23,7 +23,7 @@ from tests.engine import made_logs
 from tests.engine.made_runs import write_run
 from tests.transforms.parse.records import DATA
 from tests.verdicts.made_runs import run_of
-from verdicts.comparison import Asked, compared
+from verdicts.comparison import ComparisonRequest, compared
 from verdicts.doubts import of_runs
 
 PUBLISHED = DATA / "published"
@@ -310,7 +310,7 @@ def test_a_new_result_for_the_same_runs_is_saved_too():
     """Gold may be built after the runs, so the first result must not be final."""
     runs = [run_of(f"x-{nth}", arm, 100.0 + nth, minute=nth) for arm in ("old", "new") for nth in range(6)]
     known = [replace(run, values=dict(run.values) | {"fetch_latency.true_p99_ms": 3.0}) for run in runs]
-    asked = Asked(baseline="old", contender="new")
+    asked = ComparisonRequest(baseline="old", contender="new")
 
     first, again, later = (_fingerprint(compared(each, asked), "lab", None) for each in (runs, runs, known))
     assert first == again

@@ -6,12 +6,12 @@ from datetime import timedelta
 import pytest
 
 from tests.verdicts.made_runs import BEGIN, blocks, run_of, window
-from verdicts.comparison import Asked, NothingToCompareError, compared
+from verdicts.comparison import ComparisonRequest, NothingToCompareError, compared
 from verdicts.overall import counted, deciding, exit_code
 from verdicts.verdict import JudgedMetric, Verdict
 
 STEADY = [100.0, 101.0, 103.5, 99.25, 98.0, 102.125, 97.0, 104.0]
-ASKED = Asked(baseline="old", contender="new", metrics=("p99_ms",))
+ASKED = ComparisonRequest(baseline="old", contender="new", metrics=("p99_ms",))
 
 
 def faster(share):

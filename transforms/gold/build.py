@@ -104,7 +104,7 @@ class Touch:
     `where` is the condition of the rows. With `and_later`, a row touches all windows from its instant on.
     """
 
-    of: Table
+    table: Table
     where: str | Callable[[], Column] = "true"
     reach: Reach = Reach()  # noqa: RUF009 (it is frozen)
     and_later: bool = False
@@ -147,7 +147,7 @@ class Build:
     @property
     def silver(self) -> tuple[Table, ...]:
         """The inputs."""
-        return tuple(dict.fromkeys((*self.reads, *self.whole, *(touch.of for touch in self.touched_by))))
+        return tuple(dict.fromkeys((*self.reads, *self.whole, *(touch.table for touch in self.touched_by))))
 
     def touch_name(self, n: int) -> str:
         """Return the name of a `Touch`."""
@@ -163,7 +163,7 @@ class Build:
         found = []
         for n, touch in enumerate(self.touched_by):
             name = self.touch_name(n)
-            slots = {row.slot for row in arrived if row.input == touch.of.name and name in row.touches}
+            slots = {row.slot for row in arrived if row.input == touch.table.name and name in row.touches}
             if touch.and_later and slots:
                 slots = set(range(min(slots), newest + WINDOW_S, WINDOW_S))
             found.append({window for window in touched(slots, touch.reach) if window <= newest})

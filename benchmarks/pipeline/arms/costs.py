@@ -90,10 +90,10 @@ class Costs:
         self._spark, self._conf, self._topics, self._n, self._requests = spark, conf, topics, n, requests
         self._all, self._folder = folder, folder
 
-    def round(self, nth: int, lines: Path) -> Iterator[LineCost]:
+    def round(self, number: int, lines: Path) -> Iterator[LineCost]:
         """Run every arm once; an arm that reads another arm's tables runs after it."""
         shutil.rmtree(self._all, ignore_errors=True)
-        self._folder = self._all / str(nth)  # Delta caches tables by path.
+        self._folder = self._all / str(number)  # Delta caches tables by path.
         book, duckdb, n = self._book(), self._folder / "duckdb", self._n
         arms = {
             START: TimedArm(lambda: self._consume(1), lambda _: {}),
@@ -106,7 +106,7 @@ class Costs:
         }
         product.make_tables(self._spark, self._settings().warehouse_root)
         for name, arm in arms.items():
-            yield self._cost(nth, name, arm)
+            yield self._cost(number, name, arm)
 
     def compared(self) -> dict[str, int]:
         """Return the silver rows of both pipelines in the last round, and the number of different rows."""
@@ -115,12 +115,12 @@ class Costs:
         theirs = self._book().rows("silver").select(*(F.col(b).alias(a) for a, b in SHARED.items()))
         return {"ours": ours.count(), "textbook": theirs.count(), "apart": _rows_apart(ours, theirs)}
 
-    def _cost(self, nth: int, name: str, arm: TimedArm) -> LineCost:
+    def _cost(self, number: int, name: str, arm: TimedArm) -> LineCost:
         with Measured() as took:
             done = arm.run()
         check(name, arm.counts(done))
         return LineCost(
-            round=nth,
+            round=number,
             arm=name,
             cpu_s_per_million=round(took.cpu_s / self._n * 1e6, 2),
             wall_s=round(took.wall_s, 2),

@@ -89,7 +89,7 @@ def publish(conf: Path, folder: Path, seconds: float) -> dict[str, int]:
     return dict(sent)
 
 
-def records(recording: Recording, kind: Kind, nth: int) -> list[RawLine]:
+def records(recording: Recording, kind: Kind, number: int) -> list[RawLine]:
     """Return the due records of a kind with the current time: a line, a poll, or a page per broker."""
     now_ns = time.time_ns()
     if kind is Kind.CLUSTER:
@@ -101,7 +101,7 @@ def records(recording: Recording, kind: Kind, nth: int) -> list[RawLine]:
         of_node = {node: [page for page in recording.pages if page.node == node] for node in nodes}
         return [
             RawLine(
-                pages[nth % len(pages)].text,
+                pages[number % len(pages)].text,
                 node,
                 f"http://{node}/metrics",
                 f"{node}/scrape/{now_ns}",
@@ -110,10 +110,10 @@ def records(recording: Recording, kind: Kind, nth: int) -> list[RawLine]:
             for node, pages in of_node.items()
         ]
     lines = recording.lines[kind]
-    node, line = lines[nth % len(lines)]
+    node, line = lines[number % len(lines)]
     source = quiet_lines.FILES[kind]
     value = stamp() + line[line.index(b" ") :]
-    return [RawLine(value, node, f"{node}/{source}", f"{node}/{kind.value}/{nth}", kind.value)]
+    return [RawLine(value, node, f"{node}/{source}", f"{node}/{kind.value}/{number}", kind.value)]
 
 
 def _counts(settings: Settings, sent: dict[str, int]) -> dict[str, tuple[int, int]]:

@@ -72,9 +72,9 @@ class Scrapes:
         )
         self._parse(self._before)
 
-    def round(self, nth: int) -> Iterator[SampleCost]:
+    def round(self, number: int) -> Iterator[SampleCost]:
         """Run every arm once, in this order; every arm already knows all series."""
-        root = self._all / f"round-{nth}"
+        root = self._all / f"round-{number}"
         shutil.rmtree(root, ignore_errors=True)
         warehouse = dataclasses.replace(self._settings.warehouse, root=str(root))
         settings = dataclasses.replace(self._settings, warehouse=warehouse)
@@ -92,7 +92,7 @@ class Scrapes:
                 done = run()
             check(name, {"samples": (done, self.samples), "series": (rows_of(series), known)})
             yield SampleCost(
-                round=nth,
+                round=number,
                 arm=name,
                 samples_per_cpu_s=round(self.samples / took.cpu_s),
                 wall_s=round(took.wall_s, 2),

@@ -19,7 +19,7 @@ from verdicts.verdict import WITHIN_RUN, JudgedMetric
 
 def sentence_of(comparison: Comparison) -> str:
     """Return the result in one sentence, the deciding metric first."""
-    of, asked = comparison.deciding, comparison.asked
+    of, asked = comparison.deciding, comparison.request
     label = f" ({WITHIN_RUN})" if of.is_within_run_only else ""
     change = f", {_change(of)}" if of.change is not None else ""
     return (
@@ -35,7 +35,7 @@ def rows(comparison: Comparison, cluster: str | None) -> list[Row]:
 
 def document(comparison: Comparison, cluster: str | None, inputs: Row) -> Row:
     """Return the JSON document; every key is always there."""
-    of, asked = comparison.deciding, comparison.asked
+    of, asked = comparison.deciding, comparison.request
     return {
         "verdict": counted(of).value,
         "exit_code": exit_code(of),
@@ -98,7 +98,7 @@ def markdown(comparison: Comparison) -> str:
 
 def title(comparison: Comparison) -> str:
     """Return the title: arms, runs and tolerance."""
-    asked, n = comparison.asked, (len(comparison.baseline), len(comparison.contender))
+    asked, n = comparison.request, (len(comparison.baseline), len(comparison.contender))
     how = f"{n[0]} blocks" if comparison.is_blocked else f"{n[1]} runs against {n[0]}"
     return f"{asked.contender} against {asked.baseline}, {how}, tolerance {asked.rule.tolerance:.3g}"
 
@@ -107,8 +107,8 @@ def _row(of: JudgedMetric, comparison: Comparison, cluster: str | None) -> Row:
     metric = METRICS[of.metric]
     return {
         "cluster": cluster,
-        "baseline": comparison.asked.baseline,
-        "contender": comparison.asked.contender,
+        "baseline": comparison.request.baseline,
+        "contender": comparison.request.contender,
         "metric": of.metric,
         "unit": metric.unit,
         "is_lower_better": metric.is_lower_better,
@@ -129,7 +129,7 @@ def _row(of: JudgedMetric, comparison: Comparison, cluster: str | None) -> Row:
         "n_contender": of.n_contender,
         "baseline_median": _median(of, is_contender=False),
         "contender_median": _median(of, is_contender=True),
-        "tolerance": comparison.asked.rule.tolerance,
+        "tolerance": comparison.request.rule.tolerance,
         "cautions": list(comparison.cautions),
     }
 

@@ -161,7 +161,7 @@ def _arms(comparison: Comparison) -> list[tuple[str, Sequence[RunFigures]]]:
 
 
 def _names(comparison: Comparison) -> tuple[str, str]:
-    names = plain_name(comparison.asked.baseline), plain_name(comparison.asked.contender)
+    names = plain_name(comparison.request.baseline), plain_name(comparison.request.contender)
     return names if names[0] != names[1] else (f"{names[0]} (baseline)", f"{names[1]} (contender)")
 
 

@@ -35,7 +35,7 @@ from serving.report.run.answering import settings_of, version_of
 from serving.report.run.change_points import NoChangePointsError, change_points
 from serving.report.run.found import found_in
 from serving.report.run.selecting import SeveralClustersError
-from verdicts.comparison import Asked, Comparison, NothingToCompareError, compared
+from verdicts.comparison import Comparison, ComparisonRequest, NothingToCompareError, compared
 from verdicts.metrics import METRICS
 
 WIDTH = 120
@@ -43,7 +43,7 @@ CUT = ".cut"
 """Suffix of a run that was interrupted and repeated."""
 
 
-def run(request: Asked, source: RunSource, targets: Targets, progress: Progress) -> Comparison:
+def run(request: ComparisonRequest, source: RunSource, targets: Targets, progress: Progress) -> Comparison:
     """
     Read the runs, compare them and write the results; return the comparison.
 
@@ -72,7 +72,7 @@ def run(request: Asked, source: RunSource, targets: Targets, progress: Progress)
 
 
 def _of_files(
-    folder: Path, request: Asked, source: RunSource, progress: Progress
+    folder: Path, request: ComparisonRequest, source: RunSource, progress: Progress
 ) -> tuple[Comparison, str | None]:
     with progress.step(f"searching {folder}"):
         found = found_in(folder, source.nodes, wanted=layout_of(folder, request))
@@ -95,7 +95,9 @@ def _of_files(
     return _judged(tables, request, source, progress), cluster
 
 
-def _of_warehouse(request: Asked, source: RunSource, progress: Progress) -> tuple[Comparison, str | None]:
+def _of_warehouse(
+    request: ComparisonRequest, source: RunSource, progress: Progress
+) -> tuple[Comparison, str | None]:
     settings = settings_of(source.conf)
     root = settings.warehouse_root
     try:
@@ -109,7 +111,9 @@ def _of_warehouse(request: Asked, source: RunSource, progress: Progress) -> tupl
     return comparison, tables.cluster
 
 
-def _judged(tables: GoldSelection, request: Asked, source: RunSource, progress: Progress) -> Comparison:
+def _judged(
+    tables: GoldSelection, request: ComparisonRequest, source: RunSource, progress: Progress
+) -> Comparison:
     with progress.step("summarizing the runs"):
         runs_by_arm = arms(tables, source.scenario)
         missing = [arm for arm in (request.baseline, request.contender) if arm not in runs_by_arm]
@@ -125,7 +129,7 @@ def _judged(tables: GoldSelection, request: Asked, source: RunSource, progress: 
     return replace(comparison, cautions=[*comparison.cautions, caution]) if caution else comparison
 
 
-def _no_run(arm: str, runs_by_arm: dict[str, int], request: Asked, folder: Path | None) -> str:
+def _no_run(arm: str, runs_by_arm: dict[str, int], request: ComparisonRequest, folder: Path | None) -> str:
     """Return the message for an arm without runs: the arms that have some, and the layout of the folder."""
     listed = ", ".join(f"{name} ({n} runs)" for name, n in runs_by_arm.items()) or "none"
     layout = f"; {layout_of(folder, request)}" if folder is not None else ""

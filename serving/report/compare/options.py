@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conf.exit_codes import WrongUseError
-from verdicts.comparison import Asked
+from verdicts.comparison import ComparisonRequest
 from verdicts.metrics import METRICS
 from verdicts.verdict import VerdictRule
 
@@ -36,7 +36,7 @@ class Targets:
 
 def asked_of(
     baseline: str, contender: str, metrics: list[str], tolerance: str, *, is_unpaired: bool
-) -> Asked:
+) -> ComparisonRequest:
     """
     Check what is to be compared.
 
@@ -52,12 +52,12 @@ def asked_of(
         message = f"--metric {unknown[0]!r} is none; there are: {', '.join(METRICS)}"
         raise WrongUseError(message)
     rule = VerdictRule(tolerance=share_of(tolerance))
-    return Asked(
+    return ComparisonRequest(
         baseline=baseline, contender=contender, metrics=tuple(metrics), rule=rule, is_unpaired=is_unpaired
     )
 
 
-def layout_of(folder: Path, wanted: Asked) -> str:
+def layout_of(folder: Path, wanted: ComparisonRequest) -> str:
     """Return which files a comparison needs in its folder."""
     first, second = (folder / arm / "1.txt" for arm in (wanted.baseline, wanted.contender))
     what = "the output of kafka-producer-perf-test, one file per run in a folder per arm"

@@ -65,7 +65,7 @@ def _metrics(comparison: Comparison) -> Section:
 
 def _strips(comparison: Comparison) -> Section:
     shown = [of for of in comparison.judged if of.values and of.n_baseline and of.n_contender]
-    first = sorted(shown, key=lambda of: of is not comparison.deciding)[:MOST_STRIPS]
+    first = sorted(shown, key=lambda metric: metric is not comparison.deciding)[:MOST_STRIPS]
     drawn = [
         DrawnFigure(name=f"strip-{nth}", figure=strip(comparison, of), words=f"{of.metric} of each run.")
         for nth, of in enumerate(first)
@@ -146,6 +146,6 @@ def differing(comparison: Comparison) -> list[tuple[str, str]]:
         for arm in (comparison.contender, comparison.baseline)
     )
     return [
-        *((comparison.asked.baseline, word) for word in sorted(baseline - contender)),
-        *((comparison.asked.contender, word) for word in sorted(contender - baseline)),
+        *((comparison.request.baseline, word) for word in sorted(baseline - contender)),
+        *((comparison.request.contender, word) for word in sorted(contender - baseline)),
     ]

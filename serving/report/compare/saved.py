@@ -36,7 +36,7 @@ def _fingerprint(comparison: Comparison, cluster: str | None, scenario: str | No
         [run.arm, run.run, str(run.started_at), str(run.ended_at), run.starts, run.summaries]
         for run in (*comparison.baseline, *comparison.contender)
     ]
-    asked = comparison.asked
+    asked = comparison.request
     question = [
         cluster,
         scenario,

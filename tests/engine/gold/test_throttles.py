@@ -35,7 +35,7 @@ def windows(*seconds):
 
 def arrived(of, slot):
     """Return a new row of an input; each row of it touches windows, a setting all that follow."""
-    (touch,) = (BUILD.touch_name(n) for n, touch in enumerate(BUILD.touched_by) if touch.of is of)
+    (touch,) = (BUILD.touch_name(n) for n, touch in enumerate(BUILD.touched_by) if touch.table is of)
     return arrived_at(of, NOON + slot, touch)
 
 

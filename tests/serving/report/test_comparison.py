@@ -12,7 +12,7 @@ from serving.report.compare.page import differing, page
 from serving.report.document import as_text
 from serving.report.page import Stamp
 from tests.verdicts.made_runs import run_of, window
-from verdicts.comparison import Asked, compared
+from verdicts.comparison import ComparisonRequest, compared
 from verdicts.runs import ChangePoint
 
 STAMP = Stamp(generated_at=datetime(2026, 11, 21, tzinfo=UTC), version="test")
@@ -28,7 +28,7 @@ def comparison():
             windows = [window(5 * k, factor * size) for k in range(1, 20)]
             more = {"asked_records": None, "sent_records": None, "windows": windows}
             runs.append(run_of(f"{EVIL}{nth}", arm, factor * size, minute=4 * nth, **more))
-    return compared(runs, Asked(baseline="old", contender=EVIL, metrics=("p99_ms", "avg_ms")))
+    return compared(runs, ComparisonRequest(baseline="old", contender=EVIL, metrics=("p99_ms", "avg_ms")))
 
 
 def test_page_draws_everything_asks_for_nothing_and_runs_no_users_text(comparison, chromium, tmp_path):
@@ -101,7 +101,7 @@ def test_what_only_one_arm_was_set_to_is_listed():
         run_of("r1", "old", 1.0),
         run_of("r1", "new", 1.0, configuration=("--producer-props", "acks=all")),
     ]
-    told = compared(runs, Asked(baseline="old", contender="new"))
+    told = compared(runs, ComparisonRequest(baseline="old", contender="new"))
 
     assert differing(told) == [("old", "acks=1"), ("new", "acks=all")]
     assert sentence_of(told).startswith("INCONCLUSIVE: new against old")

@@ -77,8 +77,8 @@ BUILD = Build(
     rows=_rows,
     reads={REQUESTS: REQUESTS_REACH, CLIENT_EVENTS: pairing.CLIENT_EVENTS_REACH},
     touched_by=(
-        Touch(of=REQUESTS, reach=REQUESTS_REACH),
-        Touch(of=CLIENT_EVENTS, reach=pairing.CLIENT_EVENTS_REACH),
+        Touch(table=REQUESTS, reach=REQUESTS_REACH),
+        Touch(table=CLIENT_EVENTS, reach=pairing.CLIENT_EVENTS_REACH),
     ),
     is_covered=True,
 )

@@ -40,6 +40,6 @@ BUILD = Build(
     rows=_rows,
     reads={METRIC_SAMPLES: Reach()},
     whole=(METRIC_SERIES,),
-    touched_by=(Touch(of=METRIC_SAMPLES), Touch(of=METRIC_SERIES, and_later=True)),
+    touched_by=(Touch(table=METRIC_SAMPLES), Touch(table=METRIC_SERIES, and_later=True)),
     needs=(METRIC_SAMPLES,),
 )

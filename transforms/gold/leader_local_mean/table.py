@@ -133,9 +133,9 @@ BUILD = Build(
     whole=(METRIC_SERIES,),
     # A scrape touches each window that the next one may lie in; a series touches all since its first sample.
     touched_by=(
-        Touch(of=METRIC_SAMPLES, reach=REACH),
-        Touch(of=REQUESTS, reach=REACH),
-        Touch(of=METRIC_SERIES, and_later=True),
+        Touch(table=METRIC_SAMPLES, reach=REACH),
+        Touch(table=REQUESTS, reach=REACH),
+        Touch(table=METRIC_SERIES, and_later=True),
     ),
     needs=(METRIC_SAMPLES,),
 )

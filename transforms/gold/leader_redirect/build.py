@@ -184,9 +184,9 @@ BUILD = Build(
     },
     whole=(TOPICS, RUNS),
     touched_by=(
-        Touch(of=REQUESTS, where=is_refused, reach=REQUESTS_REACH),
-        Touch(of=LEADERSHIP_CHANGES, where=is_takeover, reach=TAKEOVER_REACH),
-        Touch(of=RUNS, and_later=True),
+        Touch(table=REQUESTS, where=is_refused, reach=REQUESTS_REACH),
+        Touch(table=LEADERSHIP_CHANGES, where=is_takeover, reach=TAKEOVER_REACH),
+        Touch(table=RUNS, and_later=True),
     ),
     memory=Redirects.remembered,
 )

@@ -98,8 +98,8 @@ BUILD = Build(
     reads={REQUESTS: REQUESTS_REACH},
     whole=(RUNS,),
     touched_by=(
-        Touch(of=REQUESTS, where="api = 'METADATA'"),
-        Touch(of=REQUESTS, where=is_refused, reach=REQUESTS_REACH),
-        Touch(of=RUNS, and_later=True),
+        Touch(table=REQUESTS, where="api = 'METADATA'"),
+        Touch(table=REQUESTS, where=is_refused, reach=REQUESTS_REACH),
+        Touch(table=RUNS, and_later=True),
     ),
 )

@@ -77,7 +77,7 @@ BUILD = Build(
     reads={REQUESTS: REQUESTS_REACH},
     whole=(TOPICS, RUNS),
     touched_by=(
-        Touch(of=REQUESTS, where="api = 'PRODUCE'", reach=REQUESTS_REACH),
-        Touch(of=RUNS, and_later=True),
+        Touch(table=REQUESTS, where="api = 'PRODUCE'", reach=REQUESTS_REACH),
+        Touch(table=RUNS, and_later=True),
     ),
 )

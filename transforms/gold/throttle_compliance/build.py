@@ -100,9 +100,9 @@ BUILD = Build(
     # A throttle that was set days ago is still in force, so its tables are read whole.
     whole=(*SETTINGS, TOPICS, METRIC_SERIES),
     touched_by=(
-        Touch(of=REQUESTS, reach=REQUESTS_REACH),
-        Touch(of=METRIC_SAMPLES, reach=SCRAPES_REACH),
-        *(Touch(of=table, and_later=True) for table in SETTINGS),
+        Touch(table=REQUESTS, reach=REQUESTS_REACH),
+        Touch(table=METRIC_SAMPLES, reach=SCRAPES_REACH),
+        *(Touch(table=table, and_later=True) for table in SETTINGS),
     ),
     needs=(THROTTLE_CHANGES, REASSIGNMENTS),
     memory=ThrottledTimes,
