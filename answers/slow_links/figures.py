@@ -12,6 +12,7 @@ from answers.drawing import (
     MUTED,
     SLOWNESS,
     WINDOW,
+    Colorscale,
     instant_text,
     line,
     styled,
@@ -25,9 +26,7 @@ CELL_PX, MARGIN_PX, MOST_PX = 84, 76, 780
 MOST_NAMED_BROKERS, MOST_LABELLED_BROKERS = 6, 12
 
 
-def heat_map(
-    matrix: Matrix, scale_ms: tuple[float, float], colors: Sequence[Sequence[float | str]] = SLOWNESS
-) -> go.Figure:
+def heat_map(matrix: Matrix, scale_ms: tuple[float, float], colors: Colorscale = SLOWNESS) -> go.Figure:
     """Return the heat map of one cell per ordered pair; cells without a figure are visibly empty."""
     names = [_name(broker) for broker in matrix.brokers]
     number = ".2f" if matrix.column == "rtt_ms" else "+.2f"

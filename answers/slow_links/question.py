@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from answers import time_heat
 from answers.answer import (
@@ -20,6 +21,7 @@ from answers.drawing import CHANGE, MOST_LEGEND_ENTRIES
 from answers.events.found import EVENTS, events
 from answers.events.lane import with_lane
 from answers.formats import instant
+from answers.gold.reader import QueryRows
 from answers.gold.selection import BrokerPair, GoldSelection
 from answers.slow_links import culprits, injected_delay, round_trips
 from answers.slow_links.accusation import Accusation, accusation, accused_rows, quiet_rows
@@ -52,7 +54,7 @@ METHOD = Details(
 def answer(selection: GoldSelection) -> Answer:
     """Return the verdict, the matrix of pairs, and their round trips over time."""
     of = accusation(selection)
-    shown = round_trips.round_trips(selection, only=of.chief.core) if of.chief else []
+    shown = round_trips.round_trips(selection, only=of.chief.core) if of.chief else QueryRows()
     shown = shown or round_trips.round_trips(selection)
     sections = [_matrix(selection, shown, of)]
     if shown:
@@ -95,13 +97,13 @@ def _matrix(selection: GoldSelection, rows: Sequence[Row], of: Accusation) -> Se
 
 
 def _truth(selection: GoldSelection) -> list[Section]:
-    def of_span(**span: object) -> list[Row]:
-        return round_trips.round_trips(replace(selection, **span))
+    def of_span(since: datetime, until: datetime) -> list[Row]:
+        return round_trips.round_trips(replace(selection, since=since, until=until))
 
     compared = [
         row
         for truth in selection.outside.get("truth", ())
-        for row in injected_against_measured(truth, lambda since, until: of_span(since=since, until=until))
+        for row in injected_against_measured(truth, of_span)
     ]
     return [section_of(injected_delay.LISTING.listed(compared), "truth")] if compared else []
 
