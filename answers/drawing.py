@@ -10,12 +10,8 @@ import plotly.graph_objects as go
 from schemas.rows import Row
 
 WINDOW = timedelta(seconds=10)
-SLOWNESS: Sequence[Sequence[float | str]] = [
-    [0.0, "#e8eff6"],
-    [0.25, "#f7dfb4"],
-    [0.6, "#ee8a4f"],
-    [1.0, "#b0122b"],
-]
+Colorscale = Sequence[Sequence[float | str]]
+SLOWNESS: Colorscale = [[0.0, "#e8eff6"], [0.25, "#f7dfb4"], [0.6, "#ee8a4f"], [1.0, "#b0122b"]]
 CHANGE: Colorscale = [[0.0, "#2166ac"], [0.5, "#f2f2f2"], [1.0, "#b0122b"]]
 ALARM = "#c8102e"
 CALM = ["#4c78a8", "#72a5a0", "#8a7fb5", "#b58f5f", "#7d9a5b", "#9c7c8c"]

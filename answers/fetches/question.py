@@ -109,9 +109,9 @@ def _over_time(selection: GoldSelection, followers: Sequence[Row], of: Accusatio
     return [Section(name="latency", title=title, lead=lead, blocks=blocks)]
 
 
-def drawn_pairs(followers: Sequence[Row], of: Accusation) -> set[BrokerPair]:
+def drawn_pairs(followers: Sequence[Row], accused: Accusation) -> set[BrokerPair]:
     """Return the pairs whose lines are drawn: of each leader the accused and the slowest followers."""
-    ordered = sorted(followers, key=lambda row: (not of.is_of(row), -_known_ms(row)))
+    ordered = sorted(followers, key=lambda row: (not accused.is_of(row), -_known_ms(row)))
     by_leader: dict[int, list[BrokerPair]] = {}
     for row in ordered:
         by_leader.setdefault(row["leader_id"], []).append((row["follower_id"], row["leader_id"]))

@@ -189,9 +189,9 @@ def _earlier(selection: GoldSelection, pairs: set[BrokerPair]) -> list[Row]:
     return [row | {"window_start": row["window_start"] + selection.against} for row in rows]
 
 
-def drawn_pairs(rows: Sequence[Row], of: Accusation) -> set[BrokerPair]:
+def drawn_pairs(rows: Sequence[Row], accused: Accusation) -> set[BrokerPair]:
     """Return the pairs whose lines are drawn: all if there are few, else the accused and the slowest."""
-    ordered = sorted(rows, key=lambda row: (not of.is_of(row), -(row["rtt_ms"] or 0.0)))
+    ordered = sorted(rows, key=lambda row: (not accused.is_of(row), -(row["rtt_ms"] or 0.0)))
     pairs = dict.fromkeys((row["follower_id"], row["leader_id"]) for row in ordered)
     return set(list(pairs)[:MOST_LEGEND_ENTRIES])
 

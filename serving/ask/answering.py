@@ -28,7 +28,7 @@ def answered(name: str) -> Question:
     return by_name[name]
 
 
-def asked(question: Question, selection: GoldSelection) -> Row:
+def answer_of(question: Question, selection: GoldSelection) -> Row:
     """Return the answer to a question: the verdict, and the rows of each table that a person sees."""
     answer = question.answer(selection)
     return {

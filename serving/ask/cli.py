@@ -44,7 +44,7 @@ def ask(  # noqa: PLR0913 (the options of a command, each by name)
     """
     interrupt_on_signals()
     # Imported here, so that `--help` does not wait for these modules.
-    from serving.ask.answering import answered, asked  # noqa: PLC0415
+    from serving.ask.answering import answer_of, answered  # noqa: PLC0415
     from serving.report.run.selecting import selection_of_warehouse  # noqa: PLC0415
     from serving.report.terminal import answer_lines  # noqa: PLC0415
 
@@ -53,7 +53,9 @@ def ask(  # noqa: PLR0913 (the options of a command, each by name)
         selection = selection_of_warehouse(conf, cluster, time_range(since, until))
         selection = replace(selection, broker=broker, topic=topic, client=client, pair=pair_of(pair))
         if as_json:
-            typer.echo(json.dumps(asked(chosen, selection), allow_nan=False, ensure_ascii=False, indent=1))
+            typer.echo(
+                json.dumps(answer_of(chosen, selection), allow_nan=False, ensure_ascii=False, indent=1)
+            )
             return
         for line in answer_lines(chosen.answer(selection)):
             typer.echo(line)

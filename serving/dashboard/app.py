@@ -121,10 +121,10 @@ def _with_pages(app: Dash, gold: GoldReader, reach: timedelta) -> None:
         State("url", "search"),
         prevent_initial_call=True,
     )
-    def narrowed(text: str | None, of: dict[str, str], query: str) -> Any:  # noqa: ANN401
-        if of["name"] not in contents.NAMED:
+    def narrowed(text: str | None, dropdown: dict[str, str], query: str) -> Any:  # noqa: ANN401
+        if dropdown["name"] not in contents.NAMED:
             return no_update
-        return options_like(of["name"], DashboardRequest(gold, filters_of(query), reach), text)
+        return options_like(dropdown["name"], DashboardRequest(gold, filters_of(query), reach), text)
 
     @app.callback(Output("version", "data"), Input("tick", "n_intervals"), State("version", "data"))
     def newest(_ticks: int | None, known: str | None) -> Any:  # noqa: ANN401 (a version, or nothing new)

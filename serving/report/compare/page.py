@@ -81,8 +81,8 @@ def _strips(comparison: Comparison) -> Section:
 def _of_many_runs(comparison: Comparison) -> list[Section]:
     has_windows = any(run.windows for run in (*comparison.baseline, *comparison.contender))
     windows = [
-        ("avg", lambda of: over_time(of, "avg_ms", "mean of a window, ms")),
-        ("max", lambda of: over_time(of, "max_ms", "highest of a window, ms")),
+        ("avg", lambda runs: over_time(runs, "avg_ms", "mean of a window, ms")),
+        ("max", lambda runs: over_time(runs, "max_ms", "highest of a window, ms")),
     ]
     sections = (
         (
