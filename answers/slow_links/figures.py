@@ -29,7 +29,8 @@ MOST_NAMED_BROKERS, MOST_LABELLED_BROKERS = 6, 12
 def heat_map(matrix: Matrix, scale_ms: tuple[float, float], colors: Colorscale = SLOWNESS) -> go.Figure:
     """Return the heat map of one cell per ordered pair; cells without a figure are visibly empty."""
     names = [_name(broker) for broker in matrix.brokers]
-    number = ".2f" if matrix.column == "rtt_ms" else "+.2f"
+    sign = "" if matrix.column == "rtt_ms" else "+"
+    texts = [["" if ms is None else f"{ms:{sign}.2f}" for ms in row] for row in matrix.values]
     figure = go.Figure(
         go.Heatmap(
             x=names,
@@ -42,7 +43,8 @@ def heat_map(matrix: Matrix, scale_ms: tuple[float, float], colors: Colorscale =
             ygap=3,
             hovertext=_hovers(matrix),
             hoverinfo="text",
-            texttemplate=f"%{{z:{number}}}" if len(names) <= MOST_LABELLED_BROKERS else None,
+            text=texts,
+            texttemplate="%{text}" if len(names) <= MOST_LABELLED_BROKERS else None,
             textfont={"size": 17 if len(names) <= MOST_NAMED_BROKERS else 11},
             colorbar={"title": {"text": "ms"}, "thickness": 10, "outlinewidth": 0},
         )

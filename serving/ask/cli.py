@@ -16,8 +16,8 @@ def ask(  # noqa: PLR0913 (the options of a command, each by name)
     question: Annotated[
         str,
         typer.Argument(
-            help="slow-links, fetches, partitions, throttles, redirects, lookups, runs, comparison, quality "
-            "or pair."
+            help="slow-links, fetches, partitions, throttles, redirects, lookups, runs, comparison, quality, "
+            "incidents, pair or incident."
         ),
     ],
     *,
@@ -30,6 +30,9 @@ def ask(  # noqa: PLR0913 (the options of a command, each by name)
     broker: Annotated[int | None, typer.Option(help="Only this broker.")] = None,
     topic: Annotated[str | None, typer.Option(help="Only this topic.")] = None,
     client: Annotated[str | None, typer.Option(help="Only this client id.")] = None,
+    incident: Annotated[
+        str | None, typer.Option(help="Id of an incident, for the question `incident`.")
+    ] = None,
     pair: Annotated[str | None, typer.Option(help="FOLLOWER:LEADER, for the question `pair`.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON (docs/ask.md).")] = False,
 ) -> None:
@@ -51,11 +54,11 @@ def ask(  # noqa: PLR0913 (the options of a command, each by name)
     try:
         chosen = answered(question)
         selection = selection_of_warehouse(conf, cluster, time_range(since, until))
-        selection = replace(selection, broker=broker, topic=topic, client=client, pair=pair_of(pair))
+        selection = replace(selection, broker=broker, topic=topic, client=client)
+        selection = replace(selection, incident=incident, pair=pair_of(pair))
         if as_json:
-            typer.echo(
-                json.dumps(answer_of(chosen, selection), allow_nan=False, ensure_ascii=False, indent=1)
-            )
+            content = answer_of(chosen, selection)
+            typer.echo(json.dumps(content, allow_nan=False, ensure_ascii=False, indent=1))
             return
         for line in answer_lines(chosen.answer(selection)):
             typer.echo(line)

@@ -38,7 +38,10 @@ def answer_lines(answer: Answer) -> list[str]:
         for one in tables(answer.tables):
             console.print(one)
     missing = [
-        f"no data: {one.what} Filled by {one.fill}." for section in answer.sections for one in section.missing
+        line
+        for section in answer.sections
+        for one in section.missing
+        for line in textwrap.wrap(f"no data: {one.what} Filled by {one.fill}.", WIDTH)
     ]
     return [*summary(answer.headline), *captured.get().splitlines(), *missing]
 

@@ -93,7 +93,7 @@ def test_a_smoke_run_says_that_its_figures_mean_nothing(state):
 
 
 def test_the_page_has_the_number_of_lines_of_each_pipeline(state):
-    assert "of 1,000 lines: ours has 1,000 and the textbook's 998" in _text(state)
+    assert "of 1,000 lines: Plumbline's has 1,000 and the textbook's 998" in _text(state)
 
 
 def test_writing_a_section_does_not_change_the_sections_of_other_programs(state):

@@ -2,6 +2,7 @@
 
 import re
 
+import duckdb
 import pytest
 from playwright.sync_api import expect
 
@@ -58,6 +59,7 @@ def test_clicking_through_all_pages_asks_no_other_host_and_nothing_complains(ope
 def test_a_cell_opens_its_pair_over_time_and_its_requests(opened, tmp_path):
     opened.go(f"/{EAST}")
     drawn(opened)
+    opened.page.locator("#heat-paired").scroll_into_view_if_needed()
     box = opened.page.locator("#heat-paired .nsewdrag").bounding_box()
 
     # Rows are followers, columns leaders: the third row, the first column.
@@ -183,3 +185,61 @@ def test_every_control_has_a_name(opened):
 
 def test_every_page_says_what_it_is():
     assert len({page.path for page in QUESTIONS}) == len({page.title for page in QUESTIONS}) == len(QUESTIONS)
+
+
+@pytest.mark.parametrize("kind", ["CSV", "Parquet"])
+def test_a_table_is_downloaded_whole_with_the_filters_of_its_page(opened, kind, tmp_path):
+    opened.go(f"/{EAST}&broker=2")
+
+    with opened.page.expect_download() as waited:
+        opened.page.locator("#pair-list a", has_text=kind).click()
+    path = tmp_path / waited.value.suggested_filename
+    waited.value.save_as(path)
+
+    rows = duckdb.read_csv(path) if kind == "CSV" else duckdb.read_parquet(str(path))
+    rows = rows.fetchall()
+    assert path.name == f"pair-table.{kind.lower()}"
+    assert len(rows) == 8
+
+
+def test_search_finds_a_client_by_a_part_of_its_name_and_opens_its_page(opened):
+    opened.go(f"/{EAST}")
+
+    opened.page.locator("#search .dash-dropdown").click()
+    opened.page.locator(".dash-dropdown-search").fill("ORDERS-A")
+    opened.page.locator(".dash-dropdown-option", has_text="client orders-app: Redirects").first.click()
+
+    opened.page.wait_for_url(re.compile("/redirects.*client=orders-app"))
+    assert opened.says("Clients lost a leader that moved 12 times")
+    assert opened.complaints == []
+
+
+def test_two_spans_are_compared_pair_by_pair(opened):
+    opened.go("/?cluster=east&span=10m&until=2026-11-21T11:05:00&against=span")
+    assert "no round trip of these pairs" in opened.page.locator("#compared").inner_text()
+
+    opened.page.goto(f"{opened.address}?cluster=east&until=2026-11-21T11:05:00&span=all")
+    opened.go("/?cluster=east&span=10m&until=2026-11-21T11:12:00&against=span")
+    drawn(opened)
+
+    assert opened.page.locator("#change-table tbody tr").count() == 12
+    assert opened.complaints == []
+
+
+def test_an_incident_has_a_page_and_is_saved_as_a_note_and_as_a_page(opened, tmp_path):
+    opened.go(f"/incidents{EAST}")
+    opened.page.locator("#incidents a", has_text="Broker 3's link to broker 1").click()
+    assert opened.says("Broker 3's link to broker 1 is slow by 20.0 ms since 11:02:00 UTC.")
+    assert "What to check" in opened.page.locator("#verdict").inner_text()
+
+    saved = {}
+    for words in ("Save the note", "Save the page"):
+        with opened.page.expect_download() as waited:
+            opened.page.locator("a", has_text=words).click()
+        path = tmp_path / waited.value.suggested_filename
+        waited.value.save_as(path)
+        saved[path.suffix] = path
+
+    assert saved[".md"].read_text().startswith("**Broker 3's link to broker 1 is slow")
+    assert "<h1>Broker 3&#39;s link to broker 1 is slow" in saved[".html"].read_text()
+    assert opened.complaints == []
