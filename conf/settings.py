@@ -125,7 +125,7 @@ class Ingest:
 class BuildGold:
     """The stream from silver to gold."""
 
-    trigger: str = "5 seconds"  # a 10 s window is then built two to three times until it is settled
+    trigger: str = "5 seconds"  # a 10 s window is then built five times, with client logs seven
     max_files_per_trigger: int = 1_000
     max_bytes_per_trigger: str = "16m"  # per input table, compressed; splits a backlog
     lease_timeout_s: float = 5.0

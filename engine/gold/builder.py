@@ -45,7 +45,7 @@ class Builder:
             tables.ensure(spark, warehouse, table)
         known = WarehouseTables(warehouse)
         self._memories = {build.name: build.memory(known) for build in builds if build.memory}
-        self._settling = Settling(warehouse, [build.tables[0] for build in builds if build.is_covered])
+        self._settling = Settling(warehouse, gold_of(build for build in builds if build.is_covered))
         self._culprits = culprits_of(warehouse) if any(build.followed_by for build in builds) else None
         self._newest = {build.name: self._newest_window(build) for build in builds}
         self._derived: Derived = {}
@@ -61,7 +61,6 @@ class Builder:
             if build.is_covered:
                 windows[build.name] |= may_settle
             self.rebuild(build, windows[build.name], snapshots)
-            reached(f"gold-{build.name}-written")
         return {name: len(of) for name, of in windows.items() if of}
 
     def rebuild_span(self, span: Span) -> int:
@@ -119,6 +118,7 @@ class Builder:
             tables.replace(
                 new, self._warehouse, table, column=table.instant, spans=spans, note=note if has_rows else ""
             )
+            reached("gold-table-committed")
             rows[table] = new
         if build.name in self._memories:
             self._memories[build.name].built(spans, rows)

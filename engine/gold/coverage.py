@@ -56,13 +56,17 @@ class Settling:
     """
 
     def __init__(self, warehouse: Path, covered: Iterable[Table]) -> None:
-        """Read the unsettled windows of the `covered` gold tables."""
+        """
+        Read the unsettled windows of the `covered` gold tables.
+
+        All of them are read, because a job that was killed may have settled a window in the first one only.
+        """
         self._warehouse = warehouse
         self._lines = _LinesOfFiles()
         self._newest: dict[tuple[str, int], int] = {}  # by cluster and broker, epoch microseconds
         self._newest_since: date | None = None
         self._unsettled: set[tuple[str, int]] = set()
-        for table in covered:
+        for table in (table for table in covered if "is_settled" in table.schema.names):
             columns = ("cluster", "window_start")
             rows = tables.snapshot(warehouse, table).all_rows(columns, ~pc.field("is_settled")).read_all()
             found = rows.group_by(list(columns)).aggregate([]).to_pylist()
@@ -114,10 +118,10 @@ class Settling:
 
     def _can_be_settled(self, cluster: str, window: int) -> bool:
         """Return False if `windows.coverage` would certainly find the window unsettled again."""
-        end = window + WINDOW_S
-        known = [at // 1_000_000 for (where, _), at in self._newest.items() if where == cluster]
-        expected = [at for at in known if at >= window - SETTLE_S]
-        return bool(known) and (max(known) > end + SETTLE_S or all(at >= end for at in expected))
+        end_us, settle_us = (window + WINDOW_S) * 1_000_000, SETTLE_S * 1_000_000
+        known = [at for (where, _), at in self._newest.items() if where == cluster]
+        is_read = all(at >= end_us for at in known if at >= window * 1_000_000 - settle_us)
+        return bool(known) and (is_read or max(known) > end_us + settle_us)
 
 
 def _second(at: datetime) -> int:

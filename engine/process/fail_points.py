@@ -26,6 +26,7 @@ POINTS: Final = (
     "silver-committed",  # Kept rows are committed; quarantined and skipped ones are not.
     "batch-written",  # All tables are committed; Spark's commit log does not have the batch yet.
     "gold-begun",  # Silver is committed; gold is not.
+    "gold-table-committed",  # A table by window is committed; other tables of its build are not.
     "gold-windows-committed",  # The tables by window are committed; the culprits are not.
     "gold-written",  # All gold tables are committed; Spark's commit log does not have the batch yet.
     "optimize-begun",  # Small files are about to be merged; with a delay the kill hits the merge itself.

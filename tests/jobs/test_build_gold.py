@@ -147,6 +147,20 @@ def test_a_window_settles_with_later_lines_however_late_they_arrive(lab):
     assert lab.gold() == at_once(lab.spark, requests + later, events + later_events)
 
 
+def test_a_window_settles_with_the_first_line_more_than_a_minute_after_it(lab):
+    """Half a second more is enough, also for a process that knows the last line of the silent broker."""
+    requests, events = idle(n=18)
+    later, later_events = stream_of(1, first=70.5, leader=1, follower=2, start_id=900)
+    builder = lab.builder()
+    lab.arrive(requests, events)
+    lab.run(builder)
+    lab.arrive(later, later_events)
+    lab.run(builder)
+
+    for table in BUILT:
+        assert lab.rows(table) == at_once(lab.spark, requests + later, events + later_events, table)
+
+
 def test_the_fetch_before_is_found_however_long_a_fetch_has_waited(lab):
     """Each fetch arrives in its own run, half a minute after the fetch that its round trip starts from."""
     requests, _ = stream_of(3, total_ms=28_000.0, rtt_ms=3, leader=1, follower=2)

@@ -73,11 +73,11 @@ class GoldLab:
         """Append silver rows, one file per table."""
         append(self.frame(table, rows), self.warehouse, table)
 
-    def run(self):
-        """Build gold of new silver like a new process: no state but the tables and the checkpoint."""
+    def run(self, builder=None):
+        """Build gold of new silver; by default like a new process: no state but tables and the checkpoint."""
         rows = arrivals(self.spark, self.settings, builds=self.builds)
         stream = replace(STREAM, gold=gold_of(self.builds), read=inputs_of(self.builds))
-        query = stream.writer(rows, self.settings, Batches(self.builder(), Progress()))
+        query = stream.writer(rows, self.settings, Batches(builder or self.builder(), Progress()))
         query.trigger(availableNow=True).start().awaitTermination()
 
     def builder(self):

@@ -1,27 +1,38 @@
 """Gold's one stream continues from the checkpoints of the streams before it."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
 from conf.progress import Progress
-from conf.settings import Settings, WarehouseSettings
+from conf.settings import PROJECT, Settings, WarehouseSettings
 from engine.delta import tables
 from engine.gold.arrivals import arrivals
 from engine.gold.batches import Batches
 from engine.gold.builder import Builder
 from engine.gold.former import FORMER, former_repairs, starting_versions
 from engine.gold.stream import STREAM
+from engine.process.fail_points import VARIABLE
 from engine.streams.log import StreamLog
 from schemas.bronze import BRONZE
 from schemas.gold import GOLD
 from schemas.gold.broker_rtt import BROKER_RTT
+from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
+from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.silver import SILVER
+from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
-from tests.jobs.test_build_gold import FetchLab, at_once, idle
-from tests.transforms.gold.silver_rows import START
+from tests.engine.gold.gold_lab import arrived_at
+from tests.jobs.test_build_gold import BUILT, FetchLab, at_once, idle, settings_file
+from tests.transforms.gold.silver_rows import START, stream_of
 from transforms.gold.builds import BUILDS
+from transforms.gold.fetch_latency.build import BUILD
 from transforms.spans import Span, window_of
 
 SPAN = Span(window_of(START.timestamp()), window_of(START.timestamp()) + 120)
@@ -133,3 +144,43 @@ def test_former_checkpoints_stay_until_the_first_batch_is_planned(settings):
 
     assert not FORMER[1][0].checkpoint(settings).exists()
     assert STREAM.checkpoint(settings).exists()
+
+
+def test_a_kill_between_the_commits_of_a_batch_leaves_no_table_unsettled(lab):
+    """The batch gives up a silent broker. Its retry finds the window settled in the first table only."""
+    requests, events = idle(n=18)
+    later, later_events = stream_of(4, first=300.6, leader=1, follower=2, start_id=900)
+    lab.arrive(requests, events)
+    run(lab, STREAM, BUILDS)
+    lab.arrive(later, later_events)
+
+    command = [sys.executable, "-m", "jobs.build_gold", "--conf", settings_file(lab)]
+    killed = subprocess.run(
+        command, cwd=PROJECT, env=os.environ | {VARIABLE: "gold-table-committed"}, timeout=300, check=False
+    )
+    between = {table: settled_at_start(lab, table) for table in (FETCH_LATENCY, BROKER_RTT)}
+    run(lab, STREAM, BUILDS)
+
+    assert killed.returncode == -signal.SIGKILL
+    assert between == {FETCH_LATENCY: {True}, BROKER_RTT: {False}}
+    for table in BUILT:
+        assert lab.rows(table) == at_once(lab.spark, requests + later, events + later_events, table)
+    assert settled_at_start(lab, BROKER_RTT_CULPRIT) == {True}
+
+
+def settled_at_start(lab, table):
+    start = START.replace(tzinfo=None)
+    return {row["is_settled"] for row in lab.rows(table) if row["window_start"] == start}
+
+
+@pytest.mark.parametrize(("table", "times"), [(REQUESTS, 5), (CLIENT_EVENTS, 7)])
+def test_a_window_is_built_by_each_batch_with_lines_that_can_pair_with_its_own(table, times):
+    """At the default trigger: lines of the request log up to 10 s after it, of the client log up to 15 s."""
+    built = Counter()
+    (touch,) = (BUILD.touch_name(n) for n, touch in enumerate(BUILD.touched_by) if touch.of is table)
+    for end in range(3, 200, 5):
+        slots = {window_of(second) for second in range(end - 5, end)}
+        touched = BUILD.touched([arrived_at(table, slot, touch) for slot in slots], max(slots))
+        built.update(set().union(*touched))
+
+    assert built[100] == times
