@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 from conf.settings import Settings
+from engine.delta import tables
 from engine.gold.stream import STREAM, GoldStream
 from engine.process.hadoop_files import set_aside
 from engine.streams.audit.findings import Repair
@@ -33,13 +34,25 @@ _FETCHES = (FETCH_LATENCY, BROKER_RTT, BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT, 
 _CLIENTS = (PARTITION_SKEW, LEADER_REDIRECT, METADATA_LOOKUP)
 _THROTTLES = (THROTTLE_COMPLIANCE, REASSIGNMENT_PROGRESS)
 _CHANGES = (THROTTLE_CHANGES, REASSIGNMENTS, ISR_CHANGES)
+_ALL = (*_FETCHES, *_CLIENTS, LEADER_LOCAL_MEAN, *_THROTTLES, DATA_QUALITY)
 
 FORMER = (
     (
         GoldStream(
             name="build_gold",
+            version=3,
+            gold=_ALL,
+            read=(
+                *(CLIENT_EVENTS, ISR_CHANGES, LEADERSHIP_CHANGES, METRIC_SAMPLES, METRIC_SERIES),
+                *(REASSIGNMENTS, REQUESTS, RUNS, THROTTLE_CHANGES),
+            ),
+        ),
+    ),
+    (
+        GoldStream(
+            name="build_gold",
             version=2,
-            gold=(*_FETCHES, *_CLIENTS, LEADER_LOCAL_MEAN, *_THROTTLES, DATA_QUALITY),
+            gold=_ALL,
             read=(
                 *(METRICS, REQUESTS, CLIENT_EVENTS, LEADERSHIP_CHANGES, RUNS),
                 *(METRIC_SAMPLES, METRIC_SERIES, *_CHANGES),
@@ -63,6 +76,7 @@ def starting_versions(settings: Settings) -> dict[Table, int]:
     """
     Return the first version to read of each table: the oldest that a former stream had not read to its end.
 
+    A table that no former stream read begins with its newest version.
     Empty, so that gold is built from all of silver, if a former stream has no position, or if an audit finds
     its checkpoint or tables damaged. Spark ignores the versions once its own checkpoint has a batch.
     """
@@ -77,8 +91,15 @@ def starting_versions(settings: Settings) -> dict[Table, int]:
                 version = max(0, int((offset or {}).get("reservoirVersion", 0)) - 1)
                 found[table.name] = min(version, found.get(table.name, version))
         else:
-            return {table: found[table.name] for table in STREAM.read}
+            return {
+                table: found[table.name] if table.name in found else _newest_version(settings, table)
+                for table in STREAM.read
+            }
     return {}
+
+
+def _newest_version(settings: Settings, table: Table) -> int:
+    return tables.snapshot(settings.warehouse_root, table).version
 
 
 def _last_read(log: StreamLog) -> list[dict[str, Any] | None]:

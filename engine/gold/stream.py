@@ -67,5 +67,5 @@ class GoldStream:
 
 
 STREAM = GoldStream(
-    name="build_gold", version=3, gold=(*gold_of(BUILDS), DATA_QUALITY), read=inputs_of(BUILDS)
+    name="build_gold", version=4, gold=(*gold_of(BUILDS), DATA_QUALITY), read=inputs_of(BUILDS)
 )

@@ -7,7 +7,9 @@ from schemas.fields import Table, column
 TOPICS = Table(
     layer="silver",
     name="topics",
-    about="Topic ids and names from METADATA and CREATE_TOPICS responses; joined on read.",
+    about="Topic ids and names from METADATA and CREATE_TOPICS responses; joined on read. A new name is used "
+    "in the gold windows from 5 minutes before its response to an hour after it, even if they were built "
+    "before. Older windows have the id until `build-gold --since` builds them again.",
     key=("cluster", "topic_id", "topic_name", "position"),
     schema=StructType(
         [

@@ -264,7 +264,7 @@ def test_the_command_reports_its_steps_and_ends_with_its_exit_code(lab, options,
     assert (result.exit_code, message in " ".join(result.stderr.split())) == (code, True), result.stderr
     if code == 0:
         assert lab.rows(BROKER_RTT)
-        noted = versions(lab.root / "checkpoints" / "build_gold-v3")
+        noted = versions(lab.root / "checkpoints" / "build_gold-v4")
         for table in (BROKER_RTT, DATA_QUALITY):
             assert noted[table.name] == log_entries.opened(lab.warehouse / "gold" / table.name).version() > 0
 

@@ -2,6 +2,10 @@
 
 import pyarrow.compute as pc
 
+from schemas.silver.topics import TOPICS
+from transforms.gold.build import Touch
+from transforms.windows import HOUR_S, Reach
+
 TOPICS_COLUMNS = ("cluster", "topic_id", "topic_name", "seen_at")
 
 IS_OTHERS = pc.field("logged_at").is_valid() & ~pc.coalesce(pc.field("is_own_traffic"), pc.scalar(False))
@@ -9,7 +13,21 @@ IS_OTHERS = pc.field("logged_at").is_valid() & ~pc.coalesce(pc.field("is_own_tra
 
 NO_ERROR = 0
 
+UNNAMED_S = 300
+"""`metadata.max.age.ms`: a client asks for the names of its topics at least this often."""
+
 _NAMES = "SELECT cluster, topic_id, arg_max(topic_name, seen_at) AS known_name FROM topics GROUP BY ALL"
+
+
+def names_touch(requests: Reach) -> Touch:
+    """
+    Return the touch of a new topic name: from `UNNAMED_S` before its METADATA response to an hour after it.
+
+    When Plumbline begins to read a running cluster, the lines before the first response have only topic ids.
+    The lines after a response may arrive before it. `requests` is the reach of the lines.
+    """
+    reach = Reach(lookback_s=HOUR_S + requests.lookback_s, lookahead_s=UNNAMED_S + requests.lookahead_s)
+    return Touch(of=TOPICS, reach=reach)
 
 
 def entries(requests: str) -> str:

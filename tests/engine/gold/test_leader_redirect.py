@@ -4,12 +4,15 @@ from datetime import timedelta
 
 import pytest
 
+from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.perf_test import RUNS
 from schemas.silver.requests import REQUESTS
+from schemas.silver.topics import TOPICS
 from tests.engine.gold.gold_lab import GoldLab, arrived_at
 from tests.transforms.gold.leader_redirect.test_disconnect import END, FOUND, TAKEN, WORK, alive
 from tests.transforms.gold.redirect_rows import AT, MOVE, began, lookup, request
+from tests.transforms.gold.silver_rows import START, stream_of
 from transforms.gold.leader_redirect import build as leader_redirect
 from transforms.gold.metadata_lookup import table as metadata_lookup
 from transforms.gold.partition_skew import table as partition_skew
@@ -51,12 +54,25 @@ def test_error_touches_a_minute_on_either_side():
     assert found["metadata_lookup"] == windows(0, 10)
 
 
-def test_any_line_near_a_redirect_can_be_its_end_or_its_cause():
+REQUEST, CHANGE, EVENT = (f"leader_redirect_{n}" for n in (4, 5, 6))
+"""The touches of any line of the three logs."""
+
+
+def test_any_line_near_a_redirect_can_be_its_end_or_its_cause_or_show_a_clock():
     events = windows(0, 300)
 
-    assert touched([arrived(REQUESTS, 70)], redirects=events) == {"leader_redirect": windows(0)}
-    assert touched([arrived(LEADERSHIP_CHANGES, -60)], redirects=events) == {"leader_redirect": windows(0)}
-    assert touched([arrived(REQUESTS, 80), arrived(REQUESTS, -70)], redirects=events) == {}
+    for row in (
+        arrived(REQUESTS, 60, REQUEST),
+        arrived(LEADERSHIP_CHANGES, -60, CHANGE),
+        arrived(CLIENT_EVENTS, -90, EVENT),
+    ):
+        assert touched([row], redirects=events) == {"leader_redirect": windows(0)}
+    far = [
+        arrived(REQUESTS, 70, REQUEST),
+        arrived(REQUESTS, -70, REQUEST),
+        arrived(CLIENT_EVENTS, -110, EVENT),
+    ]
+    assert touched(far, redirects=events) == {}
 
 
 def test_takeover_touches_the_minute_before_it():
@@ -65,13 +81,14 @@ def test_takeover_touches_the_minute_before_it():
     assert found == {"leader_redirect": windows(*range(-60, 10, 10))}
 
 
-def test_any_line_near_a_takeover_touches_what_it_does():
+def test_any_line_near_a_takeover_touches_the_windows_before_it_that_it_is_near():
     events = windows(0, 500)
 
-    for slot in (-120, 70):
-        found = touched([arrived(REQUESTS, slot)], takeovers=events)
-        assert found == {"leader_redirect": windows(*range(-60, 10, 10))}
-    assert touched([arrived(REQUESTS, 80), arrived(REQUESTS, -130)], takeovers=events) == {}
+    for slot, near in ((-120, [-60]), (-10, range(-60, 10, 10)), (60, [0])):
+        found = touched([arrived(REQUESTS, slot, REQUEST)], takeovers=events)
+        assert found == {"leader_redirect": windows(*near)}
+    far = [arrived(REQUESTS, slot, REQUEST) for slot in (-130, 70)]
+    assert touched(far, takeovers=events) == {}
 
 
 def test_run_touches_all_since_its_start_but_of_redirects_only_those_that_are_known():
@@ -80,6 +97,15 @@ def test_run_touches_all_since_its_start_but_of_redirects_only_those_that_are_kn
     since = windows(0, 10, 20)
     assert touched([run], newest=20) == {"partition_skew": since, "metadata_lookup": since}
     assert touched([run], newest=20, redirects=windows(20, 40))["leader_redirect"] == windows(20)
+
+
+def test_topic_name_touches_from_five_minutes_before_it_to_an_hour_after_it():
+    found = touched([arrived(TOPICS, 0, "partition_skew_2", "leader_redirect_3")], newest=9_000)
+    assert found == {"partition_skew": windows(*range(-310, 3_620, 10))}
+
+    name = arrived(TOPICS, 0, "leader_redirect_3")
+    near = windows(-360, 3_660)
+    assert touched([name], newest=9_000, redirects=near | windows(-370, 3_670)) == {"leader_redirect": near}
 
 
 @pytest.fixture(scope="module")
@@ -154,3 +180,59 @@ def test_leader_that_died_is_known_by_its_silence_until_lines_tell_that_it_lived
     lab.arrive(REQUESTS, [alive(11_500)])
     lab.run()
     assert lab.gold()["leader_redirect"] == lab.at_once()["leader_redirect"] == []
+
+
+ID = "AAAAAAAAAAAAAAAAAAAAAg"
+NAMED = {"cluster": "lab", "topic_id": ID, "topic_name": "t", "seen_at": AT + timedelta(seconds=290)}
+
+
+def by_id(line):
+    """Return a line in which partitions of `t` have the id of their topic."""
+    parts = line["partitions"] or []
+    by_id = [
+        part | {"topic_name": None, "topic_id": ID} if part["topic_name"] == "t" else part for part in parts
+    ]
+    return line | {"partitions": by_id}
+
+
+def test_a_topic_that_is_named_last_has_its_name_in_the_windows_before(lab):
+    lab.arrive(REQUESTS, [by_id(line) for line in LINES])
+    lab.run()
+    before = lab.gold()
+    lab.arrive(TOPICS, [NAMED])
+    lab.run()
+
+    gold = lab.gold()
+    assert gold == lab.at_once()
+    for table in ("partition_skew", "leader_redirect"):
+        assert {row["topic"] for row in before[table]} == {ID}
+        assert {row["topic"] for row in gold[table]} == {"t"}
+
+
+def test_a_dead_leader_is_found_when_its_topic_is_named(lab):
+    """The state-change log has the name of the topic, the requests have its id."""
+    lab.arrive(REQUESTS, [by_id(line) for line in (*WORK, END, FOUND)])
+    lab.arrive(LEADERSHIP_CHANGES, TAKEN)
+    lab.run()
+    assert lab.gold()["leader_redirect"] == []
+
+    lab.arrive(TOPICS, [NAMED])
+    lab.run()
+    assert [row["kind"] for row in lab.gold()["leader_redirect"]] == ["disconnect"]
+    assert lab.gold() == lab.at_once()
+
+
+def test_a_client_log_that_arrives_last_corrects_the_clocks(lab):
+    """Fetches between the leaders show their clocks, if the lines of both ends are known."""
+    fetches, events = stream_of(20, first=(AT - START).total_seconds() - 5, leader=2, follower=1)
+    lab.arrive(REQUESTS, LINES)
+    lab.arrive(REQUESTS, fetches)
+    lab.run()
+    (before,) = lab.gold()["leader_redirect"]
+    lab.arrive(CLIENT_EVENTS, events)
+    lab.run()
+
+    (event,) = lab.gold()["leader_redirect"]
+    assert before["clock_bound_ms"] is None
+    assert event["clock_bound_ms"] is not None
+    assert lab.gold() == lab.at_once()

@@ -28,7 +28,8 @@ from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.silver import SILVER
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
-from tests.engine.gold.gold_lab import arrived_at
+from schemas.silver.topics import TOPICS
+from tests.engine.gold.gold_lab import append, arrived_at
 from tests.jobs.test_build_gold import BUILT, FetchLab, at_once, idle, settings_file
 from tests.transforms.gold.silver_rows import START, stream_of
 from transforms.gold.builds import BUILDS
@@ -93,7 +94,7 @@ def lab(spark, tmp_path):
     return lab
 
 
-@pytest.mark.parametrize("streams", FORMER, ids=["version 2", "version 1"])
+@pytest.mark.parametrize("streams", FORMER, ids=["version 3", "version 2", "version 1"])
 def test_it_continues_from_the_checkpoints_of_former_streams(lab, streams):
     """What all former streams had read is not read again, and gold equals a build from all of silver."""
     first, second, third = (idle(first=at + 0.6, n=20, start_id=10 * at) for at in (0, 20, 40))
@@ -111,7 +112,7 @@ def test_it_continues_from_the_checkpoints_of_former_streams(lab, streams):
 
 def test_damaged_gold_of_a_former_stream_is_built_from_all_of_silver(lab):
     lab.arrive(*idle(n=20))
-    former_run(lab, FORMER[1])
+    former_run(lab, FORMER[-1])
     assert starting_versions(lab.settings).keys() == set(STREAM.read)
 
     log = lab.warehouse / BROKER_RTT.layer / BROKER_RTT.name / "_delta_log"
@@ -123,26 +124,42 @@ def test_damaged_gold_of_a_former_stream_is_built_from_all_of_silver(lab):
 def test_other_inputs_need_a_new_version():
     """A checkpoint fits only its query: increment `version`, and add the former one to `FORMER`."""
     read = ["client_events", "isr_changes", "leadership_changes", "metric_samples", "metric_series"]
-    read += ["reassignments", "requests", "runs", "throttle_changes"]
+    read += ["reassignments", "requests", "runs", "throttle_changes", "topics"]
 
-    assert (STREAM.version, [table.name for table in STREAM.read]) == (3, read)
+    assert (STREAM.version, [table.name for table in STREAM.read]) == (4, read)
+
+
+def test_an_input_that_no_former_stream_read_begins_with_its_newest_version(lab):
+    """Its older rows would touch windows that are built already. It has an offset from the first batch on."""
+    for name in ("orders", "payments"):
+        row = {"cluster": "lab", "topic_id": f"id of {name}", "topic_name": name, "seen_at": START}
+        append(lab.frame(TOPICS, [row]), lab.warehouse, TOPICS)
+    lab.arrive(*idle(n=20))
+    former_run(lab, FORMER[0])
+
+    starting = starting_versions(lab.settings)
+    run(lab, STREAM, BUILDS, starting)
+
+    log = StreamLog(STREAM.checkpoint(lab.settings))
+    offset = log.sources(max(log.commits))[STREAM.read.index(TOPICS)]
+    assert (starting[TOPICS], offset["reservoirVersion"]) == (2, 3)
 
 
 def test_without_a_position_of_each_former_stream_gold_is_built_from_all_of_silver(settings):
     assert starting_versions(settings) == {}
-    write_batch(settings, FORMER[1][0], 0, [5, 5, 5])
+    write_batch(settings, FORMER[-1][0], 0, [5, 5, 5])
     assert starting_versions(settings) == {}
 
 
 def test_former_checkpoints_stay_until_the_first_batch_is_planned(settings):
-    write_batch(settings, FORMER[1][0], 0, [5, 5, 5])
+    write_batch(settings, FORMER[-1][0], 0, [5, 5, 5])
     assert former_repairs(settings) == []
 
     write_batch(settings, STREAM, 0, [5] * len(STREAM.read), is_committed=False)
     [repair] = former_repairs(settings)
     repair.do()
 
-    assert not FORMER[1][0].checkpoint(settings).exists()
+    assert not FORMER[-1][0].checkpoint(settings).exists()
     assert STREAM.checkpoint(settings).exists()
 
 

@@ -16,11 +16,10 @@ from schemas.silver.perf_test import RUNS
 from schemas.silver.requests import REQUESTS
 from schemas.silver.topics import TOPICS
 from transforms.gold.build import Arrived, Build, Inputs, RememberedTables, Touch
-from transforms.gold.entries import TOPICS_COLUMNS
+from transforms.gold.entries import TOPICS_COLUMNS, names_touch
 from transforms.gold.fetch_latency import pairing
 from transforms.gold.fetch_latency.clocks import FETCHES_COLUMNS
 from transforms.gold.leader_redirect.cause import (
-    FOUND_WITHIN_S,
     IS_LOOKUP,
     IS_MOVE,
     LOOKUPS,
@@ -59,20 +58,19 @@ from transforms.gold.runs.of_client import RUNS_COLUMNS
 from transforms.spans import Span, windows_of
 from transforms.spans import touched as spread
 from transforms.sql import NO_ROW, connect, has_rows, is_in, load, rows_of, window_s
-from transforms.windows import WINDOW_S
 
 
 class Redirects:
     """
-    The windows with redirects, since any line of the following minute can end one, and the takeovers.
+    The windows that may have events: those with redirects, and those before takeovers.
 
-    A takeover's events begin up to a minute before it, and look for their clocks a minute further back. Any
-    line near it can show which client lost its leader, or that the leader is alive.
+    Any line within reach of them can end an event, or show which client lost its leader, or that the leader
+    is alive.
     """
 
     def __init__(self, redirects: Iterable[int] = (), takeovers: Iterable[int] = ()) -> None:
         """Remember windows (epoch seconds)."""
-        self._redirects, self._takeovers = set(redirects), set(takeovers)
+        self._redirects, self._takeovers = set(redirects), spread(takeovers, TAKEOVER_REACH)
 
     @classmethod
     def remembered(cls, warehouse: RememberedTables) -> Self:
@@ -82,34 +80,18 @@ class Redirects:
             found = db.sql(f"SELECT DISTINCT {window_s('taken_us')} FROM ({TAKEOVERS})").fetchall()
         return cls(warehouse.windows(LEADER_REDIRECT), (start for (start,) in found))
 
-    def windows(self, touched: Sequence[set[int]], arrived: Sequence[Arrived]) -> set[int]:
-        """Add the windows of the redirects and takeovers that have new lines near them."""
-        of_errors, of_takeovers, of_runs = touched
-        lines = {row.slot for row in arrived if row.input in LINES}
-        self._takeovers |= {row.slot for row in arrived if BUILD.touch_name(1) in row.touches}
-        near_takeovers = _near(self._takeovers, lines, before_s=2 * FOUND_WITHIN_S)
-        return (
-            of_errors
-            | of_takeovers
-            | spread(near_takeovers, TAKEOVER_REACH)
-            | (of_runs & self._redirects)
-            | _near(self._redirects, lines, before_s=FOUND_WITHIN_S)
-        )
+    def windows(self, touched: Sequence[set[int]], arrived: Sequence[Arrived]) -> set[int]:  # noqa: ARG002 (`touched` is enough)
+        """Return the windows near errors and takeovers, and those near other rows that may have events."""
+        of_errors, of_takeovers, *others = touched
+        self._takeovers |= of_takeovers
+        near = set().union(*others)
+        return of_errors | of_takeovers | near & (self._redirects | self._takeovers)
 
     def built(self, spans: Sequence[Span], rows: Mapping[Table, pa.Table]) -> None:
         """Remember the redirects of these windows."""
         self._redirects -= windows_of(spans)
         starts = rows[LEADER_REDIRECT]["window_start"].to_pylist()
         self._redirects |= {int(start.timestamp()) for start in starts}
-
-
-def _near(windows: Iterable[int], slots: Iterable[int], *, before_s: int) -> set[int]:
-    """Return the windows with a new line from `before_s` before them to `FOUND_WITHIN_S` after them."""
-    return {
-        window
-        for window in windows
-        if any(window - before_s <= slot <= window + FOUND_WITHIN_S + WINDOW_S for slot in slots)
-    }
 
 
 def redirects(inputs: Inputs, paired: Callable[[Inputs], pa.Table]) -> pa.Table:
@@ -171,22 +153,25 @@ def _rows(inputs: Inputs) -> Mapping[Table, pa.Table]:
     return {LEADER_REDIRECT: redirects(inputs, _paired)}
 
 
-LINES = (REQUESTS.name, LEADERSHIP_CHANGES.name)
+READS = {
+    REQUESTS: REQUESTS_REACH,
+    LEADERSHIP_CHANGES: CHANGES_REACH,
+    CLIENT_EVENTS: CLIENT_EVENTS_REACH,
+}
 
 BUILD = Build(
     name="leader_redirect",
     tables=(LEADER_REDIRECT,),
     rows=_rows,
-    reads={
-        REQUESTS: REQUESTS_REACH,
-        LEADERSHIP_CHANGES: CHANGES_REACH,
-        CLIENT_EVENTS: CLIENT_EVENTS_REACH,
-    },
+    reads=READS,
     whole=(TOPICS, RUNS),
     touched_by=(
         Touch(table=REQUESTS, where=is_refused, reach=REQUESTS_REACH),
         Touch(table=LEADERSHIP_CHANGES, where=is_takeover, reach=TAKEOVER_REACH),
+        # The others count only near events (`Redirects`).
         Touch(table=RUNS, and_later=True),
+        names_touch(REQUESTS_REACH),
+        *(Touch(table=table, reach=reach) for table, reach in READS.items()),
     ),
     memory=Redirects.remembered,
 )

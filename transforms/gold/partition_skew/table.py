@@ -10,7 +10,7 @@ from schemas.silver.perf_test import RUNS
 from schemas.silver.requests import REQUESTS
 from schemas.silver.topics import TOPICS
 from transforms.gold.build import Build, Inputs, Touch
-from transforms.gold.entries import TOPICS_COLUMNS
+from transforms.gold.entries import TOPICS_COLUMNS, names_touch
 from transforms.gold.partition_skew.produced import IS_PRODUCED, NEXT_BATCH_S, REQUESTS_COLUMNS, batches
 from transforms.gold.runs.of_client import RUNS_COLUMNS
 from transforms.quantiles import Histograms
@@ -79,5 +79,6 @@ BUILD = Build(
     touched_by=(
         Touch(table=REQUESTS, where="api = 'PRODUCE'", reach=REQUESTS_REACH),
         Touch(table=RUNS, and_later=True),
+        names_touch(REQUESTS_REACH),
     ),
 )
