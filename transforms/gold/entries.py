@@ -27,7 +27,7 @@ def names_touch(requests: Reach) -> Touch:
     The lines after a response may arrive before it. `requests` is the reach of the lines.
     """
     reach = Reach(lookback_s=HOUR_S + requests.lookback_s, lookahead_s=UNNAMED_S + requests.lookahead_s)
-    return Touch(of=TOPICS, reach=reach)
+    return Touch(table=TOPICS, reach=reach)
 
 
 def entries(requests: str) -> str:

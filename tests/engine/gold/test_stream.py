@@ -194,7 +194,7 @@ def settled_at_start(lab, table):
 def test_a_window_is_built_by_each_batch_with_lines_that_can_pair_with_its_own(table, times):
     """At the default trigger: lines of the request log up to 10 s after it, of the client log up to 15 s."""
     built = Counter()
-    (touch,) = (BUILD.touch_name(n) for n, touch in enumerate(BUILD.touched_by) if touch.of is table)
+    (touch,) = (BUILD.touch_name(n) for n, touch in enumerate(BUILD.touched_by) if touch.table is table)
     for end in range(3, 200, 5):
         slots = {window_of(second) for second in range(end - 5, end)}
         touched = BUILD.touched([arrived_at(table, slot, touch) for slot in slots], max(slots))

@@ -7,6 +7,7 @@ from engine.gold.inputs import WarehouseTables
 from schemas.silver.metrics import METRIC_SAMPLES
 from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
+from schemas.silver.topics import TOPICS
 from tests.engine.gold.gold_lab import GoldLab, arrived_at
 from tests.transforms.gold.throttle_rows import (
     AT,
@@ -131,3 +132,50 @@ def test_throttle_taken_off_long_ago_and_told_of_late_leaves_no_row_behind(lab):
     gold = lab.gold()
     assert gold == lab.at_once()
     assert len(gold["throttle_compliance"]) < before
+
+
+def test_batches_after_the_end_of_a_move_build_nothing(lab):
+    """The end of a move is known when its progress is built, which the next batch reads."""
+    lab.arrive(REQUESTS, [*LINES, idle(900)])
+    lab.arrive(REASSIGNMENTS, move(0.9, {0: [2]}))
+    lab.arrive(ISR_CHANGES, [in_sync(61.6, [2])])
+    builder = lab.builder()
+
+    assert builder.build([arrived(REASSIGNMENTS, 0)]) == {"throttles": 91}
+    assert builder.build([arrived(REQUESTS, 900)]) == {}
+    assert lab.gold() == lab.at_once()
+
+
+def test_a_late_log_shows_another_copy_of_a_move_that_had_ended(lab):
+    """The first copy ended after a minute. The log of the other source arrives at once, ten minutes long."""
+    lab.arrive(REQUESTS, [*LINES, *(idle(second) for second in range(100, 600, 10))])
+    lab.arrive(REASSIGNMENTS, move(0.9, {0: [2], 1: [2]}))
+    lab.arrive(ISR_CHANGES, [in_sync(61.6, [2])])
+    lab.run()
+    lab.arrive(REQUESTS, copied(590, MB, whole=600 * MB, partition=1, leader=3, every=10))
+    lab.run()
+
+    gold = lab.gold()
+    assert gold == lab.at_once()
+    assert len({row["window_start"] for row in gold["reassignment_progress"]}) == 60
+
+
+def test_a_topic_that_is_named_after_its_fetches_has_its_progress_restated(lab):
+    lab.arrive(REQUESTS, [by_id(line) for line in LINES])
+    lab.arrive(THROTTLE_CHANGES, throttle(0.5, LIMIT))
+    lab.arrive(REASSIGNMENTS, move(0.9, {0: [2]}))
+    lab.arrive(ISR_CHANGES, [in_sync(61.6, [2])])
+    lab.run()
+    assert lab.gold()["reassignment_progress"] == []
+
+    lab.arrive(TOPICS, [{"cluster": "lab", "topic_id": "t's id", "topic_name": "t", "seen_at": AT}])
+    lab.run()
+
+    assert lab.gold() == lab.at_once()
+    assert len(lab.gold()["reassignment_progress"]) == 7
+
+
+def by_id(line):
+    """Return a line in which partitions have the id of their topic."""
+    parts = [part | {"topic_name": None, "topic_id": "t's id"} for part in line["partitions"]]
+    return line | {"partitions": parts}

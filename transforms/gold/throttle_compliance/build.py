@@ -14,15 +14,22 @@ from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
 from schemas.silver.topics import TOPICS
 from transforms.gold.build import Arrived, Build, Inputs, RememberedTables, Touch
+from transforms.gold.entries import names_touch
 from transforms.gold.metrics.counters import REACH as SCRAPES_REACH
 from transforms.gold.reassignment_progress.moves import REASSIGNMENTS_COLUMNS, calls
 from transforms.gold.reassignment_progress.replicated import CARRY_S
 from transforms.gold.reassignment_progress.table import reassignment_progress
-from transforms.gold.throttle_compliance.inputs import load_changes, load_metrics, load_requests
+from transforms.gold.throttle_compliance.inputs import (
+    BEGUN_REACH,
+    load_changes,
+    load_metrics,
+    load_requests,
+)
 from transforms.gold.throttle_compliance.limits import CHANGES_COLUMNS
 from transforms.gold.throttle_compliance.table import throttle_compliance
 from transforms.gold.throttle_compliance.times import PROGRESS_COLUMNS, times_on
-from transforms.spans import Span
+from transforms.spans import Span, window_of
+from transforms.spans import touched as spread
 from transforms.sql import connect, load, rows_of
 from transforms.windows import WINDOW_S, Reach
 
@@ -46,6 +53,7 @@ class ThrottledTimes:
     def __init__(self, warehouse: RememberedTables) -> None:
         """Read the times from tables."""
         self._warehouse, self._times = warehouse, list[tuple[float, float]]()
+        self._has_new_ends = False
         self._learn()
 
     def windows(self, touched: Sequence[set[int]], arrived: Sequence[Arrived]) -> set[int]:
@@ -55,25 +63,37 @@ class ThrottledTimes:
         A setting that arrives late may end the throttle that rows were written about, so these rows count.
         """
         wanted = set().union(*touched)
-        if not any(row.input in SETTINGS_NAMES for row in arrived):
-            return self.during(wanted)
-        self._learn()
+        has_new_settings = any(row.input in SETTINGS_NAMES for row in arrived)
+        if has_new_settings or self._has_new_ends:
+            self._learn()
+        on = self.during(wanted, {row.slot for row in arrived if row.input == REQUESTS.name})
+        if not has_new_settings:
+            return on
         written = set().union(*map(self._warehouse.windows, TABLES))
-        return self.during(wanted) | (wanted & written)
+        return on | (wanted & written)
 
-    def during(self, windows: Iterable[int]) -> set[int]:
-        """Return the windows with a throttle or a reassignment."""
-        reach = SCRAPES_REACH.lookback_s
+    def during(self, windows: Iterable[int], lines: Iterable[int] = ()) -> set[int]:
+        """
+        Return the windows with a throttle or a reassignment.
+
+        `lines` are windows with new lines. At the start of a reassignment they may show another copy, so that
+        it has not ended.
+        """
+        reach, begun = SCRAPES_REACH.lookback_s, spread(lines, BEGUN_REACH)
+        times = [(since, math.inf if window_of(since) in begun else until) for since, until in self._times]
         return {
             window
             for window in windows
-            if any(since < window + WINDOW_S and until > window - reach for since, until in self._times)
+            if any(since < window + WINDOW_S and until > window - reach for since, until in times)
         }
 
-    def built(self, spans: Sequence[Span], rows: Mapping[Table, pa.Table]) -> None:
-        """Do nothing: only settings and ends of moves change the times, and both arrive as rows."""
+    def built(self, spans: Sequence[Span], rows: Mapping[Table, pa.Table]) -> None:  # noqa: ARG002 (any move)
+        """Note that the ends of moves must be read again."""
+        progress = rows[REASSIGNMENT_PROGRESS]
+        self._has_new_ends |= progress["ended_at"].null_count < progress.num_rows
 
     def _learn(self) -> None:
+        self._has_new_ends = False
         with connect({}) as db:
             load(db, "throttle_changes", self._warehouse.rows(THROTTLE_CHANGES, CHANGES_COLUMNS))
             load(db, "reassignments", self._warehouse.rows(REASSIGNMENTS, REASSIGNMENTS_COLUMNS))
@@ -103,6 +123,7 @@ BUILD = Build(
         Touch(table=REQUESTS, reach=REQUESTS_REACH),
         Touch(table=METRIC_SAMPLES, reach=SCRAPES_REACH),
         *(Touch(table=table, and_later=True) for table in SETTINGS),
+        names_touch(REQUESTS_REACH),
     ),
     needs=(THROTTLE_CHANGES, REASSIGNMENTS),
     memory=ThrottledTimes,
