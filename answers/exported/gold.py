@@ -32,6 +32,24 @@ class ExportedSample:
     value: float
 
 
+FILE = "filename"
+"""The column with the file of a row, as DuckDB's reader names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFiles:
+    """Files of a table whose rows of a span are in memory."""
+
+    since: datetime = FIRST
+    until: datetime = FIRST
+    files: frozenset[str] = frozenset()
+
+    def known(self, files: Iterable[str], since: datetime, until: datetime) -> frozenset[str]:
+        """Return the files whose rows of a span need not be read again; a file never changes."""
+        is_within = self.since <= since and self.until == until
+        return self.files.intersection(files) if is_within else frozenset()
+
+
 class ExportedGold:
     """Gold for metrics, one per reader; `limits` are those of `[export]` in the settings."""
 
@@ -40,6 +58,7 @@ class ExportedGold:
         self.versions: dict[str, str] = {}
         self.failures = 0
         self._reader, self._db, self._columns = reader, reader.connection(), read_columns()
+        self._read_files: dict[str, ReadFiles] = {}
         fresh_s, events_s = limits["fresh_s"], limits["events_span_s"]
         self._reach_s = {
             "latest": fresh_s + limits["span_s"],
@@ -56,7 +75,7 @@ class ExportedGold:
                 columns = ", ".join(
                     f"{name} {types[name].replace('TIMESTAMPTZ', 'DOUBLE')}" for name in names
                 )
-                self._db.execute(f"CREATE TABLE {schema}.{table.name} ({columns})")
+                self._db.execute(f"CREATE TABLE {schema}.{table.name} ({columns}, {FILE} VARCHAR)")
 
     def refresh(self) -> list[str]:
         """Read the tables that have a new version, and name them; after a failure the old rows stay."""
@@ -112,15 +131,34 @@ class ExportedGold:
 
     def _load(self, table: Table, newest: float | None, until: datetime) -> None:
         """Replace the rows of a table by those from its reach before `newest` on."""
-        types = duck_types(table)
-        is_timed = "TIMESTAMPTZ" in {types.get(name) for name in table.key}
-        for schema, names in self._columns[table].items():
-            columns = (f"epoch({name}) AS {name}" if types[name] == "TIMESTAMPTZ" else name for name in names)
-            query = f"""
-                SELECT {"DISTINCT" * (schema == "remembered")} {", ".join(columns)} FROM gold.{table.name}"""
+        for schema in self._columns[table]:
             # A baseline is that of an hour, which may have begun an hour before.
             reach_s = self._reach_s[schema] + 3_600 * (table.instant == "hour")
             since = FIRST if newest is None else datetime.fromtimestamp(newest - reach_s, UTC)
-            span = {"since": since, "until": until} if is_timed else {}
-            bounds = f"WHERE {table.instant} >= $since AND {table.instant} < $until" if is_timed else ""
-            self._reader.keep(self._db, f"{schema}.{table.name}", f"{query} {bounds}", span)
+            self._read(table, schema, since, until)
+
+    def _read(self, table: Table, schema: str, since: datetime, until: datetime) -> None:
+        """Keep the rows of known files that are still in the span, and read the other files."""
+        name, stored = f"{schema}.{table.name}", self._reader.stored(table)
+        files = stored.files(since, until)
+        known = self._read_files.get(name, ReadFiles()).known(files, since, until)
+        is_timed = "TIMESTAMPTZ" in {duck_types(table).get(column) for column in table.key}
+        query = f"FROM {name} WHERE {FILE} IN (SELECT unnest($known::VARCHAR[]))"
+        query += f" AND {table.instant} >= epoch($since::TIMESTAMPTZ)" * is_timed
+        if new := [file for file in files if file not in known]:
+            distinct = "DISTINCT" * (schema == "remembered")
+            query += f"""
+                UNION ALL SELECT {distinct} {self._selected(table, schema)}, {FILE}
+                FROM {stored.sql_of(new, FILE)}"""
+            query += f" WHERE {table.instant} >= $since AND {table.instant} < $until" * is_timed
+        values = {"known": sorted(known), "since": since, "until": until}
+        used = {key: value for key, value in values.items() if f"${key}" in query}
+        self._db.execute(f"CREATE OR REPLACE TABLE {name} AS {query}", used)
+        self._read_files[name] = ReadFiles(since, until, frozenset(files))
+
+    def _selected(self, table: Table, schema: str) -> str:
+        types = duck_types(table)
+        return ", ".join(
+            f"epoch({name}) AS {name}" if types[name] == "TIMESTAMPTZ" else name
+            for name in self._columns[table][schema]
+        )

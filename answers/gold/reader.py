@@ -4,12 +4,12 @@ import re
 import textwrap
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 from urllib.parse import unquote
 
 import duckdb
@@ -28,7 +28,9 @@ from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.requests import REQUESTS
 
-NAMED = re.compile(r"\b(?:gold|silver)\.\w+")
+NAMED = re.compile(r"'(?:[^']|'')*'|\b(?:gold|silver)\.\w+")
+"""A text, or a table: a text may contain the name of a table."""
+
 SETTINGS: dict[str, str | int] = {"memory_limit": "1GB", "threads": 2, "default_null_order": "nulls_first"}
 MOST_KEPT = 256
 """Answers that are kept while their tables have no new version."""
@@ -40,9 +42,6 @@ BY_LOGGED_AT = (REQUESTS, CLIENT_EVENTS, LEADERSHIP_CHANGES)
 """Large tables of silver. A query with `$since` or `$until` restricts their `logged_at` to this span."""
 
 FIRST, LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
-
-
-QueryResult = TypeVar("QueryResult")
 
 
 class NoGoldError(Exception):
@@ -136,10 +135,24 @@ class GoldReader:
         """Return the oldest and the newest instant of a stored table; None without rows."""
         return self.relations[_name(table)].extent()
 
+    def stored(self, table: Table) -> "StoredTable":
+        """
+        Return a table of a warehouse.
+
+        Raises:
+            TypeError: the reader has rows that were just built.
+
+        """
+        relation = self.relations[_name(table)]
+        if not isinstance(relation, StoredTable):
+            message = f"{_name(table)} is in no warehouse"
+            raise TypeError(message)
+        return relation
+
     def rows(self, query: str, parameters: Mapping[str, Any] | None = None) -> QueryRows:
         """Return the rows of a query; parameters are those that it names."""
         used = {name: value for name, value in (parameters or {}).items() if f"${name}" in query}
-        names = list(dict.fromkeys(NAMED.findall(query)))
+        names = [name for name in dict.fromkeys(NAMED.findall(query)) if not name.startswith("'")]
         key = (query, repr(used), *(self.relations[name].version() for name in names))
         kept = self._kept.get(key)
         if kept is None:
@@ -164,30 +177,27 @@ class GoldReader:
         with self._db.cursor() as db:
             self._run(statement, {}, lambda text: db.execute(f"COPY ({text}) {target}"))
 
-    def connection(self) -> duckdb.DuckDBPyConnection:
-        """Return a connection to the database of the reader, for tables that are kept in memory."""
-        return self._db.cursor()
-
-    def keep(
-        self, db: duckdb.DuckDBPyConnection, name: str, query: str, parameters: Mapping[str, Any]
-    ) -> None:
-        """Replace a table of the database by the result of a query; after an error the old rows stay."""
-        command = f"CREATE OR REPLACE TABLE {name} AS"
-        self._run(query, parameters, lambda text: db.execute(f"{command} {text}", dict(parameters)))
-
     def _run(
         self, query: str, parameters: Mapping[str, Any], run: Callable[[str], QueryResult]
     ) -> QueryResult:
         """Run a query whose tables are replaced by the files that overlap its span."""
         since, until = parameters.get("since") or FIRST, parameters.get("until") or LAST
         for is_last_try in (False, True):
-            text = NAMED.sub(lambda found: self.relations[found[0]].sql(since, until), query)
+            text = NAMED.sub(lambda found: self._sql(found[0], since, until), query)
             try:
                 return run(text)
             except duckdb.IOException:  # VACUUM deleted a file that an older version of the log names
                 if is_last_try:
                     raise
         raise AssertionError
+
+    def _sql(self, found: str, since: datetime, until: datetime) -> str:
+        """Return what replaces a table in a query; texts stay as they are."""
+        return found if found.startswith("'") else self.relations[found].sql(since, until)
+
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """Return a connection to the database of the reader, for tables that are kept in memory."""
+        return self._db.cursor()
 
 
 def statement(query: str, parameters: Mapping[str, Any]) -> str:
@@ -250,31 +260,51 @@ class StoredTable:
     def __init__(self, root: Path, table: Table) -> None:
         """Open nothing yet."""
         self._where, self._table = root / table.layer / table.name, table
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._instant = table.instant if table.layer == "gold" else "logged_at" * (table in BY_LOGGED_AT)
         self._read, self._columns, self._no_rows = "", "", ""
         self._files: pa.Table | None = None
+        self._log: DeltaTable | None = None
+        self._newest = 0, 0  # number of the newest entry of the log, and when it was written
 
     def version(self) -> str:
         """Return the newest commit and its time: a table that is created again counts from 0 again."""
+        with self._lock:
+            number, written_ns = self._newest
+            if not written_ns or self._written_ns(number) != written_ns:
+                entries = (self._where / "_delta_log").glob(f"{'[0-9]' * 20}.json")
+                number = max((int(path.stem) for path in entries), default=0)
+                self._log = None
+            # Only the first time is the log listed: after two days it has tens of thousands of entries.
+            while self._written_ns(number + 1):
+                number += 1
+            self._newest = number, self._written_ns(number)
+            return f"{number}.{self._newest[1]}" if self._newest[1] else ""
+
+    def _written_ns(self, number: int) -> int:
+        """Return when an entry of the log was written; 0 without this entry."""
         try:
-            entries = (self._where / "_delta_log").glob("[0-9]*.json")
-            last = max(entries, key=lambda path: path.name, default=None)
-            return f"{last.stem.lstrip('0') or '0'}.{last.stat().st_mtime_ns}" if last else ""
-        except FileNotFoundError:  # maintenance deleted it in this moment
-            return ""
+            return (self._where / "_delta_log" / f"{number:020}.json").stat().st_mtime_ns
+        except FileNotFoundError:
+            return 0
 
     def sql(self, since: datetime, until: datetime) -> str:
         """Return the rows of the files that overlap the span, as a subquery."""
         with self._lock:
+            files = self.files(since, until)
+            return self.sql_of(files) if files else _no_rows(self._table)
+
+    def files(self, since: datetime, until: datetime) -> list[str]:
+        """Return the paths of the files that overlap the span; another version of a file has another path."""
+        with self._lock:
             self._refresh()
-            paths = self._overlapping(since, until)
-            columns, no_rows = self._columns, self._no_rows
-        if not paths:
-            return _no_rows(self._table)
-        files = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
-        rows = f"SELECT * FROM read_parquet([{files}], union_by_name = true)"
-        return f"(SELECT {columns} FROM ({no_rows} UNION ALL BY NAME {rows}))"
+            return self._overlapping(since, until)
+
+    def sql_of(self, files: Sequence[str], *more: str) -> str:
+        """Return the rows of at least one file, as a subquery; `more` are columns of DuckDB's reader."""
+        paths = ", ".join("'" + path.replace("'", "''") + "'" for path in files)
+        rows = f"SELECT {', '.join(('*', *more))} FROM read_parquet([{paths}], union_by_name = true)"
+        return f"(SELECT {', '.join((self._columns, *more))} FROM ({self._no_rows} UNION ALL BY NAME {rows}))"
 
     def extent(self) -> tuple[datetime, datetime] | None:
         """Return the oldest and the newest instant, without reading a data file."""
@@ -294,10 +324,14 @@ class StoredTable:
 
     def _open(self) -> None:
         try:
-            log = DeltaTable(self._where)
+            if self._log is None:
+                self._log = DeltaTable(self._where)
+            else:
+                self._log.update_incremental()
         except TableNotFoundError:
             self._files = None
             return
+        log = self._log
         self._files = pa.table(log.get_add_actions(flatten=True))
         # With column mapping, the files have other names than the table.
         stored = {

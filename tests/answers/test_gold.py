@@ -4,6 +4,7 @@ import shutil
 import time
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -78,6 +79,33 @@ def test_a_recreated_warehouse_is_read_again(tmp_path):
     made_gold.write(tmp_path, BROKER_RTT, [made_gold.rtt(0, 1, 2)])
 
     assert (before, deleted, counted(gold)) == (3, 0, 1)
+
+
+def test_a_recreated_warehouse_with_more_commits_is_read_again(tmp_path):
+    made_gold.write(tmp_path, BROKER_RTT, [made_gold.rtt(nth, 1, 2) for nth in range(3)])
+    gold = GoldReader.of_warehouse(tmp_path)
+    before = counted(gold)
+
+    shutil.rmtree(tmp_path / "gold")
+    for nth in range(2):
+        made_gold.write(tmp_path, BROKER_RTT, [made_gold.rtt(nth, 1, 2)], mode="append")
+
+    assert (before, counted(gold)) == (3, 2)
+
+
+def test_the_log_is_listed_once(tmp_path, monkeypatch):
+    """After two days it has tens of thousands of entries."""
+    made_gold.write(tmp_path, BROKER_RTT, [made_gold.rtt(0, 1, 2)])
+    gold, listed, glob = GoldReader({"gold.broker_rtt": StoredTable(tmp_path, BROKER_RTT)}), [], Path.glob
+    monkeypatch.setattr(Path, "glob", lambda *args: (listed.append(args), glob(*args))[1])
+
+    counts = [counted(gold)]
+    for nth in range(3):
+        made_gold.write(tmp_path, BROKER_RTT, [made_gold.rtt(nth + 1, 1, 2)], mode="append")
+        counts.append(counted(gold))
+
+    assert counts == [1, 2, 3, 4]
+    assert len(listed) == 1
 
 
 def test_a_column_that_an_older_table_lacks_is_null(tmp_path):

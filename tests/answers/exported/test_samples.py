@@ -5,10 +5,11 @@ import shutil
 from dataclasses import asdict
 
 import pytest
+from deltalake import DeltaTable
 
-from answers.exported.gold import ExportedGold
+from answers.exported.gold import ExportedGold, SecondsSpan
 from answers.exported.metrics import METRICS
-from answers.gold.reader import GoldReader
+from answers.gold.reader import GoldReader, StoredTable
 from conf.export import Export
 from schemas.gold import GOLD
 from tests.serving.exporter import gold_tables
@@ -155,6 +156,68 @@ def test_only_the_newest_rows_are_in_memory(tmp_path):
     assert windows == [(60 + 20) / 10 + 1, (600 + 30) / 10 + 1]
     assert len(gold._db.sql("SELECT * FROM remembered.broker_rtt").fetchall()) == windows[1]
     assert "rtt_hist" not in gold._db.sql("SELECT * FROM remembered.broker_rtt").columns
+
+
+def windows_of(starts):
+    return [
+        {"window_start": gold_tables.at(start), "culprit": "none", "is_settled": True} for start in starts
+    ]
+
+
+def kept_windows(gold):
+    """Return the windows in memory, which have one row each, from the newest back."""
+    rows = gold._db.execute("SELECT window_start FROM latest.broker_rtt_culprit ORDER BY ALL DESC").fetchall()
+    return [(END - start) / 10 for (start,) in rows]
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Return gold with the six windows before END in four files; all but the oldest window are in reach."""
+    for starts in ([END - 60, END - 50], [END - 40, END - 30], [END - 20], [END - 10]):
+        gold_tables.write(tmp_path, "broker_rtt_culprit", windows_of(starts), mode="append")
+    gold = gold_of(tmp_path, fresh_s=20, span_s=20)
+    gold.refresh()
+    assert kept_windows(gold) == [1, 2, 3, 4, 5]
+    return tmp_path, gold
+
+
+def test_after_a_commit_only_new_files_are_read(written, monkeypatch):
+    root, gold = written
+    read, sql_of = [], StoredTable.sql_of
+    monkeypatch.setattr(StoredTable, "sql_of", lambda *args: (read.extend(args[1]), sql_of(*args))[1])
+    gold_tables.write(root, "broker_rtt_culprit", windows_of([END, END + 10]), mode="append")
+
+    assert gold.refresh() == ["broker_rtt_culprit"]
+    assert len(read) == 1
+    assert kept_windows(gold) == [-1, 0, 1, 2, 3]
+
+
+def test_rows_of_a_file_that_was_replaced_are_gone(written):
+    root, gold = written
+    DeltaTable(root / "gold" / "broker_rtt_culprit").delete(f"window_start = {instant(END - 30)}")
+    gold.refresh()
+
+    assert kept_windows(gold) == [1, 2, 4, 5]
+
+
+def test_without_the_newest_file_older_rows_are_in_reach_again(written):
+    root, gold = written
+    DeltaTable(root / "gold" / "broker_rtt_culprit").delete(f"window_start = {instant(END - 10)}")
+    gold.refresh()
+
+    assert kept_windows(gold) == [2, 3, 4, 5, 6]
+
+
+def test_a_longer_history_is_read_whole(written):
+    _, gold = written
+    for until in (END - 30, END):
+        gold.load(SecondsSpan(END - 20, until))
+
+    assert kept_windows(gold) == [1, 2, 3, 4, 5, 6]
+
+
+def instant(second):
+    return f"arrow_cast('{gold_tables.at(second).isoformat()}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
 
 
 def test_a_table_that_is_missing_has_no_rows_until_it_is_there(tmp_path):
