@@ -90,8 +90,7 @@ def replace(  # noqa: PLR0913 (rows, table, spans, and the commit's note)
             return
         kept = snapshot.outside(column, spans)
         try:
-            rows_of_files = chain(wanted.to_batches(), _merged(kept))
-            _swap(rows_of_files, snapshot, old, {"userMetadata": note} if note else {})
+            _swap(wanted.to_batches(), snapshot, old, {"userMetadata": note} if note else {}, kept)
         except CommitFailedError:
             if attempt == TRIES:
                 raise
@@ -114,13 +113,20 @@ def overwrite(rows: pa.Table, where: Path, table: Table) -> None:
 
 
 def _swap(
-    rows: Iterable[pa.RecordBatch], snapshot: Snapshot, old: Sequence[str], metadata: Mapping[str, str]
+    rows: Iterable[pa.RecordBatch],
+    snapshot: Snapshot,
+    old: Sequence[str],
+    metadata: Mapping[str, str],
+    kept: Iterable[pa.RecordBatch] = (),
 ) -> None:
-    writer = FileWriter(snapshot.where.parents[1], f"replaced-{uuid.uuid4().hex[:8]}")
-    for batch in rows:
+    root, name = snapshot.where.parents[1], f"replaced-{uuid.uuid4().hex[:8]}"
+    newest, grown = FileWriter(root, name), FileWriter(root, name)
+    for batch in chain(rows, _merged(kept)):
         if batch.num_rows:
-            writer.write(snapshot.table, batch)
-    added = [add_action(snapshot.table, file) for file in writer.closed()]
+            # Each commit rewrites the file of the newest windows. Rows that fill a row group leave it. With
+            # them it would grow without limit: after an hour of 30 brokers, a commit took 10 CPU seconds.
+            (grown if batch.num_rows >= ROW_GROUP else newest).write(snapshot.table, batch)
+    added = [add_action(snapshot.table, file) for each in (newest, grown) for file in each.closed()]
     reached("files-written")
     now = int(time.time() * 1_000)
     removed = [RemoveAction(path, data_change=True, deletion_timestamp=now) for path in old]

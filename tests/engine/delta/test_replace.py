@@ -130,6 +130,20 @@ def test_a_file_that_is_rewritten_again_and_again_has_few_row_groups(site):
     assert site.numbers() == dict.fromkeys(range(5), 1) | dict.fromkeys(range(5, 10), 0)
 
 
+def test_rows_that_fill_a_row_group_are_not_rewritten_with_each_new_window(site, monkeypatch):
+    monkeypatch.setattr(commits, "ROW_GROUP", 4)
+    written = []
+    for nth in range(10, 20):
+        before = set(tables.snapshot(site.root, WINDOWS).paths())
+        site.replace(rows([nth - 1, nth], n=1), span(nth - 1, nth + 1))
+        added = set(tables.snapshot(site.root, WINDOWS).paths()) - before
+        written.append(sum(pq.read_metadata(site.where / path).num_rows for path in added))
+
+    assert written[0] == 11  # once: the file is older
+    assert max(written[1:]) <= 4 + 3
+    assert site.numbers() == dict.fromkeys(range(9), 0) | dict.fromkeys(range(9, 20), 1)
+
+
 def test_rows_with_other_columns_are_refused(site):
     with pytest.raises(ValueError, match=r"gold\.windows has the schema"):
         site.replace(rows([1]).drop_columns("n"), span(1, 2))
