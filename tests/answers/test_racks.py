@@ -2,10 +2,9 @@
 
 from datetime import UTC, datetime, timedelta
 
-from answers.selection import GoldSelection
-
 from answers.formats import NONE
-from answers.gold import GoldReader
+from answers.gold.reader import GoldReader
+from answers.gold.selection import GoldSelection
 from answers.slow_links.racks import RACK_PAIRS, by_rack, rack_pairs, racks
 from collectors.files import discover
 from engine.ingest.raw_files import Origin, write_raw

@@ -6,8 +6,8 @@ import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable
 
-from answers.culprits import headline
-from answers.gold import GoldReader
+from answers.gold.reader import GoldReader
+from answers.slow_links.culprits import headline
 from benchmarks.large_gold.cluster import LargeCluster
 from benchmarks.large_gold.warehouse import LargeGold
 from schemas.arrow import arrow_schema
