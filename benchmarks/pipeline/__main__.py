@@ -7,25 +7,37 @@ minute per part, with a separate state folder and page.
 
 import dataclasses
 import json
+import os
 import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from benchmarks.pipeline import machine, page, targets
-from benchmarks.pipeline.arms import aged, costs, freshness, lateness, lines, quiet, quiet_lines, scrapes
+from benchmarks.pipeline import machine, page, programs, targets
+from benchmarks.pipeline.arms import (
+    aged,
+    costs,
+    freshness,
+    hour,
+    lateness,
+    lines,
+    quiet,
+    quiet_lines,
+    scrapes,
+)
 from benchmarks.pipeline.arms.scale import FULL, SHORT, Scale
 from conf.names import Kind
 from conf.settings import PROJECT, Settings
-from engine.process.session import spark_session
+from engine.process.session import JVM_OPTIONS_BY_APP, spark_session
 from lab import cluster
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-PARTS = ("costs", "freshness", "quiet", "aged", "scrapes")
+PARTS = ("costs", "freshness", "quiet", "aged", "scrapes", "hour")
 STATE, SHORT_STATE = PROJECT / ".state" / "bench", PROJECT / ".state" / "bench-short"
 
 Measurements = dict[str, Any]
@@ -82,6 +94,7 @@ def main(  # noqa: PLR0913 (the switches of a benchmark, each by name)
         "quiet": lambda: measure_quiet(folder, scale),
         "aged": lambda: measure_aged(folder, scale, seed),
         "scrapes": lambda: measure_scrapes(folder, scale),
+        "hour": lambda: measure_hour(folder, scale),
     }
     for part in wanted:
         meta = machine.described(is_short=scale.is_short)
@@ -110,24 +123,25 @@ def measure_costs(state: Path, scale: Scale) -> Measurements:
         file.write_bytes(b"\n".join(line for _, line in lines.repeated(read, n)) + b"\n")
         conf = _conf(lab.telemetry_bootstrap_servers, topics.prefix, state / "costs")
         settings, requests = Settings.load(conf), lines.requests_in(read, n)
-        spark = spark_session(settings, "bench")
-        bench = costs.Costs(spark, state / "costs" / "runs", conf, topics, n=n, requests=requests)
-        measured = list[costs.LineCost]()
-        for nth in range(rounds + 1):
-            for cost in bench.round(nth, file):
-                print(json.dumps(asdict(cost)), flush=True)
-                measured.append(cost)
-        figures = {
-            "n": n,
-            "bytes": file.stat().st_size,
-            "rounds": rounds,
-            "batch": settings.ingest.max_offsets_per_trigger,
-            "compared": bench.compared(),
-        }
-        spark.stop()
+        with ExitStack() as stack:
+            spark = spark_session(settings, "bench")
+            stack.callback(spark.stop)
+            processes = {arm: stack.enter_context(programs.worker(os.setsid))[0] for arm in costs.JOBS}
+            folder = state / "costs" / "runs"
+            bench = costs.Costs(spark, processes, folder, conf, topics, n=n, requests=requests)
+            measured = _all_rounds(partial(bench.round, lines=file), rounds)
+            figures = {
+                "n": n,
+                "bytes": file.stat().st_size,
+                "rounds": rounds,
+                "batch": settings.ingest.max_offsets_per_trigger,
+                "gold": bench.gold(),
+                "jvm_options": {arm: JVM_OPTIONS_BY_APP[app] for arm, (app, _) in costs.JOBS.items()},
+                "compared": bench.compared(),
+            }
     finally:
         cluster.stop(state / "lab")
-    return figures | {"costs": [asdict(cost) for cost in measured]}
+    return figures | {"costs": measured}
 
 
 def measure_freshness(state: Path, scale: Scale, *, with_gold: bool) -> Measurements:
@@ -148,7 +162,7 @@ def measure_freshness(state: Path, scale: Scale, *, with_gold: bool) -> Measurem
 
 def measure_quiet(state: Path, scale: Scale) -> Measurements:
     """Measure the ingest alone, then with build-gold, each on separate tables."""
-    folder, runs = quiet_lines.record(state, scale.recorded_s), []
+    folder, runs = quiet_lines.record(state, scale), []
     for with_gold in (False, True):
         lab = cluster.start(state / "lab", brokers=1, request_log=False, client_log=False, fresh=True)
         try:
@@ -158,7 +172,7 @@ def measure_quiet(state: Path, scale: Scale) -> Measurements:
         finally:
             cluster.stop(state / "lab")
         print(json.dumps(runs[-1]), flush=True)
-    return {"settle_s": scale.quiet_settle_s, "runs": runs}
+    return {"settle_s": scale.quiet_settle_s, "lines_s": scale.lines_s, "moves": scale.moves, "runs": runs}
 
 
 def measure_aged(state: Path, scale: Scale, seed: int) -> Measurements:
@@ -183,19 +197,15 @@ def measure_aged(state: Path, scale: Scale, seed: int) -> Measurements:
 
 def measure_scrapes(state: Path, scale: Scale) -> Measurements:
     """Measure every arm, round by round, over the same pages."""
-    recorded = quiet_lines.pages_in(quiet_lines.record(state, scale.recorded_s))
+    recorded = quiet_lines.pages_in(quiet_lines.record(state, scale))
     lab = cluster.start(state / "lab", brokers=1, request_log=False, client_log=False, fresh=True)
     try:
         topics = lines.Topics(lab, _prefix())
         conf = _conf(lab.telemetry_bootstrap_servers, topics.prefix, state / "scrapes")
-        spark = spark_session(Settings.load(conf), "bench")
+        spark = spark_session(Settings.load(conf), "ingest")  # The other arms have no JVM.
         folder = state / "scrapes" / "runs"
         bench = scrapes.Scrapes(spark, conf, folder, topics, recorded=recorded, n=scale.pages)
-        measured = list[scrapes.SampleCost]()
-        for nth in range(scale.rounds + 1):
-            for cost in bench.round(nth):
-                print(json.dumps(asdict(cost)), flush=True)
-                measured.append(cost)
+        measured = _all_rounds(bench.round, scale.rounds)
         spark.stop()
     finally:
         cluster.stop(state / "lab")
@@ -205,8 +215,33 @@ def measure_scrapes(state: Path, scale: Scale) -> Measurements:
         "samples": bench.samples,
         "batch": bench.batch,
         "rounds": scale.rounds,
-        "costs": [asdict(cost) for cost in measured],
+        "costs": measured,
     }
+
+
+def _all_rounds(one_round: Callable[[int], Iterator[Any]], rounds: int) -> list[Measurements]:
+    """Run the warm-up round 0 and the measured rounds; print and return every cost."""
+    measured = []
+    for nth in range(rounds + 1):
+        for cost in one_round(nth):
+            measured.append(asdict(cost))
+            print(json.dumps(measured[-1]), flush=True)
+    return measured
+
+
+def measure_hour(state: Path, scale: Scale) -> Measurements:
+    """Measure the memory of build-gold when it takes in an hour of silver at once."""
+    read, n = lines.in_order(lines.record(state)), round(hour.PER_S * scale.hour_s)
+    since = datetime.now(UTC) - timedelta(seconds=scale.hour_s)
+    lab = cluster.start(state / "lab", brokers=1, request_log=False, client_log=False, fresh=True)
+    try:
+        topics = lines.Topics(lab, _prefix())
+        conf = _conf(lab.telemetry_bootstrap_servers, topics.prefix, state / "hour" / topics.prefix)
+        hour.make_silver(conf, topics, read, n, since)
+    finally:
+        cluster.stop(state / "lab")
+    builds = hour.builds(conf, n, since)
+    return {"n": n, "per_s": hour.PER_S, "heap": Settings.load(conf).spark.driver_memory, "builds": builds}
 
 
 def _prefix() -> str:

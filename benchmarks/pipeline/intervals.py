@@ -15,11 +15,12 @@ NAN = float("nan")
 
 
 class Estimate(NamedTuple):
-    """A figure and its 95 % interval; the bounds are NaN without an interval."""
+    """A figure, its 95 % interval (NaN: none), and the number of measurements that it is made of."""
 
     value: float
     low: float = NAN
     high: float = NAN
+    n: int = 1
 
 
 def rounds_by_arm(rows: Iterable[Mapping[str, Any]], name: str) -> dict[str, Rounds]:
@@ -44,16 +45,16 @@ def ratio(ours: Rounds, theirs: Rounds) -> Estimate:
     the machine slows both arms of a round equally.
     """
     if min(theirs.values()) <= 0:
-        return Estimate(NAN)
+        return Estimate(NAN, n=len(theirs))
     return _estimate([ours[number] / theirs[number] for number in sorted(ours)])
 
 
 def _estimate(values: list[float]) -> Estimate:
     if min(values) <= 0:
-        return Estimate(NAN)
+        return Estimate(NAN, n=len(values))
     logs = np.log(values)
     middle = float(np.exp(logs.mean()))
     if len(logs) < LEAST_ROUNDS:
         return Estimate(middle)
     half = float(stats.t.ppf(0.975, len(logs) - 1) * stats.sem(logs))
-    return Estimate(middle, middle * float(np.exp(-half)), middle * float(np.exp(half)))
+    return Estimate(middle, middle * float(np.exp(-half)), middle * float(np.exp(half)), len(logs))

@@ -3,8 +3,10 @@
 import platform
 import shutil
 import subprocess
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -21,11 +23,25 @@ def described(*, is_short: bool) -> dict[str, object]:
         "cpu": _cpu_model(),
         "kernel": platform.release(),
         "load_before": round(psutil.getloadavg()[0], 2),
-        "tree": _git("rev-parse", "--short", "HEAD"),
+        "tree": tree(),
         "is_changed": bool(_git("status", "--porcelain", "--untracked-files=no")),
         "measured_on": datetime.now(UTC).date().isoformat(),
         "is_short": is_short,
     }
+
+
+def tree() -> str:
+    """Return the commit of the working tree; empty without git."""
+    return _git("rev-parse", "--short", "HEAD")
+
+
+def measured_on(meta: Mapping[str, Any], verb: str = "Measured") -> str:
+    """Return the sentence with date, tree and machine of a measurement."""
+    changed = " with uncommitted changes" if meta["is_changed"] else ""
+    return (
+        f"{verb} on {meta['measured_on']}, tree `{meta['tree']}`{changed}: {meta['cores']} cores "
+        f"({meta['cpu']}), {meta['memory_gib']} GiB, load before {meta['load_before']}."
+    )
 
 
 def _cpu_model() -> str:

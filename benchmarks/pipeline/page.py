@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from benchmarks import pages
 from benchmarks.pages import find, render
 from benchmarks.pipeline import sections, targets
+from benchmarks.pipeline.machine import measured_on
 from benchmarks.pipeline.targets import Document
 from conf.settings import PROJECT
 
@@ -21,6 +22,7 @@ TITLES = {
     "quiet": "A quiet cluster",
     "aged": "One append to an aged table",
     "scrapes": "Scrapes",
+    "hour": "An hour of silver at once",
 }
 
 
@@ -45,6 +47,7 @@ def written(documents: dict[str, Document], before: str = "") -> dict[str, str]:
         "quiet": sections.of_quiet,
         "aged": sections.of_aged,
         "scrapes": sections.of_scrapes,
+        "hour": sections.of_hour,
     }
     made = {
         part: f"{maker(documents[part])}\n\n{made_on(documents[part], part)}"
@@ -58,12 +61,8 @@ def written(documents: dict[str, Document], before: str = "") -> dict[str, str]:
 def made_on(document: Document, part: str) -> str:
     """Return the date, tree and machine of the figures, and whether they are of a smoke run."""
     meta = document["meta"]
-    changed = " with uncommitted changes" if meta["is_changed"] else ""
     smoke = "\n**A smoke run: these figures mean nothing.**" if meta["is_short"] else ""
-    return (
-        f"{run_of(part)}\nMeasured on {meta['measured_on']}, tree `{meta['tree']}`{changed}: {meta['cores']} cores "
-        f"({meta['cpu']}), {meta['memory_gib']} GiB, load before {meta['load_before']}.{smoke}"
-    )
+    return f"{run_of(part)}\n{measured_on(meta)}{smoke}"
 
 
 def run_of(part: str) -> str:

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -46,9 +46,13 @@ def running(conf: Path, *, with_gold: bool) -> Iterator[dict[str, psutil.Popen]]
 
 
 @contextmanager
-def publisher() -> Iterator[tuple[ProcessPoolExecutor, int]]:
-    """Yield an executor of one process and its pid; the process ends if the benchmark fails."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+def worker(initializer: Callable[[], object] | None = None) -> Iterator[tuple[ProcessPoolExecutor, int]]:
+    """
+    Yield an executor of one process and its pid; the process ends if the benchmark fails.
+
+    With `os.setsid` as initializer, its CPU time does not count as that of this process (`measure`).
+    """
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=initializer) as pool:
         pid = pool.submit(os.getpid).result()
         try:
             yield pool, pid

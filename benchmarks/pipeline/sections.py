@@ -1,17 +1,18 @@
 """The sections of docs/performance.md, one per part, as Markdown."""
 
 import json
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from benchmarks.pages import render
 from benchmarks.pipeline import programs
-from benchmarks.pipeline.arms import aged, costs, lateness, scrapes
+from benchmarks.pipeline.arms import aged, costs, hour, lateness, quiet, scrapes
 from benchmarks.pipeline.arms.freshness import SLOW_PER_S
-from benchmarks.pipeline.arms.quiet_lines import INTERVAL_S
+from benchmarks.pipeline.arms.quiet_lines import INTERVAL_S, MOVE, MOVES
 from benchmarks.pipeline.intervals import Estimate, Rounds, mean, ratio, rounds_by_arm
-from benchmarks.pipeline.targets import Document, aged_walls, batches_of, shown
+from benchmarks.pipeline.targets import EVERY, Document, aged_walls, shown
 from conf.names import Kind
 
 LESS_START = "consumer perf test, less one record's"
@@ -34,9 +35,12 @@ def of_costs(document: Document) -> str:
             f"{bold(ratio(cpu[arm], cpu[theirs]))} of {theirs}" for theirs in RATIOS.get(arm, ())
         )
         table.append(row(arm, shown(mean(cpu[arm]), 1), f"{mean(wall[arm]).value:.1f}", ratios))
-    compared = document["compared"]
+    compared, gold = document["compared"], document["gold"]
     return render(
         "performance/costs",
+        gold_batches=gold["batches"],
+        filled=", ".join(f"`{name}`" for name, has_rows in gold["tables"].items() if has_rows),
+        jvm_options=" or ".join(f"`{options}`" for options in sorted(set(document["jvm_options"].values()))),
         line_bytes=document["bytes"] / document["n"],
         table="\n".join(table),
         shared=len(costs.SHARED),
@@ -54,13 +58,10 @@ def of_freshness(document: Document) -> str:
     late, backlog, used, never = list[str](), list[str](), list[str](), list[str]()
     for run in runs:
         name = f"{run['per_s']:,.0f}"
-        for layer in (layer for layer in (lateness.SILVER, lateness.GOLD) if layer in run):
-            of_layer, blocks = run[layer], run[layer]["blocks"]
-            each = f"{blocks} of {run['measured_s'] / blocks:.0f} s"
-            seconds = [_seconds(of_layer[q]) for q in ("p50_s", "p99_s")]
-            late.append(row(name, f"{run['lines']:,}", layer, *seconds, each))
-            backlog.append(row(name, layer, *_backlog(of_layer)))
-            never.append(f"{name}, {layer}: {of_layer['never']:,}")
+        late += _late(run, name)
+        for layer in _layers(run):
+            backlog.append(row(name, layer, *_backlog(run[layer])))
+            never.append(f"{name}, {layer}: {run[layer]['never']:,}")
         used += [
             row(name, program, *_used(of), f"{run['cpu_s_per_million'][program]:.0f}")
             for program, of in run["usage"].items()
@@ -81,26 +82,30 @@ def of_freshness(document: Document) -> str:
 
 def of_quiet(document: Document) -> str:
     """Return the section about the quiet cluster."""
-    runs, used = document["runs"], list[str]()
+    runs, used, late = document["runs"], list[str](), list[str]()
     for run in runs:
         name = "ingest and build-gold" if run["with_gold"] else "ingest alone"
         of, under_test = run["usage"], (programs.INGEST, programs.GOLD)
+        late += _late(run, name)
         used += [row(name, program, *_used(figures)) for program, figures in of.items()]
         both = [of[program] for program in under_test if program in of]
         if len(both) > 1:
-            total = {key: sum(figures[key] for figures in both) for key in both[0]}
+            total = {key: sum(figures[key] for figures in both) for key in ("cores", "memory_gb", "peak_gb")}
             used.append(row(name, "**ingest + build-gold**", *_used(total)))
     sent = {name: f"{n:,}" for name, n in runs[0]["sent"].items()}
     return render(
         "performance/quiet",
         measured_s=runs[0]["measured_s"],
         settle_s=document["settle_s"],
+        max_trigger_delay_s=runs[0]["max_trigger_delay_s"],
+        reader_s=quiet.TURN_S,
         used="\n".join(used),
+        late="\n".join(late),
         memory_is=_memory_is(runs),
-        batches="\n".join(
-            _batches(name, batches_of(document, with_metrics=with_metrics))
-            for name, with_metrics in (("without metrics", False), ("with metrics", True))
-        ),
+        moves_name=MOVES,
+        moved_mb=MOVE.total_bytes / 1e6,
+        limit_mb=MOVE.limit_bytes_per_s / 1e6,
+        batches="\n".join(_batches(batch for run in runs for batch in run["batches"])),
         sent=", ".join(f"{n} {name}" for name, n in sorted(sent.items())),
         quarantined=", ".join(f"{run['quarantined']:,}" for run in runs),
         scrape_s=INTERVAL_S[Kind.METRICS],
@@ -111,12 +116,15 @@ def of_quiet(document: Document) -> str:
     )
 
 
-def _batches(name: str, batches: list[dict[str, Any]]) -> str:
-    if not batches:
-        return row(name, "0", "", "", "")
-    cpu, wall = (shown(mean(dict(enumerate(b[key] for b in batches))), 2) for key in ("cpu_s", "wall_s"))
-    builds = sorted({build for batch in batches for build in batch["builds"]})
-    return row(name, f"{len(batches)}", cpu, wall, ", ".join(builds))
+def _batches(batches: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Yield a row for each set of builds in a stage, in the order of the stages."""
+    groups: dict[tuple[str, frozenset[str]], list[dict[str, Any]]] = {}
+    for batch in batches:
+        groups.setdefault((batch["stage"], frozenset(batch["builds"])), []).append(batch)
+    for (stage, builds), group in groups.items():
+        cpu, wall = (shown(mean(dict(enumerate(b[key] for b in group))), 2) for key in ("cpu_s", "wall_s"))
+        names = f"all {len(EVERY)}" if builds == EVERY else ", ".join(sorted(builds)) or "none"
+        yield row(stage, names, f"{len(group)}", cpu, wall)
 
 
 def of_aged(document: Document) -> str:
@@ -169,6 +177,31 @@ def of_scrapes(document: Document) -> str:
     )
 
 
+def of_hour(document: Document) -> str:
+    """Return the section about an hour of silver at once."""
+    builds, sizes = document["builds"], ("all_gb", "jvm_gb", "python_gb", "heap_used_gb", "heap_left_gb")
+    table = [
+        row(
+            build["way"],
+            f"{build['batches'] or ''}",
+            f"{build['wall_s']:.0f}"
+            if not build["exit_code"]
+            else f"**failed**, exit code {build['exit_code']}",
+            *(f"{build[size]:.2f}" for size in sizes),
+        )
+        for build in builds
+    ]
+    return render(
+        "performance/hour",
+        table="\n".join(table),
+        n=document["n"],
+        per_s=document["per_s"],
+        heap=document["heap"],
+        every_s=hour.MEMORY_EVERY_S,
+        memory_is=_memory_is(builds),
+    )
+
+
 def row(*cells: str) -> str:
     """Return one row of a Markdown table."""
     return f"| {' | '.join(cells)} |"
@@ -182,6 +215,20 @@ def bold(figure: Estimate) -> str:
 
 def _every_round(document: Document) -> str:
     return "\n".join(json.dumps(cost) for cost in document["costs"])
+
+
+def _layers(run: Document) -> list[str]:
+    return [layer for layer in (lateness.SILVER, lateness.GOLD, lateness.VERDICT) if layer in run]
+
+
+def _late(run: Document, name: str) -> list[str]:
+    """Return a row for each layer of a run with p50, p99 and blocks."""
+    rows = []
+    for layer in _layers(run):
+        blocks, seconds = run[layer]["blocks"], [_seconds(run[layer][q]) for q in ("p50_s", "p99_s")]
+        each = f"{blocks} of {run['measured_s'] / blocks:.0f} s"
+        rows.append(row(name, f"{run['lines']:,}", layer, *seconds, each))
+    return rows
 
 
 def _seconds(figures: list[float]) -> str:

@@ -1,5 +1,6 @@
 """The targets of ingest and gold, one row per question: this tree's figure, the target, the yardstick."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -7,15 +8,17 @@ from typing import Any
 import numpy as np
 
 from benchmarks.pipeline import programs
-from benchmarks.pipeline.arms import aged, costs, lateness, scrapes
+from benchmarks.pipeline.arms import aged, costs, hour, lateness, scrapes
+from benchmarks.pipeline.arms.quiet_lines import LINES, MOVES
 from benchmarks.pipeline.intervals import Estimate, Rounds, mean, ratio, rounds_by_arm
+from transforms.gold.builds import BUILDS
 
 Document = Mapping[str, Any]
 """The state file of a part: its measured figures."""
 
 LOW_RATE, HIGH_RATE = 2_000.0, 10_000.0
 NOT_MEASURED = "not measured yet"
-MET, MISSED, NO_TARGET = "met", "**missed**", "no target"
+MET, MISSED, NO_TARGET, NOT_JUDGED = "met", "**missed**", "no target", "not judged: n = 1"
 GROWTH = 0.001
 """The most growth of a steady backlog, in lines per appended line; it adds up to 86 s per day."""
 
@@ -39,7 +42,7 @@ class Target:
         figure = self.figure(document) if document else None
         return (
             self.question,
-            NOT_MEASURED if figure is None else shown(figure, self.digits, self.unit),
+            NOT_MEASURED if figure is None else f"{shown(figure, self.digits, self.unit)}; n = {figure.n}",
             self._limit(),
             verdict(figure, self.limit, is_least=self.is_least),
             self._yardstick(document),
@@ -72,18 +75,22 @@ def shown(figure: Estimate, digits: int, unit: str = "") -> str:
 
 def verdict(figure: Estimate | None, limit: float | None, *, is_least: bool = False) -> str:
     """
-    Return whether a figure meets its limit, and whether its interval contains the limit.
+    Return whether a figure meets its limit, and whether its brackets contain the limit.
 
-    >>> verdict(Estimate(0.9, 0.8, 1.1), 1.0)
-    'met; the interval contains the target'
+    A single measurement can miss a target, but not meet it.
+
+    >>> verdict(Estimate(0.9, 0.8, 1.1, n=5), 1.0), verdict(Estimate(0.9), 1.0), verdict(Estimate(1.1), 1.0)
+    ('met; the brackets contain the target', 'not judged: n = 1', '**missed**')
     """
     if figure is None:
         return ""
     if limit is None:
         return NO_TARGET
     is_met = figure.value >= limit if is_least else figure.value <= limit
+    if is_met and figure.n == 1:
+        return NOT_JUDGED
     is_open = figure.low < limit < figure.high
-    return (MET if is_met else MISSED) + ("; the interval contains the target" if is_open else "")
+    return (MET if is_met else MISSED) + ("; the brackets contain the target" if is_open else "")
 
 
 def _cpu(document: Document) -> dict[str, Rounds]:
@@ -112,7 +119,9 @@ def _samples_of(arm: str) -> Callable[[Document], str]:
     return lambda document: f"{arm} {_samples(arm)(document).value:,.0f}"
 
 
-def _of_rate(per_s: float, find: Callable[[Document], Estimate]) -> Callable[[Document], Estimate | None]:
+def _of_rate(
+    per_s: float, find: Callable[[Document], Estimate | None]
+) -> Callable[[Document], Estimate | None]:
     """Return a function that finds a figure in the run of a rate; None if that rate was not measured."""
 
     def found(document: Document) -> Estimate | None:
@@ -122,51 +131,81 @@ def _of_rate(per_s: float, find: Callable[[Document], Estimate]) -> Callable[[Do
     return found
 
 
-def _p50(layer: str) -> Callable[[Document], Estimate]:
-    return lambda run: Estimate(*run[layer]["p50_s"])
+def late(layer: str, quantile: str) -> Callable[[Document], Estimate | None]:
+    """Return a function that finds a quantile of a layer, with the interval (p99: the range) of blocks."""
 
-
-def _p99(layer: str) -> Callable[[Document], Estimate]:
-    return lambda run: Estimate(run[layer]["p99_s"][0])  # The blocks give a range, not an interval.
-
-
-def _growth(run: Document) -> Estimate:
-    return Estimate(run[lateness.SILVER]["backlog_growth"])
-
-
-def _used(name: str, program: str = programs.INGEST) -> Callable[[Document], Estimate]:
-    return lambda run: Estimate(run["usage"][program][name])
-
-
-def _quiet(name: str, *, with_gold: bool) -> Callable[[Document], Estimate]:
-    """Return a function that adds up a figure of the programs under test in a run of the quiet cluster."""
-
-    def found(document: Document) -> Estimate:
-        run = next(run for run in document["runs"] if run["with_gold"] is with_gold)
-        names = (programs.INGEST, programs.GOLD) if with_gold else (programs.INGEST,)
-        return Estimate(sum(run["usage"][program][name] for program in names))
+    def found(run: Document) -> Estimate | None:
+        if layer not in run:
+            return None
+        value, low, high = run[layer][f"{quantile}_s"]
+        blocks = run[layer]["blocks"]
+        return Estimate(value, low, high, blocks) if blocks > 1 else Estimate(value)
 
     return found
 
 
-FETCHES, METRICS = "fetches", "leader_local_mean"
-"""Builds: of fetches, round trips and the verdict; of the means of metrics."""
+def _growth(run: Document) -> Estimate:
+    silver = run[lateness.SILVER]
+    low, high, n = silver.get("growth_interval", (np.nan, np.nan, 1))
+    return Estimate(silver["backlog_growth"], low, high, n)
 
 
-def batches_of(document: Document, *, with_metrics: bool) -> list[dict[str, Any]]:
-    """Return the batches of a quiet cluster that built fetches and round trips, with metrics or without."""
-    run = next(run for run in document["runs"] if run["with_gold"])
-    return [
-        batch
-        for batch in run["batches"]
-        if FETCHES in batch["builds"] and (METRICS in batch["builds"]) is with_metrics
-    ]
+def used(name: str, *names: str) -> Callable[[Document], Estimate]:
+    """
+    Return a function that adds up a figure of programs in a run.
+
+    Cores have the interval of blocks of a minute; n of a peak is the number of samples of memory.
+    """
+
+    def found(run: Document) -> Estimate:
+        of_programs = [run["usage"][program] for program in names]
+        total = sum(usage[name] for usage in of_programs)
+        if name != "cores":
+            return Estimate(total, n=of_programs[0].get("samples", 1))
+        blocks = zip(*(usage.get("cores_of_blocks", [usage["cores"]]) for usage in of_programs), strict=True)
+        return mean(dict(enumerate(map(sum, blocks))))._replace(value=total)
+
+    return found
 
 
-def _batch(name: str, *, with_metrics: bool) -> Callable[[Document], Estimate | None]:
+def _quiet(
+    find: Callable[[Document], Estimate | None], *, with_gold: bool
+) -> Callable[[Document], Estimate | None]:
+    """Return a function that finds a figure in a run of the quiet cluster."""
+    return lambda document: find(next(run for run in document["runs"] if run["with_gold"] is with_gold))
+
+
+BOTH = (programs.INGEST, programs.GOLD)
+
+EVERY = frozenset(build.name for build in BUILDS)
+
+
+def _batch(
+    name: str, stage: str, builds: frozenset[str] | None = None
+) -> Callable[[Document], Estimate | None]:
+    """
+    Return a function that finds the mean cost of the batches of a stage that touched just these builds.
+
+    Default: the most frequent set of builds with fetches, so that the figure is of batches of one kind.
+    """
+
+    def found(run: Document) -> Estimate | None:
+        batches = [(frozenset(b["builds"]), b[name]) for b in run["batches"] if b["stage"] == stage]
+        sets = Counter(
+            touched for touched, _ in batches if builds == touched or (not builds and "fetches" in touched)
+        )
+        if not sets:
+            return None
+        ((frequent, _),) = sets.most_common(1)
+        return mean(dict(enumerate(cost for touched, cost in batches if touched == frequent)))
+
+    return _quiet(found, with_gold=True)
+
+
+def _hour(way: str) -> Callable[[Document], Estimate | None]:
     def found(document: Document) -> Estimate | None:
-        figures = [batch[name] for batch in batches_of(document, with_metrics=with_metrics)]
-        return mean(dict(enumerate(figures))) if figures else None
+        build = next(build for build in document["builds"] if build["way"] == way)
+        return None if build["exit_code"] else Estimate(build["all_gb"], n=build["samples"])
 
     return found
 
@@ -191,7 +230,7 @@ FRESHNESS = (
     Target(
         question=f"{AT_LOW}: half of the lines are in silver within",
         part=FRESH,
-        figure=_of_rate(LOW_RATE, _p50(lateness.SILVER)),
+        figure=_of_rate(LOW_RATE, late(lateness.SILVER, "p50")),
         limit=1.0,
         unit=" s",
         yardstick="version 1: 2.44 s (with gold)",
@@ -199,7 +238,7 @@ FRESHNESS = (
     Target(
         question=f"{AT_LOW}: 99 % of the lines are in silver within",
         part=FRESH,
-        figure=_of_rate(LOW_RATE, _p99(lateness.SILVER)),
+        figure=_of_rate(LOW_RATE, late(lateness.SILVER, "p99")),
         limit=2.0,
         unit=" s",
         yardstick="version 1: 3.67 s (with gold)",
@@ -207,21 +246,21 @@ FRESHNESS = (
     Target(
         question=f"{AT_LOW}: cores of the ingest",
         part=FRESH,
-        figure=_of_rate(LOW_RATE, _used("cores")),
+        figure=_of_rate(LOW_RATE, used("cores", programs.INGEST)),
         limit=0.5,
         yardstick="version 1: 0.71 (with gold)",
     ),
     Target(
         question=f"{AT_LOW}: peak memory of the ingest",
         part=FRESH,
-        figure=_of_rate(LOW_RATE, _used("peak_gb")),
+        figure=_of_rate(LOW_RATE, used("peak_gb", programs.INGEST)),
         limit=1.5,
         unit=" GB",
     ),
     Target(
         question=f"{AT_HIGH}: half of the lines are in silver within",
         part=FRESH,
-        figure=_of_rate(HIGH_RATE, _p50(lateness.SILVER)),
+        figure=_of_rate(HIGH_RATE, late(lateness.SILVER, "p50")),
         limit=1.5,
         unit=" s",
         yardstick="version 1: 11.24 s (with gold)",
@@ -237,14 +276,14 @@ FRESHNESS = (
     Target(
         question=f"{AT_HIGH}: peak memory of the ingest",
         part=FRESH,
-        figure=_of_rate(HIGH_RATE, _used("peak_gb")),
+        figure=_of_rate(HIGH_RATE, used("peak_gb", programs.INGEST)),
         limit=1.5,
         unit=" GB",
     ),
     Target(
         question=f"{AT_LOW}, with gold: half of the lines are in gold within",
         part=FRESH_GOLD,
-        figure=_of_rate(LOW_RATE, _p50(lateness.GOLD)),
+        figure=_of_rate(LOW_RATE, late(lateness.GOLD, "p50")),
         limit=4.0,
         unit=" s",
         yardstick="version 1: 13.58 s",
@@ -252,22 +291,43 @@ FRESHNESS = (
     Target(
         question=f"{AT_LOW}, with gold: 99 % of the lines are in gold within",
         part=FRESH_GOLD,
-        figure=_of_rate(LOW_RATE, _p99(lateness.GOLD)),
+        figure=_of_rate(LOW_RATE, late(lateness.GOLD, "p99")),
         limit=8.0,
         unit=" s",
         yardstick="version 1: 30 s",
     ),
     Target(
+        question=f"{AT_LOW}, with gold: half of the lines have a verdict within",
+        part=FRESH_GOLD,
+        figure=_of_rate(LOW_RATE, late(lateness.VERDICT, "p50")),
+        limit=4.0,
+        unit=" s",
+    ),
+    Target(
+        question=f"{AT_LOW}, with gold: 99 % of the lines have a verdict within",
+        part=FRESH_GOLD,
+        figure=_of_rate(LOW_RATE, late(lateness.VERDICT, "p99")),
+        limit=8.0,
+        unit=" s",
+    ),
+    Target(
         question=f"{AT_LOW}, with gold: cores of build-gold",
         part=FRESH_GOLD,
-        figure=_of_rate(LOW_RATE, _used("cores", programs.GOLD)),
+        figure=_of_rate(LOW_RATE, used("cores", programs.GOLD)),
         limit=0.4,
         yardstick="version 1: 0.86",
     ),
     Target(
         question=f"{AT_HIGH}, with gold: half of the lines are in gold within",
         part=FRESH_GOLD,
-        figure=_of_rate(HIGH_RATE, _p50(lateness.GOLD)),
+        figure=_of_rate(HIGH_RATE, late(lateness.GOLD, "p50")),
+        limit=8.0,
+        unit=" s",
+    ),
+    Target(
+        question=f"{AT_HIGH}, with gold: half of the lines have a verdict within",
+        part=FRESH_GOLD,
+        figure=_of_rate(HIGH_RATE, late(lateness.VERDICT, "p50")),
         limit=8.0,
         unit=" s",
     ),
@@ -322,14 +382,14 @@ QUIET = (
     Target(
         question="Quiet cluster, 60 lines/s and scrapes: cores of the ingest",
         part="quiet",
-        figure=_quiet("cores", with_gold=False),
+        figure=_quiet(used("cores", programs.INGEST), with_gold=False),
         limit=0.15,
         yardstick="version 1: 0.93, with a trigger of 2 s; now up to 10 s",
     ),
     Target(
         question="Quiet cluster: peak memory of the ingest",
         part="quiet",
-        figure=_quiet("peak_gb", with_gold=False),
+        figure=_quiet(used("peak_gb", programs.INGEST), with_gold=False),
         limit=1.5,
         unit=" GB",
         yardstick="version 1: 2.4 GB",
@@ -337,40 +397,59 @@ QUIET = (
     Target(
         question="Quiet cluster: cores of ingest and build-gold",
         part="quiet",
-        figure=_quiet("cores", with_gold=True),
+        figure=_quiet(used("cores", *BOTH), with_gold=True),
         limit=0.30,
         yardstick="version 1: 1.7",
     ),
     Target(
         question="Quiet cluster: peak memory of ingest and build-gold",
         part="quiet",
-        figure=_quiet("peak_gb", with_gold=True),
+        figure=_quiet(used("peak_gb", *BOTH), with_gold=True),
         limit=3.0,
         unit=" GB",
         yardstick="version 1: 4.8 GB",
     ),
+    *(
+        Target(
+            question=f"Quiet cluster, with gold: {share} of the request-log lines {are} within",
+            part="quiet",
+            figure=_quiet(late(layer, quantile), with_gold=True),
+            unit=" s",
+        )
+        for layer, are in ((lateness.SILVER, "are in silver"), (lateness.VERDICT, "have a verdict"))
+        for quantile, share in (("p50", "half"), ("p99", "99 %"))
+    ),
     Target(
-        question="CPU seconds of a batch of gold: fetches, round trips and the verdict",
+        question="CPU seconds of a batch of gold of lines alone, with fetches and the verdict",
         part="quiet",
-        figure=_batch("cpu_s", with_metrics=False),
+        figure=_batch("cpu_s", LINES),
         limit=1.0,
         yardstick="version 1: 3.4",
     ),
     Target(
-        question="Duration of such a batch",
+        question="Duration of such a batch of lines alone",
         part="quiet",
-        figure=_batch("wall_s", with_metrics=False),
+        figure=_batch("wall_s", LINES),
         limit=0.8,
         unit=" s",
         yardstick="version 1: 2.2 s",
     ),
     Target(
-        question="CPU seconds of a batch of gold that also builds the tables of metrics",
+        question="CPU seconds of a batch of gold that touches every table",
         part="quiet",
-        figure=_batch("cpu_s", with_metrics=True),
+        figure=_batch("cpu_s", MOVES, EVERY),
         limit=2.5,
         yardstick="version 1: 3.4 and more",
     ),
+)
+HOUR = tuple(
+    Target(
+        question=f"An hour of silver at {AT_LOW} at once, {way}: peak memory of build-gold",
+        part="hour",
+        figure=_hour(way),
+        unit=" GB",
+    )
+    for way in (hour.SHIPPED, hour.ONE_BATCH, hour.BACK_FILL)
 )
 OTHERS = (
     Target(
@@ -391,4 +470,4 @@ OTHERS = (
         yardstick="version 1: 1.55",
     ),
 )
-TARGETS = (*COSTS, *FRESHNESS, *QUIET, *OTHERS)
+TARGETS = (*COSTS, *FRESHNESS, *QUIET, *HOUR, *OTHERS)

@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import psutil
 
+from benchmarks.pipeline.arms.lateness import BLOCK_S
 from benchmarks.pipeline.measure import cpu_s_of, memory_of
 
 CPU_EVERY_S, MEMORY_EVERY_S = 1.0, 5.0
@@ -16,11 +18,17 @@ Processes = Callable[[], Sequence[psutil.Process]]
 
 
 class Usage:
-    """Samples of each program: CPU once a second, memory once in five seconds."""
+    """Samples of each program: CPU once a second, memory once in five seconds by default."""
 
-    def __init__(self, programs: Mapping[str, Processes], *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        programs: Mapping[str, Processes],
+        *,
+        memory_every_s: float = MEMORY_EVERY_S,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         """Sample the given programs, by name."""
-        self._programs, self._clock = programs, clock
+        self._programs, self._memory_every_s, self._clock = programs, memory_every_s, clock
         self._cpu_at, self._memory_at = list[float](), list[float]()
         self._cpu_s: dict[str, list[float]] = {name: [] for name in programs}
         self._bytes: dict[str, list[int]] = {name: [] for name in programs}
@@ -30,7 +38,7 @@ class Usage:
         """Take the samples that are due."""
         now = self._clock()
         is_cpu_due = not self._cpu_at or now >= self._cpu_at[-1] + CPU_EVERY_S
-        is_memory_due = not self._memory_at or now >= self._memory_at[-1] + MEMORY_EVERY_S
+        is_memory_due = not self._memory_at or now >= self._memory_at[-1] + self._memory_every_s
         if not is_cpu_due:
             return
         of = {name: processes() for name, processes in self._programs.items()}
@@ -42,18 +50,25 @@ class Usage:
             for name, processes in of.items():
                 self._bytes[name].append(self._resident(processes))
 
-    def between(self, begin: float, end: float) -> dict[str, dict[str, float]]:
-        """Return `cores`, `memory_gb` (mean) and `peak_gb` of each program between two instants."""
+    def between(self, begin: float, end: float) -> dict[str, dict[str, Any]]:
+        """
+        Return figures of each program between two instants.
+
+        They are `cores`, also of each block of a minute (`cores_of_blocks`), and mean and peak of the memory
+        `samples`: `memory_gb` and `peak_gb`.
+        """
         at = np.array(self._memory_at)
         within = (at >= begin) & (at <= end)
         if not within.any():
             within[-1:] = True
-        figures = {}
+        figures, edges = {}, np.linspace(begin, end, max(1, int((end - begin) / BLOCK_S)) + 1)
         for name in self._programs:
-            used_s = self.cpu_s(name, begin, end)
+            used_s = np.interp(edges, self._cpu_at, self._cpu_s[name])
             resident = np.array(self._bytes[name])[within] / GB
             figures[name] = {
-                "cores": used_s / (end - begin),
+                "cores": float(used_s[-1] - used_s[0]) / (end - begin),
+                "cores_of_blocks": (np.diff(used_s) / np.diff(edges)).tolist(),
+                "samples": int(within.sum()),
                 "memory_gb": float(resident.mean()),
                 "peak_gb": float(resident.max()),
             }

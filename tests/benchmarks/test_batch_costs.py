@@ -3,7 +3,6 @@
 import pytest
 
 from benchmarks.pipeline.arms.batch_costs import BatchLog, LoggedBatch, costs
-from benchmarks.pipeline.targets import batches_of
 from benchmarks.pipeline.usage import Usage
 
 LINES = """counting every line: 0.1 s
@@ -36,11 +35,3 @@ def test_a_batch_has_the_cpu_time_around_it(monkeypatch):
 
     assert found == [{"builds": ("fetches",), "wall_s": 2.0, "cpu_s": pytest.approx(1.0)}] * 2
     assert costs(batches, used, 15.0, 100.0) == found[1:]
-
-
-def test_batches_with_metrics_are_a_group_of_their_own():
-    lines, wide, other = ({"builds": b} for b in (["fetches"], ["fetches", "leader_local_mean"], ["skew"]))
-    document = {"runs": [{"with_gold": False}, {"with_gold": True, "batches": [lines, wide, other]}]}
-
-    assert batches_of(document, with_metrics=False) == [lines]
-    assert batches_of(document, with_metrics=True) == [wide]

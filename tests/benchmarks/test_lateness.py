@@ -62,6 +62,26 @@ def test_the_backlog_of_a_layer_that_is_too_slow_grows():
     assert found["silver"]["p50_of_thirds_s"] == pytest.approx([30, 60, 90], rel=0.01)
 
 
+def test_the_growth_has_the_interval_of_the_blocks_of_the_first_and_last_third():
+    # Six blocks of 60 s at 10 lines/s; a line waits 1, 2, 3, 4, 5 and 6 s, so 10 to 60 lines wait.
+    found = figures(_seen(late_s=lambda at: 1.0 + (np.maximum(at - 60, 0) // 60)))
+
+    low, high, n = found["silver"]["growth_interval"]
+    # Means 15 and 55, variances 50: 40 lines, and t of two degrees of freedom times sqrt((50 + 50) / 2).
+    half = 4.3027 * np.sqrt(50) / 2_400
+    assert n == 4
+    assert found["silver"]["backlog_growth"] == pytest.approx(40 / 2_400, rel=0.05)
+    assert (low, high) == pytest.approx((40 / 2_400 - half, 40 / 2_400 + half), rel=0.05)
+
+
+def test_the_growth_of_few_blocks_has_no_interval():
+    found = figures(_seen(late_s=lambda at: 2.0 + 0 * at, batches={"silver": 15, "gold": 15}))
+
+    assert found["silver"]["blocks"] == 5
+    assert np.isnan(found["silver"]["growth_interval"][0])
+    assert found["silver"]["growth_interval"][2] == 1
+
+
 def test_a_run_without_gold_has_only_figures_of_silver():
     both = _seen(late_s=lambda at: 2.0 + 0 * at)
     seen = dataclasses.replace(both, visible_at={"silver": both.visible_at["silver"]})

@@ -1,5 +1,7 @@
 """The lines that benchmarks publish: each with its own node, in timestamp order."""
 
+from datetime import UTC, datetime
+
 from benchmarks.pipeline.arms import lines
 
 
@@ -19,6 +21,16 @@ def test_a_repeated_line_is_later_by_the_length_of_the_recording():
     read = [("broker-1", b"2026-11-21T11:27:00.5Z a"), ("broker-2", b"2026-11-21T11:27:09.5Z b")]
 
     assert list(lines.repeated(read, 3)) == [*read, ("broker-1", b"2026-11-21T11:27:10.5Z a")]
+
+
+def test_the_lines_of_a_span_have_the_instants_of_a_steady_pace():
+    read = [("broker-1", b"2026-11-21T11:27:00.5Z a"), ("broker-2", b"2026-11-21T11:27:09.5Z b")]
+
+    assert list(lines.of_span(read, 2.0, 3, datetime(2026, 11, 26, 23, 59, 59, tzinfo=UTC))) == [
+        ("broker-1", b"2026-11-26T23:59:59.000000000Z a"),
+        ("broker-2", b"2026-11-26T23:59:59.500000000Z b"),
+        ("broker-1", b"2026-11-27T00:00:00.000000000Z a"),
+    ]
 
 
 def test_a_cut_line_is_no_request():

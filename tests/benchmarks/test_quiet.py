@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.pipeline.arms import quiet, quiet_lines, scrapes
 from benchmarks.pipeline.arms.quiet_lines import QuietPage, Recording
+from benchmarks.pipeline.arms.scale import SHORT
 from conf.names import Kind
 from transforms.parse import cluster_polls
 from transforms.parse.record import Kept, Record
@@ -61,24 +62,61 @@ def test_a_cluster_poll_is_a_document_that_the_ingest_parses(recording):
     assert isinstance(outcome, Kept)
 
 
-def test_a_recording_is_read_back_without_continuation_lines(tmp_path):
+@pytest.fixture
+def folder(tmp_path):
+    """Return the folder of a recording: a quiet line of each kind, then two lines of moves 0.5 s apart."""
+    later = [LINE.replace(b"08:40:46.1", b"08:41:%02d.1" % second) for second in (1, 3)]
     for name in quiet_lines.FILES.values():
         log = tmp_path / "logs" / "broker-1" / name
         log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_bytes(LINE + b"\n\tat java.lang.Thread.run\n")
+        log.write_bytes(b"\n".join([LINE, b"\tat java.lang.Thread.run", *later, b""]))
     page = tmp_path / "pages" / "broker-1" / "17.prom.gz"
     page.parent.mkdir(parents=True)
     page.write_bytes(gzip.compress(b"up 1\n"))
+    (tmp_path / quiet_lines.MOVED_FROM).write_bytes(b"2026-11-21T08:41:00.000000000Z")
+    return tmp_path
 
-    read = quiet_lines.read(tmp_path)
+
+def test_a_recording_is_read_back_without_continuation_lines_and_without_the_moves(folder):
+    read, moves = quiet_lines.read(folder)
 
     assert set(map(tuple, read.lines.values())) == {(("broker-1", LINE),)}
-    assert read.pages == [QuietPage("broker-1", 17, b"up 1\n")]
+    assert read.pages == moves.pages == [QuietPage("broker-1", 17, b"up 1\n")]
+    assert [len(lines) for lines in moves.lines.values()] == [2, 2, 2]
 
 
-def test_the_error_for_a_recording_without_lines_names_the_folder_to_remove(tmp_path):
+def test_the_error_for_a_recording_without_lines_names_the_folder_to_remove(folder):
+    (folder / "logs" / "broker-1" / quiet_lines.FILES[Kind.STATE_CHANGE]).unlink()
+
     with pytest.raises(FileNotFoundError, match="record again"):
-        quiet_lines.read(tmp_path)
+        quiet_lines.read(folder)
+
+
+def test_the_lines_of_the_moves_come_as_they_were_written_with_scrapes_and_no_poll(folder):
+    moves = quiet_lines.stages(folder, SHORT, with_gold=True)[-1]
+
+    assert (moves.name, moves.seconds) == (quiet_lines.MOVES, 2.0)
+    assert [(at_s, kind) for at_s, kind, _ in moves.due] == [
+        *((0.0, kind) for kind in (Kind.CLIENT_LOG, Kind.METRICS, Kind.REQUEST_LOG, Kind.STATE_CHANGE)),
+        *((2.0, kind) for kind in (Kind.CLIENT_LOG, Kind.REQUEST_LOG, Kind.STATE_CHANGE)),
+    ]
+
+
+def test_the_stage_of_lines_alone_has_no_scrape_before_its_end(folder):
+    run = quiet_lines.stages(folder, SHORT, with_gold=True)
+    before = run[: [stage.name for stage in run].index(quiet_lines.LINES) + 1]
+
+    assert {kind for stage in before for _, kind, _ in stage.due} == set(quiet_lines.FILES)
+
+
+def test_without_gold_there_is_only_the_quiet_cluster_after_it_has_settled(folder):
+    run = quiet_lines.stages(folder, SHORT, with_gold=False)
+
+    assert [stage.name for stage in run] == ["settle", quiet_lines.QUIET]
+    assert quiet_lines.spans(run, 1_000.0) == {
+        "settle": (1_000.0, 1_000.0 + SHORT.quiet_settle_s),
+        quiet_lines.QUIET: (1_000.0 + SHORT.quiet_settle_s, 1_000.0 + SHORT.quiet_settle_s + SHORT.quiet_s),
+    }
 
 
 def test_repeated_pages_are_later_by_the_length_of_the_recording():

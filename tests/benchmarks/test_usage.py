@@ -40,7 +40,22 @@ def test_cores_and_memory_add_up_all_processes_of_a_program(sampled):
     assert figures["cores"] == pytest.approx(0.5)
     # Samples at 105, 110 and 115 s: 7, 12 and 17 GB.
     assert (figures["memory_gb"], figures["peak_gb"]) == pytest.approx((12.0, 17.0))
+    assert figures["samples"] == 3
     assert used.memory_is == "PSS"
+
+
+def test_cores_are_those_of_each_minute_too(sampled, monkeypatch):
+    clock, used = sampled
+    # A program of two processes: 0.5 cores in the first minute, 1 in the second.
+    monkeypatch.setattr(usage, "cpu_s_of", lambda _: (clock.now - 100 + max(0, clock.now - 160)) / 4)
+    for nth in range(131):
+        clock.now = 100.0 + nth
+        used.look()
+
+    figures = used.between(100.0, 220.0)["ingest"]
+
+    assert figures["cores_of_blocks"] == pytest.approx([0.5, 1.0])
+    assert figures["cores"] == pytest.approx(0.75)
 
 
 def test_an_early_look_takes_no_sample(sampled):

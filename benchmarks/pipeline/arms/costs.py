@@ -2,8 +2,10 @@
 
 import dataclasses
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +16,12 @@ from benchmarks.pipeline.arms import consumer, duck, product
 from benchmarks.pipeline.arms.lines import Topics
 from benchmarks.pipeline.arms.textbook import Textbook
 from benchmarks.pipeline.counts import Counts, check, column, rows_of
-from benchmarks.pipeline.measure import Measured
-from conf.progress import Progress
+from benchmarks.pipeline.measure import Timed, timed
 from conf.settings import Settings
 from engine.delta import tables
-from engine.gold.arrivals import arrivals
-from engine.gold.batches import Batches
-from engine.gold.builder import Builder
-from engine.gold.data_quality import rebuild_data_quality
-from engine.gold.stream import STREAM
 from schemas.bronze import REQUEST_LOG
 from schemas.fields import Table
+from schemas.gold import GOLD as GOLD_TABLES
 from schemas.gold.data_quality import DATA_QUALITY
 from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.silver.not_kept import QUARANTINE, SKIPPED
@@ -34,6 +31,9 @@ from transforms.sql import connect
 
 START, CONSUMER = "consumer perf test, one record", "consumer perf test"
 INGEST, GOLD = "ingest", "gold"
+JOBS = {INGEST: ("ingest", product.ingest_lines), GOLD: ("build_gold", product.build_gold)}
+"""The arms of the product: each runs in a process of its own, with the JVM options of this application."""
+
 TEXTBOOK, TEXTBOOK_GOLD, DUCKDB = "textbook: bronze and silver", "textbook: gold", "DuckDB, from a file"
 
 SHARED = {
@@ -74,21 +74,29 @@ class LineCost:
 
 @dataclass(frozen=True, slots=True)
 class TimedArm:
-    """A timed function, and counts that show that it did all its work."""
+    """A function that returns its cost, and counts that show that it did all its work."""
 
-    run: Callable[[], Any]
+    run: Callable[[], Timed]
     counts: Callable[[Any], Counts]
 
 
 class Costs:
-    """All arms over one topic of `n` lines, in one Spark session."""
+    """All arms over one topic of `n` lines; the textbook in `spark`, the product in `processes` by arm."""
 
     def __init__(  # noqa: PLR0913 (inputs, their size, and the output folder)
-        self, spark: SparkSession, folder: Path, conf: Path, topics: Topics, *, n: int, requests: int
+        self,
+        spark: SparkSession,
+        processes: Mapping[str, Executor],
+        folder: Path,
+        conf: Path,
+        topics: Topics,
+        *,
+        n: int,
+        requests: int,
     ) -> None:
         """Write inside `folder`; the topic has `n` lines, of which `requests` are whole requests."""
         self._spark, self._conf, self._topics, self._n, self._requests = spark, conf, topics, n, requests
-        self._all, self._folder = folder, folder
+        self._processes, self._all, self._folder = processes, folder, folder
 
     def round(self, number: int, lines: Path) -> Iterator[LineCost]:
         """Run every arm once; an arm that reads another arm's tables runs after it."""
@@ -96,13 +104,17 @@ class Costs:
         self._folder = self._all / str(number)  # Delta caches tables by path.
         book, duckdb, n = self._book(), self._folder / "duckdb", self._n
         arms = {
-            START: TimedArm(lambda: self._consume(1), lambda _: {}),
-            CONSUMER: TimedArm(lambda: self._consume(n), lambda read: {"its summary": (read, n)}),
-            INGEST: TimedArm(self._ingest, lambda _: self._ingested()),
-            GOLD: TimedArm(self._gold, lambda _: self._accounted()),
-            TEXTBOOK: TimedArm(book.bronze_and_silver, lambda _: self._both(*book.counts())),
-            TEXTBOOK_GOLD: TimedArm(book.gold, lambda _: {"fetches in closed windows": book.fetches()}),
-            DUCKDB: TimedArm(lambda: duck.parse_and_write(lines, duckdb), lambda rows: self._both(*rows)),
+            START: TimedArm(partial(timed, self._consume, 1), lambda _: {}),
+            CONSUMER: TimedArm(partial(timed, self._consume, n), lambda read: {"its summary": (read, n)}),
+            INGEST: TimedArm(partial(self._product, INGEST), lambda _: self._ingested()),
+            GOLD: TimedArm(partial(self._product, GOLD), lambda _: self._accounted()),
+            TEXTBOOK: TimedArm(partial(timed, book.bronze_and_silver), lambda _: self._both(*book.counts())),
+            TEXTBOOK_GOLD: TimedArm(
+                partial(timed, book.gold), lambda _: {"fetches in closed windows": book.fetches()}
+            ),
+            DUCKDB: TimedArm(
+                partial(timed, duck.parse_and_write, lines, duckdb), lambda rows: self._both(*rows)
+            ),
         }
         product.make_tables(self._spark, self._settings().warehouse_root)
         for name, arm in arms.items():
@@ -115,10 +127,16 @@ class Costs:
         theirs = self._book().rows("silver").select(*(F.col(b).alias(a) for a, b in SHARED.items()))
         return {"ours": ours.count(), "textbook": theirs.count(), "apart": _rows_apart(ours, theirs)}
 
+    def gold(self) -> dict[str, object]:
+        """Return how the last round built gold: the batches, and whether each table has rows."""
+        return {
+            "batches": product.gold_batches(self._settings()),
+            "tables": {table.name: bool(rows_of(self._where(table))) for table in GOLD_TABLES},
+        }
+
     def _cost(self, number: int, name: str, arm: TimedArm) -> LineCost:
-        with Measured() as took:
-            done = arm.run()
-        check(name, arm.counts(done))
+        took = arm.run()
+        check(name, arm.counts(took.result))
         return LineCost(
             round=number,
             arm=name,
@@ -135,16 +153,8 @@ class Costs:
         )
         return dataclasses.replace(settings, warehouse=warehouse)
 
-    def _ingest(self) -> None:
-        product.ingest_lines(self._spark, self._settings())
-
-    def _gold(self) -> None:
-        settings = self._settings()
-        root = settings.warehouse_root
-        batches = Batches(Builder(self._spark, root, Progress()), Progress())
-        stream = STREAM.writer(arrivals(self._spark, settings), settings, batches)
-        stream.trigger(availableNow=True).start().awaitTermination()
-        rebuild_data_quality(root)
+    def _product(self, arm: str) -> Timed:
+        return self._processes[arm].submit(product.timed_job, *JOBS[arm], self._settings()).result()
 
     def _book(self) -> Textbook:
         settings = Settings.load(self._conf)

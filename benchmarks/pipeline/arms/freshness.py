@@ -4,15 +4,18 @@ Measure the time from the broker's append until a line is visible to a reader of
 The ingest, and optionally gold, run as their own processes, as shipped. The broker stamps each record when
 it appends it (LogAppendTime). A line is visible in silver when the reader has read its row. It is visible in
 gold when the reader has seen a commit of `gold.fetch_latency` that was built from a version of silver with
-that row; the commit names this version.
+that row; the commit names this version. A verdict about it is visible with the commit of
+`gold.broker_rtt_culprit` that follows.
 """
 
 import json
 import time
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -20,12 +23,13 @@ import pyarrow.parquet as pq
 from benchmarks.pipeline import programs
 from benchmarks.pipeline.arms import lateness
 from benchmarks.pipeline.arms.lateness import SeenLines
-from benchmarks.pipeline.arms.lines import Topics, at_rate, in_order
+from benchmarks.pipeline.arms.lines import Places, Topics, at_rate, in_order
 from benchmarks.pipeline.arms.scale import Scale
 from benchmarks.pipeline.usage import Usage
 from conf.settings import Settings
 from engine.delta import tables
 from lab.layout import Lab
+from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.silver.requests import REQUESTS
 
@@ -33,9 +37,15 @@ SLOW_PER_S = 500.0
 """The rate while the programs start and the JVM compiles; a backlog of that time would count later."""
 
 PATIENCE_S, POLL_S = 120.0, 0.02
+GOLD_LAYERS = {lateness.GOLD: FETCH_LATENCY, lateness.VERDICT: BROKER_RTT_CULPRIT}
 
-Places = dict[int, np.ndarray]
-"""Instants in epoch seconds by offset, for each partition."""
+
+class Published(NamedTuple):
+    """What a publisher has sent: the append times of the request log, its start, and the records by kind."""
+
+    appended: Places
+    began: float
+    sent: Mapping[str, int]
 
 
 def watch(  # noqa: PLR0913 (programs, input and duration)
@@ -43,31 +53,51 @@ def watch(  # noqa: PLR0913 (programs, input and duration)
 ) -> SeenLines:
     """Run the programs, publish at a steady rate, and return when each line became visible."""
     settings = Settings.load(conf)
-    with (
-        programs.publisher() as (pool, pid),
-        programs.running(conf, with_gold=with_gold) as started,
-    ):
+    with programs.worker() as (pool, pid), programs.running(conf, with_gold=with_gold) as started:
         usage = Usage(programs.watched(started, lab, pid))
+        reader = SilverReader(settings.warehouse_root, with_gold=with_gold)
         publishing = pool.submit(_publish, topics, logs, scale, per_s)
-        reader, ended = SilverReader(settings.warehouse_root, with_gold=with_gold), float("inf")
-        while time.time() < ended + PATIENCE_S:
+
+        def look() -> None:
             programs.check_running(started, conf)
-            reader.poll()
-            if publishing.done():
-                ended = min(ended, time.time())
-                if reader.has(publishing.result()):
-                    break
-            else:
-                usage.look()
-            time.sleep(POLL_S)
-        return reader.seen(publishing.result(), per_s, scale.slow_s + scale.settle_s, usage)
+            usage.look()
+
+        follow(publishing, reader, look, every_s=POLL_S)
+        appended = publishing.result().appended
+        begin, end = (find([find(at) for at in appended.values()]) for find in (np.nanmin, np.nanmax))
+        begin += scale.slow_s + scale.settle_s
+        return reader.seen(appended, per_s, (float(begin), float(end)), usage)
 
 
-def _publish(topics: Topics, logs: Path, scale: Scale, per_s: float) -> Places:
+def follow(
+    publishing: Future[Published], reader: "SilverReader", look: Callable[[], None], *, every_s: float
+) -> None:
+    """Poll until every published line is visible, at most two minutes after the last one."""
+    ended = float("inf")
+    while time.time() < ended + PATIENCE_S:
+        look()
+        reader.poll()
+        if publishing.done():
+            ended = min(ended, time.time())
+            if reader.has(publishing.result().appended):
+                return
+        time.sleep(every_s)
+
+
+def _publish(topics: Topics, logs: Path, scale: Scale, per_s: float) -> Published:
     lines, seconds = in_order(logs), scale.settle_s + scale.rate_seconds[per_s]
     paced = chain(at_rate(lines, SLOW_PER_S, scale.slow_s), at_rate(lines, per_s, seconds))
+    began = time.time()
     topics.publish(paced, linger_ms=5, is_timed=True)
-    return {partition: np.array(at) for partition, at in topics.appended_at.items()}
+    return Published(topics.appended.places(), began, {})
+
+
+class GoldCommit(NamedTuple):
+    """A commit of a gold table: its time by the writer, the version of silver, when the reader saw it."""
+
+    committed_ms: int
+    built_from: int  # -1: the commit does not name it
+    seen_at: float
 
 
 class SilverReader:
@@ -75,39 +105,51 @@ class SilverReader:
 
     def __init__(self, root: Path, *, with_gold: bool) -> None:
         """Start before the first commit."""
-        self._silver, self._gold = (Path(tables.path(root, table)) for table in (REQUESTS, FETCH_LATENCY))
-        self._with_gold = with_gold
-        self._next = {self._silver: 0, self._gold: 0}
+        layers = {lateness.SILVER: REQUESTS} | (GOLD_LAYERS if with_gold else {})
+        self._where = {layer: Path(tables.path(root, table)) for layer, table in layers.items()}
+        self._next = dict.fromkeys(layers, 0)
         self._files: list[tuple[np.ndarray, np.ndarray, float, int]] = []  # places, seen at, version
         self._rows = 0
-        self._gold_at: list[tuple[int, float]] = []  # source version, seen at
+        self._commits: dict[str, list[GoldCommit]] = {layer: [] for layer in GOLD_LAYERS if layer in layers}
 
     def poll(self) -> None:
         """Read every new version."""
-        for version, actions in self._new(self._silver):
+        for version, actions in self._new(lateness.SILVER):
             for added in (a["add"] for a in actions if "add" in a and a["add"]["dataChange"]):
-                rows = pq.read_table(self._silver / added["path"], columns=["partition", "offset"])
+                rows = pq.read_table(
+                    self._where[lateness.SILVER] / added["path"], columns=["partition", "offset"]
+                )
                 places = rows["partition"].to_numpy(), rows["offset"].to_numpy()
                 self._files.append((*places, time.time(), version))
                 self._rows += len(rows)
-        for _, actions in self._new(self._gold):
-            info = next(a["commitInfo"] for a in actions if "commitInfo" in a)
-            metadata = info.get("userMetadata")
-            if metadata:
-                version = json.loads(metadata)["built_from"]["silver.requests"]
-                self._gold_at.append((version, time.time()))
+        for layer, commits in self._commits.items():
+            for _, actions in self._new(layer):
+                info = next(a["commitInfo"] for a in actions if "commitInfo" in a)
+                note = info.get("userMetadata")
+                built_from = json.loads(note)["built_from"]["silver.requests"] if note else -1
+                commits.append(GoldCommit(info["timestamp"], built_from, time.time()))
 
     def has(self, appended: Places) -> bool:
         """Return whether every line is visible in every layer."""
         if self._rows < sum(len(at) for at in appended.values()):
             return False
-        if not self._with_gold:
-            return True
-        built = max((version for version, _ in self._gold_at), default=-1)
-        return built >= max(version for *_, version in self._files)
+        newest = max(version for *_, version in self._files)
+        return all(max((v for v, _ in self.built(layer)), default=-1) >= newest for layer in self._commits)
 
-    def seen(self, appended: Places, per_s: float, warm_s: float, usage: Usage) -> SeenLines:
-        """Return when each line became visible, and the resources of the programs."""
+    def built(self, layer: str) -> list[tuple[int, float]]:
+        """
+        Return the version of silver that each commit of a layer was built from, and when it was seen.
+
+        A verdict is committed after the fetches of the same batch and before those of the next one.
+        """
+        fetches = [commit for commit in self._commits[lateness.GOLD] if commit.built_from >= 0]
+        at = [commit.committed_ms for commit in fetches]
+        commits = fetches if layer == lateness.GOLD else self._commits[layer]
+        before = ((bisect_right(at, commit.committed_ms), commit.seen_at) for commit in commits)
+        return [(fetches[n - 1].built_from, seen_at) for n, seen_at in before if n]
+
+    def seen(self, appended: Places, per_s: float, measured: tuple[float, float], usage: Usage) -> SeenLines:
+        """Return when each line that was appended up to the end of a span became visible."""
         silver, versions = ({p: np.full(len(at), np.nan) for p, at in appended.items()} for _ in range(2))
         for partitions, offsets, seen_at, version in self._files:
             for partition in appended:
@@ -116,35 +158,37 @@ class SilverReader:
         appended_at, silver_at, version_of = (
             np.concatenate([of[p] for p in appended]) for of in (appended, silver, versions)
         )
-        was_sent = ~np.isnan(appended_at)
-        begin, end = float(np.nanmin(appended_at)) + warm_s, float(np.nanmax(appended_at))
-        visible_at = {lateness.SILVER: silver_at[was_sent]}
-        if self._with_gold:
-            visible_at[lateness.GOLD] = self._in_gold(version_of[was_sent])
+        begin, end = measured
+        counts = appended_at <= end  # NaN: the broker's answer was lost.
+        built = {layer: self.built(layer) for layer in self._commits}
+        commits = {lateness.SILVER: [(version, at) for *_, at, version in self._files]} | built
+        of_gold = {layer: _first_built(found, version_of[counts]) for layer, found in built.items()}
         return SeenLines(
             per_s=per_s,
             measured_from=begin,
-            appended_at=appended_at[was_sent],
-            visible_at=visible_at,
+            appended_at=appended_at[counts],
+            visible_at={lateness.SILVER: silver_at[counts]} | of_gold,
             batches={
-                lateness.SILVER: len({version for *_, at, version in self._files if begin <= at <= end}),
-                lateness.GOLD: len({version for version, at in self._gold_at if begin <= at <= end}),
+                layer: len({version for version, at in found if begin <= at <= end})
+                for layer, found in commits.items()
             },
             usage=usage.between(begin, end),
             memory_is=usage.memory_is,
         )
 
-    def _in_gold(self, versions: np.ndarray) -> np.ndarray:
-        """Return the instant of the first commit that was built from each version or a later one."""
-        if not self._gold_at:
-            return np.full(len(versions), np.nan)
-        built, built_at = (np.array(column) for column in zip(*self._gold_at, strict=True))
-        order = np.argsort(built, kind="stable")
-        earliest = np.append(np.minimum.accumulate(built_at[order][::-1])[::-1], np.nan)
-        at: np.ndarray = earliest[np.searchsorted(built[order], versions)]  # NaN sorts last.
-        return at
+    def _new(self, layer: str) -> Iterator[tuple[int, list[dict[str, dict[str, Any]]]]]:
+        log = self._where[layer] / "_delta_log"
+        while (entry := log / f"{self._next[layer]:020}.json").exists():
+            yield self._next[layer], [json.loads(line) for line in entry.read_text().splitlines()]
+            self._next[layer] += 1
 
-    def _new(self, where: Path) -> Iterator[tuple[int, list[dict[str, dict[str, Any]]]]]:
-        while (entry := where / "_delta_log" / f"{self._next[where]:020}.json").exists():
-            yield self._next[where], [json.loads(line) for line in entry.read_text().splitlines()]
-            self._next[where] += 1
+
+def _first_built(commits: list[tuple[int, float]], versions: np.ndarray) -> np.ndarray:
+    """Return the instant of the first commit that was built from each version or a later one."""
+    if not commits:
+        return np.full(len(versions), np.nan)
+    built, built_at = (np.array(column) for column in zip(*commits, strict=True))
+    order = np.argsort(built, kind="stable")
+    earliest = np.append(np.minimum.accumulate(built_at[order][::-1])[::-1], np.nan)
+    at: np.ndarray = earliest[np.searchsorted(built[order], versions)]  # NaN sorts last.
+    return at

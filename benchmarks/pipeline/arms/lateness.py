@@ -11,7 +11,7 @@ BLOCK_S, BATCHES_A_BLOCK = 60.0, 3
 LEAST_BLOCKS = 3
 """Student's interval over two blocks is too wide to be useful."""
 
-SILVER, GOLD = "silver", "gold"
+SILVER, GOLD, VERDICT = "silver", "gold", "verdict"
 THIRDS = 3
 MILLION = 1e6
 
@@ -50,7 +50,7 @@ def figures(seen: SeenLines) -> dict[str, object]:
             name: used["cores"] * measured_s / len(at) * MILLION for name, used in seen.usage.items()
         },
     }
-    third = _parts(at, THIRDS)
+    third, between = _parts(at, THIRDS), len(at) * (THIRDS - 1) / THIRDS
     for layer, visible_at in seen.visible_at.items():
         late_s = visible_at[counts] - seen.appended_at[counts]
         blocks = blocks_of(measured_s, seen.batches[layer])
@@ -63,8 +63,8 @@ def figures(seen: SeenLines) -> dict[str, object]:
             "p99_s": with_range(late_s, _parts(at, blocks), 0.99),
             "p50_of_thirds_s": [quantile(late_s[third == nth], 0.5) for nth in range(THIRDS)],
             "backlog_of_thirds": backlog,
-            # The denominator is the lines appended between the midpoints of the first and the last third.
-            "backlog_growth": (backlog[-1] - backlog[0]) / (len(at) * (THIRDS - 1) / THIRDS),
+            "backlog_growth": (backlog[-1] - backlog[0]) / between,
+            "growth_interval": growth_interval(seen, visible_at, blocks, between),
         }
     return found
 
@@ -117,13 +117,30 @@ def with_range(late_s: np.ndarray, block: np.ndarray, q: float) -> list[float]:
     return [quantile(late_s, q), min(of_blocks), max(of_blocks)]
 
 
-def mean_backlog(seen: SeenLines, visible_at: np.ndarray) -> list[float]:
+def mean_backlog(seen: SeenLines, visible_at: np.ndarray, parts: int = THIRDS) -> list[float]:
     """
     Return the mean number of appended lines that are not yet visible, for each third of the measured time.
 
     It is a mean because the backlog rises by a whole batch between two batches.
     """
     appended, visible = np.sort(seen.appended_at), np.sort(visible_at[~np.isnan(visible_at)])
-    instants = np.linspace(seen.measured_from, appended[-1], 3_000 * THIRDS)
+    instants = np.linspace(seen.measured_from, appended[-1], 3_000 * parts)
     waiting = np.searchsorted(appended, instants, "right") - np.searchsorted(visible, instants, "right")
-    return [float(part.mean()) for part in np.split(waiting, THIRDS)]
+    return [float(part.mean()) for part in np.split(waiting, parts)]
+
+
+def growth_interval(seen: SeenLines, visible_at: np.ndarray, blocks: int, lines: float) -> list[float]:
+    """
+    Return the 95 % interval of the backlog's growth per line, and the number of blocks that it is made of.
+
+    It is Student's t on the mean backlogs of the blocks of the first and of the last third. Without two
+    blocks in each there is no interval. `lines` are those between the midpoints of these thirds.
+    """
+    each = blocks // THIRDS
+    if each < LEAST_BLOCKS - 1:
+        return [float("nan"), float("nan"), 1]
+    backlog = np.array(mean_backlog(seen, visible_at, each * THIRDS))
+    first, last = backlog[:each], backlog[-each:]
+    spread = np.sqrt((first.var(ddof=1) + last.var(ddof=1)) / each)
+    half, growth = stats.t.ppf(0.975, 2 * each - 2) * spread, last.mean() - first.mean()
+    return [float(growth - half) / lines, float(growth + half) / lines, 2 * each]

@@ -11,6 +11,7 @@ from itertools import count, repeat
 from math import nan
 from pathlib import Path
 
+import numpy as np
 from confluent_kafka import KafkaError, Message, Producer
 
 from conf.names import Header, Kind
@@ -37,6 +38,9 @@ PARTITIONS = 2
 
 NodeLine = tuple[str, bytes]
 """Node and line."""
+
+Places = dict[int, np.ndarray]
+"""Instants in epoch seconds by offset, for each partition."""
 
 
 def record(state: Path) -> Path:
@@ -107,13 +111,39 @@ def at_rate(lines: list[NodeLine], per_s: float, duration_s: float) -> Iterator[
             time.sleep(ahead_s)
 
 
-def stamp() -> bytes:
-    """Return the current time in Kafka's log layout, in UTC with nanoseconds."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f").encode() + b"000Z"
+def of_span(lines: list[NodeLine], per_s: float, n: int, since: datetime) -> Iterator[NodeLine]:
+    """Yield `n` lines at once, with the instants of a steady pace from `since` on."""
+    for nth in range(n):
+        node, line = lines[nth % len(lines)]
+        yield node, stamp(since + timedelta(seconds=nth / per_s)) + line[line.index(b" ") :]
+
+
+def stamp(at: datetime | None = None) -> bytes:
+    """Return an instant (default: now) in Kafka's log layout, in UTC with nanoseconds."""
+    return (at or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%S.%f").encode() + b"000Z"
 
 
 def _second(line: bytes) -> datetime:
     return datetime.fromisoformat(line[:SECOND].decode()).replace(tzinfo=UTC)
+
+
+class AppendTimes:
+    """When the broker appended each record of a topic, in epoch seconds; NaN if that is not known."""
+
+    def __init__(self) -> None:
+        """Know no record."""
+        self._at = {partition: array("d") for partition in range(PARTITIONS)}
+
+    def note(self, message: Message) -> None:
+        """Store the append time of a delivered record."""
+        at = self._at[int(message.partition() or 0)]
+        # If a response was lost and a record was sent twice, only the second offset is reported.
+        at.extend([nan] * (int(message.offset() or 0) - len(at)))
+        at.append(message.timestamp()[1] / 1e3)
+
+    def places(self) -> Places:
+        """Return the times by offset, for each partition."""
+        return {partition: np.array(at) for partition, at in self._at.items()}
 
 
 class Topics:
@@ -124,7 +154,7 @@ class Topics:
         self.prefix, self._bootstrap = prefix, lab.telemetry_bootstrap_servers
         settings = {"message.timestamp.type": "LogAppendTime"} | MAX_MESSAGE
         create_telemetry_topics(lab, prefix, kinds=kinds, partitions=PARTITIONS, settings=settings)
-        self.appended_at = {partition: array("d") for partition in range(PARTITIONS)}
+        self.appended = AppendTimes()
 
     @property
     def request_log(self) -> str:
@@ -186,10 +216,7 @@ class Topics:
     def _note(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             raise RuntimeError(str(error))
-        appended_at = self.appended_at[int(message.partition() or 0)]
-        # If a response was lost and a record was sent twice, only the second offset is reported.
-        appended_at.extend([nan] * (int(message.offset() or 0) - len(appended_at)))
-        appended_at.append(message.timestamp()[1] / 1e3)
+        self.appended.note(message)
 
 
 @cache

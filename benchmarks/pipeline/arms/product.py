@@ -1,6 +1,6 @@
-"""The interface of the benchmarks to the ingest; adapt only this module if the ingest changes."""
+"""The interface of the benchmarks to the product; adapt only this module if the product changes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,15 +8,23 @@ import pyarrow as pa
 from deltalake.transaction import Transaction
 from pyspark.sql import SparkSession
 
+from benchmarks.pipeline.measure import Timed, timed
+from conf.progress import Progress
 from conf.settings import Settings
 from engine.delta import tables
 from engine.delta.file_writer import FileWriter
+from engine.gold.arrivals import arrivals
+from engine.gold.batches import Batches
+from engine.gold.builder import Builder
+from engine.gold.data_quality import rebuild_data_quality
+from engine.gold.stream import STREAM
 from engine.ingest import batches
 from engine.ingest.batches import Offsets
 from engine.ingest.meters import IngestMeters
 from engine.ingest.sources import LINES, SCRAPES
 from engine.ingest.task.arrow_rows import record_batch
 from engine.process.gate import Gate
+from engine.process.session import spark_session
 from jobs import ingest
 from schemas.bronze import BRONZE
 from schemas.fields import Table
@@ -36,6 +44,26 @@ def ingest_lines(spark: SparkSession, settings: Settings) -> None:
     """Run the line query over all records of its topics, as `plumbline ingest --once` does."""
     writer = ingest.writer_of(spark, settings, LINES, Uncounted(), Gate(), once=True)
     ingest.start(writer, settings, once=True).awaitTermination()
+
+
+def build_gold(spark: SparkSession, settings: Settings) -> None:
+    """Build gold from all of silver, as `plumbline build-gold` does."""
+    root = settings.warehouse_root
+    stream = STREAM.writer(
+        arrivals(spark, settings), settings, Batches(Builder(spark, root, Progress()), Progress())
+    )
+    stream.trigger(availableNow=True).start().awaitTermination()
+    rebuild_data_quality(root)
+
+
+def gold_batches(settings: Settings) -> int:
+    """Return the number of batches that the stream of gold has finished."""
+    return len(list((STREAM.checkpoint(settings) / "commits").glob("[0-9]*")))
+
+
+def timed_job(app: str, job: Callable[[SparkSession, Settings], Any], settings: Settings) -> Timed:
+    """Run a job in this process's session, which has the JVM options of `app`; return its cost."""
+    return timed(job, spark_session(settings, app), settings)
 
 
 def write_scrapes(spark: SparkSession, offsets: Offsets, batch_id: int, settings: Settings) -> None:

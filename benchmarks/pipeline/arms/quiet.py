@@ -1,22 +1,25 @@
 """
-Measure cores and memory of all processes for a quiet cluster: a small load of every kind.
+Measure cores, memory and freshness for a quiet cluster: a small load of every kind.
 
 The publisher sends records like a collector's, with the collector's own producer. At the end bronze must have
-every sent record, or the run fails.
+every sent record, or the run fails. The stages before and after the quiet cluster measure only the cost of
+batches of gold: without scrapes, and while replicas move under a throttle.
 """
 
 import json
 import threading
 import time
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, Message
 
 from benchmarks.pipeline import programs
-from benchmarks.pipeline.arms import batch_costs, quiet_lines
-from benchmarks.pipeline.arms.lines import stamp
-from benchmarks.pipeline.arms.quiet_lines import Recording
+from benchmarks.pipeline.arms import batch_costs, lateness, quiet_lines
+from benchmarks.pipeline.arms.freshness import Published, SilverReader, follow
+from benchmarks.pipeline.arms.lines import AppendTimes, stamp
+from benchmarks.pipeline.arms.quiet_lines import LINES, MOVES, QUIET, Recording
 from benchmarks.pipeline.arms.scale import Scale
 from benchmarks.pipeline.counts import check, rows_of
 from benchmarks.pipeline.usage import Usage
@@ -34,59 +37,64 @@ BROKERS = ("1", "2", "3")
 
 
 def watch(lab: Lab, conf: Path, scale: Scale, folder: Path, *, with_gold: bool) -> dict[str, object]:
-    """Run the programs on the recording in `folder`, at a quiet cluster's pace; return their resources."""
-    seconds = scale.quiet_settle_s + scale.quiet_s
-    with (
-        programs.publisher() as (pool, pid),
-        programs.running(conf, with_gold=with_gold) as started,
-    ):
+    """Run the programs on the recording in `folder`, at a quiet cluster's pace; return their figures."""
+    settings = Settings.load(conf)
+    with programs.worker() as (pool, pid), programs.running(conf, with_gold=with_gold) as started:
         usage = Usage(programs.watched(started, lab, pid))
-        log = batch_costs.BatchLog(conf.parent / f"{programs.GOLD}.log") if with_gold else None
-        publishing, began = pool.submit(publish, conf, folder, seconds), time.time()
-        while not publishing.done():
+        log = batch_costs.BatchLog(conf.parent / f"{programs.GOLD}.log")
+        reader = SilverReader(settings.warehouse_root, with_gold=with_gold)
+
+        def look() -> None:
             programs.check_running(started, conf)
             usage.look()
-            if log:
+            if with_gold:
                 log.look(time.time())
-            time.sleep(TURN_S)
-        sent = publishing.result()
-        begin, end = began + scale.quiet_settle_s, began + seconds
-        used = usage.between(begin, end)
-        batches = batch_costs.costs(log.batches, usage, begin, end) if log else []
-        settings = Settings.load(conf)
+
+        publishing = pool.submit(publish, conf, folder, scale, with_gold=with_gold)
+        follow(publishing, reader, look, every_s=TURN_S)
+        appended, began, sent = publishing.result()
         check(f"quiet, with_gold={with_gold}", _counts(settings, sent))
-    return {
-        "with_gold": with_gold,
+    at = quiet_lines.spans(quiet_lines.stages(folder, scale, with_gold=with_gold), began)
+    seen = reader.seen(appended, 1 / quiet_lines.INTERVAL_S[Kind.REQUEST_LOG], at[QUIET], usage)
+    return lateness.figures(seen) | {
         "measured_s": scale.quiet_s,
         "sent": sent,
         "quarantined": rows_of(Path(tables.path(settings.warehouse_root, QUARANTINE))),
-        "usage": used,
-        "batches": batches,
-        "memory_is": usage.memory_is,
+        "max_trigger_delay_s": settings.ingest.max_trigger_delay_s,
+        "batches": [
+            {"stage": stage} | batch
+            for stage in (LINES, QUIET, MOVES)
+            if stage in at
+            for batch in batch_costs.costs(log.batches, usage, *at[stage])
+        ],
     }
 
 
-def publish(conf: Path, folder: Path, seconds: float) -> dict[str, int]:
-    """Send every kind at its pace; return the records sent, by kind."""
-    settings, recording, sent = Settings.load(conf), quiet_lines.read(folder), Counter[str]()
+def publish(conf: Path, folder: Path, scale: Scale, *, with_gold: bool) -> Published:
+    """Send the records of all stages at their pace."""
+    settings, sent, appended = Settings.load(conf), Counter[str](), AppendTimes()
+    run = quiet_lines.stages(folder, scale, with_gold=with_gold)
     publisher = Publisher(settings.telemetry, Collector(cluster="lab", time_zone="UTC"), threading.Event())
-    began = time.monotonic()
+    requests, began = publisher.topic(Kind.REQUEST_LOG), time.time()
 
-    def delivered(error: KafkaError | None, _: object) -> None:
+    def delivered(error: KafkaError | None, message: object) -> None:
         if error is not None:
             publisher.failed(error, settings.telemetry.topic_prefix)
+        elif isinstance(message, Message) and message.topic() == requests:
+            appended.note(message)
 
-    for at_s, kind, nth in quiet_lines.due(seconds):
-        while (ahead_s := at_s - (time.monotonic() - began)) > 0:
-            time.sleep(min(ahead_s, TURN_S))
-            publisher.serve()
-        for line in records(recording, kind, nth):
-            publisher.send(line, delivered)
-            sent[kind.value] += 1
+    for stage, (begin, _) in zip(run, quiet_lines.spans(run, began).values(), strict=True):
+        for at_s, kind, nth in stage.due:
+            while (ahead_s := begin + at_s - time.time()) > 0:
+                time.sleep(min(ahead_s, TURN_S))
+                publisher.serve()
+            for line in records(stage.recording, kind, nth):
+                publisher.send(line, delivered)
+                sent[kind.value] += 1
     if publisher.flush(60.0, 60.0):
         message = "the telemetry broker did not acknowledge every record"
         raise RuntimeError(message)
-    return dict(sent)
+    return Published(appended.places(), began, dict(sent))
 
 
 def records(recording: Recording, kind: Kind, number: int) -> list[RawLine]:
@@ -113,10 +121,10 @@ def records(recording: Recording, kind: Kind, number: int) -> list[RawLine]:
     node, line = lines[number % len(lines)]
     source = quiet_lines.FILES[kind]
     value = stamp() + line[line.index(b" ") :]
-    return [RawLine(value, node, f"{node}/{source}", f"{node}/{kind.value}/{number}", kind.value)]
+    return [RawLine(value, node, f"{node}/{source}", f"{node}/{kind.value}/{now_ns}", kind.value)]
 
 
-def _counts(settings: Settings, sent: dict[str, int]) -> dict[str, tuple[int, int]]:
+def _counts(settings: Settings, sent: Mapping[str, int]) -> dict[str, tuple[int, int]]:
     """Return the rows of each bronze table and the records sent, when they are equal or time is up."""
     until = time.monotonic() + PATIENCE_S
     while True:

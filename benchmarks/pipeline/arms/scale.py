@@ -15,7 +15,10 @@ class Scale:
     settle_s: float  # seconds at the measured rate before measuring begins
     quiet_s: float
     quiet_settle_s: float
+    lines_s: float  # seconds of a quiet cluster without scrapes, to measure batches of gold
     recorded_s: float  # seconds of the recording of a quiet cluster
+    moves: int  # recorded moves of replicas under a throttle
+    hour_s: float  # seconds of silver at the low rate that gold takes in at once
     pages: int
     ages: tuple[int, ...]  # commits
     appends: int
@@ -31,7 +34,10 @@ FULL = Scale(
     settle_s=180.0,
     quiet_s=600.0,
     quiet_settle_s=180.0,
+    lines_s=180.0,
     recorded_s=60.0,
+    moves=3,
+    hour_s=3_600.0,
     pages=240,
     ages=(1, 100, 1_000, 10_000),
     appends=30,
@@ -45,7 +51,10 @@ SHORT = Scale(
     settle_s=10.0,
     quiet_s=20.0,
     quiet_settle_s=20.0,
+    lines_s=20.0,
     recorded_s=20.0,
+    moves=1,
+    hour_s=30.0,
     pages=6,
     ages=(1, 100),
     appends=5,
