@@ -9,7 +9,7 @@ from benchmarks import pages
 from benchmarks.truth import demos, judge, page
 from benchmarks.truth.analyse import Recorded, recorded
 from benchmarks.truth.learn import learn, toml
-from benchmarks.truth.record import PARTS, record
+from benchmarks.truth.record import PARTS, made_on, record
 from conf.settings import PROJECT
 from conf.signals import interrupt_on_signals
 from engine.gold.culprit import LEARNT, thresholds
@@ -62,7 +62,10 @@ def main(
     if found := [judge.demo_result(*of) for of in demos.recorded(state / "demos")]:
         sections["demos"] = page.demos_section(found)
         is_met &= sum(one.is_right for one in found) >= DEMOS_RIGHT
-    noted = {name: f"{text}\n{_conditions(state / name)}\n" for name, text in sections.items()}
+    noted = {
+        name: f"{text}\n{_conditions(state / name)}\n\n{made_on(state / name)}\n"
+        for name, text in sections.items()
+    }
     pages.write(PAGE, {"head": page.head(), **noted})
     print(f"written: {PAGE}; {'every aim is met' if is_met else 'an aim is missed, see the page'}")
     raise typer.Exit(0 if is_met else 1)

@@ -7,6 +7,7 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
+from benchmarks.truth.record import note_meta
 from conf.settings import PROJECT
 from lab.errors import LabError
 from schemas.gold.broker_rtt import BROKER_RTT
@@ -41,7 +42,7 @@ def recorded(root: Path) -> list[tuple[Row, list[Row]]]:
 def _record(folder: Path, *, seed: int) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     run, output = folder / "run", folder / "output.txt"
-    folder.mkdir(parents=True)
+    note_meta(folder)
     command = [sys.executable, "-m", "plumbline", "demo", "--seed", str(seed), "--state", str(run)]
     with (
         output.open("wb") as written,

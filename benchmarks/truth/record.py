@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.pipeline import machine
 from lab import cluster, scenarios
 from lab.pipeline import streams
 from lab.scenarios import Scenario, ScenarioPlan, Side
@@ -14,6 +15,7 @@ DELAYS_MS = (3.0, 10.0, 20.0)
 RATES = (0.0, 500.0, 2000.0)
 TRIES = 10
 LEARN_S, HEALTHY_S = 15 * 60.0, 60 * 60.0
+META = "made-on.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,24 @@ class RecordedPart:
     name: str
     plans: tuple[ScenarioPlan, ...]
     with_pipeline: bool = False  # the pipeline runs next to the brokers
+
+
+def note_meta(folder: Path) -> None:
+    """Store machine, tree and date of a recording in its folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / META).write_text(json.dumps(machine.described(is_short=False)))
+
+
+def made_on(part: Path) -> str:
+    """Return the sentences with date, tree and machine of a part's recordings, and the trees that judged."""
+    metas = [json.loads(file.read_text()) for name in (META, f"*/{META}") for file in sorted(part.glob(name))]
+    by_tree = {(meta["tree"], meta["is_changed"], meta["measured_on"]): meta for meta in reversed(metas)}
+    recorded = [machine.measured_on(meta, "Recorded") for meta in reversed(by_tree.values())]
+    built = part / "gold" / "done"
+    gold = f"gold of tree `{built.read_text() or '?'}`, " if built.exists() else ""
+    judge = machine.described(is_short=False)
+    judged = f"Judged on {judge['measured_on']}: {gold}verdicts and judge of tree `{judge['tree']}`."
+    return "\n".join([*(recorded or ["Tree and date of the recording were not noted."]), judged])
 
 
 def links() -> Iterator[ScenarioPlan]:
@@ -75,6 +95,7 @@ def record(part: RecordedPart, root: Path) -> None:
         print(f"{part.name}: recorded before, in {done.parent}")
         return
     state = root / part.name / "lab"
+    note_meta(root / part.name)
     settings = cluster.start(state).settings_file
     try:
         truths = []
