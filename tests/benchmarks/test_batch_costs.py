@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.pipeline.arms.batch_costs import BatchLog, LoggedBatch, costs
+from benchmarks.pipeline.arms.batch_costs import BatchLog, LoggedBatch, by_stage, costs
 from benchmarks.pipeline.usage import Usage
 
 LINES = """counting every line: 0.1 s
@@ -35,3 +35,6 @@ def test_a_batch_has_the_cpu_time_around_it(monkeypatch):
 
     assert found == [{"builds": ("fetches",), "wall_s": 2.0, "cpu_s": pytest.approx(1.0)}] * 2
     assert costs(batches, used, 15.0, 100.0) == found[1:]
+    assert by_stage(batches, used, {"quiet": (15.0, 100.0), "later": (90.0, 99.0)}) == [
+        {"stage": "quiet"} | found[1]
+    ]

@@ -37,13 +37,19 @@ def test_every_kind_comes_at_its_pace():
     assert [at_s for at_s, _, _ in sent] == sorted(at_s for at_s, _, _ in sent)
 
 
-def test_a_line_has_the_current_time_and_its_own_position(recording):
+def test_a_line_has_the_current_time(recording):
     (first,), (second,) = (quiet.records(recording, Kind.CLIENT_LOG, nth) for nth in range(2))
 
     assert first.value.partition(b" ")[2] == LINE.partition(b" ")[2]
     assert not first.value.startswith(b"2026-11-21T08:40:46.122384288Z")
     assert (first.node, second.node) == ("broker-1", "broker-2")
-    assert first.position != second.position
+
+
+def test_a_line_that_is_sent_again_has_another_position(recording):
+    """Gold removes lines with the same position as duplicates, and each stage begins with line 0."""
+    (first,), (again,) = (quiet.records(recording, Kind.CLIENT_LOG, 0) for _ in range(2))
+
+    assert first.position != again.position
 
 
 def test_a_scrape_is_one_page_of_every_broker(recording):

@@ -1,6 +1,7 @@
 """The cost of a batch of gold: its duration from the log of build-gold, and the CPU time around it."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +38,15 @@ class BatchLog:
             LoggedBatch(now, float(line["wall"]), tuple(BUILT.findall(line["built"])))
             for line in LOGGED.finditer(whole)
         ]
+
+
+def by_stage(
+    batches: list[LoggedBatch], usage: Usage, stages: Mapping[str, tuple[float, float]]
+) -> list[dict[str, object]]:
+    """Return the costs of the batches of each stage of a run, whose begin and end are given by name."""
+    return [
+        {"stage": name} | batch for name, span in stages.items() for batch in costs(batches, usage, *span)
+    ]
 
 
 def costs(batches: list[LoggedBatch], usage: Usage, begin: float, end: float) -> list[dict[str, object]]:

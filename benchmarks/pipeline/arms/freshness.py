@@ -40,7 +40,7 @@ PATIENCE_S, POLL_S = 120.0, 0.02
 GOLD_LAYERS = {lateness.GOLD: FETCH_LATENCY, lateness.VERDICT: BROKER_RTT_CULPRIT}
 
 
-class Published(NamedTuple):
+class PublishedLines(NamedTuple):
     """What a publisher has sent: the append times of the request log, its start, and the records by kind."""
 
     appended: Places
@@ -70,7 +70,7 @@ def watch(  # noqa: PLR0913 (programs, input and duration)
 
 
 def follow(
-    publishing: Future[Published], reader: "SilverReader", look: Callable[[], None], *, every_s: float
+    publishing: Future[PublishedLines], reader: "SilverReader", look: Callable[[], None], *, every_s: float
 ) -> None:
     """Poll until every published line is visible, at most two minutes after the last one."""
     ended = float("inf")
@@ -84,12 +84,12 @@ def follow(
         time.sleep(every_s)
 
 
-def _publish(topics: Topics, logs: Path, scale: Scale, per_s: float) -> Published:
+def _publish(topics: Topics, logs: Path, scale: Scale, per_s: float) -> PublishedLines:
     lines, seconds = in_order(logs), scale.settle_s + scale.rate_seconds[per_s]
     paced = chain(at_rate(lines, SLOW_PER_S, scale.slow_s), at_rate(lines, per_s, seconds))
     began = time.time()
     topics.publish(paced, linger_ms=5, is_timed=True)
-    return Published(topics.appended.places(), began, {})
+    return PublishedLines(topics.appended.places(), began, {})
 
 
 class GoldCommit(NamedTuple):
@@ -150,15 +150,10 @@ class SilverReader:
 
     def seen(self, appended: Places, per_s: float, measured: tuple[float, float], usage: Usage) -> SeenLines:
         """Return when each line that was appended up to the end of a span became visible."""
-        silver, versions = ({p: np.full(len(at), np.nan) for p, at in appended.items()} for _ in range(2))
-        for partitions, offsets, seen_at, version in self._files:
-            for partition in appended:
-                ours = offsets[partitions == partition]
-                silver[partition][ours], versions[partition][ours] = seen_at, version
+        (begin, end), (silver, versions) = measured, self._in_silver(appended)
         appended_at, silver_at, version_of = (
             np.concatenate([of[p] for p in appended]) for of in (appended, silver, versions)
         )
-        begin, end = measured
         counts = appended_at <= end  # NaN: the broker's answer was lost.
         built = {layer: self.built(layer) for layer in self._commits}
         commits = {lateness.SILVER: [(version, at) for *_, at, version in self._files]} | built
@@ -175,6 +170,15 @@ class SilverReader:
             usage=usage.between(begin, end),
             memory_is=usage.memory_is,
         )
+
+    def _in_silver(self, appended: Places) -> tuple[Places, Places]:
+        """Return when each line was seen in silver, and in which version."""
+        silver, versions = ({p: np.full(len(at), np.nan) for p, at in appended.items()} for _ in range(2))
+        for partitions, offsets, seen_at, version in self._files:
+            for partition in appended:
+                ours = offsets[partitions == partition]
+                silver[partition][ours], versions[partition][ours] = seen_at, version
+        return silver, versions
 
     def _new(self, layer: str) -> Iterator[tuple[int, list[dict[str, dict[str, Any]]]]]:
         log = self._where[layer] / "_delta_log"

@@ -17,7 +17,7 @@ from confluent_kafka import KafkaError, Message
 
 from benchmarks.pipeline import programs
 from benchmarks.pipeline.arms import batch_costs, lateness, quiet_lines
-from benchmarks.pipeline.arms.freshness import Published, SilverReader, follow
+from benchmarks.pipeline.arms.freshness import PublishedLines, SilverReader, follow
 from benchmarks.pipeline.arms.lines import AppendTimes, stamp
 from benchmarks.pipeline.arms.quiet_lines import LINES, MOVES, QUIET, Recording
 from benchmarks.pipeline.arms.scale import Scale
@@ -61,16 +61,13 @@ def watch(lab: Lab, conf: Path, scale: Scale, folder: Path, *, with_gold: bool) 
         "sent": sent,
         "quarantined": rows_of(Path(tables.path(settings.warehouse_root, QUARANTINE))),
         "max_trigger_delay_s": settings.ingest.max_trigger_delay_s,
-        "batches": [
-            {"stage": stage} | batch
-            for stage in (LINES, QUIET, MOVES)
-            if stage in at
-            for batch in batch_costs.costs(log.batches, usage, *at[stage])
-        ],
+        "batches": batch_costs.by_stage(
+            log.batches, usage, {name: at[name] for name in (LINES, QUIET, MOVES) if name in at}
+        ),
     }
 
 
-def publish(conf: Path, folder: Path, scale: Scale, *, with_gold: bool) -> Published:
+def publish(conf: Path, folder: Path, scale: Scale, *, with_gold: bool) -> PublishedLines:
     """Send the records of all stages at their pace."""
     settings, sent, appended = Settings.load(conf), Counter[str](), AppendTimes()
     run = quiet_lines.stages(folder, scale, with_gold=with_gold)
@@ -94,7 +91,7 @@ def publish(conf: Path, folder: Path, scale: Scale, *, with_gold: bool) -> Publi
     if publisher.flush(60.0, 60.0):
         message = "the telemetry broker did not acknowledge every record"
         raise RuntimeError(message)
-    return Published(appended.places(), began, dict(sent))
+    return PublishedLines(appended.places(), began, dict(sent))
 
 
 def records(recording: Recording, kind: Kind, number: int) -> list[RawLine]:
