@@ -20,6 +20,7 @@ from answers.throttles import question as throttles
 
 QUESTIONS: tuple[Question, ...] = (
     slow_links.QUESTION,
+    incidents.QUESTION,
     fetches.QUESTION,
     partition_skew.QUESTION,
     throttles.QUESTION,
@@ -28,7 +29,6 @@ QUESTIONS: tuple[Question, ...] = (
     runs.QUESTION,
     comparison_question.QUESTION,
     data_quality.QUESTION,
-    incidents.QUESTION,
     pair.QUESTION,
     incidents.INCIDENT,
 )
