@@ -37,8 +37,8 @@ class DrawnFigure:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
-    """Figures next to each other; `is_dense` if they may be small."""
+class FigureRow:
+    """FigureRow next to each other; `is_dense` if they may be small."""
 
     drawn: Sequence[DrawnFigure]
     is_dense: bool = False
@@ -76,7 +76,7 @@ class Download:
     text: str
 
 
-Block = Figures | Sentences | Missing | Details | Download | Listed
+Block = FigureRow | Sentences | Missing | Details | Download | Listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

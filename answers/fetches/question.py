@@ -8,7 +8,7 @@ from answers.answer import (
     Answer,
     AnswerRows,
     DrawnFigure,
-    Figures,
+    FigureRow,
     Headline,
     Missing,
     Question,
@@ -105,7 +105,7 @@ def _over_time(selection: GoldSelection, followers: Sequence[Row], of: Accusatio
         words="Number of fetches by time and latency.",
         head=f"How many fetches took how long ({metric})",
     )
-    blocks = [Figures(drawn, is_dense=True), Figures([heat])]
+    blocks = [FigureRow(drawn, is_dense=True), FigureRow([heat])]
     return [Section(name="latency", title=title, lead=lead, blocks=blocks)]
 
 

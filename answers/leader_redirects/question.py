@@ -5,7 +5,7 @@ from answers.answer import (
     Answer,
     AnswerRows,
     DrawnFigure,
-    Figures,
+    FigureRow,
     Headline,
     Missing,
     Question,
@@ -34,7 +34,7 @@ def answer(selection: GoldSelection) -> Answer:
         words="How long each client was without a leader, by version.",
     )
     lead = "From the first error, or a dead leader's last response, to the first success at the new leader."
-    drawn = Section(name=name, title=title, lead=lead, blocks=[Figures([figure])])
+    drawn = Section(name=name, title=title, lead=lead, blocks=[FigureRow([figure])])
     moved, died = redirects.REDIRECTS.listed(versions), redirects.DISCONNECTS.listed(versions)
     sentences = Sentences(redirects.sentences(versions, events))
     sections = [

@@ -5,7 +5,7 @@ from answers.answer import (
     Answer,
     AnswerRows,
     DrawnFigure,
-    Figures,
+    FigureRow,
     Headline,
     Missing,
     Question,
@@ -42,7 +42,7 @@ def answer(selection: GoldSelection) -> Answer:
         words="Topics per lookup over time, by client.",
     )
     lead = "Lookups of all topics are left out."
-    drawn = Section(name=name, title=title, lead=lead, blocks=[Figures([figure])])
+    drawn = Section(name=name, title=title, lead=lead, blocks=[FigureRow([figure])])
     listed = section_of(lookups.LISTING.listed(rows), "lookups", Sentences(lookups.sentences(rows)))
     return Answer(headline=headline, sections=[drawn, listed], news=[found] if found else [])
 

@@ -5,7 +5,7 @@ from answers.answer import (
     Answer,
     AnswerRows,
     DrawnFigure,
-    Figures,
+    FigureRow,
     Headline,
     Missing,
     Question,
@@ -43,7 +43,7 @@ def answer(selection: GoldSelection) -> Answer:
         name="shares-of",
         title=title,
         lead="Share of each partition in a producer's bytes; a red diamond belongs to its slowest leader.",
-        blocks=[Figures([figure])],
+        blocks=[FigureRow([figure])],
     )
     listing = section_of(listed, "skew", Sentences(skew.sentences(rows)))
     return Answer(headline=headline, sections=[drawn, listing], news=[found] if found else [])

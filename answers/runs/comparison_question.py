@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from answers.answer import (
     Answer,
     DrawnFigure,
-    Figures,
+    FigureRow,
     Headline,
     Missing,
     Question,
@@ -53,7 +53,7 @@ def answer(selection: GoldSelection) -> Answer:
         name="comparison",
         title="What changed",
         lead="Change of each metric with its 95 % interval; the band is the tolerance.",
-        blocks=[Figures([figure])],
+        blocks=[FigureRow([figure])],
     )
     listed = section_of(comparisons.LISTING.listed(shown), "comparison-list")
     return Answer(

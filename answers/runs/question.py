@@ -4,7 +4,7 @@ from answers.answer import (
     Answer,
     AnswerRows,
     DrawnFigure,
-    Figures,
+    FigureRow,
     Headline,
     Missing,
     Question,
@@ -48,9 +48,9 @@ def answer(selection: GoldSelection) -> Answer:
     )
 
 
-def _drawn(figure: "object") -> Figures:
+def _drawn(figure: "object") -> FigureRow:
     words = "p99 of each run over time; a dotted line is a change of an arm."
-    return Figures([DrawnFigure(name="runs-over-time", figure=figure, words=words)])
+    return FigureRow([DrawnFigure(name="runs-over-time", figure=figure, words=words)])
 
 
 QUESTION = Question(

@@ -6,7 +6,7 @@ from answers.answer import (
     FILLED_BY_GOLD,
     Answer,
     DrawnFigure,
-    Figures,
+    FigureRow,
     Headline,
     Missing,
     Question,
@@ -75,7 +75,7 @@ def _round_trips(
         name="pair-rtt",
         title="Its round trips over time",
         lead=f"Steps of {step} s; the time of a finding is shaded." if drawn else "",
-        blocks=[Figures(drawn) if drawn else missing],
+        blocks=[FigureRow(drawn) if drawn else missing],
     )
 
 
@@ -86,7 +86,7 @@ def _latency(selection: GoldSelection, pair: BrokerPair, chief: Finding | None) 
         return Section(name=name, title=title, blocks=[Missing("no fetch of this pair.", FILLED_BY_GOLD)])
     figure = with_lane(latency_over_time(rows, pair[1], chief, selection.step), events(selection))
     drawn = DrawnFigure(name="pair-latency-figure", figure=figure, words=LEAD)
-    return Section(name=name, title=title, lead=LEAD, blocks=[Figures([drawn])])
+    return Section(name=name, title=title, lead=LEAD, blocks=[FigureRow([drawn])])
 
 
 def _requests(selection: GoldSelection, pair: BrokerPair, chief: Finding | None) -> Section:

@@ -11,7 +11,7 @@ from answers.answer import (
     AnswerRows,
     Details,
     DrawnFigure,
-    Figures,
+    FigureRow,
     Missing,
     Question,
     Section,
@@ -77,9 +77,9 @@ def _matrix(selection: GoldSelection, rows: Sequence[Row], of: Accusation) -> Se
     return Section(
         name="pairs",
         title=title,
-        lead=f"Rows fetch, columns serve. Figures of {span}, {clock(since)} to {clock(until)} UTC.",
+        lead=f"Rows fetch, columns serve. FigureRow of {span}, {clock(since)} to {clock(until)} UTC.",
         blocks=[
-            Figures(
+            FigureRow(
                 [
                     DrawnFigure(
                         name=f"heat-{matrix.method}",
@@ -136,7 +136,7 @@ def _compared(selection: GoldSelection) -> list[Section]:
             name="compared",
             title=title,
             lead=f"This span less the one from {span} on; + is slower now.",
-            blocks=[Figures(drawn), listed],
+            blocks=[FigureRow(drawn), listed],
         )
     ]
 
@@ -176,7 +176,7 @@ def _over_time(selection: GoldSelection, shown: Sequence[Row], of: Accusation) -
             title="Round trips over time",
             lead=f"Each pair (follower from leader) in steps of {step} s. Accused pairs are red "
             f"and thick; the time of a finding is shaded.{cut}",
-            blocks=[Figures(drawn), Figures([heat]), *(one for one in tables if one.rows)],
+            blocks=[FigureRow(drawn), FigureRow([heat]), *(one for one in tables if one.rows)],
         )
     ]
 

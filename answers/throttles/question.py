@@ -5,7 +5,7 @@ from answers.answer import (
     Answer,
     AnswerRows,
     DrawnFigure,
-    Figures,
+    FigureRow,
     Headline,
     Missing,
     Question,
@@ -51,7 +51,7 @@ def answer(selection: GoldSelection) -> Answer:
         words="Throttled bytes per second by broker and direction over time; a dotted line is the limit.",
     )
     listed = THROTTLES.listed(throttles)
-    kept = section_of(listed, "throttles", Figures([figure]), Sentences(of_throttles(throttles)))
+    kept = section_of(listed, "throttles", FigureRow([figure]), Sentences(of_throttles(throttles)))
     moving = section_of(MOVES.listed(moved), "moves", Sentences(of_moves(moved)))
     sections = [*([kept] if throttles else []), *([moving] if moved else [])]
     return Answer(headline=shown, sections=sections, news=bad_throttles(throttles))

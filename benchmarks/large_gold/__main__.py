@@ -34,7 +34,7 @@ SLOW_S, MOVING_S = 1_200, 7_200
 """The link is slow, and replicas are being moved, until the end."""
 
 WARM_SCRAPES = 5
-Costs = dict[str, list[StepCost]]
+StepCosts = dict[str, list[StepCost]]
 
 
 def main(
@@ -62,7 +62,7 @@ def main(
     is_short = (hours, brokers) != (24, 30)
     meta = machine.described(is_short=is_short)
     gold, made = make(state / "warehouse", brokers, hours)
-    costs: Costs = defaultdict(list)
+    costs: StepCosts = defaultdict(list)
     for _ in range(rounds):
         scrape(gold, state, costs)
         report(gold, state, hours, costs)
@@ -103,7 +103,7 @@ def make(root: Path, brokers: int, hours: int) -> tuple[LargeGold, dict[str, Any
     }
 
 
-def scrape(gold: LargeGold, state: Path, costs: Costs) -> None:
+def scrape(gold: LargeGold, state: Path, costs: StepCosts) -> None:
     """Scrape a new exporter: cold, without news, after a commit to one table, after commits to all."""
     conf = _settings(gold, state)
     with programs.serving("export", "--conf", str(conf), "--port", "0") as exporter:
@@ -125,7 +125,7 @@ def _scrape(exporter: Service) -> StepCost:
     return exporter.cost(ask)
 
 
-def report(gold: LargeGold, state: Path, hours: int, costs: Costs) -> None:
+def report(gold: LargeGold, state: Path, hours: int, costs: StepCosts) -> None:
     """Write the HTML report of the last hour, and of all hours."""
     conf, until = _settings(gold, state), datetime.fromtimestamp(gold.end, UTC).isoformat()
     for name, length_h in (("report of an hour", 1), ("report of the day", hours)):
@@ -136,7 +136,7 @@ def report(gold: LargeGold, state: Path, hours: int, costs: Costs) -> None:
         )
 
 
-def open_pages(gold: LargeGold, rounds: int, costs: Costs) -> None:
+def open_pages(gold: LargeGold, rounds: int, costs: StepCosts) -> None:
     """Open the first page of the dashboard, the last hour, in a new browser after new commits."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS.split())

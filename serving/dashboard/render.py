@@ -13,7 +13,7 @@ from answers.answer import (
     Details,
     Download,
     DrawnFigure,
-    Figures,
+    FigureRow,
     Headline,
     Missing,
     Section,
@@ -81,7 +81,7 @@ def _section(section: Section, links: Links) -> Component:
 
 
 def _block(block: Block, title: str, links: Links) -> list[Component]:
-    if isinstance(block, Figures):
+    if isinstance(block, FigureRow):
         classes = "side three" if block.is_dense else "side"
         return [html.Div([_figure(one) for one in block.drawn], className=classes)]
     if isinstance(block, Sentences):

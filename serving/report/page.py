@@ -10,7 +10,7 @@ from markupsafe import Markup
 from plotly.io import to_json
 from plotly.offline import get_plotlyjs
 
-from answers.answer import Answer, Figures
+from answers.answer import Answer, FigureRow
 from answers.formats import count, instant
 from answers.questions import WholeAnswer
 
@@ -35,7 +35,7 @@ def page(whole: WholeAnswer, span: str, stamp: Stamp) -> str:
 def figures(answers: Sequence[Answer]) -> dict[str, Markup]:
     """Return the figures of answers as JSON that is safe inside a script element."""
     blocks = [block for answer in answers for section in answer.sections for block in section.blocks]
-    drawn = [one for block in blocks if isinstance(block, Figures) for one in block.drawn]
+    drawn = [one for block in blocks if isinstance(block, FigureRow) for one in block.drawn]
     # plotly's JSON engine writes <, > and / as \u escapes, so no text can end the script element.
     return {one.name: Markup(to_json(one.figure, engine="json")) for one in drawn}  # noqa: S704
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from answers.answer import Download, Figures, Missing, Section
+from answers.answer import Download, FigureRow, Missing, Section
 from answers.events.found import EVENTS
 from answers.incidents import question as incident_question
 from answers.incidents.found import incidents
@@ -45,7 +45,7 @@ def test_names_of_sections_figures_and_tables_are_unique_in_a_report(east):
     names = [one.name for one in sections]
     for section in sections:
         for block in section.blocks:
-            names += [one.name for one in block.drawn] if isinstance(block, Figures) else []
+            names += [one.name for one in block.drawn] if isinstance(block, FigureRow) else []
             names += [block.listing.name] if isinstance(block, Listed) else []
 
     assert [name for name in sorted(set(names)) if names.count(name) > 1] == []
@@ -57,7 +57,7 @@ def test_every_figure_has_words_and_can_be_written(east):
         for question in QUESTIONS
         for section in question.answer(east).sections
         for block in section.blocks
-        if isinstance(block, Figures)
+        if isinstance(block, FigureRow)
         for drawn in block.drawn
     ]
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from benchmarks.truth.judge import demo_result
-from tests.serving.report.gold_rows import NAMELESS, NOBODY, at
+from tests.serving.report.gold_rows import NAMELESS, NO_CULPRIT, at
 
 LINK = {**NAMELESS, "culprit": "link", "follower_id": 3, "leader_id": 1}
 OTHER = {**LINK, "leader_id": 2}
@@ -13,13 +13,13 @@ TRUTH = {
     "shape": "link", "broker_id": None, "follower_id": 3, "leader_id": 1,
     "injected_at": at(3) + timedelta(seconds=3), "ended_at": at(9) + timedelta(seconds=3),
 }  # fmt: skip
-RIGHT = [NOBODY] * 3 + [LINK] * 6 + [NOBODY] * 2
+RIGHT = [NO_CULPRIT] * 3 + [LINK] * 6 + [NO_CULPRIT] * 2
 
 
 def result(verdicts):
     of_window = {"effect_ms": 10.0, "evidence": 20.0}
     rows = [
-        {**verdict, "window_start": at(n), "since": at(3), **(of_window if verdict is not NOBODY else {})}
+        {**verdict, "window_start": at(n), "since": at(3), **(of_window if verdict is not NO_CULPRIT else {})}
         for n, verdict in enumerate(verdicts)
     ]
     return demo_result(TRUTH, rows)
@@ -35,11 +35,11 @@ def test_one_finding_of_the_injected_link_and_span_is_right():
 @pytest.mark.parametrize(
     "verdicts",
     [
-        [NOBODY] * 11,
+        [NO_CULPRIT] * 11,
         [OTHER, *RIGHT[1:]],
         [OTHER if row is LINK else row for row in RIGHT],
-        [NOBODY] * 3 + [LINK] * 3 + [NOBODY] * 5,
-        [NOBODY] + [LINK] * 8 + [NOBODY] * 2,
+        [NO_CULPRIT] * 3 + [LINK] * 3 + [NO_CULPRIT] * 5,
+        [NO_CULPRIT] + [LINK] * 8 + [NO_CULPRIT] * 2,
     ],
     ids=["nothing", "a second finding", "another link", "too short", "before the injection"],
 )

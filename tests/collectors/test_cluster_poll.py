@@ -14,15 +14,15 @@ from collectors.cluster_poll import LISTS, RATES, ClusterPoller, PollError, poll
 from conf.names import Kind
 
 
-class Answer:
+class AdminResult:
     """The result of one call."""
 
     def __init__(self, entries):
-        """Hold what will be told."""
+        """Keep the result."""
         self.entries = entries
 
     def result(self, timeout):
-        """Tell it."""
+        """Return it."""
         assert timeout
         return self.entries
 
@@ -49,13 +49,13 @@ class Admin:
         """Return every node with its rack."""
         assert request_timeout
         nodes = [SimpleNamespace(id=broker, rack=rack) for broker, rack in self.racks.items()]
-        return Answer(SimpleNamespace(nodes=nodes))
+        return AdminResult(SimpleNamespace(nodes=nodes))
 
     def describe_configs(self, resources, request_timeout):
         """Give every setting there is, defaults among them."""
         assert request_timeout
         self.calls.append([resource.name for resource in resources])
-        return {resource: Answer(self._entries(resource.name)) for resource in resources}
+        return {resource: AdminResult(self._entries(resource.name)) for resource in resources}
 
     def _entries(self, name):
         made = self.made.get(name, {})

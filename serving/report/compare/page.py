@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from answers.answer import Answer, DrawnFigure, Figures, Headline, Section, Sentences, section_of
+from answers.answer import Answer, DrawnFigure, FigureRow, Headline, Section, Sentences, section_of
 from answers.questions import WholeAnswer
 from answers.runs.comparison_question import changes
 from answers.runs.summaries import COMPARED
@@ -59,7 +59,7 @@ def _metrics(comparison: Comparison) -> Section:
         figure=changes(listed.rows),
         words="Change of each metric with its interval; the table has the same figures.",
     )
-    section = section_of(listed, "metrics", Figures([figure]))
+    section = section_of(listed, "metrics", FigureRow([figure]))
     return replace(section, lead=f"{section.lead} The band is the tolerance.")
 
 
@@ -74,7 +74,7 @@ def _strips(comparison: Comparison) -> Section:
         name="runs-against-runs",
         title="Run against run",
         lead="A point is a run; a line joins the runs of a block.",
-        blocks=[Figures(drawn)],
+        blocks=[FigureRow(drawn)],
     )
 
 
@@ -113,7 +113,7 @@ def _of_many_runs(comparison: Comparison) -> list[Section]:
             title=head,
             lead=lead,
             blocks=[
-                Figures(
+                FigureRow(
                     [
                         DrawnFigure(name=figure, figure=draw(comparison), words=f"{head}: {lead}")
                         for figure, draw in drawn

@@ -2,7 +2,7 @@
 
 import pytest
 
-from answers.answer import Answer, DrawnFigure, Figures, Section
+from answers.answer import Answer, DrawnFigure, FigureRow, Section
 from answers.formats import NONE
 from answers.leader_redirects import redirects
 from answers.leader_redirects.figures import redirect_times
@@ -25,7 +25,7 @@ def sentences(rows):
 
 def drawn(name, figure):
     """Return an answer with one figure."""
-    blocks = [Figures([DrawnFigure(name=name, figure=figure, words="a figure")])]
+    blocks = [FigureRow([DrawnFigure(name=name, figure=figure, words="a figure")])]
     return Answer(headline=CALM, sections=[Section(name="section", title="A figure", blocks=blocks)])
 
 
