@@ -1,8 +1,8 @@
 """Read spans of a Delta table: the log names the files that overlap them, and Spark opens only those."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -49,6 +49,16 @@ class Snapshot:
         """Return the paths of all files."""
         return [str(path) for path in self.files["path"].to_pylist()]
 
+    def paths_by_day(self) -> dict[date | None, set[str]]:
+        """Return the paths of the files of each day; None is the day of a table or of rows without one."""
+        days: dict[date | None, set[str]] = {}
+        day = next((f"partition.{name}" for name in self.table.partition_by), "")
+        unknown = pa.nulls(self.files.num_rows)
+        of_day = self.files[day] if day in self.files.column_names else unknown
+        for path, its_day in zip(self.paths(), of_day.to_pylist(), strict=True):
+            days.setdefault(its_day, set()).add(path)
+        return days or {None: set()}
+
     def overlapping(self, column: str, spans: Sequence[Span], reach: Reach = Reach()) -> list[str]:  # noqa: B008 (it is frozen)
         """Return the paths of the files that may have rows in the spans, widened by `reach`."""
         return self._paths(self._any([self._overlaps(column, _widened(span, reach)) for span in spans]))
@@ -58,6 +68,12 @@ class Snapshot:
         _, high = self._extremes(column)
         latest: datetime | None = pc.max(high).as_py()
         return latest
+
+    def newest_first(self, column: str) -> list[tuple[str, datetime | None]]:
+        """Return each file and its latest instant of a column; first those without statistics (None)."""
+        _, high = self._extremes(column)
+        latest = zip(self.paths(), high.to_pylist(), strict=True)
+        return sorted(latest, key=lambda file: (file[1] is None, file[1] or _at(0)), reverse=True)
 
     def rows(
         self,
@@ -109,11 +125,13 @@ class Snapshot:
 
     def all_rows(self, columns: Sequence[str], where: pc.Expression | None = None) -> pa.RecordBatchReader:
         """Return columns of all rows that meet a condition, without Spark, read in batches."""
-        return self._dataset(self.paths()).scanner(columns=list(columns), filter=where).to_reader()
+        return self.rows_in(self.paths(), columns, where)
 
-    def rows_in(self, paths: Sequence[str], columns: Sequence[str]) -> pa.RecordBatchReader:
-        """Return columns of all rows of some files."""
-        return self._dataset(paths).scanner(columns=list(columns)).to_reader()
+    def rows_in(
+        self, paths: Collection[str], columns: Sequence[str], where: pc.Expression | None = None
+    ) -> pa.RecordBatchReader:
+        """Return columns of the rows of some files that meet a condition."""
+        return self._dataset(paths).scanner(columns=list(columns), filter=where).to_reader()
 
     def outside(self, column: str, spans: Sequence[Span]) -> Iterator[pa.RecordBatch]:
         """Yield the other rows of the files that overlap the spans."""
@@ -123,7 +141,7 @@ class Snapshot:
         is_outside = ~_is_in(column, spans) | pc.field(column).is_null()
         yield from self._dataset(mixed).to_batches(filter=is_outside)
 
-    def _dataset(self, paths: Sequence[str]) -> ds.Dataset:
+    def _dataset(self, paths: Collection[str]) -> ds.Dataset:
         """Return files as a dataset in the table's schema; a file may lack newer columns."""
         schema = arrow_schema(self.table)
         files = [str(self.where / path) for path in paths]

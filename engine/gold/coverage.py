@@ -1,13 +1,13 @@
 """Whether the windows of a warehouse are complete, and which of them later lines may settle."""
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow.compute as pc
 
 from engine.delta import tables
-from engine.delta.snapshot import Snapshot
+from engine.delta.snapshot import CUT, Snapshot
 from schemas.fields import Table
 from schemas.silver.requests import REQUESTS
 from transforms.gold.build import Arrived
@@ -64,7 +64,7 @@ class Settling:
         self._warehouse = warehouse
         self._lines = _LinesOfFiles()
         self._newest: dict[tuple[str, int], int] = {}  # by cluster and broker, epoch microseconds
-        self._newest_since: date | None = None
+        self._known: set[str] = set()  # clusters whose lines of the last minute are in `_newest`
         self._unsettled: set[tuple[str, int]] = set()
         for table in (table for table in covered if "is_settled" in table.schema.names):
             columns = ("cluster", "window_start")
@@ -76,7 +76,7 @@ class Settling:
         """Note the newest lines of a batch (`arrivals.arrived`)."""
         for row in arrived:
             if row.input == REQUESTS.name and row.broker_id is not None:
-                self._note(row.cluster, row.broker_id, (row.newest - EPOCH) // timedelta(microseconds=1))
+                self._note(row.cluster, row.broker_id, _micros(row.newest))
 
     def may_settle(self) -> set[int]:
         """Return the windows that were built unsettled and that later lines may have settled."""
@@ -84,8 +84,11 @@ class Settling:
 
     def covered(self, requests: Snapshot, spans: Sequence[Span]) -> list[Coverage]:
         """Return the coverage of the windows, and note which of them are not settled."""
-        self._learn_newest(spans[0])
         newest = self._lines.near(requests, spans)
+        for (cluster, broker, _), at in newest.items():
+            self._note(cluster, broker, at)
+        for cluster in {cluster for cluster, _, _ in newest} - self._known:
+            self._learn_newest(requests, cluster)
         for (cluster, broker), at in self._newest.items():
             key = (cluster, broker, window_of(at / 1e6))
             newest[key] = max(at, newest.get(key, at))
@@ -106,15 +109,20 @@ class Settling:
     def _note(self, cluster: str, broker_id: int, at_us: int) -> None:
         self._newest[cluster, broker_id] = max(at_us, self._newest.get((cluster, broker_id), at_us))
 
-    def _learn_newest(self, earliest: Span) -> None:
-        """Read the newest line of each broker once; later the stream supplies it."""
-        since = datetime.fromtimestamp(earliest.start, UTC).date()
-        if self._newest_since is not None and self._newest_since <= since:
-            return
-        lines = tables.snapshot(self._warehouse, REQUESTS).all_rows(LINE, pc.field("logged_date") >= since)
-        for (cluster, broker, _), at_us in newest_lines(lines).items():
-            self._note(cluster, broker, at_us)
-        self._newest_since = since
+    def _learn_newest(self, requests: Snapshot, cluster: str) -> None:
+        """
+        Read the lines of a cluster's last minute, the newest files first; later the stream supplies them.
+
+        Earlier lines are not needed: windows that end before the last minute are settled in any case.
+        """
+        for path, latest in requests.newest_first("logged_at"):
+            newest = max(at for (where, _), at in self._newest.items() if where == cluster)
+            if latest and _micros(latest + CUT) < newest - SETTLE_S * 1_000_000:
+                break
+            lines = requests.rows_in([path], LINE, pc.field("cluster") == cluster)
+            for (_, broker, _), at in newest_lines(lines).items():
+                self._note(cluster, broker, at)
+        self._known.add(cluster)
 
     def _can_be_settled(self, cluster: str, window: int) -> bool:
         """Return False if `windows.coverage` would certainly find the window unsettled again."""
@@ -122,6 +130,11 @@ class Settling:
         known = [at for (where, _), at in self._newest.items() if where == cluster]
         is_read = all(at >= end_us for at in known if at >= window * 1_000_000 - settle_us)
         return bool(known) and (is_read or max(known) > end_us + settle_us)
+
+
+def _micros(at: datetime) -> int:
+    """Return epoch microseconds."""
+    return (at - EPOCH) // timedelta(microseconds=1)
 
 
 def _second(at: datetime) -> int:
