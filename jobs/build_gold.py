@@ -9,7 +9,6 @@ import os
 import threading
 import time
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +27,7 @@ from engine.gold.batches import Batches
 from engine.gold.builder import Builder
 from engine.gold.data_quality import rebuild_data_quality
 from engine.gold.former import former_repairs, starting_versions
+from engine.gold.recount import Recount
 from engine.gold.stream import STREAM
 from engine.process.gate import FINISH_BATCH_S, Gate
 from engine.process.job import job, started_session, wrong_use
@@ -121,12 +121,19 @@ def _stream(
 ) -> None:
     """Build the windows that new rows touch, until the query ends or a signal stops it."""
     gate, stop = Gate(), threading.Event()
-    note = partial(STREAM.note, settings)
-    batches = Batches(builder, progress, settings if follow else None, gate, note=note)
+    recount = Recount(settings.warehouse_root, progress)
+
+    def note() -> None:
+        STREAM.note(settings)
+        if follow:
+            recount.after_batch()
+
+    batches = Batches(builder, progress, gate, note=note)
     rows = arrivals(spark, settings, starting_versions(settings))
     pace = {"processingTime": settings.build_gold.trigger} if follow else {"availableNow": True}
     stop_on_signals(stop)
-    _wait(STREAM.writer(rows, settings, batches).trigger(**pace).start(), stop, gate)
+    with recount:
+        _wait(STREAM.writer(rows, settings, batches).trigger(**pace).start(), stop, gate)
     interrupt_on_signals()
     if stop.is_set():
         if not follow:

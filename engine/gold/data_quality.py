@@ -25,6 +25,8 @@ def rebuild_data_quality(warehouse: Path) -> None:
     logs = [source.bronze for source in SOURCES]
     for table in (table for source in SOURCES for table in source.tables):
         tables.make(warehouse, table)  # the warehouse may be older than the source
+        # The log is read here, so that the snapshots below are almost of one instant: the ingest may run.
+        tables.snapshot(warehouse, table)
     cut = [at for log in logs if (at := tables.complete_from(warehouse, log)) is not None]
     is_whole = pc.field("ingest_date") >= max(cut).date() if cut else None
 

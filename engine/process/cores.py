@@ -33,7 +33,7 @@ def mapper(size_bytes: int, *preload: str) -> Iterator[Mapper]:
         return
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(preload))
-    with ProcessPoolExecutor(min(cores, WORKERS), context, initializer=_begin) as pool:
+    with ProcessPoolExecutor(min(cores, WORKERS), context, initializer=begin_worker) as pool:
         try:
             yield partial(_results, pool)
         except BaseException:
@@ -50,7 +50,7 @@ def _results(
     return (call.result() for call in calls)
 
 
-def _begin() -> None:
+def begin_worker() -> None:
     """Leave Ctrl-C to the parent process, and end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from datetime import timedelta
 
@@ -232,6 +233,14 @@ def test_every_gold_table_opens_in_delta_rs_at_reader_version_1(built):
         assert (opened.to_pyarrow_table().num_rows > 0) == (table is not BROKER_RTT_BASELINE)
 
 
+def has_rows(lab, table):
+    """Return whether a table has rows within a minute."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until and not tables.snapshot(lab.warehouse, table).paths():
+        time.sleep(0.1)
+    return bool(tables.snapshot(lab.warehouse, table).paths())
+
+
 def settings_file(lab):
     conf = lab.root / "conf.toml"
     conf.write_text(
@@ -276,18 +285,21 @@ def test_a_second_writer_is_refused(lab):
     assert f"process {os.getpid()} " in result.stderr
 
 
-def test_follow_ends_cleanly_with_ctrl_c(lab):
+def test_follow_counts_every_line_and_ends_cleanly_with_ctrl_c(lab):
     lab.arrive(*idle(n=20))
-    command = [sys.executable, "-m", "jobs.build_gold", "--conf", settings_file(lab), "--follow"]
+    job = "from engine.gold import recount; from jobs.build_gold import app; recount.EVERY_S = 0; app()"
+    command = [sys.executable, "-c", job, "--conf", settings_file(lab), "--follow"]
     with subprocess.Popen(command, cwd=PROJECT, stderr=subprocess.PIPE, text=True) as process:
         lines = []
         for line in process.stderr:
             lines.append(line)
             if line.startswith("batch ") and not any(earlier.startswith("batch ") for earlier in lines[:-1]):
+                was_counted = has_rows(lab, DATA_QUALITY)
                 process.send_signal(signal.SIGINT)
         code = process.wait(120)
 
     assert code == 0, "".join(lines)
+    assert was_counted
     assert any("stopped" in line for line in lines)
     assert "Traceback" not in "".join(lines)
     assert lab.rows(BROKER_RTT)
