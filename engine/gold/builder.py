@@ -12,8 +12,9 @@ from engine.delta import tables
 from engine.delta.snapshot import Snapshot
 from engine.gold.coverage import Settling
 from engine.gold.culprit import culprits_of
+from engine.gold.derived import DerivedRows
 from engine.gold.held_back import let_through
-from engine.gold.inputs import Derived, WarehouseTables, WindowInputs
+from engine.gold.inputs import WarehouseTables, WindowInputs
 from engine.process.fail_points import reached
 from schemas.fields import Table
 from transforms.gold.build import Arrived, Build
@@ -43,12 +44,12 @@ class Builder:
             tables.make(warehouse, table)
         for table in gold_of(builds):
             tables.ensure(spark, warehouse, table)
-        known = WarehouseTables(warehouse)
+        self._derived = DerivedRows()
+        known = WarehouseTables(warehouse, self._derived)
         self._memories = {build.name: build.memory(known) for build in builds if build.memory}
         self._settling = Settling(warehouse, gold_of(build for build in builds if build.is_covered))
         self._culprits = culprits_of(warehouse) if any(build.followed_by for build in builds) else None
         self._newest = {build.name: self._newest_window(build) for build in builds}
-        self._derived: Derived = {}
         self._refused: dict[str, set[int]] = {build.name: set() for build in builds}
 
     def build(self, arrived: Sequence[Arrived]) -> dict[str, int]:

@@ -61,7 +61,6 @@ class Settling:
 
         All of them are read, because a job that was killed may have settled a window in the first one only.
         """
-        self._warehouse = warehouse
         self._lines = _LinesOfFiles()
         self._newest: dict[tuple[str, int], int] = {}  # by cluster and broker, epoch microseconds
         self._known: set[str] = set()  # clusters whose lines of the last minute are in `_newest`

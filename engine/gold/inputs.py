@@ -1,6 +1,6 @@
 """What the builds of gold read: the rows around some windows of a warehouse, or all rows."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,15 +10,13 @@ import pyarrow.dataset as ds
 from engine.delta import tables
 from engine.delta.snapshot import Snapshot
 from engine.gold.coverage import Settling
+from engine.gold.derived import DerivedRows, Function
 from schemas.arrow import arrow_schema
 from schemas.fields import Table
 from schemas.silver.requests import REQUESTS
 from transforms.gold.build import Build
 from transforms.spans import Span, spans_of, window_of, windows_of
 from transforms.windows import LINE, Coverage, Reach, coverage, newest_lines
-
-Derived = dict[tuple[str, Callable[[pa.RecordBatchReader], pa.Table]], tuple[int, pa.Table]]
-"""Results of `Inputs.derived` and the version of their table, by the table's name and the function."""
 
 
 class WindowInputs:
@@ -30,11 +28,11 @@ class WindowInputs:
         snapshots: Mapping[str, Snapshot],
         settling: Settling,
         spans: Sequence[Span],
-        derived: Derived | None = None,
+        derived: DerivedRows | None = None,
     ) -> None:
         """Read for the windows of the spans; `snapshots` are those of the build's inputs, by name."""
         self._build, self._settling = build, settling
-        self._derived = {} if derived is None else derived
+        self._derived = derived or DerivedRows()
         self._snapshots, self._spans = snapshots, list(spans)
 
     @property
@@ -61,16 +59,9 @@ class WindowInputs:
             return snapshot.all_rows(columns, where)
         return snapshot.reader(columns, table.instant, self._spans, within, where)
 
-    def derived(
-        self, table: Table, columns: Sequence[str], function: Callable[[pa.RecordBatchReader], pa.Table]
-    ) -> pa.Table:
-        """Return a function of all rows of a table, from an earlier step if the table is unchanged."""
-        snapshot = self._snapshots[table.name]
-        version, rows = self._derived.get((table.name, function), (None, None))
-        if rows is None or version != snapshot.version:
-            rows = function(snapshot.all_rows(columns))
-            self._derived[table.name, function] = (snapshot.version, rows)
-        return rows
+    def derived(self, table: Table, columns: Sequence[str], function: Function) -> pa.Table:
+        """Return a function of the rows of each day of a table, from an earlier step if they are the same."""
+        return self._derived.results(self._snapshots[table.name], columns, function)
 
     def around(
         self,
@@ -119,9 +110,7 @@ class WholeInputs:
         """Return columns of all rows."""
         return self._silver[table].scanner(columns=list(columns), filter=where).to_reader()
 
-    def derived(
-        self, table: Table, columns: Sequence[str], function: Callable[[pa.RecordBatchReader], pa.Table]
-    ) -> pa.Table:
+    def derived(self, table: Table, columns: Sequence[str], function: Function) -> pa.Table:
         """Return a function of all rows of a table."""
         return function(self.rows(table, columns))
 
@@ -156,15 +145,26 @@ def gold_of_all(build: Build, inputs: WholeInputs) -> Mapping[Table, pa.Table]:
 class WarehouseTables:
     """The tables of a warehouse, from which the memory of a build begins (see `build.RememberedTables`)."""
 
-    def __init__(self, warehouse: Path) -> None:
+    def __init__(self, warehouse: Path, derived: DerivedRows | None = None) -> None:
         """Read existing tables."""
-        self._warehouse = warehouse
+        self._warehouse, self._derived = warehouse, derived or DerivedRows()
 
-    def rows(self, table: Table, columns: Sequence[str]) -> pa.RecordBatchReader:
-        """Return columns of all rows of a table."""
-        return tables.snapshot(self._warehouse, table).all_rows(columns)
+    def rows(
+        self, table: Table, columns: Sequence[str], among: Collection[int] | None = None
+    ) -> pa.RecordBatchReader:
+        """Return columns of the rows in some windows (epoch seconds; default: all rows)."""
+        snapshot = tables.snapshot(self._warehouse, table)
+        if among is None:
+            return snapshot.all_rows(columns)
+        if not among:
+            return snapshot.rows_in([], columns)
+        return snapshot.reader(columns, table.instant, spans_of(among), Reach())
 
-    def windows(self, table: Table) -> set[int]:
-        """Return the windows (epoch seconds) in which a table has rows."""
-        starts = tables.snapshot(self._warehouse, table).column("window_start")
+    def derived(self, table: Table, columns: Sequence[str], function: Function) -> pa.Table:
+        """Return a function of the rows of each day of a table."""
+        return self._derived.results(tables.snapshot(self._warehouse, table), columns, function)
+
+    def windows(self, table: Table, among: Collection[int]) -> set[int]:
+        """Return those windows (epoch seconds) in which a table has rows."""
+        starts = self.rows(table, ["window_start"], among).read_all()["window_start"]
         return {int(start.timestamp()) for start in starts.unique().to_pylist()}

@@ -44,7 +44,11 @@ class Inputs(Protocol):
     def derived(
         self, table: Table, columns: Sequence[str], function: Callable[[pa.RecordBatchReader], pa.Table]
     ) -> pa.Table:
-        """Return a function of all rows of a table in `Build.whole`; it is kept until the table changes."""
+        """
+        Return a function of the rows of each day of a table in `Build.whole`; of all rows if it has no days.
+
+        The result of a day is kept until its rows change. `WholeInputs` has one result, of all rows.
+        """
 
     def around(
         self,
@@ -87,13 +91,20 @@ class Memory(Protocol):
 
 
 class RememberedTables(Protocol):
-    """The tables of a warehouse, from which a `Memory` begins."""
+    """The tables of a warehouse, from which a `Memory` learns."""
 
-    def rows(self, table: Table, columns: Sequence[str]) -> pa.RecordBatchReader:
-        """Return columns of all rows of a table, for SQL in DuckDB."""
+    def rows(
+        self, table: Table, columns: Sequence[str], among: Collection[int] | None = None
+    ) -> pa.RecordBatchReader:
+        """Return columns of the rows in some windows (default: all rows), for SQL in DuckDB."""
 
-    def windows(self, table: Table) -> set[int]:
-        """Return the windows (epoch seconds) in which a table has rows."""
+    def derived(
+        self, table: Table, columns: Sequence[str], function: Callable[[pa.RecordBatchReader], pa.Table]
+    ) -> pa.Table:
+        """Return a function of the rows of each day of a table (see `Inputs.derived`)."""
+
+    def windows(self, table: Table, among: Collection[int]) -> set[int]:
+        """Return those windows (epoch seconds) in which a table has rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,10 @@ from datetime import timedelta
 
 import pytest
 
+from engine.delta import tables
+from engine.delta.snapshot import Snapshot
+from engine.gold.inputs import WarehouseTables
+from schemas.gold.leader_redirect import LEADER_REDIRECT
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
 from schemas.silver.perf_test import RUNS
@@ -12,7 +16,7 @@ from schemas.silver.topics import TOPICS
 from tests.engine.gold.gold_lab import GoldLab, arrived_at
 from tests.transforms.gold.leader_redirect.test_disconnect import END, FOUND, TAKEN, WORK, alive
 from tests.transforms.gold.redirect_rows import AT, MOVE, began, lookup, request
-from tests.transforms.gold.silver_rows import START, stream_of
+from tests.transforms.gold.silver_rows import START, arrow, stream_of
 from transforms.gold.leader_redirect import build as leader_redirect
 from transforms.gold.metadata_lookup import table as metadata_lookup
 from transforms.gold.partition_skew import table as partition_skew
@@ -32,10 +36,31 @@ def windows(*seconds):
     return {NOON + second for second in seconds}
 
 
+class Known:
+    """Tables with a redirect in some windows, and a takeover in others."""
+
+    def __init__(self, redirects, takeovers):
+        """Remember the windows."""
+        self._redirects, self._takeovers = set(redirects), set(takeovers)
+
+    def windows(self, table, among):
+        """Return those windows with a redirect."""
+        assert table is LEADER_REDIRECT
+        return self._redirects & among
+
+    def rows(self, table, columns, among):
+        """Return the takeovers in those windows."""
+        changes = [
+            began((window - NOON) * 1_000, 2, previous_leader_id=1) for window in self._takeovers & among
+        ]
+        return arrow(table, changes).select(columns).to_reader()
+
+
 def touched(rows, *, newest=900, redirects=(), takeovers=()):
     """Return the windows of each table that new rows touch."""
     found = {build.name: build.touched(rows, NOON + newest) for build in BUILDS}
-    of_redirects = leader_redirect.Redirects(redirects, takeovers).windows(found["leader_redirect"], rows)
+    known = Known(redirects, takeovers)
+    of_redirects = leader_redirect.Redirects(known).windows(found["leader_redirect"], rows)
     found = {name: set().union(*of) for name, of in found.items()} | {"leader_redirect": of_redirects}
     return {name: of for name, of in found.items() if of}
 
@@ -236,3 +261,27 @@ def test_a_client_log_that_arrives_last_corrects_the_clocks(lab):
     assert before["clock_bound_ms"] is None
     assert event["clock_bound_ms"] is not None
     assert lab.gold() == lab.at_once()
+
+
+def test_a_line_looks_up_the_redirects_and_takeovers_near_it_alone(tmp_path, monkeypatch):
+    """Twenty days have a redirect and a takeover at noon; a line arrives a minute after those of one day."""
+    for day in range(20):
+        noon = timedelta(days=day)
+        redirect = {"cluster": "lab", "window_start": AT + noon, "errored_at": AT + noon}
+        takeover = began(0, 2, previous_leader_id=1) | {"logged_at": AT + noon}
+        for table, row in ((LEADER_REDIRECT, redirect), (LEADERSHIP_CHANGES, takeover)):
+            tables.append_rows(arrow(table, [row]), tmp_path, table, txn_app_id=str(day))
+    read, dataset = [], Snapshot._dataset
+
+    def counted(self, paths):
+        read.extend(paths)
+        return dataset(self, paths)
+
+    monkeypatch.setattr(Snapshot, "_dataset", counted)
+    day_s = 5 * 24 * 3_600
+    lines = [arrived(REQUESTS, day_s + 60, REQUEST)]
+    near = leader_redirect.BUILD.touched(lines, NOON + 20 * day_s)
+    found = leader_redirect.Redirects(WarehouseTables(tmp_path)).windows(near, lines)
+
+    assert found == windows(day_s)
+    assert len(read) == 2

@@ -3,12 +3,14 @@
 import pytest
 
 from engine.delta import tables
+from engine.delta.snapshot import Snapshot
 from engine.gold.inputs import WarehouseTables
 from schemas.silver.metrics import METRIC_SAMPLES
 from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
 from schemas.silver.topics import TOPICS
 from tests.engine.gold.gold_lab import GoldLab, arrived_at
+from tests.transforms.gold.silver_rows import arrow
 from tests.transforms.gold.throttle_rows import (
     AT,
     MB,
@@ -17,6 +19,7 @@ from tests.transforms.gold.throttle_rows import (
     in_sync,
     listing,
     move,
+    polled,
     rate,
     throttle,
     with_lists,
@@ -179,3 +182,47 @@ def by_id(line):
     """Return a line in which partitions have the id of their topic."""
     parts = [part | {"topic_name": None, "topic_id": "t's id"} for part in line["partitions"]]
     return line | {"partitions": parts}
+
+
+MIDNIGHT_S = 12 * 3_600
+"""The seconds from `AT`, which is noon."""
+
+
+def test_polls_around_midnight_and_a_request_that_arrives_late_give_what_is_built_at_once(lab):
+    """Polls repeat a limit for a minute on both sides of midnight; the request before them arrives last."""
+    lab.arrive(REQUESTS, copied(60, LIMIT, whole=300 * MB, start=MIDNIGHT_S - 30))
+    seconds = range(MIDNIGHT_S - 60, MIDNIGHT_S + 90, 10)
+    polls = [polled(second, rates=(LIMIT, LIMIT), topics=[("t", "0:1")]) for second in seconds]
+    for part in (polls[::2], polls[1::2], [[rate(MIDNIGHT_S - 75, 2 * LIMIT), rate(MIDNIGHT_S - 25, None)]]):
+        lab.arrive(THROTTLE_CHANGES, [row for each in part for row in each])
+        lab.run()
+
+    gold = lab.gold()
+    assert gold == lab.at_once()
+    limited = {(row["limited_from"], row["limit_bytes_per_s"]) for row in gold["throttle_compliance"]}
+    assert len(limited) == 3
+
+
+def test_a_poll_reads_only_its_own_settings(tmp_path, monkeypatch):
+    """Half an hour of polls over midnight, then one more."""
+    for table in (*TABLES, REASSIGNMENTS, THROTTLE_CHANGES):
+        tables.make(tmp_path, table)
+
+    def arrive(second):
+        rows = arrow(THROTTLE_CHANGES, with_lists(polled(second)))
+        tables.append_rows(rows, tmp_path, THROTTLE_CHANGES, txn_app_id=str(second))
+
+    for second in range(MIDNIGHT_S - 900, MIDNIGHT_S + 900, 60):
+        arrive(second)
+    times = ThrottledTimes(WarehouseTables(tmp_path))
+    arrive(MIDNIGHT_S + 900)
+    read, rows_in = [], Snapshot.rows_in
+
+    def counted(self, paths, *more):
+        read.extend(paths if self.table is THROTTLE_CHANGES else ())
+        return rows_in(self, paths, *more)
+
+    monkeypatch.setattr(Snapshot, "rows_in", counted)
+    times.windows([windows(MIDNIGHT_S + 900)], [arrived(THROTTLE_CHANGES, MIDNIGHT_S + 900)])
+
+    assert len(read) == 1

@@ -83,6 +83,7 @@ def rate(second, value, broker=1, direction="leader", **fields):
     row |= {"resource_name": None if broker is None else str(broker)}
     row |= {"config": f"{direction}.replication.throttled.rate", "is_applied": True, "error_code": 0}
     row |= {"operation": "delete" if value is None else "set", "rate_bytes_per_s": value}
+    row |= {"logged_date": at(second).date()}
     return row | {"position": f"r/{second}/{broker}/{direction}", "told_by": "request_log"} | fields
 
 
@@ -90,6 +91,7 @@ def listing(second, value, direction="leader", topic="t", operation="set", **fie
     row = {"cluster": "lab", "broker_id": 1, "logged_at": at(second), "resource": "topic"}
     row |= {"config": f"{direction}.replication.throttled.replicas", "operation": operation, "value": value}
     row |= {"resource_name": topic, "is_applied": True, "error_code": 0, "told_by": "request_log"}
+    row |= {"logged_date": at(second).date()}
     return row | {"position": f"l/{second}/{topic}/{direction}/{operation}"} | fields
 
 
@@ -101,6 +103,17 @@ def throttle(second, limit, *, source=1, destination=2, partitions=(0,)):
         for direction, broker in (("leader", source), ("follower", destination))
     ]
     return rates + lists
+
+
+def polled(second, *, rates=(None, None), topics=(), cluster="lab", poller="cluster"):
+    """Return the rows of a poll: rates of brokers 1 and 2, and lists, unless `topics` is None."""
+    sides = ("leader", "follower")
+    found = [rate(second, value, broker, side) for side in sides for broker, value in enumerate(rates, 1)]
+    if topics is not None:
+        found += [listing(second, None, side, topic=None, operation="delete") for side in sides]
+        found += [listing(second, value, topic=topic) for topic, value in topics]
+    origin = {"told_by": "poll", "position": f"{poller}/poll/{second}", "cluster": cluster}
+    return [row | origin | {"broker_id": None} for row in found]
 
 
 def move(second, targets, **fields):

@@ -1,7 +1,6 @@
-"""How `leader_redirect` is built: which lines touch a redirect, and which redirects are remembered."""
+"""How `leader_redirect` is built, and which lines touch a redirect."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Self
+from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -55,43 +54,41 @@ from transforms.gold.leader_redirect.table import (
     leader_redirect,
 )
 from transforms.gold.runs.of_client import RUNS_COLUMNS
-from transforms.spans import Span, windows_of
+from transforms.spans import Span
 from transforms.spans import touched as spread
 from transforms.sql import NO_ROW, connect, has_rows, is_in, load, rows_of, window_s
+from transforms.windows import Reach
 
 
 class Redirects:
     """
-    The windows that may have events: those with redirects, and those before takeovers.
+    The windows that may have events: those with redirects, and those up to a minute before takeovers.
 
     Any line within reach of them can end an event, or show which client lost its leader, or that the leader
-    is alive.
+    is alive. They are looked up in the tables, because a line may arrive days late.
     """
 
-    def __init__(self, redirects: Iterable[int] = (), takeovers: Iterable[int] = ()) -> None:
-        """Remember windows (epoch seconds)."""
-        self._redirects, self._takeovers = set(redirects), spread(takeovers, TAKEOVER_REACH)
-
-    @classmethod
-    def remembered(cls, warehouse: RememberedTables) -> Self:
-        """Read what is to be remembered from tables."""
-        with connect({}) as db:
-            load(db, "changes", warehouse.rows(LEADERSHIP_CHANGES, CHANGES_COLUMNS), CHANGES)
-            found = db.sql(f"SELECT DISTINCT {window_s('taken_us')} FROM ({TAKEOVERS})").fetchall()
-        return cls(warehouse.windows(LEADER_REDIRECT), (start for (start,) in found))
+    def __init__(self, warehouse: RememberedTables) -> None:
+        """Read these tables."""
+        self._warehouse = warehouse
 
     def windows(self, touched: Sequence[set[int]], arrived: Sequence[Arrived]) -> set[int]:  # noqa: ARG002 (`touched` is enough)
         """Return the windows near errors and takeovers, and those near other rows that may have events."""
         of_errors, of_takeovers, *others = touched
-        self._takeovers |= of_takeovers
         near = set().union(*others)
-        return of_errors | of_takeovers | near & (self._redirects | self._takeovers)
+        redirects = self._warehouse.windows(LEADER_REDIRECT, near)
+        return of_errors | of_takeovers | redirects | (near & self._before_takeovers(near))
 
     def built(self, spans: Sequence[Span], rows: Mapping[Table, pa.Table]) -> None:
-        """Remember the redirects of these windows."""
-        self._redirects -= windows_of(spans)
-        starts = rows[LEADER_REDIRECT]["window_start"].to_pylist()
-        self._redirects |= {int(start.timestamp()) for start in starts}
+        """Do nothing: the tables have all that is needed."""
+
+    def _before_takeovers(self, windows: set[int]) -> set[int]:
+        """Return the windows up to a minute before takeovers, at least those among these windows."""
+        after = spread(windows, Reach(lookback_s=TAKEOVER_REACH.lookahead_s))
+        with connect({}) as db:
+            load(db, "changes", self._warehouse.rows(LEADERSHIP_CHANGES, CHANGES_COLUMNS, after), CHANGES)
+            found = db.sql(f"SELECT DISTINCT {window_s('taken_us')} FROM ({TAKEOVERS})").fetchall()
+        return spread((start for (start,) in found), TAKEOVER_REACH)
 
 
 def redirects(inputs: Inputs, paired: Callable[[Inputs], pa.Table]) -> pa.Table:
@@ -173,5 +170,5 @@ BUILD = Build(
         names_touch(REQUESTS_REACH),
         *(Touch(table=table, reach=reach) for table, reach in READS.items()),
     ),
-    memory=Redirects.remembered,
+    memory=Redirects,
 )

@@ -25,7 +25,7 @@ from transforms.gold.throttle_compliance.inputs import (
     load_metrics,
     load_requests,
 )
-from transforms.gold.throttle_compliance.limits import CHANGES_COLUMNS
+from transforms.gold.throttle_compliance.polls import CHANGES_COLUMNS, without_repeated_polls
 from transforms.gold.throttle_compliance.table import throttle_compliance
 from transforms.gold.throttle_compliance.times import PROGRESS_COLUMNS, times_on
 from transforms.spans import Span, window_of
@@ -69,8 +69,7 @@ class ThrottledTimes:
         on = self.during(wanted, {row.slot for row in arrived if row.input == REQUESTS.name})
         if not has_new_settings:
             return on
-        written = set().union(*map(self._warehouse.windows, TABLES))
-        return on | (wanted & written)
+        return on.union(*(self._warehouse.windows(table, wanted) for table in TABLES))
 
     def during(self, windows: Iterable[int], lines: Iterable[int] = ()) -> set[int]:
         """
@@ -95,7 +94,10 @@ class ThrottledTimes:
     def _learn(self) -> None:
         self._has_new_ends = False
         with connect({}) as db:
-            load(db, "throttle_changes", self._warehouse.rows(THROTTLE_CHANGES, CHANGES_COLUMNS))
+            db.register(
+                "throttle_changes",
+                self._warehouse.derived(THROTTLE_CHANGES, CHANGES_COLUMNS, without_repeated_polls),
+            )
             load(db, "reassignments", self._warehouse.rows(REASSIGNMENTS, REASSIGNMENTS_COLUMNS))
             load(db, "reassignment_progress", self._warehouse.rows(REASSIGNMENT_PROGRESS, PROGRESS_COLUMNS))
             db.execute(f"CREATE TEMP VIEW calls AS {calls()}")

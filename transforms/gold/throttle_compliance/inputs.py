@@ -18,8 +18,9 @@ from transforms.gold.reassignment_progress.moves import (
     copies,
 )
 from transforms.gold.reassignment_progress.replicated import CARRY_S, replica_lags, replicated
-from transforms.gold.throttle_compliance.limits import CHANGES_COLUMNS, during, limits, throttled
+from transforms.gold.throttle_compliance.limits import during, limits, throttled
 from transforms.gold.throttle_compliance.metrics import WANTED, events, sizes
+from transforms.gold.throttle_compliance.polls import CHANGES_COLUMNS, without_repeated_polls
 from transforms.sql import is_in, load, window_s
 from transforms.windows import WINDOW_S, Reach
 
@@ -73,7 +74,8 @@ def load_metrics(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
 def load_changes(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
     """Store the settings and the requested moves, whole tables, which are small."""
     load(db, "topics", inputs.rows(TOPICS, TOPICS_COLUMNS))
-    load(db, "throttle_changes", inputs.rows(THROTTLE_CHANGES, CHANGES_COLUMNS))
+    changes = inputs.derived(THROTTLE_CHANGES, CHANGES_COLUMNS, without_repeated_polls)
+    db.register("throttle_changes", changes)
     load(db, "reassignments", inputs.rows(REASSIGNMENTS, REASSIGNMENTS_COLUMNS))
     load(db, "isr_changes", inputs.rows(ISR_CHANGES, ISR_CHANGES_COLUMNS))
     _store(db, "calls", calls())

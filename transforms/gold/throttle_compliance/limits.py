@@ -11,10 +11,6 @@ import pyarrow as pa
 from transforms.sql import integer
 from transforms.throttle_configs import LISTS, RATES, UNLIMITED
 
-CHANGES_COLUMNS = (
-    *("cluster", "resource", "resource_name", "config", "operation", "rate_bytes_per_s", "replicas"),
-    *("is_wildcard", "is_applied", "logged_at", "position"),
-)
 DIRECTION = "split_part(config, '.', 1)"
 """The direction that a config throttles."""
 

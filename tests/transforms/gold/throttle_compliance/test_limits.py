@@ -7,7 +7,8 @@ import pytest
 from schemas.silver.throttles import THROTTLE_CHANGES
 from tests.transforms.gold.silver_rows import arrow
 from tests.transforms.gold.throttle_rows import AT, listing, with_lists
-from transforms.gold.throttle_compliance.limits import CHANGES_COLUMNS, news, throttled
+from transforms.gold.throttle_compliance.limits import news, throttled
+from transforms.gold.throttle_compliance.polls import CHANGES_COLUMNS
 from transforms.sql import connect
 
 
