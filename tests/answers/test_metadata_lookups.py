@@ -2,7 +2,7 @@
 
 import pytest
 
-from answers.metadata_lookups import lookups
+from answers.metadata_lookups.lookups import lookups
 from schemas.gold.metadata_lookup import METADATA_LOOKUP, METADATA_LOOKUP_SUMMARY
 from tests.answers.cases import Cases
 from tests.answers.declared import assert_declared

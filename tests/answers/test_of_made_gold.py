@@ -10,7 +10,7 @@ from answers.fetches.slowest import LONGEST, slowest
 from answers.gold import contents
 from answers.gold.selection import GoldSelection, clusters_of
 from answers.leader_redirects.redirects import by_version, events
-from answers.metadata_lookups import lookups
+from answers.metadata_lookups.lookups import lookups
 from answers.partition_skew.spread import producers
 from answers.runs import comparisons as run_comparisons
 from answers.slow_links.culprits import findings, windows_of

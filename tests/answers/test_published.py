@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from answers.gold.histogram import MACROS
 from answers.partition_skew.spread import partitions, producers
-from answers.runs import summaries
+from answers.runs.summaries import summaries
 from collectors.perf_test.run import document, parse_arguments
 from conf.settings import PROJECT
 from engine.ingest.task.arrow_rows import record_batch

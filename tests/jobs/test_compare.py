@@ -149,7 +149,7 @@ def test_blocks_that_improved_are_reported_in_all_formats(tmp_path):
     assert [row["n_contender"] for row in content["run_comparison"]] == [8, 8]
     assert len(content["runs"]) == 16
     assert content["cautions"] == ["no run declares a warm-up: all figures include it"]
-    for place in ("intervals", "strip-0", "strip-1", "quantiles", "avg", "max"):
+    for place in ("intervals", "strip-0", "strip-1", "quantiles-figure", "avg", "max"):
         assert f'data-figure="figure-{place}"' in page
         assert f'id="figure-{place}"' in page
     assert "http://" not in page.split("<script>")[0]
