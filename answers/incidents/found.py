@@ -269,8 +269,8 @@ INCIDENTS = Listing(
         listing.words("kind", "kind", in_terminal=False),
         listing.instant("from, UTC", "since"),
         listing.instant("to, UTC", "until", in_terminal=False),
-        listing.text("effect", "effect", style="path"),
+        listing.text("effect", "effect", style="path", in_terminal=False),
         listing.text("state", "state", is_alarm=lambda row: row["state"] == OPEN),
-        listing.text("incident", "incident", style="mono", in_terminal=False),
+        listing.text("incident", "incident", style="mono"),
     ),
 )

@@ -54,7 +54,9 @@ def answer_of_one(selection: GoldSelection) -> Answer:
     row = incident_of(selection, selection.incident) if selection.incident else None
     if row is None:
         headline = Headline(sentence="There is no such incident in this span.", mood="unsure")
-        missing = Missing("no incident with this id in this span.", "plumbline dashboard --since 7d")
+        missing = Missing(
+            "no incident with this id in this span.", "plumbline ask incidents, which lists the ids"
+        )
         section = Section(name="incident", title="Incident", blocks=[missing])
         return Answer(headline=headline, sections=[section])
     note = Section(

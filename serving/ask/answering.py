@@ -1,6 +1,9 @@
 """An answer as JSON, for programs; `docs/ask.md` describes it."""
 
+from typing import Any
+
 from answers.answer import Answer, Question
+from answers.gold.reader import FIRST, LAST
 from answers.gold.selection import GoldSelection
 from answers.listing import Listed
 from answers.questions import QUESTIONS
@@ -35,8 +38,8 @@ def answer_of(question: Question, selection: GoldSelection) -> Row:
         "schema_version": SCHEMA_VERSION,
         "question": question.name,
         "cluster": selection.cluster,
-        "since": plain(selection.since),
-        "until": plain(selection.until),
+        "since": None if selection.since == FIRST else plain(selection.since),
+        "until": None if selection.until == LAST else plain(selection.until),
         "verdict": {
             "sentence": answer.headline.sentence,
             "mood": answer.headline.mood,
@@ -52,9 +55,13 @@ def _table(listed: Listed) -> Row:
     rows = listed.rows[:MOST_ROWS]
     return {
         "title": listed.listing.title,
-        "rows": [{name: plain(value) for name, value in row.items()} for row in rows],
+        "rows": [{name: _cell(name, value) for name, value in row.items()} for row in rows],
         "rows_in_all": len(listed.rows),
     }
+
+
+def _cell(name: str, value: Any) -> Any:  # noqa: ANN401 (a cell of any type)
+    return [step._asdict() for step in value] if name == "next_steps" else plain(value)
 
 
 def _missing(answer: Answer) -> list[Row]:

@@ -1,15 +1,19 @@
 """`plumbline ask`: one question, answered at the terminal or as JSON."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from conf.exit_codes import ExitCode, WrongUseError
 from conf.instants import SINCE_HELP, time_range
 from conf.signals import interrupt_on_signals
+
+if TYPE_CHECKING:
+    from answers.answer import Question
 
 
 def ask(  # noqa: PLR0913 (the options of a command, each by name)
@@ -53,6 +57,8 @@ def ask(  # noqa: PLR0913 (the options of a command, each by name)
 
     try:
         chosen = answered(question)
+        check_options(chosen, {"broker": broker, "topic": topic, "client": client})
+        check_chosen(chosen, pair=pair, incident=incident)
         selection = selection_of_warehouse(conf, cluster, time_range(since, until))
         selection = replace(selection, broker=broker, topic=topic, client=client)
         selection = replace(selection, incident=incident, pair=pair_of(pair))
@@ -67,6 +73,25 @@ def ask(  # noqa: PLR0913 (the options of a command, each by name)
         raise typer.Exit(ExitCode.WRONG) from error
     except KeyboardInterrupt as error:
         raise typer.Exit(ExitCode.INTERRUPTED) from error
+
+
+def check_options(question: "Question", filters: Mapping[str, object]) -> None:
+    """Refuse a filter that the question does not use."""
+    for name, value in filters.items():
+        if value is not None and name not in question.filters:
+            used = [f"--{one}" for one in filters if one in question.filters]
+            message = f"{question.name} does not use --{name}; its filters: {', '.join(used) or 'none'}"
+            raise WrongUseError(message)
+
+
+def check_chosen(question: "Question", *, pair: str | None, incident: str | None) -> None:
+    """Refuse a question about a pair or an incident that is not named."""
+    if question.name == "pair" and pair is None:
+        message = "ask pair needs --pair FOLLOWER:LEADER, as in 3:1"
+        raise WrongUseError(message)
+    if question.name == "incident" and incident is None:
+        message = "ask incident needs --incident ID; `plumbline ask incidents` lists the ids"
+        raise WrongUseError(message)
 
 
 def pair_of(text: str | None) -> tuple[int, int] | None:

@@ -26,7 +26,7 @@ def dashboard(  # noqa: PLR0913 (the options of a command)
     former_days: Annotated[float | None, typer.Option("--days", min=0.01, hidden=True)] = None,
 ) -> None:
     """
-    Show gold in a browser: who is slow and since when, the seven questions, comparisons of runs; live.
+    Show gold in a browser, live: who is slow and since when, incidents, fetches, throttles, clients, runs.
 
     It makes no network requests and has no login. On an address other than loopback, anyone who reaches the
     port can read everything. Ctrl-C ends it (exit code 130).

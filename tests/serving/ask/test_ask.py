@@ -30,7 +30,7 @@ def run(conf, *words):
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
 def test_every_question_is_answered_as_json_and_for_a_terminal(conf, question):
-    options = [question.name, "--pair", "3:1"]
+    options = [question.name, "--pair", "3:1", "--incident", "none"]
     shown, content = run(conf, *options), json.loads(run(conf, *options, "--json").stdout)
 
     assert shown.exit_code == 0
@@ -70,6 +70,10 @@ def test_incident_is_asked_for_by_its_id(conf):
         (["slowest"], "no question 'slowest'; there are: slow-links, fetches"),
         (["pair", "--pair", "3"], "--pair '3' is not FOLLOWER:LEADER"),
         (["quality", "--since", "yesterday"], "is neither an instant"),
+        (["pair"], "ask pair needs --pair FOLLOWER:LEADER"),
+        (["incident"], "ask incident needs --incident ID"),
+        (["quality", "--broker", "2"], "quality does not use --broker; its filters: none"),
+        (["lookups", "--topic", "orders"], "lookups does not use --topic; its filters: --client"),
     ],
 )
 def test_wrong_use_is_one_line_that_names_what_is_possible(conf, words, says):
