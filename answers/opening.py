@@ -34,6 +34,7 @@ def opening(
         sentence=f"{sentences[0]} {links.sentence}",
         mood="alarm" if is_accused else "unsure",
         evidence=[*also_found(sentences[1:]), *links.evidence],
+        steps=links.steps,
     )
 
 

@@ -21,6 +21,7 @@ from answers.drawing import CHANGE, MOST_LEGEND_ENTRIES
 from answers.events.found import EVENTS, events
 from answers.events.lane import with_lane
 from answers.formats import instant
+from answers.gold.contents import edges
 from answers.gold.reader import QueryRows
 from answers.gold.selection import BrokerPair, GoldSelection
 from answers.slow_links import culprits, injected_delay, round_trips
@@ -67,7 +68,7 @@ def answer(selection: GoldSelection) -> Answer:
 def _matrix(selection: GoldSelection, rows: Sequence[Row], of: Accusation) -> Section:
     title = "Round trip of each pair of brokers"
     if not rows:
-        missing = Missing("no round trip of a pair of brokers is in this span.", FILLED_BY_GOLD)
+        missing = Missing(_absent(selection), FILLED_BY_GOLD)
         return Section(name="pairs", title=title, blocks=[missing])
     since, until = min(row["since"] for row in rows), max(row["until"] for row in rows)
     span = "the time of the finding" if of.chief else "the whole span"
@@ -94,6 +95,14 @@ def _matrix(selection: GoldSelection, rows: Sequence[Row], of: Accusation) -> Se
             METHOD,
         ],
     )
+
+
+def _absent(selection: GoldSelection) -> str:
+    """Return why there is no round trip: the span may be newer than all windows."""
+    newest = edges(selection.gold, selection.cluster)["newest"]
+    if newest is not None and newest < selection.since:
+        return f"the newest window, {instant(newest)} UTC, is before this span."
+    return "no round trip of a pair of brokers is in this span."
 
 
 def _truth(selection: GoldSelection) -> list[Section]:

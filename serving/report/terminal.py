@@ -20,7 +20,11 @@ MOST_UNBROKEN, LEAST_FOLDED, GAP = 19, 12, 2
 
 
 def summary(headline: Headline, width: int = WIDTH) -> list[str]:
-    """Return the sentence and its evidence, in lines up to `width`; the evidence has at most `MOST_LINES`."""
+    """
+    Return the sentence, its evidence in at most `MOST_LINES`, and what to check.
+
+    Lines are up to `width` long, except commands.
+    """
     evidence = [
         line
         for fact in headline.evidence
@@ -28,7 +32,16 @@ def summary(headline: Headline, width: int = WIDTH) -> list[str]:
     ]
     if len(evidence) > MOST_LINES:
         evidence = [*evidence[: MOST_LINES - 1], "- More is in the page."]
-    return [*textwrap.wrap(headline.sentence, width), *evidence]
+    return [*textwrap.wrap(headline.sentence, width), *evidence, *_steps(headline, width)]
+
+
+def _steps(headline: Headline, width: int) -> list[str]:
+    """Return what to check; a command stays on one line, so that it can be copied."""
+    lines = ["What to check:"] * bool(headline.steps)
+    for number, step in enumerate(headline.steps, start=1):
+        lines += textwrap.wrap(f"{number}. {step.text}", width, subsequent_indent="   ")
+        lines += [f"   {step.command}"] * bool(step.command)
+    return lines
 
 
 def answer_lines(answer: Answer) -> list[str]:

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -38,6 +39,13 @@ def test_without_gold_an_answer_says_what_is_missing(question):
     blocks = [block for section in answer.sections for block in section.blocks]
     assert blocks
     assert all(isinstance(block, Missing) and block.fill.startswith("plumbline ") for block in blocks)
+
+
+def test_a_span_after_the_newest_window_is_named_as_the_reason(east):
+    answer = QUESTIONS[0].answer(replace(east, since=datetime(2027, 1, 1, tzinfo=UTC)))
+
+    (missing,) = answer.sections[0].missing
+    assert missing.what == "the newest window, 2026-11-21 11:04:50 UTC, is before this span."
 
 
 def test_names_of_sections_figures_and_tables_are_unique_in_a_report(east):
