@@ -18,6 +18,9 @@ from conf.signals import interrupt_on_signals
 
 def report(  # noqa: PLR0913 (one option of the command each)
     *,
+    example: Annotated[
+        bool, typer.Option("--example", help="Report a recording of real brokers that ships with Plumbline.")
+    ] = False,
     folder: Annotated[
         Path | None, typer.Option("--from", help="Folder of log files as brokers write them.")
     ] = None,
@@ -48,10 +51,13 @@ def report(  # noqa: PLR0913 (one option of the command each)
     """
     Show who is slow: from raw log files, or from the gold tables of a warehouse.
 
-    Without --html and --json, write both: report.html and report.json.
+    New here? `--example` needs no logs, no Kafka and no Java. --html and --json name the files to write;
+    without both, they are report.html and report.json.
 
     Exit code 2: there is nothing to read (also: gold has no rows), or a file cannot be written. A line that
     cannot be read is not an error; the report counts it under data quality.
+
+    Example: `plumbline report --example`
 
     Example: `plumbline report --from logs --html report.html --json report.json`
 
@@ -61,6 +67,7 @@ def report(  # noqa: PLR0913 (one option of the command each)
     """
     interrupt_on_signals()
     # Imported here, so that `--help` does not wait for these modules.
+    from serving.report.run.example import run_example  # noqa: PLC0415
     from serving.report.run.making import run  # noqa: PLC0415
     from serving.report.run.options import Wanted, nodes_of, truth_of, zone_of  # noqa: PLC0415
     from serving.report.run.output import HTML, JSON  # noqa: PLC0415
@@ -80,7 +87,7 @@ def report(  # noqa: PLR0913 (one option of the command each)
             network_bytes_per_s=network,
             has_tables=tables,
         )
-        run(wanted, progress)
+        (run_example if example else run)(wanted, progress)
     except WrongUseError as error:
         progress.say(f"error: {error}")
         raise typer.Exit(ExitCode.WRONG) from error

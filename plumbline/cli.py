@@ -107,7 +107,8 @@ app = _app(
     cls=LazyGroup,
     no_args_is_help=True,
     help="Which broker, which link, which client is slow, and since when: from Kafka's own logs.",
-    epilog="First time here? `plumbline demo` starts real brokers and finds a delay it injected. "
+    epilog="First time here? `plumbline report --example` reports a recording of real brokers in seconds; "
+    "`plumbline demo` starts real brokers and finds a delay it injected. "
     "For logs that you have: `plumbline report --from DIR`.",
 )
 

@@ -35,8 +35,9 @@ PATIENCE_S, SETTLED_S = 60.0, 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedirectPlan:
-    """How leaders move."""
+    """How leaders move. `scenario` begins the names of topics and clients, and labels their runs."""
 
+    scenario: str = SCENARIO
     repeats: int = 1
     warm_up_s: float = 15.0
     phases: Sequence[RedirectPhase] = (
@@ -80,7 +81,7 @@ def run(state: Path, plan: RedirectPlan, *, say: Say = print) -> Path:
     for nth in range(plan.repeats):
         for phase in plan.phases:
             say(f"round {nth + 1} of {plan.repeats}: {phase.description}")
-            topic = f"{SCENARIO}-{began_ns // 1_000_000}-{nth}-{phase.name}"
+            topic = f"{plan.scenario}-{began_ns // 1_000_000}-{nth}-{phase.name}"
             topics.create_load_topic(lab, name=topic, partitions=phase.partitions)
             clients, moved = _phase(lab, plan, phase, topic, say)
             runs += [one | {"repeat": nth} for one in clients]
@@ -103,7 +104,7 @@ def _phase(
     properties = EVENLY | {"acks": phase.acks, "bootstrap.servers": lab.bootstrap_servers}
     producers = [Producer(arm=version, client_version=version, properties=properties) for version in VERSIONS]
     work = Workload(
-        scenario=SCENARIO,
+        scenario=plan.scenario,
         run=topic,
         topic=topic,
         records_per_s=phase.records_per_s,
@@ -152,7 +153,7 @@ def _reader(lab: Lab, version: str, work: Workload) -> JavaClient:
     return JavaClient(
         program="Reader",
         client_version=version,
-        client_id=f"{SCENARIO}-{version}-reads",
+        client_id=f"{work.scenario}-{version}-reads",
         bootstrap_servers=lab.bootstrap_servers,
         arguments=(work.topic, f"{work.for_s:g}"),
         properties={},

@@ -46,7 +46,10 @@ def run(wanted: Wanted, progress: Progress) -> None:
 
     """
     if (wanted.folder is None) == (not wanted.conf):
-        message = "give either --from DIR, for raw files, or --conf FILE, for the gold tables of a warehouse"
+        message = (
+            "give either --from DIR, for raw files, or --conf FILE, for the gold tables of a warehouse, or "
+            "--example, for a recording"
+        )
         raise WrongUseError(message)
     check_targets(wanted)
     content = (from_files if wanted.folder else from_warehouse)(wanted, progress)
