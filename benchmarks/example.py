@@ -37,15 +37,15 @@ LOGS = ("kafka-request.log", "network-client.log", "state-change.log")
 SLOW_LINK = ScenarioPlan(
     scenario=Scenario.SLOW_LINK, follower=3, leader=1, delay_ms=10, quiet_s=60, for_s=60, records_per_s=5
 )
-THROTTLE = ThrottlePlan(parts=(BY_NAME["left_over"],), scrape_every_s=5)
+THROTTLE = ThrottlePlan(parts=(BY_NAME["left_over"],), scrape_every_s=10)
 ONE_BY_ONE = RedirectPhase(
-    name="one", partitions=12, at_once=1, elections=24, apart_s=1.2, acks="1", for_s=55, records_per_s=10
+    name="one", partitions=6, at_once=1, elections=24, apart_s=1.2, acks="1", for_s=60, records_per_s=10
 )
 REDIRECT = redirect.RedirectPlan(scenario="example", warm_up_s=10, phases=(ONE_BY_ONE,))
 """Not named after its question: the report begins with the answer that the scenario of a run asks for."""
 
-METADATA = MetadataPlan(topics=120, idle_topics=30, for_s=40)
-SCRAPE_EVERY_S = 10.0
+METADATA = MetadataPlan(topics=120, idle_topics=30, for_s=60)
+SCRAPE_EVERY_S = 20.0
 PATHS = ("log", "sizes_file", "scrapes_file")
 """Fields of a ground truth with paths of the recording machine."""
 
