@@ -38,7 +38,7 @@ class DrawnFigure:
 
 @dataclass(frozen=True, slots=True)
 class FigureRow:
-    """FigureRow next to each other; `is_dense` if they may be small."""
+    """Figures next to each other; `is_dense` if they may be small."""
 
     drawn: Sequence[DrawnFigure]
     is_dense: bool = False

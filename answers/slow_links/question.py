@@ -78,7 +78,7 @@ def _matrix(selection: GoldSelection, rows: Sequence[Row], of: Accusation) -> Se
     return Section(
         name="pairs",
         title=title,
-        lead=f"Rows fetch, columns serve. FigureRow of {span}, {clock(since)} to {clock(until)} UTC.",
+        lead=f"Rows fetch, columns serve. Figures of {span}, {clock(since)} to {clock(until)} UTC.",
         blocks=[
             FigureRow(
                 [
