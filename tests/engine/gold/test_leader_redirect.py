@@ -36,7 +36,7 @@ def windows(*seconds):
     return {NOON + second for second in seconds}
 
 
-class Known:
+class KnownWarehouse:
     """Tables with a redirect in some windows, and a takeover in others."""
 
     def __init__(self, redirects, takeovers):
@@ -59,7 +59,7 @@ class Known:
 def touched(rows, *, newest=900, redirects=(), takeovers=()):
     """Return the windows of each table that new rows touch."""
     found = {build.name: build.touched(rows, NOON + newest) for build in BUILDS}
-    known = Known(redirects, takeovers)
+    known = KnownWarehouse(redirects, takeovers)
     of_redirects = leader_redirect.Redirects(known).windows(found["leader_redirect"], rows)
     found = {name: set().union(*of) for name, of in found.items()} | {"leader_redirect": of_redirects}
     return {name: of for name, of in found.items() if of}

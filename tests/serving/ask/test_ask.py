@@ -68,7 +68,7 @@ def test_incident_is_asked_for_by_its_id(conf):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["slowest"], "no question 'slowest'; there are: slow-links, fetches"),
+        (["slowest"], "no question 'slowest'; there are: slow-links, incidents"),
         (["pair", "--pair", "3"], "--pair '3' is not FOLLOWER:LEADER"),
         (["quality", "--since", "yesterday"], "is neither an instant"),
         (["pair"], "ask pair needs --pair FOLLOWER:LEADER"),
