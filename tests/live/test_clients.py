@@ -7,7 +7,7 @@ import pytest
 
 from answers.gold.reader import GoldReader
 from answers.gold.selection import GoldSelection
-from answers.metadata_lookups import lookups
+from answers.metadata_lookups.lookups import lookups
 from answers.partition_skew.spread import partitions
 from collectors.files import discover
 from engine.ingest.raw_files import Origin, write_raw
