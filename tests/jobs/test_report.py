@@ -331,4 +331,7 @@ def test_a_span_without_windows_is_no_error(warehouse, tmp_path):
 
 
 def test_cluster_that_is_not_in_the_warehouse_is_refused_with_those_that_are(warehouse):
-    assert refused("--conf", warehouse, "--cluster", "west").endswith("with --cluster: east")
+    told = refused("--conf", warehouse, "--cluster", "west")
+
+    assert "no cluster 'west' in " in told
+    assert told.endswith("there are: east")

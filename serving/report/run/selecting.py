@@ -35,7 +35,11 @@ def selection_of_warehouse(conf: list[Path], cluster: str | None, span: TimeRang
         message = f"gold in {root} has no rows: run {commands}"
         raise WrongUseError(message) from error
     except SeveralClustersError as error:
-        message = f"choose one of the clusters in {root} with --cluster: {error}"
+        message = (
+            f"no cluster {cluster!r} in {root}; there are: {error}"
+            if cluster
+            else f"choose one of the clusters in {root} with --cluster: {error}"
+        )
         raise WrongUseError(message) from error
 
 
