@@ -3,8 +3,10 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from answers import listing
+from answers.gold.reader import GoldReader
 from answers.gold.selection import GoldSelection
 from answers.listing import Column, Listing
 from schemas.rows import Row
@@ -102,7 +104,8 @@ ANSWERS = (
     NeededFacts(name="restarts", needs=("process_start_s",), rules={"": START_RULE}),
 )
 
-SERIES = f"SELECT {', '.join(SERIES_COLUMNS)} FROM silver.metric_series WHERE cluster = $cluster"
+SERIES_TABLE = "silver.metric_series"
+SERIES = f"SELECT {', '.join(SERIES_COLUMNS)} FROM {SERIES_TABLE} WHERE cluster = $cluster"
 
 
 def missing_metrics(selection: GoldSelection) -> list[Row]:
@@ -111,19 +114,25 @@ def missing_metrics(selection: GoldSelection) -> list[Row]:
 
     A node with no fact except its start is not a broker.
     """
+    version = selection.gold.relations[SERIES_TABLE].version()
+    return list(_missing_of(selection.gold, selection.cluster, version))
+
+
+@lru_cache(maxsize=8)
+def _missing_of(gold: GoldReader, cluster: str, version: str) -> tuple[Row, ...]:  # noqa: ARG001 (of the cache)
     known: dict[str, set[str]] = defaultdict(set)
     dialects: dict[str, str] = {}
-    for row in facts(selection.gold.arrow(SERIES, {"cluster": selection.cluster})).to_pylist():
+    for row in facts(gold.arrow(SERIES, {"cluster": cluster})).to_pylist():
         known[row["node"]].add(_fact(row))
         if row["meaning"] != "process_start_s":
             dialects[row["node"]] = max(row["dialect"], dialects.get(row["node"], ""))
-    return [
-        _missing(selection.cluster, node, dialect, figure, missing)
+    return tuple(
+        _missing(cluster, node, dialect, figure, missing)
         for node, dialect in sorted(dialects.items())
         for figure in sorted(ANSWERS, key=lambda one: one.name)
         if not (dialect in ALL_OF_JMX and figure.name in LATE)
         if (missing := sorted(set(figure.needs) - known[node]))
-    ]
+    )
 
 
 def _fact(row: Row) -> str:
