@@ -25,6 +25,15 @@ class Headline:
     evidence: Sequence[str] = ()
     steps: Sequence[NextStep] = ()
 
+    def as_row(self) -> Row:
+        """Return the verdict of a JSON document."""
+        return {
+            "sentence": self.sentence,
+            "mood": self.mood,
+            "evidence": list(self.evidence),
+            "next_steps": [step._asdict() for step in self.steps],
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnFigure:
@@ -70,7 +79,7 @@ class Details:
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A text that can be saved as a file."""
+    """A text that can be saved as a file; `name` is that of the file, without the suffix."""
 
     name: str
     text: str
@@ -158,6 +167,11 @@ class Question:
     def path(self) -> str:
         """The path of its page; the first question is the first page."""
         return "/" if self.is_first else f"/{self.name}"
+
+
+def empty_section(name: str, title: str, what: str, fill: str = FILLED_BY_GOLD) -> Section:
+    """Return a section without data: what is missing, and the command that fills it."""
+    return Section(name=name, title=title, blocks=[Missing(what, fill)])
 
 
 def section_of(listed: Listed, name: str, *before: Block, after: Sequence[Block] = ()) -> Section:

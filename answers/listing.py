@@ -9,6 +9,9 @@ from answers import formats
 from answers.gold.histogram import with_macros
 from schemas.rows import Row
 
+MOST_LISTED = 200
+"""The rows of a table that a page shows; downloads and the JSON have all."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:

@@ -36,7 +36,7 @@ from schemas.fields import Table
 from schemas.gold import GOLD
 from schemas.rows import Row
 from schemas.silver import SILVER
-from serving.report.run.answering import settings_of
+from serving.settings import settings_of
 from transforms.spans import Span
 from transforms.windows import HOUR_S
 

@@ -4,16 +4,15 @@ from collections.abc import Sequence
 
 from answers import time_heat
 from answers.answer import (
-    FILLED_BY_GOLD,
     Answer,
     AnswerRows,
     DrawnFigure,
     FigureRow,
     Headline,
-    Missing,
     Question,
     Section,
     Sentences,
+    empty_section,
     section_of,
 )
 from answers.fetches import latency, leader_local_means, stock
@@ -34,9 +33,10 @@ def answer(selection: GoldSelection) -> Answer:
     rows = latency.fetches(selection)
     if not rows:
         headline = Headline(sentence="There is no fetch in this span.", mood="unsure")
-        missing = Missing("no fetch.", FILLED_BY_GOLD)
-        sections = [Section(name="fetches", title="Fetches", blocks=[missing]), *_means(selection)]
-        return Answer(headline=headline, sections=sections)
+        return Answer(
+            headline=headline,
+            sections=[empty_section("fetches", "Fetches", "no fetch."), *_means(selection)],
+        )
     of = accusation(selection)
     followers = [row for row in rows if row["kind"] == "follower"]
     return Answer(

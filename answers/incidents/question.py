@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from answers.answer import Answer, Download, Headline, Missing, Question, Section, section_of
+from answers.answer import Answer, Download, Headline, Question, Section, empty_section, section_of
 from answers.data_quality import question as data_quality
 from answers.formats import count
 from answers.gold.selection import GoldSelection, step_of
@@ -33,8 +33,7 @@ def answer(selection: GoldSelection) -> Answer:
     """Return the list of incidents of the span."""
     rows = incidents(selection)
     if not rows:
-        missing = Missing("no incident in this span.", "plumbline ingest and plumbline build-gold --follow")
-        section = Section(name="incidents-of", title=INCIDENTS.title, blocks=[missing])
+        section = empty_section("incidents-of", INCIDENTS.title, "no incident in this span.")
         return Answer(headline=Headline(sentence="No incident.", mood="calm"), sections=[section])
     going = sum(row["state"] == OPEN for row in rows)
     sentence = f"{_number(going, 'open')}, {count(len(rows) - going)} {ENDED}."
@@ -54,16 +53,14 @@ def answer_of_one(selection: GoldSelection) -> Answer:
     row = incident_of(selection, selection.incident) if selection.incident else None
     if row is None:
         headline = Headline(sentence="There is no such incident in this span.", mood="unsure")
-        missing = Missing(
-            "no incident with this id in this span.", "plumbline ask incidents, which lists the ids"
-        )
-        section = Section(name="incident", title="Incident", blocks=[missing])
+        what, fill = "no incident with this id in this span.", "plumbline ask incidents, which lists the ids"
+        section = empty_section("incident", "Incident", what, fill)
         return Answer(headline=headline, sections=[section])
     note = Section(
         name="note",
         title="Note",
         lead="For the channel of the incident, as Markdown.",
-        blocks=[Download(f"{row['incident']}.md", markdown(row, row["evidence"]))],
+        blocks=[Download(row["incident"], markdown(row, row["evidence"]))],
     )
     headline = Headline(
         sentence=row["found"],

@@ -1,16 +1,15 @@
 """A5: how long clients are without a leader after it moved or died."""
 
 from answers.answer import (
-    FILLED_BY_GOLD,
     Answer,
     AnswerRows,
     DrawnFigure,
     FigureRow,
     Headline,
-    Missing,
     Question,
     Section,
     Sentences,
+    empty_section,
     section_of,
 )
 from answers.gold.selection import GoldSelection
@@ -26,8 +25,8 @@ def answer(selection: GoldSelection) -> Answer:
     headline = Headline(sentence=found or redirects.quiet(versions), mood="unsure" if events else "calm")
     name, title = "redirect", "How long clients were without a leader"
     if not events:
-        missing = Missing("no leader moved or died under a client.", FILLED_BY_GOLD)
-        return Answer(headline=headline, sections=[Section(name=name, title=title, blocks=[missing])])
+        what = "no leader moved or died under a client."
+        return Answer(headline=headline, sections=[empty_section(name, title, what)])
     figure = DrawnFigure(
         name="redirect-times",
         figure=redirect_times(events),

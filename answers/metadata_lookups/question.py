@@ -1,16 +1,15 @@
 """A6: what metadata lookups cost each client."""
 
 from answers.answer import (
-    FILLED_BY_GOLD,
     Answer,
     AnswerRows,
     DrawnFigure,
     FigureRow,
     Headline,
-    Missing,
     Question,
     Section,
     Sentences,
+    empty_section,
     section_of,
 )
 from answers.events.found import events
@@ -34,8 +33,7 @@ def answer(selection: GoldSelection) -> Answer:
     )
     name, title = "topics-per-lookup", "Topics per lookup"
     if not rows:
-        missing = Missing("no METADATA request.", FILLED_BY_GOLD)
-        return Answer(headline=headline, sections=[Section(name=name, title=title, blocks=[missing])])
+        return Answer(headline=headline, sections=[empty_section(name, title, "no METADATA request.")])
     figure = DrawnFigure(
         name="lookups-over-time",
         figure=with_lane(lookups_over_time(lookups.over_time(selection)), events(selection)),

@@ -1,16 +1,15 @@
 """A3: whether producers spread their bytes evenly, and whether a slow leader gets more of them."""
 
 from answers.answer import (
-    FILLED_BY_GOLD,
     Answer,
     AnswerRows,
     DrawnFigure,
     FigureRow,
     Headline,
-    Missing,
     Question,
     Section,
     Sentences,
+    empty_section,
     section_of,
 )
 from answers.gold.selection import GoldSelection
@@ -32,8 +31,8 @@ def answer(selection: GoldSelection) -> Answer:
     )
     title = "Shares of the partitions"
     if not listed.rows:
-        missing = Missing("no producer wrote to a topic of several partitions in this span.", FILLED_BY_GOLD)
-        return Answer(headline=headline, sections=[Section(name="shares-of", title=title, blocks=[missing])])
+        what = "no producer wrote to a topic of several partitions in this span."
+        return Answer(headline=headline, sections=[empty_section("shares-of", title, what)])
     figure = DrawnFigure(
         name="shares",
         figure=shares(partitions(selection), rows),

@@ -9,9 +9,9 @@ from answers.answer import (
     DrawnFigure,
     FigureRow,
     Headline,
-    Missing,
     Question,
     Section,
+    empty_section,
     section_of,
 )
 from answers.drawing import ALARM, CALM, MUTED, plain_name, styled
@@ -22,7 +22,6 @@ from schemas.rows import Row
 from verdicts.verdict import Verdict
 
 FILL = "plumbline compare BASELINE CONTENDER --conf my.toml --save"
-MOODS = {"improved": "calm", "equivalent": "calm", "regressed": "alarm"}
 MARKS = {
     Verdict.IMPROVED.value: ("#1f6b45", "circle"),
     Verdict.REGRESSED.value: (ALARM, "diamond"),
@@ -37,13 +36,12 @@ def answer(selection: GoldSelection) -> Answer:
     named = list(dict.fromkeys(name_of(row) for row in rows))
     if not named:
         headline = Headline(sentence="No two arms have been compared.", mood="unsure")
-        missing = Missing("gold has no comparison of runs.", FILL)
-        section = Section(name="comparison", title="Comparisons", blocks=[missing])
+        section = empty_section("comparison", "Comparisons", "gold has no comparison of runs.", FILL)
         return Answer(headline=headline, sections=[section])
     chosen = selection.run if selection.run in named else named[0]
     shown = rows.replaced(row for row in rows if name_of(row) == chosen)
     sentence, evidence = comparisons.headline(shown)
-    mood = MOODS.get(deciding(shown)["verdict"], "unsure")
+    mood = mood_of(deciding(shown)["verdict"])
     figure = DrawnFigure(
         name="changes",
         figure=changes(shown),
@@ -59,6 +57,12 @@ def answer(selection: GoldSelection) -> Answer:
     return Answer(
         headline=Headline(sentence=sentence, mood=mood, evidence=evidence), sections=[drawn, listed]
     )
+
+
+def mood_of(verdict: str) -> str:
+    """Return the mood of a verdict."""
+    moods = {Verdict.IMPROVED: "calm", Verdict.EQUIVALENT: "calm", Verdict.REGRESSED: "alarm"}
+    return moods.get(Verdict(verdict), "unsure")
 
 
 def changes(rows: Sequence[Row]) -> go.Figure:

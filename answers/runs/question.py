@@ -6,9 +6,8 @@ from answers.answer import (
     DrawnFigure,
     FigureRow,
     Headline,
-    Missing,
     Question,
-    Section,
+    empty_section,
     section_of,
 )
 from answers.gold.selection import GoldSelection
@@ -31,8 +30,8 @@ def answer(selection: GoldSelection) -> Answer:
     rows = summaries.summaries(selection)
     if not rows:
         headline = Headline(sentence="No performance test ran in this span.", mood="calm")
-        missing = Missing("no summary line of a performance test.", FILL)
-        section = Section(name="perf-tests", title=summaries.SUMMARY.title, blocks=[missing])
+        what = "no summary line of a performance test."
+        section = empty_section("perf-tests", summaries.SUMMARY.title, what, FILL)
         return Answer(headline=headline, sections=[section])
     runs = {(row["arm"], row["run"]) for row in rows}
     sentence = f"{len(runs)} performance test{'s' * (len(runs) != 1)} ran in this span."

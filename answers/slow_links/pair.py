@@ -11,6 +11,7 @@ from answers.answer import (
     Missing,
     Question,
     Section,
+    empty_section,
 )
 from answers.events.found import events
 from answers.events.lane import with_lane
@@ -83,7 +84,7 @@ def _latency(selection: GoldSelection, pair: BrokerPair, chief: Finding | None) 
     rows = latency.over_time(selection, [pair])
     name, title = "pair-latency", "True and plain latency of its fetches"
     if not rows:
-        return Section(name=name, title=title, blocks=[Missing("no fetch of this pair.", FILLED_BY_GOLD)])
+        return empty_section(name, title, "no fetch of this pair.")
     figure = with_lane(latency_over_time(rows, pair[1], chief, selection.step), events(selection))
     drawn = DrawnFigure(name="pair-latency-figure", figure=figure, words=LEAD)
     return Section(name=name, title=title, lead=LEAD, blocks=[FigureRow([drawn])])

@@ -6,15 +6,14 @@ from datetime import datetime
 
 from answers import time_heat
 from answers.answer import (
-    FILLED_BY_GOLD,
     Answer,
     AnswerRows,
     Details,
     DrawnFigure,
     FigureRow,
-    Missing,
     Question,
     Section,
+    empty_section,
     section_of,
 )
 from answers.drawing import CHANGE, MOST_LEGEND_ENTRIES
@@ -68,32 +67,26 @@ def answer(selection: GoldSelection) -> Answer:
 def _matrix(selection: GoldSelection, rows: Sequence[Row], of: Accusation) -> Section:
     title = "Round trip of each pair of brokers"
     if not rows:
-        missing = Missing(_absent(selection), FILLED_BY_GOLD)
-        return Section(name="pairs", title=title, blocks=[missing])
+        return empty_section("pairs", title, _absent(selection))
     since, until = min(row["since"] for row in rows), max(row["until"] for row in rows)
     span = "the time of the finding" if of.chief else "the whole span"
     known = racks(selection)
     shown = matrices(rows, by_rack(brokers_of(rows), known))
     of_racks = RACK_PAIRS.listed(rack_pairs(rows, known))
+    drawn = [
+        DrawnFigure(
+            name=f"heat-{matrix.method}",
+            figure=with_racks(heat_map(matrix, scale_ms(shown)), matrix.brokers, known),
+            words=f"Heat map of {matrix.method} round trips; the table has the same figures.",
+            head=NAMES[matrix.method],
+        )
+        for matrix in shown
+    ]
     return Section(
         name="pairs",
         title=title,
         lead=f"Rows fetch, columns serve. Figures of {span}, {clock(since)} to {clock(until)} UTC.",
-        blocks=[
-            FigureRow(
-                [
-                    DrawnFigure(
-                        name=f"heat-{matrix.method}",
-                        figure=with_racks(heat_map(matrix, scale_ms(shown)), matrix.brokers, known),
-                        words=f"Heat map of {matrix.method} round trips; the table has the same figures.",
-                        head=NAMES[matrix.method],
-                    )
-                    for matrix in shown
-                ]
-            ),
-            *([of_racks] if of_racks.rows else []),
-            METHOD,
-        ],
+        blocks=[FigureRow(drawn), *([of_racks] if of_racks.rows else []), METHOD],
     )
 
 
@@ -127,8 +120,7 @@ def _compared(selection: GoldSelection) -> list[Section]:
     known = [row for row in rows if row["rise_ms"] is not None]
     title, span = "Compared with an earlier span", f"{instant(selection.earlier.since)} UTC"
     if not known:
-        missing = Missing(f"no round trip of these pairs in the span from {span} on.", FILLED_BY_GOLD)
-        return [Section(name="compared", title=title, blocks=[missing])]
+        return [empty_section("compared", title, f"no round trip of these pairs in the span from {span} on.")]
     shown = matrices(known, brokers_of(known), "rise_ms")
     drawn = [
         DrawnFigure(
@@ -153,12 +145,32 @@ def _compared(selection: GoldSelection) -> list[Section]:
 def _over_time(selection: GoldSelection, shown: Sequence[Row], of: Accusation) -> list[Section]:
     pairs = drawn_pairs(shown, of)
     rows = round_trips.over_time(selection, pairs) if pairs else []
-    earlier = _earlier(selection, pairs) if pairs else []
     if not rows:
         return []
-    methods = [method for method in METHODS if any(row["method"] == method for row in rows)]
     happened = events(selection)
-    drawn = [
+    everything = {(row["follower_id"], row["leader_id"]) for row in shown}
+    cut = f" The slowest {len(pairs)} of {len(everything)} pairs are drawn." * (len(pairs) < len(everything))
+    step = int(selection.step.total_seconds())
+    tables = [culprits.FINDINGS.listed(culprits.listed(of.found)), EVENTS.listed(happened)]
+    return [
+        Section(
+            name="over-time",
+            title="Round trips over time",
+            lead=f"Each pair (follower from leader) in steps of {step} s. Accused pairs are red "
+            f"and thick; the time of a finding is shaded.{cut}",
+            blocks=[*_drawn(selection, rows, of, happened), *(one for one in tables if one.rows)],
+        )
+    ]
+
+
+def _drawn(
+    selection: GoldSelection, rows: Sequence[Row], of: Accusation, happened: Sequence[Row]
+) -> list[FigureRow]:
+    """Return the lines of pairs, by method, and the counts of the first method by time and latency."""
+    pairs = {(row["follower_id"], row["leader_id"]) for row in rows}
+    earlier = _earlier(selection, pairs)
+    methods = [method for method in METHODS if any(row["method"] == method for row in rows)]
+    lines = [
         DrawnFigure(
             name=f"rtt-{method}",
             figure=with_lane(
@@ -175,19 +187,7 @@ def _over_time(selection: GoldSelection, shown: Sequence[Row], of: Accusation) -
         words=f"Number of {methods[0]} round trips by time and latency.",
         head=f"How many round trips took how long ({methods[0]})",
     )
-    everything = {(row["follower_id"], row["leader_id"]) for row in shown}
-    cut = f" The slowest {len(pairs)} of {len(everything)} pairs are drawn." * (len(pairs) < len(everything))
-    step = int(selection.step.total_seconds())
-    tables = [culprits.FINDINGS.listed(culprits.listed(of.found)), EVENTS.listed(happened)]
-    return [
-        Section(
-            name="over-time",
-            title="Round trips over time",
-            lead=f"Each pair (follower from leader) in steps of {step} s. Accused pairs are red "
-            f"and thick; the time of a finding is shaded.{cut}",
-            blocks=[FigureRow(drawn), FigureRow([heat]), *(one for one in tables if one.rows)],
-        )
-    ]
+    return [FigureRow(lines), FigureRow([heat])]
 
 
 def _earlier(selection: GoldSelection, pairs: set[BrokerPair]) -> list[Row]:

@@ -1,16 +1,14 @@
 """A4: whether replication is kept to its throttle, and when moves of replicas end."""
 
 from answers.answer import (
-    FILLED_BY_GOLD,
     Answer,
     AnswerRows,
     DrawnFigure,
     FigureRow,
     Headline,
-    Missing,
     Question,
-    Section,
     Sentences,
+    empty_section,
     section_of,
 )
 from answers.events.found import events
@@ -42,9 +40,8 @@ def answer(selection: GoldSelection) -> Answer:
     steps = [step for row in worst_first(throttles) if is_bad(row) for step in of_throttle(row)]
     shown = Headline(sentence=headline(throttles, moved), mood=mood, steps=steps[:MOST_STEPS])
     if not throttles and not moved:
-        missing = Missing("neither a throttle nor a move was seen.", FILLED_BY_GOLD)
-        section = Section(name="throttles", title=THROTTLES.title, blocks=[missing])
-        return Answer(headline=shown, sections=[section])
+        what = "neither a throttle nor a move was seen."
+        return Answer(headline=shown, sections=[empty_section("throttles", THROTTLES.title, what)])
     figure = DrawnFigure(
         name="throttle-rates",
         figure=with_lane(rates_over_time(traffic(selection)), events(selection)),

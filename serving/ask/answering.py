@@ -16,7 +16,7 @@ SCHEMA_VERSION = 1
 MOST_ROWS = 1000
 
 
-def answered(name: str) -> Question:
+def question_of(name: str) -> Question:
     """
     Return the question of a name.
 
@@ -40,12 +40,7 @@ def answer_of(question: Question, selection: GoldSelection) -> Row:
         "cluster": selection.cluster,
         "since": None if selection.since == FIRST else plain(selection.since),
         "until": None if selection.until == LAST else plain(selection.until),
-        "verdict": {
-            "sentence": answer.headline.sentence,
-            "mood": answer.headline.mood,
-            "evidence": list(answer.headline.evidence),
-            "next_steps": [step._asdict() for step in answer.headline.steps],
-        },
+        "verdict": answer.headline.as_row(),
         "tables": {listed.listing.name.replace("-", "_"): _table(listed) for listed in answer.tables},
         "missing": _missing(answer),
     }

@@ -1,6 +1,5 @@
 """`plumbline ask`: one question, answered at the terminal or as JSON."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -51,20 +50,20 @@ def ask(  # noqa: PLR0913 (the options of a command, each by name)
     """
     interrupt_on_signals()
     # Imported here, so that `--help` does not wait for these modules.
-    from serving.ask.answering import answer_of, answered  # noqa: PLC0415
-    from serving.report.run.selecting import selection_of_warehouse  # noqa: PLC0415
+    from serving.ask.answering import answer_of, question_of  # noqa: PLC0415
+    from serving.report.document import as_text  # noqa: PLC0415
     from serving.report.terminal import answer_lines  # noqa: PLC0415
+    from serving.selecting import selection_of_warehouse  # noqa: PLC0415
 
     try:
-        chosen = answered(question)
+        chosen = question_of(question)
         check_options(chosen, {"broker": broker, "topic": topic, "client": client})
         check_chosen(chosen, pair=pair, incident=incident)
         selection = selection_of_warehouse(conf, cluster, time_range(since, until))
         selection = replace(selection, broker=broker, topic=topic, client=client)
         selection = replace(selection, incident=incident, pair=pair_of(pair))
         if as_json:
-            content = answer_of(chosen, selection)
-            typer.echo(json.dumps(content, allow_nan=False, ensure_ascii=False, indent=1))
+            typer.echo(as_text(answer_of(chosen, selection)), nl=False)
             return
         for line in answer_lines(chosen.answer(selection)):
             typer.echo(line)

@@ -20,7 +20,6 @@ from serving.dashboard.request import REACH, DashboardRequest
 from serving.dashboard.shell import controls, fresh, layout, matches, nav, options_like, values
 from serving.report.page import TEMPLATES, Stamp
 from serving.report.page import page as report_page
-from serving.report.run.answering import version_of
 
 ASSETS = Path(__file__).parent / "assets"
 
@@ -69,6 +68,8 @@ def make(gold: GoldReader, hosts: list[str], reach: timedelta = REACH) -> Dash:
     )
     app.layout = layout()
     _with_pages(app, gold, reach)
+    _with_filters(app, gold, reach)
+    _with_search(app, gold, reach)
     _with_exports(app, gold, reach)
     _with_browser_side(app)
     _guarded(app, hosts)
@@ -90,6 +91,13 @@ def _with_pages(app: Dash, gold: GoldReader, reach: timedelta) -> None:
         content = made(page, request) if page else [render.verdict(NO_PAGE)]
         return content, nav(page, request.filters), fresh(request, datetime.now(UTC))
 
+    @app.callback(Output("version", "data"), Input("tick", "n_intervals"), State("version", "data"))
+    def newest(_ticks: int | None, known: str | None) -> Any:  # noqa: ANN401 (a version, or nothing new)
+        version = gold.version()
+        return no_update if version == known else version
+
+
+def _with_filters(app: Dash, gold: GoldReader, reach: timedelta) -> None:
     @app.callback(
         Output("filters", "children"),
         Input("url", "pathname"),
@@ -104,6 +112,10 @@ def _with_pages(app: Dash, gold: GoldReader, reach: timedelta) -> None:
         there = {of["name"]: value for of, value in zip(ids, shown, strict=True)}
         # A filter that has just been used keeps its focus, because unchanged filters are not replaced.
         return no_update if there == values(request, page) else controls(request, page)
+
+
+def _with_search(app: Dash, gold: GoldReader, reach: timedelta) -> None:
+    """Look for what is typed: in the search box, or in a filter with more values than it lists."""
 
     @app.callback(
         Output("find", "options"),
@@ -126,11 +138,6 @@ def _with_pages(app: Dash, gold: GoldReader, reach: timedelta) -> None:
             return no_update
         return options_like(dropdown["name"], DashboardRequest(gold, filters_of(query), reach), text)
 
-    @app.callback(Output("version", "data"), Input("tick", "n_intervals"), State("version", "data"))
-    def newest(_ticks: int | None, known: str | None) -> Any:  # noqa: ANN401 (a version, or nothing new)
-        version = gold.version()
-        return no_update if version == known else version
-
 
 def _with_exports(app: Dash, gold: GoldReader, reach: timedelta) -> None:
     """Serve each table of the pages as a file, with the filters of the address."""
@@ -149,7 +156,7 @@ def _with_exports(app: Dash, gold: GoldReader, reach: timedelta) -> None:
 def file_of(answer: Answer, gold: GoldReader, name: str, kind: str) -> bytes | str | None:
     """Return a table of an answer as CSV or Parquet, its note, or its page; None if there is none."""
     if kind == "html":
-        stamp = Stamp(generated_at=datetime.now(UTC), version=version_of())
+        stamp = Stamp.now()
         return report_page(WholeAnswer(headline=answer.headline, answers=[answer]), "", stamp)
     if kind == "md":
         return next((block.text for block in answer.blocks if isinstance(block, Download)), None)

@@ -19,10 +19,9 @@ from answers.answer import (
     Section,
     Sentences,
 )
-from answers.listing import Column, Listed, Listing
+from answers.listing import MOST_LISTED, Column, Listed, Listing
 from schemas.rows import Row
 
-MOST_LISTED = 200
 EXPORT = "/export"
 """The path of tables as files."""
 
@@ -91,8 +90,8 @@ def _block(block: Block, title: str, links: Links) -> list[Component]:
         filled = html.Span(["Filled by ", html.Code(block.fill), "."])
         return [html.P([f"no data: {block.what} ", filled], className="dim empty")]
     if isinstance(block, Download):
-        note = html.A("Save the note", href=links.export("note", "md"))
-        page_ = html.A("Save the page as one HTML file", href=links.export("page", "html"))
+        note = html.A("Save the note", href=links.export(block.name, "md"))
+        page_ = html.A("Save the page as one HTML file", href=links.export(block.name, "html"))
         return [html.P([note, page_], className="tools"), html.Pre(block.text, className="note", tabIndex=0)]
     if isinstance(block, Details):
         return [html.Details([html.Summary(block.summary), html.P(block.text)])]
@@ -121,13 +120,7 @@ def _table(listed: Listed, links: Links) -> list[Component]:
         html.Th(one.head, className=one.classes(), title=listing.about.get(one.head), scope="col")
         for one in listing.columns
     ]
-    body = [
-        html.Tr(
-            [_cell(one, row, listing if not nth else None, links) for nth, one in enumerate(listing.columns)],
-            className="accused" if listed.is_marked(row) else "",
-        )
-        for row in listed.rows[:MOST_LISTED]
-    ]
+    body = [_row(listed, row, links) for row in listed.rows[:MOST_LISTED]]
     shown = html.Table([html.Thead(html.Tr(head)), html.Tbody(body)], id=listing.name)
     # A table that is wider than its page can be scrolled with keys.
     frame = html.Div(shown, className="scroll", tabIndex=0, role="region", **labelled(listing.title))
@@ -148,6 +141,12 @@ def _tools(listed: Listed, links: Links) -> list[Component]:
     ]
     statement = [html.Summary("Show the query"), html.Pre(listed.sql, tabIndex=0)]
     return [html.P(files, className="tools"), html.Details(statement, className="query")]
+
+
+def _row(listed: Listed, row: Row, links: Links) -> Component:
+    listing = listed.listing
+    cells = [_cell(one, row, listing if not nth else None, links) for nth, one in enumerate(listing.columns)]
+    return html.Tr(cells, className="accused" if listed.is_marked(row) else "")
 
 
 def _cell(column: Column, row: Row, listing: Listing | None, links: Links) -> Component:

@@ -1,5 +1,6 @@
 """The frame of every page: navigation, how fresh the data is, and the filters."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -92,7 +93,7 @@ def fresh(request: DashboardRequest, now: datetime) -> list[Component]:
         parts.append(html.Span(f"{count(read)} lines read, {count(kept_out)} quarantined"))
         if silent:
             names = ", ".join(f"{row['node']} ({row['kind']}) {row['behind_s']:,.0f} s" for row in silent)
-            parts.append(html.Span(f"behind the freshest: {names}", className="bad"))
+            parts.append(html.Span(f"late: {names}", className="bad"))
         balanced = all(row["is_balanced"] is not False for row in quality)
         words, mood = ("every line accounted for", "good") if balanced else ("counts do not add up", "bad")
         parts.append(html.Span(words, className=mood))
@@ -140,25 +141,26 @@ def _options(name: str, request: DashboardRequest, value: Any) -> list[dict[str,
     if name == "cluster":
         return [{"label": one, "value": one} for one in request.clusters]
     if name == "run":
-        there: list[Any] = [name_of(row) for row in run_comparisons.newest(request.gold, request.cluster)]
-    else:
-        there = [row["value"] for row in choices_of(name, request)]
-    choices = sorted({*there, *([value] if value is not None else [])})
-    return [{"label": str(one), "value": one} for one in choices]
+        names = [name_of(row) for row in run_comparisons.newest(request.gold, request.cluster)]
+        return _with_chosen(names, value)
+    return options_like(name, request, None)
 
 
-def choices_of(name: str, request: DashboardRequest, like: str | None = None) -> list[Row]:
+def choices_of(name: str, request: DashboardRequest, like: str | None) -> list[Row]:
     """Return the values of a filter that contain a text."""
     return contents.values(request.gold, name, request.cluster, request.begin, like)
 
 
 def options_like(name: str, request: DashboardRequest, like: str | None) -> list[dict[str, Any]]:
     """Return the options of a filter that contain a text, and the chosen one."""
-    chosen = getattr(request.filters, name)
-    there = {row["value"] for row in choices_of(name, request, like)}
-    return [
-        {"label": str(one), "value": one} for one in sorted({*there, *([] if chosen is None else [chosen])})
-    ]
+    return _with_chosen(
+        [row["value"] for row in choices_of(name, request, like)], getattr(request.filters, name)
+    )
+
+
+def _with_chosen(values: Iterable[Any], chosen: Any) -> list[dict[str, Any]]:  # noqa: ANN401 (of any filter)
+    choices = sorted({*values, *([] if chosen is None else [chosen])})
+    return [{"label": str(one), "value": one} for one in choices]
 
 
 def matches(request: DashboardRequest, like: str | None) -> list[dict[str, Any]]:

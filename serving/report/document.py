@@ -22,12 +22,7 @@ def document(selection: GoldSelection, headline: Headline, inputs: Row) -> Row:
     """Return the JSON document of the report."""
     tables = {key: _rows_of(one.rows(selection), one.table) for key, one in TABLES.items()}
     return {
-        "verdict": {
-            "sentence": headline.sentence,
-            "mood": headline.mood,
-            "evidence": list(headline.evidence),
-            "next_steps": [step._asdict() for step in headline.steps],
-        },
+        "verdict": headline.as_row(),
         "tables": tables | {"quarantine": _rows(counts.quarantined(selection), QUARANTINE)},
         "data_quality": data_quality(selection),
         "inputs": plain(inputs),

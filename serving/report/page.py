@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as version_of
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -12,10 +14,10 @@ from plotly.offline import get_plotlyjs
 
 from answers.answer import Answer, FigureRow
 from answers.formats import count, instant
+from answers.listing import MOST_LISTED
 from answers.questions import WholeAnswer
 
 TEMPLATES = Path(__file__).parent / "templates"
-MOST_LISTED = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +26,15 @@ class Stamp:
 
     generated_at: datetime
     version: str
+
+    @classmethod
+    def now(cls) -> "Stamp":
+        """Return the stamp of this instant and of the Plumbline that is running."""
+        try:
+            version = version_of("plumbline")
+        except PackageNotFoundError:  # shipped by --py-files, without its metadata
+            version = "of an unknown version"
+        return cls(generated_at=datetime.now(UTC), version=version)
 
 
 def page(whole: WholeAnswer, span: str, stamp: Stamp) -> str:

@@ -107,5 +107,5 @@ def test_each_incident_has_a_page_with_its_steps_its_note_and_the_figures_of_its
 
         assert answer.headline.sentence == row["found"]
         assert answer.headline.steps
-        assert note.name == f"{row['incident']}.md"
+        assert note.name == row["incident"]
         assert len(answer.sections) > 1

@@ -2,7 +2,6 @@
 
 import tempfile
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import typer
@@ -31,10 +30,10 @@ from serving.report.compare.runs import misread, runs_of
 from serving.report.compare.saved import save_comparison
 from serving.report.document import as_text
 from serving.report.page import Stamp
-from serving.report.run.answering import settings_of, version_of
 from serving.report.run.change_points import NoChangePointsError, change_points
 from serving.report.run.found import found_in
-from serving.report.run.selecting import SeveralClustersError
+from serving.selecting import SeveralClustersError
+from serving.settings import settings_of
 from verdicts.comparison import Comparison, ComparisonRequest, NothingToCompareError, compared
 from verdicts.metrics import METRICS
 
@@ -152,7 +151,7 @@ def _with_change_points(comparison: Comparison) -> Comparison:
 
 
 def _write(comparison: Comparison, cluster: str | None, inputs: Row, targets: Targets) -> None:
-    stamp = Stamp(generated_at=datetime.now(UTC), version=version_of())
+    stamp = Stamp.now()
     try:
         if targets.json is not None:
             write_atomically(targets.json, as_text(document(comparison, cluster, inputs)))

@@ -1,10 +1,13 @@
 """A comparison as one HTML file without requests: verdict, differences, distributions."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+
+import plotly.graph_objects as go
 
 from answers.answer import Answer, DrawnFigure, FigureRow, Headline, Section, Sentences, section_of
 from answers.questions import WholeAnswer
-from answers.runs.comparison_question import changes
+from answers.runs.comparison_question import changes, mood_of
 from answers.runs.summaries import COMPARED
 from schemas.gold.perf_runs import PERF_RUNS
 from schemas.rows import Row
@@ -23,15 +26,7 @@ from verdicts.comparison import Comparison
 from verdicts.doubts import settings_of
 from verdicts.overall import counted
 from verdicts.runs import RunFigures
-from verdicts.verdict import Verdict
 
-MOODS = {
-    Verdict.IMPROVED: "calm",
-    Verdict.EQUIVALENT: "calm",
-    Verdict.REGRESSED: "alarm",
-    Verdict.INCONCLUSIVE: "unsure",
-    Verdict.INVALID: "unsure",
-}
 MOST_STRIPS = 12
 
 
@@ -45,7 +40,7 @@ def answer_of(comparison: Comparison) -> Answer:
     """Return the verdict of a comparison, its metrics and its runs."""
     headline = Headline(
         sentence=sentence_of(comparison),
-        mood=MOODS[counted(comparison.deciding)],
+        mood=mood_of(counted(comparison.deciding)),
         evidence=[f"Caution: {caution}" for caution in comparison.cautions],
     )
     sections = [_metrics(comparison), _strips(comparison), *_of_many_runs(comparison), _runs(comparison)]
@@ -79,51 +74,28 @@ def _strips(comparison: Comparison) -> Section:
 
 
 def _of_many_runs(comparison: Comparison) -> list[Section]:
-    has_windows = any(run.windows for run in (*comparison.baseline, *comparison.contender))
-    windows = [
-        ("avg", lambda runs: over_time(runs, "avg_ms", "mean of a window, ms")),
-        ("max", lambda runs: over_time(runs, "max_ms", "highest of a window, ms")),
-    ]
-    sections = (
-        (
-            has_series(comparison),
-            "series",
-            "Run after run",
-            "The deciding metric in the order of time; a dotted line where an arm itself changed.",
-            [("series-figure", series)],
-        ),
-        (
-            has_percentiles(comparison),
-            "quantiles",
-            "Percentiles",
-            "Each run's percentiles as the tool printed them; those to the right are rarer.",
-            [("quantiles-figure", quantiles)],
-        ),
-        (
-            has_windows,
-            "over-time",
-            "Over time",
-            "The tool's windows: mean and highest latency. It prints no percentiles of a window.",
-            windows,
-        ),
-    )
-    return [
-        Section(
-            name=name,
-            title=head,
-            lead=lead,
-            blocks=[
-                FigureRow(
-                    [
-                        DrawnFigure(name=figure, figure=draw(comparison), words=f"{head}: {lead}")
-                        for figure, draw in drawn
-                    ]
-                )
-            ],
-        )
-        for is_there, name, head, lead, drawn in sections
-        if is_there
-    ]
+    """Return what single runs hide: the order of time, percentiles, the windows of a run."""
+    sections = []
+    if has_series(comparison):
+        lead = "The deciding metric in the order of time; a dotted line where an arm itself changed."
+        sections.append(_drawn("series", "Run after run", lead, {"series-figure": series(comparison)}))
+    if has_percentiles(comparison):
+        lead = "Each run's percentiles as the tool printed them; those to the right are rarer."
+        sections.append(_drawn("quantiles", "Percentiles", lead, {"quantiles-figure": quantiles(comparison)}))
+    if any(run.windows for run in (*comparison.baseline, *comparison.contender)):
+        lead = "The tool's windows: mean and highest latency. It prints no percentiles of a window."
+        drawn = {
+            "avg": over_time(comparison, "avg_ms", "mean of a window, ms"),
+            "max": over_time(comparison, "max_ms", "highest of a window, ms"),
+        }
+        sections.append(_drawn("over-time", "Over time", lead, drawn))
+    return sections
+
+
+def _drawn(name: str, title: str, lead: str, figures: Mapping[str, go.Figure]) -> Section:
+    words = f"{title}: {lead}"
+    row = FigureRow([DrawnFigure(name=one, figure=figure, words=words) for one, figure in figures.items()])
+    return Section(name=name, title=title, lead=lead, blocks=[row])
 
 
 def _runs(comparison: Comparison) -> Section:

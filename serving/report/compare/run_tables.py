@@ -17,7 +17,7 @@ from schemas.gold.partition_skew import PARTITION_SKEW
 from schemas.silver.not_kept import QUARANTINE
 from schemas.silver.perf_test import PERF_SUMMARIES, PERF_WINDOWS, RUNS
 from serving.report.run.gold_of_files import gold_rows
-from serving.report.run.selecting import SeveralClustersError
+from serving.selecting import SeveralClustersError
 from transforms.gold.builds import BUILDS
 
 GOLD = (PARTITION_SKEW, LEADER_REDIRECT, METADATA_LOOKUP, FETCH_LATENCY)

@@ -10,11 +10,11 @@ from answers.runs.summaries import summaries
 from conf.exit_codes import WrongUseError
 from conf.progress import Progress
 from schemas.rows import Row
-from serving.report.run.answering import settings_of
 from serving.report.run.options import Wanted
 from serving.report.run.output import check_targets, write
 from serving.report.run.run_changes import run_changes
-from serving.report.run.selecting import selection_of, selection_of_warehouse
+from serving.selecting import selection_of, selection_of_warehouse
+from serving.settings import settings_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,6 @@
 """The outputs of a report: the page, the JSON, and the lines at the terminal."""
 
 import os
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,6 @@ from conf.exit_codes import WrongUseError
 from conf.progress import Progress
 from serving.report.document import as_text, document
 from serving.report.page import Stamp, page
-from serving.report.run.answering import version_of
 from serving.report.run.options import Wanted
 from serving.report.terminal import summary, tables
 
@@ -42,7 +40,7 @@ def check_targets(wanted: Wanted) -> None:
 
 def write(content: "ReportContent", wanted: Wanted, progress: Progress) -> None:
     """Write the page and the JSON; print the sentence, its evidence and the paths."""
-    stamp = Stamp(generated_at=datetime.now(UTC), version=version_of())
+    stamp = Stamp.now()
     headline = content.whole.headline
     try:
         if wanted.html is not None:

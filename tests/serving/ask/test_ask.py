@@ -1,6 +1,7 @@
 """`plumbline ask`: the answers of the pages, for a terminal and for programs."""
 
 import json
+import re
 
 import pytest
 import typer
@@ -87,6 +88,8 @@ def test_wrong_use_is_one_line_that_names_what_is_possible(conf, words, says):
 
 def test_every_question_and_key_is_documented():
     page = (PROJECT / "docs" / "ask.md").read_text(encoding="utf-8")
+    words = re.findall(r"[\w-]+", CliRunner().invoke(app, ["--help"]).output)
 
+    assert [question.name for question in QUESTIONS if question.name not in words] == []
     assert [question.name for question in QUESTIONS if f"| `{question.name}` |" not in page] == []
     assert all(f"`{key}`" in page for key in ("schema_version", "verdict", "tables", "missing", "next_steps"))

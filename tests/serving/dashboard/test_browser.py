@@ -240,6 +240,7 @@ def test_an_incident_has_a_page_and_is_saved_as_a_note_and_as_a_page(opened, tmp
         waited.value.save_as(path)
         saved[path.suffix] = path
 
+    assert {path.stem[:16] for path in saved.values()} == {"culprit-20261121"}
     assert saved[".md"].read_text().startswith("**Broker 3's link to broker 1 is slow")
     assert "<h1>Broker 3&#39;s link to broker 1 is slow" in saved[".html"].read_text()
     assert opened.complaints == []

@@ -7,7 +7,7 @@ from answers.gold.reader import FIRST, LAST, GoldReader, NoGoldError
 from answers.gold.selection import WINDOW, GoldSelection, clusters_of, step_of
 from conf.exit_codes import WrongUseError
 from conf.instants import TimeRange
-from serving.report.run.answering import settings_of
+from serving.settings import settings_of
 
 
 class SeveralClustersError(Exception):

@@ -1,6 +1,5 @@
-"""The settings and the version of a job that answers people."""
+"""The settings of a command that answers from a warehouse."""
 
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from conf.exit_codes import WrongUseError
@@ -27,11 +26,3 @@ def settings_of(conf: list[Path]) -> Settings:
         )
         raise WrongUseError(message)
     return settings
-
-
-def version_of() -> str:
-    """Return the version of Plumbline that is running."""
-    try:
-        return version("plumbline")
-    except PackageNotFoundError:  # shipped by --py-files, without its metadata
-        return "of an unknown version"
