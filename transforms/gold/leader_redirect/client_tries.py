@@ -26,7 +26,8 @@ REQUESTS_COLUMNS = (
 
 def is_refused() -> Column:
     """Return whether the broker refused a PRODUCE or FETCH because it is not the leader of a partition."""
-    has_error = F.exists("partitions", lambda part: part["error_code"].isin(*LOST))
+    # Of `partitions` only the error codes are read; with `exists` whole partitions are.
+    has_error = F.arrays_overlap("partitions.error_code", F.array(*map(F.lit, LOST)))
     return F.col("api").isin(*APIS) & F.coalesce(has_error, F.lit(False))
 
 
