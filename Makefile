@@ -21,7 +21,7 @@ CLIENT_SETS := $(CLIENTS:%=kafka-%)
 JARS := $(SETS:%=.jars/.%.done)
 CLIENT_JARS := $(CLIENT_SETS:%=.jars/.%.done)
 
-.PHONY: help setup lab demo test faults fuzz lint docs verify verify-clients verify-throttles verify-verdicts environments otava airflow bench jar-sums locks clean
+.PHONY: help setup lab demo test faults fuzz lint docs verify verify-clients verify-throttles verify-produce verify-verdicts environments otava airflow bench jar-sums locks clean
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -68,6 +68,9 @@ verify-clients: $(VENV)/.dev lab ## the same for old and new Kafka clients (abou
 
 verify-throttles: $(VENV)/.dev setup ## the same for throttles and reassignments (about 40 minutes, resumes)
 	$(BIN)/python -m benchmarks.throttles
+
+verify-produce: $(VENV)/.dev setup ## the same for who holds produce back (about 20 minutes, resumes)
+	$(BIN)/python -m benchmarks.produce $(ARGS)
 
 verify-verdicts: $(VENV)/.dev ## count wrong verdicts on simulated runs, write docs/verdicts.md (minutes)
 	$(BIN)/python -m benchmarks.verdicts $(ARGS)

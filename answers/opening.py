@@ -10,7 +10,7 @@ def opening(
     links: Headline,
     clients: Mapping[str, Sequence[str]],
     scenarios: set[str | None],
-    throttles: Sequence[str] = (),
+    others: Sequence[str] = (),
     *,
     is_accused: bool,
 ) -> Headline:
@@ -18,12 +18,12 @@ def opening(
     Return the verdict of a report.
 
     `clients` are the sentences about clients by the scenario that asks for them. They come first if such a
-    scenario was run, or if no link `is_accused`; then the sentence about links is the second. The sentences
-    about throttles are part of the evidence.
+    scenario was run, or if no link `is_accused`; then the sentence about links is the second. `others`, the
+    sentences about produce and throttles, are part of the evidence.
     """
-    if throttles:
+    if others:
         mood = "unsure" if links.mood == "calm" else links.mood
-        links = replace(links, mood=mood, evidence=[*links.evidence, *also_found(throttles)])
+        links = replace(links, mood=mood, evidence=[*links.evidence, *also_found(others)])
     names = sorted((name for name in clients if clients[name]), key=lambda name: name not in scenarios)
     sentences = [sentence for name in names for sentence in clients[name]]
     if not sentences:

@@ -12,6 +12,7 @@ from answers.leader_redirects import question as leader_redirects
 from answers.metadata_lookups import question as metadata_lookups
 from answers.opening import opening
 from answers.partition_skew import question as partition_skew
+from answers.produce_held import question as produce_held
 from answers.runs import comparison_question, summaries
 from answers.runs import question as runs
 from answers.slow_links import accusation, pair
@@ -22,6 +23,7 @@ QUESTIONS: tuple[Question, ...] = (
     slow_links.QUESTION,
     incidents.QUESTION,
     fetches.QUESTION,
+    produce_held.QUESTION,
     partition_skew.QUESTION,
     throttles.QUESTION,
     leader_redirects.QUESTION,
@@ -73,6 +75,6 @@ def headline_of(
         answers[slow_links.QUESTION].headline,
         clients,
         scenarios,
-        answers[throttles.QUESTION].news,
+        [*answers[produce_held.QUESTION].news, *answers[throttles.QUESTION].news],
         is_accused=is_accused,
     )

@@ -15,7 +15,7 @@ import typer
 from conf.exit_codes import ExitCode
 from conf.settings import Settings
 from conf.signals import interrupt_on_signals
-from lab import cluster, processes, scenarios
+from lab import cluster, load, processes, scenarios
 from lab.errors import LabError
 from lab.pipeline import PATIENCE_S, log_of, streams
 from schemas.rows import Row
@@ -33,7 +33,7 @@ def demo(
     delay_ms: Annotated[float, typer.Option(min=0, help="Round trip time added to the slowed pairs.")] = 10.0,
     rate: Annotated[
         float, typer.Option(min=0, help="Produce load, records/s; 0 leaves the brokers idle.")
-    ] = 0.0,
+    ] = load.TRICKLE_RECORDS_PER_S,
     seed: Annotated[int, typer.Option(help="Seed for the choice of the slowed brokers.")] = 1,
     state: Annotated[Path, typer.Option(help="Folder for all files of the demo.")] = Path(".state/demo"),
 ) -> None:

@@ -3,12 +3,13 @@
 import re
 from collections import defaultdict
 
-from answers.exported import fetches, freshness, lookups, redirects, round_trips, skew, throttles
+from answers.exported import fetches, freshness, lookups, produce, redirects, round_trips, skew, throttles
 from schemas.fields import Table
 from schemas.gold import GOLD
 
 QUESTIONS = tuple(
-    module.QUESTION for module in (freshness, fetches, round_trips, skew, redirects, lookups, throttles)
+    module.QUESTION
+    for module in (freshness, fetches, round_trips, produce, skew, redirects, lookups, throttles)
 )
 METRICS = tuple(metric for question in QUESTIONS for each in question.exported for metric in each.metrics)
 ALERTS = {name: expression for question in QUESTIONS for name, expression in question.alerts.items()}

@@ -45,7 +45,7 @@ _VALUES = ", ".join(
     for metric, name, _ in _QUANTILES
 )
 FETCHES = f"""
-    WITH picked AS ({_PICKED}),
+    WITH picked AS NOT MATERIALIZED ({_PICKED}),
     sums AS (
         SELECT cluster, {", ".join(_KEY)}, min(window_start) AS since, sum(n)::BIGINT AS n,
                sum(n_delayed)::BIGINT AS n_delayed, sum(n_true)::BIGINT AS n_true, {_LIMITS}

@@ -44,27 +44,39 @@ def with_macros(statement: str) -> str:
     return "\n".join([*texts[:-1], "", statement]) if len(texts) > 1 else statement
 
 
+_APART = 1 << 32
+"""The distance of two keys in one number; a bucket is less than half of it."""
+
+
 def added_up(source: str, by: str, hists: Mapping[str, str]) -> str:
     """
     Return the query of `by`, `metric`, bucket `k`, the count up to it (`seen`) and the `total`.
 
     The histograms of `source` are added up by `by`; `hists` gives the column of each metric.
     """
-    names = ", ".join(f"'{name}'" for name in hists)
-    return f"""
-        SELECT {by}, metric, k, sum(n) OVER (PARTITION BY {by}, metric ORDER BY k) AS seen,
-               sum(n) OVER (PARTITION BY {by}, metric) AS total
-        FROM (
-            SELECT {by}, metric, k, sum(n) AS n
+    is_same = " AND ".join(f"each.{name} IS NOT DISTINCT FROM keys.{name}" for name in by.split(", "))
+    # Millions of buckets are added up: by one number and metric by metric, this takes a fifth of the time.
+    added = " UNION ALL ".join(
+        f"""
+            SELECT '{metric}' AS metric, slot, sum(n) AS n
             FROM (
-                SELECT {by}, metric, unnest(map_keys(hist)) AS k, unnest(map_values(hist)) AS n
-                FROM (
-                    SELECT {by}, unnest([{names}]) AS metric, unnest([{", ".join(hists.values())}]) AS hist
-                    FROM {source}
-                )
+                SELECT key * {_APART} + unnest(map_keys({hist})) AS slot, unnest(map_values({hist})) AS n
+                FROM {source} AS each JOIN keys ON {is_same}
             )
-            GROUP BY ALL
-        )"""
+            GROUP BY slot"""
+        for metric, hist in hists.items()
+    )
+    return f"""
+        WITH keys AS MATERIALIZED (
+            SELECT row_number() OVER (ORDER BY {by}) AS key, * FROM (SELECT DISTINCT {by} FROM {source})
+        ),
+        added AS (
+            SELECT metric, (slot + {_APART // 2}) // {_APART} AS key, (slot - key * {_APART})::INTEGER AS k, n
+            FROM ({added})
+        )
+        SELECT {by}, metric, k, sum(n) OVER (PARTITION BY key, metric ORDER BY k) AS seen,
+               sum(n) OVER (PARTITION BY key, metric) AS total
+        FROM added JOIN keys USING (key)"""
 
 
 def at_rank(rank: str, metric: str | None = None) -> str:

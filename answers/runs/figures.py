@@ -13,6 +13,7 @@ APART = "\x1f"
 
 LATENCIES = ("leader_local", "true")
 LOOKUPS = ("lookups", "topics_asked", "response_bytes")
+HELD_P99 = "produce_held_p99_ms"
 EVENNESS_FIGURES = ("max_over_mean", "coefficient_of_variation")
 
 _IS_OF_RUN = "cluster = $cluster AND run IS NOT NULL AND arm IS NOT NULL"
@@ -45,21 +46,25 @@ _BUCKETS = ", ".join(
     for latency in LATENCIES
     for name, q in (("p50", 0.5), ("p99", 0.99))
 )
-# All followers, in the windows that are completely inside the run after its warm-up.
-_FETCHES = f"""
+# The windows that are completely inside the run after its warm-up.
+_MEANWHILE = f"""
     WITH spans AS (
         SELECT unnest($runs::STRUCT(run VARCHAR, arm VARCHAR, since TIMESTAMPTZ, ended_at TIMESTAMPTZ)[],
                       recursive := true)
     ),
     meanwhile AS (
-        SELECT run, arm, {", ".join(f"{latency}_hist" for latency in LATENCIES)}
-        FROM gold.fetch_latency JOIN spans
-            ON window_start >= since AND {WINDOW_END} <= ended_at
-        WHERE cluster = $cluster AND kind = 'follower'
-    )
+        SELECT * FROM {{table}} JOIN spans ON window_start >= since AND {WINDOW_END} <= ended_at
+        WHERE cluster = $cluster AND {{condition}}
+    )"""
+_FETCHES = f"""
+    {_MEANWHILE.format(table="gold.fetch_latency", condition="kind = 'follower'")}
     SELECT run, arm, {_BUCKETS}
     FROM ({added_up("meanwhile", "run, arm", {latency: f"{latency}_hist" for latency in LATENCIES})})
     GROUP BY run, arm"""
+_HELD = f"""
+    {_MEANWHILE.format(table="gold.produce_held", condition="follower_id IS NOT NULL")}
+    SELECT run, arm, '{HELD_P99}' AS metric, bucket_ms({at_rank("rank_of(0.99, total)")})::DOUBLE AS value
+    FROM ({added_up("meanwhile", "run, arm", {"held": "held_hist"})}) GROUP BY run, arm"""
 FIGURES = f"""
     SELECT * FROM (
         {_long("partition_skew", _SKEW, EVENNESS_FIGURES)}
@@ -69,14 +74,18 @@ FIGURES = f"""
         {_long("metadata_lookup", _LOOKUPS, LOOKUPS)}
         UNION ALL
         {_long("fetch_latency", _FETCHES, [f"{of}_{q}_ms" for of in LATENCIES for q in ("p50", "p99")])}
+        UNION ALL
+        SELECT * FROM ({_HELD})
     ) WHERE value IS NOT NULL ORDER BY arm, run, metric"""
 
 
 def run_figures(selection: GoldSelection, runs: Sequence[Row]) -> list[Row]:
     """
-    Return (run, arm, metric, value) with `metric` as table.column, without missing values.
+    Return (run, arm, metric, value), without missing values.
 
-    `runs` have `run`, `arm`, `since` (the end of the warm-up) and `ended_at`; fetch latency needs both.
+    `metric` is table.column, or `produce_held_p99_ms`.
+
+    `runs` have `run`, `arm`, `since` (the end of the warm-up) and `ended_at`; fetches and holds need both.
     """
     return selection.rows(
         FIGURES, runs=[{name: row[name] for name in ("run", "arm", "since", "ended_at")} for row in runs]

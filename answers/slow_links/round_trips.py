@@ -41,7 +41,7 @@ _ENDS = ", ".join(
     for which in ("low", "high")
 )
 ROUND_TRIPS = f"""
-    WITH picked AS (
+    WITH picked AS NOT MATERIALIZED (
         SELECT *, {STEP} FROM gold.broker_rtt
         WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_PAIRS} AND {OF_WINDOWS}
     ),

@@ -5,6 +5,7 @@ from schemas.gold.leader_local_mean import LEADER_LOCAL_MEAN
 from schemas.gold.leader_redirect import LEADER_REDIRECT
 from schemas.gold.metadata_lookup import METADATA_LOOKUP
 from schemas.gold.partition_skew import PARTITION_SKEW
+from schemas.gold.produce_held import PRODUCE_HELD, WAITS
 from schemas.gold.reassignment_progress import REASSIGNMENT_PROGRESS
 from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
 from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE
@@ -15,6 +16,13 @@ _WINDOWS = "(SELECT to_timestamp(second) AS window_start, second FROM starts)"
 _MOVING = f"(FROM {_WINDOWS} WHERE second >= getvariable('moved_from'))"
 _BROKERS = "(SELECT unnest(range(1, getvariable('brokers') + 1)) AS broker)"
 _RATE = 9_500_000  # bytes/s, just below the throttle
+
+_WAITS = ", ".join(
+    f"40 * 0.5 AS {wait}_sum_ms, 0.5 AS {wait}_min_ms, 0.5 AS {wait}_max_ms, "
+    f"MAP {{{bucket('0.5')}: 40}}::MAP(INT, BIGINT) AS {wait}_hist, "
+    + ", ".join(f"0.5 AS {wait}_p{q}_ms" for q in quantiles)
+    for wait, quantiles in WAITS.items()
+)
 
 REST: dict[Table, str] = {
     LEADER_LOCAL_MEAN: f"""
@@ -43,6 +51,13 @@ SELECT window_start, 'topic-' || topic AS topic, partition,
            [1, 4, 8, 12, 8, 4, 2, 1]::BIGINT[]) AS produce_hist
 FROM {_WINDOWS}, (SELECT unnest(range({TOPICS})) AS topic),
      (SELECT unnest(range({PARTITIONS})) AS partition)""",
+    # The next two brokers hold the replicas of a leader; nobody holds it back.
+    PRODUCE_HELD: f"""
+SELECT window_start, leader AS leader_id, (leader + nth) % getvariable('brokers') + 1 AS follower_id,
+       'topic-' || leader AS topic, 40 AS n, 0 AS n_released, 40 AS n_tie, 0 AS n_unmatched,
+       0 AS n_isr_change, 0 AS n_failed, 0 AS n_not_held, {_WAITS}
+FROM {_WINDOWS}, (SELECT unnest(range(1, getvariable('brokers') + 1)) AS leader),
+     (SELECT unnest(range(2)) AS nth)""",
     LEADER_REDIRECT: f"""
 SELECT window_start, 'topic-' || (second // 60 % {TOPICS}) AS topic, 0 AS partition, 'PRODUCE' AS api,
        'redirect' AS kind, 'producer-' || (second // 60 % {TOPICS}) AS client_id, '4.3.1' AS software_version,

@@ -43,7 +43,18 @@ def _record(folder: Path, *, seed: int) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     run, output = folder / "run", folder / "output.txt"
     note_meta(folder)
-    command = [sys.executable, "-m", "plumbline", "demo", "--seed", str(seed), "--state", str(run)]
+    command = [
+        sys.executable,
+        "-m",
+        "plumbline",
+        "demo",
+        "--rate",
+        "0",
+        "--seed",
+        str(seed),
+        "--state",
+        str(run),
+    ]
     with (
         output.open("wb") as written,
         subprocess.Popen(command, cwd=PROJECT, stdout=written, stderr=subprocess.STDOUT) as demo,

@@ -49,7 +49,8 @@ class Builder:
         self._memories = {build.name: build.memory(known) for build in builds if build.memory}
         self._settling = Settling(warehouse, gold_of(build for build in builds if build.is_covered))
         self._culprits = culprits_of(warehouse) if any(build.followed_by for build in builds) else None
-        self._newest = {build.name: self._newest_window(build) for build in builds}
+        self._newest = dict.fromkeys((build.name for build in builds), _newest(warehouse, gold_of(builds)))
+        self._newest_stored = {build.name: _newest(warehouse, _inputs(build)) for build in builds}
         self._refused: dict[str, set[int]] = {build.name: set() for build in builds}
 
     def build(self, arrived: Sequence[Arrived]) -> dict[str, int]:
@@ -70,10 +71,10 @@ class Builder:
 
     def touched(self, build: Build, arrived: Sequence[Arrived]) -> set[int]:
         """Return the windows of a build that new rows touch, and those that it remembers."""
-        inputs = {touch.table.name for touch in build.touched_by}
+        inputs = {table.name for table in _inputs(build)}
         slots = (row.slot for row in arrived if row.input in inputs)
         newest = self._newest[build.name] = max(self._newest[build.name], max(slots, default=0))
-        touched = build.touched(arrived, newest)
+        touched = build.touched(arrived, newest, self._newest_stored[build.name])
         memory = self._memories.get(build.name)
         return memory.windows(touched, arrived) if memory else set().union(*touched)
 
@@ -129,12 +130,6 @@ class Builder:
         gold = ((table, tables.snapshot(self._warehouse, table)) for table in build.tables)
         return any(snapshot.overlapping(table.instant, spans) for table, snapshot in gold)
 
-    def _newest_window(self, build: Build) -> int:
-        """Return the newest window (epoch seconds) of the rows that touch the build."""
-        inputs = {touch.table.name: touch.table for touch in build.touched_by}.values()
-        newest = (tables.snapshot(self._warehouse, table).newest(table.instant) for table in inputs)
-        return max((window_of(at.timestamp()) for at in newest if at), default=0)
-
     def _report_refused(self, build: Build, refused: set[int], oldest: int | None) -> None:
         if oldest is None or refused <= self._refused[build.name]:
             return
@@ -152,3 +147,14 @@ def _first_whole_window(warehouse: Path, reaches: Mapping[Table, Reach]) -> int 
         if (at := tables.complete_from(warehouse, table)) is not None
     ]
     return max(starts, default=None)
+
+
+def _inputs(build: Build) -> set[Table]:
+    """Return the tables whose rows touch a build."""
+    return {touch.table for touch in build.touched_by}
+
+
+def _newest(warehouse: Path, stored: Iterable[Table]) -> int:
+    """Return the newest window (epoch seconds) of some tables; 0 without rows."""
+    newest = (tables.snapshot(warehouse, table).newest(table.instant) for table in stored)
+    return max((window_of(at.timestamp()) for at in newest if at), default=0)

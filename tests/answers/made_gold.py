@@ -17,6 +17,7 @@ from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.gold.leader_redirect import LEADER_REDIRECT
 from schemas.gold.metadata_lookup import METADATA_LOOKUP
 from schemas.gold.partition_skew import PARTITION_SKEW
+from schemas.gold.produce_held import PRODUCE_HELD
 from schemas.gold.reassignment_progress import REASSIGNMENT_PROGRESS
 from schemas.gold.run_comparison import RUN_COMPARISON
 from schemas.gold.stock_fetch_total import STOCK_FETCH_TOTAL
@@ -24,6 +25,8 @@ from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE
 from schemas.histogram import LN_GAMMA, OFFSET
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
+from schemas.silver.topics import TOPICS
+from tests.transforms.gold.held_rows import AT, TOPIC_ID, produce, replicated
 
 START = datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
 WINDOWS, SLOW_FROM = 30, 12
@@ -113,6 +116,35 @@ def fetch(nth, follower, leader, cluster="east", client=None):
         row |= {f"{name}_min_ms": min(values), f"{name}_max_ms": max(values)}
         row |= {f"{name}_p50_ms": sorted(values)[19], f"{name}_p99_ms": sorted(values)[39]}
     return row
+
+
+def held(nth, leader, follower, n=40):
+    """Return a row: follower 3 holds the requests to broker 1 back, all others are ties."""
+    is_slow = (follower, leader) == SLOW and nth >= SLOW_FROM
+    of = {"held": [20.0 if is_slow else 0.2] * n, "busy": [0.0] * n, "serve": [0.3] * n, "take": [0.4] * n}
+    of["network"] = [1.0 + (20.0 if is_slow else 0.0) + 0.01 * k for k in range(n)]
+    of["remote"] = [0.7 + ms for ms in of["network"]]
+    row = {"cluster": "east", "window_start": at(nth), "leader_id": leader, "follower_id": follower}
+    row |= {"topic": "orders", "n": n, "n_released": n * is_slow, "n_tie": n * (not is_slow)}
+    row |= dict.fromkeys(("n_unmatched", "n_isr_change", "n_failed", "n_not_held"), 0)
+    for name, values in of.items():
+        row |= {f"{name}_hist": hist([ms for ms in values if ms]) or {0: n}, f"{name}_sum_ms": sum(values)}
+        row |= {f"{name}_min_ms": min(values), f"{name}_max_ms": max(values)}
+    return row
+
+
+def held_requests(nth):
+    """Return a request that follower 3 held back in a window, with the fetches of its followers."""
+    later = at(nth) + timedelta(seconds=5) - AT
+    lines = [*replicated(2, 3.2), *replicated(3, 21.2), produce(0.0, 21.5)]
+    apart = {"cluster": "east", "correlation_id": 100}  # of the ids of `fetch_of`
+    return [
+        line
+        | apart
+        | {"logged_at": line["logged_at"] + later}
+        | ({"correlation_id": 100 + line["correlation_id"]} if line["api"] == "FETCH" else {})
+        for line in lines
+    ]
 
 
 def culprit(nth, cluster="east"):
@@ -332,6 +364,11 @@ def warehouse(root):
     hostile = [fetch(n, None, 1, cluster="west", client=HOSTILE) for n in range(3)]
     write(root, FETCH_LATENCY, [*(fetch(n, *p) for n in range(WINDOWS) for p in pairs), *consumers, *hostile])
     write(root, BROKER_RTT_CULPRIT, [culprit(n) for n in range(WINDOWS)])
+    not_held = held(0, 1, None) | {"n_tie": 0, "n_not_held": 40}
+    not_held |= {name: None for name in not_held if name.endswith(("_ms", "_hist"))}
+    pairs_of_produce = [(1, 3), (2, 1), (3, 1)]
+    held_back = [held(n, *pair) for n in range(WINDOWS) for pair in pairs_of_produce]
+    write(root, PRODUCE_HELD, [*held_back, not_held])
     baselines = [
         {
             "cluster": "east",
@@ -367,7 +404,9 @@ def warehouse(root):
     ]
     write(root, RUN_COMPARISON, [*arms, compared("old", "newer", verdict="regressed", change=0.3)])
     served, seen = zip(*(fetch_of(n) for n in range(20)), strict=True)
-    write(root, REQUESTS, [*served, fetch_of(30, cluster="west")[0]])
+    write(root, REQUESTS, [*served, fetch_of(30, cluster="west")[0], *held_requests(SLOW_FROM)])
+    named = {"cluster": "east", "topic_id": TOPIC_ID, "topic_name": "orders", "seen_at": START}
+    write(root, TOPICS, [named])
     write(root, CLIENT_EVENTS, [event for events in seen for event in events])
     return root
 

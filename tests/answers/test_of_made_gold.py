@@ -64,9 +64,14 @@ def test_quiet_windows_are_those_outside_of_all_findings(east):
     assert {row["windows"] for row in quiet} == {SLOW_FROM}
 
 
+def of_fetches(rows):
+    """Leave out the fetches of the request that is held back."""
+    return [row for row in rows if row["correlation_id"] < 100]
+
+
 def test_slowest_fetches_have_the_time_of_the_follower_and_the_slowest_is_first(east):
     """Elapsed is 520.5 ms; the wait is 499 ms less the number of the request."""
-    rows = slowest(replace(east, since=at(0), until=at(WINDOWS)), SLOW)
+    rows = of_fetches(slowest(replace(east, since=at(0), until=at(WINDOWS)), SLOW))
 
     assert [row["correlation_id"] for row in rows] == list(reversed(range(20)))
     assert [row["true_ms"] for row in rows] == [pytest.approx(21.5 + nth) for nth in reversed(range(20))]
@@ -80,7 +85,10 @@ def test_slowest_fetches_are_of_the_last_hour_of_a_longer_span(east):
         slowest(replace(east, since=at(0), until=until + later), SLOW) for later in (timedelta(), LONGEST)
     ]
 
-    assert [{row["correlation_id"] for row in of} for of in rows] == [set(range(10)), set(range(10, 20))]
+    assert [{row["correlation_id"] for row in of_fetches(of)} for of in rows] == [
+        set(range(10)),
+        set(range(10, 20)),
+    ]
 
 
 def test_the_slow_leader_of_a_producer_is_known(east):

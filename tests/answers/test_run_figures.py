@@ -9,6 +9,7 @@ from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.gold.leader_redirect import LEADER_REDIRECT
 from schemas.gold.metadata_lookup import METADATA_LOOKUP
 from schemas.gold.partition_skew import PARTITION_SKEW
+from schemas.gold.produce_held import PRODUCE_HELD
 from tests.answers.selected import selected
 from tests.transforms.gold.silver_rows import at
 from verdicts.metrics import OF_GOLD
@@ -24,6 +25,7 @@ TABLES = {
     "redirects": LEADER_REDIRECT,
     "lookups": METADATA_LOOKUP,
     "fetches": FETCH_LATENCY,
+    "held": PRODUCE_HELD,
 }
 
 
@@ -101,9 +103,11 @@ def test_every_number_has_a_metric_with_its_direction():
         redirects=[{**KEY, "arm": "old", "kind": "redirect", "redirect_ms": 5.0}],
         lookups=[{**KEY, "arm": "old", "lookups": 2, "topics_asked": 10, "response_bytes": 100}],
         fetches=[{"cluster": "lab", "kind": "follower", "window_start": at(10), **latency}],
+        held=[{"cluster": "lab", "follower_id": 2, "window_start": at(10), "held_hist": {ONE_MS: 9}}],
         runs=[{**KEY, "arm": "old", "started_at": at(0), "ended_at": at(39)}],
     )
 
+    assert found["old", "x-001", "produce_held_p99_ms"] == pytest.approx(1.0, rel=0.01)
     assert {metric for _, _, metric in found} == {metric.name for metric in OF_GOLD}
 
 

@@ -164,18 +164,19 @@ class Build:
         """Return the name of a `Touch`."""
         return f"{self.name}_{n}"
 
-    def touched(self, arrived: Sequence[Arrived], newest: int) -> list[set[int]]:
+    def touched(self, arrived: Sequence[Arrived], newest: int, newest_stored: int = 0) -> list[set[int]]:
         """
         Return the windows (epoch seconds) that new rows touch, one set per `Touch`.
 
-        Windows after the `newest` row of all inputs are left out: they have no rows yet, and the rows that
-        bring them touch them again.
+        Windows after the `newest` row that has arrived are left out: their rows touch them again. After a
+        restart, it is the newest window of gold. Then rows without gold may have arrived after it, so a touch
+        with `and_later` goes on to the newest row that is stored.
         """
         found = []
         for n, touch in enumerate(self.touched_by):
-            name = self.touch_name(n)
+            name, limit = self.touch_name(n), max(newest, newest_stored if touch.and_later else 0)
             slots = {row.slot for row in arrived if row.input == touch.table.name and name in row.touches}
             if touch.and_later and slots:
-                slots = set(range(min(slots), newest + WINDOW_S, WINDOW_S))
-            found.append({window for window in touched(slots, touch.reach) if window <= newest})
+                slots = set(range(min(slots), limit + WINDOW_S, WINDOW_S))
+            found.append({window for window in touched(slots, touch.reach) if window <= limit})
         return found

@@ -12,6 +12,7 @@ from answers.exported.gold import ExportedGold, ExportedSample, SecondsSpan
 from answers.exported.metrics import ALERTS, METRICS
 from answers.gold.reader import GoldReader
 from answers.gold.selection import GoldSelection
+from answers.produce_held.verdict import HOLDS_MS, MIN_REQUESTS
 from answers.throttles.limits import limits
 from answers.throttles.verdict import COMPLIANT, MEAN_TOLERANCE, OVER_LIMIT, WINDOW_TOLERANCE
 from benchmarks.reference.alerts import rules
@@ -185,6 +186,7 @@ AROUND = {
     "PlumblineSlowLink": ("plumbline_link_slow", 0, 1),
     "PlumblineSlowBroker": ("plumbline_broker_slow", 0, 1),
     "PlumblineSlowSide": ("plumbline_broker_side_slow", 0, 1),
+    "PlumblineProduceHeld": ("plumbline_produce_holding", 0, 1),
     "PlumblineThrottle": ("plumbline_throttle_state", 0, 1),
     "PlumblineSkew": ("plumbline_worst_topic_skew_ratio", skew.MOST_SKEW, skew.MOST_SKEW + 0.01),
     "PlumblineRedirectSlow": (
@@ -239,6 +241,31 @@ def test_each_alert_fires_beyond_its_declared_threshold_and_not_at_it():
         }
 
     assert fired == {alert: {f"{alert} beyond"} for alert in ALERTS}
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_holding"),
+    [
+        ({}, 1),
+        ({"n_released": MIN_REQUESTS - 1}, 0),
+        ({"n_released": 39, "n_tie": 1, "n": 80}, 0),
+        ({"held_sum_ms": 40 * HOLDS_MS - 0.1}, 0),
+    ],
+)
+def test_a_follower_holds_produce_back_by_the_thresholds_of_the_page(tmp_path, changes, is_holding):
+    row = {"window_start": at(END - 10), "leader_id": 3, "follower_id": 1, "topic": "orders", "n": 40}
+    row |= {"n_released": 40, "n_tie": 0, "n_not_held": 0, "held_sum_ms": 40 * HOLDS_MS, **changes}
+    gold_tables.fill(tmp_path, END)
+    gold_tables.write(tmp_path, "produce_held", [row])
+
+    found = {
+        sample.value
+        for sample in exported_from(tmp_path).samples([END])
+        if sample.name == "plumbline_produce_holding" and dict(sample.labels)["leader"] == "3"
+        if dict(sample.labels)["follower"] == "1"
+    }
+
+    assert found == {is_holding}
 
 
 def test_the_rules_file_has_the_declared_expressions():

@@ -34,6 +34,7 @@ from tests.jobs.test_build_gold import FetchLab, at_once, idle, settings_file
 from tests.transforms.gold.silver_rows import START, stream_of
 from transforms.gold.builds import BUILDS
 from transforms.gold.fetch_latency.build import BUILD
+from transforms.gold.partition_skew import table as skew
 from transforms.spans import Span, window_of
 
 SPAN = Span(window_of(START.timestamp()), window_of(START.timestamp()) + 120)
@@ -202,3 +203,21 @@ def test_a_window_is_built_by_each_batch_with_lines_that_can_pair_with_its_own(t
         built.update(set().union(*touched))
 
     assert built[100] == times
+
+
+def test_a_name_builds_no_window_whose_lines_have_not_arrived(lab):
+    """While gold catches up, silver has an hour of lines that later batches bring."""
+    requests, events = idle(n=18)
+    lab.arrive(requests, events)
+    builder = Builder(lab.spark, lab.warehouse, Progress(), BUILDS)
+    (touch,) = (
+        skew.BUILD.touch_name(n) for n, each in enumerate(skew.BUILD.touched_by) if each.table is TOPICS
+    )
+    first = window_of(START.timestamp())
+
+    touched = builder.touched(skew.BUILD, [arrived_at(TOPICS, first, touch)])
+
+    assert max(touched) == first
+    assert max(
+        builder.touched(skew.BUILD, [arrived_at(REQUESTS, first + 50), arrived_at(TOPICS, first, touch)])
+    ) == (first + 50)

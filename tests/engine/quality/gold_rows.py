@@ -35,6 +35,26 @@ GOOD = {
         "remote_mean_ms": 2.0,
         "leader_local_mean_ms": 5.0,
     },
+    "gold.produce_held": {
+        "cluster": "lab",
+        "window_start": AT,
+        "leader_id": 1,
+        "follower_id": 3,
+        "topic": "t",
+        **dict.fromkeys(("n_unmatched", "n_isr_change", "n_failed", "n_not_held"), 0),
+        "n": 3,
+        "n_released": 2,
+        "n_tie": 1,
+        "held_hist": {300: 3},
+        **{
+            f"{wait}_{stat}_ms": 4.0
+            for wait in ("held", "busy", "serve", "network", "take", "own_append", "round_trip")
+            for stat in ("p10", "p50", "p99", "min", "max")
+            if (wait, stat) in {("held", "p50"), ("held", "p99"), ("network", "p10"), ("network", "p50")}
+            or stat in {"min", "max"}
+        },
+        **{f"remote_{stat}_ms": 16.0 for stat in ("p50", "p99", "min", "max")},
+    },
     "gold.leader_redirect": {
         "cluster": "lab",
         "window_start": AT,
@@ -125,6 +145,17 @@ GOOD = {
 }
 
 SPOILED = {
+    "gold.produce_held": {
+        "cluster_is_known": UNKNOWN,
+        "leader_id_is_known": {"leader_id": None},
+        "key_is_unique": AGAIN,
+        "n_within_range": {"n": 0, "n_released": 0, "n_tie": 0, "held_hist": {}},
+        "counts_add_up": {"n": 4},
+        "follower_is_named": {"follower_id": None},
+        "quantiles_in_order": {"network_p10_ms": 4.1},
+        "held_within_wait": {"held_max_ms": 18.1},
+        "histogram_holds_all": {"held_hist": {300: 2}},
+    },
     "gold.broker_rtt_baseline": {
         "cluster_is_known": UNKNOWN,
         "follower_id_is_known": {"follower_id": None},

@@ -69,7 +69,7 @@ def test_a_cell_opens_its_pair_over_time_and_its_requests(opened, tmp_path):
     drawn(opened)
     opened.page.screenshot(path=tmp_path / "pair.png", full_page=True)
     assert opened.page.url == f"{opened.address}pair?cluster=east&follower=3&leader=1"
-    assert opened.page.locator("#request-table tbody tr").count() == 20
+    assert opened.page.locator("#request-table tbody tr").count() == 22
     assert opened.page.locator("#request-table tbody td").nth(2).inner_text() == "40.5"
     opened.page.go_back()
     assert opened.says(SLOW)

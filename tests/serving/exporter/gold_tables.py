@@ -92,6 +92,10 @@ def _fill_rest(root, last, quarantined):
     write(root, "partition_skew", [
         here | {"topic": "orders", "partition": n, "batches": 100, "bytes": 9_000 if n == 0 else 1_500}
         for n in range(3)])  # fmt: skip
+    hist = [(bucket(1.5), 20)]
+    write(root, "produce_held", [
+        here | {"leader_id": 3, "follower_id": 1, "topic": "orders", "n": 20, "n_released": 20, "n_tie": 0,
+                "n_not_held": 0, "held_sum_ms": 30.0, "held_hist": hist, "remote_hist": hist}])  # fmt: skip
     write(root, "leader_redirect", [
         here | {"kind": kind, "errored_at": at(last + 1), "redirect_ms": 3_000.0}
         for kind in ("redirect", "disconnect")])  # fmt: skip

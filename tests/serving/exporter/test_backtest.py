@@ -63,7 +63,7 @@ def test_nothing_would_have_fired_in_an_hour_without_fault(tmp_path):
     code, told, fired = backtest(settings(tmp_path), tmp_path, "--until", utc(ONSET))
 
     assert (code, fired) == (0, {})
-    assert told.count("would not have fired") + told.count("nothing to judge") == 11
+    assert told.count("would not have fired") + told.count("nothing to judge") == 12
 
 
 def test_too_much_in_quarantine_would_have_been_told(tmp_path):

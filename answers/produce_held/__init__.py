@@ -1,0 +1,1 @@
+"""A7: which follower holds produce requests back."""

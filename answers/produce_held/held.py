@@ -1,0 +1,193 @@
+"""A7: how long PRODUCE requests wait for replication over a time range, and for which follower."""
+
+from collections.abc import Sequence
+
+from answers.formats import text
+from answers.gold.histogram import added_up, at_rank
+from answers.gold.reader import QueryRows
+from answers.gold.selection import IN_SPAN, OF_EITHER_BROKER, OF_TOPIC, STEP, WINDOW_END, GoldSelection
+from answers.listing import Column, Listing, broker, count, milliseconds, percent
+from answers.listing import text as shown
+from answers.produce_held.verdict import HOLDS_MS, HOLDS_SHARE, Held, is_holding
+from schemas.gold.produce_held import COUNTS, WAITS
+from schemas.histogram import RELATIVE_ERROR
+from schemas.rows import Row
+
+_PICKED = f"""
+    SELECT *, {STEP} FROM gold.produce_held WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_TOPIC}"""
+_HOLDS = f"""
+    SELECT leader_id, follower_id, window_start
+    FROM (
+        SELECT leader_id, follower_id, window_start, sum(n_released) AS released,
+               sum(held_sum_ms) / sum(n_released + n_tie) AS held_ms,
+               sum(sum(n - n_not_held)) OVER (PARTITION BY leader_id, window_start) AS waited
+        FROM gold.produce_held WHERE {IN_SPAN} AND {OF_TOPIC}
+        GROUP BY leader_id, follower_id, window_start
+    )
+    WHERE follower_id IS NOT NULL AND released >= {HOLDS_SHARE} * waited AND held_ms >= {HOLDS_MS}"""
+"""The windows in which a follower holds a leader's requests back, by the mean."""
+
+_SUMS = ", ".join(
+    (
+        *(f"sum({name})::BIGINT AS {name}" for name in COUNTS),
+        *(
+            f"{function}({wait}_{function}_ms) AS {wait}_{function}_ms"
+            for wait in WAITS
+            for function in ("sum", "min", "max")
+        ),
+    )
+)
+_QUANTILES = [(wait, q) for wait, quantiles in WAITS.items() for q in quantiles]
+_BUCKETS = ", ".join(
+    f"{at_rank(f'rank_of({q / 100}, total)', wait)} AS {wait}_p{q}" for wait, q in _QUANTILES
+)
+_VALUES = ", ".join(
+    f"within_ms(bucket_ms({wait}_p{q}), {wait}_min_ms, {wait}_max_ms) AS {wait}_p{q}_ms"
+    for wait, q in _QUANTILES
+)
+_HISTS = {wait: f"{wait}_hist" for wait in WAITS}
+
+
+def _summed(*by: str, where: str = "true") -> str:
+    """Return the query of counts, sums and quantiles by some columns and step; the most held come first."""
+    key = (*by, "step_at")
+    is_same = " AND ".join(f"buckets.{name} IS NOT DISTINCT FROM sums.{name}" for name in key)
+    waited = "(sum(sums.n - sums.n_not_held) OVER (PARTITION BY sums.leader_id, sums.step_at))"
+    return f"""
+    WITH holds AS ({_HOLDS}),
+    picked AS NOT MATERIALIZED ({_PICKED} AND {where}),
+    sums AS (SELECT cluster, {", ".join(key)}, min(window_start) AS since,
+             max({WINDOW_END}) AS until, {_SUMS} FROM picked GROUP BY ALL),
+    buckets AS (
+        SELECT {", ".join(key)}, {_BUCKETS} FROM ({added_up("picked", ", ".join(key), _HISTS)}) GROUP BY ALL
+    )
+    SELECT sums.* EXCLUDE (step_at, since), coalesce(sums.step_at, since) AS window_start, {_VALUES},
+           ratio(sums.n_released, {waited}) AS share_released, {RELATIVE_ERROR}::DOUBLE AS relative_error
+    FROM sums LEFT JOIN buckets ON {is_same}
+    ORDER BY held_sum_ms DESC NULLS LAST, {", ".join(f"sums.{name}" for name in by)}, window_start"""
+
+
+PAIRS, TOPICS = _summed("leader_id", "follower_id"), _summed("leader_id", "follower_id", "topic")
+HOLDING = _summed("leader_id", "follower_id", where="(leader_id, follower_id, window_start) IN (FROM holds)")
+LEADER = _summed(
+    "leader_id",
+    where="""leader_id = $leader AND window_start IN (
+        SELECT window_start FROM holds WHERE leader_id = $leader AND follower_id = $follower)""",
+)
+WINDOWS = f"""
+    SELECT COLUMNS(lambda name: name NOT LIKE '%_hist') FROM gold.produce_held
+    WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_TOPIC}
+    ORDER BY window_start, leader_id, follower_id, topic"""
+
+
+def windows(selection: GoldSelection) -> QueryRows:
+    """Return the rows of `gold.produce_held` without histograms."""
+    return selection.rows(WINDOWS)
+
+
+def pairs(selection: GoldSelection) -> QueryRows:
+    """Return `produce_held_summary`: one row per leader and follower over the span."""
+    return selection.rows(PAIRS, is_by_step=False)
+
+
+def chief(selection: GoldSelection) -> Held | None:
+    """Return the follower that holds produce back most, over the windows in which it does; or None."""
+    found = [row for row in selection.rows(HOLDING, is_by_step=False) if is_holding(row)]
+    if not found:
+        return None
+    pair = {"leader": found[0]["leader_id"], "follower": found[0]["follower_id"]}
+    return Held(found[0], selection.rows(LEADER, is_by_step=False, **pair)[0])
+
+
+def topics(selection: GoldSelection) -> QueryRows:
+    """Return one row per leader, follower and topic."""
+    return selection.rows(TOPICS, is_by_step=False)
+
+
+def over_time(selection: GoldSelection) -> QueryRows:
+    """Return one row per leader and follower, step by step."""
+    return selection.rows(PAIRS, is_by_step=True)
+
+
+def _with_follower(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if row["follower_id"] is not None]
+
+
+def _most_held(rows: Sequence[Row]) -> list[Row]:
+    return _with_follower(rows)[:50]
+
+
+_PAIR = (
+    Column("leader", lambda row: text(row["leader_id"]), "leader_id"),
+    Column("follower", lambda row: text(row["follower_id"]), "follower_id"),
+)
+_HELD = (
+    percent("share released", "share_released", style="strong"),
+    milliseconds("held p50 ms", "held_p50_ms", style="strong"),
+    milliseconds("held p99 ms", "held_p99_ms"),
+)
+FOLLOWERS = Listing(
+    name="held-table",
+    title="Leaders and followers",
+    lead="The followers that hold back most come first.",
+    rows=_with_follower,
+    columns=(
+        *_PAIR,
+        *_HELD,
+        milliseconds("wait p50 ms", "remote_p50_ms", style="dim"),
+        milliseconds("busy p50 ms", "busy_p50_ms"),
+        milliseconds("serve p50 ms", "serve_p50_ms"),
+        milliseconds("network p10 ms", "network_p10_ms", in_terminal=False),
+        milliseconds("network p50 ms", "network_p50_ms"),
+        milliseconds("take p50 ms", "take_p50_ms"),
+        milliseconds("own append p50 ms", "own_append_p50_ms", in_terminal=False),
+        milliseconds("round trip p10 ms", "round_trip_p10_ms", in_terminal=False),
+        count("released", "n_released", in_terminal=False),
+        count("ties", "n_tie", in_terminal=False),
+        count("failed", "n_failed", in_terminal=False),
+    ),
+    about={
+        "share released": "Of the leader's requests that waited: this follower's fetch released them, and "
+        "without it they would have been released 1 ms (with a clock of milliseconds 2 ms) earlier or more.",
+        "held p50 ms": "What a request would have saved without this follower.",
+        "wait p50 ms": "The wait for replication (RemoteTimeMs) of the requests that this follower released.",
+        "busy p50 ms": "The follower was away: an earlier batch, its disk, a pause, a throttle.",
+        "serve p50 ms": "The leader answered the follower's fetch. Negative: it was sent before the append.",
+        "network p50 ms": "From that answer to the next fetch: both ways, and the follower's append.",
+        "take p50 ms": "The releasing fetch waited in the leader's queue and was handled.",
+        "own append p50 ms": "The part of network at the follower, by its own log.",
+        "ties": "Another follower confirmed nearly as late, so this one held nothing back.",
+    },
+)
+OF_TOPICS = Listing(
+    name="held-topic-table",
+    title="Topics",
+    lead="The topics whose requests are held back most come first.",
+    rows=_most_held,
+    columns=(
+        shown("topic", "topic"),
+        *_PAIR,
+        *(column for column in _HELD if column.name != "share_released"),
+        milliseconds("wait p50 ms", "remote_p50_ms", style="dim"),
+        count("released", "n_released"),
+    ),
+)
+NOT_NAMED = Listing(
+    name="not-named-table",
+    title="Requests without a named follower",
+    rows=lambda rows: [row for row in rows if row["follower_id"] is None],
+    is_folded=True,
+    columns=(
+        broker("leader", "leader_id"),
+        count("did not wait", "n_not_held"),
+        count("unmatched", "n_unmatched"),
+        count("ISR changed", "n_isr_change"),
+        count("failed", "n_failed"),
+    ),
+    about={
+        "did not wait": "acks 0 or 1, or no other replica in the ISR.",
+        "unmatched": "They waited, but no fetch of a follower fits their release.",
+        "ISR changed": "The same, and the leader changed the ISR within a second.",
+        "failed": "REQUEST_TIMED_OUT or NOT_ENOUGH_REPLICAS.",
+    },
+)

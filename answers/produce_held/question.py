@@ -1,0 +1,114 @@
+"""A7: which follower holds produce requests back, and where the time goes."""
+
+from answers.answer import (
+    Answer,
+    AnswerRows,
+    DrawnFigure,
+    FigureRow,
+    Headline,
+    Question,
+    Section,
+    empty_section,
+    section_of,
+)
+from answers.gold.selection import GoldSelection
+from answers.produce_held import held, slowest, verdict
+from answers.produce_held.figures import held_matrix, parts_over_time
+from answers.slow_links.accusation import accusation
+from answers.slow_links.matrix import brokers_of
+from schemas.gold.produce_held import PRODUCE_HELD, PRODUCE_HELD_SUMMARY
+from schemas.rows import Row
+
+LEAD = (
+    "Mean wait of the requests that the follower released, in steps of {step} s. Busy: the follower was "
+    "away. Serve: the leader answered its fetch. Network: both ways, and the follower's append. Take: "
+    "the leader handled the releasing fetch."
+)
+
+
+def answer(selection: GoldSelection) -> Answer:
+    """Return who holds produce back, the parts of the wait over time, and the pairs, topics and clients."""
+    pairs = held.pairs(selection)
+    named = [row for row in pairs if row["follower_id"] is not None]
+    if not named:
+        headline = Headline(sentence=verdict.quiet(pairs), mood="calm" if pairs else "unsure")
+        what = "no PRODUCE request that a follower released."
+        return Answer(headline=headline, sections=[empty_section("held", "Who holds produce back", what)])
+    found = held.chief(selection)
+    shown = found.row if found else named[0]
+    topics = held.OF_TOPICS.listed(held.topics(selection))
+    sections = [
+        _over_time(selection, shown),
+        _matrix(pairs, named),
+        section_of(topics, "held-topics"),
+        *_slowest(selection, shown),
+        *([section_of(others, "not-named")] if (others := held.NOT_NAMED.listed(pairs)).rows else []),
+    ]
+    sentence = verdict.sentence(found) if found else verdict.quiet(pairs)
+    return Answer(
+        headline=_headline(selection, found, sentence),
+        sections=sections,
+        news=[sentence] if found else [],
+    )
+
+
+def _headline(selection: GoldSelection, found: verdict.Held | None, sentence: str) -> Headline:
+    if found is None:
+        return Headline(sentence=sentence, mood="calm")
+    of = accusation(selection)
+    return Headline(
+        sentence=sentence,
+        mood="alarm" if of.is_of(found.row) else "unsure",
+        evidence=verdict.evidence(found, of),
+        steps=verdict.steps(found),
+    )
+
+
+def _over_time(selection: GoldSelection, shown: Row) -> Section:
+    leader, follower = shown["leader_id"], shown["follower_id"]
+    steps = [
+        row
+        for row in held.over_time(selection)
+        if (row["leader_id"], row["follower_id"]) == (leader, follower) and row["busy_sum_ms"] is not None
+    ]
+    drawn = DrawnFigure(
+        name="held-parts",
+        figure=parts_over_time(sorted(steps, key=lambda row: row["window_start"]), selection.step),
+        words="Mean parts of the wait for replication over time.",
+        head=f"Requests to broker {leader} that the fetches of broker {follower} released",
+    )
+    lead = LEAD.format(step=int(selection.step.total_seconds()))
+    return Section(name="held", title="Where the wait goes", lead=lead, blocks=[FigureRow([drawn])])
+
+
+def _matrix(pairs: list[Row], named: list[Row]) -> Section:
+    drawn = DrawnFigure(
+        name="held-matrix",
+        figure=held_matrix(named, brokers_of(named)),
+        words="Share of each leader's requests that each follower released; the table has the same figures.",
+        head="Share released, and what half of these would save",
+    )
+    return section_of(held.FOLLOWERS.listed(pairs), "held-pairs", FigureRow([drawn]))
+
+
+def _slowest(selection: GoldSelection, shown: Row) -> list[Section]:
+    requests, clients = slowest.slowest(selection, shown["leader_id"], shown["follower_id"])
+    if not requests:
+        return []
+    return [
+        section_of(slowest.CLIENTS.listed(clients), "held-clients"),
+        section_of(slowest.SLOWEST.listed(requests), "held-requests"),
+    ]
+
+
+QUESTION = Question(
+    name="produce",
+    word="Produce",
+    title="Who holds produce back",
+    filters=("span", "broker", "topic"),
+    answer=answer,
+    rows={
+        "produce_held": AnswerRows(PRODUCE_HELD, held.windows),
+        "produce_held_summary": AnswerRows(PRODUCE_HELD_SUMMARY, held.pairs),
+    },
+)

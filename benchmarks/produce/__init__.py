@@ -1,0 +1,1 @@
+"""Compare who released each PRODUCE request with what the brokers themselves log at DEBUG (docs/truth.md)."""

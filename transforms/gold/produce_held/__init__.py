@@ -1,0 +1,1 @@
+"""A7: which follower a PRODUCE request with acks=all waited for."""

@@ -1,0 +1,224 @@
+"""The outcome of each PRODUCE request: the follower that released it, and the parts of its wait, as SQL."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import ceil
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from duckdb import DuckDBPyConnection
+
+from schemas.fields import Table
+from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.requests import REQUESTS
+from schemas.silver.throttles import ISR_CHANGES
+from schemas.silver.topics import TOPICS
+from transforms.gold.entries import IS_OTHERS, TOPICS_COLUMNS, named
+from transforms.gold.produce_held.confirmations import (
+    ACKS,
+    CONFIRMED,
+    FETCHED,
+    FETCHES,
+    LOGS,
+    PRODUCED,
+    RELEASERS,
+)
+from transforms.sql import load
+from transforms.windows import Reach
+
+_COLUMNS = (
+    *(
+        "cluster",
+        "position",
+        "broker_id",
+        "client_id",
+        "logged_at",
+        "total_ms",
+        "request_queue_ms",
+        "local_ms",
+    ),
+)
+PRODUCE_COLUMNS = (
+    *_COLUMNS,
+    "clock_resolution_ms",
+    "remote_ms",
+    "response_queue_ms",
+    "send_ms",
+    "partitions",
+)
+FETCH_COLUMNS = (*_COLUMNS, "follower_id")
+LINE_COLUMNS = (*FETCH_COLUMNS, "connection", "correlation_id")
+CLIENT_EVENTS_COLUMNS = (
+    *("cluster", "node_id", "destination_id", "client_id", "correlation_id", "direction", "position"),
+    *("logged_at", "logged_mono_ns"),
+)
+ISR_COLUMNS = ("cluster", "logged_at", "leader_id", "topic_id", "topic_name", "partition_index")
+
+IS_PRODUCE = IS_OTHERS & (pc.field("api") == "PRODUCE")
+IS_FOLLOWERS = IS_OTHERS & (pc.field("kind") == "follower")
+"""The conditions of the rows of `requests`."""
+
+IS_FETCH = (
+    (pc.field("api") == "FETCH") & pc.field("follower_id").is_valid() & pc.field("logged_at").is_valid()
+)
+"""The condition of the rows of `client_events`."""
+
+LONGEST_S = 30
+"""`request.timeout.ms`: the longest wait of a PRODUCE. A follower may have confirmed it that much earlier."""
+
+NEAR_S = 5
+"""How late the line of a releasing FETCH is: it waits itself (`replica.fetch.wait.max.ms`, 0.5 s)."""
+
+REQUESTS_REACH = Reach(lookback_s=LONGEST_S + NEAR_S, lookahead_s=NEAR_S)
+CLIENT_EVENTS_REACH = Reach(lookback_s=LONGEST_S + 2 * NEAR_S, lookahead_s=2 * NEAR_S)
+
+ISR_CHANGE_S = 1
+"""A change of the ISR this near to the release explains it."""
+
+ISR_REACH = Reach(lookback_s=LONGEST_S + ISR_CHANGE_S, lookahead_s=ISR_CHANGE_S)
+
+RELEASED, TIE, UNMATCHED = "released", "tie", "unmatched"
+NOT_HELD, ISR_CHANGE, FAILED = "not_held", "isr_change", "failed"
+OUTCOMES = (RELEASED, TIE, UNMATCHED, ISR_CHANGE, FAILED, NOT_HELD)
+
+REFUSED = (7, 19, 20)
+"""REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS and NOT_ENOUGH_REPLICAS_AFTER_APPEND."""
+
+_FOLLOWERS_LINES = """
+    SELECT DISTINCT ON (cluster, position)
+        cluster, node_id AS follower_id, destination_id AS leader_id, client_id, correlation_id, direction,
+        epoch_us(logged_at) AS logged_us, logged_mono_ns
+    FROM client_events
+"""
+
+_OWN_APPENDS = f"""
+    SELECT
+        cluster, fetches.position AS ack,
+        arg_min(coalesce((sent.logged_mono_ns - received.logged_mono_ns) / 1e6,
+            (sent.logged_us - received.logged_us) / 1e3), abs(sent.logged_us - started_us)) AS own_append_ms
+    FROM fetches SEMI JOIN releasers
+        ON fetches.cluster = releasers.cluster AND fetches.position = releaser.ack
+    JOIN followers_lines AS sent USING (cluster, leader_id, follower_id, client_id, correlation_id)
+    JOIN followers_lines AS received USING (cluster, leader_id, follower_id, client_id)
+    WHERE is_adjacent AND sent.direction = 'sent' AND received.direction = 'received'
+        AND received.correlation_id = sent.correlation_id - 1
+        AND abs(sent.logged_us - started_us) <= {NEAR_S} * 1000000
+        AND sent.logged_us - received.logged_us BETWEEN 0 AND {NEAR_S} * 1000000
+    GROUP BY ALL
+"""
+"""The time between a follower's receipt of a response and its next FETCH: mostly its own append."""
+
+_CHANGES = """
+    SELECT cluster, epoch_us(logged_at) AS changed_us, leader_id, topic_id, topic_name, partition_index
+    FROM isr_changes
+"""
+
+_ISR_CHANGED = f"""
+    SELECT DISTINCT asked.cluster, asked.position
+    FROM asked JOIN ({named(_CHANGES)}) AS changes ON
+        asked.cluster = changes.cluster AND asked.leader_id = changes.leader_id
+        AND asked.topic = changes.topic AND asked.partition = partition_index
+        AND abs(changed_us - released_us) <= {ISR_CHANGE_S} * 1000000
+"""
+
+_REQUESTS = f"""
+    SELECT
+        cluster, position, leader_id, client_id, logged_us, window_s, end_us AS appended_us, released_us,
+        remote_ms, tolerance_ms, min(topic) AS first_topic,
+        coalesce(bool_or(error_code IN {REFUSED}), false) AS is_refused
+    FROM asked GROUP BY ALL
+"""
+
+_HELD = f"""
+    WITH followers_lines AS ({_FOLLOWERS_LINES}),
+    own_appends AS ({_OWN_APPENDS}),
+    isr_changed AS ({_ISR_CHANGED}),
+    every AS (
+        SELECT
+            asked.*, releaser, missing, is_refused,
+            fetches.started_us, is_adjacent, before_started_us, before_logged_us, own_append_ms,
+            isr_changed.position IS NOT NULL AS has_isr_change,
+            CASE WHEN begins[1] = releaser.begin_us THEN begins[2] ELSE begins[1] END AS other_us,
+            greatest(0, releaser.begin_us - greatest(other_us, appended_us)) / 1e3 AS would_save_ms,
+            CASE
+                WHEN is_refused THEN '{FAILED}'
+                WHEN remote_ms = 0 THEN '{NOT_HELD}'
+                WHEN releaser IS NULL THEN CASE WHEN has_isr_change THEN '{ISR_CHANGE}' ELSE '{UNMATCHED}' END
+                WHEN would_save_ms < tolerance_ms THEN '{TIE}'
+                ELSE '{RELEASED}'
+            END AS outcome
+        FROM ({_REQUESTS}) AS asked
+        LEFT JOIN releasers USING (cluster, position)
+        LEFT JOIN fetches ON fetches.cluster = asked.cluster AND fetches.position = releaser.ack
+        LEFT JOIN own_appends ON own_appends.cluster = asked.cluster AND own_appends.ack = releaser.ack
+        LEFT JOIN isr_changed ON isr_changed.cluster = asked.cluster AND isr_changed.position = asked.position
+    )
+    SELECT
+        cluster, position, leader_id, client_id, logged_us, window_s, outcome, remote_ms,
+        CASE
+            WHEN outcome IN ('{RELEASED}', '{TIE}') THEN releaser.follower_id
+            WHEN outcome = '{FAILED}' AND len(missing) = 1 THEN missing[1]
+        END AS follower_id,
+        coalesce(releaser.topic, first_topic) AS topic, releaser.ack AS ack,
+        CASE WHEN outcome IN ('{RELEASED}', '{TIE}') THEN would_save_ms END AS held_ms,
+        is_adjacent AND outcome IN ('{RELEASED}', '{TIE}') AS has_parts,
+        CASE WHEN has_parts THEN greatest(0, before_started_us - appended_us) / 1e3 END AS busy_ms,
+        CASE WHEN has_parts THEN (before_logged_us - greatest(before_started_us, appended_us)) / 1e3 END
+            AS serve_ms,
+        CASE WHEN has_parts THEN (started_us - before_logged_us) / 1e3 END AS network_ms,
+        CASE WHEN has_parts THEN (released_us - started_us) / 1e3 END AS take_ms,
+        CASE WHEN has_parts THEN own_append_ms END AS own_append_ms,
+        network_ms - CASE WHEN has_parts THEN own_append_ms END AS round_trip_ms
+    FROM every
+"""
+"""One row per request (`load_held`)."""
+
+
+class Silver(Protocol):
+    """Rows of silver (`build.Inputs`)."""
+
+    def rows(
+        self,
+        table: Table,
+        columns: Sequence[str],
+        reach: Reach | None = None,
+        *,
+        where: pc.Expression | None = None,
+    ) -> pa.RecordBatchReader:
+        """Return columns of the rows that meet a condition."""
+
+
+def load_held(db: DuckDBPyConnection, silver: Silver, wanted: str = "true") -> None:
+    """
+    Store `held`: a row per PRODUCE request with its outcome, its releasing follower, the parts of its wait.
+
+    `wanted` is a condition of the requests, on `window_s`. Each step is stored, because a query over all of
+    them is planned without sizes, which takes fifteen times as long.
+
+    `held_ms` is what the request would have saved without the follower: from the handling of the last other
+    confirmation, or from the append, to that of the releasing FETCH. Below the tolerance it is a tie. `busy`
+    is the time until the follower's fetch before the releasing one, `serve` until its response, `network`
+    until the releasing FETCH arrived, `take` until the release. `serve` is negative if the response was on
+    its way before the append. Without the adjacent fetch the parts are NULL. With the follower's log,
+    `network` is a `round_trip` and the follower's `own_append`.
+    """
+    load(db, "topics", silver.rows(TOPICS, TOPICS_COLUMNS))
+    load(db, "isr_changes", silver.rows(ISR_CHANGES, ISR_COLUMNS))
+    load(db, "client_events", silver.rows(CLIENT_EVENTS, CLIENT_EVENTS_COLUMNS, where=IS_FETCH))
+    produced = silver.rows(REQUESTS, PRODUCE_COLUMNS, Reach(), where=IS_PRODUCE)
+    load(db, "asked", produced, f"FROM ({PRODUCED}) WHERE {wanted}")
+    near = _near(db)
+    fetched = silver.rows(REQUESTS, (*FETCH_COLUMNS, "partitions"), near, where=IS_FOLLOWERS)
+    load(db, "fetched", fetched, FETCHED)
+    load(db, "fetches", silver.rows(REQUESTS, LINE_COLUMNS, near, where=IS_FOLLOWERS), FETCHES)
+    steps = {"logs": LOGS, "confirmed": CONFIRMED, "acks": ACKS, "releasers": RELEASERS, "held": _HELD}
+    for name, query in steps.items():
+        db.execute(f"CREATE TEMP TABLE {name} AS {query}")
+
+
+def _near(db: DuckDBPyConnection) -> Reach:
+    """Return how far around the windows the fetches matter: as long as the longest of the requests waited."""
+    ((longest_ms,),) = db.sql("SELECT max(total_ms) FROM asked WHERE remote_ms > 0").fetchall()
+    waited_s = min(ceil((longest_ms or 0.0) / 1e3), LONGEST_S)
+    return replace(REQUESTS_REACH, lookback_s=waited_s + NEAR_S)
