@@ -9,7 +9,7 @@ from answers import formats
 from answers.gold.histogram import with_macros
 from schemas.rows import Row
 
-MOST_LISTED = 200
+MOST_LISTED = 50
 """The rows of a table that a page shows; downloads and the JSON have all."""
 
 

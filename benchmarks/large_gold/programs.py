@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
 
 import psutil
 
@@ -16,6 +18,7 @@ from benchmarks.pipeline.measure import cpu_s_of
 from conf.settings import PROJECT
 
 GB = 1e9
+LOOK_S = 0.02
 _ADDRESS = re.compile(rb"http://\S+")
 
 
@@ -36,14 +39,18 @@ def run(*words: str) -> StepCost:
         subprocess.CalledProcessError: its exit code is not 0.
 
     """
-    began, process = time.monotonic(), _started(*words)
-    output = process.stdout.read() if process.stdout else b""
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, words, output)
-    wall_s = time.monotonic() - began
-    return StepCost(wall_s=wall_s, cpu_s=used.ru_utime + used.ru_stime, peak_gb=used.ru_maxrss * 1024 / GB)
+    with TemporaryFile() as output:
+        began, process, peak_gb = time.monotonic(), _started(*words, output=output), 0.0
+        # The kernel's `ru_maxrss` of a child begins with that of this process.
+        while (ended := os.wait4(process.pid, os.WNOHANG))[0] == 0:
+            peak_gb = max(peak_gb, _peak_gb(process.pid))
+            time.sleep(LOOK_S)
+        wall_s = time.monotonic() - began
+        process.returncode = os.waitstatus_to_exitcode(ended[1])
+        if process.returncode:
+            output.seek(0)
+            raise subprocess.CalledProcessError(process.returncode, words, output.read())
+    return StepCost(wall_s=wall_s, cpu_s=ended[2].ru_utime + ended[2].ru_stime, peak_gb=peak_gb)
 
 
 class Service:
@@ -82,11 +89,12 @@ def serving(*words: str) -> Iterator[Service]:
         process.wait()
 
 
-def _started(*words: str) -> subprocess.Popen[bytes]:
+def _started(*words: str, output: IO[bytes] | int = subprocess.PIPE) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-u", "-m", "plumbline", *words]
-    return subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return subprocess.Popen(command, cwd=PROJECT, stdout=output, stderr=subprocess.STDOUT)
 
 
 def _peak_gb(pid: int) -> float:
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) * 1024 / GB
+    """Return the peak so far; 0 for a process that has ended."""
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    return int(found[1]) * 1024 / GB if found else 0.0
