@@ -5,9 +5,10 @@ from datetime import timedelta
 
 import plotly.graph_objects as go
 
-from answers.drawing import CALM, MUTED, SLOWNESS, instant_text, styled
+from answers.drawing import CALM, SLOWNESS, instant_text, styled
 from answers.formats import ms, percent
 from answers.produce_held.verdict import PARTS
+from answers.slow_links.figures import MOST_LABELLED_BROKERS, MOST_NAMED_BROKERS
 from schemas.rows import Row
 
 COLORS = dict(zip(PARTS, (CALM[3], CALM[1], "#b0122b", CALM[2]), strict=True))
@@ -53,7 +54,7 @@ def held_matrix(rows: Sequence[Row], brokers: Sequence[int]) -> go.Figure:
             xgap=3,
             ygap=3,
             text=[[_text(cell) for cell in row] for row in cells],
-            texttemplate="%{text}" if len(names) <= 12 else None,  # noqa: PLR2004 (there is no space for more)
+            texttemplate="%{text}" if len(names) <= MOST_LABELLED_BROKERS else None,
             hovertext=[[_hover(cell) for cell in row] for row in cells],
             hoverinfo="text",
             colorbar={"title": {"text": "share"}, "tickformat": ".0%", "thickness": 10, "outlinewidth": 0},
@@ -61,7 +62,9 @@ def held_matrix(rows: Sequence[Row], brokers: Sequence[int]) -> go.Figure:
     )
     figure.update_xaxes(title="leader (appends)", side="top", type="category", showgrid=False)
     figure.update_yaxes(title="follower (releases)", autorange="reversed", type="category", showgrid=False)
-    figure.update_layout(font={"color": MUTED})
+    if len(names) > MOST_NAMED_BROKERS:  # There is only space for the numbers.
+        numbers = {"tickvals": names, "ticktext": list(map(str, brokers)), "tickfont": {"size": 10}}
+        figure.update_layout(xaxis=numbers, yaxis=numbers)
     height = min(MARGIN_PX + CELL_PX * len(names), MOST_PX)
     return styled(figure).update_layout(height=height, margin={"b": 16, "t": 60})
 
