@@ -1,4 +1,4 @@
-"""The figures of produce waits: their parts over time, and who holds whom back."""
+"""The figures of produce waits: their parts over time, and which follower holds which leader back."""
 
 from collections.abc import Sequence
 from datetime import timedelta

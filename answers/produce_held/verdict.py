@@ -78,7 +78,7 @@ def quiet(pairs: Sequence[Row]) -> str:
     return "No produce request waited for replication in this span: acks=all needs replicas to wait for."
 
 
-def evidence(held: Held, of: Accusation) -> list[str]:
+def evidence(held: Held, accused: Accusation) -> list[str]:
     """Return the figures behind the sentence, and whether the round trips agree with it."""
     row = held.row
     parts = ", ".join(f"{part} {ms(row[f'{part}_p50_ms'])}" for part in PARTS)
@@ -94,19 +94,19 @@ def evidence(held: Held, of: Accusation) -> list[str]:
     return [
         released,
         f"Parts of the wait, medians in ms: {parts}.",
-        agreement(held, of),
+        agreement(held, accused),
     ]
 
 
-def agreement(held: Held, of: Accusation) -> str:
+def agreement(held: Held, accused: Accusation) -> str:
     """Return whether the culprit of the round trips is the follower that holds produce back."""
-    if of.chief is None:
+    if accused.chief is None:
         usual = "By their round trips, no broker and no link is slow"
         is_way = held.part in {"network", "own_append"}
         return f"{usual} against its own history." if is_way else f"{usual}: the network is not the cause."
-    if of.is_of(held.row):
-        return f"The round trips agree: {of.headline.sentence}"
-    return f"The round trips do not agree: {of.headline.sentence}"
+    if accused.is_of(held.row):
+        return f"The round trips agree: {accused.headline.sentence}"
+    return f"The round trips do not agree: {accused.headline.sentence}"
 
 
 def steps(held: Held) -> list[NextStep]:

@@ -51,7 +51,7 @@ SELECT window_start, 'topic-' || topic AS topic, partition,
            [1, 4, 8, 12, 8, 4, 2, 1]::BIGINT[]) AS produce_hist
 FROM {_WINDOWS}, (SELECT unnest(range({TOPICS})) AS topic),
      (SELECT unnest(range({PARTITIONS})) AS partition)""",
-    # The next two brokers hold the replicas of a leader; nobody holds it back.
+    # The next two brokers hold the replicas of a leader; no follower holds it back.
     PRODUCE_HELD: f"""
 SELECT window_start, leader AS leader_id, (leader + nth) % getvariable('brokers') + 1 AS follower_id,
        'topic-' || leader AS topic, 40 AS n, 0 AS n_released, 40 AS n_tie, 0 AS n_unmatched,

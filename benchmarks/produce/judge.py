@@ -22,7 +22,7 @@ from transforms.gold.produce_held.held import RELEASED, load_held
 from transforms.sql import connect
 
 FROM_MS = 2.0
-"""Requests that were held by less are not judged: a tie names nobody."""
+"""Requests that were held by less are not judged: a tie names no follower."""
 
 LEAST_AGREE, MOST_WRONG = 0.95, 0.02
 CUT_LEAST_AGREE, CUT_MOST_WRONG = 0.93, 0.03

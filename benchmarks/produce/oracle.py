@@ -38,7 +38,7 @@ class Oracle:
                 self._isrs.setdefault(key, []).append((nth, frozenset(map(int, found["isr"].split(",")))))
 
     def releaser(self, parts: Iterable[tuple[LogPartition, int]]) -> int | None:
-        """Return who confirmed the last of these base offsets by partition; None if nobody had to."""
+        """Return who confirmed the last of these base offsets by partition; None if no follower had to."""
         last = [found for partition, base in parts if (found := self._last(partition, base))]
         return max(last)[1] if last else None
 
