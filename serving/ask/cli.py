@@ -19,8 +19,8 @@ def ask(  # noqa: PLR0913 (the options of a command, each by name)
     question: Annotated[
         str,
         typer.Argument(
-            help="slow-links, fetches, partitions, throttles, redirects, lookups, runs, comparison, quality, "
-            "incidents, pair or incident."
+            help="slow-links, fetches, produce, partitions, throttles, redirects, lookups, runs, comparison, "
+            "quality, incidents, pair or incident."
         ),
     ],
     *,
