@@ -57,7 +57,8 @@ def _summed(*by: str, where: str = "true") -> str:
     WITH holds AS ({_HOLDS}),
     picked AS NOT MATERIALIZED ({_PICKED} AND {where}),
     sums AS (SELECT cluster, {", ".join(key)}, min(window_start) AS since,
-             max({WINDOW_END}) AS until, {_SUMS} FROM picked GROUP BY ALL),
+             max({WINDOW_END}) AS until,
+             count(DISTINCT window_start) AS windows, {_SUMS} FROM picked GROUP BY ALL),
     buckets AS (
         SELECT {", ".join(key)}, {_BUCKETS} FROM ({added_up("picked", ", ".join(key), _HISTS)}) GROUP BY ALL
     )

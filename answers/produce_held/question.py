@@ -1,5 +1,7 @@
 """A7: which follower holds produce requests back, and where the time goes."""
 
+from dataclasses import replace
+
 from answers.answer import (
     Answer,
     AnswerRows,
@@ -15,6 +17,7 @@ from answers.gold.selection import GoldSelection
 from answers.produce_held import held, slowest, verdict
 from answers.produce_held.figures import held_matrix, parts_over_time
 from answers.slow_links.accusation import accusation
+from answers.slow_links.culprits import clock
 from answers.slow_links.matrix import brokers_of
 from schemas.gold.produce_held import PRODUCE_HELD, PRODUCE_HELD_SUMMARY
 from schemas.rows import Row
@@ -93,11 +96,16 @@ def _matrix(pairs: list[Row], named: list[Row]) -> Section:
 
 def _slowest(selection: GoldSelection, shown: Row) -> list[Section]:
     requests, clients = slowest.slowest(selection, shown["leader_id"], shown["follower_id"])
-    if not requests:
+    worst = slowest.worst_window(selection, shown["leader_id"], shown["follower_id"])
+    if not requests or worst is None:
         return []
+    span = f"{clock(worst)} to {clock(worst + slowest.WINDOW)} UTC"
     return [
-        section_of(slowest.CLIENTS.listed(clients), "held-clients"),
-        section_of(slowest.SLOWEST.listed(requests), "held-requests"),
+        section_of(replace(listing, title=f"{listing.title}, {span}").listed(rows), name)
+        for listing, rows, name in (
+            (slowest.CLIENTS, clients, "held-clients"),
+            (slowest.SLOWEST, requests, "held-requests"),
+        )
     ]
 
 

@@ -22,8 +22,10 @@ from transforms.windows import Reach
 MOST = 50
 WINDOW = timedelta(seconds=10)
 WORST = f"""
-    SELECT arg_max(window_start, held_max_ms) AS worst FROM gold.produce_held
-    WHERE {IN_SPAN} AND {OF_TOPIC} AND leader_id = $leader AND follower_id = $follower"""
+    SELECT window_start AS worst FROM gold.produce_held
+    WHERE {IN_SPAN} AND {OF_TOPIC} AND leader_id = $leader AND follower_id = $follower
+    GROUP BY window_start ORDER BY sum(held_sum_ms) DESC, window_start LIMIT 1"""
+"""The window in which the follower held requests back for the longest time in all."""
 
 _NEAR = "cluster = $cluster AND logged_at >= $since AND logged_at < $until"
 _CONDITIONS = {
@@ -42,10 +44,16 @@ _CLIENTS = f"""
     FROM held WHERE follower_id = $follower GROUP BY ALL ORDER BY sum(held_ms) DESC, client_id LIMIT {MOST}"""
 
 
+def worst_window(selection: GoldSelection, leader: int, follower: int) -> datetime | None:
+    """Return the start of the follower's worst window."""
+    rows = selection.rows(WORST, leader=leader, follower=follower)
+    return rows[0]["worst"] if rows else None
+
+
 def slowest(selection: GoldSelection, leader: int, follower: int) -> tuple[list[Row], list[Row]]:
     """Return the requests and clients that a follower held back in its worst window; none without silver."""
     gold = selection.gold
-    worst = selection.rows(WORST, leader=leader, follower=follower)[0]["worst"]
+    worst = worst_window(selection, leader, follower)
     if worst is None or not gold.has(REQUESTS):
         return [], []
     with connect({}) as db:

@@ -87,8 +87,8 @@ def evidence(held: Held, accused: Accusation) -> list[str]:
         f"{clock(row['window_start'])} to {clock(row['until'])} UTC",
     )
     released = (
-        f"From {span} the fetches of broker {row['follower_id']} released {count(row['n_released'])} "
-        f"({percent(share)}) of {count(held.waited)} requests that waited; held p50 "
+        f"In {row['windows']} windows of 10 s, {span}, the fetches of broker {row['follower_id']} released "
+        f"{count(row['n_released'])} ({percent(share)}) of {count(held.waited)} requests that waited; held p50 "
         f"{ms(row['held_p50_ms'])} ms, p99 {ms(row['held_p99_ms'])} ms."
     )
     return [

@@ -101,6 +101,7 @@ PRODUCE_HELD_SUMMARY = Table(
         [
             *_PAIR,
             column("until", TimestampType(), "end of the last window, UTC"),
+            column("windows", LongType(), "windows with requests"),
             *_VALUES,
             column(
                 "share_released",
