@@ -88,8 +88,8 @@ def evidence(held: Held, accused: Accusation) -> list[str]:
     )
     released = (
         f"In {row['windows']} windows of 10 s, {span}, the fetches of broker {row['follower_id']} released "
-        f"{count(row['n_released'])} ({percent(share)}) of {count(held.waited)} requests that waited; held p50 "
-        f"{ms(row['held_p50_ms'])} ms, p99 {ms(row['held_p99_ms'])} ms."
+        f"{count(row['n_released'])} ({percent(share)}) of {count(held.waited)} requests that waited; "
+        f"held p50 {ms(row['held_p50_ms'])} ms, p99 {ms(row['held_p99_ms'])} ms."
     )
     return [
         released,
