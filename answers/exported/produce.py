@@ -8,7 +8,8 @@ QUESTION = ExportedQuestion(
         "held_pairs": """
 SELECT moment, cluster, leader_id AS leader, follower_id AS follower, sum(n_released) AS released,
        sum(held_sum_ms) / nullif(sum(n_released + n_tie), 0) AS held_ms,
-       sum(sum(n - n_not_held)) OVER (PARTITION BY moment, cluster, leader_id) AS waited
+       sum(sum(n - n_not_held - coalesce(n_failed, 0)))
+           OVER (PARTITION BY moment, cluster, leader_id) AS waited
 FROM spans JOIN latest.produce_held USING (cluster, window_start)
 GROUP BY moment, cluster, leader_id, follower_id"""
     },

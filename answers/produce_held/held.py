@@ -20,7 +20,7 @@ _HOLDS = f"""
     FROM (
         SELECT leader_id, follower_id, window_start, sum(n_released) AS released,
                sum(held_sum_ms) / sum(n_released + n_tie) AS held_ms,
-               sum(sum(n - n_not_held)) OVER (PARTITION BY leader_id, window_start) AS waited
+               sum(sum(n - n_not_held - n_failed)) OVER (PARTITION BY leader_id, window_start) AS waited
         FROM gold.produce_held WHERE {IN_SPAN} AND {OF_TOPIC}
         GROUP BY leader_id, follower_id, window_start
     )
@@ -52,7 +52,9 @@ def _summed(*by: str, where: str = "true") -> str:
     """Return the query of counts, sums and quantiles by some columns and step; the most held come first."""
     key = (*by, "step_at")
     is_same = " AND ".join(f"buckets.{name} IS NOT DISTINCT FROM sums.{name}" for name in key)
-    waited = "(sum(sums.n - sums.n_not_held) OVER (PARTITION BY sums.leader_id, sums.step_at))"
+    waited = (
+        "(sum(sums.n - sums.n_not_held - sums.n_failed) OVER (PARTITION BY sums.leader_id, sums.step_at))"
+    )
     return f"""
     WITH holds AS ({_HOLDS}),
     picked AS NOT MATERIALIZED ({_PICKED} AND {where}),

@@ -24,7 +24,7 @@ WINDOW = timedelta(seconds=10)
 WORST = f"""
     SELECT window_start AS worst FROM gold.produce_held
     WHERE {IN_SPAN} AND {OF_TOPIC} AND leader_id = $leader AND follower_id = $follower
-    GROUP BY window_start ORDER BY sum(held_sum_ms) DESC, window_start LIMIT 1"""
+    GROUP BY window_start ORDER BY sum(held_sum_ms) DESC NULLS LAST, window_start LIMIT 1"""
 """The window in which the follower held requests back for the longest time in all."""
 
 _NEAR = "cluster = $cluster AND logged_at >= $since AND logged_at < $until"
@@ -37,11 +37,13 @@ _CONDITIONS = {
 _SLOWEST = f"""
     SELECT held.*, fetches.started_us, fetches.correlation_id, make_timestamptz(held.logged_us) AS logged_at
     FROM held LEFT JOIN fetches ON fetches.cluster = held.cluster AND fetches.position = ack
-    WHERE held.follower_id = $follower ORDER BY held_ms DESC, held.logged_us LIMIT {MOST}"""
+    WHERE held.follower_id = $follower AND held_ms IS NOT NULL
+    ORDER BY held_ms DESC, held.logged_us LIMIT {MOST}"""
 _CLIENTS = f"""
     SELECT client_id, count(*) AS n, median(held_ms) AS held_p50_ms, max(held_ms) AS held_max_ms,
            median(remote_ms) AS remote_p50_ms
-    FROM held WHERE follower_id = $follower GROUP BY ALL ORDER BY sum(held_ms) DESC, client_id LIMIT {MOST}"""
+    FROM held WHERE follower_id = $follower AND held_ms IS NOT NULL GROUP BY ALL
+    ORDER BY sum(held_ms) DESC, client_id LIMIT {MOST}"""
 
 
 def worst_window(selection: GoldSelection, leader: int, follower: int) -> datetime | None:

@@ -36,12 +36,13 @@ class Held(NamedTuple):
     @property
     def waited(self) -> int:
         """How many of the leader's requests waited in these windows."""
-        return int(self.leader["n"] - self.leader["n_not_held"])
+        return int(self.leader["n"] - self.leader["n_not_held"] - self.leader["n_failed"])
 
 
 def is_holding(row: Row) -> bool:
     """Return whether a follower holds enough requests back in its windows."""
-    return row["n_released"] >= MIN_REQUESTS and (row["held_p50_ms"] or 0.0) >= HOLDS_MS
+    held_ms = (row["held_sum_ms"] or 0.0) / max(row["n_released"] + row["n_tie"], 1)
+    return row["n_released"] >= MIN_REQUESTS and held_ms >= HOLDS_MS
 
 
 def largest_part(row: Row) -> str:

@@ -100,6 +100,7 @@ class Builder:
         if build.is_covered:
             self._settling.forget(refused)
         built = spans_of(wanted - refused)
+        self._newest[build.name] = max(self._newest[build.name], *(wanted - refused), 0)
         reached("gold-begun")
         for spans in in_steps(built):
             self._replace(build, spans, snapshots)
