@@ -28,7 +28,7 @@ Pairs = tuple[tuple[int, int, float], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arm:
+class ProduceArm:
     """One recording: what is slow from `quiet_s` on, and the load."""
 
     name: str
@@ -46,17 +46,19 @@ class Arm:
 
 
 ARMS = (
-    Arm(name="quiet", about="nothing is slow"),
-    Arm(name="slow-link", about="follower 2 from leader 1: 10 ms", delays=((2, 1, 10.0),)),
-    Arm(name="slow-disk", about="broker 3 is stopped for 50 ms, five times a second", paused=3),
-    Arm(name="out-of-isr", about="broker 3 is stopped and leaves the ISR", stopped=3, slow_s=60.0),
-    Arm(
+    ProduceArm(name="quiet", about="nothing is slow"),
+    ProduceArm(name="slow-link", about="follower 2 from leader 1: 10 ms", delays=((2, 1, 10.0),)),
+    ProduceArm(name="slow-disk", about="broker 3 is stopped for 50 ms, five times a second", paused=3),
+    ProduceArm(name="out-of-isr", about="broker 3 is stopped and leaves the ISR", stopped=3, slow_s=60.0),
+    ProduceArm(
         name="both-slow",
         about="followers 2 and 3 from leader 1: 10 and 20 ms",
         delays=((2, 1, 10.0), (3, 1, 20.0)),
     ),
-    Arm(name="acks-1", about="acks=1; follower 2 from leader 1: 10 ms", delays=((2, 1, 10.0),), acks="1"),
-    Arm(
+    ProduceArm(
+        name="acks-1", about="acks=1; follower 2 from leader 1: 10 ms", delays=((2, 1, 10.0),), acks="1"
+    ),
+    ProduceArm(
         name="several-partitions",
         about="several partitions a request; follower 2 from leader 1: 10 ms",
         delays=((2, 1, 10.0),),
@@ -66,13 +68,13 @@ ARMS = (
             "partitioner.class=org.apache.kafka.clients.producer.RoundRobinPartitioner",
         ),
     ),
-    Arm(
+    ProduceArm(
         name="rf-2",
         about="replication factor 2; follower 2 from leader 1: 10 ms",
         delays=((2, 1, 10.0),),
         replication_factor=2,
     ),
-    Arm(
+    ProduceArm(
         name="five-brokers",
         about="five brokers; follower 2 from leader 1: 10 ms",
         delays=((2, 1, 10.0),),
@@ -81,7 +83,7 @@ ARMS = (
 )
 
 
-def record(arm: Arm, folder: Path, say: Callable[[str], None] = print) -> None:
+def record(arm: ProduceArm, folder: Path, say: Callable[[str], None] = print) -> None:
     """Record an arm in a folder; one that is done is not recorded again."""
     if (folder / DONE).exists():
         say(f"{arm.name}: recorded before, in {folder}")
@@ -115,7 +117,7 @@ def record(arm: Arm, folder: Path, say: Callable[[str], None] = print) -> None:
 
 
 @contextmanager
-def _slow(arm: Arm, lab: Lab) -> Iterator[None]:
+def _slow(arm: ProduceArm, lab: Lab) -> Iterator[None]:
     if arm.delays:
         set_delay(lab.state, {(follower, leader): delay_ms for follower, leader, delay_ms in arm.delays})
     stops = _pulses(lab, arm.paused) if arm.paused else nullcontext()

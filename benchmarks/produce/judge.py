@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from benchmarks.produce.arms import DONE, Arm
+from benchmarks.produce.arms import DONE, ProduceArm
 from benchmarks.produce.oracle import Oracle, of_logs
 from collectors.files import discover
 from conf.settings import Settings
@@ -44,7 +44,7 @@ class Judged:
     out_of_isr: int  # requests for which the oracle names a follower, and Plumbline one outside the ISR
 
 
-def judge(arm: Arm, folder: Path, *, whole_ms: bool = False) -> Judged:
+def judge(arm: ProduceArm, folder: Path, *, whole_ms: bool = False) -> Judged:
     """Return the comparison; `whole_ms` cuts the clocks of the request log to milliseconds first."""
     done = json.loads((folder / DONE).read_text())
     requests, held = _held(folder, whole_ms=whole_ms)
@@ -126,7 +126,7 @@ def _median(rows: list[Row], part: str) -> float:
     return float(np.median(known)) if known else float("nan")
 
 
-def is_met(arm: Arm, judged: Judged, *, whole_ms: bool = False) -> bool:
+def is_met(arm: ProduceArm, judged: Judged, *, whole_ms: bool = False) -> bool:
     """Return whether an arm meets the targets of its requests."""
     if arm.acks != "all":
         return set(judged.outcomes) == {"not_held"}
