@@ -42,7 +42,7 @@ class Held(NamedTuple):
 def is_holding(row: Row) -> bool:
     """Return whether a follower holds enough requests back in its windows."""
     held_ms = (row["held_sum_ms"] or 0.0) / max(row["n_released"] + row["n_tie"], 1)
-    return row["n_released"] >= MIN_REQUESTS and held_ms >= HOLDS_MS
+    return bool(row["n_released"] >= MIN_REQUESTS and held_ms >= HOLDS_MS)
 
 
 def largest_part(row: Row) -> str:
