@@ -1,71 +1,111 @@
 """
-Who released each request, by what the leader logs at DEBUG.
+Who released each request, and by how much, by what the leader logs.
 
-`kafka.cluster.Partition` logs the offset that each follower's FETCH confirms, in the thread that then
-completes the waiting requests, and each change of the ISR. The order of these lines is the truth; no
-instant is compared.
+`kafka.cluster.Partition` at DEBUG logs the offset that each follower's FETCH confirms, in the thread that
+then completes the waiting requests, and each change of the ISR that the leader asks for.
+`state.change.logger` logs the ISR that the controller sends. All lines of a broker have one clock, which
+never steps.
 """
 
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
+_AT = r"^\S+ (?P<ns>\d+) \w+ "
 RECORDED = re.compile(
-    r"\[Partition (?P<topic>\S+)-(?P<partition>\d+) broker=\d+\] Recorded replica (?P<replica>\d+) "
+    _AT + r"\[Partition (?P<topic>\S+)-(?P<partition>\d+) broker=\d+\] Recorded replica (?P<replica>\d+) "
     r"log end offset \(LEO\) position (?P<offset>\d+)"
 )
-ISR = re.compile(r"\[Partition (?P<topic>\S+)-(?P<partition>\d+) broker=\d+\] ISR updated to (?P<isr>[\d,]+)")
+ISR = re.compile(
+    _AT + r"(?:\[Partition (?P<topic>\S+)-(?P<partition>\d+) broker=\d+\] ISR updated to |"
+    r"\[Broker id=\d+\] Leader (?P<led>\S+)-(?P<nth>\d+) .* ISR \[)(?P<isr>[\d,]+)"
+)
+LOGS = ("server.log*", "state-change.log*")
+
+NO_REPLICA = -1
 
 LogPartition = tuple[str, int]
+
+
+class Confirmation(NamedTuple):
+    """When (nanoseconds of the broker's monotonic clock) a replica had an offset."""
+
+    ns: int
+    replica: int
+
+
+class Released(NamedTuple):
+    """The follower that released a request, and what the request would have saved without it."""
+
+    follower: int
+    held_ms: float
 
 
 class Oracle:
     """The confirmations of one leader's log, in order."""
 
     def __init__(self, lines: Iterable[str]) -> None:
-        """Read the lines of `server.log`."""
+        """Read the lines of the logs, in any order."""
         self._seen: dict[LogPartition, dict[int, list[tuple[int, int]]]] = {}
         self._isrs: dict[LogPartition, list[tuple[int, frozenset[int]]]] = {}
-        for nth, line in enumerate(lines):
-            if found := RECORDED.search(line):
-                of = self._seen.setdefault((found["topic"], int(found["partition"])), {})
-                confirmed = of.setdefault(int(found["replica"]), [])
-                if not confirmed or int(found["offset"]) > confirmed[-1][0]:
-                    confirmed.append((int(found["offset"]), nth))
-            elif found := ISR.search(line):
-                key = found["topic"], int(found["partition"])
-                self._isrs.setdefault(key, []).append((nth, frozenset(map(int, found["isr"].split(",")))))
+        found = (RECORDED.match(line) or ISR.match(line) for line in lines)
+        for match in sorted((match for match in found if match), key=lambda match: int(match["ns"])):
+            of, ns = match.groupdict(), int(match["ns"])
+            if "offset" in of:
+                seen = self._seen.setdefault((of["topic"], int(of["partition"])), {})
+                confirmed = seen.setdefault(int(of["replica"]), [])
+                if not confirmed or int(of["offset"]) > confirmed[-1][0]:
+                    confirmed.append((int(of["offset"]), ns))
+            else:
+                partition = of["topic"] or of["led"], int(of["partition"] or of["nth"])
+                isr = frozenset(map(int, of["isr"].split(",")))
+                self._isrs.setdefault(partition, []).append((ns, isr))
 
-    def releaser(self, parts: Iterable[tuple[LogPartition, int]]) -> int | None:
+    def released(self, parts: Iterable[tuple[LogPartition, int]], appended_ns: int) -> Released | None:
         """Return who confirmed the last of these base offsets by partition; None if no follower had to."""
-        last = [found for partition, base in parts if (found := self._last(partition, base))]
-        return max(last)[1] if last else None
-
-    def _last(self, partition: LogPartition, base: int) -> tuple[int, int] | None:
-        """Return place and replica of the confirmation that completed an offset."""
-        places = sorted(
-            (place, replica)
-            for replica, confirmed in self._seen.get(partition, {}).items()
-            if (place := _first_above(confirmed, base)) is not None
+        bases = dict(parts)
+        each = [found for partition, base in bases.items() if (found := self._releasing(partition, base))]
+        if not each:
+            return None
+        last = max(each)
+        others = {replica for partition in bases for replica in self._seen.get(partition, {})} - {
+            last.replica
+        }
+        confirmed = (
+            [self._confirmation(partition, replica, base) for partition, base in bases.items()]
+            for replica in others
         )
-        missing = set(self._seen.get(partition, {})) - {replica for _, replica in places}
-        for nth, (place, replica) in enumerate(places):
-            behind = {later for _, later in places[nth + 1 :]} | missing
-            if not behind & self._isr_at(partition, place):
-                return place, replica
+        known = (max(places) for places in confirmed if None not in places)
+        before_ns = max((ns for ns in known if ns < last.ns), default=appended_ns)
+        return Released(last.replica, (last.ns - max(before_ns, appended_ns)) / 1e6)
+
+    def _releasing(self, partition: LogPartition, base: int) -> Confirmation | None:
+        """Return the confirmation after which the whole ISR had an offset; None if the ISR changed first."""
+        seen = self._seen.get(partition, {})
+        places = {replica: self._confirmation(partition, replica, base) for replica in seen}
+        events = [Confirmation(ns, replica) for replica, ns in places.items() if ns is not None]
+        if not events:
+            return None
+        changes = (ns for ns, _ in self._isrs.get(partition, []) if ns > min(events).ns)
+        for event in sorted([*events, *(Confirmation(ns, NO_REPLICA) for ns in changes)]):
+            behind = {replica for replica, ns in places.items() if ns is None or ns > event.ns}
+            if not behind & self._isr_at(partition, event.ns):
+                return None if event.replica == NO_REPLICA else event
         return None
 
-    def _isr_at(self, partition: LogPartition, place: int) -> frozenset[int]:
-        """Return the ISR at a line; before its first change, all replicas."""
+    def _confirmation(self, partition: LogPartition, replica: int, base: int) -> int | None:
+        """Return the instant from which a replica had an offset."""
+        confirmed = self._seen.get(partition, {}).get(replica, [])
+        at = bisect_right([offset for offset, _ in confirmed], base)
+        return confirmed[at][1] if at < len(confirmed) else None
+
+    def _isr_at(self, partition: LogPartition, ns: int) -> frozenset[int]:
+        """Return the ISR at an instant; before its first line, all replicas."""
         changes = self._isrs.get(partition, [])
-        before = bisect_right([nth for nth, _ in changes], place)
+        before = bisect_right([at for at, _ in changes], ns)
         return changes[before - 1][1] if before else frozenset(self._seen.get(partition, {}))
-
-
-def _first_above(confirmed: list[tuple[int, int]], base: int) -> int | None:
-    at = bisect_right([offset for offset, _ in confirmed], base)
-    return confirmed[at][1] if at < len(confirmed) else None
 
 
 def of_logs(logs: Path) -> dict[int, Oracle]:
@@ -76,8 +116,6 @@ def of_logs(logs: Path) -> dict[int, Oracle]:
 
 
 def _lines(folder: Path) -> Iterator[str]:
-    rolled = sorted(folder.glob("server.log.*"), key=lambda path: -int(path.suffix[1:]))
-    for path in [*rolled, folder / "server.log"]:
-        if path.exists():
-            with path.open(errors="replace") as lines:
-                yield from lines
+    for path in sorted(path for pattern in LOGS for path in folder.glob(pattern)):
+        with path.open(errors="replace") as lines:
+            yield from lines

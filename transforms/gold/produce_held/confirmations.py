@@ -12,6 +12,17 @@ from transforms.sql import window_s
 FINE_MS, COARSE_MS = 1.0, 2.0
 """The tolerance of the release, for a clock finer than a millisecond and a coarser one."""
 
+LONGEST_S = 31
+"""The longest wait that is followed: `request.timeout.ms` (30 s), and a second to handle it."""
+
+NEAR_S = 5
+"""
+The fetches of a request are logged from this much before it starts until this much after its own line.
+
+So its row is the same whatever else is built with it. A releasing FETCH waits too, but for
+`replica.fetch.wait.max.ms` (0.5 s).
+"""
+
 # A handler thread handles a request from `begin_us` to `end_us`.
 _LINE = """
     cluster, position, broker_id AS leader_id, client_id, epoch_us(logged_at) AS logged_us,
@@ -49,9 +60,12 @@ PRODUCED = named(f"""
 
 FETCHED = named(f"""
     SELECT * EXCLUDE (partitions), unnest(partitions, max_depth := 2)
-    FROM (SELECT {_LINE}, follower_id, partitions FROM rows)
+    FROM (
+        SELECT {_LINE}, follower_id, partitions FROM rows
+        WHERE coalesce(error_code, {NO_ERROR}) = {NO_ERROR}
+    )
 """)
-"""A row per partition of a follower's FETCH."""
+"""A row per partition of a follower's FETCH. One that fails, as without its session, confirms nothing."""
 
 _PARTITION = "cluster, leader_id, topic, partition"
 
@@ -61,7 +75,8 @@ LOGS = f"SELECT row_number() OVER () AS log, * FROM (SELECT DISTINCT {_PARTITION
 CONFIRMED = f"""
     SELECT
         log, follower_id, "offset",
-        arg_min({{ack: position, begin_us: begin_us, end_us: end_us}}, (started_us, position)) AS first
+        arg_min({{ack: position, begin_us: begin_us, end_us: end_us, logged_us: logged_us}},
+            (started_us, position)) AS first
     FROM fetched JOIN logs USING ({_PARTITION})
     WHERE coalesce(error_code, {NO_ERROR}) = {NO_ERROR} AND "offset" IS NOT NULL
     GROUP BY ALL
@@ -72,16 +87,20 @@ ACKS = f"""
     WITH waiting AS (
         SELECT
             cluster, position, log, topic, partition, "offset", follower_id, begin_us, released_us,
-            tolerance_ms
+            released_us + (tolerance_ms * 1e3)::BIGINT AS latest_us, started_us, logged_us
         FROM asked JOIN logs USING ({_PARTITION})
         JOIN (SELECT DISTINCT log, follower_id FROM confirmed) USING (log)
-        WHERE remote_ms > 0 AND "offset" >= 0
+        WHERE remote_ms > 0 AND "offset" >= 0 AND total_ms <= {LONGEST_S} * 1000
     ),
     confirming AS (
         SELECT
             waiting.* EXCLUDE (begin_us), first.ack AS ack, first.end_us AS end_us,
             -- A fetch before the append confirmed an earlier topic of this name.
-            CASE WHEN first.end_us >= waiting.begin_us THEN first.begin_us END AS begin_us
+            CASE
+                WHEN first.end_us >= waiting.begin_us AND first.begin_us <= latest_us
+                    AND first.logged_us <= waiting.logged_us + {NEAR_S} * 1000000
+                THEN first.begin_us
+            END AS begin_us
         FROM waiting ASOF LEFT JOIN confirmed ON
             waiting.log = confirmed.log AND waiting.follower_id = confirmed.follower_id
             AND waiting."offset" < confirmed."offset"
@@ -89,22 +108,39 @@ ACKS = f"""
     SELECT
         cluster, position, follower_id,
         arg_max({{topic: topic, ack: ack, end_us: end_us}}, (begin_us, topic, partition)) AS last,
-        -- The follower has confirmed the request when it has confirmed all of its partitions.
-        CASE WHEN count(begin_us) = count(*) THEN max(begin_us) END AS begin_us,
-        any_value(released_us) AS released_us, any_value(tolerance_ms * 1e3)::BIGINT AS tolerance_us
+        list(log) FILTER (begin_us IS NULL) AS missing_logs,
+        -- The follower has confirmed the request in time when it has confirmed all of its partitions.
+        CASE WHEN missing_logs IS NULL THEN max(begin_us) END AS begin_us,
+        any_value(2 * released_us - latest_us) AS earliest_us,
+        any_value(started_us) AS started_us, any_value(logged_us) AS logged_us
     FROM confirming GROUP BY ALL
 """
-"""One row per request and follower: its last confirming FETCH, and when its handling began."""
+"""One row per request and follower: its last confirming FETCH, and when its handling began, if in time."""
 
 RELEASERS = """
     SELECT
         cluster, position,
         arg_max({follower_id: follower_id, ack: last.ack, topic: last.topic, begin_us: begin_us},
             (begin_us, follower_id))
-            FILTER (is_in_time AND last.end_us >= released_us - tolerance_us) AS releaser,
-        list_reverse_sort(list(begin_us) FILTER (is_in_time)) AS begins,
-        list(follower_id) FILTER (NOT is_in_time) AS missing
-    FROM (SELECT *, coalesce(begin_us <= released_us + tolerance_us, false) AS is_in_time FROM acks)
+            FILTER (begin_us IS NOT NULL AND last.end_us >= earliest_us) AS releaser,
+        list_reverse_sort(list(begin_us) FILTER (begin_us IS NOT NULL)) AS begins
+    FROM acks GROUP BY ALL
+"""
+"""The latest FETCH whose handling reaches the release, and all in time."""
+
+MISSING = f"""
+    WITH missed AS (
+        SELECT cluster, position, follower_id, unnest(missing_logs) AS log, started_us, logged_us FROM acks
+    ),
+    seen AS (
+        SELECT log, follower_id, fetched.logged_us FROM fetched JOIN logs USING ({_PARTITION})
+        WHERE (log, follower_id) IN (SELECT DISTINCT log, follower_id FROM missed)
+    )
+    SELECT cluster, position, list(DISTINCT missed.follower_id) AS followers
+    FROM missed ASOF JOIN seen ON
+        missed.log = seen.log AND missed.follower_id = seen.follower_id
+        AND missed.logged_us + {NEAR_S} * 1000000 >= seen.logged_us
+    WHERE seen.logged_us >= missed.started_us - {NEAR_S} * 1000000
     GROUP BY ALL
 """
-"""The latest FETCH whose handling reaches the release, all in time, and who was not in time."""
+"""The followers that fetched a partition of a request around it, but did not confirm it in time."""

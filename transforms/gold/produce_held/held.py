@@ -21,6 +21,9 @@ from transforms.gold.produce_held.confirmations import (
     FETCHED,
     FETCHES,
     LOGS,
+    LONGEST_S,
+    MISSING,
+    NEAR_S,
     PRODUCED,
     RELEASERS,
 )
@@ -63,12 +66,6 @@ IS_FETCH = (
     (pc.field("api") == "FETCH") & pc.field("follower_id").is_valid() & pc.field("logged_at").is_valid()
 )
 """The condition of the rows of `client_events`."""
-
-LONGEST_S = 30
-"""`request.timeout.ms`: the longest wait of a PRODUCE. A follower may have confirmed it that much earlier."""
-
-NEAR_S = 5
-"""How late the line of a releasing FETCH is: it waits itself (`replica.fetch.wait.max.ms`, 0.5 s)."""
 
 REQUESTS_REACH = Reach(lookback_s=LONGEST_S + NEAR_S, lookahead_s=NEAR_S)
 CLIENT_EVENTS_REACH = Reach(lookback_s=LONGEST_S + 2 * NEAR_S, lookahead_s=2 * NEAR_S)
@@ -124,7 +121,8 @@ _ISR_CHANGED = f"""
 
 _REQUESTS = f"""
     SELECT
-        cluster, position, leader_id, client_id, logged_us, window_s, end_us AS appended_us, released_us,
+        cluster, position, leader_id, client_id, started_us, logged_us, window_s, end_us AS appended_us,
+        released_us,
         remote_ms, tolerance_ms, min(topic) AS first_topic,
         coalesce(bool_or(error_code IN {REFUSED}), false) AS is_refused
     FROM asked GROUP BY ALL
@@ -136,8 +134,9 @@ _HELD = f"""
     isr_changed AS ({_ISR_CHANGED}),
     every AS (
         SELECT
-            asked.*, releaser, missing, is_refused,
-            fetches.started_us, is_adjacent, before_started_us, before_logged_us, own_append_ms,
+            asked.*, releaser, missing.followers AS missing, fetches.started_us AS ack_us,
+            is_adjacent AND before_logged_us >= asked.started_us - {NEAR_S} * 1000000 AS is_adjacent,
+            before_started_us, before_logged_us, own_append_ms,
             isr_changed.position IS NOT NULL AS has_isr_change,
             CASE WHEN begins[1] = releaser.begin_us THEN begins[2] ELSE begins[1] END AS other_us,
             greatest(0, releaser.begin_us - greatest(other_us, appended_us)) / 1e3 AS would_save_ms,
@@ -150,6 +149,7 @@ _HELD = f"""
             END AS outcome
         FROM ({_REQUESTS}) AS asked
         LEFT JOIN releasers USING (cluster, position)
+        LEFT JOIN missing USING (cluster, position)
         LEFT JOIN fetches ON fetches.cluster = asked.cluster AND fetches.position = releaser.ack
         LEFT JOIN own_appends ON own_appends.cluster = asked.cluster AND own_appends.ack = releaser.ack
         LEFT JOIN isr_changed ON isr_changed.cluster = asked.cluster AND isr_changed.position = asked.position
@@ -166,8 +166,8 @@ _HELD = f"""
         CASE WHEN has_parts THEN greatest(0, before_started_us - appended_us) / 1e3 END AS busy_ms,
         CASE WHEN has_parts THEN (before_logged_us - greatest(before_started_us, appended_us)) / 1e3 END
             AS serve_ms,
-        CASE WHEN has_parts THEN (started_us - before_logged_us) / 1e3 END AS network_ms,
-        CASE WHEN has_parts THEN (released_us - started_us) / 1e3 END AS take_ms,
+        CASE WHEN has_parts THEN (ack_us - before_logged_us) / 1e3 END AS network_ms,
+        CASE WHEN has_parts THEN (released_us - ack_us) / 1e3 END AS take_ms,
         CASE WHEN has_parts THEN own_append_ms END AS own_append_ms,
         network_ms - CASE WHEN has_parts THEN own_append_ms END AS round_trip_ms
     FROM every
@@ -209,10 +209,11 @@ def load_held(db: DuckDBPyConnection, silver: Silver, wanted: str = "true") -> N
     produced = silver.rows(REQUESTS, PRODUCE_COLUMNS, Reach(), where=IS_PRODUCE)
     load(db, "asked", produced, f"FROM ({PRODUCED}) WHERE {wanted}")
     near = _near(db)
-    fetched = silver.rows(REQUESTS, (*FETCH_COLUMNS, "partitions"), near, where=IS_FOLLOWERS)
+    fetched = silver.rows(REQUESTS, (*FETCH_COLUMNS, "error_code", "partitions"), near, where=IS_FOLLOWERS)
     load(db, "fetched", fetched, FETCHED)
     load(db, "fetches", silver.rows(REQUESTS, LINE_COLUMNS, near, where=IS_FOLLOWERS), FETCHES)
-    steps = {"logs": LOGS, "confirmed": CONFIRMED, "acks": ACKS, "releasers": RELEASERS, "held": _HELD}
+    steps = {"logs": LOGS, "confirmed": CONFIRMED, "acks": ACKS, "releasers": RELEASERS}
+    steps |= {"missing": MISSING, "held": _HELD}
     for name, query in steps.items():
         db.execute(f"CREATE TEMP TABLE {name} AS {query}")
 

@@ -64,6 +64,11 @@ OTHERS = {
         "unmatched",
         None,
     ),
+    "a fetch without its session confirms nothing": (
+        [*FAST, SLOW[0], SLOW[1] | {"error_code": 70}, HELD],
+        "unmatched",
+        None,
+    ),
     "a fetch of another leader is no confirmation": (
         [*FAST, *(line | {"broker_id": 2} for line in SLOW), HELD],
         "unmatched",
