@@ -36,7 +36,7 @@ PARTS = ("busy", "serve", "network", "take", "own_append", "round_trip")
 OF_REQUESTS = ["position", "partitions", "total_ms", "request_queue_ms", "local_ms", "logged_mono_ns"]
 
 MOVED_MS, STILL_MS = 1.0, 0.6
-"""A slow disk raises the mean of its parts by at least this, and the p10 of the round trip by less than that."""
+"""A slow disk raises the mean of its parts by this or more, the p10 of the round trip by less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ never steps.
 """
 
 import re
+import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -24,7 +25,7 @@ ISR = re.compile(
 )
 LOGS = ("server.log*", "state-change.log*")
 
-NO_REPLICA = -1
+NO_REPLICA, NEVER = -1, sys.maxsize
 
 LogPartition = tuple[str, int]
 
@@ -70,36 +71,33 @@ class Oracle:
         if not each:
             return None
         last = max(each)
-        others = {replica for partition in bases for replica in self._seen.get(partition, {})} - {
-            last.replica
-        }
+        replicas = {replica for partition in bases for replica in self._seen.get(partition, {})}
         confirmed = (
-            [self._confirmation(partition, replica, base) for partition, base in bases.items()]
-            for replica in others
+            max(self._confirmation(partition, replica, base) for partition, base in bases.items())
+            for replica in replicas - {last.replica}
         )
-        known = (max(places) for places in confirmed if None not in places)
-        before_ns = max((ns for ns in known if ns < last.ns), default=appended_ns)
+        before_ns = max((ns for ns in confirmed if ns < last.ns), default=appended_ns)
         return Released(last.replica, (last.ns - max(before_ns, appended_ns)) / 1e6)
 
     def _releasing(self, partition: LogPartition, base: int) -> Confirmation | None:
         """Return the confirmation after which the whole ISR had an offset; None if the ISR changed first."""
         seen = self._seen.get(partition, {})
         places = {replica: self._confirmation(partition, replica, base) for replica in seen}
-        events = [Confirmation(ns, replica) for replica, ns in places.items() if ns is not None]
+        events = [Confirmation(ns, replica) for replica, ns in places.items() if ns < NEVER]
         if not events:
             return None
         changes = (ns for ns, _ in self._isrs.get(partition, []) if ns > min(events).ns)
         for event in sorted([*events, *(Confirmation(ns, NO_REPLICA) for ns in changes)]):
-            behind = {replica for replica, ns in places.items() if ns is None or ns > event.ns}
+            behind = {replica for replica, ns in places.items() if ns > event.ns}
             if not behind & self._isr_at(partition, event.ns):
                 return None if event.replica == NO_REPLICA else event
         return None
 
-    def _confirmation(self, partition: LogPartition, replica: int, base: int) -> int | None:
-        """Return the instant from which a replica had an offset."""
+    def _confirmation(self, partition: LogPartition, replica: int, base: int) -> int:
+        """Return the instant from which a replica had an offset, or `NEVER`."""
         confirmed = self._seen.get(partition, {}).get(replica, [])
         at = bisect_right([offset for offset, _ in confirmed], base)
-        return confirmed[at][1] if at < len(confirmed) else None
+        return confirmed[at][1] if at < len(confirmed) else NEVER
 
     def _isr_at(self, partition: LogPartition, ns: int) -> frozenset[int]:
         """Return the ISR at an instant; before its first line, all replicas."""
