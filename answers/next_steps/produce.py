@@ -19,7 +19,7 @@ def of_held(part: str, follower: int, leader: int) -> list[NextStep]:
     in_sync = NextStep(
         f"See which partitions wait for broker {follower}. A follower that falls out of the ISR no longer "
         "holds produce back, but min.insync.replicas has one less to count on.",
-        f"kafka-topics.sh {SERVERS} --describe --under-replicated-partitions",
+        f"kafka-topics.sh {SERVERS} --describe | grep -E 'Replicas: [0-9,]*\\b{follower}\\b'",
     )
     checks = of_culprit(shapes.get(part, away))
     return [*checks, *([throttled] if part == "busy" else []), in_sync]

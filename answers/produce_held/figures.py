@@ -26,7 +26,7 @@ def parts_over_time(rows: Sequence[Row], step: timedelta) -> go.Figure:
         figure.add_trace(
             go.Bar(
                 x=[instant_text(row["window_start"] + step / 2) for row in known],
-                y=[row[f"{part}_sum_ms"] / (row["n_released"] + row["n_tie"]) for row in known],
+                y=[row[f"{part}_sum_ms"] / row["n_parts"] for row in known],
                 width=step.total_seconds() * 1e3,
                 name=part,
                 marker={"color": COLORS[part], "pattern": {"shape": PATTERNS[part]}, "line": {"width": 0}},

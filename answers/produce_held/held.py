@@ -1,6 +1,7 @@
 """A7: how long PRODUCE requests wait for replication over a time range, and for which follower."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from answers.formats import text
 from answers.gold.histogram import added_up, at_rank
@@ -8,24 +9,52 @@ from answers.gold.reader import QueryRows
 from answers.gold.selection import IN_SPAN, OF_EITHER_BROKER, OF_TOPIC, STEP, WINDOW_END, GoldSelection
 from answers.listing import Column, Listing, broker, count, milliseconds, percent
 from answers.listing import text as shown
-from answers.produce_held.verdict import HOLDS_MS, HOLDS_SHARE, Held, is_holding
+from answers.produce_held.verdict import (
+    HOLDS_MS,
+    HOLDS_SHARE,
+    MIN_REQUESTS,
+    MIN_WINDOWS,
+    MOST_APART,
+    MOST_APART_S,
+    Held,
+    is_holding,
+)
 from schemas.gold.produce_held import COUNTS, WAITS
 from schemas.histogram import RELATIVE_ERROR
 from schemas.rows import Row
 
-_PICKED = f"""
-    SELECT *, {STEP} FROM gold.produce_held WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_TOPIC}"""
-_HOLDS = f"""
-    SELECT leader_id, follower_id, window_start
-    FROM (
+_PICKED = f"SELECT *, {STEP} FROM gold.produce_held WHERE {IN_SPAN} AND {OF_TOPIC}"
+"""The filter of brokers comes after the sums: shares are of all that a leader's requests waited for."""
+
+RUNS = f"""
+    WITH of_pairs AS (
         SELECT leader_id, follower_id, window_start, sum(n_released) AS released,
-               sum(held_sum_ms) / sum(n_released + n_tie) AS held_ms,
+               sum(held_sum_ms) AS held_ms, sum(n_released + n_tie) AS confirmed,
                sum(sum(n - n_not_held - n_failed)) OVER (PARTITION BY leader_id, window_start) AS waited
-        FROM gold.produce_held WHERE {IN_SPAN} AND {OF_TOPIC}
-        GROUP BY leader_id, follower_id, window_start
+        FROM gold.produce_held WHERE {IN_SPAN} AND {OF_TOPIC} GROUP BY leader_id, follower_id, window_start
+    ),
+    numbered AS (
+        SELECT *, dense_rank() OVER (PARTITION BY leader_id ORDER BY window_start) AS nth
+        FROM of_pairs WHERE waited > 0
+    ),
+    holding AS (
+        SELECT *, window_start - lag(window_start) OVER of_pair AS apart, nth - lag(nth) OVER of_pair AS steps
+        FROM (SELECT *, nth = max(nth) OVER (PARTITION BY leader_id) AS is_last FROM numbered)
+        WHERE {OF_EITHER_BROKER} AND follower_id IS NOT NULL
+            AND released >= {HOLDS_SHARE} * waited AND held_ms >= {HOLDS_MS} * confirmed
+        WINDOW of_pair AS (PARTITION BY leader_id, follower_id ORDER BY window_start)
+    ),
+    runs AS (
+        SELECT *, count(*) FILTER (steps > {MOST_APART} OR apart > INTERVAL {MOST_APART_S} SECOND)
+            OVER (PARTITION BY leader_id, follower_id ORDER BY window_start) AS run
+        FROM holding
     )
-    WHERE follower_id IS NOT NULL AND released >= {HOLDS_SHARE} * waited AND held_ms >= {HOLDS_MS}"""
-"""The windows in which a follower holds a leader's requests back, by the mean."""
+    SELECT leader_id, follower_id, min(window_start) AS window_start, max({WINDOW_END}) AS until,
+           bool_or(is_last) AS is_open
+    FROM runs GROUP BY leader_id, follower_id, run
+    HAVING count(*) >= {MIN_WINDOWS} AND sum(released) >= {MIN_REQUESTS}
+    ORDER BY sum(held_ms) DESC, window_start, leader_id, follower_id"""
+"""The runs of windows in which a follower holds a leader's requests back, by the mean; the worst is first."""
 
 _SUMS = ", ".join(
     (
@@ -48,34 +77,35 @@ _VALUES = ", ".join(
 _HISTS = {wait: f"{wait}_hist" for wait in WAITS}
 
 
-def _summed(*by: str, where: str = "true") -> str:
+def _summed(*by: str) -> str:
     """Return the query of counts, sums and quantiles by some columns and step; the most held come first."""
     key = (*by, "step_at")
     is_same = " AND ".join(f"buckets.{name} IS NOT DISTINCT FROM sums.{name}" for name in key)
-    waited = (
-        "(sum(sums.n - sums.n_not_held - sums.n_failed) OVER (PARTITION BY sums.leader_id, sums.step_at))"
-    )
+    of_leader = "(PARTITION BY sums.leader_id, sums.step_at)"
+    waited = f"(sum(sums.n - sums.n_not_held - sums.n_failed) OVER {of_leader})"
     return f"""
-    WITH holds AS ({_HOLDS}),
-    picked AS NOT MATERIALIZED ({_PICKED} AND {where}),
+    WITH picked AS NOT MATERIALIZED ({_PICKED}),
     sums AS (SELECT cluster, {", ".join(key)}, min(window_start) AS since,
              max({WINDOW_END}) AS until,
              count(DISTINCT window_start) AS windows, {_SUMS} FROM picked GROUP BY ALL),
     buckets AS (
-        SELECT {", ".join(key)}, {_BUCKETS} FROM ({added_up("picked", ", ".join(key), _HISTS)}) GROUP BY ALL
+        SELECT {", ".join(key)}, {_BUCKETS}, max(total) FILTER (metric = 'busy')::BIGINT AS n_parts
+        FROM ({added_up("picked", ", ".join(key), _HISTS)}) GROUP BY ALL
     )
     SELECT sums.* EXCLUDE (step_at, since), coalesce(sums.step_at, since) AS window_start, {_VALUES},
-           ratio(sums.n_released, {waited}) AS share_released, {RELATIVE_ERROR}::DOUBLE AS relative_error
+           coalesce(n_parts, 0) AS n_parts, ratio(sums.n_released, {waited}) AS share_released,
+           {RELATIVE_ERROR}::DOUBLE AS relative_error
     FROM sums LEFT JOIN buckets ON {is_same}
     ORDER BY held_sum_ms DESC NULLS LAST, {", ".join(f"sums.{name}" for name in by)}, window_start"""
 
 
-PAIRS, TOPICS = _summed("leader_id", "follower_id"), _summed("leader_id", "follower_id", "topic")
-HOLDING = _summed("leader_id", "follower_id", where="(leader_id, follower_id, window_start) IN (FROM holds)")
-LEADER = _summed(
-    "leader_id",
-    where="""leader_id = $leader AND window_start IN (
-        SELECT window_start FROM holds WHERE leader_id = $leader AND follower_id = $follower)""",
+def _of_broker(query: str) -> str:
+    return f"SELECT * FROM ({query}) WHERE {OF_EITHER_BROKER}"
+
+
+LEADERS = _summed("leader_id")
+PAIRS, TOPICS = (
+    _of_broker(_summed(*by)) for by in (("leader_id", "follower_id"), ("leader_id", "follower_id", "topic"))
 )
 WINDOWS = f"""
     SELECT COLUMNS(lambda name: name NOT LIKE '%_hist') FROM gold.produce_held
@@ -94,12 +124,21 @@ def pairs(selection: GoldSelection) -> QueryRows:
 
 
 def chief(selection: GoldSelection) -> Held | None:
-    """Return the follower that holds produce back most, over the windows in which it does; or None."""
-    found = [row for row in selection.rows(HOLDING, is_by_step=False) if is_holding(row)]
-    if not found:
-        return None
-    pair = {"leader": found[0]["leader_id"], "follower": found[0]["follower_id"]}
-    return Held(found[0], selection.rows(LEADER, is_by_step=False, **pair)[0])
+    """Return the follower that holds produce back most, over its worst run; or None."""
+    for run in selection.rows(RUNS):
+        pair = (run["leader_id"], run["follower_id"])
+        of_run = within(selection, run)
+        (row,) = (row for row in pairs(of_run) if (row["leader_id"], row["follower_id"]) == pair)
+        if is_holding(row):
+            leaders = of_run.rows(LEADERS, is_by_step=False)
+            return Held(row, next(row for row in leaders if row["leader_id"] == pair[0]), run["is_open"])
+    return None
+
+
+def within(selection: GoldSelection, row: Row) -> GoldSelection:
+    """Return the time from `window_start` to `until` of a row."""
+    until = min(row["until"], selection.until)
+    return replace(selection, since=max(row["window_start"], selection.since), until=until)
 
 
 def topics(selection: GoldSelection) -> QueryRows:
@@ -151,7 +190,7 @@ FOLLOWERS = Listing(
     ),
     about={
         "share released": "Of the leader's requests that waited: this follower's fetch released them, and "
-        "without it they would have been released 1 ms (with a clock of milliseconds 2 ms) earlier or more.",
+        "without it they would have been released 1 ms earlier or more.",
         "held p50 ms": "What a request would have saved without this follower.",
         "wait p50 ms": "The wait for replication (RemoteTimeMs) of the requests that this follower released.",
         "busy p50 ms": "The follower was away: an earlier batch, its disk, a pause, a throttle.",

@@ -19,6 +19,7 @@ from answers.produce_held.figures import held_matrix, parts_over_time
 from answers.slow_links.accusation import accusation
 from answers.slow_links.culprits import clock
 from answers.slow_links.matrix import brokers_of
+from answers.throttles.limits import limits
 from schemas.gold.produce_held import PRODUCE_HELD, PRODUCE_HELD_SUMMARY
 from schemas.rows import Row
 
@@ -33,38 +34,30 @@ def answer(selection: GoldSelection) -> Answer:
     """Return who holds produce back, the parts of the wait over time, and the pairs, topics and clients."""
     pairs = held.pairs(selection)
     named = [row for row in pairs if row["follower_id"] is not None]
+    others = [section_of(rows, "not-named")] if (rows := held.NOT_NAMED.listed(pairs)).rows else []
     if not named:
-        headline = Headline(sentence=verdict.quiet(pairs), mood="calm" if pairs else "unsure")
         what = "no PRODUCE request that a follower released."
-        return Answer(headline=headline, sections=[empty_section("held", "Who holds produce back", what)])
+        nothing = empty_section("held", "Who holds produce back", what)
+        return Answer(headline=verdict.without(pairs), sections=[nothing, *others])
     found = held.chief(selection)
     shown = found.row if found else named[0]
-    topics = held.OF_TOPICS.listed(held.topics(selection))
     sections = [
         _over_time(selection, shown),
         _matrix(pairs, named),
-        section_of(topics, "held-topics"),
+        section_of(held.OF_TOPICS.listed(held.topics(selection)), "held-topics"),
         *_slowest(selection, shown),
-        *([section_of(others, "not-named")] if (others := held.NOT_NAMED.listed(pairs)).rows else []),
+        *others,
     ]
-    sentence = verdict.sentence(found) if found else verdict.quiet(pairs)
-    return Answer(
-        headline=_headline(selection, found, sentence),
-        sections=sections,
-        news=[sentence] if found else [],
-    )
-
-
-def _headline(selection: GoldSelection, found: verdict.Held | None, sentence: str) -> Headline:
     if found is None:
-        return Headline(sentence=sentence, mood="calm")
-    of = accusation(selection)
-    return Headline(
+        return Answer(headline=verdict.without(pairs), sections=sections)
+    of, sentence = accusation(selection), verdict.sentence(found)
+    headline = Headline(
         sentence=sentence,
-        mood="alarm" if of.is_of(found.row) else "unsure",
-        evidence=verdict.evidence(found, of),
+        mood="alarm" if verdict.does_agree(found, of) else "unsure",
+        evidence=verdict.evidence(found, of, limits(held.within(selection, found.row))),
         steps=verdict.steps(found),
     )
+    return Answer(headline=headline, sections=sections, news=[sentence])
 
 
 def _over_time(selection: GoldSelection, shown: Row) -> Section:

@@ -37,12 +37,12 @@ _CONDITIONS = {
 _SLOWEST = f"""
     SELECT held.*, fetches.started_us, fetches.correlation_id, make_timestamptz(held.logged_us) AS logged_at
     FROM held LEFT JOIN fetches ON fetches.cluster = held.cluster AND fetches.position = ack
-    WHERE held.follower_id = $follower AND held_ms IS NOT NULL
+    WHERE held.follower_id = $follower AND held_ms IS NOT NULL AND {OF_TOPIC}
     ORDER BY held_ms DESC, held.logged_us LIMIT {MOST}"""
 _CLIENTS = f"""
     SELECT client_id, count(*) AS n, median(held_ms) AS held_p50_ms, max(held_ms) AS held_max_ms,
            median(remote_ms) AS remote_p50_ms
-    FROM held WHERE follower_id = $follower AND held_ms IS NOT NULL GROUP BY ALL
+    FROM held WHERE follower_id = $follower AND held_ms IS NOT NULL AND {OF_TOPIC} GROUP BY ALL
     ORDER BY sum(held_ms) DESC, client_id LIMIT {MOST}"""
 
 
@@ -61,7 +61,8 @@ def slowest(selection: GoldSelection, leader: int, follower: int) -> tuple[list[
     with connect({}) as db:
         load_held(db, SilverAround(selection, worst, leader), f"window_s = {int(worst.timestamp())}")
         found = (
-            db.sql(query, params={"follower": follower}).to_arrow_table() for query in (_SLOWEST, _CLIENTS)
+            db.sql(query, params={"follower": follower, "topic": selection.topic}).to_arrow_table()
+            for query in (_SLOWEST, _CLIENTS)
         )
         requests, clients = (rows.to_pylist() for rows in found)
     return requests, clients

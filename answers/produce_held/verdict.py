@@ -3,30 +3,40 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from answers.formats import count, ms, percent
+from answers.answer import Headline
+from answers.formats import count, mb, ms, percent
 from answers.next_steps.produce import of_held
 from answers.next_steps.steps import NextStep
 from answers.slow_links.accusation import Accusation
-from answers.slow_links.culprits import clock
+from answers.slow_links.culprits import Finding, clock, is_accused
+from answers.slow_links.culprits import sentence as accused_of
 from schemas.rows import Row
-
-MIN_REQUESTS = 30
-"""The minimum number of requests that a follower released in these windows."""
 
 HOLDS_SHARE, HOLDS_MS = 0.5, 2.0
 """
 A follower holds produce back in a window if it releases at least this share of the requests that wait, and
-these would be faster by at least this much without it. Below that, attribution is uncertain.
+those that it releases or ties would be faster by at least this much without it, by the mean. Below that,
+attribution is uncertain.
 """
+
+MIN_WINDOWS, MIN_REQUESTS = 3, 30
+"""The minimum run of such windows, and of the requests that it releases there: one pause is no finding."""
+
+MOST_APART, MOST_APART_S = 2, 60
+"""A run goes on over a single other window in which the leader's requests waited, within a minute."""
+
+LEAST_NAMED = 0.5
+"""If fewer of the requests that waited have a follower, nothing is said about the followers."""
 
 PARTS = ("busy", "serve", "network", "take")
 
 
 class Held(NamedTuple):
-    """A follower that holds produce back: its sums over the windows in which it does, and its leader's."""
+    """A follower that holds produce back: its sums over the run of windows, and its leader's."""
 
     row: Row
     leader: Row
+    is_open: bool  # the run goes on to the last window of the span
 
     @property
     def part(self) -> str:
@@ -34,15 +44,23 @@ class Held(NamedTuple):
         return largest_part(self.row)
 
     @property
-    def waited(self) -> int:
-        """How many of the leader's requests waited in these windows."""
-        return int(self.leader["n"] - self.leader["n_not_held"] - self.leader["n_failed"])
+    def when(self) -> str:
+        """The time of the run."""
+        since = f"{clock(self.row['window_start'])}"
+        return f"Since {since} UTC" if self.is_open else f"From {since} to {clock(self.row['until'])} UTC"
+
+
+def waited(row: Row) -> int:
+    """Return how many requests waited for replication and succeeded."""
+    return int(row["n"] - row["n_not_held"] - row["n_failed"])
 
 
 def is_holding(row: Row) -> bool:
-    """Return whether a follower holds enough requests back in its windows."""
+    """Return whether a follower holds its leader's requests back over a whole run."""
     held_ms = (row["held_sum_ms"] or 0.0) / max(row["n_released"] + row["n_tie"], 1)
-    return bool(row["n_released"] >= MIN_REQUESTS and held_ms >= HOLDS_MS)
+    return bool(
+        row["n_released"] >= MIN_REQUESTS and row["share_released"] >= HOLDS_SHARE and held_ms >= HOLDS_MS
+    )
 
 
 def largest_part(row: Row) -> str:
@@ -65,49 +83,102 @@ def sentence(held: Held) -> str:
         "own_append": f"the append of follower {follower}",
         "take": f"broker {leader} handling the fetch of follower {follower}",
     }
-    of_part = f" {ms(row[f'{held.part}_p50_ms'])} ms of it is {words[held.part]}." if held.part else ""
+    wait, be, would = ("wait", "is", "would be") if held.is_open else ("waited", "was", "would have been")
+    of_part = f"; {ms(row[f'{held.part}_p50_ms'])} ms of it {be} {words[held.part]}" if held.part else ""
     return (
-        f"Half of the acks=all requests to broker {leader} wait {ms(held.leader['remote_p50_ms'])} ms for "
-        f"replication;{of_part} Without follower {follower} they would be {ms(row['held_p50_ms'])} ms faster."
+        f"{held.when} half of the acks=all requests to broker {leader} {wait} "
+        f"{ms(held.leader['remote_p50_ms'])} ms or more for replication{of_part}. "
+        f"Without follower {follower} they {would} {ms(row['held_p50_ms'])} ms faster."
     )
 
 
-def quiet(pairs: Sequence[Row]) -> str:
-    """Return the sentence if no follower holds produce back."""
-    if any(row["n"] > row["n_not_held"] for row in pairs):
-        return "No follower holds produce back."
-    return "No produce request waited for replication in this span: acks=all needs replicas to wait for."
+def without(pairs: Sequence[Row]) -> Headline:
+    """Return the sentence if no follower holds produce back: none does, or it is not known."""
+    waiting, failed = sum(map(waited, pairs)), sum(row["n_failed"] for row in pairs)
+    named = sum(row["n_released"] + row["n_tie"] for row in pairs)
+    evidence = [f"{count(failed)} requests failed: they timed out or had too few replicas."] if failed else []
+    if not pairs:
+        return Headline(sentence="There is no produce request in this span.", mood="unsure")
+    if named < LEAST_NAMED * waiting:
+        known = (
+            f"For {count(waiting - named)} of {count(waiting)} produce requests that waited, no fetch fits."
+        )
+        return Headline(
+            sentence=f"Not enough data to say who holds produce back. {known}",
+            mood="unsure",
+            evidence=evidence,
+        )
+    if waiting:
+        mood = "unsure" if failed else "calm"
+        return Headline(sentence="No follower holds produce back.", mood=mood, evidence=evidence)
+    if failed:
+        sentence = "No produce request that waited for replication succeeded in this span."
+        return Headline(sentence=sentence, mood="alarm", evidence=evidence)
+    sentence = "No produce request waited for replication in this span: acks=all needs replicas to wait for."
+    return Headline(sentence=sentence, mood="calm")
 
 
-def evidence(held: Held, accused: Accusation) -> list[str]:
-    """Return the figures behind the sentence, and whether the round trips agree with it."""
+def evidence(held: Held, accused: Accusation, throttles: Sequence[Row]) -> list[str]:
+    """
+    Return the figures behind the sentence, and what the other answers say of the same time.
+
+    `throttles` are those of the run (`limits`).
+    """
     row = held.row
     parts = ", ".join(f"{part} {ms(row[f'{part}_p50_ms'])}" for part in PARTS)
-    share, span = (
-        row["n_released"] / held.waited,
-        f"{clock(row['window_start'])} to {clock(row['until'])} UTC",
-    )
     released = (
-        f"In {row['windows']} windows of 10 s, {span}, the fetches of broker {row['follower_id']} released "
-        f"{count(row['n_released'])} ({percent(share)}) of {count(held.waited)} requests that waited; "
+        f"In that time the fetches of broker {row['follower_id']} released {count(row['n_released'])} "
+        f"({percent(row['share_released'])}) of {count(waited(held.leader))} requests that waited; "
         f"held p50 {ms(row['held_p50_ms'])} ms, p99 {ms(row['held_p99_ms'])} ms."
     )
     return [
         released,
         f"Parts of the wait, medians in ms: {parts}.",
+        *_throttled(held, throttles),
         agreement(held, accused),
     ]
 
 
+def _throttled(held: Held, throttles: Sequence[Row]) -> list[str]:
+    """Return the throttles that can keep the follower away from its fetching."""
+    if held.part != "busy":
+        return []
+    pair = {("follower", held.row["follower_id"]), ("leader", held.row["leader_id"])}
+    return [
+        f"Broker {row['broker_id']} had a replication throttle of {mb(row['limit_bytes_per_s'])} MB/s in "
+        f"that time ({row['direction']}): it can keep broker {held.row['follower_id']} from fetching."
+        for row in throttles
+        if (row["direction"], row["broker_id"]) in pair and row["limit_bytes_per_s"] is not None
+    ]
+
+
+def findings_of(held: Held, accused: Accusation) -> list[Finding]:
+    """Return the findings of the round trips in the time of the run; those of this pair come first."""
+    row = held.row
+    meanwhile = [
+        one for one in accused.found if one.since < row["until"] and one.named_until > row["window_start"]
+    ]
+    return sorted(meanwhile, key=lambda one: not _is_of(held, one))
+
+
+def _is_of(held: Held, one: Finding) -> bool:
+    return is_accused(one.row, held.row["follower_id"], held.row["leader_id"])
+
+
+def does_agree(held: Held, accused: Accusation) -> bool:
+    """Return whether the round trips of that time accuse the pair too."""
+    return any(_is_of(held, one) for one in findings_of(held, accused))
+
+
 def agreement(held: Held, accused: Accusation) -> str:
     """Return whether the culprit of the round trips is the follower that holds produce back."""
-    if accused.chief is None:
-        usual = "By their round trips, no broker and no link is slow"
+    found = findings_of(held, accused)
+    if not found:
+        usual = "By their round trips, no broker and no link was slow in that time"
         is_way = held.part in {"network", "own_append"}
         return f"{usual} against its own history." if is_way else f"{usual}: the network is not the cause."
-    if accused.is_of(held.row):
-        return f"The round trips agree: {accused.headline.sentence}"
-    return f"The round trips do not agree: {accused.headline.sentence}"
+    said = accused.headline.sentence if found[0] is accused.chief else accused_of(found[0])
+    return f"The round trips {'agree' if _is_of(held, found[0]) else 'do not agree'}: {said}"
 
 
 def steps(held: Held) -> list[NextStep]:

@@ -21,7 +21,8 @@ RECORDED = re.compile(
 )
 ISR = re.compile(
     _AT + r"(?:\[Partition (?P<topic>\S+)-(?P<partition>\d+) broker=\d+\] ISR updated to |"
-    r"\[Broker id=\d+\] Leader (?P<led>\S+)-(?P<nth>\d+) .* ISR \[)(?P<isr>[\d,]+)"
+    r"\[Broker id=\d+\] (?:Leader|Skipped the become-leader state change for) (?P<led>\S+)-(?P<nth>\d+) .* "
+    r"ISR \[)(?P<isr>[\d,]+)"
 )
 LOGS = ("server.log*", "state-change.log*")
 

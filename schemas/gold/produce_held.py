@@ -37,7 +37,7 @@ _MEANING = {
 
 _COUNTED = {
     "n": "PRODUCE requests; the sum of the six counts that follow",
-    "n_released": "released by the follower, which held them for 1 ms (with a clock of ms: 2 ms) or more",
+    "n_released": "released by the follower, which held them for 1 ms or more",
     "n_tie": "released by the follower, but another one confirmed nearly as late",
     "n_unmatched": "waited, but no fetch fits the release",
     "n_isr_change": "waited, no fetch fits, and the leader changed the ISR within a second",
@@ -104,9 +104,12 @@ PRODUCE_HELD_SUMMARY = Table(
             column("windows", LongType(), "windows with requests"),
             *_VALUES,
             column(
+                "n_parts", LongType(), "n_released and n_tie with known parts: the fetch before is logged"
+            ),
+            column(
                 "share_released",
                 DoubleType(),
-                "n_released / the leader's requests that waited (n - n_not_held)",
+                "n_released / the leader's requests that waited (n - n_not_held - n_failed)",
             ),
             _ERROR,
         ]

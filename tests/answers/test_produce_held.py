@@ -7,6 +7,7 @@ import pytest
 
 from answers.next_steps.produce import of_held
 from answers.produce_held import held, slowest, verdict
+from answers.produce_held.figures import parts_over_time
 from answers.produce_held.question import QUESTION
 from answers.slow_links.accusation import accusation
 from schemas.gold.produce_held import PRODUCE_HELD, PRODUCE_HELD_SUMMARY
@@ -27,8 +28,8 @@ def test_the_sentence_names_the_follower_the_part_and_what_produce_would_save(ea
     answer = QUESTION.answer(replace(east, **SINCE))
 
     assert answer.headline.sentence == (
-        "Half of the acks=all requests to broker 1 wait 22.0 ms for replication; 21.1 ms of it is the "
-        "network path to follower 3. Without follower 3 they would be 20.0 ms faster."
+        "Since 11:02:00 UTC half of the acks=all requests to broker 1 wait 22.0 ms or more for replication; "
+        "21.1 ms of it is the network path to follower 3. Without follower 3 they would be 20.0 ms faster."
     )
     assert answer.headline.mood == "alarm"
     assert "The round trips agree" in answer.headline.evidence[-1]
@@ -46,7 +47,7 @@ def test_before_the_fault_nobody_holds_produce_back(east):
     answer = QUESTION.answer(replace(east, since=at(0), until=at(SLOW_FROM)))
 
     assert answer.headline.sentence == "No follower holds produce back."
-    assert (answer.headline.mood, answer.news) == ("calm", [])
+    assert (answer.headline.mood, answer.news) == ("calm", ())
 
 
 def test_rows_of_the_json_have_their_declared_columns(east):
@@ -74,8 +75,18 @@ def changed(**values):
     return [held_row(n, 1, 3) | values for n in range(SLOW_FROM, WINDOWS)]
 
 
+def only_in(*windows):
+    """Return rows of a fault in these windows; the other ones have ties."""
+    return [
+        held_row(SLOW_FROM if n in windows else 0, 1, 3) | {"window_start": at(n)} for n in range(WINDOWS)
+    ]
+
+
 NOBODY = {
-    "too few requests": [held_row(SLOW_FROM, 1, 3, n=29)],
+    "too few requests": [held_row(n, 1, 3, n=9) for n in range(SLOW_FROM, SLOW_FROM + 3)],
+    "two windows": only_in(4, 5),
+    "scattered windows": only_in(0, 3, 6, 9, 12),
+    "every third window is quiet for two": only_in(*range(0, WINDOWS, 3)),
     "too small a share": [*changed(), *(held_row(n, 1, 2, n=60) for n in range(SLOW_FROM, WINDOWS))],
     "ties": [held_row(n, 1, 3) for n in range(SLOW_FROM)],
 }
@@ -92,7 +103,7 @@ def test_without_an_accused_link_the_page_says_so():
     found = held.chief(selection)
 
     assert found.part == "network"
-    assert "no broker and no link is slow" in verdict.agreement(found, accusation(selection))
+    assert "no broker and no link was slow" in verdict.agreement(found, accusation(selection))
     assert QUESTION.answer(selection).headline.mood == "unsure"
 
 
@@ -101,6 +112,106 @@ def test_another_culprit_does_not_agree(east):
     other = found._replace(row=found.row | {"follower_id": 2})
 
     assert "do not agree" in verdict.agreement(other, accusation(east))
+    assert not verdict.does_agree(other, accusation(east))
+
+
+def test_a_finding_of_another_time_says_nothing(east):
+    found = held.chief(east)
+    earlier = found._replace(row=found.row | {"window_start": at(0), "until": at(SLOW_FROM - 2)})
+
+    assert "no broker and no link was slow" in verdict.agreement(earlier, accusation(east))
+
+
+def test_a_run_goes_on_over_a_single_window_and_ends_before_two():
+    rows = only_in(2, 4, 5, 7, *range(10, 20))
+    later, whole = gold(*rows), replace(gold(*rows), until=at(8))
+
+    assert (held.chief(later).row["window_start"], held.chief(later).row["until"]) == (at(10), at(20))
+    assert (held.chief(whole).row["window_start"], held.chief(whole).row["until"]) == (at(2), at(8))
+    assert [held.chief(of).is_open for of in (later, whole)] == [False, True]
+    assert verdict.sentence(held.chief(later)).startswith("From 11:01:40 to 11:03:20 UTC half of")
+
+
+def test_a_run_is_not_joined_over_a_long_pause():
+    rows = [row | {"window_start": at(30 * n)} for n, row in enumerate(only_in(*range(WINDOWS)))]
+
+    assert held.chief(gold(*rows)) is None
+
+
+def test_a_window_counts_only_if_half_of_its_requests_were_held():
+    """Other topics and other followers count too."""
+    others = [held_row(0, 1, 2, n=41) | {"window_start": at(n), "topic": "b"} for n in range(WINDOWS)]
+
+    assert held.chief(gold(*only_in(*range(WINDOWS)), *others)) is None
+    assert held.chief(replace(gold(*only_in(*range(WINDOWS)), *others), topic="orders")) is not None
+
+
+def test_the_filter_of_brokers_changes_no_share(east):
+    of_broker = replace(east, broker=3)
+    shares = [
+        {(row["leader_id"], row["follower_id"]): row["share_released"] for row in held.pairs(selection)}
+        for selection in (east, of_broker)
+    ]
+
+    assert QUESTION.answer(of_broker).headline == QUESTION.answer(east).headline
+    assert 0 < len(shares[1]) < len(shares[0])
+    assert shares[1].items() <= shares[0].items()
+
+
+def test_of_a_broker_that_is_not_part_of_it_nothing_is_held(east):
+    assert held.chief(replace(east, broker=2)) is None
+
+
+def of_outcomes(**counts):
+    names = ("n_released", "n_tie", "n_unmatched", "n_isr_change", "n_failed", "n_not_held")
+    return held_row(0, 1, None) | dict.fromkeys(names, 0) | counts | {"n": sum(counts.values())}
+
+
+NOTHING_HELD = {
+    "no request": ([], "There is no produce request", "unsure"),
+    "none waited": ([of_outcomes(n_not_held=40)], "No produce request waited", "calm"),
+    "all failed": (
+        [of_outcomes(n_failed=40)],
+        "No produce request that waited for replication succ",
+        "alarm",
+    ),
+    "none is matched": ([of_outcomes(n_unmatched=21), held_row(0, 1, 3, n=20)], "Not enough data", "unsure"),
+    "most are matched": ([of_outcomes(n_unmatched=19), held_row(0, 1, 3, n=20)], "No follower holds", "calm"),
+    "some failed": ([of_outcomes(n_failed=1), held_row(0, 1, 3, n=20)], "No follower holds", "unsure"),
+}
+
+
+@pytest.mark.parametrize(("rows", "begin", "mood"), NOTHING_HELD.values(), ids=NOTHING_HELD)
+def test_what_is_said_if_no_follower_is_named(rows, begin, mood):
+    answer = QUESTION.answer(gold(*rows))
+
+    assert answer.headline.sentence.startswith(begin)
+    assert answer.headline.mood == mood
+    is_listed = any(row["follower_id"] is None and row["n"] for row in rows)
+    assert ("not-named" in [section.name for section in answer.sections]) == is_listed
+
+
+def test_a_throttle_explains_a_follower_that_is_away(east):
+    found = held.chief(east)
+    busy = found._replace(row=found.row | {"busy_p50_ms": 30.0})
+    limit = {"broker_id": 3, "direction": "follower", "limit_bytes_per_s": 5e6}
+    others = [limit | {"direction": "leader"}, limit | {"broker_id": 2}, limit | {"limit_bytes_per_s": None}]
+
+    said = verdict.evidence(busy, accusation(east), [limit, *others])
+    (line,) = (line for line in said if "throttle" in line)
+    assert line == (
+        "Broker 3 had a replication throttle of 5.00 MB/s in that time (follower): it can keep broker 3 from "
+        "fetching."
+    )
+    assert not any("throttle" in line for line in verdict.evidence(found, accusation(east), [limit]))
+
+
+def test_the_mean_parts_are_of_the_requests_whose_parts_are_known():
+    row = held_row(SLOW_FROM, 1, 3, n=40)
+    bars = parts_over_time([row | {"n_parts": 20, "network_sum_ms": 400.0}], timedelta(seconds=10)).data
+
+    assert {bar.name: list(bar.y) for bar in bars}["network"] == [20.0]
+    assert {row["n_parts"] for row in held.over_time(gold(row))} == {40}
 
 
 @pytest.mark.parametrize(
@@ -119,7 +230,7 @@ def test_the_slowest_requests_come_with_the_fetch_that_released_them(east):
 
     (line,) = (row for row in held_requests(SLOW_FROM) if row["api"] == "PRODUCE")
     assert [(row["ack"], row["topic"], row["held_ms"]) for row in requests] == [
-        ("fetch/3/21.2", "orders", pytest.approx(18.0))
+        ("fetch/3/21.2", "orders", pytest.approx(17.9))
     ]
     assert requests[0]["logged_at"] - line["logged_at"] < timedelta(microseconds=2)
     assert [(row["client_id"], row["n"]) for row in clients] == [("app", 1)]

@@ -30,6 +30,14 @@ def of_controller(replicas):
     return f"INFO [Broker id=1] Leader orders-eu-0 {LEADER} ISR [{replicas}], adding replicas [] (state)"
 
 
+def of_controller_again(replicas):
+    return (
+        "INFO [Broker id=1] Skipped the become-leader state change for orders-eu-0 with topic id Some(AA), "
+        "partition registration PartitionRegistration(replicas=[1, 2, 3], isr=[1, 2, 3]) and isNew=false. "
+        f"Current high watermark 9, ISR [{replicas}], adding replicas [] (state)"
+    )
+
+
 def released(lines, *parts, appended_ms=2.0):
     return Oracle(lines).released(parts or [(("orders-eu", 0), 10)], round(appended_ms * MS))
 
@@ -42,6 +50,7 @@ ORDERS = {
     "one is missing": ([recorded(2, 11)], None),
     "one has left the ISR": ([isr("1,2"), recorded(2, 11), recorded(3, 11)], (2, 2.0)),
     "the controller took it out": ([of_controller("1,2"), recorded(2, 11), recorded(3, 11)], (2, 2.0)),
+    "the leader stays": ([of_controller_again("1,2"), recorded(2, 11), recorded(3, 11)], (2, 2.0)),
     "one has come back": ([isr("1,2"), isr("1,2,3"), recorded(2, 11), recorded(3, 11)], (3, 1.0)),
     "its leaving released the request": ([recorded(2, 11), of_controller("2,1"), recorded(3, 11)], None),
 }

@@ -107,10 +107,11 @@ ACKS = f"""
     )
     SELECT
         cluster, position, follower_id,
-        arg_max({{topic: topic, ack: ack, end_us: end_us}}, (begin_us, topic, partition)) AS last,
+        arg_max({{topic: topic, ack: ack}}, (begin_us, topic, partition)) AS last,
         list(log) FILTER (begin_us IS NULL) AS missing_logs,
         -- The follower has confirmed the request in time when it has confirmed all of its partitions.
         CASE WHEN missing_logs IS NULL THEN max(begin_us) END AS begin_us,
+        CASE WHEN missing_logs IS NULL THEN max(end_us) END AS end_us,
         any_value(2 * released_us - latest_us) AS earliest_us,
         any_value(started_us) AS started_us, any_value(logged_us) AS logged_us
     FROM confirming GROUP BY ALL
@@ -120,13 +121,13 @@ ACKS = f"""
 RELEASERS = """
     SELECT
         cluster, position,
-        arg_max({follower_id: follower_id, ack: last.ack, topic: last.topic, begin_us: begin_us},
+        arg_max({follower_id: follower_id, ack: last.ack, topic: last.topic, end_us: end_us},
             (begin_us, follower_id))
-            FILTER (begin_us IS NOT NULL AND last.end_us >= earliest_us) AS releaser,
-        list_reverse_sort(list(begin_us) FILTER (begin_us IS NOT NULL)) AS begins
+            FILTER (end_us >= earliest_us) AS releaser,
+        max(end_us, 2) AS ends
     FROM acks GROUP BY ALL
 """
-"""The latest FETCH whose handling reaches the release, and all in time."""
+"""The latest FETCH whose handling reaches the release; the last ends of handling of all in time."""
 
 MISSING = f"""
     WITH missed AS (

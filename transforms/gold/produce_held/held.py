@@ -79,6 +79,9 @@ RELEASED, TIE, UNMATCHED = "released", "tie", "unmatched"
 NOT_HELD, ISR_CHANGE, FAILED = "not_held", "isr_change", "failed"
 OUTCOMES = (RELEASED, TIE, UNMATCHED, ISR_CHANGE, FAILED, NOT_HELD)
 
+TIE_MS = 1.0
+"""A hold of less is a tie: the two confirmations are too near to say who was last."""
+
 REFUSED = (7, 19, 20)
 """REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS and NOT_ENOUGH_REPLICAS_AFTER_APPEND."""
 
@@ -123,7 +126,7 @@ _REQUESTS = f"""
     SELECT
         cluster, position, leader_id, client_id, started_us, logged_us, window_s, end_us AS appended_us,
         released_us,
-        remote_ms, tolerance_ms, min(topic) AS first_topic,
+        remote_ms, min(topic) AS first_topic,
         coalesce(bool_or(error_code IN {REFUSED}), false) AS is_refused
     FROM asked GROUP BY ALL
 """
@@ -138,13 +141,13 @@ _HELD = f"""
             is_adjacent AND before_logged_us >= asked.started_us - {NEAR_S} * 1000000 AS is_adjacent,
             before_started_us, before_logged_us, own_append_ms,
             isr_changed.position IS NOT NULL AS has_isr_change,
-            CASE WHEN begins[1] = releaser.begin_us THEN begins[2] ELSE begins[1] END AS other_us,
-            greatest(0, releaser.begin_us - greatest(other_us, appended_us)) / 1e3 AS would_save_ms,
+            CASE WHEN ends[1] = releaser.end_us THEN ends[2] ELSE ends[1] END AS other_us,
+            greatest(0, released_us - greatest(other_us, appended_us)) / 1e3 AS would_save_ms,
             CASE
                 WHEN is_refused THEN '{FAILED}'
                 WHEN remote_ms = 0 THEN '{NOT_HELD}'
                 WHEN releaser IS NULL THEN CASE WHEN has_isr_change THEN '{ISR_CHANGE}' ELSE '{UNMATCHED}' END
-                WHEN would_save_ms < tolerance_ms THEN '{TIE}'
+                WHEN would_save_ms < {TIE_MS} THEN '{TIE}'
                 ELSE '{RELEASED}'
             END AS outcome
         FROM ({_REQUESTS}) AS asked
@@ -196,12 +199,12 @@ def load_held(db: DuckDBPyConnection, silver: Silver, wanted: str = "true") -> N
     `wanted` is a condition of the requests, on `window_s`. Each step is stored, because a query over all of
     them is planned without sizes, which takes fifteen times as long.
 
-    `held_ms` is what the request would have saved without the follower: from the handling of the last other
-    confirmation, or from the append, to that of the releasing FETCH. Below the tolerance it is a tie. `busy`
-    is the time until the follower's fetch before the releasing one, `serve` until its response, `network`
-    until the releasing FETCH arrived, `take` until the release. `serve` is negative if the response was on
-    its way before the append. Without the adjacent fetch the parts are NULL. With the follower's log,
-    `network` is a `round_trip` and the follower's `own_append`.
+    `held_ms` is what the request would have saved without the follower: from the append, or from when the
+    last other confirmation was handled, to the release. Below `TIE_MS` it is a tie. `busy` is the time
+    until the follower's fetch before the releasing one, `serve` until its response, `network` until the
+    releasing FETCH arrived, `take` until the release. `serve` is negative if the response was on its way
+    before the append. Without the adjacent fetch the parts are NULL. With the follower's log, `network`
+    is a `round_trip` and the follower's `own_append`.
     """
     load(db, "topics", silver.rows(TOPICS, TOPICS_COLUMNS))
     load(db, "isr_changes", silver.rows(ISR_CHANGES, ISR_COLUMNS))
