@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 from benchmarks.truth.record import note_meta
 from lab import cluster, jvm, load, topics
@@ -22,6 +24,7 @@ ORACLE = ("kafka.cluster.Partition", "DEBUG")
 
 SETTLE_S, LOG_LAG_S = 8.0, 1.5
 PULSE_S, PULSES_EVERY_S = 0.05, 0.2
+SLOW_WRITES, SLOW_WRITE_MS = "slow-writes", 5.0
 
 Pairs = tuple[tuple[int, int, float], ...]
 """Delays: follower, leader, milliseconds of a round trip."""
@@ -34,7 +37,8 @@ class ProduceArm:
     name: str
     about: str
     delays: Pairs = ()
-    paused: int | None = None  # broker that is stopped in pulses, as by a slow disk
+    disk: int | None = None  # broker whose writes to log segments take `SLOW_WRITE_MS` longer
+    paused: int | None = None  # broker that is stopped in pulses
     stopped: int | None = None  # broker that is stopped until it has left the ISR
     brokers: int = 3
     replication_factor: int = 3
@@ -48,7 +52,8 @@ class ProduceArm:
 ARMS = (
     ProduceArm(name="quiet", about="nothing is slow"),
     ProduceArm(name="slow-link", about="follower 2 from leader 1: 10 ms", delays=((2, 1, 10.0),)),
-    ProduceArm(name="slow-disk", about="broker 3 is stopped for 50 ms, five times a second", paused=3),
+    ProduceArm(name="slow-disk", about="each write of broker 3 to a log takes 5 ms longer", disk=3),
+    ProduceArm(name="pauses", about="broker 3 is stopped for 50 ms, five times a second", paused=3),
     ProduceArm(name="out-of-isr", about="broker 3 is stopped and leaves the ISR", stopped=3, slow_s=60.0),
     ProduceArm(
         name="both-slow",
@@ -79,6 +84,8 @@ ARMS = (
         about="five brokers; follower 2 from leader 1: 10 ms",
         delays=((2, 1, 10.0),),
         brokers=5,
+        records_per_s=60.0,  # five brokers keep two cores busy
+        slow_s=60.0,
     ),
 )
 
@@ -90,7 +97,8 @@ def record(arm: ProduceArm, folder: Path, say: Callable[[str], None] = print) ->
         return
     say(f"{arm.name}: {arm.about}")
     note_meta(folder)
-    lab = cluster.start(folder / "lab", brokers=arm.brokers, fresh=True, say=lambda _: None)
+    with _slow_writes(arm, folder):
+        lab = cluster.start(folder / "lab", brokers=arm.brokers, fresh=True, say=lambda _: None)
     try:
         topic = f"arm-{arm.name}"
         topics.create_load_topic(lab, name=topic, replication_factor=arm.replication_factor)
@@ -105,7 +113,7 @@ def record(arm: ProduceArm, folder: Path, say: Callable[[str], None] = print) ->
         quiet_ns = time.time_ns()
         time.sleep(arm.quiet_s)
         slow_ns = time.time_ns()
-        with _slow(arm, lab):
+        with _slow(arm, lab, folder / SLOW_WRITES):
             time.sleep(arm.slow_s)
             end_ns = time.time_ns()
         running.stop()
@@ -117,7 +125,27 @@ def record(arm: ProduceArm, folder: Path, say: Callable[[str], None] = print) ->
 
 
 @contextmanager
-def _slow(arm: ProduceArm, lab: Lab) -> Iterator[None]:
+def _slow_writes(arm: ProduceArm, folder: Path) -> Iterator[None]:
+    """Make the brokers that start meanwhile able to have a slow disk (`slow_writes.c`)."""
+    if arm.disk is None:
+        yield
+        return
+    library, source = folder / "slow_writes.so", Path(__file__).with_name("slow_writes.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", library, source, "-ldl"], check=True)  # noqa: S607
+    variables = {
+        "LD_PRELOAD": str(library),
+        "SLOW_WRITES": str(folder / SLOW_WRITES),
+        "SLOW_WRITES_OF": f"/broker-{arm.disk}/",
+        "SLOW_WRITES_US": str(round(SLOW_WRITE_MS * 1e3)),
+    }
+    with patch.dict(os.environ, variables):
+        yield
+
+
+@contextmanager
+def _slow(arm: ProduceArm, lab: Lab, slow_writes: Path) -> Iterator[None]:
+    if arm.disk is not None:
+        slow_writes.touch()
     if arm.delays:
         set_delay(lab.state, {(follower, leader): delay_ms for follower, leader, delay_ms in arm.delays})
     stops = _pulses(lab, arm.paused) if arm.paused else nullcontext()
@@ -127,6 +155,7 @@ def _slow(arm: ProduceArm, lab: Lab) -> Iterator[None]:
         with stops:
             yield
     finally:
+        slow_writes.unlink(missing_ok=True)
         if arm.stopped:
             os.kill(_pid(lab, arm.stopped), signal.SIGCONT)
 

@@ -61,21 +61,21 @@ def judge(arm: ProduceArm, folder: Path, *, whole_ms: bool = False) -> Judged:
     requests, held = _held(folder, whole_ms=whole_ms)
     oracles = of_logs(folder / "lab" / "logs")
     rows = [row for row in held if row["topic"] == done["topic"]]
-    slow = [row for row in rows if done["slow_ns"] <= row["logged_us"] * 1e3 < done["end_ns"]]
+    during = [row for row in rows if done["slow_ns"] <= row["logged_us"] * 1e3 < done["end_ns"]]
     quiet = [row for row in rows if done["quiet_ns"] <= row["logged_us"] * 1e3 < done["slow_ns"]]
-    judged = [(row, _truth(row, requests[row["position"]], oracles)) for row in slow if row["remote_ms"]]
+    judged = [(row, _truth(row, requests[row["position"]], oracles)) for row in during if row["remote_ms"]]
     clear = [(row, true.follower) for row, true in judged if true and true.held_ms >= FROM_MS]
     named = [(row["follower_id"], true) for row, true in clear if row["outcome"] == RELEASED]
-    pair = arm.delays[-1][:2] if arm.delays else (arm.paused, 1) if arm.paused else None
+    pair = arm.delays[-1][:2] if arm.delays else (slow, 1) if (slow := arm.disk or arm.paused) else None
     of_pair = [
-        [row for row in part if (row["follower_id"], row["leader_id"]) == pair] for part in (quiet, slow)
+        [row for row in part if (row["follower_id"], row["leader_id"]) == pair] for part in (quiet, during)
     ]
     return Judged(
-        requests=len(slow),
+        requests=len(during),
         held=len(clear),
         right=sum(follower == true for follower, true in named),
         wrong=sum(follower != true for follower, true in named),
-        outcomes=dict(Counter(sorted(row["outcome"] for row in slow))),
+        outcomes=dict(Counter(sorted(row["outcome"] for row in during))),
         rise_ms=_rise("network", *of_pair),
         injected_ms=arm.delays[-1][2] if arm.delays else None,
         means_ms={part: (_mean(of_pair[0], part), _mean(of_pair[1], part)) for part in PARTS},
@@ -139,7 +139,7 @@ def is_met(arm: ProduceArm, judged: Judged, *, whole_ms: bool = False) -> bool:
     is_named = (
         judged.requests >= MIN_REQUESTS
         and not judged.out_of_isr
-        and judged.held >= (MIN_HELD if arm.delays or arm.paused else 0)
+        and judged.held >= (MIN_HELD if arm.delays or arm.disk or arm.paused else 0)
         and judged.right >= least_right * judged.held
         and judged.wrong <= most_wrong * judged.held
     )
@@ -156,8 +156,9 @@ def _is_risen(judged: Judged) -> bool:
 
 
 def _is_of_disk(arm: ProduceArm, judged: Judged) -> bool:
-    """Return whether a slow disk shows in the follower's own time and not in the round trip."""
-    if arm.paused is None:
+    """Return whether a slow disk or pauses show in the follower's own time, not in the round trip."""
+    if arm.disk is None and arm.paused is None:
         return True
     moved_ms = sum(judged.means_ms[part][1] - judged.means_ms[part][0] for part in ("busy", "own_append"))
-    return moved_ms >= MOVED_MS and judged.trip_rise_ms is not None and judged.trip_rise_ms < STILL_MS
+    is_still = judged.trip_rise_ms is not None and judged.trip_rise_ms < STILL_MS
+    return is_still and (arm.disk is None or moved_ms >= MOVED_MS)
