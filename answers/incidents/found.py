@@ -21,6 +21,7 @@ from answers.next_steps.culprits import of_culprit
 from answers.next_steps.lines import of_failed_rule, of_misplaced, of_quarantine
 from answers.next_steps.steps import NextStep, look_closer
 from answers.next_steps.throttles import of_throttle
+from answers.produce_held import hurt
 from answers.slow_links.culprits import SHAPE, clock, evidence_of, findings, sentence
 from answers.slow_links.round_trips import culprits
 from answers.throttles.limits import limits
@@ -132,7 +133,7 @@ def _culprits(selection: GoldSelection) -> Iterator[_Incident]:
             until=None if one.is_open else one.until,
             effect=f"{ms(row['effect_ms'])} ms per round trip",
             effect_ms=row["effect_ms"],
-            evidence=evidence_of(one),
+            evidence=[*evidence_of(one), *hurt.topics(selection, one)],
             steps=of_culprit(row),
         )
 

@@ -11,7 +11,10 @@ from answers.incidents.found import ENDED, INCIDENTS, OPEN, incident_of, inciden
 from answers.incidents.note import markdown
 from answers.leader_redirects import question as leader_redirects
 from answers.metadata_lookups import question as metadata_lookups
+from answers.produce_held import hurt
 from answers.slow_links import question as slow_links
+from answers.slow_links.culprits import findings
+from answers.slow_links.round_trips import culprits
 from answers.throttles import question as throttles
 from schemas.rows import Row
 
@@ -56,6 +59,7 @@ def answer_of_one(selection: GoldSelection) -> Answer:
         what, fill = "no incident with this id in this span.", "plumbline ask incidents, which lists the ids"
         section = empty_section("incident", "Incident", what, fill)
         return Answer(headline=headline, sections=[section])
+    row = row | {"evidence": [*row["evidence"], *_clients(selection, row)]}
     note = Section(
         name="note",
         title="Note",
@@ -70,6 +74,12 @@ def answer_of_one(selection: GoldSelection) -> Answer:
     )
     figures = QUESTIONS[row["kind"]].answer(around(selection, row))
     return Answer(headline=headline, sections=[note, *figures.sections])
+
+
+def _clients(selection: GoldSelection, row: Row) -> list[str]:
+    """Return the producers that an incident of the round trips hurt."""
+    found = findings(culprits(selection)) if row["kind"] == "culprit" else []
+    return [line for one in found if one.since == row["since"] for line in hurt.clients(selection, one)]
 
 
 def around(selection: GoldSelection, row: Row) -> GoldSelection:

@@ -8,8 +8,10 @@ import pytest
 
 from answers.gold.selection import GoldSelection
 from answers.incidents.found import INCIDENTS, incident_of, incidents
+from answers.incidents.question import INCIDENT
 from answers.next_steps.culprits import of_culprit
 from answers.next_steps.steps import look_closer
+from answers.produce_held import hurt
 from answers.slow_links.culprits import findings, sentence
 from answers.slow_links.round_trips import culprits
 from schemas.gold.broker_rtt import BROKER_RTT
@@ -92,6 +94,21 @@ def test_incidents_of_a_cluster_are_what_the_answers_find(east):
     [again] = of_kind(rows, "lookups")
     assert again["found"] == "Client many-topics (2.4.1) asks for known topics again with each new one."
     assert [row["kind"] for row in rows] == ["culprit", "throttle", "lookups"]
+
+
+def test_an_incident_of_the_round_trips_names_the_producers_it_hurt(east):
+    [finding] = findings(culprits(east))
+    [slow] = of_kind(incidents(east), "culprit")
+
+    # 18 windows with 40 requests each; those of the other pairs were not held
+    assert slow["evidence"][-1] == (
+        "Producers: 720 acks=all requests waited 20.0 ms longer by the mean. Topics: orders."
+    )
+    page = INCIDENT.answer(replace(east, incident=slow["incident"]))
+    (line,) = (line for line in page.headline.evidence if "worst window" in line)
+    assert line == "Producers that waited most in its worst window: app."
+    other = replace(finding, row=finding.row | {"follower_id": 2})
+    assert hurt.topics(east, other) == hurt.clients(east, other) == []
 
 
 def test_an_incident_is_found_by_its_id(east):
