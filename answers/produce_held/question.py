@@ -74,7 +74,7 @@ def _over_time(selection: GoldSelection, shown: Row) -> Section:
         head=f"Requests to broker {leader} that the fetches of broker {follower} released",
     )
     lead = LEAD.format(step=int(selection.step.total_seconds()))
-    return Section(name="held", title="Where the wait goes", lead=lead, blocks=[FigureRow([drawn])])
+    return Section(name="held", title="Produce requests: where the wait goes", lead=lead, blocks=[FigureRow([drawn])])
 
 
 def _matrix(pairs: list[Row], named: list[Row]) -> Section:
