@@ -74,7 +74,8 @@ def _over_time(selection: GoldSelection, shown: Row) -> Section:
         head=f"Requests to broker {leader} that the fetches of broker {follower} released",
     )
     lead = LEAD.format(step=int(selection.step.total_seconds()))
-    return Section(name="held", title="Produce requests: where the wait goes", lead=lead, blocks=[FigureRow([drawn])])
+    title = "Produce requests: where the wait goes"
+    return Section(name="held", title=title, lead=lead, blocks=[FigureRow([drawn])])
 
 
 def _matrix(pairs: list[Row], named: list[Row]) -> Section:

@@ -1,16 +1,16 @@
 """
 Who released each request, and by how much, by what the leader logs.
 
-`kafka.cluster.Partition` at DEBUG logs the offset that each follower's FETCH confirms, in the thread that
-then completes the waiting requests, and each change of the ISR that the leader asks for.
-`state.change.logger` logs the ISR that the controller sends. All lines of a broker have one clock, which
-never steps.
+The thread that handles a follower's FETCH moves the high watermark, completes the waiting requests, and then
+`kafka.cluster.Partition` logs at DEBUG which offset the follower has confirmed. The move is logged before the
+requests are completed. So are the changes of the ISR that the leader asks for; `state.change.logger` logs
+those that the controller sends. All lines of a broker have one clock, which never steps.
 """
 
 import re
 import sys
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +18,10 @@ _AT = r"^\S+ (?P<ns>\d+) \w+ "
 RECORDED = re.compile(
     _AT + r"\[Partition (?P<topic>\S+)-(?P<partition>\d+) broker=\d+\] Recorded replica (?P<replica>\d+) "
     r"log end offset \(LEO\) position (?P<offset>\d+)"
+)
+MOVED = re.compile(
+    _AT + r"\[Partition (?P<topic>\S+)-(?P<partition>\d+) broker=\d+\] High watermark updated from .* "
+    r"to \(offset=(?P<mark>\d+)"
 )
 ISR = re.compile(
     _AT + r"(?:\[Partition (?P<topic>\S+)-(?P<partition>\d+) broker=\d+\] ISR updated to |"
@@ -51,8 +55,9 @@ class Oracle:
     def __init__(self, lines: Iterable[str]) -> None:
         """Read the lines of the logs, in any order."""
         self._seen: dict[LogPartition, dict[int, list[tuple[int, int]]]] = {}
+        self._marks: dict[LogPartition, list[tuple[int, int]]] = {}
         self._isrs: dict[LogPartition, list[tuple[int, frozenset[int]]]] = {}
-        found = (RECORDED.match(line) or ISR.match(line) for line in lines)
+        found = (RECORDED.match(line) or MOVED.match(line) or ISR.match(line) for line in lines)
         for match in sorted((match for match in found if match), key=lambda match: int(match["ns"])):
             of, ns = match.groupdict(), int(match["ns"])
             if "offset" in of:
@@ -60,6 +65,9 @@ class Oracle:
                 confirmed = seen.setdefault(int(of["replica"]), [])
                 if not confirmed or int(of["offset"]) > confirmed[-1][0]:
                     confirmed.append((int(of["offset"]), ns))
+            elif "mark" in of:
+                marks = self._marks.setdefault((of["topic"], int(of["partition"])), [])
+                marks.append((int(of["mark"]), ns))
             else:
                 partition = of["topic"] or of["led"], int(of["partition"] or of["nth"])
                 isr = frozenset(map(int, of["isr"].split(",")))
@@ -77,8 +85,11 @@ class Oracle:
             max(self._confirmation(partition, replica, base) for partition, base in bases.items())
             for replica in replicas - {last.replica}
         )
+        released_ns = max(
+            _first_above(self._marks.get(partition, []), base) for partition, base in bases.items()
+        )
         before_ns = max((ns for ns in confirmed if ns < last.ns), default=appended_ns)
-        return Released(last.replica, (last.ns - max(before_ns, appended_ns)) / 1e6)
+        return Released(last.replica, max(0, released_ns - max(before_ns, appended_ns)) / 1e6)
 
     def _releasing(self, partition: LogPartition, base: int) -> Confirmation | None:
         """Return the confirmation after which the whole ISR had an offset; None if the ISR changed first."""
@@ -96,15 +107,19 @@ class Oracle:
 
     def _confirmation(self, partition: LogPartition, replica: int, base: int) -> int:
         """Return the instant from which a replica had an offset, or `NEVER`."""
-        confirmed = self._seen.get(partition, {}).get(replica, [])
-        at = bisect_right([offset for offset, _ in confirmed], base)
-        return confirmed[at][1] if at < len(confirmed) else NEVER
+        return _first_above(self._seen.get(partition, {}).get(replica, []), base)
 
     def _isr_at(self, partition: LogPartition, ns: int) -> frozenset[int]:
         """Return the ISR at an instant; before its first line, all replicas."""
         changes = self._isrs.get(partition, [])
         before = bisect_right([at for at, _ in changes], ns)
         return changes[before - 1][1] if before else frozenset(self._seen.get(partition, {}))
+
+
+def _first_above(offsets: Sequence[tuple[int, int]], base: int) -> int:
+    """Return the instant of the first offset above a base offset, or `NEVER`."""
+    at = bisect_right([offset for offset, _ in offsets], base)
+    return offsets[at][1] if at < len(offsets) else NEVER
 
 
 def of_logs(logs: Path) -> dict[int, Oracle]:

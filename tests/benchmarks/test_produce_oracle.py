@@ -22,6 +22,13 @@ def recorded(replica, offset, partition=0):
     )
 
 
+def moved(offset, partition=0):
+    return (
+        f"DEBUG [Partition orders-eu-{partition} broker=1] High watermark updated from (offset=10, "
+        f"segment=[0:570]) to (offset={offset}, segment=[0:1649]) (kafka.cluster.Partition)"
+    )
+
+
 def isr(replicas):
     return f"INFO [Partition orders-eu-0 broker=1] ISR updated to {replicas} and version updated to 2 (kafka)"
 
@@ -44,15 +51,26 @@ def released(lines, *parts, appended_ms=2.0):
 
 QUIET = [recorded(2, 10), recorded(3, 10)]
 ORDERS = {
-    "the last one": ([recorded(2, 11), recorded(3, 11)], (3, 1.0)),
-    "in the other order": ([recorded(3, 12), recorded(2, 11)], (2, 1.0)),
-    "a fetch that confirms nothing new": ([recorded(3, 11), recorded(2, 10), recorded(2, 11)], (2, 2.0)),
+    "the last one": ([recorded(2, 11), moved(11), recorded(3, 11)], (3, 1.0)),
+    "in the other order": ([recorded(3, 12), moved(11), recorded(2, 11)], (2, 1.0)),
+    "what the last one logs does not count": ([recorded(2, 11), moved(11), "", recorded(3, 11)], (3, 1.0)),
+    "the mark moves on later": ([recorded(2, 12), moved(11), recorded(3, 11), moved(12)], (3, 1.0)),
+    "a fetch that confirms nothing new": (
+        [recorded(3, 11), recorded(2, 10), moved(11), recorded(2, 11)],
+        (2, 2.0),
+    ),
     "one is missing": ([recorded(2, 11)], None),
-    "one has left the ISR": ([isr("1,2"), recorded(2, 11), recorded(3, 11)], (2, 2.0)),
-    "the controller took it out": ([of_controller("1,2"), recorded(2, 11), recorded(3, 11)], (2, 2.0)),
-    "the leader stays": ([of_controller_again("1,2"), recorded(2, 11), recorded(3, 11)], (2, 2.0)),
-    "one has come back": ([isr("1,2"), isr("1,2,3"), recorded(2, 11), recorded(3, 11)], (3, 1.0)),
-    "its leaving released the request": ([recorded(2, 11), of_controller("2,1"), recorded(3, 11)], None),
+    "one has left the ISR": ([isr("1,2"), moved(11), recorded(2, 11), recorded(3, 11)], (2, 2.0)),
+    "the controller took it out": (
+        [of_controller("1,2"), moved(11), recorded(2, 11), recorded(3, 11)],
+        (2, 2.0),
+    ),
+    "the leader stays": ([of_controller_again("1,2"), moved(11), recorded(2, 11), recorded(3, 11)], (2, 2.0)),
+    "one has come back": ([isr("1,2"), isr("1,2,3"), recorded(2, 11), moved(11), recorded(3, 11)], (3, 1.0)),
+    "its leaving released the request": (
+        [recorded(2, 11), of_controller("2,1"), moved(11), recorded(3, 11)],
+        None,
+    ),
 }
 
 
@@ -63,23 +81,22 @@ def test_the_releaser_is_the_last_of_the_isr(lines, found):
 
 
 def test_the_append_may_be_later_than_the_other_confirmation():
-    lines = logged(*QUIET, recorded(2, 11), recorded(3, 11))
+    lines = logged(*QUIET, recorded(2, 11), moved(11), recorded(3, 11))
 
     assert released(lines, appended_ms=3.7) == (3, pytest.approx(0.3))
+    assert released(lines, appended_ms=4.2) == (3, 0.0)
 
 
 def test_of_several_partitions_the_last_one_counts():
-    lines = logged(
-        *QUIET, recorded(2, 5, 1), recorded(3, 5, 1), recorded(2, 11), recorded(3, 11), recorded(3, 6, 1)
-    )
-    lines = [*lines, *logged(*[""] * 9, recorded(2, 6, 1))[9:]]
+    lines = [*QUIET, recorded(2, 5, 1), recorded(3, 5, 1), recorded(2, 11), moved(11), recorded(3, 11)]
+    lines += [recorded(3, 6, 1), "", moved(6, 1), recorded(2, 6, 1)]
 
-    # follower 3 has both from 7 ms on, follower 2 from 10 ms on
-    assert released(lines, (("orders-eu", 0), 10), (("orders-eu", 1), 5)) == (2, 3.0)
+    # follower 3 has both from 8 ms on, follower 2 from 10 ms on
+    assert released(logged(*lines), (("orders-eu", 0), 10), (("orders-eu", 1), 5)) == (2, 2.0)
 
 
 def test_rolled_logs_are_read_too(tmp_path):
-    lines = logged(*QUIET, recorded(2, 11), recorded(3, 11))
+    lines = logged(*QUIET, recorded(2, 11), moved(11), recorded(3, 11))
     folder = tmp_path / "broker-1"
     folder.mkdir()
     for name, some in (("server.log.1", lines[:2]), ("server.log.2", lines[2:3]), ("server.log", lines[3:])):
