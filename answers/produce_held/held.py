@@ -12,7 +12,6 @@ from answers.listing import text as shown
 from answers.produce_held.verdict import (
     HOLDS_MS,
     HOLDS_SHARE,
-    MIN_REQUESTS,
     MIN_WINDOWS,
     MOST_APART,
     MOST_APART_S,
@@ -52,7 +51,7 @@ RUNS = f"""
     SELECT leader_id, follower_id, min(window_start) AS window_start, max({WINDOW_END}) AS until,
            bool_or(is_last) AS is_open
     FROM runs GROUP BY leader_id, follower_id, run
-    HAVING count(*) >= {MIN_WINDOWS} AND sum(released) >= {MIN_REQUESTS}
+    HAVING count(*) >= {MIN_WINDOWS}
     ORDER BY sum(held_ms) DESC, window_start, leader_id, follower_id"""
 """The runs of windows in which a follower holds a leader's requests back, by the mean; the worst is first."""
 

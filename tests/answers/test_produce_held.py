@@ -132,6 +132,22 @@ def test_a_run_goes_on_over_a_single_window_and_ends_before_two():
     assert verdict.sentence(held.chief(later)).startswith("From 11:01:40 to 11:03:20 UTC half of")
 
 
+@pytest.mark.parametrize("weak", [{"n_released": 19, "n_tie": 21}, {"held_sum_ms": 40 * 1.9}])
+def test_a_run_ends_with_a_share_or_a_hold_that_is_too_small(weak):
+    rows = [row | weak if nth >= 10 else row for nth, row in enumerate(only_in(*range(WINDOWS)))]
+
+    assert held.chief(gold(*rows)).row["until"] == at(10)
+
+
+@pytest.mark.parametrize("busy", [{"n_released": 0, "n_tie": 200}, {"held_sum_ms": 0.0, "n_released": 480}])
+def test_the_windows_between_count_too(busy):
+    """Five windows with held requests, four between them with more that were not held."""
+    busy |= {"n": busy["n_released"] + busy.get("n_tie", 0)}
+    rows = [row | busy if nth in (1, 3, 5, 7) else row for nth, row in enumerate(only_in(*range(9)))]
+
+    assert held.chief(gold(*rows[:9])) is None
+
+
 def test_a_run_is_not_joined_over_a_long_pause():
     rows = [row | {"window_start": at(30 * n)} for n, row in enumerate(only_in(*range(WINDOWS)))]
 
