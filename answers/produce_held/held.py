@@ -169,7 +169,7 @@ _HELD = (
 )
 FOLLOWERS = Listing(
     name="held-table",
-    title="Leaders and followers",
+    title="Followers that produce requests wait for",
     lead="The followers that hold back most come first.",
     rows=_with_follower,
     columns=(
@@ -190,7 +190,7 @@ FOLLOWERS = Listing(
     about={
         "share released": "Of the leader's requests that waited: this follower's fetch released them, and "
         "without it they would have been released 1 ms earlier or more.",
-        "held p50 ms": "What a request would have saved without this follower.",
+        "held p50 ms": "What a request would have saved without this follower; ties count too.",
         "wait p50 ms": "The wait for replication (RemoteTimeMs) of the requests that this follower released.",
         "busy p50 ms": "The follower was away: an earlier batch, its disk, a pause, a throttle.",
         "serve p50 ms": "The leader answered the follower's fetch. Negative: it was sent before the append.",
@@ -202,7 +202,7 @@ FOLLOWERS = Listing(
 )
 OF_TOPICS = Listing(
     name="held-topic-table",
-    title="Topics",
+    title="Topics of produce requests that wait",
     lead="The topics whose requests are held back most come first.",
     rows=_most_held,
     columns=(
@@ -215,7 +215,7 @@ OF_TOPICS = Listing(
 )
 NOT_NAMED = Listing(
     name="not-named-table",
-    title="Requests without a named follower",
+    title="Produce requests without a named follower",
     rows=lambda rows: [row for row in rows if row["follower_id"] is None],
     is_folded=True,
     columns=(

@@ -99,7 +99,7 @@ class SilverAround:
 
 SLOWEST = Listing(
     name="held-request-table",
-    title="Requests held longest",
+    title="Produce requests held longest",
     lead="In the worst window, one by one, with the FETCH that released each.",
     columns=(
         Column(
@@ -123,7 +123,7 @@ SLOWEST = Listing(
 )
 CLIENTS = Listing(
     name="held-client-table",
-    title="Clients",
+    title="Producers held back most",
     lead="The clients that were held back most in the worst window.",
     columns=(
         text("client id", "client_id", style="path"),
