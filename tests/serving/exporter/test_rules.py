@@ -6,14 +6,27 @@ from pathlib import Path
 
 import pytest
 
+from answers.exported.metrics import METRICS
+from conf.progress import Progress
 from conf.settings import PROJECT
+from engine.ingest.meters import IngestMeters
 from serving.exporter.backtest_cli import RULES
 from serving.exporter.rules import RuleError, rules_of, selectors
+from serving.exporter.serve import _own
 
 HERE = Path(__file__).parent
+OF_PIPELINE = RULES.with_name("pipeline.yml")
 
 
-@pytest.mark.parametrize("command", [["check", "rules", RULES], ["test", "rules", HERE / "alerts_test.yml"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["check", "rules", RULES],
+        ["check", "rules", OF_PIPELINE],
+        ["test", "rules", HERE / "alerts_test.yml"],
+        ["test", "rules", HERE / "pipeline_test.yml"],
+    ],
+)
 def test_promtool_passes_the_rules(command):
     if not shutil.which("promtool"):
         pytest.skip("promtool is not on the path: see .ci/run")
@@ -39,7 +52,15 @@ def test_an_expression_tells_which_series_it_asks_for(expr, asked):
 def test_every_rule_says_what_to_do_and_has_a_section_of_the_page():
     page = (PROJECT / "docs" / "alerts.md").read_text()
 
-    assert [rule.name for rule in rules_of([RULES]) if f"\n## {rule.name}\n" not in page] == []
+    assert [rule.name for rule in rules_of([RULES, OF_PIPELINE]) if f"\n## {rule.name}\n" not in page] == []
+
+
+def test_the_rules_of_the_pipeline_ask_for_series_that_exist():
+    own = [*_own({}, 0, 0.0), *IngestMeters(Progress()).registry.collect()]
+    exported = {metric.name for metric in METRICS} | {family.name for family in own}
+
+    asked = {part for rule in rules_of([OF_PIPELINE]) for part in selectors(rule.expr)}
+    assert {part.removesuffix("_total") for part in asked if not part.startswith("up{")} <= exported
 
 
 @pytest.mark.parametrize("text", ["groups: 5", "{", "groups: [{rules: [{record: a, expr: b}]}]"])
