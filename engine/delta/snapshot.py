@@ -142,17 +142,7 @@ class Snapshot:
         yield from self._dataset(mixed).to_batches(filter=is_outside)
 
     def _dataset(self, paths: Collection[str]) -> ds.Dataset:
-        """Return files as a dataset in the table's schema; a file may lack newer columns."""
-        schema = arrow_schema(self.table)
-        files = [str(self.where / path) for path in paths]
-        if not files:
-            return ds.dataset(schema.empty_table())
-        # The values of partition columns are in the paths only.
-        fields = pa.schema([schema.field(name) for name in self.table.partition_by])
-        of_paths, base = ds.partitioning(fields, flavor="hive"), str(self.where)
-        return ds.dataset(
-            files, schema=schema, format="parquet", partitioning=of_paths, partition_base_dir=base
-        )
+        return dataset(self.where, self.table, paths)
 
     def _read(self, spark: SparkSession, paths: list[str]) -> DataFrame:
         schema = StructType(
@@ -188,6 +178,18 @@ class Snapshot:
         unknown = pa.nulls(self.files.num_rows, INSTANT)
         low, high = (self.files[name] if name in self.files.column_names else unknown for name in names)
         return low, high
+
+
+def dataset(where: Path, table: Table, paths: Collection[str]) -> ds.Dataset:
+    """Return data files of a table as a dataset in its schema; a file may lack newer columns."""
+    schema = arrow_schema(table)
+    files = [str(where / path) for path in paths]
+    if not files:
+        return ds.dataset(schema.empty_table())
+    # The values of partition columns are in the paths only.
+    fields = pa.schema([schema.field(name) for name in table.partition_by])
+    of_paths, base = ds.partitioning(fields, flavor="hive"), str(where)
+    return ds.dataset(files, schema=schema, format="parquet", partitioning=of_paths, partition_base_dir=base)
 
 
 def _is_in(column: str, spans: Sequence[Span]) -> pc.Expression:

@@ -11,7 +11,7 @@ from schemas.silver.perf_test import RUNS
 from schemas.silver.requests import REQUESTS
 from transforms.gold.build import Build, Inputs, Touch
 from transforms.gold.entries import IS_OTHERS
-from transforms.gold.leader_redirect.client_tries import IS_TRY, LOST, is_refused
+from transforms.gold.leader_redirect.client_tries import IS_REFUSED, IS_TRY, LOST
 from transforms.gold.runs.of_client import RUNS_COLUMNS, with_run
 from transforms.hashes import xxhash64
 from transforms.sql import connect, is_in, rows_of, window_s
@@ -99,7 +99,7 @@ BUILD = Build(
     whole=(RUNS,),
     touched_by=(
         Touch(table=REQUESTS, where="api = 'METADATA'"),
-        Touch(table=REQUESTS, where=is_refused, reach=REQUESTS_REACH),
+        Touch(table=REQUESTS, where=IS_REFUSED, reach=REQUESTS_REACH),
         Touch(table=RUNS, and_later=True),
     ),
 )
