@@ -28,7 +28,7 @@ from transforms.gold.leader_redirect.cause import (
 )
 from transforms.gold.leader_redirect.client_tries import (
     IS_CLIENT,
-    IS_REFUSED,
+    IS_CLIENT_REFUSED,
     REFUSED_COLUMNS,
     REQUESTS_COLUMNS,
     refused,
@@ -163,7 +163,7 @@ BUILD = Build(
     reads=READS,
     whole=(TOPICS, RUNS),
     touched_by=(
-        Touch(table=REQUESTS, where=IS_REFUSED, reach=REQUESTS_REACH),
+        Touch(table=REQUESTS, where=IS_CLIENT_REFUSED, reach=REQUESTS_REACH),
         Touch(table=LEADERSHIP_CHANGES, where=IS_TAKEOVER, reach=TAKEOVER_REACH),
         # The others count only near events (`Redirects`).
         Touch(table=RUNS, and_later=True),

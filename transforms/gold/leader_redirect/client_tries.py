@@ -27,6 +27,9 @@ IS_REFUSED = f"""
 """
 """The condition that the broker refused a PRODUCE or FETCH: it is not the leader of a partition."""
 
+IS_CLIENT_REFUSED = f"({IS_REFUSED}) AND (api = 'PRODUCE' OR kind = 'consumer')"
+"""The same of a client: a controller also refuses FETCH requests of the metadata quorum."""
+
 
 def refused(requests: str) -> str:
     """Return the query of the clients that received an error of an old leader; `requests` are of clients."""
