@@ -64,7 +64,7 @@ def arrived(batch: DataFrame, warehouse: Path, builds: Iterable[Build]) -> list[
         )
         for where, paths in _files(batch, inputs).items()
         for cluster, broker_id, slot, lines, newest_us, touches in _counted(
-            dataset(where, inputs[where], paths), inputs[where], builds
+            dataset(where, inputs[where], paths, is_encoded=True), inputs[where], builds
         )
     ]
 
