@@ -85,12 +85,12 @@ def _files(batch: DataFrame, folders: Collection[Path]) -> dict[Path, list[str]]
 
 
 def _counted(rows: ds.Dataset, table: Table, builds: Iterable[Build]) -> list[Any]:
-    broker, at_us = "broker_id" if table is REQUESTS else "NULL", f"epoch_us({table.instant})"
+    broker, at = "broker_id" if table is REQUESTS else "NULL", f'"{table.instant}"'
     query = f"""
         SELECT
-            cluster, {broker} AS broker_id, {window_s(at_us)} AS slot, count(*), max({at_us}),
-            bit_or({_touches(table, builds)})
-        FROM rows WHERE {table.instant} IS NOT NULL GROUP BY ALL
+            cluster, {broker} AS broker_id, {window_s(f"epoch_us({at})")} AS slot, count(*),
+            max(epoch_us({at})), bit_or({_touches(table, builds)})
+        FROM rows WHERE {at} IS NOT NULL GROUP BY ALL
     """  # noqa: S608 (names of columns, and conditions that are declared)
     with connect({"rows": rows}) as db:  # it reads only the columns of the query
         return db.sql(query).fetchall()

@@ -8,13 +8,14 @@ from engine.delta import tables
 from engine.gold.arrivals import arrivals, arrived, inputs_of
 from engine.gold.stream import STREAM
 from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
+from schemas.silver.metrics import METRIC_SAMPLES
 from schemas.silver.requests import REQUESTS
 from tests.engine.gold.gold_lab import GoldLab
 from tests.transforms.gold.redirect_rows import AT, lookup, request
 from transforms.gold.builds import BUILDS
 from transforms.gold.leader_redirect.client_tries import FENCED_EPOCH, NOT_LEADER
 
-NOON, ALWAYS = int(AT.timestamp()), {"fetches_0", "leader_local_mean_1", "leader_redirect_4"}
+NOON, ALWAYS = int(AT.timestamp()), {"fetches_0", "leader_local_mean_1", "leader_redirect_4", "throttles_0"}
 PRODUCES = ALWAYS | {"partition_skew_0", "produce_held_0"}
 MS = timedelta(milliseconds=1)
 REFUSED = {"leader_redirect_0", "metadata_lookup_1"}
@@ -68,6 +69,7 @@ def test_other_inputs_count_without_brokers(lab):
     change = {"cluster": "lab", "logged_at": AT, "role": "leader", "broker_id": 2, "previous_leader_id": 1}
     again = change | {"previous_leader_id": 2}
     lab.arrive(LEADERSHIP_CHANGES, [change, again, again | {"cluster": "other"}])
+    lab.arrive(METRIC_SAMPLES, [{"cluster": "scraped", "at": AT}])
     found = {
         row.cluster: (row.broker_id, row.lines, set(row.touches))
         for row in stream(lab, arrivals(lab.spark, lab.settings))
@@ -75,6 +77,7 @@ def test_other_inputs_count_without_brokers(lab):
     assert found == {
         "lab": (None, 2, {"leader_redirect_1", "leader_redirect_5"}),
         "other": (None, 1, {"leader_redirect_5"}),
+        "scraped": (None, 1, {"leader_local_mean_0", "stock_fetch_total_0", "throttles_1"}),
     }
 
 
