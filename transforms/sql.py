@@ -52,6 +52,26 @@ def load(
     db.unregister("rows")
 
 
+def numbered(rows: str, columns: str, number: str) -> str:
+    """
+    Return the query of the rows of a table with a number for each combination of some columns.
+
+    To sort or group by one number takes less time than by several names.
+
+    >>> rows = "(VALUES ('a', 1), (NULL, 1), ('a', 1)) AS t(name, id)"
+    >>> numbers = numbered(f"(FROM {rows})", "name, id", "n")
+    >>> duckdb.sql(f"SELECT name, id, count(*) FROM ({numbers}) GROUP BY ALL ORDER BY name").fetchall()
+    [('a', 1, 2), (None, 1, 1)]
+    """
+    is_same = " AND ".join(f"each.{name} IS NOT DISTINCT FROM known.{name}" for name in columns.split(", "))
+    return f"""
+        SELECT each.*, {number} FROM {rows} AS each JOIN (
+            SELECT *, row_number() OVER (ORDER BY {columns}) AS {number}
+            FROM (SELECT DISTINCT {columns} FROM {rows})
+        ) AS known ON {is_same}
+    """  # noqa: S608 (names)
+
+
 def has_rows(db: duckdb.DuckDBPyConnection, name: str) -> bool:
     """Return whether a table has rows."""
     return bool(db.table(name).limit(1).fetchall())

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from engine.delta import log_entries
+from engine.delta.data_files import WITHOUT_DICTIONARY
 from schemas.arrow import arrow_schema
 from schemas.fields import Table
 from transforms.frames import frame_of
@@ -23,6 +24,7 @@ from transforms.spans import MAX_SPANS, Span, within
 from transforms.windows import Reach
 
 INSTANT = pa.timestamp("us", "UTC")
+ENCODED = pa.dictionary(pa.int32(), pa.string())
 
 CUT = timedelta(milliseconds=1)
 """Delta Spark truncates the instants in its statistics to milliseconds."""
@@ -109,16 +111,18 @@ class Snapshot:
         """Return columns of the rows in the spans, widened by `reach`, without Spark."""
         return self.reader(columns, column, spans, reach).read_all()
 
-    def reader(
+    def reader(  # noqa: PLR0913 (which rows, and their form)
         self,
         columns: Sequence[str],
         column: str,
         spans: Sequence[Span],
         reach: Reach,
         where: pc.Expression | None = None,
+        *,
+        is_encoded: bool = False,
     ) -> pa.RecordBatchReader:
-        """Return what `arrow` returns of the rows that meet a condition, read in batches."""
-        files = self._dataset(self.overlapping(column, spans, reach))
+        """Return what `arrow` returns of the rows that meet a condition, read in batches (see `dataset`)."""
+        files = self._dataset(self.overlapping(column, spans, reach), is_encoded=is_encoded)
         is_near = _is_in(column, [_widened(span, reach) for span in spans])
         is_wanted = is_near if where is None else is_near & where
         return files.scanner(columns=list(columns), filter=is_wanted).to_reader()
@@ -141,18 +145,8 @@ class Snapshot:
         is_outside = ~_is_in(column, spans) | pc.field(column).is_null()
         yield from self._dataset(mixed).to_batches(filter=is_outside)
 
-    def _dataset(self, paths: Collection[str]) -> ds.Dataset:
-        """Return files as a dataset in the table's schema; a file may lack newer columns."""
-        schema = arrow_schema(self.table)
-        files = [str(self.where / path) for path in paths]
-        if not files:
-            return ds.dataset(schema.empty_table())
-        # The values of partition columns are in the paths only.
-        fields = pa.schema([schema.field(name) for name in self.table.partition_by])
-        of_paths, base = ds.partitioning(fields, flavor="hive"), str(self.where)
-        return ds.dataset(
-            files, schema=schema, format="parquet", partitioning=of_paths, partition_base_dir=base
-        )
+    def _dataset(self, paths: Collection[str], *, is_encoded: bool = False) -> ds.Dataset:
+        return dataset(self.where, self.table, paths, is_encoded=is_encoded)
 
     def _read(self, spark: SparkSession, paths: list[str]) -> DataFrame:
         schema = StructType(
@@ -188,6 +182,32 @@ class Snapshot:
         unknown = pa.nulls(self.files.num_rows, INSTANT)
         low, high = (self.files[name] if name in self.files.column_names else unknown for name in names)
         return low, high
+
+
+def dataset(where: Path, table: Table, paths: Collection[str], *, is_encoded: bool = False) -> ds.Dataset:
+    """
+    Return data files of a table as a dataset in its schema; a file may lack newer columns.
+
+    With `is_encoded`, texts keep the dictionaries of the files: DuckDB reads lines in two thirds of the time.
+    """
+    schema = arrow_schema(table)
+    files = [str(where / path) for path in paths]
+    if not files:
+        return ds.dataset(schema.empty_table())
+    # The values of partition columns are in the paths only.
+    fields = pa.schema([schema.field(name) for name in table.partition_by])
+    of_paths, base = ds.partitioning(fields, flavor="hive"), str(where)
+    encoded = {
+        field.name for field in schema if is_encoded and field.type == pa.string()
+    } - WITHOUT_DICTIONARY
+    options = ds.ParquetReadOptions(dictionary_columns=encoded)
+    return ds.dataset(
+        files,
+        schema=pa.schema([field.with_type(ENCODED) if field.name in encoded else field for field in schema]),
+        format=ds.ParquetFileFormat(read_options=options),
+        partitioning=of_paths,
+        partition_base_dir=base,
+    )
 
 
 def _is_in(column: str, spans: Sequence[Span]) -> pc.Expression:

@@ -1,20 +1,24 @@
-"""The new rows of one batch: what each input of gold tells about the windows that must be built."""
+"""The new files of one batch: what each input of gold tells about the windows that must be built."""
 
-from collections.abc import Iterable, Mapping
-from datetime import UTC
-from functools import reduce
+from collections.abc import Collection, Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
-from pyspark.sql import Column, DataFrame, SparkSession
+import pyarrow.dataset as ds
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from conf.settings import Settings
 from engine.delta import tables
+from engine.delta.snapshot import dataset
 from schemas.fields import Table
 from schemas.silver.requests import REQUESTS
 from transforms.frames import united
 from transforms.gold.build import Arrived, Build, Touch
 from transforms.gold.builds import BUILDS
-from transforms.windows import WINDOW_S
+from transforms.sql import connect, window_s
 
 
 def inputs_of(builds: Iterable[Build]) -> tuple[Table, ...]:
@@ -31,62 +35,38 @@ def arrivals(
     builds: Iterable[Build] = BUILDS,
 ) -> DataFrame:
     """
-    Return the stream of new rows of the inputs, with the few columns that tell which windows they touch.
+    Return the stream of new files of the inputs. Spark plans its batches; `arrived` reads the rows.
 
     `starting` gives the first version to read of a table; it counts only for a new checkpoint.
     """
-    builds = tuple(builds)
-    streams = (
-        _touching(_stream_of(spark, settings, table, starting or {}), table, builds)
-        for table in inputs_of(builds)
+    warehouse, starting = settings.warehouse_root, starting or {}
+    return united(
+        [
+            _stream_of(spark, settings, table, starting.get(table, _start(warehouse, table)))
+            for table in inputs_of(builds)
+        ]
     )
-    return united(list(streams))
 
 
-def arrived(batch: DataFrame, builds: Iterable[Build]) -> list[Arrived]:
-    """Count a batch's rows by input, cluster, broker and window; this runs one Spark job."""
+def arrived(batch: DataFrame, warehouse: Path, builds: Iterable[Build]) -> list[Arrived]:
+    """Count the rows of a batch's files by input, cluster, broker and window."""
     names = [name for name, _ in touches_of(builds)]
-    second = F.unix_seconds(window_start(F.col("at"))).alias("slot")
-    rows = (
-        batch.coalesce(1)  # one task, because a batch is small
-        .filter(F.col("at").isNotNull())
-        .groupBy("input", "cluster", "broker_id", second)
-        .agg(
-            F.count(F.lit(1)).alias("lines"),
-            F.max("at").alias("newest"),
-            F.bit_or("touches").alias("touches"),
-        )
-    )
+    inputs = {Path(tables.path(warehouse, table)): table for table in inputs_of(builds)}
     return [
         Arrived(
-            input=row["input"],
-            cluster=row["cluster"],
-            broker_id=row["broker_id"],
-            slot=row["slot"],
-            lines=row["lines"],
-            newest=row["newest"].astimezone(UTC),
-            touches=frozenset(name for n, name in enumerate(names) if row["touches"] >> n & 1),
+            input=inputs[where].name,
+            cluster=cluster,
+            broker_id=broker_id,
+            slot=slot,
+            lines=lines,
+            newest=datetime.fromtimestamp(newest_us / 1e6, UTC),
+            touches=frozenset(name for n, name in enumerate(names) if touches >> n & 1),
         )
-        for row in rows.collect()
+        for where, paths in _files(batch, inputs).items()
+        for cluster, broker_id, slot, lines, newest_us, touches in _counted(
+            dataset(where, inputs[where], paths, is_encoded=True), inputs[where], builds
+        )
     ]
-
-
-def window_start(at: Column) -> Column:
-    """
-    Return the start of the 10 s window that contains an instant.
-
-    >>> times = spark.sql("SELECT * FROM VALUES (TIMESTAMP'2026-11-21 09:19:28.987'), (NULL) AS t(at)")
-    >>> times.select("at", window_start(F.col("at")).alias("window_start")).show(truncate=False)
-    +-----------------------+-------------------+
-    |at                     |window_start       |
-    +-----------------------+-------------------+
-    |2026-11-21 09:19:28.987|2026-11-21 09:19:20|
-    |NULL                   |NULL               |
-    +-----------------------+-------------------+
-    <BLANKLINE>
-    """
-    micros = F.unix_micros(at)
-    return F.timestamp_micros(micros - F.pmod(micros, F.lit(WINDOW_S * 1_000_000)))
 
 
 def touches_of(builds: Iterable[Build]) -> list[tuple[str, Touch]]:
@@ -94,33 +74,50 @@ def touches_of(builds: Iterable[Build]) -> list[tuple[str, Touch]]:
     return [(build.touch_name(n), touch) for build in builds for n, touch in enumerate(build.touched_by)]
 
 
-def _touching(rows: DataFrame, table: Table, builds: Iterable[Build]) -> DataFrame:
-    broker = F.col("broker_id") if table is REQUESTS else F.lit(None).cast("int")
-    return rows.select(
-        F.lit(table.name).alias("input"),
-        "cluster",
-        broker.alias("broker_id"),
-        F.col(table.instant).alias("at"),
-        _touches(table, builds).alias("touches"),
-    )
+def _files(batch: DataFrame, folders: Collection[Path]) -> dict[Path, list[str]]:
+    """Return the data files of a batch by folder of a table; one Spark job, which reads no column of them."""
+    found: dict[Path, list[str]] = {}
+    for row in batch.coalesce(1).distinct().collect():  # one task, because a batch has few files
+        path = Path(unquote(urlsplit(row["file"]).path))
+        (where,) = set(path.parents) & set(folders)
+        found.setdefault(where, []).append(str(path.relative_to(where)))
+    return found
 
 
-def _touches(table: Table, builds: Iterable[Build]) -> Column:
-    """Return a bit per touch of an input, because a column for each would make the plan of a batch costly."""
-    bits = [(1 << n, touch) for n, (_, touch) in enumerate(touches_of(builds)) if touch.table is table]
-    always = sum(bit for bit, touch in bits if touch.is_always)
-    sometimes = [
-        F.when(touch.condition(), F.lit(bit).cast("long")).otherwise(F.lit(0).cast("long"))
-        for bit, touch in bits
-        if not touch.is_always
+def _counted(rows: ds.Dataset, table: Table, builds: Iterable[Build]) -> list[Any]:
+    broker, at = "broker_id" if table is REQUESTS else "NULL", f'"{table.instant}"'
+    query = f"""
+        SELECT
+            cluster, {broker} AS broker_id, {window_s(f"epoch_us({at})")} AS slot, count(*),
+            max(epoch_us({at})), bit_or({_touches(table, builds)})
+        FROM rows WHERE {at} IS NOT NULL GROUP BY ALL
+    """  # noqa: S608 (names of columns, and conditions that are declared)
+    with connect({"rows": rows}) as db:  # it reads only the columns of the query
+        return db.sql(query).fetchall()
+
+
+def _touches(table: Table, builds: Iterable[Build]) -> str:
+    """Return a bit per touch of an input."""
+    bits = [
+        f"CASE WHEN {touch.where} THEN {1 << n} ELSE 0 END"
+        for n, (_, touch) in enumerate(touches_of(builds))
+        if touch.table is table
     ]
-    return reduce(Column.bitwiseOR, sometimes, F.lit(always).cast("long"))
+    return f"({' | '.join(bits)})::BIGINT"
 
 
-def _stream_of(
-    spark: SparkSession, settings: Settings, table: Table, starting: Mapping[Table, int]
-) -> DataFrame:
-    """Return the stream of the rows appended to a table."""
+def _start(warehouse: Path, table: Table) -> int | None:
+    """
+    Return the version of a table without files, as the first one to read; None for its files of now.
+
+    Delta would otherwise plan and run Spark jobs to list no file: most of the cost of a start.
+    """
+    snapshot = tables.snapshot(warehouse, table)
+    return None if snapshot.paths() else snapshot.version
+
+
+def _stream_of(spark: SparkSession, settings: Settings, table: Table, start: int | None) -> DataFrame:
+    """Return the stream of the files appended to a table; its one column is the file of each row."""
     reader = (
         spark.readStream.format("delta")
         .option("maxFilesPerTrigger", settings.build_gold.max_files_per_trigger)
@@ -128,6 +125,6 @@ def _stream_of(
         # Skip commits that delete or rewrite rows (retention, MERGE of a replay): they add no lines.
         .option("skipChangeCommits", "true")
     )
-    if table in starting:
-        reader = reader.option("startingVersion", starting[table])
-    return reader.load(tables.path(settings.warehouse_root, table))
+    if start is not None:
+        reader = reader.option("startingVersion", start)
+    return reader.load(tables.path(settings.warehouse_root, table)).select(F.input_file_name().alias("file"))

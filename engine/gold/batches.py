@@ -42,7 +42,7 @@ class Batches:
 
     def _rebuild(self, batch: DataFrame, batch_id: int) -> None:
         started = time.monotonic()
-        new = arrived(batch, self._builder.builds)
+        new = arrived(batch, self._builder.warehouse, self._builder.builds)
         lines = sum(row.lines for row in new if row.input in LINES)
         windows = self._builder.build(new)
         self._note()

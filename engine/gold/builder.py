@@ -39,7 +39,7 @@ class Builder:
         self, spark: SparkSession, warehouse: Path, progress: Progress, builds: Sequence[Build] = BUILDS
     ) -> None:
         """Create the missing tables."""
-        self._warehouse, self._progress, self.builds = warehouse, progress, tuple(builds)
+        self.warehouse, self._progress, self.builds = warehouse, progress, tuple(builds)
         for table in {table.name: table for build in builds for table in build.silver}.values():
             tables.make(warehouse, table)
         for table in gold_of(builds):
@@ -86,15 +86,15 @@ class Builder:
 
         Missing snapshots of silver are added to `snapshots`, which the builds of a batch share.
         """
-        wanted = let_through(self._warehouse, windows)
+        wanted = let_through(self.warehouse, windows)
         if not wanted:
             return 0
         # Take the snapshots first: rows that retention deletes after the check below are still in them.
         snapshots = {} if snapshots is None else snapshots
         for table in build.silver:
             if table.name not in snapshots:
-                snapshots[table.name] = tables.snapshot(self._warehouse, table)
-        oldest = _first_whole_window(self._warehouse, build.reads)
+                snapshots[table.name] = tables.snapshot(self.warehouse, table)
+        oldest = _first_whole_window(self.warehouse, build.reads)
         refused = {window for window in wanted if oldest is not None and window < oldest}
         self._report_refused(build, refused, oldest)
         if build.is_covered:
@@ -119,7 +119,7 @@ class Builder:
         for table, new in build.rows(inputs).items():
             has_rows = bool(new.num_rows)
             tables.replace(
-                new, self._warehouse, table, column=table.instant, spans=spans, note=note if has_rows else ""
+                new, self.warehouse, table, column=table.instant, spans=spans, note=note if has_rows else ""
             )
             reached("gold-table-committed")
             rows[table] = new
@@ -128,7 +128,7 @@ class Builder:
 
     def _holds(self, build: Build, spans: Sequence[Span]) -> bool:
         """Return whether a table of the build may have rows in the spans."""
-        gold = ((table, tables.snapshot(self._warehouse, table)) for table in build.tables)
+        gold = ((table, tables.snapshot(self.warehouse, table)) for table in build.tables)
         return any(snapshot.overlapping(table.instant, spans) for table, snapshot in gold)
 
     def _report_refused(self, build: Build, refused: set[int], oldest: int | None) -> None:

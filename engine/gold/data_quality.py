@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.delta import tables
+from engine.delta.snapshot import dataset
 from engine.ingest.sources import SOURCES
 from schemas.fields import Table
 from schemas.gold.data_quality import DATA_QUALITY
@@ -33,7 +34,9 @@ def rebuild_data_quality(warehouse: Path) -> None:
     def rows(
         table: Table, columns: Sequence[str], where: pc.Expression | None = None
     ) -> pa.RecordBatchReader:
-        return tables.snapshot(warehouse, table).all_rows(columns, where)
+        snapshot = tables.snapshot(warehouse, table)
+        files = dataset(snapshot.where, table, snapshot.paths(), is_encoded=True)
+        return files.scanner(columns=list(columns), filter=where).to_reader()
 
     counts = data_quality(
         [rows(log, BRONZE_COLUMNS, is_whole) for log in logs],

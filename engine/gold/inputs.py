@@ -57,7 +57,7 @@ class WindowInputs:
         snapshot, within = self._snapshots[table.name], reach or self._build.reads.get(table)
         if within is None:
             return snapshot.all_rows(columns, where)
-        return snapshot.reader(columns, table.instant, self._spans, within, where)
+        return snapshot.reader(columns, table.instant, self._spans, within, where, is_encoded=True)
 
     def derived(self, table: Table, columns: Sequence[str], function: Function) -> pa.Table:
         """Return a function of the rows of each day of a table, from an earlier step if they are the same."""
@@ -76,7 +76,9 @@ class WindowInputs:
         spans = spans_of({window_of(second) for second in seconds})
         if not spans:
             return arrow_schema(table).empty_table().select(columns).to_reader()
-        return self._snapshots[table.name].reader(columns, table.instant, spans, reach, where)
+        return self._snapshots[table.name].reader(
+            columns, table.instant, spans, reach, where, is_encoded=True
+        )
 
     def covered(self) -> list[Coverage]:
         """Return the coverage of the windows."""

@@ -7,8 +7,6 @@ from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column
-from pyspark.sql import functions as F
 
 from schemas.fields import Table
 from transforms.spans import Span, touched
@@ -112,22 +110,13 @@ class Touch:
     """
     The rows of an input that touch windows: the window of the row's instant, extended by the reach.
 
-    `where` is the condition of the rows. With `and_later`, a row touches all windows from its instant on.
+    `where` is the SQL condition of the rows. With `and_later`, a row touches all windows from its instant on.
     """
 
     table: Table
-    where: str | Callable[[], Column] = "true"
+    where: str = "true"
     reach: Reach = Reach()  # noqa: RUF009 (it is frozen)
     and_later: bool = False
-
-    @property
-    def is_always(self) -> bool:
-        """Whether each row touches windows."""
-        return self.where == "true"
-
-    def condition(self) -> Column:
-        """Return whether a row touches windows."""
-        return F.expr(self.where) if isinstance(self.where, str) else self.where()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

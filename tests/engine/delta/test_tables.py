@@ -25,6 +25,9 @@ from schemas.gold import GOLD
 from schemas.silver import SILVER
 from schemas.silver.requests import REQUESTS
 from transforms.frames import frame_of
+from transforms.spans import Span
+from transforms.sql import connect
+from transforms.windows import Reach
 
 LAG = Table(
     layer="silver",
@@ -224,3 +227,32 @@ def test_rows_are_appended_without_spark_once_per_application_and_missing_column
         ("a", 1, True),
         ("b", 2, False),
     ]
+
+
+def test_encoded_rows_are_the_same_rows_with_a_condition_and_of_a_file_without_a_newer_text(tmp_path):
+    topic = column("topic", StringType(), "a newer column")
+    grown = dataclasses.replace(LAG, schema=StructType([*LAG.schema, topic]))
+    at = datetime(2026, 11, 21, tzinfo=UTC)
+    old = [{"group": "a", "lag": 1, "at": at}, {"group": None, "lag": 2, "at": at}]
+    new = [{"group": group, "lag": 3, "at": at, "topic": "t"} for group in ("a", "b")]
+    for nth, (table, rows) in enumerate([(LAG, old), (grown, new)]):
+        arrow = pa.Table.from_pylist(rows, schema=arrow_schema(table))
+        tables.append_rows(arrow, tmp_path, table, txn_app_id=str(nth))
+    start_s = int(at.timestamp())
+    near = (("group", "lag", "topic"), "at", [Span(start_s, start_s + 10)], Reach())
+
+    def read(where=None):
+        reader = tables.snapshot(tmp_path, grown).reader(*near, where, is_encoded=True)
+        with connect({"rows": reader}) as db:
+            return set(db.sql("FROM rows").fetchall())
+
+    assert read() == {("a", 1, None), (None, 2, None), ("a", 3, "t"), ("b", 3, "t")}
+    assert read(pc.field("group") == "a") == {("a", 1, None), ("a", 3, "t")}
+    assert read(pc.field("group").isin(pa.array(["b", None], pa.string()))) == {
+        (None, 2, None),
+        ("b", 3, "t"),
+    }
+    assert read(pc.coalesce(pc.field("topic"), pc.scalar("none")) == "none") == {
+        ("a", 1, None),
+        (None, 2, None),
+    }

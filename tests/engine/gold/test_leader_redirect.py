@@ -273,9 +273,9 @@ def test_a_line_looks_up_the_redirects_and_takeovers_near_it_alone(tmp_path, mon
             tables.append_rows(arrow(table, [row]), tmp_path, table, txn_app_id=str(day))
     read, dataset = [], Snapshot._dataset
 
-    def counted(self, paths):
+    def counted(self, paths, **form):
         read.extend(paths)
-        return dataset(self, paths)
+        return dataset(self, paths, **form)
 
     monkeypatch.setattr(Snapshot, "_dataset", counted)
     day_s = 5 * 24 * 3_600

@@ -7,8 +7,7 @@ import pytest
 
 from conf.progress import Progress
 from engine.delta import tables
-from engine.delta.snapshot import Snapshot
-from engine.gold import recount
+from engine.gold import data_quality, recount
 from engine.gold.data_quality import rebuild_data_quality
 from engine.gold.recount import Recount
 from schemas.bronze import REQUEST_LOG
@@ -48,7 +47,7 @@ def test_a_count_in_another_process_reads_no_line_here_and_gives_the_same_rows(w
         raise AssertionError(message)
 
     with monkeypatch.context() as patched, Recount(warehouse, Progress()) as counting:
-        patched.setattr(Snapshot, "rows_in", read)
+        patched.setattr(data_quality, "dataset", read)
         counting.after_batch()
         counting._process.join(60)
     found = counts(warehouse)

@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from pyspark.sql import functions as F
 
 from conf.progress import Progress
 from conf.settings import PROJECT, Settings, WarehouseSettings
@@ -65,7 +66,7 @@ def run(lab, stream, builds, starting=None):
     batches = Batches(Builder(lab.spark, lab.warehouse, Progress(), builds), Progress())
 
     def each(batch, batch_id):
-        lines.append(batch.filter(f"input = '{REQUESTS.name}'").count())
+        lines.append(batch.filter(F.contains("file", F.lit(f"/{REQUESTS.name}/"))).count())
         batches(batch, batch_id)
 
     rows = arrivals(lab.spark, lab.settings, starting, builds=builds)

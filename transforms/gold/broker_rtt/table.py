@@ -7,7 +7,7 @@ from schemas.gold.broker_rtt import COARSE_MS, MIN_N_P10, MIN_N_P50
 from schemas.histogram import RELATIVE_ERROR
 from transforms.gold.fetch_latency.pairing import MONO_RESOLUTION_MS
 from transforms.quantiles import Histograms
-from transforms.sql import bucket, sum_ms, with_columns
+from transforms.sql import bucket, numbered, sum_ms, with_columns
 from transforms.windows import WINDOW_S
 
 BLOCK_MS = 200
@@ -33,7 +33,8 @@ def trips(fetches: str = "fetches") -> str:
     the follower's work between two fetches.
     """
     # Responses of a connection are in order, so time also orders ids that restart at 0.
-    order = "PARTITION BY cluster, leader_id, connection, client_id ORDER BY logged_us, correlation_id"
+    order = "PARTITION BY fetcher ORDER BY logged_us, correlation_id"
+    of_fetchers = numbered(fetches, "cluster, leader_id, connection, client_id", "fetcher")
     pair = "cluster, window_s, follower_id, leader_id, logged_us"
     is_adjacent = (
         f"id_before + 1::BIGINT = correlation_id AND abs(logged_us - us_before) <= {LOOKBACK_S} * 1000000"
@@ -47,7 +48,7 @@ def trips(fetches: str = "fetches") -> str:
                 *, lag(correlation_id) OVER before AS id_before, lag(logged_us) OVER before AS us_before,
                 lag(logged_mono_ns) OVER before AS mono_before,
                 lag(clock_resolution_ms) OVER before AS resolution_before
-            FROM {fetches} WHERE kind = 'follower' WINDOW before AS ({order})
+            FROM ({of_fetchers}) WHERE kind = 'follower' WINDOW before AS ({order})
         ),
         found AS (
             SELECT {pair}, 'paired' AS method, elapsed_ms - (total_ms - send_ms) AS rtt_ms,

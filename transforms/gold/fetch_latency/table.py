@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from schemas.histogram import RELATIVE_ERROR
 from transforms.quantiles import Histograms
-from transforms.sql import bucket, finite, sum_ms, with_columns
+from transforms.sql import bucket, finite, numbered, sum_ms, with_columns
 
 GRAIN = "cluster, window_s, leader_id, kind, follower_id, client_id"
 METRICS = {
@@ -28,11 +28,16 @@ def fetch_latency(wanted: str = "true") -> str:
     """
     values = (f"{finite(value)} AS {metric}_ms_of" for metric, value in METRICS.items())
     return f"""
-        SELECT
-            {GRAIN}, count(*) AS n, count(*) FILTER (remote_ms > 0) AS n_delayed,
-            count(true_ms_of) AS n_true,
-            {", ".join(column for metric in METRICS for column in _of_metric(metric))}
-        FROM (SELECT *, {", ".join(values)} FROM fetches WHERE {wanted}) GROUP BY {GRAIN}
+        WITH each AS MATERIALIZED (
+            SELECT * FROM ({numbered("fetches", GRAIN, "grain")}) WHERE {wanted}
+        )
+        SELECT figures.* EXCLUDE (grain), {GRAIN} FROM (
+            SELECT
+                grain, count(*) AS n, count(*) FILTER (remote_ms > 0) AS n_delayed,
+                count(true_ms_of) AS n_true,
+                {", ".join(column for metric in METRICS for column in _of_metric(metric))}
+            FROM (SELECT grain, remote_ms, {", ".join(values)} FROM each) GROUP BY grain
+        ) AS figures JOIN (SELECT DISTINCT grain, {GRAIN} FROM each) USING (grain)
     """
 
 

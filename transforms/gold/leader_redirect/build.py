@@ -28,9 +28,9 @@ from transforms.gold.leader_redirect.cause import (
 )
 from transforms.gold.leader_redirect.client_tries import (
     IS_CLIENT,
+    IS_CLIENT_REFUSED,
     REFUSED_COLUMNS,
     REQUESTS_COLUMNS,
-    is_refused,
     refused,
     tries,
 )
@@ -38,13 +38,13 @@ from transforms.gold.leader_redirect.disconnect import (
     CHANGES,
     CHANGES_COLUMNS,
     DEAD,
+    IS_TAKEOVER,
     LAST_ANSWERS,
     OF_DEAD,
     SIGNS_COLUMNS,
     SIGNS_OF_LIFE,
     TAKEOVER_REACH,
     TAKEOVERS,
-    is_takeover,
 )
 from transforms.gold.leader_redirect.table import (
     CHANGES_REACH,
@@ -163,8 +163,8 @@ BUILD = Build(
     reads=READS,
     whole=(TOPICS, RUNS),
     touched_by=(
-        Touch(table=REQUESTS, where=is_refused, reach=REQUESTS_REACH),
-        Touch(table=LEADERSHIP_CHANGES, where=is_takeover, reach=TAKEOVER_REACH),
+        Touch(table=REQUESTS, where=IS_CLIENT_REFUSED, reach=REQUESTS_REACH),
+        Touch(table=LEADERSHIP_CHANGES, where=IS_TAKEOVER, reach=TAKEOVER_REACH),
         # The others count only near events (`Redirects`).
         Touch(table=RUNS, and_later=True),
         names_touch(REQUESTS_REACH),

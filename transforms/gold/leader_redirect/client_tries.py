@@ -1,8 +1,6 @@
 """Client requests by partition and their results, one row per try, as SQL."""
 
 import pyarrow.compute as pc
-from pyspark.sql import Column
-from pyspark.sql import functions as F
 
 from transforms.gold.entries import IS_OTHERS, NO_ERROR, entries
 
@@ -24,11 +22,13 @@ REQUESTS_COLUMNS = (
 )
 
 
-def is_refused() -> Column:
-    """Return whether the broker refused a PRODUCE or FETCH because it is not the leader of a partition."""
-    # Of `partitions` only the error codes are read; with `exists` whole partitions are.
-    has_error = F.arrays_overlap("partitions.error_code", F.array(*map(F.lit, LOST)))
-    return F.col("api").isin(*APIS) & F.coalesce(has_error, F.lit(False))
+IS_REFUSED = f"""
+    api IN {APIS} AND list_has_any(list_transform(partitions, lambda entry: entry.error_code), {list(LOST)})
+"""
+"""The condition that the broker refused a PRODUCE or FETCH: it is not the leader of a partition."""
+
+IS_CLIENT_REFUSED = f"({IS_REFUSED}) AND (api = 'PRODUCE' OR kind = 'consumer')"
+"""The same of a client: a controller also refuses FETCH requests of the metadata quorum."""
 
 
 def refused(requests: str) -> str:

@@ -4,9 +4,6 @@ A5: active clients whose leader died, as SQL. A dead leader returns no errors, s
 `TAKEOVERS` and `SIGNS_OF_LIFE` are the queries of the tables `takeovers` and `signs`, which the others read.
 """
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-
 from schemas.gold.leader_redirect import DISCONNECT
 from transforms.gold.leader_redirect.cause import FOUND_WITHIN_S, FOUND_WITHIN_US
 from transforms.gold.leader_redirect.client_tries import OF_PARTITION
@@ -43,19 +40,7 @@ CHANGES = """
 SIGNS_COLUMNS = ("cluster", "broker_id", "kind", "follower_id", "logged_at", "started_at")
 
 IS_TAKEOVER = "role = 'leader' AND coalesce(previous_leader_id != broker_id, false)"
-
-
-def is_takeover() -> Column:
-    """
-    Return whether a row of `silver.leadership_changes` is a broker that takes over from another.
-
-    >>> lines = "('leader', 2, 1), ('leader', 2, 2), ('leader', 2, NULL), ('follower', 3, 1)"
-    >>> rows = spark.sql(f"SELECT * FROM VALUES {lines} AS t(role, broker_id, previous_leader_id)")
-    >>> [row[0] for row in rows.select(is_takeover()).collect()]
-    [True, False, False, False]
-    """
-    return F.expr(IS_TAKEOVER)
-
+"""The condition that a broker takes over from another, on `silver.leadership_changes`."""
 
 TAKEOVERS = f"""
     SELECT DISTINCT

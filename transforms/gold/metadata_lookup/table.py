@@ -11,10 +11,10 @@ from schemas.silver.perf_test import RUNS
 from schemas.silver.requests import REQUESTS
 from transforms.gold.build import Build, Inputs, Touch
 from transforms.gold.entries import IS_OTHERS
-from transforms.gold.leader_redirect.client_tries import IS_TRY, LOST, is_refused
+from transforms.gold.leader_redirect.client_tries import IS_REFUSED, IS_TRY, LOST
 from transforms.gold.runs.of_client import RUNS_COLUMNS, with_run
 from transforms.hashes import xxhash64
-from transforms.sql import connect, is_in, rows_of, window_s
+from transforms.sql import connect, is_in, load, rows_of, window_s
 from transforms.windows import WINDOW_S, Reach
 
 AFTER_ERROR_S = 1
@@ -78,12 +78,11 @@ def _lookups() -> str:
 
 def _rows(inputs: Inputs) -> Mapping[Table, pa.Table]:
     is_lookup = (pc.field("api") == "METADATA") & IS_OTHERS
-    rows = {
-        "lookups": inputs.rows(REQUESTS, LOOKUPS_COLUMNS, where=is_lookup),
-        "tries": inputs.rows(REQUESTS, TRIES_COLUMNS, where=IS_TRY & IS_OTHERS),
-        "runs": inputs.rows(RUNS, RUNS_COLUMNS),
-    }
-    with connect(rows) as db:
+    with connect({"runs": inputs.rows(RUNS, RUNS_COLUMNS)}) as db:
+        load(db, "lookups", inputs.rows(REQUESTS, LOOKUPS_COLUMNS, where=is_lookup))
+        clients = db.sql("SELECT DISTINCT client_id FROM lookups").to_arrow_table()["client_id"]
+        is_theirs = IS_TRY & IS_OTHERS & pc.field("client_id").isin(clients.combine_chunks())
+        db.register("tries", inputs.rows(REQUESTS, TRIES_COLUMNS, where=is_theirs))
         found = db.sql(metadata_lookup(is_in(inputs.windows))).to_arrow_table()
     hashes = (sorted({xxhash64(name) for name in names}) for names in found["topics"].to_pylist())
     topics = pa.array(list(hashes), pa.list_(pa.int64()))
@@ -99,7 +98,7 @@ BUILD = Build(
     whole=(RUNS,),
     touched_by=(
         Touch(table=REQUESTS, where="api = 'METADATA'"),
-        Touch(table=REQUESTS, where=is_refused, reach=REQUESTS_REACH),
+        Touch(table=REQUESTS, where=IS_REFUSED, reach=REQUESTS_REACH),
         Touch(table=RUNS, and_later=True),
     ),
 )

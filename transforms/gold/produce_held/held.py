@@ -25,6 +25,7 @@ from transforms.gold.produce_held.confirmations import (
     MISSING,
     NEAR_S,
     PRODUCED,
+    REFUSED,
     RELEASERS,
 )
 from transforms.sql import load
@@ -81,9 +82,6 @@ OUTCOMES = (RELEASED, TIE, UNMATCHED, ISR_CHANGE, FAILED, NOT_HELD)
 
 TIE_MS = 1.0
 """A hold of less is a tie: the two confirmations are too near to say who was last."""
-
-REFUSED = (7, 19, 20)
-"""REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS and NOT_ENOUGH_REPLICAS_AFTER_APPEND."""
 
 _FOLLOWERS_LINES = """
     SELECT DISTINCT ON (cluster, position)
