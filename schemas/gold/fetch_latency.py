@@ -16,8 +16,8 @@ FETCH_LATENCY = Table(
         [
             *WINDOW,
             column("leader_id", IntegerType(), "broker that served the fetches"),
-            column("kind", StringType(), "follower, consumer or raft"),
-            column("follower_id", IntegerType(), "fetching replica; NULL for consumers"),
+            column("kind", StringType(), "follower, consumer, share (a SHARE_FETCH) or raft"),
+            column("follower_id", IntegerType(), "fetching replica; NULL for consumers and share consumers"),
             column("client_id", StringType(), "client.id of the fetcher"),
             column("n", LongType(), "fetches"),
             column("n_delayed", LongType(), "fetches that waited in purgatory (remote_ms > 0)"),
