@@ -45,8 +45,8 @@ def _wait_for(lab: Lab, text: bytes) -> None:
 
 def group_stored_elsewhere(lab: Lab, topic: str) -> str:
     """Return a group whose state of partition 0 is at another broker than the leader of the partition."""
-    described = topics.admin(lab.bootstrap_servers).describe_topics(TopicCollection([topic]))
-    topic_id = described[topic].result().topic_id
+    client = topics.admin(lab.bootstrap_servers)  # It cancels its requests when it is deleted.
+    topic_id = client.describe_topics(TopicCollection([topic]))[topic].result().topic_id
     leader, coordinators = topics.leaders(lab, topic)[0], topics.leaders(lab, STATE_TOPIC)
     return next(
         group
