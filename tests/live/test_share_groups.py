@@ -49,12 +49,12 @@ def recorded(lab, tmp_path_factory):
         topics.create_load_topic(lab, name=topic, partitions=partitions, replication_factor=1)
     began = {broker: log.stat().st_size for broker, log in logs.items()}
     with share_consumer(lab, IDLE), share_consumer(lab, BUSY):
-        produce(lab, BUSY, 8)
+        produce(lab, BUSY, 6)
     pairs = list(lab.pairs())
     set_delay(lab.state, dict.fromkeys(pairs, DELAY_MS))
     try:
         with share_consumer(lab, FAR, group_stored_elsewhere(lab, FAR)):
-            produce(lab, FAR, 6)
+            produce(lab, FAR, 5)
     finally:
         set_delay(lab.state, dict.fromkeys(pairs, 0.0))
     time.sleep(1)  # A request is counted before it is logged.
