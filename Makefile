@@ -15,11 +15,14 @@ SPARK_JARS := delta-spark_4.2_2.13,delta-storage,delta-kernel-api,delta-kernel-d
 # Kafka releases whose clients the lab compares with the current one: before KIP-526, before KIP-480's fixes,
 # KIP-951 with neither part, with one part, and the last release with every partitioner.
 CLIENTS := 2.4.1 2.8.2 3.6.0 3.6.2 3.9.1
+# Another release of brokers, for `plumbline lab start --kafka-version`.
+BROKERS := 4.4.0
 LOCK := uv pip compile -q --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 SETS := kafka agent spark
-CLIENT_SETS := $(CLIENTS:%=kafka-%)
+LAB_SETS := $(CLIENTS:%=kafka-%) $(BROKERS:%=kafka-%)
 JARS := $(SETS:%=.jars/.%.done)
-CLIENT_JARS := $(CLIENT_SETS:%=.jars/.%.done)
+CLIENT_JARS := $(CLIENTS:%=.jars/.kafka-%.done)
+BROKER_JARS := $(BROKERS:%=.jars/.kafka-%.done)
 
 .PHONY: help setup lab demo test faults fuzz lint docs verify verify-clients verify-throttles verify-produce verify-verdicts environments otava airflow bench jar-sums locks clean
 
@@ -29,8 +32,8 @@ help: ## list these commands
 setup: $(VENV)/.runtime $(JARS) ## install the Python packages and jars that Plumbline needs to run
 	conf/jars/check.sh $(SETS)
 
-lab: setup $(CLIENT_JARS) ## install the older Kafka clients: for lab run skew, redirect, metadata and for tests
-	conf/jars/check.sh $(CLIENT_SETS)
+lab: setup $(CLIENT_JARS) $(BROKER_JARS) ## install older Kafka clients and newer brokers, for scenarios of the lab and for tests
+	conf/jars/check.sh $(LAB_SETS)
 
 demo: setup ## start real brokers, slow one link, report it (under 5 minutes)
 	$(BIN)/plumbline demo
@@ -81,8 +84,8 @@ otava: .otava/.done ## install Apache Otava (change points in series of runs) in
 
 airflow: .airflow/.done ## install Airflow in a separate environment: its Spark provider needs another PySpark
 
-jar-sums: $(JARS) $(CLIENT_JARS) ## write conf/jars/sums from the jars in .jars; review the difference
-	for set in $(SETS) $(CLIENT_SETS); do \
+jar-sums: $(JARS) $(CLIENT_JARS) $(BROKER_JARS) ## write conf/jars/sums from the jars in .jars; review the difference
+	for set in $(SETS) $(LAB_SETS); do \
 	  (cd .jars/$$set && LC_ALL=C sha256sum *.jar) > conf/jars/sums/$$set.sha256 || exit 1; \
 	done
 
@@ -131,11 +134,13 @@ $(VENV)/.dev: $(VENV)/.runtime conf/locks/dev.lock
 # Maven's local repository is not safe for several processes at once: under `make -j` each set waits for the one
 # before it. A lock would not do, because its waiters take the job slots that the Python environments need.
 previous :=
-$(foreach set,$(SETS) $(CLIENT_SETS),$(eval .jars/.$(set).done: | $(previous))$(eval previous := .jars/.$(set).done))
+$(foreach set,$(SETS) $(LAB_SETS),$(eval .jars/.$(set).done: | $(previous))$(eval previous := .jars/.$(set).done))
 
 # Each set is copied into an empty folder: the class paths take every jar there, one of an earlier version too.
 .jars/.spark.done: private POM_ARGS = -DincludeArtifactIds=$(SPARK_JARS)
-$(CLIENT_JARS): .jars/.kafka-%.done: conf/jars/clients.xml
+$(CLIENT_JARS): conf/jars/clients.xml
+$(BROKER_JARS): conf/jars/kafka.xml
+$(CLIENT_JARS) $(BROKER_JARS): .jars/.kafka-%.done:
 	mkdir -p .jars && rm -rf .jars/kafka-$*
 	$(MVN) -f $< $(COPY) -Dkafka.version=$* -DoutputDirectory=$(CURDIR)/.jars/kafka-$*
 	touch $@

@@ -80,7 +80,7 @@ def round_trips(
 
 def fetches(selection: GoldSelection, kind: str, pairs: Collection[BrokerPair] | None = None) -> list[Row]:
     """
-    Return the number of fetches like `round_trips`; `kind` is follower or consumer.
+    Return the number of fetches like `round_trips`; `kind` is one of `fetch_latency`.
 
     `metric` is `true`, the latency at the follower, or `leader_local` if no follower's log is there.
     """

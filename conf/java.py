@@ -9,7 +9,7 @@ from conf.settings import PROJECT
 JARS = PROJECT / ".jars"
 CLIENT_JAR = re.compile(r"kafka-clients-(.+)\.jar")
 BROKERS = "kafka"
-"""The folder of the brokers' own jars; clients of another version are in `kafka-VERSION`."""
+"""The folder of the lab's own release; other releases are in `kafka-VERSION`."""
 
 
 def java() -> str:
@@ -28,38 +28,38 @@ def java() -> str:
     return found
 
 
-def class_path(client_version: str | None = None) -> str:
+def class_path(version: str | None = None) -> str:
     """
-    Return the class path of the clients and tools of a release; without one, of the brokers'.
+    Return the class path of a Kafka release; without one, of the lab's own.
 
     Raises:
         FileNotFoundError: the jars are missing; the message names the command that fetches them.
 
     """
-    is_other = client_version is not None and client_version != brokers_version()
-    folder = JARS / (f"{BROKERS}-{client_version}" if is_other else BROKERS)
+    is_other = version is not None and version != brokers_version()
+    folder = JARS / (f"{BROKERS}-{version}" if is_other else BROKERS)
     if not any(folder.glob("kafka*.jar")):
         message = f"no Kafka jars in {folder}: fetch them with `make setup`"
-        raise FileNotFoundError(missing_client(client_version) if client_version else message)
+        raise FileNotFoundError(missing_client(version) if version else message)
     return f"{folder}/*"
 
 
 def missing_client(client_version: str) -> str:
-    """Return the error message for a Kafka client whose jars are missing, with what to do."""
+    """Return the error message for a Kafka release whose jars are missing, with what to do."""
     present = ", ".join(client_versions()) or "none"
     return (
         f"no jars of Kafka {client_version} in {JARS} (present: {present}): run `make lab`, which fetches "
-        "the clients that CLIENTS in the Makefile lists"
+        "the releases that CLIENTS and BROKERS in the Makefile list"
     )
 
 
 def client_versions() -> list[str]:
-    """Return the releases whose clients are present, including the brokers' own."""
+    """Return the releases whose clients are present, including the lab's own."""
     others = {path.name.removeprefix(f"{BROKERS}-") for path in JARS.glob(f"{BROKERS}-*")}
     return sorted(others | {own} if (own := brokers_version()) else others)
 
 
 def brokers_version() -> str | None:
-    """Return the brokers' release, as its jars are named; None before they were fetched."""
+    """Return the lab's own release, as its jars are named; None before they were fetched."""
     named = (CLIENT_JAR.fullmatch(path.name) for path in JARS.glob(f"{BROKERS}/*"))
     return next((jar[1] for jar in named if jar), None)

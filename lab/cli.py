@@ -51,6 +51,10 @@ def start(  # noqa: PLR0913 (one option for each setting of a lab)
     state: State = DEFAULT_STATE,
     *,
     brokers: Annotated[int, typer.Option(min=1, max=9, help="Number of observed brokers.")] = 3,
+    kafka_version: Annotated[
+        str | None,
+        typer.Option(help="Release of the observed brokers that `make lab` installed, for example 4.4.0."),
+    ] = None,
     request_log: Annotated[bool, typer.Option(help="Start with the request logger at DEBUG.")] = True,
     client_log: Annotated[bool, typer.Option(help="Log the followers' NetworkClient at DEBUG.")] = True,
     telemetry_partitions: Annotated[int, typer.Option(min=1, help="Partitions of each telemetry topic.")] = 2,
@@ -62,11 +66,14 @@ def start(  # noqa: PLR0913 (one option for each setting of a lab)
     Example: `plumbline lab start`
 
     Example: `plumbline lab start --state .state/lab --brokers 3`
+
+    Example: `plumbline lab start --kafka-version 4.4.0`
     """
     with _clear_errors():
         cluster.start(
             state,
             brokers=brokers,
+            kafka_version=kafka_version,
             request_log=request_log,
             client_log=client_log,
             telemetry_partitions=telemetry_partitions,

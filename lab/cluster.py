@@ -11,6 +11,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+import conf.java
 from lab import config, jvm, processes, topics
 from lab.errors import LabError
 from lab.layout import DEFAULT_STATE, Lab, lay_out
@@ -26,6 +27,7 @@ def start(  # noqa: PLR0913 (the settings of a lab, by keyword)
     state: Path = DEFAULT_STATE,
     *,
     brokers: int = 3,
+    kafka_version: str | None = None,
     request_log: bool = True,
     client_log: bool = True,
     telemetry_partitions: int = 2,
@@ -36,10 +38,12 @@ def start(  # noqa: PLR0913 (the settings of a lab, by keyword)
     Start a lab. Return it when all brokers are registered and every replica is in sync.
 
     The observed cluster, its logs and the log of applied delays start empty. The telemetry broker keeps its
-    data, so that streams resume from their checkpoints. `fresh` deletes that data.
+    data, so that streams resume from their checkpoints. `fresh` deletes that data. `kafka_version` is the
+    release of the observed brokers; tools, loads and the telemetry broker stay with that of `.jars/kafka`.
 
     Raises:
-        LabError: a lab already runs in this folder, or a process did not start (the message quotes its log).
+        LabError: a lab already runs in this folder, the jars of the release are missing, or a process did not
+            start (the message quotes its log).
 
     """
     state = state.resolve()
@@ -47,7 +51,7 @@ def start(  # noqa: PLR0913 (the settings of a lab, by keyword)
     with _lifecycle_lock(state):
         _remove_leftovers(state, fresh=fresh, say=say)
         lab = lay_out(state, brokers, free_ports())
-        lab.request_log, lab.client_log = request_log, client_log
+        lab.request_log, lab.client_log, lab.kafka_version = request_log, client_log, kafka_version
         lab.telemetry_partitions = telemetry_partitions
         try:
             _bring_up(lab, say)
@@ -89,6 +93,7 @@ def status(state: Path = DEFAULT_STATE) -> dict[str, object]:
         "telemetry_bootstrap_servers": lab.telemetry_bootstrap_servers,
         "settings_file": str(lab.settings_file),
         "request_log": lab.request_log,
+        "kafka_version": lab.kafka_version or conf.java.brokers_version(),
         "processes": {
             name: {"pid": int(record["pid"]), "is_alive": is_alive[name]}
             for name, record in lab.processes.items()

@@ -47,26 +47,31 @@ def java() -> str:
         raise LabError(str(error)) from error
 
 
-def class_path(client_version: str | None = None) -> str:
+def class_path(version: str | None = None) -> str:
     """
-    Return the class path of the brokers' release, or of another release for clients and tools.
+    Return the class path of a Kafka release; None is the release of `.jars/kafka`.
 
     Raises:
         LabError: the jars of the release are missing.
 
     """
     try:
-        return conf.java.class_path(client_version)
+        return conf.java.class_path(version)
     except FileNotFoundError as error:
         raise LabError(str(error)) from error
 
 
-def tool(main_class: str, *arguments: str, options: tuple[str, ...] = _TOOL_OPTIONS) -> list[str]:
+def tool(
+    main_class: str,
+    *arguments: str,
+    options: tuple[str, ...] = _TOOL_OPTIONS,
+    version: str | None = None,
+) -> list[str]:
     """Return the command line of a Kafka tool."""
-    return [java(), *options, "-cp", class_path(), main_class, *arguments]
+    return [java(), *options, "-cp", class_path(version), main_class, *arguments]
 
 
-def _broker(home: Path, logs: Path, agent: tuple[str, ...]) -> list[str]:
+def _broker(home: Path, logs: Path, agent: tuple[str, ...] = (), version: str | None = None) -> list[str]:
     return [
         java(),
         *_BROKER_OPTIONS,
@@ -74,7 +79,7 @@ def _broker(home: Path, logs: Path, agent: tuple[str, ...]) -> list[str]:
         f"-Dkafka.logs.dir={logs}",
         f"-Dlog4j2.configurationFile={home / 'log4j2.xml'}",
         "-cp",
-        class_path(),
+        class_path(version),
         "kafka.Kafka",
         str(home / "server.properties"),
     ]
@@ -94,37 +99,44 @@ def observed_broker(lab: Lab, broker: Broker) -> list[str]:
         message = f"no JMX exporter agent in {conf.java.JARS / 'agent'}: run `make setup`"
         raise LabError(message)
     agent = f"-javaagent:{agents[-1]}=127.0.0.1:{broker.exporter_port}:{home / 'exporter.yaml'}"
-    return _broker(home, Path(broker.logs), (agent,))
+    return _broker(home, Path(broker.logs), (agent,), lab.kafka_version)
 
 
 def telemetry_broker(lab: Lab) -> list[str]:
-    """Return the command line of the telemetry broker."""
+    """Return the command line of the telemetry broker, whose release never changes: it keeps its data."""
     home = lab.state / "telemetry"
-    return _broker(home, home / "logs", ())
+    return _broker(home, home / "logs")
 
 
 def format_storage(lab: Lab) -> None:
     """
     Format the data folders of all brokers. Keep the telemetry broker's if it is formatted already.
 
-    Kafka's StorageTool runs once, which saves JVM starts. Its output for one node (`bootstrap.checkpoint`,
-    the feature levels) is the same for every node of a release. The other nodes get a copy with new ids.
+    Kafka's StorageTool runs once for a release, which saves JVM starts. The feature levels that it writes
+    (`bootstrap.checkpoint`; since 4.4 a snapshot in `__cluster_metadata-0`) are the same for every node of a
+    release. The other nodes get a copy with new ids.
     """
     first, *others = [lab.state / f"broker-{broker.id}" for broker in lab.brokers]
     cluster_id = _kafka_uuid()
-    run_tool(
-        tool("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(first / "server.properties"))
-    )
+    _format(first, cluster_id, lab.kafka_version)
     for broker, home in zip(lab.brokers[1:], others, strict=True):
         _copy_format(first / "data", home / "data", node_id=broker.id, cluster_id=cluster_id)
-    telemetry = lab.state / "telemetry" / "data"
-    if not (telemetry / "meta.properties").exists():
-        _copy_format(first / "data", telemetry, node_id=1, cluster_id=_kafka_uuid())
+    telemetry = lab.state / "telemetry"
+    if (telemetry / "data" / "meta.properties").exists():
+        return
+    if lab.kafka_version is None:
+        _copy_format(first / "data", telemetry / "data", node_id=1, cluster_id=_kafka_uuid())
+    else:
+        _format(telemetry, _kafka_uuid(), None)
+
+
+def _format(home: Path, cluster_id: str, version: str | None) -> None:
+    properties = str(home / "server.properties")
+    run_tool(tool("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", properties, version=version))
 
 
 def _copy_format(formatted: Path, data: Path, *, node_id: int, cluster_id: str) -> None:
-    data.mkdir(parents=True)
-    shutil.copy(formatted / "bootstrap.checkpoint", data)
+    shutil.copytree(formatted, data, ignore=shutil.ignore_patterns("meta.properties"))
     names = {"version": 1, "node.id": node_id, "directory.id": _kafka_uuid(), "cluster.id": cluster_id}
     (data / "meta.properties").write_text("".join(f"{key}={value}\n" for key, value in names.items()))
 

@@ -55,7 +55,11 @@ class Link:
 
 @dataclass(slots=True, kw_only=True)
 class Lab:
-    """A lab and its processes: name -> pid and create time (epoch seconds)."""
+    """
+    A lab and its processes: name -> pid and create time (epoch seconds).
+
+    `kafka_version` is the release of the observed brokers; None is the release of `.jars/kafka`.
+    """
 
     state: Path
     brokers: list[Broker]
@@ -67,6 +71,7 @@ class Lab:
     telemetry_partitions: int = 2
     request_log: bool = True
     client_log: bool = True
+    kafka_version: str | None = None
     cluster: str = CLUSTER
     status: str = "starting"
     started_at: str = ""
@@ -140,6 +145,8 @@ class Lab:
                 [Link(**row) for row in document[name]] for name in ("links", "client_links")
             )
             plain = {name: document[name] for name in _PLAIN}
+            # A lab that an earlier version of this program started has no release of its own.
+            plain["kafka_version"] = document.get("kafka_version")
             return cls(state=path.parent, brokers=brokers, links=links, client_links=client_links, **plain)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             message = f"{path} cannot be read ({error!r}): stop the processes that it lists, then delete it"

@@ -25,7 +25,7 @@ WINDOW_S = 10.0
 VERDICT = ("culprit", "broker_id", "follower_id", "leader_id")
 
 
-def demo(
+def demo(  # noqa: PLR0913 (one option for each setting of the demo)
     scenario: Annotated[
         scenarios.Scenario, typer.Option(help="Fault to inject.")
     ] = scenarios.Scenario.SLOW_LINK,
@@ -35,6 +35,9 @@ def demo(
         float, typer.Option(min=0, help="Produce load, records/s; 0 leaves the brokers idle.")
     ] = load.TRICKLE_RECORDS_PER_S,
     seed: Annotated[int, typer.Option(help="Seed for the choice of the slowed brokers.")] = 1,
+    kafka_version: Annotated[
+        str | None, typer.Option(help="Release of the brokers that `make lab` installed, for example 4.4.0.")
+    ] = None,
     state: Annotated[Path, typer.Option(help="Folder for all files of the demo.")] = Path(".state/demo"),
 ) -> None:
     """
@@ -58,7 +61,7 @@ def demo(
     from plumbline.demo_tables import opened  # noqa: PLC0415
 
     try:
-        truth, html = _recorded_and_reported(state, plan)
+        truth, html = _recorded_and_reported(state, plan, kafka_version)
     except (LabError, subprocess.CalledProcessError) as error:
         typer.secho(f"the demo failed: {error}\n{_logs_of(state)}", fg="red", err=True)
         raise typer.Exit(ExitCode.FAILED) from None
@@ -79,8 +82,10 @@ def _logs_of(state: Path) -> str:
     return f"logs: {state / 'logs'} (collect, ingest, build-gold), {state / 'lab' / 'logs'} (brokers)"
 
 
-def _recorded_and_reported(state: Path, plan: scenarios.ScenarioPlan) -> tuple[Path, Path]:
-    with _lab(state / "lab") as settings, streams(state, settings, typer.echo) as started:
+def _recorded_and_reported(
+    state: Path, plan: scenarios.ScenarioPlan, kafka_version: str | None
+) -> tuple[Path, Path]:
+    with _lab(state / "lab", kafka_version) as settings, streams(state, settings, typer.echo) as started:
         truth = scenarios.run(state / "lab", plan, say=typer.echo)
         time.sleep(WINDOW_S)  # so that every broker has lines after the last window
         _check_alive(state, started)
@@ -96,8 +101,8 @@ def _recorded_and_reported(state: Path, plan: scenarios.ScenarioPlan) -> tuple[P
 
 
 @contextmanager
-def _lab(state: Path) -> Iterator[Path]:
-    lab = cluster.start(state, fresh=True, say=typer.echo)
+def _lab(state: Path, kafka_version: str | None) -> Iterator[Path]:
+    lab = cluster.start(state, fresh=True, kafka_version=kafka_version, say=typer.echo)
     try:
         yield lab.settings_file
     finally:

@@ -5,10 +5,11 @@ from answers.exported.declared import ExportedQuestion, exported, quantiles
 QUESTION = ExportedQuestion(
     prepared={
         "consumers": """
-SELECT moment, cluster, client_id AS client, count(*) OVER all_of AS of_all,
-       row_number() OVER (all_of ORDER BY max(leader_local_p99_ms) DESC, client_id) AS nth
+SELECT moment, cluster, kind, client_id AS client, count(*) OVER all_of AS of_all,
+       row_number() OVER (all_of ORDER BY max(leader_local_p99_ms) DESC, client_id, kind) AS nth
 FROM spans JOIN latest.fetch_latency USING (cluster, window_start)
-WHERE is_settled AND kind = 'consumer' AND client_id IS NOT NULL GROUP BY moment, cluster, client_id
+WHERE is_settled AND kind IN ('consumer', 'share') AND client_id IS NOT NULL
+GROUP BY moment, cluster, kind, client_id
 WINDOW all_of AS (PARTITION BY moment, cluster)"""
     },
     exported=(
@@ -25,12 +26,13 @@ FROM spans JOIN latest.fetch_latency USING (cluster, window_start) WHERE is_sett
 SELECT moment, cluster, leader_id AS broker, kind, total_hist, leader_local_hist, true_hist
 FROM spans JOIN latest.fetch_latency USING (cluster, window_start) WHERE is_settled"""),
         quantiles("""
--- cluster client
+-- cluster client kind
 -- consumer_leader_local_seconds | fetch_latency.leader_local_hist \
-| Total less remote of a consumer's fetches; the slowest clients.
-SELECT moment, cluster, client, leader_local_hist
-FROM spans JOIN latest.fetch_latency f USING (cluster, window_start) JOIN consumers c USING (moment, cluster)
-WHERE f.client_id = c.client AND kind = 'consumer' AND is_settled AND nth <= getvariable('clients')"""),
+| Total less remote of the fetches of a consumer or share consumer; the slowest clients.
+SELECT moment, cluster, client, kind, leader_local_hist
+FROM spans JOIN latest.fetch_latency f USING (cluster, window_start)
+JOIN consumers c USING (moment, cluster, kind)
+WHERE f.client_id = c.client AND is_settled AND nth <= getvariable('clients')"""),
         exported("""
 -- cluster broker quantile
 -- stock_fetch_total_seconds | stock_fetch_total.p99_ms | TotalTimeMs of FetchFollower from Kafka.
@@ -47,6 +49,6 @@ SELECT moment, cluster, broker_id AS broker, request,
        arg_max(leader_local_mean_ms, to_at) / 1000 AS plumbline_leader_local_mean_seconds
 FROM spans JOIN latest.leader_local_mean USING (cluster, window_start)
 WHERE leader_local_mean_ms IS NOT NULL
-AND request IN ('Produce', 'FetchFollower', 'FetchConsumer', 'Metadata') GROUP BY ALL"""),
+AND request IN ('Produce', 'FetchFollower', 'FetchConsumer', 'ShareFetch', 'Metadata') GROUP BY ALL"""),
     ),
 )

@@ -157,6 +157,14 @@ CONSUMERS = Listing(
     columns=(_LEADER, _CLIENT, *_FETCHES),
     about=_ABOUT,
 )
+SHARES = replace(
+    CONSUMERS,
+    name="share-table",
+    title="Share consumers",
+    lead="Fetches of share groups (SHARE_FETCH), with and without the wait: for new records, for records "
+    "that other members hold, and until the share coordinator has stored the acknowledgements of the fetch.",
+    rows=_fetchers("share"),
+)
 RAFTS = replace(
     CONSUMERS,
     name="raft-table",

@@ -49,6 +49,7 @@ def answer(selection: GoldSelection) -> Answer:
                 for listing, name in (
                     (latency.FOLLOWERS, "followers"),
                     (latency.CONSUMERS, "consumers"),
+                    (latency.SHARES, "share"),
                     (latency.RAFTS, "raft"),
                 )
                 if (listed := listing.listed(rows, query=rows.query)).rows

@@ -16,11 +16,15 @@ FETCH_LATENCY = Table(
         [
             *WINDOW,
             column("leader_id", IntegerType(), "broker that served the fetches"),
-            column("kind", StringType(), "follower, consumer or raft"),
-            column("follower_id", IntegerType(), "fetching replica; NULL for consumers"),
+            column("kind", StringType(), "follower, consumer, share (a SHARE_FETCH) or raft"),
+            column("follower_id", IntegerType(), "fetching replica; NULL for consumers and share consumers"),
             column("client_id", StringType(), "client.id of the fetcher"),
             column("n", LongType(), "fetches"),
-            column("n_delayed", LongType(), "fetches that waited in purgatory (remote_ms > 0)"),
+            column(
+                "n_delayed",
+                LongType(),
+                "fetches that waited (remote_ms > 0): in purgatory, or for a share coordinator",
+            ),
             column("n_true", LongType(), "fetches with a line in the follower's log"),
             column("total_p50_ms", DoubleType(), "median of total, as dashboards show it"),
             column("total_p99_ms", DoubleType(), "p99 of total"),

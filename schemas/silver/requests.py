@@ -69,7 +69,11 @@ REQUESTS = Table(
             column("session_epoch", IntegerType(), "fetch session epoch; -1 = no session, 0 = new session"),
             column("response_session_id", IntegerType(), "fetch session id of the response"),
             column("listener", StringType(), "listener name"),
-            column("kind", StringType(), "follower, consumer or raft for a FETCH; other for all other APIs"),
+            column(
+                "kind",
+                StringType(),
+                "follower, consumer or raft for a FETCH; share for a SHARE_FETCH; other for all other APIs",
+            ),
             column(
                 "follower_id", IntegerType(), "replica id of the follower or raft voter; NULL for clients"
             ),

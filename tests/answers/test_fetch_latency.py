@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from answers.fetches.latency import fetches
+from answers.fetches.question import answer
 from schemas.gold.fetch_latency import FETCH_LATENCY
 from tests.answers.selected import selected
 
@@ -64,3 +65,21 @@ def test_missing_metric_stays_null():
 
 def test_no_windows_give_no_rows():
     assert summed() == []
+
+
+def test_share_consumers_have_a_table_of_their_own_next_to_consumers():
+    rows = [
+        window(0, {QUICK: 5}),
+        window(0, {IDLE: 5}, client_id="app", follower_id=None),
+        window(0, {IDLE: 7}, client_id="app", follower_id=None, kind="share"),
+    ]
+
+    sections = {section.name: section for section in answer(selected({FETCH_LATENCY: rows})).sections}
+
+    assert [name for name in sections if name in {"followers", "consumers", "share", "raft"}] == [
+        "followers",
+        "consumers",
+        "share",
+    ]
+    (table,) = sections["share"].blocks
+    assert [(row["kind"], row["client_id"], row["n"]) for row in table.rows] == [("share", "app", 7)]

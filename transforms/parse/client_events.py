@@ -3,8 +3,10 @@ Parse one line of a NetworkClient log (`org.apache.kafka.clients.NetworkClient` 
 
 `Sending X request with header RequestHeader(...) and timeout N to node M: ...` and
 `Received X response from node M for request with header RequestHeader(...): ...` follow a prefix that names
-the client: `[ReplicaFetcher replicaId=2, leaderId=1, fetcherId=0] `. Both have the request's header, so
-gold pairs a request with its response by the correlation id.
+the client: `[ReplicaFetcher replicaId=2, leaderId=1, fetcherId=0] `. Four clients of a broker have no space
+after it: `[Persister broker=1]` of share groups, AddPartitionsToTxnManager, AssignmentsManager and
+NetworkPartitionMetadataClient. Both lines have the request's header, so gold pairs a request with its
+response by the correlation id.
 """
 # ruff: noqa: ANN401 (structs and rows whose types are made at run time)
 
@@ -26,7 +28,7 @@ HEAD_BYTES = 4_096
 """The header and the fetch session are at the start; the list of partitions can have megabytes."""
 
 BEGIN = (
-    r"(?:\[(NAME)\] )?(Sending|Received) [A-Z0-9_]++ (?:request|response from node (-?\d++) for request)"
+    r"(?:\[(NAME)\] ?)?(Sending|Received) [A-Z0-9_]++ (?:request|response from node (-?\d++) for request)"
     r" with header RequestHeader\(apiKey=([A-Z0-9_]++), apiVersion=(\d++), clientId=(ID)"
 )
 CORRELATION = ", correlationId="

@@ -58,6 +58,8 @@ def served(root, moment=END, **limits):
         (("fetch_true_seconds", "3", "follower", "0.99"), 0.021),
         (("fetch_true_seconds", "3", "follower", "0.5"), 0.001),  # of two followers one is slow
         (("fetches", "3", "follower"), 240),
+        (("fetch_total_seconds", "2", "share", "0.5"), 0.4),
+        (("fetch_leader_local_seconds", "2", "share", "0.5"), 0.004),
         (("leader_redirect_seconds", "redirect", "1.0"), 3.0),
         (("topic_skew_ratio", "orders"), 2.25),
         (("metadata_bytes_per_second",), 2_000),
@@ -100,9 +102,16 @@ def test_series_are_bounded_the_culprit_is_kept_and_the_rest_is_counted(warehous
     found = served(warehouse, pairs=1, clients=2)
 
     assert [key[1:] for key in found if key[0] == "link_slow"] == [("1", "3")]
-    assert sorted({key[1] for key in found if key[0] == "consumer_leader_local_seconds"}) == [
-        'app-1 "x"', 'app-2 "x"']  # fmt: skip
-    assert (found["left_out", "pairs"], found["left_out", "consumers"]) == (5, 1)
+    assert sorted({key[1:3] for key in found if key[0] == "consumer_leader_local_seconds"}) == [
+        ('app-1 "x"', "consumer"), ('app-2 "x"', "consumer")]  # fmt: skip
+    assert (found["left_out", "pairs"], found["left_out", "consumers"]) == (5, 2)
+
+
+def test_a_share_consumer_and_a_consumer_with_one_client_id_are_two_series(warehouse):
+    found = served(warehouse)
+    names = [("consumer_leader_local_seconds", 'app-0 "x"', kind, "0.5") for kind in ("consumer", "share")]
+
+    assert [found[name] for name in names] == pytest.approx([0.005, 0.004], rel=0.0101)
 
 
 def test_an_unsettled_window_is_not_served(tmp_path):

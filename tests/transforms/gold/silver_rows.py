@@ -61,6 +61,12 @@ def request(  # noqa: PLR0913 (each is a fact of a line that some test is about)
     return _row(REQUESTS, known | more)
 
 
+def share_fetch(second, **more):
+    """Make a SHARE_FETCH of a share consumer."""
+    known = {"api": "SHARE_FETCH", "kind": "share", "follower_id": None, "session_id": None}
+    return request(second, **known | more)
+
+
 def event(  # noqa: PLR0913 (as above)
     second, direction, *, leader=1, follower=2, correlation_id=0, session_id=77, **more
 ):

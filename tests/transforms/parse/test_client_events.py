@@ -87,6 +87,18 @@ CLIENTS = {  # message -> component, follower, destination, api, client id, sess
     + header(b"BROKER_HEARTBEAT", b"1")
     + b" and timeout 4500 to node 2: BrokerHeartbeatRequestData(brokerId=1)":
         ("NodeToControllerChannelManager", None, 2, "BROKER_HEARTBEAT", "1", None),
+    b"[Persister broker=3]Sending WRITE_SHARE_GROUP_STATE request with header "
+    + header(b"WRITE_SHARE_GROUP_STATE", b"Persister-client-3")
+    + b" and timeout 30000 to node 1: WriteShareGroupStateRequestData(groupId='sg', topics=[])":
+        ("Persister", None, 1, "WRITE_SHARE_GROUP_STATE", "Persister-client-3", None),
+    b"[Persister broker=3]Received WRITE_SHARE_GROUP_STATE response from node 1 for request with header "
+    + header(b"WRITE_SHARE_GROUP_STATE", b"Persister-client-3")
+    + b": WriteShareGroupStateResponseData(results=[])":
+        ("Persister", None, 1, "WRITE_SHARE_GROUP_STATE", "Persister-client-3", None),
+    b"[AddPartitionsToTxnManager broker=1]Sending ADD_PARTITIONS_TO_TXN request with header "
+    + header(b"ADD_PARTITIONS_TO_TXN", b"AddPartitionsToTxnManager-1")
+    + b" and timeout 30000 to node 2: AddPartitionsToTxnRequestData(transactions=[])":
+        ("AddPartitionsToTxnManager", None, 2, "ADD_PARTITIONS_TO_TXN", "AddPartitionsToTxnManager-1", None),
     b"[Producer clientId=a [x], y] Received PRODUCE response from node -1 for request with header "
     + header(b"PRODUCE", b"a [x], y") + b": ProduceResponseData(responses=[])":
         ("Producer", None, -1, "PRODUCE", "a [x], y", None),

@@ -22,7 +22,7 @@ CLIENT_EVENTS_REACH = Reach(lookback_s=3 * NEAR_S + MAX_ELAPSED_S, lookahead_s=3
 MONO_RESOLUTION_MS = 1e-6
 
 REQUESTS_COLUMNS = (
-    *("cluster", "broker_id", "api", "kind", "follower_id", "client_id", "correlation_id"),
+    *("cluster", "broker_id", "kind", "follower_id", "client_id", "correlation_id"),
     *("response_session_id", "position", "logged_at", "logged_mono_ns", "clock_resolution_ms", "connection"),
     *("total_ms", "remote_ms", "send_ms", "is_own_traffic"),
 )
@@ -44,12 +44,12 @@ SERVED = """
         coalesce(response_session_id, 0) AS session_id, position, kind, connection,
         epoch_us(logged_at) AS logged_us, logged_mono_ns, clock_resolution_ms, total_ms, remote_ms, send_ms
     FROM requests
-    WHERE api = 'FETCH' AND kind IN ('follower', 'consumer', 'raft') AND logged_at IS NOT NULL
+    WHERE kind IN ('follower', 'consumer', 'raft', 'share') AND logged_at IS NOT NULL
         AND is_own_traffic IS DISTINCT FROM true
         -- A KRaft node without a known leader fetches from itself, which is no traffic between two nodes.
         AND follower_id IS DISTINCT FROM broker_id
 """
-"""The FETCH requests of the request log, without own traffic; re-sent lines are still there."""
+"""The FETCH and SHARE_FETCH requests of the log, without own traffic; re-sent lines are still there."""
 
 _LINES = """
     SELECT
@@ -86,8 +86,9 @@ _ELAPSED = f"""
 
 def fetches(skew_s: int = NEAR_S) -> str:
     """
-    Return the query of each FETCH once, with `elapsed_ms` at the follower; NULL without the follower's log.
+    Return the query of each FETCH and SHARE_FETCH once, with `elapsed_ms` at the follower.
 
+    `elapsed_ms` is NULL without the follower's log, and for consumers.
     It reads `requests` (`REQUESTS_COLUMNS`) and `client_events` (`CLIENT_EVENTS_COLUMNS`). Re-sent lines and
     Plumbline's own traffic are left out. `is_ambiguous` marks follower fetches whose key also fits a fetch
     close in time; their `elapsed_ms` is NULL. Within a session, lines up to `skew_s` apart match. A stream

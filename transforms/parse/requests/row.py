@@ -7,6 +7,9 @@ The kind of a FETCH depends on its request, never on the client id, which any us
 - With a replica id and any other topics, it is `follower`. An incremental session without changes has none.
 - Without a replica id it is `consumer`.
 - If the request was not logged, the kind is None.
+
+A SHARE_FETCH (KIP-932) is always `share`. Its bodies are not read: the response has no sizes of records, and
+without an error its `currentLeader` is broker 0.
 """
 # ruff: noqa: ANN401 (structs and rows whose types are made at run time)
 
@@ -156,6 +159,10 @@ def _metadata(version: int, request: Any, response: Any) -> Facts:
     return "other", None, None, None, None, None, None, names, answered, size
 
 
+def _share(_version: int, _request: Any, _response: Any) -> Facts:
+    return SHARE_FACTS
+
+
 def _nothing(_version: int, _request: Any, _response: Any) -> Facts:
     return NO_FACTS
 
@@ -171,10 +178,12 @@ def _text(_version: int, request: Any, _response: Any) -> Facts:
 
 
 NO_FACTS: Facts = ("other", *[None] * 9)
+SHARE_FACTS: Facts = ("share", *[None] * 9)
 READERS: dict[str, Callable[[int, Any, Any], Facts | Quarantined]] = {
     "FETCH": _fetch,
     "PRODUCE": _produce,
     "ALTER_PARTITION_REASSIGNMENTS": _produce,
     "ELECT_LEADERS": _elect_leaders,
     "METADATA": _metadata,
+    "SHARE_FETCH": _share,
 }

@@ -13,6 +13,7 @@ from tests.transforms.gold.silver_rows import (
     joined,
     replaced,
     request,
+    share_fetch,
     stream_of,
     whole,
 )
@@ -90,12 +91,14 @@ def test_nan_and_infinite_times_measure_nothing():
     assert (row.n, row.total_sum_ms, row.total_hist) == (2, 2.0, {726: 1})
 
 
-def test_followers_consumers_and_raft_keep_rows_of_their_own():
+def test_followers_consumers_share_consumers_and_raft_keep_rows_of_their_own():
     rows = [
         request(1, correlation_id=1),
         request(2, correlation_id=2, kind="consumer", follower_id=None, client_id="app"),
         request(3, correlation_id=3, kind="consumer", follower_id=None, client_id=None),
         request(4, correlation_id=4, kind="raft", follower_id=3, client_id="raft-client-3"),
+        share_fetch(5, client_id="app"),
+        request(6, correlation_id=6, api="PRODUCE", kind="other", follower_id=None, client_id="app"),
     ]
 
     found = {(row.kind, row.follower_id, row.client_id) for row in latency(rows)}
@@ -105,7 +108,19 @@ def test_followers_consumers_and_raft_keep_rows_of_their_own():
         ("consumer", None, "app"),
         ("consumer", None, None),
         ("raft", 3, "raft-client-3"),
+        ("share", None, "app"),
     }
+
+
+def test_the_wait_of_a_share_fetch_is_no_latency():
+    idle = share_fetch(1.5, total_ms=502.0, remote_ms=500.25, correlation_id=7)
+    busy = share_fetch(2.0, total_ms=10.5, remote_ms=6.0, correlation_id=8)
+
+    (row,) = latency([idle, busy])
+
+    assert (row.n, row.n_delayed, row.n_true) == (2, 2, 0)
+    assert (row.leader_local_min_ms, row.leader_local_max_ms) == (1.75, 4.5)
+    assert (row.total_max_ms, row.remote_max_ms) == (502.0, 500.25)
 
 
 def test_fetch_belongs_to_the_window_in_which_the_leader_finished_it():

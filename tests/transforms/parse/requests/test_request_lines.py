@@ -108,6 +108,35 @@ def test_a_consumer_s_fetch_has_bytes_errors_and_leader_hints_by_partition():
     ]
 
 
+def test_a_share_fetch_is_of_kind_share_and_its_wait_is_its_remote_time():
+    """A SHARE_FETCH has no wait time of its own, no session id and no sizes in its response."""
+    names = ("SHARE_FETCH_wait", "SHARE_FETCH_acknowledges", "4.4.0-SHARE_FETCH")
+    rows = [REQUESTS[name] for name in names]
+
+    assert {(row.api, row.kind, row.follower_id, row.client_id) for row in rows} == {
+        ("SHARE_FETCH", "share", None, "share-app")
+    }
+    assert [(row.total_ms, row.remote_ms) for row in rows] == [
+        (501.982, 500.249),
+        (10.528, 6.13),
+        (48.651, 47.105),
+    ]
+    assert {(row.partitions, row.session_id, row.error_code) for row in rows} == {(None, None, 0)}
+
+
+def test_only_fetches_have_a_kind_of_their_own():
+    kinds = {row.kind for row in REQUESTS.values() if row.api not in ("FETCH", "SHARE_FETCH")}
+
+    assert kinds == {"other"}
+
+
+def test_lines_of_kafka_4_4_are_parsed_as_those_of_4_3():
+    rows = [REQUESTS[name] for name in ("4.4.0-FETCH_follower", "4.4.0-API_VERSIONS")]
+
+    assert [(row.kind, row.api_version) for row in rows] == [("follower", 18), ("other", 5)]
+    assert len(rows[0].partitions) > 0
+
+
 def test_a_produce_joins_request_and_response_partitions_in_any_order():
     row = REQUESTS["example-error6-perf-4.3.1"]  # The request has 12, 15, 21, 0; the response 21, 0, 12, 15.
 
