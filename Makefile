@@ -106,10 +106,11 @@ $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
 	touch $@
 
-# PySpark is built from source: with the locked setuptools, not with the newest one that pip would download.
+# PySpark is built from source: with the locked setuptools, not with the newest one that pip would download. It has
+# no pyproject.toml; --use-pep517 builds a wheel of it nevertheless, as later releases of pip always do.
 $(VENV)/.runtime: $(VENV)/.made conf/locks/plumbline.lock pyproject.toml
 	$(BIN)/$(INSTALL) -r <(sed -n '/^setuptools==/,/# via/p' conf/locks/plumbline.lock)
-	$(BIN)/$(INSTALL) --no-build-isolation -r conf/locks/plumbline.lock
+	$(BIN)/$(INSTALL) --use-pep517 --no-build-isolation -r conf/locks/plumbline.lock
 	$(BIN)/pip install -q --no-deps --no-build-isolation -e .
 	$(BIN)/pip check
 	touch $@

@@ -168,6 +168,10 @@ class Question:
         """The path of its page; the first question is the first page."""
         return "/" if self.is_first else f"/{self.name}"
 
+    def is_made_from(self, source: str) -> bool:
+        """Return whether its rows are made from a gold table."""
+        return any(rows.table.name.startswith(source) for rows in self.rows.values())
+
 
 def empty_section(name: str, title: str, what: str, fill: str = FILLED_BY_GOLD) -> Section:
     """Return a section without data: what is missing, and the command that fills it."""

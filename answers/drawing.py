@@ -1,10 +1,12 @@
 """What all figures share: colours, lines over time, and text that a figure may show."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 
 from schemas.rows import Row
@@ -32,6 +34,7 @@ def plain_name(text: str) -> str:
     return ODD.sub("·", text)[:LONGEST_NAME]
 
 
+@lru_cache(maxsize=10_000)  # the lines of a figure have the same instants
 def instant_text(instant: datetime) -> str:
     """Return an instant as plotly expects it, in UTC."""
     return instant.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
@@ -47,10 +50,8 @@ def line(
     **style: Any,  # noqa: ANN401 (plotly's own words)
 ) -> go.Scatter:
     """Return a line of steps as long as their windows, with gaps where windows are missing."""
-    instants, values = _with_gaps(series, column, step)
-    return go.Scatter(
-        x=instants,
-        y=values,
+    return curve(
+        *_with_gaps(series, column, step),
         name=name,
         mode="lines",
         opacity=opacity,
@@ -59,7 +60,16 @@ def line(
     )
 
 
-def _with_gaps(series: Sequence[Row], column: str, step: timedelta) -> tuple[list[str], list[float | None]]:
+def curve(instants: Iterable[datetime], values: Iterable[float | None], **style: Any) -> go.Scatter:  # noqa: ANN401
+    """Return a trace over time; a value that is None is a gap."""
+    # Of a list, plotly checks element by element; arrays take a fifth of the time.
+    x = np.array([instant_text(instant) for instant in instants], dtype=object)
+    return go.Scatter(x=x, y=np.array(list(values), dtype=float), **style)
+
+
+def _with_gaps(
+    series: Sequence[Row], column: str, step: timedelta
+) -> tuple[list[datetime], list[float | None]]:
     points: list[tuple[datetime, float | None]] = []
     ordered = sorted(series, key=lambda row: row["window_start"])
     for row, following in zip(ordered, [*ordered[1:], None], strict=True):
@@ -67,7 +77,7 @@ def _with_gaps(series: Sequence[Row], column: str, step: timedelta) -> tuple[lis
         points.append((start, row.get(column)))
         if following is None or following["window_start"] > end:
             points += [(end, row.get(column)), (end, None)]
-    return [instant_text(instant) for instant, _ in points], [value for _, value in points]
+    return [instant for instant, _ in points], [value for _, value in points]
 
 
 def styled(figure: go.Figure) -> go.Figure:

@@ -29,6 +29,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text())
     except tomllib.TOMLDecodeError as error:
         message = f"{path}: not valid TOML: {error}"
+    except FileNotFoundError:
+        message = f"there is no file {path}"
     except (OSError, UnicodeDecodeError) as error:
         message = f"{path} cannot be read: {error}"
     raise WrongUseError(message)

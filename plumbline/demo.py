@@ -58,7 +58,7 @@ def demo(  # noqa: PLR0913 (one option for each setting of the demo)
         scenario=scenario, delay_ms=delay_ms, quiet_s=75, for_s=60, records_per_s=rate, seed=seed
     )
     # Imported here, so that `--help` does not wait for its modules.
-    from plumbline.demo_tables import opened  # noqa: PLC0415
+    from plumbline.demo_tables import command, opened  # noqa: PLC0415
 
     try:
         truth, html = _recorded_and_reported(state, plan, kafka_version)
@@ -75,6 +75,7 @@ def demo(  # noqa: PLR0913 (one option for each setting of the demo)
         typer.echo(_logs_of(state))
         raise typer.Exit(ExitCode.FAILED)
     typer.secho("the report names what was injected", fg="green")
+    typer.echo(f"ask it more: {command('ask incidents', state)}")
 
 
 def _logs_of(state: Path) -> str:

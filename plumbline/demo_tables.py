@@ -51,5 +51,10 @@ def opened(state: Path) -> str:
     gold = GoldReader.of_warehouse(state / "warehouse")
     with served(make(gold, names_of("127.0.0.1"))) as address, urlopen(address):  # noqa: S310 (a local address)
         answer = QUESTIONS[0].answer(DashboardRequest(gold, Filters()).selection)
+    return f"{command('dashboard', state)}\n  it says: {answer.headline.sentence}"
+
+
+def command(words: str, state: Path) -> str:
+    """Return a command of Plumbline that reads the tables of the demo."""
     program = sys.argv[0] if Path(sys.argv[0]).name == "plumbline" else "plumbline"
-    return f"{program} dashboard --conf {state / 'lab' / 'lab.toml'}\n  it says: {answer.headline.sentence}"
+    return f"{program} {words} --conf {state / 'lab' / 'lab.toml'}"

@@ -24,6 +24,10 @@ from schemas.histogram import RELATIVE_ERROR
 from schemas.rows import Row
 
 METRICS = ("total", "remote", "leader_local", "true")
+QUANTILES = {"p50": 0.5, "p99": 0.99}
+DRAWN = ("total", "leader_local", "true")
+"""The metrics whose medians are drawn over time."""
+
 _KEY = ("leader_id", "kind", "follower_id", "client_id", "step_at")
 # A consumer has no follower id and may have no client id, so NULL must match NULL.
 _IS_SAME = " AND ".join(f"buckets.{name} IS NOT DISTINCT FROM sums.{name}" for name in _KEY)
@@ -31,35 +35,42 @@ _PICKED = f"""
     SELECT *, {STEP} FROM gold.fetch_latency
     WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_CLIENT} AND {OF_PAIRS}
       AND {ONLY}"""
-_LIMITS = ", ".join(
-    f"{function}({metric}_{name}_ms) AS {metric}_{name}_ms"
-    for metric in METRICS
-    for name, function in (("sum", "sum"), ("min", "min"), ("max", "max"))
-)
-_QUANTILES = [(metric, name, q) for metric in METRICS for name, q in (("p50", 0.5), ("p99", 0.99))]
-_BUCKETS = ", ".join(
-    f"{at_rank(f'rank_of({q}, total)', metric)} AS {metric}_{name}" for metric, name, q in _QUANTILES
-)
-_VALUES = ", ".join(
-    f"within_ms(bucket_ms({metric}_{name}), {metric}_min_ms, {metric}_max_ms) AS {metric}_{name}_ms"
-    for metric, name, _ in _QUANTILES
-)
-FETCHES = f"""
+
+
+def _summed(metrics: Sequence[str], quantiles: Sequence[str]) -> str:
+    """Return the query of each fetcher's counts, and sums and quantiles of some metrics, by step."""
+    limits = ", ".join(
+        f"{function}({metric}_{function}_ms) AS {metric}_{function}_ms"
+        for metric in metrics
+        for function in ("sum", "min", "max")
+    )
+    read = [(metric, name) for metric in metrics for name in quantiles]
+    buckets = ", ".join(
+        f"{at_rank(f'rank_of({QUANTILES[name]}, total)', metric)} AS {metric}_{name}" for metric, name in read
+    )
+    values = ", ".join(
+        f"within_ms(bucket_ms({metric}_{name}), {metric}_min_ms, {metric}_max_ms) AS {metric}_{name}_ms"
+        for metric, name in read
+    )
+    return f"""
     WITH picked AS NOT MATERIALIZED ({_PICKED}),
     sums AS (
         SELECT cluster, {", ".join(_KEY)}, min(window_start) AS since, sum(n)::BIGINT AS n,
-               sum(n_delayed)::BIGINT AS n_delayed, sum(n_true)::BIGINT AS n_true, {_LIMITS}
+               sum(n_delayed)::BIGINT AS n_delayed, sum(n_true)::BIGINT AS n_true, {limits}
         FROM picked GROUP BY ALL
     ),
     buckets AS (
-        SELECT {", ".join(_KEY)}, {_BUCKETS}
-        FROM ({added_up("picked", ", ".join(_KEY), {metric: f"{metric}_hist" for metric in METRICS})})
+        SELECT {", ".join(_KEY)}, {buckets}
+        FROM ({added_up("picked", ", ".join(_KEY), {metric: f"{metric}_hist" for metric in metrics})})
         GROUP BY ALL
     )
-    SELECT sums.* EXCLUDE (step_at), coalesce(sums.step_at, since) AS window_start, {_VALUES},
+    SELECT sums.* EXCLUDE (step_at), coalesce(sums.step_at, since) AS window_start, {values},
            {RELATIVE_ERROR}::DOUBLE AS relative_error
     FROM sums LEFT JOIN buckets ON {_IS_SAME}
     ORDER BY leader_id, kind, follower_id, client_id, window_start"""
+
+
+FETCHES, STEPS = _summed(METRICS, tuple(QUANTILES)), _summed(DRAWN, ("p50",))
 WINDOWS = f"""
     SELECT COLUMNS(lambda name: name NOT LIKE '%_hist') FROM gold.fetch_latency
     WHERE {IN_SPAN} AND {OF_EITHER_BROKER} AND {OF_CLIENT} AND {OF_PAIRS}
@@ -67,13 +78,12 @@ WINDOWS = f"""
 STOCK = """
     SELECT * FROM gold.stock_fetch_total
     WHERE cluster = $cluster AND scraped_at >= $since AND scraped_at < $until
-      AND ($broker::INTEGER IS NULL OR leader_id = $broker)
-    ORDER BY scraped_at, leader_id"""
+      AND ($broker::INTEGER IS NULL OR leader_id = $broker)"""
 
 
 def fetches(selection: GoldSelection, *, only: Sequence[datetime] | None = None) -> QueryRows:
     """Return one row per leader and fetcher, over some windows or all; `window_start` is the first one."""
-    return selection.rows(FETCHES, is_by_step=False, only=None if only is None else list(only), pairs=None)
+    return selection.rows(FETCHES, is_by_step=False, pairs=None, **selection.of_windows(only))
 
 
 def windows(selection: GoldSelection, pairs: Collection[BrokerPair] | None = None) -> QueryRows:
@@ -82,15 +92,22 @@ def windows(selection: GoldSelection, pairs: Collection[BrokerPair] | None = Non
 
 
 def over_time(selection: GoldSelection, pairs: Collection[BrokerPair] | None = None) -> QueryRows:
-    """Return each fetcher's percentiles step by step."""
+    """Return each fetcher's medians of the metrics that are drawn, step by step."""
     if selection.step == WINDOW:
         return windows(selection, pairs)
-    return selection.rows(FETCHES, is_by_step=True, only=None, pairs=keys_of(pairs))
+    return selection.rows(STEPS, is_by_step=True, only=None, pairs=keys_of(pairs))
+
+
+def newest_stock(selection: GoldSelection) -> QueryRows:
+    """Return the last scrape of each leader."""
+    return selection.rows(
+        f"{STOCK} QUALIFY row_number() OVER (PARTITION BY leader_id ORDER BY scraped_at DESC) = 1"
+    )
 
 
 def stock(selection: GoldSelection) -> QueryRows:
     """Return Kafka's own TotalTimeMs of follower fetches."""
-    return selection.rows(STOCK)
+    return selection.rows(f"{STOCK} ORDER BY scraped_at, leader_id")
 
 
 def slowest(followers: Sequence[Row]) -> Row | None:

@@ -67,7 +67,7 @@ def _headline(followers: Sequence[Row], of: Accusation) -> Headline:
 
 
 def _compared(selection: GoldSelection, followers: Sequence[Row], of: Accusation) -> list[Section]:
-    scrapes = latency.stock(selection)
+    scrapes = latency.newest_stock(selection)
     during = latency.fetches(selection, only=of.chief.core) if of.chief else []
     listed = stock.COMPARISON.listed(stock.compared(scrapes, during or followers), query=scrapes.query)
     if not listed.rows:

@@ -24,7 +24,7 @@ def compared(stock: Sequence[Row], fetches: Sequence[Row]) -> list[Row]:
     median of the best one. `stock_*` is the last scrape, of about five minutes; NULL without scrapes.
     """
     followers = [row for row in fetches if row["kind"] == "follower"]
-    scraped = {row["leader_id"]: row for row in sorted(stock, key=lambda row: row["scraped_at"])}
+    scraped = {row["leader_id"]: row for row in stock}
     leaders = sorted({row["leader_id"] for row in followers} | set(scraped))
     return [
         _leader(leader, scraped.get(leader, {}), [row for row in followers if row["leader_id"] == leader])

@@ -1,29 +1,25 @@
 """What gold has of a cluster: the oldest and the newest window, and the values of filters."""
 
+from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
-from answers.gold.reader import GoldReader
-from answers.gold.selection import of_all
+from answers.gold.reader import LAST, GoldReader
+from answers.gold.selection import CLUSTERS, IN_SPAN, GoldSelection, of_all
+from schemas.gold import GOLD
 from schemas.rows import Row
-
-_EDGES = of_all(
-    "SELECT min(window_start) AS oldest, max(window_start) AS newest FROM {table} WHERE cluster = $cluster",
-    "cluster",
-    "window_start",
-)
-EDGES = f"SELECT min(oldest) AS oldest, max(newest) AS newest FROM ({_EDGES})"
 
 NAMED = {"broker": ("broker_id", "leader_id", "follower_id"), "topic": ("topic",), "client": ("client_id",)}
 """The columns that hold the values of each filter."""
 
 MOST_VALUES = 100
 
-_IN_SPAN = "cluster = $cluster AND window_start >= $since AND value IS NOT NULL"
 _IS_LIKE = "($like::VARCHAR IS NULL OR contains(lower(value::VARCHAR), lower($like)))"
 VALUES = {
     name: " UNION ".join(
         of_all(
-            f"SELECT '{{name}}' AS source, {column} AS value FROM {{table}} WHERE {_IN_SPAN} AND {_IS_LIKE}",
+            f"SELECT '{{name}}' AS source, value FROM (SELECT DISTINCT {column} AS value FROM {{table}} "
+            f"WHERE {IN_SPAN}) WHERE value IS NOT NULL AND {_IS_LIKE}",
             *("cluster", "window_start", column),
         )
         for column in columns
@@ -35,7 +31,8 @@ VALUES = {
 
 def edges(gold: GoldReader, cluster: str | None) -> Row:
     """Return the `oldest` and the `newest` window of any table; None without windows."""
-    return gold.rows(EDGES, {"cluster": cluster})[0]
+    rows = (row for row in gold.rows(CLUSTERS) if row["cluster"] == cluster)
+    return next(rows, {"oldest": None, "newest": None})
 
 
 def values(
@@ -49,4 +46,13 @@ def values(
     query = f"""
         SELECT value, list(DISTINCT source ORDER BY source) AS sources FROM ({VALUES[name]})
         GROUP BY value ORDER BY value LIMIT {MOST_VALUES}"""
-    return gold.rows(query, {"cluster": cluster, "since": since, "like": like or None})
+    return gold.rows(query, {"cluster": cluster, "since": since, "until": LAST, "like": like or None})
+
+
+def values_of_span(selection: GoldSelection, name: str, is_source: Callable[[str], bool]) -> list[Any]:
+    """Return all values of a filter in a span, in the gold tables whose name `is_source` accepts."""
+    sources = [table.name for table in GOLD if is_source(table.name)]
+    query = f"""
+        SELECT DISTINCT value FROM ({VALUES[name]})
+        WHERE list_contains($sources::VARCHAR[], source) ORDER BY value"""
+    return [row["value"] for row in selection.rows(query, like=None, sources=sources)]

@@ -89,6 +89,7 @@ class GoldReader:
         weakref.finalize(self, scratch.cleanup)
         self._db = duckdb.connect(config={**SETTINGS, "temp_directory": scratch.name})
         self._db.execute("SET GLOBAL TimeZone = 'UTC'")  # also for its cursors
+        self._db.execute("SET GLOBAL parquet_metadata_cache = true")  # no file ever changes
         self._db.execute(MACROS)
         for name, rows in (built or {}).items():
             self._db.register("rows", rows)

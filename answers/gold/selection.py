@@ -16,11 +16,10 @@ BrokerPair = tuple[int, int]
 
 IN_SPAN = "cluster = $cluster AND window_start >= $since AND window_start < $until"
 WINDOW_END = "window_start + INTERVAL 10 SECOND"
-OF_PAIRS = (
-    "($pairs::BIGINT[] IS NULL OR list_contains($pairs::BIGINT[], (follower_id::BIGINT << 32) + leader_id))"
-)
+OF_PAIRS = """($pairs::BIGINT[] IS NULL
+    OR (follower_id::BIGINT << 32) + leader_id IN (SELECT unnest($pairs::BIGINT[])))"""
 OF_EITHER_BROKER = "($broker::INTEGER IS NULL OR follower_id = $broker OR leader_id = $broker)"
-ONLY = "($only::TIMESTAMPTZ[] IS NULL OR list_contains($only::TIMESTAMPTZ[], window_start))"
+ONLY = "($only::TIMESTAMPTZ[] IS NULL OR window_start IN (SELECT unnest($only::TIMESTAMPTZ[])))"
 STEP = "CASE WHEN $is_by_step THEN time_bucket(to_seconds($step_s), window_start) END AS step_at"
 OF_CLIENT = "($client::VARCHAR IS NULL OR client_id = $client)"
 NO_CLIENT = "chr(0)"
@@ -35,8 +34,16 @@ def of_all(query: str, *columns: str) -> str:
     return " UNION ".join(query.format(table=f"gold.{name}", name=name) for name in names)
 
 
-_CLUSTERS = of_all("SELECT cluster FROM {table}", "cluster")
-CLUSTERS = f"SELECT cluster FROM ({_CLUSTERS}) WHERE cluster IS NOT NULL ORDER BY cluster"
+_CLUSTERS = " UNION ALL ".join(
+    f"SELECT cluster, min({at}) AS oldest, max({at}) AS newest FROM gold.{table.name} GROUP BY cluster"
+    for table in GOLD
+    if "cluster" in table.schema.names
+    for at in ("window_start" if "window_start" in table.schema.names else "NULL::TIMESTAMPTZ",)
+)
+CLUSTERS = f"""
+    SELECT cluster, min(oldest) AS oldest, max(newest) AS newest FROM ({_CLUSTERS})
+    WHERE cluster IS NOT NULL GROUP BY cluster ORDER BY cluster"""
+"""The clusters, each with its oldest and newest window of any table."""
 
 
 def clusters_of(gold: GoldReader) -> list[str]:
@@ -94,6 +101,13 @@ class GoldSelection:
         if self.against is None:
             return None
         return replace(self, since=self.since - self.against, until=self.until - self.against, against=None)
+
+    def of_windows(self, windows: Sequence[datetime] | None) -> Row:
+        """Return the parameter of `ONLY`, and the span of the windows: less is read. None selects all."""
+        if not windows:
+            return {"only": None if windows is None else []}
+        since, until = max(self.since, min(windows)), min(self.until, max(windows) + WINDOW)
+        return {"only": list(windows), "since": since, "until": until}
 
     def rows(self, query: str, **more: Any) -> QueryRows:  # noqa: ANN401 (parameters of any type)
         """Return the rows of a query. Texts of users are parameters, never a part of the query."""

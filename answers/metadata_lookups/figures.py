@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from answers.clients import by_client
-from answers.drawing import CALM, MOST_LEGEND_ENTRIES, WINDOW, instant_text, plain_name, styled
+from answers.drawing import CALM, MOST_LEGEND_ENTRIES, WINDOW, curve, plain_name, styled
 from schemas.rows import Row
 
 
@@ -16,9 +16,9 @@ def lookups_over_time(windows: Sequence[Row]) -> go.Figure:
     for nth, (name, rows) in enumerate(groups[:MOST_LEGEND_ENTRIES]):
         ordered = sorted(rows, key=lambda row: row["window_start"])
         figure.add_trace(
-            go.Scatter(
-                x=[instant_text(row["window_start"] + WINDOW / 2) for row in ordered],
-                y=[_per_lookup(row) for row in ordered],
+            curve(
+                [row["window_start"] + WINDOW / 2 for row in ordered],
+                map(_per_lookup, ordered),
                 name=plain_name(name),
                 mode="lines+markers",
                 line={"color": CALM[nth % len(CALM)], "width": 1.8},

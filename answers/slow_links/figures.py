@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from operator import itemgetter
 
 import plotly.graph_objects as go
 
@@ -18,6 +19,7 @@ from answers.drawing import (
     styled,
 )
 from answers.formats import NONE
+from answers.gold.selection import BrokerPair
 from answers.slow_links.culprits import Finding, is_accused
 from answers.slow_links.matrix import Matrix
 from schemas.rows import Row
@@ -137,15 +139,13 @@ def rtt_over_time(  # noqa: PLR0913, PLR0917 (what one figure shows)
     The rows of an `earlier` span are dotted.
     """
     figure = go.Figure()
-    pairs = sorted({(row["follower_id"], row["leader_id"]) for row in rows if row["method"] == method})
-    for nth, (follower, leader) in enumerate(pairs):
-        series = [row for row in rows if row["method"] == method and _pair(row) == (follower, leader)]
+    pairs, pairs_earlier = _by_pair(rows, method), _by_pair(earlier, method)
+    for nth, ((follower, leader), series) in enumerate(sorted(pairs.items(), key=itemgetter(0))):
         accused = chief is not None and is_accused(chief.row, follower, leader)
         name, color = f"{follower} from {leader}", ALARM if accused else CALM[nth % len(CALM)]
         width, opacity = (2.6, 1.0) if accused else (1.3, 0.85)
         figure.add_trace(line(series, "rtt_ms", name, step=step, opacity=opacity, color=color, width=width))
-        before = [row for row in earlier if row["method"] == method and _pair(row) == (follower, leader)]
-        if before:
+        if before := pairs_earlier.get((follower, leader)):
             dotted = line(before, "rtt_ms", f"{name}, earlier", step=step, color=color, width=1, dash="dot")
             figure.add_trace(dotted)
     for finding in found:
@@ -172,8 +172,12 @@ def _name(broker: int) -> str:
     return f"broker {broker}"
 
 
-def _pair(row: Row) -> tuple[int, int]:
-    return row["follower_id"], row["leader_id"]
+def _by_pair(rows: Sequence[Row], method: str) -> dict[BrokerPair, list[Row]]:
+    groups: dict[BrokerPair, list[Row]] = {}
+    for row in rows:
+        if row["method"] == method:
+            groups.setdefault((row["follower_id"], row["leader_id"]), []).append(row)
+    return groups
 
 
 def _ms(value: float | None) -> str:

@@ -28,7 +28,7 @@ METHODS = ("paired", "passive")
 """The method that is closest to the truth comes first."""
 
 OF_WINDOWS = f"""{ONLY}
-      AND ($but::TIMESTAMPTZ[] IS NULL OR NOT list_contains($but::TIMESTAMPTZ[], window_start))"""
+      AND ($but::TIMESTAMPTZ[] IS NULL OR window_start NOT IN (SELECT unnest($but::TIMESTAMPTZ[])))"""
 
 CULPRITS = f"SELECT * FROM gold.broker_rtt_culprit WHERE {IN_SPAN} ORDER BY window_start"
 
@@ -99,8 +99,9 @@ def round_trips(
     pairs: Collection[BrokerPair] | None = None,
 ) -> QueryRows:
     """Return `broker_rtt_summary`: one row per pair and method, over some windows or all `but` some."""
+    all_but = None if but is None else list(but)
     return selection.rows(
-        ROUND_TRIPS, is_by_step=False, only=_list(only), but=_list(but), pairs=keys_of(pairs)
+        ROUND_TRIPS, is_by_step=False, but=all_but, pairs=keys_of(pairs), **selection.of_windows(only)
     )
 
 
@@ -120,10 +121,6 @@ def baseline(selection: GoldSelection, pair: BrokerPair, method: str) -> Row:
     """Return the newest baseline of a pair; NULLs without one."""
     follower, leader = pair
     return selection.rows(BASELINE, method=method, follower=follower, leader=leader)[0]
-
-
-def _list(windows: Sequence[datetime] | None) -> list[datetime] | None:
-    return None if windows is None else list(windows)
 
 
 def headline(

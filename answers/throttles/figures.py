@@ -5,7 +5,7 @@ from itertools import groupby
 
 import plotly.graph_objects as go
 
-from answers.drawing import CALM, MUTED, styled
+from answers.drawing import CALM, MUTED, curve, styled
 from answers.throttles.sentences import DIRECTIONS
 from schemas.rows import Row
 
@@ -31,9 +31,9 @@ def rates_over_time(rows: Sequence[Row]) -> go.Figure:
 
 
 def _line(series: Sequence[Row], column: str, **style: str) -> go.Scatter:
-    return go.Scatter(
-        x=[f"{row['step_at']:%Y-%m-%d %H:%M:%S}" for row in series],
-        y=[None if row[column] is None else row[column] / 1e6 for row in series],
+    return curve(
+        [row["step_at"] for row in series],
+        [None if row[column] is None else row[column] / 1e6 for row in series],
         mode="lines",
         line={"shape": "hv", **style},
     )

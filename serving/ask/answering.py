@@ -1,11 +1,13 @@
 """An answer as JSON, for programs; `docs/ask.md` describes it."""
 
+from difflib import get_close_matches
 from typing import Any
 
 from answers.answer import Answer, Question
 from answers.gold.reader import FIRST, LAST
 from answers.gold.selection import GoldSelection
 from answers.listing import Listed
+from answers.matching import answered
 from answers.questions import QUESTIONS
 from conf.exit_codes import WrongUseError
 from schemas.rows import Row, plain
@@ -26,14 +28,16 @@ def question_of(name: str) -> Question:
     """
     by_name = {question.name: question for question in QUESTIONS}
     if name not in by_name:
-        message = f"no question {name!r}; there are: {', '.join(by_name)}"
+        near = get_close_matches(name, by_name, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        message = f"no question {name!r}; {hint}there are: {', '.join(by_name)}"
         raise WrongUseError(message)
     return by_name[name]
 
 
 def answer_of(question: Question, selection: GoldSelection) -> Row:
     """Return the answer to a question: the verdict, and the rows of each table that a person sees."""
-    answer = question.answer(selection)
+    answer = answered(question, selection)
     return {
         "schema_version": SCHEMA_VERSION,
         "question": question.name,

@@ -42,7 +42,8 @@ def ask(  # noqa: PLR0913 (the options of a command, each by name)
     """
     Answer one question from the gold tables of a warehouse, for people or, with --json, for programs.
 
-    Exit code 0: answered, also if there is no data for it. Exit code 2: no such question, or no gold.
+    Exit code 0: answered, also if there is no data for it. Exit code 2: no such question, no gold, or an
+    option that the question does not use.
 
     Example: `plumbline ask slow-links --conf my.toml --since 1h`
 
@@ -50,6 +51,7 @@ def ask(  # noqa: PLR0913 (the options of a command, each by name)
     """
     interrupt_on_signals()
     # Imported here, so that `--help` does not wait for these modules.
+    from answers.matching import answered  # noqa: PLC0415
     from serving.ask.answering import answer_of, question_of  # noqa: PLC0415
     from serving.report.document import as_text  # noqa: PLC0415
     from serving.report.terminal import answer_lines  # noqa: PLC0415
@@ -65,7 +67,7 @@ def ask(  # noqa: PLR0913 (the options of a command, each by name)
         if as_json:
             typer.echo(as_text(answer_of(chosen, selection)), nl=False)
             return
-        for line in answer_lines(chosen.answer(selection)):
+        for line in answer_lines(answered(chosen, selection)):
             typer.echo(line)
     except WrongUseError as error:
         typer.echo(f"error: {error}", err=True)
@@ -83,14 +85,21 @@ def check_options(question: "Question", filters: Mapping[str, object]) -> None:
             raise WrongUseError(message)
 
 
-def check_chosen(question: "Question", *, pair: str | None, incident: str | None) -> None:
-    """Refuse a question about a pair or an incident that is not named."""
-    if question.name == "pair" and pair is None:
-        message = "ask pair needs --pair FOLLOWER:LEADER, as in 3:1"
-        raise WrongUseError(message)
-    if question.name == "incident" and incident is None:
-        message = "ask incident needs --incident ID; `plumbline ask incidents` lists the ids"
-        raise WrongUseError(message)
+NEEDED = {
+    "pair": "ask pair needs --pair FOLLOWER:LEADER, as in 3:1",
+    "incident": "ask incident needs --incident ID; `plumbline ask incidents` lists the ids",
+}
+"""The questions about one thing, which an option of the same name chooses."""
+
+
+def check_chosen(question: "Question", **chosen: str | None) -> None:
+    """Refuse a question about a pair or an incident that is not named, and a name that it does not use."""
+    for name, value in chosen.items():
+        if name == question.name and value is None:
+            raise WrongUseError(NEEDED[name])
+        if name != question.name and value is not None:
+            message = f"{question.name} does not use --{name}; `ask {name}` does"
+            raise WrongUseError(message)
 
 
 def pair_of(text: str | None) -> tuple[int, int] | None:

@@ -176,13 +176,8 @@ def matches(request: DashboardRequest, like: str | None) -> list[dict[str, Any]]
         for name in contents.NAMED
         for row in choices_of(name, request, like)
         for question in QUESTIONS
-        if name in question.filters and any(_is_of(question, source) for source in row["sources"])
+        if name in question.filters and any(map(question.is_made_from, row["sources"]))
     ][:MOST_MATCHES]
-
-
-def _is_of(question: Question, source: str) -> bool:
-    """Return whether an answer is made from a gold table."""
-    return any(rows.table.name.startswith(source) for rows in question.rows.values())
 
 
 def _id_of(of: dict[str, str]) -> str:

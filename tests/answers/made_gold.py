@@ -5,6 +5,7 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from math import ceil, log
 
+import numpy as np
 import pyarrow as pa
 from deltalake import write_deltalake
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -415,6 +416,6 @@ def text_of(page):
     """Return all texts of a page as JSON."""
     return json.dumps(
         [part.to_plotly_json() for part in page],
-        default=lambda part: part.to_plotly_json(),
+        default=lambda part: part.tolist() if isinstance(part, np.ndarray) else part.to_plotly_json(),
         ensure_ascii=False,
     )

@@ -138,7 +138,7 @@ def test_only_the_newest_comparison_of_two_arms_is_listed(made):
 
 def test_contents_of_a_cluster(made):
     assert clusters_of(made) == ["east", "west"]
-    assert contents.edges(made, "east") == {"oldest": at(0), "newest": at(WINDOWS - 1)}
+    assert contents.edges(made, "east") == {"cluster": "east", "oldest": at(0), "newest": at(WINDOWS - 1)}
     assert contents.edges(made, None) == {"oldest": None, "newest": None}
 
 

@@ -31,7 +31,8 @@ def run(conf, *words):
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
 def test_every_question_is_answered_as_json_and_for_a_terminal(conf, question):
-    options = [question.name, "--pair", "3:1", "--incident", "none"]
+    chosen = {"pair": ["--pair", "3:1"], "incident": ["--incident", "none"]}
+    options = [question.name, *chosen.get(question.name, [])]
     shown, content = run(conf, *options), json.loads(run(conf, *options, "--json").stdout)
 
     assert shown.exit_code == 0
@@ -70,6 +71,9 @@ def test_incident_is_asked_for_by_its_id(conf):
     ("words", "says"),
     [
         (["slowest"], "no question 'slowest'; there are: slow-links, incidents"),
+        (["slow-link"], "no question 'slow-link'; did you mean 'slow-links'? there are: "),
+        (["throttles", "--pair", "3:1"], "throttles does not use --pair; `ask pair` does"),
+        (["pair", "--pair", "3:1", "--incident", "x"], "pair does not use --incident; `ask incident` does"),
         (["pair", "--pair", "3"], "--pair '3' is not FOLLOWER:LEADER"),
         (["quality", "--since", "yesterday"], "is neither an instant"),
         (["pair"], "ask pair needs --pair FOLLOWER:LEADER"),
@@ -84,6 +88,39 @@ def test_wrong_use_is_one_line_that_names_what_is_possible(conf, words, says):
     assert result.exit_code == 2
     assert says in result.output
     assert len(result.output.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "evidence"),
+    [
+        (["slow-links", "--broker", "9"], ["Known: 1, 2, 3."]),
+        (["partitions", "--topic", "order"], ["Did you mean orders?", "Known: orders."]),
+        (
+            ["fetches", "--client", "app-z"],
+            [
+                "Did you mean app?",
+                "Known: app, broker-1-fetcher-0, broker-2-fetcher-0, broker-3-fetcher-0.",
+            ],
+        ),
+    ],
+)
+def test_a_filter_that_matches_nothing_is_named_with_the_known_values(conf, words, evidence):
+    content = json.loads(run(conf, *words, "--json").stdout)
+
+    span = "between 2026-11-21 11:00:00 and 2026-11-21 11:05:00 UTC"
+    assert content["verdict"]["sentence"] == f"Nothing about {words[1][2:]} {words[2]} {span}."
+    assert content["verdict"]["mood"] == "unsure"
+    assert content["verdict"]["evidence"] == evidence
+    assert content["tables"] == {}
+    assert "slow by" not in run(conf, *words).stdout
+
+
+def test_a_filter_is_compared_with_the_values_of_its_span(conf):
+    words = ["slow-links", "--broker", "3", "--json"]
+    later, whole = (json.loads(run(conf, *words, *more).stdout) for more in (["--since", "2026-11-22"], []))
+
+    assert "3" not in later["verdict"]["sentence"]  # without any value there is no data, whatever the filter
+    assert whole["verdict"]["sentence"].startswith("Broker 3's link to broker 1 is slow")
 
 
 def test_every_question_and_key_is_documented():
