@@ -2,16 +2,20 @@
 
 from datetime import datetime
 
-from answers.gold.reader import GoldReader
+from answers.gold.reader import GoldReader, now_of_answers
 from answers.gold.selection import of_all
 from schemas.rows import Row
 
 _EDGES = of_all(
-    "SELECT min(window_start) AS oldest, max(window_start) AS newest FROM {table} WHERE cluster = $cluster",
+    "SELECT min(window_start) AS oldest, max(window_start) FILTER (window_start <= $now) AS newest, "
+    "max(window_start) AS last FROM {table} WHERE cluster = $cluster",
     "cluster",
     "window_start",
 )
-EDGES = f"SELECT min(oldest) AS oldest, max(newest) AS newest FROM ({_EDGES})"
+EDGES = f"""
+    SELECT min(oldest) AS oldest, coalesce(max(newest), max(last)) AS newest,
+           coalesce(max(last) > max(newest), false) AS has_future
+    FROM ({_EDGES})"""
 
 NAMED = {"broker": ("broker_id", "leader_id", "follower_id"), "topic": ("topic",), "client": ("client_id",)}
 """The columns that hold the values of each filter."""
@@ -34,8 +38,13 @@ VALUES = {
 
 
 def edges(gold: GoldReader, cluster: str | None) -> Row:
-    """Return the `oldest` and the `newest` window of any table; None without windows."""
-    return gold.rows(EDGES, {"cluster": cluster})[0]
+    """
+    Return the `oldest` and the `newest` window of any table; None without windows.
+
+    A window in the future is of a wrong clock: it is not the newest one, and `has_future` is true. If all
+    windows are in the future, the clock of this machine is wrong, and the last window is the newest.
+    """
+    return gold.rows(EDGES, {"cluster": cluster, "now": now_of_answers()})[0]
 
 
 def values(
