@@ -18,12 +18,12 @@ def host_clock(monkeypatch):
     """Set the clock of the host to so many days from now."""
 
     def set_to(days: int) -> None:
-        class Clock(datetime):
+        class HostClock(datetime):
             @classmethod
             def now(cls, tz=None):
                 return datetime.now(tz) + timedelta(days=days)
 
-        monkeypatch.setattr(job, "datetime", Clock)
+        monkeypatch.setattr(job, "datetime", HostClock)
 
     return set_to
 
