@@ -25,7 +25,8 @@ def checked_instant(outcome: Outcome, record: Record, ahead_us: int = AHEAD_US) 
     """
     Return the outcome, or why the instant of a kept record cannot be true.
 
-    A record without a Kafka timestamp, such as a line of a raw file, is only checked for its age.
+    A record without a Kafka timestamp, such as a line of a raw file, is only checked for its age. So is one
+    whose own timestamp is too old to be true.
 
     >>> from typing import NamedTuple
     >>> Row = NamedTuple("Row", [("logged_at", int)])
@@ -38,7 +39,7 @@ def checked_instant(outcome: Outcome, record: Record, ahead_us: int = AHEAD_US) 
     """
     if type(outcome) is not Kept:
         return outcome
-    sent_at = record.timestamp
+    sent_at = record.timestamp if record.timestamp is not None and record.timestamp >= OLDEST_US else None
     for name, rows in outcome.rows.items():
         first, last = _ends(name, rows)
         if first is not None and first < OLDEST_US:
