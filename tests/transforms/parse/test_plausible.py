@@ -30,7 +30,8 @@ def parsed(record, kind="request-log", **options):
     [
         (timedelta(minutes=59), None),
         (timedelta(minutes=61), "from_the_future"),
-        (timedelta(days=365 * 73), "from_the_future"),
+        (timedelta(days=365 * 10), "from_the_future"),
+        (timedelta(days=365 * 73), None),  # the timestamp of the record itself cannot be true
         (-timedelta(days=365 * 10), None),  # a back-fill: the timestamp is the time of the back-fill
     ],
 )
