@@ -98,9 +98,9 @@ locks: ## resolve conf/locks again; needs `uv`; existing pins stay if they still
 bench: $(VENV)/.dev setup ## measure the pipeline and its baselines, write docs/performance.md (hours)
 	$(BIN)/python -m benchmarks.pipeline $(ARGS)
 
-clean: ## stop the lab and remove all generated files except downloads
+clean: ## stop the lab, remove its brokers and build files; keep downloads, warehouses, positions and other state
 	[ ! -x $(BIN)/plumbline ] || $(BIN)/plumbline lab stop
-	rm -rf .state build spark-warehouse metastore_db derby.log
+	rm -rf .state/lab .state/demo/lab build metastore_db derby.log
 
 $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)

@@ -1,20 +1,29 @@
 """The metrics of a collector."""
 
+import time
+from collections.abc import Callable
+
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from collectors.log_files.tail import LineBatch
 from collectors.scrape import Scrape
+from conf.names import Kind
 from conf.settings import TailedFile
 
 _LOG = ("node", "kind", "source")
 _PREFIX = "plumbline_collector_"
+DEBUG, HEAD_BYTES = b" DEBUG Completed request:", 96
+OFF_AFTER_S = 60.0
+"""A request log without a line at DEBUG for this long is off: followers fetch twice a second."""
 
 
 class CollectorMeters:
     """The metrics of one run."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float] = time.time) -> None:
         """Create the metrics at zero."""
+        self._now = now
+        self._debug_seen_at: dict[str, float] = {}
         self.lines = 0
         self.read_bytes = 0
         registry = self.registry = CollectorRegistry()
@@ -31,6 +40,12 @@ class CollectorMeters:
         self._behind = Gauge(_PREFIX + "behind_bytes", "Bytes not read yet.", _LOG, registry=registry)
         self._lost = Counter(
             _PREFIX + "lost_ranges", "Byte ranges lost before they were read.", _LOG, registry=registry
+        )
+        self._debug_since = Gauge(
+            _PREFIX + "request_log_debug_since_timestamp_seconds",
+            "Since when the request log has lines at DEBUG, as this collector reads them; 0: it has none.",
+            ["node"],
+            registry=registry,
         )
         self._scrapes = Counter(_PREFIX + "scrapes", "Successful scrapes.", ["node"], registry=registry)
         self._errors = Counter(_PREFIX + "scrape_errors", "Failed scrapes.", ["node"], registry=registry)
@@ -55,6 +70,8 @@ class CollectorMeters:
             self._lost,
         ):
             meter.labels(file.node, file.kind, file.path)
+        if file.kind == Kind.REQUEST_LOG.value:
+            self._debug_since.labels(file.node).set(0)
 
     def read(self, file: TailedFile, batch: LineBatch) -> None:
         """Count the lines, bytes and losses of a batch."""
@@ -65,9 +82,17 @@ class CollectorMeters:
         self._bytes_read.labels(*labels).inc(batch.read_bytes)
         if batch.lost:
             self._lost.labels(*labels).inc()
+        is_request_log = file.kind == Kind.REQUEST_LOG.value
+        if is_request_log and any(DEBUG in line.value[:HEAD_BYTES] for line in batch.lines):
+            if file.node not in self._debug_seen_at:
+                self._debug_since.labels(file.node).set(self._now())
+            self._debug_seen_at[file.node] = self._now()
 
     def progress(self, file: TailedFile, *, acked: int, in_flight: int, behind_bytes: int) -> None:
-        """Count new acks, and set the records in flight and the unread bytes of a log."""
+        """Count new acks, and set the records in flight, the unread bytes, and whether DEBUG is off."""
+        if self._now() - self._debug_seen_at.get(file.node, self._now()) > OFF_AFTER_S:
+            del self._debug_seen_at[file.node]
+            self._debug_since.labels(file.node).set(0)
         labels = (file.node, file.kind, file.path)
         self._acked.labels(*labels).inc(acked)
         self._in_flight.labels(*labels).set(in_flight)

@@ -32,6 +32,7 @@ class TailedFile:
     path: str
     kind: Literal["request-log", "client-log", "state-change"]  # names the topic and the parser
     node: str
+    follows_links: bool = False  # read links that lead out of the folder, too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +119,7 @@ class Ingest:
     max_label_chars: int = 4_096  # per label name and per label value
     metrics_port: int = 0
     lease_timeout_s: float = 5.0
+    max_ahead_s: int = 3_600  # of a line's instant after its Kafka timestamp; more is a wrong clock
     pseudonym_key_file: str = ""  # if set, silver and gold hash client ids and principals
 
 

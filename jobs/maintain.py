@@ -1,8 +1,9 @@
 """
 Maintain the tables while the streams run: delete old days, merge small files, remove unused files.
 
-Exit codes: 0 done, 1 a table failed or its log is damaged (the other tables are done), 2 wrong settings or
-options, or there is no table, 4 another `maintain` or a `replay` runs, 6 a disk is full, 130 stopped.
+Exit codes: 0 done, 1 a table failed, needs `--yes`, or its log is damaged (the other tables are done), 2
+wrong settings or options, or there is no table, 4 another `maintain` or a `replay` runs, 6 a disk is full,
+130 stopped.
 It does not start Spark. `plumbline maintain --conf my.toml`, once a day, from cron or Airflow.
 """
 
@@ -19,7 +20,7 @@ from deltalake.exceptions import DeltaError
 from conf.exit_codes import ExitCode
 from conf.progress import Progress, first_line
 from conf.settings import Maintain, Settings
-from engine.maintain.table import TableMaintenance
+from engine.maintain.table import TableMaintenance, UnconfirmedError
 from engine.process.job import job, wrong_use
 from engine.process.lease import MAINTENANCE, lease
 from engine.process.signals import interrupt_on_signals
@@ -44,6 +45,10 @@ def maintain(
         list[str] | None, typer.Option(help="A layer (silver) or a table (silver.requests); repeatable.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be done.")] = False,
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", help="Delete also more than half of a table, or if the clock seems wrong."),
+    ] = False,
 ) -> None:
     """
     Delete old days, merge small files and remove unused files, while ingest and build-gold run.
@@ -64,7 +69,7 @@ def maintain(
         job("maintain", settings, progress, stopped="stopped; nothing is half done, run it again"),
         lease(settings.warehouse_root, MAINTENANCE, timeout_s=settings.maintain.lease_timeout_s),
     ):
-        code = _in_thread(lambda: run(settings, chosen, progress, dry_run=dry_run))
+        code = _in_thread(lambda: run(settings, chosen, progress, dry_run=dry_run, is_confirmed=yes))
     if code:
         raise typer.Exit(code)
 
@@ -124,9 +129,13 @@ def present(settings: Settings, chosen: Sequence[Table]) -> list[Table]:
     return there
 
 
-def run(settings: Settings, chosen: Sequence[Table], progress: Progress, *, dry_run: bool) -> int:
+def run(
+    settings: Settings, chosen: Sequence[Table], progress: Progress, *, dry_run: bool, is_confirmed: bool
+) -> int:
     """Maintain these tables one after the other; return the exit code."""
-    had_work = [_maintained(settings, table, progress, dry_run=dry_run) for table in chosen]
+    had_work = [
+        _maintained(settings, table, progress, dry_run=dry_run, is_confirmed=is_confirmed) for table in chosen
+    ]
     if not any(had_work) and None not in had_work:
         progress.say(f"nothing to do in {len(chosen)} tables")
     return ExitCode.FAILED if None in had_work else 0
@@ -136,12 +145,18 @@ def _is_there(settings: Settings, table: Table) -> bool:
     return DeltaTable.is_deltatable(str(settings.warehouse_root / table.layer / table.name))
 
 
-def _maintained(settings: Settings, table: Table, progress: Progress, *, dry_run: bool) -> bool | None:
-    """Return whether a table had work; None if its maintenance failed."""
-    name = f"{table.layer}.{table.name}"
+def _maintained(
+    settings: Settings, table: Table, progress: Progress, *, dry_run: bool, is_confirmed: bool
+) -> bool | None:
+    """Return whether a table had work; None if its maintenance failed or needs `--yes`."""
+    name, is_refused = f"{table.layer}.{table.name}", False
     try:
         one = TableMaintenance(settings, table, progress, datetime.now(UTC), dry_run=dry_run)
-        one.retain()
+        try:
+            one.retain(is_confirmed=is_confirmed)
+        except UnconfirmedError as error:
+            progress.say(f"{name}: {error}")
+            is_refused = True
         one.compact()
         one.clean()
     except StateError as error:
@@ -150,7 +165,7 @@ def _maintained(settings: Settings, table: Table, progress: Progress, *, dry_run
     except (DeltaError, OSError, ValueError) as error:
         progress.say(f"{name} failed: {first_line(str(error))}; run it again, nothing is half done")
         return None
-    return one.has_work
+    return None if is_refused else one.has_work
 
 
 def _in_thread(do: Callable[[], int]) -> int:

@@ -58,7 +58,8 @@ def selection_of(gold: GoldReader, cluster: str | None, span: TimeRange) -> Gold
     chosen = cluster or (names[0] if len(names) == 1 else None)
     if chosen not in names:
         raise SeveralClustersError(", ".join(names))
-    since, until, ends = span.since or FIRST, span.until or LAST, edges(gold, chosen)
+    ends = edges(gold, chosen)
     oldest, newest = ends["oldest"] or FIRST, ends["newest"] or FIRST
+    since, until = span.since or FIRST, span.until or (newest + WINDOW if ends["has_future"] else LAST)
     step = step_of(min(newest + WINDOW, until) - max(oldest, since))
     return GoldSelection(gold=gold, cluster=chosen, since=since, until=until, step=step)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from answers import formats, listing
-from answers.gold.reader import QueryRows
+from answers.gold.reader import QueryRows, now_of_answers
 from answers.gold.selection import GoldSelection
 from answers.listing import Column, Listing
 from schemas.rows import Row
@@ -109,7 +109,9 @@ def freshness(sources: Sequence[Row]) -> list[Row]:
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in sources:
         groups.setdefault((row["node"] or "?", row["kind"] or "?"), []).append(row)
-    newest = _newest(sources)
+    ends, now = _instants(sources, "last_logged_at"), now_of_answers()
+    # A line from the future is of a wrong clock: it does not make the lines of all other nodes late.
+    newest = max((end for end in ends if end <= now), default=max(ends, default=None))
     return [
         {
             "node": node,
@@ -167,7 +169,7 @@ def _newest(rows: Sequence[Row]) -> datetime | None:
 
 
 def _seconds(last: datetime | None, newest: datetime | None) -> float | None:
-    return None if last is None or newest is None else (newest - last).total_seconds()
+    return None if last is None or newest is None else max(0.0, (newest - last).total_seconds())
 
 
 def _failed(rows: Sequence[Row]) -> list[Row]:

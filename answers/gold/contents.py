@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from answers.gold.reader import LAST, GoldReader
-from answers.gold.selection import CLUSTERS, IN_SPAN, GoldSelection, of_all
+from answers.gold.selection import IN_SPAN, GoldSelection, edges_of_clusters, of_all
 from schemas.gold import GOLD
 from schemas.rows import Row
 
@@ -30,9 +30,9 @@ VALUES = {
 
 
 def edges(gold: GoldReader, cluster: str | None) -> Row:
-    """Return the `oldest` and the `newest` window of any table; None without windows."""
-    rows = (row for row in gold.rows(CLUSTERS) if row["cluster"] == cluster)
-    return next(rows, {"oldest": None, "newest": None})
+    """Return the `oldest` and the `newest` window of a cluster (`CLUSTERS`); None without windows."""
+    rows = (row for row in edges_of_clusters(gold) if row["cluster"] == cluster)
+    return next(rows, {"oldest": None, "newest": None, "has_future": False})
 
 
 def values(

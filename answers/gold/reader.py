@@ -47,6 +47,11 @@ FIRST, LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
 QueryResult = TypeVar("QueryResult")
 
 
+def now_of_answers() -> datetime:
+    """Return the end of the current minute, so that a query with it is the same one for a minute."""
+    return datetime.now(UTC).replace(second=0, microsecond=0) + timedelta(minutes=1)
+
+
 class NoGoldError(Exception):
     """There is no gold; the message says what to do."""
 
@@ -311,14 +316,19 @@ class StoredTable:
         return f"(SELECT {', '.join((self._columns, *more))} FROM ({self._no_rows} UNION ALL BY NAME {rows}))"
 
     def extent(self) -> tuple[datetime, datetime] | None:
-        """Return the oldest and the newest instant, without reading a data file."""
+        """Return the oldest and the newest instant up to now, without reading a data file."""
         with self._lock:
             self._refresh()
             files = self._files
         if files is None or f"min.{self._instant}" not in files.column_names:
             return None
-        ends = pc.min(files[f"min.{self._instant}"]).as_py(), pc.max(files[f"max.{self._instant}"]).as_py()
-        return None if None in ends else ends
+        firsts, lasts = (files[f"{end}.{self._instant}"].to_pylist() for end in ("min", "max"))
+        spans = [
+            (first, last) for first, last in zip(firsts, lasts, strict=True) if first is not None and last
+        ]
+        now = now_of_answers()
+        past = [(first, min(last, now)) for first, last in spans if first <= now] or spans
+        return (min(first for first, _ in past), max(last for _, last in past)) if past else None
 
     def _refresh(self) -> None:
         version = self.version()

@@ -17,15 +17,17 @@ from collectors.sampling import record, watchdog
 from collectors.sampling.brokers import Brokers
 from collectors.sampling.errors import SampleError
 from collectors.sampling.record import LevelRecord
-from collectors.sampling.restore import restore
+from collectors.sampling.restore import REQUEST_LOGGER, restore, restore_unrecorded
 from collectors.sampling.rounds import SamplingPlan, SamplingRun
 from conf.exit_codes import ExitCode, HeldError, WrongUseError
 from conf.instants import seconds_of
 from conf.progress import Progress
 from conf.signals import SIGNALS, stop_on_signals
 
-REQUEST_LOGGER = "kafka.request.logger"
-STATE = Path(".state/sample")
+STATE = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "plumbline" / "sample"
+FORMER_STATE = Path(".state/sample")
+"""The default of the former version. What a sample has left there is still restored."""
+
 END_S = 5.0
 LEFT = (
     "not all levels are restored: the watchdog keeps trying, or use --restore; "
@@ -56,7 +58,12 @@ def sample(  # noqa: PLR0913 (the options of a command)
         typer.Option(exists=True, dir_okay=False, help="Properties file for Kafka's Java client: TLS, SASL."),
     ] = None,
     is_restore: Annotated[
-        bool, typer.Option("--restore", help="Restore the levels that an earlier sample left, and exit.")
+        bool,
+        typer.Option(
+            "--restore",
+            help="Restore the levels that an earlier sample left, and exit. With --bootstrap-server, also "
+            "take loggers off DEBUG that no record names.",
+        ),
     ] = False,
     state: Annotated[Path, typer.Option(help="Folder for the recorded levels; use one per cluster.")] = STATE,
 ) -> None:
@@ -75,14 +82,20 @@ def sample(  # noqa: PLR0913 (the options of a command)
     --logger org.apache.kafka.clients.NetworkClient`
 
     Example: `plumbline sample --restore`
+
+    Example: `plumbline sample --restore --bootstrap-server b1:9092`
     """
     progress = Progress()
     try:
         plan = _plan(brokers, for_, every, times, logger)
+        if state == STATE and (FORMER_STATE / record.NAME).exists():
+            state = FORMER_STATE
+        state = state.resolve()
         state.mkdir(parents=True, exist_ok=True)
         with _locked(state):
             if is_restore:
-                left = _restore(state, progress.say)
+                asked = _target(bootstrap_server, properties) if bootstrap_server else None
+                left = _restore(plan, state, asked, progress.say)
             else:
                 left = _sample(plan, state, _target(bootstrap_server, properties), progress)
     except (WrongUseError, HeldError) as error:
@@ -135,12 +148,18 @@ def _locked(state: Path) -> Iterator[None]:
         raise HeldError(message) from None
 
 
-def _restore(state: Path, say: Callable[[str], None]) -> str:
-    recorded = record.read(state)
-    if recorded is None:
-        say("all levels are already restored")
-        return ""
-    return _named(restore(state, watchdog.brokers_of(recorded), say))
+def _restore(plan: SamplingPlan, state: Path, asked: LevelRecord | None, say: Callable[[str], None]) -> str:
+    recorded, left = record.read(state), dict[int, str]()
+    if recorded is not None:
+        left = restore(state, watchdog.brokers_of(recorded), say)
+    elif asked is None:
+        say(
+            f"no level is recorded in {state}: all are restored. If the folder of a sample was lost, add "
+            "--bootstrap-server HOST:PORT, which asks the brokers"
+        )
+    if asked is not None:
+        left |= restore_unrecorded(watchdog.brokers_of(asked), plan.brokers, plan.loggers, say)
+    return _named(left)
 
 
 def _sample(plan: SamplingPlan, state: Path, target: LevelRecord, progress: Progress) -> str:

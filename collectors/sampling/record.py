@@ -21,6 +21,11 @@ class LoggerLevel:
     logger: str
     level: str
     is_inherited: bool
+    unsure_until: float | None = None
+    """
+    Set while the change to DEBUG has no answer, since it may still take effect: epoch seconds until which the
+    level is checked again; 0 before the broker has answered once. None: the change was answered.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,8 @@ def read(folder: Path) -> LevelRecord | None:
         return None
     except (ValueError, KeyError, TypeError) as error:
         message = (
-            f"{file} cannot be read ({error!r}): reset the loggers that it lists by hand, then delete it"
+            f"{file} cannot be read ({error!r}): delete it, then run `plumbline sample --restore "
+            "--bootstrap-server HOST:PORT`, with each --logger of the sample"
         )
         raise SampleError(message) from error
 

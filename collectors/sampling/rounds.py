@@ -3,29 +3,18 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
 
 from collectors.sampling import record
-from collectors.sampling.brokers import UNKNOWN, ChangeResult, Failures, Level, LevelChange
+from collectors.sampling.brokers import UNKNOWN, Failures, Level, LevelChange
 from collectors.sampling.errors import SampleError
 from collectors.sampling.record import DEBUG, LevelRecord, LoggerLevel
-from collectors.sampling.restore import Say, restore
+from collectors.sampling.restore import MORE, LoggerAdmin, Say, restore
 
 LOOK_S = 0.5
-MORE = (DEBUG, "TRACE", "ALL")
-
-
-class LoggerAdmin(Protocol):
-    """An object that can read and change log levels."""
-
-    def levels(self, brokers: str, loggers: Sequence[str], /) -> tuple[list[Level], Failures]:
-        """Return the levels of loggers, and the failures."""
-
-    def change(self, changes: Sequence[LevelChange], /) -> tuple[list[ChangeResult], Failures]:
-        """Change the loggers that still have the level `before`; return the results and the failures."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +80,8 @@ class SamplingRun:
                 until = time.monotonic() + self._plan.for_s
                 self._wait(until, lambda s: show(f"round {number}: brokers {which} at DEBUG, {s:.0f} s left"))
         finally:
-            show(f"round {number}: restoring levels")
+            with suppress(OSError):  # a lost terminal must not keep the levels from being restored
+                show(f"round {number}: restoring levels")
             until_at = datetime.now(UTC)
             failures = restore(self._folder, self._loggers, say)
         span = {"since": since.isoformat(), "until": until_at.isoformat()}
@@ -114,12 +104,20 @@ class SamplingRun:
             return []
         left = record.read(self._folder)
         before = [
-            LoggerLevel(each.broker, each.logger, each.level, each.level == each.parent) for each in wanted
+            LoggerLevel(each.broker, each.logger, each.level, each.level == each.parent, unsure_until=0.0)
+            for each in wanted
         ]
-        record.write(self._folder, self._target.with_levels([*(left.levels if left else ()), *before]))
+        others = left.levels if left else ()
+        record.write(self._folder, self._target.with_levels([*others, *before]))
         results, failures = self._loggers.change(
             [LevelChange(each.broker, each.logger, each.level, DEBUG) for each in before]
         )
+        answered = {(each.broker, each.logger) for each in results}
+        sure = [
+            replace(each, unsure_until=None) if (each.broker, each.logger) in answered else each
+            for each in before
+        ]
+        record.write(self._folder, self._target.with_levels([*others, *sure]))
         for broker, why in failures.items():
             say(f"broker {broker} may or may not be at DEBUG: {why}")
         return sorted({each.broker for each in results if each.is_done})

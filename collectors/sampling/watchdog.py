@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from filelock import FileLock
@@ -58,10 +59,10 @@ def watch(
                 if recorded is None:
                     return 0
                 for broker, why in restore(folder, brokers_of(recorded), _say).items():
-                    _say(f"broker {broker} does not answer, retrying: {why}")
+                    _say(f"broker {broker}, retrying: {why}")
                 if record.read(folder) is None:
                     return 0
-        except (SampleError, TimeoutError) as error:
+        except (SampleError, OSError) as error:  # also a full disk: levels are restored, the record is not
             _say(f"retrying: {error}")
         sleep(wait_s)
         wait_s = min(2 * wait_s, LONGEST_WAIT_S)
@@ -75,8 +76,9 @@ def brokers_of(recorded: record.LevelRecord) -> Brokers:
 
 
 def _say(text: str) -> None:
-    sys.stdout.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text}\n")
-    sys.stdout.flush()
+    with suppress(OSError):  # a full disk or a lost terminal must not end the watchdog
+        sys.stdout.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text}\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -68,6 +68,7 @@ def parser_options(settings: Settings) -> ParserOptions:
             label_chars=ingest.max_label_chars,
         ),
         pseudonym_key_file=str(Path(key_file).resolve()) if key_file else "",
+        ahead_us=ingest.max_ahead_s * 1_000_000,
     )
 
 

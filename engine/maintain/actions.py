@@ -54,6 +54,8 @@ class LoggedFile:
     size_bytes: int
     day: date | None  # partition; None in a table without date partitions
     first_at: datetime | None  # minimum of the retention column; None without statistics
+    last_at: datetime | None  # its maximum
+    rows: int | None
 
 
 def day_column(table: Table) -> str | None:
@@ -72,17 +74,27 @@ def files_of(log: DeltaTable, table: Table) -> list[LoggedFile]:
     """Return the files of the newest version."""
     adds = pa.table(log.get_add_actions(flatten=True))
     names, nothing = set(adds.column_names), [None] * adds.num_rows
-    day, first = f"partition.{day_column(table)}", f"min.{instant_column(table)}"
+    day, instant = f"partition.{day_column(table)}", instant_column(table)
+    columns = (day, f"min.{instant}", f"max.{instant}", "num_records")
     return [
         LoggedFile(*values)
         for values in zip(
             adds["path"].to_pylist(),
             adds["size_bytes"].to_pylist(),
-            adds[day].to_pylist() if day in names else nothing,
-            adds[first].to_pylist() if first in names else nothing,
+            *(adds[column].to_pylist() if column in names else nothing for column in columns),
             strict=True,
         )
     ]
+
+
+def newest_day(files: Iterable[LoggedFile], today: date) -> date | None:
+    """
+    Return the newest day of the rows, up to today; None without any.
+
+    Days in the future are those of a wrong clock: one line from 2099 must not move the retention.
+    """
+    days = (file.day or (file.last_at.astimezone(UTC).date() if file.last_at else None) for file in files)
+    return max((day for day in days if day is not None and day <= today), default=None)
 
 
 def outdated(files: Iterable[LoggedFile], table: Table, before: date) -> list[LoggedFile]:

@@ -17,6 +17,7 @@ from engine.maintain.streams import days_begun, needed, readers, stands_still
 from engine.streams.audit.findings import StateError
 from schemas.bronze import BRONZE
 from schemas.fields import Table
+from schemas.silver import SILVER
 from schemas.silver.not_kept import QUARANTINE
 
 WITHOUT_RETENTION = ("topics", "gaps", "metric_series", "throttle_changes", "reassignments", "isr_changes")
@@ -25,11 +26,21 @@ WITHOUT_RETENTION = ("topics", "gaps", "metric_series", "throttle_changes", "rea
 DONE = {"sort": "sorted"}
 
 
+class UnconfirmedError(Exception):
+    """Retention would delete rows because of a clock that may be wrong, or most rows of a table."""
+
+
 class TableMaintenance:
     """The maintenance of one table, and its progress lines."""
 
     def __init__(
-        self, settings: Settings, table: Table, progress: Progress, now: datetime, *, dry_run: bool
+        self,
+        settings: Settings,
+        table: Table,
+        progress: Progress,
+        now: datetime,
+        *,
+        dry_run: bool,
     ) -> None:
         """
         Open the table's log.
@@ -47,20 +58,50 @@ class TableMaintenance:
         self.has_work = False
         self._deleted = set[actions.LoggedFile]()  # files that a dry run would have deleted
 
-    def retain(self) -> None:
-        """Delete the days that are older than the retention of the layer."""
+    def retain(self, *, is_confirmed: bool = False) -> None:
+        """
+        Delete the days that are older than the retention of the layer, counted from the table's newest day.
+
+        Raises:
+            UnconfirmedError: the clock of this machine may be wrong, or most rows would be deleted.
+
+        """
         days = getattr(self._options, f"{self._table.layer}_days")
         if not days or self._table.name in WITHOUT_RETENTION:
             return
-        before = self._first_day_to_keep(self._now.date() - timedelta(days=days))
-        old = actions.outdated(actions.files_of(self._log, self._table), self._table, before)
+        files = actions.files_of(self._log, self._table)
+        newest = actions.newest_day(files, self._now.date())
+        if newest is None:
+            return
+        before = self._first_day_to_keep(newest - timedelta(days=days))
+        old = actions.outdated(files, self._table, before)
         if not old:
             return
+        if not is_confirmed and not self._dry_run:
+            self._check_plausible(files, old, before)
         self._warn_of_quarantine(before)
         self._deleted = set(old)
         if not self._dry_run:
             actions.delete_before(self._log, self._table, before)
         self._say("delete", f"rows from before {before}: {_size(old)}")
+
+    def _check_plausible(
+        self, files: Sequence[actions.LoggedFile], old: Sequence[actions.LoggedFile], before: date
+    ) -> None:
+        today, newest = self._now.date(), newest_of_all(self._settings, self._now.date())
+        way_out = (
+            f"check the clock (`date`), look at `--dry-run`, and confirm with `--yes --only {self._name}`"
+        )
+        if newest is not None and today - newest > timedelta(days=1):
+            message = (
+                f"rows from before {before} are not deleted: this machine's clock says {today}, but the "
+                f"newest rows of the warehouse are of {newest}; {way_out}"
+            )
+            raise UnconfirmedError(message)
+        if 2 * _weight(old) > _weight(files):
+            share = f"{_weight(old) / _weight(files):.0%} of the table"
+            message = f"rows from before {before} are not deleted: they are {share}; {way_out}"
+            raise UnconfirmedError(message)
 
     def _first_day_to_keep(self, before: date) -> date:
         """Return the first day to keep; keep the days of an unfinished batch, which silver may lack."""
@@ -146,6 +187,21 @@ class TableMaintenance:
             self._progress.say(
                 f"{self._name}: {count:,} quarantined lines from before {before} can no longer be replayed"
             )
+
+
+def newest_of_all(settings: Settings, today: date) -> date | None:
+    """Return the newest day of all tables with days, up to today; a table alone may rarely get rows."""
+    days = []
+    for table in (*BRONZE, *SILVER):
+        where = settings.warehouse_root / table.layer / table.name
+        if actions.day_column(table) and DeltaTable.is_deltatable(str(where)):
+            days.append(actions.newest_day(actions.files_of(DeltaTable(str(where)), table), today))
+    return max((day for day in days if day is not None), default=None)
+
+
+def _weight(files: Sequence[actions.LoggedFile]) -> int:
+    """Return the number of rows; a file without statistics counts with its bytes."""
+    return sum(file.size_bytes if file.rows is None else file.rows for file in files)
 
 
 def check_log(where: Path) -> None:

@@ -12,9 +12,13 @@ from conf.settings import TailedFile
 class Log:
     """A log as a broker writes it, and everything a tailer has read of it."""
 
-    def __init__(self, folder: Path, pattern: str = "kafka-request.log") -> None:
+    def __init__(
+        self, folder: Path, pattern: str = "kafka-request.log", *, follows_links: bool = False
+    ) -> None:
         self.live = folder / "kafka-request.log"
-        self.file = TailedFile(path=str(folder / pattern), kind="request-log", node="broker-1")
+        self.file = TailedFile(
+            path=str(folder / pattern), kind="request-log", node="broker-1", follows_links=follows_links
+        )
         self.now = 0.0
         self.lost = []
         self.read: list[tuple[str, bytes]] = []

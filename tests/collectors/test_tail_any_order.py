@@ -1,11 +1,13 @@
 # ruff: noqa: D102, D107 (a step of a test is named by what it does)
-"""Whatever order a log is written, rotated and read in, no byte is lost or doubled."""
+"""In any order of writes, rotations, reads and steps of the clock, no byte is lost or doubled."""
 
 import os
 import shutil
 import tempfile
+import time
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +22,13 @@ class LogAppender(Log):
         self.wanted: list[bytes] = []
         self.partial = b""
         self.written = 0
+        self.skew_s = 0.0
+
+    def step_back(self) -> None:
+        self.skew_s -= 3_600.0
+
+    def jump_ahead(self) -> None:
+        self.skew_s += 3_600.0
 
     def whole_line(self) -> None:
         self.part()
@@ -29,8 +38,8 @@ class LogAppender(Log):
 
     def part(self) -> None:
         self.written += 1
-        self.append(b"part %d " % self.written)
-        self.partial += b"part %d " % self.written
+        self.append(b"10:00:00 part %d " % self.written)
+        self.partial += b"10:00:00 part %d " % self.written
 
     def touch(self) -> None:
         self.live.touch()
@@ -58,13 +67,15 @@ class LogAppender(Log):
 
 
 STEPS = ["whole_line", "part", "touch", "rename", "copy_and_truncate", "gzip", "poll", "restart"]
+STEPS += ["step_back", "jump_ahead"]  # of the host's clock
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.sampled_from(STEPS), max_size=40))
 def test_no_order_of_writes_rotations_and_restarts_loses_or_doubles_a_byte(steps):
-    with tempfile.TemporaryDirectory() as folder:
-        log = LogAppender(Path(folder))
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as stepping:
+        log, now = LogAppender(Path(folder)), time.time
+        stepping.setattr("collectors.log_files.tail.time.time", lambda: now() + log.skew_s)
         for step in [*steps, "whole_line", "poll"]:
             getattr(log, step)()
         log.tailer.close()

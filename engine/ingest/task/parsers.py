@@ -8,6 +8,7 @@ from conf.names import Kind
 from conf.settings import read_key
 from transforms.parse import client_events, cluster_polls, leadership_changes, perf, requests
 from transforms.parse.hashed_names import hash_names
+from transforms.parse.plausible import AHEAD_US, checked_instant
 from transforms.parse.record import Kept, Outcome, Record
 from transforms.parse.scrapes.page import Limits
 from transforms.parse.scrapes.parser import ScrapeParser
@@ -22,6 +23,7 @@ class ParserOptions:
     own_client_prefix: str = "plumbline-"
     limits: Limits = field(default_factory=Limits)
     pseudonym_key_file: str = ""
+    ahead_us: int = AHEAD_US  # how far an instant may be ahead of its Kafka record
 
 
 @lru_cache(maxsize=4)  # The ingest has two readers.
@@ -38,14 +40,22 @@ def parsers_of(options: ParserOptions, reader: str) -> dict[str, Parse]:
 
 
 def _parsers(options: ParserOptions) -> dict[Kind, Parse]:
-    return {
+    of_lines: dict[Kind, Parse] = {
         Kind.REQUEST_LOG: partial(requests.parse, own_client_prefix=options.own_client_prefix),
         Kind.CLIENT_LOG: client_events.parse,
         Kind.STATE_CHANGE: leadership_changes.parse,
-        Kind.METRICS: ScrapeParser(options.limits).parse,
         Kind.PERF_TEST: perf.parse,
         Kind.CLUSTER: cluster_polls.parse,
     }
+    checked: dict[Kind, Parse] = {
+        kind: partial(_checked, parse, options.ahead_us) for kind, parse in of_lines.items()
+    }
+    # The parser of scrapes checks them itself, because it must not remember a page that it refuses.
+    return {**checked, Kind.METRICS: ScrapeParser(options.limits, ahead_us=options.ahead_us).parse}
+
+
+def _checked(parse: Parse, ahead_us: int, record: Record) -> Outcome:
+    return checked_instant(parse(record), record, ahead_us)
 
 
 def _hashed(parse: Parse, key: str, record: Record) -> Outcome:

@@ -3,6 +3,7 @@
 import math
 import shutil
 from dataclasses import asdict
+from datetime import UTC, datetime
 
 import pytest
 from deltalake import DeltaTable
@@ -250,3 +251,13 @@ def test_nothing_to_measure_is_nan_and_a_count_of_it_is_none(tmp_path):
 
     assert math.isnan(found["leader_redirect_seconds", "redirect", "1.0"])
     assert found["leader_redirects", "redirect"] == 0
+
+
+def test_a_window_from_2099_changes_no_value(warehouse, tmp_path):
+    shutil.copytree(warehouse, tmp_path, dirs_exist_ok=True)
+    for name in ("fetch_latency", "broker_rtt"):
+        [row] = DeltaTable(tmp_path / "gold" / name).to_pyarrow_table().slice(0, 1).to_pylist()
+        row["window_start"] = datetime(2099, 1, 1, tzinfo=UTC)
+        gold_tables.write(tmp_path, name, [row], mode="append")
+
+    assert served(tmp_path) == served(warehouse)

@@ -9,50 +9,15 @@ from filelock import FileLock
 from typer.testing import CliRunner
 
 from collectors.sampling import record, watchdog
-from collectors.sampling.brokers import ChangeResult, Level
 from collectors.sampling.errors import SampleError
 from collectors.sampling.record import LevelRecord, LoggerLevel
 from collectors.sampling.restore import restore
 from collectors.sampling.rounds import SamplingPlan, SamplingRun
 from conf.exit_codes import ExitCode
 from plumbline.cli import app
+from tests.collectors.sampling.fake_loggers import CLIENT, REQUEST, FakeLoggers
 
-REQUEST, CLIENT = "kafka.request.logger", "org.apache.kafka.clients.NetworkClient"
 TARGET = LevelRecord("b:9092", "", ())
-
-
-class FakeLoggers:
-    """Loggers of brokers as Kafka keeps them: one without a level of its own has its parent's."""
-
-    def __init__(self, folder, own):  # noqa: D107 (as the class says)
-        self.folder, self.own, self.away, self.recorded = folder, own, set(), []
-
-    def level(self, broker, logger):  # noqa: D102 (as the class says)
-        return self.own[broker].get(logger, "INFO")
-
-    def levels(self, _brokers, loggers):  # noqa: D102
-        here = [broker for broker in self.own if broker not in self.away]
-        found = [
-            Level(broker, logger, self.level(broker, logger), "INFO") for broker in here for logger in loggers
-        ]
-        return found, dict.fromkeys(self.away, "it is away")
-
-    def change(self, changes):  # noqa: D102
-        kept = record.read(self.folder)
-        self.recorded.append(kept.levels if kept else ())
-        outcomes = []
-        for each in changes:
-            if each.broker in self.away:
-                continue
-            is_done = self.level(each.broker, each.logger) == each.before
-            if is_done and each.to == "-":
-                self.own[each.broker].pop(each.logger)
-            elif is_done:
-                self.own[each.broker][each.logger] = each.to
-            outcomes.append(
-                ChangeResult(each.broker, each.logger, is_done, self.level(each.broker, each.logger))
-            )
-        return outcomes, dict.fromkeys(self.away & {each.broker for each in changes}, "it is away")
 
 
 @pytest.fixture
@@ -88,8 +53,8 @@ def test_levels_are_on_disk_before_they_are_changed_and_back_afterwards(cluster)
     seen = []
     failures, _ = run(cluster, meanwhile=lambda: seen.append(cluster.level(1, CLIENT)))
 
-    assert LoggerLevel(1, REQUEST, "WARN", is_inherited=False) in cluster.recorded[0]
-    assert LoggerLevel(2, CLIENT, "INFO", is_inherited=True) in cluster.recorded[0]
+    assert LoggerLevel(1, REQUEST, "WARN", is_inherited=False, unsure_until=0.0) in cluster.recorded[0]
+    assert LoggerLevel(2, CLIENT, "INFO", is_inherited=True, unsure_until=0.0) in cluster.recorded[0]
     assert "DEBUG" in seen
     assert cluster.own == {1: {REQUEST: "WARN"}, 2: {REQUEST: "WARN"}}
     assert (failures, record.read(cluster.folder)) == ({}, None)

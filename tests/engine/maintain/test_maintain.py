@@ -25,7 +25,7 @@ def test_days_go_after_the_retention_of_each_layer_and_the_table_records_it(ware
     for table in (REQUEST_LOG, REQUESTS, QUARANTINE):
         warehouse.append(table, *map(days_ago, (40, 31, 30, 8, 7, 0)), times=1)
 
-    result = warehouse.maintain()
+    result = warehouse.maintain("--yes")
 
     assert result.exit_code == 0, result.stderr
     assert sorted(warehouse.days(REQUEST_LOG)) == [days_ago(7), days_ago(0)]

@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from schemas.gold.broker_rtt import COARSE_MS, MIN_N_P10, MIN_N_P50
 from schemas.histogram import RELATIVE_ERROR
-from transforms.gold.fetch_latency.pairing import MONO_RESOLUTION_MS
+from transforms.gold.fetch_latency.pairing import MONO_RESOLUTION_MS, SHORTEST_MS
 from transforms.quantiles import Histograms
 from transforms.sql import bucket, numbered, sum_ms, with_columns
 from transforms.windows import WINDOW_S
@@ -13,11 +13,8 @@ from transforms.windows import WINDOW_S
 BLOCK_MS = 200
 """The length of a block. Fetches of a block are not independent, so the interval counts blocks."""
 
-SHORTEST_MS, LONGEST_MS = -5.0, 10_000.0
-"""
-The range of valid round trips. Millisecond timestamps and slewed clocks cause small negative values. They are
-included, because removing one tail would shift all quantiles. Other values are clock steps or idle fetchers.
-"""
+LONGEST_MS = 10_000.0
+"""The longest valid round trip; the shortest is `SHORTEST_MS`. Others are clock steps or idle fetchers."""
 
 LOOKBACK_S = 40
 """The maximum distance of the previous fetch: `MAX_ELAPSED_S` of total and `LONGEST_MS` of gap."""

@@ -32,6 +32,12 @@ CLIENT_EVENTS_COLUMNS = (
     *("logged_at", "logged_mono_ns", "clock_resolution_ms"),
 )
 
+SHORTEST_MS = -5.0
+"""
+The shortest valid round trip. Millisecond timestamps and slewed clocks cause small negative values. They are
+included, because removing one tail would shift all quantiles. A shorter one is the step of a clock.
+"""
+
 MATCH = "cluster, leader_id, follower_id, client_id, correlation_id, session_id"
 """The key of one fetch in both logs. A session id of 0 is not unique, so such fetches match by time only."""
 
@@ -91,8 +97,9 @@ def fetches(skew_s: int = NEAR_S) -> str:
     `elapsed_ms` is NULL without the follower's log, and for consumers.
     It reads `requests` (`REQUESTS_COLUMNS`) and `client_events` (`CLIENT_EVENTS_COLUMNS`). Re-sent lines and
     Plumbline's own traffic are left out. `is_ambiguous` marks follower fetches whose key also fits a fetch
-    close in time; their `elapsed_ms` is NULL. Within a session, lines up to `skew_s` apart match. A stream
-    reads only a few windows, so it must use `NEAR_S`. `window_s` is the start of the window in epoch seconds.
+    close in time; their `elapsed_ms` is NULL. It is NULL too if the follower's clock stepped back. Within a
+    session, lines up to `skew_s` apart match. A stream reads only a few windows, so it must use `NEAR_S`.
+    `window_s` is the start of the window in epoch seconds.
     """
     # Both sides mark twins, so at most one response is near enough and the join adds no rows.
     return f"""
@@ -104,7 +111,9 @@ def fetches(skew_s: int = NEAR_S) -> str:
         SELECT
             asked.cluster, logged_us // {WINDOW_S * 1_000_000} * {WINDOW_S} AS window_s, logged_us,
             logged_mono_ns, clock_resolution_ms, asked.leader_id, kind, asked.follower_id, asked.client_id,
-            asked.correlation_id, connection, total_ms, remote_ms, send_ms, elapsed_ms,
+            asked.correlation_id, connection, total_ms, remote_ms, send_ms,
+            CASE WHEN elapsed_ms - (total_ms - send_ms) < {SHORTEST_MS} THEN NULL ELSE elapsed_ms END
+                AS elapsed_ms,
             elapsed_resolution_ms, received_us, asked.is_twin AND kind = 'follower' AS is_ambiguous
         FROM asked LEFT JOIN answers ON
             {" AND ".join(f"asked.{name} = answers.{name}" for name in MATCH.split(", "))}

@@ -16,7 +16,17 @@ import pyarrow.compute as pc
 
 from transforms.hashes import xxhash64
 from transforms.parse.columns import origin
-from transforms.parse.record import DAY_US, PARSER_VERSION, Kept, Quarantined, Record, Rejected, node_number
+from transforms.parse.plausible import checked_instant
+from transforms.parse.record import (
+    DAY_US,
+    PARSER_VERSION,
+    Kept,
+    Outcome,
+    Quarantined,
+    Record,
+    Rejected,
+    node_number,
+)
 from transforms.parse.scrapes.line import (
     Sample,
     Series,
@@ -44,11 +54,18 @@ HASH = ord("#")
 class ScrapeParser:
     """A parser with a cache of series across scrapes, which saves work and does not change samples."""
 
-    def __init__(self, limits: Limits | None = None, *, memory_bytes: int = MEMORY_BYTES) -> None:
-        """Start with an empty cache."""
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        *,
+        memory_bytes: int = MEMORY_BYTES,
+        ahead_us: int | None = None,
+    ) -> None:
+        """Start with an empty cache; `ahead_us` is that of `checked_instant`, None without that check."""
         self._limits, self._memory = limits or Limits(), SeriesMemory(memory_bytes)
+        self._ahead_us = ahead_us
 
-    def parse(self, record: Record) -> Kept | Quarantined:
+    def parse(self, record: Record) -> Outcome:
         """
         Parse one page into one row of `metric_scrapes`, a block of `metric_samples` and new `metric_series`.
 
@@ -60,6 +77,10 @@ class ScrapeParser:
             return page
         key = (record.cluster or "", record.node, page.is_openmetrics)
         parsed, seen = _Lines(record, page, self._limits, self._memory.get(key)).read()
+        if self._ahead_us is not None:
+            outcome = checked_instant(parsed, record, self._ahead_us)
+            if outcome is not parsed:
+                return outcome  # Its series are not in the cache: they are new in the next page.
         self._memory.put(key, seen)
         return parsed
 

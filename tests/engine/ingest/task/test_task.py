@@ -1,6 +1,7 @@
 """A task parses its records and writes files that the driver can commit; these tests run it without Spark."""
 
 import gzip
+from datetime import UTC, datetime
 from unittest.mock import Mock
 
 import pyarrow.parquet as pq
@@ -11,10 +12,11 @@ from engine.delta.data_files import DataFile
 from engine.ingest.batches import MissingRecordsError, check_offsets
 from engine.ingest.task import task_plan as task
 from engine.ingest.task.written import tally_of
-from tests.engine.ingest.task.kafka_batches import HEADERS, TOPIC, kafka_batch, run_task, task_plan
+from tests.engine.ingest.task.kafka_batches import AT_MS, HEADERS, TOPIC, kafka_batch, run_task, task_plan
 from tests.transforms.parse.records import COMPLETED, REQUEST_LINES
 
 SKIPPED_LINE = b"[2026-11-21 09:19:28,987] INFO started (kafka.server.KafkaServer)"
+DAY_MS = 86_400_000
 PAGE = b'# TYPE up gauge\nup 1\nbytes{topic="a"} 2.5\n'
 
 
@@ -76,7 +78,9 @@ def test_unusual_headers_are_kept_and_a_missing_position_is_made_of_the_offset(t
 def test_rows_of_two_days_are_two_files(tmp_path):
     next_day = COMPLETED.replace(b"2026-11-21T", b"2026-11-22T", 1)
 
-    [report] = run_task([kafka_batch([COMPLETED, next_day])], task_plan(tmp_path))
+    batches = [kafka_batch([COMPLETED]), kafka_batch([next_day], first=1, millis=AT_MS + DAY_MS)]
+
+    [report] = run_task(batches, task_plan(tmp_path))
 
     days = [row["day"] for row in report.to_pylist() if row["table"] == "silver.requests"]
     assert sorted(days) == ["2026-11-21", "2026-11-22"]
@@ -123,7 +127,9 @@ def test_a_task_reports_each_broker_once_a_day(tmp_path):
     moved = metadata.replace(b'"port":19191,"rack":null', b'"port":19191,"rack":"a"')
     next_day = metadata.replace(b"2026-11-21T", b"2026-11-22T", 1)
 
-    _, tally = run([kafka_batch([metadata, metadata, moved, next_day])], task_plan(tmp_path))
+    later = kafka_batch([next_day], first=3, millis=AT_MS + DAY_MS)
+
+    _, tally = run([kafka_batch([metadata, metadata, moved]), later], task_plan(tmp_path))
 
     days = [(row[1], row[2], row[5] - 20_778) for row in tally.new_rows["brokers"]]
     assert days == [*((n, None, 0) for n in (1, 2, 3)), (1, "a", 0), *((n, None, 1) for n in (1, 2, 3))]
@@ -139,6 +145,35 @@ def test_names_are_hashed_with_the_key_in_the_key_file(tmp_path):
     [row] = read(tmp_path, files["silver.requests"])
     assert row["client_id"].startswith("client-")
     assert "k" * 32 not in repr(plan)
+
+
+FROM_2099 = COMPLETED.replace(b"2026-", b"2099-", 1)
+
+
+def test_a_line_from_the_future_is_in_quarantine_with_its_bytes_and_place(tmp_path):
+    files, tally = run([kafka_batch([COMPLETED, FROM_2099, COMPLETED])], task_plan(tmp_path))
+
+    [row] = read(tmp_path, files["silver.quarantine"])
+    assert (row["reason"], row["value"]) == ("from_the_future", FROM_2099)
+    assert (row["topic"], row["partition"], row["offset"]) == (TOPIC, 0, 1)
+    assert (row["node"], row["source"], row["position"]) == ("broker-1", "kafka-request.log", "broker-1/aa/0")
+    assert files["silver.requests"].rows == 2
+    assert files["bronze.request_log"].rows == 3
+    assert sum(tally.outcomes.values()) == 3
+
+
+def test_the_clock_of_the_ingest_host_changes_no_row_of_silver(tmp_path):
+    """Instants are compared with the timestamp of the record, and days are those of that timestamp."""
+    rows = []
+    for year in (1971, 2026, 2099):
+        at = int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) * 1_000_000
+        plan = task_plan(tmp_path, attempt=f"attempt-{year}", ingested_at=at)
+        files, _ = run([kafka_batch([COMPLETED, FROM_2099, b"no stamp"])], plan)
+        silver = {name: read(tmp_path, file) for name, file in files.items() if name.startswith("silver.")}
+        bronze = {file.day for name, file in files.items() if name.startswith("bronze.")}
+        rows.append((silver, bronze))
+
+    assert rows[0] == rows[1] == rows[2]
 
 
 def test_a_batch_without_records_writes_nothing(tmp_path):
@@ -209,7 +244,7 @@ def test_a_page_scraped_outside_the_calendar_is_quarantined(tmp_path, stated):
 
 def test_samples_of_thousands_of_days_are_written_with_few_open_files(tmp_path, monkeypatch):
     monkeypatch.setattr(file_writer, "MOST_OPEN", 3)
-    page = "".join(f"up 1 {day * 86_400_000}\n" for day in (*range(8), 0, 7)).encode()
+    page = "".join(f"up 1 {day * 86_400_000}\n" for day in (*range(20_000, 20_008), 20_000, 20_007)).encode()
     headers = HEADERS | {"kind": b"metrics", "position": b"broker-1/backfill/0-700000000/0-ab"}
     batches = [kafka_batch([page], topic="telemetry.metrics", headers=headers)]
 
