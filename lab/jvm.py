@@ -136,7 +136,7 @@ def _format(home: Path, cluster_id: str, version: str | None) -> None:
 
 
 def _copy_format(formatted: Path, data: Path, *, node_id: int, cluster_id: str) -> None:
-    shutil.copytree(formatted, data, ignore=shutil.ignore_patterns("meta.properties"))
+    shutil.copytree(formatted, data)
     names = {"version": 1, "node.id": node_id, "directory.id": _kafka_uuid(), "cluster.id": cluster_id}
     (data / "meta.properties").write_text("".join(f"{key}={value}\n" for key, value in names.items()))
 
