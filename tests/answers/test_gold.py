@@ -260,4 +260,4 @@ def test_each_table_alone_gives_its_clusters_and_its_windows(table):
 
     assert clusters_of(gold) == ["c"]
     if "window_start" in table.schema.names:
-        assert edges(gold, "c") == {"cluster": "c", "oldest": at(3), "newest": at(3)}
+        assert edges(gold, "c") == {"cluster": "c", "oldest": at(3), "newest": at(3), "has_future": False}

@@ -138,8 +138,13 @@ def test_only_the_newest_comparison_of_two_arms_is_listed(made):
 
 def test_contents_of_a_cluster(made):
     assert clusters_of(made) == ["east", "west"]
-    assert contents.edges(made, "east") == {"cluster": "east", "oldest": at(0), "newest": at(WINDOWS - 1)}
-    assert contents.edges(made, None) == {"oldest": None, "newest": None}
+    assert contents.edges(made, "east") == {
+        "cluster": "east",
+        "oldest": at(0),
+        "newest": at(WINDOWS - 1),
+        "has_future": False,
+    }
+    assert contents.edges(made, None) == {"oldest": None, "newest": None, "has_future": False}
 
 
 @pytest.mark.parametrize(

@@ -59,8 +59,8 @@ def served(root, moment=END, **limits):
         (("fetch_true_seconds", "3", "follower", "0.99"), 0.021),
         (("fetch_true_seconds", "3", "follower", "0.5"), 0.001),  # of two followers one is slow
         (("fetches", "3", "follower"), 240),
-        (("fetch_total_seconds", "2", "share", "0.5"), 0.4),
-        (("fetch_leader_local_seconds", "2", "share", "0.5"), 0.004),
+        (("fetch_total_seconds", "1", "share", "0.5"), 0.4),
+        (("fetch_leader_local_seconds", "1", "share", "0.5"), 0.004),
         (("leader_redirect_seconds", "redirect", "1.0"), 3.0),
         (("topic_skew_ratio", "orders"), 2.25),
         (("metadata_bytes_per_second",), 2_000),

@@ -67,7 +67,7 @@ def fill(root, end, *, quiet=QUIET_WINDOWS, silent=None, silent_windows=0, quara
             fetches.append(told | client | hists | settled)
         ms = 4.0
         hists = {"total_hist": [(bucket(400.0), 5)], "leader_local_hist": [(bucket(ms), 5)]}
-        share = {"leader_id": 2, "kind": "share", "n": 5, "client_id": 'app-0 "x"', "leader_local_p99_ms": ms}
+        share = {"leader_id": 1, "kind": "share", "n": 5, "client_id": 'app-0 "x"', "leader_local_p99_ms": ms}
         fetches.append({"window_start": at(start)} | share | hists | settled)
         onset = {"follower_id": 1, "leader_id": 3, "effect_ms": 20.0, "effect_low_ms": 19.0,
                  "effect_high_ms": 21.0, "since": at(starts[quiet])}  # fmt: skip
