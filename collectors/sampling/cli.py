@@ -105,7 +105,8 @@ def sample(  # noqa: PLR0913 (the options of a command)
         text = f"{error}; {LEFT} {state}" if is_left else str(error)
         _end(progress, text, ExitCode.STATE if is_left else ExitCode.FAILED)
     if left:
-        _end(progress, f"{left} not available; {LEFT} {state}", ExitCode.STATE)
+        way_out = f"{LEFT} {state}" if (state / record.NAME).exists() else "run it again"
+        _end(progress, f"{left} not available; {way_out}", ExitCode.STATE)
 
 
 def _plan(

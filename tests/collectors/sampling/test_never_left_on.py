@@ -205,7 +205,7 @@ def test_a_broker_that_does_not_answer_such_a_restore_is_an_error(cluster, comma
     result = command("--restore", "--bootstrap-server", "b:9092")
 
     assert result.exit_code == ExitCode.STATE
-    assert "broker 2 not available" in result.output
+    assert "broker 2 not available; run it again" in result.output
 
 
 def test_a_restore_without_a_record_says_how_to_ask_the_brokers(command):
