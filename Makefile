@@ -27,7 +27,7 @@ BROKER_JARS := $(BROKERS:%=.jars/.kafka-%.done)
 .PHONY: help setup lab demo test faults fuzz lint docs verify verify-clients verify-throttles verify-produce verify-verdicts environments otava airflow bench jar-sums locks clean
 
 help: ## list these commands
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 setup: $(VENV)/.runtime $(JARS) ## install the Python packages and jars that Plumbline needs to run
 	conf/jars/check.sh $(SETS)

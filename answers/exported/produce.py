@@ -17,7 +17,7 @@ GROUP BY moment, cluster, leader_id, follower_id"""
         quantiles("""
 -- cluster leader follower
 -- produce_held_seconds | produce_held.held_hist | What produce would save without the follower.
--- produce_remote_seconds | produce_held.remote_hist | Wait for replication of what the follower released.
+-- produce_remote_seconds | produce_held.remote_hist | Replication wait of what its fetches completed, ties too.
 SELECT moment, cluster, leader, follower, held_hist, remote_hist
 FROM spans JOIN latest.produce_held h USING (cluster, window_start) JOIN pairs p USING (moment, cluster)
 WHERE h.leader_id = p.leader AND h.follower_id = p.follower AND nth <= getvariable('pairs')"""),

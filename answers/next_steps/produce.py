@@ -8,10 +8,10 @@ def of_held(part: str, follower: int, leader: int) -> list[NextStep]:
     """Return what to check: the network, the follower, or the leader; and who is in the ISR."""
     shapes = {
         "network": {"culprit": "link", "follower_id": follower, "leader_id": leader},
-        "serve": {"culprit": "leader_side", "leader_id": leader},
-        "take": {"culprit": "leader_side", "leader_id": leader},
+        "serve": {"culprit": "broker", "broker_id": leader},
+        "take": {"culprit": "broker", "broker_id": leader},
     }
-    away = {"culprit": "follower_side", "follower_id": follower}
+    away = {"culprit": "broker", "broker_id": follower}
     throttled = NextStep(
         f"See whether a replication throttle delays broker {follower}.",
         f"kafka-configs.sh {SERVERS} --entity-type brokers --entity-name {follower} --describe",

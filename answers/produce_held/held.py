@@ -29,7 +29,8 @@ RUNS = f"""
     WITH of_pairs AS (
         SELECT leader_id, follower_id, window_start, sum(n_released) AS released,
                sum(held_sum_ms) AS held_ms, sum(n_released + n_tie) AS confirmed,
-               sum(sum(n - n_not_held - n_failed)) OVER (PARTITION BY leader_id, window_start) AS waited
+               sum(sum(n - n_not_held - n_failed)) OVER (PARTITION BY leader_id, window_start) AS waited,
+               window_start = max(window_start) OVER () AS is_last
         FROM gold.produce_held WHERE {IN_SPAN} AND {OF_TOPIC} GROUP BY leader_id, follower_id, window_start
     ),
     numbered AS (
@@ -38,7 +39,7 @@ RUNS = f"""
     ),
     holding AS (
         SELECT *, window_start - lag(window_start) OVER of_pair AS apart, nth - lag(nth) OVER of_pair AS steps
-        FROM (SELECT *, nth = max(nth) OVER (PARTITION BY leader_id) AS is_last FROM numbered)
+        FROM numbered
         WHERE {OF_EITHER_BROKER} AND follower_id IS NOT NULL
             AND released >= {HOLDS_SHARE} * waited AND held_ms >= {HOLDS_MS} * confirmed
         WINDOW of_pair AS (PARTITION BY leader_id, follower_id ORDER BY window_start)
@@ -188,16 +189,16 @@ FOLLOWERS = Listing(
         count("failed", "n_failed", in_terminal=False),
     ),
     about={
-        "share released": "Of the leader's requests that waited: this follower's fetch released them, and "
-        "without it they would have been released 1 ms earlier or more.",
+        "share released": "Of the leader's requests that waited: this follower's fetch completed them, and "
+        "without it they would have been complete 1 ms earlier or more.",
         "held p50 ms": "What a request would have saved without this follower; ties count too.",
-        "wait p50 ms": "The wait for replication (RemoteTimeMs) of the requests that this follower released.",
+        "wait p50 ms": "The wait (RemoteTimeMs) of the requests that its fetches completed, ties too.",
         "busy p50 ms": "The follower was away: an earlier batch, its disk, a pause, a throttle.",
-        "serve p50 ms": "The leader answered the follower's fetch. Negative: it was sent before the append.",
+        "serve p50 ms": "Until the leader had answered its fetch. Negative: before the append.",
         "network p50 ms": "From that answer to the next fetch: both ways, and the follower's append.",
-        "take p50 ms": "The releasing fetch waited in the leader's queue and was handled.",
+        "take p50 ms": "The next fetch, until it completed the request: the leader's queue and handling.",
         "own append p50 ms": "The part of network at the follower, by its own log.",
-        "ties": "Another follower confirmed nearly as late, so this one held nothing back.",
+        "ties": "Its fetches completed them, but another follower confirmed less than 1 ms before.",
     },
 )
 OF_TOPICS = Listing(

@@ -10,8 +10,8 @@ from answers.slow_links.culprits import Finding, is_accused
 from schemas.rows import Row
 
 HELD = f"""
-    SELECT leader_id, follower_id, topic, sum(n_released)::BIGINT AS n_released,
-           sum(n_released + n_tie)::BIGINT AS n_confirmed, sum(held_sum_ms) AS held_sum_ms
+    SELECT leader_id, follower_id, topic, sum(n_released + n_tie)::BIGINT AS n_completed,
+           sum(held_sum_ms) AS held_sum_ms
     FROM gold.produce_held WHERE {IN_SPAN} AND n_released > 0 GROUP BY ALL
     ORDER BY held_sum_ms DESC, topic, leader_id, follower_id"""
 MOST_NAMED = 5
@@ -22,9 +22,9 @@ def topics(selection: GoldSelection, one: Finding) -> list[str]:
     rows = _held(selection, one)
     if not rows:
         return []
-    released, confirmed = sum(row["n_released"] for row in rows), sum(row["n_confirmed"] for row in rows)
-    mean_ms = sum(row["held_sum_ms"] for row in rows) / confirmed
-    waited = f"Producers: {count(released)} acks=all requests waited {ms(mean_ms)} ms longer by the mean"
+    completed = sum(row["n_completed"] for row in rows)
+    mean_ms = sum(row["held_sum_ms"] for row in rows) / completed
+    waited = f"Producers: {count(completed)} acks=all requests waited {ms(mean_ms)} ms longer by the mean"
     return [f"{waited}. Topics: {_named([row['topic'] for row in rows])}."]
 
 

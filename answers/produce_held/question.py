@@ -24,9 +24,9 @@ from schemas.gold.produce_held import PRODUCE_HELD, PRODUCE_HELD_SUMMARY
 from schemas.rows import Row
 
 LEAD = (
-    "Mean wait of the requests that the follower released, in steps of {step} s. Busy: the follower was "
-    "away. Serve: the leader answered its fetch. Network: both ways, and the follower's append. Take: "
-    "the leader handled the releasing fetch."
+    "Mean wait of the requests that the follower's fetches completed, ties too, in steps of {step} s. Busy: "
+    "until the follower fetched. Serve: until the leader answered. Network: both ways, and the follower's "
+    "append. Take: until the leader had handled the next fetch, which completes the request."
 )
 
 
@@ -36,7 +36,7 @@ def answer(selection: GoldSelection) -> Answer:
     named = [row for row in pairs if row["follower_id"] is not None]
     others = [section_of(rows, "not-named")] if (rows := held.NOT_NAMED.listed(pairs)).rows else []
     if not named:
-        what = "no PRODUCE request that a follower released."
+        what = "no PRODUCE request that waited for a follower."
         nothing = empty_section("held", "Who holds produce back", what)
         return Answer(headline=verdict.without(pairs), sections=[nothing, *others])
     found = held.chief(selection)
@@ -71,7 +71,7 @@ def _over_time(selection: GoldSelection, shown: Row) -> Section:
         name="held-parts",
         figure=parts_over_time(sorted(steps, key=lambda row: row["window_start"]), selection.step),
         words="Mean parts of the wait for replication over time.",
-        head=f"Requests to broker {leader} that the fetches of broker {follower} released",
+        head=f"Requests to broker {leader} that the fetches of broker {follower} completed",
     )
     lead = LEAD.format(step=int(selection.step.total_seconds()))
     title = "Produce requests: where the wait goes"
@@ -83,7 +83,7 @@ def _matrix(pairs: list[Row], named: list[Row]) -> Section:
         name="held-matrix",
         figure=held_matrix(named, brokers_of(named)),
         words="Share of each leader's requests that each follower released; the table has the same figures.",
-        head="Share released, and what half of these would save",
+        head="Share released; below it the median hold, ties too",
     )
     return section_of(held.FOLLOWERS.listed(pairs), "held-pairs", FigureRow([drawn]))
 

@@ -15,11 +15,11 @@ from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES
 from schemas.silver.topics import TOPICS
-from transforms.gold.produce_held.held import CLIENT_EVENTS_REACH, load_held
+from transforms.gold.produce_held.held import CLIENT_EVENTS_REACH, RELEASED, load_held
 from transforms.sql import connect
 from transforms.windows import Reach
 
-MOST = 50
+MOST = 20
 WINDOW = timedelta(seconds=10)
 WORST = f"""
     SELECT window_start AS worst FROM gold.produce_held
@@ -37,12 +37,12 @@ _CONDITIONS = {
 _SLOWEST = f"""
     SELECT held.*, fetches.started_us, fetches.correlation_id, make_timestamptz(held.logged_us) AS logged_at
     FROM held LEFT JOIN fetches ON fetches.cluster = held.cluster AND fetches.position = ack
-    WHERE held.follower_id = $follower AND held_ms IS NOT NULL AND {OF_TOPIC}
+    WHERE held.follower_id = $follower AND outcome = '{RELEASED}' AND {OF_TOPIC}
     ORDER BY held_ms DESC, held.logged_us LIMIT {MOST}"""
 _CLIENTS = f"""
     SELECT client_id, count(*) AS n, median(held_ms) AS held_p50_ms, max(held_ms) AS held_max_ms,
            median(remote_ms) AS remote_p50_ms
-    FROM held WHERE follower_id = $follower AND held_ms IS NOT NULL AND {OF_TOPIC} GROUP BY ALL
+    FROM held WHERE follower_id = $follower AND outcome = '{RELEASED}' AND {OF_TOPIC} GROUP BY ALL
     ORDER BY sum(held_ms) DESC, client_id LIMIT {MOST}"""
 
 

@@ -36,7 +36,7 @@ class Held(NamedTuple):
 
     row: Row
     leader: Row
-    is_open: bool  # the run goes on to the last window of the span
+    is_open: bool  # the run goes on to the last window of the span with produce requests
 
     @property
     def part(self) -> str:
@@ -133,7 +133,7 @@ def evidence(held: Held, accused: Accusation, throttles: Sequence[Row]) -> list[
     )
     return [
         released,
-        f"Parts of the wait, medians in ms: {parts}.",
+        f"Parts of the wait, medians in ms: {parts} (docs/questions/produce-held.md).",
         *_throttled(held, throttles),
         agreement(held, accused),
     ]

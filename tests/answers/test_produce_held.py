@@ -148,6 +148,13 @@ def test_the_windows_between_count_too(busy):
     assert held.chief(gold(*rows[:9])) is None
 
 
+def test_a_run_has_ended_if_other_requests_came_later():
+    later = held_row(0, 2, 1) | {"window_start": at(WINDOWS)}
+
+    assert held.chief(gold(*changed())).is_open
+    assert not held.chief(gold(*changed(), later)).is_open
+
+
 def test_a_run_is_not_joined_over_a_long_pause():
     rows = [row | {"window_start": at(30 * n)} for n, row in enumerate(only_in(*range(WINDOWS)))]
 
