@@ -12,6 +12,7 @@ from answers.listing import text as shown
 from answers.produce_held.verdict import (
     HOLDS_MS,
     HOLDS_SHARE,
+    MIN_REQUESTS,
     MIN_WINDOWS,
     MOST_APART,
     MOST_APART_S,
@@ -41,7 +42,8 @@ RUNS = f"""
         SELECT *, window_start - lag(window_start) OVER of_pair AS apart, nth - lag(nth) OVER of_pair AS steps
         FROM numbered
         WHERE {OF_EITHER_BROKER} AND follower_id IS NOT NULL
-            AND released >= {HOLDS_SHARE} * waited AND held_ms >= {HOLDS_MS} * confirmed
+            AND released >= greatest({HOLDS_SHARE} * confirmed, {MIN_REQUESTS})
+            AND held_ms >= {HOLDS_MS} * confirmed
         WINDOW of_pair AS (PARTITION BY leader_id, follower_id ORDER BY window_start)
     ),
     runs AS (
@@ -198,7 +200,7 @@ FOLLOWERS = Listing(
         "network p50 ms": "From that answer to the next fetch: both ways, and the follower's append.",
         "take p50 ms": "The next fetch, until it completed the request: the leader's queue and handling.",
         "own append p50 ms": "The part of network at the follower, by its own log.",
-        "ties": "Its fetches completed them, but another follower confirmed less than 1 ms before.",
+        "ties": "Its fetches completed them, but it held them for less than 1 ms.",
     },
 )
 OF_TOPICS = Listing(
@@ -227,7 +229,7 @@ NOT_NAMED = Listing(
         count("failed", "n_failed"),
     ),
     about={
-        "did not wait": "acks 0 or 1, or no other replica in the ISR.",
+        "did not wait": "acks 0 or 1, no other replica in the ISR, or confirmed while the leader handled it.",
         "unmatched": "They waited, but no fetch of a follower fits their release.",
         "ISR changed": "The same, and the leader changed the ISR within a second.",
         "failed": "REQUEST_TIMED_OUT or NOT_ENOUGH_REPLICAS.",

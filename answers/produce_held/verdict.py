@@ -12,15 +12,16 @@ from answers.slow_links.culprits import Finding, clock, is_accused
 from answers.slow_links.culprits import sentence as accused_of
 from schemas.rows import Row
 
-HOLDS_SHARE, HOLDS_MS = 0.5, 2.0
+HOLDS_SHARE, HOLDS_MS, MIN_REQUESTS = 0.75, 2.0, 3
 """
-A follower holds produce back in a window if it releases at least this share of the requests that wait, and
-those that it releases or ties would be faster by at least this much without it, by the mean. Below that,
-attribution is uncertain.
+A follower holds produce back in a window if it releases at least this share of the requests that its fetches
+complete, these would be faster by at least this much without it, by the mean, and it releases so many.
+
+The share is not of all of the leader's requests: with many brokers a follower has few of the partitions.
 """
 
-MIN_WINDOWS, MIN_REQUESTS = 3, 30
-"""The minimum run of such windows, and of the requests that it releases there: one pause is no finding."""
+MIN_WINDOWS, RUN_SHARE = 3, 0.5
+"""The minimum run of such windows, and the share over the whole run: one pause is no finding."""
 
 MOST_APART, MOST_APART_S = 2, 60
 """A run goes on over a single other window in which the leader's requests waited, within a minute."""
@@ -57,10 +58,9 @@ def waited(row: Row) -> int:
 
 def is_holding(row: Row) -> bool:
     """Return whether a follower holds its leader's requests back over a whole run."""
-    held_ms = (row["held_sum_ms"] or 0.0) / max(row["n_released"] + row["n_tie"], 1)
-    return bool(
-        row["n_released"] >= MIN_REQUESTS and row["share_released"] >= HOLDS_SHARE and held_ms >= HOLDS_MS
-    )
+    completed = row["n_released"] + row["n_tie"]
+    is_most = row["n_released"] >= RUN_SHARE * completed
+    return bool(is_most and (row["held_sum_ms"] or 0.0) >= HOLDS_MS * completed)
 
 
 def largest_part(row: Row) -> str:
@@ -84,11 +84,12 @@ def sentence(held: Held) -> str:
         "take": f"broker {leader} handling the fetch of follower {follower}",
     }
     wait, be, would = ("wait", "is", "would be") if held.is_open else ("waited", "was", "would have been")
-    of_part = f"; {ms(row[f'{held.part}_p50_ms'])} ms of it {be} {words[held.part]}" if held.part else ""
+    share = (row["n_released"] + row["n_tie"]) / waited(held.leader)
+    of_part = f", {ms(row[f'{held.part}_p50_ms'])} ms of it {be} {words[held.part]}" if held.part else ""
     return (
-        f"{held.when} half of the acks=all requests to broker {leader} {wait} "
-        f"{ms(held.leader['remote_p50_ms'])} ms or more for replication{of_part}. "
-        f"Without follower {follower} they {would} {ms(row['held_p50_ms'])} ms faster."
+        f"{held.when} {percent(share)} of the acks=all requests to broker {leader} that wait for replication "
+        f"{wait} for follower {follower}: {ms(row['remote_p50_ms'])} ms at the median{of_part}. "
+        f"Without it they {would} {ms(row['held_p50_ms'])} ms faster."
     )
 
 

@@ -38,11 +38,11 @@ _MEANING = {
 _COUNTED = {
     "n": "PRODUCE requests; the sum of the six counts that follow",
     "n_released": "released by the follower, which held them for 1 ms or more",
-    "n_tie": "released by the follower, but another one confirmed nearly as late",
+    "n_tie": "released by the follower, which held them for less than 1 ms",
     "n_unmatched": "waited, but no fetch fits the release",
     "n_isr_change": "waited, no fetch fits, and the leader changed the ISR within a second",
     "n_failed": "errors REQUEST_TIMED_OUT or NOT_ENOUGH_REPLICAS",
-    "n_not_held": "did not wait: acks 0 or 1, or no other replica in the ISR",
+    "n_not_held": "did not wait: acks 0 or 1, an ISR of one, or confirmed while the leader handled it",
 }
 COUNTS = tuple(_COUNTED)
 

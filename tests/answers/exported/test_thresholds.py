@@ -244,28 +244,39 @@ def test_each_alert_fires_beyond_its_declared_threshold_and_not_at_it():
 
 
 @pytest.mark.parametrize(
-    ("changes", "is_holding"),
+    ("changes", "windows", "is_holding"),
     [
-        ({}, 1),
-        ({"n_released": MIN_REQUESTS - 1}, 0),
-        ({"n_released": 39, "n_tie": 1, "n": 80}, 0),
-        ({"held_sum_ms": 40 * HOLDS_MS - 0.1}, 0),
+        ({}, 3, 1),
+        ({}, 2, 0),
+        ({"n_released": 30, "n_tie": 10}, 6, 1),
+        ({"n_released": 29, "n_tie": 11}, 6, 0),
+        ({"n_released": MIN_REQUESTS, "n": MIN_REQUESTS, "held_sum_ms": MIN_REQUESTS * HOLDS_MS}, 6, 1),
+        ({"n_released": MIN_REQUESTS - 1, "n": MIN_REQUESTS - 1}, 6, 0),
+        ({"held_sum_ms": 40 * HOLDS_MS - 0.1}, 6, 0),
     ],
 )
-def test_a_follower_holds_produce_back_by_the_thresholds_of_the_page(tmp_path, changes, is_holding):
-    row = {"window_start": at(END - 10), "leader_id": 3, "follower_id": 1, "topic": "orders", "n": 40}
-    row |= {"n_released": 40, "n_tie": 0, "n_not_held": 0, "held_sum_ms": 40 * HOLDS_MS, **changes}
+def test_a_follower_holds_produce_back_by_the_thresholds_of_the_page(tmp_path, changes, windows, is_holding):
+    """Broker 9 is in no round trip, and follower 2 of another topic holds nothing back."""
+    row = {"leader_id": 9, "follower_id": 1, "topic": "orders", "n": 40, "n_not_held": 0}
+    held = row | {"n_released": 40, "n_tie": 0, "held_sum_ms": 40 * HOLDS_MS, **changes}
+    quiet = row | {"n_released": 0, "n_tie": 40, "held_sum_ms": 0.0}
+    rows = [
+        (held if nth < windows else quiet) | {"window_start": at(END - 60 + 10 * nth)} for nth in range(6)
+    ]
+    others = [
+        quiet | {"follower_id": 2, "topic": "b", "n": 400, "window_start": row["window_start"]}
+        for row in rows
+    ]
     gold_tables.fill(tmp_path, END)
-    gold_tables.write(tmp_path, "produce_held", [row])
+    gold_tables.write(tmp_path, "produce_held", [*rows, *others])
 
     found = {
-        sample.value
+        dict(sample.labels)["follower"]: sample.value
         for sample in exported_from(tmp_path).samples([END])
-        if sample.name == "plumbline_produce_holding" and dict(sample.labels)["leader"] == "3"
-        if dict(sample.labels)["follower"] == "1"
+        if sample.name == "plumbline_produce_holding" and dict(sample.labels)["leader"] == "9"
     }
 
-    assert found == {is_holding}
+    assert found == {"1": is_holding}
 
 
 def test_the_rules_file_has_the_declared_expressions():
