@@ -2,14 +2,20 @@
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from answers.gold.reader import GoldReader
+from answers.gold.selection import GoldSelection
+from answers.produce_held.held import chief
 from benchmarks.produce.arms import DONE, ProduceArm
 from benchmarks.produce.oracle import Oracle, Released, of_logs
 from collectors.files import discover
@@ -17,16 +23,21 @@ from conf.settings import Settings
 from engine.gold.inputs import WholeInputs
 from engine.ingest.parsed_files import parse_files, raw_lines
 from engine.ingest.raw_files import Origin, write_raw
+from schemas.gold.produce_held import PRODUCE_HELD
 from schemas.rows import Row
 from schemas.silver.requests import REQUESTS
-from transforms.gold.produce_held.held import NOT_HELD, RELEASED, load_held
+from transforms.gold.produce_held.held import NOT_HELD, RELEASED, UNMATCHED, load_held
+from transforms.gold.produce_held.table import BUILD
 from transforms.sql import connect
 
 FROM_MS = 2.0
 """Requests that are held by less, by the leader's log, are not judged: a tie names no follower."""
 
-MIN_REQUESTS, MIN_HELD = 1_000, 200
-"""The minimum number of requests of an arm, and of those that are held if a follower is slow."""
+MIN_REQUESTS, MIN_HELD, MIN_HELD_QUIET = 1_000, 200, 100
+"""The minimum number of requests of an arm, and of those that are held with and without a slow follower."""
+
+MOST_UNMATCHED = 0.02
+"""The maximum share of requests for which no fetch fits."""
 
 LEAST_RIGHT, MOST_WRONG = 0.95, 0.02
 CUT_LEAST_RIGHT, CUT_MOST_WRONG = 0.93, 0.03
@@ -34,6 +45,11 @@ CUT_LEAST_RIGHT, CUT_MOST_WRONG = 0.93, 0.03
 
 PARTS = ("busy", "serve", "network", "take", "own_append", "round_trip")
 OF_REQUESTS = ["position", "partitions", "total_ms", "request_queue_ms", "local_ms", "logged_mono_ns"]
+
+CLUSTER = "lab"
+
+Pair = tuple[int, int]
+"""A follower and a leader."""
 
 MOVED_MS, STILL_MS = 1.0, 0.6
 """A slow disk raises the mean of its parts by this or more, the p10 of the round trip by less."""
@@ -52,21 +68,52 @@ class Judged:
     injected_ms: float | None
     means_ms: dict[str, tuple[float, float]]  # of the parts of the slow follower, quiet and slow
     trip_rise_ms: float | None  # of the round trip at p10, of the slow follower
+    accused: tuple[Pair | None, Pair | None] = (None, None)  # by the answer, in the quiet and the slow time
     out_of_isr: int  # requests that name the stopped follower although the oracle does not
 
 
 def judge(arm: ProduceArm, folder: Path, *, whole_ms: bool = False) -> Judged:
     """Return the comparison; `whole_ms` cuts the clocks of the request log to milliseconds first."""
+    inputs = _inputs(folder, whole_ms=whole_ms)
+    requests, held = _held(inputs)
     done = json.loads((folder / DONE).read_text())
-    requests, held = _held(folder, whole_ms=whole_ms)
-    oracles = of_logs(folder / "lab" / "logs")
+    judged = compared(arm, done, held, requests, of_logs(folder / "lab" / "logs"))
+    return replace(judged, accused=_accused(inputs, done))
+
+
+def _accused(inputs: WholeInputs, done: Mapping[str, Any]) -> tuple[Pair | None, Pair | None]:
+    """Return whom the answer accuses in the quiet time and in the slow time, each as follower and leader."""
+    gold = GoldReader.of_rows({PRODUCE_HELD: BUILD.rows(inputs)[PRODUCE_HELD]})
+    begin, slow, end = (
+        datetime.fromtimestamp(done[f"{name}_ns"] / 1e9, UTC) for name in ("quiet", "slow", "end")
+    )
+    selection = GoldSelection(gold=gold, cluster=CLUSTER, topic=done["topic"])
+    found = (
+        chief(replace(selection, since=since, until=until)) for since, until in ((begin, slow), (slow, end))
+    )
+    quiet, during = ((one.row["follower_id"], one.row["leader_id"]) if one else None for one in found)
+    return quiet, during
+
+
+def compared(
+    arm: ProduceArm,
+    done: Mapping[str, Any],
+    held: Sequence[Row],
+    requests: Mapping[str, Row],
+    oracles: Mapping[int, Oracle],
+) -> Judged:
+    """
+    Return the comparison of an arm's requests (`held`) with what their leaders logged.
+
+    `done` has the instants of the arm and its topic, `requests` the lines of `held` by position.
+    """
     rows = [row for row in held if row["topic"] == done["topic"]]
     during = [row for row in rows if done["slow_ns"] <= row["logged_us"] * 1e3 < done["end_ns"]]
     quiet = [row for row in rows if done["quiet_ns"] <= row["logged_us"] * 1e3 < done["slow_ns"]]
     judged = [(row, _truth(row, requests[row["position"]], oracles)) for row in during if row["remote_ms"]]
     clear = [(row, true.follower) for row, true in judged if true and true.held_ms >= FROM_MS]
     named = [(row["follower_id"], true) for row, true in clear if row["outcome"] == RELEASED]
-    pair = arm.delays[-1][:2] if arm.delays else (slow, 1) if (slow := arm.disk or arm.paused) else None
+    pair = _slow_pair(arm)
     of_pair = [
         [row for row in part if (row["follower_id"], row["leader_id"]) == pair] for part in (quiet, during)
     ]
@@ -88,23 +135,36 @@ def judge(arm: ProduceArm, folder: Path, *, whole_ms: bool = False) -> Judged:
     )
 
 
-def _truth(row: Row, request: Row, oracles: dict[int, Oracle]) -> Released | None:
+def _slow_pair(arm: ProduceArm) -> Pair | None:
+    """Return follower and leader of the slow way; of a slow broker, its fetches from leader 1."""
+    if arm.delays:
+        follower, leader, _ = arm.delays[-1]
+        return follower, leader
+    slow = arm.disk or arm.paused
+    return (slow, 1) if slow else None
+
+
+def _truth(row: Row, request: Row, oracles: Mapping[int, Oracle]) -> Released | None:
     """Return what the leader's own log says; the lab has one topic a request."""
     parts = [((row["topic"], part["partition"]), part["offset"]) for part in request["partitions"] or []]
     handled_ms = request["total_ms"] - request["request_queue_ms"] - request["local_ms"]
     return oracles[row["leader_id"]].released(parts, request["logged_mono_ns"] - round(handled_ms * 1e6))
 
 
-def _held(folder: Path, *, whole_ms: bool) -> tuple[dict[str, Row], list[Row]]:
+def _inputs(folder: Path, *, whole_ms: bool) -> WholeInputs:
     logs, raw = folder / "lab" / "logs", folder / "raw"
-    origin = Origin(folder=logs, cluster="lab", time_zone="UTC")
+    origin = Origin(folder=logs, cluster=CLUSTER, time_zone="UTC")
     write_raw(discover(logs).understood, origin, raw, on_file=lambda _: None)
     silver, _ = parse_files(raw_lines(raw), folder / "silver", Settings())
     if whole_ms:
         silver[REQUESTS] = ds.dataset(_cut(silver[REQUESTS].to_table()))
-    produced = silver[REQUESTS].to_table(OF_REQUESTS, filter=pc.field("api") == "PRODUCE")
+    return WholeInputs(silver)
+
+
+def _held(inputs: WholeInputs) -> tuple[dict[str, Row], list[Row]]:
+    produced = inputs.rows(REQUESTS, OF_REQUESTS, where=pc.field("api") == "PRODUCE").read_all()
     with connect({}) as db:
-        load_held(db, WholeInputs(silver))
+        load_held(db, inputs)
         found = db.sql("FROM held").to_arrow_table().to_pylist()
     return {row["position"]: row for row in produced.to_pylist()}, found
 
@@ -136,10 +196,15 @@ def is_met(arm: ProduceArm, judged: Judged, *, whole_ms: bool = False) -> bool:
     if arm.acks != "all":
         return judged.requests >= MIN_REQUESTS and set(judged.outcomes) == {NOT_HELD}
     least_right, most_wrong = (CUT_LEAST_RIGHT, CUT_MOST_WRONG) if whole_ms else (LEAST_RIGHT, MOST_WRONG)
+    slow = _slow_pair(arm)
+    may_accuse = {slow} if arm.paused is None else {slow, None}
     is_named = (
-        judged.requests >= MIN_REQUESTS
+        judged.accused[0] is None
+        and judged.accused[1] in may_accuse
+        and judged.requests >= MIN_REQUESTS
         and not judged.out_of_isr
-        and judged.held >= (MIN_HELD if arm.delays or arm.disk or arm.paused else 0)
+        and judged.outcomes.get(UNMATCHED, 0) <= MOST_UNMATCHED * judged.requests
+        and judged.held >= (MIN_HELD if arm.delays or arm.disk or arm.paused else MIN_HELD_QUIET)
         and judged.right >= least_right * judged.held
         and judged.wrong <= most_wrong * judged.held
     )

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.produce.arms import ARMS
-from benchmarks.produce.judge import Judged, is_met
+from benchmarks.produce.judge import Judged, compared, is_met
+from benchmarks.produce.oracle import Released
 
 OF = {arm.name: arm for arm in ARMS}
 STILL = dict.fromkeys(("busy", "serve", "network", "take", "own_append", "round_trip"), (1.0, 1.0))
@@ -20,12 +21,16 @@ GOOD = Judged(
     means_ms=STILL,
     trip_rise_ms=0.5,
     out_of_isr=0,
+    accused=(None, (2, 1)),
 )
 MISSED = {
     "too few requests": {"requests": 999},
     "too few are held": {"held": 199},
     "too few are right": {"right": 189},
     "too many are wrong": {"wrong": 5},
+    "the answer accuses no pair": {"accused": (None, None)},
+    "the answer accuses another pair": {"accused": (None, (3, 1))},
+    "the answer accuses it in the quiet time too": {"accused": ((2, 1), (2, 1))},
     "one names a follower outside the ISR": {"out_of_isr": 1},
     "the network rose by too much": {"rise_ms": 10.61},
     "the network rose by too little": {"rise_ms": 9.39},
@@ -48,21 +53,108 @@ def test_with_whole_milliseconds_fewer_must_be_right_and_no_part_is_judged():
     assert not is_met(OF["slow-link"], replace(coarse, wrong=7), whole_ms=True)
 
 
-def test_a_quiet_arm_may_have_few_held_requests_but_names_them_rightly():
-    quiet = replace(GOOD, held=20, right=19, wrong=0, injected_ms=None, rise_ms=None, trip_rise_ms=None)
+def test_a_quiet_arm_has_fewer_held_requests_but_names_them_rightly():
+    quiet = replace(GOOD, held=100, right=95, wrong=0, injected_ms=None, rise_ms=None, accused=(None, None))
 
     assert is_met(OF["quiet"], quiet)
-    assert not is_met(OF["quiet"], replace(quiet, right=18))
+    assert not is_met(OF["quiet"], replace(quiet, right=94))
+    assert not is_met(OF["quiet"], replace(quiet, held=99))
+
+
+def test_an_arm_of_which_too_much_is_unmatched_is_not_met():
+    assert is_met(OF["slow-link"], replace(GOOD, outcomes={"unmatched": 20, "tie": 980}))
+    assert not is_met(OF["slow-link"], replace(GOOD, outcomes={"unmatched": 21, "tie": 979}))
+
+
+SLOW_NS, END_NS, BASE_NS = 100 * 10**9, 200 * 10**9, 7 * 10**15
+DONE = {"quiet_ns": 0, "slow_ns": SLOW_NS, "end_ns": END_NS, "topic": "t"}
+
+
+class MadeOracle:
+    """Knows the releaser of each base offset; it demands the instant of the append."""
+
+    def __init__(self, of):
+        """Know these."""
+        self.of = of
+
+    def released(self, parts, appended_ns):
+        """Return that of the one offset."""
+        [(partition, offset)] = parts
+        assert (partition, appended_ns) == (("t", 4), BASE_NS - 3_000_000)
+        return self.of[offset]
+
+
+def request_of(nth, at_s, outcome, follower, **more):
+    row = {"position": nth, "leader_id": 1, "follower_id": follower, "topic": "t", "outcome": outcome}
+    row |= {"logged_us": at_s * 10**6, "remote_ms": 2.0, "network_ms": 1.0, "round_trip_ms": 0.5}
+    return row | dict.fromkeys(("busy_ms", "serve_ms", "take_ms", "own_append_ms"), 0.1) | more
+
+
+def judged_of(arm, rows, truths):
+    requests = {
+        row["position"]: {"partitions": [{"partition": 4, "offset": row["position"]}], "total_ms": 5.0}
+        | {"request_queue_ms": 0.5, "local_ms": 1.5, "logged_mono_ns": BASE_NS}
+        for row in rows
+    }
+    return compared(OF[arm], DONE, rows, requests, {1: MadeOracle(truths)})
+
+
+def test_requests_of_the_slow_time_that_were_held_are_compared_with_the_oracle():
+    rows = [
+        request_of(0, 99, "released", 2),  # before the slow time
+        request_of(1, 100, "released", 2),
+        request_of(2, 150, "released", 3),  # the oracle says 2
+        request_of(3, 150, "tie", 2),  # named, but as a tie
+        request_of(4, 150, "unmatched", None),
+        request_of(5, 150, "released", 2),  # held by 1.9 ms
+        request_of(6, 150, "released", 2),  # the ISR changed
+        request_of(7, 150, "not_held", None, remote_ms=0.0),
+        request_of(8, 200, "released", 2),  # after it
+        request_of(9, 150, "released", 2, topic="another"),
+    ]
+    truths = dict.fromkeys(range(10), Released(2, 2.0)) | {5: Released(2, 1.9), 6: None}
+
+    found = judged_of("slow-link", rows, truths)
+
+    assert (found.requests, found.held, found.right, found.wrong) == (7, 4, 1, 1)
+    assert found.outcomes == {"not_held": 1, "released": 4, "tie": 1, "unmatched": 1}
+    assert (found.injected_ms, found.out_of_isr, found.rise_ms) == (10.0, 0, None)
+
+
+def test_the_rise_is_that_of_the_slowed_pair_from_the_quiet_to_the_slow_time():
+    quiet = [request_of(nth, 50, "released", 2, network_ms=1.0 + nth / 100) for nth in range(40)]
+    slow = [request_of(nth, 150, "released", 2, network_ms=11.5 + nth / 100) for nth in range(40, 80)]
+    others = [request_of(nth, 150, "released", 3, network_ms=90.0) for nth in range(80, 120)]
+    found = judged_of("slow-link", [*quiet, *slow, *others], dict.fromkeys(range(120), Released(2, 10.0)))
+
+    assert found.rise_ms == pytest.approx(10.9)
+    assert found.trip_rise_ms == pytest.approx(0.0)
+    assert found.means_ms["network"] == pytest.approx((1.195, 12.095))
+
+
+def test_a_name_of_the_stopped_follower_must_be_the_oracles():
+    rows = [request_of(nth, 150, "released", follower) for nth, follower in enumerate((3, 3, 3, 2))]
+    truths = {0: Released(3, 9.0), 1: Released(2, 0.1), 2: None, 3: Released(2, 9.0)}
+
+    assert judged_of("out-of-isr", rows, truths).out_of_isr == 2
+    assert judged_of("slow-link", rows, truths).out_of_isr == 0
 
 
 def test_a_slow_disk_moves_the_followers_own_time_and_not_the_round_trip():
-    disk = replace(GOOD, injected_ms=None, means_ms=STILL | {"busy": (0.0, 0.4), "own_append": (0.4, 1.0)})
+    disk = replace(
+        GOOD,
+        accused=(None, (3, 1)),
+        injected_ms=None,
+        means_ms=STILL | {"busy": (0.0, 0.4), "own_append": (0.4, 1.0)},
+    )
 
     assert is_met(OF["slow-disk"], disk)
     assert not is_met(OF["slow-disk"], replace(disk, means_ms=STILL | {"busy": (0.0, 0.9)}))
     assert not is_met(OF["slow-disk"], replace(disk, trip_rise_ms=0.6))
     assert not is_met(OF["slow-disk"], replace(disk, trip_rise_ms=None))
     assert is_met(OF["pauses"], replace(disk, means_ms=STILL))
+    assert is_met(OF["pauses"], replace(disk, accused=(None, None)))
+    assert not is_met(OF["slow-disk"], replace(disk, accused=(None, None)))
     assert not is_met(OF["pauses"], replace(disk, trip_rise_ms=0.6))
 
 
