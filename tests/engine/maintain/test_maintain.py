@@ -46,7 +46,7 @@ def test_line_counts_balance_for_the_days_that_bronze_still_has(warehouse):
             same = {"topic": "t", "partition": 0, "offset": offset, "position": f"p{offset}", "cluster": "c"}
             for one in (REQUEST_LOG, table):
                 warehouse.append(one, day, times=1, lines=1, **same)
-    assert warehouse.maintain().exit_code == 0
+    assert warehouse.maintain("--yes").exit_code == 0
 
     rebuild_data_quality(warehouse.root)
 
@@ -72,7 +72,7 @@ def test_a_dry_run_prints_what_it_would_do_and_writes_nothing(warehouse):
 
     result = warehouse.maintain("--dry-run", "--only", "silver.requests")
 
-    assert f"silver.requests: would delete rows from before {days_ago(30)}: 2 files" in result.stderr
+    assert f"silver.requests: would delete rows from before {days_ago(31)}: 2 files" in result.stderr
     assert f"silver.requests: would merge {days_ago(1)}: 2 files" in result.stderr
     assert f"merge {days_ago(40)}" not in result.stderr
     assert [p for p in sorted(warehouse.root.rglob("*")) if "_maintenance" not in p.name] == before
@@ -129,7 +129,7 @@ def test_days_of_an_unfinished_batch_stay_in_bronze(warehouse):
     assert f"rows from {days_ago(9)} on are kept, because the ingest has an unfinished batch" in result.stderr
 
     log.write_commit(1)
-    assert "was begun" not in warehouse.maintain("--only", "bronze").stderr
+    assert "was begun" not in warehouse.maintain("--only", "bronze", "--yes").stderr
     assert sorted(warehouse.days(REQUEST_LOG)) == [days_ago(0)]
 
 
