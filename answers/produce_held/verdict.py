@@ -15,7 +15,7 @@ from schemas.rows import Row
 HOLDS_SHARE, HOLDS_MS, MIN_REQUESTS = 0.75, 2.0, 3
 """
 A follower holds produce back in a window if it releases at least this share of the requests that its fetches
-complete, these would be faster by at least this much without it, by the mean, and it releases so many.
+complete, these would be faster by at least this much without it, by the mean, and it releases this number.
 
 The share is not of all of the leader's requests: with many brokers a follower has few of the partitions.
 """

@@ -82,7 +82,7 @@ def judge(arm: ProduceArm, folder: Path, *, whole_ms: bool = False) -> Judged:
 
 
 def _accused(inputs: WholeInputs, done: Mapping[str, Any]) -> tuple[Pair | None, Pair | None]:
-    """Return whom the answer accuses in the quiet time and in the slow time, each as follower and leader."""
+    """Return the pair that the answer accuses in the quiet time, and in the slow time."""
     gold = GoldReader.of_rows({PRODUCE_HELD: BUILD.rows(inputs)[PRODUCE_HELD]})
     begin, slow, end = (
         datetime.fromtimestamp(done[f"{name}_ns"] / 1e9, UTC) for name in ("quiet", "slow", "end")
