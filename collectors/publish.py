@@ -142,10 +142,8 @@ class Publisher:
             StoppedError: the stop event was set while the queue was full; the next run reads the rest again.
 
         """
-        flight.begin(batch.mark, batch.head, batch.checked)
-        for number, line in enumerate(batch.lines, 1):
-            checked = batch.checked if number == len(batch.lines) else None
-            receipt = flight.expect(batch.mark, line.end_offset, checked)
+        for line in batch.lines:
+            receipt = flight.expect(batch.mark, line.end_offset)
             try:
                 self.send(line, receipt)
             except BaseException:

@@ -32,7 +32,6 @@ class TailedFile:
     path: str
     kind: Literal["request-log", "client-log", "state-change"]  # names the topic and the parser
     node: str
-    follows_links: bool = False  # read links that lead out of the folder, too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

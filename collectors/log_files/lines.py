@@ -1,8 +1,6 @@
 """Read raw lines and their positions from plain and gzip files, in bounded memory."""
 
-import errno
 import hashlib
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +10,7 @@ from collectors.log_files.gunzip import TornGzipError, gunzip_blocks
 
 BLOCK_BYTES = 256 * 1024
 CHUNK_BYTES = 4 * 1024 * 1024  # the parser's limit for a line; a reader may hold dozens of chunks
-HEAD_BYTES = 64 * 1024  # how much of the first lines the fingerprint covers
-_INSTANT = re.compile(rb"[0-9]{2}:[0-9]{2}:[0-9]{2}|[0-9]{10}")
-"""A time of day or a number of seconds since 1970: two logs that begin alike differ here."""
+HEAD_BYTES = 64 * 1024  # how much of the first line the fingerprint covers
 
 _UNSUPPORTED_SUFFIXES = {".bz2", ".deflate", ".lz4", ".lzma", ".pack200", ".xz", ".z", ".zip", ".zst"}
 
@@ -53,57 +49,34 @@ class DamagedFileError(Exception):
         self.reason = reason
 
 
-def fingerprint(head: bytes) -> str:
+def fingerprint(first_line: bytes) -> str:
     """
-    Return the identity of a file: a hash of its first lines, which a rename, a copy and gzip all keep.
+    Return the identity of a file: a hash of its first line, which a rename, a copy and gzip all keep.
+
+    Files with the same first line are treated as one file. Kafka's log lines begin with a timestamp, so the
+    first lines of two logs differ.
 
     >>> fingerprint(b"")
     'e3b0c44298fc1c14'
     >>> fingerprint(b"a" * 70_000) == fingerprint(b"a" * 65_536)
     True
     """
-    return hashlib.sha256(head[:HEAD_BYTES]).hexdigest()[:16]
+    return hashlib.sha256(first_line[:HEAD_BYTES]).hexdigest()[:16]
 
 
-def first_lines(head: bytes, *, is_whole: bool) -> bytes | None:
+def first_line(head: bytes, *, is_whole: bool) -> bytes | None:
     r"""
-    Return the first lines of a file, up to the first one with a time; None while they may still grow.
+    Return the first line from the first bytes of a file; None while the line may still grow.
 
-    Files that begin with the same banner differ in the line after it. Without any time, the first lines are
-    the first 64 KiB.
-
-    >>> first_lines(b"10:00:00 one\ntwo", is_whole=False), first_lines(b"10:00:00 on", is_whole=False)
-    (b'10:00:00 one', None)
-    >>> first_lines(b"# banner\n10:00:00 one\ntwo\n", is_whole=False)
-    b'# banner\n10:00:00 one'
-    >>> first_lines(b"# banner\n", is_whole=False), first_lines(b"# banner\n", is_whole=True)
-    (None, b'# banner\n')
+    >>> first_line(b"one\ntwo", is_whole=False), first_line(b"on", is_whole=False)
+    (b'one', None)
+    >>> first_line(b"on", is_whole=True)
+    b'on'
     """
-    head = head[:HEAD_BYTES]
-    instant = _INSTANT.search(head)
-    end = head.find(b"\n", instant.end()) if instant else -1
-    if end >= 0:
-        return head[:end]
-    return head if len(head) == HEAD_BYTES or (is_whole and head) else None
-
-
-def open_log(path: Path, *, follows_links: bool) -> IO[bytes]:
-    """
-    Open a file of a log.
-
-    Raises:
-        OSError: it cannot be opened, or is a link that leads out of its folder and `follows_links` is false.
-
-    """
-    stream = path.open("rb")
-    if not follows_links:
-        # The open file is checked, not the path: a link may be swapped in between check and open.
-        target = Path(f"/proc/self/fd/{stream.fileno()}").readlink()
-        if not target.is_relative_to(path.parent.resolve()):
-            stream.close()
-            reason = "a link leads out of the folder of the log; allow it with follows_links = true"
-            raise OSError(errno.ELOOP, reason)
-    return stream
+    line, newline, _ = head[:HEAD_BYTES].partition(b"\n")
+    if newline or len(line) == HEAD_BYTES or (is_whole and line):
+        return line
+    return None
 
 
 class LineSplitter:
@@ -217,7 +190,7 @@ def read_lines(
     splitter = LineSplitter(start_offset, chunk_bytes)
     try:
         with path.open("rb") as stream:
-            blocks = _from_the_first_lines(read_blocks(stream, is_compressed=is_gzip(path)))
+            blocks = _from_the_first_line(read_blocks(stream, is_compressed=is_gzip(path)))
             mark = fingerprint(next(blocks))
             to_skip = start_offset
             for block in blocks:
@@ -234,16 +207,16 @@ def read_lines(
         raise DamagedFileError(str(path), node, kind, position, reason)
 
 
-def _from_the_first_lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield the first lines, then every block from the start of the file."""
+def _from_the_first_line(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the first line, then every block from the start of the file."""
     held: list[bytes] = []
     damage: TornGzipError | None = None
     try:
-        while first_lines(b"".join(held), is_whole=False) is None and (block := next(blocks, b"")):
+        while first_line(b"".join(held), is_whole=False) is None and (block := next(blocks, b"")):
             held.append(block)
     except TornGzipError as error:
         damage = error
-    yield first_lines(b"".join(held), is_whole=True) or b""
+    yield first_line(b"".join(held), is_whole=True) or b""
     yield from held
     if damage:
         raise damage

@@ -5,51 +5,25 @@ from collections import deque
 from collections.abc import Callable, Container
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from confluent_kafka import KafkaError
 
 from collectors.errors import CollectorError
-from collectors.log_files.lines import fingerprint
 from conf.atomic_file import write_atomically
 
 REMEMBERED_FILES = 64  # finished and deleted files to keep, so that a file that comes back is not sent twice
 
 
-CHECKED_BYTES = 1024
-
-
-class CheckedLine(NamedTuple):
-    """A line that was read of a file: of two files with the same first lines, only one has it there."""
-
-    end_offset: int  # bytes, uncompressed, with the newline
-    digest: str
-
-    @classmethod
-    def at_end_of(cls, content: bytes, end_offset: int) -> "CheckedLine":
-        r"""
-        Return the last line of these bytes, which end at `end_offset`; only its last 1024 bytes count.
-
-        >>> CheckedLine.at_end_of(b"one\ntwo\n", 8) == CheckedLine.at_end_of(b"two\n", 8)
-        True
-        """
-        content = content[-CHECKED_BYTES:]
-        line = content[content.rfind(b"\n", 0, -1) + 1 :]
-        return cls(end_offset, fingerprint(line))
-
-
 @dataclass(slots=True)
 class FileProgress:
-    """How far one file was read; its mark identifies the file."""
+    """How far one file was read; a fingerprint identifies the file."""
 
     offset: int  # bytes, uncompressed; always the start of a line
     is_finished: bool = False
-    head: str = ""  # fingerprint of its first lines, if that is not the mark: another file has the same
-    checked: CheckedLine | None = None  # a line of the file, near the offset
 
 
 LogProgress = dict[str, FileProgress]
-"""Mark to progress, for all files of one log."""
+"""Fingerprint to progress, for all files of one log."""
 
 
 class PositionFileError(CollectorError):
@@ -68,13 +42,7 @@ def load_positions(path: Path) -> dict[str, LogProgress]:
         logs = json.loads(path.read_text())["logs"]
         return {
             log: {
-                mark: FileProgress(
-                    int(row["offset"]),
-                    bool(row["is_finished"]),
-                    str(row.get("head", "")),  # a file of version 1 has neither this nor the next one
-                    CheckedLine(*row["checked"]) if row.get("checked") else None,
-                )
-                for mark, row in rows.items()
+                mark: FileProgress(int(row["offset"]), bool(row["is_finished"])) for mark, row in rows.items()
             }
             for log, rows in logs.items()
         }
@@ -91,7 +59,7 @@ def load_positions(path: Path) -> dict[str, LogProgress]:
 def save_positions(path: Path, logs: dict[str, LogProgress]) -> None:
     """Replace the file atomically and sync it: after a crash it has the old or the new content."""
     rows = {log: {mark: asdict(p) for mark, p in progresses.items()} for log, progresses in logs.items()}
-    write_atomically(path, json.dumps({"version": 2, "logs": rows}, indent=1), is_synced=True)
+    write_atomically(path, json.dumps({"version": 1, "logs": rows}, indent=1), is_synced=True)
 
 
 def copied(progresses: LogProgress) -> LogProgress:
@@ -125,13 +93,9 @@ class InFlight:
         """Return the number of records that are not safe yet."""
         return len(self._receipts)
 
-    def begin(self, mark: str, head: str, checked: CheckedLine | None) -> None:
-        """Add a file before its first record, with what tells it from others."""
-        self.safe.setdefault(mark, FileProgress(0, head=head, checked=checked))
-
-    def expect(self, mark: str, end_offset: int, checked: CheckedLine | None = None) -> "Receipt":
+    def expect(self, mark: str, end_offset: int) -> "Receipt":
         """Add a record before it is sent; return its delivery callback."""
-        receipt = Receipt(self, mark, end_offset, checked)
+        receipt = Receipt(self, mark, end_offset)
         self._receipts.append(receipt)
         return receipt
 
@@ -153,21 +117,19 @@ class InFlight:
             receipt = receipts.popleft()
             progress = self.safe.setdefault(receipt.mark, FileProgress(0))
             progress.offset, progress.is_finished = receipt.end_offset, receipt.is_last
-            progress.checked = receipt.checked or progress.checked
             self.acked_records += not receipt.is_last
 
 
 class Receipt:
     """The delivery callback of one record, with the offset to continue from once the record is safe."""
 
-    __slots__ = ("checked", "end_offset", "flight", "is_acked", "is_last", "mark")
+    __slots__ = ("end_offset", "flight", "is_acked", "is_last", "mark")
 
-    def __init__(self, flight: InFlight, mark: str, end_offset: int, checked: CheckedLine | None) -> None:
+    def __init__(self, flight: InFlight, mark: str, end_offset: int) -> None:
         """Create an unacknowledged receipt of `flight`."""
         self.flight = flight
         self.mark = mark
         self.end_offset = end_offset
-        self.checked = checked
         self.is_acked = False
         self.is_last = False
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 
 from collectors.log_files.gunzip import TornGzipError
-from collectors.log_files.lines import BLOCK_BYTES, LineSplitter, fingerprint, open_log, read_blocks
+from collectors.log_files.lines import BLOCK_BYTES, LineSplitter, fingerprint, read_blocks
 from collectors.log_files.siblings import Inode, Sibling, head_of, mark_of
 
 
@@ -17,19 +17,18 @@ class PlainReader:
 
     def __init__(self, sibling: Sibling, offset: int, chunk_bytes: int) -> None:
         """
-        Open the file and check its first lines.
+        Open the file and check its fingerprint.
 
         Raises:
             ReplacedError: the path now leads to a different file than the one that was listed.
 
         """
         self.sibling = sibling
-        with open_log(sibling.path, follows_links=sibling.follows_links) as stream:
-            self._descriptor = os.dup(stream.fileno())
+        self._descriptor = os.open(sibling.path, os.O_RDONLY | os.O_CLOEXEC)
         status = os.fstat(self._descriptor)
         self.inode: Inode = (status.st_dev, status.st_ino)
-        self._head = head_of(self._descriptor, is_live=sibling.is_live)
-        if fingerprint(self._head) != (sibling.head or sibling.mark):
+        self._head = head_of(self._descriptor)
+        if fingerprint(self._head.removesuffix(b"\n")) != sibling.mark:
             self.close()
             raise ReplacedError
         self.is_live = sibling.is_live
@@ -40,7 +39,7 @@ class PlainReader:
         """
         Return the next block; empty if there is none yet.
 
-        The first lines are compared after the block is read. If unchanged, the file was not truncated
+        The first line is compared after the block is read. If it is unchanged, the file was not truncated
         before the read, so the block belongs to this file.
 
         Raises:
@@ -81,7 +80,7 @@ class GzipReader:
 
     def __init__(self, sibling: Sibling, offset: int, chunk_bytes: int) -> None:
         """
-        Open the file, check its first lines, and skip to `offset` (uncompressed bytes).
+        Open the file, check its fingerprint, and skip to `offset` (uncompressed bytes).
 
         Raises:
             ReplacedError: a rotation has put a different file at this path since it was listed.
@@ -91,8 +90,8 @@ class GzipReader:
         self.inode: Inode = (0, 0)
         self.seen_bytes = 0
         self.splitter = LineSplitter(offset, chunk_bytes)
-        self._stream = open_log(sibling.path, follows_links=sibling.follows_links)
-        if mark_of(self._stream, is_compressed=True) != (sibling.head or sibling.mark):
+        self._stream = sibling.path.open("rb")
+        if mark_of(self._stream, is_compressed=True) != sibling.mark:
             self.close()
             raise ReplacedError
         self._stream.seek(0)

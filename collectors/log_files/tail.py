@@ -1,4 +1,4 @@
-"""Tail one log through rotation, copytruncate, gzip and restarts, by identity and offset."""
+"""Tail one log through rotation, copytruncate, gzip and restarts, by fingerprint and offset."""
 
 import logging
 import time
@@ -8,7 +8,7 @@ from enum import Enum, auto
 
 from collectors.log_files.gunzip import TornGzipError
 from collectors.log_files.lines import CHUNK_BYTES, LineSplitter, Piece, RawLine, raw_line
-from collectors.log_files.positions import CheckedLine, FileProgress, LogProgress, copied, forget
+from collectors.log_files.positions import FileProgress, LogProgress, copied, forget
 from collectors.log_files.readers import LogReader, ReplacedError, open_reader
 from collectors.log_files.siblings import Sibling, Siblings
 from conf.settings import TailedFile
@@ -33,13 +33,11 @@ class LineBatch:
     """Lines of one file, in file order. A finished batch is the last batch of its file."""
 
     mark: str
-    head: str
     lines: list[RawLine]
     end_offset: int  # uncompressed bytes; all lines before it are in this batch or an earlier one
     is_finished: bool = False
     lost: LostRange | None = None
     read_bytes: int = 0
-    checked: CheckedLine | None = None  # the last whole line of this batch or of an earlier one
 
 
 class _Step(Enum):
@@ -84,12 +82,11 @@ class Tailer:
 
     def __post_init__(self) -> None:
         """Load the saved progress, or choose where to start."""
-        self._siblings = Siblings(self.file.path, follows_links=self.file.follows_links)
+        self._siblings = Siblings(self.file.path)
         if self.saved is not None:
             self.known = copied(self.saved)
-            self._siblings.adopt_former(self.known)
             return
-        siblings = self._siblings.listed(self.known)
+        siblings = self._siblings.listed()
         for sibling in siblings:
             if sibling.is_live or self._siblings.has_glob:
                 self.known[sibling.mark] = FileProgress(0)
@@ -150,18 +147,16 @@ class Tailer:
         return _Step.AGAIN
 
     def _open_next(self) -> LogReader | None:
-        siblings = self._siblings.listed(self.known)
+        siblings = self._siblings.listed()
         self._note_missing({sibling.mark for sibling in siblings})
         unread = [sibling for sibling in siblings if self._is_unread(sibling)]
         for sibling in unread:
-            progress = self.known.setdefault(
-                sibling.mark, FileProgress(0, head=sibling.head, checked=sibling.checked)
-            )
+            progress = self.known.setdefault(sibling.mark, FileProgress(0))
             if sibling.is_live and sibling.size < progress.offset:
                 log.error(
                     "%s was truncated to %d bytes; reading continues from there", sibling.path, sibling.size
                 )
-                progress.offset, progress.checked = sibling.size, None
+                progress.offset = sibling.size
             try:
                 self._reader = open_reader(sibling, progress.offset, self.chunk_bytes)
             except (ReplacedError, OSError):
@@ -219,11 +214,8 @@ class Tailer:
         mark, path = reader.sibling.mark, reader.sibling.path
         progress = self.known[mark]
         progress.offset, progress.is_finished = reader.splitter.line_offset, is_finished
-        progress.checked = _checked(pieces) or progress.checked
         lines = [raw_line(piece, mark, path, self.file.node, self.file.kind) for piece in pieces]
-        return LineBatch(
-            mark, progress.head, lines, progress.offset, is_finished, lost, read_bytes, progress.checked
-        )
+        return LineBatch(mark, lines, progress.offset, is_finished, lost, read_bytes)
 
     def _last_batch(self, reader: LogReader) -> LineBatch:
         """Return the last batch of a rotated file, with the lost range if a copy is too short."""
@@ -293,11 +285,4 @@ class Tailer:
             )  # fmt: skip
         progress.offset, progress.is_finished = start, True
         lines = [raw_line(piece, mark, path, self.file.node, self.file.kind) for piece in pieces]
-        return LineBatch(mark, progress.head, lines, start, is_finished=True, lost=lost)
-
-
-def _checked(pieces: list[Piece]) -> CheckedLine | None:
-    """Return the last piece as the line to recognize the file by, unless it is part of a line."""
-    value, offset, end, chunk = pieces[-1] if pieces else (b"", 0, 0, None)
-    is_whole = chunk is None and end == offset + len(value) + 1
-    return CheckedLine.at_end_of(value + b"\n", end) if is_whole else None
+        return LineBatch(mark, lines, start, is_finished=True, lost=lost)

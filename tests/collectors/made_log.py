@@ -12,13 +12,9 @@ from conf.settings import TailedFile
 class Log:
     """A log as a broker writes it, and everything a tailer has read of it."""
 
-    def __init__(
-        self, folder: Path, pattern: str = "kafka-request.log", *, follows_links: bool = False
-    ) -> None:
+    def __init__(self, folder: Path, pattern: str = "kafka-request.log") -> None:
         self.live = folder / "kafka-request.log"
-        self.file = TailedFile(
-            path=str(folder / pattern), kind="request-log", node="broker-1", follows_links=follows_links
-        )
+        self.file = TailedFile(path=str(folder / pattern), kind="request-log", node="broker-1")
         self.now = 0.0
         self.lost = []
         self.read: list[tuple[str, bytes]] = []

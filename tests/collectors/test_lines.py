@@ -21,14 +21,14 @@ def mark_of(line: bytes) -> str:
 
 def test_a_position_is_node_fingerprint_of_the_first_line_and_offset_of_the_line(tmp_path):
     path = tmp_path / "kafka-request.log"
-    path.write_bytes(b"10:00:00 first\nsecond\r\n\nlast without newline")
+    path.write_bytes(b"first\nsecond\r\n\nlast without newline")
 
-    mark = mark_of(b"10:00:00 first")
+    mark = mark_of(b"first")
     assert [(line.value, line.position, line.end_offset) for line in read(path)] == [
-        (b"10:00:00 first", f"broker-1/{mark}/0", 15),
-        (b"second\r", f"broker-1/{mark}/15", 23),  # a CR is a byte of the line
-        (b"", f"broker-1/{mark}/23", 24),
-        (b"last without newline", f"broker-1/{mark}/24", 44),
+        (b"first", f"broker-1/{mark}/0", 6),
+        (b"second\r", f"broker-1/{mark}/6", 14),  # a CR is a byte of the line
+        (b"", f"broker-1/{mark}/14", 15),
+        (b"last without newline", f"broker-1/{mark}/15", 35),
     ]
 
 
@@ -45,13 +45,11 @@ def test_gzip_changes_no_position(tmp_path):
 
 def test_reading_starts_at_the_offset_and_keeps_the_fingerprint(tmp_path):
     for name, pack in (("a.log", bytes), ("a.log.gz", gzip.compress)):
-        (tmp_path / name).write_bytes(pack(b"10:00:00 first\nsecond\nthird\n"))
+        (tmp_path / name).write_bytes(pack(b"first\nsecond\nthird\n"))
 
-        lines = read(tmp_path / name, start_offset=15)
+        lines = read(tmp_path / name, start_offset=6)
 
-        assert [line.position for line in lines] == [
-            f"broker-1/{mark_of(b'10:00:00 first')}/{at}" for at in (15, 22)
-        ]
+        assert [line.position for line in lines] == [f"broker-1/{mark_of(b'first')}/{at}" for at in (6, 13)]
 
 
 def test_a_first_line_without_end_counts_by_its_first_64_kib(tmp_path):
@@ -69,9 +67,7 @@ def test_an_empty_file_has_no_lines(tmp_path):
 
 @pytest.mark.parametrize("kept", [1.0, 0.999, 0.5])
 def test_a_torn_gzip_gives_every_line_before_the_tear_and_then_its_offset(tmp_path, kept):
-    content = b"".join(
-        b"10:00:00 %d %s\n" % (number, os.urandom(20).hex().encode()) for number in range(20_000)
-    )
+    content = b"".join(b"%d %s\n" % (number, os.urandom(20).hex().encode()) for number in range(20_000))
     packed = gzip.compress(content)
     path = tmp_path / "kafka-request.log.gz"
     path.write_bytes(packed[: int(len(packed) * kept) - 1])  # the last byte belongs to gzip's own trailer
@@ -87,9 +83,7 @@ def test_a_torn_gzip_gives_every_line_before_the_tear_and_then_its_offset(tmp_pa
 
 
 def test_a_corrupt_gzip_loses_no_line_before_the_damage(tmp_path):
-    content = b"".join(
-        b"10:00:00 %d %s\n" % (number, os.urandom(20).hex().encode()) for number in range(20_000)
-    )
+    content = b"".join(b"%d %s\n" % (number, os.urandom(20).hex().encode()) for number in range(20_000))
     packed = bytearray(gzip.compress(content))
     packed[-8] ^= 0xFF  # the checksum: all bytes can still be read
     (tmp_path / "a.log.gz").write_bytes(packed)
@@ -112,19 +106,19 @@ def test_a_file_that_is_no_gzip_and_one_that_cannot_be_opened_are_clear_errors(t
 
 def test_an_oversized_line_comes_in_chunks_that_share_its_position(tmp_path):
     path = tmp_path / "a.log"
-    path.write_bytes(b"10:00:00 first\n" + b"x" * 50 + b"\n" + b"y" * 40 + b"\nlast\n")
+    path.write_bytes(b"first\n" + b"x" * 25 + b"\n" + b"y" * 20 + b"\nlast\n")
 
-    lines = read(path, chunk_bytes=20)
+    lines = read(path, chunk_bytes=10)
 
-    mark = mark_of(b"10:00:00 first")
+    mark = mark_of(b"first")
     assert [(line.value, line.position.rpartition("/")[2], line.chunk) for line in lines] == [
-        (b"10:00:00 first", "0", None),
-        (b"x" * 20, "15", "1/?"),
-        (b"x" * 20, "15", "2/?"),
-        (b"x" * 10, "15", "3/3"),
-        (b"y" * 20, "66", "1/?"),
-        (b"y" * 20, "66", "2/2"),  # exactly two chunks: no empty third one
-        (b"last", "107", None),
+        (b"first", "0", None),
+        (b"x" * 10, "6", "1/?"),
+        (b"x" * 10, "6", "2/?"),
+        (b"x" * 5, "6", "3/3"),
+        (b"y" * 10, "32", "1/?"),
+        (b"y" * 10, "32", "2/2"),  # exactly two chunks: no empty third one
+        (b"last", "53", None),
     ]
     assert {line.position.split("/")[1] for line in lines} == {mark}
 
