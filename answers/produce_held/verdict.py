@@ -23,8 +23,8 @@ The share is not of all of the leader's requests: with many brokers a follower h
 MIN_WINDOWS, RUN_SHARE = 3, 0.5
 """The minimum run of such windows, and the share over the whole run: one pause is no finding."""
 
-MOST_APART, MOST_APART_S = 2, 60
-"""A run goes on over a single other window in which the leader's requests waited, within a minute."""
+MOST_APART, MOST_APART_S = 2, 20
+"""A run goes on over a single other window, with or without requests that waited."""
 
 LEAST_NAMED = 0.5
 """If fewer of the requests that waited have a follower, nothing is said about the followers."""
