@@ -1,7 +1,7 @@
 """Which follower holds produce back, and for how long."""
 
 from answers.exported.declared import ExportedQuestion, exported, quantiles
-from answers.produce_held.verdict import HOLDS_MS, HOLDS_SHARE, MIN_REQUESTS, MIN_WINDOWS
+from answers.produce_held.verdict import HOLDS, MIN_WINDOWS
 
 QUESTION = ExportedQuestion(
     prepared={
@@ -14,8 +14,7 @@ GROUP BY moment, cluster, leader_id, follower_id, window_start""",
         "held_pairs": f"""
 SELECT moment, cluster, leader, follower, sum(released) AS released,
        sum(sum(waited)) OVER (PARTITION BY moment, cluster, leader) AS waited,
-       count(*) FILTER (released >= greatest({HOLDS_SHARE} * completed, {MIN_REQUESTS})
-                        AND held_ms >= {HOLDS_MS} * completed) AS holding,
+       count(*) FILTER ({HOLDS}) AS holding,
        row_number() OVER (
            PARTITION BY moment, cluster ORDER BY sum(held_ms) DESC NULLS LAST, leader, follower) AS nth
 FROM held_windows GROUP BY moment, cluster, leader, follower""",
@@ -37,7 +36,7 @@ WHERE h.leader_id = p.leader AND h.follower_id = p.follower"""),
         exported(f"""
 -- cluster leader follower
 -- produce_released_ratio | produce_held.n_released | Share of the leader's waiting requests, 0 to 1.
--- produce_holding | produce_held.held_sum_ms | 1: the follower holds requests back, in 3 windows of a minute.
+-- produce_holding | produce_held.held_sum_ms | 1: it holds back, in {MIN_WINDOWS} windows of a minute.
 SELECT moment, cluster, leader, follower,
        coalesce(released / nullif(waited, 0), 0) AS plumbline_produce_released_ratio,
        coalesce(holding >= {MIN_WINDOWS}, false)::INT AS plumbline_produce_holding

@@ -9,16 +9,7 @@ from answers.gold.reader import QueryRows
 from answers.gold.selection import IN_SPAN, OF_EITHER_BROKER, OF_TOPIC, STEP, WINDOW_END, GoldSelection
 from answers.listing import Column, Listing, broker, count, milliseconds, percent
 from answers.listing import text as shown
-from answers.produce_held.verdict import (
-    HOLDS_MS,
-    HOLDS_SHARE,
-    MIN_REQUESTS,
-    MIN_WINDOWS,
-    MOST_APART,
-    MOST_APART_S,
-    Held,
-    is_holding,
-)
+from answers.produce_held.verdict import HOLDS, MIN_WINDOWS, MOST_APART_S, Held, is_holding
 from schemas.gold.produce_held import COUNTS, WAITS
 from schemas.histogram import RELATIVE_ERROR
 from schemas.rows import Row
@@ -29,25 +20,17 @@ _PICKED = f"SELECT *, {STEP} FROM gold.produce_held WHERE {IN_SPAN} AND {OF_TOPI
 RUNS = f"""
     WITH of_pairs AS (
         SELECT leader_id, follower_id, window_start, sum(n_released) AS released,
-               sum(held_sum_ms) AS held_ms, sum(n_released + n_tie) AS confirmed,
-               sum(sum(n - n_not_held - n_failed)) OVER (PARTITION BY leader_id, window_start) AS waited,
+               sum(n_released + n_tie) AS completed, sum(held_sum_ms) AS held_ms,
                window_start = max(window_start) OVER () AS is_last
         FROM gold.produce_held WHERE {IN_SPAN} AND {OF_TOPIC} GROUP BY leader_id, follower_id, window_start
     ),
-    numbered AS (
-        SELECT *, dense_rank() OVER (PARTITION BY leader_id ORDER BY window_start) AS nth
-        FROM of_pairs WHERE waited > 0
-    ),
     holding AS (
-        SELECT *, window_start - lag(window_start) OVER of_pair AS apart, nth - lag(nth) OVER of_pair AS steps
-        FROM numbered
-        WHERE {OF_EITHER_BROKER} AND follower_id IS NOT NULL
-            AND released >= greatest({HOLDS_SHARE} * confirmed, {MIN_REQUESTS})
-            AND held_ms >= {HOLDS_MS} * confirmed
+        SELECT *, window_start - lag(window_start) OVER of_pair AS apart
+        FROM of_pairs WHERE {OF_EITHER_BROKER} AND follower_id IS NOT NULL AND {HOLDS}
         WINDOW of_pair AS (PARTITION BY leader_id, follower_id ORDER BY window_start)
     ),
     runs AS (
-        SELECT *, count(*) FILTER (steps > {MOST_APART} OR apart > INTERVAL {MOST_APART_S} SECOND)
+        SELECT *, count(*) FILTER (apart > INTERVAL {MOST_APART_S} SECOND)
             OVER (PARTITION BY leader_id, follower_id ORDER BY window_start) AS run
         FROM holding
     )

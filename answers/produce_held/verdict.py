@@ -20,11 +20,16 @@ complete, these would be faster by at least this much without it, by the mean, a
 The share is not of all of the leader's requests: with many brokers a follower has few of the partitions.
 """
 
+HOLDS = (
+    f"released >= greatest({HOLDS_SHARE} * completed, {MIN_REQUESTS}) AND held_ms >= {HOLDS_MS} * completed"
+)
+"""This condition in SQL, of the sums of a window."""
+
 MIN_WINDOWS, RUN_SHARE = 3, 0.5
 """The minimum run of such windows, and the share over the whole run: one pause is no finding."""
 
-MOST_APART, MOST_APART_S = 2, 20
-"""A run goes on over a single other window, with or without requests that waited."""
+MOST_APART_S = 20
+"""The maximum distance of two such windows of a run: one other window may lie between them."""
 
 LEAST_NAMED = 0.5
 """If fewer of the requests that waited have a follower, nothing is said about the followers."""
@@ -97,26 +102,20 @@ def without(pairs: Sequence[Row]) -> Headline:
     """Return the sentence if no follower holds produce back: none does, or it is not known."""
     waiting, failed = sum(map(waited, pairs)), sum(row["n_failed"] for row in pairs)
     named = sum(row["n_released"] + row["n_tie"] for row in pairs)
-    evidence = [f"{count(failed)} requests failed: they timed out or had too few replicas."] if failed else []
     if not pairs:
-        return Headline(sentence="There is no produce request in this span.", mood="unsure")
-    if named < LEAST_NAMED * waiting:
-        known = (
-            f"For {count(waiting - named)} of {count(waiting)} produce requests that waited, no fetch fits."
-        )
-        return Headline(
-            sentence=f"Not enough data to say who holds produce back. {known}",
-            mood="unsure",
-            evidence=evidence,
-        )
-    if waiting:
-        mood = "unsure" if failed else "calm"
-        return Headline(sentence="No follower holds produce back.", mood=mood, evidence=evidence)
-    if failed:
-        sentence = "No produce request that waited for replication succeeded in this span."
-        return Headline(sentence=sentence, mood="alarm", evidence=evidence)
-    sentence = "No produce request waited for replication in this span: acks=all needs replicas to wait for."
-    return Headline(sentence=sentence, mood="calm")
+        sentence, mood = "There is no produce request in this span.", "unsure"
+    elif named < LEAST_NAMED * waiting:
+        unknown = f"for {count(waiting - named)} of {count(waiting)} requests that waited, no fetch fits"
+        sentence, mood = f"Not enough data to say who holds produce back: {unknown}.", "unsure"
+    elif waiting:
+        sentence, mood = "No follower holds produce back.", "unsure" if failed else "calm"
+    elif failed:
+        sentence, mood = "No produce request that waited for replication succeeded in this span.", "alarm"
+    else:
+        waits = "acks=all needs replicas to wait for"
+        sentence, mood = f"No produce request waited for replication in this span: {waits}.", "calm"
+    evidence = [f"{count(failed)} requests failed: they timed out or had too few replicas."] if failed else []
+    return Headline(sentence=sentence, mood=mood, evidence=evidence)
 
 
 def evidence(held: Held, accused: Accusation, throttles: Sequence[Row]) -> list[str]:

@@ -7,16 +7,16 @@ from typing import Any
 
 import flask
 from dash import ALL, MATCH, ClientsideFunction, Dash, Input, Output, State, no_update
+from dash.development.base_component import Component
 from flask import Response
 
-from answers.answer import Answer, Download, Headline
+from answers.answer import Answer, Download, Headline, Question
 from answers.gold import contents
 from answers.gold.reader import GoldReader
 from answers.matching import answered
 from answers.questions import QUESTIONS, WholeAnswer
 from serving.dashboard import render
-from serving.dashboard.filters import filters_of
-from serving.dashboard.pages import PageCache, page_of
+from serving.dashboard.filters import Filters, filters_of
 from serving.dashboard.request import REACH, DashboardRequest
 from serving.dashboard.shell import controls, fresh, layout, matches, nav, options_like, values
 from serving.report.page import TEMPLATES, Stamp
@@ -39,6 +39,17 @@ MIME = {
     "html": "text/html",
 }
 NO_PAGE = Headline(sentence="There is no such page.", mood="unsure")
+BY_PATH = {question.path: question for question in QUESTIONS}
+
+
+def page_of(path: str | None) -> Question | None:
+    """Return the question of an address; None if there is none."""
+    return BY_PATH.get("/" + (path or "").strip("/"))
+
+
+def made(question: Question, request: DashboardRequest) -> list[Component]:
+    """Return the page of a question."""
+    return render.page(answered(question, request.selection), render.Links(question.name, request.address))
 
 
 def make(gold: GoldReader, hosts: list[str], reach: timedelta = REACH) -> Dash:
@@ -57,25 +68,17 @@ def make(gold: GoldReader, hosts: list[str], reach: timedelta = REACH) -> Dash:
         index_string=INDEX.replace("/*style*/", (TEMPLATES / "style.css").read_text(encoding="utf-8")),
     )
     app.layout = layout()
-    pages = PageCache(gold, reach)
-    _with_pages(app, gold, pages, reach)
+    _with_pages(app, gold, reach)
     _with_filters(app, gold, reach)
     _with_search(app, gold, reach)
     _with_exports(app, gold, reach)
     _with_browser_side(app)
     _guarded(app, hosts)
-    pages.begin(QUESTIONS[0], None).result()
+    made(QUESTIONS[0], DashboardRequest(gold, Filters(), reach))
     return app
 
 
-def _with_pages(app: Dash, gold: GoldReader, pages: PageCache, reach: timedelta) -> None:
-    @app.server.before_request  # type: ignore[untyped-decorator]
-    def begun() -> None:
-        """Begin the page of an address: the browser loads scripts before it asks for the content."""
-        page = page_of(flask.request.path)
-        if page:
-            pages.begin(page, flask.request.query_string.decode())
-
+def _with_pages(app: Dash, gold: GoldReader, reach: timedelta) -> None:
     @app.callback(
         Output("content", "children"),
         Output("nav", "children"),
@@ -86,7 +89,7 @@ def _with_pages(app: Dash, gold: GoldReader, pages: PageCache, reach: timedelta)
     )
     def shown(path: str, query: str, _version: str | None) -> tuple[Any, Any, Any]:
         page, request = page_of(path), DashboardRequest(gold, filters_of(query), reach)
-        content = pages.begin(page, query).result() if page else [render.verdict(NO_PAGE)]
+        content = made(page, request) if page else [render.verdict(NO_PAGE)]
         return content, nav(page, request.filters), fresh(request, datetime.now(UTC))
 
     @app.callback(Output("version", "data"), Input("tick", "n_intervals"), State("version", "data"))

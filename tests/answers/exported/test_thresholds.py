@@ -18,8 +18,8 @@ from answers.throttles.verdict import COMPLIANT, MEAN_TOLERANCE, OVER_LIMIT, WIN
 from benchmarks.reference.alerts import rules
 from conf.export import Export
 from conf.settings import PROJECT
+from serving.dashboard.app import BY_PATH, made
 from serving.dashboard.filters import Filters
-from serving.dashboard.pages import BY_PATH, made
 from serving.dashboard.request import DashboardRequest
 from serving.exporter.engine import engine
 from serving.exporter.rules import rules_of

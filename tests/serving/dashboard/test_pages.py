@@ -1,8 +1,7 @@
-"""PageCache and the requests for them, without a browser."""
+"""Pages and the requests for them, without a browser."""
 
 from dataclasses import replace
 from datetime import timedelta
-from queue import Queue
 
 import pytest
 
@@ -10,9 +9,8 @@ from answers.gold.reader import GoldReader
 from answers.questions import QUESTIONS
 from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.throttle_compliance import THROTTLE_COMPLIANCE
-from serving.dashboard.app import make
+from serving.dashboard.app import BY_PATH, made
 from serving.dashboard.filters import Filters
-from serving.dashboard.pages import BY_PATH, PageCache, made
 from serving.dashboard.request import DashboardRequest
 from serving.dashboard.shell import controls
 from tests.answers import made_gold
@@ -43,37 +41,6 @@ def test_who_is_slow_does_not_depend_on_the_filter_of_brokers(request_for_east):
     sentence = "Broker 3's link to broker 1 is slow by 20.1 ms since 11:02:00 UTC."
     assert sentence in text_of(made(QUESTIONS[0], request_for_east))
     assert sentence in text_of(made(QUESTIONS[0], of_two))
-
-
-def test_a_page_is_made_once_for_all_browsers_until_a_table_has_a_new_version(tmp_path):
-    made_gold.write(tmp_path, BROKER_RTT, [made_gold.rtt(0, 3, 1)])
-    pages = PageCache(GoldReader.of_warehouse(tmp_path), timedelta(days=1))
-    first = pages.begin(QUESTIONS[0], "cluster=east&broker=3").result()
-
-    assert pages.begin(QUESTIONS[0], "?broker=3&cluster=east").result() is first
-    assert pages.begin(QUESTIONS[0], "?broker=1&cluster=east").result() is not first
-    made_gold.write(tmp_path, BROKER_RTT, [made_gold.rtt(1, 3, 1)], mode="append")
-    assert pages.begin(QUESTIONS[0], "?broker=3&cluster=east").result() is not first
-
-
-def test_an_address_begins_its_page_before_the_browser_asks_for_it(gold, monkeypatch):
-    app, begun = make(gold, ["localhost"]), Queue()
-    monkeypatch.setattr("serving.dashboard.pages.made", lambda page, request: begun.put((page.name, request)))
-
-    app.server.test_client().get("/fetches?cluster=west")
-    name, request = begun.get(timeout=60)
-
-    assert (name, request.cluster) == ("fetches", "west")
-
-
-def test_a_page_that_failed_is_made_again(gold, monkeypatch):
-    pages = PageCache(gold, timedelta(days=1))
-    with monkeypatch.context() as broken:
-        broken.setattr("serving.dashboard.pages.made", lambda *_: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            pages.begin(QUESTIONS[0], None).result()
-
-    assert "verdict" in text_of(pages.begin(QUESTIONS[0], None).result())
 
 
 def test_a_page_says_that_its_filter_matches_nothing(request_for_east):
