@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
-from confluent_kafka import TopicCollection
+from confluent_kafka import TopicCollection, Uuid
 
 from lab import jvm, topics
 from lab.layout import Lab
@@ -46,7 +46,7 @@ def _wait_for(lab: Lab, text: bytes) -> None:
 def group_stored_elsewhere(lab: Lab, topic: str) -> str:
     """Return a group whose state of partition 0 is at another broker than the leader of the partition."""
     client = topics.admin(lab.bootstrap_servers)  # It cancels its requests when it is deleted.
-    topic_id = client.describe_topics(TopicCollection([topic]))[topic].result().topic_id
+    topic_id = _as_kafka_writes_it(client.describe_topics(TopicCollection([topic]))[topic].result().topic_id)
     leader, coordinators = topics.leaders(lab, topic)[0], topics.leaders(lab, STATE_TOPIC)
     return next(
         group
@@ -54,6 +54,16 @@ def group_stored_elsewhere(lab: Lab, topic: str) -> str:
         # `ShareCoordinatorService.partitionFor`
         if coordinators[abs(_hash_code(f"{group}:{topic_id}:0")) % len(coordinators)] != leader
     )
+
+
+def _as_kafka_writes_it(topic_id: Uuid) -> str:
+    """
+    Return the URL-safe base64 of `org.apache.kafka.common.Uuid`; librdkafka writes the standard one.
+
+    >>> _as_kafka_writes_it(Uuid(-5, -1))
+    '__________v__________w'
+    """
+    return str(topic_id).replace("+", "-").replace("/", "_")
 
 
 def _hash_code(text: str) -> int:
