@@ -3,9 +3,6 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from answers.formats import NONE
 from answers.gold.selection import IN_SPAN, OF_TOPIC, GoldSelection
 from answers.listing import Column, Listing, count, identifier, milliseconds, text
@@ -16,7 +13,7 @@ from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES
 from schemas.silver.topics import TOPICS
 from transforms.gold.produce_held.held import CLIENT_EVENTS_REACH, RELEASED, load_held
-from transforms.sql import connect
+from transforms.sql import Rows, connect
 from transforms.windows import Reach
 
 MOST = 20
@@ -88,13 +85,13 @@ class SilverAround:
         columns: Sequence[str],
         reach: Reach | None = None,  # noqa: ARG002 (one window needs little)
         *,
-        where: pc.Expression | None = None,
-    ) -> pa.RecordBatchReader:
+        where: str = "true",
+    ) -> Rows:
         """Return columns of the rows that meet a condition."""
         query = f"SELECT * FROM silver.{table.name} WHERE {_CONDITIONS[table]}"
         used = {name: value for name, value in self._parameters.items() if f"${name}" in query}
         rows = self._gold.arrow(query, used)
-        return (rows if where is None else rows.filter(where)).select(list(columns)).to_reader()
+        return Rows(table=table, columns=tuple(columns), source=rows, where=where)
 
 
 SLOWEST = Listing(

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from answers.gold.reader import GoldReader
@@ -162,11 +161,11 @@ def _inputs(folder: Path, *, whole_ms: bool) -> WholeInputs:
 
 
 def _held(inputs: WholeInputs) -> tuple[dict[str, Row], list[Row]]:
-    produced = inputs.rows(REQUESTS, OF_REQUESTS, where=pc.field("api") == "PRODUCE").read_all()
+    produced = inputs.reader(REQUESTS, OF_REQUESTS).read_all()
     with connect({}) as db:
         load_held(db, inputs)
         found = db.sql("FROM held").to_arrow_table().to_pylist()
-    return {row["position"]: row for row in produced.to_pylist()}, found
+    return {row["position"]: row for row in produced.to_pylist() if row["api"] == "PRODUCE"}, found
 
 
 def _cut(rows: pa.Table) -> pa.Table:

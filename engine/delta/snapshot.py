@@ -16,15 +16,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from engine.delta import log_entries
-from engine.delta.data_files import WITHOUT_DICTIONARY
 from schemas.arrow import arrow_schema
 from schemas.fields import Table
 from transforms.frames import frame_of
 from transforms.spans import MAX_SPANS, Span, within
+from transforms.sql import Rows, is_in_spans
 from transforms.windows import Reach
 
 INSTANT = pa.timestamp("us", "UTC")
-ENCODED = pa.dictionary(pa.int32(), pa.string())
 
 CUT = timedelta(milliseconds=1)
 """Delta Spark truncates the instants in its statistics to milliseconds."""
@@ -109,23 +108,25 @@ class Snapshot:
         reach: Reach = Reach(),  # noqa: B008 (it is frozen)
     ) -> pa.Table:
         """Return columns of the rows in the spans, widened by `reach`, without Spark."""
-        return self.reader(columns, column, spans, reach).read_all()
+        files = self._dataset(self.overlapping(column, spans, reach))
+        is_near = _is_in(column, [_widened(span, reach) for span in spans])
+        return files.to_table(columns=list(columns), filter=is_near)
 
-    def reader(  # noqa: PLR0913 (which rows, and their form)
+    def near(
         self,
         columns: Sequence[str],
-        column: str,
-        spans: Sequence[Span],
-        reach: Reach,
-        where: pc.Expression | None = None,
-        *,
-        is_encoded: bool = False,
-    ) -> pa.RecordBatchReader:
-        """Return what `arrow` returns of the rows that meet a condition, read in batches (see `dataset`)."""
-        files = self._dataset(self.overlapping(column, spans, reach), is_encoded=is_encoded)
-        is_near = _is_in(column, [_widened(span, reach) for span in spans])
-        is_wanted = is_near if where is None else is_near & where
-        return files.scanner(columns=list(columns), filter=is_wanted).to_reader()
+        spans: Sequence[Span] | None,
+        reach: Reach = Reach(),  # noqa: B008 (it is frozen)
+        where: str = "true",
+    ) -> Rows:
+        """Return columns of the rows in the spans (None: all rows) that meet a condition, for queries."""
+        paths = self.paths()
+        if spans is not None:
+            paths = self.overlapping(self.table.instant, spans, reach) if spans else []
+            is_near = is_in_spans(self.table.instant, [_widened(span, reach) for span in spans])
+            where = f"({is_near}) AND ({where})"
+        files = [str(self.where / path) for path in paths]
+        return Rows(table=self.table, columns=tuple(columns), source=files, where=where)
 
     def all_rows(self, columns: Sequence[str], where: pc.Expression | None = None) -> pa.RecordBatchReader:
         """Return columns of all rows that meet a condition, without Spark, read in batches."""
@@ -145,8 +146,8 @@ class Snapshot:
         is_outside = ~_is_in(column, spans) | pc.field(column).is_null()
         yield from self._dataset(mixed).to_batches(filter=is_outside)
 
-    def _dataset(self, paths: Collection[str], *, is_encoded: bool = False) -> ds.Dataset:
-        return dataset(self.where, self.table, paths, is_encoded=is_encoded)
+    def _dataset(self, paths: Collection[str]) -> ds.Dataset:
+        return dataset(self.where, self.table, paths)
 
     def _read(self, spark: SparkSession, paths: list[str]) -> DataFrame:
         schema = StructType(
@@ -184,12 +185,8 @@ class Snapshot:
         return low, high
 
 
-def dataset(where: Path, table: Table, paths: Collection[str], *, is_encoded: bool = False) -> ds.Dataset:
-    """
-    Return data files of a table as a dataset in its schema; a file may lack newer columns.
-
-    With `is_encoded`, texts keep the dictionaries of the files: DuckDB reads lines in two thirds of the time.
-    """
+def dataset(where: Path, table: Table, paths: Collection[str]) -> ds.Dataset:
+    """Return data files of a table as a dataset in its schema; a file may lack newer columns."""
     schema = arrow_schema(table)
     files = [str(where / path) for path in paths]
     if not files:
@@ -197,17 +194,7 @@ def dataset(where: Path, table: Table, paths: Collection[str], *, is_encoded: bo
     # The values of partition columns are in the paths only.
     fields = pa.schema([schema.field(name) for name in table.partition_by])
     of_paths, base = ds.partitioning(fields, flavor="hive"), str(where)
-    encoded = {
-        field.name for field in schema if is_encoded and field.type == pa.string()
-    } - WITHOUT_DICTIONARY
-    options = ds.ParquetReadOptions(dictionary_columns=encoded)
-    return ds.dataset(
-        files,
-        schema=pa.schema([field.with_type(ENCODED) if field.name in encoded else field for field in schema]),
-        format=ds.ParquetFileFormat(read_options=options),
-        partitioning=of_paths,
-        partition_base_dir=base,
-    )
+    return ds.dataset(files, schema=schema, format="parquet", partitioning=of_paths, partition_base_dir=base)
 
 
 def _is_in(column: str, spans: Sequence[Span]) -> pc.Expression:

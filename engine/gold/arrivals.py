@@ -6,19 +6,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-import pyarrow.dataset as ds
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from conf.settings import Settings
 from engine.delta import tables
-from engine.delta.snapshot import dataset
 from schemas.fields import Table
 from schemas.silver.requests import REQUESTS
 from transforms.frames import united
 from transforms.gold.build import Arrived, Build, Touch
 from transforms.gold.builds import BUILDS
-from transforms.sql import connect, window_s
+from transforms.sql import Rows, connect, window_s
 
 
 def inputs_of(builds: Iterable[Build]) -> tuple[Table, ...]:
@@ -63,9 +61,7 @@ def arrived(batch: DataFrame, warehouse: Path, builds: Iterable[Build]) -> list[
             touches=frozenset(name for n, name in enumerate(names) if touches >> n & 1),
         )
         for where, paths in _files(batch, inputs).items()
-        for cluster, broker_id, slot, lines, newest_us, touches in _counted(
-            dataset(where, inputs[where], paths, is_encoded=True), inputs[where], builds
-        )
+        for cluster, broker_id, slot, lines, newest_us, touches in _counted(paths, inputs[where], builds)
     ]
 
 
@@ -80,11 +76,12 @@ def _files(batch: DataFrame, folders: Collection[Path]) -> dict[Path, list[str]]
     for row in batch.coalesce(1).distinct().collect():  # one task, because a batch has few files
         path = Path(unquote(urlsplit(row["file"]).path))
         (where,) = set(path.parents) & set(folders)
-        found.setdefault(where, []).append(str(path.relative_to(where)))
+        found.setdefault(where, []).append(str(path))
     return found
 
 
-def _counted(rows: ds.Dataset, table: Table, builds: Iterable[Build]) -> list[Any]:
+def _counted(paths: list[str], table: Table, builds: Iterable[Build]) -> list[Any]:
+    rows = Rows(table=table, columns=tuple(table.schema.names), source=paths)
     broker, at = "broker_id" if table is REQUESTS else "NULL", f'"{table.instant}"'
     query = f"""
         SELECT

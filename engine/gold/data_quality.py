@@ -3,11 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from engine.delta import tables
-from engine.delta.snapshot import dataset
 from engine.ingest.sources import SOURCES
 from schemas.fields import Table
 from schemas.gold.data_quality import DATA_QUALITY
@@ -19,6 +15,7 @@ from transforms.gold.data_quality import (
     SKIPPED_COLUMNS,
     data_quality,
 )
+from transforms.sql import Rows
 
 
 def rebuild_data_quality(warehouse: Path) -> None:
@@ -29,14 +26,10 @@ def rebuild_data_quality(warehouse: Path) -> None:
         # The log is read here, so that the snapshots below are almost of one instant: the ingest may run.
         tables.snapshot(warehouse, table)
     cut = [at for log in logs if (at := tables.complete_from(warehouse, log)) is not None]
-    is_whole = pc.field("ingest_date") >= max(cut).date() if cut else None
+    is_whole = f"ingest_date >= DATE '{max(cut).date()}'" if cut else "true"
 
-    def rows(
-        table: Table, columns: Sequence[str], where: pc.Expression | None = None
-    ) -> pa.RecordBatchReader:
-        snapshot = tables.snapshot(warehouse, table)
-        files = dataset(snapshot.where, table, snapshot.paths(), is_encoded=True)
-        return files.scanner(columns=list(columns), filter=where).to_reader()
+    def rows(table: Table, columns: Sequence[str], where: str = "true") -> Rows:
+        return tables.snapshot(warehouse, table).near(columns, None, where=where)
 
     counts = data_quality(
         [rows(log, BRONZE_COLUMNS, is_whole) for log in logs],

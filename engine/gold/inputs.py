@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from engine.delta import tables
@@ -16,6 +15,7 @@ from schemas.fields import Table
 from schemas.silver.requests import REQUESTS
 from transforms.gold.build import Build
 from transforms.spans import Span, spans_of, window_of, windows_of
+from transforms.sql import Rows, connect
 from transforms.windows import LINE, Coverage, Reach, coverage, newest_lines
 
 
@@ -51,13 +51,11 @@ class WindowInputs:
         columns: Sequence[str],
         reach: Reach | None = None,
         *,
-        where: pc.Expression | None = None,
-    ) -> pa.RecordBatchReader:
+        where: str = "true",
+    ) -> Rows:
         """Return columns of the rows around the windows; of a table in `Build.whole`, of all rows."""
         snapshot, within = self._snapshots[table.name], reach or self._build.reads.get(table)
-        if within is None:
-            return snapshot.all_rows(columns, where)
-        return snapshot.reader(columns, table.instant, self._spans, within, where, is_encoded=True)
+        return snapshot.near(columns, None if within is None else self._spans, within or Reach(), where)
 
     def derived(self, table: Table, columns: Sequence[str], function: Function) -> pa.Table:
         """Return a function of the rows of each day of a table, from an earlier step if they are the same."""
@@ -70,15 +68,11 @@ class WindowInputs:
         seconds: Collection[int],
         reach: Reach,
         *,
-        where: pc.Expression | None = None,
-    ) -> pa.RecordBatchReader:
+        where: str = "true",
+    ) -> Rows:
         """Return columns of the rows around other windows, which contain these seconds."""
         spans = spans_of({window_of(second) for second in seconds})
-        if not spans:
-            return arrow_schema(table).empty_table().select(columns).to_reader()
-        return self._snapshots[table.name].reader(
-            columns, table.instant, spans, reach, where, is_encoded=True
-        )
+        return self._snapshots[table.name].near(columns, spans, reach, where)
 
     def covered(self) -> list[Coverage]:
         """Return the coverage of the windows."""
@@ -107,14 +101,18 @@ class WholeInputs:
         columns: Sequence[str],
         reach: Reach | None = None,  # noqa: ARG002 (all rows are near)
         *,
-        where: pc.Expression | None = None,
-    ) -> pa.RecordBatchReader:
+        where: str = "true",
+    ) -> Rows:
         """Return columns of all rows."""
-        return self._silver[table].scanner(columns=list(columns), filter=where).to_reader()
+        return Rows(table=table, columns=tuple(columns), source=self._silver[table], where=where)
+
+    def reader(self, table: Table, columns: Sequence[str]) -> pa.RecordBatchReader:
+        """Return columns of all rows, read in batches."""
+        return self._silver[table].scanner(columns=list(columns)).to_reader()
 
     def derived(self, table: Table, columns: Sequence[str], function: Function) -> pa.Table:
         """Return a function of all rows of a table."""
-        return function(self.rows(table, columns))
+        return function(self.reader(table, columns))
 
     def around(
         self,
@@ -123,14 +121,14 @@ class WholeInputs:
         seconds: Collection[int],  # noqa: ARG002 (all rows are near)
         reach: Reach,  # noqa: ARG002
         *,
-        where: pc.Expression | None = None,
-    ) -> pa.RecordBatchReader:
+        where: str = "true",
+    ) -> Rows:
         """Return columns of all rows."""
         return self.rows(table, columns, where=where)
 
     def covered(self) -> list[Coverage]:
         """Return the coverage of all windows."""
-        return coverage(newest_lines(self.rows(REQUESTS, LINE)))
+        return coverage(newest_lines(self.reader(REQUESTS, LINE)))
 
     def has(self, table: Table) -> bool:
         """Return whether a table has rows."""
@@ -151,16 +149,10 @@ class WarehouseTables:
         """Read existing tables."""
         self._warehouse, self._derived = warehouse, derived or DerivedRows()
 
-    def rows(
-        self, table: Table, columns: Sequence[str], among: Collection[int] | None = None
-    ) -> pa.RecordBatchReader:
+    def rows(self, table: Table, columns: Sequence[str], among: Collection[int] | None = None) -> Rows:
         """Return columns of the rows in some windows (epoch seconds; default: all rows)."""
-        snapshot = tables.snapshot(self._warehouse, table)
-        if among is None:
-            return snapshot.all_rows(columns)
-        if not among:
-            return snapshot.rows_in([], columns)
-        return snapshot.reader(columns, table.instant, spans_of(among), Reach())
+        spans = None if among is None else spans_of(among)
+        return tables.snapshot(self._warehouse, table).near(columns, spans)
 
     def derived(self, table: Table, columns: Sequence[str], function: Function) -> pa.Table:
         """Return a function of the rows of each day of a table."""
@@ -168,5 +160,6 @@ class WarehouseTables:
 
     def windows(self, table: Table, among: Collection[int]) -> set[int]:
         """Return those windows (epoch seconds) in which a table has rows."""
-        starts = self.rows(table, ["window_start"], among).read_all()["window_start"]
-        return {int(start.timestamp()) for start in starts.unique().to_pylist()}
+        with connect({"rows": self.rows(table, ["window_start"], among)}) as db:
+            found = db.sql("SELECT DISTINCT epoch(window_start)::BIGINT FROM rows").fetchall()
+        return {start for (start,) in found}

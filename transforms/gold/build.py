@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from schemas.fields import Table
 from transforms.spans import Span, touched
+from transforms.sql import Rows
 from transforms.windows import WINDOW_S, Coverage, Reach
 
 
@@ -30,10 +30,10 @@ class Inputs(Protocol):
         columns: Sequence[str],
         reach: Reach | None = None,
         *,
-        where: pc.Expression | None = None,
-    ) -> pa.RecordBatchReader:
+        where: str = "true",
+    ) -> Rows:
         """
-        Return columns of the rows that meet a condition, for SQL in DuckDB.
+        Return columns of the rows that meet a condition (SQL).
 
         These are the rows around the windows; of a table in `Build.whole`, all rows. `reach` is at most the
         declared one (default).
@@ -55,8 +55,8 @@ class Inputs(Protocol):
         seconds: Collection[int],
         reach: Reach,
         *,
-        where: pc.Expression | None = None,
-    ) -> pa.RecordBatchReader:
+        where: str = "true",
+    ) -> Rows:
         """Return columns of the rows around other windows, which contain these seconds."""
 
     def covered(self) -> list[Coverage]:
@@ -91,10 +91,8 @@ class Memory(Protocol):
 class RememberedTables(Protocol):
     """The tables of a warehouse, from which a `Memory` learns."""
 
-    def rows(
-        self, table: Table, columns: Sequence[str], among: Collection[int] | None = None
-    ) -> pa.RecordBatchReader:
-        """Return columns of the rows in some windows (default: all rows), for SQL in DuckDB."""
+    def rows(self, table: Table, columns: Sequence[str], among: Collection[int] | None = None) -> Rows:
+        """Return columns of the rows in some windows (default: all rows)."""
 
     def derived(
         self, table: Table, columns: Sequence[str], function: Callable[[pa.RecordBatchReader], pa.Table]

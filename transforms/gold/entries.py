@@ -1,14 +1,12 @@
 """The partitions of request lines, one row each, with the name of the topic, as SQL."""
 
-import pyarrow.compute as pc
-
 from schemas.silver.topics import TOPICS
 from transforms.gold.build import Touch
 from transforms.windows import HOUR_S, Reach
 
 TOPICS_COLUMNS = ("cluster", "topic_id", "topic_name", "seen_at")
 
-IS_OTHERS = pc.field("logged_at").is_valid() & ~pc.coalesce(pc.field("is_own_traffic"), pc.scalar(False))
+IS_OTHERS = "logged_at IS NOT NULL AND is_own_traffic IS DISTINCT FROM true"
 """The condition of lines with an instant that are not Plumbline's own traffic."""
 
 NO_ERROR = 0

@@ -60,11 +60,11 @@ def rows_of_files(
     gold = gold_rows(BUILDS, inputs)
     quality = data_quality(
         [lines.scanner(columns=list(BRONZE_COLUMNS)).to_reader()],
-        {source.kind.value: [inputs.rows(table, LINE) for table in source.of_lines] for source in SOURCES},
-        inputs.rows(QUARANTINE, QUARANTINE_COLUMNS),
-        inputs.rows(SKIPPED, SKIPPED_COLUMNS),
+        {source.kind.value: [inputs.reader(table, LINE) for table in source.of_lines] for source in SOURCES},
+        inputs.reader(QUARANTINE, QUARANTINE_COLUMNS),
+        inputs.reader(SKIPPED, SKIPPED_COLUMNS),
     )
-    rows = {table: inputs.rows(table, table.schema.names).read_all() for table in SILVER}
+    rows = {table: inputs.reader(table, table.schema.names).read_all() for table in SILVER}
     rows[QUARANTINE] = with_damage(rows[QUARANTINE], damages)
     culprits = culprit_tables(gold[BROKER_RTT].select(list(COLUMNS)))[BROKER_RTT_CULPRIT]
     return {**gold, **rows, BROKER_RTT_CULPRIT: culprits, DATA_QUALITY: quality}

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from threading import Barrier
 
@@ -203,7 +203,10 @@ def test_a_partition_column_is_a_column_of_arrow_rows_too(spark, tmp_path):
     rows = [{"cluster": "lab", "position": f"p{day}", "logged_date": day} for day in days]
     tables.append(frame_of(spark, rows, REQUESTS.schema), tmp_path, REQUESTS, txn_app_id="a", txn_version=1)
 
-    read = tables.snapshot(tmp_path, REQUESTS).all_rows
+    snapshot = tables.snapshot(tmp_path, REQUESTS)
+    read = snapshot.all_rows
+    with connect({"rows": snapshot.near(["position"], None, where=f"logged_date >= DATE '{days[1]}'")}) as db:
+        assert db.sql("FROM rows").fetchall() == [(f"p{days[1]}",)]
     late = read(["position"], pc.field("logged_date") >= days[1]).read_all()
 
     assert sorted(read(["logged_date"]).read_all()["logged_date"].to_pylist()) == days
@@ -229,30 +232,27 @@ def test_rows_are_appended_without_spark_once_per_application_and_missing_column
     ]
 
 
-def test_encoded_rows_are_the_same_rows_with_a_condition_and_of_a_file_without_a_newer_text(tmp_path):
+def test_a_query_reads_the_rows_near_that_meet_a_condition_also_of_a_file_without_a_newer_column(tmp_path):
     topic = column("topic", StringType(), "a newer column")
     grown = dataclasses.replace(LAG, schema=StructType([*LAG.schema, topic]))
     at = datetime(2026, 11, 21, tzinfo=UTC)
     old = [{"group": "a", "lag": 1, "at": at}, {"group": None, "lag": 2, "at": at}]
     new = [{"group": group, "lag": 3, "at": at, "topic": "t"} for group in ("a", "b")]
-    for nth, (table, rows) in enumerate([(LAG, old), (grown, new)]):
+    far = [{"group": "c", "lag": 4, "at": at + timedelta(hours=1), "topic": "t"}]
+    root = tmp_path / "it's [a] ware*house"
+    for nth, (table, rows) in enumerate([(LAG, old), (grown, new), (grown, far)]):
         arrow = pa.Table.from_pylist(rows, schema=arrow_schema(table))
-        tables.append_rows(arrow, tmp_path, table, txn_app_id=str(nth))
+        tables.append_rows(arrow, root, table, txn_app_id=str(nth))
     start_s = int(at.timestamp())
-    near = (("group", "lag", "topic"), "at", [Span(start_s, start_s + 10)], Reach())
 
-    def read(where=None):
-        reader = tables.snapshot(tmp_path, grown).reader(*near, where, is_encoded=True)
-        with connect({"rows": reader}) as db:
+    def read(where="true", spans=((start_s, start_s + 10),)):
+        spans = spans and [Span(*span) for span in spans]
+        rows = tables.snapshot(root, grown).near(("group", "lag", "topic"), spans, Reach(), where)
+        with connect({"rows": rows}) as db:
             return set(db.sql("FROM rows").fetchall())
 
     assert read() == {("a", 1, None), (None, 2, None), ("a", 3, "t"), ("b", 3, "t")}
-    assert read(pc.field("group") == "a") == {("a", 1, None), ("a", 3, "t")}
-    assert read(pc.field("group").isin(pa.array(["b", None], pa.string()))) == {
-        (None, 2, None),
-        ("b", 3, "t"),
-    }
-    assert read(pc.coalesce(pc.field("topic"), pc.scalar("none")) == "none") == {
-        ("a", 1, None),
-        (None, 2, None),
-    }
+    assert read("topic IS NULL OR lag = 4") == {("a", 1, None), (None, 2, None)}
+    assert read(spans=None) == {*read(), ("c", 4, "t")}
+    assert read(spans=[(second, second + 10) for second in range(start_s, start_s + 400, 20)]) == read()
+    assert read(spans=()) == set()

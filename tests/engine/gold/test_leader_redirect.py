@@ -5,7 +5,6 @@ from datetime import timedelta
 import pytest
 
 from engine.delta import tables
-from engine.delta.snapshot import Snapshot
 from engine.gold.inputs import WarehouseTables
 from schemas.gold.leader_redirect import LEADER_REDIRECT
 from schemas.silver.client_events import CLIENT_EVENTS
@@ -21,6 +20,7 @@ from transforms.gold.leader_redirect import build as leader_redirect
 from transforms.gold.metadata_lookup import table as metadata_lookup
 from transforms.gold.partition_skew import table as partition_skew
 from transforms.spans import Span, window_of
+from transforms.sql import Rows
 
 NOON = window_of(AT.timestamp())
 
@@ -271,13 +271,13 @@ def test_a_line_looks_up_the_redirects_and_takeovers_near_it_alone(tmp_path, mon
         takeover = began(0, 2, previous_leader_id=1) | {"logged_at": AT + noon}
         for table, row in ((LEADER_REDIRECT, redirect), (LEADERSHIP_CHANGES, takeover)):
             tables.append_rows(arrow(table, [row]), tmp_path, table, txn_app_id=str(day))
-    read, dataset = [], Snapshot._dataset
+    read, query = [], Rows.query
 
-    def counted(self, paths, **form):
-        read.extend(paths)
-        return dataset(self, paths, **form)
+    def counted(self, rows):
+        read.extend(self.source)
+        return query(self, rows)
 
-    monkeypatch.setattr(Snapshot, "_dataset", counted)
+    monkeypatch.setattr(Rows, "query", counted)
     day_s = 5 * 24 * 3_600
     lines = [arrived(REQUESTS, day_s + 60, REQUEST)]
     near = leader_redirect.BUILD.touched(lines, NOON + 20 * day_s)

@@ -47,7 +47,7 @@ def test_a_count_in_another_process_reads_no_line_here_and_gives_the_same_rows(w
         raise AssertionError(message)
 
     with monkeypatch.context() as patched, Recount(warehouse, Progress()) as counting:
-        patched.setattr(data_quality, "dataset", read)
+        patched.setattr(data_quality, "data_quality", read)
         counting.after_batch()
         counting._process.join(60)
     found = counts(warehouse)

@@ -15,7 +15,7 @@ from transforms.gold.broker_rtt.table import LOOKBACK_S, broker_rtt, with_estima
 from transforms.gold.build import Build, Inputs, Touch
 from transforms.gold.fetch_latency import pairing
 from transforms.gold.fetch_latency.table import fetch_latency, with_quantiles
-from transforms.sql import connect, is_in, rows_of, with_columns
+from transforms.sql import Source, connect, is_in, rows_of, with_columns
 from transforms.windows import COVERAGE_REACH, Coverage, Reach
 
 FETCHES_REACH = Reach(lookback_s=LOOKBACK_S, lookahead_s=pairing.REQUESTS_REACH.lookahead_s)
@@ -26,7 +26,7 @@ REQUESTS_REACH = Reach(
 
 
 def fetch_tables(
-    rows: Mapping[str, pa.RecordBatchReader],
+    rows: Mapping[str, Source],
     covered: Iterable[Coverage],
     windows: Collection[int] | None = None,
     *,

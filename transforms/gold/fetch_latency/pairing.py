@@ -1,10 +1,9 @@
 """Replica fetches with the log lines of leader and follower joined, and their latency at the follower."""
 
-import pyarrow as pa
-
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.requests import REQUESTS
 from transforms.gold.build import Inputs
+from transforms.sql import Rows
 from transforms.windows import WINDOW_S, Reach
 
 MAX_ELAPSED_S = 30
@@ -121,7 +120,7 @@ def fetches(skew_s: int = NEAR_S) -> str:
     """
 
 
-def rows_of(inputs: Inputs, requests_reach: Reach | None = None) -> dict[str, pa.RecordBatchReader]:
+def rows_of(inputs: Inputs, requests_reach: Reach | None = None) -> dict[str, Rows]:
     """Return the rows that `fetches` reads, by name."""
     return {
         "requests": inputs.rows(REQUESTS, REQUESTS_COLUMNS, requests_reach),

@@ -1,12 +1,10 @@
 """The figures of the request log between two scrapes, for comparison with the mean from metrics, as SQL."""
 
-import pyarrow.compute as pc
-
 from transforms.sql import sum_ms, window_s
 from transforms.windows import WINDOW_S
 
 REQUESTS_COLUMNS = ("cluster", "broker_id", "position", "logged_at", "api", "kind", "total_ms", "remote_ms")
-IS_TIMED = pc.field("logged_at").is_valid() & (pc.field("total_ms") - pc.field("remote_ms")).is_valid()
+IS_TIMED = "logged_at IS NOT NULL AND total_ms IS NOT NULL AND remote_ms IS NOT NULL"
 """The condition of the rows of `requests`."""
 
 

@@ -14,7 +14,7 @@ from transforms.gold.leader_local_mean.intervals import BY, WANTED, intervals
 from transforms.gold.leader_local_mean.request_log import IS_TIMED, REQUESTS_COLUMNS, log_of_intervals
 from transforms.gold.metrics.counters import REACH
 from transforms.gold.metrics.facts import load_samples
-from transforms.sql import connect, is_in, rows_of, window_s
+from transforms.sql import connect, define, is_in, rows_of, window_s
 from transforms.windows import Reach
 
 RESOLUTION_MS = 2.0
@@ -121,7 +121,7 @@ def _rows(inputs: Inputs) -> Mapping[Table, pa.Table]:
         # Most scrapes are 10 s apart, so most of the reach has no line that is needed.
         ((longest_s,),) = db.sql("SELECT max(window_s - from_us / 1e6) FROM intervals").fetchall()
         reach = Reach(lookback_s=math.ceil(max(longest_s or 0, 0)))
-        db.register("requests", inputs.rows(REQUESTS, REQUESTS_COLUMNS, reach, where=IS_TIMED))
+        define(db, "requests", inputs.rows(REQUESTS, REQUESTS_COLUMNS, reach, where=IS_TIMED))
         return {LEADER_LOCAL_MEAN: rows_of(LEADER_LOCAL_MEAN, db.sql(leader_local_mean()).to_arrow_table())}
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from duckdb import DuckDBPyConnection
 
 from schemas.arrow import arrow_schema
@@ -56,7 +55,7 @@ from transforms.gold.leader_redirect.table import (
 from transforms.gold.runs.of_client import RUNS_COLUMNS
 from transforms.spans import Span
 from transforms.spans import touched as spread
-from transforms.sql import NO_ROW, connect, has_rows, is_in, load, rows_of, window_s
+from transforms.sql import connect, define, has_rows, is_in, load, rows_of, window_s
 from transforms.windows import Reach
 
 
@@ -114,19 +113,17 @@ def redirects(inputs: Inputs, paired: Callable[[Inputs], pa.Table]) -> pa.Table:
 def _load_dead(db: DuckDBPyConnection, inputs: Inputs) -> None:
     """Load the partitions of dead leaders. Without a takeover, no sign of life is read."""
     db.execute(f"CREATE TEMP TABLE takeovers AS {TAKEOVERS}")
-    is_read = None if has_rows(db, "takeovers") else NO_ROW
+    is_read = str(has_rows(db, "takeovers"))
     load(db, "signs", inputs.rows(REQUESTS, SIGNS_COLUMNS, where=is_read), SIGNS_OF_LIFE)
     db.execute(f"CREATE TEMP TABLE dead AS {DEAD}")
 
 
 def _load_lost(db: DuckDBPyConnection, inputs: Inputs) -> None:
     """Load the tries of the clients that may have lost a leader, and the starts of the events."""
-    clients = [client for (client,) in db.sql("SELECT DISTINCT client_id FROM refused").fetchall()]
-    of_refused = pc.field("client_id").isin(pa.array(clients, pa.string()))
-    of_dead = IS_CLIENT if has_rows(db, "dead") else NO_ROW
-    db.register("of_refused", inputs.rows(REQUESTS, REQUESTS_COLUMNS, where=IS_CLIENT & of_refused))
-    db.register("of_dead", inputs.rows(REQUESTS, REQUESTS_COLUMNS, where=of_dead))
-    redirected = tries("FROM of_refused SEMI JOIN refused USING (cluster, api, client_id)")
+    of_dead = IS_CLIENT if has_rows(db, "dead") else "false"
+    define(db, "of_clients", inputs.rows(REQUESTS, REQUESTS_COLUMNS, where=IS_CLIENT))
+    define(db, "of_dead", inputs.rows(REQUESTS, REQUESTS_COLUMNS, where=of_dead))
+    redirected = tries("FROM of_clients SEMI JOIN refused USING (cluster, api, client_id)")
     db.execute(f"""
         CREATE TEMP TABLE tried AS SELECT '{REDIRECT}' AS kind, * FROM ({redirected})
         UNION ALL SELECT '{DISCONNECT}', * FROM ({tries("FROM of_dead")}) AS each WHERE {OF_DEAD}

@@ -1,7 +1,5 @@
 """Context of a leader redirect: metadata lookups, start of the new leader, requester of the move, as SQL."""
 
-import pyarrow.compute as pc
-
 from transforms.gold.entries import NO_ERROR
 
 FOUND_WITHIN_S = 60
@@ -10,13 +8,13 @@ FOUND_WITHIN_S = 60
 FOUND_WITHIN_US = FOUND_WITHIN_S * 1_000_000
 
 LOOKUPS_COLUMNS = ("cluster", "client_id", "started_at", "position")
-IS_LOOKUP = pc.field("api") == "METADATA"
+IS_LOOKUP = "api = 'METADATA'"
 LOOKUPS = """
     SELECT DISTINCT ON (cluster, position) cluster, client_id, epoch_us(started_at) AS sought_us FROM rows
 """
 
 MOVES_COLUMNS = ("cluster", "api", "client_id", "principal", "started_at", "partitions")
-IS_MOVE = pc.field("api").isin(("ELECT_LEADERS", "ALTER_PARTITION_REASSIGNMENTS"))
+IS_MOVE = "api IN ('ELECT_LEADERS', 'ALTER_PARTITION_REASSIGNMENTS')"
 MOVES = f"""
     SELECT
         cluster, topic_name AS topic, partition, epoch_us(started_at) AS moved_us,

@@ -1,7 +1,5 @@
 """Client requests by partition and their results, one row per try, as SQL."""
 
-import pyarrow.compute as pc
-
 from transforms.gold.entries import IS_OTHERS, NO_ERROR, entries
 
 NOT_LEADER, FENCED_EPOCH = 6, 74
@@ -11,8 +9,7 @@ LOST = (NOT_LEADER, FENCED_EPOCH)
 OF_PARTITION = "cluster, api, client_id, topic, partition"
 
 APIS = ("PRODUCE", "FETCH")
-IS_TRY = pc.field("api").isin(APIS)
-IS_CLIENT = ((pc.field("api") == "PRODUCE") | (pc.field("kind") == "consumer")) & IS_OTHERS
+IS_CLIENT = f"(api = 'PRODUCE' OR kind = 'consumer') AND {IS_OTHERS}"
 """The condition of the requests of producers and consumers."""
 
 REFUSED_COLUMNS = ("cluster", "api", "client_id", "partitions")

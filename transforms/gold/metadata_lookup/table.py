@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from schemas.fields import Table
 from schemas.gold.metadata_lookup import METADATA_LOOKUP
@@ -11,10 +10,10 @@ from schemas.silver.perf_test import RUNS
 from schemas.silver.requests import REQUESTS
 from transforms.gold.build import Build, Inputs, Touch
 from transforms.gold.entries import IS_OTHERS
-from transforms.gold.leader_redirect.client_tries import IS_REFUSED, IS_TRY, LOST
+from transforms.gold.leader_redirect.client_tries import IS_REFUSED, LOST
 from transforms.gold.runs.of_client import RUNS_COLUMNS, with_run
 from transforms.hashes import xxhash64
-from transforms.sql import connect, is_in, load, rows_of, window_s
+from transforms.sql import connect, define, is_in, load, rows_of, window_s
 from transforms.windows import WINDOW_S, Reach
 
 AFTER_ERROR_S = 1
@@ -35,8 +34,8 @@ def metadata_lookup(wanted: str = "true") -> str:
     """
     Return the query of one row per window and client, with the names of `topics`.
 
-    It reads `lookups` (the METADATA requests of others), `tries` (their FETCH and PRODUCE) and `runs`.
-    `wanted` is a condition of the lookups.
+    It reads `lookups` (the METADATA requests of others), `tries` (their refused FETCH and PRODUCE) and
+    `runs`. `wanted` is a condition of the lookups.
     """
     return f"""
         SELECT
@@ -77,12 +76,9 @@ def _lookups() -> str:
 
 
 def _rows(inputs: Inputs) -> Mapping[Table, pa.Table]:
-    is_lookup = (pc.field("api") == "METADATA") & IS_OTHERS
     with connect({"runs": inputs.rows(RUNS, RUNS_COLUMNS)}) as db:
-        load(db, "lookups", inputs.rows(REQUESTS, LOOKUPS_COLUMNS, where=is_lookup))
-        clients = db.sql("SELECT DISTINCT client_id FROM lookups").to_arrow_table()["client_id"]
-        is_theirs = IS_TRY & IS_OTHERS & pc.field("client_id").isin(clients.combine_chunks())
-        db.register("tries", inputs.rows(REQUESTS, TRIES_COLUMNS, where=is_theirs))
+        load(db, "lookups", inputs.rows(REQUESTS, LOOKUPS_COLUMNS, where=f"api = 'METADATA' AND {IS_OTHERS}"))
+        define(db, "tries", inputs.rows(REQUESTS, TRIES_COLUMNS, where=f"{IS_REFUSED} AND {IS_OTHERS}"))
         found = db.sql(metadata_lookup(is_in(inputs.windows))).to_arrow_table()
     hashes = (sorted({xxhash64(name) for name in names}) for names in found["topics"].to_pylist())
     topics = pa.array(list(hashes), pa.list_(pa.int64()))

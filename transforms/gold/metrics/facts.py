@@ -2,7 +2,6 @@
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from schemas.silver.metrics import METRIC_SAMPLES, METRIC_SERIES
 from transforms.gold.build import Inputs
@@ -33,8 +32,7 @@ def load_samples(db: duckdb.DuckDBPyConnection, inputs: Inputs, wanted: str) -> 
     """Store `samples`: those of the series whose facts meet the condition `wanted`, with these facts."""
     known = inputs.derived(METRIC_SERIES, SERIES_COLUMNS, facts)
     load(db, "facts", known, f"SELECT * FROM rows WHERE {wanted}")
-    ids = db.table("facts").to_arrow_table()["series_id"].combine_chunks()
-    samples = inputs.rows(METRIC_SAMPLES, SAMPLES_COLUMNS, where=pc.field("series_id").isin(ids))
+    samples = inputs.rows(METRIC_SAMPLES, SAMPLES_COLUMNS)
     joined = 'SELECT facts.*, epoch_us("at") AS at_us, value FROM rows JOIN facts USING (cluster, series_id)'
     load(db, "samples", samples, joined)
 

@@ -1,7 +1,5 @@
 """Producer batches from PRODUCE requests: partition, bytes, records and run, as SQL."""
 
-import pyarrow.compute as pc
-
 from transforms.gold.entries import IS_OTHERS, NO_ERROR, entries
 from transforms.gold.runs.of_client import with_run
 
@@ -12,7 +10,7 @@ REQUESTS_COLUMNS = (
     *("cluster", "position", "logged_at", "client_id", "broker_id", "software_version", "total_ms"),
     "partitions",
 )
-IS_PRODUCED = (pc.field("api") == "PRODUCE") & IS_OTHERS
+IS_PRODUCED = f"api = 'PRODUCE' AND {IS_OTHERS}"
 """The condition of the rows of `requests`."""
 
 

@@ -5,8 +5,6 @@ from dataclasses import replace
 from math import ceil
 from typing import Protocol
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from duckdb import DuckDBPyConnection
 
 from schemas.fields import Table
@@ -17,6 +15,7 @@ from schemas.silver.topics import TOPICS
 from transforms.gold.entries import IS_OTHERS, TOPICS_COLUMNS, named
 from transforms.gold.produce_held.confirmations import (
     ACKS,
+    ASKED,
     CONFIRMED,
     FETCHED,
     FETCHES,
@@ -28,7 +27,7 @@ from transforms.gold.produce_held.confirmations import (
     REFUSED,
     RELEASERS,
 )
-from transforms.sql import load
+from transforms.sql import Rows, load
 from transforms.windows import Reach
 
 _COLUMNS = (
@@ -59,13 +58,11 @@ CLIENT_EVENTS_COLUMNS = (
 )
 ISR_COLUMNS = ("cluster", "logged_at", "leader_id", "topic_id", "topic_name", "partition_index")
 
-IS_PRODUCE = IS_OTHERS & (pc.field("api") == "PRODUCE")
-IS_FOLLOWERS = IS_OTHERS & (pc.field("kind") == "follower")
+IS_PRODUCE = f"api = 'PRODUCE' AND {IS_OTHERS}"
+IS_FOLLOWERS = f"kind = 'follower' AND {IS_OTHERS}"
 """The conditions of the rows of `requests`."""
 
-IS_FETCH = (
-    (pc.field("api") == "FETCH") & pc.field("follower_id").is_valid() & pc.field("logged_at").is_valid()
-)
+IS_FETCH = "api = 'FETCH' AND follower_id IS NOT NULL AND logged_at IS NOT NULL"
 """The condition of the rows of `client_events`."""
 
 REQUESTS_REACH = Reach(lookback_s=LONGEST_S + NEAR_S, lookahead_s=NEAR_S)
@@ -92,11 +89,11 @@ _FOLLOWERS_LINES = """
 
 _OWN_APPENDS = f"""
     SELECT
-        cluster, fetches.position AS ack,
+        fetches.cluster, fetches.position AS ack,
         arg_min(coalesce((sent.logged_mono_ns - received.logged_mono_ns) / 1e6,
             (sent.logged_us - received.logged_us) / 1e3), abs(sent.logged_us - started_us)) AS own_append_ms
-    FROM fetches SEMI JOIN releasers
-        ON fetches.cluster = releasers.cluster AND fetches.position = releaser.ack
+    FROM fetches SEMI JOIN (FROM releasers JOIN requests USING (request)) AS released
+        ON fetches.cluster = released.cluster AND fetches.position = released.ack
     JOIN followers_lines AS sent USING (cluster, leader_id, follower_id, client_id, correlation_id)
     JOIN followers_lines AS received USING (cluster, leader_id, follower_id, client_id)
     WHERE is_adjacent AND sent.direction = 'sent' AND received.direction = 'received'
@@ -113,20 +110,17 @@ _CHANGES = """
 """
 
 _ISR_CHANGED = f"""
-    SELECT DISTINCT asked.cluster, asked.position
-    FROM asked JOIN ({named(_CHANGES)}) AS changes ON
+    SELECT DISTINCT request
+    FROM asked JOIN requests USING (request) JOIN ({named(_CHANGES)}) AS changes ON
         asked.cluster = changes.cluster AND asked.leader_id = changes.leader_id
         AND asked.topic = changes.topic AND asked.partition = partition_index
         AND abs(changed_us - released_us) <= {ISR_CHANGE_S} * 1000000
 """
 
-_REQUESTS = f"""
+_TOPICS = f"""
     SELECT
-        cluster, position, leader_id, client_id, started_us, logged_us, window_s, end_us AS appended_us,
-        released_us,
-        remote_ms, min(topic) AS first_topic,
-        coalesce(bool_or(error_code IN {REFUSED}), false) AS is_refused
-    FROM asked GROUP BY ALL
+        request, min(topic) AS first_topic, coalesce(bool_or(error_code IN {REFUSED}), false) AS is_refused
+    FROM asked GROUP BY request
 """
 
 _HELD = f"""
@@ -135,33 +129,37 @@ _HELD = f"""
     isr_changed AS ({_ISR_CHANGED}),
     every AS (
         SELECT
-            asked.*, releaser, missing.followers AS missing, fetches.started_us AS ack_us,
-            is_adjacent AND before_logged_us >= asked.started_us - {NEAR_S} * 1000000 AS is_adjacent,
+            each.* EXCLUDE (partitions, end_us), each.end_us AS appended_us, first_topic,
+            releasers.ack AS ack,
+            releasers.follower_id AS releaser_id, topic AS held_topic, missing.followers AS missing,
+            fetches.started_us AS ack_us,
+            is_adjacent AND before_logged_us >= each.started_us - {NEAR_S} * 1000000 AS is_adjacent,
             before_started_us, before_logged_us, own_append_ms,
-            isr_changed.position IS NOT NULL AS has_isr_change,
-            CASE WHEN ends[1] = releaser.end_us THEN ends[2] ELSE ends[1] END AS other_us,
+            isr_changed.request IS NOT NULL AS has_isr_change,
+            CASE WHEN ends[1] = releasers.end_us THEN ends[2] ELSE ends[1] END AS other_us,
             greatest(0, released_us - greatest(other_us, appended_us)) / 1e3 AS would_save_ms,
             CASE
                 WHEN is_refused THEN '{FAILED}'
                 WHEN remote_ms = 0 THEN '{NOT_HELD}'
-                WHEN releaser IS NULL THEN CASE WHEN has_isr_change THEN '{ISR_CHANGE}' ELSE '{UNMATCHED}' END
+                WHEN releaser_id IS NULL AND has_isr_change THEN '{ISR_CHANGE}'
+                WHEN releaser_id IS NULL THEN '{UNMATCHED}'
                 WHEN would_save_ms < {TIE_MS} THEN '{TIE}'
                 ELSE '{RELEASED}'
             END AS outcome
-        FROM ({_REQUESTS}) AS asked
-        LEFT JOIN releasers USING (cluster, position)
-        LEFT JOIN missing USING (cluster, position)
-        LEFT JOIN fetches ON fetches.cluster = asked.cluster AND fetches.position = releaser.ack
-        LEFT JOIN own_appends ON own_appends.cluster = asked.cluster AND own_appends.ack = releaser.ack
-        LEFT JOIN isr_changed ON isr_changed.cluster = asked.cluster AND isr_changed.position = asked.position
+        FROM requests AS each JOIN ({_TOPICS}) USING (request)
+        LEFT JOIN releasers USING (request)
+        LEFT JOIN missing USING (request)
+        LEFT JOIN fetches ON fetches.cluster = each.cluster AND fetches.position = releasers.ack
+        LEFT JOIN own_appends ON own_appends.cluster = each.cluster AND own_appends.ack = releasers.ack
+        LEFT JOIN isr_changed USING (request)
     )
     SELECT
         cluster, position, leader_id, client_id, logged_us, window_s, outcome, remote_ms,
         CASE
-            WHEN outcome IN ('{RELEASED}', '{TIE}') THEN releaser.follower_id
+            WHEN outcome IN ('{RELEASED}', '{TIE}') THEN releaser_id
             WHEN outcome = '{FAILED}' AND len(missing) = 1 THEN missing[1]
         END AS follower_id,
-        coalesce(releaser.topic, first_topic) AS topic, releaser.ack AS ack,
+        coalesce(held_topic, first_topic) AS topic, ack,
         CASE WHEN outcome IN ('{RELEASED}', '{TIE}') THEN would_save_ms END AS held_ms,
         is_adjacent AND outcome IN ('{RELEASED}', '{TIE}') AS has_parts,
         CASE WHEN has_parts THEN greatest(0, before_started_us - appended_us) / 1e3 END AS busy_ms,
@@ -185,8 +183,8 @@ class Silver(Protocol):
         columns: Sequence[str],
         reach: Reach | None = None,
         *,
-        where: pc.Expression | None = None,
-    ) -> pa.RecordBatchReader:
+        where: str = "true",
+    ) -> Rows:
         """Return columns of the rows that meet a condition."""
 
 
@@ -208,12 +206,12 @@ def load_held(db: DuckDBPyConnection, silver: Silver, wanted: str = "true") -> N
     load(db, "isr_changes", silver.rows(ISR_CHANGES, ISR_COLUMNS))
     load(db, "client_events", silver.rows(CLIENT_EVENTS, CLIENT_EVENTS_COLUMNS, where=IS_FETCH))
     produced = silver.rows(REQUESTS, PRODUCE_COLUMNS, Reach(), where=IS_PRODUCE)
-    load(db, "asked", produced, f"FROM ({PRODUCED}) WHERE {wanted}")
+    load(db, "requests", produced, f"FROM ({PRODUCED}) WHERE {wanted}")
     near = _near(db)
     fetched = silver.rows(REQUESTS, (*FETCH_COLUMNS, "error_code", "partitions"), near, where=IS_FOLLOWERS)
     load(db, "fetched", fetched, FETCHED)
     load(db, "fetches", silver.rows(REQUESTS, LINE_COLUMNS, near, where=IS_FOLLOWERS), FETCHES)
-    steps = {"logs": LOGS, "confirmed": CONFIRMED, "acks": ACKS, "releasers": RELEASERS}
+    steps = {"asked": ASKED, "logs": LOGS, "confirmed": CONFIRMED, "acks": ACKS, "releasers": RELEASERS}
     steps |= {"missing": MISSING, "held": _HELD}
     for name, query in steps.items():
         db.execute(f"CREATE TEMP TABLE {name} AS {query}")
@@ -221,6 +219,6 @@ def load_held(db: DuckDBPyConnection, silver: Silver, wanted: str = "true") -> N
 
 def _near(db: DuckDBPyConnection) -> Reach:
     """Return how far around the windows the fetches matter: as long as the longest of the requests waited."""
-    ((longest_ms,),) = db.sql("SELECT max(total_ms) FROM asked WHERE remote_ms > 0").fetchall()
+    ((longest_ms,),) = db.sql("SELECT max(total_ms) FROM requests WHERE remote_ms > 0").fetchall()
     waited_s = min(ceil((longest_ms or 0.0) / 1e3), LONGEST_S)
     return replace(REQUESTS_REACH, lookback_s=waited_s + NEAR_S)

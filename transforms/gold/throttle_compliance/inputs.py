@@ -1,7 +1,6 @@
 """The tables in DuckDB that both tables of throttles and moves read: silver, and what is computed once."""
 
 import duckdb
-import pyarrow.compute as pc
 
 from schemas.silver.requests import REQUESTS
 from schemas.silver.throttles import ISR_CHANGES, REASSIGNMENTS, THROTTLE_CHANGES
@@ -30,9 +29,10 @@ BEGUN_REACH = Reach(lookback_s=BEFORE_S + CARRY_S, lookahead_s=BEGINS_WITHIN_S)
 REQUESTS_COLUMNS = (
     *("cluster", "position", "logged_at", "api", "kind", "broker_id", "follower_id", "partitions"),
 )
-IS_FETCH = (pc.field("kind") == "follower") & pc.field("logged_at").is_valid()
-IS_PRODUCE = (pc.field("api") == "PRODUCE") & IS_OTHERS
+IS_FETCH = "kind = 'follower' AND logged_at IS NOT NULL"
+IS_PRODUCE = f"api = 'PRODUCE' AND {IS_OTHERS}"
 """The conditions of the requests with replicated and with produced bytes."""
+IS_ENTRY = f"({IS_FETCH}) OR ({IS_PRODUCE})"
 
 _ENTRIES = entries("""
     SELECT
@@ -85,7 +85,7 @@ def load_changes(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
 def load_requests(db: duckdb.DuckDBPyConnection, inputs: Inputs) -> None:
     """Store what the tables read of the request log; `events` and the changes are loaded before."""
     load(db, "seen", inputs.rows(REQUESTS, ("cluster", "broker_id", "logged_at")), _SEEN)
-    load(db, "entries", inputs.rows(REQUESTS, REQUESTS_COLUMNS, where=IS_FETCH | IS_PRODUCE), _ENTRIES)
+    load(db, "entries", inputs.rows(REQUESTS, REQUESTS_COLUMNS, where=IS_ENTRY), _ENTRIES)
     begun = inputs.around(REQUESTS, REQUESTS_COLUMNS, _moved_s(db, inputs), BEGUN_REACH, where=IS_FETCH)
     load(db, "begun", begun, _ENTRIES)
     _store(db, "fetched", replicated("entries"))

@@ -10,6 +10,7 @@ from schemas.gold.produce_held import PRODUCE_HELD
 from tests.transforms.gold.held_rows import fetch, part, produce, silver
 from tests.transforms.gold.silver_rows import objects, whole
 from transforms.gold.produce_held.table import BUILD
+from transforms.sql import Rows
 from transforms.windows import WINDOW_S
 
 
@@ -21,17 +22,16 @@ class OneWindow(WholeInputs):
         super().__init__(whole(silver(lines))._silver)
         self.windows = {window}
 
-    def rows(self, table, columns, reach=None, *, where=None):
+    def rows(self, table, columns, reach=None, *, where="true"):
         """Return those in the reach."""
         within = BUILD.reads.get(table) if reach is None else reach
-        names = list(dict.fromkeys((*columns, *([table.instant] if within else []))))
-        rows = super().rows(table, names, where=where).read_all()
+        rows = self.reader(table, table.schema.names).read_all()
         if within:
             (window,) = self.windows
             first, last = window - within.lookback_s, window + WINDOW_S + within.lookahead_s
             near = [first <= instant.timestamp() < last for instant in rows[table.instant].to_pylist()]
             rows = rows.filter(pa.array(near, pa.bool_()))
-        return rows.select(list(columns)).to_reader()
+        return Rows(table=table, columns=tuple(columns), source=rows, where=where)
 
 
 def assert_same(lines):
