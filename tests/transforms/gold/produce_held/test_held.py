@@ -7,6 +7,7 @@ from tests.transforms.gold.held_rows import at, fetch, part, produce, replicated
 FAST, SLOW = replicated(2, 3.2), replicated(3, 11.2)
 HELD = produce(0.0, 11.5)
 """Follower 3 releases it at 11.5 ms; the confirmation of follower 2 was handled until 3.6 ms."""
+FAILED = HELD | {"partitions": [part(10, error_code=7)]}
 
 
 def only(*lines, **named):
@@ -65,9 +66,19 @@ OTHERS = {
     ),
     "there is one follower": ([*SLOW, HELD], "released", 3),
     "the request failed, and one follower is missing": (
-        [*FAST, *replicated(3, 90.0), HELD | {"partitions": [part(10, error_code=7)]}],
+        [*FAST, *replicated(3, 90.0), FAILED],
         "failed",
         3,
+    ),
+    "the request failed, and the missing follower had these offsets in an earlier topic": (
+        [*FAST, *replicated(3, 90.0), fetch(-9_000, -8_990, 11, 3), FAILED],
+        "failed",
+        3,
+    ),
+    "the request failed, and two followers are missing": (
+        [*replicated(2, 90.0), *replicated(3, 90.0), FAILED],
+        "failed",
+        None,
     ),
     "a fetch with an error confirms nothing": (
         [*FAST, SLOW[0], SLOW[1] | {"partitions": [part(11, error_code=6)]}, HELD],
@@ -115,6 +126,8 @@ def test_a_change_of_the_isr_explains_a_release_without_a_fetch(seconds, outcome
 
     assert only(*FAST, HELD, isr=[change | {"partition_index": 0}]).outcome == outcome
     assert only(*FAST, HELD, isr=[change | {"partition_index": 1}]).outcome == "unmatched"
+    of_another = change | {"partition_index": 0, "leader_id": 2}
+    assert only(*FAST, HELD, isr=[of_another]).outcome == "unmatched"
 
 
 def test_of_several_partitions_the_last_confirmation_counts():
@@ -142,17 +155,27 @@ def test_without_the_adjacent_fetch_the_hold_stands_and_the_parts_are_unknown():
     assert {found.busy_ms, found.serve_ms, found.network_ms, found.take_ms} == {None}
 
 
-def test_the_followers_log_splits_the_network_from_its_own_append():
+def followers_log(received_ms, sent_ms):
     line = {"cluster": "lab", "node_id": 3, "destination_id": 1, "client_id": "broker-3-fetcher-0"}
     line |= {"api": "FETCH", "follower_id": 3}
-    events = [
-        line | {"correlation_id": 0, "direction": "received", "logged_at": at(1e3 + 3.0), "position": "a"},
-        line | {"correlation_id": 1, "direction": "sent", "logged_at": at(1e3 + 9.0), "position": "b"},
+    return [
+        line | {"correlation_id": 0, "direction": "received", "logged_at": at(received_ms), "position": "a"},
+        line | {"correlation_id": 1, "direction": "sent", "logged_at": at(sent_ms), "position": "b"},
     ]
-    found = only(*FAST, *SLOW, HELD, events=events)
+
+
+def test_the_followers_log_splits_the_network_from_its_own_append():
+    found = only(*FAST, *SLOW, HELD, events=followers_log(1_003.0, 1_009.0))
 
     # the clock of the follower is a second ahead
     assert (found.own_append_ms, found.round_trip_ms) == pytest.approx((6.0, 4.0))
+
+
+@pytest.mark.parametrize(("received_ms", "sent_ms"), [(3_000.0, 5_300.0), (-4_500.0, 1_009.0), (9.0, 8.0)])
+def test_lines_of_a_follower_far_from_the_fetch_or_in_the_wrong_order_are_no_append(received_ms, sent_ms):
+    found = only(*FAST, *SLOW, HELD, events=followers_log(received_ms, sent_ms))
+
+    assert (found.network_ms, found.own_append_ms, found.round_trip_ms) == (pytest.approx(10.0), None, None)
 
 
 def test_a_long_handling_still_contains_the_release():
