@@ -28,6 +28,28 @@ def printable(value: str) -> str:
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in value)
 
 
+def plain(value: str) -> str:
+    r"""
+    Return a text whose lines are `printable`; each output writes texts of users like this.
+
+    >>> plain("SELECT 1\n\x1b[2J")
+    'SELECT 1\n\\x1b[2J'
+    """
+    return value if value.isprintable() else "\n".join(map(printable, value.split("\n")))
+
+
+def label(value: object) -> str:
+    r"""
+    Return the label of a metric: `plain`, with a backslash doubled, so that two values never get one label.
+
+    Prometheus refuses a page with two equal series, and a client may choose its id.
+
+    >>> label("\x1b"), label(r"\x1b"), label(3)
+    ('\\x1b', '\\\\x1b', '3')
+    """
+    return printable(str(value).replace("\\", "\\\\"))
+
+
 def broker(value: int | None) -> str:
     """Return the name of a broker."""
     return NONE if value is None else f"broker {value}"

@@ -7,6 +7,7 @@ from urllib.request import urlopen
 
 from answers.gold.reader import GoldReader
 from answers.questions import QUESTIONS
+from conf.http_hosts import names_of
 from conf.settings import Settings
 from engine.ingest.checkpoints import unread
 from engine.ingest.positions import checkpoint_of, topics_of
@@ -18,7 +19,7 @@ from schemas.silver.requests import REQUESTS
 from serving.dashboard.app import make
 from serving.dashboard.filters import Filters
 from serving.dashboard.request import DashboardRequest
-from serving.dashboard.serve import names_of, served
+from serving.dashboard.serve import served
 
 
 def is_read(settings: Settings) -> bool:

@@ -9,6 +9,7 @@ from deltalake.exceptions import DeltaError
 
 from answers.exported.declared import Exported
 from answers.exported.metrics import QUESTIONS, WINDOWED, read_columns
+from answers.formats import label
 from answers.gold.columns import duck_types
 from answers.gold.reader import FIRST, LAST, GoldReader
 from schemas.fields import Table
@@ -123,7 +124,7 @@ class ExportedGold:
         for values in result.fetchall():
             row = dict(zip(names, values, strict=True))
             labels = tuple(
-                (name, str(row[name])) for name in exported.metrics[0].labels if row[name] is not None
+                (name, label(row[name])) for name in exported.metrics[0].labels if row[name] is not None
             )
             for metric in exported.metrics:
                 if (value := row[metric.name]) is not None:

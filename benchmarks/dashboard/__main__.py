@@ -14,8 +14,9 @@ from statistics import median
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from answers.gold.reader import GoldReader
+from conf.http_hosts import names_of
 from serving.dashboard.app import make
-from serving.dashboard.serve import names_of, served
+from serving.dashboard.serve import served
 
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "

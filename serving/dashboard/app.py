@@ -15,10 +15,12 @@ from answers.gold import contents
 from answers.gold.reader import GoldReader
 from answers.matching import answered
 from answers.questions import QUESTIONS, WholeAnswer
+from conf.http_hosts import answering
 from serving.dashboard import render
 from serving.dashboard.filters import Filters, filters_of
 from serving.dashboard.request import REACH, DashboardRequest
 from serving.dashboard.shell import controls, fresh, layout, matches, nav, options_like, values
+from serving.dashboard.users import Users
 from serving.report.page import TEMPLATES, Stamp
 from serving.report.page import page as report_page
 
@@ -52,9 +54,11 @@ def made(question: Question, request: DashboardRequest) -> list[Component]:
     return render.page(answered(question, request.selection), render.Links(question.name, request.address))
 
 
-def make(gold: GoldReader, hosts: list[str], reach: timedelta = REACH) -> Dash:
+def make(
+    gold: GoldReader, names: frozenset[str], reach: timedelta = REACH, users: Users | None = None
+) -> Dash:
     """
-    Return the application. It serves only the names in `hosts`, so that no other site can read it.
+    Return the application. It answers to these names, and to `users` alone if they are given.
 
     The first page is made once here, so that the first user does not wait for imports and open tables.
     """
@@ -73,7 +77,7 @@ def make(gold: GoldReader, hosts: list[str], reach: timedelta = REACH) -> Dash:
     _with_search(app, gold, reach)
     _with_exports(app, gold, reach)
     _with_browser_side(app)
-    _guarded(app, hosts)
+    _guarded(app, names, users)
     made(QUESTIONS[0], DashboardRequest(gold, Filters(), reach))
     return app
 
@@ -196,9 +200,11 @@ def _with_browser_side(app: Dash) -> None:
         )
 
 
-def _guarded(app: Dash, hosts: list[str]) -> None:
-    """Restrict pages to requests to this server, and the server to its own names."""
-    app.server.config["TRUSTED_HOSTS"] = hosts
+def _guarded(app: Dash, names: frozenset[str], users: Users | None) -> None:
+    """Restrict pages to requests to this server, and the server to its own names and users."""
+    app.server.wsgi_app = answering(app.server.wsgi_app, names)
+    if users:
+        app.server.before_request(users.refusal)
     scripts = " ".join(f"'{one}'" if not one.startswith("'") else one for one in app.csp_hashes())
     policy = (
         f"default-src 'self'; script-src 'self' {scripts}; style-src 'self' 'unsafe-inline'; "

@@ -2,11 +2,12 @@
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, NamedTuple, NoReturn
 
 import typer
 
 from conf.exit_codes import ExitCode, WrongUseError
+from conf.http_hosts import LOOPBACK, LOOPBACKS, names_of
 from conf.instants import UNITS_S, seconds_of
 from conf.settings import Settings
 from conf.signals import interrupt_on_signals
@@ -18,7 +19,14 @@ def dashboard(  # noqa: PLR0913 (the options of a command)
         list[Path] | None, typer.Option(help="Settings that name the warehouse; the last file wins.")
     ] = None,
     warehouse: Annotated[Path | None, typer.Option(help="The warehouse's folder, instead of --conf.")] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = LOOPBACK,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(help="Name under which others reach it, besides that of this machine; repeat it."),
+    ] = None,
+    users: Annotated[
+        Path | None, typer.Option(help="File with a line NAME:HASH for each user; see docs/dashboard.md.")
+    ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8050,
     since: Annotated[
         str, typer.Option(help="How far back to show, counted from the newest window: 36h, 7d.")
@@ -28,19 +36,22 @@ def dashboard(  # noqa: PLR0913 (the options of a command)
     """
     Show gold in a browser, live: who is slow and since when, incidents, fetches, throttles, clients, runs.
 
-    It makes no network requests and has no login. On an address other than loopback, anyone who reaches the
-    port can read everything. Ctrl-C ends it (exit code 130).
+    It makes no network requests. Without `--users` there is no login: on an address other than loopback,
+    anyone who reaches the port can read everything. Ctrl-C ends it (exit code 130).
     Exit code 2: there is no gold, or the port is taken.
 
     Example: `plumbline dashboard --conf my.toml --since 7d`
 
     Example: `plumbline dashboard --warehouse .state/demo/warehouse --port 0`
+
+    Example: `plumbline dashboard --conf my.toml --host 0.0.0.0 --name kafka.example.org --users users.txt`
     """
     interrupt_on_signals()
     try:
         former_s = None if former_days is None else former_days * UNITS_S["d"]
         reach_s = seconds_of("--since", since, former_s, is_positive=True)
-        _serve(_root(conf or [], warehouse), host, port, timedelta(seconds=reach_s))
+        place = Listening(host, port, tuple(name or ()), users)
+        _serve(_root(conf or [], warehouse), place, timedelta(seconds=reach_s))
     except WrongUseError as error:
         _wrong_use(str(error))
     except KeyboardInterrupt as error:
@@ -48,24 +59,37 @@ def dashboard(  # noqa: PLR0913 (the options of a command)
         raise typer.Exit(ExitCode.INTERRUPTED) from error
 
 
-def _serve(root: Path, host: str, port: int, reach: timedelta) -> None:
+class Listening(NamedTuple):
+    """Where the dashboard listens, under which further names, and the file of its users."""
+
+    host: str
+    port: int
+    names: tuple[str, ...]
+    users: Path | None
+
+
+def _serve(root: Path, place: Listening, reach: timedelta) -> None:
     # Imported here, so that other commands do not wait for these modules.
     from answers.gold.reader import GoldReader, NoGoldError  # noqa: PLC0415
     from serving.dashboard.app import make  # noqa: PLC0415
-    from serving.dashboard.serve import LOOPBACK, address_of, names_of, server  # noqa: PLC0415
+    from serving.dashboard.serve import address_of, server  # noqa: PLC0415
+    from serving.dashboard.users import Users, UsersError  # noqa: PLC0415
 
+    host, port = place.host, place.port
     try:
-        app = make(GoldReader.of_warehouse(root), names_of(host), reach)
+        users = Users.of_file(place.users) if place.users else None
+        app = make(GoldReader.of_warehouse(root), names_of(host, place.names), reach, users)
         serving = server(app, host, port)
-    except NoGoldError as error:
+    except (NoGoldError, UsersError) as error:
         _wrong_use(str(error))
     except OSError as error:
         _wrong_use(
             f"{host} port {port} is not available: {error.strerror or error}; --port 0 takes a free one"
         )
-    if host not in LOOPBACK:
+    if host not in LOOPBACKS:
+        risk = "passwords can be read on their way" if users else "anyone can read all, there is no login"
         typer.secho(
-            f"warning: anyone who reaches {host} can read everything: there is no login",
+            f"warning: {host} is not loopback; {risk}. Put a proxy with TLS before it (docs/dashboard.md)",
             fg="yellow",
             err=True,
         )

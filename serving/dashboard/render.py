@@ -19,6 +19,7 @@ from answers.answer import (
     Section,
     Sentences,
 )
+from answers.formats import plain
 from answers.listing import MOST_LISTED, Column, Listed, Listing
 from schemas.rows import Row
 
@@ -54,15 +55,15 @@ def page(answer: Answer, links: Links) -> list[Component]:
 
 def verdict(headline: Headline) -> Component:
     """Return the sentence at the top of a page, with its evidence."""
-    lines = [html.Li(line) for line in headline.evidence]
-    children = [html.H1(headline.sentence), html.Ul(lines, className="small"), *_steps(headline)]
+    lines = [html.Li(plain(line)) for line in headline.evidence]
+    children = [html.H1(plain(headline.sentence)), html.Ul(lines, className="small"), *_steps(headline)]
     return html.Section(children, id="verdict", className=f"verdict {headline.mood}", **SPOKEN)
 
 
 def _steps(headline: Headline) -> list[Component]:
     """Return what to check next, with the commands."""
     items = [
-        html.Li([step.text, *([html.Pre(step.command, tabIndex=0)] if step.command else [])])
+        html.Li([plain(step.text), *([html.Pre(step.command, tabIndex=0)] if step.command else [])])
         for step in headline.steps
     ]
     return [html.H2("What to check"), html.Ol(items, className="steps")] if items else []
@@ -84,7 +85,7 @@ def _block(block: Block, title: str, links: Links) -> list[Component]:
         classes = "side three" if block.is_dense else "side"
         return [html.Div([_figure(one) for one in block.drawn], className=classes)]
     if isinstance(block, Sentences):
-        lines = [html.Li(line) for line in block.lines[:MOST_LISTED]]
+        lines = [html.Li(plain(line)) for line in block.lines[:MOST_LISTED]]
         return [html.Ul(lines, className="bad" if block.is_bad else "")]
     if isinstance(block, Missing):
         filled = html.Span(["Filled by ", html.Code(block.fill), "."])
@@ -139,7 +140,7 @@ def _tools(listed: Listed, links: Links) -> list[Component]:
         html.A(f"Download {kind}", href=links.export(listed.listing.name, kind.lower()))
         for kind in ("CSV", "Parquet")
     ]
-    statement = [html.Summary("Show the query"), html.Pre(listed.sql, tabIndex=0)]
+    statement = [html.Summary("Show the query"), html.Pre(plain(listed.sql), tabIndex=0)]
     return [html.P(files, className="tools"), html.Details(statement, className="query")]
 
 
@@ -150,8 +151,8 @@ def _row(listed: Listed, row: Row, links: Links) -> Component:
 
 
 def _cell(column: Column, row: Row, listing: Listing | None, links: Links) -> Component:
-    text = column.cell(row)
-    whole = row[column.whole] if column.whole else None
+    text = plain(column.cell(row))
+    whole = plain(row[column.whole]) if column.whole and row[column.whole] else None
     opens = listing.opens if listing else None
     child = dcc.Link(text, href=links.address(*opens(row))) if opens else text
     return html.Td(child, className=column.classes(row), title=whole)

@@ -8,8 +8,6 @@ from threading import Thread
 from dash import Dash
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
-
 
 class Quiet(WSGIRequestHandler):
     """Log no requests. Errors are still logged."""
@@ -30,13 +28,6 @@ def server(app: Dash, host: str, port: int) -> BaseWSGIServer:
     with socket.create_server((host, port), family=family):
         pass  # werkzeug would end the program if the address is taken
     return make_server(host, port, app.server, threaded=True, request_handler=Quiet)
-
-
-def names_of(host: str) -> list[str]:
-    """Return the names of the server; if it listens on all addresses, it cannot know them."""
-    if host in ("0.0.0.0", "::"):  # noqa: S104 (compared, not bound)
-        return ["*"]
-    return list(dict.fromkeys([*(LOOPBACK if host in LOOPBACK else ()), host]))
 
 
 def address_of(serving: BaseWSGIServer) -> str:

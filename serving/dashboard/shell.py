@@ -11,7 +11,7 @@ from dash.development.base_component import Component
 from answers.answer import Question
 from answers.data_quality import counts as data_quality
 from answers.data_quality.counts import freshness
-from answers.formats import count
+from answers.formats import count, plain
 from answers.gold import contents
 from answers.questions import QUESTIONS
 from answers.runs import comparisons as run_comparisons
@@ -160,7 +160,7 @@ def options_like(name: str, request: DashboardRequest, like: str | None) -> list
 
 def _with_chosen(values: Iterable[Any], chosen: Any) -> list[dict[str, Any]]:  # noqa: ANN401 (of any filter)
     choices = sorted({*values, *([] if chosen is None else [chosen])})
-    return [{"label": str(one), "value": one} for one in choices]
+    return [{"label": plain(str(one)), "value": one} for one in choices]
 
 
 def matches(request: DashboardRequest, like: str | None) -> list[dict[str, Any]]:
@@ -170,7 +170,7 @@ def matches(request: DashboardRequest, like: str | None) -> list[dict[str, Any]]
     kept = replace(request.filters, broker=None, topic=None, client=None, follower=None, leader=None)
     return [
         {
-            "label": f"{name} {row['value']}: {question.word}",
+            "label": plain(f"{name} {row['value']}: {question.word}"),
             "value": f"{question.path}{replace(kept, **{name: row['value']}).query()}",
         }
         for name in contents.NAMED

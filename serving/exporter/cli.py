@@ -11,7 +11,8 @@ from prometheus_client.exposition import generate_latest
 from answers.exported.gold import ExportedGold
 from answers.gold.reader import GoldReader, NoGoldError
 from conf.exit_codes import ExitCode
-from conf.metrics_endpoint import LOOPBACK, metrics_endpoint
+from conf.http_hosts import LOOPBACK, LOOPBACKS
+from conf.metrics_endpoint import metrics_endpoint
 from conf.settings import Settings
 from conf.signals import stop_on_signals
 from serving.exporter.serve import registry_of
@@ -24,6 +25,10 @@ def export(
     *,
     port: Annotated[int | None, typer.Option(help="Instead of [export] port; 0 is a free one.")] = None,
     host: Annotated[str, typer.Option(help="Address to listen on; there is no authentication.")] = LOOPBACK,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(help="Name under which others reach it, besides that of this machine; repeat it."),
+    ] = None,
     once: Annotated[bool, typer.Option("--once", help="Print one page and end.")] = False,
 ) -> None:
     """
@@ -34,6 +39,8 @@ def export(
         plumbline export --conf my.toml
 
         plumbline export --conf my.toml --port 9465
+
+        plumbline export --conf my.toml --host 0.0.0.0 --name metrics.example.org
 
         plumbline export --conf my.toml --once
 
@@ -52,8 +59,8 @@ def export(
     stop_on_signals(stop)
     setting, port = ("[export] port", settings.export.port) if port is None else ("--port", port)
     try:
-        with metrics_endpoint(registry, port, setting, host) as url:
-            if host not in (LOOPBACK, "localhost", "::1"):
+        with metrics_endpoint(registry, port, setting, host, name or ()) as url:
+            if host not in LOOPBACKS:
                 typer.echo("export: any host can read this port: there is no authentication", err=True)
             typer.echo(f"export: {url}", err=True)
             stop.wait()

@@ -13,7 +13,7 @@ from plotly.io import to_json
 from plotly.offline import get_plotlyjs
 
 from answers.answer import Answer, FigureRow
-from answers.formats import count, instant
+from answers.formats import count, instant, plain
 from answers.listing import MOST_LISTED
 from answers.questions import WholeAnswer
 
@@ -61,6 +61,7 @@ def environment() -> Environment:
     templates = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
+        finalize=lambda value: plain(value) if type(value) is str else value,  # Markup is our own
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from answers.answer import Answer, Headline
+from answers.formats import plain
 from answers.listing import Column, Listed
 
 MOST_LISTED = 60
@@ -27,19 +28,19 @@ def summary(headline: Headline, width: int = WIDTH) -> list[str]:
     """
     evidence = [
         line
-        for fact in headline.evidence
+        for fact in map(plain, headline.evidence)
         for line in textwrap.wrap(fact, width - 2, initial_indent="- ", subsequent_indent="  ")
     ]
     if len(evidence) > MOST_LINES:
         evidence = [*evidence[: MOST_LINES - 1], "- More is in the page."]
-    return [*textwrap.wrap(headline.sentence, width), *evidence, *_steps(headline, width)]
+    return [*textwrap.wrap(plain(headline.sentence), width), *evidence, *_steps(headline, width)]
 
 
 def _steps(headline: Headline, width: int) -> list[str]:
     """Return what to check; a command stays on one line, so that it can be copied."""
     lines = ["What to check:"] * bool(headline.steps)
     for number, step in enumerate(headline.steps, start=1):
-        lines += textwrap.wrap(f"{number}. {step.text}", width, subsequent_indent="   ")
+        lines += textwrap.wrap(plain(f"{number}. {step.text}"), width, subsequent_indent="   ")
         lines += [f"   {step.command}"] * bool(step.command)
     return lines
 
@@ -68,7 +69,7 @@ def table(listed: Listed, line_width: int = WIDTH) -> Table:
     """Return a table of the columns that fit into a line; only long texts are folded."""
     rows = listed.rows[:MOST_LISTED]
     wanted = [column for column in listed.listing.columns if column.in_terminal]
-    widths = {column.head: _width(column, [column.cell(row) for row in rows]) for column in wanted}
+    widths = {column.head: _width(column, [plain(column.cell(row)) for row in rows]) for column in wanted}
     columns = _fitting(wanted, widths, line_width)
     more = [f"not shown: {', '.join(one.head for one in wanted[len(columns) :])}"] * (wanted != columns)
     cut = [listed.cut(MOST_LISTED, "the JSON has them all")] * (len(listed.rows) > MOST_LISTED)
@@ -90,7 +91,7 @@ def table(listed: Listed, line_width: int = WIDTH) -> Table:
         )
     for row in rows:
         style = "bold" if listed.is_marked(row) else None
-        shown.add_row(*(Text(column.cell(row)) for column in columns), style=style)
+        shown.add_row(*(Text(plain(column.cell(row))) for column in columns), style=style)
     return shown
 
 

@@ -7,7 +7,8 @@ import urllib3
 from prometheus_client import CollectorRegistry, Counter
 from urllib3.exceptions import HTTPError
 
-from conf.metrics_endpoint import LOOPBACK, metrics_endpoint
+from conf.http_hosts import LOOPBACK
+from conf.metrics_endpoint import metrics_endpoint
 
 
 def test_the_metrics_are_served_until_the_block_ends():
@@ -28,3 +29,12 @@ def test_a_taken_port_is_an_error_that_names_the_setting():
             metrics_endpoint(CollectorRegistry(), port, "[export] port"),
         ):
             pass
+
+
+def test_a_page_of_another_name_reads_no_metrics():
+    with metrics_endpoint(CollectorRegistry(), 0, "port", "0.0.0.0", ["metrics.example.org"]) as url:  # noqa: S104
+        local = url.replace("0.0.0.0", LOOPBACK)  # noqa: S104
+        hosts = (LOOPBACK, socket.gethostname(), "metrics.example.org:9400", "evil.example")
+        found = [urllib3.request("GET", local, headers={"Host": host}).status for host in hosts]
+
+    assert found == [200, 200, 200, 400]

@@ -3,8 +3,9 @@
 import pytest
 
 from answers.gold.reader import GoldReader
+from conf.http_hosts import names_of
 from serving.dashboard.app import make
-from serving.dashboard.serve import names_of, served
+from serving.dashboard.serve import served
 from tests.answers import made_gold
 from tests.opened import Opened
 

@@ -8,9 +8,10 @@ from playwright.sync_api import expect
 
 from answers.gold.reader import GoldReader
 from answers.questions import QUESTIONS
+from conf.http_hosts import names_of
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from serving.dashboard.app import make
-from serving.dashboard.serve import names_of, served
+from serving.dashboard.serve import served
 from tests.answers import made_gold
 from tests.answers.made_gold import HOSTILE
 from tests.serving.dashboard.conftest import opened_in
