@@ -68,9 +68,9 @@ class QueryBounds:
     """What the queries of all users of a server may take together."""
 
     rows: int = 200_000  # of one result
-    at_once: int = 2  # queries that run; each may use the memory and threads of `SETTINGS`
+    at_once: int = 2  # queries that run; they share the memory and threads of `SETTINGS`
     wait_s: float = 30.0  # for another query to end
-    silver_s: float = 60.0  # how long a result from large tables of silver stands, whatever is committed
+    silver_s: float = 60.0  # how long a result from large tables of silver is used, whatever is committed
 
 
 class Relation(Protocol):

@@ -84,7 +84,7 @@ def make(
 
 
 def _stay(error: Exception) -> None:
-    """Leave filters and search as they are when a query exceeds a bound; any other error is one of ours."""
+    """Leave filters and search as they are when a query exceeds a bound; raise any other error."""
     if not isinstance(error, QueryBoundError):
         raise error
 

@@ -230,7 +230,7 @@ def test_an_oversized_line_comes_in_chunks_while_it_is_still_written(log):
 
 @pytest.mark.parametrize("name", ["kafka-request.log", "kafka-request.log.1"])
 def test_a_link_out_of_the_folder_is_read_only_if_it_is_allowed(log, tmp_path_factory, caplog, name):
-    """Whoever may write into the folder must not choose what else is published."""
+    """A user who may write into the folder must not choose what else is published."""
     secret = tmp_path_factory.mktemp("elsewhere") / "secret"
     secret.write_bytes(b"secret\n")
     log.live.with_name(name).symlink_to(secret)
