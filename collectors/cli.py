@@ -48,6 +48,7 @@ def collect(
     stop_on_signals(stop)
     try:
         settings = Settings.load(*conf)
+        settings.check_cluster(*conf)
         summary = run(settings, stop, once=once)
     except (CommandError, ValueError, OSError) as error:
         progress.say(f"collect: {error}")

@@ -32,6 +32,7 @@ class TailedFile:
     path: str
     kind: Literal["request-log", "client-log", "state-change"]  # names the topic and the parser
     node: str
+    follow_links: bool = False  # also symlinks that lead out of the log's folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +47,7 @@ class ScrapedEndpoint:
 class Collector:
     """The inputs of one collector and the folder where it stores its positions."""
 
-    cluster: str = "lab"
+    cluster: str = ""  # name of the observed cluster; what publishes telemetry needs it
     time_zone: str = "UTC"
     state: str = ".state/collector"
     files: tuple[TailedFile, ...] = ()
@@ -201,6 +202,23 @@ class Settings:
     def warehouse_root(self) -> Path:
         """The warehouse folder, resolved against the working directory."""
         return Path(self.warehouse.root).resolve()
+
+    def check_cluster(self, *paths: Path) -> None:
+        """
+        Check that the observed cluster has a name, as what publishes telemetry needs it.
+
+        Raises:
+            WrongUseError: it has none; the message names the setting and the file to set it in.
+
+        """
+        if not self.collector.cluster.strip():
+            file = paths[-1] if paths else "a --conf file"
+            message = (
+                f"{file}: [collector] cluster is not set: name the observed Kafka cluster, for example "
+                'cluster = "payments". An earlier version used "lab": with a warehouse of such telemetry, '
+                'set cluster = "lab"'
+            )
+            raise WrongUseError(message)
 
     @property
     def pseudonym_key(self) -> str:

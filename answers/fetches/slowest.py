@@ -1,6 +1,6 @@
 """The slowest fetches of a follower from a leader: the leader's log, joined with the follower's log."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from answers.formats import NONE
 from answers.gold.reader import QueryRows
@@ -17,6 +17,7 @@ request."""
 REACH = timedelta(seconds=2 * NEAR_S)
 """How much earlier and later than the leader's lines the follower's lines are read."""
 
+MINUTE = timedelta(minutes=1)
 MOST = 50
 """The maximum number of fetches."""
 
@@ -54,9 +55,16 @@ SLOWEST = f"""
 def slowest(selection: GoldSelection, pair: tuple[int, int]) -> QueryRows:
     """Return the slowest fetches by true latency, or by leader_local without the follower's log."""
     follower, leader = pair
-    begin, end = max(selection.since, selection.until - LONGEST), selection.until
+    since, end = selection.since, selection.until
+    if selection.is_following:  # the span moves on once a minute, not with each commit
+        since, end = _whole_minute(since), _whole_minute(end + MINUTE)
+    begin = max(since, end - LONGEST)
     read = {"since": begin - REACH, "until": end + REACH}
     return selection.rows(SLOWEST, follower=follower, leader=leader, begin=begin, end=end, **read)
+
+
+def _whole_minute(at: datetime) -> datetime:
+    return at.replace(second=0, microsecond=0)
 
 
 REQUESTS = Listing(

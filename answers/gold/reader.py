@@ -3,6 +3,7 @@
 import re
 import textwrap
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,6 +42,8 @@ CUT = timedelta(milliseconds=1)
 BY_LOGGED_AT = (REQUESTS, CLIENT_EVENTS, LEADERSHIP_CHANGES)
 """Large tables of silver. A query with `$since` or `$until` restricts their `logged_at` to this span."""
 
+LARGE = frozenset(f"silver.{table.name}" for table in BY_LOGGED_AT)
+
 FIRST, LAST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
 
 
@@ -54,6 +57,20 @@ def now_of_answers() -> datetime:
 
 class NoGoldError(Exception):
     """There is no gold; the message says what to do."""
+
+
+class QueryBoundError(Exception):
+    """A query exceeds a bound; the message says which, and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryBounds:
+    """What the queries of all users of a server may take together."""
+
+    rows: int = 200_000  # of one result
+    at_once: int = 2  # queries that run; they share the memory and threads of `SETTINGS`
+    wait_s: float = 30.0  # for another query to end
+    silver_s: float = 60.0  # how long a result from large tables of silver is used, whatever is committed
 
 
 class Relation(Protocol):
@@ -85,11 +102,17 @@ class GoldReader:
     """Tables by name (`gold.broker_rtt`); queries of any thread are answered."""
 
     def __init__(
-        self, relations: Mapping[str, Relation], built: Mapping[str, pa.Table] | None = None
+        self,
+        relations: Mapping[str, Relation],
+        built: Mapping[str, pa.Table] | None = None,
+        bounds: QueryBounds | None = None,
     ) -> None:
-        """Use these tables; `built` are the rows of those that are in no warehouse."""
+        """Use these tables; `built` are the rows of those that are in no warehouse. A server sets bounds."""
         self.relations = relations
+        self._bounds = bounds
+        self._running = threading.BoundedSemaphore(bounds.at_once) if bounds else None
         self._kept: dict[tuple[str, ...], list[Row]] = {}
+        self._kept_of_silver: dict[tuple[str, ...], tuple[float, list[Row]]] = {}
         scratch = TemporaryDirectory(prefix="plumbline-answers-")  # for results larger than the memory
         weakref.finalize(self, scratch.cleanup)
         self._db = duckdb.connect(config={**SETTINGS, "temp_directory": scratch.name})
@@ -102,7 +125,7 @@ class GoldReader:
             self._db.unregister("rows")
 
     @classmethod
-    def of_warehouse(cls, root: Path) -> "GoldReader":
+    def of_warehouse(cls, root: Path, bounds: QueryBounds | None = None) -> "GoldReader":
         """
         Open a warehouse.
 
@@ -110,7 +133,7 @@ class GoldReader:
             NoGoldError: the folder has no gold table.
 
         """
-        gold = cls.in_folder(root)
+        gold = cls.in_folder(root, bounds)
         if not gold.version():
             message = (
                 f"no gold table in {root}: fill it with `plumbline ingest` and `plumbline build-gold`, "
@@ -120,9 +143,9 @@ class GoldReader:
         return gold
 
     @classmethod
-    def in_folder(cls, root: Path) -> "GoldReader":
+    def in_folder(cls, root: Path, bounds: QueryBounds | None = None) -> "GoldReader":
         """Use the tables of a folder, which may have none yet."""
-        return cls({_name(table): StoredTable(root, table) for table in (*GOLD, *SILVER)})
+        return cls({_name(table): StoredTable(root, table) for table in (*GOLD, *SILVER)}, bounds=bounds)
 
     @classmethod
     def of_rows(cls, rows: Mapping[Table, pa.Table]) -> "GoldReader":
@@ -159,9 +182,23 @@ class GoldReader:
         return relation
 
     def rows(self, query: str, parameters: Mapping[str, Any] | None = None) -> QueryRows:
-        """Return the rows of a query; parameters are those that it names."""
+        """
+        Return the rows of a query; parameters are those that it names.
+
+        Raises:
+            QueryBoundError: the query exceeds a bound of this reader.
+
+        """
         used = {name: value for name, value in (parameters or {}).items() if f"${name}" in query}
         names = [name for name in dict.fromkeys(NAMED.findall(query)) if not name.startswith("'")]
+        if self._bounds and not LARGE.isdisjoint(names):
+            rows = QueryRows(self._recent(query, used, self._bounds.silver_s))
+        else:
+            rows = QueryRows(self._newest(query, used, names))
+        rows.query = statement(query, used)
+        return rows
+
+    def _newest(self, query: str, used: Mapping[str, Any], names: Iterable[str]) -> list[Row]:
         key = (query, repr(used), *(self.relations[name].version() for name in names))
         kept = self._kept.get(key)
         if kept is None:
@@ -169,27 +206,80 @@ class GoldReader:
             if len(self._kept) >= MOST_KEPT:
                 self._kept.clear()
             self._kept[key] = kept
-        rows = QueryRows(kept)
-        rows.query = statement(query, used)
-        return rows
+        return kept
+
+    def _recent(self, query: str, used: Mapping[str, Any], silver_s: float) -> list[Row]:
+        """Return rows that were read at most `silver_s` ago: each commit adds files to the tables."""
+        key, now = (query, repr(used)), time.monotonic()
+        read_at, kept = self._kept_of_silver.get(key, (-silver_s, []))
+        if now - read_at >= silver_s:
+            kept = self.arrow(query, used).to_pylist()
+            if len(self._kept_of_silver) >= MOST_KEPT:
+                self._kept_of_silver.clear()
+            self._kept_of_silver[key] = now, kept
+        return kept
 
     def arrow(self, query: str, parameters: Mapping[str, Any]) -> pa.Table:
-        """Return the result of a query as Arrow rows."""
+        """
+        Return the result of a query as Arrow rows.
+
+        Raises:
+            QueryBoundError: the query exceeds a bound of this reader.
+
+        """
         with self._db.cursor() as db:
-            return self._run(
-                query, parameters, lambda text: db.sql(text, params=dict(parameters)).to_arrow_table()
+            found = self._run(
+                self._limited(query),
+                parameters,
+                lambda text: db.sql(text, params=dict(parameters)).to_arrow_table(),
             )
+        self._check_rows(found.num_rows)
+        return found
+
+    def _limited(self, query: str) -> str:
+        """Return a query that ends one row after the bound."""
+        return f"FROM ({query}) LIMIT {self._bounds.rows + 1}" if self._bounds else query
+
+    def _check_rows(self, rows: int) -> None:
+        if self._bounds and rows > self._bounds.rows:
+            message = f"A query returns more than {self._bounds.rows:,} rows: choose a shorter span."
+            raise QueryBoundError(message)
 
     def export(self, statement: str, path: Path) -> None:
-        """Write the result of a statement to a file, as its suffix says: .csv or .parquet."""
+        """
+        Write the result of a statement to a file, as its suffix says: .csv or .parquet.
+
+        Raises:
+            QueryBoundError: the statement exceeds a bound of this reader; the file is not whole.
+
+        """
         target = f"TO '{path}' (FORMAT {path.suffix.removeprefix('.')})"
         with self._db.cursor() as db:
-            self._run(statement, {}, lambda text: db.execute(f"COPY ({text}) {target}"))
+            copied = self._run(
+                self._limited(statement), {}, lambda text: db.execute(f"COPY ({text}) {target}").fetchall()
+            )
+        self._check_rows(copied[0][0] if copied else 0)
 
     def _run(
         self, query: str, parameters: Mapping[str, Any], run: Callable[[str], QueryResult]
     ) -> QueryResult:
-        """Run a query whose tables are replaced by the files that overlap its span."""
+        """Run a query whose tables are replaced by the files that overlap its span, within the bounds."""
+        if self._bounds is None or self._running is None:
+            return self._read(query, parameters, run)
+        if not self._running.acquire(timeout=self._bounds.wait_s):
+            message = f"The server is busy: no query ended within {self._bounds.wait_s:.0f} s. Try again."
+            raise QueryBoundError(message)
+        try:
+            return self._read(query, parameters, run)
+        except duckdb.OutOfMemoryException as error:
+            message = f"A query needs more than {SETTINGS['memory_limit']} of memory: choose a shorter span."
+            raise QueryBoundError(message) from error
+        finally:
+            self._running.release()
+
+    def _read(
+        self, query: str, parameters: Mapping[str, Any], run: Callable[[str], QueryResult]
+    ) -> QueryResult:
         since, until = parameters.get("since") or FIRST, parameters.get("until") or LAST
         for is_last_try in (False, True):
             text = NAMED.sub(lambda found: self._sql(found[0], since, until), query)

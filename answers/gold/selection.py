@@ -96,6 +96,7 @@ class GoldSelection:
     client: str | None = None
     step: timedelta = WINDOW
     pair: BrokerPair | None = None
+    is_following: bool = False  # the span ends with the newest window
     run: str | None = None  # name of a comparison
     incident: str | None = None  # id of an incident
     against: timedelta | None = None  # how much earlier the span to compare with is

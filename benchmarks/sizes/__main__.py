@@ -157,7 +157,7 @@ def _settings(state: Path, logs: list[Path], rate: int, prefix: str = "") -> Pat
         (f'telemetry.topic_prefix = "{prefix}"\n' if prefix else "")
         + f'[warehouse]\nroot = "{state / "warehouse"}"\ncheckpoints = "{state / "checkpoints"}"\n'
         f"[ingest]\nmax_offsets_per_trigger = {rate * TRIGGER_S}\n"
-        f'[collector]\nstate = "{state / "collector"}"\n'
+        f'[collector]\ncluster = "lab"\nstate = "{state / "collector"}"\n'
         f"{files}[maintain]\ncompact_from_files = 2\n"
     )
     return conf

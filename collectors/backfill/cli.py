@@ -71,6 +71,7 @@ def backfill(  # noqa: PLR0913 (the options of a command)
     interrupt_on_signals()
     try:
         settings = _override(Settings.load(*(conf or ())), node_label, node, drop_label)
+        settings.check_cluster(*(conf or ()))
         now = datetime.now(UTC)
         start, end = time_range(since, until, now)
         selection = Selection(

@@ -46,9 +46,9 @@ class Sibling:
 class Siblings:
     """Lists the files of one log; the path is the live file's, or a glob that becomes it without its `*`."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, follow_links: bool = False) -> None:
         """
-        Parse the path from the settings.
+        Parse the path from the settings; symlinks out of its folder are only read with `follow_links`.
 
         Raises:
             LogPathError: a folder name contains `*`, or the file name consists of `*` only.
@@ -60,6 +60,7 @@ class Siblings:
             message = f"{path}: a path must identify one log in one folder; list each node's log by itself"
             raise LogPathError(message)
         name = Path(path).name if self.has_glob else Path(path).name + "*"
+        self._follow_links = follow_links
         self._pattern = "*".join(glob.escape(part) for part in name.split("*"))
         self._marks: dict[tuple[str, Inode, int, int], str | None] = {}
         self._unreadable: set[Path] = set()
@@ -95,6 +96,13 @@ class Siblings:
                 status = path.stat()
                 if not path.is_file():
                     continue
+                if not self._follow_links and path.is_symlink() and self._leads_out(path):
+                    self._log_once(
+                        path,
+                        f"is a link to {path.resolve()}, out of the log's folder; if the collector may read "
+                        "it, set follow_links = true for this entry of [[collector.files]]",
+                    )
+                    continue
                 if is_unreadable(path):
                     self._log_once(
                         path, "is compressed, but not with gzip; configure the log rotation to use gzip"
@@ -116,6 +124,9 @@ class Siblings:
             if mark:
                 yield Sibling(path, mark, status.st_size, status.st_mtime_ns, is_live)
         self._marks = seen
+
+    def _leads_out(self, path: Path) -> bool:
+        return not path.resolve().is_relative_to(self.live.parent.resolve())
 
     def _log_once(self, path: Path, what: str) -> None:
         if path not in self._unreadable:

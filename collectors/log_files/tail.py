@@ -82,7 +82,7 @@ class Tailer:
 
     def __post_init__(self) -> None:
         """Load the saved progress, or choose where to start."""
-        self._siblings = Siblings(self.file.path)
+        self._siblings = Siblings(self.file.path, follow_links=self.file.follow_links)
         if self.saved is not None:
             self.known = copied(self.saved)
             return

@@ -72,6 +72,8 @@ def perf_test(  # noqa: PLR0913 (the options of a command)
     try:
         settings = Settings.load(*(conf or ()))
         _check(file or [])
+        if conf:
+            settings.check_cluster(*conf)
         if client_version and not file and client_version not in java.client_versions():
             _wrong(java.missing_client(client_version))
         facts = {"arm": arm, "scenario": scenario, "client_version": client_version}

@@ -12,7 +12,7 @@ from flask import Response
 
 from answers.answer import Answer, Download, Headline, Question
 from answers.gold import contents
-from answers.gold.reader import GoldReader
+from answers.gold.reader import GoldReader, QueryBoundError
 from answers.matching import answered
 from answers.questions import QUESTIONS, WholeAnswer
 from conf.http_hosts import answering
@@ -69,6 +69,7 @@ def make(
         title="Plumbline",
         update_title="",
         suppress_callback_exceptions=True,
+        on_error=_stay,
         index_string=INDEX.replace("/*style*/", (TEMPLATES / "style.css").read_text(encoding="utf-8")),
     )
     app.layout = layout()
@@ -82,6 +83,12 @@ def make(
     return app
 
 
+def _stay(error: Exception) -> None:
+    """Leave filters and search as they are when a query exceeds a bound; raise any other error."""
+    if not isinstance(error, QueryBoundError):
+        raise error
+
+
 def _with_pages(app: Dash, gold: GoldReader, reach: timedelta) -> None:
     @app.callback(
         Output("content", "children"),
@@ -93,8 +100,12 @@ def _with_pages(app: Dash, gold: GoldReader, reach: timedelta) -> None:
     )
     def shown(path: str, query: str, _version: str | None) -> tuple[Any, Any, Any]:
         page, request = page_of(path), DashboardRequest(gold, filters_of(query), reach)
-        content = made(page, request) if page else [render.verdict(NO_PAGE)]
-        return content, nav(page, request.filters), fresh(request, datetime.now(UTC))
+        links = nav(page, request.filters)
+        try:
+            content = made(page, request) if page else [render.verdict(NO_PAGE)]
+            return content, links, fresh(request, datetime.now(UTC))
+        except QueryBoundError as error:
+            return [render.verdict(Headline(sentence=str(error), mood="unsure"))], links, []
 
     @app.callback(Output("version", "data"), Input("tick", "n_intervals"), State("version", "data"))
     def newest(_ticks: int | None, known: str | None) -> Any:  # noqa: ANN401 (a version, or nothing new)
@@ -151,7 +162,10 @@ def _with_exports(app: Dash, gold: GoldReader, reach: timedelta) -> None:
     def exported(question: str, table: str, kind: str) -> Response:
         page = next((one for one in QUESTIONS if one.name == question), None)
         asked = DashboardRequest(gold, filters_of(flask.request.query_string.decode()), reach)
-        content = file_of(answered(page, asked.selection), gold, table, kind) if page else None
+        try:
+            content = file_of(answered(page, asked.selection), gold, table, kind) if page else None
+        except QueryBoundError as error:
+            return Response(str(error), status=503, mimetype="text/plain")
         if content is None:
             return Response("There is no such table.", status=404, mimetype="text/plain")
         disposition = {"Content-Disposition": f'attachment; filename="{table}.{kind}"'}

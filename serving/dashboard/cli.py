@@ -70,7 +70,7 @@ class Listening(NamedTuple):
 
 def _serve(root: Path, place: Listening, reach: timedelta) -> None:
     # Imported here, so that other commands do not wait for these modules.
-    from answers.gold.reader import GoldReader, NoGoldError  # noqa: PLC0415
+    from answers.gold.reader import GoldReader, NoGoldError, QueryBounds  # noqa: PLC0415
     from serving.dashboard.app import make  # noqa: PLC0415
     from serving.dashboard.serve import address_of, server  # noqa: PLC0415
     from serving.dashboard.users import Users, UsersError  # noqa: PLC0415
@@ -78,7 +78,7 @@ def _serve(root: Path, place: Listening, reach: timedelta) -> None:
     host, port = place.host, place.port
     try:
         users = Users.of_file(place.users) if place.users else None
-        app = make(GoldReader.of_warehouse(root), names_of(host, place.names), reach, users)
+        app = make(GoldReader.of_warehouse(root, QueryBounds()), names_of(host, place.names), reach, users)
         serving = server(app, host, port)
     except (NoGoldError, UsersError) as error:
         _wrong_use(str(error))

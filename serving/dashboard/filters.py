@@ -22,6 +22,9 @@ AGAINST_WORDS = {"span": "the span before", "1d": "a day earlier", "7d": "a week
 LONGEST = 512
 """The maximum length of a text in an address. No name is longer."""
 
+EARLIEST, LATEST = datetime(1970, 2, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
+"""Other instants in an address are left out: no span before or after them can be computed."""
+
 WINDOW = timedelta(seconds=10)
 
 
@@ -86,7 +89,8 @@ leader=None, run=None, against=None, incident=None)
 
 def _instant(text: str | None) -> datetime | None:
     with suppress(ValueError):
-        return instant(text) if text else None
+        at = instant(text) if text else None
+        return at if at and EARLIEST <= at < LATEST else None
     return None
 
 

@@ -65,6 +65,7 @@ class DashboardRequest:
             client=self.filters.client,
             step=step_of(until - since),
             pair=None if follower is None or leader is None else (follower, leader),
+            is_following=self.filters.until is None,
             run=self.filters.run,
             incident=self.filters.incident,
             against=AGAINST[self.filters.against] or until - since if self.filters.against else None,

@@ -28,7 +28,9 @@ def published(monkeypatch):
 def conf(tmp_path):
     """Give settings with a state folder of the test's own."""
     path = tmp_path / "my.toml"
-    path.write_text(f'[collector]\nstate = "{tmp_path / "state"}"\n[prometheus]\nretries = 1\n')
+    path.write_text(
+        f'[collector]\ncluster = "lab"\nstate = "{tmp_path / "state"}"\n[prometheus]\nretries = 1\n'
+    )
     return path
 
 

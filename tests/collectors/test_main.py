@@ -9,6 +9,7 @@ from unittest.mock import Mock
 
 import pytest
 from filelock import FileLock
+from typer.testing import CliRunner
 
 from collectors.errors import CollectorError
 from collectors.log_files.lines import RawLine
@@ -16,7 +17,10 @@ from collectors.main import run
 from collectors.publish import MAX_RECORD_BYTES, Publisher, encoded, producer_options
 from conf.exit_codes import HeldError, WrongUseError
 from conf.settings import Collector, Settings, TailedFile, Telemetry
+from plumbline.cli import app
 
+BACKFILL = ("backfill", "http://127.0.0.1:1", "--since", "1h")
+PERF_TEST = ("perf-test", "--run", "r1", "--file", "-")
 NOBODY = Telemetry(bootstrap_servers="127.0.0.1:1")
 
 
@@ -62,6 +66,21 @@ def test_nothing_to_collect_is_an_error(tmp_path):
     empty = Settings(collector=Collector(state=str(tmp_path)))
     with pytest.raises(WrongUseError, match=r"nothing to collect: list \[\[collector.files\]\]"):
         run(empty, threading.Event(), once=True)
+
+
+@pytest.mark.parametrize("line", ["", 'cluster = ""', 'cluster = " "'])
+@pytest.mark.parametrize("words", [("collect",), BACKFILL, PERF_TEST])
+def test_without_the_name_of_the_cluster_nothing_is_published(tmp_path, words, line):
+    """Two clusters of one default name would be one matrix of brokers."""
+    site, logs = tmp_path / "site.toml", tmp_path / "logs.toml"
+    site.write_text("[collector]\nendpoints = []\n")
+    logs.write_text(f'[collector]\nstate = "{tmp_path / "state"}"\n{line}\n')
+
+    result = CliRunner().invoke(app, [*words, "--conf", str(site), "--conf", str(logs)])
+
+    assert result.exit_code == 2
+    assert f"{logs}: [collector] cluster is not set" in " ".join(result.output.split())
+    assert not (tmp_path / "state").exists()
 
 
 def test_a_second_collector_on_a_state_folder_is_refused(settings, tmp_path):

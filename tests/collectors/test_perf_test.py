@@ -208,7 +208,7 @@ def test_undelivered_lines_end_with_1_and_are_named_next_to_a_failure_of_the_too
             return SendResult(failures=["a line was not delivered"])
 
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "my.toml").touch()
+    (tmp_path / "my.toml").write_text("[collector]\ncluster = 'lab'\n")
     monkeypatch.setattr("collectors.perf_test.cli.Sender", Deaf)
     monkeypatch.setattr("conf.java.brokers_version", lambda: "4.3.1")
     results = []

@@ -4,10 +4,12 @@ import gzip
 import logging
 import os
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from collectors.log_files.siblings import LogPathError
+from collectors.log_files.tail import Tailer
 from tests.collectors.made_log import Log, compress
 
 
@@ -224,3 +226,34 @@ def test_an_oversized_line_comes_in_chunks_while_it_is_still_written(log):
     log.append(b"y\n")
     last = log.tailer.poll()
     assert [(line.value, line.chunk, line.end_offset) for line in last.lines] == [(b"xxy", "3/3", 16)]
+
+
+@pytest.mark.parametrize("name", ["kafka-request.log", "kafka-request.log.1"])
+def test_a_link_out_of_the_folder_is_read_only_if_it_is_allowed(log, tmp_path_factory, caplog, name):
+    """A user who may write into the folder must not choose what else is published."""
+    secret = tmp_path_factory.mktemp("elsewhere") / "secret"
+    secret.write_bytes(b"secret\n")
+    log.live.with_name(name).symlink_to(secret)
+    refused, allowed = (
+        Tailer(replace(log.file, path=f"{log.live}*", follow_links=is_allowed))
+        for is_allowed in (False, True)
+    )
+
+    assert [refused.poll(), refused.poll()] == [None, None]
+    named = [record.getMessage() for record in caplog.records if str(secret) in record.getMessage()]
+    assert len(named) == 1
+    assert f"{log.live.with_name(name)}: is a link to {secret}" in named[0]
+    assert "follow_links = true" in named[0]
+    assert [line.value for line in allowed.poll().lines] == [b"secret\n"]
+    allowed.close()
+
+
+def test_links_within_the_folder_and_a_folder_that_is_a_link_are_read(log, tmp_path_factory):
+    log.live.with_name("2026-11-27.log").write_bytes(b"one\n")
+    log.live.symlink_to("2026-11-27.log")
+    folder = tmp_path_factory.mktemp("links") / "logs"
+    folder.symlink_to(log.live.parent)
+    tailer = Tailer(replace(log.file, path=str(folder / log.live.name)))
+
+    assert [line.value for line in tailer.poll().lines] == [b"one\n"]
+    tailer.close()

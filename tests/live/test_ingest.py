@@ -52,7 +52,7 @@ class IngestSite:
         )
         self.conf.write_text(
             f'telemetry = {{ bootstrap_servers = "{self.bootstrap}", topic_prefix = "{self.prefix}" }}\n'
-            f'[collector]\nstate = "{folder / "state"}"\ntime_zone = "UTC"\nfiles = [{files}]\n'
+            f'[collector]\ncluster = "lab"\nstate = "{folder / "state"}"\nfiles = [{files}]\n'
             f'[warehouse]\nroot = "{folder / "warehouse"}"\ncheckpoints = "{folder / "checkpoints"}"\n'
             "[ingest]\nmax_offsets_per_trigger = 3000\n"
         )

@@ -60,7 +60,7 @@ def through_collector_and_ingest(bootstrap_servers: str, folder: Path, _dice: ra
     written = Site(bootstrap_servers, folder).warehouse("bomb")
     with written.conf.open("a") as conf:
         conf.write(
-            f'[collector]\nstate = "{folder / "state"}"\n'
+            f'[collector]\ncluster = "made"\nstate = "{folder / "state"}"\n'
             f'files = [{{ path = "{planted(folder).with_suffix("")}*", kind = "request-log", '
             'node = "broker-1" }]\n'
         )

@@ -1,0 +1,152 @@
+"""What a page may take from the server, and what its address may say."""
+
+import threading
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from answers.fetches.slowest import slowest
+from answers.gold.reader import SETTINGS, GoldReader, QueryBoundError, QueryBounds
+from answers.questions import QUESTIONS
+from schemas.silver.requests import REQUESTS
+from serving.dashboard.app import made as page_made
+from serving.dashboard.app import make
+from serving.dashboard.filters import Filters, filters_of
+from serving.dashboard.request import DashboardRequest
+from tests.answers import made_gold
+
+ALL_ROWS = "SELECT * FROM gold.broker_rtt ORDER BY window_start"
+
+
+def callback(app, output, inputs):
+    """Call a callback of the pages as the browser does; return the response."""
+    changed = [{"id": name, "property": prop, "value": value} for name, prop, value in inputs]
+    outputs = [{"id": name, "property": "children"} for name in ("content", "nav", "fresh")]
+    body = {"output": output, "outputs": outputs, "inputs": changed, "changedPropIds": ["url.search"]}
+    client = app.server.test_client()
+    return client.post("/_dash-update-component", json=body, headers={"Host": "localhost"})
+
+
+def shown(app, query):
+    output = "..content.children...nav.children...fresh.children.."
+    inputs = (("url", "pathname", "/"), ("url", "search", query), ("version", "data", None))
+    return callback(app, output, inputs)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "?until=0001-01-01",
+        "?until=9999-12-31T23:59:59&against=7d",
+        "?until=1970-01-01&span=1d",
+        "?until=3000w&against=7d",
+        "?cluster=%00&client=%ED%A0%80&topic=%00&run=%00&incident=%00",
+        "?follower=999999999&leader=999999999&broker=999999999",
+    ],
+)
+def test_bad_parameters_get_a_page(gold, query):
+    request = DashboardRequest(gold, filters_of(query))
+
+    for question in QUESTIONS:
+        assert page_made(question, request)
+    assert shown(make(gold, frozenset({"localhost"})), query).status_code == 200
+
+
+def test_a_result_with_too_many_rows_is_refused_and_one_with_as_many_is_whole_and_in_order(made):
+    whole = GoldReader.of_warehouse(made).rows(ALL_ROWS)
+    exact = GoldReader.of_warehouse(made, QueryBounds(rows=len(whole)))
+    small = GoldReader.of_warehouse(made, QueryBounds(rows=len(whole) - 1))
+
+    instants = [row["window_start"] for row in exact.rows(ALL_ROWS)]
+
+    assert instants == sorted(row["window_start"] for row in whole)
+    with pytest.raises(QueryBoundError, match="shorter span"):
+        small.rows(ALL_ROWS)
+
+
+def test_a_file_with_too_many_rows_is_refused(made, tmp_path):
+    rows = len(GoldReader.of_warehouse(made).rows(ALL_ROWS))
+
+    with pytest.raises(QueryBoundError):
+        GoldReader.of_warehouse(made, QueryBounds(rows=rows - 1)).export(ALL_ROWS, tmp_path / "a.csv")
+    GoldReader.of_warehouse(made, QueryBounds(rows=rows)).export(ALL_ROWS, tmp_path / "b.csv")
+
+    assert len((tmp_path / "b.csv").read_text().splitlines()) == rows + 1
+
+
+def test_a_query_that_needs_too_much_memory_is_refused(made, monkeypatch):
+    monkeypatch.setitem(SETTINGS, "memory_limit", "20MB")
+    gold = GoldReader.of_warehouse(made, QueryBounds())
+    query = "SELECT len(list(range)) AS n FROM range(30000000)"
+
+    with pytest.raises(QueryBoundError, match="20MB"):
+        gold.rows(query)
+
+
+def test_a_page_says_which_bound_it_exceeds_and_keeps_its_links(made):
+    bounded = GoldReader.of_warehouse(made, QueryBounds())
+    app = make(bounded, frozenset({"localhost"}))
+    bounded._bounds = QueryBounds(rows=1)
+    bounded._kept.clear()
+
+    response = shown(app, "?cluster=east")
+
+    assert response.status_code == 200
+    assert "more than 1 rows: choose a shorter span" in response.text
+    assert "/throttles" in response.text
+
+
+def test_queries_wait_for_each_other_and_give_up(made):
+    gold = GoldReader.of_warehouse(made, QueryBounds(at_once=1, wait_s=0.2))
+    runs, may_end = threading.Event(), threading.Event()
+
+    def run(_text):
+        runs.set()
+        may_end.wait(10)
+
+    long = threading.Thread(target=gold._run, args=("SELECT 1", {}, run))
+    long.start()
+    runs.wait(10)
+    with pytest.raises(QueryBoundError, match="busy"):
+        gold.rows("SELECT 1 AS one")
+    may_end.set()
+    long.join()
+
+    assert gold.rows("SELECT 1 AS one") == [{"one": 1}]
+
+
+def test_an_open_tab_does_not_read_silver_again_at_each_commit(tmp_path, monkeypatch):
+    """Each commit gives gold another newest window and silver more files."""
+    root = made_gold.warehouse(tmp_path / "warehouse")
+    gold = GoldReader.of_warehouse(root, QueryBounds())
+    reads, arrow = [], GoldReader.arrow
+
+    def counted(self, query, used):
+        reads.extend(["silver"] * ("silver.requests" in query))
+        return arrow(self, query, used)
+
+    monkeypatch.setattr(GoldReader, "arrow", counted)
+    selection = DashboardRequest(gold, Filters(cluster="east", follower=3, leader=1)).selection
+    minute = selection.until.replace(second=0)
+
+    for seconds in (0, 10, 20, 50):
+        made_gold.write(root, REQUESTS, [])
+        slowest(replace(selection, until=minute + timedelta(seconds=seconds)), (3, 1))
+    first = len(reads)
+    slowest(replace(selection, until=minute + timedelta(seconds=70)), (3, 1))
+
+    assert selection.is_following
+    assert (first, len(reads)) == (1, 2)
+
+
+@pytest.mark.parametrize(("silver_s", "reads"), [(0.0, 2), (60.0, 1)])
+def test_silver_is_read_again_after_a_while(made, monkeypatch, silver_s, reads):
+    gold, texts, arrow = GoldReader.of_warehouse(made, QueryBounds(silver_s=silver_s)), [], GoldReader.arrow
+    monkeypatch.setattr(
+        GoldReader, "arrow", lambda self, query, used: (texts.append(query), arrow(self, query, used))[1]
+    )
+    query = "SELECT count(*) AS n FROM silver.requests"
+
+    assert gold.rows(query) == gold.rows(query)
+    assert len(texts) == reads
