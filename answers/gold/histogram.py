@@ -58,7 +58,7 @@ def added_up(source: str, by: str, hists: Mapping[str, str]) -> str:
     # Millions of buckets are added up: by one number and metric by metric, this takes a fifth of the time.
     added = " UNION ALL ".join(
         f"""
-            SELECT '{metric}' AS metric, slot, sum(n) AS n
+            SELECT '{metric}' AS metric, slot, sum(n)::BIGINT AS n
             FROM (
                 SELECT key * {_APART} + unnest(map_keys({hist})) AS slot, unnest(map_values({hist})) AS n
                 FROM {source} AS each JOIN keys ON {is_same}
@@ -73,10 +73,13 @@ def added_up(source: str, by: str, hists: Mapping[str, str]) -> str:
         added AS (
             SELECT metric, (slot + {_APART // 2}) // {_APART} AS key, (slot - key * {_APART})::INTEGER AS k, n
             FROM ({added})
+        ),
+        counted AS (
+            SELECT metric, key, k, sum(n) OVER (PARTITION BY key, metric ORDER BY k) AS seen,
+                   sum(n) OVER (PARTITION BY key, metric) AS total
+            FROM added
         )
-        SELECT {by}, metric, k, sum(n) OVER (PARTITION BY key, metric ORDER BY k) AS seen,
-               sum(n) OVER (PARTITION BY key, metric) AS total
-        FROM added JOIN keys USING (key)"""
+        SELECT {by}, metric, k, seen, total FROM counted JOIN keys USING (key)"""
 
 
 def at_rank(rank: str, metric: str | None = None) -> str:
