@@ -94,7 +94,8 @@ def test_a_page_says_which_bound_it_exceeds_and_keeps_its_links(made):
 
     assert response.status_code == 200
     assert "more than 1 rows: choose a shorter span" in response.text
-    assert "/throttles" in response.text
+    links = response.get_json()["response"]["nav"]["children"]
+    assert "/throttles?cluster=east" in [link["props"]["href"] for link in links]
 
 
 def test_queries_wait_for_each_other_and_give_up(made):
