@@ -117,7 +117,7 @@ def run(*command: str) -> list[str]:
             while job.poll() is None:
                 assert time.monotonic() - started_s < ENDS_WITHIN_S, command
                 _look(job, peaks_mib)
-                time.sleep(0.2)
+                time.sleep(0.02)  # a short program must be seen while it runs
         finally:
             for process in (*job.children(recursive=True), job) if job.is_running() else ():
                 process.kill()
