@@ -100,7 +100,7 @@ class Siblings:
                     self._log_once(
                         path,
                         f"is a link to {path.resolve()}, out of the log's folder; if the collector may read "
-                        "it, set follow_links = true for this entry of [[collector.files]]",
+                        "it, set follow_links = true for this entry of [collector] files",
                     )
                     continue
                 if is_unreadable(path):
