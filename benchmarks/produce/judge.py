@@ -161,11 +161,12 @@ def _inputs(folder: Path, *, whole_ms: bool) -> WholeInputs:
 
 
 def _held(inputs: WholeInputs) -> tuple[dict[str, Row], list[Row]]:
-    produced = inputs.reader(REQUESTS, OF_REQUESTS).read_all()
-    with connect({}) as db:
+    produced = inputs.rows(REQUESTS, OF_REQUESTS, where="api = 'PRODUCE'")
+    with connect({"produced": produced}) as db:
+        lines = db.sql("FROM produced").to_arrow_table().to_pylist()
         load_held(db, inputs)
         found = db.sql("FROM held").to_arrow_table().to_pylist()
-    return {row["position"]: row for row in produced.to_pylist() if row["api"] == "PRODUCE"}, found
+    return {row["position"]: row for row in lines}, found
 
 
 def _cut(rows: pa.Table) -> pa.Table:
