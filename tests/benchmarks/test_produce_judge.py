@@ -4,9 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.produce import judge
 from benchmarks.produce.arms import ARMS
 from benchmarks.produce.judge import Judged, compared, is_met
 from benchmarks.produce.oracle import Released
+from tests.transforms.gold.held_rows import produce, replicated, silver
+from tests.transforms.gold.silver_rows import whole
 
 OF = {arm.name: arm for arm in ARMS}
 STILL = dict.fromkeys(("busy", "serve", "network", "take", "own_append", "round_trip"), (1.0, 1.0))
@@ -164,3 +167,12 @@ def test_with_acks_1_no_request_is_held():
     assert is_met(OF["acks-1"], acks_1)
     assert not is_met(OF["acks-1"], replace(acks_1, outcomes={"not_held": 999, "tie": 1}))
     assert not is_met(OF["acks-1"], replace(acks_1, requests=999))
+
+
+def test_the_requests_that_are_judged_are_the_produce_lines():
+    fast, slow = replicated(2, 3.2), replicated(3, 11.2)
+
+    requests, held = judge._held(whole(silver([*fast, *slow, produce(0.0, 11.5)])))
+
+    assert [row["total_ms"] for row in requests.values()] == [pytest.approx(11.6)]
+    assert [(row["position"], row["outcome"]) for row in held] == [(*requests, "released")]
