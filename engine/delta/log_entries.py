@@ -26,6 +26,7 @@ from conf.atomic_file import sync
 from engine.delta.data_files import NULL_PARTITION, stats_json
 from engine.delta.log_state import FILES
 from engine.process.fail_points import reached
+from schemas.delta_log import open_log, read_on
 from schemas.fields import Table
 
 _held = threading.local()
@@ -44,9 +45,9 @@ def opened(where: Path) -> DeltaTable:
     """Open a table's log once per thread; later calls read only new entries, because a full read is slow."""
     logs: dict[Path, DeltaTable] = _held.__dict__.setdefault("logs", {})
     if where in logs:
-        logs[where].update_incremental()
+        read_on(logs[where])
     else:
-        logs[where] = DeltaTable(str(where))
+        logs[where] = open_log(where)
     return logs[where]
 
 
@@ -77,7 +78,7 @@ def create(where: Path, table: Table, properties: Mapping[str, str]) -> None:
 
 def schema(where: Path) -> StructType:
     """Return the schema in the newest version of a table."""
-    return StructType.fromJson(json.loads(DeltaTable(str(where)).schema().to_json()))
+    return StructType.fromJson(json.loads(open_log(where).schema().to_json()))
 
 
 def commit(

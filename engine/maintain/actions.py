@@ -25,6 +25,7 @@ from engine.delta.log_entries import thin_checkpoints
 from engine.delta.log_state import VERSION_FILE
 from engine.delta.tables import COMPLETE_FROM, RETENTION
 from engine.process.fail_points import reached
+from schemas.delta_log import read_on
 from schemas.fields import Table
 
 TRIES = 30
@@ -234,7 +235,7 @@ def _retry(log: DeltaTable, commit: Callable[[], T]) -> T:
     """Commit; read the log and try again when a conflicting commit came first."""
     for attempt in range(1, TRIES + 1):
         try:
-            log.update_incremental()
+            read_on(log)
             return commit()
         except CommitFailedError:
             if attempt == TRIES:
