@@ -11,8 +11,8 @@ from answers import formats, listing
 from answers.gold.reader import FIRST, LAST
 from answers.gold.selection import IN_SPAN, WINDOW, WINDOW_END, GoldSelection
 from answers.listing import Listing
+from answers.throttles import moves
 from answers.throttles.limits import OF_BROKER
-from answers.throttles.moves import moves
 from schemas.rows import Row
 
 LEADER_MOVE, PARTITIONS_OFFLINE, REASSIGNMENT = "leader_move", "partitions_offline", "reassignment"
@@ -129,7 +129,7 @@ def _reassignments(selection: GoldSelection) -> list[Row]:
             ended_at=row["ended_at"],
             count=row["partitions"],
         )
-        for row in moves(selection)
+        for row in moves.states(selection)
         if row["moved_at"] < selection.until
     ]
 

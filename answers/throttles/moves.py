@@ -53,13 +53,17 @@ def _after(seconds: str, begin: str = "as_of") -> str:
 
 MOVED_AT = f"SELECT DISTINCT moved_at FROM gold.reassignment_progress WHERE {IN_SPAN} ORDER BY moved_at"
 
-# Each broker as a source (leader) and as a destination (follower) of a move.
-SIDES = f"""
+_ONCE = f"""
     once AS (
         SELECT DISTINCT ON ({_MOVE}, window_start, source_id, destination_id) *
-        FROM gold.reassignment_progress WHERE {IN_SPAN} AND list_contains($moves::TIMESTAMPTZ[], moved_at)
+        FROM gold.reassignment_progress
+        WHERE {IN_SPAN} AND ($moves::TIMESTAMPTZ[] IS NULL OR list_contains($moves::TIMESTAMPTZ[], moved_at))
           AND ($broker::INTEGER IS NULL OR source_id = $broker OR destination_id = $broker)
-    ),
+    )"""
+
+# Each broker as a source (leader) and as a destination (follower) of a move.
+SIDES = f"""
+    {_ONCE},
     ends AS (
         SELECT *, 'leader' AS side, source_id AS broker_id, source_limit_bytes_per_s AS limit_bytes_per_s
         FROM once
@@ -203,7 +207,7 @@ _INBOUND = f"""
             FROM whole WHERE window_start > first_window AND window_start < last_window GROUP BY ALL
         ) GROUP BY {_MOVE}
     )"""
-_WHOLE = f"""
+_ENDED = f"""
     pairs AS (
         SELECT {_MOVE}, source_id, destination_id,
             arg_max_null(ended_at, window_start) AS ended_at,
@@ -217,7 +221,16 @@ _WHOLE = f"""
             bool_or(is_superseded) AS is_superseded, count(DISTINCT destination_id) AS destinations,
             max(replication_factor) AS replication_factor, min(limit_of_pair) AS limit_bytes_per_s
         FROM pairs GROUP BY ALL
-    ),
+    )"""
+_STATE = """
+    CASE WHEN is_superseded THEN 'superseded' WHEN ended_at IS NOT NULL THEN 'done' ELSE 'under_way' END"""
+STATES = f"""
+    WITH {_ONCE}, {_ENDED},
+    sizes AS (SELECT {_MOVE}, max(partitions) AS partitions FROM once GROUP BY ALL)
+    SELECT moved_at, ended_at, partitions, {_STATE} AS state
+    FROM moves JOIN sizes USING ({_MOVE}) ORDER BY moved_at"""
+_WHOLE = f"""
+    {_ENDED},
     figures AS (
         SELECT {_MOVE}, max(moved_by) AS moved_by, max(partitions) AS partitions,
             arg_max_null(partitions_done, window_start) AS partitions_done,
@@ -246,9 +259,7 @@ _SHOWN = f"""
     )"""
 _STATES = f"""
     states AS (
-        SELECT moves.*, figures.* EXCLUDE ({_MOVE}), inbound_bytes_per_s,
-            CASE WHEN is_superseded THEN 'superseded' WHEN ended_at IS NOT NULL THEN 'done'
-                 ELSE 'under_way' END AS state,
+        SELECT moves.*, figures.* EXCLUDE ({_MOVE}), inbound_bytes_per_s, {_STATE} AS state,
             ratio(bytes_moved, (epoch_us(coalesce(ended_at, seen_until)) - epoch_us(moved_at)) / 1e6)
                 AS rate_bytes_per_s
         FROM moves JOIN figures USING ({_MOVE}) LEFT JOIN inbound USING ({_MOVE})
@@ -285,6 +296,11 @@ def forecast(selection: GoldSelection) -> list[Row]:
 def moves(selection: GoldSelection) -> list[Row]:
     """Return `reassignment_summary`: one row per move; the network bandwidth of a broker is N of KIP-73."""
     return _of_whole_moves(selection, MOVES, network=selection.network_bytes_per_s)
+
+
+def states(selection: GoldSelection) -> QueryRows:
+    """Return one row per move: `moved_at`, `ended_at`, `partitions`, `state` at the end of the span."""
+    return selection.rows(STATES, moves=None)
 
 
 def _of_whole_moves(selection: GoldSelection, query: str, **more: float | None) -> QueryRows:

@@ -147,8 +147,9 @@ def _options(name: str, request: DashboardRequest, value: Any) -> list[dict[str,
 
 
 def choices_of(name: str, request: DashboardRequest, like: str | None) -> list[Row]:
-    """Return the values of a filter that contain a text."""
-    return contents.values(request.gold, name, request.cluster, request.begin, like)
+    """Return the values of a filter that contain a text, of the whole reach; without one, of the span."""
+    since = request.begin if like else request.span[0]
+    return contents.values(request.gold, name, request.cluster, since, like)
 
 
 def options_like(name: str, request: DashboardRequest, like: str | None) -> list[dict[str, Any]]:

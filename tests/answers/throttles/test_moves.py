@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from answers.throttles.moves import forecast, moves
+from answers.throttles.moves import forecast, moves, states
 from schemas.gold.reassignment_progress import (
     REASSIGNMENT_FORECAST,
     REASSIGNMENT_PROGRESS,
@@ -35,8 +35,18 @@ def built(silver):
     return {REASSIGNMENT_PROGRESS: gold(**silver)[REASSIGNMENT_PROGRESS]}
 
 
+def in_lane(rows):
+    return [(row["moved_at"], row["ended_at"], row["partitions"], row["state"]) for row in rows]
+
+
 def answers(selection):
-    return forecast(selection), moves(selection)
+    """Return forecasts and moves; the event lane agrees, also if it sees only the second half of a move."""
+    summary = moves(selection)
+    assert in_lane(states(selection)) == in_lane(summary)
+    for row in summary:
+        late = replace(selection, since=row["moved_at"] + (row["seen_until"] - row["moved_at"]) / 2)
+        assert in_lane(states(late)) == in_lane(moves(late))
+    return forecast(selection), summary
 
 
 CASES = Cases(built, answers)
