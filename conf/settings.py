@@ -49,6 +49,8 @@ class Collector:
 
     cluster: str = ""  # name of the observed cluster; what publishes telemetry needs it
     time_zone: str = "UTC"
+    ca_file: str = ""  # "": trust the system's certificate authorities
+    bearer_token_file: str = ""
     state: str = ".state/collector"
     files: tuple[TailedFile, ...] = ()
     endpoints: tuple[ScrapedEndpoint, ...] = ()
