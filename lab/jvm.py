@@ -24,7 +24,7 @@ _BROKER_OPTIONS = (
     "-Djava.awt.headless=true",
 )
 # A tool runs for seconds. The C1 compiler is enough and leaves the cores to the brokers.
-_TOOL_OPTIONS = (
+TOOL_OPTIONS = (
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
     "-Xmx256m",
@@ -64,7 +64,7 @@ def class_path(version: str | None = None) -> str:
 def tool(
     main_class: str,
     *arguments: str,
-    options: tuple[str, ...] = _TOOL_OPTIONS,
+    options: tuple[str, ...] = TOOL_OPTIONS,
     version: str | None = None,
 ) -> list[str]:
     """Return the command line of a Kafka tool."""

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -190,6 +190,12 @@ def session(settings: Settings, app_name: str) -> Iterator[SparkSession]:
     finally:
         if is_new:
             spark.stop()
+
+
+def set_system_properties(spark: SparkSession, properties: Mapping[str, str]) -> None:
+    """Set system properties of the driver's JVM, which may already run."""
+    for name, value in properties.items():
+        spark._jvm.java.lang.System.setProperty(name, value)  # type: ignore[union-attr]  # noqa: SLF001 (py4j's gateway)
 
 
 @contextmanager
