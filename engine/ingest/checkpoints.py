@@ -247,4 +247,6 @@ def _client(
 
 def _reason(client: AdminClient | Consumer, refusals: Refusals, error: KafkaException) -> str:
     client.poll(0)  # calls `refusals`
-    return f"{refusals.first}; correct [telemetry.security]" if refusals.first else error.args[0].str()
+    if refusals.first:
+        return f"{refusals.first}; correct [telemetry.security]"
+    return str(error.args[0].str())
