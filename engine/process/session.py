@@ -64,6 +64,9 @@ LOCAL = {
     "spark.log.level": "ERROR",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
+    # Other users of the machine can reach the ports of the driver; Spark makes a secret for each session.
+    "spark.authenticate": "true",
+    "spark.network.crypto.enabled": "true",
     # The settings fix a small number of partitions, so adaptive planning is pure cost: 50 ms per append.
     "spark.sql.adaptive.enabled": "false",
     # Spark 4.2 plans stateless streams adaptively despite the option above; the batches here are small.
