@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterable, Mapping
 from queue import Full, Queue
+from typing import Any
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
@@ -23,6 +24,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 
 from collectors.log_files.lines import RawLine
 from collectors.scrape import Scrape
+from conf.kafka_refusals import Refusals
+from conf.kafka_security import PLAINTEXT, KafkaSecurity
 from conf.names import Kind
 from conf.settings import ScrapedEndpoint
 
@@ -43,7 +46,13 @@ class PollError(Exception):
     """One poll failed."""
 
 
-def poll(bootstrap_servers: str, options: Mapping[str, str], *, may_be_listed: bool) -> bytes:
+def poll(
+    bootstrap_servers: str,
+    options: Mapping[str, str],
+    security: KafkaSecurity = PLAINTEXT,
+    *,
+    may_be_listed: bool,
+) -> bytes:
     """
     Return one poll as a JSON document with `polled_at_ns`, `brokers`, `topics` and `racks`.
 
@@ -53,13 +62,9 @@ def poll(bootstrap_servers: str, options: Mapping[str, str], *, may_be_listed: b
         PollError: the cluster does not answer in time or refuses the request.
 
     """
-    client_options: dict[str, str | int | float | bool] = {
-        **options,
-        "bootstrap.servers": bootstrap_servers,
-        "client.id": "plumbline-cluster-poll",
-    }
+    refusals = Refusals()
+    client = _client(bootstrap_servers, options, security, refusals)
     try:
-        client = AdminClient(client_options, logger=log)
         cluster = client.list_topics(timeout=TIMEOUT_S)
         polled_at_ns = time.time_ns()
         nodes = client.describe_cluster(request_timeout=TIMEOUT_S).result(timeout=TIMEOUT_S).nodes
@@ -69,11 +74,24 @@ def poll(bootstrap_servers: str, options: Mapping[str, str], *, may_be_listed: b
             listed = _described(client, ResourceType.TOPIC, cluster.topics, LISTS, per_call=TOPICS_PER_CALL)
             topics = {name: settings for name, settings in listed.items() if settings}
     except (KafkaException, TimeoutError, ValueError) as error:
-        message = f"{bootstrap_servers}: {error}"
+        client.poll(0)  # calls `refusals`
+        message = f"{bootstrap_servers}: {refusals.first or error}"
         raise PollError(message) from error
     racks = {str(node.id): node.rack for node in nodes}
     document = {"polled_at_ns": polled_at_ns, "brokers": brokers, "topics": topics, "racks": racks}
     return json.dumps(document, separators=(",", ":"), sort_keys=True).encode()
+
+
+def _client(
+    servers: str, options: Mapping[str, str], security: KafkaSecurity, refusals: Refusals
+) -> AdminClient:
+    own: dict[str, Any] = {"bootstrap.servers": servers, "client.id": "plumbline-cluster-poll"}
+    own["error_cb"] = refusals
+    try:
+        return AdminClient({**options, **security.librdkafka(), **own}, logger=log)
+    except (KafkaException, ValueError) as error:
+        message = f"{servers}: {error}"
+        raise PollError(message) from error
 
 
 def _described(
@@ -100,6 +118,7 @@ class ClusterPoller(threading.Thread):
         self,
         bootstrap_servers: str,
         options: Mapping[str, str],
+        security: KafkaSecurity,
         results: "Queue[Scrape]",
         stop: threading.Event,
         *,
@@ -108,7 +127,7 @@ class ClusterPoller(threading.Thread):
     ) -> None:
         """Prepare the thread; with `once` it ends after one poll. `results` is the queue of the scrapes."""
         super().__init__(name="cluster-poll", daemon=True)
-        self._servers, self._options = bootstrap_servers, options
+        self._servers, self._options, self._security = bootstrap_servers, options, security
         self._endpoint = ScrapedEndpoint(url=f"kafka://{bootstrap_servers}", node=NODE)
         self._results, self._stop_event = results, stop
         self._interval_s, self._once = interval_s, once
@@ -125,7 +144,7 @@ class ClusterPoller(threading.Thread):
     def _try_poll(self) -> Scrape:
         began, line = time.monotonic(), None
         try:
-            value = poll(self._servers, self._options, may_be_listed=self._may_be_listed)
+            value = poll(self._servers, self._options, self._security, may_be_listed=self._may_be_listed)
             document = json.loads(value)
             self._may_be_listed = bool(document["topics"])
             position = f"{NODE}/poll/{document['polled_at_ns']}"

@@ -52,7 +52,7 @@ def run(settings: Settings, stop: threading.Event, *, once: bool = False) -> Sum
     Only positions of acknowledged lines are saved, so the next run loses no line however this one ends.
 
     Raises:
-        WrongUseError: the settings list no input.
+        WrongUseError: the settings list no input, or a file of a login cannot be read.
         HeldError: another collector uses the state folder.
         CollectorError: the positions cannot be read or written, or the telemetry cluster does not accept
             records.
@@ -62,6 +62,7 @@ def run(settings: Settings, stop: threading.Event, *, once: bool = False) -> Sum
     if not (collector.files or collector.endpoints or collector.cluster_bootstrap_servers):
         message = "nothing to collect: list [[collector.files]] or [[collector.endpoints]] in a --conf file"
         raise WrongUseError(message)
+    collector.cluster_security.librdkafka()
     state = Path(collector.state)
     state.mkdir(parents=True, exist_ok=True)
     is_first_run = not (state / "lock").exists()

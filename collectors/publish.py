@@ -13,6 +13,7 @@ from collectors.errors import CollectorError
 from collectors.log_files.lines import RawLine
 from collectors.log_files.positions import InFlight
 from collectors.log_files.tail import LineBatch
+from conf.kafka_refusals import Refusals
 from conf.names import Header, Kind
 from conf.settings import Collector, Telemetry
 
@@ -50,10 +51,16 @@ class StoppedError(Exception):
 
 def producer_options(telemetry: Telemetry, *, once: bool = False) -> dict[str, str | int | bool]:
     """
-    Return the producer config: the settings' client options, overridden by what delivery depends on.
+    Return the producer config: the settings' options, overridden by what delivery depends on.
+
+    It contains the secrets of the login: not for logs.
 
     A continuous collector never gives up a record: while brokers are down its queue fills up, and further
     lines stay in the log. A run with `once` gives up after five minutes.
+
+    Raises:
+        WrongUseError: a file of the login cannot be read.
+
     """
     return {
         "linger.ms": 50,
@@ -62,6 +69,7 @@ def producer_options(telemetry: Telemetry, *, once: bool = False) -> dict[str, s
         "queue.buffering.max.kbytes": 64 * 1024,
         "queue.buffering.max.messages": 50_000,
         **telemetry.client_options,
+        **telemetry.security.librdkafka(),
         "bootstrap.servers": telemetry.bootstrap_servers,
         "client.id": f"{telemetry.own_client_prefix}collector-{os.getpid()}",
         "partitioner": "murmur2_random",  # as the Java client: a node keeps its partition across clients
@@ -95,6 +103,7 @@ class Publisher:
         self._bootstrap = telemetry.bootstrap_servers
         self._stop = stop
         self._failure: str | None = None
+        self._refusals = Refusals()
         self._fixed: list[RecordHeader] = [
             (Header.CLUSTER.value, collector.cluster.encode()),
             (Header.TIME_ZONE.value, collector.time_zone.encode()),
@@ -112,7 +121,7 @@ class Publisher:
         Check that the telemetry cluster answers.
 
         Raises:
-            PublishError: no broker answers within 10 s.
+            PublishError: no broker answers within 10 s, or a broker refuses the login or the certificate.
             StoppedError: the stop event was set before a broker answered.
 
         """
@@ -123,11 +132,18 @@ class Publisher:
             except KafkaException as error:
                 if self._stop.is_set():
                     raise StoppedError from None
+                self._producer.poll(0)  # calls `_refusals`
+                if self._refusals.first:
+                    message = (
+                        f"no telemetry broker at {self._bootstrap} accepts the connection: "
+                        f"{self._refusals.first}; correct [telemetry.security]"
+                    )
+                    raise PublishError(message) from error
                 if time.monotonic() < give_up_at:
                     continue
                 message = (
                     f"no telemetry broker answers at {self._bootstrap} ({error.args[0].str()}); "
-                    "start it, or correct bootstrap_servers and client_options in [telemetry]"
+                    "start it, or correct bootstrap_servers, security and client_options in [telemetry]"
                 )
                 raise PublishError(message) from error
             else:
@@ -231,6 +247,7 @@ class Publisher:
         return headers
 
     def _on_error(self, error: KafkaError) -> None:
+        self._refusals(error)
         if error.fatal():
             self._failure = (
                 self._failure or f"the producer failed permanently: {error.str()}; start the collector again"

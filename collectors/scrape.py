@@ -2,12 +2,14 @@
 
 import http.client
 import logging
+import ssl
 import threading
 import time
 import urllib.request
 from dataclasses import dataclass
 from queue import Full, Queue
 
+from collectors.bearer import bearer
 from collectors.log_files.lines import RawLine
 from conf.names import Header, Kind
 from conf.settings import ScrapedEndpoint
@@ -40,16 +42,19 @@ def scrape(endpoint: ScrapedEndpoint, *, timeout_s: float = TIMEOUT_S) -> RawLin
     A header marks an OpenMetrics page, because a truncated page lacks the last line `# EOF` that would.
 
     Raises:
-        ScrapeError: no response in time, an HTTP error, a truncated page, or a page larger than 128 MiB.
+        ScrapeError: no response in time, an HTTP error, a truncated page, a page larger than 128 MiB, or a
+            file of the endpoint cannot be read.
 
     """
-    if not endpoint.url.startswith(("http://", "https://")):
+    is_tls = endpoint.url.startswith("https://")
+    if not (is_tls or endpoint.url.startswith("http://")):
         message = f"{endpoint.url}: an endpoint must be an http or https URL"
         raise ScrapeError(message)
-    request = urllib.request.Request(endpoint.url, headers={"Accept": _ACCEPT})  # noqa: S310 (checked above)
     requested_at_ns = time.time_ns()
     try:
-        with urllib.request.urlopen(request, timeout=timeout_s) as answer:  # noqa: S310 (checked above)
+        request = _request(endpoint)
+        tls = ssl.create_default_context(cafile=endpoint.ca_file or None) if is_tls else None
+        with urllib.request.urlopen(request, timeout=timeout_s, context=tls) as answer:  # noqa: S310 (checked above)
             value: bytes = answer.read(MAX_SCRAPE_BYTES + 1)
             content_type = answer.headers.get_content_type()
             missing_bytes = 0 if len(value) > MAX_SCRAPE_BYTES else (answer.length or 0)
@@ -65,6 +70,14 @@ def scrape(endpoint: ScrapedEndpoint, *, timeout_s: float = TIMEOUT_S) -> RawLin
     position = f"{endpoint.node}/scrape/{requested_at_ns}"
     headers = ((Header.CONTENT_TYPE.value, content_type.encode()),) if content_type == _OPENMETRICS else ()
     return RawLine(value, endpoint.node, endpoint.url, position, Kind.METRICS.value, headers=headers)
+
+
+def _request(endpoint: ScrapedEndpoint) -> urllib.request.Request:
+    """Return the request of a page. Its token is read each time, and a redirect does not get it."""
+    request = urllib.request.Request(endpoint.url, headers={"Accept": _ACCEPT})  # noqa: S310 (checked by `scrape`)
+    if endpoint.bearer_token_file:
+        request.add_unredirected_header("Authorization", bearer(endpoint.bearer_token_file))
+    return request
 
 
 class Scraper(threading.Thread):

@@ -29,6 +29,7 @@ def _poller(
     return ClusterPoller(
         collector.cluster_bootstrap_servers,
         collector.cluster_client_options,
+        collector.cluster_security,
         results,
         stop,
         interval_s=collector.cluster_poll_interval_s,

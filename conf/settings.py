@@ -8,11 +8,18 @@ from typing import Any, Literal
 from conf.documents import checked, read_toml
 from conf.exit_codes import WrongUseError
 from conf.export import Export
+from conf.kafka_security import KafkaSecurity, take_former
 
 PROJECT = Path(__file__).resolve().parent.parent
 BASE = PROJECT / "conf" / "base.toml"
 
 KEY_CHARS = 32
+
+FORMER_LOGINS = (
+    ("telemetry", "client_options", "security"),
+    ("collector", "cluster_client_options", "cluster_security"),
+)
+"""The sections with logins of Kafka clients: where they were until version 0.1, and where they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +29,8 @@ class Telemetry:
     bootstrap_servers: str = "127.0.0.1:9092"
     topic_prefix: str = "telemetry."
     own_client_prefix: str = "plumbline-"
-    client_options: dict[str, str] = field(default_factory=dict)  # TLS and SASL, librdkafka's names
+    security: KafkaSecurity = field(default_factory=KafkaSecurity)
+    client_options: dict[str, str] = field(default_factory=dict)  # more options of librdkafka, its names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +49,8 @@ class ScrapedEndpoint:
 
     url: str
     node: str
+    ca_file: str = ""  # "": trust the system's certificate authorities
+    bearer_token_file: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +64,10 @@ class Collector:
     endpoints: tuple[ScrapedEndpoint, ...] = ()
     scrape_interval_s: float = 10.0
     cluster_bootstrap_servers: str = ""  # observed cluster, polled for throttles; empty: no poll
-    cluster_client_options: dict[str, str] = field(default_factory=dict)  # TLS and SASL for the poll
+    cluster_security: KafkaSecurity = field(
+        default_factory=KafkaSecurity
+    )  # also sample, perf-test, experiment
+    cluster_client_options: dict[str, str] = field(default_factory=dict)  # more options of librdkafka
     cluster_poll_interval_s: float = 30.0
     poll_interval_s: float = 0.2
     metrics_port: int = 0  # 0: the system picks a free port
@@ -262,7 +275,13 @@ def _drop_former(document: dict[str, Any], path: Path) -> None:
     Remove former settings, which are accepted for one more version.
 
     `committer` must be `delta-rs`. The triggers of former gold streams have no effect: `trigger` is for all.
+    The login of Kafka clients was in `client_options`, with its password.
     """
+    for section, options, security in FORMER_LOGINS:
+        table = document.get(section)
+        former = table.get(options) if isinstance(table, dict) else None
+        if isinstance(table, dict) and isinstance(former, dict) and (login := take_former(former)):
+            table[security] = login | table.get(security, {})
     gold = document.get("build_gold")
     if isinstance(gold, dict):
         for name in ("clients_trigger", "metrics_trigger", "throttles_trigger"):

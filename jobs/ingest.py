@@ -31,7 +31,7 @@ from engine.delta import tables
 from engine.ingest.batches import Offsets, parser_options, shared_out, write_batch
 from engine.ingest.checkpoints import NoTopicError, TopicRecreatedError, check_still_same, offsets_held
 from engine.ingest.handover import hand_over
-from engine.ingest.kafka_options import java_options
+from engine.ingest.kafka_options import check_source, source_options
 from engine.ingest.meters import IngestMeters
 from engine.ingest.positions import (
     accept_gaps,
@@ -46,6 +46,7 @@ from engine.ingest.task.kafka import UnreadError
 from engine.process.gate import FINISH_BATCH_S, Gate
 from engine.process.job import job, started_session, wrong_use
 from engine.process.lease import lease
+from engine.process.session import set_system_properties
 from engine.process.signals import silence_spark, stop_on_signals
 from engine.streams.audit.findings import apply_repairs
 from engine.streams.audit.ingest import repairs_of
@@ -90,7 +91,7 @@ def ingest(
     progress = Progress()
     with wrong_use(progress):
         settings = Settings.load(*conf)
-        java_options(settings.telemetry)
+        check_source(settings.telemetry)
         _ = settings.pseudonym_key
     meters, stop = IngestMeters(progress), threading.Event()
     stop_on_signals(stop)
@@ -204,7 +205,7 @@ def offsets_stream(spark: SparkSession, settings: Settings, query: Query, *, onc
     ingest, is_scrapes = settings.ingest, query is SCRAPES
     topics = "|".join(re.escape(topic_of(settings, source)) for source in query.sources)
     most = ingest.max_scrapes_per_trigger if is_scrapes else ingest.max_offsets_per_trigger
-    options = java_options(settings.telemetry) | {
+    options = source_options(settings.telemetry) | {
         "subscribePattern": f"^({topics})$",
         "startingOffsets": "earliest",
         "failOnDataLoss": "false",
@@ -214,6 +215,7 @@ def offsets_stream(spark: SparkSession, settings: Settings, query: Query, *, onc
     if not once and not is_scrapes:  # small batches of lines wait, scrapes do not
         options["minOffsetsPerTrigger"] = str(min(ingest.min_offsets_per_trigger, most))
         options["maxTriggerDelay"] = f"{ingest.max_trigger_delay_s}s"
+    set_system_properties(spark, settings.telemetry.security.java_system_properties)
     return spark.readStream.format("kafka").options(**options).load()
 
 

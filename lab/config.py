@@ -67,6 +67,13 @@ def telemetry_properties(lab: Lab) -> str:
     )
 
 
+def write_secured(home: Path, **values: object) -> None:
+    """Write the configuration of a broker with three secured listeners."""
+    text = _render("secured.properties.j2", max_message_bytes=MAX_MESSAGE_BYTES, data=home / "data", **values)
+    _write(home / "server.properties", text)
+    _write(home / "log4j2.xml", log4j2(home / "logs", request_log=False, client_log=False))
+
+
 def log4j2(logs: Path, *, request_log: bool, client_log: bool) -> str:
     """Return the log4j2 configuration of a broker: 20 rotated files of 256 MB, `NAME.log.1` and up."""
     return _render(

@@ -4,6 +4,7 @@ import base64
 import shutil
 import subprocess
 import uuid
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import conf.java
@@ -24,7 +25,7 @@ _BROKER_OPTIONS = (
     "-Djava.awt.headless=true",
 )
 # A tool runs for seconds. The C1 compiler is enough and leaves the cores to the brokers.
-_TOOL_OPTIONS = (
+TOOL_OPTIONS = (
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
     "-Xmx256m",
@@ -64,7 +65,7 @@ def class_path(version: str | None = None) -> str:
 def tool(
     main_class: str,
     *arguments: str,
-    options: tuple[str, ...] = _TOOL_OPTIONS,
+    options: tuple[str, ...] = TOOL_OPTIONS,
     version: str | None = None,
 ) -> list[str]:
     """Return the command line of a Kafka tool."""
@@ -108,6 +109,16 @@ def telemetry_broker(lab: Lab) -> list[str]:
     return _broker(home, home / "logs")
 
 
+def secured_broker(home: Path, options: Sequence[str]) -> list[str]:
+    """Return the command line of a broker in `home`, with more options of its JVM."""
+    return _broker(home, home / "logs", tuple(options))
+
+
+def format_secured(home: Path, scram: Iterable[str]) -> None:
+    """Format the data folder of a broker in `home`, with SCRAM credentials as StorageTool describes them."""
+    _format(home, _kafka_uuid(), None, *(word for one in scram for word in ("--add-scram", one)))
+
+
 def format_storage(lab: Lab) -> None:
     """
     Format the data folders of all brokers. Keep the telemetry broker's if it is formatted already.
@@ -130,9 +141,9 @@ def format_storage(lab: Lab) -> None:
         _format(telemetry, _kafka_uuid(), None)
 
 
-def _format(home: Path, cluster_id: str, version: str | None) -> None:
-    properties = str(home / "server.properties")
-    run_tool(tool("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", properties, version=version))
+def _format(home: Path, cluster_id: str, version: str | None, *more: str) -> None:
+    words = ("format", "-t", cluster_id, "-c", str(home / "server.properties"), *more)
+    run_tool(tool("kafka.tools.StorageTool", *words, version=version))
 
 
 def _copy_format(formatted: Path, data: Path, *, node_id: int, cluster_id: str) -> None:

@@ -1,6 +1,7 @@
 """A real Spark standalone cluster on loopback: a master, workers of one core, and jobs submitted to it."""
 
 import os
+import secrets
 import subprocess
 import sys
 import time
@@ -62,7 +63,9 @@ def standalone(folder: Path, *, workers: int = 2) -> Iterator[Standalone]:
 
     """
     (folder / "conf").mkdir(parents=True)
-    (folder / "conf" / "spark-defaults.conf").write_text(_defaults())
+    defaults = folder / "conf" / "spark-defaults.conf"
+    defaults.touch(mode=0o600)
+    defaults.write_text(_defaults())
     ports = free_ports()
     port, page, *of_workers = (str(next(ports)) for _ in range(2 + workers))
     master = f"spark://127.0.0.1:{port}"
@@ -87,6 +90,9 @@ def _defaults() -> str:
         # Pages of metrics are unpacked in Python there; a zip by --py-files would hide conf/ from the driver.
         "spark.executorEnv.PYTHONPATH": PROJECT,
         "spark.driver.host": "127.0.0.1",
+        "spark.authenticate": "true",
+        "spark.authenticate.secret": secrets.token_hex(32),
+        "spark.network.crypto.enabled": "true",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",

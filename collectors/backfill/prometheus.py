@@ -19,6 +19,7 @@ from urllib3.exceptions import HTTPError, MaxRetryError, ResponseError
 from urllib3.util import Retry, Timeout, make_headers
 
 from collectors.backfill.prometheus_query import SHOWN_CHARS, query_text, seconds
+from collectors.bearer import bearer
 from collectors.errors import CollectorError
 from conf.settings import Prometheus
 
@@ -71,7 +72,7 @@ class PrometheusClient:
         Read the secrets; nothing is requested yet.
 
         Raises:
-            ValueError: the URL is invalid or contains credentials.
+            ValueError: the URL is invalid or contains credentials, or the token's file has no token.
             OSError: a file with a secret or certificate cannot be read.
 
         """
@@ -222,7 +223,7 @@ def _headers(settings: Prometheus) -> dict[str, str]:
     headers = {**make_headers(accept_encoding="gzip", user_agent="plumbline"), **settings.headers}
     headers["Content-Type"] = "application/x-www-form-urlencoded"
     if settings.bearer_token_file:
-        headers["Authorization"] = f"Bearer {Path(settings.bearer_token_file).read_text().strip()}"
+        headers["Authorization"] = bearer(settings.bearer_token_file)
     elif settings.username:
         password = Path(settings.password_file).read_text().strip() if settings.password_file else ""
         headers |= make_headers(basic_auth=f"{settings.username}:{password}")

@@ -16,12 +16,16 @@ from collectors.perf_test.sender import Sender
 from conf import java
 from conf.exit_codes import CommandError, ExitCode, WrongUseError, exit_code_of
 from conf.instants import seconds_of
+from conf.kafka_security import PLAINTEXT, java_file
 from conf.progress import Progress
 from conf.settings import Settings
 from conf.signals import SIGNALS
 
 FOLDER = Path(".state/perf-test")
 STANDARD_INPUT = "-"
+CONFIG_FILES = {"--producer.config", "--command-config"}
+"""The tool's options for a file of the user's own; without it the tool gets the login of the settings."""
+
 STOPPED = {signed for number in SIGNALS for signed in (-number, 128 + number)}
 """The tool's exit codes after Ctrl-C or SIGTERM: negative without a handler, and those of a JVM."""
 
@@ -58,7 +62,7 @@ def perf_test(  # noqa: PLR0913 (the options of a command)
     Run kafka-producer-perf-test, add a timestamp to each output line, keep the output, and publish it raw.
 
     All arguments after `--` go to the tool. Its topic must exist: otherwise the tool waits a minute for each
-    record.
+    record. If --conf has `cluster_security` of `[collector]`, the tool logs in with it.
 
     Exit codes: 0 done; 1 the tool failed (its own code is printed, and recorded as `exit_code` of the run) or
     could not be started, or some lines were not published: the message names the file with the lines; 2 wrong
@@ -96,14 +100,18 @@ def perf_test(  # noqa: PLR0913 (the options of a command)
 
 
 def _run(run: RunDescription, node: str, keep: Path, arguments: list[str], settings: Settings | None) -> None:
-    tool = command(run.client_version, arguments)
-    run = replace(run, client_version=run.client_version or java.brokers_version())
-    sender = Sender(settings) if settings else None
-    kept = file_of(keep, run, datetime.now(UTC))
-    recording = RunRecording(run=run, node=node, file=kept, show=_show)
-    if sender:
-        recording = replace(recording, send=sender.send)
-    code = record_run(tool, arguments, recording)
+    security = settings.collector.cluster_security if settings else PLAINTEXT
+    with java_file(security) as properties:
+        has_own = any(argument.split("=")[0] in CONFIG_FILES for argument in arguments)
+        login = [] if has_own or security == PLAINTEXT else ["--producer.config", str(properties)]
+        tool = command(run.client_version, [*arguments, *login], options=security.java_options)
+        run = replace(run, client_version=run.client_version or java.brokers_version())
+        sender = Sender(settings) if settings else None
+        kept = file_of(keep, run, datetime.now(UTC))
+        recording = RunRecording(run=run, node=node, file=kept, show=_show)
+        if sender:
+            recording = replace(recording, send=sender.send)
+        code = record_run(tool, arguments, recording)
     _say(f"kept in {kept}")
     is_published = True
     if sender is None:

@@ -19,8 +19,8 @@ import org.apache.kafka.common.config.ConfigResource;
  * Reads and changes log levels of running brokers. Each broker is queried by itself, so a broker that is down
  * does not affect the others.
  *
- * SERVERS PROPERTIES|- levels all|1,3 LOGGER...           prints: level, broker, logger, level, level of the parent
- * SERVERS PROPERTIES|- change BROKER LOGGER FROM TO|- ... prints: done or other, broker, logger, level
+ * SERVERS PROPERTIES levels all|1,3 LOGGER...           prints: level, broker, logger, level, level of the parent
+ * SERVERS PROPERTIES change BROKER LOGGER FROM TO|- ... prints: done or other, broker, logger, level
  * For a broker that does not answer, it prints: failed, broker, reason. TO "-" removes the logger's own level,
  * so that the logger inherits the level of its parent.
  */
@@ -43,10 +43,8 @@ class Loggers {
         properties.put("request.timeout.ms", "5000");
         properties.put("default.api.timeout.ms", "10000");
         properties.put("client.id", "plumbline-sample");
-        if (!file.equals("-")) {
-            try (Reader reader = new FileReader(file)) {
-                properties.load(reader);
-            }
+        try (Reader reader = new FileReader(file)) {
+            properties.load(reader);
         }
         properties.put("bootstrap.servers", servers);
         return properties;

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import conf.java
 from collectors.sampling.errors import SampleError
+from conf.exit_codes import WrongUseError
+from conf.kafka_security import PLAINTEXT, KafkaSecurity, java_file
 
 PROGRAM = Path(__file__).with_name("Loggers.java")
 OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx128m", "-Dorg.apache.logging.log4j.level=OFF")
@@ -55,13 +57,14 @@ Failures = dict[int, str]
 @dataclass(frozen=True, slots=True)
 class Brokers:
     """
-    The observed cluster; `properties` is a config file for Kafka's Java client (TLS, SASL).
+    The observed cluster; `properties` is a config file for Kafka's Java client, instead of `security`.
 
     `alive` is a file descriptor that each started Java program inherits and holds open until it ends.
     """
 
     bootstrap_servers: str
     properties: str = ""
+    security: KafkaSecurity = PLAINTEXT
     alive: int | None = None
 
     def levels(self, brokers: str, loggers: Sequence[str]) -> tuple[list[Level], Failures]:
@@ -92,10 +95,20 @@ class Brokers:
         return results, _failures(rows)
 
     def _run(self, *words: str) -> Iterator[list[str]]:
+        if self.properties:
+            return self._run_with(Path(self.properties), *words)
         try:
-            command = [conf.java.java(), *OPTIONS, "-cp", conf.java.class_path(), str(PROGRAM)]
+            with java_file(self.security) as file:
+                return self._run_with(file, *words)
+        except WrongUseError as error:  # the files were there when the command began
+            raise SampleError(str(error)) from error
+
+    def _run_with(self, properties: Path, *words: str) -> Iterator[list[str]]:
+        try:
+            options = (*OPTIONS, *self.security.java_options)
+            command = [conf.java.java(), *options, "-cp", conf.java.class_path(), str(PROGRAM)]
             done = subprocess.run(
-                [*command, self.bootstrap_servers, self.properties or "-", *words],
+                [*command, self.bootstrap_servers, str(properties), *words],
                 capture_output=True,
                 text=True,
                 check=False,

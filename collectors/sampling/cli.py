@@ -22,6 +22,7 @@ from collectors.sampling.rounds import SamplingPlan, SamplingRun
 from conf.exit_codes import ExitCode, HeldError, WrongUseError
 from conf.instants import seconds_of
 from conf.progress import Progress
+from conf.settings import Settings
 from conf.signals import SIGNALS, stop_on_signals
 
 STATE = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "plumbline" / "sample"
@@ -37,7 +38,8 @@ LEFT = (
 
 def sample(  # noqa: PLR0913 (the options of a command)
     bootstrap_server: Annotated[
-        str | None, typer.Option(help="Brokers of the observed cluster: HOST:PORT,...")
+        str | None,
+        typer.Option(help="Brokers of the observed cluster: HOST:PORT,... Default: those of --conf."),
     ] = None,
     *,
     brokers: Annotated[str, typer.Option(help="Broker ids, as 1,3, or all.")] = "all",
@@ -56,6 +58,15 @@ def sample(  # noqa: PLR0913 (the options of a command)
     properties: Annotated[
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="Properties file for Kafka's Java client: TLS, SASL."),
+    ] = None,
+    conf: Annotated[
+        list[Path] | None,
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            help="Settings with cluster_bootstrap_servers and cluster_security of [collector], instead of "
+            "--properties.",
+        ),
     ] = None,
     is_restore: Annotated[
         bool,
@@ -81,6 +92,8 @@ def sample(  # noqa: PLR0913 (the options of a command)
     Example: `plumbline sample --bootstrap-server b1:9092 --brokers 1,3 --for 2m --logger kafka.request.logger
     --logger org.apache.kafka.clients.NetworkClient`
 
+    Example: `plumbline sample --conf site.toml --for 60s`
+
     Example: `plumbline sample --restore`
 
     Example: `plumbline sample --restore --bootstrap-server b1:9092`
@@ -88,16 +101,16 @@ def sample(  # noqa: PLR0913 (the options of a command)
     progress = Progress()
     try:
         plan = _plan(brokers, for_, every, times, logger)
+        target = _target(bootstrap_server, properties, conf or [])
         if state == STATE and (FORMER_STATE / record.NAME).exists():
             state = FORMER_STATE
         state = state.resolve()
         state.mkdir(parents=True, exist_ok=True)
         with _locked(state):
             if is_restore:
-                asked = _target(bootstrap_server, properties) if bootstrap_server else None
-                left = _restore(plan, state, asked, progress.say)
+                left = _restore(plan, state, target, progress.say)
             else:
-                left = _sample(plan, state, _target(bootstrap_server, properties), progress)
+                left = _sample(plan, state, target, progress)
     except (WrongUseError, HeldError) as error:
         _end(progress, str(error), error.exit_code)
     except (SampleError, OSError) as error:
@@ -132,11 +145,18 @@ def _plan(
     )
 
 
-def _target(servers: str | None, properties: Path | None) -> LevelRecord:
-    if not servers:
-        message = "--bootstrap-server is required: brokers of the cluster to sample"
+def _target(servers: str | None, properties: Path | None, conf: list[Path]) -> LevelRecord | None:
+    """Return the cluster of the options, or None without one."""
+    if properties and conf:
+        message = "use either --properties or --conf"
         raise WrongUseError(message)
-    return LevelRecord(servers, str(properties.resolve()) if properties else "", ())
+    collector = Settings.load(*conf).collector
+    security = collector.cluster_security
+    security.java()  # a file that cannot be read is an error now, not in a round
+    servers = servers or collector.cluster_bootstrap_servers
+    if not servers:
+        return None
+    return LevelRecord(servers, str(properties.resolve()) if properties else "", (), security)
 
 
 @contextmanager
@@ -163,7 +183,10 @@ def _restore(plan: SamplingPlan, state: Path, asked: LevelRecord | None, say: Ca
     return _named(left)
 
 
-def _sample(plan: SamplingPlan, state: Path, target: LevelRecord, progress: Progress) -> str:
+def _sample(plan: SamplingPlan, state: Path, target: LevelRecord | None, progress: Progress) -> str:
+    if target is None:
+        message = "--bootstrap-server is required: brokers of the cluster to sample"
+        raise WrongUseError(message)
     if record.read(state) is not None:
         message = (
             f"the levels of an earlier sample are not restored yet ({state / record.NAME}): use --restore"
@@ -174,7 +197,7 @@ def _sample(plan: SamplingPlan, state: Path, target: LevelRecord, progress: Prog
     guard, alive = watchdog.start(state)
     try:
         with progress:
-            brokers = Brokers(target.bootstrap_servers, target.properties, alive)
+            brokers = Brokers(target.bootstrap_servers, target.properties, target.security, alive)
             left = SamplingRun(
                 plan,
                 folder=state,

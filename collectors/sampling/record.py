@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from collectors.sampling.errors import SampleError
 from conf.atomic_file import write_atomically
+from conf.kafka_security import PLAINTEXT, KafkaSecurity
 
 DEBUG = "DEBUG"
 NAME = "levels.json"
@@ -30,15 +31,16 @@ class LoggerLevel:
 
 @dataclass(frozen=True, slots=True)
 class LevelRecord:
-    """Everything that restoring needs; passwords stay in the properties file."""
+    """Everything that restoring needs; passwords stay in their files."""
 
     bootstrap_servers: str
     properties: str
     levels: tuple[LoggerLevel, ...]
+    security: KafkaSecurity = PLAINTEXT
 
     def with_levels(self, levels: Sequence[LoggerLevel]) -> "LevelRecord":
         """Return a copy with other levels."""
-        return LevelRecord(self.bootstrap_servers, self.properties, tuple(levels))
+        return replace(self, levels=tuple(levels))
 
 
 def write(folder: Path, record: LevelRecord) -> None:
@@ -62,7 +64,8 @@ def read(folder: Path) -> LevelRecord | None:
     try:
         content = json.loads(file.read_text())
         levels = tuple(LoggerLevel(**row) for row in content["levels"])
-        return LevelRecord(content["bootstrap_servers"], content["properties"], levels)
+        security = KafkaSecurity(**content.get("security", {}))  # a former version recorded none
+        return LevelRecord(content["bootstrap_servers"], content["properties"], levels, security)
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError) as error:

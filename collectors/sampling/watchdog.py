@@ -72,7 +72,7 @@ def watch(
 
 def brokers_of(recorded: record.LevelRecord) -> Brokers:
     """Return the cluster of a record."""
-    return Brokers(recorded.bootstrap_servers, recorded.properties)
+    return Brokers(recorded.bootstrap_servers, recorded.properties, recorded.security)
 
 
 def _say(text: str) -> None:

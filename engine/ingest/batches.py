@@ -93,6 +93,7 @@ def task_plan(  # noqa: PLR0913 (the parts of a plan)
         bronze=BRONZE_BY_KIND,
         writes_bronze=writes_bronze,
         consumer=tuple(consumer_options(settings.telemetry).items()) if shares else (),
+        security=settings.telemetry.security,
         shares=shares,
     )
 

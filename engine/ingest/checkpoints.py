@@ -6,11 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from conf.exit_codes import CommandError, ExitCode
+from conf.kafka_refusals import Refusals
+from conf.kafka_security import KafkaSecurity
 from conf.settings import Telemetry
 from engine.ingest.task.kafka import PATIENCE_S
 from engine.process.hadoop_files import write_whole
@@ -146,12 +149,15 @@ def topic_id(telemetry: Telemetry, topic: str, timeout_s: float = ANSWER_TIMEOUT
         NoTopicError: the cluster does not answer.
 
     """
-    admin = _admin(tuple(_client(telemetry).items()))
+    admin, refusals = _admin(telemetry.bootstrap_servers, *_login(telemetry))
     future = admin.describe_topics(TopicCollection([topic]), request_timeout=timeout_s)[topic]
     try:
         return str(future.result(timeout_s).topic_id)
     except KafkaException as error:
-        message = f"{telemetry.bootstrap_servers} cannot describe {topic}: {error.args[0].str()}"
+        admin.poll(0)  # calls `refusals`
+        message = (
+            f"{telemetry.bootstrap_servers} cannot describe {topic}: {refusals.first or error.args[0].str()}"
+        )
         raise NoTopicError(message) from error
 
 
@@ -176,11 +182,11 @@ def has_topic(telemetry: Telemetry, topic: str) -> bool:
         NoTopicError: the cluster cannot be reached.
 
     """
-    admin = AdminClient(dict(_client(telemetry)), logger=logging.getLogger(__name__))
+    admin, refusals = _admin(telemetry.bootstrap_servers, *_login(telemetry))
     try:
         return topic in admin.list_topics(timeout=ANSWER_TIMEOUT_S).topics
     except KafkaException as error:
-        message = f"{telemetry.bootstrap_servers} does not answer: {error.args[0].str()}"
+        message = f"{telemetry.bootstrap_servers} does not answer: {_reason(admin, refusals, error)}"
         raise NoTopicError(message) from error
 
 
@@ -192,8 +198,9 @@ def offsets_held(telemetry: Telemetry, topic: str) -> dict[int, tuple[int, int]]
         NoTopicError: the topic or its cluster cannot be reached.
 
     """
-    group = {"group.id": f"{telemetry.own_client_prefix}look"}
-    consumer = Consumer(_client(telemetry) | group, logger=logging.getLogger(__name__))
+    refusals, group = Refusals(), {"group.id": f"{telemetry.own_client_prefix}look"}
+    options = _client(telemetry.bootstrap_servers, *_login(telemetry), refusals) | group
+    consumer = Consumer(options, logger=logging.getLogger(__name__))
     try:
         partitions = consumer.list_topics(topic, timeout=ANSWER_TIMEOUT_S).topics[topic].partitions
         held = {
@@ -201,7 +208,8 @@ def offsets_held(telemetry: Telemetry, topic: str) -> dict[int, tuple[int, int]]
             for partition in partitions
         }
     except KafkaException as error:
-        message = f"{telemetry.bootstrap_servers} does not answer for {topic}: {error.args[0].str()}"
+        why = _reason(consumer, refusals, error)
+        message = f"{telemetry.bootstrap_servers} does not answer for {topic}: {why}"
         raise NoTopicError(message) from error
     finally:
         consumer.close()
@@ -211,15 +219,34 @@ def offsets_held(telemetry: Telemetry, topic: str) -> dict[int, tuple[int, int]]
     return held
 
 
+_Login = tuple[tuple[tuple[str, str], ...], KafkaSecurity]
+"""More options of librdkafka, and the login without its secrets."""
+
+
 @lru_cache(maxsize=2)
-def _admin(options: tuple[tuple[str, str], ...]) -> AdminClient:
+def _admin(servers: str, *login: *_Login) -> tuple[AdminClient, Refusals]:
     """Return the admin client of this process, so that a batch needs no new connection."""
-    return AdminClient(dict(options), logger=logging.getLogger(__name__))
+    refusals = Refusals()
+    return AdminClient(_client(servers, *login, refusals), logger=logging.getLogger(__name__)), refusals
 
 
-def _client(telemetry: Telemetry) -> dict[str, str]:
+def _login(telemetry: Telemetry) -> _Login:
+    return tuple(telemetry.client_options.items()), telemetry.security
+
+
+def _client(
+    servers: str, options: tuple[tuple[str, str], ...], security: KafkaSecurity, refusals: Refusals
+) -> dict[str, Any]:
     own = {
-        "bootstrap.servers": telemetry.bootstrap_servers,
+        "bootstrap.servers": servers,
         "log_level": "2",  # the exception reports a broker that does not answer, once
+        "error_cb": refusals,
     }
-    return telemetry.client_options | own
+    return dict(options) | security.librdkafka() | own
+
+
+def _reason(client: AdminClient | Consumer, refusals: Refusals, error: KafkaException) -> str:
+    client.poll(0)  # calls `refusals`
+    if refusals.first:
+        return f"{refusals.first}; correct [telemetry.security]"
+    return str(error.args[0].str())

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -64,6 +64,9 @@ LOCAL = {
     "spark.log.level": "ERROR",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
+    # Other users of the machine can reach the ports of the driver; Spark makes a secret for each session.
+    "spark.authenticate": "true",
+    "spark.network.crypto.enabled": "true",
     # The settings fix a small number of partitions, so adaptive planning is pure cost: 50 ms per append.
     "spark.sql.adaptive.enabled": "false",
     # Spark 4.2 plans stateless streams adaptively despite the option above; the batches here are small.
@@ -190,6 +193,12 @@ def session(settings: Settings, app_name: str) -> Iterator[SparkSession]:
     finally:
         if is_new:
             spark.stop()
+
+
+def set_system_properties(spark: SparkSession, properties: Mapping[str, str]) -> None:
+    """Set system properties of the driver's JVM, which may already run."""
+    for name, value in properties.items():
+        spark._jvm.java.lang.System.setProperty(name, value)  # type: ignore[union-attr]  # noqa: SLF001 (py4j's gateway)
 
 
 @contextmanager

@@ -12,7 +12,9 @@ from typing import Annotated
 import typer
 
 from conf.exit_codes import CommandError, ExitCode, WrongUseError, exit_code_of
+from conf.kafka_security import PLAINTEXT, java_file
 from conf.progress import Progress
+from conf.settings import Settings
 from conf.signals import interrupted_once
 from lab import cluster
 from lab.clients.producer import NODE
@@ -47,6 +49,14 @@ def experiment(  # noqa: PLR0913 (the options of a command)
         Path | None,
         typer.Option(help="Java properties file for that cluster: TLS, SASL.", exists=True, dir_okay=False),
     ] = None,
+    conf: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Settings with cluster_security of [collector] for that cluster, instead of --properties.",
+            exists=True,
+            dir_okay=False,
+        ),
+    ] = None,
     keep: Annotated[
         Path | None, typer.Option(help=f"Folder for the runs. Default: {DEFAULT_FOLDER}/NAME.")
     ] = None,
@@ -65,12 +75,13 @@ def experiment(  # noqa: PLR0913 (the options of a command)
 
     Example: `plumbline experiment conf/experiments/adaptive.toml --state .state/lab --keep may`
 
-    Example: `plumbline experiment mine.toml --bootstrap-server kafka1:9092 --properties client.properties`
+    Example: `plumbline experiment mine.toml --bootstrap-server kafka1:9092 --conf site.toml`
     """
     progress = Progress()
     try:
         with interrupted_once():
-            _experiment(file, keep, _Where(state, bootstrap_server, properties, is_started=start), progress)
+            where = _Where(state, bootstrap_server, properties, conf or [], is_started=start)
+            _experiment(file, keep, where, progress)
     except (CommandError, OSError, subprocess.TimeoutExpired) as error:
         progress.say(f"experiment: {error}")
         raise typer.Exit(exit_code_of(error)) from error
@@ -84,6 +95,7 @@ class _Where:
     state: Path | None
     servers: str | None
     properties: Path | None
+    conf: list[Path]
     _: KW_ONLY
     is_started: bool
 
@@ -91,8 +103,10 @@ class _Where:
         message = None
         if self.servers and (self.state or self.is_started):
             message = "use either --bootstrap-server, or --state and --start for a lab"
-        elif self.properties and not self.servers:
-            message = "--properties needs --bootstrap-server"
+        elif (self.properties or self.conf) and not self.servers:
+            message = "--properties and --conf need --bootstrap-server"
+        elif self.properties and self.conf:
+            message = "use either --properties or --conf"
         elif self.servers and spec.lab:
             message = f"{file}: [lab] needs a lab: remove [lab], or use --state instead of --bootstrap-server"
         if message:
@@ -124,7 +138,12 @@ def _experiment(file: Path, keep: Path | None, where: _Where, progress: Progress
 @contextmanager
 def _place(spec: Experiment, file: Path, where: _Where, progress: Progress) -> Iterator[Place]:
     if where.servers:
-        yield ClusterPlace(where.servers, where.properties)
+        security = Settings.load(*where.conf).collector.cluster_security
+        if where.properties or security == PLAINTEXT:
+            yield ClusterPlace(where.servers, where.properties)
+            return
+        with java_file(security) as properties:
+            yield ClusterPlace(where.servers, properties, security.java_options)
         return
     state = where.state or DEFAULT_STATE
     is_running = _is_running(state)

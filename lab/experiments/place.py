@@ -27,11 +27,13 @@ class Place(Protocol):
     """
     The cluster that the runs of an experiment use.
 
-    `description` is frozen with the plan. `arguments` are additional arguments of the producer tool.
+    `description` is frozen with the plan. `arguments` are additional arguments of the producer tool, and
+    `java_options` those of its JVM.
     """
 
     bootstrap_servers: str
     arguments: tuple[str, ...]
+    java_options: tuple[str, ...]
     description: dict[str, Any]
 
     def begin(self) -> None:
@@ -75,6 +77,7 @@ class LabPlace:
             self._lab.proxied_bootstrap_servers if is_held else self._lab.bootstrap_servers
         )
         self.arguments: tuple[str, ...] = ()
+        self.java_options: tuple[str, ...] = ()
         self.description: dict[str, Any] = {"kind": "lab", "brokers": len(ids)}
 
     def begin(self) -> None:
@@ -113,6 +116,7 @@ class ClusterPlace:
 
     bootstrap_servers: str
     properties: Path | None
+    java_options: tuple[str, ...] = ()
     description: dict[str, Any] = field(default_factory=dict)
     arguments: tuple[str, ...] = ()
 
@@ -152,7 +156,9 @@ class ClusterPlace:
 
     def _ask(self, tool: str, *arguments: str, config: str = "--command-config") -> str:
         secured = (config, str(self.properties)) if self.properties else ()
-        command = jvm.tool(tool, *arguments, "--bootstrap-server", self.bootstrap_servers, *secured)
+        options = (*jvm.TOOL_OPTIONS, *self.java_options)
+        named = ("--bootstrap-server", self.bootstrap_servers)
+        command = jvm.tool(tool, *arguments, *named, *secured, options=options)
         try:
             return jvm.run_tool(command)
         except (LabError, subprocess.TimeoutExpired) as error:
@@ -161,10 +167,14 @@ class ClusterPlace:
 
 
 def public_settings(file: Path) -> dict[str, str]:
-    """Parse a Java properties file, without secrets."""
+    """Parse a Java properties file, without secrets and certificates, which are renewed."""
     lines = [line.strip() for line in file.read_text().splitlines()]
     pairs = (re.split(r"\s*[=:]\s*|\s+", line, maxsplit=1) for line in lines if line and line[0] not in "#!")
-    return {row[0]: row[-1] if len(row) > 1 else "" for row in pairs if not SECRET.match(f"{row[0]}=")}
+    return {row[0]: row[-1] if len(row) > 1 else "" for row in pairs if _is_public(row[0])}
+
+
+def _is_public(name: str) -> bool:
+    return not SECRET.match(f"{name}=") and "certificate" not in name and "truststore" not in name
 
 
 def _reach(bootstrap_servers: str) -> None:

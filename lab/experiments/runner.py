@@ -91,7 +91,7 @@ class Runner:
 
         recording = RunRecording(run=run, node=self.node, file=file, errors=errors)
         try:
-            tool = command(run.client_version, arguments)
+            tool = command(run.client_version, arguments, options=self.place.java_options)
             run_tool(tool, arguments, recording, self.folder, show)
         except CollectorError as error:
             raise ExperimentError(str(error)) from error

@@ -7,10 +7,11 @@ from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 
 from collectors import cluster_poll
 from collectors.cluster_poll import LISTS, RATES, ClusterPoller, PollError, poll
+from conf.kafka_security import PLAINTEXT
 from conf.names import Kind
 
 
@@ -44,6 +45,12 @@ class Admin:
             message = f"no answer in {timeout}"
             raise KafkaException(message)
         return SimpleNamespace(brokers={1: None, 2: None}, topics={"t": None, "u": None})
+
+    def poll(self, timeout):
+        """Call back with the reason."""
+        assert timeout == 0
+        if self.options["bootstrap.servers"] == "away:1":
+            self.options["error_cb"](KafkaError(KafkaError._AUTHENTICATION, "wrong password"))
 
     def describe_cluster(self, request_timeout):
         """Return every node with its rack."""
@@ -96,7 +103,8 @@ def test_lists_are_told_once_a_rate_is_set(cluster):
 
 @pytest.mark.usefixtures("cluster")
 def test_cluster_that_is_away_is_a_failed_poll():
-    with pytest.raises(PollError, match="away:1"):
+    """The message has what the client reported, which its exception does not have."""
+    with pytest.raises(PollError, match="away:1: wrong password"):
         poll("away:1", {}, may_be_listed=False)
 
 
@@ -104,7 +112,7 @@ def test_cluster_that_is_away_is_a_failed_poll():
 @pytest.mark.parametrize(("servers", "is_told"), [("here:1", True), ("away:1", False)])
 def test_poller_hands_over_each_try(servers, is_told):
     results, stop = Queue(), threading.Event()
-    ClusterPoller(servers, {}, results, stop, interval_s=60, once=True).run()
+    ClusterPoller(servers, {}, PLAINTEXT, results, stop, interval_s=60, once=True).run()
 
     (polled,) = results.queue
     assert (polled.line is not None) is is_told
@@ -116,7 +124,7 @@ def test_poller_hands_over_each_try(servers, is_told):
 
 def test_lists_are_asked_for_until_none_is_left(cluster):
     results, stop = Queue(), threading.Event()
-    poller = ClusterPoller("here:1", {}, results, stop, interval_s=0.0, once=False)
+    poller = ClusterPoller("here:1", {}, PLAINTEXT, results, stop, interval_s=0.0, once=False)
     settings = [
         {"2": {RATES[0]: "500"}, "t": {LISTS[0]: "0:2"}},
         {"t": {LISTS[0]: "0:2"}},

@@ -16,8 +16,10 @@ from collectors.log_files.lines import RawLine
 from collectors.main import run
 from collectors.publish import MAX_RECORD_BYTES, Publisher, encoded, producer_options
 from conf.exit_codes import HeldError, WrongUseError
+from conf.kafka_security import KafkaSecurity
 from conf.settings import Collector, Settings, TailedFile, Telemetry
 from plumbline.cli import app
+from tests.tls import tls_server
 
 BACKFILL = ("backfill", "http://127.0.0.1:1", "--since", "1h")
 PERF_TEST = ("perf-test", "--run", "r1", "--file", "-")
@@ -48,7 +50,9 @@ def test_a_big_line_goes_plain_for_its_reader_reads_it_plain():
 
 def test_settings_can_add_tls_but_not_take_the_promise_of_delivery_away():
     told = replace(
-        NOBODY, client_options={"security.protocol": "SSL", "acks": "0", "enable.idempotence": "false"}
+        NOBODY,
+        security=KafkaSecurity(security_protocol="SSL"),
+        client_options={"acks": "0", "enable.idempotence": "false"},
     )
 
     options = producer_options(told)
@@ -96,6 +100,32 @@ def test_a_telemetry_broker_that_is_not_there_is_an_error_with_its_address(setti
     monkeypatch.setattr("collectors.publish.CONNECT_TIMEOUT_S", 0.5)
     with pytest.raises(CollectorError, match=r"no telemetry broker answers at 127\.0\.0\.1:1 .*; start it"):
         run(settings, threading.Event(), once=True)
+
+
+def test_a_broker_that_is_not_trusted_is_an_error_with_the_reason(settings, tmp_path):
+    """Librdkafka's own exception says only that no broker answers."""
+    with tls_server(tmp_path) as address:
+        told = Telemetry(bootstrap_servers=address, security=KafkaSecurity(security_protocol="SSL"))
+        with pytest.raises(
+            CollectorError,
+            match=r"connection: .*verify failed.*; correct \[telemetry\.security\]",
+        ):
+            run(replace(settings, telemetry=told), threading.Event(), once=True)
+
+
+@pytest.mark.parametrize("where", ["telemetry", "collector"])
+def test_a_password_that_is_not_there_is_wrong_use_before_anything_is_sent(settings, where):
+    missing = KafkaSecurity(
+        security_protocol="SASL_SSL",
+        sasl_mechanism="PLAIN",
+        sasl_username="edge-1",
+        sasl_password_file="/nowhere/password",  # noqa: S106 (a path)
+    )
+    name = {"telemetry": "security", "collector": "cluster_security"}[where]
+    told = replace(settings, **{where: replace(getattr(settings, where), **{name: missing})})
+
+    with pytest.raises(WrongUseError, match="sasl_password_file = '/nowhere/password' cannot be read"):
+        run(told, threading.Event(), once=True)
 
 
 def test_the_lock_is_free_after_an_error(settings, tmp_path, monkeypatch):

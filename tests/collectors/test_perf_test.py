@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -178,7 +179,7 @@ def test_a_failure_of_the_tool_or_of_plumbline_ends_with_1_and_names_the_cause(m
     monkeypatch.chdir(tmp_path)
     words = ["perf-test", "--run", "r", "--", "--topic", "t"]
     tool = [sys.executable, "-c", PRINTS.format(code=3)]
-    monkeypatch.setattr("collectors.perf_test.cli.command", lambda *_: tool)
+    monkeypatch.setattr("collectors.perf_test.cli.command", lambda *_, **__: tool)
     monkeypatch.setattr("conf.java.brokers_version", lambda: "4.3.1")
     of_tool = CliRunner().invoke(app, words)
     monkeypatch.setattr("collectors.perf_test.cli.command", command)
@@ -214,13 +215,47 @@ def test_undelivered_lines_end_with_1_and_are_named_next_to_a_failure_of_the_too
     results = []
     for code in (0, 1):
         tool = [sys.executable, "-c", PRINTS.format(code=code)]
-        monkeypatch.setattr("collectors.perf_test.cli.command", lambda *_, tool=tool: tool)
+        monkeypatch.setattr("collectors.perf_test.cli.command", lambda *_, tool=tool, **__: tool)
         words = ["perf-test", "--run", "r", "--conf", "my.toml", "--", "--topic", "t"]
         results.append(CliRunner().invoke(app, words))
 
     assert [result.exit_code for result in results] == [ExitCode.FAILED, ExitCode.FAILED]
     assert ["the tool failed" in result.stderr for result in results] == [False, True]
     assert all("a line was not delivered" in result.stderr for result in results)
+
+
+@pytest.mark.parametrize("own", [[], ["--command-config", "mine"], ["--producer.config=mine"]])
+def test_the_tool_logs_in_as_the_settings_say_unless_it_has_a_file_of_the_user(monkeypatch, tmp_path, own):
+    """The password is in a file while the tool runs, not in its arguments and not in the file of the run."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "password").write_text("hunter2")
+    (tmp_path / "my.toml").write_text(
+        "[collector]\ncluster = 'lab'\n[collector.cluster_security]\nsecurity_protocol = 'SASL_SSL'\n"
+        "sasl_mechanism = 'PLAIN'\nsasl_username = 'load'\nsasl_password_file = 'password'\n"
+    )
+    given = []
+    shows = "import sys; print(open(sys.argv[2]).read() if sys.argv[1:2] == ['--producer.config'] else '')"
+
+    def tool(_version, arguments, *, options):
+        given.append((arguments, options))
+        return [sys.executable, "-c", shows, *arguments[len(own) + 2 :]]
+
+    monkeypatch.setattr("collectors.perf_test.cli.command", tool)
+    monkeypatch.setattr("collectors.perf_test.cli.Sender", lambda _: None)
+    monkeypatch.setattr("conf.java.brokers_version", lambda: "4.3.1")
+    result = CliRunner().invoke(
+        app, ["perf-test", "--run", "r", "--conf", "my.toml", "--", "--topic", "t", *own]
+    )
+    ((arguments, _),) = given
+    (kept,) = (tmp_path / ".state" / "perf-test").iterdir()
+
+    assert result.exit_code == 0, result.output
+    assert ('password="hunter2"' in kept.read_text()) == (own == [])  # printed by this tool alone
+    assert "hunter2" not in " ".join(arguments)
+    assert [word for word in arguments if word.startswith("--producer.config")] == (
+        own if own and own[0].startswith("--producer") else [] if own else ["--producer.config"]
+    )
+    assert not any(Path(word).exists() for word in arguments if word.endswith(".properties"))
 
 
 WRONG = {

@@ -1,8 +1,6 @@
 """How a server is asked: with secrets from files, again where it may help, for less when it is too much."""
 
 import json
-import ssl
-import subprocess
 from urllib.parse import parse_qs
 
 import pytest
@@ -13,6 +11,7 @@ from collectors.backfill.prometheus import PrometheusClient, PrometheusError, Pr
 from collectors.errors import CollectorError
 from conf.settings import Prometheus
 from tests.http_pages import PageHandler, serving
+from tests.tls import server_context
 
 QUICK = Prometheus(retries=2, timeout_s=5)
 LABELS = {"__name__": "kafka_x", "instance": "b1:1", "job": "k"}
@@ -157,13 +156,13 @@ def test_one_metric_that_is_too_much_in_a_second_is_an_error(server):
 
 
 def test_secrets_come_from_files_and_are_sent(server, tmp_path):
-    (tmp_path / "secret").write_text("open sesame\n")
+    (tmp_path / "secret").write_text("open-sesame\n")
     file = str(tmp_path / "secret")
     samples(server, Prometheus(bearer_token_file=file, headers={"X-Scope-OrgID": "kafka"}))
     samples(server, Prometheus(username="me", password_file=file))
 
     told = [headers["Authorization"] for *_, headers in server.asked]
-    assert told == ["Bearer open sesame", "Basic bWU6b3BlbiBzZXNhbWU="]
+    assert told == ["Bearer open-sesame", "Basic bWU6b3Blbi1zZXNhbWU="]
     assert server.asked[0][2]["X-Scope-OrgID"] == "kafka"
 
 
@@ -176,19 +175,22 @@ def test_a_url_is_without_a_password_and_one_is_not_repeated(url):
 
 
 def test_tls_is_checked_against_the_authority_that_is_named(server, tmp_path):
-    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    command = (
-        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=x -addext subjectAltName=IP:127.0.0.1"
-    )
-    subprocess.run([*command.split(), "-keyout", key, "-out", cert], check=True, capture_output=True)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(cert, key)
+    context, cert = server_context(tmp_path), tmp_path / "cert.pem"
     server.socket = context.wrap_socket(server.socket, server_side=True)
     server.url = server.url.replace("http", "https")
 
     assert samples(server, Prometheus(ca_file=str(cert), retries=0))
     with pytest.raises(PrometheusError, match="certificate verify failed"):
         samples(server, Prometheus(retries=0))
+
+
+@pytest.mark.parametrize("token", ["", "open sesame\nX: y", "open-s\u00e9same"])
+def test_a_file_without_one_token_is_refused_and_not_quoted(server, tmp_path, token):
+    (tmp_path / "token").write_text(token)
+    with pytest.raises(ValueError, match="must contain one token") as error:
+        PrometheusClient(server.url, Prometheus(bearer_token_file=str(tmp_path / "token")))
+
+    assert "sesame" not in str(error.value)
 
 
 def test_a_server_that_tells_no_types_is_read_without(server):

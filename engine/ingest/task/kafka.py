@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
+from conf.kafka_security import PLAINTEXT, KafkaSecurity
 from conf.names import TelemetryPartition
 
 Options = tuple[tuple[str, str], ...]
-"""librdkafka options as (name, value) pairs."""
+"""librdkafka options as (name, value) pairs, without secrets: a plan contains them."""
 
 TAKEN_RECORDS = 32
 """Most records of one `consume` call. It takes only records in librdkafka's queue, which bounds its bytes."""
@@ -82,15 +83,18 @@ def shares_of(
     return shares
 
 
-def messages_of(options: Options, ranges: Sequence[Range]) -> Iterator[list[Message]]:
+def messages_of(
+    options: Options, ranges: Sequence[Range], security: KafkaSecurity = PLAINTEXT
+) -> Iterator[list[Message]]:
     """
     Yield all records of the ranges in small lists, in offset order within each partition.
 
     Raises:
+        WrongUseError: a file of the login cannot be read on this machine.
         UnreadError: a record no longer exists, or no broker has answered for two minutes.
 
     """
-    consumer = _consumer(options)
+    consumer = _consumer(options, security)
     left = {(one.topic, one.partition): one for one in ranges}
     try:
         consumer.assign([TopicPartition(one.topic, one.partition, one.first) for one in ranges])
@@ -101,9 +105,9 @@ def messages_of(options: Options, ranges: Sequence[Range]) -> Iterator[list[Mess
 
 
 @lru_cache(maxsize=1)
-def _consumer(options: Options) -> Consumer:
+def _consumer(options: Options, security: KafkaSecurity) -> Consumer:
     """Return the consumer of this process. A new connection would cost each batch 0.1 s."""
-    return Consumer(dict(options) | OWN)
+    return Consumer(dict(options) | security.librdkafka() | OWN)
 
 
 def _messages(consumer: Consumer, left: dict[TelemetryPartition, Range]) -> Iterator[list[Message]]:

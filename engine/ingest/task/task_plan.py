@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark import TaskContext
 
+from conf.kafka_security import PLAINTEXT, KafkaSecurity
 from engine.delta.file_writer import FileWriter
 from engine.ingest.task.arrow_rows import TABLES, record_batch
 from engine.ingest.task.kafka import Options, Range, messages_of
@@ -46,6 +47,7 @@ class TaskPlan:
     bronze: Mapping[str, str]  # name of the bronze table by kind
     writes_bronze: bool = True
     consumer: Options = ()  # librdkafka options
+    security: KafkaSecurity = PLAINTEXT  # paths, not secrets: tasks read the files
     shares: Sequence[Sequence[Range]] = ()  # offset ranges of each task, indexed by the `id` in its input
 
 
@@ -97,7 +99,8 @@ def _read(batches: Iterator[pa.RecordBatch], plan: TaskPlan) -> Iterator[Batch]:
             yield from_bronze(batch)
             continue
         for number in batch.column(0).to_pylist():
-            yield from from_messages(messages_of(plan.consumer, plan.shares[number]), plan.ingested_at)
+            messages = messages_of(plan.consumer, plan.shares[number], plan.security)
+            yield from from_messages(messages, plan.ingested_at)
 
 
 def _write(

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from collectors.sampling import cli, record, restore, watchdog
+from collectors.sampling.errors import SampleError
 from collectors.sampling.record import LevelRecord, LoggerLevel
 from collectors.sampling.rounds import SamplingPlan, SamplingRun
 from conf.exit_codes import ExitCode
@@ -293,3 +294,38 @@ def test_make_clean_deletes_no_data(tmp_path):
     assert [name for name in kept if not (tmp_path / ".state" / name / "file").exists()] == []
     assert not (tmp_path / ".state" / "lab").exists()
     assert (tmp_path / "spark-warehouse").exists()
+
+
+def test_a_password_that_goes_missing_is_an_error_that_the_watchdog_tries_again(tmp_path):
+    """The record has its path, so a watchdog reads it each time."""
+    (tmp_path / "password").write_text("hunter2")
+    (tmp_path / "site.toml").write_text(
+        '[collector]\ncluster_bootstrap_servers = "b:9092"\n[collector.cluster_security]\n'
+        'security_protocol = "SASL_SSL"\nsasl_mechanism = "PLAIN"\nsasl_username = "sampler"\n'
+        f'sasl_password_file = "{tmp_path / "password"}"\n'
+    )
+    target = cli._target(None, None, [tmp_path / "site.toml"])
+    record.write(tmp_path, target.with_levels([LoggerLevel(1, REQUEST, "WARN", is_inherited=False)]))
+    recorded = record.read(tmp_path)
+    (tmp_path / "password").unlink()
+
+    assert (recorded.security, recorded.bootstrap_servers) == (target.security, "b:9092")
+    assert "hunter2" not in (tmp_path / record.NAME).read_text()
+    with pytest.raises(SampleError, match=r"sasl_password_file = .* cannot be read"):
+        watchdog.brokers_of(recorded).levels("all", (REQUEST,))
+
+
+def test_a_missing_password_is_wrong_use_before_a_level_changes(command, tmp_path):
+    (tmp_path / "site.toml").write_text(
+        '[collector.cluster_security]\nsecurity_protocol = "SSL"\nssl_ca_location = "/nowhere/ca.pem"\n'
+    )
+    result = command("--bootstrap-server", "b:9092", "--conf", str(tmp_path / "site.toml"))
+
+    assert result.exit_code == ExitCode.WRONG
+    assert "ssl_ca_location = '/nowhere/ca.pem' cannot be read" in result.output
+
+
+def test_levels_that_a_former_version_recorded_are_read(tmp_path):
+    (tmp_path / record.NAME).write_text('{"bootstrap_servers": "b:9092", "properties": "p", "levels": []}')
+
+    assert record.read(tmp_path) == LevelRecord("b:9092", "p", ())

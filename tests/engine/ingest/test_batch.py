@@ -1,13 +1,16 @@
 """One batch of a telemetry topic, written as `plumbline ingest` writes it."""
 
+import pickle
 from datetime import UTC, datetime
 
 import pytest
 
-from conf.settings import Settings, WarehouseSettings
+from conf.kafka_security import KafkaSecurity
+from conf.settings import Settings, Telemetry, WarehouseSettings
 from engine.delta import tables
-from engine.ingest.batches import MissingRecordsError, TakenError, write_batch
+from engine.ingest.batches import MissingRecordsError, TakenError, task_plan, write_batch
 from engine.ingest.sources import LINES, QUERIES, SOURCES
+from engine.ingest.task.kafka import Range
 from schemas.bronze import RAW, REQUEST_LOG
 from tests.transforms.parse.records import COMPLETED
 from transforms.frames import frame_of
@@ -95,3 +98,20 @@ def test_a_batch_that_reads_other_records_than_its_offsets_is_not_committed(spar
         )
 
     assert offsets_in(spark, warehouse, REQUEST_LOG) == before
+
+
+def test_the_plan_of_a_batch_has_the_path_of_a_password_and_not_the_password(tmp_path):
+    """Spark sends it to the executors; they read the file."""
+    (tmp_path / "password").write_text("hunter2")
+    security = KafkaSecurity(
+        security_protocol="SASL_SSL",
+        sasl_mechanism="PLAIN",
+        sasl_username="ingest",
+        sasl_password_file=str(tmp_path / "password"),
+    )
+    settings = Settings(telemetry=Telemetry(security=security))
+    sent = pickle.dumps(task_plan(settings, tmp_path, "a", reader="r", shares=[[Range("t", 0, 0, 1)]]))
+    plan = pickle.loads(sent)  # noqa: S301 (of this test)
+
+    assert b"hunter2" not in sent
+    assert plan.security.librdkafka()["sasl.password"] == "hunter2"

@@ -2,18 +2,23 @@
 
 import pytest
 
+from conf.kafka_security import KafkaSecurity
 from conf.settings import Telemetry
 from engine.ingest import checkpoints
 from engine.ingest.checkpoints import (
     NO_ID,
     TOPIC_ID,
     DeletedRange,
+    NoTopicError,
     TopicRecreatedError,
     check_same_topic,
+    has_topic,
     lost,
+    offsets_held,
     read_until,
 )
 from engine.streams.log import StreamLog
+from tests.tls import tls_server
 
 TOPIC, ID = "t.request-log", "dKxJ3w_zS8-1b2c3d4e5fA"
 
@@ -107,3 +112,12 @@ def test_a_cluster_without_topic_ids_is_accepted(tmp_path, monkeypatch, stored):
         check_same_topic(Telemetry(), TOPIC, tmp_path)
 
     assert (tmp_path / f"{TOPIC_ID}.{TOPIC}").read_text() == ID
+
+
+def test_a_cluster_that_is_not_trusted_is_an_error_with_the_reason(monkeypatch, tmp_path):
+    monkeypatch.setattr(checkpoints, "ANSWER_TIMEOUT_S", 1.0)
+    with tls_server(tmp_path) as address:
+        telemetry = Telemetry(bootstrap_servers=address, security=KafkaSecurity(security_protocol="SSL"))
+        for ask in (offsets_held, has_topic):
+            with pytest.raises(NoTopicError, match=f"{address} does not answer.*verify failed"):
+                ask(telemetry, TOPIC)

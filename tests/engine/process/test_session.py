@@ -51,3 +51,12 @@ def test_a_worker_uses_the_memory_settings_of_the_session(spark):
     row = spark.range(1).mapInArrow(settings, "pool string, threshold string").first()
 
     assert (row.pool, row.threshold) == (NEEDED[ARROW_POOL], NEEDED[MMAP_THRESHOLD])
+
+
+def test_the_ports_of_a_local_driver_ask_for_a_secret(spark):
+    """The session's own connections have it."""
+    manager = spark._jvm.org.apache.spark.SparkEnv.get().securityManager()
+
+    assert manager.isAuthenticationEnabled()
+    assert manager.isEncryptionEnabled()
+    assert spark.range(10, numPartitions=2).repartition(2).count() == 10

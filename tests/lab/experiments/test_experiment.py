@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -233,6 +234,7 @@ def test_a_server_that_cannot_be_reached_is_reported(fake):
     ("options", "said"),
     [
         (("--start",), "either --bootstrap-server, or --state and --start"),
+        (("--properties", __file__, "--conf", __file__), "use either --properties or --conf"),
         (("--bootstrap-server", "nonsense"), "'nonsense' is not HOST:PORT"),
     ],
 )
@@ -267,6 +269,37 @@ def test_settings_of_the_connection_are_frozen_without_secrets(fake, tmp_path):
     assert json.loads(frozen)["place"]["properties"] == {"security.protocol": "SSL"}
     assert "hunter2" not in frozen
     assert all(row[row.index("--producer.config") + 1] == str(file) for row in calls(fake.folder))
+
+
+OAUTH = """
+[collector.cluster_security]
+security_protocol = "SASL_SSL"
+sasl_mechanism = "OAUTHBEARER"
+sasl_oauthbearer_token_endpoint_url = "https://login:1/token"
+sasl_oauthbearer_client_id = "load"
+sasl_oauthbearer_client_secret_file = "{}"
+"""
+
+
+def test_every_tool_logs_in_as_the_settings_say_with_a_file_that_goes_with_the_command(fake, tmp_path):
+    (tmp_path / "secret").write_text("hunter2")
+    (tmp_path / "my.toml").write_text(OAUTH.format(tmp_path / "secret"))
+    done = fake.call("--conf", str(tmp_path / "my.toml"))
+
+    assert done.exit_code == 0, done.output
+    rows = [row for tool in ("ClusterTool", "TopicCommand", "Perf") for row in calls(fake.folder, tool)]
+    files = {
+        row[row.index(name) + 1]
+        for row in rows
+        for name in ("--producer.config", "--command-config", "--config")
+        if name in row
+    }
+    (file,) = files
+    assert not Path(file).exists()
+    assert all("allowed.urls=https://login:1/token" in " ".join(row) for row in rows)
+    frozen = (fake.kept / "experiment.json").read_text()
+    assert json.loads(frozen)["place"]["properties"]["sasl.mechanism"] == "OAUTHBEARER"
+    assert "hunter2" not in frozen + (fake.folder / "calls.jsonl").read_text()
 
 
 def test_the_help_has_exit_codes_and_examples():
