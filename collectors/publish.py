@@ -158,6 +158,7 @@ class Publisher:
             StoppedError: the stop event was set while the queue was full; the next run reads the rest again.
 
         """
+        flight.identify(batch.mark, batch.head)
         for line in batch.lines:
             receipt = flight.expect(batch.mark, line.end_offset)
             try:

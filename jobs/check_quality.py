@@ -21,6 +21,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from answers.data_quality.losses import losses
+from answers.gold.reader import GoldReader
 from conf.exit_codes import ExitCode, HeldError, WrongUseError
 from conf.instants import SINCE_HELP, time_range
 from conf.progress import Progress, first_line
@@ -132,6 +134,10 @@ def run(scope: Scope, progress: Progress) -> bool:
                     found.append({"checked_at": checked_at, **row})
         if found:
             results_table.write(spark, root, found)
+    if scope.layer is Layer.SILVER:
+        since = {"since": datetime.fromtimestamp(scope.span.start, UTC)} if scope.span else {}
+        for loss in losses(GoldReader.in_folder(root), **since):
+            typer.echo(f"{loss}.")
     return _report(scope.layer, found)
 
 

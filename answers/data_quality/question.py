@@ -15,6 +15,7 @@ from answers.answer import (
 )
 from answers.data_quality import counts, missing_metrics
 from answers.data_quality.counts import BALANCE, is_balanced, totals_of
+from answers.data_quality.losses import losses
 from answers.formats import count
 from answers.gold.selection import GoldSelection
 from schemas.gold.leader_local_mean import MISSING_METRICS
@@ -47,12 +48,14 @@ def answer(selection: GoldSelection) -> Answer:
     section = Section(
         name="quality", title="Data quality", blocks=[*blocks, *(one for one in tables if one.rows)]
     )
-    return Answer(headline=_headline(sources, doubted), sections=[section])
+    lost = losses(selection.gold, selection.since)
+    return Answer(headline=_headline(sources, doubted, lost), sections=[section])
 
 
 def doubts(selection: GoldSelection) -> list[str]:
-    """Return the reasons to doubt the figures: bad lines, misplaced or empty files, missing metrics."""
+    """Return the reasons to doubt the figures: lost and bad lines, wrong or empty files, missing metrics."""
     return [
+        *losses(selection.gold, selection.since),
         *counts.doubts(
             counts.by_source(selection),
             counts.quarantined_by_reason(selection),
@@ -92,7 +95,9 @@ def _of_rules(rules: Sequence[Row]) -> list[str]:
     ]
 
 
-def _headline(sources: Sequence[Row], doubted: Sequence[str]) -> Headline:
+def _headline(sources: Sequence[Row], doubted: Sequence[str], lost: Sequence[str]) -> Headline:
+    if lost:
+        return Headline(sentence=f"{lost[0]}.", mood="alarm", evidence=doubted)
     if not sources:
         return Headline(sentence="No line was read.", mood="unsure")
     if not all(row["is_balanced"] is not False for row in sources):

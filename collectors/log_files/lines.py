@@ -10,9 +10,12 @@ from collectors.log_files.gunzip import TornGzipError, gunzip_blocks
 
 BLOCK_BYTES = 256 * 1024
 CHUNK_BYTES = 4 * 1024 * 1024  # the parser's limit for a line; a reader may hold dozens of chunks
-HEAD_BYTES = 64 * 1024  # how much of the first line the fingerprint covers
+HEAD_BYTES, HEAD_LINES = 64 * 1024, 16  # how much of a file its identity covers
 
 _UNSUPPORTED_SUFFIXES = {".bz2", ".deflate", ".lz4", ".lzma", ".pack200", ".xz", ".z", ".zip", ".zst"}
+
+Fingerprints = tuple[str, ...]
+"""The fingerprints of a file's first line and of the whole lines after it, at most 16 lines of 64 KiB."""
 
 Piece = tuple[bytes, int, int, str | None]
 """Value without newline, start offset of its line, end offset, chunk label."""
@@ -53,8 +56,8 @@ def fingerprint(first_line: bytes) -> str:
     """
     Return the identity of a file: a hash of its first line, which a rename, a copy and gzip all keep.
 
-    Files with the same first line are treated as one file. Kafka's log lines begin with a timestamp, so the
-    first lines of two logs differ.
+    Kafka's log lines begin with a timestamp, so the first lines of two logs differ. If two files of a log
+    begin with the same header, `collectors.log_files.siblings` tells them apart by their first 16 lines.
 
     >>> fingerprint(b"")
     'e3b0c44298fc1c14'
@@ -77,6 +80,30 @@ def first_line(head: bytes, *, is_whole: bool) -> bytes | None:
     if newline or len(line) == HEAD_BYTES or (is_whole and line):
         return line
     return None
+
+
+def head_of(content: bytes) -> bytes:
+    r"""
+    Return the first bytes of a file up to the end of its 16th line, at most 64 KiB.
+
+    >>> head_of(b"line\n" * 20) == b"line\n" * 16, head_of(b"one\ntw")
+    (True, b'one\ntw')
+    """
+    content = content[:HEAD_BYTES]
+    parts = content.split(b"\n", HEAD_LINES)
+    return content[: len(content) - len(parts[-1])] if len(parts) > HEAD_LINES else content
+
+
+def fingerprints(head: bytes) -> Fingerprints:
+    r"""
+    Return the fingerprints of the first lines of a file, from its head.
+
+    >>> fingerprints(b"one\ntwo\nthr") == (fingerprint(b"one"), fingerprint(b"two"))
+    True
+    >>> fingerprints(b"one") == (fingerprint(b"one"),)
+    True
+    """
+    return tuple(map(fingerprint, head.split(b"\n")[:-1] or [head]))
 
 
 class LineSplitter:
@@ -173,25 +200,33 @@ def read_blocks(stream: IO[bytes], *, is_compressed: bool) -> Iterator[bytes]:
         yield block
 
 
-def read_lines(
-    path: Path, node: str, kind: str, *, start_offset: int = 0, chunk_bytes: int = CHUNK_BYTES
+def read_lines(  # noqa: PLR0913 (what to read, from where)
+    path: Path,
+    node: str,
+    kind: str,
+    *,
+    mark: str = "",
+    start_offset: int = 0,
+    chunk_bytes: int = CHUNK_BYTES,
 ) -> Iterator[RawLine]:
     """
     Yield the lines of a finished file, from the line at `start_offset` (uncompressed bytes) to the end.
 
-    The last line does not need a newline. All bytes are kept, also a trailing CR.
+    `mark` identifies the file; default: the fingerprint of its first line. The last line does not need a
+    newline. All bytes are kept, also a trailing CR.
 
     Raises:
         DamagedFileError: the file cannot be opened, or its gzip data is torn or corrupt. It is raised after
             all readable bytes were yielded, including those of an unfinished line.
 
     """
-    mark, reason = fingerprint(b""), ""
+    reason = ""
     splitter = LineSplitter(start_offset, chunk_bytes)
     try:
         with path.open("rb") as stream:
             blocks = _from_the_first_line(read_blocks(stream, is_compressed=is_gzip(path)))
-            mark = fingerprint(next(blocks))
+            first = next(blocks)
+            mark = mark or fingerprint(first)
             to_skip = start_offset
             for block in blocks:
                 wanted = block[to_skip:]
@@ -200,6 +235,7 @@ def read_lines(
                     yield raw_line(piece, mark, path, node, kind)
     except (OSError, TornGzipError) as error:
         reason = str(error)
+    mark = mark or fingerprint(b"")
     for piece in splitter.flush():
         yield raw_line(piece, mark, path, node, kind)
     if reason:

@@ -9,6 +9,7 @@ from pathlib import Path
 from confluent_kafka import KafkaError
 
 from collectors.errors import CollectorError
+from collectors.log_files.lines import Fingerprints
 from conf.atomic_file import write_atomically
 
 REMEMBERED_FILES = 64  # finished and deleted files to keep, so that a file that comes back is not sent twice
@@ -16,14 +17,15 @@ REMEMBERED_FILES = 64  # finished and deleted files to keep, so that a file that
 
 @dataclass(slots=True)
 class FileProgress:
-    """How far one file was read; a fingerprint identifies the file."""
+    """How far one file was read; its mark identifies the file."""
 
     offset: int  # bytes, uncompressed; always the start of a line
     is_finished: bool = False
+    head: Fingerprints = ()  # empty in positions of a former version
 
 
 LogProgress = dict[str, FileProgress]
-"""Fingerprint to progress, for all files of one log."""
+"""Mark to progress, for all files of one log."""
 
 
 class PositionFileError(CollectorError):
@@ -42,7 +44,10 @@ def load_positions(path: Path) -> dict[str, LogProgress]:
         logs = json.loads(path.read_text())["logs"]
         return {
             log: {
-                mark: FileProgress(int(row["offset"]), bool(row["is_finished"])) for mark, row in rows.items()
+                mark: FileProgress(
+                    int(row["offset"]), bool(row["is_finished"]), tuple(map(str, row.get("head", ())))
+                )
+                for mark, row in rows.items()
             }
             for log, rows in logs.items()
         }
@@ -59,7 +64,7 @@ def load_positions(path: Path) -> dict[str, LogProgress]:
 def save_positions(path: Path, logs: dict[str, LogProgress]) -> None:
     """Replace the file atomically and sync it: after a crash it has the old or the new content."""
     rows = {log: {mark: asdict(p) for mark, p in progresses.items()} for log, progresses in logs.items()}
-    write_atomically(path, json.dumps({"version": 1, "logs": rows}, indent=1), is_synced=True)
+    write_atomically(path, json.dumps({"version": 2, "logs": rows}, indent=1), is_synced=True)
 
 
 def copied(progresses: LogProgress) -> LogProgress:
@@ -68,8 +73,14 @@ def copied(progresses: LogProgress) -> LogProgress:
 
 
 def forget(progresses: LogProgress, present: Container[str]) -> None:
-    """Remove finished files that no longer exist, except the newest 64."""
-    gone = [mark for mark, progress in progresses.items() if progress.is_finished and mark not in present]
+    """
+    Remove finished files that no longer exist, except the newest 64.
+
+    A file whose mark is the first line of another one stays: a later file must not get its mark.
+    """
+    shared = {p.head[0] for mark, p in progresses.items() if p.head and p.head[0] != mark}
+    finished = [mark for mark, progress in progresses.items() if progress.is_finished]
+    gone = [mark for mark in finished if mark not in present and mark not in shared]
     for mark in gone[: max(0, len(gone) - REMEMBERED_FILES)]:
         del progresses[mark]
 
@@ -92,6 +103,10 @@ class InFlight:
     def __len__(self) -> int:
         """Return the number of records that are not safe yet."""
         return len(self._receipts)
+
+    def identify(self, mark: str, head: Fingerprints) -> None:
+        """Store the first lines of a file, before its first record is sent."""
+        self.safe.setdefault(mark, FileProgress(0)).head = head
 
     def expect(self, mark: str, end_offset: int) -> "Receipt":
         """Add a record before it is sent; return its delivery callback."""

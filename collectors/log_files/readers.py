@@ -4,8 +4,16 @@ import os
 from collections.abc import Iterator
 
 from collectors.log_files.gunzip import TornGzipError
-from collectors.log_files.lines import BLOCK_BYTES, LineSplitter, fingerprint, read_blocks
-from collectors.log_files.siblings import Inode, Sibling, head_of, mark_of
+from collectors.log_files.lines import (
+    BLOCK_BYTES,
+    HEAD_BYTES,
+    HEAD_LINES,
+    LineSplitter,
+    fingerprints,
+    head_of,
+    read_blocks,
+)
+from collectors.log_files.siblings import Inode, Sibling, agree, read_head
 
 
 class ReplacedError(Exception):
@@ -17,7 +25,7 @@ class PlainReader:
 
     def __init__(self, sibling: Sibling, offset: int, chunk_bytes: int) -> None:
         """
-        Open the file and check its fingerprint.
+        Open the file and check its first lines.
 
         Raises:
             ReplacedError: the path now leads to a different file than the one that was listed.
@@ -27,8 +35,9 @@ class PlainReader:
         self._descriptor = os.open(sibling.path, os.O_RDONLY | os.O_CLOEXEC)
         status = os.fstat(self._descriptor)
         self.inode: Inode = (status.st_dev, status.st_ino)
-        self._head = head_of(self._descriptor)
-        if fingerprint(self._head.removesuffix(b"\n")) != sibling.mark:
+        self._head = head_of(os.pread(self._descriptor, HEAD_BYTES, 0))
+        self.head = fingerprints(self._head)
+        if not agree(self.head, sibling.head):
             self.close()
             raise ReplacedError
         self.is_live = sibling.is_live
@@ -39,8 +48,8 @@ class PlainReader:
         """
         Return the next block; empty if there is none yet.
 
-        The first line is compared after the block is read. If it is unchanged, the file was not truncated
-        before the read, so the block belongs to this file.
+        The first lines are compared after the block is read. If they are unchanged, the file was not
+        truncated before the read, so the block belongs to this file.
 
         Raises:
             ReplacedError: the file was truncated.
@@ -54,6 +63,9 @@ class PlainReader:
         if not block and self.is_live and size < at:
             raise ReplacedError
         self.seen_bytes = max(self.seen_bytes, size)
+        if block and len(self.head) < HEAD_LINES and at <= len(self._head) < HEAD_BYTES:
+            self._head = head_of(self._head[:at] + block)
+            self.head = fingerprints(self._head)
         return block
 
     def size(self) -> int:
@@ -80,7 +92,7 @@ class GzipReader:
 
     def __init__(self, sibling: Sibling, offset: int, chunk_bytes: int) -> None:
         """
-        Open the file, check its fingerprint, and skip to `offset` (uncompressed bytes).
+        Open the file, check its first lines, and skip to `offset` (uncompressed bytes).
 
         Raises:
             ReplacedError: a rotation has put a different file at this path since it was listed.
@@ -91,9 +103,11 @@ class GzipReader:
         self.seen_bytes = 0
         self.splitter = LineSplitter(offset, chunk_bytes)
         self._stream = sibling.path.open("rb")
-        if mark_of(self._stream, is_compressed=True) != sibling.mark:
+        found = read_head(self._stream, is_compressed=True)
+        if found is None or not agree(found, sibling.head):
             self.close()
             raise ReplacedError
+        self.head = found
         self._stream.seek(0)
         self._blocks = self._from(offset)
 

@@ -1,22 +1,32 @@
-"""List the files of one log: the live file and the rotated files, identified by their first lines."""
+"""
+List the files of one log: the live file and the rotated files, identified by their first lines.
+
+The mark of a file is the fingerprint of its first line. If another file of the log has the same first line, a
+header for example, its mark is the fingerprint of its lines up to the first one that differs.
+"""
 
 import glob
 import logging
-import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
 from collectors.log_files.gunzip import TornGzipError
 from collectors.log_files.lines import (
     HEAD_BYTES,
+    HEAD_LINES,
+    Fingerprints,
     fingerprint,
+    fingerprints,
     first_line,
+    head_of,
     is_gzip,
     is_unreadable,
     read_blocks,
 )
+from collectors.log_files.positions import LogProgress
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +43,7 @@ class Sibling:
 
     path: Path
     mark: str
+    head: Fingerprints
     size: int  # bytes on disk
     modified_ns: int
     is_live: bool
@@ -62,17 +73,27 @@ class Siblings:
         name = Path(path).name if self.has_glob else Path(path).name + "*"
         self._follow_links = follow_links
         self._pattern = "*".join(glob.escape(part) for part in name.split("*"))
-        self._marks: dict[tuple[str, Inode, int, int], str | None] = {}
+        self._heads: dict[tuple[str, Inode, int, int], Fingerprints | None] = {}
         self._unreadable: set[Path] = set()
 
-    def listed(self) -> list[Sibling]:
-        """Return the files that have a first line, one per fingerprint: oldest first, the live file last."""
+    def listed(self, known: LogProgress) -> list[Sibling]:
+        """
+        Return the files that have a first line, one per mark: oldest first, the live file last.
+
+        A live file that still agrees with the first lines of a longer known file is left out: it may be
+        another file that begins with the same header.
+        """
+        heads = {mark: progress.head or (mark,) for mark, progress in known.items()}
         by_mark: dict[str, Sibling] = {}
-        for sibling in self._all():
-            other = by_mark.get(sibling.mark)
+        for found in sorted(self._all(), key=_age):
+            mark = identity(found.head, heads, is_live=found.is_live)
+            if mark is None:
+                continue
+            heads[mark] = max(heads.get(mark, ()), found.head, key=len)
+            sibling, other = replace(found, mark=mark), by_mark.get(mark)
             if other is None or _preference(sibling) < _preference(other):
-                by_mark[sibling.mark] = sibling
-        return sorted(by_mark.values(), key=lambda s: (s.is_live, s.modified_ns, s.path.name))
+                by_mark[mark] = sibling
+        return sorted(by_mark.values(), key=_age)
 
     def is_live(self, inode: Inode) -> bool:
         """Return whether the live path still leads to this file."""
@@ -85,12 +106,12 @@ class Siblings:
     def has_live_begun(self) -> bool:
         """Return whether the live file has its first line, so the writer has finished the previous file."""
         try:
-            return _mark(self.live, is_live=True) is not None
+            return _head(self.live, is_live=True) is not None
         except OSError:
             return False
 
     def _all(self) -> Iterator[Sibling]:
-        seen: dict[tuple[str, Inode, int, int], str | None] = {}
+        seen: dict[tuple[str, Inode, int, int], Fingerprints | None] = {}
         for path in {self.live, *self.live.parent.glob(self._pattern)}:
             try:
                 status = path.stat()
@@ -110,8 +131,8 @@ class Siblings:
                     continue
                 key = (path.name, (status.st_dev, status.st_ino), status.st_size, status.st_mtime_ns)
                 is_live = path == self.live
-                mark = (
-                    self._marks[key] if key in self._marks and not is_live else _mark(path, is_live=is_live)
+                head = (
+                    self._heads[key] if key in self._heads and not is_live else _head(path, is_live=is_live)
                 )
             except FileNotFoundError:
                 continue  # rotated between the listing and the stat
@@ -120,10 +141,10 @@ class Siblings:
                     path, f"cannot be read: {error.strerror}; correct this, the collector keeps retrying"
                 )
                 continue
-            seen[key] = mark
-            if mark:
-                yield Sibling(path, mark, status.st_size, status.st_mtime_ns, is_live)
-        self._marks = seen
+            seen[key] = head
+            if head:
+                yield Sibling(path, head[0], head, status.st_size, status.st_mtime_ns, is_live)
+        self._heads = seen
 
     def _leads_out(self, path: Path) -> bool:
         return not path.resolve().is_relative_to(self.live.parent.resolve())
@@ -140,26 +161,69 @@ def _preference(sibling: Sibling) -> tuple[bool, bool, bool, int, str]:
     return (not sibling.is_live, sibling.is_compressed, name.endswith(".tmp"), -sibling.size, name)
 
 
-def _mark(path: Path, *, is_live: bool) -> str | None:
+def _age(sibling: Sibling) -> tuple[bool, int, str]:
+    return sibling.is_live, sibling.modified_ns, sibling.path.name
+
+
+def agree(one: Fingerprints, other: Fingerprints) -> bool:
+    """
+    Return whether the lines that both heads have are equal.
+
+    >>> agree(("a", "b"), ("a",)), agree(("a", "b"), ("a", "c", "d"))
+    (True, False)
+    """
+    return all(mine == its for mine, its in zip(one, other, strict=False))
+
+
+def identity(head: Fingerprints, heads: Mapping[str, Fingerprints], *, is_live: bool = False) -> str | None:
+    """
+    Return the mark of the known file that a file is, or a new mark; `heads` has those of all known files.
+
+    None for a live file that is too short to tell.
+    """
+    alike = {mark: known for mark, known in heads.items() if known[0] == head[0]}
+    mark = next((mark for mark, known in alike.items() if agree(known, head)), None)
+    if mark is not None:
+        return None if is_live and len(head) < len(alike[mark]) else mark
+    if not alike:
+        return head[0]
+    shared = max(_shared(known, head) for known in alike.values())
+    return fingerprint("".join(head[: shared + 1]).encode())
+
+
+def marks_of(paths: Iterable[Path]) -> list[str]:
+    """Return the mark of each finished file of a log; empty if it has no line, or cannot be read."""
+    heads, marks = dict[str, Fingerprints](), list[str]()
+    for path in paths:
+        head = None
+        with suppress(OSError):
+            head = _head(path, is_live=False)
+        mark = identity(head, heads) if head else None
+        if head and mark:
+            heads[mark] = max(heads.get(mark, ()), head, key=len)
+        marks.append(mark or "")
+    return marks
+
+
+def _shared(one: Fingerprints, other: Fingerprints) -> int:
+    """Return the number of equal lines before the first one that differs."""
+    return next((n for n, (mine, its) in enumerate(zip(one, other, strict=False)) if mine != its), 0)
+
+
+def _head(path: Path, *, is_live: bool) -> Fingerprints | None:
     with path.open("rb") as stream:
-        return mark_of(stream, is_compressed=is_gzip(path), is_live=is_live)
+        return read_head(stream, is_compressed=is_gzip(path), is_live=is_live)
 
 
-def mark_of(stream: IO[bytes], *, is_compressed: bool, is_live: bool = False) -> str | None:
-    """Return the fingerprint; None while the first line of a live file may still grow."""
-    head = b""
+def read_head(stream: IO[bytes], *, is_compressed: bool, is_live: bool = False) -> Fingerprints | None:
+    """Return the head of a file; None while the first line of a live file may still grow."""
+    content = b""
     try:
         for block in read_blocks(stream, is_compressed=is_compressed):
-            head += block
-            if len(head) >= HEAD_BYTES or b"\n" in block:
+            content += block
+            if len(content) >= HEAD_BYTES or content.count(b"\n") >= HEAD_LINES:
                 break
     except TornGzipError:
         is_live = True  # gzip may still be writing: only a whole first line counts
-    line = first_line(head, is_whole=not is_live)
-    return None if line is None else fingerprint(line)
-
-
-def head_of(descriptor: int) -> bytes:
-    """Return the first line of a plain file with its newline, or the first 64 KiB of it."""
-    head = os.pread(descriptor, HEAD_BYTES, 0)
-    return head[: head.find(b"\n") + 1] or head
+    line = first_line(content, is_whole=not is_live)
+    return None if line is None else fingerprints(head_of(content))

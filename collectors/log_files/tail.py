@@ -1,4 +1,4 @@
-"""Tail one log through rotation, copytruncate, gzip and restarts, by fingerprint and offset."""
+"""Tail one log through rotation, copytruncate, gzip and restarts, by the identity of its files and offset."""
 
 import logging
 import time
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from collectors.log_files.gunzip import TornGzipError
-from collectors.log_files.lines import CHUNK_BYTES, LineSplitter, Piece, RawLine, raw_line
+from collectors.log_files.lines import CHUNK_BYTES, Fingerprints, LineSplitter, Piece, RawLine, raw_line
 from collectors.log_files.positions import FileProgress, LogProgress, copied, forget
 from collectors.log_files.readers import LogReader, ReplacedError, open_reader
 from collectors.log_files.siblings import Sibling, Siblings
@@ -33,6 +33,7 @@ class LineBatch:
     """Lines of one file, in file order. A finished batch is the last batch of its file."""
 
     mark: str
+    head: Fingerprints
     lines: list[RawLine]
     end_offset: int  # uncompressed bytes; all lines before it are in this batch or an earlier one
     is_finished: bool = False
@@ -86,14 +87,10 @@ class Tailer:
         if self.saved is not None:
             self.known = copied(self.saved)
             return
-        siblings = self._siblings.listed()
-        for sibling in siblings:
-            if sibling.is_live or self._siblings.has_glob:
-                self.known[sibling.mark] = FileProgress(0)
-            else:
-                self.known[sibling.mark] = FileProgress(
-                    0 if sibling.is_compressed else sibling.size, is_finished=True
-                )
+        for sibling in self._siblings.listed(self.known):
+            is_wanted = sibling.is_live or self._siblings.has_glob
+            offset = 0 if is_wanted or sibling.is_compressed else sibling.size
+            self.known[sibling.mark] = FileProgress(offset, is_finished=not is_wanted, head=sibling.head)
 
     @property
     def is_waiting(self) -> bool:
@@ -147,7 +144,7 @@ class Tailer:
         return _Step.AGAIN
 
     def _open_next(self) -> LogReader | None:
-        siblings = self._siblings.listed()
+        siblings = self._siblings.listed(self.known)
         self._note_missing({sibling.mark for sibling in siblings})
         unread = [sibling for sibling in siblings if self._is_unread(sibling)]
         for sibling in unread:
@@ -161,7 +158,7 @@ class Tailer:
                 self._reader = open_reader(sibling, progress.offset, self.chunk_bytes)
             except (ReplacedError, OSError):
                 continue  # rotated between the listing and the opening: the next listing has the new path
-            progress.is_finished = False
+            progress.is_finished, progress.head = False, self._reader.head
             self._rotated_at, self._is_last_look = self._may_grow_since(self._reader), False
             if sibling.is_live:
                 self._cut.pop(sibling.mark, None)
@@ -214,8 +211,9 @@ class Tailer:
         mark, path = reader.sibling.mark, reader.sibling.path
         progress = self.known[mark]
         progress.offset, progress.is_finished = reader.splitter.line_offset, is_finished
+        progress.head = reader.head
         lines = [raw_line(piece, mark, path, self.file.node, self.file.kind) for piece in pieces]
-        return LineBatch(mark, lines, progress.offset, is_finished, lost, read_bytes)
+        return LineBatch(mark, progress.head, lines, progress.offset, is_finished, lost, read_bytes)
 
     def _last_batch(self, reader: LogReader) -> LineBatch:
         """Return the last batch of a rotated file, with the lost range if a copy is too short."""
@@ -285,4 +283,4 @@ class Tailer:
             )  # fmt: skip
         progress.offset, progress.is_finished = start, True
         lines = [raw_line(piece, mark, path, self.file.node, self.file.kind) for piece in pieces]
-        return LineBatch(mark, lines, start, is_finished=True, lost=lost)
+        return LineBatch(mark, progress.head, lines, start, is_finished=True, lost=lost)

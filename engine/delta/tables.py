@@ -129,14 +129,18 @@ def append(
     return commits.append(frame, where, table, txn_app_id=txn_app_id, txn_version=txn_version)
 
 
-def append_rows(rows: pa.Table, warehouse: Path, table: Table, *, txn_app_id: str) -> bool:
+def append_rows(
+    rows: pa.Table, warehouse: Path, table: Table, *, txn_app_id: str, txn_version: int = 0
+) -> bool:
     """
-    Append rows without Spark, once per application id; create the table or its missing columns before.
+    Append rows without Spark, once per application id and version.
+
+    Create the table or its missing columns before.
 
     Return whether the rows were written.
     """
     make(warehouse, table)
-    where, transaction = Path(path(warehouse, table)), Transaction(txn_app_id, 0)
+    where, transaction = Path(path(warehouse, table)), Transaction(txn_app_id, txn_version)
     log = log_entries.opened(where)
     held = {field.name for field in log.schema().fields}
     wanted = Schema.from_arrow(arrow_schema(table)).fields

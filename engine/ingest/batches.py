@@ -5,10 +5,14 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow.parquet as pq
 from deltalake.transaction import Transaction
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame, SparkSession
 
 from conf.names import TelemetryPartition
@@ -16,6 +20,8 @@ from conf.settings import Settings
 from engine.delta import appends, tables
 from engine.delta.data_files import DataFile, add_action
 from engine.ingest.kafka_options import consumer_options
+from engine.ingest.losses import NAME as GAPS_NAME
+from engine.ingest.losses import LostError, LostOffsets, TruncatedError, record
 from engine.ingest.sources import SOURCES, Query
 from engine.ingest.task.batch_files import WrittenBatch, write_batch_files
 from engine.ingest.task.kafka import Range, shares_of
@@ -25,12 +31,15 @@ from engine.ingest.task.task_plan import TaskPlan
 from engine.ingest.task.written import Tally
 from engine.process.fail_points import reached
 from schemas.fields import Table
+from schemas.silver.not_kept import Loss
 from schemas.silver.topics import TOPICS
 from transforms.parse.scrapes.page import Limits
 
 Counts = list[dict[str, Any]]
 Offsets = Mapping[TelemetryPartition, tuple[int, int]]
 """The first offset and the end offset of each partition of a batch."""
+
+IntArray = NDArray[np.int64]
 
 Shares = Sequence[Sequence[Range]]
 """The offset ranges that each task reads from Kafka."""
@@ -42,8 +51,8 @@ class TakenError(Exception):
     """Another driver writes from the same checkpoint."""
 
 
-class MissingRecordsError(Exception):
-    """The tasks read other records than the batch's offsets; nothing was committed."""
+class OtherRecordsError(Exception):
+    """The tasks read records twice, or records that are not in the batch's offsets; nothing was committed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +62,8 @@ class BatchResult:
     counts: Counts
     tables: list[str]
     unnamed: list[Path] = field(default_factory=list)  # files that no task reported and no commit contains
+    gaps: Sequence[LostOffsets] = ()  # offsets without a record
+    epochs: Mapping[TelemetryPartition, int] = field(default_factory=dict)  # of the last records
 
 
 def parser_options(settings: Settings) -> ParserOptions:
@@ -98,10 +109,12 @@ def task_plan(  # noqa: PLR0913 (the parts of a plan)
     )
 
 
-def shared_out(spark: SparkSession, offsets: Offsets, query: Query) -> tuple[DataFrame, Shares]:
+def shared_out(
+    spark: SparkSession, offsets: Offsets, query: Query, epochs: Mapping[TelemetryPartition, int]
+) -> tuple[DataFrame, Shares]:
     """Return a frame with one share number per task, and the offset ranges of each share."""
     tasks = spark.sparkContext.defaultParallelism
-    shares = shares_of(offsets, tasks=tasks, records_per_task=query.records_per_task)
+    shares = shares_of(offsets, tasks=tasks, records_per_task=query.records_per_task, epochs=epochs)
     return spark.range(0, len(shares), 1, max(1, len(shares))), shares
 
 
@@ -115,18 +128,22 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes which batch)
     is_new: bool = False,
     offsets: Offsets | None = None,
     shares: Shares = (),
+    accepts: Loss | None = None,
     check_topics: Callable[[], None] = lambda: None,
 ) -> BatchResult:
     """
     Write one batch and commit it: bronze first, then silver.
 
     `records` are rows of bronze, or the numbers of the `shares` that tasks read from Kafka. A table that
-    already has the batch is skipped: Spark retries a batch that failed between two commits. `check_topics`
+    already has the batch is skipped: Spark retries a batch that failed between two commits. Those of
+    `offsets` that have no record go into `silver.gaps` with the reason `accepts`. `check_topics`
     is called between the read and the first commit; an exception from it leaves all tables unchanged.
 
     Raises:
         TakenError: the batch `is_new`, but bronze already has its id, maybe with other lines.
-        MissingRecordsError: the records are not those of `offsets`.
+        LostError: some of `offsets` have no record, and `accepts` is None.
+        OtherRecordsError: there are other records than those of `offsets`.
+        TruncatedError: a partition was truncated below the begin of the batch, and written again.
 
     """
     reached("offsets-logged")
@@ -138,8 +155,12 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes which batch)
     reached("tasks-running")
     written = write_batch_files(records, plan, batch_id=batch_id, known=known)
     reached("files-written")
-    if offsets is not None:
-        check_offsets(written.tally, offsets)
+    gaps = gaps_of(written, offsets, root, accepts or Loss.COMPACTION) if offsets is not None else []
+    if gaps and accepts is None:
+        raise LostError(gaps)
+    for one in written.tally.epochs.truncated:
+        evidence = f"offset {one.first - 1:,}, which was read, has another leader epoch now"
+        raise TruncatedError(one.topic, one.partition, evidence)
     check_topics()
     done = []
     for table in query.tables:
@@ -155,8 +176,17 @@ def write_batch(  # noqa: PLR0913 (what, where to, and who writes which batch)
             known.add(table.name, new_rows)
         reached("bronze-committed" if is_bronze else "silver-committed")
         done.append(name_of(table))
+    if gaps:  # last: without its gaps, a batch that is retried reads the offsets again
+        record(root, gaps, writer=app_id, batch=batch_id)
+        done.append(GAPS_NAME)
     reached("batch-written")
-    return BatchResult(counts=_counts(written), tables=done, unnamed=written.unnamed)
+    return BatchResult(
+        counts=_counts(written),
+        tables=done,
+        unnamed=written.unnamed,
+        gaps=gaps,
+        epochs=written.tally.epochs.last,
+    )
 
 
 def commit_files(warehouse: Path, table: Table, files: list[DataFile], transaction: Transaction) -> bool:
@@ -165,25 +195,57 @@ def commit_files(warehouse: Path, table: Table, files: list[DataFile], transacti
     return appends.append(where, [add_action(table, file) for file in files], transaction)
 
 
-def check_offsets(tally: Tally, offsets: Offsets) -> None:
+def gaps_of(written: WrittenBatch, offsets: Offsets, warehouse: Path, reason: Loss) -> list[LostOffsets]:
     """
-    Compare the records that tasks read with the offsets of the batch.
+    Return the offsets of a batch that have no record.
+
+    The counts of the tasks show whether there are any; only then the batch's own files are read.
 
     Raises:
-        MissingRecordsError: a partition has fewer, more or other records; the message names it.
+        OtherRecordsError: a partition has other records, or one twice; the message names it.
 
     """
-    for place in {*tally.offsets, *(place for place, (first, end) in offsets.items() if first < end)}:
-        first, end = offsets.get(place, (0, 0))
-        read = tally.offsets.get(place)
-        if read != (first, end - 1, end - first):
-            found = f"{read[2]:,} records, offsets {read[0]:,} to {read[1]:,}" if read else "no record"
+    wrong = differing(written.tally, offsets)
+    read = _offsets_in(written, warehouse) if wrong else {}
+    gaps = []
+    for topic, partition in sorted(wrong):
+        first, end = offsets.get((topic, partition), (0, 0))
+        found, records = np.unique_counts(read.get((topic, partition), np.empty(0, np.int64)))
+        if len(found) and (found[0] < first or found[-1] >= end or records.max() > 1):
             message = (
-                f"{place[0]} partition {place[1]}: the batch has offsets {first:,} to {end - 1:,}, but the "
-                f"tasks read {found}; nothing was committed. Topics with transactions or compaction "
-                "are not supported"
+                f"{topic} partition {partition}: the batch has offsets {first:,} to {end - 1:,}, but the "
+                f"tasks read {records.sum():,} records, offsets {found[0]:,} to {found[-1]:,}; nothing was "
+                "committed"
             )
-            raise MissingRecordsError(message)
+            raise OtherRecordsError(message)
+        edges = np.concatenate(([first - 1], found, [end]))
+        gaps += [
+            LostOffsets(topic=topic, partition=partition, first=before + 1, end=after, reason=reason)
+            for before, after in pairwise(edges.tolist())
+            if after - before > 1
+        ]
+    return gaps
+
+
+def differing(tally: Tally, offsets: Offsets) -> set[TelemetryPartition]:
+    """Return the partitions of which the tasks read fewer, more or other records than the batch has."""
+    due = {place: (first, end - 1, end - first) for place, (first, end) in offsets.items() if first < end}
+    return {
+        place for place in tally.offsets.keys() | due.keys() if tally.offsets.get(place) != due.get(place)
+    }
+
+
+def _offsets_in(written: WrittenBatch, warehouse: Path) -> dict[TelemetryPartition, IntArray]:
+    """Return the offsets of each partition in the bronze files of a batch."""
+    found: dict[TelemetryPartition, list[IntArray]] = {}
+    for name in BRONZE_BY_KIND.values():
+        for file in written.files.get(f"bronze.{name}", []):
+            path = warehouse / "bronze" / name / file.path
+            rows = pq.read_table(path, columns=["topic", "partition", "offset"], partitioning=None)
+            by_place = rows.group_by(["topic", "partition"]).aggregate([("offset", "list")]).to_pydict()
+            for topic, partition, some in zip(*by_place.values(), strict=True):
+                found.setdefault((topic, partition), []).append(np.asarray(some, np.int64))
+    return {place: np.concatenate(some) for place, some in found.items()}
 
 
 @cache

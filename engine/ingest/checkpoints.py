@@ -3,7 +3,6 @@
 import logging
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,11 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from conf.exit_codes import CommandError, ExitCode
+from conf.exit_codes import CommandError
 from conf.kafka_refusals import Refusals
 from conf.kafka_security import KafkaSecurity
 from conf.settings import Telemetry
+from engine.ingest.losses import LostOffsets, OffsetsReusedError, TopicRecreatedError, TruncatedError
 from engine.ingest.task.kafka import PATIENCE_S
 from engine.process.hadoop_files import write_whole
 from engine.streams.log import Ends, StreamLog
@@ -31,47 +31,6 @@ class NoTopicError(CommandError):
     """A telemetry topic cannot be read; the message names it and what to do."""
 
 
-class TopicRecreatedError(CommandError):
-    """A topic was deleted and created again: its offsets count other records, so ingest cannot continue."""
-
-    exit_code = ExitCode.GONE
-
-    def __init__(self, topic: str, evidence: str) -> None:
-        """Build the message, which says what to do."""
-        super().__init__(
-            f"{topic} was created again ({evidence}), so its unread lines are lost; nothing was written: "
-            "set a new [warehouse] checkpoints, and also another topic_prefix or a new [warehouse] root"
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeletedRange:
-    """An offset range, `first` inclusive, `end` exclusive, that was deleted before it was read."""
-
-    topic: str
-    partition: int
-    first: int
-    end: int
-
-    def __str__(self) -> str:
-        """Return the range as one line."""
-        return f"{self.topic} partition {self.partition}: offsets {self.first:,} to {self.end - 1:,}"
-
-
-class LostError(CommandError):
-    """The topic deleted lines before they were read."""
-
-    exit_code = ExitCode.GONE
-
-    def __init__(self, gone: list[DeletedRange]) -> None:
-        """Build the message, with every lost range."""
-        super().__init__(
-            "lines are lost, the topic's retention passed the checkpoint: "
-            + "; ".join(str(one) for one in gone)
-            + "; nothing was written. --accept-gap records them in silver.gaps and continues"
-        )
-
-
 def read_until(checkpoint: Path) -> Ends:
     """Return the offset up to which each partition was read and written; {} for a new checkpoint."""
     log = StreamLog(checkpoint)
@@ -79,29 +38,36 @@ def read_until(checkpoint: Path) -> Ends:
     return log.begin(done + 1)
 
 
-def lost(telemetry: Telemetry, topic: str, reached: Ends) -> list[DeletedRange]:
+def lost(telemetry: Telemetry, topic: str, reached: Ends, *, is_same: bool) -> list[LostOffsets]:
     """
     Return the ranges that the topic deleted before they were read.
 
     A new partition of a topic begins at offset 0, as in Spark. A topic without any position begins at its
-    first available offset.
+    first available offset. `is_same`: the topic has the id of the topic that was read.
 
     Raises:
-        TopicRecreatedError: the topic ends before what was read.
+        OffsetsReusedError: a partition ends before what was read.
         NoTopicError: the topic or its cluster cannot be reached.
 
     """
-    held, gone = offsets_held(telemetry, topic), list[DeletedRange]()
+    held, gone = offsets_held(telemetry, topic), list[LostOffsets]()
     reached = {place: end for place, end in reached.items() if place[0] == topic}
     due = dict.fromkeys(((topic, partition) for partition in held), 0) | reached if reached else {}
     for (name, partition), end in due.items():
         low, high = held.get(partition, (0, 0))
         if high < end:
-            evidence = f"partition {partition} ends at {high:,} and was read up to {end:,}"
-            raise TopicRecreatedError(topic, evidence)
+            raise ends_early(topic, partition, high, end, is_same=is_same)
         if low > end:
-            gone.append(DeletedRange(topic=name, partition=partition, first=end, end=low))
+            gone.append(LostOffsets(topic=name, partition=partition, first=end, end=low))
     return gone
+
+
+def ends_early(topic: str, partition: int, high: int, end: int, *, is_same: bool) -> OffsetsReusedError:
+    """Return the error for a partition that ends at `high` and was read up to `end`."""
+    evidence = f"ends at {high:,} and was read up to {end:,}"
+    if is_same:
+        return TruncatedError(topic, partition, f"it {evidence}")
+    return TopicRecreatedError(topic, f"partition {partition} {evidence}")
 
 
 def check_still_same(telemetry: Telemetry, topics: Iterable[str], checkpoint: Path) -> None:
@@ -119,9 +85,11 @@ def check_still_same(telemetry: Telemetry, topics: Iterable[str], checkpoint: Pa
 
 def check_same_topic(
     telemetry: Telemetry, topic: str, checkpoint: Path, *, timeout_s: float = ANSWER_TIMEOUT_S
-) -> None:
+) -> bool:
     """
     Compare the topic's id with the id in the checkpoint; store it if that is missing or torn.
+
+    Return whether both are known and equal.
 
     Raises:
         TopicRecreatedError: it is another topic of the same name; its offsets count other lines.
@@ -134,11 +102,12 @@ def check_same_topic(
     except FileNotFoundError:
         before = ""
     if now == NO_ID:
-        return
+        return False
     if TOPIC_ID_FORM.fullmatch(before) and before not in {now, NO_ID}:
         raise TopicRecreatedError(topic, f"its id is {now} and was {before}")
     if before != now:
         write_whole(stored, now)
+    return before == now
 
 
 def topic_id(telemetry: Telemetry, topic: str, timeout_s: float = ANSWER_TIMEOUT_S) -> str:
@@ -149,7 +118,7 @@ def topic_id(telemetry: Telemetry, topic: str, timeout_s: float = ANSWER_TIMEOUT
         NoTopicError: the cluster does not answer.
 
     """
-    admin, refusals = _admin(telemetry.bootstrap_servers, *_login(telemetry))
+    admin, refusals = admin_of(telemetry)
     future = admin.describe_topics(TopicCollection([topic]), request_timeout=timeout_s)[topic]
     try:
         return str(future.result(timeout_s).topic_id)
@@ -182,11 +151,11 @@ def has_topic(telemetry: Telemetry, topic: str) -> bool:
         NoTopicError: the cluster cannot be reached.
 
     """
-    admin, refusals = _admin(telemetry.bootstrap_servers, *_login(telemetry))
+    admin, refusals = admin_of(telemetry)
     try:
         return topic in admin.list_topics(timeout=ANSWER_TIMEOUT_S).topics
     except KafkaException as error:
-        message = f"{telemetry.bootstrap_servers} does not answer: {_reason(admin, refusals, error)}"
+        message = f"{telemetry.bootstrap_servers} does not answer: {reason_of(admin, refusals, error)}"
         raise NoTopicError(message) from error
 
 
@@ -208,7 +177,7 @@ def offsets_held(telemetry: Telemetry, topic: str) -> dict[int, tuple[int, int]]
             for partition in partitions
         }
     except KafkaException as error:
-        why = _reason(consumer, refusals, error)
+        why = reason_of(consumer, refusals, error)
         message = f"{telemetry.bootstrap_servers} does not answer for {topic}: {why}"
         raise NoTopicError(message) from error
     finally:
@@ -221,6 +190,11 @@ def offsets_held(telemetry: Telemetry, topic: str) -> dict[int, tuple[int, int]]
 
 _Login = tuple[tuple[tuple[str, str], ...], KafkaSecurity]
 """More options of librdkafka, and the login without its secrets."""
+
+
+def admin_of(telemetry: Telemetry) -> tuple[AdminClient, Refusals]:
+    """Return the admin client of this process for a cluster, and what its brokers refuse."""
+    return _admin(telemetry.bootstrap_servers, *_login(telemetry))
 
 
 @lru_cache(maxsize=2)
@@ -245,7 +219,7 @@ def _client(
     return dict(options) | security.librdkafka() | own
 
 
-def _reason(client: AdminClient | Consumer, refusals: Refusals, error: KafkaException) -> str:
+def reason_of(client: AdminClient | Consumer, refusals: Refusals, error: KafkaException) -> str:
     client.poll(0)  # calls `refusals`
     if refusals.first:
         return f"{refusals.first}; correct [telemetry.security]"

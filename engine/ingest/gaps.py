@@ -1,13 +1,12 @@
 """
-Continue after a gap: `plumbline ingest --accept-gap`.
+Continue after a gap that retention left: `plumbline ingest --accept-gap`.
 
-A gap is a separate batch without lines. Its range is written into `silver.gaps`, then into Spark's offset
-log; its batch id is written into bronze, and last into Spark's commit log. If this is interrupted, the next
-run with `--accept-gap` finds the batch id unused and the range in `silver.gaps`, and continues there.
+Such a gap is a separate batch without lines. Its range is written into `silver.gaps`, then into Spark's
+offset log; its batch id is written into bronze, and last into Spark's commit log. If this is interrupted, the
+next run with `--accept-gap` finds the batch id unused and the range in `silver.gaps`, and continues there.
 """
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from functools import reduce
 from pathlib import Path
 
@@ -18,17 +17,16 @@ from conf.settings import Settings
 from engine.delta import commits, tables
 from engine.delta.log_state import log_state
 from engine.ingest.batches import write_batch
-from engine.ingest.checkpoints import DeletedRange
+from engine.ingest.losses import NAME, LostOffsets, accepted, record
 from engine.ingest.sources import Query
+from engine.ingest.task.kafka import Range
 from engine.process.hadoop_files import set_aside
 from engine.streams.audit.findings import Writer
 from engine.streams.log import Ends, StreamLog
 from engine.streams.note import NONE, note_written, written
 from schemas.bronze import RAW
-from schemas.silver.not_kept import GAPS
-from transforms.frames import frame_of, united
-
-RETENTION, NAME = "retention", f"{GAPS.layer}.{GAPS.name}"
+from schemas.silver.not_kept import GAPS, Loss
+from transforms.frames import united
 
 
 def ends_in_bronze(writer: Writer) -> Ends:
@@ -45,8 +43,8 @@ def finish_from_bronze(spark: SparkSession, settings: Settings, query: Query, wr
     """
     Finish a batch that is in bronze but not in the topics: build its missing rows from bronze.
 
-    If a topic's bronze table lacks the batch, the next batch reads its lines. If `silver.gaps` lost the gap
-    of this batch, it is recorded again. Do nothing if no batch is begun, or bronze has no row of it.
+    If a topic's bronze table lacks the batch, the next batch reads its lines. If `silver.gaps` lost the gaps
+    of this batch, they are recorded again. Do nothing if no batch is begun, or bronze has no row of it.
     """
     log = StreamLog(writer.checkpoint)
     batch = max(log.offsets, default=-1)
@@ -63,9 +61,16 @@ def finish_from_bronze(spark: SparkSession, settings: Settings, query: Query, wr
         if Path(tables.path(settings.warehouse_root, table)) in {writer.bronze[topic] for topic in done}
     ]
     rows = united(bronze).filter(reduce(Column.__or__, map(_is_of, passed), F.lit(False)))
-    write_batch(rows, batch, query, settings=settings, app_id=writer.id)
-    if written(log.folder).get(NAME, NONE)[0] == batch:  # the batch is a gap, and silver.gaps was set back
-        _record(spark, settings, writer, batch, passed)
+    has_gaps = written(log.folder).get(NAME, NONE)[0] == batch  # silver.gaps may have been set back
+    write_batch(
+        rows,
+        batch,
+        query,
+        settings=settings,
+        app_id=writer.id,
+        offsets={(one.topic, one.partition): (one.first, one.end) for one in passed} if has_gaps else None,
+        accepts=Loss.RETENTION if rows.isEmpty() else Loss.COMPACTION,
+    )
     log.write_commit(batch)
 
 
@@ -82,17 +87,14 @@ def _exclude_topics_not_in_bronze(log: StreamLog, batch: int, done: set[str]) ->
         log.write_ends(batch, held)
 
 
-def _passed(log: StreamLog, batch: int) -> list[DeletedRange]:
+def _passed(log: StreamLog, batch: int) -> list[Range]:
     """Return the offset range of a batch per partition: its lines, or the lines that a gap lost."""
     begin, end = log.begin(batch), log.ends(batch) or {}
-    ranges = (
-        DeletedRange(topic=topic, partition=partition, first=begin.get((topic, partition), 0), end=until)
-        for (topic, partition), until in end.items()
-    )
+    ranges = (Range(*place, begin.get(place, 0), until) for place, until in end.items())
     return [one for one in ranges if one.first < one.end]
 
 
-def _is_of(one: DeletedRange) -> Column:
+def _is_of(one: Range) -> Column:
     offset = F.col("offset")
     is_in_range = (offset >= one.first) & (offset < one.end)
     return (F.col("topic") == one.topic) & (F.col("partition") == one.partition) & is_in_range
@@ -103,7 +105,7 @@ def accept(  # noqa: PLR0913, PLR0917 (session, query, how to find lost ranges, 
     settings: Settings,
     query: Query,
     writer: Writer,
-    gone_of: Callable[[Ends], Sequence[DeletedRange]],
+    gone_of: Callable[[Ends], Sequence[LostOffsets]],
     say: Callable[[str], None],
 ) -> None:
     """
@@ -112,7 +114,7 @@ def accept(  # noqa: PLR0913, PLR0917 (session, query, how to find lost ranges, 
     `gone_of` returns the ranges that are lost to a query with given end offsets.
 
     Raises:
-        TopicRecreatedError: a topic was created again, so the query cannot continue.
+        OffsetsReusedError: a topic was created again or truncated, so the query cannot continue.
 
     """
     log = StreamLog(writer.checkpoint)
@@ -128,13 +130,14 @@ def accept(  # noqa: PLR0913, PLR0917 (session, query, how to find lost ranges, 
     if not gone:
         return
     if not recorded:
-        _record(spark, settings, writer, batch, gone)
+        record(settings.warehouse_root, gone, writer=writer.id, batch=batch)
     if is_begun:
         set_aside(log.offsets_file(batch))  # only now: it may be the only evidence that a first batch began
     tables.ensure(spark, settings.warehouse_root, query.bronze[0])
-    write_empty_batch(writer, batch, ends | {(one.topic, one.partition): one.end for one in gone}, [NAME])
+    begins = {(one.topic, one.partition): one.end for one in gone if one.end is not None}
+    write_empty_batch(writer, batch, ends | begins, [NAME])
     for one in gone:
-        say(f"gap accepted and recorded in silver.gaps: {one}, {one.end - one.first:,} lines")
+        say(accepted(one))
 
 
 def write_empty_batch(writer: Writer, batch: int, ends: Ends, noted: Sequence[str] = ()) -> None:
@@ -146,31 +149,13 @@ def write_empty_batch(writer: Writer, batch: int, ends: Ends, noted: Sequence[st
     log.write_commit(batch)
 
 
-def _recorded(spark: SparkSession, settings: Settings, writer: Writer, batch: int) -> Sequence[DeletedRange]:
+def _recorded(spark: SparkSession, settings: Settings, writer: Writer, batch: int) -> Sequence[LostOffsets]:
     rows = tables.read(spark, settings.warehouse_root, GAPS)
     mine = rows.filter((F.col("writer") == writer.id) & (F.col("batch_id") == batch)).collect()
     return [
-        DeletedRange(topic=row.topic, partition=row.partition, first=row.first_offset, end=row.end_offset)
+        LostOffsets(topic=row.topic, partition=row.partition, first=row.first_offset, end=row.end_offset)
         for row in mine
     ]
-
-
-def _record(
-    spark: SparkSession, settings: Settings, writer: Writer, batch: int, gone: Sequence[DeletedRange]
-) -> None:
-    tables.ensure(spark, settings.warehouse_root, GAPS)
-    now = datetime.now(UTC)
-    rows = [
-        (g.topic, g.partition, g.first, g.end, g.end - g.first, now, RETENTION, writer.id, batch)
-        for g in gone
-    ]
-    tables.append(
-        frame_of(spark, rows, GAPS.schema),
-        settings.warehouse_root,
-        GAPS,
-        txn_app_id=writer.id,
-        txn_version=batch,
-    )
 
 
 def _in_bronze(writer: Writer, batch: int) -> set[str]:

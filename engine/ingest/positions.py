@@ -1,5 +1,7 @@
 """The checkpoints and topics of the ingest's queries, and the records that were lost before a read."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -9,8 +11,9 @@ from conf.progress import Progress
 from conf.settings import Settings
 from engine.delta import tables
 from engine.ingest import checkpoints
-from engine.ingest.checkpoints import DeletedRange, LostError, check_same_topic, lost, read_until
+from engine.ingest.checkpoints import check_same_topic, lost, read_until
 from engine.ingest.gaps import accept, ends_in_bronze, finish_from_bronze
+from engine.ingest.losses import LostError, LostOffsets, OffsetsReusedError, record
 from engine.ingest.sources import FORMER_QUERIES, QUERIES, Query, Source
 from engine.streams.audit.findings import Writer
 from engine.streams.log import Ends, StreamLog
@@ -102,16 +105,14 @@ def check_nothing_lost(settings: Settings) -> None:
 
     Raises:
         LostError: a topic deleted unread records.
-        TopicRecreatedError: a topic was deleted and created again.
+        OffsetsReusedError: a topic was created again or truncated; the loss is recorded.
         NoTopicError: a topic or its cluster cannot be reached.
 
     """
     gone = []
     for query in QUERIES:
-        writer = writer_of_query(settings, query)
-        for topic in topics_of(settings, query):
-            check_same_topic(settings.telemetry, topic, writer.checkpoint)
-        gone += _gone(settings, query, ends_in_bronze(writer))
+        with loss_noted(settings, query):
+            gone += _gone(settings, query, ends_in_bronze(writer_of_query(settings, query)))
     if gone:
         raise LostError(gone)
 
@@ -122,13 +123,15 @@ def accept_gaps(spark: SparkSession, settings: Settings, progress: Progress) -> 
 
     Raises:
         LostError: retention deletes records faster than this job reads.
+        OffsetsReusedError: a topic was created again or truncated; the loss is recorded.
 
     """
     for _ in range(GAPS_AT_MOST):
         for query in QUERIES:
             writer_id(checkpoint_of(settings, query))  # a gap may be its first batch
             writer = writer_of_query(settings, query)
-            accept(spark, settings, query, writer, partial(_gone, settings, query), progress.say)
+            with loss_noted(settings, query):
+                accept(spark, settings, query, writer, partial(_gone, settings, query), progress.say)
         try:
             check_nothing_lost(settings)
         except LostError:
@@ -137,6 +140,34 @@ def accept_gaps(spark: SparkSession, settings: Settings, progress: Progress) -> 
     check_nothing_lost(settings)
 
 
-def _gone(settings: Settings, query: Query, ends: Ends) -> list[DeletedRange]:
-    """Return the records from these offsets on that the topics of a query have deleted."""
-    return [one for topic in topics_of(settings, query) for one in lost(settings.telemetry, topic, ends)]
+@contextmanager
+def loss_noted(settings: Settings, query: Query) -> Iterator[None]:
+    """Record a loss after which the query cannot continue in `silver.gaps`, once, and raise its error."""
+    try:
+        yield
+    except OffsetsReusedError as error:
+        writer = writer_of_query(settings, query)
+        gone = [
+            LostOffsets(topic=topic, partition=partition, first=end, end=None, reason=error.reason)
+            for (topic, partition), end in ends_in_bronze(writer).items()
+            if topic == error.topic and error.partition in {None, partition}
+        ]
+        if gone:
+            found_by = f"{writer.id}-{error.reason}-{error.topic}-{error.partition}"
+            record(settings.warehouse_root, gone, writer=writer.id, batch=None, found_by=found_by)
+        raise
+
+
+def _gone(settings: Settings, query: Query, ends: Ends) -> list[LostOffsets]:
+    """
+    Return the records from these offsets on that the topics of a query have deleted.
+
+    Raises:
+        OffsetsReusedError: a topic was created again or truncated.
+
+    """
+    gone = list[LostOffsets]()
+    for topic in topics_of(settings, query):
+        is_same = check_same_topic(settings.telemetry, topic, checkpoint_of(settings, query))
+        gone += lost(settings.telemetry, topic, ends, is_same=is_same)
+    return gone

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from collectors.files import TelemetryFile
 from collectors.log_files.lines import CHUNK_BYTES, DamagedFileError, RawLine, read_lines
+from collectors.log_files.siblings import marks_of
 from collectors.perf_test.run import RunDescription, lines_of
 from collectors.scrape_files import read_scrapes
 from conf.names import Kind
@@ -95,7 +96,7 @@ def write_raw(
         (target / kind.value).mkdir(parents=True, exist_ok=True)
     read = []
     write = partial(_write_one, origin=origin, target=target)
-    for file in run_all(write, range(len(files)), files):
+    for file in run_all(write, range(len(files)), files, _marks(files)):
         read.append(file)
         on_file(file)
     return read
@@ -106,13 +107,26 @@ def size_of(files: Iterable[TelemetryFile]) -> int:
     return sum(file.path.stat().st_size * (GZIP_FACTOR if file.path.suffix == ".gz" else 1) for file in files)
 
 
-def _write_one(index: int, file: TelemetryFile, origin: Origin, target: Path) -> FileRead:
+def _marks(files: Sequence[TelemetryFile]) -> list[str]:
+    """Return the mark of each file of lines: files of a node that begin with the same header differ."""
+    logs: dict[tuple[str, str], list[int]] = {}
+    for index, file in enumerate(files):
+        if file.kind not in {Kind.METRICS, Kind.PERF_TEST}:
+            logs.setdefault((file.node, file.kind), []).append(index)
+    marks = [""] * len(files)
+    for places in logs.values():
+        for index, mark in zip(places, marks_of(files[index].path for index in places), strict=True):
+            marks[index] = mark
+    return marks
+
+
+def _write_one(index: int, file: TelemetryFile, mark: str, origin: Origin, target: Path) -> FileRead:
     target = target / file.kind / f"source-{index:05d}.parquet"
     source = readable(file.path.relative_to(origin.folder))
     lines = value_bytes = 0
     damage: str | None = None
     with closing(pq.ParquetWriter(target, WRITTEN, compression="zstd", use_dictionary=_repeated())) as writer:
-        for group in _groups(_until_damage(file, origin.folder)):
+        for group in _groups(_until_damage(file, mark, origin.folder)):
             writer.write_table(_table([_row(line, source, origin) for line in group]))
             lines += len(group)
             for line in group:
@@ -130,7 +144,7 @@ def readable(path: Path) -> str:
     return os.fsencode(path).decode(errors="backslashreplace")
 
 
-def _until_damage(file: TelemetryFile, folder: Path) -> Iterator[RawLine | DamagedFileError]:
+def _until_damage(file: TelemetryFile, mark: str, folder: Path) -> Iterator[RawLine | DamagedFileError]:
     try:
         if file.kind == Kind.METRICS:
             yield from read_scrapes(file.path, file.node)
@@ -139,7 +153,7 @@ def _until_damage(file: TelemetryFile, folder: Path) -> Iterator[RawLine | Damag
                 lines_of(file.path, file.node, run_by_name(file.path, folder), chunk_bytes=LINE_BYTES)
             )
         else:
-            lines = read_lines(file.path, file.node, file.kind, chunk_bytes=LINE_BYTES)
+            lines = read_lines(file.path, file.node, file.kind, mark=mark, chunk_bytes=LINE_BYTES)
             yield from cut_off(lines)
     except DamagedFileError as damage:
         yield damage

@@ -10,8 +10,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from conf.atomic_file import write_atomically
+from conf.names import TelemetryPartition
+from engine.streams.log import Ends
 
 WRITTEN, VERSIONS = "plumbline-written.json", "plumbline-versions.json"
+EPOCHS = "plumbline-epochs.json"
 NONE = (-1, -1)
 
 Pair = tuple[int, int]
@@ -35,6 +38,23 @@ def note_written(checkpoint: Path, tables: Iterable[str], batch: int) -> None:
         if batch > newest:
             note[name] = (batch, newest)
     write_atomically(checkpoint / WRITTEN, json.dumps(note))
+
+
+def epochs(checkpoint: Path, begins: Ends) -> dict[TelemetryPartition, int]:
+    """Return the leader epoch of the record before each of these offsets, where it is noted."""
+    try:
+        note = json.loads((checkpoint / EPOCHS).read_text())
+        known = {(topic, int(p)): (int(end), int(epoch)) for topic, p, end, epoch in note}
+    except (OSError, ValueError, TypeError):
+        return {}
+    return {place: known[place][1] for place, first in begins.items() if known.get(place, NONE)[0] == first}
+
+
+def note_epochs(checkpoint: Path, ends: Ends, last: Mapping[TelemetryPartition, int]) -> None:
+    """Note the leader epoch of the last record before each end offset, without a sync."""
+    kept = epochs(checkpoint, ends) | dict(last)
+    rows = [[*place, ends[place], epoch] for place, epoch in sorted(kept.items())]
+    write_atomically(checkpoint / EPOCHS, json.dumps(rows))
 
 
 def versions(checkpoint: Path) -> dict[str, int]:

@@ -1,4 +1,6 @@
-"""Lines and records without rows in other silver tables: quarantined, skipped, or deleted by retention."""
+"""Lines and records without rows in other silver tables: quarantined, skipped, or lost in Kafka."""
+
+from enum import StrEnum
 
 from pyspark.sql.types import (
     BinaryType,
@@ -56,23 +58,43 @@ SKIPPED = Table(
     ),
 )
 
+
+class Loss(StrEnum):
+    """Why Kafka no longer has records that ingest has not read."""
+
+    RETENTION = "retention"  # by time, by size, or DeleteRecords
+    COMPACTION = "compaction"  # or the offset is a marker of a transaction
+    UNCLEAN_ELECTION = "unclean_leader_election"  # or the broker lost its log: the topic has the same id
+    RECREATION = "topic_recreation"  # the topic was deleted, and created again with the same name
+
+
 GAPS = Table(
     layer="silver",
     name="gaps",
-    about="Records that Kafka's retention deleted before ingest read them, accepted with `--accept-gap`.",
-    key=("writer", "batch_id", "topic", "partition"),
+    about="Records that Kafka lost before ingest read them: accepted with `--accept-gap`, or noticed.",
+    key=("writer", "batch_id", "topic", "partition", "first_offset"),
     schema=StructType(
         [
             column("topic", StringType(), "telemetry topic"),
             column("partition", IntegerType(), "telemetry partition"),
             column("first_offset", LongType(), "first lost offset"),
-            column("end_offset", LongType(), "first offset after the lost ones"),
+            column(
+                "end_offset",
+                LongType(),
+                "first offset after the lost ones; NULL if their number is unknown: the log that had them is "
+                "gone",
+            ),
             column("lines", LongType(), "lost offsets: lines, and transaction markers if there were any"),
             column("found_at", TimestampType(), "when ingest detected the gap"),
-            column("reason", StringType(), "retention"),
+            column(
+                "reason", StringType(), "retention, compaction, unclean_leader_election or topic_recreation"
+            ),
             column("writer", StringType(), "query and checkpoint id, as in the Delta log"),
             column(
-                "batch_id", LongType(), "batch of the query that covers the gap; it has no rows in bronze"
+                "batch_id",
+                LongType(),
+                "batch of the query that covers the gap; bronze has no row of these offsets. NULL if ingest "
+                "could not continue",
             ),
         ]
     ),

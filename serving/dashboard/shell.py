@@ -11,6 +11,7 @@ from dash.development.base_component import Component
 from answers.answer import Question
 from answers.data_quality import counts as data_quality
 from answers.data_quality.counts import freshness
+from answers.data_quality.losses import losses
 from answers.formats import count, plain
 from answers.gold import contents
 from answers.questions import QUESTIONS
@@ -96,6 +97,8 @@ def fresh(request: DashboardRequest, now: datetime) -> list[Component]:
             parts.append(html.Span(f"late: {names}", className="bad"))
         balanced = all(row["is_balanced"] is not False for row in quality)
         words, mood = ("every line accounted for", "good") if balanced else ("counts do not add up", "bad")
+        if losses(request.selection.gold, request.selection.since):
+            words, mood = "Kafka lost records", "bad"
         parts.append(html.Span(words, className=mood))
     return parts
 

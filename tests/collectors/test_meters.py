@@ -25,7 +25,7 @@ class Collected:
     def read(self, *values, file=FILE):
         """Read lines."""
         lines = [RawLine(value, file.node, file.path, "p/0", file.kind) for value in values]
-        self.meters.read(file, LineBatch("mark", lines, 0))
+        self.meters.read(file, LineBatch("mark", (), lines, 0))
 
     def since(self):
         """Return the metric after the next look at the progress."""

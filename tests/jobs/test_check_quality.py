@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from conf.exit_codes import ExitCode
 from engine.delta import tables
 from engine.gold import held_back
+from engine.ingest.losses import LostOffsets, record
 from engine.process.lease import lease
 from engine.quality import results_table
 from jobs import build_gold
@@ -131,6 +132,17 @@ def test_lines_that_do_not_balance_fail_the_gate_after_gold(lab):
     assert "held back" not in result.stdout
     results = tables.read(lab.spark, lab.warehouse, QUALITY_RESULTS)
     assert results.filter("NOT is_passed").select("rule").distinct().collect() == [("lines_are_conserved",)]
+
+
+def test_a_check_of_silver_names_what_kafka_lost_and_fails_no_rule_for_it(lab):
+    gap = LostOffsets(topic="t.metrics", partition=3, first=5, end=12)
+    record(lab.warehouse, [gap], writer="w", batch=1)
+
+    result = check(lab, "silver")
+
+    assert result.exit_code == 0
+    assert "Kafka lost 7 records of t.metrics (partition 3) before they were read: retention" in result.output
+    assert "Kafka lost" not in check(lab, "gold").output
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from engine.ingest.task import kafka, records
-from engine.ingest.task.kafka import Range, UnreadError, messages_of
+from engine.ingest.task.kafka import Epochs, Range, UnreadError, messages_of
 from engine.ingest.task.records import from_messages
 
 pytestmark = pytest.mark.live
@@ -42,7 +42,7 @@ class FilledTopic:
     def read(self, *ranges):
         """Return the offsets read by partition, and the sizes of the batches."""
         found, sizes = {}, []
-        taken = messages_of(self.options, [Range(self.name, *one) for one in ranges])
+        taken = messages_of(self.options, [Range(self.name, *one) for one in ranges], Epochs())
         for batch in from_messages(taken, ingested_at=0):
             sizes.append(len(batch.records))
             for record in batch.records:
@@ -95,4 +95,4 @@ def test_a_broker_that_does_not_answer_is_reported(monkeypatch):
     away = (("bootstrap.servers", "127.0.0.1:1"), ("group.id", "test"))
 
     with pytest.raises(UnreadError, match=r"t partition 0: no broker has answered for 1 s"):
-        list(messages_of(away, [Range("t", 0, 0, 1)]))
+        list(messages_of(away, [Range("t", 0, 0, 1)], Epochs()))

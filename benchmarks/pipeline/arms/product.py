@@ -42,7 +42,7 @@ def make_tables(spark: SparkSession, warehouse: Path) -> None:
 
 def ingest_lines(spark: SparkSession, settings: Settings) -> None:
     """Run the line query over all records of its topics, as `plumbline ingest --once` does."""
-    writer = ingest.writer_of(spark, settings, LINES, Uncounted(), Gate(), once=True)
+    writer = ingest.writer_of(spark, settings, LINES, Uncounted(), Gate(), [], once=True)
     ingest.start(writer, settings, once=True).awaitTermination()
 
 
@@ -68,7 +68,7 @@ def timed_job(app: str, job: Callable[[SparkSession, Settings], Any], settings: 
 
 def write_scrapes(spark: SparkSession, offsets: Offsets, batch_id: int, settings: Settings) -> None:
     """Read, parse and write these offsets of the scrape topic in tasks, and commit the batch."""
-    numbers, shares = batches.shared_out(spark, offsets, SCRAPES)
+    numbers, shares = batches.shared_out(spark, offsets, SCRAPES, {})
     batches.write_batch(
         numbers,
         batch_id,

@@ -7,7 +7,9 @@ own Kafka reader, and memory is bounded by bytes, not records (`docs/decisions/0
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
@@ -45,6 +47,10 @@ TRANSIENT = frozenset(
 """Errors that librdkafka recovers from by reconnecting."""
 
 
+UNKNOWN = -1
+"""The leader epoch of a record that was not read, or has none."""
+
+
 class Range(NamedTuple):
     """An offset range of one partition: `first` inclusive, `end` exclusive."""
 
@@ -52,6 +58,21 @@ class Range(NamedTuple):
     partition: int
     first: int
     end: int
+    epoch_before: int = UNKNOWN  # the leader epoch that the record before `first` had when it was read
+
+
+@dataclass(slots=True)
+class Epochs:
+    """
+    The leader epochs that tasks have found in their ranges.
+
+    A range whose first record has another leader epoch than the record before it had is `changed`. If the
+    record before it has another one now, too, the partition was truncated and written again.
+    """
+
+    last: dict[TelemetryPartition, int] = field(default_factory=dict)  # of the last record of each range
+    changed: list[Range] = field(default_factory=list)
+    truncated: list[Range] = field(default_factory=list)
 
 
 class UnreadError(Exception):
@@ -59,13 +80,19 @@ class UnreadError(Exception):
 
 
 def shares_of(
-    offsets: Mapping[TelemetryPartition, tuple[int, int]], *, tasks: int, records_per_task: int
+    offsets: Mapping[TelemetryPartition, tuple[int, int]],
+    *,
+    tasks: int,
+    records_per_task: int,
+    epochs: Mapping[TelemetryPartition, int] = MappingProxyType({}),
 ) -> list[list[Range]]:
     """
     Split the offsets of a batch evenly: one task per `records_per_task` records, at most `tasks`.
 
+    `epochs` are the leader epochs of the records before the batch.
+
     >>> shares = shares_of({("t", 0): (0, 10), ("t", 1): (5, 7)}, tasks=2, records_per_task=4)
-    >>> [[tuple(one) for one in share] for share in shares]
+    >>> [[tuple(one[:4]) for one in share] for share in shares]
     [[('t', 0, 0, 6)], [('t', 0, 6, 10), ('t', 1, 5, 7)]]
     """
     records = sum(end - first for first, end in offsets.values())
@@ -78,16 +105,19 @@ def shares_of(
             index = before * n // records
             room = -(-records * (index + 1) // n) - before
             until = min(end, at + room)
-            shares[index].append(Range(topic, partition, at, until))
+            epoch = epochs.get((topic, partition), UNKNOWN) if at == first else UNKNOWN
+            shares[index].append(Range(topic, partition, at, until, epoch))
             before, at = before + until - at, until
     return shares
 
 
 def messages_of(
-    options: Options, ranges: Sequence[Range], security: KafkaSecurity = PLAINTEXT
+    options: Options, ranges: Sequence[Range], epochs: Epochs, security: KafkaSecurity = PLAINTEXT
 ) -> Iterator[list[Message]]:
     """
     Yield all records of the ranges in small lists, in offset order within each partition.
+
+    `epochs` gets the leader epoch of the last record of each range, and the partitions that were truncated.
 
     Raises:
         WrongUseError: a file of the login cannot be read on this machine.
@@ -98,7 +128,11 @@ def messages_of(
     left = {(one.topic, one.partition): one for one in ranges}
     try:
         consumer.assign([TopicPartition(one.topic, one.partition, one.first) for one in ranges])
-        yield from _messages(consumer, left)
+        yield from _messages(consumer, left, epochs)
+        for one in epochs.changed:
+            if _epoch_at(consumer, one) not in {UNKNOWN, one.epoch_before}:
+                epochs.truncated.append(one)
+        epochs.changed.clear()
     except BaseException:
         _consumer.cache_clear()  # The next batch needs a consumer without an assignment.
         raise
@@ -110,7 +144,18 @@ def _consumer(options: Options, security: KafkaSecurity) -> Consumer:
     return Consumer(dict(options) | security.librdkafka() | OWN)
 
 
-def _messages(consumer: Consumer, left: dict[TelemetryPartition, Range]) -> Iterator[list[Message]]:
+def _epoch_at(consumer: Consumer, one: Range) -> int:
+    """Return the leader epoch of the record before a range; UNKNOWN if there is no such record any more."""
+    before, epochs = one._replace(first=one.first - 1, end=one.first, epoch_before=UNKNOWN), Epochs()
+    consumer.assign([TopicPartition(one.topic, one.partition, before.first)])
+    for _ in _messages(consumer, {(one.topic, one.partition): before}, epochs):
+        pass
+    return epochs.last.get((one.topic, one.partition), UNKNOWN)
+
+
+def _messages(
+    consumer: Consumer, left: dict[TelemetryPartition, Range], epochs: Epochs
+) -> Iterator[list[Message]]:
     """Yield the records of the ranges in `left`, and remove each range when it is complete."""
     heard_at, due = time.monotonic(), {place: one.first for place, one in left.items()}
     while left:
@@ -118,7 +163,7 @@ def _messages(consumer: Consumer, left: dict[TelemetryPartition, Range]) -> Iter
         taken = [message for message in taken if not _is_transient(message)]
         if taken:
             heard_at = time.monotonic()
-        if read := [message for message in taken if _is_wanted(message, consumer, left, due)]:
+        if read := [message for message in taken if _is_wanted(message, consumer, left, due, epochs)]:
             yield read
         if left and time.monotonic() - heard_at > PATIENCE_S:
             waiting = ", ".join(f"{topic} partition {partition}" for topic, partition in left)
@@ -131,6 +176,7 @@ def _is_wanted(
     consumer: Consumer,
     left: dict[TelemetryPartition, Range],
     due: dict[TelemetryPartition, int],
+    epochs: Epochs,
 ) -> bool:
     """
     Return whether a message is a new record of a range; remove the range from `left` at its last record.
@@ -147,8 +193,17 @@ def _is_wanted(
         consumer.incremental_unassign([TopicPartition(*place)])
     if is_end or not due[place] <= offset < one.end:
         return False
+    if due[place] == one.first and one.epoch_before not in {UNKNOWN, _epoch_of(message)}:
+        epochs.changed.append(one)
+    if offset == one.end - 1:
+        epochs.last[place] = _epoch_of(message)
     due[place] = offset + 1
     return True
+
+
+def _epoch_of(message: Message) -> int:
+    epoch = message.leader_epoch()
+    return UNKNOWN if epoch is None else epoch
 
 
 def _is_transient(message: Message) -> bool:

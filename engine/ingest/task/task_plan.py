@@ -17,7 +17,7 @@ from pyspark import TaskContext
 from conf.kafka_security import PLAINTEXT, KafkaSecurity
 from engine.delta.file_writer import FileWriter
 from engine.ingest.task.arrow_rows import TABLES, record_batch
-from engine.ingest.task.kafka import Options, Range, messages_of
+from engine.ingest.task.kafka import Epochs, Options, Range, messages_of
 from engine.ingest.task.known_rows import WRITTEN_ONCE, KnownRows
 from engine.ingest.task.parsers import Parse, ParserOptions, parsers_of
 from engine.ingest.task.records import Batch, from_bronze, from_messages
@@ -62,7 +62,7 @@ def run(batches: Iterator[pa.RecordBatch], plan: TaskPlan, *, batch_id: int = 0)
     parsers = parsers_of(plan.options, plan.reader)
     gc.disable()  # A parse makes millions of small objects; automatic collection would double its time.
     try:
-        for read in _read(batches, plan):
+        for read in _read(batches, plan, tally.epochs):
             _write(read, plan, parsers, files, tally)
             gc.collect(0)
         reached("task-files-open")
@@ -92,14 +92,14 @@ def _forget_on_rerun(plan: TaskPlan, batch_id: int) -> None:
     NEWEST_BATCH[plan.reader] = batch_id, plan.attempt
 
 
-def _read(batches: Iterator[pa.RecordBatch], plan: TaskPlan) -> Iterator[Batch]:
+def _read(batches: Iterator[pa.RecordBatch], plan: TaskPlan, epochs: Epochs) -> Iterator[Batch]:
     """Yield the input's bronze rows, or the Kafka records of the shares whose numbers the input has."""
     for batch in batches:
         if batch.schema.names != ["id"]:
             yield from_bronze(batch)
             continue
         for number in batch.column(0).to_pylist():
-            messages = messages_of(plan.consumer, plan.shares[number], plan.security)
+            messages = messages_of(plan.consumer, plan.shares[number], epochs, plan.security)
             yield from from_messages(messages, plan.ingested_at)
 
 

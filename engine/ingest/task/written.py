@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from conf.names import TelemetryPartition
+from engine.ingest.task.kafka import Epochs
 from transforms.parse.record import Record
 
 SCHEMA = "table string, path string, size bigint, rows bigint, day string, stats string, tally binary"
@@ -56,6 +57,7 @@ class Tally:
     offsets: dict[TelemetryPartition, tuple[int, int, int]] = field(
         default_factory=dict
     )  # first, last, records
+    epochs: Epochs = field(default_factory=Epochs)
     new_rows: dict[str, list[Any]] = field(default_factory=dict)
 
     def count(self, record: Record, outcome: str, newest_us: int | None) -> None:
@@ -75,6 +77,10 @@ class Tally:
         for place, (first, last, records) in other.offsets.items():
             mine = self.offsets.get(place, (first, last, 0))
             self.offsets[place] = (min(first, mine[0]), max(last, mine[1]), records + mine[2])
+        self.epochs.truncated += other.epochs.truncated
+        for place, epoch in other.epochs.last.items():
+            if other.offsets[place][1] == self.offsets[place][1]:  # the last offset so far
+                self.epochs.last[place] = epoch
         for table, rows in other.new_rows.items():
             self.new_rows.setdefault(table, []).extend(rows)
 

@@ -8,10 +8,12 @@ import pytest
 from conf.kafka_security import KafkaSecurity
 from conf.settings import Settings, Telemetry, WarehouseSettings
 from engine.delta import tables
-from engine.ingest.batches import MissingRecordsError, TakenError, task_plan, write_batch
+from engine.ingest.batches import OtherRecordsError, TakenError, task_plan, write_batch
+from engine.ingest.losses import LostError
 from engine.ingest.sources import LINES, QUERIES, SOURCES
 from engine.ingest.task.kafka import Range
 from schemas.bronze import RAW, REQUEST_LOG
+from schemas.silver.not_kept import GAPS, Loss
 from tests.transforms.parse.records import COMPLETED
 from transforms.frames import frame_of
 
@@ -77,17 +79,23 @@ def test_a_batch_reads_its_topic_once(spark, warehouse, source):
 
 
 @pytest.mark.parametrize(
-    ("end", "message"),
+    ("end", "error", "message"),
     [
-        (4, "the batch has offsets 0 to 3, but the tasks read 3 records, offsets 0 to 2"),
-        (2, "the batch has offsets 0 to 1, but the tasks read 3 records, offsets 0 to 2"),
+        (
+            4,
+            LostError,
+            r"have no record \(compaction, .*\): t partition 0: offsets 3 to 3; nothing was written",
+        ),
+        (2, OtherRecordsError, "the batch has offsets 0 to 1, but the tasks read 3 records, offsets 0 to 2"),
     ],
 )
-def test_a_batch_that_reads_other_records_than_its_offsets_is_not_committed(spark, warehouse, end, message):
+def test_a_batch_that_reads_other_records_than_its_offsets_is_not_committed(
+    spark, warehouse, end, error, message
+):
     settings = Settings(warehouse=WarehouseSettings(root=str(warehouse)))
     before = offsets_in(spark, warehouse, REQUEST_LOG)
 
-    with pytest.raises(MissingRecordsError, match=message):
+    with pytest.raises(error, match=message):
         write_batch(
             raw_of(spark, SOURCE, 0, 1, 2),
             7,
@@ -115,3 +123,49 @@ def test_the_plan_of_a_batch_has_the_path_of_a_password_and_not_the_password(tmp
 
     assert b"hunter2" not in sent
     assert plan.security.librdkafka()["sasl.password"] == "hunter2"
+
+
+def test_a_record_that_was_read_twice_is_not_committed(spark, warehouse):
+    settings = Settings(warehouse=WarehouseSettings(root=str(warehouse)))
+
+    with pytest.raises(OtherRecordsError, match="read 4 records, offsets 0 to 2"):
+        write_batch(
+            raw_of(spark, SOURCE, 0, 1, 2, 2),
+            7,
+            LINES,
+            settings=settings,
+            app_id="twice",
+            offsets={("t", 0): (0, 3)},
+            accepts=Loss.COMPACTION,
+        )
+
+
+def test_offsets_without_a_record_that_are_accepted_are_recorded_once_and_the_lines_are_kept(spark, tmp_path):
+    """At the begin of a batch, inside, at its end, and a whole partition; also when the batch is retried."""
+    settings = Settings(warehouse=WarehouseSettings(root=str(tmp_path)))
+    for table in LINES.tables:
+        tables.ensure(spark, tmp_path, table)
+
+    for _ in range(2):
+        written = write_batch(
+            raw_of(spark, SOURCE, 2, 5, 6),
+            3,
+            LINES,
+            settings=settings,
+            app_id="holes",
+            offsets={("t", 0): (1, 10), ("t", 1): (4, 6), ("t", 2): (9, 9)},
+            accepts=Loss.COMPACTION,
+        )
+
+    assert offsets_in(spark, tmp_path, REQUEST_LOG) == [2, 5, 6]
+    gaps = tables.read(spark, tmp_path, GAPS).collect()
+    assert sorted((row.partition, row.first_offset, row.end_offset, row.lines) for row in gaps) == [
+        (0, 1, 2, 1),
+        (0, 3, 5, 2),
+        (0, 7, 10, 3),
+        (1, 4, 6, 2),
+    ]
+    assert {(row.topic, row.reason, row.writer, row.batch_id) for row in gaps} == {
+        ("t", "compaction", "holes", 3)
+    }
+    assert written.tables[-1] == "silver.gaps"

@@ -8,15 +8,14 @@ from engine.ingest import checkpoints
 from engine.ingest.checkpoints import (
     NO_ID,
     TOPIC_ID,
-    DeletedRange,
     NoTopicError,
-    TopicRecreatedError,
     check_same_topic,
     has_topic,
     lost,
     offsets_held,
     read_until,
 )
+from engine.ingest.losses import LostOffsets, TopicRecreatedError, TruncatedError
 from engine.streams.log import StreamLog
 from tests.tls import tls_server
 
@@ -68,15 +67,32 @@ def test_a_finished_batch_is_read_and_a_begun_one_is_not(log):
 def test_a_new_partition_begins_at_0_and_may_have_lost_lines(holds):
     holds({0: (0, 10), 1: (0, 5), 2: (50, 80)})
 
-    assert lost(Telemetry(), TOPIC, {(TOPIC, 0): 10}) == [
-        DeletedRange(topic=TOPIC, partition=2, first=0, end=50)
+    assert lost(Telemetry(), TOPIC, {(TOPIC, 0): 10}, is_same=True) == [
+        LostOffsets(topic=TOPIC, partition=2, first=0, end=50)
     ]
 
 
 def test_a_new_stream_has_lost_nothing_because_it_begins_at_the_first_available_offset(holds):
     holds({0: (50, 80)})
 
-    assert lost(Telemetry(), TOPIC, {}) == []
+    assert lost(Telemetry(), TOPIC, {}, is_same=True) == []
+
+
+def test_the_same_topic_that_ends_before_the_read_position_was_truncated_by_an_unclean_election(holds):
+    holds({0: (0, 10), 1: (0, 5)})
+    read = {(TOPIC, 0): 10, (TOPIC, 1): 9}
+
+    with pytest.raises(
+        TruncatedError, match=r"partition 1 was truncated .*\(it ends at 5 and was read up to 9;"
+    ):
+        lost(Telemetry(), TOPIC, read, is_same=True)
+
+
+def test_a_topic_whose_id_is_unknown_and_that_ends_too_early_counts_as_created_again(holds):
+    holds({0: (0, 5)})
+
+    with pytest.raises(TopicRecreatedError, match="partition 0 ends at 5 and was read up to 9"):
+        lost(Telemetry(), TOPIC, {(TOPIC, 0): 9}, is_same=False)
 
 
 @pytest.fixture
@@ -91,8 +107,9 @@ def test_a_topic_id_that_is_missing_or_torn_is_written_again(tmp_path, stored):
     if stored is not None:
         (tmp_path / f"{TOPIC_ID}.{TOPIC}").write_bytes(stored)
 
-    check_same_topic(Telemetry(), TOPIC, tmp_path)
+    is_same = check_same_topic(Telemetry(), TOPIC, tmp_path)
 
+    assert is_same == (stored == ID.encode())
     assert (tmp_path / f"{TOPIC_ID}.{TOPIC}").read_text() == ID
 
 

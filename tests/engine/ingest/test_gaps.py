@@ -10,8 +10,8 @@ from deltalake.transaction import Transaction
 from conf.settings import Settings, WarehouseSettings
 from engine.delta import commits, log_entries, tables
 from engine.ingest import checkpoints
-from engine.ingest.checkpoints import LostError
 from engine.ingest.gaps import ends_in_bronze
+from engine.ingest.losses import LostError, TopicRecreatedError, TruncatedError
 from engine.ingest.positions import (
     accept_gaps,
     check_nothing_lost,
@@ -23,6 +23,7 @@ from engine.ingest.sources import LINES, SCRAPES
 from engine.streams.audit.findings import Writer, apply_repairs
 from engine.streams.audit.ingest import repairs_of
 from engine.streams.log import StreamLog
+from engine.streams.note import note_written
 from engine.streams.writer_id import writer_id
 from schemas.bronze import METRICS, REQUEST_LOG
 from schemas.silver.not_kept import GAPS
@@ -31,6 +32,7 @@ from tests.transforms.parse.raw_rows import raw
 from tests.transforms.parse.records import COMPLETED
 
 TOPIC, APP = "t.request-log", "ingest_request_log-x"
+ID = "dKxJ3w_zS8-1b2c3d4e5fA"
 
 
 @pytest.fixture
@@ -95,11 +97,16 @@ class GapWarehouse:
         self.held, self.topic = {0: (0, 1_000)}, ""
         monkeypatch.setattr(checkpoints, "offsets_held", self.offsets_held)
         monkeypatch.setattr(checkpoints, "has_topic", lambda *_: False)
-        monkeypatch.setattr(checkpoints, "topic_id", lambda *_: "dKxJ3w_zS8-1b2c3d4e5fA")
+        self.id = ID
+        monkeypatch.setattr(checkpoints, "topic_id", self.topic_id)
 
     def offsets_held(self, _telemetry, topic):
         """Return `held` for the topic of the query under test, all records for the others."""
         return self.held if topic == self.topic else {0: (0, 1_000)}
+
+    def topic_id(self, _telemetry, topic, *_):
+        """Return `id` for the topic of the query under test."""
+        return self.id if topic == self.topic else ID
 
     def begun(self, query, *, began=0, end=None):
         """Write the files of a new query, and the begin of batch 0 if `end` is given."""
@@ -117,6 +124,11 @@ class GapWarehouse:
         """Return the rows of `silver.gaps`."""
         rows = tables.read(self.spark, self.settings.warehouse_root, GAPS).collect()
         return [(row.topic, row.partition, row.first_offset, row.end_offset, row.batch_id) for row in rows]
+
+    def reasons(self):
+        """Return the reasons in `silver.gaps`."""
+        rows = tables.read(self.spark, self.settings.warehouse_root, GAPS).collect()
+        return {row.reason for row in rows}
 
     def accept(self):
         """Accept the gaps; afterwards nothing is lost."""
@@ -218,3 +230,49 @@ def test_a_gap_whose_record_is_lost_is_recorded_again(site, how):
 
     assert (site.gaps(), site.log.commits) == ([(site.topic, 0, 0, 100, 0)], [0])
     assert repairs_of([writer_of_query(site.settings, SCRAPES)]) == []
+
+
+def test_a_batch_with_offsets_that_had_no_record_is_recorded_again_if_silver_gaps_lost_them(site):
+    """Bronze has the batch, so its rows show which offsets had a record, whatever the topic has now."""
+    site.begun(LINES, end=4)
+    root, writer = site.settings.warehouse_root, writer_of_query(site.settings, LINES)
+    tables.ensure(site.spark, root, REQUEST_LOG)
+    rows = [{"value": COMPLETED, "topic": site.topic, "partition": 0, "offset": at} for at in (0, 2)]
+    lines = raw(site.spark, rows, kind="request-log").select(*REQUEST_LOG.schema.names)
+    tables.append(lines, root, REQUEST_LOG, txn_app_id=writer.id, txn_version=0)
+    note_written(site.log.folder, ["bronze.request_log", "silver.gaps"], 0)
+    site.held = {0: (100, 1_000)}
+    finish_if_gone(site.spark, site.settings, LINES)
+
+    assert sorted(site.gaps()) == [(site.topic, 0, 1, 2, 0), (site.topic, 0, 3, 4, 0)]
+    assert site.reasons() == {"compaction"}
+
+
+@pytest.mark.parametrize(
+    ("topic_id", "error", "reason", "partitions"),
+    [
+        ("AAxJ3w_zS8-1b2c3d4e5fA", TopicRecreatedError, "topic_recreation", [0, 1]),
+        (None, TruncatedError, "unclean_leader_election", [1]),
+    ],
+)
+def test_a_loss_after_which_ingest_cannot_continue_is_recorded_once(
+    site, topic_id, error, reason, partitions
+):
+    """How many records were lost is unknown: the log that had them is gone."""
+    site.held = {0: (0, 10), 1: (0, 20)}
+    site.begun(SCRAPES)
+    site.log.write_ends(0, {(site.topic, 0): 10, (site.topic, 1): 20})
+    site.log.write_commit(0)
+    check_nothing_lost(site.settings)
+    site.id = topic_id or site.id
+    site.held = {0: (0, 10), 1: (0, 12)}
+
+    for _ in range(2):
+        with pytest.raises(error):
+            check_nothing_lost(site.settings)
+        with pytest.raises(error):
+            accept_gaps(site.spark, site.settings, Mock())
+
+    read = {0: 10, 1: 20}
+    assert sorted(site.gaps()) == [(site.topic, place, read[place], None, None) for place in partitions]
+    assert site.reasons() == {reason}

@@ -9,6 +9,7 @@ from engine.delta import log_entries, tables
 from engine.ingest import checkpoints, handover
 from engine.ingest.gaps import ends_in_bronze, finish_from_bronze
 from engine.ingest.handover import hand_over
+from engine.ingest.losses import TopicRecreatedError
 from engine.ingest.positions import check_nothing_lost, checkpoint_of, writer_of_query, writers
 from engine.ingest.sources import FORMER_QUERIES, LINES, SCRAPES
 from engine.process.hadoop_files import ASIDE
@@ -99,7 +100,7 @@ def test_a_topic_that_was_created_again_before_the_handover_is_detected(site, mo
 
     site.hand_over()
 
-    with pytest.raises(checkpoints.TopicRecreatedError, match="was A_id_of_the_old_topic_"):
+    with pytest.raises(TopicRecreatedError, match="was A_id_of_the_old_topic_"):
         check_nothing_lost(site.settings)
 
 

@@ -56,6 +56,21 @@ def test_every_byte_of_every_line_arrives_with_its_position(tmp_path):
     assert (read.lines, read.damage) == (4, None)
 
 
+def test_files_that_begin_with_the_same_header_have_different_positions_and_a_copy_has_the_same(tmp_path):
+    """Lines with the same position count as one line that was sent again."""
+    header = b"# request log\n# broker 1\n"
+    for name, line in (("kafka-request.log", b"one\n"), ("kafka-request.log.1", b"two\n")):
+        log(tmp_path / "logs", header + line, f"broker-1/{name}")
+    log(tmp_path / "logs", gzip.compress(header + b"two\n"), "broker-1/kafka-request.log.1.gz")
+    log(tmp_path / "logs", header + b"one\n", "broker-2/kafka-request.log")
+
+    written(tmp_path / "logs", tmp_path)
+
+    positions = [row["position"] for row in rows_of(tmp_path)]
+    assert len(positions) == 12
+    assert len(set(positions)) == 9
+
+
 def test_a_torn_gzip_keeps_its_lines_and_records_where_it_ends(tmp_path):
     lines = b"".join(b"%06d %s\n" % (nth, b"x" * (nth % 90)) for nth in range(2000))
     packed = gzip.compress(lines, mtime=0)

@@ -4,11 +4,14 @@ import pytest
 
 from conf.settings import Settings, WarehouseSettings
 from engine.delta import tables
+from engine.ingest import batches
 from engine.ingest.batches import write_batch
-from engine.ingest.checkpoints import TopicRecreatedError
+from engine.ingest.losses import TopicRecreatedError, TruncatedError
 from engine.ingest.sources import LINES
 from engine.ingest.task import batch_files
-from engine.ingest.task.batch_files import LostFileError
+from engine.ingest.task.batch_files import LostFileError, WrittenBatch
+from engine.ingest.task.kafka import Epochs, Range
+from engine.ingest.task.written import Tally
 from schemas.bronze import RAW, REQUEST_LOG
 from schemas.silver.requests import REQUESTS
 from tests.transforms.parse.records import COMPLETED
@@ -77,3 +80,12 @@ def test_a_topic_that_was_created_again_during_the_read_leaves_all_tables_unchan
             frame_of(spark, [ROW], RAW), 0, LINES, settings=settings, app_id="a", check_topics=created_again
         )
     assert rows(spark, tmp_path) == [0, 0]
+
+
+def test_a_partition_that_tasks_found_truncated_stops_the_batch_before_a_commit(tmp_path, monkeypatch):
+    tally = Tally(epochs=Epochs(truncated=[Range("t", 3, 40, 60, 4)]))
+    monkeypatch.setattr(batches, "write_batch_files", lambda *_, **__: WrittenBatch(tally=tally))
+    settings = Settings(warehouse=WarehouseSettings(root=str(tmp_path)))
+
+    with pytest.raises(TruncatedError, match=r"t partition 3 was truncated .*\(offset 39, which was read"):
+        write_batch(None, 0, LINES, settings=settings, app_id="a", offsets={})

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from uuid import UUID
 
 import pyarrow as pa
@@ -206,3 +207,20 @@ def test_a_checkpoint_of_another_topic_stops_the_job(stream):
     stream.log.write_ends(0, {("other.request-log", 0): 10})
 
     assert "the settings say telemetry.request-log" in stream.refused()
+
+
+@pytest.mark.parametrize("has_gaps", [True, False])
+def test_a_begun_batch_keeps_its_last_offsets_if_silver_gaps_says_that_they_had_no_record(
+    stream, monkeypatch, has_gaps
+):
+    """Else the next batch would read them again and record them again."""
+    stream.write(2, until="silver")
+    stream.log.offsets_file(1).unlink()
+    stream.log.write_ends(1, {(TOPIC, 0): 25, (TOPIC, 1): 0})
+    gaps = stream.checkpoint.parent / "silver" / "gaps"
+    stream.append(gaps, 1 if has_gaps else 0)
+    writer = replace(stream.writer(), tables=(stream.bronze, stream.silver, gaps))
+    monkeypatch.setattr(stream, "writer", lambda: writer)
+    stream.audit()
+
+    assert stream.log.ends(1) == {(TOPIC, 0): 25 if has_gaps else 20, (TOPIC, 1): 0}
