@@ -64,7 +64,11 @@ REQUESTS = Table(
             column("api_version", IntegerType(), "request API version"),
             column("client_id", StringType(), "client.id, which users choose; NULL if the client sent none"),
             column("correlation_id", IntegerType(), "correlation id"),
-            column("connection", StringType(), "connection id (ServerConnectionId) as written"),
+            column(
+                "connection",
+                StringType(),
+                "connection id (ServerConnectionId) as written, with addresses; a hash with pseudonyms",
+            ),
             column("session_id", IntegerType(), "fetch session id of the request; 0 = new or none"),
             column("session_epoch", IntegerType(), "fetch session epoch; -1 = no session, 0 = new session"),
             column("response_session_id", IntegerType(), "fetch session id of the response"),

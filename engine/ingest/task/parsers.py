@@ -7,9 +7,9 @@ from functools import lru_cache, partial
 from conf.names import Kind
 from conf.settings import read_key
 from transforms.parse import client_events, cluster_polls, leadership_changes, perf, requests
-from transforms.parse.hashed_names import hash_names
+from transforms.parse.hashed_names import hash_logger, hash_names
 from transforms.parse.plausible import AHEAD_US, checked_instant
-from transforms.parse.record import Kept, Outcome, Record
+from transforms.parse.record import Kept, Outcome, Record, Skipped
 from transforms.parse.scrapes.page import Limits
 from transforms.parse.scrapes.parser import ScrapeParser
 
@@ -60,6 +60,8 @@ def _checked(parse: Parse, ahead_us: int, record: Record) -> Outcome:
 
 def _hashed(parse: Parse, key: str, record: Record) -> Outcome:
     outcome = parse(record)
-    if not isinstance(outcome, Kept):
-        return outcome
-    return outcome._replace(rows={table: hash_names(rows, key) for table, rows in outcome.rows.items()})
+    if isinstance(outcome, Kept):
+        return outcome._replace(rows={table: hash_names(rows, key) for table, rows in outcome.rows.items()})
+    if isinstance(outcome, Skipped):
+        return outcome._replace(logger=hash_logger(outcome.logger, key))
+    return outcome  # The task leaves out the text of a quarantined line.
