@@ -22,6 +22,7 @@ class Telemetry:
     bootstrap_servers: str = "127.0.0.1:9092"
     topic_prefix: str = "telemetry."
     own_client_prefix: str = "plumbline-"
+    own_principals: tuple[str, ...] = ()  # of Plumbline's clients; empty: see `Settings.own_principals`
     client_options: dict[str, str] = field(default_factory=dict)  # TLS and SASL, librdkafka's names
 
 
@@ -121,6 +122,8 @@ class Ingest:
     lease_timeout_s: float = 5.0
     max_ahead_s: int = 3_600  # of a line's instant after its Kafka timestamp; more is a wrong clock
     pseudonym_key_file: str = ""  # if set, silver and gold hash client ids and principals
+    follower_listeners: tuple[str, ...] = ()  # inter-broker listeners; empty: learnt (`silver.listeners`)
+    follower_principals: tuple[str, ...] = ()  # of the brokers, "User:broker"; empty: any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,6 +205,17 @@ class Settings:
     def warehouse_root(self) -> Path:
         """The warehouse folder, resolved against the working directory."""
         return Path(self.warehouse.root).resolve()
+
+    @property
+    def own_principals(self) -> tuple[str, ...]:
+        """
+        The principals of Plumbline's own clients: the setting, else the user of each client option.
+
+        A client without authentication is `User:ANONYMOUS`.
+        """
+        options = (self.telemetry.client_options, self.collector.cluster_client_options)
+        users = (each["sasl.username"] for each in options if "sasl.username" in each)
+        return self.telemetry.own_principals or ("User:ANONYMOUS", *(f"User:{user}" for user in users))
 
     def check_cluster(self, *paths: Path) -> None:
         """

@@ -10,6 +10,7 @@ from schemas.gold.broker_rtt_baseline import BROKER_RTT_BASELINE
 from schemas.gold.broker_rtt_culprit import BROKER_RTT_CULPRIT
 from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.silver.client_events import CLIENT_EVENTS
+from schemas.silver.listeners import LISTENERS
 from schemas.silver.requests import REQUESTS
 from transforms.gold.broker_rtt.table import LOOKBACK_S, broker_rtt, with_estimates
 from transforms.gold.build import Build, Inputs, Touch
@@ -76,6 +77,7 @@ BUILD = Build(
     followed_by=(BROKER_RTT_BASELINE, BROKER_RTT_CULPRIT),
     rows=_rows,
     reads={REQUESTS: REQUESTS_REACH, CLIENT_EVENTS: pairing.CLIENT_EVENTS_REACH},
+    whole=(LISTENERS,),
     touched_by=(
         Touch(table=REQUESTS, reach=REQUESTS_REACH),
         Touch(table=CLIENT_EVENTS, reach=pairing.CLIENT_EVENTS_REACH),

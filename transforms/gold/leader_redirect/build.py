@@ -10,11 +10,12 @@ from schemas.fields import Table
 from schemas.gold.leader_redirect import DISCONNECT, LEADER_REDIRECT, REDIRECT
 from schemas.silver.client_events import CLIENT_EVENTS
 from schemas.silver.leadership_changes import LEADERSHIP_CHANGES
+from schemas.silver.listeners import LISTENERS
 from schemas.silver.perf_test import RUNS
 from schemas.silver.requests import REQUESTS
 from schemas.silver.topics import TOPICS
 from transforms.gold.build import Arrived, Build, Inputs, RememberedTables, Touch
-from transforms.gold.entries import TOPICS_COLUMNS, names_touch
+from transforms.gold.entries import TOPICS_COLUMNS, is_over_brokers, names_touch
 from transforms.gold.fetch_latency import pairing
 from transforms.gold.fetch_latency.clocks import FETCHES_COLUMNS
 from transforms.gold.leader_redirect.cause import (
@@ -113,7 +114,8 @@ def redirects(inputs: Inputs, paired: Callable[[Inputs], pa.Table]) -> pa.Table:
 def _load_dead(db: DuckDBPyConnection, inputs: Inputs) -> None:
     """Load the partitions of dead leaders. Without a takeover, no sign of life is read."""
     db.execute(f"CREATE TEMP TABLE takeovers AS {TAKEOVERS}")
-    is_read = str(has_rows(db, "takeovers"))
+    is_sign = f"kind IS DISTINCT FROM 'follower' OR {is_over_brokers(inputs)}"
+    is_read = is_sign if has_rows(db, "takeovers") else "false"
     load(db, "signs", inputs.rows(REQUESTS, SIGNS_COLUMNS, where=is_read), SIGNS_OF_LIFE)
     db.execute(f"CREATE TEMP TABLE dead AS {DEAD}")
 
@@ -158,7 +160,7 @@ BUILD = Build(
     tables=(LEADER_REDIRECT,),
     rows=_rows,
     reads=READS,
-    whole=(TOPICS, RUNS),
+    whole=(TOPICS, RUNS, LISTENERS),
     touched_by=(
         Touch(table=REQUESTS, where=IS_CLIENT_REFUSED, reach=REQUESTS_REACH),
         Touch(table=LEADERSHIP_CHANGES, where=IS_TAKEOVER, reach=TAKEOVER_REACH),
