@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+import typer
 from plotly.io.json import to_json_plotly
 from prometheus_client import generate_latest
+from typer.testing import CliRunner
 
 from answers.exported.gold import ExportedGold
 from answers.gold.reader import GoldReader
@@ -21,6 +23,7 @@ from answers.questions import QUESTIONS
 from conf.export import Export
 from conf.settings import Settings
 from lab.topics import create_telemetry_topics
+from serving.ask.cli import ask
 from serving.dashboard.app import made
 from serving.dashboard.filters import filters_of
 from serving.dashboard.request import DashboardRequest
@@ -31,6 +34,9 @@ from tests.transforms.parse.records import CLIENT_LINES, REQUEST_LINES
 from tests.transforms.parse.requests.admin_lines import reassign
 
 pytestmark = pytest.mark.live
+
+app = typer.Typer()
+app.command()(ask)
 
 CANARIES = ("canary-client", "canary-user", "canary-host", "203.0.113.7")
 UMASK = 0o027
@@ -138,15 +144,16 @@ def site(lab, tmp_path_factory):
     site = PrivateSite(lab, folder)
     site.command("ingest", "--once")
     site.command("build-gold")
-    site.command("check-quality")
-    site.command("replay", "--dry-run")
-    span = ("--since", "30d")
-    site.command(
-        "report", "--tables", "--html", str(folder / "r.html"), "--json", str(folder / "r.json"), *span
-    )
-    for question in QUESTIONS:
-        if question.name not in {"pair", "incident"}:
-            site.command("ask", question.name, "--json", *span)
+    site.command("check-quality", "--layer", "gold")
+    files = ("--html", str(folder / "r.html"), "--json", str(folder / "r.json"))
+    site.command("report", "--tables", *files, "--since", "30d")
+    questions = [question.name for question in QUESTIONS if question.name not in {"pair", "incident"}]
+    asked = [
+        CliRunner().invoke(app, [name, "--json", "--since", "30d", "--conf", str(site.conf)])
+        for name in questions
+    ]
+    assert [result.exit_code for result in asked] == [0] * len(questions)
+    (folder / "asked.txt").write_text("".join(result.output for result in asked))
     gold = GoldReader.of_warehouse(site.warehouse)
     pages = [
         to_json_plotly(made(each, DashboardRequest(gold, filters_of("?span=30d")))) for each in QUESTIONS

@@ -65,7 +65,7 @@ def is_follower(silver: Silver) -> str:
     Return the condition of the follower fetches that count: served, and over a listener of the brokers.
 
     A client can send a replica id too. On a listener that also serves clients it is not believed, if the
-    brokers have a listener of their own (`silver.listeners`); with one listener for all it cannot be told.
+    brokers have a listener of their own (`silver.listeners`). With one listener for all it always is.
     """
     return f"{IS_FOLLOWER} AND {is_over_brokers(silver)}"
 

@@ -14,6 +14,7 @@ from schemas.silver.listeners import LISTENERS
 from schemas.silver.requests import REQUESTS
 from transforms.gold.broker_rtt.table import LOOKBACK_S, broker_rtt, with_estimates
 from transforms.gold.build import Build, Inputs, Touch
+from transforms.gold.clients import limit_clients
 from transforms.gold.fetch_latency import pairing
 from transforms.gold.fetch_latency.table import fetch_latency, with_quantiles
 from transforms.sql import Source, connect, is_in, rows_of, with_columns
@@ -42,6 +43,7 @@ def fetch_tables(
     wanted = is_in(windows)
     with connect(rows) as db:
         db.execute(f"CREATE TEMP TABLE fetches AS {pairing.fetches(skew_s)}")
+        limit_clients(db, "fetches", "TABLE", at_us="logged_us", condition="kind <> 'follower'")
         latency = db.sql(fetch_latency(wanted)).to_arrow_table()
         round_trips = db.sql(broker_rtt(wanted)).to_arrow_table()
     of_window = {(of.cluster, int(of.window_start.timestamp())): of for of in covered}
