@@ -32,10 +32,9 @@ def limit_clients(  # noqa: PLR0913 (which relation, which columns of it)
     rows that may be renamed. Return whether any may have been; with fewer clients nothing is written.
     """
     every, window = f"every_{relation}", window_s(at_us)
-    found = db.sql(
-        f"SELECT count(*) FROM (SELECT DISTINCT {names} FROM {relation} WHERE {condition})"
-    ).fetchall()
-    if found[0][0] <= MOST_CLIENTS:
+    distinct = f"SELECT DISTINCT {names} FROM {relation} WHERE {condition}"
+    ((clients,),) = db.sql(f"SELECT count(*) FROM ({distinct})").fetchall()
+    if clients <= MOST_CLIENTS:
         return False
     columns = names.split(", ")
     same = " AND ".join(f"each.{name} IS NOT DISTINCT FROM known.{name}" for name in columns)

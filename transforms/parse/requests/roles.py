@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from schemas.silver.listeners import CLIENT, FOLLOWER
 from transforms.parse.columns import row_type
 from transforms.parse.record import PARSER_VERSION, Kept, Outcome, Record
+
+CLIENT, FOLLOWER = "client", "follower"
+"""`schemas.silver.listeners` has the same values."""
 
 ListenerRow = row_type("ListenerRow", "cluster listener role logged_at logged_date position parser_version")
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from schemas.silver.listeners import CLIENT, FOLLOWER
 from tests.transforms.parse.records import COMPLETED, REQUEST_LINES, line, record
 from transforms.parse import requests
 from transforms.parse.record import Quarantined
@@ -26,7 +27,7 @@ def test_each_role_of_a_listener_is_a_row_once_per_date():
 
     found = roles(COMPLETED, PRODUCE, COMPLETED, PRODUCE, next_day)
 
-    assert found == [("PEER2", "follower"), ("CLIENT", "client"), ("PEER2", "follower")]
+    assert found == [("PEER2", FOLLOWER), ("CLIENT", CLIENT), ("PEER2", FOLLOWER)]
 
 
 @pytest.mark.parametrize("value", [CONSUMER, PRODUCE])
@@ -38,4 +39,4 @@ def test_requests_that_a_broker_refused_give_no_role(value):
 def test_a_line_that_another_check_refuses_is_not_remembered():
     outcomes = iter([Quarantined("from_the_future"), requests.parse(record(COMPLETED))])
 
-    assert roles(COMPLETED, COMPLETED, parse=lambda _: next(outcomes)) == [("PEER2", "follower")]
+    assert roles(COMPLETED, COMPLETED, parse=lambda _: next(outcomes)) == [("PEER2", FOLLOWER)]
