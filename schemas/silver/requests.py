@@ -76,7 +76,8 @@ REQUESTS = Table(
             column(
                 "kind",
                 StringType(),
-                "follower, consumer or raft for a FETCH; share for a SHARE_FETCH; other for all other APIs",
+                "follower, consumer or raft for a FETCH; share for a SHARE_FETCH; other for all other APIs, "
+                "and for a FETCH with a replica id that was refused or came over a listener of clients",
             ),
             column(
                 "follower_id", IntegerType(), "replica id of the follower or raft voter; NULL for clients"
@@ -125,7 +126,11 @@ REQUESTS = Table(
                 LongType(),
                 "size of a METADATA response on the wire, calculated from its contents; NULL for other APIs",
             ),
-            column("is_own_traffic", BooleanType(), "sent by Plumbline's own clients"),
+            column(
+                "is_own_traffic",
+                BooleanType(),
+                "sent by Plumbline's own clients: by client id and principal",
+            ),
             column(
                 "quality_flags",
                 ArrayType(StringType()),

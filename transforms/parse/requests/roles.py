@@ -9,7 +9,7 @@ from transforms.parse.record import PARSER_VERSION, Kept, Outcome, Record
 CLIENT, FOLLOWER = "client", "follower"
 """`schemas.silver.listeners` has the same values."""
 
-ListenerRow = row_type("ListenerRow", "cluster listener role logged_at logged_date position parser_version")
+ListenerRow = row_type("ListenerRow", "cluster listener role logged_date parser_version")
 
 
 class RoleParser:
@@ -31,8 +31,8 @@ class RoleParser:
         if role is None or key in self._seen or not _is_served(row):
             return outcome
         self._seen.add(key)
-        listener = ListenerRow(*key[:3], row.logged_at, row.logged_date, row.position, PARSER_VERSION)
-        return outcome._replace(rows={**outcome.rows, "listeners": [listener]})
+        rows = {**outcome.rows, "listeners": [ListenerRow(*key, PARSER_VERSION)]}
+        return outcome._replace(rows=rows)
 
 
 def _role(row: Any) -> str | None:  # noqa: ANN401 (a type made at run time)
