@@ -15,7 +15,7 @@ without an error its `currentLeader` is broker 0.
 """
 # ruff: noqa: ANN401 (structs and rows whose types are made at run time)
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec.structs import astuple
@@ -37,8 +37,11 @@ LEAST_GAP_MS, MOST_GAP_MS = -1e-6, 0.005 + 1e-6
 FETCH_WITH_SESSION = 7  # KIP-227
 FETCH_WITH_REPLICA_STATE = 15  # KIP-903
 
-TOPIC_AUTHORIZATION_FAILED = 29
-"""The error of each partition of a fetch with a replica id, without the right to `ClusterAction`."""
+UNAUTHORISED = frozenset({29, 100})
+"""
+TOPIC_AUTHORIZATION_FAILED and UNKNOWN_TOPIC_ID: one of them is the error of each partition of a fetch with a
+replica id, without the right to `ClusterAction` (`KafkaApis.handleFetchRequest`).
+"""
 
 Request = row_type(
     "Request",
@@ -144,11 +147,16 @@ def _fetch(version: int, request: Any, response: Any) -> Facts | Quarantined:
         kind, replica = "consumer", None
     elif has_metadata(partitions):
         kind = "raft"
-    elif any(partition.error_code == TOPIC_AUTHORIZATION_FAILED for partition in partitions):
+    elif response and _is_refused(partitions, response_session):
         kind, replica, epoch = "other", None, None
     else:
         kind = "follower"
     return kind, replica, epoch, session_id, session_epoch, response_session, partitions, None, None, None
+
+
+def _is_refused(partitions: Sequence[Any], session_id: int | None) -> bool:
+    """Return whether no partition was served; only a fetch in a session has none, if none has changed."""
+    return not session_id if not partitions else all(each.error_code in UNAUTHORISED for each in partitions)
 
 
 def _produce(_version: int, request: Any, response: Any) -> Facts:

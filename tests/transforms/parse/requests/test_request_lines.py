@@ -329,13 +329,41 @@ def test_without_a_setting_only_an_anonymous_client_is_taken_for_ours():
     assert [row.is_own_traffic for row in rows] == [True, False]
 
 
-REFUSED = {
-    "response.responses": [
-        {"topicId": "t", "partitions": [{"partitionIndex": 0, "errorCode": 29, "highWatermark": -1}]}
+def fetch_of(*codes, session_id=9, **changes):
+    """Return a fetch with the id of a replica; `codes` are the errors of its partitions, None: unanswered."""
+    asked = [{"partition": n, "fetchOffset": 5} for n in range(len(codes))]
+    answered = [
+        {"partitionIndex": n, "errorCode": code, "highWatermark": 7}
+        for n, code in enumerate(codes)
+        if code is not None
     ]
+    return line(**{
+        "request.topics": [{"topicId": "t", "partitions": asked}] if asked else [],
+        "response.responses": [{"topicId": "t", "partitions": answered}] if answered else [],
+        "response.sessionId": session_id,
+    } | changes)  # fmt: skip
+
+
+FOLLOWERS = {
+    "a session without changes": fetch_of(),
+    "no session, as the cache is full": fetch_of(0, session_id=0),
+    "a leader that has moved": fetch_of(6),
+    "a deleted topic and a partition that has not changed": fetch_of(100, None),
+    "a response that was not logged": fetch_of(0, response=""),
 }
+
+
+@pytest.mark.parametrize("name", FOLLOWERS)
+def test_a_follower_is_one_whatever_becomes_of_its_partitions(name):
+    row = request(FOLLOWERS[name])
+
+    assert (row.kind, row.follower_id) == ("follower", 2)
+
+
 NOT_FOLLOWERS = {
-    "refused for its partitions": (line(**REFUSED), Identities()),
+    "refused for its partitions": (fetch_of(29, 29), Identities()),
+    "refused for topics that do not exist": (fetch_of(29, 100), Identities()),
+    "of no partition, without a session": (fetch_of(session_id=0), Identities()),
     "another listener": (COMPLETED, Identities(follower_listeners=("REPLICATION",))),
     "another principal": (COMPLETED, Identities(follower_principals=("User:broker",))),
 }
