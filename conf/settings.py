@@ -209,13 +209,13 @@ class Settings:
     @property
     def own_principals(self) -> tuple[str, ...]:
         """
-        The principals of Plumbline's own clients: the setting, else the user of each client option.
+        The principals of Plumbline's own clients: the setting, else the SASL users of the client options.
 
-        A client without authentication is `User:ANONYMOUS`.
+        Without any it is `User:ANONYMOUS`, that of a client without authentication.
         """
         options = (self.telemetry.client_options, self.collector.cluster_client_options)
-        users = (each["sasl.username"] for each in options if "sasl.username" in each)
-        return self.telemetry.own_principals or ("User:ANONYMOUS", *(f"User:{user}" for user in users))
+        users = tuple(f"User:{each['sasl.username']}" for each in options if "sasl.username" in each)
+        return self.telemetry.own_principals or users or ("User:ANONYMOUS",)
 
     def check_cluster(self, *paths: Path) -> None:
         """

@@ -6,7 +6,7 @@ from answers.formats import NONE
 from answers.gold.reader import QueryRows
 from answers.gold.selection import GoldSelection
 from answers.listing import Column, Listing, identifier, milliseconds
-from transforms.gold.entries import IS_FOLLOWER, foreign
+from transforms.gold.entries import IS_FOLLOWER, LOGGED_DATE, foreign
 
 LONGEST = timedelta(hours=1)
 """The maximum span, because silver has a row per request. A longer span is cut to its end."""
@@ -29,7 +29,7 @@ SLOWEST = f"""
         FROM silver.requests
         WHERE cluster = $cluster AND logged_at >= $begin AND logged_at < $end AND {IS_FOLLOWER}
           AND broker_id = $leader AND follower_id = $follower
-          AND (listener IS NULL OR (cluster, listener, logged_date) NOT IN ({foreign("silver.listeners")}))
+          AND (listener IS NULL OR (cluster, listener, {LOGGED_DATE}) NOT IN ({foreign("silver.listeners")}))
     ),
     lines AS (
         SELECT client_id, correlation_id, direction, logged_at, logged_mono_ns FROM silver.client_events

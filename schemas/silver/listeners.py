@@ -14,7 +14,6 @@ LISTENERS = Table(
     "role and UTC date of the responses. A fetch with a replica id over a listener that also serves clients "
     "is no follower's, if another listener of the cluster serves followers alone on that date.",
     key=("cluster", "listener", "role", "logged_date"),
-    partition_by=("logged_date",),
     schema=StructType(
         [
             column("cluster", StringType(), "observed cluster"),

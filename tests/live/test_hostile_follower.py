@@ -16,6 +16,7 @@ from schemas.gold.broker_rtt import BROKER_RTT
 from schemas.gold.fetch_latency import FETCH_LATENCY
 from schemas.silver.requests import REQUESTS
 from serving.report.run.gold_of_files import gold_rows
+from tests.live.test_ingest import wait_for
 from transforms.gold.fetch_latency.build import BUILD
 
 pytestmark = pytest.mark.live
@@ -55,8 +56,9 @@ def silver(lab, tmp_path_factory):
         for nth in range(FETCHES):
             connection.sendall(fetch_of_replica(replica, nth, TOPIC))
             answer(connection)
-    scratch = tmp_path_factory.mktemp("hostile")
-    logs = lab.state / "logs"
+    scratch, logs = tmp_path_factory.mktemp("hostile"), lab.state / "logs"
+    log = logs / f"broker-{leader}" / "kafka-request.log"
+    wait_for(lambda: log.read_bytes().count(f'"clientId":"{CLIENT}"'.encode()) >= FETCHES)
     origin = Origin(folder=logs, cluster="lab", time_zone="UTC")
     write_raw(discover(logs).understood, origin, scratch / "raw", on_file=lambda _file: None)
     rows, _ = parse_files(raw_lines(scratch / "raw"), scratch / "silver", Settings())

@@ -25,6 +25,9 @@ IS_FOLLOWER = f"kind = 'follower' AND {IS_OTHERS} AND coalesce(error_code, {NO_E
 IS_ACCEPTED = f"coalesce(error_code, {NO_ERROR}) IN ({NO_ERROR}, {NEW_LEADER_ELECTED})"
 """The condition of an accepted ISR change."""
 
+LOGGED_DATE = "DATE '1970-01-01' + (epoch_us(logged_at) // 86400000000)::INT"
+"""The UTC date of a request; a reader of data files alone does not have the column."""
+
 LISTENERS_COLUMNS = ("cluster", "listener", "role", "logged_date")
 
 
@@ -77,7 +80,7 @@ def is_over_brokers(silver: Silver) -> str:
     if not found:
         return "true"
     rows = ", ".join(f"({text(cluster)}, {text(name)}, DATE '{day}')" for cluster, name, day in found)
-    return f"coalesce((cluster, listener, logged_date) NOT IN ({rows}), true)"
+    return f"coalesce((cluster, listener, {LOGGED_DATE}) NOT IN ({rows}), true)"
 
 
 _NAMES = "SELECT cluster, topic_id, arg_max(topic_name, seen_at) AS known_name FROM topics GROUP BY ALL"

@@ -18,7 +18,7 @@ class RoleParser:
     def __init__(self, parse: Callable[[Record], Outcome]) -> None:
         """Start with an empty memory."""
         self._parse = parse
-        self._seen = set[tuple[str, str | None, str, int]]()
+        self._seen = set[tuple[Any, ...]]()
 
     def parse(self, record: Record) -> Outcome:
         """Parse one line; add a row of `listeners` if its request gives a listener a new role."""
