@@ -13,6 +13,7 @@ from transforms.gold import clients
 from transforms.gold.clients import OTHERS
 from transforms.gold.fetch_latency.build import BUILD as FETCHES
 from transforms.gold.metadata_lookup import table as metadata_table
+from transforms.hashes import xxhash64
 
 MOST = 5
 FORGED = 40
@@ -44,9 +45,12 @@ def test_fetches_of_the_clients_beyond_the_most_frequent_are_those_of_others():
 
 
 def test_followers_keep_their_names():
-    followers = [request(1 + n / 10, follower=2 + n, correlation_id=n) for n in range(2 * MOST)]
+    ids = range(2, 2 + 2 * MOST)
+    followers = [request(1 + n / 10, follower=n, correlation_id=n) for n in ids]
 
-    assert len(fetch_gold([*followers, *consumers()])) == 2 * MOST + MOST + 1
+    rows = fetch_gold([*followers, *consumers()])
+
+    assert {row.client_id for row in rows if row.kind == "follower"} == {f"broker-{n}-fetcher-0" for n in ids}
 
 
 def test_lookups_of_forged_ids_and_of_forged_versions_are_those_of_others():
@@ -65,13 +69,14 @@ def test_lookups_of_forged_ids_and_of_forged_versions_are_those_of_others():
     assert counted[OTHERS, None] == 2 * FORGED - (MOST - 2)
 
 
-def test_topics_of_a_lookup_are_limited_and_all_are_counted(monkeypatch):
+def test_topics_of_a_lookup_and_of_a_client_are_limited_and_all_are_counted(monkeypatch):
     monkeypatch.setattr(metadata_table, "MOST_TOPICS", 7)
-    (row,) = objects(
-        lookup_rows.gold(lookup_rows.silver([lookup_rows.lookup(0, lookup_rows.names(*range(50)))]))
-    )
+    names = [lookup_rows.names(*range(first, first + 50)) for first in (0, 50)]
+    lookups = [lookup_rows.lookup(n, topics) for n, topics in enumerate(names)]
+    one, both = (objects(lookup_rows.gold(lookup_rows.silver(rows))) for rows in (lookups[:1], lookups))
 
-    assert (row.topics_asked, len(row.topics)) == (50, 7)
+    assert (one[0].topics_asked, set(one[0].topics)) == (50, {xxhash64(name) for name in names[0][:7]})
+    assert (both[0].topics_asked, len(both[0].topics)) == (100, 7)
 
 
 def test_batches_of_forged_ids_are_those_of_others():
