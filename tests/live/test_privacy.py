@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 import typer
 from plotly.io.json import to_json_plotly
-from prometheus_client import generate_latest
 from typer.testing import CliRunner
 
 from answers.exported.gold import ExportedGold
@@ -27,7 +26,6 @@ from serving.ask.cli import ask
 from serving.dashboard.app import made
 from serving.dashboard.filters import filters_of
 from serving.dashboard.request import DashboardRequest
-from serving.exporter.serve import registry_of
 from tests.live.test_ingest import ENDS_WITHIN_S, IngestSite
 from tests.transforms.parse import change_lines, perf_lines
 from tests.transforms.parse.records import CLIENT_LINES, REQUEST_LINES
@@ -159,9 +157,16 @@ def site(lab, tmp_path_factory):
         to_json_plotly(made(each, DashboardRequest(gold, filters_of("?span=30d")))) for each in QUESTIONS
     ]
     (folder / "pages.txt").write_text("\n".join(pages))
-    exported = generate_latest(registry_of(ExportedGold(gold, asdict(Export()))))
-    (folder / "exported.txt").write_bytes(exported)
+    (folder / "exported.txt").write_text("\n".join(map(str, exported(gold))))
     return site
+
+
+def exported(gold):
+    """Return the samples of the exporter as of each window; a scrape of now has none of this day."""
+    ends = {row["window_start"].timestamp() + 10 for row in gold.rows("FROM gold.fetch_latency")}
+    export = ExportedGold(gold, asdict(Export()))
+    export.refresh()
+    return export.samples(sorted(ends))
 
 
 def text_of(file):
